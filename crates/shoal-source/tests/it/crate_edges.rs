@@ -61,7 +61,8 @@ struct Workspace {
 
 fn workspace() -> Workspace {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    let output = Command::new(env!("CARGO"))
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
         .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path"])
         .arg(&manifest)
         .output()

@@ -41,14 +41,36 @@ fn all_parts_together() {
         .note("arithmetic needs numbers on both sides")
         .help("pass a number for `factor`")
         .in_call(find(&sources, file, "scale(x, \"two\")", 0), "scale");
-    assert_snapshot!(plain(&sources, &problem), @"");
+    assert_snapshot!(plain(&sources, &problem), @r#"
+    error[E0007]: cannot multiply a tile by a string
+     --> kernels/scale.py:3:12
+      |
+    2 | def scale(x, factor):
+      |              ------ this is the string "two"
+    3 |     return x * factor
+      |            ^^^^^^^^^^ `tile<128xf32>` times `str`
+      |
+      = note: arithmetic needs numbers on both sides
+      = help: pass a number for `factor`
+    note: in this call to `scale`
+     --> kernels/scale.py:9:26
+      |
+    9 |     tl.store(ptr + offs, scale(x, "two"))
+      |                          ^^^^^^^^^^^^^^^
+    "#);
 }
 
 #[test]
 fn a_warning_without_label() {
     let (sources, file) = kernel();
     let problem = Diagnostic::warning(find(&sources, file, "offs", 0), "`offs` is never masked");
-    assert_snapshot!(plain(&sources, &problem), @"");
+    assert_snapshot!(plain(&sources, &problem), @r"
+    warning: `offs` is never masked
+     --> kernels/scale.py:7:5
+      |
+    7 |     offs = tl.arange(0, n)
+      |     ^^^^
+    ");
 }
 
 #[test]
@@ -57,7 +79,12 @@ fn without_a_place() {
     let problem = Diagnostic::error(Span::NONE, "LLVM 22 was not found")
         .label("looked in /usr/lib/llvm-22")
         .help("run `make test`, which installs it");
-    assert_snapshot!(plain(&sources, &problem), @"");
+    assert_snapshot!(plain(&sources, &problem), @r"
+    error: LLVM 22 was not found
+     |
+     = note: looked in /usr/lib/llvm-22
+     = help: run `make test`, which installs it
+    ");
 }
 
 #[test]
@@ -67,7 +94,18 @@ fn labels_in_two_files() {
     let problem = Diagnostic::error(find(&sources, file, "tl.arange(0, n)", 0), "100 is not a power of two")
         .label("the length of this tile")
         .with_label(find(&sources, other, "n=100", 0), "launched with this value");
-    assert_snapshot!(plain(&sources, &problem), @"");
+    assert_snapshot!(plain(&sources, &problem), @r"
+    error: 100 is not a power of two
+     --> kernels/scale.py:7:12
+      |
+    7 |     offs = tl.arange(0, n)
+      |            ^^^^^^^^^^^^^^^ the length of this tile
+      |
+     ::: main.py:2:25
+      |
+    2 | kernels.kernel[grid](x, n=100)
+      |                         ----- launched with this value
+    ");
 }
 
 #[test]
@@ -76,7 +114,16 @@ fn several_lines_tabs_and_crlf() {
     let file = sources.add("t.py", "def f(x):\r\n\tfor i in (\r\n\t\tx,\r\n\t):\r\n\t\tpass\r\n");
     let problem = Diagnostic::error(find(&sources, file, "(\r\n\t\tx,\r\n\t)", 0), "a loop runs over `range(…)` only")
         .label("this is a tuple");
-    assert_snapshot!(plain(&sources, &problem), @"");
+    assert_snapshot!(plain(&sources, &problem), @r"
+    error: a loop runs over `range(…)` only
+     --> t.py:2:11
+      |
+    2 |       for i in (
+      |  ______________^
+    3 | |         x,
+    4 | |     ):
+      | |_____^ this is a tuple
+    ");
 }
 
 #[test]
@@ -84,7 +131,13 @@ fn wide_characters() {
     let mut sources = SourceMap::default();
     let file = sources.add("名.py", "α = '名前' + β\n");
     let problem = Diagnostic::error(find(&sources, file, "β", 0), "the name `β` is not defined").label("not defined");
-    assert_snapshot!(plain(&sources, &problem), @"");
+    assert_snapshot!(plain(&sources, &problem), @r"
+    error: the name `β` is not defined
+     --> 名.py:1:12
+      |
+    1 | α = '名前' + β
+      |              ^ not defined
+    ");
 }
 
 #[test]
@@ -92,7 +145,13 @@ fn the_end_of_the_file() {
     let mut sources = SourceMap::default();
     let file = sources.add("t.py", "def f(");
     let problem = Diagnostic::error(Span::new(file, 6, 6), "the file ends in the middle of a parameter list");
-    assert_snapshot!(plain(&sources, &problem), @"");
+    assert_snapshot!(plain(&sources, &problem), @r"
+    error: the file ends in the middle of a parameter list
+     --> t.py:1:7
+      |
+    1 | def f(
+      |       ^
+    ");
 }
 
 #[test]
@@ -131,5 +190,13 @@ fn many_at_once() {
         [Diagnostic::error(find(&sources, file, "scale", 0), "first"), Diagnostic::error(Span::NONE, "second")]
             .into_iter()
             .collect();
-    assert_snapshot!(problems.render(&sources, Style::Plain), @"");
+    assert_snapshot!(problems.render(&sources, Style::Plain), @r"
+    error: first
+     --> kernels/scale.py:2:5
+      |
+    2 | def scale(x, factor):
+      |     ^^^^^
+
+    error: second
+    ");
 }

@@ -1,0 +1,49 @@
+# Everything a newcomer needs. Each target first installs what is missing (scripts/setup.sh), and says so.
+
+CARGO ?= cargo
+# What `make bench` measures, and further arguments for it: make bench BENCH="cpu --json rows.json"
+BENCH ?= cpu
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench doc fmt setup
+
+help: ## Show this list
+	@echo "Shoal: distributed tile kernels. Targets:"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: ## Compile and run kernels on this machine's CPU, check them, show a table
+	@scripts/setup.sh build
+	@echo "demo: building the shoal command (release)"
+	$(CARGO) build --release -p shoal-cli --bin shoal
+	$(CARGO) run --release --quiet -p shoal-cli --bin shoal -- demo
+
+# The doc tests go first, so that the last lines are the summary of the large run.
+test: ## Build and run all tests
+	@scripts/setup.sh build test
+	@echo "test: examples in the documentation"
+	$(CARGO) test --workspace --doc --quiet
+	@echo "test: unit, integration and file tests"
+	$(CARGO) nextest run --workspace --no-fail-fast
+
+lint: ## Check formatting, clippy and documentation, as CI does
+	@scripts/setup.sh build lint
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+bench: ## Measure against NumPy and what else is installed (BENCH="cpu --json rows.json")
+	@scripts/setup.sh build
+	@echo "bench: building the shoal command (release)"
+	$(CARGO) build --release -p shoal-cli --bin shoal
+	PATH="$$(scripts/peers.sh):$$PATH" $(CARGO) run --release --quiet -p shoal-cli --bin shoal -- bench $(BENCH)
+
+doc: ## Build the documentation of all crates into target/doc
+	@scripts/setup.sh build
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+fmt: ## Format the code
+	@scripts/setup.sh lint
+	$(CARGO) fmt --all
+
+setup: ## Only install what is missing
+	@scripts/setup.sh

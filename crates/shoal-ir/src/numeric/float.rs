@@ -1,0 +1,213 @@
+//! Floating-point formats: their bits to `f64` and back.
+//!
+//! Every format narrower than `f64` is contained in it exactly, so `f64` is the common ground, and a conversion is one
+//! rounding.
+
+use crate::op::Rounding;
+use crate::types::Scalar;
+
+/// What a format does at and beyond its ends.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum NonFinite {
+    /// Infinities and NaNs in the top exponent.
+    Ieee,
+    /// No infinities; NaN is all ones below the sign (`e4m3fn`). Overflow gives NaN.
+    AllOnesNan,
+    /// No infinities, no negative zero; NaN is the sign bit alone (`fnuz`). Overflow gives NaN.
+    SignNan,
+    /// Neither infinities nor NaN; both saturate to the greatest number.
+    Saturating,
+}
+
+/// The layout of a format's bits: sign, exponent, mantissa.
+#[derive(Copy, Clone, Debug)]
+pub struct FloatFormat {
+    /// Exponent bits.
+    pub exponent: u32,
+    /// Mantissa bits stored.
+    pub mantissa: u32,
+    /// Exponent bias.
+    pub bias: i32,
+    /// Its ends.
+    pub non_finite: NonFinite,
+}
+
+impl FloatFormat {
+    /// The format of a floating-point type.
+    pub fn of(ty: Scalar) -> Option<FloatFormat> {
+        let format = |exponent, mantissa, bias, non_finite| Some(FloatFormat { exponent, mantissa, bias, non_finite });
+        match ty {
+            Scalar::F8E4M3 => format(4, 3, 7, NonFinite::AllOnesNan),
+            Scalar::F8E5M2 => format(5, 2, 15, NonFinite::Ieee),
+            Scalar::F8E4B15 => format(4, 3, 15, NonFinite::Saturating),
+            Scalar::F8E4M3Fnuz => format(4, 3, 8, NonFinite::SignNan),
+            Scalar::F8E5M2Fnuz => format(5, 2, 16, NonFinite::SignNan),
+            Scalar::F16 => format(5, 10, 15, NonFinite::Ieee),
+            Scalar::BF16 => format(8, 7, 127, NonFinite::Ieee),
+            Scalar::F32 => format(8, 23, 127, NonFinite::Ieee),
+            Scalar::F64 => format(11, 52, 1023, NonFinite::Ieee),
+            Scalar::I1
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64 => None,
+        }
+    }
+
+    fn sign_bit(self) -> u64 {
+        1 << (self.exponent + self.mantissa)
+    }
+
+    /// The bits of the greatest finite number.
+    fn max_finite(self) -> u64 {
+        match self.non_finite {
+            NonFinite::Ieee => (((1 << self.exponent) - 1) << self.mantissa) - 1,
+            NonFinite::AllOnesNan => self.sign_bit() - 2,
+            NonFinite::SignNan | NonFinite::Saturating => self.sign_bit() - 1,
+        }
+    }
+
+    fn nan(self) -> u64 {
+        match self.non_finite {
+            NonFinite::Ieee => (((1u64 << self.exponent) - 1) << self.mantissa) | (1 << (self.mantissa - 1)),
+            NonFinite::AllOnesNan => self.sign_bit() - 1,
+            NonFinite::SignNan => self.sign_bit(),
+            NonFinite::Saturating => self.max_finite(),
+        }
+    }
+
+    /// The bits that stand for a magnitude too great for the format.
+    fn overflow(self, sign: u64, rounding: Rounding) -> u64 {
+        match (self.non_finite, rounding) {
+            (_, Rounding::Zero) | (NonFinite::Saturating, Rounding::Nearest) => sign | self.max_finite(),
+            (NonFinite::Ieee, Rounding::Nearest) => sign | (((1 << self.exponent) - 1) << self.mantissa),
+            (NonFinite::AllOnesNan, Rounding::Nearest) => sign | self.nan(),
+            (NonFinite::SignNan, Rounding::Nearest) => self.nan(),
+        }
+    }
+}
+
+/// The number that `bits` stand for.
+pub fn decode_float(format: FloatFormat, bits: u64) -> f64 {
+    if format.mantissa == 52 {
+        return f64::from_bits(bits);
+    }
+    let negative = bits & format.sign_bit() != 0;
+    let magnitude = bits & (format.sign_bit() - 1);
+    let exponent = (magnitude >> format.mantissa) as i32;
+    let mantissa = magnitude & ((1 << format.mantissa) - 1);
+    let top = (1 << format.exponent) - 1;
+    let special = match format.non_finite {
+        NonFinite::Ieee if exponent == top => Some(if mantissa == 0 { f64::INFINITY } else { f64::NAN }),
+        NonFinite::AllOnesNan if magnitude == format.sign_bit() - 1 => Some(f64::NAN),
+        NonFinite::SignNan if bits == format.sign_bit() => Some(f64::NAN),
+        NonFinite::Ieee | NonFinite::AllOnesNan | NonFinite::SignNan | NonFinite::Saturating => None,
+    };
+    let value = special.unwrap_or_else(|| {
+        let (significand, exponent) =
+            if exponent == 0 { (mantissa, 1) } else { (mantissa | (1 << format.mantissa), exponent) };
+        significand as f64 * 2f64.powi(exponent - format.bias - format.mantissa as i32)
+    });
+    if negative { -value } else { value }
+}
+
+/// The bits for `value`, rounded once.
+pub fn encode_float(format: FloatFormat, value: f64, rounding: Rounding) -> u64 {
+    if format.mantissa == 52 {
+        return value.to_bits();
+    }
+    let sign = if value.is_sign_negative() { format.sign_bit() } else { 0 };
+    if value.is_nan() {
+        return if format.non_finite == NonFinite::SignNan { format.nan() } else { sign | format.nan() };
+    }
+    if value.is_infinite() {
+        return format.overflow(sign, Rounding::Nearest);
+    }
+    let magnitude = round_magnitude(format, value.abs(), rounding);
+    if magnitude > format.max_finite() {
+        return format.overflow(sign, rounding);
+    }
+    if magnitude == 0 && format.non_finite == NonFinite::SignNan {
+        return 0;
+    }
+    sign | magnitude
+}
+
+/// Exponent and mantissa bits of a finite magnitude as if the exponent had no upper end.
+fn round_magnitude(format: FloatFormat, magnitude: f64, rounding: Rounding) -> u64 {
+    let bits = magnitude.to_bits();
+    let exponent = (bits >> 52) as i32 - 1023;
+    if bits >> 52 == 0 {
+        // Zero, or a subnormal f64: far below half of any narrower format's least number.
+        return 0;
+    }
+    let significand = (bits & ((1 << 52) - 1)) | (1 << 52);
+    let min_exponent = 1 - format.bias;
+    let below = (min_exponent - exponent).max(0) as u32;
+    let shift = (52 - format.mantissa) + below;
+    if shift >= 64 {
+        return 0;
+    }
+    let kept = significand >> shift;
+    let rest = significand & ((1 << shift) - 1);
+    let half = 1u64 << (shift - 1);
+    let up = match rounding {
+        Rounding::Nearest => rest > half || (rest == half && kept & 1 == 1),
+        Rounding::Zero => false,
+    };
+    // A carry out of the mantissa moves into the exponent by itself.
+    let base = if below > 0 { 0 } else { ((exponent - min_exponent) as u64) << format.mantissa };
+    base + kept + u64::from(up)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_narrow_pattern_survives_the_round_trip() {
+        for ty in [
+            Scalar::F8E4M3,
+            Scalar::F8E5M2,
+            Scalar::F8E4B15,
+            Scalar::F8E4M3Fnuz,
+            Scalar::F8E5M2Fnuz,
+            Scalar::F16,
+            Scalar::BF16,
+        ] {
+            let format = FloatFormat::of(ty).unwrap();
+            for bits in 0..1u64 << ty.bits() {
+                let value = decode_float(format, bits);
+                if value.is_nan() {
+                    assert!(decode_float(format, encode_float(format, value, Rounding::Nearest)).is_nan());
+                } else {
+                    assert_eq!(encode_float(format, value, Rounding::Nearest), bits, "{ty} {bits:#x} {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn f32_and_f16_round_like_the_hardware() {
+        let (f32s, f16s) = (FloatFormat::of(Scalar::F32).unwrap(), FloatFormat::of(Scalar::F16).unwrap());
+        let mut state = 1u64;
+        for _ in 0..200_000 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let value = f64::from_bits(state);
+            if value.is_nan() {
+                continue;
+            }
+            assert_eq!(encode_float(f32s, value, Rounding::Nearest), u64::from((value as f32).to_bits()));
+            let near = value.abs() % 70000.0 * value.signum();
+            assert_eq!(
+                encode_float(f16s, near, Rounding::Nearest),
+                u64::from(half::f16::from_f64(near).to_bits()),
+                "{near}"
+            );
+        }
+    }
+}

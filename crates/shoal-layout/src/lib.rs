@@ -1,16 +1,77 @@
-//! Linear layouts: maps over F2 between hardware indices and tile indices.
+//! Linear layouts: which register of which lane of which warp holds which element of a tile.
+//!
+//! # The idea
+//!
+//! All sizes on a GPU and all sizes of a tile are powers of two, so an index is a handful of bits. Almost every way to
+//! spread a tile over the hardware that anyone has found useful has one property: when two hardware indices are
+//! combined bit by bit with *xor*, so are the tile indices they hold,
+//!
+//! ```text
+//! L(a ^ b) = L(a) ^ L(b)
+//! ```
+//!
+//! In other words, `L` is a *linear map over F2*, the field of two elements, where adding is xor. Such a map is known
+//! once one knows what it does to the powers of two. Those images are its *bases*, and they are all that is stored:
+//! ten short vectors describe where each of 1 024 elements lives.
+//!
+//! ```
+//! use shoal_layout::{InDim, LinearLayout, Place};
+//!
+//! // A 4 × 8 tile on 8 lanes: each lane holds four neighbours of one row.
+//! let layout: LinearLayout =
+//!     "#layout(register=[[0,1],[0,2]], lane=[[0,4],[1,0],[2,0]], out=[4,8])".parse()?;
+//!
+//! // Lane 3 = 0b011 is basis 0 and basis 1: [0,4] ^ [1,0]. Register 2 adds [0,2].
+//! assert_eq!(layout.apply(Place { register: 2, lane: 3, ..Place::default() }), [1, 6]);
+//!
+//! // The same layout, said in the words of the programmer.
+//! let blocked = LinearLayout::blocked(&[4, 8], &[1, 4], &[4, 2], &[1, 1], &[1, 0])?;
+//! assert_eq!(blocked, layout);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The map goes from the hardware to the tile because that direction is always a function. Several registers may hold
+//! one element (a *replicated* element: the map is not injective); one register never holds two.
+//!
+//! # What follows from it
+//!
+//! Questions that each kind of layout used to answer with code of its own become linear algebra on small bit matrices:
+//!
+//! | question | answer |
+//! |---|---|
+//! | build a large layout out of a small one | the product, [`LinearLayout::product`] or `*` |
+//! | how does data move from layout `a` to `b`? | `b⁻¹ ∘ a`: [`LinearLayout::invert_and_compose`] |
+//! | does it stay in the lane, or in the warp? | [`Conversion::reach`] |
+//! | can an instruction that moves a small tile be used? | [`LinearLayout::divide_left`] |
+//! | how wide may a vector load be? | [`LinearLayout::num_consecutive`] |
+//! | which registers or lanes are copies? | [`LinearLayout::free_variable_masks`] |
+//!
+//! Blocked, matrix-instruction, dot-operand and swizzled layouts are constructors of the one type [`LinearLayout`], not
+//! types of their own; what is written once for it works for all of them.
+//!
+//! # Conventions
+//!
+//! A tile index is also a single number, row-major: the last dimension is the fastest. Bases are stored in that form,
+//! which makes [`LinearLayout::reshape_outs`] free. A hardware dimension without bases has size one.
+//!
+//! # Promises
+//!
+//! No operation here panics, except where a `# Panics` section says so, and those are errors of the compiler's
+//! author. The text form reads back as the same layout.
 #![forbid(unsafe_code)]
 
-use std::fmt;
+mod analysis;
+mod blocked;
+mod conversion;
+mod elimination;
+mod error;
+mod layout;
+mod place;
+mod product;
+mod reshape;
+mod text;
 
-/// A linear map over F2.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct LinearLayout {
-    bases: Vec<Vec<u32>>,
-}
-
-impl fmt::Display for LinearLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#layout<{:?}>", self.bases)
-    }
-}
+pub use conversion::{Conversion, Reach};
+pub use error::{LayoutError, ParseLayoutError};
+pub use layout::LinearLayout;
+pub use place::{InDim, Place};

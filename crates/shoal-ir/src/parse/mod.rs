@@ -1,0 +1,276 @@
+//! The text format, read. [`mod@crate::print`] describes it.
+//!
+//! Each operation's span is its place in the text, so everything said about parsed IR points into the `.tile` file.
+
+mod attrs;
+mod kind;
+mod lexer;
+
+use std::collections::HashMap;
+
+use shoal_source::{Diagnostic, FileId, Span};
+
+use crate::func::{Facts, Func, FuncKind, Module, Region, Value};
+use crate::types::{DescType, Elem, Padding, Ptr, Scalar, Shape, Space, TileType, Type};
+use attrs::Attrs;
+use lexer::{Lexer, Token};
+
+/// Reads a module. The result has the right form but may still break a rule of [`crate::verify()`].
+pub fn module(text: &str, file: FileId) -> Result<Module, Diagnostic> {
+    let mut parser = Parser { lexer: Lexer::new(text, file), names: HashMap::new(), depth: 0 };
+    let mut module = Module::default();
+    while !parser.lexer.at_end() {
+        let func = parser.func()?;
+        module.funcs.push(func);
+    }
+    Ok(module)
+}
+
+/// How deeply regions may nest.
+const MAX_DEPTH: u32 = 256;
+
+struct Parser<'t> {
+    lexer: Lexer<'t>,
+    names: HashMap<&'t str, Value>,
+    depth: u32,
+}
+
+type Parsed<T> = Result<T, Diagnostic>;
+
+impl<'t> Parser<'t> {
+    fn func(&mut self) -> Parsed<Func> {
+        let start = self.lexer.span();
+        let kind = match self.lexer.word()? {
+            "kernel" => FuncKind::Kernel,
+            "func" => FuncKind::Device,
+            other => return Err(Diagnostic::error(start, format!("expected `kernel` or `func`, found `{other}`"))),
+        };
+        self.lexer.expect('@')?;
+        let name = self.lexer.word()?;
+        let mut func = Func::new(name, kind, start);
+        self.names.clear();
+        let body = func.body();
+        self.params(&mut func, body)?;
+        if self.lexer.accept_arrow() {
+            self.lexer.expect('(')?;
+            while !self.lexer.accept(')') {
+                func.results.push(self.ty()?);
+                if !self.lexer.accept(',') {
+                    self.lexer.expect(')')?;
+                    break;
+                }
+            }
+        }
+        func.noinline = self.lexer.accept_word("noinline");
+        func.span = start.to(self.lexer.span());
+        self.region(&mut func, body)?;
+        Ok(func)
+    }
+
+    fn params(&mut self, func: &mut Func, region: Region) -> Parsed<()> {
+        self.lexer.expect('(')?;
+        while !self.lexer.accept(')') {
+            let (name, span) = self.lexer.value_name()?;
+            self.lexer.expect(':')?;
+            let ty = self.ty()?;
+            let facts = self.facts()?;
+            let value = func.add_param(region, ty);
+            func.value_mut(value).facts = facts;
+            self.define(name, span, value)?;
+            if !self.lexer.accept(',') {
+                self.lexer.expect(')')?;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn define(&mut self, name: &'t str, span: Span, value: Value) -> Parsed<()> {
+        match self.names.insert(name, value) {
+            None => Ok(()),
+            Some(_) => Err(Diagnostic::error(span, format!("`{name}` is defined twice"))),
+        }
+    }
+
+    fn region(&mut self, func: &mut Func, region: Region) -> Parsed<()> {
+        if self.depth == MAX_DEPTH {
+            return Err(Diagnostic::error(self.lexer.span(), "regions are nested too deeply"));
+        }
+        self.depth += 1;
+        self.lexer.expect('{')?;
+        while !self.lexer.accept('}') {
+            self.op(func, region)?;
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn op(&mut self, func: &mut Func, region: Region) -> Parsed<()> {
+        let start = self.lexer.span();
+        let mut results = Vec::new();
+        if self.lexer.peek_is('%') {
+            loop {
+                results.push(self.lexer.value_name()?);
+                if !self.lexer.accept(',') {
+                    break;
+                }
+            }
+            self.lexer.expect('=')?;
+        }
+        let mnemonic_span = self.lexer.span();
+        let mnemonic = self.lexer.word()?;
+        let attrs = if self.lexer.peek_is('{') { Attrs::parse(&mut self.lexer)? } else { Attrs::none(mnemonic_span) };
+        self.lexer.expect('(')?;
+        let mut operands = Vec::new();
+        while !self.lexer.accept(')') {
+            let (name, span) = self.lexer.value_name()?;
+            let value = self.names.get(name).copied();
+            operands.push(value.ok_or_else(|| Diagnostic::error(span, format!("`{name}` is not defined here")))?);
+            if !self.lexer.accept(',') {
+                self.lexer.expect(')')?;
+                break;
+            }
+        }
+        let mut types = Vec::new();
+        let mut facts = Vec::new();
+        if self.lexer.accept(':') {
+            loop {
+                types.push(self.ty()?);
+                facts.push(self.facts()?);
+                if !self.lexer.accept(',') {
+                    break;
+                }
+            }
+        }
+        let span = start.to(self.lexer.last_span());
+        if types.len() != results.len() {
+            let message = format!("{} results are named, but {} types are given", results.len(), types.len());
+            return Err(Diagnostic::error(span, message));
+        }
+        let kind = kind::from_parts(mnemonic, mnemonic_span, attrs, types.first())?;
+        let mut regions = Vec::new();
+        while self.lexer.accept_word("do") {
+            let inner = func.new_region();
+            let outside = self.names.clone();
+            if self.lexer.peek_is('(') {
+                self.params(func, inner)?;
+            }
+            self.region(func, inner)?;
+            self.names = outside;
+            regions.push(inner);
+        }
+        let op = func.make_op(kind, operands, types, regions, span);
+        func.append(region, op);
+        for (index, ((name, span), facts)) in results.into_iter().zip(facts).enumerate() {
+            let value = func.op(op).results()[index];
+            func.value_mut(value).facts = facts;
+            self.define(name, span, value)?;
+        }
+        Ok(())
+    }
+
+    fn facts(&mut self) -> Parsed<Facts> {
+        let mut facts = Facts::default();
+        if self.lexer.peek_is('{') && !self.lexer.peek_is_region_brace() {
+            let mut attrs = Attrs::parse(&mut self.lexer)?;
+            facts.divisible = attrs.list("divisible")?.unwrap_or_default().into();
+            facts.contiguous = attrs.list("contiguous")?.unwrap_or_default().into();
+            facts.constant = attrs.list("constant")?.unwrap_or_default().into();
+            attrs.finish()?;
+        }
+        Ok(facts)
+    }
+
+    fn ty(&mut self) -> Parsed<Type> {
+        let span = self.lexer.span();
+        match self.lexer.word()? {
+            "token" => Ok(Type::Token),
+            "tile" => self.tile_type().map(Type::Tile),
+            "desc" => self.desc_type().map(Type::Desc),
+            "ptr" => self.ptr_type(span).map(|p| Type::Elem(Elem::Ptr(p))),
+            word => self.scalar(word, span).map(Type::scalar),
+        }
+    }
+
+    fn scalar(&self, word: &str, span: Span) -> Parsed<Scalar> {
+        Scalar::from_name(word).ok_or_else(|| Diagnostic::error(span, format!("`{word}` is not a type")))
+    }
+
+    fn elem(&mut self) -> Parsed<Elem> {
+        let span = self.lexer.span();
+        match self.lexer.word()? {
+            "ptr" => self.ptr_type(span).map(Elem::Ptr),
+            word => self.scalar(word, span).map(Elem::Scalar),
+        }
+    }
+
+    fn ptr_type(&mut self, span: Span) -> Parsed<Ptr> {
+        if self.depth == MAX_DEPTH {
+            return Err(Diagnostic::error(span, "the pointer type is nested too deeply"));
+        }
+        self.lexer.expect('<')?;
+        self.depth += 1;
+        let mut ptr = Ptr::to(self.elem()?);
+        self.depth -= 1;
+        if self.lexer.accept(',') {
+            let span = self.lexer.span();
+            ptr.space = match self.lexer.word()? {
+                "shared" => Space::Shared,
+                other => return Err(Diagnostic::error(span, format!("`{other}` is not a space"))),
+            };
+        }
+        self.lexer.expect('>')?;
+        Ok(ptr)
+    }
+
+    fn dims(&mut self) -> Shape {
+        let mut shape = Shape::new();
+        while let Some(dim) = self.lexer.accept_dim() {
+            shape.push(dim);
+        }
+        shape
+    }
+
+    fn tile_type(&mut self) -> Parsed<TileType> {
+        self.lexer.expect('<')?;
+        let shape = self.dims();
+        let elem = self.elem()?;
+        let mut layout = None;
+        if self.lexer.accept(',') {
+            let (text, span) = self.lexer.layout()?;
+            let parsed = text.parse().map_err(|why| Diagnostic::error(span, format!("not a layout: {why}")))?;
+            layout = Some(parsed);
+        }
+        self.lexer.expect('>')?;
+        Ok(TileType { elem, shape, layout })
+    }
+
+    fn desc_type(&mut self) -> Parsed<DescType> {
+        self.lexer.expect('<')?;
+        let block = self.dims();
+        let span = self.lexer.span();
+        let word = self.lexer.word()?;
+        let elem = self.scalar(word, span)?;
+        let mut padding = Padding::Zero;
+        if self.lexer.accept(',') {
+            let span = self.lexer.span();
+            padding = match self.lexer.word()? {
+                "nan" => Padding::Nan,
+                other => return Err(Diagnostic::error(span, format!("`{other}` is not a padding"))),
+            };
+        }
+        self.lexer.expect('>')?;
+        Ok(DescType { elem, block, padding })
+    }
+}
+
+impl Token<'_> {
+    fn describe(&self) -> String {
+        match self {
+            Token::Word(w) => format!("`{w}`"),
+            Token::Punct(c) => format!("`{c}`"),
+            Token::Text(_) => "a string".into(),
+            Token::End => "the end of the text".into(),
+        }
+    }
+}

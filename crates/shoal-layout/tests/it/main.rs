@@ -1,0 +1,4 @@
+//! The laws of the algebra, on random layouts.
+
+mod laws;
+mod random;

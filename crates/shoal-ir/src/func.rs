@@ -372,6 +372,29 @@ impl Func {
         self.insert(region, self.regions[region].ops.len(), op);
     }
 
+    /// Takes all operations out of a region, in order. A pass that goes through a region puts back what stays with
+    /// [`Func::append`], so that its edits cost no search.
+    pub fn take_ops(&mut self, region: Region) -> Vec<OpId> {
+        let ops = std::mem::take(&mut self.regions[region].ops);
+        for &op in &ops {
+            self.ops[op].parent = None;
+        }
+        ops
+    }
+
+    /// Takes a result away from an operation.
+    ///
+    /// # Panics
+    /// If it is still used.
+    pub fn remove_result(&mut self, op: OpId, index: usize) {
+        let value = self.ops[op].results.remove(index);
+        assert!(self.values[value].uses.is_empty(), "a removed result has no uses");
+        for later in index..self.ops[op].results.len() {
+            let value = self.ops[op].results[later];
+            self.values[value].def = ValueDef::Result(op, later as u32);
+        }
+    }
+
     /// The place of an operation in its region.
     ///
     /// # Panics

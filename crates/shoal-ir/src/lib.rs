@@ -67,4 +67,4 @@ pub use func::{Facts, Func, FuncKind, Module, Op, OpId, Region, RegionData, Use,
 pub use numeric::Const;
 pub use op::OpKind;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};
-
+pub use verify::verify;

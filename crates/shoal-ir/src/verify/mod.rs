@@ -1,0 +1,240 @@
+//! What must hold of a module. Whatever passes here is compiled and interpreted without a panic.
+//!
+//! This file holds the rules of structure: names, scope, regions, terminators. [`typing`] holds those of each
+//! operation's operands and results.
+
+mod control;
+mod memory;
+mod typing;
+
+use cranelift_entity::{EntityRef, EntitySet};
+use shoal_source::Diagnostic;
+
+use crate::func::{Func, FuncKind, Module, OpId, Region, Value};
+use crate::op::OpKind;
+use crate::types::{MAX_TILE_ELEMENTS, Type};
+
+/// Checks a module; gives all that is wrong with it.
+pub fn verify(module: &Module) -> Result<(), Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    for (index, func) in module.funcs.iter().enumerate() {
+        if module.funcs[..index].iter().any(|f| f.name == func.name) {
+            errors.push(Diagnostic::error(func.span, format!("two functions are called `{}`", func.name)));
+        }
+        Verifier { module, func, visible: EntitySet::with_capacity(func.num_values()), errors: &mut errors }.func();
+    }
+    if errors.is_empty() {
+        errors.extend(recursion(module));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Functions may not call themselves, directly or through others: there is no stack to grow on a device.
+fn recursion(module: &Module) -> Option<Diagnostic> {
+    fn visit<'m>(module: &'m Module, func: &'m Func, path: &mut Vec<&'m str>, done: &mut Vec<&'m str>) -> Option<Diagnostic> {
+        if done.contains(&func.name.as_str()) {
+            return None;
+        }
+        path.push(&func.name);
+        for op in func.walk() {
+            if let OpKind::Call { callee } = &func.op(op).kind {
+                if path.contains(&callee.as_str()) {
+                    return Some(Diagnostic::error(func.op(op).span, format!("`{callee}` ends up calling itself")));
+                }
+                let found = module.func(callee).and_then(|callee| visit(module, callee, path, done));
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        path.pop();
+        done.push(&func.name);
+        None
+    }
+    let mut done = Vec::new();
+    module.funcs.iter().find_map(|func| visit(module, func, &mut Vec::new(), &mut done))
+}
+
+struct Verifier<'m> {
+    module: &'m Module,
+    func: &'m Func,
+    visible: EntitySet<Value>,
+    errors: &'m mut Vec<Diagnostic>,
+}
+
+impl Verifier<'_> {
+    fn func(&mut self) {
+        let func = self.func;
+        if func.kind == FuncKind::Kernel && !func.results.is_empty() {
+            self.errors.push(Diagnostic::error(func.span, "a kernel returns nothing"));
+        }
+        if func.kind == FuncKind::Kernel && func.params().iter().any(|&p| func.ty(p).is_tile()) {
+            self.errors.push(Diagnostic::error(func.span, "a kernel's parameters are scalars, pointers and descriptors"));
+        }
+        for ty in &func.results {
+            if let Err(why) = well_formed(ty) {
+                self.errors.push(Diagnostic::error(func.span, why));
+            }
+        }
+        self.region(func.body(), None);
+    }
+
+    fn region(&mut self, region: Region, owner: Option<OpId>) {
+        let data = self.func.region(region);
+        let span = owner.map_or(self.func.span, |op| self.func.op(op).span);
+        for &param in data.params() {
+            self.value(param, span);
+        }
+        let Some((&last, rest)) = data.ops().split_last() else {
+            let message = format!("this region is empty; it ends in `{}`", self.terminators(region, owner));
+            self.errors.push(Diagnostic::error(span, message));
+            return;
+        };
+        for &op in rest {
+            if crate::effects::of_kind(&self.func.op(op).kind).terminator {
+                let message = "operations follow the one that ends this region";
+                self.errors.push(Diagnostic::error(self.func.op(op).span, message));
+            }
+            self.op(op);
+        }
+        self.op(last);
+        let expected = self.terminators(region, owner);
+        let (found, _) = crate::print::spell(&self.func.op(last).kind);
+        if found != expected {
+            let message = format!("this region ends in `{found}`, but must end in `{expected}`");
+            self.errors.push(Diagnostic::error(self.func.op(last).span, message));
+        }
+        for &param in data.params() {
+            self.visible.remove(param);
+        }
+        for &op in data.ops() {
+            for &result in self.func.op(op).results() {
+                self.visible.remove(result);
+            }
+        }
+    }
+
+    /// What ends a region.
+    fn terminators(&self, region: Region, owner: Option<OpId>) -> &'static str {
+        match owner.map(|op| self.func.op(op)) {
+            None => "return",
+            Some(op) if matches!(op.kind, OpKind::While { .. }) && op.regions()[0] == region => "condition",
+            Some(_) => "yield",
+        }
+    }
+
+    fn value(&mut self, value: Value, span: shoal_source::Span) {
+        self.visible.insert(value);
+        if let Err(why) = well_formed(self.func.ty(value)) {
+            self.errors.push(Diagnostic::error(span, why));
+        }
+        let (facts, rank) = (&self.func.value(value).facts, self.func.ty(value).shape().len().max(1));
+        for list in [&facts.divisible, &facts.contiguous, &facts.constant] {
+            if !list.is_empty() && (list.len() != rank || list.contains(&0)) {
+                let message = "facts give one positive number for each dimension";
+                self.errors.push(Diagnostic::error(span, message));
+            }
+        }
+    }
+
+    fn op(&mut self, op: OpId) {
+        let data = self.func.op(op);
+        let mut hidden = false;
+        for &operand in data.operands() {
+            if !self.visible.contains(operand) {
+                hidden = true;
+                let message = format!("`{}` uses a value that is not visible here ({})", crate::print::spell(&data.kind).0, operand.index());
+                self.errors.push(Diagnostic::error(data.span, message));
+            }
+        }
+        let wanted = region_count(&data.kind);
+        if data.regions().len() != wanted {
+            let message = format!("`{}` has {wanted} regions, not {}", crate::print::spell(&data.kind).0, data.regions().len());
+            self.errors.push(Diagnostic::error(data.span, message));
+            return;
+        }
+        for &result in data.results() {
+            self.value(result, data.span);
+            // A value is visible to what follows, not to the operation's own regions.
+            self.visible.remove(result);
+        }
+        for &region in data.regions() {
+            self.region(region, Some(op));
+        }
+        for &result in data.results() {
+            self.visible.insert(result);
+        }
+        if !hidden && let Err(why) = typing::check(self.module, self.func, op) {
+            self.errors.push(Diagnostic::error(data.span, format!("`{}`: {why}", crate::print::spell(&data.kind).0)));
+        }
+    }
+}
+
+/// How many regions an operation of this kind owns.
+pub fn region_count(kind: &OpKind) -> usize {
+    match kind {
+        OpKind::If | OpKind::While { .. } => 2,
+        OpKind::For(_) | OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::MapElementwise { .. } => 1,
+        OpKind::Const(_)
+        | OpKind::Iota { .. }
+        | OpKind::ProgramId { .. }
+        | OpKind::NumPrograms { .. }
+        | OpKind::Unary(_)
+        | OpKind::Binary(_)
+        | OpKind::Math(_)
+        | OpKind::Cmp(_)
+        | OpKind::Select
+        | OpKind::Fma
+        | OpKind::Cast(_)
+        | OpKind::Bitcast
+        | OpKind::PtrAdd
+        | OpKind::Extern(_)
+        | OpKind::InlineAsm(_)
+        | OpKind::Splat
+        | OpKind::Broadcast
+        | OpKind::Reshape
+        | OpKind::Transpose { .. }
+        | OpKind::Join
+        | OpKind::Split
+        | OpKind::Gather { .. }
+        | OpKind::Histogram
+        | OpKind::Dot { .. }
+        | OpKind::Load(_)
+        | OpKind::Store { .. }
+        | OpKind::AtomicRmw { .. }
+        | OpKind::AtomicCas { .. }
+        | OpKind::AtomicLoad { .. }
+        | OpKind::AtomicStore { .. }
+        | OpKind::AtomicPoll { .. }
+        | OpKind::MakeDesc
+        | OpKind::DescLoad
+        | OpKind::DescStore
+        | OpKind::Barrier
+        | OpKind::Print { .. }
+        | OpKind::Assert { .. }
+        | OpKind::Assume
+        | OpKind::Condition
+        | OpKind::Yield
+        | OpKind::Return
+        | OpKind::Call { .. } => 0,
+    }
+}
+
+fn well_formed(ty: &Type) -> Result<(), String> {
+    let shape = match ty {
+        Type::Elem(_) | Type::Token => return Ok(()),
+        Type::Tile(tile) => &tile.shape,
+        Type::Desc(desc) => &desc.block,
+    };
+    if shape.is_empty() {
+        return Err(format!("`{ty}` has no dimension"));
+    }
+    if shape.iter().any(|d| !d.is_power_of_two()) {
+        return Err(format!("`{ty}` has a dimension that is not a power of two"));
+    }
+    let elements = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
+    if elements.is_none_or(|n| n > MAX_TILE_ELEMENTS) {
+        return Err(format!("`{ty}` has more than {MAX_TILE_ELEMENTS} elements"));
+    }
+    Ok(())
+}

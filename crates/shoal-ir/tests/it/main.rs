@@ -1,0 +1,3 @@
+//! Tests of the tile IR through its public face.
+
+mod text;

@@ -7,6 +7,7 @@ set -euo pipefail
 
 # The toolchain that kernels are compiled with, and what LLVM's static libraries name when they are linked.
 packages=(llvm-22-dev libpolly-22-dev libzstd-dev zlib1g-dev libxml2-dev libffi-dev gcc g++ libc6-dev)
+nextest_version=0.9.143
 llvm_prefix=${LLVM_SYS_221_PREFIX:-/usr/lib/llvm-22}
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -75,9 +76,12 @@ need_test() {
         return
     fi
     say "installing the test runner cargo-nextest (once, a few minutes)"
-    # It only starts processes and prints: a quick build is worth more than a fast program.
+    # It only starts processes and prints: a quick build is worth more than a fast program, and without the part that
+    # updates itself it needs neither OpenSSL nor cmake.
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-        cargo install cargo-nextest --locked || die "cargo-nextest could not be installed; is there a network?"
+        cargo install cargo-nextest --version "$nextest_version" --locked \
+        --no-default-features --features default-no-update ||
+        die "cargo-nextest could not be installed; is there a network?"
 }
 
 need_lint() {

@@ -79,29 +79,29 @@ mod tests {
 
     #[test]
     fn covering_and_copying() {
-        let exact = parse("#layout(register=[[1]], lane=[[2],[4]], out=[8])");
+        let exact = parse("#layout<register=[[1]], lane=[[2],[4]], out=[8]>");
         assert!(exact.is_bijective());
-        let copies = parse("#layout(register=[[1]], lane=[[2],[4],[0]], out=[8])");
+        let copies = parse("#layout<register=[[1]], lane=[[2],[4],[0]], out=[8]>");
         assert!(copies.is_surjective() && !copies.is_injective());
-        let partial = parse("#layout(register=[[1]], lane=[[4]], out=[8])");
+        let partial = parse("#layout<register=[[1]], lane=[[4]], out=[8]>");
         assert!(!partial.is_surjective() && partial.is_injective());
     }
 
     #[test]
     fn copies_are_blamed_on_the_farther_dimension() {
-        let layout = parse("#layout(register=[[1],[0]], lane=[[1],[2],[3]], warp=[[4]], out=[8])");
+        let layout = parse("#layout<register=[[1],[0]], lane=[[1],[2],[3]], warp=[[4]], out=[8]>");
         assert_eq!(layout.free_variable_masks(), Place { register: 0b10, lane: 0b101, ..Place::default() });
     }
 
     #[test]
     fn runs_are_as_long_as_they_are_aligned() {
         let runs = |text: &str| parse(text).num_consecutive(InDim::Register);
-        assert_eq!(runs("#layout(register=[[0,1],[0,2]], lane=[[0,4],[1,0]], out=[2,8])"), 4);
-        assert_eq!(runs("#layout(register=[[0,1],[1,0]], lane=[[0,2],[0,4]], out=[2,8])"), 2);
-        assert_eq!(runs("#layout(register=[[1,0]], lane=[[0,1],[0,2]], out=[2,4])"), 1);
-        assert_eq!(runs("#layout(register=[[1],[2]], lane=[[6]], out=[8])"), 2, "lane 1 begins in the middle of four");
-        assert_eq!(runs("#layout(register=[[1],[2],[3]], out=[4])"), 1, "register 4 begins at element 3");
-        assert_eq!(runs("#layout(out=[])"), 1);
+        assert_eq!(runs("#layout<register=[[0,1],[0,2]], lane=[[0,4],[1,0]], out=[2,8]>"), 4);
+        assert_eq!(runs("#layout<register=[[0,1],[1,0]], lane=[[0,2],[0,4]], out=[2,8]>"), 2);
+        assert_eq!(runs("#layout<register=[[1,0]], lane=[[0,1],[0,2]], out=[2,4]>"), 1);
+        assert_eq!(runs("#layout<register=[[1],[2]], lane=[[6]], out=[8]>"), 2, "lane 1 begins in the middle of four");
+        assert_eq!(runs("#layout<register=[[1],[2],[3]], out=[4]>"), 1, "register 4 begins at element 3");
+        assert_eq!(runs("#layout<out=[]>"), 1);
     }
 
     #[test]

@@ -62,7 +62,7 @@ mod tests {
         let layout = LinearLayout::blocked(&[4, 16], &[1, 2], &[2, 4], &[2, 2], &[1, 0]).unwrap();
         assert_eq!(
             layout.to_string(),
-            "#layout(register=[[0,1]], lane=[[0,2],[0,4],[1,0]], warp=[[0,8],[2,0]], out=[4,16])"
+            "#layout<register=[[0,1]], lane=[[0,2],[0,4],[1,0]], warp=[[0,8],[2,0]], out=[4,16]>"
         );
     }
 

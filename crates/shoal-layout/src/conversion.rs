@@ -178,18 +178,18 @@ mod tests {
 
     #[test]
     fn the_reach_tells_the_means() {
-        let a = "#layout(register=[[1],[2]], lane=[[4],[8]], warp=[[16]], out=[32])";
+        let a = "#layout<register=[[1],[2]], lane=[[4],[8]], warp=[[16]], out=[32]>";
         assert_eq!(reach(a, a), Reach::Nowhere);
-        assert_eq!(reach(a, "#layout(register=[[2],[1]], lane=[[4],[8]], warp=[[16]], out=[32])"), Reach::Registers);
-        assert_eq!(reach(a, "#layout(register=[[4],[8]], lane=[[1],[2]], warp=[[16]], out=[32])"), Reach::Lanes);
-        assert_eq!(reach(a, "#layout(register=[[16],[8]], lane=[[1],[2]], warp=[[4]], out=[32])"), Reach::Warps);
-        assert_eq!(reach(a, "#layout(offset=[[1],[2],[4],[8],[16]], out=[32])"), Reach::Blocks);
+        assert_eq!(reach(a, "#layout<register=[[2],[1]], lane=[[4],[8]], warp=[[16]], out=[32]>"), Reach::Registers);
+        assert_eq!(reach(a, "#layout<register=[[4],[8]], lane=[[1],[2]], warp=[[16]], out=[32]>"), Reach::Lanes);
+        assert_eq!(reach(a, "#layout<register=[[16],[8]], lane=[[1],[2]], warp=[[4]], out=[32]>"), Reach::Warps);
+        assert_eq!(reach(a, "#layout<offset=[[1],[2],[4],[8],[16]], out=[32]>"), Reach::Blocks);
     }
 
     #[test]
     fn elements_arrive_where_the_target_wants_them() {
-        let from = parse("#layout(register=[[0,1]], lane=[[0,2],[1,0],[2,0]], out=[4,4])");
-        let to = parse("#layout(register=[[1,0]], lane=[[3,0],[0,1],[0,3]], out=[4,4])");
+        let from = parse("#layout<register=[[0,1]], lane=[[0,2],[1,0],[2,0]], out=[4,4]>");
+        let to = parse("#layout<register=[[1,0]], lane=[[3,0],[0,1],[0,3]], out=[4,4]>");
         let conversion = from.invert_and_compose(&to).unwrap();
         for lane in 0..8 {
             for register in 0..2 {
@@ -203,24 +203,24 @@ mod tests {
 
     #[test]
     fn copies_stay_where_they_are() {
-        let copies = parse("#layout(register=[[0]], lane=[[1],[0],[2]], out=[4])");
+        let copies = parse("#layout<register=[[0]], lane=[[1],[0],[2]], out=[4]>");
         assert!(copies.invert_and_compose(&copies).unwrap().is_identity());
     }
 
     #[test]
     fn a_target_must_cover_the_source() {
-        let all = parse("#layout(lane=[[1],[2]], out=[4])");
-        let half = parse("#layout(lane=[[1]], out=[4])");
+        let all = parse("#layout<lane=[[1],[2]], out=[4]>");
+        let half = parse("#layout<lane=[[1]], out=[4]>");
         assert_eq!(all.invert_and_compose(&half), Err(LayoutError::NotCovered { element: vec![2] }));
         assert!(half.invert_and_compose(&all).is_ok());
-        let flat = parse("#layout(lane=[[0,1],[1,0]], out=[2,2])");
+        let flat = parse("#layout<lane=[[0,1],[1,0]], out=[2,2]>");
         assert!(matches!(all.invert_and_compose(&flat), Err(LayoutError::Shape { .. })));
     }
 
     #[test]
     fn places_must_fit_to_compose() {
-        let all = parse("#layout(lane=[[1],[2]], out=[4])");
-        let half = parse("#layout(lane=[[1]], out=[4])");
+        let all = parse("#layout<lane=[[1],[2]], out=[4]>");
+        let half = parse("#layout<lane=[[1]], out=[4]>");
         let conversion = half.invert_and_compose(&all).unwrap();
         assert_eq!(half.compose(&conversion), Err(LayoutError::PlacesDiffer { dim: InDim::Lane }));
         assert_eq!(all.compose(&conversion), Ok(half));

@@ -19,7 +19,7 @@
 //!
 //! // A 4 × 8 tile on 8 lanes: each lane holds four neighbours of one row.
 //! let layout: LinearLayout =
-//!     "#layout(register=[[0,1],[0,2]], lane=[[0,4],[1,0],[2,0]], out=[4,8])".parse()?;
+//!     "#layout<register=[[0,1],[0,2]], lane=[[0,4],[1,0],[2,0]], out=[4,8]>".parse()?;
 //!
 //! // Lane 3 = 0b011 is basis 0 and basis 1: [0,4] ^ [1,0]. Register 2 adds [0,2].
 //! assert_eq!(layout.apply(Place { register: 2, lane: 3, ..Place::default() }), [1, 6]);

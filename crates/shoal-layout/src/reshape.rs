@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn a_part_forgets_the_rest() {
         let part = layout().sublayout(&[InDim::Lane], &[0]).unwrap();
-        assert_eq!(part.to_string(), "#layout(lane=[[0],[0],[0],[1],[2]], out=[4])");
+        assert_eq!(part.to_string(), "#layout<lane=[[0],[0],[0],[1],[2]], out=[4]>");
         assert_eq!(layout().sublayout(&[], &[2]), Err(LayoutError::BadOrder { order: vec![2] }));
         assert_eq!(layout().sublayout(&[], &[1, 1]), Err(LayoutError::BadOrder { order: vec![1, 1] }));
     }

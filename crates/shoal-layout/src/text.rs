@@ -1,18 +1,18 @@
 //! The text form, which reads back as the same layout.
 //!
 //! ```text
-//! #layout(register=[[0,1],[0,2]], lane=[[1,0],[2,0]], out=[4,8])
+//! #layout<register=[[0,1],[0,2]], lane=[[1,0],[2,0]], out=[4,8]>
 //! ```
 //!
-//! One line; hardware dimensions without bases are left out; `out` is the shape of the tile. There is no `<`, no `>`
-//! and no second pair of parentheses in it, so it can stand inside `tile<4x8xf32, …>`, and it ends at the first `)`.
+//! One line; hardware dimensions without bases are left out; `out` is the shape of the tile. There is no other `<` or
+//! `>` in it, so inside `tile<4x8xf32, …>` it ends at the first `>`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{InDim, LayoutError, LinearLayout, ParseLayoutError};
 
-const OPENING: &str = "#layout(";
+const OPENING: &str = "#layout<";
 
 impl fmt::Display for LinearLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,7 +23,7 @@ impl fmt::Display for LinearLayout {
                 write!(f, "{dim}=[{}], ", bases.join(","))?;
             }
         }
-        write!(f, "out={})", list(&self.shape()))
+        write!(f, "out={}>", list(&self.shape()))
     }
 }
 
@@ -80,7 +80,7 @@ impl Reader<'_> {
         self.expect("=")?;
         let begin = self.at;
         let shape = self.numbers()?;
-        self.expect(")")?;
+        self.expect(">")?;
         LinearLayout::from_bases(bases, &shape).map_err(|problem: LayoutError| error(begin, problem.to_string()))
     }
 
@@ -159,43 +159,43 @@ mod tests {
 
     #[test]
     fn the_form_is_stable() {
-        let text = "#layout(register=[[0,1],[0,2]], lane=[[1,0],[2,0]], warp=[[0,0]], out=[4,4])";
+        let text = "#layout<register=[[0,1],[0,2]], lane=[[1,0],[2,0]], warp=[[0,0]], out=[4,4]>";
         assert_eq!(text.parse::<LinearLayout>().unwrap().to_string(), text);
-        assert_eq!(LinearLayout::empty().to_string(), "#layout(out=[])");
+        assert_eq!(LinearLayout::empty().to_string(), "#layout<out=[]>");
     }
 
     #[test]
     fn space_is_free() {
-        let text = " #layout(\n lane = [ [ 1 ] , [2] ],\tout=[ 4 ] ) ";
+        let text = " #layout<\n lane = [ [ 1 ] , [2] ],\tout=[ 4 ] > ";
         assert_eq!(text.parse::<LinearLayout>().unwrap(), LinearLayout::identity1d(4, InDim::Lane, 0));
     }
 
     #[test]
-    fn a_prefix_ends_at_the_parenthesis() {
-        let text = "#layout(lane=[[1]], out=[2])>, i32";
+    fn a_prefix_ends_at_the_bracket() {
+        let text = "#layout<lane=[[1]], out=[2]>>, i32";
         let (layout, length) = LinearLayout::parse_prefix(text).unwrap();
         assert_eq!((layout.shape(), &text[length..]), (vec![2], ">, i32"));
     }
 
     #[test]
     fn errors_say_what_and_where() {
-        assert_eq!(problem("layout"), "expected `#layout(` (at byte 0 of the layout)");
+        assert_eq!(problem("layout"), "expected `#layout<` (at byte 0 of the layout)");
         assert_eq!(
-            problem("#layout(thread=[[1]], out=[2])"),
+            problem("#layout<thread=[[1]], out=[2]>"),
             "expected `register`, `lane`, `warp`, `block`, `offset` or `out` (at byte 8 of the layout)"
         );
         assert_eq!(
-            problem("#layout(lane=[[1]], lane=[[1]], out=[2])"),
+            problem("#layout<lane=[[1]], lane=[[1]], out=[2]>"),
             "`lane` is given twice (at byte 20 of the layout)"
         );
-        assert_eq!(problem("#layout(lane=[[1] [1]], out=[2])"), "expected `,` (at byte 18 of the layout)");
-        assert_eq!(problem("#layout(lane=[[x]], out=[2])"), "expected a number below 2^32 (at byte 15 of the layout)");
+        assert_eq!(problem("#layout<lane=[[1] [1]], out=[2]>"), "expected `,` (at byte 18 of the layout)");
+        assert_eq!(problem("#layout<lane=[[x]], out=[2]>"), "expected a number below 2^32 (at byte 15 of the layout)");
         assert_eq!(
-            problem("#layout(lane=[[2]], out=[2])"),
+            problem("#layout<lane=[[2]], out=[2]>"),
             "the lane basis [2] lies outside the tile (at byte 24 of the layout)"
         );
-        assert_eq!(problem("#layout(out=[3])"), "the size 3 is not a power of two (at byte 12 of the layout)");
-        assert_eq!(problem("#layout(out=[2]) x"), "unexpected text after the layout (at byte 16 of the layout)");
-        assert_eq!(problem("#layout(out=[2]"), "expected `)` (at byte 15 of the layout)");
+        assert_eq!(problem("#layout<out=[3]>"), "the size 3 is not a power of two (at byte 12 of the layout)");
+        assert_eq!(problem("#layout<out=[2]> x"), "unexpected text after the layout (at byte 16 of the layout)");
+        assert_eq!(problem("#layout<out=[2]"), "expected `>` (at byte 15 of the layout)");
     }
 }

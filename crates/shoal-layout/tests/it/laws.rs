@@ -38,12 +38,13 @@ proptest! {
     #[test]
     fn text_reads_back(layout in layout()) {
         let text = layout.to_string();
-        prop_assert!(!text.contains(['<', '>', '\n']));
+        prop_assert_eq!(text.find('>'), Some(text.len() - 1), "a layout ends at the first bracket");
+        prop_assert!(!text.contains('\n'));
         prop_assert_eq!(text.parse::<LinearLayout>(), Ok(layout));
     }
 
     #[test]
-    fn any_text_is_no_panic(text in "(#layout\\()?[a-z0-9=,\\[\\]() é]{0,40}") {
+    fn any_text_is_no_panic(text in "(#layout<)?([a-z0-9=,\\[\\]<> é]{0,40}|(lane=\\[\\[[0-9]{1,11}\\]\\], ?)?out=\\[[0-9]{1,11}\\]>)") {
         if let Ok(layout) = text.parse::<LinearLayout>() {
             prop_assert_eq!(layout.to_string().parse(), Ok(layout));
         }

@@ -32,8 +32,10 @@
 //! **Order of combination.** `reduce` along the last axis of length `n` combines with `w = min(n, 64)` lanes: lane `l`
 //! combines elements `l`, `l + w`, `l + 2w`, … in that order; then lanes `l` and `l + w/2` are combined for `l < w/2`, and
 //! so on by halves. Along any other axis elements are combined in index order. `scan` combines in index order (from
-//! the end if `reverse`). `dot` accumulates in order of `k`, one fused multiply-add each, in the accumulator's type.
-//! Backends may deviate for speed only where they document a tolerance.
+//! the end if `reverse`). `dot` starts from the accumulator and adds the products in order of `k`, one fused multiply-add
+//! each: in `f64` if the accumulator is `f64`; in `f32` for every other float accumulator, rounded once to its type at the
+//! end; wrapping for integers. Inputs that a precision such as `tf32` allows to be rounded are not rounded here: `ieee` is
+//! one of the results allowed. Backends may deviate for speed only where they document a tolerance.
 //!
 //! # Where things are
 //!
@@ -68,3 +70,5 @@ pub use numeric::Const;
 pub use op::OpKind;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};
 pub use verify::verify;
+
+pub use shoal_source::Span;

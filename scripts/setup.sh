@@ -75,7 +75,7 @@ need_test() {
     if cargo nextest --version >/dev/null 2>&1; then
         return
     fi
-    say "installing the test runner cargo-nextest (once, a few minutes)"
+    say "installing the test runner cargo-nextest (once, about five minutes)"
     # It only starts processes and prints: a quick build is worth more than a fast program, and without the part that
     # updates itself it needs neither OpenSSL nor cmake.
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \

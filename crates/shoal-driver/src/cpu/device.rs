@@ -1,0 +1,101 @@
+//! The device: its worker threads and what they keep between launches.
+
+use super::{error::DeviceError, fiber::SeatPool, pool::Pool};
+use core::{fmt, num::NonZeroUsize, time::Duration};
+use std::{env, thread};
+
+/// How long programs may wait in vain unless told otherwise.
+const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The CPU as a device: a number of threads that run kernels.
+pub struct CpuDevice {
+    pool: Pool,
+    seats: SeatPool,
+    wait_timeout: Duration,
+}
+
+impl CpuDevice {
+    /// A device that runs kernels on `threads` threads: the one that launches, and `threads - 1` workers. Zero
+    /// counts as one.
+    ///
+    /// # Errors
+    ///
+    /// When a thread cannot be started or `SHOAL_WAIT_TIMEOUT` (seconds) is not a number.
+    pub fn new(threads: usize) -> Result<Self, DeviceError> {
+        let wait_timeout = match env::var("SHOAL_WAIT_TIMEOUT") {
+            Ok(value) => parse_seconds(value)?,
+            Err(_) => DEFAULT_WAIT_TIMEOUT,
+        };
+        Ok(Self { pool: Pool::new(threads.max(1) - 1)?, seats: SeatPool::default(), wait_timeout })
+    }
+
+    /// A device with all cores this process may use, or as many threads as `SHOAL_CPU_THREADS` says.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and when `SHOAL_CPU_THREADS` is not a positive number.
+    pub fn host() -> Result<Self, DeviceError> {
+        let threads = match env::var("SHOAL_CPU_THREADS") {
+            Ok(value) => parse_threads(value)?,
+            Err(_) => thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        };
+        Self::new(threads)
+    }
+
+    /// Threads that work on a launch, the launching one included.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    /// How long programs of a launch may wait in vain by default.
+    #[must_use]
+    pub fn wait_timeout(&self) -> Duration {
+        self.wait_timeout
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    pub(crate) fn seats(&self) -> &SeatPool {
+        &self.seats
+    }
+}
+
+impl fmt::Debug for CpuDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CpuDevice").field("threads", &self.threads()).finish_non_exhaustive()
+    }
+}
+
+fn parse_threads(value: String) -> Result<usize, DeviceError> {
+    match value.trim().parse() {
+        Ok(threads @ 1..=4096) => Ok(threads),
+        _ => {
+            let expected = "a number of threads from 1 to 4096";
+            Err(DeviceError::Environment { name: "SHOAL_CPU_THREADS", value, expected })
+        }
+    }
+}
+
+fn parse_seconds(value: String) -> Result<Duration, DeviceError> {
+    let seconds = value.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let expected = "a number of seconds, such as 30 or 0.5";
+    seconds.ok_or(DeviceError::Environment { name: "SHOAL_WAIT_TIMEOUT", value, expected })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environment_values_are_checked() {
+        assert_eq!(parse_threads(" 3 ".into()).unwrap(), 3);
+        let error = parse_threads("0".into()).unwrap_err();
+        assert_eq!(error.to_string(), "SHOAL_CPU_THREADS=0: expected a number of threads from 1 to 4096");
+        assert_eq!(parse_seconds("0.5".into()).unwrap(), Duration::from_millis(500));
+        assert!(parse_seconds("-1".into()).is_err());
+        assert!(parse_seconds("soon".into()).is_err());
+    }
+}

@@ -1,0 +1,223 @@
+//! What can go wrong with a device and with a launch, in words for users.
+
+use super::abi::Site;
+use core::{fmt, slice, time::Duration};
+
+/// A device could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// An environment variable holds something unusable.
+    #[error("{name}={value}: expected {expected}")]
+    Environment {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// The system refused a worker thread.
+    #[error("cannot start a worker thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// A launch failed. The device stays usable; memory the kernel wrote has whatever was written before the failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// The grid has more programs than can be counted.
+    #[error("grid ({}, {}, {}) is too large: at most 2^62 programs can be launched", .grid[0], .grid[1], .grid[2])]
+    Grid {
+        /// The grid asked for.
+        grid: [u32; 3],
+    },
+    /// The argument block does not have the size the kernel's parameters have.
+    #[error("kernel `{kernel}` takes {expected} bytes of arguments, but {got} were given")]
+    Arguments {
+        /// The kernel.
+        kernel: String,
+        /// Size of the kernel's parameters.
+        expected: usize,
+        /// Size of the block.
+        got: usize,
+    },
+    /// The kernel was compiled for a CPU feature that cannot be used here.
+    #[error("kernel `{kernel}` was compiled for {feature}, which this machine cannot use; compile it again here")]
+    Feature {
+        /// The kernel.
+        kernel: String,
+        /// The missing feature.
+        feature: &'static str,
+    },
+    /// The system has no more memory for scratch or for stacks.
+    #[error("kernel `{kernel}`: no memory for {what}")]
+    Memory {
+        /// The kernel.
+        kernel: String,
+        /// What the memory was for.
+        what: String,
+    },
+    /// A program failed: an assertion of the kernel, a run-time trap, or a print sink that panicked.
+    #[error("kernel `{kernel}` failed: {failure}")]
+    Failed {
+        /// The kernel.
+        kernel: String,
+        /// The first failure.
+        failure: Box<Failure>,
+    },
+    /// Every program that has not finished waits, and none has moved for the wait timeout.
+    #[error("{}", stuck_message(.kernel, .waiting, *.more, *.unstarted, *.after))]
+    Stuck {
+        /// The kernel.
+        kernel: String,
+        /// Who waits where, lowest program first; a limited number of them.
+        waiting: Vec<Waiting>,
+        /// How many more wait than are listed.
+        more: usize,
+        /// Programs that could not even be started for lack of memory.
+        unstarted: u64,
+        /// How long nothing had moved.
+        after: Duration,
+    },
+}
+
+/// Why a program ended a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The program's id.
+    pub program: [u32; 3],
+    /// The line of the kernel, when known.
+    pub site: Option<SourceSite>,
+    /// What happened.
+    pub message: String,
+}
+
+/// A program that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The program's id.
+    pub program: [u32; 3],
+    /// Where it waits, when known.
+    pub site: Option<SourceSite>,
+}
+
+/// A place in a kernel's source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceSite {
+    /// The file.
+    pub file: String,
+    /// Line, counted from 1; 0 when unknown.
+    pub line: u32,
+    /// Column, counted from 1; 0 when unknown.
+    pub col: u32,
+    /// What the program does there.
+    pub what: String,
+}
+
+impl SourceSite {
+    /// Copies a site out of loaded code.
+    ///
+    /// # Safety
+    ///
+    /// `site` is null or points at a valid [`Site`].
+    pub(crate) unsafe fn read(site: *const Site) -> Option<Self> {
+        // SAFETY: valid or null by contract.
+        let site = unsafe { site.as_ref() }?;
+        // SAFETY: a valid site has valid texts.
+        let (file, what) = unsafe { (text(site.file, site.file_len), text(site.what, site.what_len)) };
+        Some(Self { file, line: site.line, col: site.col, what })
+    }
+}
+
+/// Copies a text that generated code passed.
+///
+/// # Safety
+///
+/// `data` is null or points at `len` readable bytes.
+pub(crate) unsafe fn text(data: *const u8, len: u64) -> String {
+    if data.is_null() || len == 0 {
+        return String::new();
+    }
+    // SAFETY: by contract; the length of something in memory fits `usize`.
+    let bytes = unsafe { slice::from_raw_parts(data, usize::try_from(len).unwrap_or(0)) };
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The coordinates of linear program `program` of `grid`.
+pub(crate) fn coordinates(program: u64, grid: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(grid[0].max(1)), u64::from(grid[1].max(1)));
+    let clamp = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
+    [clamp(program % x), clamp(program / x % y), clamp(program / x / y)]
+}
+
+impl fmt::Display for SourceSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+            if self.col > 0 {
+                write!(f, ":{}", self.col)?;
+            }
+        }
+        if self.what.is_empty() { Ok(()) } else { write!(f, " ({})", self.what) }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.program;
+        write!(f, "{}\n  in program ({x}, {y}, {z})", self.message)?;
+        match &self.site {
+            Some(site) => write!(f, " at {site}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn stuck_message(kernel: &str, waiting: &[Waiting], more: usize, unstarted: u64, after: Duration) -> String {
+    use fmt::Write;
+    let count = waiting.len() + more;
+    let mut out = format!("kernel `{kernel}` is stuck: {count} programs wait, and none has moved for {after:?}");
+    for Waiting { program: [x, y, z], site } in waiting {
+        let _ = write!(out, "\n  program ({x}, {y}, {z}) waits");
+        if let Some(site) = site {
+            let _ = write!(out, " at {site}");
+        }
+    }
+    if more > 0 {
+        let _ = write!(out, "\n  and {more} more");
+    }
+    if unstarted > 0 {
+        let _ = write!(out, "\n  {unstarted} programs were not started: no memory for more stacks");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stuck_lists_who_waits_where() {
+        let site = SourceSite { file: "lock.py".into(), line: 7, col: 5, what: "atomic_cas".into() };
+        let error = LaunchError::Stuck {
+            kernel: "k".into(),
+            waiting: vec![Waiting { program: [0, 0, 0], site: Some(site) }, Waiting { program: [1, 0, 0], site: None }],
+            more: 3,
+            unstarted: 0,
+            after: Duration::from_secs(2),
+        };
+        assert_eq!(
+            error.to_string(),
+            "kernel `k` is stuck: 5 programs wait, and none has moved for 2s\n  program (0, 0, 0) waits at \
+             lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits\n  and 3 more"
+        );
+    }
+
+    #[test]
+    fn coordinates_run_x_fastest() {
+        assert_eq!(coordinates(0, [2, 3, 4]), [0, 0, 0]);
+        assert_eq!(coordinates(1, [2, 3, 4]), [1, 0, 0]);
+        assert_eq!(coordinates(2, [2, 3, 4]), [0, 1, 0]);
+        assert_eq!(coordinates(23, [2, 3, 4]), [1, 2, 3]);
+    }
+}

@@ -1,0 +1,156 @@
+//! The functions that generated code calls by name; [`abi`](super::abi) specifies them.
+//!
+//! No panic leaves a hook: what user code in a print sink throws becomes the launch's failure.
+//!
+//! A fiber may continue on another thread after it was suspended. So nothing here that suspends touches
+//! thread-local state, and functions that do stay out of line, where no address of such state can be kept across a
+//! suspension.
+
+use super::{
+    abi::{Context, Site},
+    error::{Failure, SourceSite, coordinates, text},
+    fiber::{self, Suspend},
+    print::{PrintKind, Printed, render_text},
+    run::Run,
+};
+use core::{panic::AssertUnwindSafe, slice};
+use std::{panic::catch_unwind, process, sync::OnceLock, time::Instant};
+
+/// The launch of `ctx`.
+///
+/// # Safety
+///
+/// `ctx` is the context a running program was given.
+unsafe fn run_of<'a>(ctx: *mut Context) -> &'a Run<'a> {
+    // SAFETY: the launch outlives its programs, and `Run` is only shared.
+    unsafe { &*(*ctx).run }
+}
+
+/// Scheduling point of a spin loop.
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given; `site` is null or valid for the life of the code.
+pub(crate) unsafe extern "C" fn shoal_yield(ctx: *mut Context, site: *const Site) {
+    // SAFETY: by contract only this program uses its context now.
+    let on_fiber = unsafe {
+        (*ctx).site = site;
+        (*ctx).waited = true;
+        fiber::suspend(ctx, Suspend::Wait)
+    };
+    if !on_fiber {
+        std::thread::yield_now();
+    }
+}
+
+/// Scheduling point between two polls.
+///
+/// # Safety
+///
+/// As [`shoal_yield`].
+pub(crate) unsafe extern "C" fn shoal_poll_wait(ctx: *mut Context, site: *const Site) {
+    // SAFETY: the same contract.
+    unsafe { shoal_yield(ctx, site) }
+}
+
+/// Monotonic nanoseconds since some moment in this process.
+pub(crate) extern "C" fn shoal_clock_ns() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Ends the launch with a failure of the calling program.
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given, `site` null or valid, `message` null or `len` readable bytes.
+pub(crate) unsafe extern "C" fn shoal_fail(ctx: *mut Context, site: *const Site, message: *const u8, len: u64) -> ! {
+    // SAFETY: by contract. Everything allocated in `record` is owned by the launch when it returns, so nothing on
+    // this stack needs dropping when it is abandoned.
+    unsafe {
+        record(ctx, site, message, len);
+        fiber::suspend(ctx, Suspend::Failed);
+    }
+    // Not on a fiber: there is no way to leave the generated code, and none to go on in it.
+    let failure = "a kernel that was described as unable to fail has failed; the process cannot continue";
+    eprintln!("shoal: {failure}");
+    process::abort()
+}
+
+#[inline(never)]
+unsafe fn record(ctx: *mut Context, site: *const Site, message: *const u8, len: u64) {
+    // SAFETY: the contract of `shoal_fail`.
+    unsafe {
+        let program = coordinates((*ctx).program, (*ctx).grid);
+        run_of(ctx).fail(Failure { program, site: SourceSite::read(site), message: text(message, len) });
+    }
+}
+
+/// Prints one operand of a `device_print`.
+///
+/// # Safety
+///
+/// `ctx` and `site` as in [`shoal_fail`]; `prefix`, `shape` and `data` are readable as [`super::print`] says.
+#[allow(clippy::too_many_arguments, reason = "the binary interface is flat")]
+pub(crate) unsafe extern "C" fn shoal_print_value(
+    ctx: *mut Context,
+    site: *const Site,
+    prefix: *const u8,
+    prefix_len: u64,
+    kind: u32,
+    flags: u32,
+    data: *const u8,
+    rank: u32,
+    shape: *const u32,
+) {
+    // SAFETY: by contract; a rank-0 operand has one element and needs no shape.
+    unsafe {
+        let shape: &[u32] = if rank == 0 { &[] } else { slice::from_raw_parts(shape, rank as usize) };
+        let count: usize = shape.iter().map(|&extent| extent as usize).product();
+        let (program, grid) = ((*ctx).program, (*ctx).grid);
+        deliver(ctx, site, move || {
+            let kind = PrintKind::from_number(kind)?;
+            let data = slice::from_raw_parts(data, count * kind.size());
+            let prefix = text(prefix, prefix_len);
+            Some(Printed { program, grid, prefix: &prefix, kind, flags, data, shape }.render())
+        });
+    }
+}
+
+/// Prints the text of a `device_print` without operands.
+///
+/// # Safety
+///
+/// As [`shoal_fail`].
+pub(crate) unsafe extern "C" fn shoal_print_text(ctx: *mut Context, site: *const Site, data: *const u8, len: u64) {
+    // SAFETY: by contract.
+    unsafe {
+        let (program, grid) = ((*ctx).program, (*ctx).grid);
+        deliver(ctx, site, move || Some(render_text(program, grid, &text(data, len))));
+    }
+}
+
+/// Sends what `render` makes to the sink, away from the fiber's small stack. A panic becomes a failure.
+///
+/// # Safety
+///
+/// `ctx` and `site` as in [`shoal_fail`].
+#[inline(never)]
+unsafe fn deliver(ctx: *mut Context, site: *const Site, render: impl FnOnce() -> Option<String>) {
+    // SAFETY: by contract.
+    let run = unsafe { run_of(ctx) };
+    let panicked = || {
+        let deliver = || render().map(|text| run.sink().write(&text));
+        catch_unwind(AssertUnwindSafe(deliver)).is_err()
+    };
+    // SAFETY: by contract.
+    if unsafe { fiber::on_thread_stack(ctx, panicked) } {
+        let message = b"the print sink panicked";
+        // SAFETY: by contract; the message is static.
+        unsafe {
+            record(ctx, site, message.as_ptr(), message.len() as u64);
+            // Off a fiber the program goes on; its launch fails all the same.
+            fiber::suspend(ctx, Suspend::Failed);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Kernels: an entry point of loaded code with the facts the compiler states about it.
+
+use super::{abi::Entry, loader::Code};
+use std::sync::Arc;
+
+/// Whether programs of a kernel may wait for other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Waits {
+    /// No program reaches a scheduling point.
+    Never,
+    /// Programs may spin on memory that others write; each of them runs as a fiber.
+    MayWait,
+}
+
+/// Size and alignment of one run-time parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ParamLayout {
+    /// Size in bytes.
+    pub size: usize,
+    /// Alignment in bytes, a power of two up to 8.
+    pub align: usize,
+}
+
+/// What the compiler states about a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// The entry point's symbol, and the name used in messages.
+    pub name: String,
+    /// Working memory each program needs.
+    pub scratch_bytes: usize,
+    /// Whether programs may wait for each other.
+    pub waits: Waits,
+    /// Whether a program may reach `shoal_fail`.
+    pub can_fail: bool,
+    /// Whether the code uses AMX tiles.
+    pub uses_amx: bool,
+    /// The run-time parameters in order.
+    pub params: Vec<ParamLayout>,
+}
+
+impl KernelInfo {
+    /// Bytes of an argument block for these parameters.
+    #[must_use]
+    pub fn args_bytes(&self) -> usize {
+        self.params.iter().fold(0, |end, p| end.next_multiple_of(p.align.max(1)) + p.size)
+    }
+}
+
+/// A kernel that can be launched. It keeps its code loaded.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    entry: Entry,
+    info: Arc<KernelInfo>,
+    args_bytes: usize,
+    _code: Option<Arc<Code>>,
+}
+
+/// A kernel could not be made from loaded code.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the compiled code has no kernel named `{name}`")]
+pub struct KernelError {
+    /// The name asked for.
+    pub name: String,
+}
+
+impl Kernel {
+    /// The kernel named `info.name` in `code`.
+    ///
+    /// # Errors
+    ///
+    /// When the code defines no such function.
+    pub fn new(code: Arc<Code>, info: KernelInfo) -> Result<Self, KernelError> {
+        let entry = code.entry(&info.name).ok_or_else(|| KernelError { name: info.name.clone() })?;
+        Ok(Self { entry, args_bytes: info.args_bytes(), info: Arc::new(info), _code: Some(code) })
+    }
+
+    /// A kernel whose code is part of this program, for instance one that was linked ahead of time.
+    #[must_use]
+    pub fn linked(entry: Entry, info: KernelInfo) -> Self {
+        Self { entry, args_bytes: info.args_bytes(), info: Arc::new(info), _code: None }
+    }
+
+    /// The entry point.
+    #[must_use]
+    pub fn entry(&self) -> Entry {
+        self.entry
+    }
+
+    /// What the compiler stated.
+    #[must_use]
+    pub fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    /// Bytes an argument block for this kernel has.
+    #[must_use]
+    pub fn args_bytes(&self) -> usize {
+        self.args_bytes
+    }
+}

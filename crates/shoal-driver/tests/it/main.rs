@@ -1,0 +1,12 @@
+//! Kernels written in C against the documented binary interface, loaded and launched.
+
+mod objects;
+
+mod debugging;
+mod failing;
+mod fuzzing;
+mod launching;
+mod loading;
+mod printing;
+mod stress;
+mod waiting;

@@ -1,0 +1,179 @@
+//! Programs that wait for each other make progress on any number of threads, and are found out when they cannot.
+
+use crate::objects::{info, kernel, options, pointers};
+use shoal_driver::{
+    Buffer,
+    cpu::{CpuDevice, KernelInfo, LaunchError, LaunchOptions, Waits},
+};
+use std::time::{Duration, Instant};
+
+fn waiting(pointers: usize) -> KernelInfo {
+    KernelInfo { waits: Waits::MayWait, ..info(pointers) }
+}
+
+/// Each program takes a lock, yields inside the critical section, and adds one.
+const LOCK: &str = r#"
+SITE(acquire, 12, "atomic_cas in a loop"); SITE(inside, 14, "while loop");
+ENTRY(k) {
+    int32_t *lock = ARG(int32_t *, 0); volatile int64_t *sum = ARG(int64_t *, 8);
+    EACH(p) {
+        int32_t expected = 0;
+        while (!__atomic_compare_exchange_n(lock, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+            expected = 0;
+            shoal_yield(ctx, &acquire);
+        }
+        int64_t before = *sum;
+        if (p % 3 == 0) shoal_yield(ctx, &inside);
+        *sum = before + 1;
+        __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+    }
+}"#;
+
+#[test]
+fn a_spin_lock_works_on_any_number_of_threads() {
+    let kernel = kernel(LOCK, waiting(2));
+    for threads in [1, 2, 4] {
+        let device = CpuDevice::new(threads).unwrap();
+        for programs in [1, 64, 5000] {
+            let (lock, sum) = (Buffer::zeroed(4).unwrap(), Buffer::zeroed(8).unwrap());
+            let args = pointers(&[lock.as_ptr(), sum.as_ptr()]);
+            // SAFETY: the kernel uses the two buffers, `sum` under the lock.
+            unsafe { device.launch(&kernel, [programs, 1, 1], &args, &options()) }.unwrap();
+            assert_eq!(sum.as_slice::<i64>(), &[i64::from(programs)]);
+        }
+    }
+}
+
+/// Program p waits for program p + 1: the last must be started for the first to end.
+const BACKWARDS: &str = r#"
+SITE(wait, 3, "atomic_poll");
+ENTRY(k) {
+    int32_t *flags = ARG(int32_t *, 0);
+    EACH(p) {
+        uint64_t count = (uint64_t)ctx->grid[0] * ctx->grid[1];
+        while (p + 1 < count && !__atomic_load_n(&flags[p + 1], __ATOMIC_ACQUIRE)) shoal_poll_wait(ctx, &wait);
+        __atomic_store_n(&flags[p], 1, __ATOMIC_RELEASE);
+    }
+}"#;
+
+#[test]
+fn early_programs_may_wait_for_late_ones() {
+    let kernel = kernel(BACKWARDS, waiting(1));
+    for threads in [1, 2] {
+        let device = CpuDevice::new(threads).unwrap();
+        let flags = Buffer::zeroed(1000 * 4).unwrap();
+        // SAFETY: one flag per program.
+        unsafe { device.launch(&kernel, [100, 10, 1], &pointers(&[flags.as_ptr()]), &options()) }.unwrap();
+        assert!(flags.as_slice::<i32>().iter().all(|&flag| flag == 1));
+    }
+}
+
+/// All programs meet, several times.
+const BARRIER: &str = r#"
+SITE(wait, 3, "barrier");
+ENTRY(k) {
+    uint64_t *count = ARG(uint64_t *, 0);
+    EACH(p) for (uint64_t phase = 1; phase <= 5; phase++) {
+        __atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL);
+        while (__atomic_load_n(count, __ATOMIC_ACQUIRE) < phase * ctx->grid[0]) shoal_yield(ctx, &wait);
+    }
+}"#;
+
+#[test]
+fn a_barrier_over_the_whole_grid_works() {
+    let kernel = kernel(BARRIER, waiting(1));
+    let device = CpuDevice::new(2).unwrap();
+    for programs in [3, 2000] {
+        let count = Buffer::zeroed(8).unwrap();
+        // SAFETY: the kernel uses one counter.
+        unsafe { device.launch(&kernel, [programs, 1, 1], &pointers(&[count.as_ptr()]), &options()) }.unwrap();
+        assert_eq!(count.as_slice::<u64>(), &[u64::from(programs) * 5]);
+    }
+}
+
+/// A huge grid whose programs seldom wait needs few stacks and little time.
+#[test]
+fn a_huge_grid_needs_few_fibers() {
+    let kernel = kernel(LOCK, KernelInfo { scratch_bytes: 100_000, ..waiting(2) });
+    let device = CpuDevice::new(2).unwrap();
+    let (lock, sum) = (Buffer::zeroed(4).unwrap(), Buffer::zeroed(8).unwrap());
+    let args = pointers(&[lock.as_ptr(), sum.as_ptr()]);
+    // SAFETY: as in the lock test.
+    unsafe { device.launch(&kernel, [200_000, 1, 1], &args, &options()) }.unwrap();
+    assert_eq!(sum.as_slice::<i64>(), &[200_000]);
+}
+
+#[test]
+fn a_deadlock_is_reported_and_the_device_stays_usable() {
+    let kernel = kernel(LOCK, waiting(2));
+    for threads in [1, 3] {
+        let device = CpuDevice::new(threads).unwrap();
+        let (lock, sum) = (Buffer::from_slice(&[1i32]).unwrap(), Buffer::zeroed(8).unwrap());
+        let args = pointers(&[lock.as_ptr(), sum.as_ptr()]);
+        let timeout = Duration::from_millis(300);
+        let options = LaunchOptions { timeout: Some(timeout), ..options() };
+        let start = Instant::now();
+        // SAFETY: the kernel uses the two buffers.
+        let error = unsafe { device.launch(&kernel, [10, 2, 1], &args, &options) }.unwrap_err();
+        assert!(start.elapsed() >= timeout && start.elapsed() < Duration::from_secs(5));
+        let LaunchError::Stuck { waiting, more, unstarted: 0, after, .. } = error else { panic!("{error}") };
+        assert!(after >= timeout);
+        assert_eq!((waiting.len(), more), (16, 4));
+        assert_eq!(waiting[11].program, [1, 1, 0]);
+        let site = waiting[0].site.as_ref().unwrap();
+        assert_eq!(site.to_string(), "kernel.py:12:5 (atomic_cas in a loop)");
+
+        let lock = Buffer::zeroed(4).unwrap();
+        let args = pointers(&[lock.as_ptr(), sum.as_ptr()]);
+        // SAFETY: as above.
+        unsafe { device.launch(&kernel, [64, 1, 1], &args, &options) }.unwrap();
+        assert_eq!(sum.as_slice::<i64>(), &[64]);
+    }
+}
+
+/// Two launches that wait for each other, as two ranks do: each needs the other to run at the same time.
+#[test]
+fn launches_may_wait_for_each_other() {
+    let source = r#"
+    SITE(wait, 1, "wait");
+    ENTRY(k) {
+        uint64_t *mine = ARG(uint64_t *, 0), *theirs = ARG(uint64_t *, 8);
+        EACH(p) for (uint64_t turn = 1; turn <= 200; turn++) {
+            if (p == 0) __atomic_store_n(mine, turn, __ATOMIC_RELEASE);
+            while (__atomic_load_n(theirs, __ATOMIC_ACQUIRE) < turn) shoal_yield(ctx, &wait);
+        }
+    }"#;
+    let kernel = kernel(source, waiting(2));
+    let device = CpuDevice::new(2).unwrap();
+    let (a, b) = (Buffer::zeroed(64).unwrap(), Buffer::zeroed(64).unwrap());
+    std::thread::scope(|scope| {
+        for (mine, theirs) in [(&a, &b), (&b, &a)] {
+            let (kernel, device) = (&kernel, &device);
+            scope.spawn(move || {
+                let args = pointers(&[mine.as_ptr(), theirs.as_ptr()]);
+                // SAFETY: both launches use the flags atomically.
+                unsafe { device.launch(kernel, [8, 1, 1], &args, &options()) }.unwrap();
+            });
+        }
+    });
+    assert_eq!((a.as_slice::<u64>()[0], b.as_slice::<u64>()[0]), (200, 200));
+}
+
+/// A program that works for long between waits is not stuck, however short the timeout.
+#[test]
+fn slow_programs_are_not_stuck() {
+    let source = r#"
+    SITE(wait, 1, "wait");
+    ENTRY(k) {
+        EACH(p) for (int turn = 0; turn < 30; turn++) {
+            uint64_t end = shoal_clock_ns() + 10000000;
+            while (shoal_clock_ns() < end) {}
+            shoal_yield(ctx, &wait);
+        }
+    }"#;
+    let kernel = kernel(source, waiting(0));
+    let device = CpuDevice::new(1).unwrap();
+    let options = LaunchOptions { timeout: Some(Duration::from_millis(100)), ..options() };
+    // SAFETY: the kernel touches no memory.
+    unsafe { device.launch(&kernel, [2, 1, 1], &pointers(&[]), &options) }.unwrap();
+}

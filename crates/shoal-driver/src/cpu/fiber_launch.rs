@@ -28,6 +28,8 @@ use std::{
 /// Fibers for each thread before starting more needs a reason: every fiber that spins on a lock is tried before the
 /// one that holds it comes round again.
 const FIBERS_PER_THREAD: usize = 8;
+/// Chunks per thread for programs that cannot wait: enough that threads finish together.
+const CHUNKS_PER_THREAD: u64 = 16;
 /// Most programs a report of a stuck launch lists.
 const LISTED: usize = 16;
 /// Resumptions in vain after which a thread begins to leave the CPU to others.
@@ -40,13 +42,12 @@ const IDLE: Duration = Duration::from_millis(10);
 
 /// Runs all programs of a launch on fibers. A failure of a program is left in the launch's `run`.
 pub(crate) fn run(launch: &Launch<'_>, timeout: Duration) -> Result<(), LaunchError> {
-    let info = launch.kernel.info();
-    let grain = match info.waits {
+    let threads = launch.device.threads();
+    let grain = match launch.kernel.info().waits {
         // A program that waits must not hold up others on its fiber.
         Waits::MayWait => 1,
-        Waits::Never => launch.chunk(),
+        Waits::Never => (launch.programs / (threads as u64 * CHUNKS_PER_THREAD)).max(1),
     };
-    let threads = launch.device.threads();
     let job = FiberJob {
         launch,
         timeout,
@@ -149,9 +150,6 @@ struct FiberJob<'a> {
     /// Whether a helper would find something to do.
     inviting: AtomicBool,
 }
-
-// SAFETY: as for plain launches, the launch is only read; all that changes is behind the mutex or atomic.
-unsafe impl Sync for FiberJob<'_> {}
 
 impl Work for FiberJob<'_> {
     fn help(&self) {

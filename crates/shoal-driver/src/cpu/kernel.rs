@@ -1,6 +1,7 @@
 //! Kernels: an entry point of loaded code with the facts the compiler states about it.
 
 use super::{abi::Entry, loader::Code};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// Whether programs of a kernel may wait for other programs.
@@ -50,9 +51,17 @@ impl KernelInfo {
 #[derive(Clone, Debug)]
 pub struct Kernel {
     entry: Entry,
-    info: Arc<KernelInfo>,
+    facts: Arc<Facts>,
     args_bytes: usize,
     _code: Option<Arc<Code>>,
+}
+
+/// What all copies of a kernel share.
+#[derive(Debug)]
+struct Facts {
+    info: KernelInfo,
+    /// Seconds a program took in the last launch, as the bits of an `f64`; 0 before the first.
+    program_time: AtomicU64,
 }
 
 /// A kernel could not be made from loaded code.
@@ -71,13 +80,15 @@ impl Kernel {
     /// When the code defines no such function.
     pub fn new(code: Arc<Code>, info: KernelInfo) -> Result<Self, KernelError> {
         let entry = code.entry(&info.name).ok_or_else(|| KernelError { name: info.name.clone() })?;
-        Ok(Self { entry, args_bytes: info.args_bytes(), info: Arc::new(info), _code: Some(code) })
+        Ok(Self { _code: Some(code), ..Self::linked(entry, info) })
     }
 
     /// A kernel whose code is part of this program, for instance one that was linked ahead of time.
     #[must_use]
     pub fn linked(entry: Entry, info: KernelInfo) -> Self {
-        Self { entry, args_bytes: info.args_bytes(), info: Arc::new(info), _code: None }
+        let args_bytes = info.args_bytes();
+        let facts = Facts { info, program_time: AtomicU64::new(0) };
+        Self { entry, args_bytes, facts: Arc::new(facts), _code: None }
     }
 
     /// The entry point.
@@ -89,7 +100,19 @@ impl Kernel {
     /// What the compiler stated.
     #[must_use]
     pub fn info(&self) -> &KernelInfo {
-        &self.info
+        &self.facts.info
+    }
+
+    /// Seconds a program took in the last launch of several, if there was one.
+    pub(crate) fn program_time(&self) -> Option<f64> {
+        match self.facts.program_time.load(Ordering::Relaxed) {
+            0 => None,
+            bits => Some(f64::from_bits(bits)),
+        }
+    }
+
+    pub(crate) fn set_program_time(&self, seconds: f64) {
+        self.facts.program_time.store(seconds.to_bits(), Ordering::Relaxed);
     }
 
     /// Bytes an argument block for this kernel has.

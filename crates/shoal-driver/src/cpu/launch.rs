@@ -1,8 +1,8 @@
 //! Launches: a kernel over a grid, synchronously.
 //!
 //! Kernels that neither wait nor fail run as plain calls over chunks of the grid, taken from a counter by as many
-//! threads as are free. A grid of one program runs on the calling thread and wakes nobody. Other kernels go to
-//! [`fiber_launch`](super::fiber_launch).
+//! threads as are free. A grid of one program runs on the calling thread and wakes nobody; neither does one that took
+//! less time, the last time, than waking a thread does. Other kernels go to [`fiber_launch`](super::fiber_launch).
 
 use super::{
     args::ArgBlock,
@@ -20,9 +20,13 @@ use core::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
+use std::time::Instant;
 
-/// Chunks per thread: enough that threads finish together, few enough that taking one costs nothing.
-const CHUNKS_PER_THREAD: u64 = 8;
+/// Each chunk is this part of a thread's share of what is left: large ones first, so that taking them costs nothing,
+/// then smaller ones, so that threads finish together.
+const CHUNKS_PER_SHARE: u64 = 4;
+/// Launches that are expected to take no longer than this run on the calling thread alone.
+const SHORT: Duration = Duration::from_micros(4);
 
 /// When programs run as fibers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -122,44 +126,91 @@ pub(crate) struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Programs to run between two looks at the shared counter.
-    pub(crate) fn chunk(&self) -> u64 {
-        (self.programs / (self.device.threads() as u64 * CHUNKS_PER_THREAD)).max(1)
-    }
-
     pub(crate) fn out_of_memory(&self, what: impl Into<String>) -> LaunchError {
         LaunchError::Memory { kernel: self.kernel.info().name.clone(), what: what.into() }
     }
 
     /// Runs all programs without fibers.
     fn run_plainly(&self) -> Result<(), LaunchError> {
-        let chunks =
-            Chunks { launch: self, chunk: self.chunk(), next: AtomicU64::new(0), no_memory: AtomicBool::new(false) };
-        let helpers = usize::try_from(self.programs - 1).unwrap_or(usize::MAX);
-        self.device.pool().share(&chunks, helpers, || chunks.help());
+        let chunks = Chunks {
+            launch: self,
+            divisor: self.device.threads() as u64 * CHUNKS_PER_SHARE,
+            next: AtomicU64::new(0),
+            no_memory: AtomicBool::new(false),
+        };
+        if self.programs == 1 {
+            chunks.run(Patience::Unlimited);
+        } else {
+            self.share(&chunks);
+        }
         if chunks.no_memory.into_inner() {
             let bytes = self.kernel.info().scratch_bytes;
             return Err(self.out_of_memory(format!("{bytes} bytes of scratch for each thread")));
         }
         Ok(())
     }
+
+    /// Runs more than one program, with help unless it is not worth waking a thread for them.
+    fn share(&self, chunks: &Chunks<'_>) {
+        let start = Instant::now();
+        let expected = self.kernel.program_time().map(|time| time * self.programs as f64);
+        let mut threads = 1;
+        if expected.is_some_and(|expected| expected <= SHORT.as_secs_f64()) {
+            chunks.run(Patience::Until(start + SHORT));
+        }
+        if chunks.wants_help() {
+            let helpers = usize::try_from(self.programs - 1).unwrap_or(usize::MAX);
+            threads = self.device.threads().min(helpers.saturating_add(1));
+            self.device.pool().share(chunks, helpers, || chunks.run(Patience::Unlimited));
+        }
+        let spent = start.elapsed().as_secs_f64() * threads as f64;
+        self.kernel.set_program_time(spent / self.programs as f64);
+    }
+}
+
+/// How long a thread takes chunks.
+#[derive(Clone, Copy)]
+enum Patience {
+    /// Until there are none.
+    Unlimited,
+    /// Until this moment.
+    Until(Instant),
 }
 
 /// The chunks of a grid that threads share.
 struct Chunks<'a> {
     launch: &'a Launch<'a>,
-    chunk: u64,
+    /// A chunk is what is left divided by this.
+    divisor: u64,
     next: AtomicU64,
     no_memory: AtomicBool,
 }
 
-// SAFETY: the launch is only read, apart from atomics; the argument block is read-only memory, and what its pointers
-// mean is the business of `CpuDevice::launch`'s contract.
-unsafe impl Sync for Chunks<'_> {}
+impl Chunks<'_> {
+    /// Takes programs that nobody has run.
+    #[inline]
+    fn take(&self, patience: Patience) -> Option<(u64, u64)> {
+        let programs = self.launch.programs;
+        let mut first = self.next.load(Ordering::Relaxed);
+        while first < programs {
+            let size = match patience {
+                Patience::Unlimited => (programs - first) / self.divisor,
+                // One to see how long it takes, then few, because looking at the clock takes time, too.
+                Patience::Until(_) if first == 0 => 1,
+                Patience::Until(_) => programs / 4,
+            };
+            let last = programs.min(first + size.max(1));
+            match self.next.compare_exchange_weak(first, last, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return Some((first, last)),
+                Err(now) => first = now,
+            }
+        }
+        None
+    }
 
-impl Work for Chunks<'_> {
-    fn help(&self) {
-        let Launch { kernel, grid, programs, args, run, .. } = *self.launch;
+    /// Runs chunks.
+    fn run(&self, patience: Patience) {
+        let Launch { kernel, grid, args, run, .. } = *self.launch;
         let mut scratch = ThreadScratch::take();
         let Ok(scratch) = scratch.reserve(kernel.info().scratch_bytes) else {
             self.no_memory.store(true, Ordering::Release);
@@ -167,15 +218,21 @@ impl Work for Chunks<'_> {
         };
         let mut context = run.context(grid, scratch);
         while !run.has_failed() && !self.no_memory.load(Ordering::Relaxed) {
-            let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
-            if first >= programs {
-                return;
-            }
-            let last = (first + self.chunk).min(programs);
+            let Some((first, last)) = self.take(patience) else { return };
             context.program = first;
             // SAFETY: the contract of `CpuDevice::launch`; the context and its scratch are this thread's.
             unsafe { kernel.entry()(args.as_ptr(), &raw mut context, first, last) };
+            match patience {
+                Patience::Until(end) if Instant::now() > end => return,
+                Patience::Until(_) | Patience::Unlimited => {}
+            }
         }
+    }
+}
+
+impl Work for Chunks<'_> {
+    fn help(&self) {
+        self.run(Patience::Unlimited);
     }
 
     fn wants_help(&self) -> bool {

@@ -17,7 +17,7 @@ use std::{
 
 /// How long a worker that ran out of work looks for more before it parks: launches often come in a row, and waking a
 /// thread takes longer than many of them run.
-const SPINS_BEFORE_PARKING: usize = 2_000;
+const SPINS_BEFORE_PARKING: usize = 1_000;
 /// How long a launching thread spins for its helpers' last chunks before it parks.
 const SPINS_FOR_HELPERS: usize = 10_000;
 

@@ -21,9 +21,12 @@ fn launch_count(device: &CpuDevice, grid: [u32; 3], options: &LaunchOptions) {
     let kernel = kernel(COUNT, info(1));
     let programs = if grid.contains(&0) { 0 } else { grid.iter().product::<u32>() as usize };
     let out = Buffer::zeroed(programs * 4).unwrap();
-    // SAFETY: the kernel writes one element per program into a buffer of that size.
-    unsafe { device.launch(&kernel, grid, &pointers(&[out.as_ptr()]), options) }.unwrap();
-    assert!(out.as_slice::<i32>().iter().all(|&n| n == 1), "grid {grid:?}");
+    // Several times, because a kernel that turned out to be short is launched in another way.
+    for launch in 1..=3 {
+        // SAFETY: the kernel writes one element per program into a buffer of that size.
+        unsafe { device.launch(&kernel, grid, &pointers(&[out.as_ptr()]), options) }.unwrap();
+        assert!(out.as_slice::<i32>().iter().all(|&n| n == launch), "grid {grid:?}");
+    }
 }
 
 #[test]
@@ -128,6 +131,35 @@ fn impossible_scratch_is_an_error() {
         let error = unsafe { device.launch(&kernel, [4, 1, 1], &pointers(&[out.as_ptr()]), &options) }.unwrap_err();
         assert!(matches!(error, LaunchError::Memory { .. }), "{error}");
     }
+}
+
+/// A kernel that was short once and is long now still gets help.
+#[test]
+fn estimates_may_be_wrong() {
+    let source = "
+    ENTRY(k) {
+        int32_t *out = ARG(int32_t *, 0); int32_t turns = *ARG(int32_t *, 8);
+        EACH(p) { for (volatile int32_t i = 0; i < turns; i++) {} out[p]++; }
+    }";
+    let kernel = kernel(source, info(2));
+    let device = CpuDevice::new(3).unwrap();
+    let out = Buffer::zeroed(40 * 4).unwrap();
+    for (launch, turns) in (1..).zip([0, 0, 1_000_000, 0, 3, 0, 100_000]) {
+        let turns = Buffer::from_slice(&[turns]).unwrap();
+        let args = pointers(&[out.as_ptr(), turns.as_ptr()]);
+        // SAFETY: one element per program.
+        unsafe { device.launch(&kernel, [40, 1, 1], &args, &options()) }.unwrap();
+        assert!(out.as_slice::<i32>().iter().all(|&n| n == launch));
+    }
+}
+
+#[test]
+fn devices_kernels_and_code_can_be_shared() {
+    fn shared<T: Send + Sync>() {}
+    shared::<CpuDevice>();
+    shared::<shoal_driver::cpu::Kernel>();
+    shared::<shoal_driver::cpu::Code>();
+    shared::<Buffer>();
 }
 
 /// A guard against gross regressions: 19 arguments must cost far less than the 2 µs a whole launch may.

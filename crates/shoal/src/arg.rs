@@ -1,0 +1,265 @@
+//! Launch arguments: what Rust values become when they are passed to a kernel.
+//!
+//! The rules are Triton's: integers take the smallest of `i32`, `i64` and `u64` that holds the *value*, whatever their
+//! Rust type; floats are `f32` unless the parameter is annotated otherwise; a slice or a tensor is a pointer.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use smallvec::SmallVec;
+
+use crate::descriptor::TensorDescriptor;
+use crate::{DType, Element, Tensor};
+
+/// One argument of a launch.
+#[derive(Debug, Clone)]
+pub enum Arg<'a> {
+    /// Nothing: known at compile time.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i128),
+    /// A float.
+    Float(f64),
+    /// Memory.
+    Memory(Memory<'a>),
+    /// A view of a tensor that is read and written in blocks.
+    Descriptor(&'a TensorDescriptor<'a>),
+    /// Several arguments for one parameter.
+    Tuple(Vec<Arg<'a>>),
+    /// A text; only for `constexpr` parameters.
+    Text(Cow<'a, str>),
+    /// An element type; only for `constexpr` parameters.
+    DType(DType),
+}
+
+/// Whether a kernel may write to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// The kernel must not write to it.
+    Read,
+    /// The kernel may write to it.
+    ReadWrite,
+}
+
+/// Memory that a kernel gets a pointer to.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory<'a> {
+    pub(crate) address: *mut u8,
+    pub(crate) bytes: usize,
+    pub(crate) dtype: DType,
+    pub(crate) access: Access,
+    life: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Memory<'a> {
+    /// What the pointer points at.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the kernel may write to it.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {
+        Memory {
+            address: values.as_ptr().cast_mut().cast(),
+            bytes: size_of_val(values),
+            dtype: T::DTYPE,
+            access: Access::Read,
+            life: PhantomData,
+        }
+    }
+
+    fn exclusive<T: Element>(values: &'a mut [T]) -> Memory<'a> {
+        Memory {
+            address: values.as_mut_ptr().cast(),
+            bytes: size_of_val(values),
+            dtype: T::DTYPE,
+            access: Access::ReadWrite,
+            life: PhantomData,
+        }
+    }
+}
+
+impl<'a> From<&'a Tensor> for Memory<'a> {
+    fn from(tensor: &'a Tensor) -> Memory<'a> {
+        Memory {
+            address: tensor.as_ptr(),
+            bytes: tensor.bytes().len(),
+            dtype: tensor.dtype(),
+            access: Access::ReadWrite,
+            life: PhantomData,
+        }
+    }
+}
+
+impl Arg<'_> {
+    /// What it is, in words for messages.
+    pub(crate) fn described(&self) -> String {
+        match self {
+            Arg::None => "None".into(),
+            Arg::Bool(value) => format!("the truth value {value}"),
+            Arg::Int(value) => format!("the integer {value}"),
+            Arg::Float(value) => format!("the float {value}"),
+            Arg::Memory(memory) => format!("a pointer to {}", crate::dtype_name(memory.dtype)),
+            Arg::Descriptor(descriptor) => format!("a tensor descriptor of {}", crate::dtype_name(descriptor.dtype())),
+            Arg::Tuple(items) => format!("a tuple of {}", items.len()),
+            Arg::Text(text) => format!("the text \"{text}\""),
+            Arg::DType(dtype) => format!("the type {}", crate::dtype_name(*dtype)),
+        }
+    }
+}
+
+macro_rules! from_int {
+    ($($t:ty),*) => { $( impl From<$t> for Arg<'_> { fn from(value: $t) -> Self { Arg::Int(value as i128) } } )* };
+}
+from_int!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, usize);
+
+macro_rules! from_owned {
+    ($($t:ty, $value:ident => $arg:expr;)*) => { $( impl From<$t> for Arg<'_> { fn from($value: $t) -> Self { $arg } } )* };
+}
+from_owned! {
+    bool, value => Arg::Bool(value);
+    f32, value => Arg::Float(value.into());
+    f64, value => Arg::Float(value);
+    (), _unit => Arg::None;
+    DType, dtype => Arg::DType(dtype);
+}
+
+impl<'a> From<&'a str> for Arg<'a> {
+    fn from(text: &'a str) -> Self {
+        Arg::Text(Cow::Borrowed(text))
+    }
+}
+
+impl<'a> From<&'a Tensor> for Arg<'a> {
+    fn from(tensor: &'a Tensor) -> Self {
+        Arg::Memory(tensor.into())
+    }
+}
+
+impl<'a> From<&'a mut Tensor> for Arg<'a> {
+    fn from(tensor: &'a mut Tensor) -> Self {
+        Arg::Memory(Memory::from(&*tensor))
+    }
+}
+
+impl<'a, T: Element> From<&'a [T]> for Arg<'a> {
+    fn from(values: &'a [T]) -> Self {
+        Arg::Memory(Memory::shared(values))
+    }
+}
+
+impl<'a, T: Element> From<&'a mut [T]> for Arg<'a> {
+    fn from(values: &'a mut [T]) -> Self {
+        Arg::Memory(Memory::exclusive(values))
+    }
+}
+
+impl<'a, T: Element> From<&'a Vec<T>> for Arg<'a> {
+    fn from(values: &'a Vec<T>) -> Self {
+        Arg::Memory(Memory::shared(values))
+    }
+}
+
+impl<'a, T: Element> From<&'a mut Vec<T>> for Arg<'a> {
+    fn from(values: &'a mut Vec<T>) -> Self {
+        Arg::Memory(Memory::exclusive(values))
+    }
+}
+
+impl<'a> From<&'a TensorDescriptor<'a>> for Arg<'a> {
+    fn from(descriptor: &'a TensorDescriptor<'a>) -> Self {
+        Arg::Descriptor(descriptor)
+    }
+}
+
+impl<'a, T: Into<Arg<'a>>> From<Option<T>> for Arg<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Arg::None, Into::into)
+    }
+}
+
+impl<'a> From<Vec<Arg<'a>>> for Arg<'a> {
+    fn from(items: Vec<Arg<'a>>) -> Self {
+        Arg::Tuple(items)
+    }
+}
+
+macro_rules! from_tuple {
+    ($($($name:ident)*;)*) => { $(
+        impl<'a, $($name: Into<Arg<'a>>),*> From<($($name,)*)> for Arg<'a> {
+            #[expect(non_snake_case, reason = "each variable is named after its type parameter")]
+            fn from(($($name,)*): ($($name,)*)) -> Self {
+                Arg::Tuple(vec![$($name.into()),*])
+            }
+        }
+    )* };
+}
+from_tuple! { A; A B; A B C; A B C D; A B C D E; A B C D E F; }
+
+/// The arguments of a launch: by position, then by name. Made by [`args!`](crate::args).
+#[derive(Debug, Clone, Default)]
+pub struct Args<'a> {
+    pub(crate) positional: SmallVec<[Arg<'a>; 20]>,
+    pub(crate) named: SmallVec<[(&'a str, Arg<'a>); 8]>,
+}
+
+impl<'a> Args<'a> {
+    /// No arguments.
+    #[must_use]
+    pub fn new() -> Args<'a> {
+        Args::default()
+    }
+
+    /// Adds an argument by position.
+    pub fn push(&mut self, arg: impl Into<Arg<'a>>) -> &mut Args<'a> {
+        self.positional.push(arg.into());
+        self
+    }
+
+    /// Adds an argument by name.
+    pub fn set(&mut self, name: &'a str, arg: impl Into<Arg<'a>>) -> &mut Args<'a> {
+        self.named.push((name, arg.into()));
+        self
+    }
+}
+
+/// The arguments of a launch: positional ones, then `NAME = value`.
+///
+/// ```
+/// let x = [1.0f32, 2.0];
+/// let mut out = [0.0f32; 2];
+/// let args = shoal::args!(&x[..], &mut out[..], 2, BLOCK = 16);
+/// # let _ = args;
+/// ```
+#[macro_export]
+macro_rules! args {
+    (@into $args:ident) => {};
+    (@into $args:ident $name:ident = $value:expr $(, $($rest:tt)*)?) => {
+        $args.set(::core::stringify!($name), $value);
+        $($crate::args!(@into $args $($rest)*);)?
+    };
+    (@into $args:ident $value:expr $(, $($rest:tt)*)?) => {
+        $args.push($value);
+        $($crate::args!(@into $args $($rest)*);)?
+    };
+    ($($all:tt)*) => {{
+        #[allow(unused_mut, reason = "a kernel may take no arguments")]
+        let mut args = $crate::Args::new();
+        $crate::args!(@into args $($all)*);
+        args
+    }};
+}

@@ -1,0 +1,137 @@
+//! Arguments bound to a kernel's parameters.
+
+use shoal_source::Diagnostic;
+use smallvec::SmallVec;
+
+use crate::Error;
+use crate::arg::{Arg, Args};
+use crate::param::Param;
+use crate::specialise::Fault;
+
+/// Launch options that are accepted by name next to the arguments, as in Triton. They tell a GPU how to run a kernel and
+/// mean nothing to a CPU.
+pub(crate) const GPU_OPTIONS: [&str; 12] = [
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "enable_fp_fusion",
+    "enable_reflect_ftz",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+    "num_cpu_threads",
+];
+
+/// The arguments of a launch, one for each parameter.
+#[derive(Debug)]
+pub struct Bound<'a> {
+    pub(crate) params: &'a [Param],
+    pub(crate) args: SmallVec<[&'a Arg<'a>; 32]>,
+}
+
+impl<'a> Bound<'a> {
+    /// Finds the argument of each parameter.
+    #[inline]
+    pub(crate) fn new(kernel: Signature<'a>, args: &'a Args<'a>) -> Result<Bound<'a>, Fault> {
+        let params = kernel.params;
+        if args.positional.len() > params.len() {
+            return Err(too_many(kernel, args.positional.len()));
+        }
+        let mut found: SmallVec<[Option<&'a Arg<'a>>; 32]> = SmallVec::from_elem(None, params.len());
+        for (slot, arg) in found.iter_mut().zip(&args.positional) {
+            *slot = Some(arg);
+        }
+        for (name, arg) in &args.named {
+            match params.iter().position(|p| p.name == *name) {
+                Some(at) if found[at].is_some() => return Err(twice(&params[at])),
+                Some(at) => found[at] = Some(arg),
+                None if GPU_OPTIONS.contains(name) => {}
+                None => return Err(unknown(kernel, name)),
+            }
+        }
+        let mut bound = SmallVec::with_capacity(params.len());
+        for (param, slot) in params.iter().zip(&found) {
+            match slot.or(param.default.as_ref()) {
+                Some(arg) => bound.push(arg),
+                None => return Err(missing(kernel, &found)),
+            }
+        }
+        Ok(Bound { params, args: bound })
+    }
+
+    /// The argument of a parameter.
+    #[must_use]
+    pub fn arg(&self, name: &str) -> Option<&Arg<'a>> {
+        self.params.iter().position(|p| p.name == name).map(|at| self.args[at])
+    }
+
+    /// An integer argument.
+    ///
+    /// # Errors
+    /// When there is no such argument or it is no integer of 64 bits.
+    pub fn int(&self, name: &str) -> Result<i64, Error> {
+        let wrong = |found: String| Error::BoundArgument { name: name.to_owned(), found };
+        match self.arg(name) {
+            Some(Arg::Int(value)) => i64::try_from(*value).map_err(|_| wrong(value.to_string())),
+            Some(other) => Err(wrong(other.described())),
+            None => Err(wrong("nothing".into())),
+        }
+    }
+}
+
+/// What messages about a launch need to know of its kernel.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Signature<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) span: shoal_source::Span,
+    pub(crate) params: &'a [Param],
+}
+
+fn too_many(kernel: Signature<'_>, given: usize) -> Fault {
+    let takes = kernel.params.len();
+    let text = format!("kernel `{}` takes {takes} arguments, but {given} were passed", kernel.name);
+    Box::new(Diagnostic::error(kernel.span, text).label(format!("takes {}", names(kernel.params.iter()))))
+}
+
+fn twice(param: &Param) -> Fault {
+    let text = format!("`{}` was passed twice: by position and by name", param.name);
+    Box::new(Diagnostic::error(param.span, text).label("this parameter").help("leave one of the two out"))
+}
+
+fn unknown(kernel: Signature<'_>, name: &str) -> Fault {
+    let text = format!("kernel `{}` has no parameter `{name}`, and no launch option has that name", kernel.name);
+    let folded = |s: &str| s.to_lowercase().replace('_', "");
+    let near = kernel.params.iter().find(|p| folded(&p.name) == folded(name));
+    let help = match near {
+        Some(param) => format!("did you mean `{}`?", param.name),
+        None => format!("its parameters are {}", names(kernel.params.iter())),
+    };
+    Box::new(Diagnostic::error(kernel.span, text).label("this kernel").help(help))
+}
+
+fn missing(kernel: Signature<'_>, found: &[Option<&Arg<'_>>]) -> Fault {
+    let absent: Vec<&Param> = kernel
+        .params
+        .iter()
+        .zip(found)
+        .filter(|(param, slot)| slot.is_none() && param.default.is_none())
+        .map(|(param, _)| param)
+        .collect();
+    let count = absent.len();
+    let what = if count == 1 { "an argument is" } else { "arguments are" };
+    let text = format!("kernel `{}`: {what} missing for {}", kernel.name, names(absent.iter().copied()));
+    let mut diagnostic = Diagnostic::error(absent.first().map_or(kernel.span, |p| p.span), text).label("not passed");
+    for param in absent.iter().skip(1) {
+        diagnostic = diagnostic.with_label(param.span, "not passed");
+    }
+    let example = absent.first().map_or("x", |p| p.name.as_str());
+    Box::new(diagnostic.help(format!("pass a value by position or by name (`{example} = …`), or give a default")))
+}
+
+fn names<'p>(params: impl Iterator<Item = &'p Param>) -> String {
+    let names: Vec<String> = params.map(|p| format!("`{}`", p.name)).collect();
+    names.join(", ")
+}

@@ -1,0 +1,147 @@
+//! The cache's directory: private to the user, and checked to be so each time it is opened.
+//!
+//! Whoever can write to it can run code as the user. So the directory is opened once, checked through the open handle
+//! and from then on only used through that handle: nobody can swap it for another one in between.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, open, openat, renameat, unlinkat};
+
+/// Why a directory is not used as a cache.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no place for it.
+    #[error("neither SHOAL_CACHE_DIR, XDG_CACHE_HOME nor HOME is set")]
+    NoPlace,
+    /// It cannot be created or opened.
+    #[error("cannot open {}: {reason}", .path.display())]
+    Unusable {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// Somebody else owns it.
+    #[error("{} belongs to another user (uid {owner}), who could put code into it", .path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// Its owner.
+        owner: u32,
+    },
+    /// Others may write to it.
+    #[error("{} can be written by others (mode {mode:03o}): `chmod 700` it", .path.display())]
+    Writable {
+        /// The directory.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+/// A directory that only this user can write to.
+#[derive(Debug)]
+pub(super) struct PrivateDir {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+/// One file of the directory.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) bytes: u64,
+}
+
+impl PrivateDir {
+    /// Opens the directory, with mode 0700 if it has to be created, and checks who can write to it.
+    pub(super) fn open(path: &Path) -> Result<PrivateDir, Refusal> {
+        let unusable = |reason: io::Error| Refusal::Unusable { path: path.to_owned(), reason };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unusable)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = open(path, flags, Mode::empty()).map_err(|e| unusable(e.into()))?;
+        let stat = fstat(&handle).map_err(|e| unusable(e.into()))?;
+        if stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(Refusal::NotOurs { path: path.to_owned(), owner: stat.st_uid });
+        }
+        let mode = stat.st_mode & 0o777;
+        if mode & 0o022 != 0 {
+            return Err(Refusal::Writable { path: path.to_owned(), mode });
+        }
+        Ok(PrivateDir { path: path.to_owned(), handle })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The content of a regular file that this user owns; `None` if there is no such file.
+    pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let handle = match openat(&self.handle, name, flags, Mode::empty()) {
+            Ok(handle) => handle,
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(errno) => return Err(errno.into()),
+        };
+        let stat = fstat(&handle)?;
+        let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if !regular || stat.st_uid != rustix::process::geteuid().as_raw() {
+            return Ok(None);
+        }
+        let mut content = Vec::new();
+        File::from(handle).read_to_end(&mut content)?;
+        Ok(Some(content))
+    }
+
+    /// Writes a file so that readers see all of it or nothing: under another name first, then renamed.
+    pub(super) fn write(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let unique = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let temporary = format!("{TEMPORARY}{}-{}", unique.0, unique.1);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A crashed process with the same id may have left one.
+        let _ = unlinkat(&self.handle, &temporary, AtFlags::empty());
+        let handle = openat(&self.handle, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
+        let mut file = File::from(handle);
+        let written = parts.iter().try_for_each(|part| file.write_all(part));
+        let renamed = written.and_then(|()| Ok(renameat(&self.handle, &temporary, &self.handle, name)?));
+        if renamed.is_err() {
+            let _ = unlinkat(&self.handle, &temporary, AtFlags::empty());
+        }
+        renamed
+    }
+
+    /// Removes a file; that it is gone already is no error.
+    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
+        match unlinkat(&self.handle, name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// The regular files, in no order.
+    pub(super) fn list(&self) -> io::Result<Vec<Listed>> {
+        let mut found = Vec::new();
+        for item in Dir::read_from(&self.handle)? {
+            let item = item?;
+            let Ok(name) = item.file_name().to_str() else { continue };
+            let stat = match rustix::fs::statat(&self.handle, OsStr::new(name), AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(_) => continue,
+            };
+            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                found.push(Listed { name: name.to_owned(), bytes: stat.st_size.cast_unsigned() });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// How the names of unfinished files start.
+pub(super) const TEMPORARY: &str = ".writing-";

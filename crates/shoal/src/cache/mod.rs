@@ -1,0 +1,143 @@
+//! Compiled kernels on disk.
+//!
+//! The cache holds native code, so it promises three things: only this user can write to it, or it is not used; a
+//! reader sees a whole entry or none; an entry that is damaged, or that was made for another key, is as good as absent.
+//! A cache that cannot be used never fails a launch: the kernel is compiled again.
+//!
+//! It lies in `$SHOAL_CACHE_DIR`, else `$XDG_CACHE_HOME/shoal`, else `~/.cache/shoal`. `SHOAL_CACHE=off` turns it off.
+
+mod dir;
+mod entry;
+mod key;
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use dir::PrivateDir;
+pub use dir::Refusal;
+pub use entry::{Entry, Facts};
+pub use key::{Key, KeyWriter};
+
+/// A directory of compiled kernels.
+#[derive(Debug)]
+pub struct Cache {
+    dir: PrivateDir,
+}
+
+/// An entry as a list shows it.
+#[derive(Debug, Clone)]
+pub struct ListedEntry {
+    /// The file's name.
+    pub file: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What it states; `None` if it is damaged.
+    pub facts: Option<Facts>,
+}
+
+const SUFFIX: &str = ".kernel";
+
+impl Cache {
+    /// Opens a directory, which is created if it is not there.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or others could write to it.
+    pub fn open(path: &Path) -> Result<Cache, Refusal> {
+        PrivateDir::open(path).map(|dir| Cache { dir })
+    }
+
+    /// Where the user's cache lies.
+    ///
+    /// # Errors
+    /// When no variable says where.
+    pub fn default_path() -> Result<PathBuf, Refusal> {
+        let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        set("SHOAL_CACHE_DIR")
+            .or_else(|| set("XDG_CACHE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("shoal")))
+            .or_else(|| set("HOME").map(|home| home.join(".cache/shoal")))
+            .ok_or(Refusal::NoPlace)
+    }
+
+    /// The user's cache, opened on the first call. `Ok(None)` when `SHOAL_CACHE=off`; a refusal is logged once.
+    ///
+    /// # Errors
+    /// As for [`Cache::open`].
+    pub fn user() -> Result<Option<&'static Cache>, &'static Refusal> {
+        static USER: OnceLock<Result<Option<Cache>, Refusal>> = OnceLock::new();
+        let opened = USER.get_or_init(|| {
+            if std::env::var_os("SHOAL_CACHE").is_some_and(|v| v == "off" || v == "0") {
+                return Ok(None);
+            }
+            let opened = Cache::default_path().and_then(|path| Cache::open(&path)).map(Some);
+            if let Err(refusal) = &opened {
+                tracing::warn!("the kernel cache is not used: {refusal}");
+            }
+            opened
+        });
+        opened.as_ref().map(Option::as_ref)
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The entry for a key, if there is a whole and undamaged one.
+    #[must_use]
+    pub fn find(&self, key: &Key) -> Option<Entry> {
+        let content = self.dir.read(&file_name(key)).ok()??;
+        let entry = entry::read(key, &content);
+        if entry.is_none() {
+            tracing::info!("cache entry {} is damaged or foreign: compiling again", file_name(key));
+        }
+        entry
+    }
+
+    /// Keeps an entry, in place of one with the same key.
+    ///
+    /// # Errors
+    /// When it cannot be written; nothing is left behind then.
+    pub fn keep(&self, key: &Key, entry: &Entry) -> std::io::Result<()> {
+        self.dir.write(&file_name(key), &[&entry::head(key, entry), &entry.object])
+    }
+
+    /// All entries, by name of the kernel.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn list(&self) -> std::io::Result<Vec<ListedEntry>> {
+        let mut entries = Vec::new();
+        for file in self.dir.list()? {
+            if file.name.ends_with(SUFFIX) {
+                let facts = self.dir.read(&file.name)?.and_then(|c| entry::read_any(&c)).map(|e| e.facts);
+                entries.push(ListedEntry { file: file.name, bytes: file.bytes, facts });
+            }
+        }
+        entries.sort_by_cached_key(|e| (e.facts.as_ref().map(|f| f.kernel.clone()), e.file.clone()));
+        Ok(entries)
+    }
+
+    /// Removes all entries, and what crashed writers left. Other files stay. Returns how many entries went.
+    ///
+    /// # Errors
+    /// When the directory cannot be read or a file cannot be removed.
+    pub fn clear(&self) -> std::io::Result<usize> {
+        let mut removed = 0;
+        for file in self.dir.list()? {
+            let entry = file.name.ends_with(SUFFIX);
+            if entry || file.name.starts_with(dir::TEMPORARY) {
+                self.dir.remove(&file.name)?;
+                removed += usize::from(entry);
+            }
+        }
+        Ok(removed)
+    }
+}
+
+fn file_name(key: &Key) -> String {
+    format!("{key}{SUFFIX}")
+}
+
+#[cfg(test)]
+mod tests;

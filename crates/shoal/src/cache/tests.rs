@@ -1,0 +1,169 @@
+//! What the cache must survive.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::{Cache, Entry, Facts, Key, KeyWriter, Refusal, file_name};
+use crate::testing::TempDir;
+
+fn key(text: &str) -> Key {
+    KeyWriter::default().part("source", text).finish()
+}
+
+fn sample(size: usize) -> Entry {
+    let facts = Facts {
+        kernel: "add".into(),
+        source: "add.py".into(),
+        target: "test".into(),
+        entry: "add".into(),
+        scratch_bytes: 64,
+        may_wait: false,
+        can_fail: true,
+        uses_amx: false,
+        params: vec![(8, 8), (4, 4)],
+    };
+    Entry { facts, object: (0..size).map(|i| (i % 251) as u8).collect() }
+}
+
+fn opened() -> (TempDir, Cache) {
+    let dir = TempDir::new();
+    let cache = Cache::open(&dir.path().join("cache")).unwrap();
+    (dir, cache)
+}
+
+#[test]
+fn what_is_kept_is_found_under_its_key_only() {
+    let (_dir, cache) = opened();
+    assert_eq!(cache.find(&key("a")), None);
+    cache.keep(&key("a"), &sample(1000)).unwrap();
+    assert_eq!(cache.find(&key("a")), Some(sample(1000)));
+    assert_eq!(cache.find(&key("b")), None);
+    cache.keep(&key("a"), &sample(10)).unwrap();
+    assert_eq!(cache.find(&key("a")), Some(sample(10)));
+}
+
+#[test]
+fn the_directory_and_its_files_are_private() {
+    let (_dir, cache) = opened();
+    cache.keep(&key("a"), &sample(10)).unwrap();
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(cache.path().to_owned()), 0o700);
+    assert_eq!(mode(cache.path().join(file_name(&key("a")))), 0o600);
+}
+
+#[test]
+fn every_truncation_is_noticed() {
+    let (_dir, cache) = opened();
+    cache.keep(&key("a"), &sample(40)).unwrap();
+    let file = cache.path().join(file_name(&key("a")));
+    let whole = fs::read(&file).unwrap();
+    for len in 0..whole.len() {
+        fs::write(&file, &whole[..len]).unwrap();
+        assert_eq!(cache.find(&key("a")), None, "cut to {len} bytes");
+    }
+    fs::write(&file, [&whole[..], &[0]].concat()).unwrap();
+    assert_eq!(cache.find(&key("a")), None, "one byte too many");
+}
+
+#[test]
+fn every_flipped_bit_is_noticed() {
+    let (_dir, cache) = opened();
+    cache.keep(&key("a"), &sample(8)).unwrap();
+    let file = cache.path().join(file_name(&key("a")));
+    let mut content = fs::read(&file).unwrap();
+    for at in 0..content.len() * 8 {
+        content[at / 8] ^= 1 << (at % 8);
+        fs::write(&file, &content).unwrap();
+        assert_eq!(cache.find(&key("a")), None, "bit {at}");
+        content[at / 8] ^= 1 << (at % 8);
+    }
+    fs::write(&file, &content).unwrap();
+    assert_eq!(cache.find(&key("a")), Some(sample(8)));
+}
+
+#[test]
+fn an_entry_under_a_foreign_name_is_not_loaded() {
+    let (_dir, cache) = opened();
+    cache.keep(&key("a"), &sample(10)).unwrap();
+    let place = |k: &str| cache.path().join(file_name(&key(k)));
+    fs::rename(place("a"), place("b")).unwrap();
+    assert_eq!(cache.find(&key("b")), None);
+    // Neither is one that a link leads to.
+    fs::rename(place("b"), cache.path().join("real")).unwrap();
+    symlink(cache.path().join("real"), place("a")).unwrap();
+    assert_eq!(cache.find(&key("a")), None);
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
+    let dir = TempDir::new();
+    let path = dir.path().join("cache");
+    fs::create_dir(&path).unwrap();
+    for mode in [0o770, 0o702, 0o777] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        assert!(matches!(Cache::open(&path), Err(Refusal::Writable { mode: m, .. }) if m == mode));
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(Cache::open(&path).is_ok());
+}
+
+#[test]
+fn a_file_in_the_way_is_an_error_with_its_name() {
+    let dir = TempDir::new();
+    let path = dir.path().join("cache");
+    fs::write(&path, "in the way").unwrap();
+    let refusal = Cache::open(&path).unwrap_err();
+    assert!(refusal.to_string().contains("cache"), "{refusal}");
+}
+
+#[test]
+fn writers_at_the_same_time_leave_a_whole_entry() {
+    let (_dir, cache) = opened();
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let cache = &cache;
+            scope.spawn(move || {
+                for round in 0..50 {
+                    cache.keep(&key("a"), &sample(1000 * writer + round)).unwrap();
+                }
+            });
+        }
+        for _ in 0..200 {
+            if let Some(entry) = cache.find(&key("a")) {
+                assert_eq!(entry, sample(entry.object.len()));
+            }
+        }
+    });
+    assert!(cache.find(&key("a")).is_some());
+    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 1, "no temporary files are left");
+}
+
+#[test]
+fn clear_removes_entries_and_leftovers_but_no_other_files() {
+    let (_dir, cache) = opened();
+    cache.keep(&key("a"), &sample(10)).unwrap();
+    cache.keep(&key("b"), &sample(10)).unwrap();
+    fs::write(cache.path().join(".writing-1-2"), "half").unwrap();
+    fs::write(cache.path().join("notes.txt"), "mine").unwrap();
+    fs::write(cache.path().join(file_name(&key("c"))), "damaged").unwrap();
+    let list = cache.list().unwrap();
+    assert_eq!(list.len(), 3);
+    assert_eq!(list.iter().filter(|e| e.facts.is_none()).count(), 1);
+    assert_eq!(cache.clear().unwrap(), 3);
+    let left: Vec<_> = fs::read_dir(cache.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+}
+
+#[test]
+fn parts_of_a_key_cannot_run_into_each_other() {
+    let of = |parts: &[(&str, &str)]| {
+        let mut writer = KeyWriter::default();
+        for (name, content) in parts {
+            writer.part(name, content);
+        }
+        writer.finish()
+    };
+    assert_ne!(of(&[("a", "bc")]), of(&[("ab", "c")]));
+    assert_ne!(of(&[("a", "b"), ("c", "d")]), of(&[("a", "bc"), ("", "d")]));
+    assert_eq!(of(&[("a", "b")]), of(&[("a", "b")]));
+}

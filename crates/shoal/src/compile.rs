@@ -1,0 +1,204 @@
+//! From source to code: lower, verify, passes, code generation, loading; with the disk cache in between.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shoal_codegen::cpu::{self, Target};
+use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
+
+use crate::cache::{Cache, Entry, Facts, Key, KeyWriter};
+use crate::kernel::KernelShared;
+use crate::lowering;
+use crate::options::{DebugInfo, DiskCache};
+use crate::specialise::Spec;
+use crate::{Error, Options, error::Report};
+
+/// How a compiled kernel came to be, and how long each step took.
+#[derive(Debug, Clone, Default)]
+pub struct CompileReport {
+    /// Where the code came from.
+    pub origin: Origin,
+    /// Reading the source; done once for a module.
+    pub parse: Duration,
+    /// Source to tile IR, with its verification.
+    pub lower: Duration,
+    /// Passes over tile IR.
+    pub passes: Duration,
+    /// Tile IR to machine code.
+    pub codegen: Duration,
+    /// Looking into the disk cache.
+    pub lookup: Duration,
+    /// Loading machine code.
+    pub load: Duration,
+    /// Size of the machine code's object.
+    pub object_bytes: usize,
+}
+
+/// Where compiled code came from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// It was compiled now.
+    #[default]
+    Compiled,
+    /// It was in the disk cache.
+    Cached,
+}
+
+impl CompileReport {
+    /// All steps together.
+    #[must_use]
+    pub fn total(&self) -> Duration {
+        self.parse + self.lower + self.passes + self.codegen + self.lookup + self.load
+    }
+}
+
+/// A kernel in native code.
+pub(crate) struct Compiled {
+    pub(crate) kernel: Kernel,
+    pub(crate) report: CompileReport,
+}
+
+/// Runs `f` and adds its time to `spent`.
+fn timed<T>(spent: &mut Duration, f: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let value = f();
+    *spent += start.elapsed();
+    value
+}
+
+/// Source to verified tile IR.
+pub(crate) fn lower(
+    kernel: &KernelShared,
+    specs: &[Spec],
+    options: &Options,
+) -> Result<(shoal_ir::Module, CompileReport), Error> {
+    let mut report = CompileReport { parse: kernel.module.parse_time(), ..CompileReport::default() };
+    let module = timed(&mut report.lower, || {
+        let module = lowering::lower(kernel, specs, options)?;
+        shoal_ir::verify(&module).map_err(|d| Error::Compile(Report::new(d, kernel.module.sources())))?;
+        Ok::<_, Error>(module)
+    })?;
+    Ok((module, report))
+}
+
+/// Source to tile IR as code generation takes it.
+pub(crate) fn optimise(
+    kernel: &KernelShared,
+    specs: &[Spec],
+    options: &Options,
+) -> Result<(shoal_ir::Module, CompileReport), Error> {
+    let (mut module, mut report) = lower(kernel, specs, options)?;
+    timed(&mut report.passes, || shoal_passes::pipeline::for_cpu(&mut module));
+    Ok((module, report))
+}
+
+/// Source to loaded native code, by way of the disk cache.
+pub(crate) fn compile_native(kernel: &KernelShared, specs: &[Spec], options: &Options) -> Result<Compiled, Error> {
+    let target = host_target()?;
+    let mut lookup = Duration::ZERO;
+    let cache = match options.disk_cache {
+        DiskCache::User => Cache::user().ok().flatten(),
+        DiskCache::Off => None,
+    };
+    let mut key = None;
+    let found = timed(&mut lookup, || {
+        let cache = cache?;
+        let wanted = cache_key(kernel, specs, options, target)?;
+        key = Some(wanted);
+        cache.find(&wanted)
+    });
+    if let Some(entry) = found {
+        let mut report = CompileReport {
+            origin: Origin::Cached,
+            parse: kernel.module.parse_time(),
+            lookup,
+            object_bytes: entry.object.len(),
+            ..CompileReport::default()
+        };
+        // An object that passes its checksum and still cannot be loaded was made by another build: compile again.
+        if let Ok(kernel) = timed(&mut report.load, || load(&entry)) {
+            return Ok(Compiled { kernel, report });
+        }
+    }
+    let (module, mut report) = optimise(kernel, specs, options)?;
+    report.lookup = lookup;
+    let entry = timed(&mut report.codegen, || generate(kernel, &module, target, options))?;
+    report.object_bytes = entry.object.len();
+    let loaded = timed(&mut report.load, || load(&entry))?;
+    if let (Some(cache), Some(key)) = (cache, key)
+        && let Err(reason) = cache.keep(&key, &entry)
+    {
+        tracing::warn!("cannot keep {} in the kernel cache: {reason}", kernel.name);
+    }
+    Ok(Compiled { kernel: loaded, report })
+}
+
+/// What native code for this machine is compiled for.
+pub(crate) fn host_target() -> Result<&'static Target, Error> {
+    use std::sync::OnceLock;
+    static HOST: OnceLock<Result<Target, String>> = OnceLock::new();
+    let host = HOST.get_or_init(|| Target::host().map_err(|e| e.to_string()));
+    host.as_ref().map_err(|message| Error::Target(message.clone()))
+}
+
+/// The key of a compiled kernel; `None` when it depends on a file that cannot be read.
+fn cache_key(kernel: &KernelShared, specs: &[Spec], options: &Options, target: &Target) -> Option<Key> {
+    let mut writer = KeyWriter::default();
+    writer.part("source", lowering::source_key(kernel));
+    writer.part("kernel", &kernel.name);
+    for (param, spec) in kernel.params.iter().zip(specs) {
+        writer.part(&param.name, spec.to_string());
+    }
+    writer.part("options", options.compile_key());
+    writer.part("target", target.key());
+    for lib in &options.extern_libs {
+        writer.part("bitcode", std::fs::read(lib).ok()?);
+    }
+    Some(writer.finish())
+}
+
+/// Code generation's options.
+pub(crate) fn codegen_options(options: &Options) -> cpu::Options {
+    cpu::Options {
+        debug_info: options.debug_info == DebugInfo::Lines,
+        extern_libs: options.extern_libs.clone(),
+        ..cpu::Options::default()
+    }
+}
+
+fn generate(
+    kernel: &KernelShared,
+    module: &shoal_ir::Module,
+    target: &Target,
+    options: &Options,
+) -> Result<Entry, Error> {
+    let sources = kernel.module.sources();
+    let compiled = cpu::compile(module, &kernel.name, target, &sources, &codegen_options(options))
+        .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
+    let facts = Facts {
+        kernel: kernel.name.clone(),
+        source: kernel.module.name().to_owned(),
+        target: target.key(),
+        entry: compiled.entry,
+        scratch_bytes: compiled.scratch_bytes,
+        may_wait: compiled.may_wait,
+        can_fail: compiled.can_fail,
+        uses_amx: compiled.uses_amx,
+        params: compiled.params,
+    };
+    Ok(Entry { facts, object: compiled.object })
+}
+
+fn load(entry: &Entry) -> Result<Kernel, Error> {
+    let Facts { entry: name, scratch_bytes, may_wait, can_fail, uses_amx, params, .. } = &entry.facts;
+    let code = Code::load(&entry.object)?;
+    let info = KernelInfo {
+        name: name.clone(),
+        scratch_bytes: usize::try_from(*scratch_bytes).unwrap_or(usize::MAX),
+        waits: if *may_wait { Waits::MayWait } else { Waits::Never },
+        can_fail: *can_fail,
+        uses_amx: *uses_amx,
+        params: params.iter().map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize }).collect(),
+    };
+    Ok(Kernel::new(Arc::new(code), info)?)
+}

@@ -1,0 +1,171 @@
+//! All that can go wrong between a kernel's source and its result.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use shoal_driver::cpu::{DeviceError, KernelError, LaunchError, LoadError};
+use shoal_driver::memory::AllocError;
+use shoal_source::{Diagnostic, Diagnostics, SourceMap, Style};
+
+use crate::{DType, dtype_name};
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A kernel's source could not be read.
+    #[error("cannot read {}: {reason}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The kernel is wrong.
+    #[error("{0}")]
+    Compile(Report),
+    /// An argument of a launch is wrong.
+    #[error("{0}")]
+    Argument(Report),
+    /// The module has no kernel of that name.
+    #[error("{module} has no kernel `{name}`{}", known(.kernels))]
+    NoKernel {
+        /// The module's name.
+        module: String,
+        /// The name asked for.
+        name: String,
+        /// The kernels it has.
+        kernels: Vec<String>,
+    },
+    /// A grid's extent is negative or too large.
+    #[error("a grid's extents are from 0 to 4294967295, but one is {extent}")]
+    Grid {
+        /// The extent.
+        extent: String,
+    },
+    /// A grid is computed from an argument that is not there or no integer.
+    #[error("the grid needs an integer `{name}`, but the launch passes {found}")]
+    BoundArgument {
+        /// The argument.
+        name: String,
+        /// What was found.
+        found: String,
+    },
+    /// A descriptor does not describe memory.
+    #[error("wrong tensor descriptor: {why}")]
+    Descriptor {
+        /// Why.
+        why: String,
+    },
+    /// A tensor is looked at as what it is not.
+    #[error("the tensor holds {}, not {}", dtype_name(*.has), dtype_name(*.asked))]
+    DType {
+        /// What it holds.
+        has: DType,
+        /// What was asked for.
+        asked: DType,
+    },
+    /// A shape does not fit the elements.
+    #[error("shape {from:?} cannot become {to:?}: the numbers of elements differ")]
+    Shape {
+        /// The shape that is.
+        from: Vec<usize>,
+        /// The shape asked for.
+        to: Vec<usize>,
+    },
+    /// A shape has more elements than can be addressed.
+    #[error("a tensor of shape {shape:?} is too large")]
+    TooLarge {
+        /// The shape.
+        shape: Vec<usize>,
+    },
+    /// There is not enough memory.
+    #[error(transparent)]
+    Memory(#[from] AllocError),
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The device ran the kernel and it failed.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The interpreter ran the kernel and it failed.
+    #[error("{0}")]
+    Interpreter(String),
+    /// Compiled code could not be loaded.
+    #[error("compiled code could not be loaded: {0}")]
+    Load(#[from] LoadError),
+    /// Compiled code does not hold its kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// LLVM cannot make code for the target.
+    #[error("{0}")]
+    Target(String),
+    /// A signature, a pass list or another text of the user cannot be read.
+    #[error("{0}")]
+    Text(String),
+}
+
+fn known(kernels: &[String]) -> String {
+    match kernels {
+        [] => ": it has none (a kernel is a function with the decorator `jit`)".into(),
+        some => format!("; it has {}", some.iter().map(|k| format!("`{k}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// Diagnostics with the source they speak of.
+#[derive(Clone)]
+pub struct Report {
+    diagnostics: Diagnostics,
+    sources: Arc<SourceMap>,
+}
+
+impl Report {
+    pub(crate) fn new(diagnostics: impl Into<Diagnostics>, sources: Arc<SourceMap>) -> Report {
+        Report { diagnostics: diagnostics.into(), sources }
+    }
+
+    /// The diagnostics.
+    #[must_use]
+    pub fn diagnostics(&self) -> &Diagnostics {
+        &self.diagnostics
+    }
+
+    /// The text to show, with the user's lines.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        self.diagnostics.render(&self.sources, style)
+    }
+
+    /// The first error's message, without its place.
+    #[must_use]
+    pub fn first(&self) -> Option<&Diagnostic> {
+        self.diagnostics.iter().next()
+    }
+}
+
+/// The text to show, without colours.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(Style::Plain).trim_end())
+    }
+}
+
+/// The same: `unwrap` should show the user's line too.
+impl fmt::Debug for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\n{self}")
+    }
+}
+
+impl Error {
+    /// The text to show, in colour if the style says so.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        match self {
+            Error::Compile(report) | Error::Argument(report) => report.render(style),
+            other => other.to_string(),
+        }
+    }
+}

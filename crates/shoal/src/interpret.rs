@@ -1,0 +1,160 @@
+//! Launching on the interpreter: memory is copied in, and back when the run is over.
+
+#![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
+
+use shoal_interp::{Address, Arg as Value, Memory as Space};
+use shoal_ir::Const;
+use shoal_source::Diagnostic;
+
+use crate::arg::{Access, Arg, Memory};
+use crate::bound::Bound;
+use crate::error::Report;
+use crate::kernel::KernelShared;
+use crate::param::Param;
+use crate::specialise::{Class, Fault, classify};
+use crate::{Error, Options, pack};
+
+/// One piece of the host's memory that arguments point into.
+struct Piece {
+    start: usize,
+    end: usize,
+    memory: *mut u8,
+    access: Access,
+    name: String,
+    copy: Option<Address>,
+}
+
+/// Runs a kernel on the interpreter.
+pub(crate) fn launch(
+    kernel: &KernelShared,
+    options: &Options,
+    module: &shoal_ir::Module,
+    grid: [u32; 3],
+    bound: &Bound<'_>,
+) -> Result<(), Error> {
+    let wrong = |fault: Fault| Error::Argument(Report::new(*fault, kernel.module.sources()));
+    let mut pieces = Vec::new();
+    for (param, arg) in bound.params.iter().zip(&bound.args) {
+        collect(&mut pieces, param, arg);
+    }
+    let mut pieces = merged(pieces);
+    let mut space = Space::new();
+    for piece in &mut pieces {
+        // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data. Pieces
+        // that overlap were merged, and overlapping arguments belong to one tensor, so the range is one allocation.
+        let content = unsafe { std::slice::from_raw_parts(piece.memory.cast_const(), piece.end - piece.start) };
+        let address = space.alloc_from(content);
+        space.name(address, piece.name.clone());
+        piece.copy = Some(address);
+    }
+    let mut values = Vec::new();
+    for (param, &arg) in bound.params.iter().zip(&bound.args) {
+        let class = classify(param, arg).map_err(wrong)?;
+        push(&mut values, &pieces, param, arg, class).map_err(wrong)?;
+    }
+    let run = shoal_interp::run(module, &kernel.name, grid, &values, &mut space, &interpreter_options(options));
+    // What was written before a failure is shown too, as on a device.
+    for piece in pieces.iter().filter(|piece| piece.access == Access::ReadWrite) {
+        if let Some(content) = piece.copy.and_then(|copy| space.bytes(copy)) {
+            // SAFETY: as above; the memory may be written, and nothing else accesses it during the launch.
+            let target = unsafe { std::slice::from_raw_parts_mut(piece.memory, piece.end - piece.start) };
+            target.copy_from_slice(content);
+        }
+    }
+    run.map(|_| ()).map_err(|error| failed(kernel, &error))
+}
+
+fn interpreter_options(options: &Options) -> shoal_interp::Options {
+    let _ = options;
+    shoal_interp::Options::default()
+}
+
+/// The interpreter knows the place of most failures: show the user's line.
+fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
+    match error.place() {
+        Some(place) if !place.span.is_none() => {
+            let diagnostic = Diagnostic::error(place.span, error.to_string()).label("here");
+            let report = Report::new(diagnostic, kernel.module.sources());
+            Error::Interpreter(report.to_string())
+        }
+        _ => Error::Interpreter(error.to_string()),
+    }
+}
+
+fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
+    let mut add = |memory: &Memory<'_>| {
+        let start = memory.address.addr();
+        pieces.push(Piece {
+            start,
+            end: start + memory.bytes,
+            memory: memory.address,
+            access: memory.access,
+            name: param.name.clone(),
+            copy: None,
+        });
+    };
+    match arg {
+        Arg::Memory(memory) => add(memory),
+        Arg::Descriptor(descriptor) => add(&descriptor.base),
+        Arg::Tuple(items) => items.iter().for_each(|item| collect(pieces, param, item)),
+        Arg::None | Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Text(_) | Arg::DType(_) => {}
+    }
+}
+
+/// Joins pieces that overlap: the same tensor may be passed twice.
+fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
+    pieces.sort_by_key(|piece| (piece.start, std::cmp::Reverse(piece.end)));
+    let mut joined: Vec<Piece> = Vec::new();
+    for piece in pieces {
+        match joined.last_mut() {
+            Some(last) if piece.start < last.end || (piece.start, piece.end) == (last.start, last.end) => {
+                last.end = last.end.max(piece.end);
+                if piece.access == Access::ReadWrite {
+                    // Writes need the pointer that may be written through.
+                    last.access = Access::ReadWrite;
+                    if piece.start == last.start {
+                        last.memory = piece.memory;
+                    }
+                }
+            }
+            _ => joined.push(piece),
+        }
+    }
+    joined
+}
+
+/// The interpreter's address of memory.
+fn address(pieces: &[Piece], memory: &Memory<'_>) -> Address {
+    let start = memory.address.addr();
+    let at = pieces.iter().find(|p| p.start <= start && start + memory.bytes <= p.end);
+    match at.and_then(|piece| Some((piece, piece.copy?))) {
+        Some((piece, copy)) => copy.offset((start - piece.start) as u64),
+        None => Address(0),
+    }
+}
+
+fn push(
+    values: &mut Vec<Value>,
+    pieces: &[Piece],
+    param: &Param,
+    arg: &Arg<'_>,
+    class: Class<'_>,
+) -> Result<(), Fault> {
+    match class {
+        Class::Constant(_) => {}
+        Class::Number { dtype, .. } => values.push(Value::Scalar(Const::from_bits(dtype, pack::bits(dtype, arg)))),
+        Class::Pointer { memory, .. } => values.push(Value::Pointer(address(pieces, &memory))),
+        Class::Descriptor(d) => values.push(Value::Desc {
+            base: address(pieces, &d.base),
+            shape: d.shape.to_vec(),
+            strides: d.strides.to_vec(),
+        }),
+        Class::Tuple(items) => {
+            let element = param.element();
+            for item in items {
+                push(values, pieces, &element, item, classify(&element, item)?)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! Kernels: specialised, compiled and launched.
+//!
+//! A warm launch binds the arguments, writes a key of what is compiled in and the packed arguments in one walk over the
+//! parameters, finds the compiled variant by that key, and hands both to the driver. It takes no lock for writing and
+//! allocates nothing (tuples aside).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use shoal_driver::cpu::{ArgBlock, ArgWriter, LaunchOptions};
+use shoal_source::Span;
+
+use crate::arg::Args;
+use crate::bound::{Bound, Signature};
+use crate::compile::{CompileReport, Compiled, compile_native, lower};
+use crate::error::Report;
+use crate::grid::IntoGrid;
+use crate::module::Shared;
+use crate::param::Param;
+use crate::specialise::{Fault, Spec, classify};
+use crate::variant_key::{BuildWordHasher, Words};
+use crate::{Device, Error, Options, interpret, native, pack, signature, variant_key};
+
+/// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
+/// kernel share what is compiled.
+#[derive(Clone)]
+pub struct Kernel {
+    shared: Arc<KernelShared>,
+    options: Arc<Options>,
+    launch: Arc<LaunchOptions>,
+    key_start: Words,
+    device: Device,
+}
+
+/// What all handles of a kernel share.
+pub(crate) struct KernelShared {
+    pub(crate) module: Arc<Shared>,
+    pub(crate) name: String,
+    pub(crate) span: Span,
+    pub(crate) params: Vec<Param>,
+    variants: RwLock<HashMap<Box<[u64]>, Arc<Variant>, BuildWordHasher>>,
+}
+
+/// One specialisation, ready to run.
+enum Variant {
+    Native(Compiled),
+    Lowered(Arc<shoal_ir::Module>, CompileReport),
+}
+
+impl KernelShared {
+    pub(crate) fn new(module: Arc<Shared>, name: String, span: Span, params: Vec<Param>) -> KernelShared {
+        KernelShared { module, name, span, params, variants: RwLock::default() }
+    }
+
+    fn signature(&self) -> Signature<'_> {
+        Signature { name: &self.name, span: self.span, params: &self.params }
+    }
+}
+
+/// A launch, worked out as far as the arguments go.
+struct Prepared<'a> {
+    bound: Bound<'a>,
+    key: Words,
+    block: ArgBlock,
+}
+
+impl Kernel {
+    pub(crate) fn new(shared: Arc<KernelShared>, device: Device) -> Kernel {
+        Kernel {
+            shared,
+            launch: Arc::default(),
+            key_start: key_start(&Options::default(), &device),
+            options: Arc::default(),
+            device,
+        }
+    }
+
+    /// The same kernel with other options.
+    #[must_use]
+    pub fn with(mut self, options: Options) -> Kernel {
+        self.key_start = key_start(&options, &self.device);
+        self.launch = Arc::new(LaunchOptions {
+            timeout: options.timeout,
+            print: options.print.clone(),
+            fibers: options.fibers,
+        });
+        self.options = Arc::new(options);
+        self
+    }
+
+    /// The same kernel on another device.
+    #[must_use]
+    pub fn on(mut self, device: Device) -> Kernel {
+        self.key_start = key_start(&self.options, &device);
+        self.device = device;
+        self
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Its parameters.
+    #[must_use]
+    pub fn params(&self) -> &[Param] {
+        &self.shared.params
+    }
+
+    /// Its options.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Runs the kernel once for each program of the grid, and returns when all have ended. It is compiled first if it
+    /// was not yet for arguments of this kind.
+    ///
+    /// Native code is trusted as the program that launches it is: a kernel that computes a wrong address writes there.
+    /// [`Device::Interpreter`] runs the same kernel with every access checked.
+    ///
+    /// # Errors
+    /// When the arguments do not fit, the kernel does not compile, or a program fails.
+    #[inline]
+    pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
+        let Prepared { bound, key, block } = self.prepare(&args)?;
+        let grid = grid.extents(&bound)?;
+        let variant = self.variant(&bound, &key)?;
+        match (&*variant, &self.device) {
+            (Variant::Native(compiled), Device::Cpu(device)) => {
+                native::launch(device, &compiled.kernel, grid, &block, &self.launch)
+            }
+            (Variant::Lowered(module, _), _) => interpret::launch(&self.shared, &self.options, module, grid, &bound),
+            // The backend is part of the key.
+            (Variant::Native(_), Device::Interpreter) => {
+                Err(Error::Interpreter("native code cannot be interpreted".into()))
+            }
+        }
+    }
+
+    /// Compiles for arguments of this kind without running, and says how long each step took.
+    ///
+    /// # Errors
+    /// When the arguments do not fit or the kernel does not compile.
+    pub fn warm_up(&self, args: &Args<'_>) -> Result<CompileReport, Error> {
+        let Prepared { bound, key, .. } = self.prepare(args)?;
+        Ok(match &*self.variant(&bound, &key)? {
+            Variant::Native(compiled) => compiled.report.clone(),
+            Variant::Lowered(_, report) => report.clone(),
+        })
+    }
+
+    /// How the kernel is specialised for these arguments.
+    ///
+    /// # Errors
+    /// When the arguments do not fit.
+    pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<Spec>, Error> {
+        let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(fault))?;
+        self.specs(&bound)
+    }
+
+    /// How the kernel is specialised by a signature such as `*fp32:16, i32, BLOCK=256`; see [`signature`].
+    ///
+    /// # Errors
+    /// When the signature cannot be read.
+    pub fn read_signature(&self, text: &str) -> Result<Vec<Spec>, Error> {
+        signature::read(&self.shared.params, text)
+    }
+
+    /// What the kernel is made of, for a compiler driver that wants the parts.
+    pub(crate) fn shared(&self) -> &KernelShared {
+        &self.shared
+    }
+
+    #[inline]
+    fn prepare<'a>(&'a self, args: &'a Args<'a>) -> Result<Prepared<'a>, Error> {
+        let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(fault))?;
+        let mut key = self.key_start.clone();
+        let mut writer = ArgWriter::default();
+        for (param, &arg) in self.shared.params.iter().zip(&bound.args) {
+            let written = classify(param, arg).and_then(|class| {
+                variant_key::write(&mut key, param, class)?;
+                pack::write(&mut writer, param, arg, class)
+            });
+            written.map_err(|fault| self.wrong(fault))?;
+        }
+        Ok(Prepared { bound, key, block: writer.finish() })
+    }
+
+    #[inline]
+    fn variant(&self, bound: &Bound<'_>, key: &Words) -> Result<Arc<Variant>, Error> {
+        let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(variant) = known.get(key.as_slice()) {
+            return Ok(variant.clone());
+        }
+        drop(known);
+        self.compile(bound, key)
+    }
+
+    #[cold]
+    fn compile(&self, bound: &Bound<'_>, key: &Words) -> Result<Arc<Variant>, Error> {
+        let specs = self.specs(bound)?;
+        let variant = match self.device {
+            Device::Cpu(_) => Variant::Native(compile_native(&self.shared, &specs, &self.options)?),
+            Device::Interpreter => {
+                let (module, report) = lower(&self.shared, &specs, &self.options)?;
+                Variant::Lowered(Arc::new(module), report)
+            }
+        };
+        let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been faster: its variant stays, so that all launches share one.
+        Ok(known.entry(key.as_slice().into()).or_insert_with(|| Arc::new(variant)).clone())
+    }
+
+    fn specs(&self, bound: &Bound<'_>) -> Result<Vec<Spec>, Error> {
+        let spec = |(param, &arg): (&Param, &_)| classify(param, arg)?.to_spec(param);
+        let specs: Result<Vec<Spec>, Fault> = self.shared.params.iter().zip(&bound.args).map(spec).collect();
+        specs.map_err(|fault| self.wrong(fault))
+    }
+
+    #[cold]
+    fn wrong(&self, fault: Fault) -> Error {
+        Error::Argument(Report::new(*fault, self.shared.module.sources()))
+    }
+}
+
+fn key_start(options: &Options, device: &Device) -> Words {
+    let mut words = options.key_words();
+    words.push(device.backend() as u64);
+    words
+}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("name", &self.shared.name).field("device", &self.device).finish_non_exhaustive()
+    }
+}

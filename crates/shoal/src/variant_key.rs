@@ -1,0 +1,121 @@
+//! Keys of compiled variants in memory.
+//!
+//! A key is a list of words that says all that is compiled in: what a warm launch compares. It is exact, not a hash, and
+//! fits on the stack for kernels with some dozens of parameters.
+
+use std::hash::{BuildHasherDefault, Hasher};
+
+use smallvec::SmallVec;
+
+use crate::DType;
+use crate::arg::Arg;
+use crate::param::Param;
+use crate::specialise::{Class, Fault, classify};
+
+/// The words of a key.
+pub(crate) type Words = SmallVec<[u64; 64]>;
+
+/// What a word stands for; its lowest byte.
+#[derive(Clone, Copy)]
+enum Tag {
+    None,
+    False,
+    True,
+    Int,
+    Float,
+    Text,
+    DType,
+    ConstantTuple,
+    Number,
+    Pointer,
+    Descriptor,
+    Tuple,
+}
+
+#[inline]
+fn word(tag: Tag, dtype: DType, flags: u64) -> u64 {
+    tag as u64 | (dtype as u64) << 8 | flags << 16
+}
+
+/// Adds what is compiled in of one argument.
+#[inline]
+pub(crate) fn write(words: &mut Words, param: &Param, class: Class<'_>) -> Result<(), Fault> {
+    match class {
+        Class::Number { dtype, divisible } => words.push(word(Tag::Number, dtype, u64::from(divisible))),
+        Class::Pointer { dtype, divisible, read_only, .. } => {
+            words.push(word(Tag::Pointer, dtype, u64::from(divisible) | u64::from(read_only) << 1));
+        }
+        Class::Constant(arg) => constant(words, arg),
+        Class::Descriptor(d) => {
+            words.push(word(Tag::Descriptor, d.dtype(), (d.padding as u64) | (d.block.len() as u64) << 8));
+            words.extend(d.block.iter().map(|&side| u64::from(side)));
+        }
+        Class::Tuple(items) => {
+            words.push(Tag::Tuple as u64 | (items.len() as u64) << 8);
+            let element = param.element();
+            for item in items {
+                write(words, &element, classify(&element, item)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn constant(words: &mut Words, arg: &Arg<'_>) {
+    match arg {
+        Arg::Bool(false) => words.push(Tag::False as u64),
+        Arg::Bool(true) => words.push(Tag::True as u64),
+        Arg::Int(value) => words.extend([Tag::Int as u64, *value as u64, (*value >> 64) as u64]),
+        Arg::Float(value) => words.extend([Tag::Float as u64, value.to_bits()]),
+        Arg::DType(dtype) => words.push(word(Tag::DType, *dtype, 0)),
+        Arg::Text(text) => {
+            words.push(Tag::Text as u64 | (text.len() as u64) << 8);
+            words.extend(text.as_bytes().chunks(8).map(|chunk| {
+                let mut bytes = [0; 8];
+                bytes[..chunk.len()].copy_from_slice(chunk);
+                u64::from_le_bytes(bytes)
+            }));
+        }
+        Arg::Tuple(items) => {
+            words.push(Tag::ConstantTuple as u64 | (items.len() as u64) << 8);
+            items.iter().for_each(|item| constant(words, item));
+        }
+        // Memory is never a constant: `classify` refuses it.
+        Arg::None | Arg::Memory(_) | Arg::Descriptor(_) => words.push(Tag::None as u64),
+    }
+}
+
+/// A quick hash of words: the keys are the program's own, so nobody chooses them to collide.
+#[derive(Default)]
+pub(crate) struct WordHasher(u64);
+
+impl Hasher for WordHasher {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn write_u64(&mut self, word: u64) {
+        // Multiply and fold: each input bit reaches the upper half, which the rotation brings down.
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        let mixed = self.0.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ mixed >> 32
+    }
+}
+
+/// Makes [`WordHasher`]s.
+pub(crate) type BuildWordHasher = BuildHasherDefault<WordHasher>;

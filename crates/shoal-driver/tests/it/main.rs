@@ -4,6 +4,7 @@ mod objects;
 
 mod debugging;
 mod failing;
+mod features;
 mod fuzzing;
 mod launching;
 mod loading;

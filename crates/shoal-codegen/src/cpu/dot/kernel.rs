@@ -1,0 +1,267 @@
+//! The kernel in vector registers, and what leads to it.
+
+use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
+use shoal_ir::Scalar;
+
+use super::pack::{Target, each, further, pack, stepped};
+use super::plan::{DotPlan, Operand, Packing, Roles};
+use super::unit::{Arithmetic, Run, Source, broadcast, stored_type};
+use super::{DotPointers, amx, convert};
+use crate::llvm::{Llvm, V, vector_type};
+
+/// Steps of `k` in the innermost loop's body.
+const UNROLL: u32 = 4;
+
+/// A matrix of units as the kernel reads it; strides in bytes.
+#[derive(Copy, Clone)]
+pub(super) struct View<'ctx> {
+    pub(super) base: PointerValue<'ctx>,
+    /// From one block of rows (of `a`) or panel of columns (of `b`) to the next.
+    pub(super) block: u64,
+    /// From one row (of `a`) or column (of `b`) to the next.
+    pub(super) outer: u64,
+    /// From one unit of `k` to the next.
+    pub(super) k: u64,
+}
+
+/// The operands of a kernel.
+#[derive(Copy, Clone)]
+pub(super) struct Views<'ctx> {
+    pub(super) a: View<'ctx>,
+    pub(super) b: View<'ctx>,
+    pub(super) c: PointerValue<'ctx>,
+    pub(super) c_row: u64,
+    pub(super) c_col: u64,
+}
+
+impl DotPlan {
+    /// Emits the product at the end of the builder's block, and leaves the builder at the end of the code.
+    pub(crate) fn emit<'ctx>(&self, llvm: &Llvm<'ctx>, pointers: DotPointers<'ctx>) {
+        let (a, b) = match self.roles {
+            Roles::AsGiven => (pointers.a, pointers.b),
+            Roles::Swapped => (pointers.b, pointers.a),
+        };
+        let c_bytes = u64::from(self.problem.c.elem.bytes());
+        let views = Views {
+            b: self.view_b(llvm, b, pointers.scratch),
+            a: self.view_a(llvm, a, further(llvm, pointers.scratch, self.packed_b_bytes())),
+            c: pointers.c,
+            c_row: self.problem.c.row_stride * c_bytes,
+            c_col: self.problem.c.col_stride * c_bytes,
+        };
+        if self.uses_amx() { amx::emit(llvm, self, &views) } else { self.emit_blocks(llvm, &views) }
+    }
+
+    fn view_a<'ctx>(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
+        let Operand { elem, row_stride, col_stride } = self.problem.a;
+        let source = self.source(base, elem, col_stride, row_stride);
+        let unit = u64::from(self.arithmetic.unit_bytes());
+        let (m, k) = (self.problem.m, self.k_units());
+        let (base, outer, k) = match self.pack_a {
+            Packing::InPlace => (base, source.stride(Run::Outer), source.stride(Run::K)),
+            Packing::Along(run) => {
+                let (row, rows) = if run == Run::K { (k, m) } else { (m, k) };
+                pack(llvm, &self.isa, source, Target { base: scratch, panels: 1, run, row, rows });
+                let row_bytes = u64::from(row) * unit;
+                if run == Run::K { (scratch, row_bytes, unit) } else { (scratch, unit, row_bytes) }
+            }
+        };
+        View { base, block: u64::from(self.block.rows) * outer, outer, k }
+    }
+
+    fn view_b<'ctx>(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
+        let Operand { elem, row_stride, col_stride } = self.problem.b;
+        let source = self.source(base, elem, row_stride, col_stride);
+        let cols = self.block.cols();
+        match self.pack_b {
+            Packing::InPlace => {
+                let outer = source.stride(Run::Outer);
+                View { base, block: u64::from(cols) * outer, outer, k: source.stride(Run::K) }
+            }
+            Packing::Along(run) => {
+                let rows = self.k_units();
+                let panels = self.problem.n / cols;
+                pack(llvm, &self.isa, source, Target { base: scratch, panels, run, row: cols, rows });
+                let unit = u64::from(self.arithmetic.unit_bytes());
+                let k = u64::from(cols) * unit;
+                View { base: scratch, block: u64::from(rows) * k, outer: unit, k }
+            }
+        }
+    }
+
+    fn source<'ctx>(&self, base: PointerValue<'ctx>, elem: Scalar, k_stride: u64, outer_stride: u64) -> Source<'ctx> {
+        let bytes = u64::from(elem.bytes());
+        let (k_bytes, outer_bytes) = (k_stride * bytes, outer_stride * bytes);
+        Source { base, elem, arithmetic: self.arithmetic, k_bytes, outer_bytes }
+    }
+
+    /// A panel of `b` stays in L1 while all of `a` passes by.
+    fn emit_blocks<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>) {
+        let (a, b, block) = (views.a, views.b, self.block);
+        let k_block = u64::from(self.k_block);
+        each(llvm, self.k_units() / self.k_block, |k| {
+            each(llvm, self.problem.n / block.cols(), |col| {
+                each(llvm, self.problem.m / block.rows, |row| {
+                    let a_at = stepped(llvm, stepped(llvm, a.base, k, k_block * a.k), row, a.block);
+                    let b_at = stepped(llvm, stepped(llvm, b.base, k, k_block * b.k), col, b.block);
+                    let c_at = stepped(llvm, views.c, row, u64::from(block.rows) * views.c_row);
+                    let c_at = stepped(llvm, c_at, col, u64::from(block.cols()) * views.c_col);
+                    let sums = self.load_block(llvm, views, c_at);
+                    let sums = self.sum_block(llvm, views, a_at, b_at, sums);
+                    self.store_block(llvm, views, c_at, &sums);
+                });
+            });
+        });
+    }
+
+    /// Adds the products of `k_block` units to a block of `c`.
+    fn sum_block<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        views: &Views<'ctx>,
+        a: PointerValue<'ctx>,
+        b: PointerValue<'ctx>,
+        sums: Vec<V<'ctx>>,
+    ) -> Vec<V<'ctx>> {
+        let block = self.block;
+        let unroll = self.k_block.min(UNROLL);
+        let vector = vector_type(self.arithmetic.unit_type(llvm), block.lanes);
+        llvm.counted_loop((self.k_block / unroll).into(), 1, &sums, &mut |i, sums| {
+            let a = stepped(llvm, a, i, u64::from(unroll) * views.a.k);
+            let b = stepped(llvm, b, i, u64::from(unroll) * views.b.k);
+            let mut sums = sums.to_vec();
+            for step in 0..u64::from(unroll) {
+                let b_row: Vec<_> = (0..block.vectors)
+                    .map(|v| {
+                        let at = further(llvm, b, step * views.b.k + u64::from(v * block.lanes) * views.b.outer);
+                        llvm.load(vector, at, self.arithmetic.unit_bytes()).into_vector_value()
+                    })
+                    .collect();
+                for (row, sums) in (0u64..).zip(sums.chunks_mut(block.vectors as usize)) {
+                    let at = further(llvm, a, step * views.a.k + row * views.a.outer);
+                    let a = broadcast(llvm, self.arithmetic, at, block.lanes);
+                    for (sum, &b) in sums.iter_mut().zip(&b_row) {
+                        *sum = self.multiply_add(llvm, a, b, sum.into_vector_value());
+                    }
+                }
+            }
+            sums
+        })
+    }
+
+    fn multiply_add<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        a: VectorValue<'ctx>,
+        b: VectorValue<'ctx>,
+        sum: VectorValue<'ctx>,
+    ) -> V<'ctx> {
+        match self.arithmetic {
+            Arithmetic::F32 | Arithmetic::F64 => self.fused(llvm, a, b, sum),
+            Arithmetic::F32RoundedToF16 => {
+                let sum = self.fused(llvm, a, b, sum).into_vector_value();
+                let rounded = convert::to_f16(llvm, &self.isa, sum);
+                convert::to_f32(llvm, &self.isa, rounded, Scalar::F16).into()
+            }
+            Arithmetic::I32 => {
+                let product = llvm.bin(InstructionOpcode::Mul, a.into(), b.into());
+                llvm.bin(InstructionOpcode::Add, sum.into(), product)
+            }
+            Arithmetic::I16Pairs => self.add_integer_pairs(llvm, a, b, sum),
+            Arithmetic::Bf16Pairs => {
+                let name = match self.block.lanes {
+                    4 => "llvm.x86.avx512bf16.dpbf16ps.128",
+                    8 => "llvm.x86.avx512bf16.dpbf16ps.256",
+                    _ => "llvm.x86.avx512bf16.dpbf16ps.512",
+                };
+                let bf16 = |v| halves(llvm, v, llvm.context.bf16_type().into());
+                llvm.intrinsic(name, &[], &[sum.into(), bf16(a), bf16(b)]).expect("a sum")
+            }
+            Arithmetic::AmxBf16 | Arithmetic::AmxI8 => unreachable!("AMX has a kernel of its own"),
+        }
+    }
+
+    fn fused<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        a: VectorValue<'ctx>,
+        b: VectorValue<'ctx>,
+        sum: VectorValue<'ctx>,
+    ) -> V<'ctx> {
+        let (a, b, sum): (V<'ctx>, V<'ctx>, V<'ctx>) = (a.into(), b.into(), sum.into());
+        if self.isa.fma {
+            llvm.intrinsic("llvm.fma", &[sum.get_type()], &[a, b, sum]).expect("a sum")
+        } else {
+            let product = llvm.bin(InstructionOpcode::FMul, a, b);
+            llvm.bin(InstructionOpcode::FAdd, sum, product)
+        }
+    }
+
+    fn add_integer_pairs<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        a: VectorValue<'ctx>,
+        b: VectorValue<'ctx>,
+        sum: VectorValue<'ctx>,
+    ) -> V<'ctx> {
+        let i16 = |v| halves(llvm, v, llvm.int_type(16).into());
+        if self.isa.avx512_vnni {
+            let name = match self.block.lanes {
+                4 => "llvm.x86.avx512.vpdpwssd.128",
+                8 => "llvm.x86.avx512.vpdpwssd.256",
+                _ => "llvm.x86.avx512.vpdpwssd.512",
+            };
+            return llvm.intrinsic(name, &[], &[sum.into(), i16(a), i16(b)]).expect("a sum");
+        }
+        let name = match self.block.lanes {
+            4 => "llvm.x86.sse2.pmadd.wd",
+            8 => "llvm.x86.avx2.pmadd.wd",
+            _ => "llvm.x86.avx512.pmaddw.d.512",
+        };
+        let products = llvm.intrinsic(name, &[], &[i16(a), i16(b)]).expect("sums of two products");
+        llvm.bin(InstructionOpcode::Add, sum.into(), products)
+    }
+
+    fn load_block<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>, at: PointerValue<'ctx>) -> Vec<V<'ctx>> {
+        let elem = self.problem.c.elem;
+        let ty = vector_type(stored_type(llvm, elem), self.block.lanes);
+        let load = |at| {
+            let loaded = llvm.load(ty, at, elem.bytes());
+            if elem == Scalar::F16 {
+                convert::to_f32(llvm, &self.isa, loaded.into_vector_value(), elem).into()
+            } else {
+                loaded
+            }
+        };
+        self.places(views).map(|bytes| load(further(llvm, at, bytes))).collect()
+    }
+
+    fn store_block<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>, at: PointerValue<'ctx>, sums: &[V<'ctx>]) {
+        let elem = self.problem.c.elem;
+        for (&sum, bytes) in sums.iter().zip(self.places(views)) {
+            let value = if elem == Scalar::F16 {
+                convert::to_f16(llvm, &self.isa, sum.into_vector_value()).into()
+            } else {
+                sum
+            };
+            llvm.store(value, further(llvm, at, bytes), elem.bytes());
+        }
+    }
+
+    /// Where the vectors of a block of `c` lie, in bytes from its first.
+    fn places(&self, views: &Views<'_>) -> impl Iterator<Item = u64> {
+        let (block, row_bytes, col_bytes) = (self.block, views.c_row, views.c_col);
+        let row = move |row| (0..block.vectors).map(move |v| row * row_bytes + u64::from(v * block.lanes) * col_bytes);
+        (0..u64::from(block.rows)).flat_map(row)
+    }
+}
+
+/// 32-bit lanes as twice as many of 16 bits.
+fn halves<'ctx>(
+    llvm: &Llvm<'ctx>,
+    v: VectorValue<'ctx>,
+    elem: inkwell::types::BasicTypeEnum<'ctx>,
+) -> V<'ctx> {
+    let ty = vector_type(elem, 2 * v.get_type().get_size());
+    llvm.builder.build_bit_cast(v, ty, "").expect("lanes of the same size")
+}

@@ -1,0 +1,255 @@
+//! Units: what a multiplying instruction takes per lane, and how they are read from operands.
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
+use shoal_ir::Scalar;
+
+use super::convert;
+use super::plan::Problem;
+use crate::cpu::isa::Isa;
+use crate::llvm::{Llvm, V, vector_type};
+
+/// How products are formed and summed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Arithmetic {
+    /// `f32` elements, one multiply-add each.
+    F32,
+    /// As `F32`, rounded to `f16` after each.
+    F32RoundedToF16,
+    /// `f64` elements, one multiply-add each.
+    F64,
+    /// `i32` elements.
+    I32,
+    /// Pairs of 16-bit integers, summed in `i32`.
+    I16Pairs,
+    /// Pairs of `bf16`, summed in `f32`.
+    Bf16Pairs,
+    /// AMX tiles of pairs of `bf16`.
+    AmxBf16,
+    /// AMX tiles of fours of 8-bit integers.
+    AmxI8,
+}
+
+/// A dimension along which units lie next to each other.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Run {
+    /// The summed dimension.
+    K,
+    /// The other one: rows of `a`, columns of `b`.
+    Outer,
+}
+
+impl Arithmetic {
+    /// The best the CPU has for vectors of `lanes` accumulators.
+    pub(super) fn choose(isa: &Isa, problem: &Problem, lanes: u32) -> Arithmetic {
+        let tiles = problem.m >= 8 && problem.n >= 8 && problem.c.col_stride == 1;
+        let pairs = problem.k >= 2 && lanes >= 4;
+        match problem.c.elem {
+            Scalar::F64 => Arithmetic::F64,
+            Scalar::F16 => Arithmetic::F32RoundedToF16,
+            Scalar::F32 => {
+                let bf16 = problem.a.elem == Scalar::BF16 && problem.b.elem == Scalar::BF16;
+                if bf16 && isa.amx_bf16 && tiles && problem.k >= 2 {
+                    Arithmetic::AmxBf16
+                } else if bf16 && isa.avx512_bf16 && pairs {
+                    Arithmetic::Bf16Pairs
+                } else {
+                    Arithmetic::F32
+                }
+            }
+            Scalar::I32 => {
+                if isa.amx_int8 && tiles && problem.k >= 4 {
+                    Arithmetic::AmxI8
+                } else if isa.vector_bits >= 256 && pairs {
+                    Arithmetic::I16Pairs
+                } else {
+                    Arithmetic::I32
+                }
+            }
+            Scalar::I1
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64
+            | Scalar::F8E4M3
+            | Scalar::F8E5M2
+            | Scalar::F8E4B15
+            | Scalar::F8E4M3Fnuz
+            | Scalar::F8E5M2Fnuz
+            | Scalar::BF16 => unreachable!("`dot` does not accumulate in `{}`", problem.c.elem),
+        }
+    }
+
+    /// Width of an accumulator for results of type `elem`, in registers.
+    pub(super) fn accumulator_bits(elem: Scalar) -> u32 {
+        elem.compute_type().bits()
+    }
+
+    pub(super) fn is_amx(self) -> bool {
+        matches!(self, Arithmetic::AmxBf16 | Arithmetic::AmxI8)
+    }
+
+    /// Elements in a unit.
+    pub(super) fn group(self) -> u32 {
+        match self {
+            Arithmetic::F32 | Arithmetic::F32RoundedToF16 | Arithmetic::F64 | Arithmetic::I32 => 1,
+            Arithmetic::I16Pairs | Arithmetic::Bf16Pairs | Arithmetic::AmxBf16 => 2,
+            Arithmetic::AmxI8 => 4,
+        }
+    }
+
+    pub(super) fn unit_bytes(self) -> u32 {
+        if self == Arithmetic::F64 { 8 } else { 4 }
+    }
+
+    pub(super) fn unit_type<'ctx>(self, llvm: &Llvm<'ctx>) -> BasicTypeEnum<'ctx> {
+        match self {
+            Arithmetic::F32 | Arithmetic::F32RoundedToF16 => llvm.f32().into(),
+            Arithmetic::F64 => llvm.context.f64_type().into(),
+            Arithmetic::I32
+            | Arithmetic::I16Pairs
+            | Arithmetic::Bf16Pairs
+            | Arithmetic::AmxBf16
+            | Arithmetic::AmxI8 => llvm.i32().into(),
+        }
+    }
+
+    /// Whether elements of this type must be converted to become parts of units.
+    pub(super) fn converts(self, elem: Scalar) -> bool {
+        match self {
+            Arithmetic::F32 | Arithmetic::F32RoundedToF16 => elem != Scalar::F32,
+            Arithmetic::I32 | Arithmetic::I16Pairs => true,
+            Arithmetic::F64 | Arithmetic::Bf16Pairs | Arithmetic::AmxBf16 | Arithmetic::AmxI8 => false,
+        }
+    }
+
+    fn convert<'ctx>(self, llvm: &Llvm<'ctx>, isa: &Isa, v: VectorValue<'ctx>, elem: Scalar) -> VectorValue<'ctx> {
+        let extend = if elem.is_signed_int() { InstructionOpcode::SExt } else { InstructionOpcode::ZExt };
+        match self {
+            Arithmetic::F32 | Arithmetic::F32RoundedToF16 => convert::to_f32(llvm, isa, v, elem),
+            Arithmetic::I32 => llvm.cast(extend, v.into(), llvm.i32().into()).into_vector_value(),
+            Arithmetic::I16Pairs => llvm.cast(extend, v.into(), llvm.int_type(16).into()).into_vector_value(),
+            Arithmetic::F64 | Arithmetic::Bf16Pairs | Arithmetic::AmxBf16 | Arithmetic::AmxI8 => v,
+        }
+    }
+}
+
+/// An operand as it lies in memory, read unit by unit.
+#[derive(Copy, Clone)]
+pub(super) struct Source<'ctx> {
+    pub(super) base: PointerValue<'ctx>,
+    pub(super) elem: Scalar,
+    pub(super) arithmetic: Arithmetic,
+    /// From one element to the next along `k`, in bytes.
+    pub(super) k_bytes: u64,
+    /// From one row of `a`, or column of `b`, to the next, in bytes.
+    pub(super) outer_bytes: u64,
+}
+
+impl<'ctx> Source<'ctx> {
+    /// From one unit to the next along `run`, in bytes.
+    pub(super) fn stride(&self, run: Run) -> u64 {
+        match run {
+            Run::K => self.k_bytes * u64::from(self.arithmetic.group()),
+            Run::Outer => self.outer_bytes,
+        }
+    }
+
+    /// Whether elements follow each other along `run`.
+    pub(super) fn is_contiguous(&self, run: Run) -> bool {
+        let stride = match run {
+            Run::K => self.k_bytes,
+            Run::Outer => self.outer_bytes,
+        };
+        stride == u64::from(self.elem.bytes())
+    }
+
+    /// `count` units along `run`, the first of which is at `at`. The source is contiguous there, or `count` is 1 and `run` is
+    /// [`Run::Outer`].
+    pub(super) fn load(
+        &self,
+        llvm: &Llvm<'ctx>,
+        isa: &Isa,
+        at: PointerValue<'ctx>,
+        count: u32,
+        run: Run,
+    ) -> VectorValue<'ctx> {
+        let group = self.arithmetic.group();
+        let parts = match run {
+            Run::K => self.load_parts(llvm, isa, at, count * group),
+            Run::Outer => {
+                let rows: Vec<_> = (0..group)
+                    .map(|row| {
+                        let row = llvm.const_i64((u64::from(row) * self.k_bytes) as i64);
+                        self.load_parts(llvm, isa, llvm.offset(at, row), count)
+                    })
+                    .collect();
+                interleave(llvm, &rows)
+            }
+        };
+        let ty = vector_type(self.arithmetic.unit_type(llvm), count);
+        if ty == parts.get_type().into() {
+            return parts;
+        }
+        llvm.builder.build_bit_cast(parts, ty, "").expect("units of the same size").into_vector_value()
+    }
+
+    /// `count` elements that follow each other, converted.
+    fn load_parts(&self, llvm: &Llvm<'ctx>, isa: &Isa, at: PointerValue<'ctx>, count: u32) -> VectorValue<'ctx> {
+        let ty = vector_type(stored_type(llvm, self.elem), count);
+        let loaded = llvm.load(ty, at, self.elem.bytes());
+        self.arithmetic.convert(llvm, isa, loaded.into_vector_value(), self.elem)
+    }
+}
+
+/// How elements are loaded: narrow floats as their bits.
+pub(super) fn stored_type<'ctx>(llvm: &Llvm<'ctx>, elem: Scalar) -> BasicTypeEnum<'ctx> {
+    match elem {
+        Scalar::F32 => llvm.f32().into(),
+        Scalar::F64 => llvm.context.f64_type().into(),
+        Scalar::I1
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64
+        | Scalar::F8E4M3
+        | Scalar::F8E5M2
+        | Scalar::F8E4B15
+        | Scalar::F8E4M3Fnuz
+        | Scalar::F8E5M2Fnuz
+        | Scalar::F16
+        | Scalar::BF16 => llvm.int_type(elem.bytes() * 8).into(),
+    }
+}
+
+/// The first lanes of all `rows`, then the second of all, and so on. Their number is a power of two.
+fn interleave<'ctx>(llvm: &Llvm<'ctx>, rows: &[VectorValue<'ctx>]) -> VectorValue<'ctx> {
+    match rows {
+        [row] => *row,
+        rows => {
+            let every_other = |start: usize| rows.iter().copied().skip(start).step_by(2).collect::<Vec<_>>();
+            let (even, odd) = (interleave(llvm, &every_other(0)), interleave(llvm, &every_other(1)));
+            let lanes = even.get_type().get_size();
+            let picks: Vec<u32> = (0..lanes).flat_map(|lane| [lane, lanes + lane]).collect();
+            llvm.shuffle(even, odd, &picks)
+        }
+    }
+}
+
+/// A vector whose lanes all hold the unit at `at`.
+pub(super) fn broadcast<'ctx>(
+    llvm: &Llvm<'ctx>,
+    arithmetic: Arithmetic,
+    at: PointerValue<'ctx>,
+    lanes: u32,
+) -> VectorValue<'ctx> {
+    let unit: V<'ctx> = llvm.load(arithmetic.unit_type(llvm), at, 1);
+    llvm.splat(unit, lanes)
+}

@@ -44,7 +44,8 @@
 //! A kernel that can reach `shoal_yield` or `shoal_poll_wait` must be described with
 //! [`Waits::MayWait`](super::Waits), one that can reach `shoal_fail` with `can_fail`. `shoal_fail` abandons the
 //! program's stack without unwinding it, which only works on a fiber: called outside one it aborts the process.
-//! `site` may be null everywhere.
+//! `site` may be null everywhere. A program that keeps calling the two waiting hooks without doing anything else is
+//! taken to wait in vain after the launch's wait timeout, also if a poll of its own would time out later.
 //!
 //! Math functions that are not inlined are called as `shoal_<name>_f32` and `shoal_<name>_f64`; see
 //! [`symbols`](super::symbols) for the whole list.

@@ -124,6 +124,7 @@ fn insert_unary(table: &mut Table) {
         rint = libm::rint;
         round = libm::round;
         roundeven = libm::roundeven;
+        rsqrt = math::rsqrt;
         sin = libm::sin;
         sinh = libm::sinh;
         sinpi = math::sinpi;
@@ -142,7 +143,7 @@ fn insert_binary(table: &mut Table) {
     math!(table, (x, y):
         atan2 = libm::atan2;
         copysign = libm::copysign;
-        fdim = libm::fdim;
+        fdim = math::fdim;
         fmod = libm::fmod;
         hypot = libm::hypot;
         nextafter = libm::nextafter;

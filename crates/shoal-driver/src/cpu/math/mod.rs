@@ -92,16 +92,22 @@ fn norm(v: &[f64]) -> f64 {
     libm::scalbn(libm::sqrt(sum), exponent)
 }
 
-/// `x - y` if that is positive, else zero; NaN if either is.
+/// `x - y` if that is positive, else zero; NaN if either is. Rounds as subtraction of its type does.
+#[must_use]
+pub fn fdim(x: f64, y: f64) -> f64 {
+    if x <= y { 0.0 } else { x - y }
+}
+
+/// [`fdim`] of `f32`, whose differences are not those of `f64` rounded.
 #[must_use]
 pub fn fdim32(x: f32, y: f32) -> f32 {
-    if x.is_nan() || y.is_nan() {
-        f32::NAN
-    } else if x > y {
-        x - y
-    } else {
-        0.0
-    }
+    if x <= y { 0.0 } else { x - y }
+}
+
+/// `1 / sqrt(x)`.
+#[must_use]
+pub fn rsqrt(x: f64) -> f64 {
+    1.0 / libm::sqrt(x)
 }
 
 #[cfg(test)]
@@ -122,6 +128,13 @@ mod tests {
         }
         assert!((sinpi(1e15 + 0.25) - 0.5f64.sqrt()).abs() < 1e-15);
         assert!(sinpi(f64::INFINITY).is_nan() && cospi(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn positive_differences() {
+        assert_eq!((fdim(3.0, 1.0), fdim(1.0, 3.0), fdim32(3.0, 1.0)), (2.0, 0.0, 2.0));
+        assert_eq!((fdim(f64::INFINITY, f64::INFINITY), fdim32(f32::INFINITY, 0.0)), (0.0, f32::INFINITY));
+        assert!(fdim(f64::NAN, 1.0).is_nan() && fdim32(1.0, f32::NAN).is_nan());
     }
 
     #[test]

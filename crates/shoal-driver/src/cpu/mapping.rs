@@ -1,7 +1,7 @@
 //! Anonymous page mappings, unmapped on drop. Buffers, scratch and loaded code live in them.
 
 use core::ptr::NonNull;
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use rustix::mm::{self, MapFlags, ProtFlags};
 use std::io;
 
 /// Size of a huge page, and the alignment that lets the kernel use one.
@@ -28,12 +28,7 @@ impl PageMapping {
         let mapped = round_up(bytes.max(1), PAGE)?;
         // SAFETY: a fresh private anonymous mapping at an address the kernel chooses disturbs nothing.
         let base = unsafe {
-            mm::mmap_anonymous(
-                core::ptr::null_mut(),
-                mapped,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE | MapFlags::NORESERVE,
-            )?
+            mm::mmap_anonymous(core::ptr::null_mut(), mapped, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)?
         };
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { base, mapped, start: base })
@@ -52,7 +47,8 @@ impl PageMapping {
         mapping.start = unsafe { mapping.base.add(skip) };
         // SAFETY: the range lies inside our own mapping; the advice changes no content. A kernel without huge
         // pages refuses it, which costs speed and nothing else.
-        let _ = unsafe { mm::madvise(mapping.start.as_ptr().cast(), usable, Advice::LinuxHugepage) };
+        #[cfg(target_os = "linux")]
+        let _ = unsafe { mm::madvise(mapping.start.as_ptr().cast(), usable, mm::Advice::LinuxHugepage) };
         Ok(mapping)
     }
 

@@ -1,0 +1,182 @@
+//! Entering and leaving regions: branches, loops, calls.
+
+use shoal_ir::numeric::Const;
+use shoal_ir::{OpId, Region, Scalar};
+use smallvec::SmallVec;
+
+use crate::error::{Awaited, Error, Waiting};
+use crate::program::{Activation, Frame, Program, Site, Turn, Wait, World};
+use crate::value::Val;
+
+/// Values on their way into or out of a region.
+pub(crate) type Vals = SmallVec<[Val; 4]>;
+
+/// Whose region a frame is in, and what it needs to go on when the region ends.
+pub(crate) enum Owner {
+    /// The kernel itself.
+    Kernel,
+    /// A called function.
+    Call(OpId),
+    /// A branch of an `if`.
+    Branch(OpId),
+    /// The body of a `for`.
+    For(OpId, Counter),
+    /// The first region of a `while`.
+    Before(OpId, Option<Lap>),
+    /// The body of a `while`.
+    Body(OpId, Option<Lap>),
+    /// A region that an operation applies to elements.
+    Applied,
+}
+
+/// Where a `for` stands.
+#[derive(Copy, Clone)]
+pub(crate) struct Counter {
+    now: i128,
+    end: i128,
+    step: i128,
+    ty: Scalar,
+}
+
+/// What a `while` started its latest iteration with. If memory and carried values are the same one iteration later, all
+/// further iterations will be, until somebody changes memory.
+pub(crate) struct Lap {
+    version: u64,
+    carried: Vals,
+}
+
+impl<'p> Program<'p> {
+    /// Goes into a region of the current function.
+    pub(crate) fn enter(&mut self, region: Region, owner: Owner, args: Vals) {
+        let plan = self.plan();
+        for (&param, arg) in plan.func.region(region).params().iter().zip(args) {
+            self.set(param, arg);
+        }
+        self.frames.push(Frame { region, next: 0, owner });
+    }
+
+    fn site(&self, id: OpId) -> Site<'p> {
+        let plan = self.plan();
+        Site { plan, id, op: plan.func.op(id) }
+    }
+
+    pub(crate) fn enter_if(&mut self, site: Site<'p>) -> Turn {
+        let branch = if self.operand(site, 0).scalar() != 0 { 0 } else { 1 };
+        self.enter(site.op.regions()[branch], Owner::Branch(site.id), Vals::new());
+        Turn::Goes
+    }
+
+    pub(crate) fn enter_for(&mut self, site: Site<'p>) -> Result<Turn, Error> {
+        let ty = site.ty(0).number().unwrap_or(Scalar::I32);
+        let int = |i: usize| Const::from_bits(ty, self.operand(site, i).scalar()).as_int().unwrap_or(0);
+        let counter = Counter { now: int(0), end: int(1), step: int(2), ty };
+        if counter.step <= 0 {
+            return Err(Error::LoopStep { step: counter.step, at: self.place(site) });
+        }
+        let carried = self.operands(site, 3);
+        Ok(self.next_trip(site, counter, carried))
+    }
+
+    /// Another iteration of a `for`, or its end.
+    fn next_trip(&mut self, site: Site<'p>, counter: Counter, carried: Vals) -> Turn {
+        if counter.now >= counter.end {
+            return self.finish(site, carried);
+        }
+        let index = Val::Scalar(Const::from_bits(counter.ty, counter.now as u64).bits());
+        let args = std::iter::once(index).chain(carried).collect();
+        self.enter(site.op.regions()[0], Owner::For(site.id, counter), args);
+        Turn::Goes
+    }
+
+    pub(crate) fn enter_while(&mut self, site: Site<'p>) -> Turn {
+        let args = self.operands(site, 0);
+        self.enter(site.op.regions()[0], Owner::Before(site.id, None), args);
+        Turn::Goes
+    }
+
+    /// Takes the operands of the operation that ends a region, and leaves the region.
+    fn hand_over(&mut self, site: Site<'p>) -> (Option<Owner>, Vals) {
+        let values = self.operands(site, 0);
+        self.bury(site);
+        (self.frames.pop().map(|frame| frame.owner), values)
+    }
+
+    pub(crate) fn condition(&mut self, site: Site<'p>) -> Turn {
+        let (owner, mut values) = self.hand_over(site);
+        let goes_on = values.remove(0).scalar() != 0;
+        let Some(Owner::Before(id, lap)) = owner else { return Turn::Done };
+        let loop_site = self.site(id);
+        if goes_on {
+            self.enter(loop_site.op.regions()[1], Owner::Body(id, lap), values);
+            Turn::Goes
+        } else {
+            self.finish(loop_site, values)
+        }
+    }
+
+    /// Ends a region that yields, or a function.
+    pub(crate) fn leave(&mut self, world: &World<'p, '_>, site: Site<'p>) -> Turn {
+        let (owner, values) = self.hand_over(site);
+        match owner {
+            Some(Owner::Kernel) | None => Turn::Done,
+            Some(Owner::Call(id)) => {
+                self.activations.pop();
+                let call = self.site(id);
+                self.finish(call, values)
+            }
+            Some(Owner::Branch(id)) => {
+                let branch = self.site(id);
+                self.finish(branch, values)
+            }
+            Some(Owner::For(id, counter)) => {
+                let counter = Counter { now: counter.now + counter.step, ..counter };
+                let loop_site = self.site(id);
+                self.next_trip(loop_site, counter, values)
+            }
+            Some(Owner::Before(id, lap) | Owner::Body(id, lap)) => self.back_edge(world, id, lap, values),
+            Some(Owner::Applied) => {
+                self.handed = values;
+                Turn::Goes
+            }
+        }
+    }
+
+    /// Starts a further iteration of a `while`; one that would only repeat the last has to wait.
+    fn back_edge(&mut self, world: &World<'p, '_>, id: OpId, last: Option<Lap>, values: Vals) -> Turn {
+        let site = self.site(id);
+        let version = world.memory.version();
+        let same = |lap: &Lap| lap.version == version && lap.carried.iter().zip(&values).all(|(a, b)| a.same(b));
+        let repeats = last.as_ref().is_some_and(same);
+        let lap = Lap { version, carried: values.clone() };
+        self.enter(site.op.regions()[0], Owner::Before(id, Some(lap)), values);
+        if !repeats {
+            return Turn::Point;
+        }
+        let report = Waiting { at: self.place(site), awaited: Awaited::LoopExit };
+        self.wait = Some(Wait { version, deadline: None, report });
+        Turn::Waits
+    }
+
+    pub(crate) fn call(&mut self, world: &World<'p, '_>, site: Site<'p>, callee: &str) -> Result<Turn, Error> {
+        let Some(target) = world.plan.func(callee) else {
+            return Err(Error::Invalid { what: format!("there is no function `{callee}`"), at: self.place(site) });
+        };
+        let args = self.operands(site, 0);
+        self.activations.push(Activation::new(target, args));
+        self.frames.push(Frame { region: target.func.body(), next: 0, owner: Owner::Call(site.id) });
+        Ok(Turn::Goes)
+    }
+
+    /// Runs a region on scalars to its end. It computes and nothing else, so nobody needs a turn in between.
+    pub(crate) fn apply(&mut self, world: &mut World<'p, '_>, region: Region, args: Vals) -> Result<Vals, Error> {
+        let depth = self.frames.len();
+        self.enter(region, Owner::Applied, args);
+        while self.frames.len() > depth {
+            if self.step(world)? == Turn::Waits {
+                let waiting = self.wait.take().map(|w| w.report).into_iter().collect();
+                return Err(Error::Deadlock { waiting });
+            }
+        }
+        Ok(std::mem::take(&mut self.handed))
+    }
+}

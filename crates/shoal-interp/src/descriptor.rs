@@ -1,0 +1,92 @@
+//! Tensor descriptors: blocks of a tensor, with its edges respected.
+
+use std::rc::Rc;
+
+use shoal_ir::numeric::Const;
+use shoal_ir::types::Padding;
+use shoal_ir::{DescType, Elem, Scalar, Type};
+
+use crate::access::{read, write};
+use crate::error::{Access, Error};
+use crate::program::{Program, Site, Turn, World};
+use crate::shape::{for_each_index, index_of, len};
+use crate::value::{Descriptor, Val};
+
+fn signed(ty: Scalar, bits: u64) -> i64 {
+    Const::from_bits(ty, bits).as_int().map_or(0, |v| v as i64)
+}
+
+/// What reads beyond the edge give.
+fn padding(elem: Scalar, padding: Padding) -> u64 {
+    match padding {
+        Padding::Nan if elem.is_float() => Const::from_f64(elem, f64::NAN).bits(),
+        Padding::Nan | Padding::Zero => 0,
+    }
+}
+
+impl Descriptor {
+    /// The address of each element of the block at `offsets`, in row-major order; `None` beyond the edges.
+    fn addresses(&self, block: &[u32], offsets: &[i64], size: u64) -> Vec<Option<u64>> {
+        let mut out = Vec::with_capacity(len(block));
+        for_each_index(block, |index| {
+            let mut address = Some(self.base);
+            for (dim, &i) in index.iter().enumerate() {
+                let place = offsets[dim] + i64::from(i);
+                let inside = (0..self.shape[dim]).contains(&place);
+                let step = place.wrapping_mul(self.strides[dim]).cast_unsigned().wrapping_mul(size);
+                address = address.filter(|_| inside).map(|a| a.wrapping_add(step));
+            }
+            out.push(address);
+        });
+        out
+    }
+}
+
+impl<'p> Program<'p> {
+    pub(crate) fn make_desc(&self, site: Site<'p>) -> Val {
+        let rank = (site.operand_count() - 1) / 2;
+        let number = |i: usize, ty| signed(ty, self.operand(site, i).scalar());
+        Val::Desc(Rc::new(Descriptor {
+            base: self.operand(site, 0).scalar(),
+            shape: (1..=rank).map(|i| number(i, Scalar::I32)).collect(),
+            strides: (rank + 1..=2 * rank).map(|i| number(i, Scalar::I64)).collect(),
+        }))
+    }
+
+    /// The addresses of the block that an operation is about; its offsets start at operand `first`.
+    fn block(&self, site: Site<'p>, first: usize) -> Result<(&'p DescType, Vec<Option<u64>>), Error> {
+        let (Type::Desc(ty), Val::Desc(desc)) = (site.ty(0), self.operand(site, 0)) else {
+            let what = "a block of something else than a descriptor".into();
+            return Err(Error::Invalid { what, at: self.place(site) });
+        };
+        let offsets: Vec<i64> =
+            (first..site.operand_count()).map(|i| signed(Scalar::I32, self.operand(site, i).scalar())).collect();
+        Ok((ty, desc.addresses(&ty.block, &offsets, u64::from(ty.elem.bytes()))))
+    }
+
+    pub(crate) fn desc_load(&self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Val, Error> {
+        let (ty, addresses) = self.block(site, 1)?;
+        let mut out = vec![padding(ty.elem, ty.padding); addresses.len()];
+        for (i, address) in addresses.into_iter().enumerate() {
+            let Some(address) = address else { continue };
+            out[i] = read(world.memory, Elem::Scalar(ty.elem), address).map_err(|fault| {
+                let element = index_of(i, &ty.block);
+                self.fault(world.memory, site, fault, (address, ty.elem.bytes()), Access::Read, element)
+            })?;
+        }
+        Ok(Val::tile(out))
+    }
+
+    pub(crate) fn desc_store(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+        let (ty, addresses) = self.block(site, 2)?;
+        let values = self.operand(site, 1).bits();
+        for (i, address) in addresses.into_iter().enumerate() {
+            let Some(address) = address else { continue };
+            write(world.memory, Elem::Scalar(ty.elem), address, values[i]).map_err(|fault| {
+                let element = index_of(i, &ty.block);
+                self.fault(world.memory, site, fault, (address, ty.elem.bytes()), Access::Write, element)
+            })?;
+        }
+        Ok(self.finish(site, []))
+    }
+}

@@ -1,0 +1,224 @@
+//! How a run can fail.
+
+use std::fmt;
+
+use shoal_ir::Span;
+
+/// Where something happened: in the source and in the grid.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The source of the operation.
+    pub span: Span,
+    /// The program.
+    pub program: [u32; 3],
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.program;
+        write!(f, "program ({x}, {y}, {z})")
+    }
+}
+
+/// What an access does.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A read.
+    Read,
+    /// A write.
+    Write,
+    /// An atomic operation.
+    Atomic,
+}
+
+impl Access {
+    fn verb(self) -> &'static str {
+        match self {
+            Access::Read => "reads",
+            Access::Write => "writes",
+            Access::Atomic => "atomically accesses",
+        }
+    }
+}
+
+/// What a program waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// A value in memory.
+    Value {
+        /// Where.
+        address: u64,
+        /// Which bits.
+        expected: u64,
+        /// What was there instead.
+        found: u64,
+    },
+    /// A change of memory that would let its loop go on.
+    LoopExit,
+}
+
+/// One program that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Who and where.
+    pub at: Place,
+    /// For what.
+    pub awaited: Awaited,
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.awaited {
+            Awaited::Value { address, expected, found } => {
+                write!(f, "{} waits for {expected} at {address:#x}, which holds {found}", self.at)
+            }
+            Awaited::LoopExit => write!(f, "{} repeats a loop that only a change of memory could end", self.at),
+        }
+    }
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// An access outside of every allocation.
+    #[error("{at}{} {} {bytes} bytes at {address:#x}, {near}", element_text(element), access.verb())]
+    OutOfBounds {
+        /// The address.
+        address: u64,
+        /// How many bytes there.
+        bytes: u32,
+        /// What was done.
+        access: Access,
+        /// Which element of the tile; empty for a scalar.
+        element: Vec<u32>,
+        /// Where the address lies.
+        near: String,
+        /// Who did it.
+        at: Place,
+    },
+    /// An access to an address that is not a multiple of the element's size.
+    #[error("{at}{} {} {bytes} bytes at {address:#x}, which is not a multiple of {bytes}", element_text(element), access.verb())]
+    Misaligned {
+        /// The address.
+        address: u64,
+        /// How many bytes there.
+        bytes: u32,
+        /// What was done.
+        access: Access,
+        /// Which element of the tile; empty for a scalar.
+        element: Vec<u32>,
+        /// Who did it.
+        at: Place,
+    },
+    /// A device assertion does not hold.
+    #[error("assertion failed in {at}{}: {message}", element_text(element))]
+    AssertFailed {
+        /// The user's words.
+        message: String,
+        /// Which element of the tile; empty for a scalar.
+        element: Vec<u32>,
+        /// Who found it.
+        at: Place,
+    },
+    /// Every live program waits, and nobody is left to change what they wait for.
+    #[error("deadlock: {}", waiting_text(waiting))]
+    Deadlock {
+        /// Who waits for what.
+        waiting: Vec<Waiting>,
+    },
+    /// [`crate::Options::max_steps`] is used up.
+    #[error("no end after {steps} operations; {at} was running")]
+    StepLimit {
+        /// The limit.
+        steps: u64,
+        /// Who was running.
+        at: Place,
+    },
+    /// A `gather` looks outside of its tile.
+    #[error("{at}{} gathers at index {index} along a dimension of size {size}", element_text(element))]
+    IndexOutOfRange {
+        /// The index.
+        index: i128,
+        /// The size of the dimension.
+        size: u32,
+        /// Which element asked.
+        element: Vec<u32>,
+        /// Who did it.
+        at: Place,
+    },
+    /// A `for` loop whose step is not positive.
+    #[error("the step of a loop is {step} in {at}; it must be positive")]
+    LoopStep {
+        /// The step.
+        step: i128,
+        /// Whose loop.
+        at: Place,
+    },
+    /// A function of user bitcode.
+    #[error("the interpreter cannot call `{symbol}`, which is machine code; run this kernel on a device")]
+    ExternFunction {
+        /// Its symbol.
+        symbol: String,
+        /// Who called it.
+        at: Place,
+    },
+    /// Target assembly.
+    #[error("the interpreter cannot run inline assembly; run this kernel on the device it is written for")]
+    InlineAsm {
+        /// Who ran it.
+        at: Place,
+    },
+    /// The module is not what the verifier accepts.
+    #[error("this operation is not valid tile IR: {what}")]
+    Invalid {
+        /// What is wrong.
+        what: String,
+        /// Where.
+        at: Place,
+    },
+    /// There is no such kernel.
+    #[error("there is no kernel `{name}`")]
+    NoKernel {
+        /// The name asked for.
+        name: String,
+    },
+    /// The arguments do not fit the kernel's parameters.
+    #[error("{message}")]
+    Arguments {
+        /// What does not fit.
+        message: String,
+    },
+}
+
+fn element_text(element: &[u32]) -> String {
+    if element.is_empty() { String::new() } else { format!(", element {element:?}") }
+}
+
+/// The first few; a whole grid may be waiting.
+fn waiting_text(waiting: &[Waiting]) -> String {
+    const SHOWN: usize = 4;
+    let mut text = waiting.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if waiting.len() > SHOWN {
+        text.push_str(&format!("; and {} more", waiting.len() - SHOWN));
+    }
+    text
+}
+
+impl Error {
+    /// Where it happened, if at one place.
+    pub fn place(&self) -> Option<Place> {
+        match self {
+            Error::OutOfBounds { at, .. }
+            | Error::Misaligned { at, .. }
+            | Error::AssertFailed { at, .. }
+            | Error::StepLimit { at, .. }
+            | Error::IndexOutOfRange { at, .. }
+            | Error::LoopStep { at, .. }
+            | Error::ExternFunction { at, .. }
+            | Error::InlineAsm { at }
+            | Error::Invalid { at, .. } => Some(*at),
+            Error::Deadlock { waiting } => waiting.first().map(|w| w.at),
+            Error::NoKernel { .. } | Error::Arguments { .. } => None,
+        }
+    }
+}

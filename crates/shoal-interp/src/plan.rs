@@ -1,0 +1,113 @@
+//! A module prepared for running: what is worth knowing about each operation before the first program starts.
+
+use std::collections::HashMap;
+
+use cranelift_entity::{EntityRef, SecondaryMap};
+use shoal_ir::{Func, FuncKind, Module, OpId, OpKind, Region, Value, ValueDef};
+use smallvec::SmallVec;
+
+use crate::elementwise::Elementwise;
+use crate::lifted::Lifted;
+
+/// A module and what is known about its functions.
+pub(crate) struct Plan<'m> {
+    funcs: HashMap<&'m str, FuncPlan<'m>>,
+}
+
+/// A function and what is known about its operations.
+pub(crate) struct FuncPlan<'m> {
+    pub(crate) func: &'m Func,
+    elementwise: SecondaryMap<OpId, Option<Elementwise>>,
+    /// The values that nothing needs after an operation. A program holds no tile longer than it must.
+    deaths: SecondaryMap<OpId, SmallVec<[Value; 2]>>,
+    lifted: HashMap<Region, Lifted>,
+}
+
+impl<'m> Plan<'m> {
+    pub(crate) fn new(module: &'m Module) -> Plan<'m> {
+        Plan { funcs: module.funcs.iter().map(|f| (f.name.as_str(), FuncPlan::new(module, f))).collect() }
+    }
+
+    pub(crate) fn kernel(&self, name: &str) -> Option<&FuncPlan<'m>> {
+        self.funcs.get(name).filter(|f| f.func.kind == FuncKind::Kernel)
+    }
+
+    pub(crate) fn func(&self, name: &str) -> Option<&FuncPlan<'m>> {
+        self.funcs.get(name)
+    }
+}
+
+impl<'m> FuncPlan<'m> {
+    fn new(module: &'m Module, func: &'m Func) -> FuncPlan<'m> {
+        let mut plan = FuncPlan {
+            func,
+            elementwise: SecondaryMap::with_capacity(func.num_ops()),
+            deaths: deaths(func),
+            lifted: HashMap::new(),
+        };
+        for op in func.walk() {
+            plan.elementwise[op] = Elementwise::of(func, op);
+            if applies_to_elements(&func.op(op).kind) {
+                for &region in func.op(op).regions() {
+                    plan.lifted.extend(Lifted::new(module, func, region).map(|l| (region, l)));
+                }
+            }
+        }
+        plan
+    }
+
+    pub(crate) fn elementwise(&self, op: OpId) -> Option<Elementwise> {
+        self.elementwise[op]
+    }
+
+    pub(crate) fn deaths(&self, op: OpId) -> &[Value] {
+        &self.deaths[op]
+    }
+
+    /// The region as a function of many lanes at once, if it can be one.
+    pub(crate) fn lifted(&self, region: Region) -> Option<&Lifted> {
+        self.lifted.get(&region)
+    }
+}
+
+fn applies_to_elements(kind: &OpKind) -> bool {
+    matches!(kind, OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::MapElementwise { .. })
+}
+
+/// For each operation the values whose last use it is, seen from the region that defines them: a use inside a loop
+/// counts as a use by the loop.
+fn deaths(func: &Func) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
+    let mut deaths: SecondaryMap<OpId, SmallVec<[Value; 2]>> = SecondaryMap::with_capacity(func.num_ops());
+    let mut place = SecondaryMap::<OpId, u32>::with_capacity(func.num_ops());
+    for (index, op) in func.walk().into_iter().enumerate() {
+        place[op] = index as u32;
+    }
+    for value in (0..func.num_values()).map(Value::new) {
+        let data = func.value(value);
+        let (home, definition) = match data.def() {
+            ValueDef::Param(region, _) => (region, None),
+            ValueDef::Result(op, _) => match func.op(op).parent() {
+                Some(region) => (region, Some(op)),
+                None => continue,
+            },
+        };
+        let uses = data.uses().iter().filter_map(|u| user_in(func, u.op, home));
+        let last = uses.max_by_key(|&op| place[op]).or(definition);
+        if let Some(op) = last {
+            deaths[op].push(value);
+        }
+    }
+    deaths
+}
+
+/// The operation in `home` that is `op` or contains it.
+fn user_in(func: &Func, op: OpId, home: Region) -> Option<OpId> {
+    let mut op = op;
+    loop {
+        let region = func.op(op).parent()?;
+        if region == home {
+            return Some(op);
+        }
+        op = func.region(region).owner()?;
+    }
+}

@@ -1,0 +1,279 @@
+//! A program as an explicit state machine: a stack of frames, one for each region it is in, stepped one operation at a
+//! time. Nothing of a program lives on the Rust stack between two steps, so a scheduler may leave it anywhere.
+
+use cranelift_entity::EntityRef;
+use shoal_ir::{Op, OpId, OpKind, Region, Type, Value};
+use smallvec::SmallVec;
+
+use crate::control::Owner;
+use crate::elementwise::Elementwise;
+use crate::error::{Error, Place, Waiting};
+use crate::memory::Memory;
+use crate::plan::{FuncPlan, Plan};
+use crate::value::Val;
+use crate::{dot, print, shape};
+
+/// What the programs of a launch share.
+pub(crate) struct World<'p, 'x> {
+    pub(crate) plan: &'p Plan<'p>,
+    pub(crate) memory: &'x mut Memory,
+    pub(crate) grid: [u32; 3],
+    /// Where printed lines go.
+    pub(crate) print: &'x mut dyn FnMut(String),
+    /// Operations executed so far, by all programs.
+    pub(crate) steps: u64,
+    pub(crate) max_steps: u64,
+}
+
+/// What a step leads to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The program goes on.
+    Goes,
+    /// The program could go on; others may come first.
+    Point,
+    /// The program cannot go on until memory changes.
+    Waits,
+    /// The program has ended.
+    Done,
+}
+
+/// Why a program does not go on.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    /// The state of memory in which it cannot.
+    pub(crate) version: u64,
+    /// When it goes on nevertheless.
+    pub(crate) deadline: Option<u64>,
+    pub(crate) report: Waiting,
+}
+
+/// One call of a function: what its values hold.
+pub(crate) struct Activation<'p> {
+    plan: &'p FuncPlan<'p>,
+    values: Vec<Val>,
+}
+
+impl<'p> Activation<'p> {
+    pub(crate) fn new(plan: &'p FuncPlan<'p>, args: impl IntoIterator<Item = Val>) -> Activation<'p> {
+        let mut values = vec![Val::Empty; plan.func.num_values()];
+        for (&param, arg) in plan.func.params().iter().zip(args) {
+            values[param.index()] = arg;
+        }
+        Activation { plan, values }
+    }
+}
+
+/// A region under way.
+pub(crate) struct Frame {
+    pub(crate) region: Region,
+    /// The operation that comes next.
+    pub(crate) next: usize,
+    /// What happens when it ends.
+    pub(crate) owner: Owner,
+}
+
+/// One instance of a kernel.
+pub(crate) struct Program<'p> {
+    pub(crate) id: [u32; 3],
+    pub(crate) activations: Vec<Activation<'p>>,
+    pub(crate) frames: Vec<Frame>,
+    /// What a region that was applied to elements handed over last.
+    pub(crate) handed: SmallVec<[Val; 4]>,
+    pub(crate) wait: Option<Wait>,
+    /// Its wait has run out of time.
+    pub(crate) expired: bool,
+}
+
+/// An operation at work.
+#[derive(Copy, Clone)]
+pub(crate) struct Site<'p> {
+    pub(crate) plan: &'p FuncPlan<'p>,
+    pub(crate) id: OpId,
+    pub(crate) op: &'p Op,
+}
+
+impl<'p> Site<'p> {
+    pub(crate) fn ty(&self, operand: usize) -> &'p Type {
+        self.plan.func.ty(self.op.operands()[operand])
+    }
+
+    pub(crate) fn result_ty(&self, result: usize) -> &'p Type {
+        self.plan.func.ty(self.op.results()[result])
+    }
+
+    pub(crate) fn operand_count(&self) -> usize {
+        self.op.operands().len()
+    }
+}
+
+impl<'p> Program<'p> {
+    pub(crate) fn new(kernel: &'p FuncPlan<'p>, id: [u32; 3], args: impl IntoIterator<Item = Val>) -> Program<'p> {
+        Program {
+            id,
+            activations: vec![Activation::new(kernel, args)],
+            frames: vec![Frame { region: kernel.func.body(), next: 0, owner: Owner::Kernel }],
+            handed: SmallVec::new(),
+            wait: None,
+            expired: false,
+        }
+    }
+
+    /// The function it is in.
+    pub(crate) fn plan(&self) -> &'p FuncPlan<'p> {
+        self.activations.last().expect("a running program is in a function").plan
+    }
+
+    fn values(&mut self) -> &mut Vec<Val> {
+        &mut self.activations.last_mut().expect("a running program is in a function").values
+    }
+
+    /// What a value holds.
+    pub(crate) fn val(&self, value: Value) -> &Val {
+        &self.activations.last().expect("a running program is in a function").values[value.index()]
+    }
+
+    pub(crate) fn set(&mut self, value: Value, to: Val) {
+        self.values()[value.index()] = to;
+    }
+
+    /// What an operand holds.
+    pub(crate) fn operand(&self, site: Site<'p>, index: usize) -> &Val {
+        self.val(site.op.operands()[index])
+    }
+
+    pub(crate) fn operands(&self, site: Site<'p>, from: usize) -> SmallVec<[Val; 4]> {
+        site.op.operands()[from..].iter().map(|&v| self.val(v).clone()).collect()
+    }
+
+    pub(crate) fn place(&self, site: Site<'p>) -> Place {
+        Place { span: site.op.span, program: self.id }
+    }
+
+    /// Ends an operation: its results come to be, and what only it needed is dropped.
+    pub(crate) fn finish(&mut self, site: Site<'p>, results: impl IntoIterator<Item = Val>) -> Turn {
+        for (&value, result) in site.op.results().iter().zip(results) {
+            self.set(value, result);
+        }
+        self.bury(site);
+        Turn::Goes
+    }
+
+    /// Drops what nothing needs after an operation.
+    pub(crate) fn bury(&mut self, site: Site<'p>) {
+        let values = self.values();
+        for &value in site.plan.deaths(site.id) {
+            values[value.index()] = Val::Empty;
+        }
+    }
+
+    /// Runs the next operation.
+    pub(crate) fn step(&mut self, world: &mut World<'p, '_>) -> Result<Turn, Error> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(Turn::Done) };
+        let plan = self.activations.last().expect("a running program is in a function").plan;
+        let id = plan.func.region(frame.region).ops()[frame.next];
+        frame.next += 1;
+        let site = Site { plan, id, op: plan.func.op(id) };
+        world.steps += 1;
+        if world.steps > world.max_steps {
+            return Err(Error::StepLimit { steps: world.max_steps, at: self.place(site) });
+        }
+        match plan.elementwise(id) {
+            Some(operation) => Ok(self.elementwise(site, operation)),
+            None => self.dispatch(world, site),
+        }
+    }
+
+    fn elementwise(&mut self, site: Site<'p>, operation: Elementwise) -> Turn {
+        let args: SmallVec<[&[u64]; 3]> = site.op.operands().iter().map(|&v| self.val(v).bits()).collect();
+        let result = if site.result_ty(0).is_tile() {
+            let mut out = vec![0; args.first().map_or(0, |a| a.len())];
+            operation.apply(&args, &mut out);
+            Val::tile(out)
+        } else {
+            let mut out = [0];
+            operation.apply(&args, &mut out);
+            Val::Scalar(out[0])
+        };
+        drop(args);
+        self.finish(site, [result])
+    }
+
+    fn dispatch(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+        let bits = |program: &Self, index| program.operand(site, index).clone();
+        let result = match &site.op.kind {
+            OpKind::Const(c) => shape::fill(site.result_ty(0), c.bits()),
+            OpKind::Iota { start } => shape::iota(site.result_ty(0), *start),
+            OpKind::ProgramId { axis } => Val::Scalar(u64::from(self.id[usize::from(*axis)])),
+            OpKind::NumPrograms { axis } => Val::Scalar(u64::from(world.grid[usize::from(*axis)])),
+            OpKind::Splat => shape::fill(site.result_ty(0), bits(self, 0).scalar()),
+            OpKind::Broadcast => shape::broadcast(site.ty(0).shape(), site.result_ty(0).shape(), bits(self, 0).bits()),
+            OpKind::Reshape => shape::reshape(site.result_ty(0), bits(self, 0)),
+            OpKind::Transpose { perm } => shape::transpose(site.ty(0).shape(), perm, bits(self, 0).bits()),
+            OpKind::Join => shape::join(bits(self, 0).bits(), bits(self, 1).bits()),
+            OpKind::Split => {
+                let halves = shape::split(site.result_ty(0), bits(self, 0).bits());
+                return Ok(self.finish(site, halves));
+            }
+            OpKind::Gather { axis } => self.gather(site, usize::from(*axis))?,
+            OpKind::Histogram => self.histogram(site),
+            OpKind::Dot { .. } => {
+                let types = [0, 1, 2].map(|i| site.ty(i));
+                dot::dot(types, [&bits(self, 0), &bits(self, 1), &bits(self, 2)])
+            }
+            OpKind::Reduce { axis } => return self.reduce(world, site, usize::from(*axis)),
+            OpKind::Scan { axis, reverse } => return self.scan(world, site, usize::from(*axis), *reverse),
+            OpKind::MapElementwise { pack } => return self.map_elementwise(world, site, *pack as usize),
+            OpKind::Load(_) => self.load(world, site)?,
+            OpKind::Store { .. } => return self.store(world, site),
+            OpKind::AtomicRmw { op, .. } => return self.atomic_rmw(world, site, *op),
+            OpKind::AtomicCas { .. } => return self.atomic_cas(world, site),
+            OpKind::AtomicLoad { .. } => return self.atomic_load(world, site),
+            OpKind::AtomicStore { .. } => return self.atomic_store(world, site),
+            OpKind::AtomicPoll { .. } => return self.atomic_poll(world, site),
+            OpKind::MakeDesc => self.make_desc(site),
+            OpKind::DescLoad => self.desc_load(world, site)?,
+            OpKind::DescStore => return self.desc_store(world, site),
+            OpKind::Print { prefix, hex } => {
+                print::print(self, world, site, prefix, if *hex { print::Radix::Hex } else { print::Radix::Decimal });
+                return Ok(self.finish(site, []));
+            }
+            OpKind::Assert { message } => return self.assert(site, message),
+            // A program has one thread here, and promises are not needed.
+            OpKind::Barrier | OpKind::Assume => return Ok(self.finish(site, [])),
+            OpKind::If => return Ok(self.enter_if(site)),
+            OpKind::For(_) => return self.enter_for(site),
+            OpKind::While { .. } => return Ok(self.enter_while(site)),
+            OpKind::Condition => return Ok(self.condition(site)),
+            OpKind::Yield | OpKind::Return => return Ok(self.leave(world, site)),
+            OpKind::Call { callee } => return self.call(world, site, callee),
+            OpKind::Extern(function) => {
+                return Err(Error::ExternFunction { symbol: function.symbol.clone(), at: self.place(site) });
+            }
+            OpKind::InlineAsm(_) => return Err(Error::InlineAsm { at: self.place(site) }),
+            OpKind::Unary(_)
+            | OpKind::Binary(_)
+            | OpKind::Math(_)
+            | OpKind::Cmp(_)
+            | OpKind::Select
+            | OpKind::Fma
+            | OpKind::Cast(_)
+            | OpKind::Bitcast
+            | OpKind::PtrAdd => {
+                let what = "an elementwise operation on operands without elements".into();
+                return Err(Error::Invalid { what, at: self.place(site) });
+            }
+        };
+        Ok(self.finish(site, [result]))
+    }
+
+    fn assert(&mut self, site: Site<'p>, message: &str) -> Result<Turn, Error> {
+        let mask = (site.operand_count() > 1).then(|| self.operand(site, 1));
+        let holds = |(i, &bit): (usize, &u64)| bit != 0 || mask.is_some_and(|m| m.bits()[i] == 0);
+        if let Some(flat) = self.operand(site, 0).bits().iter().enumerate().position(|e| !holds(e)) {
+            let element = shape::index_of(flat, site.ty(0).shape());
+            return Err(Error::AssertFailed { message: message.into(), element, at: self.place(site) });
+        }
+        Ok(self.finish(site, []))
+    }
+}

@@ -1,0 +1,15 @@
+//! The interpreter against what the IR's definition says, operation by operation.
+
+mod access;
+mod atomics;
+mod combine;
+mod control;
+mod descriptor;
+mod dot;
+mod elementwise;
+mod errors;
+mod kernels;
+mod observe;
+mod schedule;
+mod shape;
+mod support;

@@ -1,0 +1,389 @@
+//! Atomic operations on memory.
+
+use shoal_ir::OpKind;
+use shoal_ir::op::{BinaryOp, RmwOp, Scope, Sem};
+use shoal_ir::types::{Elem, Ptr, Scalar, Type};
+
+use super::operand::{Operand, elem, number_type};
+use super::{attribute, broadcast, cast, memory, unary};
+use crate::builtin::{Args, Builtin};
+use crate::dtype::scalar_name;
+use crate::emit::Emit;
+use crate::fault::{Fault, Outcome};
+use crate::lower::Lower;
+use crate::value::{Tensor, Value};
+
+/// The order and the scope of an atomic operation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ordering {
+    /// Memory order.
+    pub(crate) sem: Sem,
+    /// Who takes part.
+    pub(crate) scope: Scope,
+}
+
+const ANY_ORDER: &[Sem] = &[Sem::AcqRel, Sem::Acquire, Sem::Release, Sem::Relaxed];
+const READ_ORDERS: &[Sem] = &[Sem::Acquire, Sem::Relaxed];
+const WRITE_ORDERS: &[Sem] = &[Sem::Release, Sem::Relaxed];
+
+fn refuse(e: &Emit<'_>, function: &str, ty: &str, help: &str) -> Fault {
+    e.error(format!("`{function}` does not work on `{ty}`")).help(help).into()
+}
+
+/// The number type an atomic operation works on, if it does.
+fn rmw_type(e: &Emit<'_>, function: &str, op: RmwOp, p: &Tensor) -> Outcome<Scalar> {
+    let Elem::Scalar(ty) = memory::pointer(e, function, p)?.element() else {
+        return Err(refuse(e, function, &cast::name(elem(p)), "atomics work on numbers: cast the pointer to `*int64`"));
+    };
+    let name = scalar_name(ty);
+    let half = matches!(ty, Scalar::F16 | Scalar::BF16);
+    if ty.bits() < 16 || (ty.is_int() && ty.bits() == 16) {
+        return Err(refuse(e, function, name, "integers need 32 or 64 bits"));
+    }
+    if half && op != RmwOp::Add {
+        return Err(refuse(e, function, name, "for 16-bit floats there is only `atomic_add`"));
+    }
+    if ty.is_float() && matches!(op, RmwOp::And | RmwOp::Or | RmwOp::Xor) {
+        return Err(refuse(e, function, name, "cast the pointer to an integer pointer of the same width"));
+    }
+    Ok(ty)
+}
+
+/// Pointer, value and mask at one shape, with the value at the type of memory.
+fn prepare(
+    e: &mut Emit<'_>,
+    function: &str,
+    p: &Tensor,
+    value: &Operand,
+    mask: Option<&Operand>,
+) -> Outcome<(Tensor, Tensor, Option<Tensor>)> {
+    memory::writable(e, function, p)?;
+    if let Operand::Tensor(t) = value {
+        memory::scalar_beside_scalar(e, "value", p, t)?;
+    }
+    let mask = mask.map(|m| memory::mask_of(e, m)).transpose()?;
+    if let Some(mask) = &mask {
+        memory::scalar_beside_scalar(e, "mask", p, mask)?;
+    }
+    let element = memory::pointer(e, function, p)?.element();
+    let value = memory::at_element(e, value, element)?;
+    let values = memory::at_pointer_shape(e, p, &value, mask.as_ref())?;
+    let value = e.tensor(values[1]);
+    let mask = values.get(2).map(|&m| e.tensor(m));
+    Ok((p.clone(), value, mask))
+}
+
+/// Reads, combines and writes as one; gives the old value.
+pub(crate) fn rmw(
+    e: &mut Emit<'_>,
+    op: RmwOp,
+    p: &Tensor,
+    value: &Operand,
+    mask: Option<&Operand>,
+    ordering: Ordering,
+) -> Outcome<Tensor> {
+    let function = format!("atomic_{op}");
+    let ty = rmw_type(e, &function, op, p)?;
+    let (p, value, mask) = prepare(e, &function, p, value, mask)?;
+    if ty.is_float() && matches!(op, RmwOp::Min | RmwOp::Max) {
+        return float_extreme(e, op, &p, &value, mask.as_ref(), ordering);
+    }
+    Ok(emit_rmw(e, op, &p, &value, mask.as_ref(), ordering))
+}
+
+fn emit_rmw(
+    e: &mut Emit<'_>,
+    op: RmwOp,
+    p: &Tensor,
+    value: &Tensor,
+    mask: Option<&Tensor>,
+    Ordering { sem, scope }: Ordering,
+) -> Tensor {
+    let operands: Vec<_> = [Some(p), Some(value), mask].into_iter().flatten().map(|t| t.value).collect();
+    let old = e.b().value(OpKind::AtomicRmw { op, sem, scope }, &operands);
+    e.tensor(old)
+}
+
+/// The extreme of floats by their bits: those of positive floats are ordered as signed integers, those of negative ones
+/// against the order of unsigned integers. So `-0.0` is less than `0.0`, and the result is the same on every target.
+fn float_extreme(
+    e: &mut Emit<'_>,
+    op: RmwOp,
+    p: &Tensor,
+    value: &Tensor,
+    mask: Option<&Tensor>,
+    ordering: Ordering,
+) -> Outcome<Tensor> {
+    let ty = number_type(value).expect("a number");
+    let signed = Scalar::int(ty.bits(), true).expect("32 or 64 bits");
+    let unsigned = Scalar::int(ty.bits(), false).expect("32 or 64 bits");
+    let opposite = if op == RmwOp::Max { RmwOp::Min } else { RmwOp::Max };
+    let as_signed = cast::by_bits(e, value, signed.into())?;
+    let as_unsigned = cast::by_bits(e, value, unsigned.into())?;
+    let zero = e.b().int(0, as_signed.ty.clone());
+    let negative = e.b().cmp(shoal_ir::op::CmpOp::Lt, as_signed.value, zero);
+    let negative = e.tensor(negative);
+    let positive = unary::invert(e, &negative)?;
+    let masked = |e: &mut Emit<'_>, part: &Tensor| match mask {
+        Some(mask) => {
+            let both = e.b().binary(BinaryOp::And, mask.value, part.value);
+            e.tensor(both)
+        }
+        None => part.clone(),
+    };
+    let pointer = elem(p).ptr().expect("a pointer");
+    let through = |pointee| Elem::Ptr(Ptr { pointee, ..pointer });
+    let upper = masked(e, &positive);
+    let q = cast::by_value(e, p, through(signed), None)?;
+    let old_upper = emit_rmw(e, op, &q, &as_signed, Some(&upper), ordering);
+    let lower = masked(e, &negative);
+    let q = cast::by_value(e, p, through(unsigned), None)?;
+    let old_lower = emit_rmw(e, opposite, &q, &as_unsigned, Some(&lower), ordering);
+    let old_lower = cast::by_bits(e, &old_lower, signed.into())?;
+    let old = e.b().select(positive.value, old_upper.value, old_lower.value);
+    let old = e.tensor(old);
+    cast::by_bits(e, &old, ty.into())
+}
+
+/// Writes `value` where memory equals `expected`; gives the old value.
+pub(crate) fn cas(
+    e: &mut Emit<'_>,
+    p: &Tensor,
+    expected: &Operand,
+    value: &Operand,
+    Ordering { sem, scope }: Ordering,
+) -> Outcome<Tensor> {
+    let element = memory::pointer(e, "atomic_cas", p)?.element();
+    if element.bits() < 16 {
+        return Err(refuse(e, "atomic_cas", &cast::name(element), "elements need 16, 32 or 64 bits"));
+    }
+    let (_, expected, _) = prepare(e, "atomic_cas", p, expected, None)?;
+    let (p, value, _) = prepare(e, "atomic_cas", p, value, None)?;
+    let old = e.b().value(OpKind::AtomicCas { sem, scope }, &[p.value, expected.value, value.value]);
+    Ok(e.tensor(old))
+}
+
+/// An atomic load.
+pub(crate) fn load(
+    e: &mut Emit<'_>,
+    p: &Tensor,
+    mask: Option<&Operand>,
+    Ordering { sem, scope }: Ordering,
+) -> Outcome<Tensor> {
+    let element = number_element(e, "atomic_load", p)?;
+    let (p, _) = memory::as_stored(e, p)?;
+    let mut parts = vec![p];
+    if let Some(mask) = mask {
+        let mask = memory::mask_of(e, mask)?;
+        memory::scalar_beside_scalar(e, "mask", &parts[0], &mask)?;
+        parts.push(mask);
+    }
+    let operands: Vec<_> = broadcast::all(e, &parts)?.iter().map(|t| t.value).collect();
+    let value = e.b().value(OpKind::AtomicLoad { sem, scope }, &operands);
+    let loaded = e.tensor(value);
+    cast::to_number(e, &loaded, element)
+}
+
+/// An atomic store.
+pub(crate) fn store(
+    e: &mut Emit<'_>,
+    p: &Tensor,
+    value: &Operand,
+    mask: Option<&Operand>,
+    Ordering { sem, scope }: Ordering,
+) -> Outcome<()> {
+    let element = number_element(e, "atomic_store", p)?;
+    // As for a plain store: to the type of the language first, then to what memory holds.
+    let value = memory::at_element(e, value, element.into())?;
+    let (stored, _) = memory::as_stored(e, p)?;
+    let stored = Tensor { access: p.access, ..stored };
+    let (p, value, mask) = prepare(e, "atomic_store", &stored, &value.into(), mask)?;
+    let operands: Vec<_> = [Some(&p), Some(&value), mask.as_ref()].into_iter().flatten().map(|t| t.value).collect();
+    e.b().inferred(OpKind::AtomicStore { sem, scope }, &operands, &[]);
+    Ok(())
+}
+
+fn number_element(e: &Emit<'_>, function: &str, p: &Tensor) -> Outcome<Scalar> {
+    match memory::pointer(e, function, p)?.element() {
+        Elem::Scalar(s) => Ok(s),
+        Elem::Ptr(_) => {
+            Err(refuse(e, function, &cast::name(elem(p)), "atomics work on numbers: cast the pointer to `*int64`"))
+        }
+    }
+}
+
+/// Waits until memory equals `expected`; false if the time ran out first.
+pub(crate) fn poll(
+    e: &mut Emit<'_>,
+    p: &Tensor,
+    expected: &Operand,
+    timeout: Option<&Operand>,
+    Ordering { sem, scope }: Ordering,
+) -> Outcome<Tensor> {
+    let element = memory::pointer(e, "atomic_poll", p)?.element();
+    if !element.scalar().is_some_and(|s| s.is_int() && s.bits() >= 16) {
+        return Err(refuse(e, "atomic_poll", &cast::name(element), "it waits for integers of 16, 32 or 64 bits"));
+    }
+    if !p.is_scalar() {
+        return Err(e
+            .error(format!("`atomic_poll` waits at one address, not at `{}`", p.type_name()))
+            .help("wait for one after the other in a loop")
+            .into());
+    }
+    if let Operand::Tensor(t) = expected {
+        memory::scalar_beside_scalar(e, "expected value", p, t)?;
+    }
+    let expected = memory::at_element(e, expected, element)?;
+    let mut operands = vec![p.value, expected.value];
+    if let Some(timeout) = timeout {
+        operands.push(timeout_of(e, timeout)?.value);
+    }
+    let value = e.b().value_as(OpKind::AtomicPoll { sem, scope }, &operands, Type::scalar(Scalar::I1));
+    Ok(e.tensor(value))
+}
+
+fn timeout_of(e: &mut Emit<'_>, timeout: &Operand) -> Outcome<Tensor> {
+    if let Operand::Number(n) = timeout
+        && n.as_int().is_some_and(|i| i < 0)
+    {
+        return Err(e.fault("`timeout_ns` of `atomic_poll` must not be negative"));
+    }
+    super::block_ptr::integer(e, "time in nanoseconds", timeout, Scalar::I64)
+}
+
+fn ordering(e: &Emit<'_>, a: &Args, allowed: &[Sem]) -> Outcome<Ordering> {
+    Ok(Ordering {
+        sem: attribute::memory_order(e, a.optional_str("sem")?, allowed)?,
+        scope: attribute::scope(e, a.optional_str("scope")?)?,
+    })
+}
+
+fn optional(e: &Emit<'_>, a: &Args, name: &str) -> Outcome<Option<Operand>> {
+    a.optional(name).map(|v| Operand::new(e, v)).transpose()
+}
+
+fn run_rmw(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+    let e = &mut l.emit;
+    let name = a.function_name().trim_start_matches("atomic_");
+    let op = RmwOp::from_name(name).expect("the table names read-modify-write operations");
+    let value = Operand::new(e, a.value("val"))?;
+    let mask = optional(e, a, "mask")?;
+    let ordering = ordering(e, a, ANY_ORDER)?;
+    rmw(e, op, a.tensor("pointer")?, &value, mask.as_ref(), ordering).map(Value::from)
+}
+
+fn run_cas(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+    let e = &mut l.emit;
+    let expected = Operand::new(e, a.value("cmp"))?;
+    let value = Operand::new(e, a.value("val"))?;
+    let ordering = ordering(e, a, ANY_ORDER)?;
+    cas(e, a.tensor("pointer")?, &expected, &value, ordering).map(Value::from)
+}
+
+fn run_load(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+    let e = &mut l.emit;
+    let mask = optional(e, a, "mask")?;
+    let ordering = ordering(e, a, READ_ORDERS)?;
+    load(e, a.tensor("pointer")?, mask.as_ref(), ordering).map(Value::from)
+}
+
+fn run_store(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+    let e = &mut l.emit;
+    let value = Operand::new(e, a.value("val"))?;
+    let mask = optional(e, a, "mask")?;
+    let ordering = ordering(e, a, WRITE_ORDERS)?;
+    store(e, a.tensor("pointer")?, &value, mask.as_ref(), ordering)?;
+    Ok(Value::NONE)
+}
+
+fn run_poll(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+    let e = &mut l.emit;
+    let expected = Operand::new(e, a.value("expected_value"))?;
+    let timeout = optional(e, a, "timeout_ns")?;
+    let ordering = ordering(e, a, READ_ORDERS)?;
+    poll(e, a.tensor("pointer")?, &expected, timeout.as_ref(), ordering).map(Value::from)
+}
+
+const RMW: &str = "pointer, val, mask=None, sem: const=None, scope: const=None";
+
+/// The functions of this file.
+pub(crate) static BUILTINS: &[Builtin] = &[
+    Builtin::kernel("atomic_add", RMW, run_rmw),
+    Builtin::kernel("atomic_max", RMW, run_rmw),
+    Builtin::kernel("atomic_min", RMW, run_rmw),
+    Builtin::kernel("atomic_and", RMW, run_rmw),
+    Builtin::kernel("atomic_or", RMW, run_rmw),
+    Builtin::kernel("atomic_xor", RMW, run_rmw),
+    Builtin::kernel("atomic_xchg", RMW, run_rmw),
+    Builtin::kernel("atomic_cas", "pointer, cmp, val, sem: const=None, scope: const=None", run_cas),
+    Builtin::kernel("atomic_load", "pointer, mask=None, sem: const=None, scope: const=None", run_load),
+    Builtin::kernel("atomic_store", "pointer, val, mask=None, sem: const=None, scope: const=None", run_store),
+    Builtin::kernel(
+        "atomic_poll",
+        "pointer, expected_value, sem: const=None, scope: const=None, timeout_ns=None",
+        run_poll,
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::semantic::operand::Number;
+    use crate::semantic::testing::{Sandbox, message, type_of};
+
+    const PLAIN: Ordering = Ordering { sem: Sem::AcqRel, scope: Scope::Gpu };
+
+    #[test]
+    fn old_values_have_the_type_of_memory() {
+        let mut s = Sandbox::new();
+        let p = s.pointer(Scalar::F16, &[8]);
+        let q = s.pointer(Scalar::U64, &[]);
+        let mask = s.param(Scalar::I1, &[8]);
+        let one = Operand::from(Number::Int(1));
+        let e = &mut s.emit;
+        assert_eq!(type_of(&rmw(e, RmwOp::Add, &p, &one, Some(&mask.into()), PLAIN).unwrap()), "fp16[8]");
+        assert_eq!(type_of(&rmw(e, RmwOp::Max, &q, &one, None, PLAIN).unwrap()), "u64");
+        assert_eq!(type_of(&cas(e, &q, &one, &one, PLAIN).unwrap()), "u64");
+        let read = Ordering { sem: Sem::Acquire, scope: Scope::Sys };
+        assert_eq!(type_of(&poll(e, &q, &one, Some(&Number::Int(1000).into()), read).unwrap()), "i1");
+        assert_eq!(type_of(&load(e, &p, None, read).unwrap()), "fp16[8]");
+        let write = Ordering { sem: Sem::Release, scope: Scope::Gpu };
+        store(e, &p, &one, None, write).unwrap();
+        let bools = s.pointer(Scalar::I1, &[4]);
+        assert_eq!(type_of(&load(&mut s.emit, &bools, None, read).unwrap()), "i1[4]");
+        store(&mut s.emit, &bools, &one, None, write).unwrap();
+        s.verify();
+    }
+
+    #[test]
+    fn float_extremes_are_split_on_the_sign() {
+        let mut s = Sandbox::new();
+        let p = s.pointer(Scalar::F32, &[8]);
+        let x = s.param(Scalar::F32, &[8]);
+        assert_eq!(type_of(&rmw(&mut s.emit, RmwOp::Max, &p, &x.into(), None, PLAIN).unwrap()), "fp32[8]");
+        let text = s.verify();
+        assert!(text.contains("op = max") && text.contains("op = min"), "{text}");
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let mut s = Sandbox::new();
+        let bytes = s.pointer(Scalar::I8, &[8]);
+        let half = s.pointer(Scalar::BF16, &[8]);
+        let x = s.param(Scalar::F32, &[8]);
+        let floats = s.pointer(Scalar::F32, &[8]);
+        let one = Operand::from(Number::Int(1));
+        let e = &mut s.emit;
+        assert_eq!(message(rmw(e, RmwOp::Add, &bytes, &one, None, PLAIN)), "`atomic_add` does not work on `i8`");
+        assert_eq!(message(rmw(e, RmwOp::Max, &half, &one, None, PLAIN)), "`atomic_max` does not work on `bf16`");
+        assert_eq!(message(rmw(e, RmwOp::And, &floats, &one, None, PLAIN)), "`atomic_and` does not work on `fp32`");
+        assert_eq!(message(rmw(e, RmwOp::Add, &x, &one, None, PLAIN)), "`atomic_add` takes a pointer, not `fp32[8]`");
+        assert_eq!(message(cas(e, &bytes, &one, &one, PLAIN)), "`atomic_cas` does not work on `i8`");
+        assert_eq!(message(poll(e, &floats, &one, None, PLAIN)), "`atomic_poll` does not work on `fp32`");
+        let flags = s.pointer(Scalar::I32, &[8]);
+        assert_eq!(
+            message(poll(&mut s.emit, &flags, &one, None, PLAIN)),
+            "`atomic_poll` waits at one address, not at `*i32[8]`"
+        );
+    }
+}

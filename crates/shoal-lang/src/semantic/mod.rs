@@ -1,0 +1,64 @@
+//! The meaning of operations on device values: promotion, casts, broadcasting, memory, reductions, mathematics.
+//!
+//! Everything here works on [`Value`](crate::value::Value)s through an [`Emit`](crate::emit::Emit) and knows nothing of
+//! names, statements or calls. Each file ends in a table `BUILTINS` of the functions it offers to kernels; their
+//! arguments arrive bound and named as [`Args`](crate::builtin::Args). [`TABLES`] lists them all.
+//!
+//! The IR has no implicit broadcast and no implicit conversion: whatever the language does silently is written out here,
+//! and what it refuses is refused here, in the user's words.
+
+pub(crate) mod atomic;
+pub(crate) mod attribute;
+pub(crate) mod binary;
+pub(crate) mod block_ptr;
+pub(crate) mod broadcast;
+pub(crate) mod cast;
+pub(crate) mod create;
+pub(crate) mod debug;
+pub(crate) mod descriptor;
+pub(crate) mod dot;
+pub(crate) mod extern_fn;
+pub(crate) mod extra;
+pub(crate) mod gather;
+pub(crate) mod hint;
+pub(crate) mod histogram;
+pub(crate) mod libdevice;
+pub(crate) mod map;
+pub(crate) mod math;
+pub(crate) mod memory;
+pub(crate) mod operand;
+pub(crate) mod promote;
+pub(crate) mod reduce;
+pub(crate) mod scan;
+pub(crate) mod shape;
+pub(crate) mod unary;
+
+#[cfg(test)]
+mod testing;
+
+use crate::builtin::Builtin;
+
+/// The functions of the language that this module implements.
+pub(crate) static TABLES: &[&[Builtin]] = &[
+    atomic::BUILTINS,
+    binary::BUILTINS,
+    block_ptr::BUILTINS,
+    broadcast::BUILTINS,
+    cast::BUILTINS,
+    create::BUILTINS,
+    debug::BUILTINS,
+    descriptor::BUILTINS,
+    dot::BUILTINS,
+    extern_fn::BUILTINS,
+    extra::BUILTINS,
+    gather::BUILTINS,
+    hint::BUILTINS,
+    histogram::BUILTINS,
+    libdevice::BUILTINS,
+    map::BUILTINS,
+    math::BUILTINS,
+    memory::BUILTINS,
+    reduce::BUILTINS,
+    scan::BUILTINS,
+    shape::BUILTINS,
+];

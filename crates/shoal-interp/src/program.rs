@@ -130,7 +130,13 @@ impl<'p> Program<'p> {
 
     /// What a value holds.
     pub(crate) fn val(&self, value: Value) -> &Val {
-        &self.activations.last().expect("a running program is in a function").values[value.index()]
+        let activation = self.activations.last().expect("a running program is in a function");
+        let val = &activation.values[value.index()];
+        debug_assert!(
+            !matches!(val, Val::Empty) || *activation.plan.func.ty(value) == Type::Token,
+            "a value is read while it is alive"
+        );
+        val
     }
 
     pub(crate) fn set(&mut self, value: Value, to: Val) {

@@ -10,6 +10,7 @@ mod elementwise;
 mod errors;
 mod kernels;
 mod observe;
+mod random;
 mod schedule;
 mod shape;
 mod support;

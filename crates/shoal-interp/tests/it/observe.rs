@@ -32,25 +32,29 @@ fn scalars_floats_and_hexadecimals() {
         prints(several, [1, 1, 1]),
         ["pid (0, 0, 0) idx () p: (operand 0) 7", "pid (0, 0, 0) idx () p: (operand 1) 1"]
     );
-    assert_eq!(prints("print {prefix = \"here\"} ()", [1, 1, 1]), ["pid (0, 0, 0) idx () here:"]);
+    assert_eq!(prints("print {prefix = \"here\"} ()", [1, 1, 1]), ["pid (0, 0, 0) here"]);
+}
+
+#[test]
+fn lines_stand_below_each_other() {
+    let lines = prints("%i = iota {start = 0} () : tile<16xi32>\nprint {prefix = \"x\"} (%i)", [1, 1, 1]);
+    assert_eq!(
+        (lines[3].as_str(), lines[12].as_str()),
+        ("pid (0, 0, 0) idx ( 3) x: 3", "pid (0, 0, 0) idx (12) x: 12")
+    );
 }
 
 #[test]
 fn assertions_fail_with_their_message() {
-    let text = "kernel @k() {
-        %i = iota {start = 0} () : tile<2x4xi32>
-        return ()
-    }";
-    // A one-dimensional tile is enough: the element is told by its index.
-    let body = text.replace("tile<2x4xi32>", "tile<8xi32>").replace(
-        "return ()",
-        "%five = const {value = 5} () : tile<8xi32>
+    let body = "kernel @k() {
+        %i = iota {start = 0} () : tile<8xi32>
+        %five = const {value = 5} () : tile<8xi32>
         %ok = cmp {is = ne} (%i, %five) : tile<8xi1>
         %t = reshape (%ok) : tile<2x4xi1>
         assert {message = \"no fives\"} (%t)
-        return ()",
-    );
-    let error = launch(&body, [1, 1, 1], &[], &mut Memory::new()).unwrap_err();
+        return ()
+    }";
+    let error = launch(body, [1, 1, 1], &[], &mut Memory::new()).unwrap_err();
     let Error::AssertFailed { message, element, at } = &error else { panic!("{error}") };
     assert_eq!((message.as_str(), element.as_slice()), ("no fives", [1u32, 1].as_slice()));
     assert!(at.span.start < at.span.end);

@@ -48,7 +48,7 @@
 //! | [`infer`] | the result types of an operation |
 //! | [`effects`] | what an operation reads, writes, orders |
 //! | [`verify()`] | what must hold of a function |
-//! | [`print`], [`mod@parse`] | the text format, which round-trips |
+//! | [`mod@print`], [`mod@parse`] | the text format, which round-trips |
 //! | [`numeric`] | the meaning of operations on single elements |
 #![forbid(unsafe_code)]
 

@@ -1,1 +1,21 @@
-//! Placeholder.
+//! Passes over tile IR, and the one list that orders them.
+//!
+//! A pass is a plain function over a module. Its file, its function, its name on the command line and the folder of its
+//! tests share one verb. [`pipeline`] lists all of them and says in which order they run.
+#![forbid(unsafe_code)]
+
+pub mod annotate_contiguity;
+pub mod canonicalize;
+pub mod clone_region;
+pub mod constants;
+pub mod contiguity;
+pub mod cse;
+pub mod dce;
+mod dense;
+pub mod expand_math;
+mod facts;
+pub mod inline;
+pub mod licm;
+pub mod pipeline;
+pub mod split_induction;
+pub mod structure;

@@ -1,0 +1,111 @@
+//! Which passes there are, and in which order they run.
+
+use std::time::{Duration, Instant};
+
+use shoal_ir::Module;
+
+use crate::annotate_contiguity::annotate_contiguity;
+use crate::canonicalize::canonicalize;
+use crate::cse::cse;
+use crate::dce::dce;
+use crate::expand_math::expand_math;
+use crate::inline::inline;
+use crate::licm::licm;
+use crate::split_induction::split_induction;
+
+/// A pass.
+#[derive(Copy, Clone, Debug)]
+pub struct Pass {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Does it.
+    pub run: fn(&mut Module),
+    /// What it does, in a line.
+    pub doc: &'static str,
+}
+
+macro_rules! passes {
+    ($($name:ident: $doc:literal,)*) => {
+        /// Every pass, by name.
+        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: $name, doc: $doc },)*];
+    };
+}
+
+passes! {
+    annotate_contiguity: "write what is known of runs of equal or consecutive elements into the values' facts",
+    canonicalize: "fold constants, apply identities, take apart control flow whose course is known",
+    cse: "compute once what is computed twice",
+    dce: "remove what nobody needs",
+    expand_math: "write functions of mathematics as arithmetic",
+    inline: "replace calls by the bodies of their functions",
+    licm: "compute before a loop what does not change in it",
+    split_induction: "carry how far a tile has moved instead of the tile",
+}
+
+/// The passes for every target.
+pub static COMMON: &[&str] = &["inline", "canonicalize", "cse", "licm", "canonicalize", "cse", "dce"];
+
+/// The passes for CPUs, after the common ones.
+pub static CPU: &[&str] =
+    &["split_induction", "expand_math", "canonicalize", "cse", "licm", "dce", "annotate_contiguity"];
+
+/// The pass of that name.
+pub fn by_name(name: &str) -> Option<&'static Pass> {
+    PASSES.iter().find(|pass| pass.name == name)
+}
+
+/// Sees the module after each pass, and how long the pass took.
+pub type Observer<'o> = &'o mut dyn FnMut(&'static Pass, &Module, Duration);
+
+/// Runs passes in the order given.
+///
+/// # Panics
+/// In debug builds, if a pass breaks a rule of the IR.
+pub fn run(module: &mut Module, passes: &[&'static Pass], observer: Observer<'_>) {
+    for &pass in passes {
+        let start = Instant::now();
+        (pass.run)(module);
+        let took = start.elapsed();
+        check(module, pass);
+        observer(pass, module, took);
+    }
+}
+
+#[cfg(debug_assertions)]
+fn check(module: &Module, pass: &Pass) {
+    if let Err(errors) = shoal_ir::verify::verify(module) {
+        let messages: Vec<&str> = errors.iter().map(|e| e.message.as_str()).collect();
+        panic!("`{}` left a module that breaks rules:\n{}\n\n{module}", pass.name, messages.join("\n"));
+    }
+}
+
+#[cfg(not(debug_assertions))]
+fn check(_module: &Module, _pass: &Pass) {}
+
+/// The passes of these names.
+///
+/// # Panics
+/// If there is no such pass.
+fn listed(names: &[&str]) -> Vec<&'static Pass> {
+    names.iter().map(|name| by_name(name).expect("the lists name passes")).collect()
+}
+
+/// The passes for every target, in order.
+pub fn common_passes() -> Vec<&'static Pass> {
+    listed(COMMON)
+}
+
+/// The passes for CPUs, in order.
+pub fn cpu_passes() -> Vec<&'static Pass> {
+    listed(COMMON).into_iter().chain(listed(CPU)).collect()
+}
+
+/// Optimises a module for any target.
+pub fn optimize(module: &mut Module) {
+    run(module, &common_passes(), &mut |_, _, _| {});
+}
+
+/// Optimises a module for CPUs and prepares it for their backend.
+pub fn for_cpu(module: &mut Module) {
+    run(module, &cpu_passes(), &mut |_, _, _| {});
+}

@@ -1,0 +1,211 @@
+//! A small evaluator for one program, straight after the IR's definition: what the passes must keep.
+//!
+//! Memory holds a fixed pseudo-random byte pattern wherever nothing was stored, so that any address can be loaded.
+
+use std::collections::{BTreeMap, HashMap};
+
+use shoal_ir::op::{BinaryOp, CmpOp};
+use shoal_ir::{Const, Elem, Func, OpId, OpKind, Region, Scalar, Type, Value, numeric};
+
+/// Elements, row-major, as bits; pointers are addresses.
+pub(crate) type Elements = Vec<u64>;
+
+/// What a program leaves behind: every store by address, the last one winning.
+pub(crate) type Memory = BTreeMap<u64, u64>;
+
+/// Runs a function.
+pub(crate) struct Evaluator<'f> {
+    func: &'f Func,
+    values: HashMap<Value, Elements>,
+    /// What was stored.
+    pub(crate) memory: Memory,
+    fuel: u64,
+}
+
+impl<'f> Evaluator<'f> {
+    /// A run of `func` with these arguments; gives the evaluator and what the function returns.
+    pub(crate) fn run(func: &'f Func, arguments: &[u64]) -> (Evaluator<'f>, Vec<Elements>) {
+        let mut this = Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000 };
+        for (&param, &argument) in func.params().iter().zip(arguments) {
+            this.values.insert(param, vec![argument]);
+        }
+        let ends = this.region(func.body());
+        (this, ends)
+    }
+
+    fn of(&self, value: Value) -> &Elements {
+        &self.values[&value]
+    }
+
+    fn region(&mut self, region: Region) -> Vec<Elements> {
+        for &op in self.func.region(region).ops() {
+            self.fuel = self.fuel.checked_sub(1).expect("the program ends");
+            let data = self.func.op(op);
+            if matches!(data.kind, OpKind::Yield | OpKind::Return | OpKind::Condition) {
+                return data.operands().iter().map(|&v| self.of(v).clone()).collect();
+            }
+            let results = self.op(op);
+            for (&result, elements) in data.results().iter().zip(results) {
+                self.values.insert(result, elements);
+            }
+        }
+        unreachable!("a region ends in a terminator")
+    }
+
+    fn enter(&mut self, region: Region, arguments: impl IntoIterator<Item = Elements>) -> Vec<Elements> {
+        for (&param, argument) in self.func.region(region).params().iter().zip(arguments) {
+            self.values.insert(param, argument);
+        }
+        self.region(region)
+    }
+
+    fn op(&mut self, op: OpId) -> Vec<Elements> {
+        let data = self.func.op(op);
+        let operands: Vec<Elements> = data.operands().iter().map(|&v| self.of(v).clone()).collect();
+        let types: Vec<Type> = data.operands().iter().map(|&v| self.func.ty(v).clone()).collect();
+        let result = data.results().first().map(|&r| self.func.ty(r).clone());
+        let number = |i: usize| types[i].number().unwrap_or(Scalar::U64);
+        let len = |ty: &Type| ty.shape().iter().map(|&d| d as usize).product::<usize>();
+        match &data.kind {
+            OpKind::If => return self.enter(data.regions()[usize::from(operands[0][0] == 0)], []),
+            OpKind::For(_) => return self.counted(op, &operands, number(0)),
+            OpKind::While { .. } => return self.open(op, operands),
+            OpKind::Store { .. } => {
+                self.store(&types[0], &operands);
+                return Vec::new();
+            }
+            OpKind::Load(_) => return vec![self.load(&types[0], &operands)],
+            OpKind::Split => {
+                let half = |first: usize| operands[0].iter().skip(first).step_by(2).copied().collect();
+                return vec![half(0), half(1)];
+            }
+            _ => {}
+        }
+        let ty = result.expect("an operation with a result");
+        let each = |f: &dyn Fn(&[Const]) -> Const| -> Elements {
+            (0..operands[0].len())
+                .map(|i| {
+                    let args: Vec<Const> =
+                        operands.iter().enumerate().map(|(n, o)| Const::from_bits(number(n), o[i])).collect();
+                    f(&args).bits()
+                })
+                .collect()
+        };
+        vec![match &data.kind {
+            OpKind::Const(c) => vec![c.bits(); len(&ty)],
+            OpKind::Iota { start } => {
+                (0..len(&ty)).map(|i| Const::from_i64(Scalar::I32, i64::from(*start) + i as i64).bits()).collect()
+            }
+            OpKind::ProgramId { axis } => vec![3 + u64::from(*axis)],
+            OpKind::NumPrograms { axis } => vec![17 + u64::from(*axis)],
+            OpKind::Unary(op) => each(&|a| numeric::unary(*op, a[0])),
+            OpKind::Binary(op) => each(&|a| numeric::binary(*op, a[0], a[1])),
+            OpKind::Math(f) => each(&|a| numeric::math(*f, a)),
+            OpKind::Cmp(op) => each(&|a| numeric::compare(*op, a[0], a[1])),
+            OpKind::Select => each(&|a| numeric::select(a[0], a[1], a[2])),
+            OpKind::Fma => each(&|a| numeric::fma(a[0], a[1], a[2])),
+            OpKind::Cast(r) => each(&|a| numeric::cast(a[0], ty.number().unwrap_or(Scalar::U64), *r)),
+            OpKind::Bitcast => operands[0].clone(),
+            OpKind::PtrAdd => {
+                let size = u64::from(ty.elem().and_then(Elem::ptr).expect("a pointer").element().bytes());
+                each(&|a| {
+                    let offset = numeric::cast(a[1], Scalar::I64, shoal_ir::op::Rounding::Nearest).bits();
+                    Const::from_bits(Scalar::U64, a[0].bits().wrapping_add(offset.wrapping_mul(size)))
+                })
+            }
+            OpKind::Splat => vec![operands[0][0]; len(&ty)],
+            OpKind::Reshape => operands[0].clone(),
+            OpKind::Broadcast => moved(&ty, &types[0], &operands[0], |index, from| {
+                index.iter().zip(from).map(|(&i, &size)| if size == 1 { 0 } else { i }).collect()
+            }),
+            OpKind::Transpose { perm } => moved(&ty, &types[0], &operands[0], |index, _| {
+                let mut source = vec![0; index.len()];
+                for (i, &p) in perm.iter().enumerate() {
+                    source[usize::from(p)] = index[i];
+                }
+                source
+            }),
+            OpKind::Join => operands[0].iter().zip(&operands[1]).flat_map(|(&a, &b)| [a, b]).collect(),
+            other => panic!("the test evaluator does not know {other:?}"),
+        }]
+    }
+
+    fn counted(&mut self, op: OpId, operands: &[Elements], number: Scalar) -> Vec<Elements> {
+        let body = self.func.op(op).regions()[0];
+        let constant = |i: usize| Const::from_bits(number, operands[i][0]);
+        let (mut i, to, step) = (constant(0), constant(1), constant(2));
+        let mut carried = operands[3..].to_vec();
+        while !numeric::compare(CmpOp::Lt, i, to).is_zero() {
+            carried = self.enter(body, std::iter::once(vec![i.bits()]).chain(carried));
+            i = numeric::binary(BinaryOp::Add, i, step);
+        }
+        carried
+    }
+
+    fn open(&mut self, op: OpId, mut carried: Vec<Elements>) -> Vec<Elements> {
+        let [before, body] = [self.func.op(op).regions()[0], self.func.op(op).regions()[1]];
+        loop {
+            let mut ends = self.enter(before, carried);
+            let goes_on = ends.remove(0)[0] != 0;
+            if !goes_on {
+                return ends;
+            }
+            carried = self.enter(body, ends);
+        }
+    }
+
+    fn store(&mut self, ty: &Type, operands: &[Elements]) {
+        let _ = ty;
+        for (i, &address) in operands[0].iter().enumerate() {
+            if operands.get(2).is_none_or(|mask| mask[i] != 0) {
+                self.memory.insert(address, operands[1][i]);
+            }
+        }
+    }
+
+    fn load(&self, ty: &Type, operands: &[Elements]) -> Elements {
+        let element = ty.elem().and_then(Elem::ptr).expect("a pointer").element();
+        let at = |address: u64| {
+            let noise = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+            let pattern = self.memory.get(&address).copied().unwrap_or(noise);
+            element.scalar().map_or(pattern, |s| Const::from_bits(s, pattern).bits())
+        };
+        let masked = |i: usize| operands.get(2).map_or(0, |other| other[i]);
+        let kept = |i: usize| operands.get(1).is_none_or(|mask| mask[i] != 0);
+        operands[0].iter().enumerate().map(|(i, &a)| if kept(i) { at(a) } else { masked(i) }).collect()
+    }
+}
+
+/// A tile whose element at an index is the operand's at `source(index, operand shape)`.
+fn moved(ty: &Type, from: &Type, operand: &Elements, source: impl Fn(&[u32], &[u32]) -> Vec<u32>) -> Elements {
+    let total: u32 = ty.shape().iter().product();
+    (0..total)
+        .map(|flat| {
+            let mut rest = flat;
+            let mut index = vec![0; ty.shape().len()];
+            for (dim, &size) in ty.shape().iter().enumerate().rev() {
+                index[dim] = rest % size;
+                rest /= size;
+            }
+            let place = source(&index, from.shape());
+            let flat = place.iter().zip(from.shape()).fold(0, |flat, (&i, &size)| flat * size + i);
+            operand[flat as usize]
+        })
+        .collect()
+}
+
+impl<'f> Evaluator<'f> {
+    /// What a function of one tile returns.
+    pub(crate) fn call(func: &'f Func, argument: Elements) -> Vec<Elements> {
+        let mut this = Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000 };
+        this.values.insert(func.params()[0], argument);
+        this.region(func.body())
+    }
+}
+
+impl Evaluator<'_> {
+    /// Every value computed, as it was last.
+    pub(crate) fn values(&self) -> &HashMap<Value, Elements> {
+        &self.values
+    }
+}

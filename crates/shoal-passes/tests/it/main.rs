@@ -1,0 +1,8 @@
+//! Tests of the passes: by file, by random programs, and by the accuracy of expanded functions.
+
+mod accuracy;
+mod contiguity;
+mod evaluate;
+mod filetests;
+mod random;
+mod text;

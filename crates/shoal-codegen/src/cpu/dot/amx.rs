@@ -35,8 +35,9 @@ pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, views: &Views<'ctx>)
     let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: k_units.min(16) };
     let kernel = Kernel { llvm, plan, views, tiles, down: block.rows / tiles.rows, right: block.vectors };
     llvm.intrinsic("llvm.x86.ldtilecfg", &[], &[configuration(llvm, tiles).into()]);
-    each(llvm, plan.problem.n / block.cols(), |col| {
-        each(llvm, plan.problem.m / block.rows, |row| {
+    // Along the rows of `c`, which are what is read and written most.
+    each(llvm, plan.problem.m / block.rows, |row| {
+        each(llvm, plan.problem.n / block.cols(), |col| {
             let a = stepped(llvm, views.a.base, row, views.a.block);
             let b = stepped(llvm, views.b.base, col, views.b.block);
             let c = stepped(llvm, views.c, row, u64::from(block.rows) * views.c_row);

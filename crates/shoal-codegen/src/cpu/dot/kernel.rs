@@ -124,7 +124,8 @@ impl DotPlan {
         sums: Vec<V<'ctx>>,
     ) -> Vec<V<'ctx>> {
         let block = self.block;
-        let unroll = self.k_block.min(UNROLL);
+        // Rounding to f16 without an instruction for it makes a step long enough.
+        let unroll = if self.arithmetic == Arithmetic::F32RoundedToF16 { 1 } else { self.k_block.min(UNROLL) };
         let vector = vector_type(self.arithmetic.unit_type(llvm), block.lanes);
         llvm.counted_loop((self.k_block / unroll).into(), 1, &sums, &mut |i, sums| {
             let a = stepped(llvm, a, i, u64::from(unroll) * views.a.k);

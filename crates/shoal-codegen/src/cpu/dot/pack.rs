@@ -69,7 +69,7 @@ impl<'ctx> Packer<'_, 'ctx> {
                     let to = self.to(panel, row, 1, chunk, unrolled * self.lanes);
                     for i in 0..unrolled {
                         let from = further(llvm, from, u64::from(i * self.lanes) * self.source.stride(self.target.run));
-                        let units = self.source.load(llvm, self.isa, from, self.lanes, run);
+                        let units = self.source.units(llvm, self.isa, &self.source.load(llvm, from, self.lanes, run));
                         let to = further(llvm, to, u64::from(i * self.lanes * self.unit_bytes));
                         llvm.store(units.into(), to, self.unit_bytes);
                     }
@@ -89,16 +89,10 @@ impl<'ctx> Packer<'_, 'ctx> {
                     let columns: Vec<_> = (0..self.lanes)
                         .map(|i| {
                             let from = further(llvm, from, u64::from(i) * self.source.stride(self.target.run));
-                            self.source.load(llvm, self.isa, from, square, self.across)
+                            self.source.load(llvm, from, square, self.across)
                         })
                         .collect();
-                    let columns = (0..square)
-                        .map(|i| {
-                            let squares: Vec<_> =
-                                columns.iter().copied().skip(i as usize).step_by(square as usize).collect();
-                            concatenate(llvm, &squares)
-                        })
-                        .collect();
+                    let columns = (0..square as usize).map(|i| self.squares(&columns[i..], square)).collect();
                     for (i, row) in (0u64..).zip(transpose_squares(llvm, columns)) {
                         let to = further(llvm, to, i * u64::from(self.target.row * self.unit_bytes));
                         llvm.store(row.into(), to, self.unit_bytes);
@@ -106,6 +100,19 @@ impl<'ctx> Packer<'_, 'ctx> {
                 });
             });
         });
+    }
+
+    /// The units of the first of `columns` and each `square`th after it, one after the other. They are put together as they
+    /// are stored, so that whole vectors of them are converted.
+    fn squares(&self, columns: &[Vec<VectorValue<'ctx>>], square: u32) -> VectorValue<'ctx> {
+        let parts = columns[0].len();
+        let stored: Vec<_> = (0..parts)
+            .map(|part| {
+                let pieces: Vec<_> = columns.iter().step_by(square as usize).map(|column| column[part]).collect();
+                concatenate(self.llvm, &pieces)
+            })
+            .collect();
+        self.source.units(self.llvm, self.isa, &stored)
     }
 
     /// The address in the source of a panel's `row * rows`th row and `chunk * width`th column.

@@ -112,9 +112,6 @@ pub(crate) struct DotPlan {
 /// A panel of `b` that is to stay in L1 beside rows of `a` and `c`.
 const PANEL_BYTES: u32 = 32 << 10;
 
-/// Rows of `b` this far apart fall on few sets of L1; reading panels of them in place would evict them again.
-const CONFLICTING_STRIDE: u64 = 1024;
-
 impl DotPlan {
     /// Plans `problem` for a CPU.
     pub(crate) fn new(isa: &Isa, problem: Problem) -> DotPlan {
@@ -208,9 +205,7 @@ fn pack_a(problem: &Problem, arithmetic: Arithmetic) -> Packing {
 fn pack_b(problem: &Problem, arithmetic: Arithmetic, block: Block) -> Packing {
     let b = problem.b;
     let unusable = arithmetic.converts(b.elem) || arithmetic.group() > 1 || block.lanes > 1 && b.col_stride != 1;
-    let conflicting = b.row_stride * u64::from(b.elem.bytes()) >= CONFLICTING_STRIDE;
-    let worth_it = block.lanes > 1 && conflicting && problem.k >= 16 && problem.m >= 4 * block.rows;
-    if unusable || worth_it { Packing::Along(Run::Outer) } else { Packing::InPlace }
+    if unusable { Packing::Along(Run::Outer) } else { Packing::InPlace }
 }
 
 #[cfg(test)]

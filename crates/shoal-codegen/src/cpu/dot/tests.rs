@@ -34,7 +34,7 @@ const SHAPES: [[u32; 3]; 14] = [
 /// Features of this CPU, and of lesser ones that it contains.
 fn variants() -> Vec<String> {
     let host = TargetMachine::get_host_cpu_features().to_string();
-    let no_amx = format!("{host},-amx-tile,-amx-bf16,-amx-int8");
+    let no_amx = format!("{host},-amx-tile,-amx-bf16,-amx-int8,-avx512fp16");
     let no_pairs = format!("{no_amx},-avx512bf16,-avx512vnni");
     let avx2 = "+avx,+avx2,+fma,+f16c".to_owned();
     let mut variants = vec![String::new()];

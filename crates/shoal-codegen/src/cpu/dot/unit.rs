@@ -167,41 +167,41 @@ impl<'ctx> Source<'ctx> {
         stride == u64::from(self.elem.bytes())
     }
 
-    /// `count` units along `run`, the first of which is at `at`. The source is contiguous there, or `count` is 1 and `run` is
-    /// [`Run::Outer`].
+    /// The elements of `count` units along `run`, the first of which is at `at`, as they are stored: one vector along `k`,
+    /// or a vector for each element of a unit. The source is contiguous there, or `count` is 1 and `run` is [`Run::Outer`].
     pub(super) fn load(
         &self,
         llvm: &Llvm<'ctx>,
-        isa: &Isa,
         at: PointerValue<'ctx>,
         count: u32,
         run: Run,
-    ) -> VectorValue<'ctx> {
+    ) -> Vec<VectorValue<'ctx>> {
+        let stored = stored_type(llvm, self.elem);
+        let load = |at, count| llvm.load(vector_type(stored, count), at, self.elem.bytes()).into_vector_value();
         let group = self.arithmetic.group();
-        let parts = match run {
-            Run::K => self.load_parts(llvm, isa, at, count * group),
+        match run {
+            Run::K => vec![load(at, count * group)],
             Run::Outer => {
-                let rows: Vec<_> = (0..group)
-                    .map(|row| {
-                        let row = llvm.const_i64((u64::from(row) * self.k_bytes) as i64);
-                        self.load_parts(llvm, isa, llvm.offset(at, row), count)
-                    })
-                    .collect();
-                interleave(llvm, &rows)
+                let row = |row| llvm.offset(at, llvm.const_i64((u64::from(row) * self.k_bytes) as i64));
+                (0..group).map(|i| load(if i == 0 { at } else { row(i) }, count)).collect()
             }
+        }
+    }
+
+    /// The units made of what [`Source::load`] gave.
+    pub(super) fn units(&self, llvm: &Llvm<'ctx>, isa: &Isa, stored: &[VectorValue<'ctx>]) -> VectorValue<'ctx> {
+        let parts: Vec<_> = stored.iter().map(|&v| self.arithmetic.convert(llvm, isa, v, self.elem)).collect();
+        let parts = interleave(llvm, &parts);
+        let unit = self.arithmetic.unit_type(llvm);
+        let count = match stored.len() {
+            1 => parts.get_type().get_size() / self.arithmetic.group(),
+            _ => stored[0].get_type().get_size(),
         };
-        let ty = vector_type(self.arithmetic.unit_type(llvm), count);
+        let ty = vector_type(unit, count);
         if ty == parts.get_type().into() {
             return parts;
         }
         llvm.builder.build_bit_cast(parts, ty, "").expect("units of the same size").into_vector_value()
-    }
-
-    /// `count` elements that follow each other, converted.
-    fn load_parts(&self, llvm: &Llvm<'ctx>, isa: &Isa, at: PointerValue<'ctx>, count: u32) -> VectorValue<'ctx> {
-        let ty = vector_type(stored_type(llvm, self.elem), count);
-        let loaded = llvm.load(ty, at, self.elem.bytes());
-        self.arithmetic.convert(llvm, isa, loaded.into_vector_value(), self.elem)
     }
 }
 

@@ -1,0 +1,256 @@
+//! Elementwise arithmetic on scalars and vectors. `shoal_ir::numeric` is the definition.
+
+use inkwell::values::InstructionOpcode as Op;
+use inkwell::{FloatPredicate, IntPredicate};
+use shoal_ir::op::{BinaryOp, CmpOp, MathFn, UnaryOp};
+use shoal_ir::{Elem, Scalar};
+
+use super::chunk::register_type;
+use super::convert::{from_f32, to_f32};
+use crate::llvm::{Llvm, V};
+
+/// Runs `body` in the type a float computes in: 8- and 16-bit floats in `f32`, with one rounding at the end.
+fn in_compute_type<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, operands: &[V<'ctx>], body: impl Fn(Scalar, &[V<'ctx>]) -> V<'ctx>) -> V<'ctx> {
+    if ty.compute_type() == ty {
+        return body(ty, operands);
+    }
+    let wide: Vec<V<'ctx>> = operands.iter().map(|&v| to_f32(llvm, ty, v)).collect();
+    from_f32(llvm, ty, body(Scalar::F32, &wide))
+}
+
+pub(super) fn unary<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>) -> V<'ctx> {
+    let zero = || a.get_type().const_zero();
+    match op {
+        UnaryOp::Neg if ty.is_float() => in_compute_type(llvm, ty, &[a], |_, v| llvm.fneg(v[0])),
+        UnaryOp::Neg => llvm.bin(Op::Sub, zero(), a),
+        UnaryOp::Not => llvm.not(a),
+        UnaryOp::Abs if ty.is_float() => in_compute_type(llvm, ty, &[a], |_, v| call1(llvm, "llvm.fabs", v[0])),
+        UnaryOp::Abs if ty.is_signed_int() => intrinsic_with_flag(llvm, "llvm.abs", a),
+        UnaryOp::Abs => a,
+        UnaryOp::Clz => intrinsic_with_flag(llvm, "llvm.ctlz", a),
+        UnaryOp::Popc => call1(llvm, "llvm.ctpop", a),
+        UnaryOp::Brev if ty == Scalar::I1 => a,
+        UnaryOp::Brev => call1(llvm, "llvm.bitreverse", a),
+    }
+}
+
+fn call1<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ctx> {
+    llvm.intrinsic(name, &[a.get_type()], &[a]).expect("a value")
+}
+
+fn call2<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    llvm.intrinsic(name, &[a.get_type()], &[a, b]).expect("a value")
+}
+
+/// An intrinsic whose second operand says whether an edge case is poison; it never is.
+fn intrinsic_with_flag<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ctx> {
+    llvm.intrinsic(name, &[a.get_type()], &[a, llvm.i1().const_zero().into()]).expect("a value")
+}
+
+pub(super) fn binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    if ty.is_float() {
+        return in_compute_type(llvm, ty, &[a, b], |ty, v| float_binary(llvm, op, ty, v[0], v[1]));
+    }
+    let signed = ty.is_signed_int();
+    match op {
+        BinaryOp::Add => llvm.bin(Op::Add, a, b),
+        BinaryOp::Sub => llvm.bin(Op::Sub, a, b),
+        BinaryOp::Mul => llvm.bin(Op::Mul, a, b),
+        BinaryOp::And => llvm.bin(Op::And, a, b),
+        BinaryOp::Or => llvm.bin(Op::Or, a, b),
+        BinaryOp::Xor => llvm.bin(Op::Xor, a, b),
+        BinaryOp::Div | BinaryOp::DivRn | BinaryOp::Rem => divide(llvm, op, ty, a, b),
+        BinaryOp::Shl | BinaryOp::Shr => shift(llvm, op, ty, a, b),
+        BinaryOp::Min | BinaryOp::MinNan => {
+            let less = llvm.icmp(if signed { IntPredicate::SLT } else { IntPredicate::ULT }, a, b);
+            llvm.select(less, a, b)
+        }
+        BinaryOp::Max | BinaryOp::MaxNan => {
+            let greater = llvm.icmp(if signed { IntPredicate::SGT } else { IntPredicate::UGT }, a, b);
+            llvm.select(greater, a, b)
+        }
+        BinaryOp::MulHi => multiply_high(llvm, ty, a, b),
+    }
+}
+
+fn float_binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    match op {
+        BinaryOp::Add => llvm.bin(Op::FAdd, a, b),
+        BinaryOp::Sub => llvm.bin(Op::FSub, a, b),
+        BinaryOp::Mul => llvm.bin(Op::FMul, a, b),
+        BinaryOp::Div | BinaryOp::DivRn => llvm.bin(Op::FDiv, a, b),
+        BinaryOp::Rem => per_lane(llvm, &format!("shoal_fmod_{ty}"), ty, &[a, b]),
+        BinaryOp::Min => number_of_two(llvm, FloatPredicate::OLT, a, b),
+        BinaryOp::Max => number_of_two(llvm, FloatPredicate::OGT, a, b),
+        BinaryOp::MinNan => nan_or(llvm, a, b, number_of_two(llvm, FloatPredicate::OLT, a, b)),
+        BinaryOp::MaxNan => nan_or(llvm, a, b, number_of_two(llvm, FloatPredicate::OGT, a, b)),
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr | BinaryOp::MulHi => {
+            unreachable!("the verifier keeps {op} to integers")
+        }
+    }
+}
+
+/// `a` if it compares so with `b`, else `b`; the other one if one is NaN. One comparison, one min/max, one blend.
+fn number_of_two<'ctx>(llvm: &Llvm<'ctx>, wins: FloatPredicate, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let picked = llvm.select(llvm.fcmp(wins, a, b), a, b);
+    llvm.select(llvm.fcmp(FloatPredicate::UNO, b, b), a, picked)
+}
+
+fn nan_or<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>, b: V<'ctx>, number: V<'ctx>) -> V<'ctx> {
+    let nan = llvm.bin(Op::FAdd, a, b);
+    llvm.select(llvm.fcmp(FloatPredicate::UNO, a, b), nan, number)
+}
+
+/// Integer division never traps: by zero it gives zero, and the least integer over minus one wraps.
+fn divide<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let (int, zero) = (b.get_type(), b.get_type().const_zero());
+    let constant = |value: u64| -> V<'ctx> {
+        let scalar = llvm.int_type(ty.bits()).const_int(value, true);
+        match int {
+            inkwell::types::BasicTypeEnum::VectorType(t) => llvm.splat(scalar.into(), t.get_size()).into(),
+            _ => scalar.into(),
+        }
+    };
+    let by_zero = llvm.icmp(IntPredicate::EQ, b, zero);
+    let mut bad = by_zero;
+    if ty.is_signed_int() {
+        let least = llvm.icmp(IntPredicate::EQ, a, constant(1 << (ty.bits() - 1)));
+        let minus_one = llvm.icmp(IntPredicate::EQ, b, constant(u64::MAX));
+        bad = llvm.bin(Op::Or, bad, llvm.bin(Op::And, least, minus_one));
+    }
+    let divisor = llvm.select(bad, constant(1), b);
+    let quotient = match a {
+        V::VectorValue(_) if ty.bits() <= 32 => divide_as_f64(llvm, ty, a, divisor),
+        _ => llvm.bin(if ty.is_signed_int() { Op::SDiv } else { Op::UDiv }, a, divisor),
+    };
+    let result = match op {
+        BinaryOp::Rem => llvm.bin(Op::Sub, a, llvm.bin(Op::Mul, quotient, divisor)),
+        _ => quotient,
+    };
+    llvm.select(by_zero, zero, result)
+}
+
+/// Vectors have no integer division, but `f64` holds every 32-bit quotient exactly enough to truncate.
+fn divide_as_f64<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let f64 = llvm.context.f64_type().into();
+    let (to, from) = if ty.is_signed_int() { (Op::SIToFP, Op::FPToSI) } else { (Op::UIToFP, Op::FPToUI) };
+    let quotient = llvm.bin(Op::FDiv, llvm.cast(to, a, f64), llvm.cast(to, b, f64));
+    llvm.cast(from, quotient, llvm.int_type(ty.bits()).into())
+}
+
+/// Shifting by the width or more moves every bit out.
+fn shift<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let scalar = |value: u32| llvm.int_type(ty.bits()).const_int(u64::from(value), false);
+    let like = |value: u32| -> V<'ctx> {
+        match b {
+            V::VectorValue(v) => llvm.splat(scalar(value).into(), v.get_type().get_size()).into(),
+            _ => scalar(value).into(),
+        }
+    };
+    if ty == Scalar::I1 {
+        // The only shift that keeps a one-bit value is by zero.
+        return llvm.bin(Op::And, a, llvm.not(b));
+    }
+    let inside = llvm.icmp(IntPredicate::ULT, b, like(ty.bits()));
+    let bounded = llvm.select(inside, b, like(ty.bits() - 1));
+    match op {
+        // An arithmetic shift by all but one bit leaves only copies of the sign, as shifting further would.
+        BinaryOp::Shr if ty.is_signed_int() => llvm.bin(Op::AShr, a, bounded),
+        BinaryOp::Shr => llvm.select(inside, llvm.bin(Op::LShr, a, bounded), a.get_type().const_zero()),
+        _ => llvm.select(inside, llvm.bin(Op::Shl, a, bounded), a.get_type().const_zero()),
+    }
+}
+
+fn multiply_high<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let wide = llvm.int_type(2 * ty.bits());
+    let extend = if ty.is_signed_int() { Op::SExt } else { Op::ZExt };
+    let (a, b) = (llvm.cast(extend, a, wide.into()), llvm.cast(extend, b, wide.into()));
+    let product = llvm.bin(Op::Mul, a, b);
+    let by = wide.const_int(u64::from(ty.bits()), false);
+    let by: V<'ctx> = match product {
+        V::VectorValue(v) => llvm.splat(by.into(), v.get_type().get_size()).into(),
+        _ => by.into(),
+    };
+    llvm.cast(Op::Trunc, llvm.bin(Op::LShr, product, by), llvm.int_type(ty.bits()).into())
+}
+
+pub(super) fn compare<'ctx>(llvm: &Llvm<'ctx>, op: CmpOp, elem: Elem, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let scalar = match elem {
+        Elem::Scalar(s) => s,
+        Elem::Ptr(_) => Scalar::U64,
+    };
+    if scalar.is_float() {
+        let (a, b) = if scalar.compute_type() == scalar { (a, b) } else { (to_f32(llvm, scalar, a), to_f32(llvm, scalar, b)) };
+        let predicate = match op {
+            CmpOp::Eq => FloatPredicate::OEQ,
+            CmpOp::Ne => FloatPredicate::UNE,
+            CmpOp::Lt => FloatPredicate::OLT,
+            CmpOp::Le => FloatPredicate::OLE,
+            CmpOp::Gt => FloatPredicate::OGT,
+            CmpOp::Ge => FloatPredicate::OGE,
+        };
+        return llvm.fcmp(predicate, a, b);
+    }
+    let signed = scalar.is_signed_int();
+    let predicate = match op {
+        CmpOp::Eq => IntPredicate::EQ,
+        CmpOp::Ne => IntPredicate::NE,
+        CmpOp::Lt if signed => IntPredicate::SLT,
+        CmpOp::Lt => IntPredicate::ULT,
+        CmpOp::Le if signed => IntPredicate::SLE,
+        CmpOp::Le => IntPredicate::ULE,
+        CmpOp::Gt if signed => IntPredicate::SGT,
+        CmpOp::Gt => IntPredicate::UGT,
+        CmpOp::Ge if signed => IntPredicate::SGE,
+        CmpOp::Ge => IntPredicate::UGE,
+    };
+    llvm.icmp(predicate, a, b)
+}
+
+pub(super) fn fma<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    in_compute_type(llvm, ty, operands, |_, v| llvm.intrinsic("llvm.fma", &[v[0].get_type()], v).expect("a value"))
+}
+
+/// Functions that LLVM has as an instruction or inlines; the others are calls for each lane.
+pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    in_compute_type(llvm, ty, operands, |ty, v| {
+        let one = |name| call1(llvm, name, v[0]);
+        match function {
+            MathFn::Sqrt | MathFn::SqrtRn => one("llvm.sqrt"),
+            MathFn::Floor => one("llvm.floor"),
+            MathFn::Ceil => one("llvm.ceil"),
+            MathFn::Trunc => one("llvm.trunc"),
+            MathFn::Rint => one("llvm.roundeven"),
+            MathFn::Copysign => call2(llvm, "llvm.copysign", v[0], v[1]),
+            MathFn::Rsqrt => {
+                let root = one("llvm.sqrt");
+                let unit = register_type(llvm, Elem::Scalar(ty)).into_float_type().const_float(1.0);
+                let unit: V<'ctx> = match root {
+                    V::VectorValue(r) => llvm.splat(unit.into(), r.get_type().get_size()).into(),
+                    _ => unit.into(),
+                };
+                llvm.bin(Op::FDiv, unit, root)
+            }
+            other => per_lane(llvm, &format!("shoal_{}_{ty}", other.name()), ty, v),
+        }
+    })
+}
+
+/// Calls a scalar function of the runtime for each lane.
+pub(super) fn per_lane<'ctx>(llvm: &Llvm<'ctx>, symbol: &str, result: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    let scalar = |v: V<'ctx>| match v {
+        V::VectorValue(v) => v.get_type().get_element_type(),
+        other => other.get_type(),
+    };
+    let params: Vec<_> = operands.iter().map(|&v| scalar(v)).collect();
+    let result = register_type(llvm, Elem::Scalar(result));
+    let function = llvm.external(symbol, Some(result), &params);
+    let V::VectorValue(first) = operands[0] else { return llvm.call(function, operands).expect("a value") };
+    let lanes = first.get_type().get_size();
+    let V::VectorValue(mut all) = llvm.undef(crate::llvm::vector_type(result, lanes)) else { unreachable!("a vector") };
+    for lane in 0..u64::from(lanes) {
+        let args: Vec<V<'ctx>> = operands.iter().map(|v| llvm.extract(v.into_vector_value(), lane)).collect();
+        all = llvm.insert(all, llvm.call(function, &args).expect("a value"), lane);
+    }
+    all.into()
+}

@@ -1,0 +1,200 @@
+//! The value of a chunk of a tile: one number, numbers in even steps, or a vector.
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
+use shoal_ir::{Elem, Scalar};
+
+use super::index::{Index, LaneBits};
+use crate::llvm::{Llvm, V, vector_type};
+
+/// What the lanes of a chunk hold. Keeping the first two forms as long as possible is what turns address arithmetic
+/// into scalar code and loads into vector loads.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Chunk<'ctx> {
+    /// The same in every lane.
+    Uniform(V<'ctx>),
+    /// `base + lane * step`: integers, or pointers with a step in bytes.
+    Affine { base: V<'ctx>, step: i64 },
+    /// Pointers are held as 64-bit integers.
+    Vector(VectorValue<'ctx>),
+}
+
+/// How values of a type are held in registers. 8-bit floats are held as their bits.
+pub(super) fn register_type<'ctx>(llvm: &Llvm<'ctx>, elem: Elem) -> BasicTypeEnum<'ctx> {
+    match elem {
+        Elem::Ptr(_) => llvm.ptr().into(),
+        Elem::Scalar(scalar) => match scalar {
+            Scalar::F16 => llvm.context.f16_type().into(),
+            Scalar::BF16 => llvm.context.bf16_type().into(),
+            Scalar::F32 => llvm.f32().into(),
+            Scalar::F64 => llvm.context.f64_type().into(),
+            Scalar::I1
+            | Scalar::I8
+            | Scalar::I16
+            | Scalar::I32
+            | Scalar::I64
+            | Scalar::U8
+            | Scalar::U16
+            | Scalar::U32
+            | Scalar::U64
+            | Scalar::F8E4M3
+            | Scalar::F8E5M2
+            | Scalar::F8E4B15
+            | Scalar::F8E4M3Fnuz
+            | Scalar::F8E5M2Fnuz => llvm.int_type(scalar.bits()).into(),
+        },
+    }
+}
+
+/// How values of a type are held in the lanes of a vector.
+pub(super) fn lane_type<'ctx>(llvm: &Llvm<'ctx>, elem: Elem) -> BasicTypeEnum<'ctx> {
+    match elem {
+        Elem::Ptr(_) => llvm.i64().into(),
+        Elem::Scalar(_) => register_type(llvm, elem),
+    }
+}
+
+/// How values of a type lie in memory: a truth value takes a byte, a pointer is an integer.
+pub(super) fn memory_type<'ctx>(llvm: &Llvm<'ctx>, elem: Elem) -> BasicTypeEnum<'ctx> {
+    match elem {
+        Elem::Scalar(Scalar::I1) => llvm.i8().into(),
+        Elem::Scalar(_) | Elem::Ptr(_) => lane_type(llvm, elem),
+    }
+}
+
+/// A number or address from its form in memory.
+pub(super) fn from_memory<'ctx>(llvm: &Llvm<'ctx>, elem: Elem, value: V<'ctx>) -> V<'ctx> {
+    match (elem, value) {
+        (Elem::Scalar(Scalar::I1), _) => {
+            let zero = value.get_type().const_zero();
+            llvm.icmp(inkwell::IntPredicate::NE, value, zero)
+        }
+        (Elem::Ptr(_), V::IntValue(address)) => llvm.int_to_ptr(address).into(),
+        _ => value,
+    }
+}
+
+/// A number or address in its form in memory.
+pub(super) fn to_memory<'ctx>(llvm: &Llvm<'ctx>, elem: Elem, value: V<'ctx>) -> V<'ctx> {
+    match (elem, value) {
+        (Elem::Scalar(Scalar::I1), _) => llvm.cast(InstructionOpcode::ZExt, value, llvm.i8().into()),
+        (Elem::Ptr(_), V::PointerValue(pointer)) => llvm.ptr_to_int(pointer).into(),
+        _ => value,
+    }
+}
+
+impl<'ctx> Chunk<'ctx> {
+    /// As a vector of `lanes`.
+    pub(super) fn widen(self, llvm: &Llvm<'ctx>, lanes: u32) -> VectorValue<'ctx> {
+        match self {
+            Chunk::Vector(v) => v,
+            Chunk::Uniform(v) => llvm.splat(pointer_as_int(llvm, v), lanes),
+            Chunk::Affine { base, step } => {
+                let base = pointer_as_int(llvm, base);
+                let splat = llvm.splat(base, lanes);
+                let steps = llvm.const_vector(base.get_type().into_int_type(), (0..i64::from(lanes)).map(|l| l * step));
+                let V::VectorValue(v) = llvm.bin(InstructionOpcode::Add, splat.into(), steps.into()) else {
+                    unreachable!("a sum of vectors is a vector")
+                };
+                v
+            }
+        }
+    }
+
+    /// Every lane of a chunk of one lane.
+    pub(super) fn single(self, llvm: &Llvm<'ctx>, elem: Elem) -> V<'ctx> {
+        match self {
+            Chunk::Uniform(v) | Chunk::Affine { base: v, .. } => v,
+            Chunk::Vector(v) => match (elem, llvm.extract(v, 0)) {
+                (Elem::Ptr(_), V::IntValue(address)) => llvm.int_to_ptr(address).into(),
+                (_, value) => value,
+            },
+        }
+    }
+}
+
+fn pointer_as_int<'ctx>(llvm: &Llvm<'ctx>, value: V<'ctx>) -> V<'ctx> {
+    match value {
+        V::PointerValue(p) => llvm.ptr_to_int(p).into(),
+        other => other,
+    }
+}
+
+/// A tile kept in scratch, row-major.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer<'ctx> {
+    pub(super) base: PointerValue<'ctx>,
+    pub(super) elem: Elem,
+    pub(super) shape: shoal_ir::Shape,
+}
+
+impl<'ctx> Buffer<'ctx> {
+    /// The address of an element.
+    pub(super) fn address(&self, llvm: &Llvm<'ctx>, linear: IntValue<'ctx>) -> PointerValue<'ctx> {
+        llvm.offset(self.base, llvm.mul64(linear, llvm.const_i64(i64::from(self.elem.bytes()))))
+    }
+
+    /// The lanes at an index.
+    pub(super) fn read(&self, llvm: &Llvm<'ctx>, index: &Index<'ctx>) -> Chunk<'ctx> {
+        let linear = index.linear(llvm, &self.shape);
+        let address = self.address(llvm, linear.base);
+        let (memory, bytes) = (memory_type(llvm, self.elem), self.elem.bytes());
+        if linear.lanes.is_empty() {
+            return Chunk::Uniform(from_memory(llvm, self.elem, llvm.load(memory, address, bytes)));
+        }
+        let value = if in_order(&linear.lanes, index.log_lanes) {
+            llvm.load(vector_type(memory, index.lanes()), address, bytes)
+        } else {
+            self.read_scattered(llvm, address, &linear.lanes, index.log_lanes)
+        };
+        match from_memory(llvm, self.elem, value) {
+            V::VectorValue(v) => Chunk::Vector(v),
+            other => unreachable!("a vector from memory, not {other}"),
+        }
+    }
+
+    /// Lanes at constant distances, loaded one by one: cheaper than a hardware gather for the few lanes of a chunk.
+    fn read_scattered(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, lanes: &LaneBits, log_lanes: u8) -> V<'ctx> {
+        let (memory, bytes) = (memory_type(llvm, self.elem), self.elem.bytes());
+        let V::VectorValue(mut vector) = llvm.undef(vector_type(memory, 1 << log_lanes)) else { unreachable!("a vector") };
+        let mut seen: Vec<(i64, V<'ctx>)> = Vec::new();
+        for (lane, offset) in Index::lane_offsets(lanes, log_lanes).enumerate() {
+            let value = match seen.iter().find(|(o, _)| *o == offset) {
+                Some((_, value)) => *value,
+                None => {
+                    let at = llvm.offset(base, llvm.const_i64(offset * i64::from(bytes)));
+                    let value = llvm.load(memory, at, bytes);
+                    seen.push((offset, value));
+                    value
+                }
+            };
+            vector = llvm.insert(vector, value, lane as u64);
+        }
+        vector.into()
+    }
+
+    /// Writes the lanes at an index.
+    pub(super) fn write(&self, llvm: &Llvm<'ctx>, index: &Index<'ctx>, chunk: Chunk<'ctx>) {
+        let linear = index.linear(llvm, &self.shape);
+        let address = self.address(llvm, linear.base);
+        let bytes = self.elem.bytes();
+        if index.log_lanes == 0 {
+            llvm.store(to_memory(llvm, self.elem, chunk.single(llvm, self.elem)), address, bytes);
+            return;
+        }
+        let vector = to_memory(llvm, self.elem, chunk.widen(llvm, index.lanes()).into());
+        if in_order(&linear.lanes, index.log_lanes) {
+            llvm.store(vector, address, bytes);
+            return;
+        }
+        for (lane, offset) in Index::lane_offsets(&linear.lanes, index.log_lanes).enumerate() {
+            let V::VectorValue(vector) = vector else { unreachable!("a vector") };
+            let at = llvm.offset(address, llvm.const_i64(offset * i64::from(bytes)));
+            llvm.store(llvm.extract(vector, lane as u64), at, bytes);
+        }
+    }
+}
+
+fn in_order(lanes: &LaneBits, log_lanes: u8) -> bool {
+    lanes.len() == usize::from(log_lanes) && lanes.iter().enumerate().all(|(i, &bit)| bit == (i as u8, i as u8))
+}

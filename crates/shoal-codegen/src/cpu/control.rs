@@ -1,0 +1,275 @@
+//! `if`, `for` and `while`: scalars travel in registers, tiles in memory that belongs to the construct.
+
+use inkwell::IntPredicate;
+use inkwell::values::{InstructionOpcode, PhiValue};
+use shoal_ir::{OpId, Region, Value, effects};
+
+use super::chunk::Buffer;
+use super::emitter::Emitter;
+use super::nest::moves_elements;
+use crate::llvm::V;
+
+/// How a value that is computed on the fly reads a tile in memory.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reads {
+    /// Not at all.
+    Nothing,
+    /// Element `i` for element `i`.
+    InPlace,
+    /// In some other order.
+    Elsewhere,
+}
+
+impl<'ctx> Emitter<'_, 'ctx> {
+    /// Emits code inside a region; room in scratch taken there is free again afterwards.
+    fn inside<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        let top = self.scratch_top;
+        let unread = std::mem::take(&mut self.unread);
+        let result = self.scoped(body);
+        self.unread = unread;
+        self.pending.clear();
+        self.scratch_top = top;
+        result
+    }
+
+    fn is_tile(&self, value: Value) -> bool {
+        self.func.ty(value).is_tile()
+    }
+
+    pub(super) fn if_op(&mut self, op: OpId) {
+        self.settle(op);
+        let func = self.func;
+        let llvm = self.llvm;
+        let data = func.op(op);
+        let results: Vec<Option<Buffer<'ctx>>> =
+            data.results().iter().map(|&r| self.is_tile(r).then(|| self.allocate(self.elem(r), self.shape(r)))).collect();
+        let condition = self.as_bool(self.scalar(data.operands()[0]));
+        let (then, otherwise, after) = (llvm.new_block("if"), llvm.new_block("else"), llvm.new_block("after_if"));
+        llvm.branch(condition, then, otherwise);
+        let mut incoming = Vec::new();
+        for (&region, block) in data.regions().iter().zip([then, otherwise]) {
+            llvm.builder.position_at_end(block);
+            let scalars = self.inside(|e| {
+                let last = e.region_body(region);
+                let yielded = e.func.op(last).operands().to_vec();
+                e.carry(&yielded, &results);
+                yielded.iter().filter(|&&v| !e.is_tile(v)).map(|&v| e.scalar(v)).collect::<Vec<_>>()
+            });
+            incoming.push((scalars, llvm.here()));
+            llvm.jump(after);
+        }
+        llvm.builder.position_at_end(after);
+        let mut scalar = 0;
+        for (&result, buffer) in data.results().iter().zip(results) {
+            match buffer {
+                Some(buffer) => {
+                    self.buffers.insert(result, buffer);
+                }
+                None => {
+                    let phi = llvm.builder.build_phi(self.scalar_type(result), "").expect("a phi");
+                    for (values, block) in &incoming {
+                        phi.add_incoming(&[(&values[scalar], *block)]);
+                    }
+                    scalar += 1;
+                    self.scalars.insert(result, phi.as_basic_value());
+                }
+            }
+        }
+    }
+
+    /// Memory for carried tiles, holding their first values.
+    fn slots(&mut self, initial: &[Value]) -> Vec<Option<Buffer<'ctx>>> {
+        let slots: Vec<Option<Buffer<'ctx>>> =
+            initial.iter().map(|&v| self.is_tile(v).then(|| self.allocate(self.elem(v), self.shape(v)))).collect();
+        for (&value, slot) in initial.iter().zip(&slots) {
+            if let Some(slot) = slot {
+                self.compute_into(value, slot);
+            }
+        }
+        slots
+    }
+
+    /// Phis for the scalars among `initial`, at the start of a loop's first block, and their meaning as `params`.
+    fn enter_loop(&mut self, params: &[Value], initial: &[Value], slots: &[Option<Buffer<'ctx>>], from: inkwell::basic_block::BasicBlock<'ctx>) -> Vec<PhiValue<'ctx>> {
+        let mut phis = Vec::new();
+        for ((&param, &value), slot) in params.iter().zip(initial).zip(slots) {
+            match slot {
+                Some(slot) => {
+                    self.buffers.insert(param, slot.clone());
+                }
+                None => {
+                    let phi = self.llvm.builder.build_phi(self.scalar_type(param), "").expect("a phi");
+                    phi.add_incoming(&[(&self.scalar(value), from)]);
+                    self.scalars.insert(param, phi.as_basic_value());
+                    phis.push(phi);
+                }
+            }
+        }
+        phis
+    }
+
+    pub(super) fn for_op(&mut self, op: OpId) {
+        self.settle(op);
+        let func = self.func;
+        let llvm = self.llvm;
+        let data = func.op(op);
+        let (bounds, initial) = data.operands().split_at(3);
+        let slots = self.slots(initial);
+        let [from, to, step] = [self.scalar(bounds[0]), self.scalar(bounds[1]), self.scalar(bounds[2])];
+        let region = data.regions()[0];
+        let (counter, params) = func.region(region).params().split_first().expect("a loop has a counter");
+        let before = llvm.here();
+        let (head, body, after) = (llvm.new_block("for"), llvm.new_block("body"), llvm.new_block("after_for"));
+        llvm.jump(head);
+        llvm.builder.position_at_end(head);
+        let i = llvm.builder.build_phi(self.scalar_type(*counter), "i").expect("a phi");
+        i.add_incoming(&[(&from, before)]);
+        self.scalars.insert(*counter, i.as_basic_value());
+        let phis = self.enter_loop(params, initial, &slots, before);
+        let signed = self.number(bounds[0]).is_signed_int();
+        let below = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
+        let again = llvm.icmp(below, i.as_basic_value(), to).into_int_value();
+        llvm.branch(again, body, after);
+        llvm.builder.position_at_end(body);
+        let next = self.inside(|e| e.loop_body(region, &slots));
+        let following = llvm.bin(InstructionOpcode::Add, i.as_basic_value(), step);
+        let latch = llvm.here();
+        // A counter that would wrap ends the loop instead.
+        let forward = llvm.icmp(if signed { IntPredicate::SGT } else { IntPredicate::UGT }, following, i.as_basic_value());
+        llvm.branch(forward.into_int_value(), head, after);
+        i.add_incoming(&[(&following, latch)]);
+        let old: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+        for (phi, value) in phis.iter().zip(&next) {
+            phi.add_incoming(&[(value, latch)]);
+        }
+        llvm.builder.position_at_end(after);
+        let mut exits = Vec::new();
+        for (old, new) in old.iter().zip(&next) {
+            let phi = llvm.builder.build_phi(old.get_type(), "").expect("a phi");
+            phi.add_incoming(&[(old, head), (new, latch)]);
+            exits.push(phi.as_basic_value());
+        }
+        self.leave_loop(data.results(), slots, &exits);
+    }
+
+    /// The body of a loop; carried tiles are written back, carried scalars given.
+    fn loop_body(&mut self, region: Region, slots: &[Option<Buffer<'ctx>>]) -> Vec<V<'ctx>> {
+        let last = self.region_body(region);
+        let yielded = self.func.op(last).operands().to_vec();
+        self.carry(&yielded, slots);
+        yielded.iter().filter(|&&v| !self.is_tile(v)).map(|&v| self.scalar(v)).collect()
+    }
+
+    fn leave_loop(&mut self, results: &[Value], slots: Vec<Option<Buffer<'ctx>>>, scalars: &[V<'ctx>]) {
+        let mut scalars = scalars.iter();
+        for (&result, slot) in results.iter().zip(slots) {
+            match slot {
+                Some(slot) => {
+                    self.buffers.insert(result, slot);
+                }
+                None => {
+                    self.scalars.insert(result, *scalars.next().expect("a scalar for each scalar result"));
+                }
+            }
+        }
+    }
+
+    pub(super) fn while_op(&mut self, op: OpId) {
+        self.settle(op);
+        let func = self.func;
+        let llvm = self.llvm;
+        let data = func.op(op);
+        let slots = self.slots(data.operands());
+        let (before_region, body_region) = (data.regions()[0], data.regions()[1]);
+        let watches = self.watches_memory(before_region, body_region);
+        let before = llvm.here();
+        let (head, body, after) = (llvm.new_block("while"), llvm.new_block("body"), llvm.new_block("after_while"));
+        llvm.jump(head);
+        llvm.builder.position_at_end(head);
+        let phis = self.enter_loop(func.region(before_region).params(), data.operands(), &slots, before);
+        // What the condition passes on lives as long as the loop: its memory is not given back in between.
+        let last = self.scoped(|e| e.region_body(before_region));
+        let (condition, passed) = func.op(last).operands().split_first().expect("a condition");
+        let condition = self.as_bool(self.scalar(*condition));
+        let passed_tiles: Vec<Option<Buffer<'ctx>>> = passed.iter().map(|&v| self.is_tile(v).then(|| self.keep(v))).collect();
+        let passed_scalars: Vec<V<'ctx>> = passed.iter().filter(|&&v| !self.is_tile(v)).map(|&v| self.scalar(v)).collect();
+        self.pending.clear();
+        llvm.branch(condition, body, after);
+        llvm.builder.position_at_end(body);
+        self.leave_loop(func.region(body_region).params(), passed_tiles.clone(), &passed_scalars);
+        let next = self.inside(|e| e.loop_body(body_region, &slots));
+        if watches {
+            self.needs.may_wait = true;
+            self.call_wait("shoal_yield", op, "a while loop that watches memory");
+        }
+        let latch = llvm.here();
+        llvm.jump(head);
+        for (phi, value) in phis.iter().zip(&next) {
+            phi.add_incoming(&[(value, latch)]);
+        }
+        llvm.builder.position_at_end(after);
+        self.leave_loop(data.results(), passed_tiles, &passed_scalars);
+    }
+
+    /// Whether a loop may be waiting for another program.
+    fn watches_memory(&self, condition: Region, body: Region) -> bool {
+        let (condition, body) = (effects::of_region(self.func, condition), effects::of_region(self.func, body));
+        condition.reads || condition.order.is_some() || body.order.is_some() || (body.reads && body.pinned)
+    }
+
+    /// Writes tiles to where the next iteration, or what follows, will read them.
+    fn carry(&mut self, values: &[Value], slots: &[Option<Buffer<'ctx>>]) {
+        let tiles: Vec<(Value, Buffer<'ctx>)> =
+            values.iter().zip(slots).filter_map(|(&v, slot)| slot.clone().map(|slot| (v, slot))).collect();
+        let is_slot = |b: &Buffer<'ctx>| tiles.iter().any(|(_, slot)| slot.base == b.base);
+        // First, whatever could be overwritten while it is still read gets memory of its own.
+        let mut moves: Vec<(Value, Buffer<'ctx>, Option<Buffer<'ctx>>)> = Vec::new();
+        for (i, (value, slot)) in tiles.iter().enumerate() {
+            match self.buffers.get(value).cloned() {
+                Some(held) if held.base == slot.base => {}
+                Some(held) if is_slot(&held) => {
+                    let copy = self.allocate(held.elem, &held.shape);
+                    self.compute_into(*value, &copy);
+                    moves.push((*value, slot.clone(), Some(copy)));
+                }
+                Some(held) => moves.push((*value, slot.clone(), Some(held))),
+                None => {
+                    let others = tiles.iter().enumerate().filter(|(j, _)| *j != i);
+                    let read_by_others = others.map(|(_, (other, _))| self.reads(*other, slot)).max().unwrap_or(Reads::Nothing);
+                    let direct = read_by_others == Reads::Nothing && self.reads(*value, slot) <= Reads::InPlace;
+                    if direct {
+                        moves.push((*value, slot.clone(), None));
+                    } else {
+                        let kept = self.keep(*value);
+                        moves.push((*value, slot.clone(), Some(kept)));
+                    }
+                }
+            }
+        }
+        for (value, slot, held) in moves {
+            match held {
+                None => self.compute_into(value, &slot),
+                Some(held) => {
+                    self.for_each_chunk(&held.shape.clone(), super::nest::Width::Vector, &mut |e, index| {
+                        let chunk = held.read(e.llvm, index);
+                        slot.write(e.llvm, index, chunk);
+                    });
+                }
+            }
+        }
+    }
+
+    /// How computing `value` reads the memory of `buffer`.
+    pub(super) fn reads(&self, value: Value, buffer: &Buffer<'ctx>) -> Reads {
+        if !self.is_tile(value) {
+            return Reads::Nothing;
+        }
+        if let Some(held) = self.buffers.get(&value) {
+            return if held.base == buffer.base { Reads::InPlace } else { Reads::Nothing };
+        }
+        let Some(op) = self.func.def_op(value) else { return Reads::Nothing };
+        let data = self.func.op(op);
+        let inner = data.operands().iter().map(|&v| self.reads(v, buffer)).max().unwrap_or(Reads::Nothing);
+        if inner == Reads::InPlace && moves_elements(&data.kind) { Reads::Elsewhere } else { inner }
+    }
+}

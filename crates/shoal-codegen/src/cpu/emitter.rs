@@ -1,0 +1,537 @@
+//! The state of emission, and the value of any chunk of any tile.
+
+use std::collections::{HashMap, HashSet};
+
+use inkwell::values::{InstructionOpcode, PointerValue};
+use shoal_ir::op::OpKind;
+use shoal_ir::{Const, Elem, Func, OpId, Region, Scalar, Value};
+use shoal_source::SourceMap;
+
+use super::chunk::{Buffer, Chunk, lane_type, register_type};
+use super::debug_info::DebugInfo;
+use super::index::{Index, IndexKey, LaneBits, Dim};
+use super::isa::Isa;
+use super::plan::{self, Plan};
+use super::{arith, convert};
+use crate::llvm::{Llvm, V, vector_type};
+
+/// What a compiled kernel turned out to need.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Needs {
+    pub(super) scratch_bytes: u64,
+    pub(super) may_wait: bool,
+    pub(super) can_fail: bool,
+    pub(super) uses_amx: bool,
+}
+
+/// Emits the body of one kernel. Loops and operations that run by themselves are in the files beside this one.
+pub(super) struct Emitter<'a, 'ctx> {
+    pub(super) llvm: &'a Llvm<'ctx>,
+    pub(super) isa: &'a Isa,
+    pub(super) func: &'a Func,
+    pub(super) sources: &'a SourceMap,
+    pub(super) debug: Option<DebugInfo<'ctx>>,
+    /// The runtime's `Context`.
+    pub(super) context: PointerValue<'ctx>,
+    pub(super) scratch: PointerValue<'ctx>,
+    pub(super) program: [V<'ctx>; 3],
+    pub(super) grid: [V<'ctx>; 3],
+    pub(super) plan: Plan,
+    pub(super) needs: Needs,
+    /// Values of scalar type.
+    pub(super) scalars: HashMap<Value, V<'ctx>>,
+    /// Parameters of regions that are applied to whole chunks at a time.
+    pub(super) bound: HashMap<Value, Chunk<'ctx>>,
+    /// Kept tiles that have been computed.
+    pub(super) buffers: HashMap<Value, Buffer<'ctx>>,
+    /// Kept tiles that nobody has asked for yet: the first root that visits all their elements computes them.
+    pub(super) pending: Vec<Value>,
+    /// Virtual loads: they must have been read before memory changes.
+    pub(super) unread: Vec<Value>,
+    pub(super) done: HashSet<OpId>,
+    pub(super) scratch_top: u64,
+    memo: Vec<HashMap<(Value, IndexKey, u8), Chunk<'ctx>>>,
+    /// The place the current root's loop is at; pending tiles of this shape are filled there.
+    root_place: Option<(IndexKey, u8)>,
+    filled: Vec<(Value, Buffer<'ctx>)>,
+}
+
+impl<'a, 'ctx> Emitter<'a, 'ctx> {
+    #[expect(clippy::too_many_arguments, reason = "one call, in one place")]
+    pub(super) fn new(
+        llvm: &'a Llvm<'ctx>,
+        isa: &'a Isa,
+        func: &'a Func,
+        sources: &'a SourceMap,
+        debug: Option<DebugInfo<'ctx>>,
+        context: PointerValue<'ctx>,
+        scratch: PointerValue<'ctx>,
+        program: [V<'ctx>; 3],
+        grid: [V<'ctx>; 3],
+    ) -> Self {
+        Emitter {
+            llvm,
+            isa,
+            func,
+            sources,
+            debug,
+            context,
+            scratch,
+            program,
+            grid,
+            plan: Plan::new(func),
+            needs: Needs::default(),
+            scalars: HashMap::new(),
+            bound: HashMap::new(),
+            buffers: HashMap::new(),
+            pending: Vec::new(),
+            unread: Vec::new(),
+            done: HashSet::new(),
+            scratch_top: 0,
+            memo: vec![HashMap::new()],
+            root_place: None,
+            filled: Vec::new(),
+        }
+    }
+
+    pub(super) fn elem(&self, value: Value) -> Elem {
+        self.func.ty(value).elem().expect("a scalar or a tile")
+    }
+
+    pub(super) fn number(&self, value: Value) -> Scalar {
+        self.func.ty(value).number().expect("a number")
+    }
+
+    pub(super) fn shape(&self, value: Value) -> &'a [u32] {
+        self.func.ty(value).shape()
+    }
+
+    /// Room in scratch for a tile.
+    pub(super) fn allocate(&mut self, elem: Elem, shape: &[u32]) -> Buffer<'ctx> {
+        let elements: u64 = shape.iter().map(|&d| u64::from(d)).product();
+        let base = self.allocate_bytes(elements * u64::from(elem.bytes()));
+        Buffer { base, elem, shape: shape.into() }
+    }
+
+    pub(super) fn allocate_bytes(&mut self, bytes: u64) -> PointerValue<'ctx> {
+        let offset = self.scratch_top;
+        self.scratch_top += bytes.next_multiple_of(64);
+        self.needs.scratch_bytes = self.needs.scratch_bytes.max(self.scratch_top);
+        self.llvm.offset(self.scratch, self.llvm.const_i64(offset as i64))
+    }
+
+    /// Code that is emitted inside `body` runs conditionally or repeatedly: what is computed there is not known outside.
+    pub(super) fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        self.memo.push(HashMap::new());
+        let result = body(self);
+        self.memo.pop();
+        result
+    }
+
+    pub(super) fn scalar(&self, value: Value) -> V<'ctx> {
+        *self.scalars.get(&value).unwrap_or_else(|| panic!("scalar {value} is computed before it is used"))
+    }
+
+    pub(super) fn constant(&self, c: Const) -> V<'ctx> {
+        let llvm = self.llvm;
+        let bits = llvm.int_type(c.ty().bits()).const_int(c.bits(), false);
+        match register_type(llvm, Elem::Scalar(c.ty())) {
+            inkwell::types::BasicTypeEnum::FloatType(ty) => {
+                llvm.builder.build_bit_cast(bits, ty, "").expect("bits of a float")
+            }
+            _ => bits.into(),
+        }
+    }
+
+    /// Sets the place that pending tiles may be filled at, for code emitted by `body`.
+    pub(super) fn at_root_place<T>(&mut self, index: &Index<'ctx>, body: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.root_place.replace((index.key(), index.log_lanes));
+        let result = body(self);
+        self.root_place = before;
+        result
+    }
+
+    /// Ends a root: what its loop filled is now in memory.
+    pub(super) fn finish_root(&mut self) {
+        for (value, buffer) in std::mem::take(&mut self.filled) {
+            self.pending.retain(|&p| p != value);
+            self.buffers.insert(value, buffer);
+        }
+    }
+
+    /// The lanes of `value` at `index`.
+    pub(super) fn chunk(&mut self, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
+        if let Some(&chunk) = self.bound.get(&value) {
+            return chunk;
+        }
+        if !self.func.ty(value).is_tile() {
+            return Chunk::Uniform(self.scalar(value));
+        }
+        if index.is_uniform() && index.log_lanes > 0 {
+            return self.chunk(value, &index.first());
+        }
+        let key = (value, index.key(), index.log_lanes);
+        if let Some(chunk) = self.memo.iter().rev().find_map(|scope| scope.get(&key)) {
+            return *chunk;
+        }
+        let chunk = match self.chunk_by_facts(value, index) {
+            Some(chunk) => chunk,
+            None => self.read_or_compute(value, index, &key),
+        };
+        self.memo.last_mut().expect("a scope").insert(key, chunk);
+        chunk
+    }
+
+    /// What the promises about a value save: a run of equal or consecutive elements is known by its first.
+    fn chunk_by_facts(&mut self, value: Value, index: &Index<'ctx>) -> Option<Chunk<'ctx>> {
+        if self.buffers.contains_key(&value) || self.pending.contains(&value) {
+            return None;
+        }
+        let dim = index.contiguous_dim()?;
+        let facts = &self.func.value(value).facts;
+        let lanes = u64::from(index.lanes());
+        let at_least = |list: &[u64]| list.get(dim).is_some_and(|&n| n >= lanes);
+        let (constant, contiguous) = (at_least(&facts.constant), at_least(&facts.contiguous));
+        let step = match self.elem(value) {
+            Elem::Ptr(p) => i64::from(p.element().bytes()),
+            Elem::Scalar(s) if s.is_int() && s.bits() >= 32 => 1,
+            Elem::Scalar(_) => return None,
+        };
+        if constant {
+            return Some(self.chunk(value, &index.first()));
+        }
+        if !contiguous {
+            return None;
+        }
+        let elem = self.elem(value);
+        let base = self.chunk(value, &index.first()).single(self.llvm, elem);
+        Some(Chunk::Affine { base, step })
+    }
+
+    fn read_or_compute(&mut self, value: Value, index: &Index<'ctx>, key: &(Value, IndexKey, u8)) -> Chunk<'ctx> {
+        if let Some(buffer) = self.buffers.get(&value) {
+            return buffer.read(self.llvm, index);
+        }
+        let chunk = self.compute(value, index);
+        let at_root = self.root_place.as_ref().is_some_and(|(k, lanes)| *k == key.1 && *lanes == key.2);
+        if self.pending.contains(&value) && at_root {
+            let buffer = match self.filled.iter().find(|(v, _)| *v == value) {
+                Some((_, buffer)) => buffer.clone(),
+                None => {
+                    let buffer = self.allocate(self.elem(value), self.shape(value));
+                    self.filled.push((value, buffer.clone()));
+                    buffer
+                }
+            };
+            buffer.write(self.llvm, index, chunk);
+        }
+        chunk
+    }
+
+    fn compute(&mut self, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
+        let op = self.func.def_op(value).expect("region parameters are bound or kept");
+        let func = self.func;
+        let data = func.op(op);
+        let operands = data.operands();
+        match &data.kind {
+            OpKind::Const(c) => Chunk::Uniform(self.constant(*c)),
+            OpKind::Iota { start } => self.iota(*start, index),
+            OpKind::Splat => Chunk::Uniform(self.scalar_or_bound(operands[0])),
+            OpKind::Broadcast => {
+                let from = self.shape(operands[0]);
+                self.chunk(operands[0], &index.before_broadcast(self.llvm, from))
+            }
+            OpKind::Reshape => {
+                let (from, to) = (self.shape(value), self.shape(operands[0]));
+                self.chunk(operands[0], &index.reshaped(self.llvm, from, to))
+            }
+            OpKind::Transpose { perm } => {
+                let order = (0..perm.len()).map(|d| perm.iter().position(|&p| usize::from(p) == d).expect("a permutation"));
+                self.chunk(operands[0], &index.picked(order))
+            }
+            OpKind::Join => self.join(operands, index),
+            OpKind::Split => {
+                let which = data.results().iter().position(|&r| r == value).expect("one of the results");
+                let mut inside = index.clone();
+                inside.dims.push(Dim { base: self.llvm.const_i64(which as i64), lanes: LaneBits::new() });
+                self.chunk(operands[0], &inside)
+            }
+            OpKind::Gather { axis } => self.gather(operands, usize::from(*axis), index),
+            OpKind::Load(_) => self.load_chunk(op, index),
+            kind if plan::is_fusible(kind) => {
+                let chunks: Vec<Chunk<'ctx>> = operands.iter().map(|&v| self.chunk(v, index)).collect();
+                self.elementwise(op, &chunks, index.lanes())
+            }
+            kind => unreachable!("{kind:?} keeps its tiles"),
+        }
+    }
+
+    pub(super) fn scalar_or_bound(&self, value: Value) -> V<'ctx> {
+        match self.bound.get(&value) {
+            Some(Chunk::Uniform(v)) => *v,
+            _ => self.scalar(value),
+        }
+    }
+
+    fn iota(&mut self, start: i32, index: &Index<'ctx>) -> Chunk<'ctx> {
+        let llvm = self.llvm;
+        let dim = &index.dims[0];
+        let place = llvm.cast(InstructionOpcode::Trunc, dim.base.into(), llvm.i32().into());
+        let base = llvm.bin(InstructionOpcode::Add, place, llvm.const_i32(start.into()).into());
+        if dim.lanes.is_empty() {
+            Chunk::Uniform(base)
+        } else if index.contiguous_dim() == Some(0) {
+            Chunk::Affine { base, step: 1 }
+        } else {
+            let offsets = llvm.const_vector(llvm.i32(), Index::lane_offsets(&dim.lanes, index.log_lanes));
+            let splat = llvm.splat(base, index.lanes());
+            Chunk::Vector(llvm.bin(InstructionOpcode::Add, splat.into(), offsets.into()).into_vector_value())
+        }
+    }
+
+    /// The last coordinate says which of the two.
+    fn join(&mut self, operands: &[Value], index: &Index<'ctx>) -> Chunk<'ctx> {
+        let llvm = self.llvm;
+        let (last, rest) = index.dims.split_last().expect("a join has at least one dimension");
+        let inside = Index { dims: rest.iter().cloned().collect(), log_lanes: index.log_lanes };
+        let [a, b] = [self.chunk(operands[0], &inside), self.chunk(operands[1], &inside)];
+        let zero = llvm.const_i64(0).into();
+        let second: V<'ctx> = if last.lanes.is_empty() {
+            llvm.icmp(inkwell::IntPredicate::NE, last.base.into(), zero)
+        } else {
+            let bits = Index::lane_offsets(&last.lanes, index.log_lanes);
+            llvm.const_vector(llvm.i1(), bits).into()
+        };
+        match (second, a, b) {
+            (V::IntValue(_), Chunk::Uniform(a), Chunk::Uniform(b)) => Chunk::Uniform(llvm.select(second, b, a)),
+            _ => {
+                let lanes = index.lanes();
+                let (a, b) = (a.widen(llvm, lanes), b.widen(llvm, lanes));
+                Chunk::Vector(llvm.select(second, b.into(), a.into()).into_vector_value())
+            }
+        }
+    }
+
+    fn gather(&mut self, operands: &[Value], axis: usize, index: &Index<'ctx>) -> Chunk<'ctx> {
+        let llvm = self.llvm;
+        let source = self.buffers.get(&operands[0]).expect("a gather's source is kept").clone();
+        let ty = self.number(operands[1]);
+        let picks = self.chunk(operands[1], index);
+        let lanes = index.lanes();
+        let wide = if ty.is_signed_int() { InstructionOpcode::SExt } else { InstructionOpcode::ZExt };
+        let to64 = |v: V<'ctx>| {
+            let op = if ty.bits() == 64 { InstructionOpcode::BitCast } else { wide };
+            let picked = llvm.cast(op, v, llvm.i64().into());
+            // An index out of range reads some element of the tile rather than other memory.
+            let top: V<'ctx> = llvm.const_i64(i64::from(source.shape[axis]) - 1).into();
+            let top = match picked { V::VectorValue(p) => llvm.splat(top, p.get_type().get_size()).into(), _ => top };
+            llvm.bin(InstructionOpcode::And, picked, top)
+        };
+        let mut others = index.clone();
+        others.dims[axis] = Dim { base: llvm.const_i64(0), lanes: LaneBits::new() };
+        let below: u32 = source.shape[axis + 1..].iter().map(|d| d.trailing_zeros()).sum();
+        let linear = others.linear(llvm, &source.shape);
+        let bytes = source.elem.bytes();
+        if let (Chunk::Uniform(pick), true) = (picks, index.is_uniform()) {
+            let at = llvm.add64(linear.base, llvm.shl64(to64(pick).into_int_value(), below));
+            let value = llvm.load(super::chunk::memory_type(llvm, source.elem), source.address(llvm, at), bytes);
+            return Chunk::Uniform(super::chunk::from_memory(llvm, source.elem, value));
+        }
+        let picks = to64(picks.widen(llvm, lanes).into());
+        let shift = llvm.splat(llvm.const_i64(below.into()).into(), lanes);
+        let along = llvm.bin(InstructionOpcode::Shl, picks, shift.into());
+        let fixed = llvm.const_vector(llvm.i64(), Index::lane_offsets(&linear.lanes, index.log_lanes));
+        let base = llvm.splat(linear.base.into(), lanes);
+        let at = llvm.bin(InstructionOpcode::Add, llvm.bin(InstructionOpcode::Add, along, fixed.into()), base.into());
+        let scale = llvm.splat(llvm.const_i64(bytes.into()).into(), lanes);
+        let start = llvm.splat(llvm.ptr_to_int(source.base).into(), lanes);
+        let addresses = llvm.bin(InstructionOpcode::Add, llvm.bin(InstructionOpcode::Mul, at, scale.into()), start.into());
+        let value = self.gather_memory(source.elem, addresses.into_vector_value(), None, None);
+        Chunk::Vector(value)
+    }
+
+    /// An elementwise operation on chunks.
+    pub(super) fn elementwise(&mut self, op: OpId, chunks: &[Chunk<'ctx>], lanes: u32) -> Chunk<'ctx> {
+        if let Some(chunk) = self.stay_affine(op, chunks) {
+            return chunk;
+        }
+        let all_uniform = chunks.iter().all(|c| matches!(c, Chunk::Uniform(_)));
+        let llvm = self.llvm;
+        let values: Vec<V<'ctx>> = chunks
+            .iter()
+            .map(|c| match c {
+                Chunk::Uniform(v) if all_uniform => *v,
+                c => c.widen(llvm, lanes).into(),
+            })
+            .collect();
+        match self.apply(op, &values) {
+            V::VectorValue(v) if !all_uniform => Chunk::Vector(v),
+            v => Chunk::Uniform(v),
+        }
+    }
+
+    /// Address arithmetic keeps its even steps.
+    fn stay_affine(&mut self, op: OpId, chunks: &[Chunk<'ctx>]) -> Option<Chunk<'ctx>> {
+        use shoal_ir::op::BinaryOp;
+        let llvm = self.llvm;
+        let data = self.func.op(op);
+        let affine = |c: &Chunk<'ctx>| match c {
+            Chunk::Uniform(v) => Some((*v, 0)),
+            Chunk::Affine { base, step } => Some((*base, *step)),
+            Chunk::Vector(_) => None,
+        };
+        if !chunks.iter().any(|c| matches!(c, Chunk::Affine { .. })) {
+            return None;
+        }
+        let (a, step_a) = affine(&chunks[0])?;
+        match &data.kind {
+            OpKind::Cast(_) => {
+                let (from, to) = (self.number_of(data.operands()[0])?, self.number_of(data.results()[0])?);
+                // Widening assumes that the run does not cross the end of the narrower type: addresses never do.
+                (from.is_int() && to.is_int() && to.bits() >= from.bits() && from.bits() >= 32).then(|| {
+                    let base = convert::cast(llvm, from.into(), to.into(), shoal_ir::op::Rounding::Nearest, a);
+                    Chunk::Affine { base, step: step_a }
+                })
+            }
+            OpKind::Binary(kind @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul)) => {
+                let ty = self.number_of(data.results()[0])?;
+                if !ty.is_int() || ty.bits() < 32 {
+                    return None;
+                }
+                let (b, step_b) = affine(&chunks[1])?;
+                let step = match kind {
+                    BinaryOp::Add => step_a.checked_add(step_b)?,
+                    BinaryOp::Sub => step_a.checked_sub(step_b)?,
+                    _ => {
+                        let constant = |v: V<'ctx>| v.into_int_value().get_sign_extended_constant();
+                        match (step_a, step_b) {
+                            (s, 0) => s.checked_mul(constant(b)?)?,
+                            (0, s) => s.checked_mul(constant(a)?)?,
+                            _ => return None,
+                        }
+                    }
+                };
+                Some(Chunk::Affine { base: arith::binary(llvm, *kind, ty, a, b), step })
+            }
+            OpKind::PtrAdd => {
+                let (offset, step_b) = affine(&chunks[1])?;
+                let (_, result) = (self.elem(data.operands()[1]), self.elem(data.results()[0]));
+                let bytes = i64::from(result.ptr()?.element().bytes());
+                let base = self.ptr_add(op, a, offset);
+                Some(Chunk::Affine { base, step: step_a.checked_add(step_b.checked_mul(bytes)?)? })
+            }
+            _ => None,
+        }
+    }
+
+    fn number_of(&self, value: Value) -> Option<Scalar> {
+        self.func.ty(value).number()
+    }
+
+    /// `base + offset` elements, on scalars or vectors.
+    fn ptr_add(&mut self, op: OpId, base: V<'ctx>, offset: V<'ctx>) -> V<'ctx> {
+        let llvm = self.llvm;
+        let data = self.func.op(op);
+        let ty = self.number(data.operands()[1]);
+        let bytes = i64::from(self.elem(data.results()[0]).ptr().expect("a pointer").element().bytes());
+        let extend = match ty.bits() {
+            64 => InstructionOpcode::BitCast,
+            _ if ty.is_signed_int() => InstructionOpcode::SExt,
+            _ => InstructionOpcode::ZExt,
+        };
+        let wide = llvm.cast(extend, offset, llvm.i64().into());
+        let scale: V<'ctx> = llvm.const_i64(bytes).into();
+        match (base, wide) {
+            (V::PointerValue(base), V::IntValue(offset)) => {
+                let bytes = llvm.mul64(offset, scale.into_int_value());
+                llvm.offset(base, bytes).into()
+            }
+            (base, wide) => {
+                let lanes = wide.into_vector_value().get_type().get_size();
+                let scaled = llvm.bin(InstructionOpcode::Mul, wide, llvm.splat(scale, lanes).into());
+                llvm.bin(InstructionOpcode::Add, base, scaled)
+            }
+        }
+    }
+
+    /// An elementwise operation on scalars or on vectors.
+    pub(super) fn apply(&mut self, op: OpId, v: &[V<'ctx>]) -> V<'ctx> {
+        let llvm = self.llvm;
+        let func = self.func;
+        let data = func.op(op);
+        let operand = |i: usize| self.elem(data.operands()[i]);
+        let scalar = |i: usize| self.number(data.operands()[i]);
+        match &data.kind {
+            OpKind::Unary(kind) => arith::unary(llvm, *kind, scalar(0), v[0]),
+            OpKind::Binary(kind) => arith::binary(llvm, *kind, scalar(0), v[0], v[1]),
+            OpKind::Math(function) => arith::math(llvm, *function, scalar(0), v),
+            OpKind::Cmp(kind) => arith::compare(llvm, *kind, operand(0), v[0], v[1]),
+            OpKind::Select => llvm.select(v[0], v[1], v[2]),
+            OpKind::Fma => arith::fma(llvm, scalar(0), v),
+            OpKind::Cast(rounding) => convert::cast(llvm, operand(0), self.elem(data.results()[0]), *rounding, v[0]),
+            OpKind::Bitcast => self.bitcast(operand(0), self.elem(data.results()[0]), v[0]),
+            OpKind::PtrAdd => self.ptr_add(op, v[0], v[1]),
+            OpKind::Extern(function) => {
+                let result = self.number(data.results()[0]);
+                arith::per_lane(llvm, &function.symbol, result, v)
+            }
+            kind => unreachable!("{kind:?} is not elementwise"),
+        }
+    }
+
+    fn bitcast(&self, from: Elem, to: Elem, a: V<'ctx>) -> V<'ctx> {
+        match (from, to, a) {
+            (Elem::Ptr(_), Elem::Ptr(_), _) => a,
+            (Elem::Ptr(_), _, V::PointerValue(p)) => self.bitcast(Scalar::I64.into(), to, self.llvm.ptr_to_int(p).into()),
+            (_, Elem::Ptr(_), V::IntValue(i)) => self.llvm.int_to_ptr(i).into(),
+            (_, Elem::Ptr(_), V::FloatValue(_)) => {
+                let bits = self.llvm.cast(InstructionOpcode::BitCast, a, self.llvm.i64().into());
+                self.llvm.int_to_ptr(bits.into_int_value()).into()
+            }
+            _ => self.llvm.cast(InstructionOpcode::BitCast, a, lane_type(self.llvm, to)),
+        }
+    }
+
+    /// Runs a region of scalar operations without control flow on chunks.
+    pub(super) fn apply_region(&mut self, region: Region, args: &[Chunk<'ctx>], lanes: u32) -> Vec<Chunk<'ctx>> {
+        let func = self.func;
+        let data = func.region(region);
+        for (&param, &arg) in data.params().iter().zip(args) {
+            self.bound.insert(param, arg);
+        }
+        let (last, rest) = data.ops().split_last().expect("a region ends in a yield");
+        for &op in rest {
+            let inside = func.op(op);
+            let chunk = match &inside.kind {
+                OpKind::Const(c) => Chunk::Uniform(self.constant(*c)),
+                OpKind::ProgramId { axis } => Chunk::Uniform(self.program[usize::from(*axis)]),
+                OpKind::NumPrograms { axis } => Chunk::Uniform(self.grid[usize::from(*axis)]),
+                _ => {
+                    let chunks: Vec<Chunk<'ctx>> = inside.operands().iter().map(|v| self.chunk_of_scalar(*v)).collect();
+                    self.elementwise(op, &chunks, lanes)
+                }
+            };
+            self.bound.insert(inside.results()[0], chunk);
+        }
+        func.op(*last).operands().iter().map(|&v| self.chunk_of_scalar(v)).collect()
+    }
+
+    fn chunk_of_scalar(&self, value: Value) -> Chunk<'ctx> {
+        self.bound.get(&value).copied().unwrap_or_else(|| Chunk::Uniform(self.scalar(value)))
+    }
+
+    /// Whether a region can be applied to chunks.
+    pub(super) fn is_straight_line(&self, region: Region) -> bool {
+        let ops = self.func.region(region).ops();
+        ops.iter().all(|&op| {
+            let kind = &self.func.op(op).kind;
+            self.func.op(op).regions().is_empty()
+                && (plan::is_fusible(kind) && !matches!(kind, OpKind::Load(_))
+                    || matches!(kind, OpKind::Yield | OpKind::ProgramId { .. } | OpKind::NumPrograms { .. }))
+        })
+    }
+
+    pub(super) fn vector_of(&self, elem: Elem, lanes: u32) -> inkwell::types::BasicTypeEnum<'ctx> {
+        vector_type(lane_type(self.llvm, elem), lanes)
+    }
+}

@@ -1,0 +1,185 @@
+//! Tile IR to native code for CPUs.
+//!
+//! A program instance becomes one native function. Tiles are never unrolled into huge vectors: operations that *run*
+//! (stores, reductions, dots; see [`plan`]) become loops over their tile in chunks of one vector, and everything they
+//! need is computed on the way, chunk by chunk (see [`emitter`]). What several loops need is kept in scratch, which stays
+//! in the nearest caches. Code size and compile time do not depend on the number of elements.
+//!
+//! | file | idea |
+//! |---|---|
+//! | [`plan`] | which tiles get memory |
+//! | [`index`] | which elements a chunk is about: bits of coordinates |
+//! | [`chunk`] | what its lanes hold: one number, even steps, a vector |
+//! | [`emitter`] | the value of any chunk of any tile |
+//! | [`nest`] | loops over a tile |
+//! | [`arith`], [`convert`] | elementwise operations and number formats |
+//! | [`memory`], [`reduce`], [`control`], [`product`], [`observe`] | operations that run |
+//! | [`dot`], [`isa`] | matrix micro-kernels |
+//! | [`function`] | the frame of a kernel |
+
+mod arith;
+mod chunk;
+mod control;
+mod convert;
+mod debug_info;
+pub mod dot;
+mod emitter;
+mod function;
+mod index;
+mod isa;
+mod memory;
+mod nest;
+mod observe;
+mod plan;
+mod product;
+mod reduce;
+mod refuse;
+mod region;
+mod target;
+
+use std::path::PathBuf;
+
+use inkwell::context::Context;
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module as LlvmModule;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{FileType, TargetMachine};
+use shoal_ir::{Func, Module};
+use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span};
+
+use crate::llvm::Llvm;
+use isa::Isa;
+pub use target::Target;
+
+/// How code is made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// With line tables for debuggers.
+    pub debug_info: bool,
+    /// Bitcode files with functions that kernels call by `extern_elementwise`.
+    pub extern_libs: Vec<PathBuf>,
+}
+
+/// A compiled kernel.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// A relocatable object.
+    pub object: Vec<u8>,
+    /// The symbol of its entry point.
+    pub entry: String,
+    /// How much scratch a program needs.
+    pub scratch_bytes: u64,
+    /// Whether a program may wait for another.
+    pub may_wait: bool,
+    /// Whether a program may fail.
+    pub can_fail: bool,
+    /// Whether AMX must be enabled.
+    pub uses_amx: bool,
+    /// Size and alignment of each parameter in the argument block.
+    pub params: Vec<(u32, u32)>,
+}
+
+/// What [`emit`] writes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Emit {
+    /// LLVM IR as this backend makes it.
+    LlvmRaw,
+    /// LLVM IR after LLVM's passes.
+    Llvm,
+    /// Assembly.
+    Asm,
+    /// A relocatable object.
+    Object,
+}
+
+/// LLVM's passes: enough to clean up what chunk-by-chunk emission leaves behind, and no more, since every pass is paid for at each
+/// compilation.
+const PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(loop-rotate,licm),gvn,\
+                      instcombine<no-verify-fixpoint>,loop(loop-deletion),simplifycfg,loop-unroll<O2;no-runtime;no-upperbound>)";
+
+/// Compiles a kernel to an object.
+pub fn compile(module: &Module, kernel: &str, target: &Target, sources: &SourceMap, options: &Options) -> Result<Compiled, Diagnostics> {
+    let func = find(module, kernel)?;
+    let context = Context::create();
+    let (llvm, machine, needs) = build(&context, func, target, sources, options, Emit::Object)?;
+    let object = machine.write_to_memory_buffer(&llvm.module, FileType::Object).map_err(|why| broken(func, &why.to_string()))?;
+    Ok(Compiled {
+        object: bytes(&object),
+        entry: func.name.clone(),
+        scratch_bytes: needs.scratch_bytes,
+        may_wait: needs.may_wait,
+        can_fail: needs.can_fail,
+        uses_amx: needs.uses_amx,
+        params: function::param_layout(func),
+    })
+}
+
+/// A kernel in one of the forms it has on its way to an object.
+pub fn emit(module: &Module, kernel: &str, target: &Target, sources: &SourceMap, options: &Options, what: Emit) -> Result<Vec<u8>, Diagnostics> {
+    let func = find(module, kernel)?;
+    let context = Context::create();
+    let (llvm, machine, _) = build(&context, func, target, sources, options, what)?;
+    let file_type = match what {
+        Emit::LlvmRaw | Emit::Llvm => return Ok(llvm.module.print_to_string().to_string().into_bytes()),
+        Emit::Asm => FileType::Assembly,
+        Emit::Object => FileType::Object,
+    };
+    let buffer = machine.write_to_memory_buffer(&llvm.module, file_type).map_err(|why| broken(func, &why.to_string()))?;
+    Ok(bytes(&buffer))
+}
+
+fn build<'ctx>(
+    context: &'ctx Context,
+    func: &Func,
+    target: &Target,
+    sources: &SourceMap,
+    options: &Options,
+    what: Emit,
+) -> Result<(Llvm<'ctx>, TargetMachine, emitter::Needs), Diagnostics> {
+    let refused = refuse::refusals(func);
+    if !refused.is_empty() {
+        return Err(refused.into());
+    }
+    let machine = target.machine().map_err(one)?;
+    let llvm = Llvm::new(context, &func.name);
+    llvm.module.set_triple(&machine.get_triple());
+    llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
+    for library in &options.extern_libs {
+        link(&llvm, library).map_err(one)?;
+    }
+    let isa = Isa::from_features(target.features());
+    let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options.debug_info);
+    if cfg!(debug_assertions) {
+        llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
+    }
+    if what != Emit::LlvmRaw {
+        llvm.module.run_passes(PASSES, &machine, PassBuilderOptions::create()).map_err(|why| broken(func, &why.to_string()))?;
+    }
+    Ok((llvm, machine, needs))
+}
+
+fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
+    module.func(kernel).ok_or_else(|| one(Diagnostic::error(Span::NONE, format!("there is no kernel `{kernel}`"))))
+}
+
+/// Links user bitcode into the module.
+fn link(llvm: &Llvm<'_>, library: &std::path::Path) -> Result<(), Diagnostic> {
+    let refuse = |why: String| Diagnostic::error(Span::NONE, format!("cannot link `{}`: {why}", library.display()));
+    let buffer = MemoryBuffer::create_from_file(library).map_err(|why| refuse(why.to_string()))?;
+    let other = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
+    llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))
+}
+
+fn one(diagnostic: Diagnostic) -> Diagnostics {
+    vec![diagnostic].into()
+}
+
+/// A bug in this backend, told as what it is.
+fn broken(func: &Func, why: &str) -> Diagnostics {
+    one(Diagnostic::error(func.span, format!("the CPU backend made code for `{}` that LLVM refuses: {why}", func.name))
+        .help("this is a bug in Shoal, not in the kernel: please report it with the kernel"))
+}
+
+fn bytes(buffer: &MemoryBuffer) -> Vec<u8> {
+    buffer.as_slice().to_vec()
+}

@@ -1,0 +1,184 @@
+//! The operations of a region, in order: scalars are computed, virtual tiles are noted, roots run.
+
+use inkwell::values::InstructionOpcode;
+use shoal_ir::op::OpKind;
+use shoal_ir::{OpId, Region, Type, Value, effects};
+
+use super::chunk::Chunk;
+use super::emitter::Emitter;
+use super::index::Index;
+use super::plan;
+use crate::llvm::V;
+
+impl<'ctx> Emitter<'_, 'ctx> {
+    /// Emits all operations of a region but its terminator, which it gives back.
+    pub(super) fn region_body(&mut self, region: Region) -> OpId {
+        let func = self.func;
+        let (last, rest) = func.region(region).ops().split_last().expect("a region ends in a terminator");
+        for &op in rest {
+            self.op(op);
+        }
+        self.locate(*last);
+        *last
+    }
+
+    /// Emits a region of scalar operations, control flow included, and gives what it yields.
+    pub(super) fn run_scalar_region(&mut self, region: Region, args: &[V<'ctx>]) -> Vec<V<'ctx>> {
+        let func = self.func;
+        for (&param, &arg) in func.region(region).params().iter().zip(args) {
+            self.bound.remove(&param);
+            self.scalars.insert(param, arg);
+        }
+        let last = self.region_body(region);
+        func.op(last).operands().iter().map(|&v| self.scalar(v)).collect()
+    }
+
+    fn op(&mut self, op: OpId) {
+        self.locate(op);
+        let func = self.func;
+        let data = func.op(op);
+        match &data.kind {
+            OpKind::Store { .. } => self.store_op(op),
+            OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::AtomicLoad { .. } | OpKind::AtomicStore { .. } => {
+                self.atomic_op(op);
+            }
+            OpKind::AtomicPoll { .. } => self.atomic_poll(op),
+            OpKind::Reduce { .. } => self.reduce_op(op),
+            OpKind::Scan { .. } => self.scan_op(op),
+            OpKind::Histogram => self.histogram_op(op),
+            OpKind::MapElementwise { .. } => self.map_op(op),
+            OpKind::Dot { .. } => self.dot_op(op),
+            OpKind::If => self.if_op(op),
+            OpKind::For(_) => self.for_op(op),
+            OpKind::While { .. } => self.while_op(op),
+            OpKind::Print { .. } => self.print_op(op),
+            OpKind::Assert { .. } => self.assert_op(op),
+            OpKind::Assume => {
+                let condition = self.scalar(data.operands()[0]);
+                self.llvm.intrinsic("llvm.assume", &[], &[condition]);
+            }
+            // One thread runs a program: everything before is done.
+            OpKind::Barrier => self.read_before_write(),
+            OpKind::Load(_) if !func.ty(data.result()).is_tile() => self.scalar_load(op),
+            OpKind::Load(attrs) if attrs.volatile => self.volatile_load(op),
+            OpKind::ProgramId { axis } => {
+                self.scalars.insert(data.result(), self.program[usize::from(*axis)]);
+            }
+            OpKind::NumPrograms { axis } => {
+                self.scalars.insert(data.result(), self.grid[usize::from(*axis)]);
+            }
+            OpKind::Extern(function) if !function.pure => self.impure_extern(op),
+            _ if data.results().iter().all(|&r| func.ty(r).is_tile()) => self.note(op),
+            _ => self.scalar_op(op),
+        }
+        self.mark_done(op);
+    }
+
+    /// A tile that will be computed where it is used, or by the first root that passes.
+    fn note(&mut self, op: OpId) {
+        let data = self.func.op(op);
+        for &result in data.results() {
+            if self.plan.is_kept(result) {
+                self.pending.push(result);
+            } else if matches!(data.kind, OpKind::Load(_)) {
+                self.unread.push(result);
+            }
+        }
+    }
+
+    /// An operation on scalars, or one that takes a scalar out of a tile.
+    fn scalar_op(&mut self, op: OpId) {
+        let func = self.func;
+        let data = func.op(op);
+        let value = match &data.kind {
+            OpKind::Const(c) => self.constant(*c),
+            OpKind::Reshape => {
+                self.prepare_aside(data.operands());
+                let rank = self.shape(data.operands()[0]).len();
+                let first = self.first_place(rank);
+                self.scalar_at(data.operands()[0], &first)
+            }
+            OpKind::Split => {
+                self.prepare_aside(data.operands());
+                for (i, &result) in data.results().iter().enumerate() {
+                    let mut place = self.first_place(1);
+                    place.dims[0].base = self.llvm.const_i64(i as i64);
+                    let value = self.scalar_at(data.operands()[0], &place);
+                    self.scalars.insert(result, value);
+                }
+                return;
+            }
+            kind if plan::is_fusible(kind) => {
+                let chunks: Vec<Chunk<'ctx>> = data.operands().iter().map(|&v| Chunk::Uniform(self.scalar(v))).collect();
+                match self.elementwise(op, &chunks, 1) {
+                    Chunk::Uniform(v) | Chunk::Affine { base: v, .. } => v,
+                    Chunk::Vector(v) => self.llvm.extract(v, 0),
+                }
+            }
+            kind => unreachable!("{kind:?} is refused before emission"),
+        };
+        self.scalars.insert(data.results()[0], value);
+    }
+
+    /// Everything pending that these values need is computed now: only one element of them will be read.
+    pub(super) fn prepare_aside(&mut self, operands: &[Value]) {
+        for &operand in operands {
+            if self.func.ty(operand).is_tile() && !self.buffers.contains_key(&operand) {
+                self.keep(operand);
+            }
+        }
+    }
+
+    fn first_place(&self, rank: usize) -> Index<'ctx> {
+        let zero = super::index::Dim { base: self.llvm.const_i64(0), lanes: super::index::LaneBits::new() };
+        Index { dims: (0..rank).map(|_| zero.clone()).collect(), log_lanes: 0 }
+    }
+
+    /// A function with effects is called for each element, in order.
+    fn impure_extern(&mut self, op: OpId) {
+        let func = self.func;
+        let data = func.op(op);
+        self.read_before_write();
+        self.prepare(data.operands());
+        let result = data.results()[0];
+        if !func.ty(result).is_tile() {
+            let args: Vec<V<'ctx>> = data.operands().iter().map(|&v| self.scalar(v)).collect();
+            let value = self.apply(op, &args);
+            self.scalars.insert(result, value);
+            return;
+        }
+        let shape = shoal_ir::Shape::from_slice(self.shape(result));
+        let buffer = self.allocate(self.elem(result), &shape);
+        self.for_each_chunk(&shape, super::nest::Width::One, &mut |e, index| {
+            let args: Vec<V<'ctx>> = data.operands().iter().map(|&v| e.scalar_at(v, index)).collect();
+            let value = e.apply(op, &args);
+            buffer.write(e.llvm, index, Chunk::Uniform(value));
+        });
+        self.finish_root();
+        self.buffers.insert(result, buffer);
+    }
+
+    /// Before control flow: what is pending is computed, and what must be read before memory changes is read.
+    pub(super) fn settle(&mut self, op: OpId) {
+        let inside = effects::of_op(self.func, op);
+        if inside.writes || inside.order.is_some() || inside.observable {
+            self.read_before_write();
+        }
+        self.keep_pending();
+    }
+
+    /// The type in which a scalar value is held, for a phi.
+    pub(super) fn scalar_type(&self, value: Value) -> inkwell::types::BasicTypeEnum<'ctx> {
+        match self.func.ty(value) {
+            Type::Elem(elem) => super::chunk::register_type(self.llvm, *elem),
+            other => unreachable!("a scalar, not {other}"),
+        }
+    }
+
+    pub(super) fn as_bool(&self, value: V<'ctx>) -> inkwell::values::IntValue<'ctx> {
+        match value {
+            V::IntValue(v) => v,
+            other => self.llvm.cast(InstructionOpcode::Trunc, other, self.llvm.i1().into()).into_int_value(),
+        }
+    }
+}

@@ -9,8 +9,11 @@ use super::unit::{Arithmetic, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
 use crate::llvm::{Llvm, V, vector_type};
 
-/// Steps of `k` in the innermost loop's body.
-const UNROLL: u32 = 4;
+/// Multiply-adds in the innermost loop's body: enough that its counter costs nothing, and no more to compile.
+const UNROLLED: u32 = 32;
+
+/// LLVM tries what unrolling would gain on innermost loops of up to 10 rounds, at a cost far above all else here.
+const TRIED_ROUNDS: u32 = 10;
 
 /// A matrix of units as the kernel reads it; strides in bytes.
 #[derive(Copy, Clone)]
@@ -124,8 +127,7 @@ impl DotPlan {
         sums: Vec<V<'ctx>>,
     ) -> Vec<V<'ctx>> {
         let block = self.block;
-        // Rounding to f16 without an instruction for it makes a step long enough.
-        let unroll = if self.arithmetic == Arithmetic::F32RoundedToF16 { 1 } else { self.k_block.min(UNROLL) };
+        let unroll = self.unrolled_steps();
         let vector = vector_type(self.arithmetic.unit_type(llvm), block.lanes);
         llvm.counted_loop((self.k_block / unroll).into(), 1, &sums, &mut |i, sums| {
             let a = stepped(llvm, a, i, u64::from(unroll) * views.a.k);
@@ -148,6 +150,22 @@ impl DotPlan {
             }
             sums
         })
+    }
+
+    /// Steps of `k` in the innermost loop's body.
+    fn unrolled_steps(&self) -> u32 {
+        // Rounding to f16 makes a step long enough.
+        if self.arithmetic == Arithmetic::F32RoundedToF16 {
+            return 1;
+        }
+        if self.k_block <= 8 {
+            return self.k_block;
+        }
+        let mut steps = (UNROLLED / (self.block.rows * self.block.vectors)).clamp(1, 4);
+        while steps > 1 && self.k_block / steps <= TRIED_ROUNDS {
+            steps /= 2;
+        }
+        steps
     }
 
     fn multiply_add<'ctx>(

@@ -90,6 +90,10 @@ fn cases() -> Vec<Case> {
     cases.push(case([128, 128, 64], [Scalar::F16; 3], [false; 2]));
     cases.push(case([128, 128, 64], [Scalar::I8, Scalar::I8, Scalar::I32], [false; 2]));
     cases.push(case([128, 128, 64], [Scalar::I8, Scalar::I8, Scalar::I32], [false, true]));
+    for shape in [[32,32,32],[32,32,64],[32,32,256],[32,32,1024],[128,32,64],[32,128,64],[64,64,64],[64,64,256],[128,128,32],[128,128,128],[128,128,256], [128,128,1024]] {
+    cases.push(case(shape, [Scalar::BF16, Scalar::BF16, Scalar::F32], [false; 2]));
+    cases.push(case(shape, [Scalar::BF16, Scalar::BF16, Scalar::F32], [false, true]));
+    }
     cases
 }
 

@@ -5,3 +5,9 @@
 
 pub mod cpu;
 mod llvm;
+
+/// The version of LLVM that this program is linked with.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = inkwell::support::get_llvm_version();
+    format!("{major}.{minor}.{patch}")
+}

@@ -11,6 +11,7 @@ use super::chunk::{Buffer, Chunk, lane_type, register_type};
 use super::debug_info::DebugInfo;
 use super::index::{Index, IndexKey, LaneBits, Dim};
 use super::isa::Isa;
+use super::overlap::Guard;
 use super::plan::{self, Plan};
 use super::{arith, convert};
 use crate::llvm::{Llvm, V, vector_type};
@@ -48,6 +49,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) pending: Vec<Value>,
     /// Virtual loads: they must have been read before memory changes.
     pub(super) unread: Vec<Value>,
+    /// Virtual loads that are read from a copy if their memory overlaps that of the store they are fused with.
+    pub(super) guards: HashMap<Value, Guard<'ctx>>,
     pub(super) done: HashSet<OpId>,
     pub(super) scratch_top: u64,
     memo: Vec<HashMap<(Value, IndexKey, u8), Chunk<'ctx>>>,
@@ -86,6 +89,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             buffers: HashMap::new(),
             pending: Vec::new(),
             unread: Vec::new(),
+            guards: HashMap::new(),
             done: HashSet::new(),
             scratch_top: 0,
             memo: vec![HashMap::new()],

@@ -16,10 +16,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn load_chunk(&mut self, op: OpId, index: &Index<'ctx>) -> Chunk<'ctx> {
         let func = self.func;
         let operands = func.op(op).operands();
+        let result = func.op(op).result();
         let pointers = self.chunk(operands[0], index);
+        let pointers = self.guarded_pointers(result, pointers, index);
         let mask = operands.get(1).map(|&m| self.chunk(m, index));
         let other = operands.get(2).map(|&o| self.chunk(o, index));
-        self.load_from(func.op(op).result(), pointers, mask, other, index.lanes())
+        self.load_from(result, pointers, mask, other, index.lanes())
     }
 
     fn load_from(
@@ -224,40 +226,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let types = [value.get_type(), pointers.get_type().into()];
                 llvm.intrinsic("llvm.masked.scatter", &types, &[value, pointers.into(), mask.into()]);
             }
-        }
-    }
-
-    /// Before a store, loads that it would otherwise fuse with are read: their memory may overlap what it writes. A load through
-    /// the very same pointers is safe, element by element.
-    fn read_before_store(&mut self, op: OpId) {
-        self.mark_done(op);
-        let pointers = self.func.op(op).operands()[0];
-        let mut fused = Vec::new();
-        for &operand in self.func.op(op).operands() {
-            self.loads_read_by(operand, true, pointers, &mut fused);
-        }
-        for (value, safe) in fused {
-            if !safe {
-                self.keep(value);
-            }
-        }
-        self.read_before_write();
-    }
-
-    /// The virtual loads that the loop of a root would do, and whether each reads just what the same iteration writes.
-    fn loads_read_by(&self, value: shoal_ir::Value, same_place: bool, pointers: shoal_ir::Value, found: &mut Vec<(shoal_ir::Value, bool)>) {
-        if !self.func.ty(value).is_tile() || self.buffers.contains_key(&value) {
-            return;
-        }
-        let Some(op) = self.func.def_op(value) else { return };
-        let kind = &self.func.op(op).kind;
-        if matches!(kind, OpKind::Load(_)) {
-            let safe = same_place && self.func.op(op).operands()[0] == pointers;
-            found.push((value, safe));
-        }
-        let stays = same_place && !super::nest::moves_elements(kind);
-        for &operand in self.func.op(op).operands() {
-            self.loads_read_by(operand, stays, pointers, found);
         }
     }
 

@@ -13,6 +13,7 @@
 //! | [`emitter`] | the value of any chunk of any tile |
 //! | [`nest`] | loops over a tile |
 //! | [`arith`], [`convert`] | elementwise operations and number formats |
+//! | [`overlap`] | loads and stores of memory that may be the same |
 //! | [`memory`], [`reduce`], [`control`], [`product`], [`observe`] | operations that run |
 //! | [`dot`], [`isa`] | matrix micro-kernels |
 //! | [`function`] | the frame of a kernel |
@@ -30,6 +31,7 @@ mod isa;
 mod memory;
 mod nest;
 mod observe;
+mod overlap;
 mod plan;
 mod product;
 mod reduce;

@@ -89,6 +89,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         dims
     }
 
+    /// Computes all pending tiles that these values need.
+    pub(super) fn keep_pending_behind(&mut self, values: &[Value]) {
+        let mut aside = Vec::new();
+        for &value in values {
+            self.pending_aside(value, false, &mut Vec::new(), &mut aside);
+        }
+        for value in aside {
+            self.keep(value);
+        }
+    }
+
     /// Makes sure that all pending tiles a root reads can be filled by its loop, and computes the others now.
     pub(super) fn prepare(&mut self, operands: &[Value]) {
         let mut aside = Vec::new();
@@ -143,13 +154,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let moves = self.func.def_op(value).is_some_and(|op| moves_elements(&self.func.op(op).kind));
         if moves {
-            let mut aside = Vec::new();
-            for &operand in &operands {
-                self.pending_aside(operand, false, &mut Vec::new(), &mut aside);
-            }
-            for value in aside {
-                self.keep(value);
-            }
+            self.keep_pending_behind(&operands);
         } else {
             self.prepare(&operands);
         }

@@ -16,6 +16,8 @@ pub mod expand_math;
 mod facts;
 pub mod inline;
 pub mod licm;
+pub mod lower_descriptors;
 pub mod pipeline;
 pub mod split_induction;
 pub mod structure;
+pub mod unroll;

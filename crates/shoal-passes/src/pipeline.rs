@@ -11,7 +11,9 @@ use crate::dce::dce;
 use crate::expand_math::expand_math;
 use crate::inline::inline;
 use crate::licm::licm;
+use crate::lower_descriptors::lower_descriptors;
 use crate::split_induction::split_induction;
+use crate::unroll::unroll;
 
 /// A pass.
 #[derive(Copy, Clone, Debug)]
@@ -39,15 +41,28 @@ passes! {
     expand_math: "write functions of mathematics as arithmetic",
     inline: "replace calls by the bodies of their functions",
     licm: "compute before a loop what does not change in it",
+    lower_descriptors: "turn tensor descriptors into pointers and masks",
     split_induction: "carry how far a tile has moved instead of the tile",
+    unroll: "do several trips of a loop in one, where asked for",
 }
 
 /// The passes for every target.
-pub static COMMON: &[&str] = &["inline", "canonicalize", "cse", "licm", "canonicalize", "cse", "dce"];
+pub static COMMON: &[&str] = &["inline", "canonicalize", "cse", "unroll", "licm", "canonicalize", "cse", "dce"];
 
 /// The passes for CPUs, after the common ones.
-pub static CPU: &[&str] =
-    &["split_induction", "expand_math", "canonicalize", "cse", "licm", "dce", "annotate_contiguity"];
+pub static CPU: &[&str] = &[
+    "lower_descriptors",
+    "canonicalize",
+    "cse",
+    "licm",
+    "split_induction",
+    "expand_math",
+    "canonicalize",
+    "cse",
+    "licm",
+    "dce",
+    "annotate_contiguity",
+];
 
 /// The pass of that name.
 pub fn by_name(name: &str) -> Option<&'static Pass> {

@@ -41,7 +41,8 @@ fn is_uniform(cx: &Rewriter<'_>, value: Value) -> bool {
 fn merged(cx: &mut Rewriter<'_>, a: Value, b: Value) -> Option<Value> {
     let constants = int_constant(cx.func, a).is_some() && int_constant(cx.func, b).is_some();
     let ty = cx.func.ty(a).clone();
-    if !constants && !(ty.is_tile() && is_uniform(cx, a) && is_uniform(cx, b)) {
+    let uniform_tiles = ty.is_tile() && is_uniform(cx, a) && is_uniform(cx, b);
+    if !constants && !uniform_tiles {
         return None;
     }
     let wide = ty.with_elem(Scalar::I64);

@@ -1,5 +1,7 @@
 //! Expanded functions against `f64`, on a dense sample of `f32` inputs and at the ends.
 
+use std::f32::consts::{FRAC_PI_2, PI};
+
 use shoal_ir::op::MathFn;
 use shoal_ir::{Builder, Const, Func, FuncKind, Module, OpKind, Scalar, Type};
 use shoal_passes::expand_math::expand_math;
@@ -40,7 +42,7 @@ fn inputs() -> Vec<f32> {
     }
     let mut x = 1.0;
     for _ in 0..160 {
-        all.extend([x, -x, 1.0 / x, -1.0 / x, x * 1.5, x * 1.570_796_4, x * 3.141_592_7]);
+        all.extend([x, -x, 1.0 / x, -1.0 / x, x * 1.5, x * FRAC_PI_2, x * PI]);
         x *= 2.0;
         if x.is_infinite() {
             x = 1.0;
@@ -48,7 +50,7 @@ fn inputs() -> Vec<f32> {
     }
     all.extend([0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX, f32::MIN, f32::MIN_POSITIVE]);
     all.extend([88.722_84, 88.722_85, -87.336_54, -103.97, -103.98, -104.0, 127.999_99, 128.0, -149.0, -149.5, -150.0]);
-    while all.len() % LANES != 0 {
+    while !all.len().is_multiple_of(LANES) {
         all.push(0.5);
     }
     all

@@ -1,0 +1,178 @@
+//! **What.** Turns tensor descriptors into what they are made of: a base pointer, sizes and strides; and the loads and
+//! stores of blocks into loads and stores through tiles of pointers, with a mask for the tensor's edges.
+//!
+//! ```text
+//! %d = make_desc (%p, %n, %s) : desc<64xf32>          %e = cast {round = rtne} (%o) : i64
+//! %x = desc_load (%d, %o) : tile<64xf32>       ==>    %q = ptr_add (%p, %e) : ptr<f32>
+//!                                                     … tile of pointers from %q, mask from %n and %o …
+//!                                                     %x = load (%pointers, %mask) : tile<64xf32>
+//! ```
+//!
+//! **Why here.** For targets without hardware for descriptors. Before `licm` and `canonicalize`, which find that most of the
+//! arithmetic made here is the same for all blocks.
+//!
+//! A descriptor that is carried around a loop or comes out of a branch is carried as its parts. A descriptor parameter
+//! of a kernel becomes, at its place, a pointer, `i64` sizes and `i64` strides; its last stride is 1 by contract, so it
+//! is passed but not read. Functions that take or return descriptors are left alone: calls must be inlined first.
+
+mod access;
+mod carry;
+
+use std::collections::HashMap;
+
+use shoal_ir::types::DescType;
+use shoal_ir::{Builder, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
+use smallvec::SmallVec;
+
+use crate::dce::remove_dead;
+
+/// Lowers the descriptors of every function.
+pub fn lower_descriptors(module: &mut Module) {
+    for func in &mut module.funcs {
+        if has_descriptors(func) && can_lower(func) {
+            lower(func);
+        }
+    }
+}
+
+/// What a descriptor is made of.
+#[derive(Clone, Debug)]
+struct Parts {
+    base: Value,
+    /// `i64` each.
+    sizes: SmallVec<[Value; 4]>,
+    /// `i64` each, in elements.
+    strides: SmallVec<[Value; 4]>,
+}
+
+impl Parts {
+    /// In the order in which they are carried and passed.
+    fn values(&self) -> Vec<Value> {
+        std::iter::once(self.base).chain(self.sizes.iter().copied()).chain(self.strides.iter().copied()).collect()
+    }
+
+    fn from_values(values: &[Value]) -> Parts {
+        let rank = (values.len() - 1) / 2;
+        Parts { base: values[0], sizes: values[1..=rank].into(), strides: values[1 + rank..].into() }
+    }
+
+    /// The types of the parts.
+    fn types(desc: &DescType) -> Vec<Type> {
+        let number = std::iter::repeat_n(Type::scalar(Scalar::I64), 2 * desc.block.len());
+        std::iter::once(Type::Elem(Ptr::global(desc.elem).into())).chain(number).collect()
+    }
+}
+
+fn as_desc(func: &Func, value: Value) -> Option<&DescType> {
+    match func.ty(value) {
+        Type::Desc(desc) => Some(desc),
+        Type::Elem(_) | Type::Tile(_) | Type::Token => None,
+    }
+}
+
+fn has_descriptors(func: &Func) -> bool {
+    let any = |values: &[Value]| values.iter().any(|&v| as_desc(func, v).is_some());
+    any(func.params()) || func.walk().into_iter().any(|op| any(func.op(op).results()))
+}
+
+/// Whether no descriptor crosses a call.
+fn can_lower(func: &Func) -> bool {
+    let any = |values: &[Value]| values.iter().any(|&v| as_desc(func, v).is_some());
+    let calls = func.walk().into_iter().any(|op| {
+        let data = func.op(op);
+        matches!(data.kind, OpKind::Call { .. } | OpKind::Return) && (any(data.operands()) || any(data.results()))
+    });
+    !calls && (func.kind == FuncKind::Kernel || !any(func.params()))
+}
+
+fn lower(func: &mut Func) {
+    let mut lowering = Lowering { parts: HashMap::new(), replaced: Vec::new() };
+    lowering.params(func);
+    let body = func.body();
+    lowering.region(func, body);
+    for op in lowering.replaced.into_iter().rev() {
+        func.erase(op);
+    }
+    remove_dead(func);
+}
+
+struct Lowering {
+    parts: HashMap<Value, Parts>,
+    /// Operations that something else stands for. They go last, when nothing uses their results any more.
+    replaced: Vec<OpId>,
+}
+
+impl Lowering {
+    /// Replaces descriptor parameters; the others are renewed around them so that the order stays.
+    fn params(&mut self, func: &mut Func) {
+        let body = func.body();
+        let old = func.params().to_vec();
+        if old.iter().all(|&v| as_desc(func, v).is_none()) {
+            return;
+        }
+        let mut uses_to_come = Vec::new();
+        for &param in &old {
+            if let Some(desc) = as_desc(func, param).cloned() {
+                let values: Vec<Value> = Parts::types(&desc).into_iter().map(|ty| func.add_param(body, ty)).collect();
+                uses_to_come.push((param, Parts::from_values(&values)));
+            } else {
+                let data = func.value(param);
+                let (ty, facts, name) = (data.ty.clone(), data.facts.clone(), data.name.clone());
+                let new = func.add_param(body, ty);
+                func.value_mut(new).facts = facts;
+                func.value_mut(new).name = name;
+                func.replace_all_uses(param, new);
+            }
+        }
+        // Descriptors lose their uses while the body is lowered, so until then they stay, behind the others, as the
+        // results of operations that are never put down.
+        let span = func.span;
+        for (param, mut parts) in uses_to_come {
+            let ty = func.ty(param).clone();
+            let holder = func.make_op(OpKind::MakeDesc, [], [ty], [], span);
+            let held = func.op(holder).result();
+            func.replace_all_uses(param, held);
+            self.replaced.push(holder);
+            let one =
+                func.make_op(OpKind::Const(shoal_ir::Const::one(Scalar::I64)), [], [Scalar::I64.into()], [], span);
+            func.insert(body, 0, one);
+            if let Some(last) = parts.strides.last_mut() {
+                *last = func.op(one).result();
+            }
+            self.parts.insert(held, parts);
+        }
+        for _ in 0..old.len() {
+            func.remove_param(body, 0);
+        }
+    }
+
+    fn region(&mut self, func: &mut Func, region: Region) {
+        for op in func.take_ops(region) {
+            let span = func.op(op).span;
+            if matches!(func.op(op).kind, OpKind::MakeDesc) {
+                let parts = take_apart(&mut Builder::at_end(func, region, span), op);
+                self.parts.insert(func.op(op).result(), parts);
+                self.replaced.push(op);
+            } else if matches!(func.op(op).kind, OpKind::DescLoad) {
+                let parts = self.parts[&func.op(op).operands()[0]].clone();
+                let value = access::load(&mut Builder::at_end(func, region, span), op, &parts);
+                func.replace_all_uses(func.op(op).result(), value);
+                self.replaced.push(op);
+            } else if matches!(func.op(op).kind, OpKind::DescStore) {
+                let parts = self.parts[&func.op(op).operands()[0]].clone();
+                access::store(&mut Builder::at_end(func, region, span), op, &parts);
+                self.replaced.push(op);
+            } else {
+                self.control(func, region, op);
+            }
+        }
+    }
+}
+
+/// The parts of a descriptor made by `op`.
+fn take_apart(b: &mut Builder<'_>, op: OpId) -> Parts {
+    let operands = b.func.op(op).operands().to_vec();
+    let rank = (operands.len() - 1) / 2;
+    let sizes = operands[1..=rank].iter().map(|&size| b.cast(size, Scalar::I64)).collect();
+    Parts { base: operands[0], sizes, strides: operands[1 + rank..].into() }
+}

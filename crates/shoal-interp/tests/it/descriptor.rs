@@ -3,7 +3,7 @@ use shoal_interp::{Arg, Error, Memory};
 use crate::support::{alloc_f32, int, launch, read_f32};
 
 /// Copies the block at (%r, %c) of a tensor made in the kernel, through one passed in.
-const COPY: &str = "kernel @k(%x: ptr<f32>, %d: desc<2x4xf32>, %r: i32, %c: i32) {
+pub(crate) const COPY: &str = "kernel @k(%x: ptr<f32>, %d: desc<2x4xf32>, %r: i32, %c: i32) {
     %rows = const {value = 3} () : i32
     %columns = const {value = 5} () : i32
     %row = const {value = 5} () : i64

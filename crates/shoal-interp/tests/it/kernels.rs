@@ -5,7 +5,7 @@ use shoal_interp::{Arg, Memory};
 use crate::support::{alloc_f32, launch, read_f32};
 
 /// One 64 x 64 block of a 128 x 128 product for each program, in steps of 32 along `k`.
-const MATMUL: &str = "kernel @k(%a: ptr<f32>, %b: ptr<f32>, %c: ptr<f32>) {
+pub(crate) const MATMUL: &str = "kernel @k(%a: ptr<f32>, %b: ptr<f32>, %c: ptr<f32>) {
     %px = program_id {axis = 0} () : i32
     %py = program_id {axis = 1} () : i32
     %size = const {value = 64} () : i32
@@ -73,7 +73,7 @@ fn blocked_matmul_is_the_plain_sum_in_order() {
 }
 
 /// Softmax of a row for each program: two reductions, an exponential, a division.
-const SOFTMAX: &str = "kernel @k(%x: ptr<f32>) {
+pub(crate) const SOFTMAX: &str = "kernel @k(%x: ptr<f32>) {
     %pid = program_id {axis = 0} () : i32
     %size = const {value = 1024} () : i32
     %start = mul (%pid, %size) : i32

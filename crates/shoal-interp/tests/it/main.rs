@@ -9,6 +9,7 @@ mod dot;
 mod elementwise;
 mod errors;
 mod kernels;
+mod mutation;
 mod observe;
 mod random;
 mod schedule;

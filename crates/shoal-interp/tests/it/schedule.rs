@@ -3,7 +3,7 @@ use shoal_interp::{Arg, Awaited, Error, Memory};
 use crate::support::{alloc_i32, in_many_orders, read_i32};
 
 /// Takes a lock by compare-and-swap, adds one to a counter without atomics, gives the lock back.
-const SPIN_LOCK: &str = "kernel @k(%lock: ptr<i32>, %count: ptr<i32>) {
+pub(crate) const SPIN_LOCK: &str = "kernel @k(%lock: ptr<i32>, %count: ptr<i32>) {
     %zero = const {value = 0} () : i32
     %one = const {value = 1} () : i32
     while () do {

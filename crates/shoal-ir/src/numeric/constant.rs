@@ -33,18 +33,18 @@ impl Const {
 
     /// From an integer: wrapped for integer types (`i1`: the low bit), rounded for floats.
     pub fn from_i64(ty: Scalar, value: i64) -> Const {
-        match FloatFormat::of(ty) {
-            Some(_) => Const::from_f64(ty, value as f64),
-            None => Const::from_bits(ty, value as u64),
+        if ty.is_float() {
+            super::cast(Const::from_bits(Scalar::I64, value as u64), ty, Rounding::Nearest)
+        } else {
+            Const::from_bits(ty, value as u64)
         }
     }
 
-    /// From a float: rounded for float types, truncated and saturated for integers.
+    /// From a float: rounded for float types, truncated and saturated for integers (`i1`: not zero).
     pub fn from_f64(ty: Scalar, value: f64) -> Const {
         match FloatFormat::of(ty) {
             Some(format) => Const { ty, bits: encode_float(format, value, Rounding::Nearest) },
-            None if ty.is_signed_int() => Const::from_bits(ty, value as i64 as u64),
-            None => Const::from_bits(ty, value as u64),
+            None => super::cast(Const { ty: Scalar::F64, bits: value.to_bits() }, ty, Rounding::Nearest),
         }
     }
 
@@ -106,5 +106,22 @@ impl fmt::Display for Const {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_constants_as_casts_do() {
+        assert_eq!(Const::from_f64(Scalar::I8, 300.7).as_int(), Some(127));
+        assert_eq!(Const::from_f64(Scalar::U16, -2.0).as_int(), Some(0));
+        assert_eq!(Const::from_f64(Scalar::I1, 0.5), Const::bool(true));
+        assert_eq!(Const::from_i64(Scalar::I8, 300).as_int(), Some(44));
+        // Rounded once: through `f64` this would end at the lower neighbour.
+        let odd = (1 << 60) + (1 << 36) + 1;
+        assert_eq!(Const::from_i64(Scalar::F32, odd).as_f64(), f64::from(odd as f32));
+        assert_eq!(Const::from_i64(Scalar::F16, -3).as_f64(), -3.0);
     }
 }

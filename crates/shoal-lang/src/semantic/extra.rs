@@ -1,6 +1,6 @@
 //! What GPUs offer beside the language: `shoal.language.extra.cuda` and `….hip`.
 //!
-//! Hints about launches do nothing where there is nothing to hint. Questions about warps and timers have no answer there.
+//! Hints about launches do nothing where there is nothing to hint; questions about warps and timers have no answer.
 
 use crate::builtin::{Args, Builtin};
 use crate::fault::Outcome;

@@ -4,8 +4,8 @@
 //! names, statements or calls. Each file ends in a table `BUILTINS` of the functions it offers to kernels; their
 //! arguments arrive bound and named as [`Args`](crate::builtin::Args). [`TABLES`] lists them all.
 //!
-//! The IR has no implicit broadcast and no implicit conversion: whatever the language does silently is written out here,
-//! and what it refuses is refused here, in the user's words.
+//! The IR has no implicit broadcast and no implicit conversion: whatever the language does silently is written out
+//! here, and what it refuses is refused here, in the user's words.
 
 pub(crate) mod atomic;
 pub(crate) mod attribute;
@@ -33,6 +33,8 @@ pub(crate) mod scan;
 pub(crate) mod shape;
 pub(crate) mod unary;
 
+#[cfg(test)]
+mod library_tests;
 #[cfg(test)]
 mod testing;
 

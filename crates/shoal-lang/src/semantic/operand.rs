@@ -67,8 +67,8 @@ impl Number {
         }
     }
 
-    /// The constant of type `ty` that a cast of this number gives: integers wrap, floats round, and anything but zero is
-    /// true.
+    /// The constant of type `ty` that a cast of this number gives: integers wrap, floats round, and anything but zero
+    /// is true.
     pub(crate) fn at(self, ty: Scalar) -> IrConst {
         match (self, ty) {
             (number, Scalar::I1) => IrConst::bool(number.as_float() != 0.0),

@@ -1,7 +1,7 @@
 //! The names of `libdevice`, in terms of the IR's own operations.
 //!
-//! Each name takes the types its namesake takes, and nothing else: users cast where they mean to round. Names that round
-//! in a direction the IR does not have, or that are hardware tables, are refused with a way out.
+//! Each name takes the types its namesake takes, and nothing else: users cast where they mean to round. Names that
+//! round in a direction the IR does not have, or that are hardware tables, are refused with a way out.
 
 mod compose;
 mod table;

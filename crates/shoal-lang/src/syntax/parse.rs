@@ -25,7 +25,7 @@ pub const MAX_DEPTH: usize = 200;
 pub fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnostic>> {
     if u32::try_from(text.len()).is_err() {
         let span = Span::new(file, 0, 0);
-        return Err(vec![Diagnostic::error("the file is larger than 4 GiB", span)]);
+        return Err(vec![Diagnostic::error(span, "the file is larger than 4 GiB")]);
     }
     let parsed = parse_unchecked(text, ParseOptions::from(ruff_python_parser::Mode::Module));
     let mut convert = Convert { file, depth: 0, too_deep: None, errors: Vec::new() };
@@ -38,13 +38,13 @@ pub fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnostic>> {
         return Err(convert.errors);
     }
     let Some(parsed) = parsed.try_into_module() else {
-        return Err(vec![Diagnostic::error("the file is not a Python module", Span::new(file, 0, 0))]);
+        return Err(vec![Diagnostic::error(Span::new(file, 0, 0), "the file is not a Python module")]);
     };
     let body = convert.stmts(parsed.suite());
     if let Some(span) = convert.too_deep {
         std::mem::forget(parsed);
         return Err(vec![
-            Diagnostic::error(format!("code nests deeper than {MAX_DEPTH} levels"), span)
+            Diagnostic::error(span, format!("code nests deeper than {MAX_DEPTH} levels"))
                 .help("name an inner part and use the name"),
         ]);
     }
@@ -72,7 +72,7 @@ impl Convert {
         let mut chars = text.chars();
         message.extend(chars.next().map(|c| c.to_ascii_lowercase()));
         message.push_str(chars.as_str());
-        self.errors.push(Diagnostic::error(message, span));
+        self.errors.push(Diagnostic::error(span, message));
     }
 
     /// Runs `f` one level deeper; `None` when that is too deep.
@@ -110,14 +110,10 @@ impl Convert {
             py::Stmt::FunctionDef(f) => StmtKind::FunctionDef(Arc::new(self.function(f))),
             py::Stmt::ClassDef(c) => StmtKind::ClassDef(Arc::new(self.class(c))),
             py::Stmt::Return(r) => StmtKind::Return(r.value.as_deref().map(|e| self.expr(e))),
-            py::Stmt::Assign(a) => {
-                StmtKind::Assign { targets: self.exprs(&a.targets), value: self.expr(&a.value) }
+            py::Stmt::Assign(a) => StmtKind::Assign { targets: self.exprs(&a.targets), value: self.expr(&a.value) },
+            py::Stmt::AugAssign(a) => {
+                StmtKind::AugAssign { target: self.expr(&a.target), op: bin_op(a.op), value: self.expr(&a.value) }
             }
-            py::Stmt::AugAssign(a) => StmtKind::AugAssign {
-                target: self.expr(&a.target),
-                op: bin_op(a.op),
-                value: self.expr(&a.value),
-            },
             py::Stmt::AnnAssign(a) => StmtKind::AnnAssign {
                 target: self.expr(&a.target),
                 annotation: self.expr(&a.annotation),
@@ -130,11 +126,9 @@ impl Convert {
                 body: self.stmts(&f.body),
                 orelse: self.stmts(&f.orelse),
             },
-            py::Stmt::While(w) => StmtKind::While {
-                test: self.expr(&w.test),
-                body: self.stmts(&w.body),
-                orelse: self.stmts(&w.orelse),
-            },
+            py::Stmt::While(w) => {
+                StmtKind::While { test: self.expr(&w.test), body: self.stmts(&w.body), orelse: self.stmts(&w.orelse) }
+            }
             py::Stmt::If(i) => self.if_stmt(i),
             py::Stmt::Assert(a) => {
                 StmtKind::Assert { test: self.expr(&a.test), msg: a.msg.as_deref().map(|e| self.expr(e)) }
@@ -289,21 +283,15 @@ impl Convert {
                 rest: c.ops.iter().zip(&c.comparators).map(|(op, e)| (cmp_op(*op), self.expr(e))).collect(),
             },
             py::Expr::Call(c) => ExprKind::Call { func: self.boxed(&c.func), args: self.args(&c.arguments) },
-            py::Expr::Attribute(a) => {
-                ExprKind::Attribute { value: self.boxed(&a.value), attr: self.ident(&a.attr) }
-            }
-            py::Expr::Subscript(s) => {
-                ExprKind::Subscript { value: self.boxed(&s.value), index: self.boxed(&s.slice) }
-            }
+            py::Expr::Attribute(a) => ExprKind::Attribute { value: self.boxed(&a.value), attr: self.ident(&a.attr) },
+            py::Expr::Subscript(s) => ExprKind::Subscript { value: self.boxed(&s.value), index: self.boxed(&s.slice) },
             py::Expr::Slice(s) => {
                 let mut part = |e: &Option<Box<py::Expr>>| e.as_deref().map(|e| self.boxed(e));
                 ExprKind::Slice { lower: part(&s.lower), upper: part(&s.upper), step: part(&s.step) }
             }
-            py::Expr::If(i) => ExprKind::IfElse {
-                test: self.boxed(&i.test),
-                body: self.boxed(&i.body),
-                orelse: self.boxed(&i.orelse),
-            },
+            py::Expr::If(i) => {
+                ExprKind::IfElse { test: self.boxed(&i.test), body: self.boxed(&i.body), orelse: self.boxed(&i.orelse) }
+            }
             py::Expr::Tuple(t) => ExprKind::Tuple(self.exprs(&t.elts)),
             py::Expr::List(l) => ExprKind::List(self.exprs(&l.elts)),
             py::Expr::Dict(d) => ExprKind::Dict(
@@ -359,11 +347,7 @@ impl Convert {
             element: self.boxed(element),
             generators: generators
                 .iter()
-                .map(|g| Generator {
-                    target: self.expr(&g.target),
-                    iter: self.expr(&g.iter),
-                    ifs: self.exprs(&g.ifs),
-                })
+                .map(|g| Generator { target: self.expr(&g.target), iter: self.expr(&g.iter), ifs: self.exprs(&g.ifs) })
                 .collect(),
         }
     }

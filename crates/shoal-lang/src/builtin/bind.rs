@@ -1,0 +1,107 @@
+//! Binding the arguments of a call to the parameters of a builtin.
+
+use shoal_source::{Diagnostic, Span};
+
+use super::{Args, Builtin, BuiltinParam, Need, ParamShape, params};
+use crate::fault::{Fault, Outcome};
+use crate::names::nearest;
+use crate::syntax::ast::Name;
+use crate::value::Value;
+
+/// One evaluated argument of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Given {
+    /// The keyword, unless it is passed by position.
+    pub(crate) name: Option<Name>,
+    pub(crate) value: Value,
+    pub(crate) span: Span,
+}
+
+/// Binds the arguments of a call to a builtin's parameters.
+pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> Outcome<Args> {
+    let params = params(builtin);
+    let mut args = Args::new(builtin, span, params.len());
+    let mut positional = params.iter().filter(|p| p.shape != ParamShape::KeywordOnly).peekable();
+    for arg in given {
+        match &arg.name {
+            None => {
+                let Some(param) = positional.peek() else {
+                    return Err(too_many(builtin, params, arg.span));
+                };
+                check_need(builtin, param, &arg)?;
+                if param.shape == ParamShape::Var {
+                    args.push_rest(arg.value, arg.span);
+                } else {
+                    args.push(param.name, arg.value, arg.span);
+                    positional.next();
+                }
+            }
+            Some(name) => {
+                let Some(param) = params.iter().find(|p| p.name == &**name && p.shape != ParamShape::Var) else {
+                    return Err(unknown_keyword(builtin, params, name, arg.span));
+                };
+                if args.has(param.name) {
+                    let message = format!("`{}` gets two values for `{name}`", builtin.short_name());
+                    return Err(Diagnostic::error(arg.span, message).label("given twice").into());
+                }
+                check_need(builtin, param, &arg)?;
+                args.push(param.name, arg.value, arg.span);
+            }
+        }
+    }
+    let mut missing = Vec::new();
+    for param in params {
+        if param.shape == ParamShape::Var || args.has(param.name) {
+            continue;
+        }
+        match &param.default {
+            Some(default) => args.push_default(param.name, default.clone()),
+            None => missing.push(param.name),
+        }
+    }
+    if missing.is_empty() { Ok(args) } else { Err(missing_arguments(builtin, &missing, span)) }
+}
+
+fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> Outcome<()> {
+    if matches!(arg.value, Value::Invalid) {
+        return Err(Fault::reported());
+    }
+    if param.need == Need::Const && arg.value.is_dynamic() {
+        let message = format!("`{}` of `{}` must be known at compile time", param.name, builtin.short_name());
+        return Err(Diagnostic::error(arg.span, message)
+            .label(format!("this is computed on the device: {}", arg.value.type_name()))
+            .help("make it a `constexpr`: a parameter `NAME: tl.constexpr`, or a local `NAME: tl.constexpr = …`")
+            .into());
+    }
+    Ok(())
+}
+
+fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> Fault {
+    let most = params.iter().filter(|p| p.shape == ParamShape::Normal).count();
+    let names: Vec<&str> = params.iter().map(|p| p.name).collect();
+    let message = format!("`{}` takes at most {most} positional arguments", builtin.short_name());
+    Diagnostic::error(span, message)
+        .label("one too many")
+        .help(format!("its parameters are: {}", names.join(", ")))
+        .into()
+}
+
+fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], name: &str, span: Span) -> Fault {
+    let names = params.iter().map(|p| p.name);
+    let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", builtin.short_name()))
+        .label("unknown keyword");
+    match nearest(name, names.clone()) {
+        Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
+        None => diagnostic.help(format!("its parameters are: {}", names.collect::<Vec<_>>().join(", "))),
+    }
+    .into()
+}
+
+fn missing_arguments(builtin: &Builtin, missing: &[&str], span: Span) -> Fault {
+    let quoted: Vec<String> = missing.iter().map(|m| format!("`{m}`")).collect();
+    let plural = if missing.len() == 1 { "argument" } else { "arguments" };
+    let message = format!("`{}` is missing the {plural} {}", builtin.short_name(), quoted.join(", "));
+    Diagnostic::error(span, message)
+        .help(format!("its signature is `{}({})`", builtin.short_name(), builtin.signature.replace(": const", "")))
+        .into()
+}

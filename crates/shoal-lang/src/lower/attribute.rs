@@ -1,0 +1,207 @@
+//! `value.attr`.
+
+use std::sync::Arc;
+
+use shoal_ir::{Elem, Type};
+use shoal_source::{Diagnostic, Span};
+
+use super::Lower;
+use crate::builtin::{self, describe};
+use crate::fault::{Fault, Outcome};
+use crate::names::nearest;
+use crate::syntax::ast::{Ident, Name};
+use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Value};
+
+/// Methods of descriptors and the functions they stand for.
+const DESCRIPTOR_METHODS: [(&str, &str); 10] = [
+    ("load", "load_tensor_descriptor"),
+    ("store", "store_tensor_descriptor"),
+    ("gather", "descriptor.gather"),
+    ("scatter", "descriptor.scatter"),
+    ("atomic_add", "descriptor.atomic_add"),
+    ("atomic_min", "descriptor.atomic_min"),
+    ("atomic_max", "descriptor.atomic_max"),
+    ("atomic_and", "descriptor.atomic_and"),
+    ("atomic_or", "descriptor.atomic_or"),
+    ("atomic_xor", "descriptor.atomic_xor"),
+];
+
+/// Methods of strings.
+const STRING_METHODS: [&str; 6] = ["startswith", "endswith", "lower", "upper", "replace", "strip"];
+
+impl Lower<'_> {
+    /// `object.attr`.
+    pub(super) fn attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> Outcome<Value> {
+        let found = self.find_attribute(object, attr, span)?;
+        found.ok_or_else(|| self.missing_attribute(object, attr))
+    }
+
+    /// `object.attr`, or `None` if there is no such thing.
+    pub(super) fn find_attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> Outcome<Option<Value>> {
+        let name = &*attr.name;
+        match object {
+            Value::Invalid => Err(Fault::reported()),
+            Value::Module(module) => match self.module_attribute(module, name)? {
+                Some(Value::Host(what)) => {
+                    Err(Diagnostic::error(attr.span, format!("`{what}` belongs to the host program"))
+                        .label("cannot be used in a kernel")
+                        .help("pass what you need as an argument")
+                        .into())
+                }
+                Some(value) => Ok(Some(value)),
+                None => Err(self.no_such_attribute(module, name, attr.span, span)),
+            },
+            Value::Tensor(t) => self.tensor_attribute(t, attr, span),
+            Value::Dtype(d) => Ok(match d.attribute(name) {
+                Some(value) => Some(value),
+                None if name == "with_element_ty" || d.method(name).is_some() => Some(named_method(object, attr, span)),
+                None => None,
+            }),
+            Value::Const(c) => Ok(match name {
+                "value" => Some(object.clone()),
+                _ if matches!(c, crate::value::Const::Str(_)) && STRING_METHODS.contains(&name) => {
+                    Some(named_method(object, attr, span))
+                }
+                _ => None,
+            }),
+            Value::Tuple(t) => Ok(match &t.class {
+                Some(class) => match class.fields.iter().position(|f| *f.name == *name) {
+                    Some(i) => t.items.get(i).cloned(),
+                    None if name == "_replace" => Some(named_method(object, attr, span)),
+                    None => None,
+                },
+                None => match name {
+                    "values" | "value" => Some(object.clone()),
+                    "index" | "count" => Some(named_method(object, attr, span)),
+                    _ => None,
+                },
+            }),
+            Value::Aggregate(a) => {
+                if let Some(i) = a.class.fields.iter().position(|f| *f.name == *name) {
+                    return Ok(a.fields.get(i).cloned());
+                }
+                let method = a.class.methods.iter().find(|(n, _)| *n == attr.name).map(|(_, f)| f.clone());
+                Ok(method.map(|f| bound(object, Value::Function(f), span)))
+            }
+            Value::Descriptor(d) => Ok(descriptor_attribute(d, object, attr, span)),
+            Value::BlockPtr(_) => Ok(match name {
+                "load" | "store" | "advance" => builtin::find(name).map(|b| bound(object, Value::Builtin(b), span)),
+                _ => None,
+            }),
+            Value::Member(m) => Ok(match name {
+                "name" => Some(Value::str(&m.name)),
+                "value" => Some(m.value.clone()),
+                _ => None,
+            }),
+            Value::Class(class) => Ok(class_attribute(class, name)),
+            Value::Function(f) => Ok((name == "__name__").then(|| Value::str(f.name()))),
+            Value::Host(_)
+            | Value::Slice(_)
+            | Value::Range(_)
+            | Value::Condition(_)
+            | Value::Builtin(_)
+            | Value::Method(_) => Ok(None),
+        }
+    }
+
+    fn tensor_attribute(&mut self, t: &Tensor, attr: &Ident, span: Span) -> Outcome<Option<Value>> {
+        let object = Value::Tensor(t.clone());
+        Ok(match &*attr.name {
+            "shape" => Some(Value::ints(t.shape())),
+            "dtype" => t.ty.elem().map(|e| Value::Dtype(Dtype { ty: Type::Elem(e), access: t.access })),
+            "type" => Some(Value::Dtype(Dtype { ty: t.ty.clone(), access: t.access })),
+            "numel" => Some(Value::int(t.shape().iter().map(|&d| i128::from(d)).product::<i128>())),
+            "T" => Some(self.builtin_call("permute", vec![object, Value::int(1), Value::int(0)])?),
+            "to" => builtin::find("cast").map(|b| bound(&object, Value::Builtin(b), span)),
+            "logical_and" | "logical_or" => Some(named_method(&object, attr, span)),
+            name if builtin::METHODS.contains(&name) => match builtin::find(name) {
+                Some(b) => Some(bound(&object, Value::Builtin(b), span)),
+                None => {
+                    let language = crate::module::ModuleRef::Known(crate::module::KnownModule::Language);
+                    self.module_attribute(&language, name)?.map(|f| bound(&object, f, span))
+                }
+            },
+            _ => None,
+        })
+    }
+
+    fn missing_attribute(&self, object: &Value, attr: &Ident) -> Fault {
+        let diagnostic = Diagnostic::error(attr.span, format!("{} has no attribute `{}`", describe(object), attr.name))
+            .label("unknown attribute");
+        let names: Vec<&str> = match object {
+            Value::Tensor(_) => {
+                builtin::METHODS.iter().copied().chain(["shape", "dtype", "type", "numel", "T", "to"]).collect()
+            }
+            Value::Descriptor(_) => ["shape", "strides", "block_shape", "dtype", "load", "store"].to_vec(),
+            Value::Tuple(t) => t.class.iter().flat_map(|c| c.fields.iter().map(|f| &*f.name)).collect(),
+            Value::Aggregate(a) => a.class.fields.iter().map(|f| &*f.name).collect(),
+            Value::Class(Class::Enum(e)) => e.members.iter().map(|m| &*m.name).collect(),
+            _ => Vec::new(),
+        };
+        match nearest(&attr.name, names.into_iter()) {
+            Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
+            None => diagnostic.into(),
+        }
+    }
+}
+
+fn bound(receiver: &Value, target: Value, span: Span) -> Value {
+    Value::Method(Arc::new(Method { receiver: receiver.clone(), span, target: MethodTarget::Function(target) }))
+}
+
+fn named_method(receiver: &Value, attr: &Ident, span: Span) -> Value {
+    let target = MethodTarget::Named(attr.name.clone());
+    Value::Method(Arc::new(Method { receiver: receiver.clone(), span, target }))
+}
+
+fn descriptor_attribute(d: &Arc<Descriptor>, object: &Value, attr: &Ident, span: Span) -> Option<Value> {
+    let Type::Desc(ty) = &d.ty else { return None };
+    let dtype = |ty| Value::Dtype(Dtype { ty, access: Access::ReadWrite });
+    match &*attr.name {
+        "shape" => Some(Value::tuple(d.shape.clone())),
+        "strides" => Some(Value::tuple(d.strides.clone())),
+        "block_shape" => Some(Value::ints(&ty.block)),
+        "dtype" => Some(dtype(Type::scalar(ty.elem))),
+        "block_type" => Some(dtype(Type::tile(Elem::Scalar(ty.elem), &ty.block))),
+        name => {
+            let (_, function) = DESCRIPTOR_METHODS.iter().find(|(method, _)| *method == name)?;
+            builtin::find(function).map(|b| bound(object, Value::Builtin(b), span))
+        }
+    }
+}
+
+fn class_attribute(class: &Class, name: &str) -> Option<Value> {
+    match class {
+        Class::Enum(e) => e.members.iter().find(|m| *m.name == *name).cloned().map(Value::Member),
+        Class::NamedTuple(c) => match name {
+            "_fields" => Some(Value::tuple(c.fields.iter().map(|f| Value::str(&f.name)).collect())),
+            "__name__" => Some(Value::str(&c.name)),
+            _ => None,
+        },
+        Class::Aggregate(c) => match c.methods.iter().find(|(n, _)| **n == *name) {
+            Some((_, f)) => Some(Value::Function(f.clone())),
+            None => (name == "__name__").then(|| Value::str(&c.name)),
+        },
+        Class::Known(KnownClass::Dtype) => dtype_list(name),
+        Class::Known(_) => None,
+    }
+}
+
+/// `tl.dtype.SINT_TYPES` and its relatives: names of types.
+fn dtype_list(name: &str) -> Option<Value> {
+    use shoal_ir::Scalar;
+    let keep: fn(Scalar) -> bool = match name {
+        "SINT_TYPES" => Scalar::is_signed_int,
+        "UINT_TYPES" => Scalar::is_unsigned_int,
+        "FP_TYPES" => Scalar::is_float,
+        "STANDARD_FP_TYPES" => |s| s.is_float() && !s.is_fp8(),
+        _ => return None,
+    };
+    let names = Scalar::ALL.into_iter().filter(|s| keep(*s)).map(|s| Value::str(&Dtype::scalar(s).to_string()));
+    Some(Value::tuple(names.collect()))
+}
+
+/// An attribute name that no source text holds, for `getattr`.
+pub(super) fn made_ident(name: &Name, span: Span) -> Ident {
+    Ident { name: name.clone(), span }
+}

@@ -1,0 +1,311 @@
+//! Calls: who is called, with which arguments.
+
+use std::sync::Arc;
+
+use shoal_source::{Diagnostic, Span};
+
+use super::Lower;
+use super::operator::equal;
+use crate::builtin::{self, Builtin, Given, Phase, describe};
+use crate::fault::{Fault, Outcome};
+use crate::module::{Function, FunctionKind};
+use crate::names::nearest;
+use crate::syntax::ast::{Arg, ArgKind, Expr, Name, ParamKind};
+use crate::value::{Const, Dtype, Method, MethodTarget, NamedTupleClass, Tuple, Value};
+
+impl Lower<'_> {
+    /// `func(args)`.
+    pub(super) fn call(&mut self, func: &Expr, args: &[Arg], span: Span) -> Outcome<Value> {
+        let callee = self.expr(func)?;
+        let given = self.arguments(args)?;
+        self.emit.span = span;
+        self.call_value(&callee, given, span)
+    }
+
+    fn arguments(&mut self, args: &[Arg]) -> Outcome<Vec<Given>> {
+        let mut given = Vec::with_capacity(args.len());
+        let mut failed = None;
+        for arg in args {
+            let span = arg.value.span;
+            let value = match self.expr(&arg.value) {
+                Ok(value) => value,
+                // The other arguments may have errors of their own.
+                Err(fault) => {
+                    self.report(fault);
+                    failed = Some(Fault::reported());
+                    continue;
+                }
+            };
+            match &arg.kind {
+                ArgKind::Positional => given.push(Given { name: None, value, span }),
+                ArgKind::Keyword(name) => given.push(Given { name: Some(name.name.clone()), value, span }),
+                ArgKind::Star => match value {
+                    Value::Tuple(t) => {
+                        given.extend(t.items.iter().map(|v| Given { name: None, value: v.clone(), span }));
+                    }
+                    other => {
+                        let message = format!("`*` needs a tuple, this is {}", describe(&other));
+                        return Err(Fault::new(span, message));
+                    }
+                },
+                ArgKind::StarStar => {
+                    return Err(Diagnostic::error(span, "kernels have no `**` arguments")
+                        .help("write the arguments as `name=value`")
+                        .into());
+                }
+            }
+        }
+        failed.map_or(Ok(given), Err)
+    }
+
+    /// Calls a value with evaluated arguments.
+    pub(crate) fn call_value(&mut self, callee: &Value, mut given: Vec<Given>, span: Span) -> Outcome<Value> {
+        match callee {
+            Value::Invalid => Err(Fault::reported()),
+            Value::Builtin(builtin) => self.call_builtin(builtin, given, span),
+            Value::Function(f) => self.call_function(f, given, span),
+            Value::Method(m) => {
+                let Method { receiver, span: at, target } = &**m;
+                match target {
+                    MethodTarget::Function(f) => {
+                        given.insert(0, Given { name: None, value: receiver.clone(), span: *at });
+                        self.call_value(f, given, span)
+                    }
+                    MethodTarget::Named(name) => self.named_method(receiver, name, &given, span),
+                }
+            }
+            Value::Class(class) => self.construct(class, given, span),
+            Value::Host(name) => Err(Diagnostic::error(span, format!("`{name}` belongs to the host program"))
+                .label("cannot be called in a kernel")
+                .into()),
+            _ => Err(Diagnostic::error(span, format!("{} cannot be called", describe(callee))).into()),
+        }
+    }
+
+    fn call_builtin(&mut self, builtin: &'static Builtin, given: Vec<Given>, span: Span) -> Outcome<Value> {
+        if builtin.phase == Phase::Kernel && self.at_compile_time() {
+            let message = format!("`{}` cannot run at compile time", builtin.short_name());
+            return Err(Diagnostic::error(span, message)
+                .label("this function writes device code")
+                .help("call it in a `@jit` function")
+                .into());
+        }
+        let args = builtin::bind(builtin, given, span)?;
+        (builtin.run)(self, &args)
+    }
+
+    /// Calls a function of the language by name, with positional arguments.
+    pub(crate) fn builtin_call(&mut self, name: &str, args: Vec<Value>) -> Outcome<Value> {
+        let span = self.emit.span;
+        let given = args.into_iter().map(|value| Given { name: None, value, span }).collect();
+        match builtin::find(name) {
+            Some(builtin) => self.call_builtin(builtin, given, span),
+            None => {
+                let language = crate::module::ModuleRef::Known(crate::module::KnownModule::Language);
+                match self.module_attribute(&language, name)? {
+                    Some(callee) => self.call_value(&callee, given, span),
+                    None => Err(self.emit.fault(format!("`{name}` is not available"))),
+                }
+            }
+        }
+    }
+
+    fn call_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> Outcome<Value> {
+        let args = self.bind_function(f, given, span)?;
+        match f.kind {
+            FunctionKind::Jit if !self.at_compile_time() => self.call_jit(f, args, span),
+            FunctionKind::Plain if !self.at_compile_time() && args.iter().any(Value::is_dynamic) => {
+                Err(Diagnostic::error(span, format!("`{}` is a host function", f.name()))
+                    .label("called with values that are on the device")
+                    .with_label(f.def.name.span, "defined here without `@jit`")
+                    .help(format!("decorate `{}` with `@triton.jit`", f.name()))
+                    .into())
+            }
+            FunctionKind::Jit | FunctionKind::CompileTime | FunctionKind::Plain => {
+                self.run_at_compile_time(f, args, span)
+            }
+        }
+    }
+
+    /// Calls a function with positional values.
+    pub(crate) fn call_values(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
+        let given = args.into_iter().map(|value| Given { name: None, value, span }).collect();
+        self.call_function(f, given, span)
+    }
+
+    /// One value for each parameter of a function, `*args` as a tuple.
+    pub(super) fn bind_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> Outcome<Vec<Value>> {
+        let params = &f.def.params;
+        let mut values: Vec<Option<Value>> = vec![None; params.len()];
+        let mut extra = Vec::new();
+        let mut next = 0;
+        for arg in given {
+            if matches!(arg.value, Value::Invalid) {
+                return Err(Fault::reported());
+            }
+            match &arg.name {
+                None => match params.get(next).map(|p| p.kind) {
+                    Some(ParamKind::PositionalOnly | ParamKind::Normal) => {
+                        values[next] = Some(arg.value);
+                        next += 1;
+                    }
+                    Some(ParamKind::VarPositional) => extra.push(arg.value),
+                    Some(ParamKind::KeywordOnly | ParamKind::VarKeyword) | None => {
+                        return Err(too_many_arguments(f, next, arg.span));
+                    }
+                },
+                Some(name) => {
+                    let found = params.iter().position(|p| {
+                        p.name.name == *name && matches!(p.kind, ParamKind::Normal | ParamKind::KeywordOnly)
+                    });
+                    let Some(i) = found else { return Err(unknown_parameter(f, name, arg.span)) };
+                    if values[i].replace(arg.value).is_some() {
+                        return Err(Fault::new(arg.span, format!("`{}` gets two values for `{name}`", f.name())));
+                    }
+                }
+            }
+        }
+        self.fill_defaults(f, values, extra, span)
+    }
+
+    fn fill_defaults(
+        &mut self,
+        f: &Function,
+        values: Vec<Option<Value>>,
+        extra: Vec<Value>,
+        span: Span,
+    ) -> Outcome<Vec<Value>> {
+        let mut bound = Vec::with_capacity(values.len());
+        let mut missing = Vec::new();
+        let mut extra = Some(extra);
+        for (param, value) in f.def.params.iter().zip(values) {
+            bound.push(match (value, param.kind, &param.default) {
+                (Some(value), _, _) => value,
+                (None, ParamKind::VarPositional, _) => Value::tuple(extra.take().unwrap_or_default()),
+                (None, ParamKind::VarKeyword, _) => {
+                    return Err(Diagnostic::error(param.name.span, "`@jit` functions have no `**` parameters")
+                        .help("name the parameters")
+                        .into());
+                }
+                (None, _, Some(default)) => self.in_module(f.module, |l| l.expr(default))?,
+                (None, _, None) => {
+                    missing.push(format!("`{}`", param.name.name));
+                    Value::Invalid
+                }
+            });
+        }
+        if missing.is_empty() {
+            return Ok(bound);
+        }
+        let plural = if missing.len() == 1 { "argument" } else { "arguments" };
+        Err(Diagnostic::error(span, format!("`{}` is missing the {plural} {}", f.name(), missing.join(", ")))
+            .with_label(f.def.name.span, "defined here")
+            .into())
+    }
+
+    /// Evaluates something in the scope of a module, at compile time.
+    pub(super) fn in_module<T>(
+        &mut self,
+        module: crate::module::ModuleId,
+        f: impl FnOnce(&mut Self) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let frame = super::frame::Frame::compile_time(module);
+        let outer = std::mem::replace(&mut self.frame, frame);
+        let result = f(self);
+        self.frame = outer;
+        result
+    }
+
+    /// A method that compile-time values have.
+    fn named_method(&mut self, receiver: &Value, name: &Name, given: &[Given], span: Span) -> Outcome<Value> {
+        match (receiver, given) {
+            (Value::Dtype(d), [only]) if &**name == "with_element_ty" => match &only.value {
+                Value::Dtype(elem) if elem.elem().is_some() => {
+                    let ty = elem.elem().map_or_else(|| d.ty.clone(), |e| d.ty.with_elem(e));
+                    Ok(Value::Dtype(Dtype { ty, access: elem.access }))
+                }
+                other => Err(Fault::new(only.span, format!("expected a dtype, found {}", describe(other)))),
+            },
+            (Value::Dtype(d), []) => {
+                d.method(name).ok_or_else(|| Fault::new(span, format!("`{name}` does not apply to `{d}`")))
+            }
+            (Value::Dtype(d), _) if name.starts_with("is_") => {
+                d.method(name).ok_or_else(|| Fault::new(span, format!("`{name}` does not apply to `{d}`")))
+            }
+            (Value::Const(Const::Str(s)), _) => string_method(s, name, given, span),
+            (Value::Tuple(Tuple { items, class: Some(class) }), _) if &**name == "_replace" => {
+                replace_fields(items, class, given)
+            }
+            (Value::Tuple(t), [only]) => self.tuple_method(t, name, only),
+            (Value::Tensor(_), [only]) => {
+                let logic = if &**name == "logical_and" {
+                    crate::semantic::binary::Logic::And
+                } else {
+                    crate::semantic::binary::Logic::Or
+                };
+                crate::semantic::binary::logical(&mut self.emit, logic, receiver, &only.value)
+            }
+            _ => Err(Fault::new(span, format!("`{name}` does not take these arguments"))),
+        }
+    }
+
+    fn tuple_method(&mut self, t: &Tuple, name: &Name, only: &Given) -> Outcome<Value> {
+        match &**name {
+            "index" => match t.items.iter().position(|v| equal(v, &only.value)) {
+                Some(i) => Ok(Value::int(i as i128)),
+                None => Err(Fault::new(only.span, format!("{} is not in the tuple", describe(&only.value)))),
+            },
+            _ => Ok(Value::int(t.items.iter().filter(|v| equal(v, &only.value)).count() as i128)),
+        }
+    }
+}
+
+fn replace_fields(items: &Arc<[Value]>, class: &Arc<NamedTupleClass>, given: &[Given]) -> Outcome<Value> {
+    let mut items = items.to_vec();
+    for arg in given {
+        let at = arg.name.as_ref().and_then(|n| class.fields.iter().position(|f| f.name == *n));
+        match at.and_then(|i| items.get_mut(i)) {
+            Some(slot) => *slot = arg.value.clone(),
+            None => return Err(Fault::new(arg.span, format!("`{}` has no such field", class.name))),
+        }
+    }
+    Ok(Value::Tuple(Tuple { items: items.into(), class: Some(class.clone()) }))
+}
+
+fn string_method(s: &Name, name: &Name, given: &[Given], span: Span) -> Outcome<Value> {
+    let texts: Option<Vec<&str>> = given
+        .iter()
+        .map(|g| match &g.value {
+            Value::Const(Const::Str(t)) => Some(&**t),
+            _ => None,
+        })
+        .collect();
+    match (&**name, texts.as_deref()) {
+        ("startswith", Some([t])) => Ok(Value::bool(s.starts_with(t))),
+        ("endswith", Some([t])) => Ok(Value::bool(s.ends_with(t))),
+        ("lower", Some([])) => Ok(Value::str(&s.to_lowercase())),
+        ("upper", Some([])) => Ok(Value::str(&s.to_uppercase())),
+        ("strip", Some([])) => Ok(Value::str(s.trim())),
+        ("replace", Some([from, to])) if !from.is_empty() => Ok(Value::str(&s.replace(from, to))),
+        _ => Err(Fault::new(span, format!("the string method `{name}` does not take these arguments"))),
+    }
+}
+
+fn too_many_arguments(f: &Function, most: usize, span: Span) -> Fault {
+    let names: Vec<&str> = f.def.params.iter().map(|p| &*p.name.name).collect();
+    Diagnostic::error(span, format!("`{}` takes at most {most} positional arguments", f.name()))
+        .label("one too many")
+        .with_label(f.def.name.span, format!("its parameters are: {}", names.join(", ")))
+        .into()
+}
+
+fn unknown_parameter(f: &Function, name: &str, span: Span) -> Fault {
+    let names = f.def.params.iter().map(|p| &*p.name.name);
+    let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", f.name()))
+        .label("unknown keyword")
+        .with_label(f.def.name.span, "defined here");
+    match nearest(name, names) {
+        Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
+        None => diagnostic.into(),
+    }
+}

@@ -1,0 +1,340 @@
+//! Classes: named tuples, enumerations, aggregates, and what calling a class makes.
+
+use std::sync::Arc;
+
+use shoal_ir::Type;
+use shoal_source::{Diagnostic, Span};
+
+use super::Lower;
+use crate::builtin::{Given, describe, shape_from};
+use crate::consts::float_repr;
+use crate::fault::{Fault, Outcome};
+use crate::module::{Function, FunctionKind, JitOptions, ModuleId, language_name};
+use crate::syntax::ast::{ClassDef, ExprKind, Name, StmtKind};
+use crate::value::{
+    Access, Aggregate, AggregateClass, Class, Const, Dtype, EnumClass, Field, KnownClass, Member, NamedTupleClass,
+    Range, Tuple, Value,
+};
+
+impl Lower<'_> {
+    /// The class that a definition makes.
+    pub(super) fn class(&mut self, module: ModuleId, def: &Arc<ClassDef>) -> Outcome<Value> {
+        if let Some(class) = self.classes.get(&def.span) {
+            return Ok(class.clone());
+        }
+        let globals = &self.program.module(module).globals;
+        let is_aggregate = def
+            .decorators
+            .iter()
+            .any(|d| matches!(language_name(d, globals).as_deref(), Some("aggregate" | "_aggregate")));
+        let value = if is_aggregate {
+            self.aggregate_class(module, def)?
+        } else {
+            match self.base_class(module, def)? {
+                Some(KnownClass::NamedTuple) => {
+                    let fields = self.fields(module, def)?;
+                    let class = NamedTupleClass { name: def.name.name.clone(), fields };
+                    Value::Class(Class::NamedTuple(Arc::new(class)))
+                }
+                Some(KnownClass::Enum | KnownClass::IntEnum) => self.enum_class(module, def)?,
+                Some(_) | None => Value::Host(def.name.name.clone()),
+            }
+        };
+        self.classes.insert(def.span, value.clone());
+        Ok(value)
+    }
+
+    fn base_class(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Option<KnownClass>> {
+        for base in &def.bases {
+            let value = self.in_module(module, |l| l.expr(base));
+            if let Ok(Value::Class(Class::Known(known))) = value {
+                return Ok(Some(known));
+            }
+        }
+        Ok(None)
+    }
+
+    fn fields(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Vec<Field>> {
+        let mut fields = Vec::new();
+        for stmt in &def.body {
+            if let StmtKind::AnnAssign { target, value, .. } = &stmt.kind
+                && let ExprKind::Name(name) = &target.kind
+            {
+                let default = match value {
+                    Some(value) => Some(self.in_module(module, |l| l.expr(value))?),
+                    None => None,
+                };
+                fields.push(Field { name: name.clone(), default });
+            }
+        }
+        Ok(fields)
+    }
+
+    fn aggregate_class(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Value> {
+        let fields = self.fields(module, def)?;
+        let mut methods = Vec::new();
+        for stmt in &def.body {
+            if let StmtKind::FunctionDef(method) = &stmt.kind {
+                let function = Function {
+                    def: method.clone(),
+                    module,
+                    kind: FunctionKind::Jit,
+                    options: Arc::new(JitOptions::default()),
+                };
+                methods.push((method.name.name.clone(), function));
+            }
+        }
+        let class = AggregateClass { name: def.name.name.clone(), fields, methods };
+        Ok(Value::Class(Class::Aggregate(Arc::new(class))))
+    }
+
+    fn enum_class(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Value> {
+        let class = &def.name.name;
+        let mut members = Vec::new();
+        for stmt in &def.body {
+            if let StmtKind::Assign { targets, value } = &stmt.kind
+                && let [target] = targets.as_slice()
+                && let ExprKind::Name(name) = &target.kind
+            {
+                let value = self.in_module(module, |l| l.expr(value)).unwrap_or(Value::Host(name.clone()));
+                members.push(Arc::new(Member { class: class.clone(), name: name.clone(), value }));
+            }
+        }
+        Ok(Value::Class(Class::Enum(Arc::new(EnumClass { name: class.clone(), members }))))
+    }
+
+    /// `Class(args)`.
+    pub(super) fn construct(&mut self, class: &Class, given: Vec<Given>, span: Span) -> Outcome<Value> {
+        match class {
+            Class::Known(known) => self.construct_known(*known, &given, span),
+            Class::NamedTuple(c) => {
+                let items = fill_fields(&c.name, &c.fields, given, span)?;
+                Ok(Value::Tuple(Tuple { items: items.into(), class: Some(c.clone()) }))
+            }
+            Class::Aggregate(c) => {
+                let fields = fill_fields(&c.name, &c.fields, given, span)?;
+                Ok(Value::Aggregate(Aggregate { class: c.clone(), fields: fields.into() }))
+            }
+            Class::Enum(c) => match given.as_slice() {
+                [Given { value, .. }] => match c.members.iter().find(|m| super::operator::equal(&m.value, value)) {
+                    Some(member) => Ok(Value::Member(member.clone())),
+                    None => Err(Fault::new(span, format!("`{}` has no member {}", c.name, describe(value)))),
+                },
+                _ => Err(Fault::new(span, format!("`{}` takes one value", c.name))),
+            },
+        }
+    }
+
+    fn construct_known(&mut self, class: KnownClass, given: &[Given], span: Span) -> Outcome<Value> {
+        let wrong =
+            |expected: &str| Err(Fault::from(Diagnostic::error(span, format!("`{}` takes {expected}", class.name()))));
+        match (class, given) {
+            (KnownClass::Constexpr, [g]) => match &g.value {
+                v if v.is_dynamic() => Err(Diagnostic::error(g.span, "a `constexpr` must be known at compile time")
+                    .label(format!("this is {}", describe(v)))
+                    .into()),
+                v => Ok(v.clone()),
+            },
+            (KnownClass::Int | KnownClass::Float | KnownClass::Bool | KnownClass::Str, [g]) => self.convert(class, g),
+            (KnownClass::Str, []) => Ok(Value::str("")),
+            (KnownClass::Tuple, []) => Ok(Value::tuple(Vec::new())),
+            (KnownClass::Tuple, [g]) => self.items(&g.value, g.span).map(Value::tuple),
+            (KnownClass::PointerType, [elem, rest @ ..]) => pointer_type(elem, rest, span),
+            (KnownClass::BlockType, [elem, shape]) => block_type(elem, shape),
+            (KnownClass::Dtype, [g]) => match &g.value {
+                Value::Dtype(d) => Ok(Value::Dtype(d.clone())),
+                Value::Const(Const::Str(s)) => match crate::dtype::from_signature_name(s) {
+                    Some(scalar) => Ok(Value::Dtype(Dtype::scalar(scalar))),
+                    None => Err(Fault::new(g.span, format!("there is no dtype `{s}`"))),
+                },
+                _ => wrong("the name of a dtype"),
+            },
+            (KnownClass::Tensor, _) => wrong("nothing a kernel can give: use `tl.full` or `tl.zeros`"),
+            (KnownClass::TensorDescriptor, _) => wrong("nothing a kernel can give: use `tl.make_tensor_descriptor`"),
+            _ => wrong("other arguments"),
+        }
+    }
+
+    /// `int(x)`, `float(x)`, `bool(x)`, `str(x)`.
+    fn convert(&mut self, class: KnownClass, g: &Given) -> Outcome<Value> {
+        if let Value::Tensor(_) = &g.value {
+            let (name, to) = match class {
+                KnownClass::Int => ("int", "tl.int32"),
+                KnownClass::Float => ("float", "tl.float32"),
+                KnownClass::Bool => ("bool", "tl.int1"),
+                _ => ("str", "…"),
+            };
+            return Err(Diagnostic::error(g.span, format!("`{name}` needs a value known at compile time"))
+                .label(format!("this is {}", describe(&g.value)))
+                .help(format!("to convert on the device, use `.to({to})`"))
+                .into());
+        }
+        if class == KnownClass::Bool {
+            return Ok(Value::bool(self.truthy(&g.value)?));
+        }
+        if class == KnownClass::Str {
+            return Ok(Value::str(&self.display(&g.value)));
+        }
+        let failed = || {
+            let message = format!("`{}` cannot convert {}", class.name(), describe(&g.value));
+            Fault::new(g.span, message)
+        };
+        let constant = g.value.as_const().ok_or_else(failed)?;
+        let converted = match (class, constant) {
+            (KnownClass::Int, Const::Float(f)) if f.is_finite() && f.abs() < 1e38 => Const::Int(f.trunc() as i128),
+            (KnownClass::Int, Const::Str(s)) => {
+                s.trim().replace('_', "").parse().map(Const::Int).map_err(|_| failed())?
+            }
+            (KnownClass::Float, Const::Str(s)) => Const::Float(parse_float(s).ok_or_else(failed)?),
+            (KnownClass::Int, c) => c.as_int().map(Const::Int).ok_or_else(failed)?,
+            (_, c) => c.as_float().map(Const::Float).ok_or_else(failed)?,
+        };
+        Ok(Value::Const(converted))
+    }
+
+    /// The elements of something that can be iterated at compile time.
+    pub(super) fn items(&mut self, value: &Value, span: Span) -> Outcome<Vec<Value>> {
+        match value {
+            Value::Invalid => Err(Fault::reported()),
+            Value::Tuple(t) => Ok(t.items.to_vec()),
+            Value::Const(Const::Str(s)) => Ok(s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect()),
+            Value::Range(r) => self.range_items(r, span),
+            Value::Class(Class::Enum(e)) => Ok(e.members.iter().cloned().map(Value::Member).collect()),
+            _ => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
+                .help("only tuples and ranges known at compile time can")
+                .into()),
+        }
+    }
+
+    /// The numbers of a range that is known at compile time.
+    pub(super) fn range_items(&mut self, range: &Range, span: Span) -> Outcome<Vec<Value>> {
+        const MOST: usize = 1 << 16;
+        let part = |v: &Value, what: &str| {
+            v.as_const().and_then(Const::as_int).ok_or_else(|| {
+                Fault::from(
+                    Diagnostic::error(span, format!("the {what} of this range must be known at compile time"))
+                        .label(format!("the {what} is {}", describe(v)))
+                        .help("make it a `constexpr`, or use `range` for a loop on the device"),
+                )
+            })
+        };
+        let (start, end, step) = (part(&range.start, "start")?, part(&range.end, "end")?, part(&range.step, "step")?);
+        if step == 0 {
+            return Err(Fault::new(span, "the step of a range cannot be zero"));
+        }
+        let mut items = Vec::new();
+        let mut at = start;
+        while (step > 0 && at < end) || (step < 0 && at > end) {
+            if items.len() >= MOST {
+                return Err(Diagnostic::error(span, format!("this range has more than {MOST} elements"))
+                    .label("each is compiled on its own")
+                    .help("use `range` for a loop on the device")
+                    .into());
+            }
+            items.push(Value::int(at));
+            at = at.saturating_add(step);
+        }
+        Ok(items)
+    }
+
+    /// `str(value)`.
+    pub(super) fn display(&self, value: &Value) -> String {
+        match value {
+            Value::Const(Const::Str(s)) => s.to_string(),
+            Value::Const(Const::Float(f)) => float_repr(*f),
+            Value::Const(c) => c.to_string(),
+            Value::Dtype(d) => d.to_string(),
+            Value::Tuple(t) => {
+                let items: Vec<String> = t.items.iter().map(|v| self.repr(v)).collect();
+                match &t.class {
+                    Some(class) => {
+                        let named: Vec<String> =
+                            class.fields.iter().zip(&items).map(|(f, v)| format!("{}={v}", f.name)).collect();
+                        format!("{}({})", class.name, named.join(", "))
+                    }
+                    None if items.len() == 1 => format!("({},)", items[0]),
+                    None => format!("({})", items.join(", ")),
+                }
+            }
+            Value::Member(m) => format!("{}.{}", m.class, m.name),
+            Value::Function(f) => format!("<function {}>", f.name()),
+            _ => value.type_name(),
+        }
+    }
+
+    fn repr(&self, value: &Value) -> String {
+        match value {
+            Value::Const(c) => c.to_string(),
+            _ => self.display(value),
+        }
+    }
+}
+
+fn parse_float(text: &str) -> Option<f64> {
+    let text = text.trim().to_ascii_lowercase().replace('_', "");
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(&text);
+    let known = matches!(digits, "inf" | "infinity" | "nan");
+    let plain = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    if known || plain { text.parse().ok() } else { None }
+}
+
+fn fill_fields(class: &Name, fields: &[Field], given: Vec<Given>, span: Span) -> Outcome<Vec<Value>> {
+    let mut values: Vec<Option<Value>> = vec![None; fields.len()];
+    for (position, arg) in given.into_iter().enumerate() {
+        let at = match &arg.name {
+            None => (position < fields.len()).then_some(position),
+            Some(name) => fields.iter().position(|f| f.name == *name),
+        };
+        let Some(at) = at else {
+            let message = match &arg.name {
+                Some(name) => format!("`{class}` has no field `{name}`"),
+                None => format!("`{class}` has {} fields", fields.len()),
+            };
+            return Err(Diagnostic::error(arg.span, message).label("one too many").into());
+        };
+        values[at] = Some(arg.value);
+    }
+    fields
+        .iter()
+        .zip(values)
+        .map(|(field, value)| {
+            value
+                .or_else(|| field.default.clone())
+                .ok_or_else(|| Fault::new(span, format!("`{class}` is missing the field `{}`", field.name)))
+        })
+        .collect()
+}
+
+fn pointer_type(elem: &Given, rest: &[Given], span: Span) -> Outcome<Value> {
+    let mut access = Access::ReadWrite;
+    for (i, arg) in rest.iter().enumerate() {
+        let name = arg.name.as_deref().unwrap_or(if i == 0 { "address_space" } else { "const" });
+        match (name, arg.value.as_const()) {
+            ("const", Some(c)) if c.truthy() => access = Access::ReadOnly,
+            ("const" | "address_space", Some(_)) => {}
+            _ => return Err(Fault::new(arg.span, format!("`pointer_type` has no parameter `{name}`"))),
+        }
+    }
+    match &elem.value {
+        Value::Dtype(d) => match d.pointer_to(access) {
+            Some(pointer) => Ok(Value::Dtype(pointer)),
+            None => Err(Fault::new(span, format!("there is no pointer to `{d}`"))),
+        },
+        other => Err(Fault::new(elem.span, format!("`pointer_type` takes a dtype, this is {}", describe(other)))),
+    }
+}
+
+fn block_type(elem: &Given, shape: &Given) -> Outcome<Value> {
+    let Value::Dtype(d) = &elem.value else {
+        return Err(Fault::new(elem.span, format!("`block_type` takes a dtype, this is {}", describe(&elem.value))));
+    };
+    let dims = match &shape.value {
+        Value::Tuple(t) => t.items.to_vec(),
+        one => vec![one.clone()],
+    };
+    let shape = shape_from(&dims, shape.span)?;
+    match d.elem() {
+        Some(elem) => Ok(Value::Dtype(Dtype { ty: Type::tile(elem, &shape), access: d.access })),
+        None => Err(Fault::new(elem.span, "a block holds numbers or pointers")),
+    }
+}

@@ -1,0 +1,97 @@
+//! Expressions.
+
+use std::sync::Arc;
+
+use shoal_source::Diagnostic;
+
+use super::Lower;
+use crate::fault::{Fault, Outcome};
+use crate::syntax::ast::{Expr, ExprKind, Unsupported};
+use crate::value::{Const, Slice, Value};
+
+impl Lower<'_> {
+    /// The value of an expression.
+    pub(crate) fn expr(&mut self, e: &Expr) -> Outcome<Value> {
+        let outer = std::mem::replace(&mut self.emit.span, e.span);
+        let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.expr_kind(e));
+        self.emit.span = outer;
+        value
+    }
+
+    fn expr_kind(&mut self, e: &Expr) -> Outcome<Value> {
+        match &e.kind {
+            ExprKind::Name(name) => self.name(name, e.span),
+            ExprKind::None => Ok(Value::NONE),
+            ExprKind::Bool(b) => Ok(Value::bool(*b)),
+            ExprKind::Int(i) => Ok(Value::int(*i)),
+            ExprKind::Float(f) => Ok(Value::Const(Const::Float(*f))),
+            ExprKind::Str(s) => Ok(Value::Const(Const::Str(s.clone()))),
+            ExprKind::Ellipsis => Ok(Value::Const(Const::Ellipsis)),
+            ExprKind::FString(parts) => self.fstring(parts),
+            ExprKind::Binary { op, left, right } => {
+                let a = self.expr(left)?;
+                let b = self.expr(right)?;
+                self.binary(*op, &a, &b)
+            }
+            ExprKind::Unary { op, operand } => {
+                let a = self.expr(operand)?;
+                self.unary(*op, &a)
+            }
+            ExprKind::Bools { op, values } => self.bools(*op, values),
+            ExprKind::Compare { left, rest } => self.comparison(left, rest),
+            ExprKind::Call { func, args } => self.call(func, args, e.span),
+            ExprKind::Attribute { value, attr } => {
+                let object = self.expr(value)?;
+                self.attribute(&object, attr, value.span)
+            }
+            ExprKind::Subscript { value, index } => {
+                let object = self.expr(value)?;
+                let index = self.expr(index)?;
+                self.subscript(&object, &index)
+            }
+            ExprKind::Slice { lower, upper, step } => {
+                let mut part = |e: &Option<Box<Expr>>| e.as_deref().map_or(Ok(Value::NONE), |e| self.expr(e));
+                Ok(Value::Slice(Arc::new(Slice { lower: part(lower)?, upper: part(upper)?, step: part(step)? })))
+            }
+            ExprKind::IfElse { test, body, orelse } => self.ternary(test, body, orelse),
+            ExprKind::Tuple(items) | ExprKind::List(items) => self.tuple(items),
+            ExprKind::Comprehension { element, generators } => self.comprehension(element, generators),
+            ExprKind::Walrus { target, value } => {
+                let value = self.expr(value)?;
+                let value = self.storable(value)?;
+                self.assign_name(&target.name, value.clone(), target.span);
+                Ok(value)
+            }
+            ExprKind::Dict(_) => Err(unsupported(
+                e,
+                &Unsupported { what: "dictionaries", help: "use tuples, or a `NamedTuple` class for named parts" },
+            )),
+            ExprKind::Starred(_) => Err(unsupported(
+                e,
+                &Unsupported { what: "`*value` outside of a call", help: "write the elements one by one" },
+            )),
+            ExprKind::Unsupported(what) => Err(unsupported(e, what)),
+        }
+    }
+
+    fn tuple(&mut self, items: &[Expr]) -> Outcome<Value> {
+        let mut values = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.kind {
+                ExprKind::Starred(inner) => match self.expr(inner)? {
+                    Value::Tuple(t) => values.extend(t.items.iter().cloned()),
+                    other => {
+                        let message = format!("`*` needs a tuple, this is {}", crate::builtin::describe(&other));
+                        return Err(Fault::new(inner.span, message));
+                    }
+                },
+                _ => values.push(self.expr(item)?),
+            }
+        }
+        Ok(Value::tuple(values))
+    }
+}
+
+fn unsupported(e: &Expr, what: &Unsupported) -> Fault {
+    Diagnostic::error(e.span, format!("kernels have no {}", what.what)).label("not supported").help(what.help).into()
+}

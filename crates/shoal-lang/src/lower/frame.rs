@@ -1,0 +1,81 @@
+//! The names of the function being lowered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shoal_source::Span;
+
+use crate::module::ModuleId;
+use crate::syntax::ast::Name;
+use crate::value::Value;
+
+/// Names and their values; ordered, so that the IR does not depend on chance.
+pub(super) type Scope = BTreeMap<Name, Binding>;
+
+/// What a name stands for, and where it got that value.
+#[derive(Debug, Clone)]
+pub(super) struct Binding {
+    pub(super) value: Value,
+    pub(super) span: Span,
+}
+
+/// Why a name that was assigned has no value here.
+#[derive(Debug, Clone)]
+pub(super) struct Lost {
+    pub(super) span: Span,
+    pub(super) why: String,
+    pub(super) help: &'static str,
+}
+
+/// How the statements of a function run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// On the device.
+    Kernel,
+    /// At compile time, by Python's rules.
+    CompileTime,
+}
+
+/// The names of the function being lowered.
+#[derive(Debug, Clone)]
+pub(super) struct Frame {
+    pub(super) scope: Scope,
+    /// Names that had a value in only some paths to here.
+    pub(super) lost: BTreeMap<Name, Lost>,
+    /// Names declared by a bare `x: constexpr`.
+    pub(super) declared_constexpr: BTreeSet<Name>,
+    pub(super) module: ModuleId,
+    pub(super) mode: Mode,
+    /// How many device loops are around the current statement.
+    pub(super) loops: u32,
+    /// Whether globals that are not `constexpr` may be used, as in default values.
+    pub(super) plain_globals: bool,
+}
+
+impl Frame {
+    pub(super) fn kernel(module: ModuleId) -> Frame {
+        Frame {
+            scope: Scope::new(),
+            lost: BTreeMap::new(),
+            declared_constexpr: BTreeSet::new(),
+            module,
+            mode: Mode::Kernel,
+            loops: 0,
+            plain_globals: false,
+        }
+    }
+
+    pub(super) fn compile_time(module: ModuleId) -> Frame {
+        Frame { mode: Mode::CompileTime, plain_globals: true, ..Frame::kernel(module) }
+    }
+
+    pub(super) fn bind(&mut self, name: Name, value: Value, span: Span) {
+        self.lost.remove(&name);
+        self.scope.insert(name, Binding { value, span });
+    }
+
+    /// Takes a name away, keeping the reason for the error at its next use.
+    pub(super) fn lose(&mut self, name: &Name, span: Span, why: impl Into<String>, help: &'static str) {
+        self.scope.remove(name);
+        self.lost.insert(name.clone(), Lost { span, why: why.into(), help });
+    }
+}

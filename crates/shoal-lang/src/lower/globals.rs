@@ -1,0 +1,263 @@
+//! Module-level values, computed when a kernel asks for them.
+
+use shoal_source::{Diagnostic, Span};
+
+use super::Lower;
+use super::frame::Frame;
+use crate::builtin;
+use crate::dtype;
+use crate::fault::{Fault, Outcome};
+use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef, language_name};
+use crate::syntax::ast::{Expr, ExprKind, Name};
+use crate::value::{Class, Const, Dtype, EnumClass, KnownClass, Member, Value};
+
+/// A module-level value.
+#[derive(Debug, Clone)]
+pub(super) struct GlobalValue {
+    pub(super) value: Value,
+    /// Whether it was wrapped in `constexpr(...)`, so kernels may use it.
+    pub(super) constexpr: bool,
+    pub(super) span: Span,
+}
+
+/// How far the computation of a global is.
+#[derive(Debug, Clone)]
+pub(super) enum GlobalState {
+    Running,
+    Done(GlobalValue),
+    Failed,
+}
+
+impl Lower<'_> {
+    /// The value of a name that the module defines.
+    pub(super) fn global_value(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
+        let key = (module, name.clone());
+        match self.globals.get(&key) {
+            Some(GlobalState::Done(value)) => return Ok(value.clone()),
+            Some(GlobalState::Failed) => return Err(Fault::reported()),
+            Some(GlobalState::Running) => {
+                return Err(self.emit.fault(format!("the value of `{name}` depends on itself")));
+            }
+            None => {}
+        }
+        self.globals.insert(key.clone(), GlobalState::Running);
+        let result = self.compute_global(module, name);
+        let state = match &result {
+            Ok(value) => GlobalState::Done(value.clone()),
+            Err(_) => GlobalState::Failed,
+        };
+        self.globals.insert(key, state);
+        result
+    }
+
+    fn compute_global(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
+        let Some(global) = self.program.module(module).globals.get(name).cloned() else {
+            return Err(Fault::reported());
+        };
+        let fixed = |value, span| Ok(GlobalValue { value, constexpr: true, span });
+        match global {
+            Global::Function(f) => {
+                let span = f.def.name.span;
+                fixed(Value::Function(f), span)
+            }
+            Global::Class(class) => {
+                let value = self.class(module, &class)?;
+                fixed(value, class.name.span)
+            }
+            Global::Import(ImportTarget::Module(m)) => fixed(Value::Module(m), Span::NONE),
+            Global::Import(ImportTarget::Name { module: from, name: imported }) => self.imported(&from, &imported),
+            Global::Assign(assigned) => self.assigned(module, name, &assigned),
+        }
+    }
+
+    fn imported(&mut self, from: &ModuleRef, name: &Name) -> Outcome<GlobalValue> {
+        if let ModuleRef::User(id) = from {
+            return match self.global(*id, name)? {
+                Some(value) => Ok(value),
+                None => {
+                    let file = self.program.file_name(*id);
+                    Err(self.emit.fault(format!("`{file}` does not define `{name}`")))
+                }
+            };
+        }
+        let value = match self.module_attribute(from, name)? {
+            Some(value) => value,
+            None => Value::Host(Name::from(format!("{from}.{name}"))),
+        };
+        Ok(GlobalValue { value, constexpr: true, span: Span::NONE })
+    }
+
+    fn assigned(&mut self, module: ModuleId, name: &Name, assigned: &Assigned) -> Outcome<GlobalValue> {
+        let constexpr = self.is_constexpr(module, &assigned.value, 0) || self.annotated_constexpr(module, assigned);
+        let frame = Frame::compile_time(module);
+        let outer = std::mem::replace(&mut self.frame, frame);
+        let errors = self.errors.len();
+        let value = self.expr(&assigned.value);
+        self.frame = outer;
+        let mut value = match value {
+            Ok(value) => value,
+            // What only the host can compute is no error of the kernel file: the use of it is.
+            Err(fault) if !constexpr => {
+                self.errors.truncate(errors);
+                drop(fault);
+                Value::Host(name.clone())
+            }
+            Err(fault) => return Err(fault),
+        };
+        for &i in &assigned.path {
+            value = match &value {
+                Value::Tuple(t) => t.items.get(i).cloned().unwrap_or(Value::Host(name.clone())),
+                _ => Value::Host(name.clone()),
+            };
+        }
+        Ok(GlobalValue { value, constexpr, span: assigned.span })
+    }
+
+    fn annotated_constexpr(&self, module: ModuleId, assigned: &Assigned) -> bool {
+        let globals = &self.program.module(module).globals;
+        assigned.annotation.as_ref().and_then(|a| language_name(a, globals)).as_deref() == Some("constexpr")
+    }
+
+    /// Whether an expression is `constexpr(...)` or computed from such values.
+    fn is_constexpr(&self, module: ModuleId, e: &Expr, depth: u32) -> bool {
+        if depth > 64 {
+            // Definitions in a circle; evaluating them reports it.
+            return false;
+        }
+        let globals = &self.program.module(module).globals;
+        match &e.kind {
+            ExprKind::Call { func, .. } => language_name(func, globals).as_deref() == Some("constexpr"),
+            ExprKind::Name(n) => match globals.get(n) {
+                Some(Global::Assign(a)) => self.is_constexpr(module, &a.value, depth + 1),
+                _ => false,
+            },
+            ExprKind::Binary { left, right, .. } => {
+                self.is_constexpr(module, left, depth + 1) || self.is_constexpr(module, right, depth + 1)
+            }
+            ExprKind::Unary { operand, .. } => self.is_constexpr(module, operand, depth + 1),
+            _ => false,
+        }
+    }
+
+    /// A name inside a module.
+    pub(super) fn module_attribute(&mut self, module: &ModuleRef, name: &str) -> Outcome<Option<Value>> {
+        match module {
+            ModuleRef::User(id) => {
+                let name = Name::from(name);
+                Ok(self.global(*id, &name)?.map(|g| g.value))
+            }
+            ModuleRef::Known(known) => self.known_attribute(*known, name),
+            ModuleRef::Host(path) => Ok(Some(Value::Host(Name::from(format!("{path}.{name}"))))),
+        }
+    }
+
+    fn known_attribute(&mut self, module: KnownModule, name: &str) -> Outcome<Option<Value>> {
+        if let Some(sub) = module.submodule(name) {
+            return Ok(Some(Value::Module(ModuleRef::Known(sub))));
+        }
+        let builtin = |name: &str| builtin::find(name).map(Value::Builtin);
+        Ok(match module {
+            KnownModule::Language => return self.language_attribute(name),
+            KnownModule::Root => match name {
+                "constexpr_function" | "jit" | "aggregate" | "autotune" | "heuristics" | "Config" => {
+                    Some(Value::Host(Name::from(format!("shoal.{name}"))))
+                }
+                "constexpr" => Some(Value::Class(Class::Known(KnownClass::Constexpr))),
+                _ => self.standard(name)?,
+            },
+            KnownModule::LanguageMath => match builtin(&format!("math.{name}")).or_else(|| builtin(name)) {
+                Some(value) => Some(value),
+                None => self.standard(name)?,
+            },
+            KnownModule::Libdevice => builtin(&format!("libdevice.{name}")),
+            KnownModule::Extra | KnownModule::ExtraTarget => builtin(&format!("extra.{name}")),
+            KnownModule::TargetInfo => builtin(&format!("target_info.{name}")),
+            KnownModule::Math => builtin(&format!("pymath.{name}")).or_else(|| builtin::math::constant(name)),
+            KnownModule::Typing => Some(match name {
+                "NamedTuple" => Value::Class(Class::Known(KnownClass::NamedTuple)),
+                _ => Value::Host(Name::from(format!("typing.{name}"))),
+            }),
+            KnownModule::Enum => Some(match name {
+                "IntEnum" | "IntFlag" => Value::Class(Class::Known(KnownClass::IntEnum)),
+                "Enum" | "Flag" => Value::Class(Class::Known(KnownClass::Enum)),
+                _ => Value::Host(Name::from(format!("enum.{name}"))),
+            }),
+            KnownModule::Builtins => builtin(&format!("python.{name}")),
+        })
+    }
+
+    fn language_attribute(&mut self, name: &str) -> Outcome<Option<Value>> {
+        if let Some(scalar) = dtype::from_language_name(name) {
+            return Ok(Some(Value::Dtype(Dtype::scalar(scalar))));
+        }
+        if let Some(builtin) = builtin::find(name) {
+            return Ok(Some(Value::Builtin(builtin)));
+        }
+        let class = match name {
+            "constexpr" => KnownClass::Constexpr,
+            "tensor" => KnownClass::Tensor,
+            "dtype" => KnownClass::Dtype,
+            "pointer_type" => KnownClass::PointerType,
+            "block_type" => KnownClass::BlockType,
+            "const" => KnownClass::ConstPtr,
+            "tuple" => KnownClass::Tuple,
+            "tensor_descriptor" | "tensor_descriptor_base" => KnownClass::TensorDescriptor,
+            "PropagateNan" => return Ok(Some(propagate_nan())),
+            _ => return self.standard(name),
+        };
+        Ok(Some(Value::Class(Class::Known(class))))
+    }
+
+    /// A function of the standard library.
+    fn standard(&mut self, name: &str) -> Outcome<Option<Value>> {
+        let name = Name::from(name);
+        let id = self.program.standard();
+        match self.program.module(id).globals.get(&name) {
+            Some(Global::Function(_)) => self.global_value(id, &name).map(|g| Some(g.value)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The error for a name that a module does not have.
+    pub(super) fn no_such_attribute(&self, module: &ModuleRef, name: &str, span: Span, object: Span) -> Fault {
+        // The module is called what the user calls it.
+        let shown = match self.program.sources().slice(object) {
+            "" => module.to_string(),
+            text => text.to_owned(),
+        };
+        let diagnostic = Diagnostic::error(span, format!("`{shown}` has no `{name}`")).label("unknown name");
+        let close = match module {
+            ModuleRef::Known(KnownModule::Language | KnownModule::Root) => {
+                let standard = self.program.module(self.program.standard());
+                let mut names: Vec<&str> = standard.globals.keys().map(|n| &**n).collect();
+                for known in builtin::names().filter(|n| !n.contains('.')).chain(dtype::language_names()) {
+                    names.push(known);
+                }
+                crate::names::nearest(name, names.into_iter())
+            }
+            ModuleRef::Known(KnownModule::Libdevice) => {
+                let names = builtin::names().filter_map(|n| n.strip_prefix("libdevice."));
+                crate::names::nearest(name, names)
+            }
+            ModuleRef::Known(_) | ModuleRef::User(_) | ModuleRef::Host(_) => None,
+        };
+        match close {
+            Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
+            None => diagnostic.into(),
+        }
+    }
+}
+
+/// `tl.PropagateNan`, the enumeration that `minimum` and `maximum` take.
+fn propagate_nan() -> Value {
+    let class = Name::from("PropagateNan");
+    let member = |name: &str, value: i128| {
+        std::sync::Arc::new(Member {
+            class: class.clone(),
+            name: Name::from(name),
+            value: Value::Const(Const::Int(value)),
+        })
+    };
+    let members = vec![member("NONE", 0), member("ALL", 0xFFFF)];
+    Value::Class(Class::Enum(std::sync::Arc::new(EnumClass { name: class.clone(), members })))
+}

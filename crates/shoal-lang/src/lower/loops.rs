@@ -1,0 +1,418 @@
+//! Loops: unrolled ones, and `for` and `while` on the device with the names they carry.
+//!
+//! A device loop carries every name that its body assigns and that had a device value before. A carried name keeps its
+//! exact type; names first assigned inside are not visible after the loop.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use shoal_ir::op::ForAttrs;
+use shoal_ir::types::Scalar;
+use shoal_ir::{OpKind, Type};
+use shoal_source::{Diagnostic, Span};
+
+use super::Lower;
+use super::frame::{Binding, Frame};
+use super::jit::{name_leaves, refill};
+use crate::builtin::describe;
+use crate::fault::{Fault, Outcome};
+use crate::semantic::promote::{self, Rules, Side};
+use crate::semantic::{cast, operand};
+use crate::syntax::ast::{Expr, ExprKind, Name, Stmt};
+use crate::syntax::scan::{assigned_names, walrus_names};
+use crate::value::{Const, Range, RangeKind, Tensor, Value};
+
+/// What a `for` loop runs over.
+pub(super) enum Iteration {
+    Unrolled(Arc<[Value]>),
+    Dynamic(Arc<Range>),
+}
+
+/// A name that a loop carries, with its value before the loop.
+struct Carried {
+    name: Name,
+    init: Binding,
+}
+
+impl Lower<'_> {
+    /// What a `for` loop runs over.
+    pub(super) fn iteration(&mut self, iter: &Expr) -> Outcome<Iteration> {
+        match self.expr(iter)? {
+            Value::Range(range) => match range.kind {
+                RangeKind::Static => Ok(Iteration::Unrolled(self.range_items(&range, iter.span)?.into())),
+                RangeKind::Dynamic(_) => Ok(Iteration::Dynamic(range)),
+            },
+            Value::Tuple(t) => Ok(Iteration::Unrolled(t.items)),
+            Value::Invalid => Err(Fault::reported()),
+            other => Err(Diagnostic::error(iter.span, format!("a loop cannot run over {}", describe(&other)))
+                .help("use `range`, `tl.range` or `tl.static_range`")
+                .into()),
+        }
+    }
+
+    pub(super) fn for_loop(
+        &mut self,
+        span: Span,
+        target: &Expr,
+        iter: &Expr,
+        body: &[Stmt],
+        orelse: &[Stmt],
+    ) -> Outcome<()> {
+        no_else(orelse, "for")?;
+        match self.iteration(iter)? {
+            Iteration::Unrolled(items) => {
+                for item in items.iter() {
+                    self.step(span)?;
+                    self.bind_target(target, item)?;
+                    self.plain_block(body);
+                }
+                Ok(())
+            }
+            Iteration::Dynamic(range) => self.device_for(span, target, iter, &range, body),
+        }
+    }
+
+    /// A `for` loop on the device.
+    pub(super) fn device_for(
+        &mut self,
+        span: Span,
+        target: &Expr,
+        iter: &Expr,
+        range: &Range,
+        body: &[Stmt],
+    ) -> Outcome<()> {
+        let ExprKind::Name(variable) = &target.kind else {
+            return Err(Fault::new(target.span, "the variable of a loop must be a name"));
+        };
+        self.emit.span = iter.span;
+        let bounds = self.bounds(range)?;
+        self.emit.span = span;
+        let mut assigned = assigned_names(body);
+        assigned.remove(variable);
+        let before = self.frame.clone();
+        let carried = self.carried(&assigned);
+        let inits = leaves_of(carried.iter().map(|c| &c.init.value));
+        let mut types = vec![bounds.ty.clone()];
+        types.extend(inits.iter().map(|&v| self.emit.func.ty(v).clone()));
+
+        let region = self.emit.func.new_region();
+        let params: Vec<_> = types.iter().map(|ty| self.emit.func.add_param(region, ty.clone())).collect();
+        let outer = std::mem::replace(&mut self.emit.region, region);
+        self.bind_carried(&carried, &params[1..]);
+        let index = if bounds.reversed { self.mirrored(params[0], &bounds) } else { params[0] };
+        let index = Value::Tensor(self.emit.tensor(index));
+        self.assign_name(variable, index, target.span);
+        self.frame.loops += 1;
+        self.plain_block(body);
+        let next = self.next_values(&carried, span);
+        self.emit.span = span;
+        self.emit.b().yield_(&next);
+        self.emit.region = outer;
+
+        let after = std::mem::replace(&mut self.frame, before);
+        if next.len() != inits.len() {
+            self.spoil(&assigned, span);
+            return Ok(());
+        }
+        let operands = [bounds.from, bounds.to, bounds.step].into_iter().chain(inits.iter().copied());
+        let attrs = match range.kind {
+            RangeKind::Dynamic(attrs) => attrs,
+            RangeKind::Static => ForAttrs::default(),
+        };
+        let op = self.emit.b().op(OpKind::For(attrs), operands, types.into_iter().skip(1), [region]);
+        let results = self.emit.func.op(op).results().to_vec();
+        self.leave_loop(&carried, &results, after, &assigned);
+        self.frame.lose(
+            variable,
+            target.span,
+            "it is the variable of a loop that has ended",
+            "assign it to another name inside the loop",
+        );
+        Ok(())
+    }
+
+    /// The bounds of a device loop: scalars of one integer type, with a positive step.
+    fn bounds(&mut self, range: &Range) -> Outcome<Bounds> {
+        let step_value = range.step.as_const().and_then(Const::as_int);
+        if step_value == Some(0) {
+            return Err(self.emit.fault("the step of a loop cannot be zero"));
+        }
+        let reversed = step_value.is_some_and(|s| s < 0);
+        let step = match step_value {
+            Some(s) if s < 0 => Value::int(s.saturating_neg()),
+            _ => range.step.clone(),
+        };
+        let (from, to) = if reversed { (&range.end, &range.start) } else { (&range.start, &range.end) };
+        let from = self.bound(from, "bounds")?;
+        let to = self.bound(to, "bounds")?;
+        let step = self.bound(&step, "step")?;
+        let mut ty = Scalar::I1;
+        for (i, t) in [&from, &to, &step].into_iter().enumerate() {
+            let scalar = t.ty.number().unwrap_or(Scalar::I32);
+            ty = if i == 0 { scalar } else { self.common_integer(ty, scalar)? };
+        }
+        let mut at = |t: &Tensor| cast::to_number(&mut self.emit, t, ty).map(|t| t.value);
+        Ok(Bounds { from: at(&from)?, to: at(&to)?, step: at(&step)?, ty: Type::scalar(ty), reversed })
+    }
+
+    fn common_integer(&self, a: Scalar, b: Scalar) -> Outcome<Scalar> {
+        let sides = (Side::Tensor(a), Side::Tensor(b));
+        promote::common_type(sides.0, sides.1, Rules::Plain).map_err(|mismatch| self.emit.fault(mismatch.words().0))
+    }
+
+    fn bound(&mut self, value: &Value, what: &str) -> Outcome<Tensor> {
+        let mut t = operand::to_tensor(&mut self.emit, value)?;
+        if !t.is_scalar() && t.shape().iter().all(|&d| d == 1) {
+            let item = self.builtin_call("item", vec![Value::Tensor(t.clone())])?;
+            t = item.as_tensor().cloned().unwrap_or(t);
+        }
+        if t.is_scalar() && t.ty.number().is_some_and(Scalar::is_int) {
+            return Ok(t);
+        }
+        Err(self
+            .emit
+            .error(format!("the {what} of a loop must be integers"))
+            .label(format!("this is {}", describe(&Value::Tensor(t))))
+            .help("convert to an integer with `.to(tl.int32)`")
+            .into())
+    }
+
+    /// The loop variable of a loop that runs backwards: the IR counts up from the lower bound.
+    fn mirrored(&mut self, index: shoal_ir::Value, bounds: &Bounds) -> shoal_ir::Value {
+        use shoal_ir::op::BinaryOp;
+        let mut b = self.emit.b();
+        let sum = b.binary(BinaryOp::Add, bounds.to, bounds.from);
+        b.binary(BinaryOp::Sub, sum, index)
+    }
+
+    pub(super) fn while_loop(&mut self, span: Span, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> Outcome<()> {
+        no_else(orelse, "while")?;
+        let in_test = walrus_names(test);
+        let mut assigned = assigned_names(body);
+        assigned.extend(in_test.iter().cloned());
+        let before = self.frame.clone();
+        let mut carried = self.carried(&assigned);
+        let inits = leaves_of(carried.iter().map(|c| &c.init.value));
+        let types: Vec<Type> = inits.iter().map(|&v| self.emit.func.ty(v).clone()).collect();
+
+        // The condition sees the carried values and hands them on, with what it assigns itself.
+        let test_region = self.emit.func.new_region();
+        let params: Vec<_> = types.iter().map(|ty| self.emit.func.add_param(test_region, ty.clone())).collect();
+        let outer = std::mem::replace(&mut self.emit.region, test_region);
+        self.bind_carried(&carried, &params);
+        self.frame.loops += 1;
+        let condition = self.while_condition(test);
+        let (condition, disable_licm) = match condition {
+            Ok(found) => found,
+            Err(fault) => {
+                self.emit.region = outer;
+                self.frame = before;
+                return Err(fault);
+            }
+        };
+        let mut handed: Vec<Carried> = Vec::new();
+        for c in carried.drain(..) {
+            let now = self.frame.scope.get(&c.name).cloned().unwrap_or(c.init.clone());
+            handed.push(Carried { name: c.name, init: Binding { value: now.value, span: c.init.span } });
+        }
+        let carried_count = handed.len();
+        for name in &in_test {
+            if let Some(now) = self.frame.scope.get(name)
+                && now.value.is_dynamic()
+                && !handed.iter().any(|c| c.name == *name)
+            {
+                handed.push(Carried { name: name.clone(), init: now.clone() });
+            }
+        }
+        let handed_leaves = leaves_of(handed.iter().map(|c| &c.init.value));
+        let handed_types: Vec<Type> = handed_leaves.iter().map(|&v| self.emit.func.ty(v).clone()).collect();
+        self.emit.span = test.span;
+        let operands = std::iter::once(condition).chain(handed_leaves);
+        self.emit.b().op(OpKind::Condition, operands, [], []);
+
+        let body_region = self.emit.func.new_region();
+        let params: Vec<_> = handed_types.iter().map(|ty| self.emit.func.add_param(body_region, ty.clone())).collect();
+        self.emit.region = body_region;
+        self.bind_carried(&handed, &params);
+        self.plain_block(body);
+        let next = self.next_values(&handed[..carried_count], span);
+        self.emit.span = span;
+        self.emit.b().yield_(&next);
+        self.emit.region = outer;
+
+        let after = std::mem::replace(&mut self.frame, before);
+        if next.len() != inits.len() {
+            self.spoil(&assigned, span);
+            return Ok(());
+        }
+        let kind = OpKind::While { disable_licm };
+        let op = self.emit.b().op(kind, inits, handed_types, [test_region, body_region]);
+        let results = self.emit.func.op(op).results().to_vec();
+        self.leave_loop(&handed, &results, after, &assigned);
+        Ok(())
+    }
+
+    /// The condition of a `while` as a scalar `i1`, and whether `tl.condition` keeps invariant code inside.
+    fn while_condition(&mut self, test: &Expr) -> Outcome<(shoal_ir::Value, bool)> {
+        let value = self.expr(test)?;
+        self.emit.span = test.span;
+        let (value, disable_licm) = match value {
+            Value::Condition(c) => (c.test.clone(), c.disable_licm),
+            value => (value, false),
+        };
+        let tensor = match &value {
+            Value::Tensor(t) => t.clone(),
+            _ => {
+                let known = Value::bool(self.truthy(&value)?);
+                operand::to_tensor(&mut self.emit, &known)?
+            }
+        };
+        Ok((self.truth(&tensor, "while")?, disable_licm))
+    }
+
+    /// The names of `assigned` that have a device value now.
+    fn carried(&self, assigned: &BTreeSet<Name>) -> Vec<Carried> {
+        assigned
+            .iter()
+            .filter_map(|name| {
+                let init = self.frame.scope.get(name)?;
+                init.value.is_dynamic().then(|| Carried { name: name.clone(), init: init.clone() })
+            })
+            .collect()
+    }
+
+    fn bind_carried(&mut self, carried: &[Carried], leaves: &[shoal_ir::Value]) {
+        let mut rest = leaves;
+        for c in carried {
+            let (mine, others) = rest.split_at(leaves_of([&c.init.value]).len());
+            rest = others;
+            let value = refill(&c.init.value, mine);
+            name_leaves(&mut self.emit, &c.name, &value);
+            self.frame.bind(c.name.clone(), value, c.init.span);
+        }
+    }
+
+    /// The carried values at the end of the body. Fewer than expected if there were errors.
+    fn next_values(&mut self, carried: &[Carried], span: Span) -> Vec<shoal_ir::Value> {
+        let mut next = Vec::new();
+        for c in carried {
+            match self.frame.scope.get(&c.name).cloned() {
+                Some(now) if matches!(now.value, Value::Invalid) => {}
+                Some(now) if now.value.type_name() == c.init.value.type_name() => now.value.leaves(&mut next),
+                Some(now) => self.report(type_changed(c, &now)),
+                None => {
+                    let fault = self.name(&c.name, span).err().unwrap_or_else(Fault::reported);
+                    self.report(fault);
+                }
+            }
+        }
+        next
+    }
+
+    /// After a loop: carried names have its results, names first assigned inside are lost.
+    fn leave_loop(
+        &mut self,
+        carried: &[Carried],
+        results: &[shoal_ir::Value],
+        after: Frame,
+        assigned: &BTreeSet<Name>,
+    ) {
+        for name in assigned {
+            if carried.iter().any(|c| c.name == *name) {
+                continue;
+            }
+            let Some(now) = after.scope.get(name) else { continue };
+            if matches!(now.value, Value::Invalid) {
+                self.frame.bind(name.clone(), Value::Invalid, now.span);
+                continue;
+            }
+            match self.frame.scope.get(name).cloned() {
+                None => self.frame.lose(
+                    name,
+                    now.span,
+                    "it is assigned only inside a loop that may not run",
+                    "assign it before the loop",
+                ),
+                Some(old) if old.value.type_name() == now.value.type_name() => {}
+                Some(old) if now.value.is_dynamic() => self.report(
+                    Diagnostic::error(
+                        now.span,
+                        format!("`{name}` is known at compile time before the loop, but not inside"),
+                    )
+                    .label(format!("here it becomes {}", describe(&now.value)))
+                    .with_label(old.span, format!("before the loop it is {}", describe(&old.value)))
+                    .help("give it a device value before the loop, for example with `tl.full` or `tl.zeros`")
+                    .into(),
+                ),
+                Some(_) => self.frame.lose(
+                    name,
+                    now.span,
+                    "this compile-time value changes inside a loop on the device",
+                    "use `tl.static_range` for the loop",
+                ),
+            }
+        }
+        self.bind_carried(carried, results);
+        for c in carried {
+            if let (Some(now), Some(binding)) = (after.scope.get(&c.name), self.frame.scope.get_mut(&c.name)) {
+                binding.span = now.span;
+            }
+        }
+    }
+
+    /// After errors in a loop, nothing it assigns has a value.
+    fn spoil(&mut self, assigned: &BTreeSet<Name>, span: Span) {
+        for name in assigned {
+            self.frame.bind(name.clone(), Value::Invalid, span);
+        }
+    }
+}
+
+/// The bounds of a device loop.
+struct Bounds {
+    from: shoal_ir::Value,
+    to: shoal_ir::Value,
+    step: shoal_ir::Value,
+    ty: Type,
+    reversed: bool,
+}
+
+fn leaves_of<'a>(values: impl IntoIterator<Item = &'a Value>) -> Vec<shoal_ir::Value> {
+    let mut leaves = Vec::new();
+    values.into_iter().for_each(|v| v.leaves(&mut leaves));
+    leaves
+}
+
+fn no_else(orelse: &[Stmt], word: &str) -> Outcome<()> {
+    match orelse.first() {
+        None => Ok(()),
+        Some(first) => Err(Diagnostic::error(first.span, format!("kernels have no `else` after a `{word}` loop"))
+            .label("not supported")
+            .help("loops cannot be left early, so put this after the loop")
+            .into()),
+    }
+}
+
+fn type_changed(c: &Carried, now: &Binding) -> Fault {
+    let (old, new) = (&c.init.value, &now.value);
+    let help = match (old.as_tensor(), new.as_tensor()) {
+        (Some(a), Some(b)) if a.shape() == b.shape() => {
+            let elem = |t: &Tensor| t.ty.elem().map(|e| crate::dtype::display(&Type::Elem(e), t.access));
+            match (elem(a), elem(b)) {
+                (Some(a), Some(b)) => {
+                    format!("begin with a value of type `{b}`, or convert back to `{a}` with `.to(...)`")
+                }
+                _ => "keep one type throughout the loop".to_owned(),
+            }
+        }
+        (Some(_), Some(b)) if !b.is_scalar() => {
+            format!("begin with a tile of that shape: `tl.zeros({:?}, dtype=…)`", b.shape())
+        }
+        _ => "keep one type throughout the loop".to_owned(),
+    };
+    Diagnostic::error(now.span, format!("`{}` changes its type in the loop", c.name))
+        .label(format!("here it becomes {}", describe(new)))
+        .with_label(c.init.span, format!("before the loop it is {}", describe(old)))
+        .help(help)
+        .into()
+}

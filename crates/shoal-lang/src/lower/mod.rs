@@ -1,0 +1,149 @@
+//! Lowering: a kernel and one specialisation of its parameters to tile IR.
+//!
+//! Kernel code is evaluated statement by statement. What is known at compile time is computed at once (Python's rules);
+//! what lives on the device is written as IR. Control flow over device values becomes structured IR:
+//! [`branch`] and [`loops`] carry the changed names across regions, [`flow`] turns early returns into nested branches.
+//!
+//! An error ends its statement, not the lowering: the names the statement would have assigned become
+//! [`Value::Invalid`], whose uses are silent, and the next statement is looked at. So all errors of a kernel are
+//! reported at once.
+
+mod assign;
+mod attribute;
+mod branch;
+mod call;
+mod class;
+mod comprehension;
+mod consteval;
+mod entry;
+mod expr;
+mod flow;
+mod format;
+mod frame;
+mod globals;
+mod jit;
+mod lookup;
+mod loops;
+mod operator;
+mod service;
+mod subscript;
+
+use std::collections::{BTreeMap, HashMap};
+
+use shoal_ir::Module;
+use shoal_source::{Diagnostic, Diagnostics, Span};
+
+use crate::emit::Emit;
+use crate::fault::{Fault, Outcome};
+use crate::module::ModuleId;
+use crate::options::Options;
+use crate::program::Program;
+use crate::syntax::ast::Name;
+use crate::value::Value;
+
+pub(crate) use entry::{constant_of, lower_kernel};
+use frame::Frame;
+use globals::GlobalState;
+use jit::Callee;
+
+/// After this many errors the rest is not looked at.
+const MAX_ERRORS: usize = 40;
+/// Statements and compile-time steps before we say that the code does not end.
+const MAX_STEPS: u64 = 2_000_000;
+/// How deep calls may nest.
+const MAX_CALLS: usize = 128;
+
+/// The state of lowering one kernel.
+pub struct Lower<'p> {
+    /// Where IR is written.
+    pub emit: Emit<'p>,
+    pub(crate) program: &'p Program,
+    frame: Frame,
+    module: Module,
+    callees: BTreeMap<String, Callee>,
+    func_names: BTreeMap<String, u32>,
+    globals: HashMap<(ModuleId, Name), GlobalState>,
+    classes: HashMap<Span, Value>,
+    errors: Vec<Diagnostic>,
+    calls: Vec<CallSite>,
+    steps: u64,
+    /// Copies made of the code after early returns in the current function.
+    copies: u32,
+}
+
+/// A call on the way to the code being lowered.
+#[derive(Debug, Clone)]
+struct CallSite {
+    span: Span,
+    function: String,
+}
+
+impl<'p> Lower<'p> {
+    fn new(program: &'p Program, options: &'p Options, module: ModuleId) -> Lower<'p> {
+        Lower {
+            emit: Emit::new(options),
+            program,
+            frame: Frame::kernel(module),
+            module: Module::default(),
+            callees: BTreeMap::new(),
+            func_names: BTreeMap::new(),
+            globals: HashMap::new(),
+            classes: HashMap::new(),
+            errors: Vec::new(),
+            calls: Vec::new(),
+            steps: 0,
+            copies: 0,
+        }
+    }
+
+    /// Records an error, with the calls that led to it.
+    fn report(&mut self, fault: Fault) {
+        let Some(mut diagnostic) = fault.into_diagnostic() else { return };
+        for call in self.calls.iter().rev() {
+            diagnostic = diagnostic.in_call(call.span, call.function.clone());
+        }
+        if self.errors.len() < MAX_ERRORS && !self.errors.contains(&diagnostic) {
+            self.errors.push(diagnostic);
+        }
+    }
+
+    fn gave_up(&self) -> bool {
+        self.errors.len() >= MAX_ERRORS || self.steps > MAX_STEPS
+    }
+
+    /// Counts one step of work; an error when the code seems not to end.
+    fn step(&mut self, span: Span) -> Outcome<()> {
+        self.steps += 1;
+        if self.steps == MAX_STEPS {
+            return Err(Diagnostic::error(span, "compiling this takes too many steps")
+                .label(format!("given up here after {MAX_STEPS} steps"))
+                .help("use `range` instead of `static_range`, or do the work in host code")
+                .into());
+        }
+        if self.steps > MAX_STEPS { Err(Fault::reported()) } else { Ok(()) }
+    }
+
+    /// Runs `f` as the body of a call, so that errors inside name the call.
+    fn in_call<T>(&mut self, span: Span, function: &str, f: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+        if self.calls.len() >= MAX_CALLS {
+            return Err(Diagnostic::error(span, format!("calls nest deeper than {MAX_CALLS} levels"))
+                .label(format!("`{function}` is called again and again"))
+                .help("end the recursion with an `if` on a `constexpr`, or use a loop")
+                .into());
+        }
+        self.calls.push(CallSite { span, function: function.to_owned() });
+        let result = stacker::maybe_grow(256 << 10, 4 << 20, || f(self));
+        let result = result.map_err(|fault| {
+            self.report(fault);
+            Fault::reported()
+        });
+        self.calls.pop();
+        result
+    }
+
+    fn into_diagnostics(self) -> Diagnostics {
+        let mut all: Diagnostics = self.errors.into_iter().collect();
+        all.sort();
+        all
+    }
+}

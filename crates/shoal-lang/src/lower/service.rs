@@ -1,0 +1,45 @@
+//! What builtins may ask of the lowering.
+
+use shoal_source::Span;
+
+use super::Lower;
+use super::attribute::made_ident;
+use crate::fault::Outcome;
+use crate::syntax::ast::{BinOp, Name};
+use crate::value::{Const, Value};
+
+impl Lower<'_> {
+    /// The elements of something that can be iterated at compile time.
+    pub(crate) fn elements(&mut self, value: &Value, span: Span) -> Outcome<Vec<Value>> {
+        self.items(value, span)
+    }
+
+    /// Python's truth value of something known at compile time.
+    pub(crate) fn is_true(&self, value: &Value) -> Outcome<bool> {
+        self.truthy(value)
+    }
+
+    /// `a + b`.
+    pub(crate) fn plus(&mut self, a: &Value, b: &Value) -> Outcome<Value> {
+        self.binary(BinOp::Add, a, b)
+    }
+
+    /// `str(value)`.
+    pub(crate) fn text(&self, value: &Value) -> String {
+        self.display(value)
+    }
+
+    /// `repr(value)`.
+    pub(crate) fn shown(&self, value: &Value) -> String {
+        match value {
+            Value::Const(Const::Str(_)) => value.as_const().map_or_else(String::new, ToString::to_string),
+            _ => self.display(value),
+        }
+    }
+
+    /// `getattr(value, name)`, or `None`.
+    pub(crate) fn attribute_named(&mut self, value: &Value, name: &str, span: Span) -> Outcome<Option<Value>> {
+        let ident = made_ident(&Name::from(name), span);
+        self.find_attribute(value, &ident, span)
+    }
+}

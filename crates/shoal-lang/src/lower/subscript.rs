@@ -1,0 +1,99 @@
+//! `value[index]`.
+
+use super::Lower;
+use crate::builtin::describe;
+use crate::fault::{Fault, Outcome};
+use crate::semantic;
+use crate::value::{Const, Slice, Tuple, Value};
+
+impl Lower<'_> {
+    /// `object[index]`.
+    pub(super) fn subscript(&mut self, object: &Value, index: &Value) -> Outcome<Value> {
+        match object {
+            Value::Invalid => Err(Fault::reported()),
+            Value::Tensor(t) => {
+                let indices = match index {
+                    Value::Tuple(t) => t.items.to_vec(),
+                    other => vec![other.clone()],
+                };
+                semantic::shape::index(&mut self.emit, t, &indices).map(Value::Tensor)
+            }
+            Value::Tuple(t) => self.tuple_item(t, index),
+            Value::Const(Const::Str(s)) => {
+                let chars: Vec<Value> = s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect();
+                let picked = self.tuple_item(&Tuple { items: chars.into(), class: None }, index)?;
+                Ok(match picked {
+                    Value::Tuple(t) => {
+                        let text: String = t.items.iter().filter_map(text_of).collect();
+                        Value::str(&text)
+                    }
+                    one => one,
+                })
+            }
+            // Subscripts of classes are type annotations: `tuple[int, int]`.
+            Value::Class(_) => Ok(object.clone()),
+            Value::Function(f) => Err(self
+                .emit
+                .error(format!("`{}[...]` launches a kernel, which only the host can do", f.name()))
+                .help(format!("call it as a function: `{}(...)`", f.name()))
+                .into()),
+            _ => Err(self.emit.fault(format!("{} cannot be indexed", describe(object)))),
+        }
+    }
+
+    fn tuple_item(&mut self, t: &Tuple, index: &Value) -> Outcome<Value> {
+        match index {
+            Value::Invalid => Err(Fault::reported()),
+            Value::Slice(slice) => self.tuple_slice(t, slice),
+            _ => {
+                let Some(i) = index.as_const().and_then(Const::as_int) else {
+                    return Err(self
+                        .emit
+                        .error("the index of a tuple must be known at compile time")
+                        .label(format!("the index is {}", describe(index)))
+                        .help("use `tl.static_range` so that the index is a `constexpr`")
+                        .into());
+                };
+                let length = t.items.len() as i128;
+                let at = if i < 0 { i + length } else { i };
+                match usize::try_from(at).ok().and_then(|at| t.items.get(at)) {
+                    Some(item) => Ok(item.clone()),
+                    None => Err(self.emit.fault(format!("index {i} is out of range: the tuple has {length} elements"))),
+                }
+            }
+        }
+    }
+
+    fn tuple_slice(&mut self, t: &Tuple, slice: &Slice) -> Outcome<Value> {
+        let part = |v: &Value| match v.as_const() {
+            Some(Const::None) => Ok(None),
+            Some(c) if c.as_int().is_some() => Ok(c.as_int()),
+            _ => Err(self.emit.fault("the bounds of a slice must be integers known at compile time")),
+        };
+        let (lower, upper, step) = (part(&slice.lower)?, part(&slice.upper)?, part(&slice.step)?.unwrap_or(1));
+        if step == 0 {
+            return Err(self.emit.fault("the step of a slice cannot be zero"));
+        }
+        let length = t.items.len() as i128;
+        let clamp = |v: i128| {
+            let v = if v < 0 { v.saturating_add(length) } else { v };
+            if step > 0 { v.clamp(0, length) } else { v.clamp(-1, length - 1) }
+        };
+        let (first, last) = if step > 0 { (0, length) } else { (length - 1, -1) };
+        let mut at = lower.map_or(first, clamp);
+        let end = upper.map_or(last, clamp);
+        let mut items = Vec::new();
+        while (step > 0 && at < end) || (step < 0 && at > end) {
+            items.extend(usize::try_from(at).ok().and_then(|i| t.items.get(i)).cloned());
+            at = at.saturating_add(step);
+        }
+        Ok(Value::tuple(items))
+    }
+}
+
+fn text_of(value: &Value) -> Option<&str> {
+    match value {
+        Value::Const(Const::Str(s)) => Some(s),
+        _ => None,
+    }
+}

@@ -1,0 +1,97 @@
+//! The modules that kernels may use without a file: the language itself and a few of Python's.
+
+/// A module of the language, or one of Python's that kernels may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KnownModule {
+    /// `shoal`, `triton`.
+    Root,
+    /// `shoal.language`, `triton.language` and the modules it is made of.
+    Language,
+    /// `shoal.language.math`.
+    LanguageMath,
+    /// `shoal.language.extra`.
+    Extra,
+    /// `shoal.language.extra.cuda`, `….hip`.
+    ExtraTarget,
+    /// `shoal.language.extra.libdevice`.
+    Libdevice,
+    /// `shoal.language.target_info`.
+    TargetInfo,
+    /// Python's `math`.
+    Math,
+    /// Python's `typing` and its relatives.
+    Typing,
+    /// Python's `enum`.
+    Enum,
+    /// Python's `builtins`.
+    Builtins,
+}
+
+impl KnownModule {
+    /// The module with this dotted name.
+    #[must_use]
+    pub fn from_path(path: &str) -> Option<KnownModule> {
+        let tail = match path {
+            "math" => return Some(KnownModule::Math),
+            "typing" | "typing_extensions" | "collections" | "dataclasses" => return Some(KnownModule::Typing),
+            "enum" => return Some(KnownModule::Enum),
+            "builtins" => return Some(KnownModule::Builtins),
+            "shoal" | "triton" | "shoal.triton" => return Some(KnownModule::Root),
+            _ => path
+                .strip_prefix("shoal.triton.")
+                .or_else(|| path.strip_prefix("triton."))
+                .or_else(|| path.strip_prefix("shoal."))?,
+        };
+        Some(match tail {
+            "language" | "language.core" | "language.standard" | "language.random" | "language.semantic" => {
+                KnownModule::Language
+            }
+            "language.math" => KnownModule::LanguageMath,
+            "language.extra" => KnownModule::Extra,
+            "language.extra.cuda" | "language.extra.hip" | "language.extra.cpu" => KnownModule::ExtraTarget,
+            "language.extra.libdevice"
+            | "language.extra.cuda.libdevice"
+            | "language.extra.hip.libdevice"
+            | "language.extra.cpu.libdevice" => KnownModule::Libdevice,
+            "language.target_info" => KnownModule::TargetInfo,
+            "runtime" | "runtime.jit" | "compiler" | "testing" => KnownModule::Root,
+            _ => return None,
+        })
+    }
+
+    /// Its dotted name.
+    #[must_use]
+    pub fn path(self) -> &'static str {
+        match self {
+            KnownModule::Root => "shoal",
+            KnownModule::Language => "shoal.language",
+            KnownModule::LanguageMath => "shoal.language.math",
+            KnownModule::Extra => "shoal.language.extra",
+            KnownModule::ExtraTarget => "shoal.language.extra.cuda",
+            KnownModule::Libdevice => "shoal.language.extra.libdevice",
+            KnownModule::TargetInfo => "shoal.language.target_info",
+            KnownModule::Math => "math",
+            KnownModule::Typing => "typing",
+            KnownModule::Enum => "enum",
+            KnownModule::Builtins => "builtins",
+        }
+    }
+
+    /// A module inside this one.
+    #[must_use]
+    pub fn submodule(self, name: &str) -> Option<KnownModule> {
+        match self {
+            KnownModule::Root if name == "triton" => Some(KnownModule::Root),
+            KnownModule::Root | KnownModule::Language | KnownModule::Extra | KnownModule::ExtraTarget => {
+                KnownModule::from_path(&format!("{}.{name}", self.path()))
+            }
+            KnownModule::LanguageMath
+            | KnownModule::Libdevice
+            | KnownModule::TargetInfo
+            | KnownModule::Math
+            | KnownModule::Typing
+            | KnownModule::Enum
+            | KnownModule::Builtins => None,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Questions about statements that need no types: which names they assign, whether they return.
+
+use std::collections::BTreeSet;
+
+use super::ast::{Expr, ExprKind, FStringPart, Name, Stmt, StmtKind};
+
+/// The names that statements may assign, `:=` included.
+pub(crate) fn assigned_names(stmts: &[Stmt]) -> BTreeSet<Name> {
+    let mut names = BTreeSet::new();
+    stmts.iter().for_each(|s| stmt_names(s, &mut names));
+    names
+}
+
+/// The names that an expression assigns with `:=`.
+pub(crate) fn walrus_names(e: &Expr) -> BTreeSet<Name> {
+    let mut names = BTreeSet::new();
+    walrus(e, &mut names);
+    names
+}
+
+/// Whether statements contain a `return`, at any depth.
+pub(crate) fn contains_return(stmts: &[Stmt]) -> bool {
+    stmts.iter().any(|s| match &s.kind {
+        StmtKind::Return(_) => true,
+        StmtKind::For { body, orelse, .. }
+        | StmtKind::While { body, orelse, .. }
+        | StmtKind::If { body, orelse, .. } => contains_return(body) || contains_return(orelse),
+        _ => false,
+    })
+}
+
+fn stmt_names(stmt: &Stmt, names: &mut BTreeSet<Name>) {
+    match &stmt.kind {
+        StmtKind::Assign { targets, value } => {
+            targets.iter().for_each(|t| target_names(t, names));
+            walrus(value, names);
+        }
+        StmtKind::AugAssign { target, value, .. } => {
+            target_names(target, names);
+            walrus(value, names);
+        }
+        StmtKind::AnnAssign { target, value: Some(value), .. } => {
+            target_names(target, names);
+            walrus(value, names);
+        }
+        StmtKind::For { target, iter, body, orelse } => {
+            target_names(target, names);
+            walrus(iter, names);
+            body.iter().chain(orelse).for_each(|s| stmt_names(s, names));
+        }
+        StmtKind::While { test, body, orelse } | StmtKind::If { test, body, orelse } => {
+            walrus(test, names);
+            body.iter().chain(orelse).for_each(|s| stmt_names(s, names));
+        }
+        StmtKind::Expr(e) | StmtKind::Return(Some(e)) => walrus(e, names),
+        StmtKind::Assert { test, msg } => {
+            walrus(test, names);
+            msg.iter().for_each(|e| walrus(e, names));
+        }
+        _ => {}
+    }
+}
+
+/// The names in an assignment's target.
+pub(crate) fn target_names(target: &Expr, names: &mut BTreeSet<Name>) {
+    match &target.kind {
+        ExprKind::Name(n) => {
+            names.insert(n.clone());
+        }
+        ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().for_each(|t| target_names(t, names)),
+        ExprKind::Starred(inner) => target_names(inner, names),
+        _ => {}
+    }
+}
+
+fn walrus(e: &Expr, names: &mut BTreeSet<Name>) {
+    if let ExprKind::Walrus { target, .. } = &e.kind {
+        names.insert(target.name.clone());
+    }
+    children(e, &mut |child| walrus(child, names));
+}
+
+/// Calls `f` with each direct part of an expression.
+pub(crate) fn children<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
+    match &e.kind {
+        ExprKind::FString(parts) => fstring_children(parts, f),
+        ExprKind::Binary { left, right, .. } => {
+            f(left);
+            f(right);
+        }
+        ExprKind::Unary { operand, .. } => f(operand),
+        ExprKind::Bools { values, .. } | ExprKind::Tuple(values) | ExprKind::List(values) => {
+            values.iter().for_each(f);
+        }
+        ExprKind::Compare { left, rest } => {
+            f(left);
+            rest.iter().for_each(|(_, e)| f(e));
+        }
+        ExprKind::Call { func, args } => {
+            f(func);
+            args.iter().for_each(|a| f(&a.value));
+        }
+        ExprKind::Attribute { value, .. } | ExprKind::Walrus { value, .. } | ExprKind::Starred(value) => f(value),
+        ExprKind::Subscript { value, index } => {
+            f(value);
+            f(index);
+        }
+        ExprKind::Slice { lower, upper, step } => [lower, upper, step].into_iter().flatten().for_each(|e| f(e)),
+        ExprKind::IfElse { test, body, orelse } => {
+            f(test);
+            f(body);
+            f(orelse);
+        }
+        ExprKind::Dict(items) => items.iter().for_each(|(k, v)| {
+            k.iter().for_each(&mut *f);
+            f(v);
+        }),
+        ExprKind::Comprehension { element, generators } => {
+            f(element);
+            for g in generators {
+                f(&g.iter);
+                g.ifs.iter().for_each(&mut *f);
+            }
+        }
+        ExprKind::Name(_)
+        | ExprKind::None
+        | ExprKind::Bool(_)
+        | ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Str(_)
+        | ExprKind::Ellipsis
+        | ExprKind::Unsupported(_) => {}
+    }
+}
+
+fn fstring_children<'a>(parts: &'a [FStringPart], f: &mut dyn FnMut(&'a Expr)) {
+    for part in parts {
+        if let FStringPart::Field { value, spec, .. } = part {
+            f(value);
+            fstring_children(spec, f);
+        }
+    }
+}

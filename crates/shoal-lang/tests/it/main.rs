@@ -1,0 +1,6 @@
+//! Integration tests of the front end.
+
+mod deep;
+mod filetests;
+mod mutate;
+mod programs;

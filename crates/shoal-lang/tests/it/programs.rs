@@ -1,0 +1,167 @@
+//! The public interface: what a program tells about its kernels.
+
+use std::sync::Arc;
+
+use shoal_lang::{Annotation, ArgRole, HostBridge, HostValue, Program, Specialization};
+use shoal_source::SourceMap;
+
+const TEXT: &str = r#"
+import torch
+import triton
+import triton.language as tl
+from math import sqrt
+
+SCALE = tl.constexpr(3)
+PLAIN = 7
+
+@triton.jit
+def helper(x):
+    return x * SCALE
+
+@triton.autotune(configs=[], key=["n"])
+@triton.jit(do_not_specialize=["n"], noinline=False)
+def scale(x: tl.const, out: "*fp32", n, seed: tl.int64, BLOCK: tl.constexpr = 64, eps=1e-6):
+    """Scales."""
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, helper(tl.load(x + i)), i < n)
+
+def host(x):
+    return torch.empty_like(x)
+
+if __name__ == "__main__":
+    host(1)
+"#;
+
+fn program(text: &str) -> Program {
+    let mut sources = SourceMap::default();
+    Program::parse(&mut sources, "k.py", text).unwrap()
+}
+
+#[test]
+fn kernels_are_described() {
+    let kernels = program(TEXT).kernels();
+    let names: Vec<&str> = kernels.iter().map(|k| k.name.as_str()).collect();
+    assert_eq!(names, ["helper", "scale"]);
+    let scale = &kernels[1];
+    assert_eq!(scale.doc.as_deref(), Some("Scales."));
+    let params: Vec<String> = scale
+        .params
+        .iter()
+        .map(|p| format!("{} {:?} {}", p.name, p.default.as_ref().map(ToString::to_string), p.specialize))
+        .collect();
+    assert_eq!(
+        params,
+        [
+            "x None true",
+            "out None true",
+            "n None false",
+            "seed None true",
+            "BLOCK Some(\"64\") true",
+            "eps Some(\"1e-06\") true"
+        ]
+    );
+    assert_eq!(scale.params[0].annotation, Annotation::ConstPointer);
+    assert!(matches!(&scale.params[1].annotation, Annotation::Type(ty) if ty.to_string() == "*fp32"));
+    assert!(matches!(&scale.params[3].annotation, Annotation::Type(ty) if ty.to_string() == "i64"));
+    assert!(scale.params[4].is_constexpr());
+}
+
+#[test]
+fn lowered_arguments_say_where_they_come_from() {
+    let text = "
+import triton, triton.language as tl
+@triton.jit
+def k(pair, d, n, N: tl.constexpr):
+    tl.store(pair[0] + n, pair[1])
+    d.store([0, 0], d.load([0, 0]))
+";
+    let program = program(text);
+    let args = program.signature("k", "(*fp32:16, fp32), tensordesc<fp16[16, 32]>, i32, 4").unwrap();
+    let lowered = program.lower("k", &Specialization { args, ..Default::default() }).unwrap();
+    let roles: Vec<_> = lowered.args.iter().map(|a| (a.param.as_str(), a.path.clone(), a.role)).collect();
+    assert_eq!(
+        roles,
+        [
+            ("pair", vec![0], ArgRole::Value),
+            ("pair", vec![1], ArgRole::Value),
+            ("d", vec![], ArgRole::DescriptorBase),
+            ("d", vec![], ArgRole::DescriptorSize(0)),
+            ("d", vec![], ArgRole::DescriptorSize(1)),
+            ("d", vec![], ArgRole::DescriptorStride(0)),
+            ("n", vec![], ArgRole::Value),
+        ]
+    );
+    assert_eq!(lowered.module.funcs[0].params().len(), lowered.args.len());
+}
+
+#[test]
+fn the_source_key_follows_what_a_kernel_uses() {
+    let key = |text: &str| program(text).source_key("scale").unwrap();
+    let base = key(TEXT);
+    assert_eq!(base, key(TEXT));
+    assert_ne!(base, key(&TEXT.replace("constexpr(3)", "constexpr(4)")), "a used global");
+    assert_ne!(base, key(&TEXT.replace("x * SCALE", "x + SCALE")), "a callee");
+    assert_ne!(base, key(&TEXT.replace("i < n", "i <= n")), "the kernel itself");
+    assert_eq!(base, key(&TEXT.replace("PLAIN = 7", "PLAIN = 8")), "an unused global");
+    assert_eq!(base, key(&TEXT.replace("empty_like(x)", "zeros_like(x)")), "host code");
+    assert!(program(TEXT).source_key("nothing").is_none());
+}
+
+struct Host;
+
+impl HostBridge for Host {
+    fn global(&self, file: &str, name: &str) -> Option<HostValue> {
+        assert_eq!(file, "k.py");
+        match name {
+            "tl" => Some(HostValue::Module("triton.language".to_owned())),
+            "WIDTH" => Some(HostValue::Constexpr(Box::new(HostValue::Int(32)))),
+            "plain" => Some(HostValue::Int(5)),
+            _ => None,
+        }
+    }
+
+    fn module_source(&self, _: &str, _: &str, _: u32) -> Option<(String, String)> {
+        None
+    }
+}
+
+#[test]
+fn a_host_answers_names_that_the_source_does_not_define() {
+    let text = "import triton\n@triton.jit\ndef k(x):\n    i = tl.arange(0, WIDTH)\n    tl.store(x + i, i)\n";
+    let mut sources = SourceMap::default();
+    let program = Program::parse_with(&mut sources, "k.py", text, Arc::new(Host)).unwrap();
+    let spec = |p: &Program| Specialization { args: p.signature("k", "*i32").unwrap(), ..Default::default() };
+    assert!(program.lower("k", &spec(&program)).unwrap().module.to_string().contains("32xi32"));
+    let plain = text.replace("WIDTH", "plain");
+    let program = Program::parse_with(&mut sources, "k.py", &plain, Arc::new(Host)).unwrap();
+    let errors = program.lower("k", &spec(&program)).unwrap_err().to_string();
+    assert!(errors.contains("the global `plain` is not a `constexpr`"), "{errors}");
+}
+
+#[test]
+fn wrong_requests_are_errors() {
+    let program = program(TEXT);
+    let message = |kernel: &str| program.lower(kernel, &Specialization::default()).unwrap_err().to_string();
+    assert!(message("scal").contains("did you mean `scale`?"));
+    assert!(message("host").contains("is not a kernel"));
+    assert!(message("scale").contains("`x`, `out`, `n`, `seed`"));
+    assert!(program.signature("scale", "*fp33").unwrap_err().to_string().contains("is not a type"));
+    assert!(program.signature("scale", "1, 2, 3, 4, 5, 6, 7").unwrap_err().to_string().contains("6 parameters"));
+    let args = program.signature("scale", "*fp32, *fp32, i32, i64, bogus=3").unwrap();
+    let errors = program.lower("scale", &Specialization { args, ..Default::default() }).unwrap_err();
+    assert!(errors.to_string().contains("no parameter `bogus`"));
+}
+
+#[test]
+fn all_syntax_errors_are_reported() {
+    let mut sources = SourceMap::default();
+    let errors = Program::parse(&mut sources, "k.py", "x = (1\ny = )\ndef f(:\n  pass\n").err().unwrap();
+    assert!(errors.len() >= 2, "{errors}");
+}
+
+#[test]
+fn programs_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Program>();
+    shared::<Specialization>();
+}

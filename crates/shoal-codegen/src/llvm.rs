@@ -10,7 +10,9 @@ use inkwell::context::Context;
 use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::types::{BasicType, BasicTypeEnum, FloatType, IntType, PointerType};
-use inkwell::values::{BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue};
+use inkwell::values::{
+    BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
+};
 use inkwell::{AddressSpace, FloatPredicate, IntPredicate};
 
 /// A scalar or a vector.
@@ -111,7 +113,9 @@ impl<'ctx> Llvm<'ctx> {
 
     pub(crate) fn icmp(&self, predicate: IntPredicate, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
         match (a, b) {
-            (V::IntValue(a), V::IntValue(b)) => self.builder.build_int_compare(predicate, a, b, "").expect(WELL_TYPED).into(),
+            (V::IntValue(a), V::IntValue(b)) => {
+                self.builder.build_int_compare(predicate, a, b, "").expect(WELL_TYPED).into()
+            }
             (V::VectorValue(a), V::VectorValue(b)) => {
                 self.builder.build_int_compare(predicate, a, b, "").expect(WELL_TYPED).into()
             }
@@ -172,7 +176,11 @@ impl<'ctx> Llvm<'ctx> {
     }
 
     pub(crate) fn shr64(&self, a: IntValue<'ctx>, bits: u32) -> IntValue<'ctx> {
-        if bits == 0 { a } else { self.builder.build_right_shift(a, self.const_i64(bits.into()), false, "").expect(WELL_TYPED) }
+        if bits == 0 {
+            a
+        } else {
+            self.builder.build_right_shift(a, self.const_i64(bits.into()), false, "").expect(WELL_TYPED)
+        }
     }
 
     pub(crate) fn and64(&self, a: IntValue<'ctx>, mask: u64) -> IntValue<'ctx> {
@@ -333,8 +341,7 @@ impl<'ctx> Llvm<'ctx> {
         let inside: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
         let next = body(i, &inside);
         let latch = self.here();
-        let following =
-            self.builder.build_int_nuw_add(i, self.const_i64(step as i64), "").expect(WELL_TYPED);
+        let following = self.builder.build_int_nuw_add(i, self.const_i64(step as i64), "").expect(WELL_TYPED);
         let end = self.const_i64(end as i64);
         let again = self.builder.build_int_compare(IntPredicate::ULT, following, end, "").expect(WELL_TYPED);
         let after = self.new_block("after");

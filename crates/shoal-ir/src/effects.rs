@@ -122,7 +122,9 @@ pub fn of_kind(kind: &OpKind) -> Effects {
         OpKind::Load(attrs) => Effects { pinned: attrs.volatile, ..Effects::READ },
         OpKind::DescLoad => Effects::READ,
         OpKind::Store { .. } | OpKind::DescStore => Effects::WRITE,
-        OpKind::AtomicRmw { sem, scope, .. } | OpKind::AtomicCas { sem, scope } => Effects::atomic(true, true, *sem, *scope),
+        OpKind::AtomicRmw { sem, scope, .. } | OpKind::AtomicCas { sem, scope } => {
+            Effects::atomic(true, true, *sem, *scope)
+        }
         OpKind::AtomicLoad { sem, scope } => Effects::atomic(true, false, *sem, *scope),
         OpKind::AtomicStore { sem, scope } => Effects::atomic(false, true, *sem, *scope),
         OpKind::AtomicPoll { sem, scope } => Effects { waits: true, ..Effects::atomic(true, false, *sem, *scope) },

@@ -16,7 +16,7 @@
 use std::fmt::{self, Write};
 
 use crate::func::{Facts, Func, FuncKind, Module, OpId, Region, Value};
-use crate::op::{OpKind, StoreCache, Evict, LoadCache};
+use crate::op::{Evict, LoadCache, OpKind, StoreCache};
 
 /// An attribute's value in the text format.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,12 @@ use super::convert::{from_f32, to_f32};
 use crate::llvm::{Llvm, V};
 
 /// Runs `body` in the type a float computes in: 8- and 16-bit floats in `f32`, with one rounding at the end.
-fn in_compute_type<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, operands: &[V<'ctx>], body: impl Fn(Scalar, &[V<'ctx>]) -> V<'ctx>) -> V<'ctx> {
+fn in_compute_type<'ctx>(
+    llvm: &Llvm<'ctx>,
+    ty: Scalar,
+    operands: &[V<'ctx>],
+    body: impl Fn(Scalar, &[V<'ctx>]) -> V<'ctx>,
+) -> V<'ctx> {
     if ty.compute_type() == ty {
         return body(ty, operands);
     }
@@ -180,7 +185,8 @@ pub(super) fn compare<'ctx>(llvm: &Llvm<'ctx>, op: CmpOp, elem: Elem, a: V<'ctx>
         Elem::Ptr(_) => Scalar::U64,
     };
     if scalar.is_float() {
-        let (a, b) = if scalar.compute_type() == scalar { (a, b) } else { (to_f32(llvm, scalar, a), to_f32(llvm, scalar, b)) };
+        let (a, b) =
+            if scalar.compute_type() == scalar { (a, b) } else { (to_f32(llvm, scalar, a), to_f32(llvm, scalar, b)) };
         let predicate = match op {
             CmpOp::Eq => FloatPredicate::OEQ,
             CmpOp::Ne => FloatPredicate::UNE,

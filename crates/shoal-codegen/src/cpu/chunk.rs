@@ -156,7 +156,9 @@ impl<'ctx> Buffer<'ctx> {
     /// Lanes at constant distances, loaded one by one: cheaper than a hardware gather for the few lanes of a chunk.
     fn read_scattered(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, lanes: &LaneBits, log_lanes: u8) -> V<'ctx> {
         let (memory, bytes) = (memory_type(llvm, self.elem), self.elem.bytes());
-        let V::VectorValue(mut vector) = llvm.undef(vector_type(memory, 1 << log_lanes)) else { unreachable!("a vector") };
+        let V::VectorValue(mut vector) = llvm.undef(vector_type(memory, 1 << log_lanes)) else {
+            unreachable!("a vector")
+        };
         let mut seen: Vec<(i64, V<'ctx>)> = Vec::new();
         for (lane, offset) in Index::lane_offsets(lanes, log_lanes).enumerate() {
             let value = match seen.iter().find(|(o, _)| *o == offset) {

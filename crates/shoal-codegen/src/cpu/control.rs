@@ -41,8 +41,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let func = self.func;
         let llvm = self.llvm;
         let data = func.op(op);
-        let results: Vec<Option<Buffer<'ctx>>> =
-            data.results().iter().map(|&r| self.is_tile(r).then(|| self.allocate(self.elem(r), self.shape(r)))).collect();
+        let results: Vec<Option<Buffer<'ctx>>> = data
+            .results()
+            .iter()
+            .map(|&r| self.is_tile(r).then(|| self.allocate(self.elem(r), self.shape(r))))
+            .collect();
         let condition = self.as_bool(self.scalar(data.operands()[0]));
         let (then, otherwise, after) = (llvm.new_block("if"), llvm.new_block("else"), llvm.new_block("after_if"));
         llvm.branch(condition, then, otherwise);
@@ -90,7 +93,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// Phis for the scalars among `initial`, at the start of a loop's first block, and their meaning as `params`.
-    fn enter_loop(&mut self, params: &[Value], initial: &[Value], slots: &[Option<Buffer<'ctx>>], from: inkwell::basic_block::BasicBlock<'ctx>) -> Vec<PhiValue<'ctx>> {
+    fn enter_loop(
+        &mut self,
+        params: &[Value],
+        initial: &[Value],
+        slots: &[Option<Buffer<'ctx>>],
+        from: inkwell::basic_block::BasicBlock<'ctx>,
+    ) -> Vec<PhiValue<'ctx>> {
         let mut phis = Vec::new();
         for ((&param, &value), slot) in params.iter().zip(initial).zip(slots) {
             match slot {
@@ -135,7 +144,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let following = llvm.bin(InstructionOpcode::Add, i.as_basic_value(), step);
         let latch = llvm.here();
         // A counter that would wrap ends the loop instead.
-        let forward = llvm.icmp(if signed { IntPredicate::SGT } else { IntPredicate::UGT }, following, i.as_basic_value());
+        let forward =
+            llvm.icmp(if signed { IntPredicate::SGT } else { IntPredicate::UGT }, following, i.as_basic_value());
         llvm.branch(forward.into_int_value(), head, after);
         i.add_incoming(&[(&following, latch)]);
         let old: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
@@ -191,8 +201,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let last = self.scoped(|e| e.region_body(before_region));
         let (condition, passed) = func.op(last).operands().split_first().expect("a condition");
         let condition = self.as_bool(self.scalar(*condition));
-        let passed_tiles: Vec<Option<Buffer<'ctx>>> = passed.iter().map(|&v| self.is_tile(v).then(|| self.keep(v))).collect();
-        let passed_scalars: Vec<V<'ctx>> = passed.iter().filter(|&&v| !self.is_tile(v)).map(|&v| self.scalar(v)).collect();
+        let passed_tiles: Vec<Option<Buffer<'ctx>>> =
+            passed.iter().map(|&v| self.is_tile(v).then(|| self.keep(v))).collect();
+        let passed_scalars: Vec<V<'ctx>> =
+            passed.iter().filter(|&&v| !self.is_tile(v)).map(|&v| self.scalar(v)).collect();
         self.pending.clear();
         llvm.branch(condition, body, after);
         llvm.builder.position_at_end(body);
@@ -235,7 +247,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 Some(held) => moves.push((*value, slot.clone(), Some(held))),
                 None => {
                     let others = tiles.iter().enumerate().filter(|(j, _)| *j != i);
-                    let read_by_others = others.map(|(_, (other, _))| self.reads(*other, slot)).max().unwrap_or(Reads::Nothing);
+                    let read_by_others =
+                        others.map(|(_, (other, _))| self.reads(*other, slot)).max().unwrap_or(Reads::Nothing);
                     let direct = read_by_others == Reads::Nothing && self.reads(*value, slot) <= Reads::InPlace;
                     if direct {
                         moves.push((*value, slot.clone(), None));

@@ -58,11 +58,8 @@ fn fp8_to_f32<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>) -> V<'ct
     let magnitude = llvm.bin(Op::And, wide, bits.int(0x7f));
     let sign = llvm.bin(Op::Shl, llvm.bin(Op::And, wide, bits.int(0x80)), bits.int(24));
     let placed = llvm.bin(Op::Shl, magnitude, bits.int(u64::from(23 - format.mantissa)));
-    let scaled = llvm.bin(
-        Op::FMul,
-        llvm.cast(Op::BitCast, placed, llvm.f32().into()),
-        bits.float(2f64.powi(127 - format.bias)),
-    );
+    let scaled =
+        llvm.bin(Op::FMul, llvm.cast(Op::BitCast, placed, llvm.f32().into()), bits.float(2f64.powi(127 - format.bias)));
     let number = llvm.bin(Op::Or, llvm.cast(Op::BitCast, scaled, llvm.i32().into()), sign);
     let is_nan = match format.non_finite {
         NonFinite::AllOnesNan => Some(llvm.icmp(IntPredicate::EQ, magnitude, bits.int(0x7f))),
@@ -105,7 +102,11 @@ fn encode<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>, rounding: Ro
     let raw = llvm.cast(Op::BitCast, a, llvm.i32().into());
     let magnitude = llvm.bin(Op::And, raw, int(0x7fff_ffff));
     let sign_bit = 1u64 << (format.exponent + format.mantissa);
-    let sign = llvm.bin(Op::And, llvm.bin(Op::LShr, raw, int(u64::from(31 - (format.exponent + format.mantissa)))), int(sign_bit));
+    let sign = llvm.bin(
+        Op::And,
+        llvm.bin(Op::LShr, raw, int(u64::from(31 - (format.exponent + format.mantissa)))),
+        int(sign_bit),
+    );
     let exponent = llvm.bin(Op::LShr, magnitude, int(23));
     let significand = llvm.bin(Op::Or, llvm.bin(Op::And, magnitude, int(0x7f_ffff)), int(0x80_0000));
     // The exponent, in f32's bias, of the format's least normal number.
@@ -146,7 +147,8 @@ fn encode<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>, rounding: Ro
         return signed;
     }
     // One zero and one NaN: neither takes a sign.
-    let bare = llvm.bin(Op::Or, llvm.icmp(IntPredicate::EQ, result, int(0)), llvm.icmp(IntPredicate::EQ, result, int(nan)));
+    let bare =
+        llvm.bin(Op::Or, llvm.icmp(IntPredicate::EQ, result, int(0)), llvm.icmp(IntPredicate::EQ, result, int(nan)));
     llvm.select(bare, result, signed)
 }
 

@@ -25,7 +25,12 @@ pub(super) struct DebugInfo<'ctx> {
 
 impl<'ctx> DebugInfo<'ctx> {
     /// Line tables for a function; none if nobody knows where it was written.
-    pub(super) fn new(llvm: &Llvm<'ctx>, func: &Func, function: FunctionValue<'ctx>, sources: &SourceMap) -> Option<Self> {
+    pub(super) fn new(
+        llvm: &Llvm<'ctx>,
+        func: &Func,
+        function: FunctionValue<'ctx>,
+        sources: &SourceMap,
+    ) -> Option<Self> {
         let (line, _) = sources.line_col(func.span)?;
         let (name, directory) = file_parts(sources.name(func.span.file));
         let version = llvm.i32().const_int(3, false);
@@ -49,8 +54,19 @@ impl<'ctx> DebugInfo<'ctx> {
         );
         let file = unit.get_file();
         let ty = builder.create_subroutine_type(file, None, &[], DIFlags::PUBLIC);
-        let subprogram =
-            builder.create_function(unit.as_debug_info_scope(), &func.name, None, file, line, ty, false, true, line, DIFlags::PUBLIC, true);
+        let subprogram = builder.create_function(
+            unit.as_debug_info_scope(),
+            &func.name,
+            None,
+            file,
+            line,
+            ty,
+            false,
+            true,
+            line,
+            DIFlags::PUBLIC,
+            true,
+        );
         function.set_subprogram(subprogram);
         let scopes = HashMap::from([(func.span.file, subprogram.as_debug_info_scope())]);
         Some(DebugInfo { builder, _unit: unit, subprogram, scopes })

@@ -9,7 +9,7 @@ use shoal_source::SourceMap;
 
 use super::chunk::{Buffer, Chunk, lane_type, register_type};
 use super::debug_info::DebugInfo;
-use super::index::{Index, IndexKey, LaneBits, Dim};
+use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
 use super::overlap::Guard;
 use super::plan::{self, Plan};
@@ -250,7 +250,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
                 self.chunk(operands[0], &index.reshaped(self.llvm, from, to))
             }
             OpKind::Transpose { perm } => {
-                let order = (0..perm.len()).map(|d| perm.iter().position(|&p| usize::from(p) == d).expect("a permutation"));
+                let order =
+                    (0..perm.len()).map(|d| perm.iter().position(|&p| usize::from(p) == d).expect("a permutation"));
                 self.chunk(operands[0], &index.picked(order))
             }
             OpKind::Join => self.join(operands, index),
@@ -328,7 +329,10 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             let picked = llvm.cast(op, v, llvm.i64().into());
             // An index out of range reads some element of the tile rather than other memory.
             let top: V<'ctx> = llvm.const_i64(i64::from(source.shape[axis]) - 1).into();
-            let top = match picked { V::VectorValue(p) => llvm.splat(top, p.get_type().get_size()).into(), _ => top };
+            let top = match picked {
+                V::VectorValue(p) => llvm.splat(top, p.get_type().get_size()).into(),
+                _ => top,
+            };
             llvm.bin(InstructionOpcode::And, picked, top)
         };
         let mut others = index.clone();
@@ -349,7 +353,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         let at = llvm.bin(InstructionOpcode::Add, llvm.bin(InstructionOpcode::Add, along, fixed.into()), base.into());
         let scale = llvm.splat(llvm.const_i64(bytes.into()).into(), lanes);
         let start = llvm.splat(llvm.ptr_to_int(source.base).into(), lanes);
-        let addresses = llvm.bin(InstructionOpcode::Add, llvm.bin(InstructionOpcode::Mul, at, scale.into()), start.into());
+        let addresses =
+            llvm.bin(InstructionOpcode::Add, llvm.bin(InstructionOpcode::Mul, at, scale.into()), start.into());
         let value = self.gather_memory(source.elem, addresses.into_vector_value(), None, None);
         Chunk::Vector(value)
     }
@@ -486,7 +491,9 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     fn bitcast(&self, from: Elem, to: Elem, a: V<'ctx>) -> V<'ctx> {
         match (from, to, a) {
             (Elem::Ptr(_), Elem::Ptr(_), _) => a,
-            (Elem::Ptr(_), _, V::PointerValue(p)) => self.bitcast(Scalar::I64.into(), to, self.llvm.ptr_to_int(p).into()),
+            (Elem::Ptr(_), _, V::PointerValue(p)) => {
+                self.bitcast(Scalar::I64.into(), to, self.llvm.ptr_to_int(p).into())
+            }
             (_, Elem::Ptr(_), V::IntValue(i)) => self.llvm.int_to_ptr(i).into(),
             (_, Elem::Ptr(_), V::FloatValue(_)) => {
                 let bits = self.llvm.cast(InstructionOpcode::BitCast, a, self.llvm.i64().into());

@@ -29,9 +29,21 @@ pub(super) fn param_layout(func: &Func) -> Vec<(u32, u32)> {
 
 /// Emits the kernel as two functions: the entry point, which loops over programs, and the program itself, to which scratch is
 /// memory that nothing else points to.
-pub(super) fn emit_kernel<'ctx>(llvm: &Llvm<'ctx>, func: &Func, target: &Target, isa: &Isa, sources: &SourceMap, debug: bool) -> Needs {
+pub(super) fn emit_kernel<'ctx>(
+    llvm: &Llvm<'ctx>,
+    func: &Func,
+    target: &Target,
+    isa: &Isa,
+    sources: &SourceMap,
+    debug: bool,
+) -> Needs {
     let (ptr, i64) = (llvm.ptr(), llvm.i64());
-    let program = add_function(llvm, target, &format!("{}.program", func.name), &[ptr.into(), ptr.into(), ptr.into(), i64.into()]);
+    let program = add_function(
+        llvm,
+        target,
+        &format!("{}.program", func.name),
+        &[ptr.into(), ptr.into(), ptr.into(), i64.into()],
+    );
     program.set_linkage(inkwell::module::Linkage::Internal);
     for (index, name) in [(2, "noalias"), (0, "readonly"), (1, "nonnull")] {
         program.add_attribute(AttributeLoc::Param(index), flag(llvm, name));
@@ -47,10 +59,19 @@ fn flag(llvm: &Llvm<'_>, name: &str) -> Attribute {
     llvm.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), 0)
 }
 
-fn add_function<'ctx>(llvm: &Llvm<'ctx>, target: &Target, name: &str, params: &[inkwell::types::BasicMetadataTypeEnum<'ctx>]) -> FunctionValue<'ctx> {
+fn add_function<'ctx>(
+    llvm: &Llvm<'ctx>,
+    target: &Target,
+    name: &str,
+    params: &[inkwell::types::BasicMetadataTypeEnum<'ctx>],
+) -> FunctionValue<'ctx> {
     let function = llvm.module.add_function(name, llvm.context.void_type().fn_type(params, false), None);
     let text = |key: &str, value: &str| llvm.context.create_string_attribute(key, value);
-    for attribute in [text("target-cpu", target.cpu()), text("target-features", target.features()), text("prefer-vector-width", "512")] {
+    for attribute in [
+        text("target-cpu", target.cpu()),
+        text("target-features", target.features()),
+        text("prefer-vector-width", "512"),
+    ] {
         function.add_attribute(AttributeLoc::Function, attribute);
     }
     function.add_attribute(AttributeLoc::Function, flag(llvm, "nounwind"));
@@ -86,7 +107,14 @@ fn emit_entry<'ctx>(llvm: &Llvm<'ctx>, entry: FunctionValue<'ctx>, program: Func
     llvm.builder.build_return(None).expect("a return");
 }
 
-fn emit_program<'ctx>(llvm: &Llvm<'ctx>, func: &Func, isa: &Isa, sources: &SourceMap, debug: bool, function: FunctionValue<'ctx>) -> Needs {
+fn emit_program<'ctx>(
+    llvm: &Llvm<'ctx>,
+    func: &Func,
+    isa: &Isa,
+    sources: &SourceMap,
+    debug: bool,
+    function: FunctionValue<'ctx>,
+) -> Needs {
     let mut debug = if debug { DebugInfo::new(llvm, func, function, sources) } else { None };
     llvm.builder.position_at_end(llvm.context.append_basic_block(function, "program"));
     if let Some(debug) = &mut debug {

@@ -142,6 +142,7 @@ pub(super) fn split_linear<'ctx>(llvm: &Llvm<'ctx>, linear: &Dim<'ctx>, shape: &
         let above = llvm.shr64(linear.base, shift);
         dim.base = if i == 0 { above } else { llvm.and64(above, u64::from(*size) - 1) };
         let here = shift as u8..(shift + bits) as u8;
-        dim.lanes = linear.lanes.iter().filter(|(_, to)| here.contains(to)).map(|&(f, t)| (f, t - shift as u8)).collect();
+        dim.lanes =
+            linear.lanes.iter().filter(|(_, to)| here.contains(to)).map(|&(f, t)| (f, t - shift as u8)).collect();
     }
 }

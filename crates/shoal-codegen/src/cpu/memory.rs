@@ -36,7 +36,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let elem = self.elem(result);
         let bytes = i64::from(elem.bytes());
         match pointers {
-            Chunk::Uniform(pointer) if matches!(mask, None | Some(Chunk::Uniform(_))) && matches!(other, None | Some(Chunk::Uniform(_))) => {
+            Chunk::Uniform(pointer)
+                if matches!(mask, None | Some(Chunk::Uniform(_)))
+                    && matches!(other, None | Some(Chunk::Uniform(_))) =>
+            {
                 let mask = mask.map(|m| m.single(llvm, Elem::Scalar(shoal_ir::Scalar::I1)));
                 let other = other.map(|o| o.single(llvm, elem));
                 Chunk::Uniform(self.load_scalar(elem, pointer.into_pointer_value(), mask, other))
@@ -97,7 +100,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let mask = mask.unwrap_or_else(all);
         let value = llvm
-            .intrinsic("llvm.masked.gather", &[ty, pointers.get_type().into()], &[pointers.into(), mask.into(), fallback])
+            .intrinsic(
+                "llvm.masked.gather",
+                &[ty, pointers.get_type().into()],
+                &[pointers.into(), mask.into(), fallback],
+            )
             .expect("a value");
         from_memory(llvm, elem, value).into_vector_value()
     }
@@ -107,7 +114,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.cast(InstructionOpcode::IntToPtr, addresses.into(), llvm.ptr().into()).into_vector_value()
     }
 
-    fn load_scalar(&mut self, elem: Elem, from: PointerValue<'ctx>, mask: Option<V<'ctx>>, other: Option<V<'ctx>>) -> V<'ctx> {
+    fn load_scalar(
+        &mut self,
+        elem: Elem,
+        from: PointerValue<'ctx>,
+        mask: Option<V<'ctx>>,
+        other: Option<V<'ctx>>,
+    ) -> V<'ctx> {
         let llvm = self.llvm;
         let memory = memory_type(llvm, elem);
         let Some(mask) = mask else {
@@ -122,7 +135,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// Runs `body` if the condition holds; gives its values, or `otherwise`.
-    pub(super) fn when(&mut self, condition: V<'ctx>, otherwise: &[V<'ctx>], body: impl FnOnce(&mut Self) -> Vec<V<'ctx>>) -> Vec<V<'ctx>> {
+    pub(super) fn when(
+        &mut self,
+        condition: V<'ctx>,
+        otherwise: &[V<'ctx>],
+        body: impl FnOnce(&mut Self) -> Vec<V<'ctx>>,
+    ) -> Vec<V<'ctx>> {
         let llvm = self.llvm;
         let before = llvm.here();
         let (then, after) = (llvm.new_block("then"), llvm.new_block("after"));
@@ -200,7 +218,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    fn store_chunk(&mut self, elem: Elem, pointers: Chunk<'ctx>, value: Chunk<'ctx>, mask: Option<Chunk<'ctx>>, lanes: u32) {
+    fn store_chunk(
+        &mut self,
+        elem: Elem,
+        pointers: Chunk<'ctx>,
+        value: Chunk<'ctx>,
+        mask: Option<Chunk<'ctx>>,
+        lanes: u32,
+    ) {
         let llvm = self.llvm;
         if lanes == 1 {
             let pointer = match pointers {
@@ -218,11 +243,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             (Chunk::Affine { base, step }, Some(mask)) if step == i64::from(elem.bytes()) => {
                 let mask = mask.widen(llvm, lanes);
-                llvm.intrinsic("llvm.masked.store", &[value.get_type(), llvm.ptr().into()], &[value, base, mask.into()]);
+                llvm.intrinsic(
+                    "llvm.masked.store",
+                    &[value.get_type(), llvm.ptr().into()],
+                    &[value, base, mask.into()],
+                );
             }
             (pointers, mask) => {
                 let pointers = self.pointers(pointers.widen(llvm, lanes));
-                let mask = mask.map_or_else(|| llvm.splat(llvm.i1().const_int(1, false).into(), lanes), |m| m.widen(llvm, lanes));
+                let mask = mask
+                    .map_or_else(|| llvm.splat(llvm.i1().const_int(1, false).into(), lanes), |m| m.widen(llvm, lanes));
                 let types = [value.get_type(), pointers.get_type().into()];
                 llvm.intrinsic("llvm.masked.scatter", &types, &[value, pointers.into(), mask.into()]);
             }
@@ -266,7 +296,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             OpKind::AtomicLoad { .. } => (1, self.elem(data.results()[0])),
             _ => (2, self.elem(data.operands()[1])),
         };
-        let masked = matches!(data.kind, OpKind::AtomicRmw { .. } | OpKind::AtomicLoad { .. } | OpKind::AtomicStore { .. });
+        let masked =
+            matches!(data.kind, OpKind::AtomicRmw { .. } | OpKind::AtomicLoad { .. } | OpKind::AtomicStore { .. });
         let mask = operands.get(mask_at).filter(|_| masked).copied();
         let access = |e: &mut Self| e.atomic_access(op, elem, operands);
         match mask {
@@ -294,30 +325,37 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let value = llvm.load(bits, pointer, elem.bytes());
                 let instruction = value.as_instruction_value().expect("a load");
                 instruction.set_atomic_ordering(load_ordering(*sem)).expect("an ordering a load can have");
-                Some(self.from_bits(elem, value))
+                Some(self.value_of(elem, value))
             }
             OpKind::AtomicStore { sem, .. } => {
-                let value = self.to_bits(elem, operands[1]);
+                let value = self.bits_of(elem, operands[1]);
                 let instruction = llvm.builder.build_store(pointer, value).expect("a store");
                 instruction.set_alignment(elem.bytes()).expect("an alignment");
                 instruction.set_atomic_ordering(store_ordering(*sem)).expect("an ordering a store can have");
                 None
             }
             OpKind::AtomicCas { sem, .. } => {
-                let (expected, new) = (self.to_bits(elem, operands[1]), self.to_bits(elem, operands[2]));
+                let (expected, new) = (self.bits_of(elem, operands[1]), self.bits_of(elem, operands[2]));
                 let pair = llvm
                     .builder
                     .build_cmpxchg(pointer, expected, new, ordering(*sem), load_ordering(*sem))
                     .expect("a compare-and-swap");
                 let old = llvm.builder.build_extract_value(pair, 0, "").expect("the old value");
-                Some(self.from_bits(elem, old))
+                Some(self.value_of(elem, old))
             }
             OpKind::AtomicRmw { op, sem, .. } => Some(self.atomic_rmw(*op, *sem, elem, pointer, operands[1])),
             kind => unreachable!("{kind:?} is not an atomic access"),
         }
     }
 
-    fn atomic_rmw(&mut self, op: RmwOp, sem: Sem, elem: Elem, pointer: PointerValue<'ctx>, operand: V<'ctx>) -> V<'ctx> {
+    fn atomic_rmw(
+        &mut self,
+        op: RmwOp,
+        sem: Sem,
+        elem: Elem,
+        pointer: PointerValue<'ctx>,
+        operand: V<'ctx>,
+    ) -> V<'ctx> {
         let llvm = self.llvm;
         let signed = elem.scalar().is_some_and(|s| s.is_signed_int());
         let float = elem.scalar().is_some_and(|s| s.is_float());
@@ -335,9 +373,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
             RmwOp::Xor => AtomicRMWBinOp::Xor,
             RmwOp::Xchg => AtomicRMWBinOp::Xchg,
         };
-        let bits = self.to_bits(elem, operand).into_int_value();
+        let bits = self.bits_of(elem, operand).into_int_value();
         let old = llvm.builder.build_atomicrmw(kind, pointer, bits, ordering(sem)).expect("an atomic operation");
-        self.from_bits(elem, old.into())
+        self.value_of(elem, old.into())
     }
 
     /// inkwell builds integer exchanges only; floats go through LLVM's own call.
@@ -358,7 +396,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The bits of a value as an integer, as atomics want them.
-    pub(super) fn to_bits(&self, elem: Elem, value: V<'ctx>) -> V<'ctx> {
+    pub(super) fn bits_of(&self, elem: Elem, value: V<'ctx>) -> V<'ctx> {
         match value {
             V::PointerValue(p) => self.llvm.ptr_to_int(p).into(),
             other => {
@@ -368,7 +406,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    pub(super) fn from_bits(&self, elem: Elem, bits: V<'ctx>) -> V<'ctx> {
+    pub(super) fn value_of(&self, elem: Elem, bits: V<'ctx>) -> V<'ctx> {
         let memory = self.llvm.cast(InstructionOpcode::BitCast, bits, memory_type(self.llvm, elem));
         from_memory(self.llvm, elem, memory)
     }
@@ -383,7 +421,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let elem = self.elem(data.operands()[1]);
         let pointer = self.scalar(data.operands()[0]).into_pointer_value();
-        let expected = self.to_bits(elem, self.scalar(data.operands()[1]));
+        let expected = self.bits_of(elem, self.scalar(data.operands()[1]));
         let clock = llvm.external("shoal_clock_ns", Some(llvm.i64().into()), &[]);
         let deadline = data.operands().get(2).map(|&timeout| {
             let now = llvm.call(clock, &[]).expect("a time").into_int_value();

@@ -1,22 +1,22 @@
 //! Tile IR to native code for CPUs.
 //!
 //! A program instance becomes one native function. Tiles are never unrolled into huge vectors: operations that *run*
-//! (stores, reductions, dots; see [`plan`]) become loops over their tile in chunks of one vector, and everything they
-//! need is computed on the way, chunk by chunk (see [`emitter`]). What several loops need is kept in scratch, which stays
+//! (stores, reductions, dots; see `plan`) become loops over their tile in chunks of one vector, and everything they
+//! need is computed on the way, chunk by chunk (see `emitter`). What several loops need is kept in scratch, which stays
 //! in the nearest caches. Code size and compile time do not depend on the number of elements.
 //!
 //! | file | idea |
 //! |---|---|
-//! | [`plan`] | which tiles get memory |
-//! | [`index`] | which elements a chunk is about: bits of coordinates |
-//! | [`chunk`] | what its lanes hold: one number, even steps, a vector |
-//! | [`emitter`] | the value of any chunk of any tile |
-//! | [`nest`] | loops over a tile |
-//! | [`arith`], [`convert`] | elementwise operations and number formats |
-//! | [`overlap`] | loads and stores of memory that may be the same |
-//! | [`memory`], [`reduce`], [`control`], [`product`], [`observe`] | operations that run |
-//! | [`dot`], [`isa`] | matrix micro-kernels |
-//! | [`function`] | the frame of a kernel |
+//! | `plan` | which tiles get memory |
+//! | `index` | which elements a chunk is about: bits of coordinates |
+//! | `chunk` | what its lanes hold: one number, even steps, a vector |
+//! | `emitter` | the value of any chunk of any tile |
+//! | `nest` | loops over a tile |
+//! | `arith`, `convert` | elementwise operations and number formats |
+//! | `overlap` | loads and stores of memory that may be the same |
+//! | `memory`, `reduce`, `control`, `product`, `observe` | operations that run |
+//! | `dot`, `isa` | matrix micro-kernels |
+//! | `function` | the frame of a kernel |
 
 mod arith;
 mod chunk;
@@ -100,11 +100,18 @@ const PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,simplif
                       instcombine<no-verify-fixpoint>,loop(loop-deletion),simplifycfg,loop-unroll<O2;no-runtime;no-upperbound>)";
 
 /// Compiles a kernel to an object.
-pub fn compile(module: &Module, kernel: &str, target: &Target, sources: &SourceMap, options: &Options) -> Result<Compiled, Diagnostics> {
+pub fn compile(
+    module: &Module,
+    kernel: &str,
+    target: &Target,
+    sources: &SourceMap,
+    options: &Options,
+) -> Result<Compiled, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
     let (llvm, machine, needs) = build(&context, func, target, sources, options, Emit::Object)?;
-    let object = machine.write_to_memory_buffer(&llvm.module, FileType::Object).map_err(|why| broken(func, &why.to_string()))?;
+    let object =
+        machine.write_to_memory_buffer(&llvm.module, FileType::Object).map_err(|why| broken(func, &why.to_string()))?;
     Ok(Compiled {
         object: bytes(&object),
         entry: func.name.clone(),
@@ -117,7 +124,14 @@ pub fn compile(module: &Module, kernel: &str, target: &Target, sources: &SourceM
 }
 
 /// A kernel in one of the forms it has on its way to an object.
-pub fn emit(module: &Module, kernel: &str, target: &Target, sources: &SourceMap, options: &Options, what: Emit) -> Result<Vec<u8>, Diagnostics> {
+pub fn emit(
+    module: &Module,
+    kernel: &str,
+    target: &Target,
+    sources: &SourceMap,
+    options: &Options,
+    what: Emit,
+) -> Result<Vec<u8>, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
     let (llvm, machine, _) = build(&context, func, target, sources, options, what)?;
@@ -126,7 +140,8 @@ pub fn emit(module: &Module, kernel: &str, target: &Target, sources: &SourceMap,
         Emit::Asm => FileType::Assembly,
         Emit::Object => FileType::Object,
     };
-    let buffer = machine.write_to_memory_buffer(&llvm.module, file_type).map_err(|why| broken(func, &why.to_string()))?;
+    let buffer =
+        machine.write_to_memory_buffer(&llvm.module, file_type).map_err(|why| broken(func, &why.to_string()))?;
     Ok(bytes(&buffer))
 }
 
@@ -155,7 +170,9 @@ fn build<'ctx>(
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
     if what != Emit::LlvmRaw {
-        llvm.module.run_passes(PASSES, &machine, PassBuilderOptions::create()).map_err(|why| broken(func, &why.to_string()))?;
+        llvm.module
+            .run_passes(PASSES, &machine, PassBuilderOptions::create())
+            .map_err(|why| broken(func, &why.to_string()))?;
     }
     Ok((llvm, machine, needs))
 }

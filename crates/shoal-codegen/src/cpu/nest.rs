@@ -37,7 +37,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// Runs `body` for each chunk of a tile of this shape, in row-major order.
-    pub(super) fn for_each_chunk(&mut self, shape: &[u32], width: Width, body: &mut dyn FnMut(&mut Self, &Index<'ctx>)) {
+    pub(super) fn for_each_chunk(
+        &mut self,
+        shape: &[u32],
+        width: Width,
+        body: &mut dyn FnMut(&mut Self, &Index<'ctx>),
+    ) {
         let (lanes, log_lanes) = self.spread_lanes(shape, width);
         // At most three loops: all outer dimensions as one, then the last two.
         let split = shape.len().saturating_sub(2);
@@ -198,7 +203,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return false;
         }
         let Some(op) = self.func.def_op(value) else { return false };
-        matches!(self.func.op(op).kind, OpKind::Load(_)) || self.func.op(op).operands().iter().any(|&v| self.depends_on_memory(v))
+        matches!(self.func.op(op).kind, OpKind::Load(_))
+            || self.func.op(op).operands().iter().any(|&v| self.depends_on_memory(v))
     }
 
     pub(super) fn mark_done(&mut self, op: OpId) {
@@ -216,6 +222,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
 pub(super) fn moves_elements(kind: &OpKind) -> bool {
     matches!(
         kind,
-        OpKind::Broadcast | OpKind::Reshape | OpKind::Transpose { .. } | OpKind::Join | OpKind::Split | OpKind::Gather { .. }
+        OpKind::Broadcast
+            | OpKind::Reshape
+            | OpKind::Transpose { .. }
+            | OpKind::Join
+            | OpKind::Split
+            | OpKind::Gather { .. }
     )
 }

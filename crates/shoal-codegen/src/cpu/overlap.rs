@@ -90,9 +90,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let real = |v: Value| -> Vec<u32> { self.shape(v).iter().copied().filter(|&d| d > 1).collect() };
                 real(value) == real(operands[0]) && self.is_affine(operands[0])
             }
-            OpKind::Binary(BinaryOp::Add | BinaryOp::Sub) | OpKind::PtrAdd => operands.iter().all(|&v| self.is_affine(v)),
+            OpKind::Binary(BinaryOp::Add | BinaryOp::Sub) | OpKind::PtrAdd => {
+                operands.iter().all(|&v| self.is_affine(v))
+            }
             OpKind::Binary(BinaryOp::Mul) => {
-                operands.iter().any(|&v| uniform(behind_broadcast(self.func, v))) && operands.iter().all(|&v| self.is_affine(v))
+                operands.iter().any(|&v| uniform(behind_broadcast(self.func, v)))
+                    && operands.iter().all(|&v| self.is_affine(v))
             }
             _ => false,
         }
@@ -136,7 +139,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         (0..1usize << shape.len())
             .map(|corner| {
                 let base = |(d, &size): (usize, &u32)| if corner >> d & 1 == 1 { i64::from(size) - 1 } else { 0 };
-                let dims = shape.iter().enumerate().map(base).map(|at| Dim { base: llvm.const_i64(at), lanes: LaneBits::new() });
+                let dims = shape
+                    .iter()
+                    .enumerate()
+                    .map(base)
+                    .map(|at| Dim { base: llvm.const_i64(at), lanes: LaneBits::new() });
                 let index = Index { dims: dims.collect(), log_lanes: 0 };
                 llvm.ptr_to_int(self.scalar_at(pointers, &index).into_pointer_value())
             })
@@ -194,7 +201,9 @@ enum Fusion {
 
 fn behind_broadcast(func: &shoal_ir::Func, value: Value) -> Value {
     match func.def_op(value) {
-        Some(op) if matches!(func.op(op).kind, OpKind::Broadcast | OpKind::Reshape) => behind_broadcast(func, func.op(op).operands()[0]),
+        Some(op) if matches!(func.op(op).kind, OpKind::Broadcast | OpKind::Reshape) => {
+            behind_broadcast(func, func.op(op).operands()[0])
+        }
         _ => value,
     }
 }

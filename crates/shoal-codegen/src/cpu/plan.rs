@@ -53,7 +53,8 @@ impl Plan {
 
     fn visit(&mut self, func: &Func, op: OpId, costs: &HashMap<Value, u32>) {
         let data = func.op(op);
-        let tiles = |values: &[Value]| -> Vec<Value> { values.iter().copied().filter(|&v| func.ty(v).is_tile()).collect() };
+        let tiles =
+            |values: &[Value]| -> Vec<Value> { values.iter().copied().filter(|&v| func.ty(v).is_tile()).collect() };
         let operands = tiles(data.operands());
         for &operand in &needed_in_memory(func, &data.kind, data.operands()) {
             if func.ty(operand).is_tile() {
@@ -175,7 +176,12 @@ fn costs(func: &Func, order: &[OpId]) -> HashMap<Value, u32> {
     for &op in order {
         let data = func.op(op);
         let own = own_cost(&data.kind);
-        let inputs: u32 = data.operands().iter().filter(|&&v| func.ty(v).is_tile()).map(|v| costs.get(v).copied().unwrap_or(100)).fold(0, u32::saturating_add);
+        let inputs: u32 = data
+            .operands()
+            .iter()
+            .filter(|&&v| func.ty(v).is_tile())
+            .map(|v| costs.get(v).copied().unwrap_or(100))
+            .fold(0, u32::saturating_add);
         for &result in data.results() {
             if func.ty(result).is_tile() {
                 costs.insert(result, own.saturating_add(inputs));
@@ -187,7 +193,12 @@ fn costs(func: &Func, order: &[OpId]) -> HashMap<Value, u32> {
 
 fn own_cost(kind: &OpKind) -> u32 {
     match kind {
-        OpKind::Const(_) | OpKind::Splat | OpKind::Broadcast | OpKind::Reshape | OpKind::Iota { .. } | OpKind::Bitcast => 0,
+        OpKind::Const(_)
+        | OpKind::Splat
+        | OpKind::Broadcast
+        | OpKind::Reshape
+        | OpKind::Iota { .. }
+        | OpKind::Bitcast => 0,
         OpKind::Binary(BinaryOp::Div | BinaryOp::DivRn | BinaryOp::Rem) => 8,
         OpKind::Unary(_)
         | OpKind::Binary(_)

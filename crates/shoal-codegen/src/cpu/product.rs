@@ -66,7 +66,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 return held;
             }
         }
-        let slot = self.slot_of(op).filter(|slot| operands.iter().all(|o| o.base != slot.base) && self.reads(acc, slot) != Reads::Elsewhere);
+        let slot = self
+            .slot_of(op)
+            .filter(|slot| operands.iter().all(|o| o.base != slot.base) && self.reads(acc, slot) != Reads::Elsewhere);
         let target = slot.unwrap_or_else(|| self.allocate(self.elem(acc), self.shape(acc)));
         self.compute_into(acc, &target);
         target

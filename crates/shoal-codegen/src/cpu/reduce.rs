@@ -83,7 +83,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let vectors = width / lanes;
         let elems: Vec<Elem> = operands.iter().map(|&v| self.elem(v)).collect();
         let read = |e: &mut Self, base: IntValue<'ctx>| -> Vec<Lanes<'ctx>> {
-            (0..vectors).map(|v| e.row_lanes(operands, outer, llvm.add64(base, llvm.const_i64((v * lanes) as i64)), lanes)).collect()
+            (0..vectors)
+                .map(|v| e.row_lanes(operands, outer, llvm.add64(base, llvm.const_i64((v * lanes) as i64)), lanes))
+                .collect()
         };
         let first = read(self, llvm.const_i64(0));
         let carried: Vec<V<'ctx>> = first.into_iter().flatten().collect();
@@ -180,7 +182,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// A region with control flow runs lane by lane.
-    fn combine_by_lane(&mut self, region: Region, a: &[V<'ctx>], b: &[V<'ctx>], elems: &[Elem], lanes: u32) -> Lanes<'ctx> {
+    fn combine_by_lane(
+        &mut self,
+        region: Region,
+        a: &[V<'ctx>],
+        b: &[V<'ctx>],
+        elems: &[Elem],
+        lanes: u32,
+    ) -> Lanes<'ctx> {
         let llvm = self.llvm;
         let lane_of = |v: V<'ctx>, elem: Elem, lane: u64| match v {
             V::VectorValue(v) => match (elem, llvm.extract(v, lane)) {
@@ -191,7 +200,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let mut results: Vec<V<'ctx>> = elems.iter().map(|&e| llvm.undef(self.vector_of(e, lanes))).collect();
         for lane in 0..u64::from(lanes) {
-            let pick = |v: &[V<'ctx>]| -> Vec<V<'ctx>> { v.iter().zip(elems).map(|(&v, &e)| lane_of(v, e, lane)).collect() };
+            let pick =
+                |v: &[V<'ctx>]| -> Vec<V<'ctx>> { v.iter().zip(elems).map(|(&v, &e)| lane_of(v, e, lane)).collect() };
             let args: Vec<V<'ctx>> = pick(a).into_iter().chain(pick(b)).collect();
             let values = self.scoped(|e| e.run_scalar_region(region, &args));
             if lanes == 1 {
@@ -245,7 +255,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
             .iter()
             .map(|&v| {
                 let chunk = self.chunk(v, index);
-                if index.log_lanes == 0 { chunk.single(self.llvm, self.elem(v)) } else { chunk.widen(self.llvm, index.lanes()).into() }
+                if index.log_lanes == 0 {
+                    chunk.single(self.llvm, self.elem(v))
+                } else {
+                    chunk.widen(self.llvm, index.lanes()).into()
+                }
             })
             .collect()
     }

@@ -11,21 +11,29 @@ pub(super) fn refusals(func: &Func) -> Vec<Diagnostic> {
         let data = func.op(op);
         let refuse = |what: &str| Diagnostic::error(data.span, what.to_string()).label("not available on a CPU");
         match &data.kind {
-            OpKind::InlineAsm(_) => found.push(
-                refuse("inline assembly is written for one kind of GPU")
-                    .help("guard it with a constexpr that is false on CPUs, or write it with operations of the language"),
-            ),
+            OpKind::InlineAsm(_) => {
+                found.push(refuse("inline assembly is written for one kind of GPU").help(
+                    "guard it with a constexpr that is false on CPUs, or write it with operations of the language",
+                ))
+            }
             OpKind::MakeDesc | OpKind::DescLoad | OpKind::DescStore => {
-                found.push(refuse("tensor descriptors reach the CPU backend as pointers: run the pass `lower_descriptors` first"));
+                found.push(refuse(
+                    "tensor descriptors reach the CPU backend as pointers: run the pass `lower_descriptors` first",
+                ));
             }
             OpKind::Call { callee } => {
-                found.push(refuse(&format!("the call of `{callee}` reaches the CPU backend inlined: run the pass `inline` first")));
+                found.push(refuse(&format!(
+                    "the call of `{callee}` reaches the CPU backend inlined: run the pass `inline` first"
+                )));
             }
             _ => {}
         }
     }
     if func.params().iter().any(|&p| matches!(func.ty(p), Type::Desc(_) | Type::Token | Type::Tile(_))) {
-        found.push(Diagnostic::error(func.span, "descriptor parameters reach the CPU backend as pointers: run the pass `lower_descriptors` first"));
+        found.push(Diagnostic::error(
+            func.span,
+            "descriptor parameters reach the CPU backend as pointers: run the pass `lower_descriptors` first",
+        ));
     }
     found
 }

@@ -39,7 +39,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let data = func.op(op);
         match &data.kind {
             OpKind::Store { .. } => self.store_op(op),
-            OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } | OpKind::AtomicLoad { .. } | OpKind::AtomicStore { .. } => {
+            OpKind::AtomicRmw { .. }
+            | OpKind::AtomicCas { .. }
+            | OpKind::AtomicLoad { .. }
+            | OpKind::AtomicStore { .. } => {
                 self.atomic_op(op);
             }
             OpKind::AtomicPoll { .. } => self.atomic_poll(op),
@@ -109,7 +112,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 return;
             }
             kind if plan::is_fusible(kind) => {
-                let chunks: Vec<Chunk<'ctx>> = data.operands().iter().map(|&v| Chunk::Uniform(self.scalar(v))).collect();
+                let chunks: Vec<Chunk<'ctx>> =
+                    data.operands().iter().map(|&v| Chunk::Uniform(self.scalar(v))).collect();
                 match self.elementwise(op, &chunks, 1) {
                     Chunk::Uniform(v) | Chunk::Affine { base: v, .. } => v,
                     Chunk::Vector(v) => self.llvm.extract(v, 0),

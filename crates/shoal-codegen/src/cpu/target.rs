@@ -24,7 +24,11 @@ impl Target {
 
     /// A CPU by LLVM's name (`x86-64-v3`, `sapphirerapids`), with further features (`+avx2,-avx512f`) if any.
     pub fn named(cpu: &str, features: &str) -> Target {
-        Target { triple: text(TargetMachine::get_default_triple().as_str()), cpu: cpu.into(), features: features.into() }
+        Target {
+            triple: text(TargetMachine::get_default_triple().as_str()),
+            cpu: cpu.into(),
+            features: features.into(),
+        }
     }
 
     /// LLVM's name of the CPU.
@@ -45,11 +49,18 @@ impl Target {
     /// LLVM's code generator for it.
     pub(super) fn machine(&self) -> Result<TargetMachine, Diagnostic> {
         LlvmTarget::initialize_x86(&InitializationConfig::default());
-        let refuse = |why: String| Diagnostic::error(Span::NONE, format!("no code can be made for `{}`: {why}", self.triple));
+        let refuse =
+            |why: String| Diagnostic::error(Span::NONE, format!("no code can be made for `{}`: {why}", self.triple));
         let triple = TargetTriple::create(&self.triple);
         let target = LlvmTarget::from_triple(&triple).map_err(|why| refuse(why.to_string()))?;
-        let machine =
-            target.create_target_machine(&triple, &self.cpu, &self.features, OptimizationLevel::Default, RelocMode::PIC, CodeModel::Small);
+        let machine = target.create_target_machine(
+            &triple,
+            &self.cpu,
+            &self.features,
+            OptimizationLevel::Default,
+            RelocMode::PIC,
+            CodeModel::Small,
+        );
         machine.ok_or_else(|| refuse(format!("LLVM does not know the CPU `{}`", self.cpu)))
     }
 }

@@ -17,19 +17,25 @@ pub(crate) enum Arg<'a> {
 pub(crate) fn run(text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
     let mut sources = SourceMap::default();
     let file = sources.add("test.tile", text);
-    let module = shoal_ir::parse::module(text, file).unwrap_or_else(|d| panic!("{}", shoal_source::render(&sources, &d, Style::Plain)));
+    let module = shoal_ir::parse::module(text, file)
+        .unwrap_or_else(|d| panic!("{}", shoal_source::render(&sources, &d, Style::Plain)));
     if let Err(errors) = shoal_ir::verify(&module) {
         panic!("{errors:#?}");
     }
     let kernel = &module.funcs[0].name;
-    let compiled = cpu::compile(&module, kernel, &Target::host(), &sources, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+    let compiled =
+        cpu::compile(&module, kernel, &Target::host(), &sources, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let info = KernelInfo {
         name: compiled.entry,
         scratch_bytes: compiled.scratch_bytes as usize,
         waits: if compiled.may_wait { Waits::MayWait } else { Waits::Never },
         can_fail: compiled.can_fail,
         uses_amx: compiled.uses_amx,
-        params: compiled.params.iter().map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize }).collect(),
+        params: compiled
+            .params
+            .iter()
+            .map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize })
+            .collect(),
     };
     let code = Arc::new(Code::load(&compiled.object).expect("the object loads"));
     let kernel = Kernel::new(code, info).expect("the kernel is in the object");

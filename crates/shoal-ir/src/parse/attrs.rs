@@ -64,7 +64,11 @@ impl Attrs {
     }
 
     /// A word, read by `read`; `None` if the attribute is not there.
-    pub(super) fn optional<T>(&mut self, name: &str, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Diagnostic> {
+    pub(super) fn optional<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, Diagnostic> {
         match self.take(name) {
             None => Ok(None),
             Some((Attr::Word(word), span)) => {

@@ -5,8 +5,8 @@ use shoal_source::{Diagnostic, Span};
 use super::attrs::Attrs;
 use crate::numeric::Const;
 use crate::op::{
-    BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, OpKind,
-    Rounding, RmwOp, Scope, Sem, StoreCache, UnaryOp,
+    BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, OpKind, RmwOp,
+    Rounding, Scope, Sem, StoreCache, UnaryOp,
 };
 use crate::types::{Scalar, Type};
 

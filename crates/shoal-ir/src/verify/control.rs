@@ -92,7 +92,11 @@ pub(super) fn map_elementwise(t: &Typed<'_>, pack: u32) -> Rule {
     require!(pack.is_power_of_two(), "`pack` is not a power of two");
     t.operand_count(1..=usize::MAX)?;
     for ty in t.operands.iter().chain(&t.results) {
-        require!(ty.elem().is_some() && ty.shape() == t.operands[0].shape(), "shapes of `{}` and `{ty}` differ", t.operands[0]);
+        require!(
+            ty.elem().is_some() && ty.shape() == t.operands[0].shape(),
+            "shapes of `{}` and `{ty}` differ",
+            t.operands[0]
+        );
     }
     let count: u64 = t.operands[0].shape().iter().map(|&d| u64::from(d)).product();
     require!(count.is_multiple_of(u64::from(pack)), "`pack` does not divide the number of elements");

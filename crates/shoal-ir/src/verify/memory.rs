@@ -71,7 +71,7 @@ pub(super) fn atomic_poll(t: &Typed<'_>) -> Rule {
     t.inferred()
 }
 
-fn desc<'t>(ty: &'t Type) -> Result<&'t DescType, String> {
+fn desc(ty: &Type) -> Result<&DescType, String> {
     match ty {
         Type::Desc(desc) => Ok(desc),
         Type::Elem(_) | Type::Tile(_) | Type::Token => Err(format!("`{ty}` is not a descriptor")),

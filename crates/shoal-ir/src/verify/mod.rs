@@ -1,6 +1,6 @@
 //! What must hold of a module. Whatever passes here is compiled and interpreted without a panic.
 //!
-//! This file holds the rules of structure: names, scope, regions, terminators. [`typing`] holds those of each
+//! This file holds the rules of structure: names, scope, regions, terminators. `typing` holds those of each
 //! operation's operands and results.
 
 mod control;
@@ -31,7 +31,12 @@ pub fn verify(module: &Module) -> Result<(), Vec<Diagnostic>> {
 
 /// Functions may not call themselves, directly or through others: there is no stack to grow on a device.
 fn recursion(module: &Module) -> Option<Diagnostic> {
-    fn visit<'m>(module: &'m Module, func: &'m Func, path: &mut Vec<&'m str>, done: &mut Vec<&'m str>) -> Option<Diagnostic> {
+    fn visit<'m>(
+        module: &'m Module,
+        func: &'m Func,
+        path: &mut Vec<&'m str>,
+        done: &mut Vec<&'m str>,
+    ) -> Option<Diagnostic> {
         if done.contains(&func.name.as_str()) {
             return None;
         }
@@ -69,7 +74,8 @@ impl Verifier<'_> {
             self.errors.push(Diagnostic::error(func.span, "a kernel returns nothing"));
         }
         if func.kind == FuncKind::Kernel && func.params().iter().any(|&p| func.ty(p).is_tile()) {
-            self.errors.push(Diagnostic::error(func.span, "a kernel's parameters are scalars, pointers and descriptors"));
+            self.errors
+                .push(Diagnostic::error(func.span, "a kernel's parameters are scalars, pointers and descriptors"));
         }
         for ty in &func.results {
             if let Err(why) = well_formed(ty) {
@@ -143,13 +149,18 @@ impl Verifier<'_> {
         for &operand in data.operands() {
             if !self.visible.contains(operand) {
                 hidden = true;
-                let message = format!("`{}` uses a value that is not visible here ({})", crate::print::spell(&data.kind).0, operand.index());
+                let message = format!(
+                    "`{}` uses a value that is not visible here ({})",
+                    crate::print::spell(&data.kind).0,
+                    operand.index()
+                );
                 self.errors.push(Diagnostic::error(data.span, message));
             }
         }
         let wanted = region_count(&data.kind);
         if data.regions().len() != wanted {
-            let message = format!("`{}` has {wanted} regions, not {}", crate::print::spell(&data.kind).0, data.regions().len());
+            let message =
+                format!("`{}` has {wanted} regions, not {}", crate::print::spell(&data.kind).0, data.regions().len());
             self.errors.push(Diagnostic::error(data.span, message));
             return;
         }

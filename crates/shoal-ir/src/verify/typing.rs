@@ -217,7 +217,10 @@ pub(super) fn check(module: &Module, func: &Func, op: OpId) -> Rule {
 
 fn iota(t: &Typed<'_>, start: i32) -> Rule {
     t.counts(0, 1)?;
-    require!(t.results[0].number() == Some(Scalar::I32) && t.results[0].shape().len() == 1, "the result is a one-dimensional `i32` tile");
+    require!(
+        t.results[0].number() == Some(Scalar::I32) && t.results[0].shape().len() == 1,
+        "the result is a one-dimensional `i32` tile"
+    );
     let end = i64::from(start) + i64::from(t.results[0].shape()[0]);
     require!(end <= i64::from(i32::MAX) + 1, "the last element does not fit into `i32`");
     Ok(())
@@ -238,11 +241,19 @@ fn binary(t: &Typed<'_>, op: BinaryOp) -> Rule {
     t.operand_count(2..=2)?;
     t.same(t.operands[0], t.operands[1])?;
     match op {
-        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div | BinaryOp::Rem | BinaryOp::Min | BinaryOp::Max => {
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::Rem
+        | BinaryOp::Min
+        | BinaryOp::Max => {
             number(t.operands[0])?;
         }
         BinaryOp::DivRn | BinaryOp::MinNan | BinaryOp::MaxNan => float(t.operands[0])?,
-        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr | BinaryOp::MulHi => int(t.operands[0])?,
+        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr | BinaryOp::MulHi => {
+            int(t.operands[0])?
+        }
     }
     t.inferred()
 }
@@ -264,7 +275,12 @@ fn bitcast(t: &Typed<'_>) -> Rule {
     t.counts(1, 1)?;
     t.elementwise()?;
     let width = |ty: &Type| ty.elem().map(Elem::bits);
-    require!(width(t.operands[0]) == width(t.results[0]), "widths of `{}` and `{}` differ", t.operands[0], t.results[0]);
+    require!(
+        width(t.operands[0]) == width(t.results[0]),
+        "widths of `{}` and `{}` differ",
+        t.operands[0],
+        t.results[0]
+    );
     Ok(())
 }
 
@@ -272,7 +288,8 @@ fn broadcast(t: &Typed<'_>) -> Rule {
     t.counts(1, 1)?;
     let (from, to) = (t.operands[0], t.results[0]);
     tile(from)?;
-    let fits = from.shape().len() == to.shape().len() && from.shape().iter().zip(to.shape()).all(|(&a, &b)| a == b || a == 1);
+    let fits =
+        from.shape().len() == to.shape().len() && from.shape().iter().zip(to.shape()).all(|(&a, &b)| a == b || a == 1);
     require!(fits && from.elem() == to.elem(), "`{from}` does not broadcast to `{to}`");
     Ok(())
 }
@@ -291,7 +308,8 @@ fn transpose(t: &Typed<'_>, perm: &[u8]) -> Rule {
     tile(t.operands[0])?;
     let mut sorted = perm.to_vec();
     sorted.sort_unstable();
-    let is_permutation = sorted.iter().enumerate().all(|(i, &p)| i == usize::from(p)) && perm.len() == t.operands[0].shape().len();
+    let is_permutation =
+        sorted.iter().enumerate().all(|(i, &p)| i == usize::from(p)) && perm.len() == t.operands[0].shape().len();
     require!(is_permutation, "{perm:?} is not a permutation of the dimensions of `{}`", t.operands[0]);
     t.inferred()
 }
@@ -317,7 +335,10 @@ fn histogram(t: &Typed<'_>) -> Rule {
         t.same(mask, &t.operands[0].with_elem(Scalar::I1))?;
     }
     let result = t.results[0];
-    require!(result.number() == Some(Scalar::I32) && result.shape().len() == 1, "the result is a one-dimensional `i32` tile");
+    require!(
+        result.number() == Some(Scalar::I32) && result.shape().len() == 1,
+        "the result is a one-dimensional `i32` tile"
+    );
     Ok(())
 }
 

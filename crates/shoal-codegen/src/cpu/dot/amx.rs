@@ -105,8 +105,8 @@ impl<'ctx> Kernel<'_, 'ctx> {
 
     /// The address of a tile of `c`.
     fn sum(&self, c: PointerValue<'ctx>, down: u32, right: u32) -> PointerValue<'ctx> {
-        let bytes =
-            u64::from(down * self.tiles.rows) * self.views.c_row + u64::from(right * self.tiles.cols) * self.views.c_col;
+        let bytes = u64::from(down * self.tiles.rows) * self.views.c_row
+            + u64::from(right * self.tiles.cols) * self.views.c_col;
         further(self.llvm, c, bytes)
     }
 

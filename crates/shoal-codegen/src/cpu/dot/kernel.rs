@@ -276,11 +276,7 @@ impl DotPlan {
 }
 
 /// 32-bit lanes as twice as many of 16 bits.
-fn halves<'ctx>(
-    llvm: &Llvm<'ctx>,
-    v: VectorValue<'ctx>,
-    elem: inkwell::types::BasicTypeEnum<'ctx>,
-) -> V<'ctx> {
+fn halves<'ctx>(llvm: &Llvm<'ctx>, v: VectorValue<'ctx>, elem: inkwell::types::BasicTypeEnum<'ctx>) -> V<'ctx> {
     let ty = vector_type(elem, 2 * v.get_type().get_size());
     llvm.builder.build_bit_cast(v, ty, "").expect("lanes of the same size")
 }

@@ -37,8 +37,8 @@ mod standalone;
 mod tests;
 mod unit;
 
-pub(crate) use plan::{DotPlan, Problem};
 pub use plan::Operand;
+pub(crate) use plan::{DotPlan, Problem};
 pub use standalone::DotFunction;
 
 use inkwell::values::PointerValue;

@@ -118,8 +118,7 @@ impl DotPlan {
         // Vectors run along the rows of `c`; where its elements lie next to each other along columns, the transposed
         // product is the same with rows.
         let swap = problem.c.row_stride == 1 && problem.m > 1 && (problem.n == 1 || problem.c.col_stride != 1);
-        let (problem, roles) =
-            if swap { (problem.transposed(), Roles::Swapped) } else { (problem, Roles::AsGiven) };
+        let (problem, roles) = if swap { (problem.transposed(), Roles::Swapped) } else { (problem, Roles::AsGiven) };
         let lanes = match problem.c.col_stride {
             1 => isa.lanes(Arithmetic::accumulator_bits(problem.c.elem)).min(problem.n),
             _ => 1,

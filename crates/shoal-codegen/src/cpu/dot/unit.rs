@@ -42,7 +42,9 @@ pub(super) enum Run {
 impl Arithmetic {
     /// The best the CPU has for vectors of `lanes` accumulators.
     pub(super) fn choose(isa: &Isa, problem: &Problem, lanes: u32) -> Arithmetic {
-        let tiles = problem.m >= 8 && problem.n >= 8 && problem.c.col_stride == 1;
+        // Configuring tiles takes as long as some 2^13 products in vectors.
+        let worth_it = u64::from(problem.m) * u64::from(problem.n) * u64::from(problem.k) >= 1 << 13;
+        let tiles = worth_it && problem.m >= 8 && problem.n >= 8 && problem.c.col_stride == 1;
         let pairs = problem.k >= 2 && lanes >= 4;
         match problem.c.elem {
             Scalar::F64 => Arithmetic::F64,

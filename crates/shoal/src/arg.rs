@@ -32,6 +32,8 @@ pub enum Arg<'a> {
     Text(Cow<'a, str>),
     /// An element type; only for `constexpr` parameters.
     DType(DType),
+    /// A function of the kernel's file by its name; only for `constexpr` parameters.
+    Function(Cow<'a, str>),
 }
 
 /// Whether a kernel may write to memory.
@@ -118,6 +120,7 @@ impl Arg<'_> {
             Arg::Tuple(items) => format!("a tuple of {}", items.len()),
             Arg::Text(text) => format!("the text \"{text}\""),
             Arg::DType(dtype) => format!("the type {}", crate::dtype_name(*dtype)),
+            Arg::Function(name) => format!("the function `{name}`"),
         }
     }
 }

@@ -35,16 +35,18 @@ pub struct Bound<'a> {
 impl<'a> Bound<'a> {
     /// Finds the argument of each parameter.
     #[inline]
-    pub(crate) fn new(kernel: Signature<'a>, args: &'a Args<'a>) -> Result<Bound<'a>, Fault> {
+    pub(crate) fn new(kernel: Signature<'a>, args: &'a Args<'_>) -> Result<Bound<'a>, Fault> {
         let params = kernel.params;
         if args.positional.len() > params.len() {
             return Err(too_many(kernel, args.positional.len()));
         }
         let mut found: SmallVec<[Option<&'a Arg<'a>>; 32]> = SmallVec::from_elem(None, params.len());
-        for (slot, arg) in found.iter_mut().zip(&args.positional) {
+        // Slices let the arguments' lifetime shrink to that of the borrow; the vectors would not.
+        let (positional, named): (&'a [Arg<'_>], &'a [(&str, Arg<'_>)]) = (&args.positional, &args.named);
+        for (slot, arg) in found.iter_mut().zip(positional) {
             *slot = Some(arg);
         }
-        for (name, arg) in &args.named {
+        for (name, arg) in named {
             match params.iter().position(|p| p.name == *name) {
                 Some(at) if found[at].is_some() => return Err(twice(&params[at])),
                 Some(at) => found[at] = Some(arg),

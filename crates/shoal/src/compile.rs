@@ -1,16 +1,16 @@
 //! From source to code: lower, verify, passes, code generation, loading; with the disk cache in between.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use shoal_codegen::cpu::{self, Target};
+use shoal_lang::{ArgSpec, Lowered};
 use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
 
 use crate::cache::{Cache, Entry, Facts, Key, KeyWriter};
 use crate::kernel::KernelShared;
 use crate::lowering;
 use crate::options::{DebugInfo, DiskCache};
-use crate::specialise::Spec;
 use crate::{Error, Options, error::Report};
 
 /// How a compiled kernel came to be, and how long each step took.
@@ -32,6 +32,8 @@ pub struct CompileReport {
     pub load: Duration,
     /// Size of the machine code's object.
     pub object_bytes: usize,
+    /// Warnings, and what `static_print` said.
+    pub notes: Vec<Report>,
 }
 
 /// Where compiled code came from.
@@ -69,32 +71,34 @@ fn timed<T>(spent: &mut Duration, f: impl FnOnce() -> T) -> T {
 /// Source to verified tile IR.
 pub(crate) fn lower(
     kernel: &KernelShared,
-    specs: &[Spec],
+    specs: &[ArgSpec],
     options: &Options,
-) -> Result<(shoal_ir::Module, CompileReport), Error> {
+) -> Result<(Lowered, CompileReport), Error> {
     let mut report = CompileReport { parse: kernel.module.parse_time(), ..CompileReport::default() };
-    let module = timed(&mut report.lower, || {
-        let module = lowering::lower(kernel, specs, options)?;
-        shoal_ir::verify(&module).map_err(|d| Error::Compile(Report::new(d, kernel.module.sources())))?;
-        Ok::<_, Error>(module)
+    let lowered = timed(&mut report.lower, || {
+        let lowered = lowering::lower(kernel, specs, options)?;
+        let sources = kernel.module.sources();
+        shoal_ir::verify(&lowered.module).map_err(|errors| Error::Compile(Report::new(errors, sources)))?;
+        Ok::<_, Error>(lowered)
     })?;
-    Ok((module, report))
+    report.notes = lowered.notes.iter().map(|note| Report::new(note.clone(), kernel.module.sources())).collect();
+    Ok((lowered, report))
 }
 
 /// Source to tile IR as code generation takes it.
 pub(crate) fn optimise(
     kernel: &KernelShared,
-    specs: &[Spec],
+    specs: &[ArgSpec],
     options: &Options,
-) -> Result<(shoal_ir::Module, CompileReport), Error> {
-    let (mut module, mut report) = lower(kernel, specs, options)?;
-    timed(&mut report.passes, || shoal_passes::pipeline::for_cpu(&mut module));
-    Ok((module, report))
+) -> Result<(Lowered, CompileReport), Error> {
+    let (mut lowered, mut report) = lower(kernel, specs, options)?;
+    timed(&mut report.passes, || shoal_passes::pipeline::for_cpu(&mut lowered.module));
+    Ok((lowered, report))
 }
 
 /// Source to loaded native code, by way of the disk cache.
-pub(crate) fn compile_native(kernel: &KernelShared, specs: &[Spec], options: &Options) -> Result<Compiled, Error> {
-    let target = host_target()?;
+pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Result<Compiled, Error> {
+    let target = host_target();
     let mut lookup = Duration::ZERO;
     let cache = match options.disk_cache {
         DiskCache::User => Cache::user().ok().flatten(),
@@ -120,9 +124,9 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[Spec], options: &Op
             return Ok(Compiled { kernel, report });
         }
     }
-    let (module, mut report) = optimise(kernel, specs, options)?;
+    let (lowered, mut report) = optimise(kernel, specs, options)?;
     report.lookup = lookup;
-    let entry = timed(&mut report.codegen, || generate(kernel, &module, target, options))?;
+    let entry = timed(&mut report.codegen, || generate(kernel, &lowered, target, options))?;
     report.object_bytes = entry.object.len();
     let loaded = timed(&mut report.load, || load(&entry))?;
     if let (Some(cache), Some(key)) = (cache, key)
@@ -134,17 +138,15 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[Spec], options: &Op
 }
 
 /// What native code for this machine is compiled for.
-pub(crate) fn host_target() -> Result<&'static Target, Error> {
-    use std::sync::OnceLock;
-    static HOST: OnceLock<Result<Target, String>> = OnceLock::new();
-    let host = HOST.get_or_init(|| Target::host().map_err(|e| e.to_string()));
-    host.as_ref().map_err(|message| Error::Target(message.clone()))
+pub(crate) fn host_target() -> &'static Target {
+    static HOST: OnceLock<Target> = OnceLock::new();
+    HOST.get_or_init(Target::host)
 }
 
 /// The key of a compiled kernel; `None` when it depends on a file that cannot be read.
-fn cache_key(kernel: &KernelShared, specs: &[Spec], options: &Options, target: &Target) -> Option<Key> {
+fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target: &Target) -> Option<Key> {
     let mut writer = KeyWriter::default();
-    writer.part("source", lowering::source_key(kernel));
+    writer.part("source", kernel.module.program().source_key(&kernel.name)?);
     writer.part("kernel", &kernel.name);
     for (param, spec) in kernel.params.iter().zip(specs) {
         writer.part(&param.name, spec.to_string());
@@ -162,18 +164,17 @@ pub(crate) fn codegen_options(options: &Options) -> cpu::Options {
     cpu::Options {
         debug_info: options.debug_info == DebugInfo::Lines,
         extern_libs: options.extern_libs.clone(),
-        ..cpu::Options::default()
     }
 }
 
 fn generate(
     kernel: &KernelShared,
-    module: &shoal_ir::Module,
+    lowered: &Lowered,
     target: &Target,
     options: &Options,
 ) -> Result<Entry, Error> {
     let sources = kernel.module.sources();
-    let compiled = cpu::compile(module, &kernel.name, target, &sources, &codegen_options(options))
+    let compiled = cpu::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
         .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
     let facts = Facts {
         kernel: kernel.name.clone(),

@@ -1,77 +1,47 @@
-//! Values that are compiled into a kernel.
+//! Values that are compiled into a kernel: between launch arguments and the front end's constants.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use crate::DType;
+use shoal_lang::ConstValue;
+use shoal_lang::value::{Const, Dtype};
+
 use crate::arg::Arg;
 
-/// A value that is known when a kernel is compiled.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Constant {
-    /// Nothing.
-    None,
-    /// A truth value.
-    Bool(bool),
-    /// An integer.
-    Int(i128),
-    /// A float.
-    Float(f64),
-    /// A text.
-    Text(String),
-    /// An element type.
-    DType(DType),
-    /// Several of them.
-    Tuple(Vec<Constant>),
+/// What an argument is at compile time; `None` for memory and descriptors, which only exist at run time.
+pub(crate) fn constant_of(arg: &Arg<'_>) -> Option<ConstValue> {
+    Some(match arg {
+        Arg::None => ConstValue::Const(Const::None),
+        Arg::Bool(value) => ConstValue::Const(Const::Bool(*value)),
+        Arg::Int(value) => ConstValue::Const(Const::Int(*value)),
+        Arg::Float(value) => ConstValue::Const(Const::Float(*value)),
+        Arg::Text(text) => ConstValue::Const(Const::Str(text.as_ref().into())),
+        Arg::DType(dtype) => ConstValue::Dtype(Dtype::scalar(*dtype)),
+        Arg::Function(name) => ConstValue::Function(name.clone().into_owned()),
+        Arg::Tuple(items) => ConstValue::Tuple(items.iter().map(constant_of).collect::<Option<_>>()?),
+        Arg::Memory(_) | Arg::Descriptor(_) => return None,
+    })
 }
 
-impl Constant {
-    /// What an argument is at compile time; `None` for memory and descriptors, which only exist at run time.
-    pub(crate) fn of(arg: &Arg<'_>) -> Option<Constant> {
-        Some(match arg {
-            Arg::None => Constant::None,
-            Arg::Bool(value) => Constant::Bool(*value),
-            Arg::Int(value) => Constant::Int(*value),
-            Arg::Float(value) => Constant::Float(*value),
-            Arg::Text(text) => Constant::Text(text.clone().into_owned()),
-            Arg::DType(dtype) => Constant::DType(*dtype),
-            Arg::Tuple(items) => Constant::Tuple(items.iter().map(Constant::of).collect::<Option<_>>()?),
-            Arg::Memory(_) | Arg::Descriptor(_) => return None,
-        })
-    }
-
-    /// The argument that stands for this value.
-    pub(crate) fn into_arg(self) -> Arg<'static> {
-        match self {
-            Constant::None => Arg::None,
-            Constant::Bool(value) => Arg::Bool(value),
-            Constant::Int(value) => Arg::Int(value),
-            Constant::Float(value) => Arg::Float(value),
-            Constant::Text(text) => Arg::Text(Cow::Owned(text)),
-            Constant::DType(dtype) => Arg::DType(dtype),
-            Constant::Tuple(items) => Arg::Tuple(items.into_iter().map(Constant::into_arg).collect()),
-        }
-    }
+/// The argument that stands for a constant; `None` for what cannot be passed (`...` and dtypes of pointers).
+pub(crate) fn arg_of(constant: &ConstValue) -> Option<Arg<'static>> {
+    Some(match constant {
+        ConstValue::Const(Const::None) => Arg::None,
+        ConstValue::Const(Const::Bool(value)) => Arg::Bool(*value),
+        ConstValue::Const(Const::Int(value)) => Arg::Int(*value),
+        ConstValue::Const(Const::Float(value)) => Arg::Float(*value),
+        ConstValue::Const(Const::Str(text)) => Arg::Text(Cow::Owned(text.to_string())),
+        ConstValue::Const(Const::Ellipsis) => return None,
+        ConstValue::Dtype(dtype) => Arg::DType(dtype.number()?),
+        ConstValue::Function(name) => Arg::Function(Cow::Owned(name.clone())),
+        ConstValue::Tuple(items) => Arg::Tuple(items.iter().map(arg_of).collect::<Option<_>>()?),
+    })
 }
 
-/// As Python shows it.
-impl fmt::Display for Constant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Constant::None => f.write_str("None"),
-            Constant::Bool(true) => f.write_str("True"),
-            Constant::Bool(false) => f.write_str("False"),
-            Constant::Int(value) => write!(f, "{value}"),
-            Constant::Float(value) => write!(f, "{value:?}"),
-            Constant::Text(text) => write!(f, "{text:?}"),
-            Constant::DType(dtype) => f.write_str(crate::dtype_name(*dtype)),
-            Constant::Tuple(items) => {
-                f.write_str("(")?;
-                for item in items {
-                    write!(f, "{item},")?;
-                }
-                f.write_str(")")
-            }
-        }
+impl Arg<'static> {
+    /// Reads a value as kernels spell it: `1024`, `0.5`, `True`, `None`, `'text'`, `float16`, `(1, 2)`, or the name of a
+    /// function.
+    #[must_use]
+    pub fn parse_constant(text: &str) -> Option<Arg<'static>> {
+        arg_of(&ConstValue::parse(text)?)
     }
 }

@@ -54,6 +54,9 @@ impl<'a> TensorDescriptor<'a> {
             let step = dim.checked_sub(1).filter(|step| *step >= -1)?;
             last.checked_add(step.checked_mul(stride).filter(|_| stride >= 0)?)
         });
+        if let Some(size) = shape.iter().find(|&&size| i32::try_from(size).is_err()) {
+            return wrong(format!("a size has at most 31 bits, but one is {size}"));
+        }
         let empty = shape.contains(&0);
         match last {
             None => return wrong(format!("the shape {shape:?} with strides {strides:?} is negative or too large")),
@@ -76,6 +79,11 @@ impl<'a> TensorDescriptor<'a> {
     pub fn padded_with_nan(mut self) -> Self {
         self.padding = Padding::Nan;
         self
+    }
+
+    /// All strides but the last, which is 1.
+    pub(crate) fn passed_strides(&self) -> &[i64] {
+        self.strides.split_last().map_or(&[], |(_, strides)| strides)
     }
 
     /// What the tensor holds.

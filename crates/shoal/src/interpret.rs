@@ -4,6 +4,7 @@
 
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
+use shoal_lang::Lowered;
 use shoal_source::Diagnostic;
 
 use crate::arg::{Access, Arg, Memory};
@@ -12,7 +13,7 @@ use crate::error::Report;
 use crate::kernel::KernelShared;
 use crate::param::Param;
 use crate::specialise::{Class, Fault, classify};
-use crate::{Error, Options, pack};
+use crate::{DType, Error, Options, pack};
 
 /// One piece of the host's memory that arguments point into.
 struct Piece {
@@ -28,7 +29,7 @@ struct Piece {
 pub(crate) fn launch(
     kernel: &KernelShared,
     options: &Options,
-    module: &shoal_ir::Module,
+    lowered: &Lowered,
     grid: [u32; 3],
     bound: &Bound<'_>,
 ) -> Result<(), Error> {
@@ -52,7 +53,7 @@ pub(crate) fn launch(
         let class = classify(param, arg).map_err(wrong)?;
         push(&mut values, &pieces, param, arg, class).map_err(wrong)?;
     }
-    let run = shoal_interp::run(module, &kernel.name, grid, &values, &mut space, &interpreter_options(options));
+    let run = shoal_interp::run(&lowered.module, &lowered.kernel, grid, &values, &mut space, &interpreter_options(options));
     // What was written before a failure is shown too, as on a device.
     for piece in pieces.iter().filter(|piece| piece.access == Access::ReadWrite) {
         if let Some(content) = piece.copy.and_then(|copy| space.bytes(copy)) {
@@ -97,7 +98,7 @@ fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
         Arg::Memory(memory) => add(memory),
         Arg::Descriptor(descriptor) => add(&descriptor.base),
         Arg::Tuple(items) => items.iter().for_each(|item| collect(pieces, param, item)),
-        Arg::None | Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Text(_) | Arg::DType(_) => {}
+        Arg::None | Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Text(_) | Arg::DType(_) | Arg::Function(_) => {}
     }
 }
 
@@ -144,11 +145,13 @@ fn push(
         Class::Constant(_) => {}
         Class::Number { dtype, .. } => values.push(Value::Scalar(Const::from_bits(dtype, pack::bits(dtype, arg)))),
         Class::Pointer { memory, .. } => values.push(Value::Pointer(address(pieces, &memory))),
-        Class::Descriptor(d) => values.push(Value::Desc {
-            base: address(pieces, &d.base),
-            shape: d.shape.to_vec(),
-            strides: d.strides.to_vec(),
-        }),
+        // In the form that lowered kernels take descriptors; see `pack`.
+        Class::Descriptor(d) => {
+            let number = |dtype, value: i64| Value::Scalar(Const::from_bits(dtype, value.cast_unsigned()));
+            values.push(Value::Pointer(address(pieces, &d.base)));
+            values.extend(d.shape.iter().map(|&size| number(DType::I32, size)));
+            values.extend(d.passed_strides().iter().map(|&stride| number(DType::I64, stride)));
+        }
         Class::Tuple(items) => {
             let element = param.element();
             for item in items {

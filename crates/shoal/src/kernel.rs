@@ -9,18 +9,20 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use shoal_driver::cpu::{ArgBlock, ArgWriter, LaunchOptions};
-use shoal_source::Span;
+use shoal_lang::{ArgSpec, Lowered};
+use shoal_source::{Diagnostic, Span};
 
-use crate::arg::Args;
+use crate::arg::{Arg, Args};
 use crate::bound::{Bound, Signature};
+use crate::constant::constant_of;
 use crate::compile::{CompileReport, Compiled, compile_native, lower};
 use crate::error::Report;
 use crate::grid::IntoGrid;
 use crate::module::Shared;
 use crate::param::Param;
-use crate::specialise::{Fault, Spec, classify};
+use crate::specialise::{Fault, classify};
 use crate::variant_key::{BuildWordHasher, Words};
-use crate::{Device, Error, Options, interpret, native, pack, signature, variant_key};
+use crate::{Device, Error, Options, interpret, native, pack, variant_key};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
@@ -45,7 +47,7 @@ pub(crate) struct KernelShared {
 /// One specialisation, ready to run.
 enum Variant {
     Native(Compiled),
-    Lowered(Arc<shoal_ir::Module>, CompileReport),
+    Lowered(Arc<Lowered>, CompileReport),
 }
 
 impl KernelShared {
@@ -55,6 +57,18 @@ impl KernelShared {
 
     fn signature(&self) -> Signature<'_> {
         Signature { name: &self.name, span: self.span, params: &self.params }
+    }
+
+    /// Puts what is passed for `*rest` into one tuple.
+    #[inline]
+    fn gathered<'a>(&self, mut args: Args<'a>) -> Args<'a> {
+        if let Some(at) = self.params.iter().position(|param| param.variadic)
+            && args.positional.len() >= at
+        {
+            let rest: Vec<Arg<'a>> = args.positional.drain(at..).collect();
+            args.positional.push(Arg::Tuple(rest));
+        }
+        args
     }
 }
 
@@ -125,6 +139,7 @@ impl Kernel {
     /// When the arguments do not fit, the kernel does not compile, or a program fails.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
+        let args = self.shared.gathered(args);
         let Prepared { bound, key, block } = self.prepare(&args)?;
         let grid = grid.extents(&bound)?;
         let variant = self.variant(&bound, &key)?;
@@ -145,7 +160,8 @@ impl Kernel {
     /// # Errors
     /// When the arguments do not fit or the kernel does not compile.
     pub fn warm_up(&self, args: &Args<'_>) -> Result<CompileReport, Error> {
-        let Prepared { bound, key, .. } = self.prepare(args)?;
+        let args = self.shared.gathered(args.clone());
+        let Prepared { bound, key, .. } = self.prepare(&args)?;
         Ok(match &*self.variant(&bound, &key)? {
             Variant::Native(compiled) => compiled.report.clone(),
             Variant::Lowered(_, report) => report.clone(),
@@ -156,17 +172,31 @@ impl Kernel {
     ///
     /// # Errors
     /// When the arguments do not fit.
-    pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<Spec>, Error> {
-        let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(fault))?;
+    pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<ArgSpec>, Error> {
+        let args = self.shared.gathered(args.clone());
+        let bound = Bound::new(self.shared.signature(), &args).map_err(|fault| self.wrong(fault))?;
         self.specs(&bound)
     }
 
-    /// How the kernel is specialised by a signature such as `*fp32:16, i32, BLOCK=256`; see [`signature`].
+    /// How the kernel is specialised by a signature such as `*fp32:16, i32, BLOCK=256`: one item for each parameter, by
+    /// position or by name, written as [`ArgSpec`] says.
     ///
     /// # Errors
-    /// When the signature cannot be read.
-    pub fn read_signature(&self, text: &str) -> Result<Vec<Spec>, Error> {
-        signature::read(&self.shared.params, text)
+    /// When the signature cannot be read or leaves out a parameter without default.
+    pub fn read_signature(&self, text: &str) -> Result<Vec<ArgSpec>, Error> {
+        let sources = self.shared.module.sources();
+        let given = self.shared.module.program().signature(&self.shared.name, text);
+        let given = given.map_err(|errors| Error::Argument(Report::new(errors, sources.clone())))?;
+        let spec = |param: &Param| {
+            let found = given.iter().find(|(name, _)| *name == param.name).map(|(_, spec)| spec.clone());
+            let default = || param.default.as_ref().and_then(constant_of).map(ArgSpec::Constant);
+            found.or_else(default).ok_or_else(|| {
+                let text = format!("the signature leaves out `{}`", param.name);
+                let diagnostic = Diagnostic::error(param.span, text).label("has no default");
+                Error::Argument(Report::new(diagnostic, sources.clone()))
+            })
+        };
+        self.shared.params.iter().map(spec).collect()
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.
@@ -175,7 +205,7 @@ impl Kernel {
     }
 
     #[inline]
-    fn prepare<'a>(&'a self, args: &'a Args<'a>) -> Result<Prepared<'a>, Error> {
+    fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
         let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(fault))?;
         let mut key = self.key_start.clone();
         let mut writer = ArgWriter::default();
@@ -214,9 +244,9 @@ impl Kernel {
         Ok(known.entry(key.as_slice().into()).or_insert_with(|| Arc::new(variant)).clone())
     }
 
-    fn specs(&self, bound: &Bound<'_>) -> Result<Vec<Spec>, Error> {
+    fn specs(&self, bound: &Bound<'_>) -> Result<Vec<ArgSpec>, Error> {
         let spec = |(param, &arg): (&Param, &_)| classify(param, arg)?.to_spec(param);
-        let specs: Result<Vec<Spec>, Fault> = self.shared.params.iter().zip(&bound.args).map(spec).collect();
+        let specs: Result<Vec<ArgSpec>, Fault> = self.shared.params.iter().zip(&bound.args).map(spec).collect();
         specs.map_err(|fault| self.wrong(fault))
     }
 

@@ -20,7 +20,14 @@ pub(crate) fn write(writer: &mut ArgWriter, param: &Param, arg: &Arg<'_>, class:
             writer.push_ptr(memory.address);
         }
         Class::Descriptor(d) => {
-            writer.push_descriptor(d.base.address, &d.shape, &d.strides);
+            // A lowered kernel takes a descriptor apart: pointer, sizes, and all strides but the last, which is 1.
+            writer.push_ptr(d.base.address);
+            for &size in &d.shape {
+                writer.push_u32(size as u32);
+            }
+            for &stride in d.passed_strides() {
+                writer.push_i64(stride);
+            }
         }
         Class::Tuple(items) => {
             let element = param.element();
@@ -56,7 +63,8 @@ pub(crate) fn bits(dtype: DType, arg: &Arg<'_>) -> u64 {
         | Arg::Descriptor(_)
         | Arg::Tuple(_)
         | Arg::Text(_)
-        | Arg::DType(_) => 0,
+        | Arg::DType(_)
+        | Arg::Function(_) => 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The parameters of a kernel, as far as a launch must know them.
 
+use shoal_lang::value::Access;
 use shoal_source::Span;
 
 use crate::DType;
@@ -12,6 +13,7 @@ pub struct Param {
     pub(crate) span: Span,
     pub(crate) kind: ParamKind,
     pub(crate) default: Option<Arg<'static>>,
+    pub(crate) variadic: bool,
     pub(crate) value: Specialise,
     pub(crate) alignment: Specialise,
 }
@@ -26,7 +28,7 @@ pub enum ParamKind {
     /// A number of this type.
     Number(DType),
     /// A pointer to this type.
-    Pointer(DType),
+    Pointer(DType, Access),
     /// A pointer to whatever the argument holds, not written through.
     Const,
 }
@@ -46,6 +48,7 @@ impl Param {
             span: self.span,
             kind: ParamKind::Open,
             default: None,
+            variadic: false,
             value: Specialise::Yes,
             alignment: Specialise::Yes,
         }

@@ -14,14 +14,16 @@
 //! An annotation decides the type; what is left to specialise is divisibility, and nothing for floats and truth values.
 //!
 //! [`Class`] is the outcome for one argument. It borrows, so a launch that finds its kernel compiled allocates nothing;
-//! [`Spec`] is the owned form, made when a kernel has to be compiled.
+//! [`ArgSpec`] is the owned form, made when a kernel has to be compiled.
 
-use shoal_ir::types::Padding;
+use shoal_ir::types::{DescType, Ptr};
+use shoal_lang::value::Access;
+use shoal_lang::{ArgSpec, ArgType};
 use shoal_source::Diagnostic;
 
 use crate::DType;
 use crate::arg::{Arg, Memory};
-use crate::constant::Constant;
+use crate::constant::constant_of;
 use crate::descriptor::TensorDescriptor;
 use crate::dtype_name;
 use crate::param::{Param, ParamKind, Specialise};
@@ -41,40 +43,6 @@ pub(crate) enum Class<'a> {
     Tuple(&'a [Arg<'a>]),
 }
 
-/// A parameter of a compiled kernel, with what is compiled in.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Spec {
-    /// A value.
-    Constant(Constant),
-    /// A number that the launch passes.
-    Number {
-        /// Its type.
-        dtype: DType,
-        /// Whether it is a multiple of 16.
-        divisible: bool,
-    },
-    /// A pointer that the launch passes.
-    Pointer {
-        /// What it points at.
-        dtype: DType,
-        /// Whether the address is a multiple of 16.
-        divisible: bool,
-        /// Whether nothing is written through it.
-        read_only: bool,
-    },
-    /// A descriptor that the launch passes.
-    Descriptor {
-        /// What the tensor holds.
-        dtype: DType,
-        /// The shape of a block.
-        block: Vec<u32>,
-        /// What reads beyond the edge give.
-        padding: Padding,
-    },
-    /// Several of them.
-    Tuple(Vec<Spec>),
-}
-
 /// Why an argument cannot be passed.
 pub(crate) type Fault = Box<Diagnostic>;
 
@@ -83,11 +51,11 @@ pub(crate) type Fault = Box<Diagnostic>;
 pub(crate) fn classify<'a>(param: &Param, arg: &'a Arg<'a>) -> Result<Class<'a>, Fault> {
     match (param.kind, arg) {
         (ParamKind::Constexpr, Arg::Memory(_) | Arg::Descriptor(_)) => Err(needs_constant(param, arg)),
-        (ParamKind::Constexpr, Arg::Tuple(items)) if items.iter().any(|i| Constant::of(i).is_none()) => {
+        (ParamKind::Constexpr, Arg::Tuple(items)) if items.iter().any(|i| constant_of(i).is_none()) => {
             Err(needs_constant(param, arg))
         }
         (ParamKind::Constexpr, _) | (_, Arg::None) => Ok(Class::Constant(arg)),
-        (_, Arg::Text(_) | Arg::DType(_)) => Err(only_constexpr(param, arg)),
+        (_, Arg::Text(_) | Arg::DType(_) | Arg::Function(_)) => Err(only_constexpr(param, arg)),
         (ParamKind::Open, Arg::Bool(_)) => Ok(Class::Number { dtype: DType::I1, divisible: false }),
         (ParamKind::Open, Arg::Int(1)) if param.value == Specialise::Yes => Ok(Class::Constant(arg)),
         (ParamKind::Open, Arg::Int(value)) => {
@@ -101,11 +69,11 @@ pub(crate) fn classify<'a>(param: &Param, arg: &'a Arg<'a>) -> Result<Class<'a>,
         (ParamKind::Open, Arg::Descriptor(descriptor)) => Ok(Class::Descriptor(descriptor)),
         (ParamKind::Open, Arg::Tuple(items)) => Ok(Class::Tuple(items)),
         (ParamKind::Number(dtype), Arg::Bool(_) | Arg::Int(_) | Arg::Float(_)) => annotated_number(param, dtype, arg),
-        (ParamKind::Pointer(dtype), Arg::Memory(memory)) if memory.dtype == dtype => {
-            Ok(pointer(param, *memory, dtype, false))
+        (ParamKind::Pointer(dtype, access), Arg::Memory(memory)) if memory.dtype == dtype => {
+            Ok(pointer(param, *memory, dtype, access == Access::ReadOnly))
         }
         (
-            ParamKind::Number(_) | ParamKind::Pointer(_) | ParamKind::Const,
+            ParamKind::Number(_) | ParamKind::Pointer(..) | ParamKind::Const,
             Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Memory(_) | Arg::Descriptor(_) | Arg::Tuple(_),
         ) => Err(wrong_type(param, arg)),
     }
@@ -148,18 +116,23 @@ fn annotated_number<'a>(param: &Param, dtype: DType, arg: &'a Arg<'a>) -> Result
 
 impl Class<'_> {
     /// The owned form. Elements of tuples are classified on the way.
-    pub(crate) fn to_spec(self, param: &Param) -> Result<Spec, Fault> {
+    pub(crate) fn to_spec(self, param: &Param) -> Result<ArgSpec, Fault> {
+        let value = |ty, divisible: bool| ArgSpec::Value { ty, divisible: if divisible { 16 } else { 1 } };
         Ok(match self {
-            Class::Constant(arg) => Spec::Constant(Constant::of(arg).ok_or_else(|| needs_constant(param, arg))?),
-            Class::Number { dtype, divisible } => Spec::Number { dtype, divisible },
-            Class::Pointer { dtype, divisible, read_only, .. } => Spec::Pointer { dtype, divisible, read_only },
+            Class::Constant(arg) => ArgSpec::Constant(constant_of(arg).ok_or_else(|| needs_constant(param, arg))?),
+            Class::Number { dtype, divisible } => value(ArgType::Scalar(dtype), divisible),
+            Class::Pointer { dtype, divisible, read_only, .. } => {
+                let access = if read_only { Access::ReadOnly } else { Access::ReadWrite };
+                value(ArgType::Pointer(Ptr::global(dtype), access), divisible)
+            }
             Class::Descriptor(d) => {
-                Spec::Descriptor { dtype: d.dtype(), block: d.block.to_vec(), padding: d.padding }
+                let block = d.block.as_slice().into();
+                value(ArgType::Descriptor(DescType { elem: d.dtype(), block, padding: d.padding }), false)
             }
             Class::Tuple(items) => {
                 let element = param.element();
                 let spec = |item| classify(&element, item)?.to_spec(&element);
-                Spec::Tuple(items.iter().map(spec).collect::<Result<_, _>>()?)
+                ArgSpec::Tuple(items.iter().map(spec).collect::<Result<_, _>>()?)
             }
         })
     }
@@ -192,7 +165,7 @@ fn out_of_range(param: &Param, dtype: DType, value: i128) -> Fault {
 fn wrong_type(param: &Param, arg: &Arg<'_>) -> Fault {
     let (expected, help) = match param.kind {
         ParamKind::Number(dtype) => (dtype_name(dtype).to_owned(), "pass a number of that kind"),
-        ParamKind::Pointer(dtype) => {
+        ParamKind::Pointer(dtype, _) => {
             (format!("a pointer to {}", dtype_name(dtype)), "convert the data, or take the annotation off the parameter")
         }
         ParamKind::Const => ("a pointer".into(), "pass a tensor or a slice"),

@@ -25,6 +25,7 @@ enum Tag {
     Float,
     Text,
     DType,
+    Function,
     ConstantTuple,
     Number,
     Pointer,
@@ -68,14 +69,8 @@ fn constant(words: &mut Words, arg: &Arg<'_>) {
         Arg::Int(value) => words.extend([Tag::Int as u64, *value as u64, (*value >> 64) as u64]),
         Arg::Float(value) => words.extend([Tag::Float as u64, value.to_bits()]),
         Arg::DType(dtype) => words.push(word(Tag::DType, *dtype, 0)),
-        Arg::Text(text) => {
-            words.push(Tag::Text as u64 | (text.len() as u64) << 8);
-            words.extend(text.as_bytes().chunks(8).map(|chunk| {
-                let mut bytes = [0; 8];
-                bytes[..chunk.len()].copy_from_slice(chunk);
-                u64::from_le_bytes(bytes)
-            }));
-        }
+        Arg::Text(text) => spelled(words, Tag::Text, text),
+        Arg::Function(name) => spelled(words, Tag::Function, name),
         Arg::Tuple(items) => {
             words.push(Tag::ConstantTuple as u64 | (items.len() as u64) << 8);
             items.iter().for_each(|item| constant(words, item));
@@ -83,6 +78,15 @@ fn constant(words: &mut Words, arg: &Arg<'_>) {
         // Memory is never a constant: `classify` refuses it.
         Arg::None | Arg::Memory(_) | Arg::Descriptor(_) => words.push(Tag::None as u64),
     }
+}
+
+fn spelled(words: &mut Words, tag: Tag, text: &str) {
+    words.push(tag as u64 | (text.len() as u64) << 8);
+    words.extend(text.as_bytes().chunks(8).map(|chunk| {
+        let mut bytes = [0; 8];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(bytes)
+    }));
 }
 
 /// A quick hash of words: the keys are the program's own, so nobody chooses them to collide.

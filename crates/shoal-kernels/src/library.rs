@@ -1,0 +1,133 @@
+//! The kernels' sources, and where they are launched.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use shoal::{Device, Error, Kernel, Module, Options};
+
+/// A file of the library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// `attention.py`
+    Attention,
+    /// `dropout.py`
+    Dropout,
+    /// `grouped_gemm.py`
+    GroupedGemm,
+    /// `layer_norm.py`
+    LayerNorm,
+    /// `matmul.py`
+    Matmul,
+    /// `rms_norm.py`
+    RmsNorm,
+    /// `softmax.py`
+    Softmax,
+    /// `vector_add.py`
+    VectorAdd,
+}
+
+impl Source {
+    /// Every file.
+    pub const ALL: [Source; 8] = [
+        Source::Attention,
+        Source::Dropout,
+        Source::GroupedGemm,
+        Source::LayerNorm,
+        Source::Matmul,
+        Source::RmsNorm,
+        Source::Softmax,
+        Source::VectorAdd,
+    ];
+
+    /// The file's name.
+    #[must_use]
+    pub fn file(self) -> &'static str {
+        self.named().0
+    }
+
+    /// The file's text.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        self.named().1
+    }
+
+    /// The file as a module, parsed on the first call.
+    ///
+    /// # Errors
+    /// When it does not parse.
+    pub fn module(self) -> Result<Module, Error> {
+        static PARSED: OnceLock<Mutex<HashMap<Source, Module>>> = OnceLock::new();
+        let mut parsed = PARSED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = parsed.get(&self) {
+            return Ok(module.clone());
+        }
+        let module = Module::from_source(self.file(), self.text())?;
+        parsed.insert(self, module.clone());
+        Ok(module)
+    }
+
+    fn named(self) -> (&'static str, &'static str) {
+        macro_rules! file {
+            ($name:literal) => {
+                ($name, include_str!(concat!("../kernels/", $name)))
+            };
+        }
+        match self {
+            Source::Attention => file!("attention.py"),
+            Source::Dropout => file!("dropout.py"),
+            Source::GroupedGemm => file!("grouped_gemm.py"),
+            Source::LayerNorm => file!("layer_norm.py"),
+            Source::Matmul => file!("matmul.py"),
+            Source::RmsNorm => file!("rms_norm.py"),
+            Source::Softmax => file!("softmax.py"),
+            Source::VectorAdd => file!("vector_add.py"),
+        }
+    }
+}
+
+/// The library on a device, with options.
+#[derive(Debug)]
+pub struct Library {
+    device: Device,
+    options: Options,
+    kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
+}
+
+impl Library {
+    /// The library on a device.
+    #[must_use]
+    pub fn on(device: Device) -> Library {
+        Library::with(device, Options::default())
+    }
+
+    /// The library on a device, compiled and launched with these options.
+    #[must_use]
+    pub fn with(device: Device, options: Options) -> Library {
+        Library { device, options, kernels: Mutex::default() }
+    }
+
+    /// Where its kernels run.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// A kernel of a file.
+    ///
+    /// # Errors
+    /// When the file does not parse or has no such kernel.
+    pub fn kernel(&self, source: Source, name: &'static str) -> Result<Kernel, Error> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(&(source, name)) {
+            return Ok(kernel.clone());
+        }
+        let kernel = source.module()?.kernel(name)?.on(self.device.clone()).with(self.options.clone());
+        kernels.insert((source, name), kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// `a / b`, rounded up.
+pub(crate) fn cdiv(a: usize, b: usize) -> usize {
+    a.div_ceil(b)
+}

@@ -1,0 +1,118 @@
+//! Matrix products.
+
+use shoal::{Args, DType, Error, Tensor, args};
+
+use crate::check::Tolerance;
+use crate::library::{Library, Source, cdiv};
+use crate::random::Random;
+use crate::workload::{Output, Work, Workload};
+
+/// The sides of the blocks that programs compute, and how many rows of blocks form a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocks {
+    /// Rows of c.
+    pub m: usize,
+    /// Columns of c.
+    pub n: usize,
+    /// Columns of a for one step.
+    pub k: usize,
+    /// Rows of blocks in a group.
+    pub group: usize,
+}
+
+impl Blocks {
+    /// Blocks for a product of this size.
+    #[must_use]
+    pub fn of(m: usize, n: usize, k: usize) -> Blocks {
+        let fit = |size: usize, most: usize| size.next_power_of_two().clamp(16, most);
+        Blocks { m: fit(m, 128), n: fit(n, 128), k: fit(k, 64), group: 8 }
+    }
+}
+
+/// `c = a @ b` for dense row-major matrices.
+///
+/// # Errors
+/// When the kernel does not compile or fails.
+pub fn matmul(library: &Library, a: &Tensor, b: &Tensor, c: &Tensor) -> Result<(), Error> {
+    let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
+    let blocks = Blocks::of(m, n, k);
+    let kernel = library.kernel(Source::Matmul, "matmul")?;
+    kernel.launch(cdiv(m, blocks.m) * cdiv(n, blocks.n), matmul_args(a, b, c, blocks))
+}
+
+/// The arguments of such a launch.
+#[must_use]
+pub fn matmul_args<'a>(a: &'a Tensor, b: &'a Tensor, c: &'a Tensor, blocks: Blocks) -> Args<'a> {
+    let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
+    let even = m % blocks.m == 0 && n % blocks.n == 0 && k % blocks.k == 0;
+    args!(
+        a, b, c, m, n, k, k, 1, n, 1, n, 1,
+        BLOCK_M = blocks.m, BLOCK_N = blocks.n, BLOCK_K = blocks.k, GROUP_M = blocks.group, EVEN = even
+    )
+}
+
+/// The product of matrices in `f64`.
+#[must_use]
+pub fn reference(a: &[f64], b: &[f64], (m, n, k): (usize, usize, usize)) -> Vec<f64> {
+    let mut c = vec![0.0; m * n];
+    for (row, sums) in c.chunks_mut(n.max(1)).enumerate().take(m) {
+        for inner in 0..k {
+            let factor = a[row * k + inner];
+            for (sum, value) in sums.iter_mut().zip(&b[inner * n..]) {
+                *sum += factor * value;
+            }
+        }
+    }
+    c
+}
+
+/// What may go wrong in a sum of `k` products of normal numbers, stored as `dtype`.
+pub(crate) fn product_tolerance(dtype: DType, k: usize) -> Tolerance {
+    let rounded = Tolerance::steps(dtype, 1.0);
+    let summed = f64::from(f32::EPSILON) * 4.0 * (k as f64).sqrt();
+    Tolerance { absolute: summed * (k as f64).sqrt().max(4.0), relative: rounded.relative }
+}
+
+/// A product of random matrices.
+#[derive(Debug)]
+pub struct Matmul {
+    a: Tensor,
+    b: Tensor,
+    c: Tensor,
+}
+
+impl Matmul {
+    /// `m × k` times `k × n`.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn new(m: usize, n: usize, k: usize, dtype: DType) -> Result<Matmul, Error> {
+        let mut random = Random::new(3);
+        let (a, b) = (random.tensor(dtype, &[m, k])?, random.tensor(dtype, &[k, n])?);
+        Ok(Matmul { a, b, c: Tensor::poisoned(dtype, &[m, n])? })
+    }
+
+    fn sizes(&self) -> (usize, usize, usize) {
+        (self.a.shape()[0], self.b.shape()[1], self.a.shape()[1])
+    }
+}
+
+impl Workload for Matmul {
+    fn run(&self, library: &Library) -> Result<(), Error> {
+        matmul(library, &self.a, &self.b, &self.c)
+    }
+
+    fn outputs(&self) -> Vec<Output<'_>> {
+        let tolerance = product_tolerance(self.c.dtype(), self.a.shape()[1]);
+        vec![Output { name: "c", tensor: &self.c, tolerance }]
+    }
+
+    fn expected(&self) -> Vec<Vec<f64>> {
+        vec![reference(&self.a.to_f64(), &self.b.to_f64(), self.sizes())]
+    }
+
+    fn work(&self) -> Work {
+        let (m, n, k) = self.sizes();
+        Work::Operations(2.0 * m as f64 * n as f64 * k as f64)
+    }
+}

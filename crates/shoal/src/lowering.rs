@@ -1,0 +1,24 @@
+//! The front end, called with what the facade knows.
+
+use shoal_lang::{ArgSpec, Lowered, Specialization};
+
+use crate::kernel::KernelShared;
+use crate::{Error, Options, error::Report};
+
+/// Lowers one specialisation of a kernel; `specs` has one entry for each parameter.
+pub(crate) fn lower(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Result<Lowered, Error> {
+    let names = kernel.params.iter().map(|param| param.name.clone());
+    let spec = Specialization { args: names.zip(specs.iter().cloned()).collect(), options: language(options) };
+    let lowered = kernel.module.program().lower(&kernel.name, &spec);
+    lowered.map_err(|errors| Error::Compile(Report::new(errors, kernel.module.sources())))
+}
+
+fn language(options: &Options) -> shoal_lang::Options {
+    shoal_lang::Options {
+        debug: options.debug,
+        sanitize_overflow: options.sanitize_overflow,
+        default_dot_precision: options.dot_precision,
+        allow_plain_globals: options.allow_plain_globals,
+        ..shoal_lang::Options::default()
+    }
+}

@@ -68,6 +68,10 @@ impl Merger {
             }
             return;
         }
+        if structure == Structure::Elements {
+            self.elements(func, op);
+            return;
+        }
         let conflicts = conflicts_with_read(effects::of_op(func, op));
         for region in func.op(op).regions().to_vec() {
             // What a loop's last trip wrote is seen by its next one, and the branches of an `if` do not see each other.
@@ -81,6 +85,15 @@ impl Merger {
         if conflicts {
             self.next_epoch();
         }
+    }
+
+    /// A region that is applied to elements stays whole, so that a backend can see at a glance what it combines.
+    fn elements(&mut self, func: &mut Func, op: OpId) {
+        let (available, added) = (std::mem::take(&mut self.available), std::mem::take(&mut self.added));
+        for region in func.op(op).regions().to_vec() {
+            self.region(func, region);
+        }
+        (self.available, self.added) = (available, added);
     }
 
     fn next_epoch(&mut self) {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use shoal_ir::op::{BinaryOp, CmpOp};
+use shoal_ir::types::Padding;
 use shoal_ir::{Const, Elem, Func, OpId, OpKind, Region, Scalar, Type, Value, numeric};
 
 /// Elements, row-major, as bits; pointers are addresses.
@@ -71,10 +72,28 @@ impl<'f> Evaluator<'f> {
             OpKind::For(_) => return self.counted(op, &operands, number(0)),
             OpKind::While { .. } => return self.open(op, operands),
             OpKind::Store { .. } => {
-                self.store(&types[0], &operands);
+                self.store(&operands);
                 return Vec::new();
             }
             OpKind::Load(_) => return vec![self.load(&types[0], &operands)],
+            OpKind::MakeDesc => return vec![operands.concat()],
+            OpKind::DescLoad => {
+                let block = self.block(&types[0], &operands[0], &operands[1..]);
+                let Type::Desc(desc) = &types[0] else { unreachable!("a descriptor") };
+                let padding = match desc.padding {
+                    Padding::Zero => 0,
+                    Padding::Nan => Const::from_f64(desc.elem, f64::NAN).bits(),
+                };
+                let at = |address: u64| self.word(address, Elem::Scalar(desc.elem));
+                return vec![block.into_iter().map(|address| address.map_or(padding, at)).collect()];
+            }
+            OpKind::DescStore => {
+                for (i, address) in self.block(&types[0], &operands[0], &operands[2..]).into_iter().enumerate() {
+                    address.map(|address| self.memory.insert(address, operands[1][i]));
+                }
+                return Vec::new();
+            }
+            OpKind::Reduce { axis } => return vec![self.reduce(op, &types[0], &operands[0], usize::from(*axis))],
             OpKind::Split => {
                 let half = |first: usize| operands[0].iter().skip(first).step_by(2).copied().collect();
                 return vec![half(0), half(1)];
@@ -154,8 +173,53 @@ impl<'f> Evaluator<'f> {
         }
     }
 
-    fn store(&mut self, ty: &Type, operands: &[Elements]) {
-        let _ = ty;
+    /// Combines one tile along an axis in index order; for operations whose order does not matter.
+    fn reduce(&mut self, op: OpId, ty: &Type, operand: &Elements, axis: usize) -> Elements {
+        let region = self.func.op(op).regions()[0];
+        let inner: usize = ty.shape()[axis + 1..].iter().map(|&d| d as usize).product();
+        let length = ty.shape()[axis] as usize;
+        let outer = operand.len() / inner / length;
+        let mut results = Vec::new();
+        for place in 0..outer * inner {
+            let first = place / inner * inner * length + place % inner;
+            let mut sum = operand[first];
+            for i in 1..length {
+                sum = self.enter(region, [vec![sum], vec![operand[first + i * inner]]])[0][0];
+            }
+            results.push(sum);
+        }
+        results
+    }
+
+    /// The addresses of a descriptor's block; `None` beyond the tensor's edges.
+    fn block(&self, ty: &Type, desc: &Elements, offsets: &[Elements]) -> Vec<Option<u64>> {
+        let Type::Desc(ty) = ty else { unreachable!("a descriptor") };
+        let rank = ty.block.len();
+        let signed = |bits: u64| i64::from(bits as u32 as i32);
+        let total: u32 = ty.block.iter().product();
+        (0..total)
+            .map(|flat| {
+                let (mut rest, mut distance) = (flat, 0i64);
+                for dim in (0..rank).rev() {
+                    let index = signed(offsets[dim][0]) + i64::from(rest % ty.block[dim]);
+                    rest /= ty.block[dim];
+                    if index < 0 || index >= signed(desc[1 + dim]) {
+                        return None;
+                    }
+                    distance += index * desc[1 + rank + dim] as i64;
+                }
+                Some(desc[0].wrapping_add((distance * i64::from(ty.elem.bytes())) as u64))
+            })
+            .collect()
+    }
+
+    fn word(&self, address: u64, element: Elem) -> u64 {
+        let noise = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let pattern = self.memory.get(&address).copied().unwrap_or(noise);
+        element.scalar().map_or(pattern, |s| Const::from_bits(s, pattern).bits())
+    }
+
+    fn store(&mut self, operands: &[Elements]) {
         for (i, &address) in operands[0].iter().enumerate() {
             if operands.get(2).is_none_or(|mask| mask[i] != 0) {
                 self.memory.insert(address, operands[1][i]);
@@ -165,11 +229,7 @@ impl<'f> Evaluator<'f> {
 
     fn load(&self, ty: &Type, operands: &[Elements]) -> Elements {
         let element = ty.elem().and_then(Elem::ptr).expect("a pointer").element();
-        let at = |address: u64| {
-            let noise = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-            let pattern = self.memory.get(&address).copied().unwrap_or(noise);
-            element.scalar().map_or(pattern, |s| Const::from_bits(s, pattern).bits())
-        };
+        let at = |address: u64| self.word(address, element);
         let masked = |i: usize| operands.get(2).map_or(0, |other| other[i]);
         let kept = |i: usize| operands.get(1).is_none_or(|mask| mask[i] != 0);
         operands[0].iter().enumerate().map(|(i, &a)| if kept(i) { at(a) } else { masked(i) }).collect()

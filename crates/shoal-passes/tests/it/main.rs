@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod contiguity;
+mod descriptors;
 mod evaluate;
 mod filetests;
 mod random;

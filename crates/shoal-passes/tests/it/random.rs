@@ -73,7 +73,7 @@ impl Generator {
     }
 
     fn simple(&mut self, b: &mut Builder<'_>) -> Value {
-        match self.choices.below(14) {
+        match self.choices.below(15) {
             0..=4 => self.arithmetic(b),
             5 => {
                 let ty = self.ty(Scalar::F32);
@@ -118,6 +118,7 @@ impl Generator {
                 let other = self.some(b, &ty);
                 b.load(pointers, Some(mask), Some(other))
             }
+            13 => self.reduced(b),
             _ => {
                 let ty = self.ty(Scalar::I1);
                 let (x, y) = (self.some(b, &ty), self.some(b, &ty));
@@ -179,6 +180,22 @@ impl Generator {
                 b.func.op(op).results()[1]
             }
         }
+    }
+
+    /// The sum of a tile's elements, or their bitwise or, plus zero.
+    fn reduced(&mut self, b: &mut Builder<'_>) -> Value {
+        let x = self.some(b, &Type::tile(Scalar::I32, &[4, 8]));
+        let (outer, region) = (b.region(), b.func.new_region());
+        let params = [(); 2].map(|()| b.func.add_param(region, Type::scalar(Scalar::I32)));
+        b.move_to_end(region);
+        let op = self.choices.of(&[BinaryOp::Add, BinaryOp::Or]);
+        let sum = b.binary(op, params[0], params[1]);
+        let zero = b.int(0, Scalar::I32);
+        let sum = b.binary(BinaryOp::Add, sum, zero);
+        b.yield_(&[sum]);
+        b.move_to_end(outer);
+        let op = b.inferred(OpKind::Reduce { axis: 0 }, &[x], &[region]);
+        b.func.op(op).result()
     }
 
     fn pointers(&mut self, b: &mut Builder<'_>, ty: &Type) -> Value {

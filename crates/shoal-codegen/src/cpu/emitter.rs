@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::values::{InstructionOpcode, PointerValue};
 use shoal_ir::op::OpKind;
-use shoal_ir::{Const, Elem, Func, OpId, Region, Scalar, Value};
+use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value};
 use shoal_source::SourceMap;
 
 use super::chunk::{Buffer, Chunk, lane_type, register_type};
@@ -13,7 +13,6 @@ use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
 use super::overlap::Guard;
 use super::plan::{self, Plan};
-use super::{arith, convert};
 use crate::llvm::{Llvm, V, vector_type};
 
 /// What a compiled kernel turned out to need.
@@ -357,189 +356,6 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             llvm.bin(InstructionOpcode::Add, llvm.bin(InstructionOpcode::Mul, at, scale.into()), start.into());
         let value = self.gather_memory(source.elem, addresses.into_vector_value(), None, None);
         Chunk::Vector(value)
-    }
-
-    /// An elementwise operation on chunks.
-    pub(super) fn elementwise(&mut self, op: OpId, chunks: &[Chunk<'ctx>], lanes: u32) -> Chunk<'ctx> {
-        if let Some(chunk) = self.stay_affine(op, chunks) {
-            return chunk;
-        }
-        let all_uniform = chunks.iter().all(|c| matches!(c, Chunk::Uniform(_)));
-        let llvm = self.llvm;
-        let values: Vec<V<'ctx>> = chunks
-            .iter()
-            .map(|c| match c {
-                Chunk::Uniform(v) if all_uniform => *v,
-                c => c.widen(llvm, lanes).into(),
-            })
-            .collect();
-        match self.apply(op, &values) {
-            V::VectorValue(v) if !all_uniform => Chunk::Vector(v),
-            v => Chunk::Uniform(v),
-        }
-    }
-
-    /// Address arithmetic keeps its even steps.
-    fn stay_affine(&mut self, op: OpId, chunks: &[Chunk<'ctx>]) -> Option<Chunk<'ctx>> {
-        use shoal_ir::op::BinaryOp;
-        let llvm = self.llvm;
-        let data = self.func.op(op);
-        let affine = |c: &Chunk<'ctx>| match c {
-            Chunk::Uniform(v) => Some((*v, 0)),
-            Chunk::Affine { base, step } => Some((*base, *step)),
-            Chunk::Vector(_) => None,
-        };
-        if !chunks.iter().any(|c| matches!(c, Chunk::Affine { .. })) {
-            return None;
-        }
-        let (a, step_a) = affine(&chunks[0])?;
-        match &data.kind {
-            OpKind::Cast(_) => {
-                let (from, to) = (self.number_of(data.operands()[0])?, self.number_of(data.results()[0])?);
-                // Widening assumes that the run does not cross the end of the narrower type: addresses never do.
-                (from.is_int() && to.is_int() && to.bits() >= from.bits() && from.bits() >= 32).then(|| {
-                    let base = convert::cast(llvm, from.into(), to.into(), shoal_ir::op::Rounding::Nearest, a);
-                    Chunk::Affine { base, step: step_a }
-                })
-            }
-            OpKind::Binary(kind @ (BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul)) => {
-                let ty = self.number_of(data.results()[0])?;
-                if !ty.is_int() || ty.bits() < 32 {
-                    return None;
-                }
-                let (b, step_b) = affine(&chunks[1])?;
-                let step = match kind {
-                    BinaryOp::Add => step_a.checked_add(step_b)?,
-                    BinaryOp::Sub => step_a.checked_sub(step_b)?,
-                    _ => {
-                        let constant = |v: V<'ctx>| v.into_int_value().get_sign_extended_constant();
-                        match (step_a, step_b) {
-                            (s, 0) => s.checked_mul(constant(b)?)?,
-                            (0, s) => s.checked_mul(constant(a)?)?,
-                            _ => return None,
-                        }
-                    }
-                };
-                Some(Chunk::Affine { base: arith::binary(llvm, *kind, ty, a, b), step })
-            }
-            OpKind::PtrAdd => {
-                let (offset, step_b) = affine(&chunks[1])?;
-                let (_, result) = (self.elem(data.operands()[1]), self.elem(data.results()[0]));
-                let bytes = i64::from(result.ptr()?.element().bytes());
-                let base = self.ptr_add(op, a, offset);
-                Some(Chunk::Affine { base, step: step_a.checked_add(step_b.checked_mul(bytes)?)? })
-            }
-            _ => None,
-        }
-    }
-
-    fn number_of(&self, value: Value) -> Option<Scalar> {
-        self.func.ty(value).number()
-    }
-
-    /// `base + offset` elements, on scalars or vectors.
-    fn ptr_add(&mut self, op: OpId, base: V<'ctx>, offset: V<'ctx>) -> V<'ctx> {
-        let llvm = self.llvm;
-        let data = self.func.op(op);
-        let ty = self.number(data.operands()[1]);
-        let bytes = i64::from(self.elem(data.results()[0]).ptr().expect("a pointer").element().bytes());
-        let extend = match ty.bits() {
-            64 => InstructionOpcode::BitCast,
-            _ if ty.is_signed_int() => InstructionOpcode::SExt,
-            _ => InstructionOpcode::ZExt,
-        };
-        let wide = llvm.cast(extend, offset, llvm.i64().into());
-        let scale: V<'ctx> = llvm.const_i64(bytes).into();
-        match (base, wide) {
-            (V::PointerValue(base), V::IntValue(offset)) => {
-                let bytes = llvm.mul64(offset, scale.into_int_value());
-                llvm.offset(base, bytes).into()
-            }
-            (base, wide) => {
-                let lanes = wide.into_vector_value().get_type().get_size();
-                let scaled = llvm.bin(InstructionOpcode::Mul, wide, llvm.splat(scale, lanes).into());
-                llvm.bin(InstructionOpcode::Add, base, scaled)
-            }
-        }
-    }
-
-    /// An elementwise operation on scalars or on vectors.
-    pub(super) fn apply(&mut self, op: OpId, v: &[V<'ctx>]) -> V<'ctx> {
-        let llvm = self.llvm;
-        let func = self.func;
-        let data = func.op(op);
-        let operand = |i: usize| self.elem(data.operands()[i]);
-        let scalar = |i: usize| self.number(data.operands()[i]);
-        match &data.kind {
-            OpKind::Unary(kind) => arith::unary(llvm, *kind, scalar(0), v[0]),
-            OpKind::Binary(kind) => arith::binary(llvm, *kind, scalar(0), v[0], v[1]),
-            OpKind::Math(function) => arith::math(llvm, *function, scalar(0), v),
-            OpKind::Cmp(kind) => arith::compare(llvm, *kind, operand(0), v[0], v[1]),
-            OpKind::Select => llvm.select(v[0], v[1], v[2]),
-            OpKind::Fma => arith::fma(llvm, scalar(0), v),
-            OpKind::Cast(rounding) => convert::cast(llvm, operand(0), self.elem(data.results()[0]), *rounding, v[0]),
-            OpKind::Bitcast => self.bitcast(operand(0), self.elem(data.results()[0]), v[0]),
-            OpKind::PtrAdd => self.ptr_add(op, v[0], v[1]),
-            OpKind::Extern(function) => {
-                let result = self.number(data.results()[0]);
-                arith::per_lane(llvm, &function.symbol, result, v)
-            }
-            kind => unreachable!("{kind:?} is not elementwise"),
-        }
-    }
-
-    fn bitcast(&self, from: Elem, to: Elem, a: V<'ctx>) -> V<'ctx> {
-        match (from, to, a) {
-            (Elem::Ptr(_), Elem::Ptr(_), _) => a,
-            (Elem::Ptr(_), _, V::PointerValue(p)) => {
-                self.bitcast(Scalar::I64.into(), to, self.llvm.ptr_to_int(p).into())
-            }
-            (_, Elem::Ptr(_), V::IntValue(i)) => self.llvm.int_to_ptr(i).into(),
-            (_, Elem::Ptr(_), V::FloatValue(_)) => {
-                let bits = self.llvm.cast(InstructionOpcode::BitCast, a, self.llvm.i64().into());
-                self.llvm.int_to_ptr(bits.into_int_value()).into()
-            }
-            _ => self.llvm.cast(InstructionOpcode::BitCast, a, lane_type(self.llvm, to)),
-        }
-    }
-
-    /// Runs a region of scalar operations without control flow on chunks.
-    pub(super) fn apply_region(&mut self, region: Region, args: &[Chunk<'ctx>], lanes: u32) -> Vec<Chunk<'ctx>> {
-        let func = self.func;
-        let data = func.region(region);
-        for (&param, &arg) in data.params().iter().zip(args) {
-            self.bound.insert(param, arg);
-        }
-        let (last, rest) = data.ops().split_last().expect("a region ends in a yield");
-        for &op in rest {
-            let inside = func.op(op);
-            let chunk = match &inside.kind {
-                OpKind::Const(c) => Chunk::Uniform(self.constant(*c)),
-                OpKind::ProgramId { axis } => Chunk::Uniform(self.program[usize::from(*axis)]),
-                OpKind::NumPrograms { axis } => Chunk::Uniform(self.grid[usize::from(*axis)]),
-                _ => {
-                    let chunks: Vec<Chunk<'ctx>> = inside.operands().iter().map(|v| self.chunk_of_scalar(*v)).collect();
-                    self.elementwise(op, &chunks, lanes)
-                }
-            };
-            self.bound.insert(inside.results()[0], chunk);
-        }
-        func.op(*last).operands().iter().map(|&v| self.chunk_of_scalar(v)).collect()
-    }
-
-    fn chunk_of_scalar(&self, value: Value) -> Chunk<'ctx> {
-        self.bound.get(&value).copied().unwrap_or_else(|| Chunk::Uniform(self.scalar(value)))
-    }
-
-    /// Whether a region can be applied to chunks.
-    pub(super) fn is_straight_line(&self, region: Region) -> bool {
-        let ops = self.func.region(region).ops();
-        ops.iter().all(|&op| {
-            let kind = &self.func.op(op).kind;
-            self.func.op(op).regions().is_empty()
-                && (plan::is_fusible(kind) && !matches!(kind, OpKind::Load(_))
-                    || matches!(kind, OpKind::Yield | OpKind::ProgramId { .. } | OpKind::NumPrograms { .. }))
-        })
     }
 
     pub(super) fn vector_of(&self, elem: Elem, lanes: u32) -> inkwell::types::BasicTypeEnum<'ctx> {

@@ -12,18 +12,20 @@
 //! | `chunk` | what its lanes hold: one number, even steps, a vector |
 //! | `emitter` | the value of any chunk of any tile |
 //! | `nest` | loops over a tile |
-//! | `arith`, `convert` | elementwise operations and number formats |
+//! | `elementwise`, `arith`, `convert` | elementwise operations and number formats |
 //! | `overlap` | loads and stores of memory that may be the same |
-//! | `memory`, `reduce`, `control`, `product`, `observe` | operations that run |
+//! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `function` | the frame of a kernel |
 
 mod arith;
+mod atomic;
 mod chunk;
 mod control;
 mod convert;
 mod debug_info;
 pub mod dot;
+mod elementwise;
 mod emitter;
 mod function;
 mod index;

@@ -1,6 +1,6 @@
 //! `dot` on a CPU: register-blocked products of matrices in memory, `c += a @ b`.
 //!
-//! A caller describes the product as a [`Problem`], makes a [`DotPlan`] of it for an [`Isa`](super::isa::Isa), gives the plan
+//! A caller describes the product as a `Problem`, makes a `DotPlan` of it for an `Isa`, gives the plan
 //! as much scratch as it asks for, and has it emit code. The matrices are tiles in a small scratch of their own (L1 or
 //! L2), with any constant strides; sizes are powers of two. Batches are a loop around it.
 //!

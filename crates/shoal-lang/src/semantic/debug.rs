@@ -74,7 +74,7 @@ pub(crate) fn static_check(e: &Emit<'_>, condition: &Value, message: &str) -> Ou
                 return Ok(());
             }
             let error = e.error("compile-time assertion failed");
-            Err(if message.is_empty() { error.into() } else { error.label(message).into() })
+            Err(Fault::from(if message.is_empty() { error } else { error.label(message) }).ending_function())
         }
         Value::Tensor(t) => Err(e
             .error("`static_assert` needs a condition that is known at compile time")

@@ -66,14 +66,14 @@ fn run_map(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     let inputs = broadcast::all(&mut l.emit, &inputs)?;
     let pack = pack_of(a, inputs[0].ty.as_tile().map_or(1, |t| t.len()))?;
     if inputs[0].is_scalar() {
-        return l.call_values(&f, inputs.into_iter().map(Value::from).collect(), a.span);
+        return l.inline_call(&f, inputs.into_iter().map(Value::from).collect(), a.span);
     }
     let types: Vec<Type> = inputs.iter().map(|t| Type::Elem(elem(t))).collect();
     let packed = types.iter().flat_map(|ty| std::iter::repeat_n(ty, pack as usize));
     let (region, params) = open(&mut l.emit, packed);
     let before = std::mem::replace(&mut l.emit.region, region);
     let here = l.emit.span;
-    let result = l.call_values(&f, params.into_iter().map(Value::from).collect(), a.span);
+    let result = l.inline_call(&f, params.into_iter().map(Value::from).collect(), a.span);
     l.emit.span = here;
     let ended = result.and_then(|result| {
         let returned = returned_tensors(&mut l.emit, &result)?;

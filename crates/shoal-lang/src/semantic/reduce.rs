@@ -74,7 +74,7 @@ pub(crate) fn combine_region(l: &mut Lower<'_>, f: &Function, inputs: &[Tensor],
     let before = std::mem::replace(&mut l.emit.region, region);
     let here = l.emit.span;
     let arguments = params.into_iter().map(Value::from).collect();
-    let outcome = l.call_values(f, arguments, span).and_then(|result| {
+    let outcome = l.inline_call(f, arguments, span).and_then(|result| {
         l.emit.span = here;
         close(&mut l.emit, f.name(), &types, &result)
     });

@@ -228,7 +228,8 @@ pub(super) fn cast(from: &Type, to: &Type, operand: &AxisInfo) -> AxisInfo {
     }
     info.contiguity.clone_from(&operand.contiguity);
     info.divisibility.clone_from(&operand.divisibility);
-    info.non_negative |= operand.non_negative;
+    let same_sign = to.bits() > from.bits() || (to.bits() == from.bits() && from.is_signed_int());
+    info.non_negative |= operand.non_negative && same_sign;
     info.constant = operand.constant.filter(|&c| (0..=127).contains(&c));
     info
 }

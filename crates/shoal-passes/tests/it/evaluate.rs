@@ -101,14 +101,10 @@ impl<'f> Evaluator<'f> {
             _ => {}
         }
         let ty = result.expect("an operation with a result");
-        let each = |f: &dyn Fn(&[Const]) -> Const| -> Elements {
-            (0..operands[0].len())
-                .map(|i| {
-                    let args: Vec<Const> =
-                        operands.iter().enumerate().map(|(n, o)| Const::from_bits(number(n), o[i])).collect();
-                    f(&args).bits()
-                })
-                .collect()
+        let fill = |f: &dyn Fn(&mut [u64])| -> Elements {
+            let mut out = vec![0; operands[0].len()];
+            f(&mut out);
+            out
         };
         vec![match &data.kind {
             OpKind::Const(c) => vec![c.bits(); len(&ty)],
@@ -117,20 +113,24 @@ impl<'f> Evaluator<'f> {
             }
             OpKind::ProgramId { axis } => vec![3 + u64::from(*axis)],
             OpKind::NumPrograms { axis } => vec![17 + u64::from(*axis)],
-            OpKind::Unary(op) => each(&|a| numeric::unary(*op, a[0])),
-            OpKind::Binary(op) => each(&|a| numeric::binary(*op, a[0], a[1])),
-            OpKind::Math(f) => each(&|a| numeric::math(*f, a)),
-            OpKind::Cmp(op) => each(&|a| numeric::compare(*op, a[0], a[1])),
-            OpKind::Select => each(&|a| numeric::select(a[0], a[1], a[2])),
-            OpKind::Fma => each(&|a| numeric::fma(a[0], a[1], a[2])),
-            OpKind::Cast(r) => each(&|a| numeric::cast(a[0], ty.number().unwrap_or(Scalar::U64), *r)),
+            OpKind::Unary(op) => fill(&|out| numeric::unary_slice(*op, number(0), &operands[0], out)),
+            OpKind::Binary(op) => fill(&|out| numeric::binary_slice(*op, number(0), &operands[0], &operands[1], out)),
+            OpKind::Math(f) => {
+                let args: Vec<&[u64]> = operands.iter().map(Vec::as_slice).collect();
+                fill(&|out| numeric::math_slice(*f, number(0), &args, out))
+            }
+            OpKind::Cmp(op) => fill(&|out| numeric::compare_slice(*op, number(0), &operands[0], &operands[1], out)),
+            OpKind::Select => fill(&|out| numeric::select_slice(&operands[0], &operands[1], &operands[2], out)),
+            OpKind::Fma => fill(&|out| numeric::fma_slice(number(0), &operands[0], &operands[1], &operands[2], out)),
+            OpKind::Cast(r) => {
+                let to = ty.number().unwrap_or(Scalar::U64);
+                fill(&|out| numeric::cast_slice(number(0), to, *r, &operands[0], out))
+            }
             OpKind::Bitcast => operands[0].clone(),
             OpKind::PtrAdd => {
                 let size = u64::from(ty.elem().and_then(Elem::ptr).expect("a pointer").element().bytes());
-                each(&|a| {
-                    let offset = numeric::cast(a[1], Scalar::I64, shoal_ir::op::Rounding::Nearest).bits();
-                    Const::from_bits(Scalar::U64, a[0].bits().wrapping_add(offset.wrapping_mul(size)))
-                })
+                let places = operands[0].iter().zip(&operands[1]);
+                places.map(|(&base, &by)| base.wrapping_add(extended(number(1), by).wrapping_mul(size))).collect()
             }
             OpKind::Splat => vec![operands[0][0]; len(&ty)],
             OpKind::Reshape => operands[0].clone(),
@@ -234,6 +234,11 @@ impl<'f> Evaluator<'f> {
         let kept = |i: usize| operands.get(1).is_none_or(|mask| mask[i] != 0);
         operands[0].iter().enumerate().map(|(i, &a)| if kept(i) { at(a) } else { masked(i) }).collect()
     }
+}
+
+/// An offset as a 64-bit number.
+fn extended(number: Scalar, bits: u64) -> u64 {
+    Const::from_bits(number, bits).as_int().map_or(0, |n| n as u64)
 }
 
 /// A tile whose element at an index is the operand's at `source(index, operand shape)`.

@@ -7,7 +7,19 @@ use shoal_source::{Diagnostic, Span};
 
 /// The reason why a piece of code could not be lowered.
 #[derive(Debug, Clone)]
-pub struct Fault(Option<Box<Diagnostic>>);
+pub struct Fault {
+    diagnostic: Option<Box<Diagnostic>>,
+    reach: Reach,
+}
+
+/// How much is lost by a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// The statement; the next one is looked at.
+    Statement,
+    /// The rest of the function: a failed `static_assert` guards what follows.
+    Function,
+}
 
 /// A result that may fail with a diagnostic for the user.
 pub type Outcome<T> = Result<T, Fault>;
@@ -15,7 +27,7 @@ pub type Outcome<T> = Result<T, Fault>;
 impl Fault {
     /// A fault whose cause was reported before.
     pub fn reported() -> Fault {
-        Fault(None)
+        Fault { diagnostic: None, reach: Reach::Statement }
     }
 
     /// An error at `span`.
@@ -25,18 +37,30 @@ impl Fault {
 
     /// The error to show, unless it was shown before.
     pub fn into_diagnostic(self) -> Option<Diagnostic> {
-        self.0.map(|d| *d)
+        self.diagnostic.map(|d| *d)
+    }
+
+    /// The same fault, ending the function instead of the statement.
+    #[must_use]
+    pub fn ending_function(self) -> Fault {
+        Fault { reach: Reach::Function, ..self }
+    }
+
+    /// How much is lost.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// Changes the diagnostic, if there is one.
     #[must_use]
     pub fn map(self, f: impl FnOnce(Diagnostic) -> Diagnostic) -> Fault {
-        Fault(self.0.map(|d| Box::new(f(*d))))
+        Fault { diagnostic: self.diagnostic.map(|d| Box::new(f(*d))), reach: self.reach }
     }
 }
 
 impl From<Diagnostic> for Fault {
     fn from(diagnostic: Diagnostic) -> Fault {
-        Fault(Some(Box::new(diagnostic)))
+        Fault { diagnostic: Some(Box::new(diagnostic)), reach: Reach::Statement }
     }
 }

@@ -88,13 +88,13 @@ def k(x, n):
 #    |                  ^^ one too many
 #
 # error: `inner` has no parameter `SIZ`
-#   --> calls.py:32:18
+#   --> calls.py:32:14
 #    |
 #  8 | def inner(x, SIZE: tl.constexpr):
 #    |     ----- defined here
 # ...
 # 32 |     inner(x, SIZ=16)
-#    |                  ^^ unknown keyword
+#    |              ^^^ unknown keyword
 #    |
 #    = help: did you mean `SIZE`?
 #

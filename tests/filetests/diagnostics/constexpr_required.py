@@ -19,8 +19,9 @@ def k(x, n):
     t = (1, 2)[n]
     s = f"{n}"
     tl.static_assert(n > 4)
-    tl.static_assert(GOOD == 64, "needs 64")
     i = tl.arange(0, BLOCK)
+    tl.static_assert(GOOD == 64, "needs 64")
+    never_looked_at()
 
 
 @triton.jit
@@ -34,6 +35,15 @@ def j(x, N: tl.constexpr):
 # 12 |     i = tl.arange(0, n)
 #    |                      ^ this is computed on the device: i32
 #    |
+#    = help: make it a `constexpr`: a parameter `NAME: tl.constexpr`, or a local `NAME: tl.constexpr = …`
+#
+# error: `shape` of `full` must be known at compile time
+#   --> constexpr_required.py:13:9
+#    |
+# 13 |     z = tl.zeros((n,), tl.float32)
+#    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^ this is computed on the device: (i32)
+#    |
+#    = note: found inside the library function `zeros`
 #    = help: make it a `constexpr`: a parameter `NAME: tl.constexpr`, or a local `NAME: tl.constexpr = …`
 #
 # error: `end` of `arange` must be known at compile time
@@ -86,35 +96,22 @@ def j(x, N: tl.constexpr):
 #    |
 #    = help: use `tl.device_assert`, or make what it depends on `tl.constexpr`
 #
-# error: compile-time assertion failed
-#   --> constexpr_required.py:22:5
-#    |
-# 22 |     tl.static_assert(GOOD == 64, "needs 64")
-#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ needs 64
-#
 # error: the global `BLOCK` is not a `constexpr`
-#   --> constexpr_required.py:23:22
+#   --> constexpr_required.py:22:22
 #    |
 #  6 | BLOCK = 128
 #    | ----- defined here
 # ...
-# 23 |     i = tl.arange(0, BLOCK)
+# 22 |     i = tl.arange(0, BLOCK)
 #    |                      ^^^^^ kernels see only globals that cannot change
 #    |
 #    = help: write `BLOCK = tl.constexpr(...)`, or pass it as a parameter `BLOCK: tl.constexpr`
 #
-# error: `shape` of `full` must be known at compile time
-#   --> <shoal.language>:67:20
+# error: compile-time assertion failed
+#   --> constexpr_required.py:23:5
 #    |
-# 67 |     return tl.full(shape, 0, dtype)
-#    |                    ^^^^^ this is computed on the device: (i32)
-#    |
-#    = help: make it a `constexpr`: a parameter `NAME: tl.constexpr`, or a local `NAME: tl.constexpr = …`
-# note: in this call to `zeros`
-#   --> constexpr_required.py:13:9
-#    |
-# 13 |     z = tl.zeros((n,), tl.float32)
-#    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^
+# 23 |     tl.static_assert(GOOD == 64, "needs 64")
+#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ needs 64
 # kernel @j(%0: ptr<f32>) {
 #   return ()
 # }

@@ -40,3 +40,24 @@ def k(x, n, bias):
 #    |         ^^^^ here it becomes a tile of type `fp32[8]`
 #    |
 #    = help: begin with a tile of that shape: `tl.zeros([8], dtype=…)`
+#
+# error: `bias` is known at compile time before the loop, but not inside
+#   --> loop_carried.py:16:9
+#    |
+#  7 | def k(x, n, bias):
+#    |             ---- before the loop it is `None`
+# ...
+# 16 |         bias = tl.load(x + i)
+#    |         ^^^^ here it becomes a scalar of type `fp32`
+#    |
+#    = help: give it a device value before the loop, for example with `tl.full` or `tl.zeros`
+#
+# error: `inner` has no value here
+#   --> loop_carried.py:19:17
+#    |
+# 18 |         inner = i
+#    |         ----- it is assigned only inside a loop that may not run
+# 19 |     tl.store(x, inner + i)
+#    |                 ^^^^^ used here
+#    |
+#    = help: assign it before the loop

@@ -20,27 +20,19 @@ def k(x, N: tl.constexpr):
 #   = help: use 128 and mask the elements past the end
 #
 # error: dimension 0 of the shape must be a power of two
-#   --> <shoal.language>:67:20
-#    |
-# 67 |     return tl.full(shape, 0, dtype)
-#    |                    ^^^^^ this is 100
-#    |
-#    = help: use 128 and mask the elements past the end
-# note: in this call to `zeros`
-#   --> power_of_two.py:9:9
-#    |
-#  9 |     z = tl.zeros((N, 4), tl.float32)
-#    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#  --> power_of_two.py:9:9
+#   |
+# 9 |     z = tl.zeros((N, 4), tl.float32)
+#   |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ this is 100
+#   |
+#   = note: found inside the library function `zeros`
+#   = help: use 128 and mask the elements past the end
 #
 # error: a tile of 4194304 elements is too large
-#   --> <shoal.language>:67:20
-#    |
-# 67 |     return tl.full(shape, 0, dtype)
-#    |                    ^^^^^ shape [2048, 2048]
-#    |
-#    = help: a tile has at most 1048576 elements: loop over smaller tiles
-# note: in this call to `zeros`
 #   --> power_of_two.py:10:11
 #    |
 # 10 |     big = tl.zeros((2048, 2048), tl.float32)
-#    |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    |           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ shape [2048, 2048]
+#    |
+#    = note: found inside the library function `zeros`
+#    = help: a tile has at most 1048576 elements: loop over smaller tiles

@@ -49,10 +49,10 @@ def k(x_ptr, n, BLOCK: tl.constexpr):
 #    = help: did you mean `to`?
 #
 # error: `load` has no parameter `msk`
-#   --> unknown_name.py:12:28
+#   --> unknown_name.py:12:24
 #    |
 # 12 |     w = tl.load(x_ptr, msk=n > 1)
-#    |                            ^^^^^ unknown keyword
+#    |                        ^^^ unknown keyword
 #    |
 #    = help: did you mean `mask`?
 #

@@ -12,8 +12,17 @@ def k(x, n):
             continue
         if i > 1:
             return
+    for i in range(n):
+        pass
     else:
         pass
+    while n > 0:
+        return
+    async def h():
+        pass
+    match n:
+        case 1:
+            pass
     f = lambda a: a
     def g():
         pass
@@ -37,133 +46,184 @@ def k(x, n):
         pass
 
 # ---
-# error: kernels have no `else` after a `for` loop
-#   --> unsupported.py:16:9
+# error: kernels have no `break`
+#   --> unsupported.py:10:13
 #    |
-# 16 |         pass
+# 10 |             break
+#    |             ^^^^^ not supported
+#    |
+#    = help: loops on the device run to their end: use `while` with the condition
+#
+# error: kernels have no `continue`
+#   --> unsupported.py:12:13
+#    |
+# 12 |             continue
+#    |             ^^^^^^^^ not supported
+#    |
+#    = help: put the rest of the loop body under an `if`
+#
+# error: `return` inside a loop
+#   --> unsupported.py:14:13
+#    |
+# 14 |             return
+#    |             ^^^^^^ a loop on the device runs to its end
+#    |
+#    = help: put the condition into a `while`, or mask what must not happen
+#
+# error: kernels have no `else` after a `for` loop
+#   --> unsupported.py:18:9
+#    |
+# 18 |         pass
 #    |         ^^^^ not supported
 #    |
 #    = help: loops cannot be left early, so put this after the loop
 #
-# error: kernels have no `lambda`
-#   --> unsupported.py:17:9
+# error: `return` inside a loop
+#   --> unsupported.py:20:9
 #    |
-# 17 |     f = lambda a: a
+# 20 |         return
+#    |         ^^^^^^ a loop on the device runs to its end
+#    |
+#    = help: put the condition into a `while`, or mask what must not happen
+#
+# error: kernels have no `async` functions
+#   --> unsupported.py:21:5
+#    |
+# 21 | /     async def h():
+# 22 | |         pass
+#    | |____________^ not supported
+#    |
+#    = help: write an ordinary `def` function
+#
+# error: kernels have no `match` statements
+#   --> unsupported.py:23:5
+#    |
+# 23 | /     match n:
+# 24 | |         case 1:
+# 25 | |             pass
+#    | |________________^ not supported
+#    |
+#    = help: use `if` and `elif`
+#
+# error: kernels have no `lambda`
+#   --> unsupported.py:26:9
+#    |
+# 26 |     f = lambda a: a
 #    |         ^^^^^^^^^^^ not supported
 #    |
 #    = help: write a module-level `@jit` function
 #
 # error: kernels have no nested functions
-#   --> unsupported.py:18:5
+#   --> unsupported.py:27:5
 #    |
-# 18 | /     def g():
-# 19 | |         pass
+# 27 | /     def g():
+# 28 | |         pass
 #    | |____________^ not supported
 #    |
 #    = help: move it to module level and decorate it with `@triton.jit`
 #
 # error: kernels have no `try` statements
-#   --> unsupported.py:20:5
+#   --> unsupported.py:29:5
 #    |
-# 20 | /     try:
-# 21 | |         pass
-# 22 | |     except ValueError:
-# 23 | |         pass
+# 29 | /     try:
+# 30 | |         pass
+# 31 | |     except ValueError:
+# 32 | |         pass
 #    | |____________^ not supported
 #    |
 #    = help: check the condition with an `if`
 #
 # error: kernels have no `with` statements
-#   --> unsupported.py:24:5
+#   --> unsupported.py:33:5
 #    |
-# 24 | /     with open("f") as h:
-# 25 | |         pass
+# 33 | /     with open("f") as h:
+# 34 | |         pass
 #    | |____________^ not supported
 #    |
 #    = help: call the functions directly
 #
 # error: kernels have no `del` statements
-#   --> unsupported.py:26:5
+#   --> unsupported.py:35:5
 #    |
-# 26 |     del n
+# 35 |     del n
 #    |     ^^^^^ not supported
 #    |
 #    = help: remove it: names end with their scope
 #
 # error: kernels have no `global` statements
-#   --> unsupported.py:27:5
+#   --> unsupported.py:36:5
 #    |
-# 27 |     global y
+# 36 |     global y
 #    |     ^^^^^^^^ not supported
 #    |
 #    = help: pass the value as an argument, or make it a `constexpr` of the module
 #
 # error: kernels have no dictionaries
-#   --> unsupported.py:28:9
+#   --> unsupported.py:37:9
 #    |
-# 28 |     d = {"a": 1}
+# 37 |     d = {"a": 1}
 #    |         ^^^^^^^^ not supported
 #    |
 #    = help: use tuples, or a `NamedTuple` class for named parts
 #
 # error: kernels have no sets
-#   --> unsupported.py:29:9
+#   --> unsupported.py:38:9
 #    |
-# 29 |     s = {1, 2}
+# 38 |     s = {1, 2}
 #    |         ^^^^^^ not supported
 #    |
 #    = help: use a tuple
 #
 # error: elements of a value cannot be assigned
-#   --> unsupported.py:30:5
+#   --> unsupported.py:39:5
 #    |
-# 30 |     x[0] = 1.0
+# 39 |     x[0] = 1.0
 #    |     ^^^^ cannot be assigned
 #    |
 #    = help: tiles are values: compute a new one with `tl.where`, or write to memory with `tl.store`
 #
 # error: attributes cannot be assigned
-#   --> unsupported.py:31:5
+#   --> unsupported.py:40:5
 #    |
-# 31 |     x.a = 1
+# 40 |     x.a = 1
 #    |     ^^^ cannot be assigned
 #    |
 #    = help: values are immutable: make a new one with the changed field
 #
 # error: kernels have no `*name` targets
-#   --> unsupported.py:32:8
+#   --> unsupported.py:41:8
 #    |
-# 32 |     a, *b = (1, 2, 3)
+# 41 |     a, *b = (1, 2, 3)
 #    |        ^^
 #    |
 #    = help: name each part, or take a slice of the tuple
 #
 # error: 2 names for 3 values
-#   --> unsupported.py:33:5
+#   --> unsupported.py:42:5
 #    |
-# 33 |     a, b = (1, 2, 3)
+# 42 |     a, b = (1, 2, 3)
 #    |     ^^^^ too many values to unpack
 #
 # error: kernels have no `raise`
-#   --> unsupported.py:34:5
+#   --> unsupported.py:43:5
 #    |
-# 34 |     raise ValueError("x")
+# 43 |     raise ValueError("x")
 #    |     ^^^^^^^^^^^^^^^^^^^^^ not supported
 #    |
 #    = help: use `tl.static_assert` at compile time or `tl.device_assert` at run time
 #
 # error: kernels have no imports
-#   --> unsupported.py:35:5
+#   --> unsupported.py:44:5
 #    |
-# 35 |     import math
+# 44 |     import math
 #    |     ^^^^^^^^^^^ not supported
 #    |
 #    = help: import at module level
 #
 # error: a loop cannot run over a scalar of type `i32`
-#   --> unsupported.py:36:14
+#   --> unsupported.py:45:14
 #    |
-# 36 |     for e in n:
+# 45 |     for e in n:
 #    |              ^
 #    |
 #    = help: use `range`, `tl.range` or `tl.static_range`

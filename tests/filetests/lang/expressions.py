@@ -107,14 +107,9 @@ def expressions(out, n, f):
 #   return (%1)
 # }
 #
-# func @_plus(%0: f32, %1: f32) -> (f32) {
-#   %2 = add (%0, %1) : f32
-#   return (%2)
-# }
-#
 # func @sum(%0: tile<4x8xf32>) -> (tile<4xf32>) {
 #   %1 = reduce {axis = 1} (%0) : tile<4xf32> do (%2: f32, %3: f32) {
-#     %4 = call {callee = "_plus"} (%2, %3) : f32
+#     %4 = add (%2, %3) : f32
 #     yield (%4)
 #   }
 #   return (%1)

@@ -30,30 +30,20 @@ def reduce(x, out):
 #   %4 = ptr_add (%3, %2) : tile<16xptr<f32>>
 #   %5 = load (%4) : tile<16xf32>
 #   %6, %7 = reduce {axis = 0} (%5, %2) : f32, i32 do (%8: f32, %9: i32, %10: f32, %11: i32) {
-#     %12, %13 = call {callee = "larger"} (%8, %9, %10, %11) : f32, i32
-#     yield (%12, %13)
+#     %12 = cmp {is = gt} (%8, %10) : i1
+#     %13 = select (%12, %8, %10) : f32
+#     %14 = select (%12, %9, %11) : i32
+#     yield (%13, %14)
 #   }
-#   %14 = scan {axis = 0} (%5) : tile<16xf32> do (%15: f32, %16: f32) {
-#     %17 = call {callee = "add"} (%15, %16) : f32
-#     yield (%17)
+#   %15 = scan {axis = 0} (%5) : tile<16xf32> do (%16: f32, %17: f32) {
+#     %18 = add (%16, %17) : f32
+#     yield (%18)
 #   }
-#   %18 = splat (%0) : tile<16xptr<f32>>
-#   %19 = ptr_add (%18, %2) : tile<16xptr<f32>>
-#   %20 = splat (%6) : tile<16xf32>
-#   %21 = add (%14, %20) : tile<16xf32>
-#   store (%19, %21)
+#   %19 = splat (%0) : tile<16xptr<f32>>
+#   %20 = ptr_add (%19, %2) : tile<16xptr<f32>>
+#   %21 = splat (%6) : tile<16xf32>
+#   %22 = add (%15, %21) : tile<16xf32>
+#   store (%20, %22)
 #   store (%1, %7)
 #   return ()
-# }
-#
-# func @larger(%0: f32, %1: i32, %2: f32, %3: i32) -> (f32, i32) {
-#   %4 = cmp {is = gt} (%0, %2) : i1
-#   %5 = select (%4, %0, %2) : f32
-#   %6 = select (%4, %1, %3) : i32
-#   return (%5, %6)
-# }
-#
-# func @add(%0: f32, %1: f32) -> (f32) {
-#   %2 = add (%0, %1) : f32
-#   return (%2)
 # }

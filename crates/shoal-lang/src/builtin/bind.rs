@@ -5,16 +5,23 @@ use shoal_source::{Diagnostic, Span};
 use super::{Args, Builtin, BuiltinParam, Need, ParamShape, params};
 use crate::fault::{Fault, Outcome};
 use crate::names::nearest;
-use crate::syntax::ast::Name;
+use crate::syntax::ast::Ident;
 use crate::value::Value;
 
 /// One evaluated argument of a call.
 #[derive(Debug, Clone)]
 pub(crate) struct Given {
     /// The keyword, unless it is passed by position.
-    pub(crate) name: Option<Name>,
+    pub(crate) name: Option<Ident>,
     pub(crate) value: Value,
     pub(crate) span: Span,
+}
+
+impl Given {
+    /// An argument passed by position.
+    pub(crate) fn positional(value: Value, span: Span) -> Given {
+        Given { name: None, value, span }
+    }
 }
 
 /// Binds the arguments of a call to a builtin's parameters.
@@ -37,12 +44,12 @@ pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> 
                 }
             }
             Some(name) => {
-                let Some(param) = params.iter().find(|p| p.name == &**name && p.shape != ParamShape::Var) else {
-                    return Err(unknown_keyword(builtin, params, name, arg.span));
+                let Some(param) = params.iter().find(|p| p.name == &*name.name && p.shape != ParamShape::Var) else {
+                    return Err(unknown_keyword(builtin, params, name));
                 };
                 if args.has(param.name) {
-                    let message = format!("`{}` gets two values for `{name}`", builtin.short_name());
-                    return Err(Diagnostic::error(arg.span, message).label("given twice").into());
+                    let message = format!("`{}` gets two values for `{}`", builtin.short_name(), name.name);
+                    return Err(Diagnostic::error(name.span, message).label("given twice").into());
                 }
                 check_need(builtin, param, &arg)?;
                 args.push(param.name, arg.value, arg.span);
@@ -86,7 +93,8 @@ fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> Fault {
         .into()
 }
 
-fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], name: &str, span: Span) -> Fault {
+fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], keyword: &Ident) -> Fault {
+    let (name, span) = (&*keyword.name, keyword.span);
     let names = params.iter().map(|p| p.name);
     let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", builtin.short_name()))
         .label("unknown keyword");

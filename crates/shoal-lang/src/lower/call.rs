@@ -10,7 +10,7 @@ use crate::builtin::{self, Builtin, Given, Phase, describe};
 use crate::fault::{Fault, Outcome};
 use crate::module::{Function, FunctionKind};
 use crate::names::nearest;
-use crate::syntax::ast::{Arg, ArgKind, Expr, Name, ParamKind};
+use crate::syntax::ast::{Arg, ArgKind, Expr, Ident, Name, ParamKind};
 use crate::value::{Const, Dtype, Method, MethodTarget, NamedTupleClass, Tuple, Value};
 
 impl Lower<'_> {
@@ -37,11 +37,11 @@ impl Lower<'_> {
                 }
             };
             match &arg.kind {
-                ArgKind::Positional => given.push(Given { name: None, value, span }),
-                ArgKind::Keyword(name) => given.push(Given { name: Some(name.name.clone()), value, span }),
+                ArgKind::Positional => given.push(Given::positional(value, span)),
+                ArgKind::Keyword(name) => given.push(Given { name: Some(name.clone()), value, span }),
                 ArgKind::Star => match value {
                     Value::Tuple(t) => {
-                        given.extend(t.items.iter().map(|v| Given { name: None, value: v.clone(), span }));
+                        given.extend(t.items.iter().map(|v| Given::positional(v.clone(), span)));
                     }
                     other => {
                         let message = format!("`*` needs a tuple, this is {}", describe(&other));
@@ -68,7 +68,7 @@ impl Lower<'_> {
                 let Method { receiver, span: at, target } = &**m;
                 match target {
                     MethodTarget::Function(f) => {
-                        given.insert(0, Given { name: None, value: receiver.clone(), span: *at });
+                        given.insert(0, Given::positional(receiver.clone(), *at));
                         self.call_value(f, given, span)
                     }
                     MethodTarget::Named(name) => self.named_method(receiver, name, &given, span),
@@ -97,7 +97,7 @@ impl Lower<'_> {
     /// Calls a function of the language by name, with positional arguments.
     pub(crate) fn builtin_call(&mut self, name: &str, args: Vec<Value>) -> Outcome<Value> {
         let span = self.emit.span;
-        let given = args.into_iter().map(|value| Given { name: None, value, span }).collect();
+        let given = args.into_iter().map(|value| Given::positional(value, span)).collect();
         match builtin::find(name) {
             Some(builtin) => self.call_builtin(builtin, given, span),
             None => {
@@ -129,7 +129,7 @@ impl Lower<'_> {
 
     /// Calls a function with positional values.
     pub(crate) fn call_values(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
-        let given = args.into_iter().map(|value| Given { name: None, value, span }).collect();
+        let given = args.into_iter().map(|value| Given::positional(value, span)).collect();
         self.call_function(f, given, span)
     }
 
@@ -156,11 +156,14 @@ impl Lower<'_> {
                 },
                 Some(name) => {
                     let found = params.iter().position(|p| {
-                        p.name.name == *name && matches!(p.kind, ParamKind::Normal | ParamKind::KeywordOnly)
+                        p.name.name == name.name && matches!(p.kind, ParamKind::Normal | ParamKind::KeywordOnly)
                     });
-                    let Some(i) = found else { return Err(unknown_parameter(f, name, arg.span)) };
+                    let Some(i) = found else { return Err(unknown_parameter(f, name)) };
                     if values[i].replace(arg.value).is_some() {
-                        return Err(Fault::new(arg.span, format!("`{}` gets two values for `{name}`", f.name())));
+                        return Err(Fault::new(
+                            name.span,
+                            format!("`{}` gets two values for `{}`", f.name(), name.name),
+                        ));
                     }
                 }
             }
@@ -263,7 +266,7 @@ impl Lower<'_> {
 fn replace_fields(items: &Arc<[Value]>, class: &Arc<NamedTupleClass>, given: &[Given]) -> Outcome<Value> {
     let mut items = items.to_vec();
     for arg in given {
-        let at = arg.name.as_ref().and_then(|n| class.fields.iter().position(|f| f.name == *n));
+        let at = arg.name.as_ref().and_then(|n| class.fields.iter().position(|f| f.name == n.name));
         match at.and_then(|i| items.get_mut(i)) {
             Some(slot) => *slot = arg.value.clone(),
             None => return Err(Fault::new(arg.span, format!("`{}` has no such field", class.name))),
@@ -299,7 +302,8 @@ fn too_many_arguments(f: &Function, most: usize, span: Span) -> Fault {
         .into()
 }
 
-fn unknown_parameter(f: &Function, name: &str, span: Span) -> Fault {
+fn unknown_parameter(f: &Function, keyword: &Ident) -> Fault {
+    let (name, span) = (&*keyword.name, keyword.span);
     let names = f.def.params.iter().map(|p| &*p.name.name);
     let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", f.name()))
         .label("unknown keyword")

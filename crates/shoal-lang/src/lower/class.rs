@@ -283,11 +283,11 @@ fn fill_fields(class: &Name, fields: &[Field], given: Vec<Given>, span: Span) ->
     for (position, arg) in given.into_iter().enumerate() {
         let at = match &arg.name {
             None => (position < fields.len()).then_some(position),
-            Some(name) => fields.iter().position(|f| f.name == *name),
+            Some(name) => fields.iter().position(|f| f.name == name.name),
         };
         let Some(at) = at else {
             let message = match &arg.name {
-                Some(name) => format!("`{class}` has no field `{name}`"),
+                Some(name) => format!("`{class}` has no field `{}`", name.name),
                 None => format!("`{class}` has {} fields", fields.len()),
             };
             return Err(Diagnostic::error(arg.span, message).label("one too many").into());
@@ -308,7 +308,8 @@ fn fill_fields(class: &Name, fields: &[Field], given: Vec<Given>, span: Span) ->
 fn pointer_type(elem: &Given, rest: &[Given], span: Span) -> Outcome<Value> {
     let mut access = Access::ReadWrite;
     for (i, arg) in rest.iter().enumerate() {
-        let name = arg.name.as_deref().unwrap_or(if i == 0 { "address_space" } else { "const" });
+        let by_position = if i == 0 { "address_space" } else { "const" };
+        let name = arg.name.as_ref().map_or(by_position, |n| &*n.name);
         match (name, arg.value.as_const()) {
             ("const", Some(c)) if c.truthy() => access = Access::ReadOnly,
             ("const" | "address_space", Some(_)) => {}

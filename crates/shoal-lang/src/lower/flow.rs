@@ -12,7 +12,7 @@ use super::branch::Condition;
 use super::jit::refill;
 use super::loops::Iteration;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::fault::{Fault, Outcome, Reach};
 use crate::semantic::operand;
 use crate::syntax::ast::{Expr, ExprKind, Stmt, StmtKind};
 use crate::syntax::scan::{assigned_names, contains_return};
@@ -213,6 +213,7 @@ impl Lower<'_> {
         let result = self.step(stmt.span).and_then(|()| f(self));
         self.emit.span = span;
         if let Err(fault) = result {
+            self.ended |= fault.reach() == Reach::Function;
             self.report(fault);
             for name in assigned_names(std::slice::from_ref(stmt)) {
                 self.frame.bind(name, Value::Invalid, stmt.span);

@@ -7,6 +7,7 @@ use shoal_source::{Diagnostic, Span};
 
 use super::Lower;
 use super::frame::Frame;
+use crate::builtin::Given;
 use crate::emit::Emit;
 use crate::fault::{Fault, Outcome};
 use crate::module::Function;
@@ -116,7 +117,9 @@ impl Lower<'_> {
         }
         let outer = std::mem::replace(&mut self.frame, frame);
         let errors = self.errors.len();
+        let ended = std::mem::replace(&mut self.ended, false);
         let value = self.body(&f.def.body);
+        self.ended = ended;
         self.frame = outer;
         if self.errors.len() > errors { Err(Fault::reported()) } else { value }
     }
@@ -124,7 +127,7 @@ impl Lower<'_> {
     /// Lowers a `@jit` function into the region under construction instead of calling it: for the combine functions of
     /// `reduce`, `associative_scan` and `map_elementwise`.
     pub(crate) fn inline_call(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
-        let given = args.into_iter().map(|value| crate::builtin::Given { name: None, value, span }).collect();
+        let given = args.into_iter().map(|value| Given::positional(value, span)).collect();
         let args = self.bind_function(f, given, span)?;
         let (outer_span, copies) = (self.emit.span, self.copies);
         let value = self.in_call(span, f.name(), |l| l.function_body(f, args));

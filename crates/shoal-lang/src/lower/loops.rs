@@ -104,16 +104,12 @@ impl Lower<'_> {
         self.assign_name(variable, index, target.span);
         self.frame.loops += 1;
         self.plain_block(body);
-        let next = self.next_values(&carried, span);
+        let (next, failed) = self.next_values(&carried, &params[1..], span);
         self.emit.span = span;
         self.emit.b().yield_(&next);
         self.emit.region = outer;
 
         let after = std::mem::replace(&mut self.frame, before);
-        if next.len() != inits.len() {
-            self.spoil(&assigned, span);
-            return Ok(());
-        }
         let operands = [bounds.from, bounds.to, bounds.step].into_iter().chain(inits.iter().copied());
         let attrs = match range.kind {
             RangeKind::Dynamic(attrs) => attrs,
@@ -122,6 +118,7 @@ impl Lower<'_> {
         let op = self.emit.b().op(OpKind::For(attrs), operands, types.into_iter().skip(1), [region]);
         let results = self.emit.func.op(op).results().to_vec();
         self.leave_loop(&carried, &results, after, &assigned);
+        self.spoil(&failed, span);
         self.frame.lose(
             variable,
             target.span,
@@ -191,7 +188,7 @@ impl Lower<'_> {
         let mut assigned = assigned_names(body);
         assigned.extend(in_test.iter().cloned());
         let before = self.frame.clone();
-        let mut carried = self.carried(&assigned);
+        let carried = self.carried(&assigned);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));
         let types: Vec<Type> = inits.iter().map(|&v| self.emit.func.ty(v).clone()).collect();
 
@@ -211,11 +208,10 @@ impl Lower<'_> {
             }
         };
         let mut handed: Vec<Carried> = Vec::new();
-        for c in carried.drain(..) {
-            let now = self.frame.scope.get(&c.name).cloned().unwrap_or(c.init.clone());
-            handed.push(Carried { name: c.name, init: Binding { value: now.value, span: c.init.span } });
+        for c in &carried {
+            let value = self.frame.scope.get(&c.name).map_or_else(|| c.init.value.clone(), |now| now.value.clone());
+            handed.push(Carried { name: c.name.clone(), init: Binding { value, span: c.init.span } });
         }
-        let carried_count = handed.len();
         for name in &in_test {
             if let Some(now) = self.frame.scope.get(name)
                 && now.value.is_dynamic()
@@ -235,20 +231,17 @@ impl Lower<'_> {
         self.emit.region = body_region;
         self.bind_carried(&handed, &params);
         self.plain_block(body);
-        let next = self.next_values(&handed[..carried_count], span);
+        let (next, failed) = self.next_values(&carried, &params, span);
         self.emit.span = span;
         self.emit.b().yield_(&next);
         self.emit.region = outer;
 
         let after = std::mem::replace(&mut self.frame, before);
-        if next.len() != inits.len() {
-            self.spoil(&assigned, span);
-            return Ok(());
-        }
         let kind = OpKind::While { disable_licm };
         let op = self.emit.b().op(kind, inits, handed_types, [test_region, body_region]);
         let results = self.emit.func.op(op).results().to_vec();
         self.leave_loop(&handed, &results, after, &assigned);
+        self.spoil(&failed, span);
         Ok(())
     }
 
@@ -292,21 +285,34 @@ impl Lower<'_> {
         }
     }
 
-    /// The carried values at the end of the body. Fewer than expected if there were errors.
-    fn next_values(&mut self, carried: &[Carried], span: Span) -> Vec<shoal_ir::Value> {
+    /// The carried values at the end of the body, and the names that have none of the right type: those keep the value
+    /// they came with, so that the rest of the loop can still be looked at.
+    fn next_values(
+        &mut self,
+        carried: &[Carried],
+        params: &[shoal_ir::Value],
+        span: Span,
+    ) -> (Vec<shoal_ir::Value>, BTreeSet<Name>) {
         let mut next = Vec::new();
+        let mut failed = BTreeSet::new();
         for c in carried {
+            let count = leaves_of([&c.init.value]).len();
             match self.frame.scope.get(&c.name).cloned() {
+                Some(now) if now.value.type_name() == c.init.value.type_name() => {
+                    now.value.leaves(&mut next);
+                    continue;
+                }
                 Some(now) if matches!(now.value, Value::Invalid) => {}
-                Some(now) if now.value.type_name() == c.init.value.type_name() => now.value.leaves(&mut next),
                 Some(now) => self.report(type_changed(c, &now)),
                 None => {
                     let fault = self.name(&c.name, span).err().unwrap_or_else(Fault::reported);
                     self.report(fault);
                 }
             }
+            failed.insert(c.name.clone());
+            next.extend(params.iter().skip(next.len()).take(count));
         }
-        next
+        (next, failed)
     }
 
     /// After a loop: carried names have its results, names first assigned inside are lost.
@@ -360,9 +366,9 @@ impl Lower<'_> {
         }
     }
 
-    /// After errors in a loop, nothing it assigns has a value.
-    fn spoil(&mut self, assigned: &BTreeSet<Name>, span: Span) {
-        for name in assigned {
+    /// After an error about a name, it has no value.
+    fn spoil(&mut self, failed: &BTreeSet<Name>, span: Span) {
+        for name in failed {
             self.frame.bind(name.clone(), Value::Invalid, span);
         }
     }

@@ -69,6 +69,8 @@ pub struct Lower<'p> {
     steps: u64,
     /// Copies made of the code after early returns in the current function.
     copies: u32,
+    /// Whether an error ended the current function.
+    ended: bool,
 }
 
 /// A call on the way to the code being lowered.
@@ -93,6 +95,7 @@ impl<'p> Lower<'p> {
             calls: Vec::new(),
             steps: 0,
             copies: 0,
+            ended: false,
         }
     }
 
@@ -102,13 +105,28 @@ impl<'p> Lower<'p> {
         for call in self.calls.iter().rev() {
             diagnostic = diagnostic.in_call(call.span, call.function.clone());
         }
+        self.move_to_user_code(&mut diagnostic);
         if self.errors.len() < MAX_ERRORS && !self.errors.contains(&diagnostic) {
             self.errors.push(diagnostic);
         }
     }
 
+    /// An error inside a library function is shown at the user's call of it.
+    fn move_to_user_code(&self, diagnostic: &mut Diagnostic) {
+        let library = self.program.module(self.program.standard()).file;
+        if diagnostic.span.file != library {
+            return;
+        }
+        let Some(at) = diagnostic.frames.iter().position(|frame| frame.span.file != library) else { return };
+        let function = diagnostic.frames[at].function.clone();
+        diagnostic.span = diagnostic.frames[at].span;
+        diagnostic.frames.drain(..=at);
+        diagnostic.labels.retain(|label| label.span.file != library);
+        diagnostic.notes.push(format!("found inside the library function `{function}`"));
+    }
+
     fn gave_up(&self) -> bool {
-        self.errors.len() >= MAX_ERRORS || self.steps > MAX_STEPS
+        self.ended || self.errors.len() >= MAX_ERRORS || self.steps > MAX_STEPS
     }
 
     /// Counts one step of work; an error when the code seems not to end.

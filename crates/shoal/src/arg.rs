@@ -48,7 +48,8 @@ pub enum Access {
 /// Memory that a kernel gets a pointer to.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory<'a> {
-    pub(crate) address: *mut u8,
+    /// With its provenance exposed, so that arguments can be kept and sent like the references they are made from.
+    pub(crate) address: usize,
     pub(crate) bytes: usize,
     pub(crate) dtype: DType,
     pub(crate) access: Access,
@@ -76,7 +77,7 @@ impl<'a> Memory<'a> {
 
     fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {
         Memory {
-            address: values.as_ptr().cast_mut().cast(),
+            address: values.as_ptr().expose_provenance(),
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::Read,
@@ -86,7 +87,7 @@ impl<'a> Memory<'a> {
 
     fn exclusive<T: Element>(values: &'a mut [T]) -> Memory<'a> {
         Memory {
-            address: values.as_mut_ptr().cast(),
+            address: values.as_mut_ptr().expose_provenance(),
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::ReadWrite,
@@ -98,7 +99,7 @@ impl<'a> Memory<'a> {
 impl<'a> From<&'a Tensor> for Memory<'a> {
     fn from(tensor: &'a Tensor) -> Memory<'a> {
         Memory {
-            address: tensor.as_ptr(),
+            address: tensor.as_ptr().expose_provenance(),
             bytes: tensor.bytes().len(),
             dtype: tensor.dtype(),
             access: Access::ReadWrite,

@@ -2,6 +2,8 @@
 
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
+use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
 use shoal_lang::Lowered;
@@ -19,7 +21,6 @@ use crate::{DType, Error, Options, pack};
 struct Piece {
     start: usize,
     end: usize,
-    memory: *mut u8,
     access: Access,
     name: String,
     copy: Option<Address>,
@@ -43,7 +44,7 @@ pub(crate) fn launch(
     for piece in &mut pieces {
         // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data. Pieces
         // that overlap were merged, and overlapping arguments belong to one tensor, so the range is one allocation.
-        let content = unsafe { std::slice::from_raw_parts(piece.memory.cast_const(), piece.end - piece.start) };
+        let content = unsafe { std::slice::from_raw_parts(with_exposed_provenance(piece.start), piece.end - piece.start) };
         let address = space.alloc_from(content);
         space.name(address, piece.name.clone());
         piece.copy = Some(address);
@@ -58,7 +59,9 @@ pub(crate) fn launch(
     for piece in pieces.iter().filter(|piece| piece.access == Access::ReadWrite) {
         if let Some(content) = piece.copy.and_then(|copy| space.bytes(copy)) {
             // SAFETY: as above; the memory may be written, and nothing else accesses it during the launch.
-            let target = unsafe { std::slice::from_raw_parts_mut(piece.memory, piece.end - piece.start) };
+            let target = unsafe {
+                std::slice::from_raw_parts_mut(with_exposed_provenance_mut(piece.start), piece.end - piece.start)
+            };
             target.copy_from_slice(content);
         }
     }
@@ -84,11 +87,10 @@ fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
 
 fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
     let mut add = |memory: &Memory<'_>| {
-        let start = memory.address.addr();
+        let start = memory.address;
         pieces.push(Piece {
             start,
             end: start + memory.bytes,
-            memory: memory.address,
             access: memory.access,
             name: param.name.clone(),
             copy: None,
@@ -111,11 +113,7 @@ fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
             Some(last) if piece.start < last.end || (piece.start, piece.end) == (last.start, last.end) => {
                 last.end = last.end.max(piece.end);
                 if piece.access == Access::ReadWrite {
-                    // Writes need the pointer that may be written through.
                     last.access = Access::ReadWrite;
-                    if piece.start == last.start {
-                        last.memory = piece.memory;
-                    }
                 }
             }
             _ => joined.push(piece),
@@ -126,7 +124,7 @@ fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
 
 /// The interpreter's address of memory.
 fn address(pieces: &[Piece], memory: &Memory<'_>) -> Address {
-    let start = memory.address.addr();
+    let start = memory.address;
     let at = pieces.iter().find(|p| p.start <= start && start + memory.bytes <= p.end);
     match at.and_then(|piece| Some((piece, piece.copy?))) {
         Some((piece, copy)) => copy.offset((start - piece.start) as u64),

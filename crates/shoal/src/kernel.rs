@@ -22,7 +22,7 @@ use crate::module::Shared;
 use crate::param::Param;
 use crate::specialise::{Fault, classify};
 use crate::variant_key::{BuildWordHasher, Words};
-use crate::{Device, Error, Options, interpret, native, pack, variant_key};
+use crate::{Device, DiskCache, Error, Options, interpret, native, pack, variant_key};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
@@ -197,6 +197,15 @@ impl Kernel {
             })
         };
         self.shared.params.iter().map(spec).collect()
+    }
+
+    /// Compiles one specialisation to native code and loads it, without looking at or filling any cache: for measuring.
+    ///
+    /// # Errors
+    /// When it does not compile.
+    pub fn compile_uncached(&self, specs: &[ArgSpec]) -> Result<CompileReport, Error> {
+        let options = Options { disk_cache: DiskCache::Off, ..(*self.options).clone() };
+        Ok(compile_native(&self.shared, specs, &options)?.report)
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.

@@ -17,11 +17,11 @@ pub(crate) fn write(writer: &mut ArgWriter, param: &Param, arg: &Arg<'_>, class:
         Class::Constant(_) => {}
         Class::Number { dtype, .. } => number(writer, dtype, bits(dtype, arg)),
         Class::Pointer { memory, .. } => {
-            writer.push_ptr(memory.address);
+            writer.push_u64(memory.address as u64);
         }
         Class::Descriptor(d) => {
             // A lowered kernel takes a descriptor apart: pointer, sizes, and all strides but the last, which is 1.
-            writer.push_ptr(d.base.address);
+            writer.push_u64(d.base.address as u64);
             for &size in &d.shape {
                 writer.push_u32(size as u32);
             }

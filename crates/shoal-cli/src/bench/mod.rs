@@ -1,0 +1,102 @@
+//! `shoal bench`: measured in one run, with the same number of threads on both sides.
+
+mod compiling;
+mod interpreting;
+mod kernels;
+mod launching;
+pub(crate) mod peers;
+mod plot;
+mod row;
+mod timing;
+
+use serde_json::Value;
+
+use crate::command_line::{BenchOptions, Suite};
+use crate::failure::{Failure, write};
+use crate::numbers::digits;
+use crate::progress::Progress;
+use peers::{Peer, Process};
+use row::{Row, Unit};
+
+/// A measurement.
+struct Bench {
+    name: String,
+    run: Box<dyn Fn(&Session) -> Result<Vec<Row>, Failure>>,
+}
+
+/// What all measurements share.
+struct Session {
+    rounds: usize,
+}
+
+impl Session {
+    /// Starts and prepares those peers that are installed.
+    fn start(&self, peers: &[Peer], threads: usize, request: &Value) -> (Vec<Peer>, Vec<Process>) {
+        let mut started = (Vec::new(), Vec::new());
+        for &peer in peers.iter().filter(|peer| peer.is_there()) {
+            match kernels::prepared(peer, threads, request) {
+                Ok(process) => {
+                    started.0.push(peer);
+                    started.1.push(process);
+                }
+                Err(why) => self.left_out("", peer, &why),
+            }
+        }
+        started
+    }
+
+    /// Says that a row is missing.
+    fn left_out(&self, bench: &str, peer: Peer, why: &str) {
+        eprintln!("left out: {bench} against {}: {why}", peer.name());
+    }
+
+    /// Says what was measured without a peer.
+    fn alone(&self, bench: &str, case: &str, unit: Unit, seconds: f64) {
+        let row = Row::times(bench, case, unit, seconds, "", seconds);
+        eprintln!("no peer: {bench} {case}: {} {}", digits(row.ours), row.metric);
+    }
+}
+
+pub(crate) fn bench(options: &BenchOptions) -> Result<(), Failure> {
+    let benches = match options.suite {
+        Suite::Cpu => suite_cpu(),
+    };
+    let chosen: Vec<&Bench> = benches.iter().filter(|bench| bench.name.contains(&options.filter)).collect();
+    if chosen.is_empty() {
+        let known: Vec<&str> = benches.iter().map(|bench| bench.name.as_str()).collect();
+        return Err(Failure::new(format!("no benchmark contains `{}`; there are {}", options.filter, known.join(", "))));
+    }
+    let about = shoal::about()?;
+    println!("{} with {} threads, Shoal {}, LLVM {}", about.cpu, about.threads, about.version, about.llvm);
+    for (name, version) in peers::versions() {
+        match version {
+            Some(version) => println!("{name} {version}"),
+            None => println!("{name} is not installed: its rows are left out (SHOAL_BENCH_PYTHON names another Python)"),
+        }
+    }
+    println!();
+    let session = Session { rounds: options.rounds };
+    let progress = Progress::new(chosen.len());
+    let mut rows = Vec::new();
+    for bench in chosen {
+        progress.step(bench.name.clone());
+        rows.extend((bench.run)(&session)?);
+    }
+    progress.finish();
+    println!("{}\nratio above 1: Shoal is better", row::table(&rows));
+    write(&options.plot, plot::svg(&format!("shoal bench cpu on {}", about.cpu), &rows))?;
+    println!("plot: {}", options.plot.display());
+    if let Some(path) = &options.json {
+        let text = serde_json::to_string_pretty(&rows).map_err(|why| Failure::new(why.to_string()))?;
+        write(path, text + "\n")?;
+        println!("rows: {}", path.display());
+    }
+    Ok(())
+}
+
+fn suite_cpu() -> Vec<Bench> {
+    [kernels::benches(), compiling::benches(), launching::benches(), interpreting::benches()]
+        .into_iter()
+        .flatten()
+        .collect()
+}

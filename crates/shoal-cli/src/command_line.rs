@@ -1,0 +1,207 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use shoal::Backend;
+
+/// Tile kernels: run, compile, look at, measure.
+#[derive(Debug, Parser)]
+#[command(name = "shoal", version, about, max_term_width = 100)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a kernel: of a file on data you describe, or of the library on random data
+    Run(RunOptions),
+    /// Compile a kernel and show it as tile IR, LLVM IR, assembly or object
+    Compile(CompileOptions),
+    /// Run passes over tile IR
+    Opt(OptOptions),
+    /// Measure against NumPy, and against torch and Triton where they are installed
+    Bench(BenchOptions),
+    /// Compile and run the kernel library on this CPU, and check it against references
+    Demo(DemoOptions),
+    /// Say what this build is, what it runs on, and what is missing
+    Doctor,
+    /// Look at or clear the cache of compiled kernels
+    Cache(CacheOptions),
+}
+
+/// Where a kernel runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackendName {
+    /// Native code
+    Cpu,
+    /// The reference interpreter
+    Interp,
+}
+
+impl From<BackendName> for Backend {
+    fn from(name: BackendName) -> Backend {
+        match name {
+            BackendName::Cpu => Backend::Cpu,
+            BackendName::Interp => Backend::Interpreter,
+        }
+    }
+}
+
+/// Options of `shoal run`.
+#[derive(Debug, Args)]
+#[command(after_long_help = RUN_HELP)]
+pub(crate) struct RunOptions {
+    /// FILE.py[:KERNEL], or the name of a library kernel
+    pub(crate) target: String,
+    /// The grid: one to three extents, such as `8`, `4,2` or `n/BLOCK` (rounded up)
+    #[arg(short, long, default_value = "1")]
+    pub(crate) grid: String,
+    /// An argument, NAME=VALUE; see --help
+    #[arg(short, long = "arg", value_name = "NAME=VALUE")]
+    pub(crate) args: Vec<String>,
+    /// Where it runs
+    #[arg(short, long, default_value = "cpu")]
+    pub(crate) backend: BackendName,
+    /// Run there too, and compare what both wrote
+    #[arg(long, value_name = "BACKEND")]
+    pub(crate) check: Option<BackendName>,
+    /// How far results may differ with --check, relative to the larger of the value and 1
+    #[arg(long, default_value_t = 1e-5)]
+    pub(crate) tolerance: f64,
+    /// Print all elements of an argument
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) print: Vec<String>,
+    /// Write an argument to a file afterwards
+    #[arg(short, long, value_name = "NAME=FILE.npy")]
+    pub(crate) save: Vec<String>,
+    /// Check device_assert at run time
+    #[arg(long)]
+    pub(crate) debug: bool,
+    /// Seed of random data
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Library kernels: sizes, such as `512,512,512`
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) size: Vec<usize>,
+    /// Library kernels: element type
+    #[arg(long, default_value = "fp32")]
+    pub(crate) dtype: String,
+}
+
+const RUN_HELP: &str = "\
+Arguments:
+  n=1024  eps=1e-5  CAUSAL=True  ACT=None  KIND='relu'   a value, as Python writes it
+  x=randn:fp32[64,128]      normally distributed          x=rand:fp32[8]   between 0 and 1
+  x=zeros:i32[8]            x=ones:fp16[8]                x=arange:i32[8]
+  out=empty:fp32[64,128]    filled with NaN, so that what is not written shows
+  x=@data.npy               a NumPy file
+
+Tensors that the kernel changed are shown when it is done.
+
+Examples:
+  shoal run add.py:add -a x=randn:fp32[1000] -a y=ones:fp32[1000] -a out=empty:fp32[1000] \\
+      -a n=1000 -a BLOCK=256 --grid n/BLOCK
+  shoal run matmul --size 256,256,256 --dtype bf16";
+
+/// Options of `shoal compile`.
+#[derive(Debug, Args)]
+pub(crate) struct CompileOptions {
+    /// FILE.py[:KERNEL]
+    pub(crate) target: String,
+    /// One item for each parameter: `*fp32:16, i32, BLOCK=256`
+    #[arg(short, long)]
+    pub(crate) signature: String,
+    /// What to show, comma-separated: tile, tile-opt, llvm, asm, obj
+    #[arg(short, long, value_delimiter = ',', default_value = "tile")]
+    pub(crate) emit: Vec<String>,
+    /// Write KERNEL.tile, KERNEL.ll, … into this folder instead of printing
+    #[arg(short, long, value_name = "FOLDER")]
+    pub(crate) output: Option<PathBuf>,
+    /// LLVM's name of the CPU to compile for, such as `x86-64-v3` [default: this machine's]
+    #[arg(long)]
+    pub(crate) cpu: Option<String>,
+    /// Check device_assert at run time
+    #[arg(long)]
+    pub(crate) debug: bool,
+    /// Say how long each step takes
+    #[arg(long)]
+    pub(crate) time: bool,
+}
+
+/// Options of `shoal opt`.
+#[derive(Debug, Args)]
+pub(crate) struct OptOptions {
+    /// A file of tile IR, `-` for the standard input
+    #[arg(required_unless_present = "list")]
+    pub(crate) file: Option<PathBuf>,
+    /// The passes, comma-separated; `cpu` stands for all that native code goes through
+    #[arg(short, long, value_delimiter = ',')]
+    pub(crate) passes: Vec<String>,
+    /// Show the module after each pass
+    #[arg(long)]
+    pub(crate) print_after_all: bool,
+    /// List the passes
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Say how long each pass takes
+    #[arg(long)]
+    pub(crate) time: bool,
+}
+
+/// What `shoal bench` measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Suite {
+    /// Kernels on this CPU
+    Cpu,
+}
+
+/// Options of `shoal bench`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchOptions {
+    /// What to measure
+    pub(crate) suite: Suite,
+    /// Write the rows to a file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Draw the ratios into a file
+    #[arg(long, value_name = "FILE.svg", default_value = "bench-cpu.svg")]
+    pub(crate) plot: PathBuf,
+    /// Only benchmarks whose name contains this
+    #[arg(long, default_value = "")]
+    pub(crate) filter: String,
+    /// Rounds of measuring; the best of each side counts
+    #[arg(long, default_value_t = 7)]
+    pub(crate) rounds: usize,
+}
+
+/// Options of `shoal demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoOptions {
+    /// Where the kernels run
+    #[arg(short, long, default_value = "cpu")]
+    pub(crate) backend: BackendName,
+    /// Compile even what is in the cache
+    #[arg(long)]
+    pub(crate) cold: bool,
+}
+
+/// Options of `shoal cache`.
+#[derive(Debug, Args)]
+pub(crate) struct CacheOptions {
+    #[command(subcommand)]
+    pub(crate) action: CacheAction,
+}
+
+/// What to do with the cache.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheAction {
+    /// Show the compiled kernels and their sizes
+    List,
+    /// Show where it is
+    Path,
+    /// Remove all compiled kernels
+    Clear,
+}

@@ -1,0 +1,108 @@
+//! `shoal demo`: the main job on this machine.
+
+use std::time::Instant;
+
+use shoal::{DType, Device, DiskCache, Options};
+use shoal_kernels::{Checked, Item, Library, catalog};
+
+use crate::command_line::DemoOptions;
+use crate::failure::Failure;
+use crate::numbers::{digits, seconds};
+use crate::progress::Progress;
+use crate::table::{Align, Table};
+
+/// How long each kernel is repeated for its time.
+const TIMED: f64 = 0.2;
+
+pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
+    let device = Device::of(options.backend.into())?;
+    println!(
+        "Compiling and running {} kernels on {} ({} threads).\nOutputs start as NaN and are compared with references in f64.\n",
+        catalog().len(),
+        device.backend().name(),
+        device.threads()
+    );
+    let disk_cache = if options.cold { DiskCache::Off } else { DiskCache::User };
+    let library = Library::with(device, Options { disk_cache, ..Options::default() });
+    let mut table = Table::new(&[
+        ("kernel", Align::Left),
+        ("what", Align::Left),
+        ("size", Align::Left),
+        ("type", Align::Left),
+        ("max error", Align::Right),
+        ("of allowed", Align::Right),
+        ("compile + run", Align::Right),
+        ("run", Align::Right),
+        ("rate", Align::Right),
+        ("", Align::Left),
+    ]);
+    let mut wrong = Vec::new();
+    let steps = catalog().iter().map(|item| shown(item).len()).sum();
+    let progress = Progress::new(steps);
+    for item in catalog() {
+        for &dtype in shown(item) {
+            progress.step(format!("{} {}", item.name, shoal::dtype_name(dtype)));
+            let row = one(&library, item, dtype)?;
+            if !row.passed {
+                wrong.push(format!("{} {}", item.name, shoal::dtype_name(dtype)));
+            }
+            table.row(row.cells);
+        }
+    }
+    progress.finish();
+    println!("{table}");
+    if wrong.is_empty() {
+        println!("All results are within their tolerances.");
+        return Ok(());
+    }
+    Err(Failure::new(format!("wrong results: {}", wrong.join(", "))))
+}
+
+/// The types that are shown of a kernel.
+fn shown(item: &Item) -> &[DType] {
+    &item.dtypes[..item.dtypes.len().min(3)]
+}
+
+struct Row {
+    cells: Vec<String>,
+    passed: bool,
+}
+
+fn one(library: &Library, item: &Item, dtype: DType) -> Result<Row, Failure> {
+    // The interpreter is there to be right, not to be fast.
+    let sizes = match library.device() {
+        Device::Cpu(_) => item.show,
+        Device::Interpreter => item.tests.last().copied().unwrap_or(item.show),
+    };
+    let workload = item.workload(sizes, dtype)?;
+    let start = Instant::now();
+    workload.run(library)?;
+    let first = start.elapsed().as_secs_f64();
+    let checked = workload.check();
+    let mut best = first;
+    let mut spent = 0.0;
+    while spent < TIMED {
+        let start = Instant::now();
+        workload.run(library)?;
+        let took = start.elapsed().as_secs_f64();
+        best = best.min(took);
+        spent += took;
+    }
+    let worst = checked.iter().max_by(|a, b| a.worst.total_cmp(&b.worst));
+    let (rate, unit) = workload.work().rate(best);
+    let passed = checked.iter().all(Checked::passed);
+    let size: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    let cells = vec![
+        item.name.to_owned(),
+        item.doc.to_owned(),
+        size.join("×"),
+        shoal::dtype_name(dtype).to_owned(),
+        digits(worst.map_or(0.0, |w| w.max_error)),
+        format!("{:.0} %", 100.0 * worst.map_or(0.0, |w| w.worst)),
+        seconds(first),
+        seconds(best),
+        format!("{} {unit}", digits(rate)),
+        if passed { "ok" } else { "WRONG" }.to_owned(),
+    ];
+    Ok(Row { cells, passed })
+}

@@ -1,0 +1,56 @@
+//! `shoal doctor`.
+
+use shoal::cache::Cache;
+use shoal::{Device, about};
+use shoal_kernels::{Library, find};
+
+use crate::bench::peers;
+use crate::failure::Failure;
+use crate::numbers::bytes;
+
+pub(crate) fn doctor() -> Result<(), Failure> {
+    let about = about()?;
+    let line = |name: &str, value: &str| println!("{name:<12} {value}");
+    line("shoal", about.version);
+    line("llvm", &about.llvm);
+    line("cpu", &about.cpu);
+    line("features", &about.features.join(" "));
+    line("amx", if about.amx { "can be used" } else { "not there" });
+    line("threads", &format!("{} (SHOAL_CPU_THREADS sets another number)", about.threads));
+    line("cache", &cache());
+    for (name, found) in peers::versions() {
+        line(name, found.as_deref().unwrap_or("not installed: `shoal bench` leaves its rows out"));
+    }
+    let works = try_a_kernel();
+    line("kernels", works.as_deref().unwrap_or("compile and run"));
+    works.map_or(Ok(()), |why| Err(Failure::new(why)))
+}
+
+fn cache() -> String {
+    match Cache::user() {
+        Ok(None) => "turned off by SHOAL_CACHE".into(),
+        Err(refusal) => format!("not used: {refusal}"),
+        Ok(Some(cache)) => match cache.list() {
+            Ok(entries) => {
+                let total = entries.iter().map(|entry| entry.bytes).sum();
+                format!("{} kernels, {}, in {}", entries.len(), bytes(total), cache.path().display())
+            }
+            Err(reason) => format!("{}: {reason}", cache.path().display()),
+        },
+    }
+}
+
+/// Compiles and runs one kernel; says what is wrong if it fails.
+fn try_a_kernel() -> Option<String> {
+    let attempt = || {
+        let item = find("vector_add").ok_or_else(|| Failure::new("the library has no vector_add"))?;
+        let workload = item.workload(&[1000], shoal::DType::F32)?;
+        workload.run(&Library::on(Device::cpu()?))?;
+        if workload.check().iter().all(|checked| checked.passed()) {
+            Ok(())
+        } else {
+            Err(Failure::new("vector_add computes a wrong result on this machine"))
+        }
+    };
+    attempt().err().map(|failure| failure.to_string())
+}

@@ -1,0 +1,34 @@
+//! Why a command ends without success.
+
+use std::path::{Path, PathBuf};
+
+/// Why a command ends without success.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Something in Shoal.
+    #[error("{0}")]
+    Shoal(#[from] shoal::Error),
+    /// A file.
+    #[error("cannot {verb} {}: {reason}", .path.display())]
+    File { verb: &'static str, path: PathBuf, reason: std::io::Error },
+    /// What the user wrote, or what was measured.
+    #[error("{0}")]
+    Message(String),
+}
+
+impl Failure {
+    /// A message.
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
+        Failure::Message(message.into())
+    }
+}
+
+/// Reads a file.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|reason| Failure::File { verb: "read", path: path.to_owned(), reason })
+}
+
+/// Writes a file.
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+    std::fs::write(path, content).map_err(|reason| Failure::File { verb: "write", path: path.to_owned(), reason })
+}

@@ -1,0 +1,78 @@
+//! `shoal run NAME`: a kernel of the library on random data, checked against its reference.
+
+use std::time::Instant;
+
+use shoal::{Device, Options, dtype_from_name};
+use shoal_kernels::{Checked, Library, catalog, find};
+
+use crate::command_line::RunOptions;
+use crate::failure::Failure;
+use crate::numbers::{digits, seconds};
+use crate::table::{Align, Table};
+
+pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
+    let item = find(&options.target).ok_or_else(|| {
+        let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
+        Failure::new(format!(
+            "there is no file and no library kernel `{}`; the library has {}",
+            options.target,
+            known.join(", ")
+        ))
+    })?;
+    if !options.args.is_empty() {
+        return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));
+    }
+    let dtype = dtype_from_name(&options.dtype)
+        .filter(|dtype| item.dtypes.contains(dtype))
+        .ok_or_else(|| {
+            let known: Vec<&str> = item.dtypes.iter().map(|&dtype| shoal::signature_name(dtype)).collect();
+            Failure::new(format!("{} is for {}, not for `{}`", item.name, known.join(", "), options.dtype))
+        })?;
+    let sizes = if options.size.is_empty() { item.show } else { &options.size };
+    let workload = item.workload(sizes, dtype)?;
+    let backends = [Some(options.backend), options.check];
+    for backend in backends.into_iter().flatten() {
+        let settings = Options { debug: options.debug, ..Options::default() };
+        let library = Library::with(Device::of(backend.into())?, settings);
+        let start = Instant::now();
+        workload.run(&library)?;
+        let first = start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        workload.run(&library)?;
+        let run = start.elapsed().as_secs_f64();
+        let (rate, unit) = workload.work().rate(run);
+        let backend = library.device().backend().name();
+        println!(
+            "{} {sizes:?} {} on {backend}: {} ({} {unit}), {} with compilation",
+            item.name,
+            shoal::dtype_name(dtype),
+            seconds(run),
+            digits(rate),
+            seconds(first),
+        );
+        show(&workload.check())?;
+    }
+    Ok(())
+}
+
+fn show(checked: &[Checked]) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        ("output", Align::Left),
+        ("max error", Align::Right),
+        ("of allowed", Align::Right),
+        ("", Align::Left),
+    ]);
+    for output in checked {
+        let verdict = if output.passed() { "ok" } else { "WRONG" };
+        let share = format!("{:.0} %", 100.0 * output.worst);
+        table.row([output.output, &digits(output.max_error), &share, verdict]);
+    }
+    print!("{table}");
+    match checked.iter().find(|output| !output.passed()) {
+        Some(wrong) => Err(Failure::new(format!(
+            "`{}` is wrong at element {}: {} instead of {}",
+            wrong.output, wrong.at, wrong.found, wrong.expected
+        ))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,119 @@
+//! `shoal run`.
+
+mod data;
+mod grid;
+mod library;
+mod npy;
+mod show;
+
+use std::path::Path;
+use std::time::Instant;
+
+use shoal::{Arg, Args, Device, Kernel, Options, Tensor};
+
+use crate::command_line::RunOptions;
+use crate::compile::kernel_of;
+use crate::failure::{Failure, write};
+use crate::numbers::duration;
+use data::Value;
+
+pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
+    if options.target.contains(".py") || Path::new(&options.target).exists() {
+        run_file(options)
+    } else {
+        library::run(options)
+    }
+}
+
+/// An argument of the command line, by its name.
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) value: Value,
+}
+
+fn run_file(options: &RunOptions) -> Result<(), Failure> {
+    let settings = Options { debug: options.debug, ..Options::default() };
+    let kernel = kernel_of(&options.target)?.with(settings);
+    let values = values(options)?;
+    let before = contents(&values);
+    launch(options, &kernel, options.backend.into(), &values)?;
+    show::changed(&values, &before);
+    for name in &options.print {
+        show::elements(name, tensor(&values, name)?);
+    }
+    for item in &options.save {
+        let (name, file) = item.split_once('=').ok_or_else(|| Failure::new(format!("--save {item}: NAME=FILE.npy")))?;
+        write(Path::new(file), npy::write(tensor(&values, name)?)?)?;
+    }
+    match options.check {
+        Some(other) => compare(options, &kernel, other.into(), &values),
+        None => Ok(()),
+    }
+}
+
+fn values(options: &RunOptions) -> Result<Vec<Named>, Failure> {
+    let mut values: Vec<Named> = Vec::new();
+    for (at, item) in options.args.iter().enumerate() {
+        let (name, text) =
+            item.split_once('=').ok_or_else(|| Failure::new(format!("--arg {item}: write NAME=VALUE")))?;
+        let name = name.trim();
+        if values.iter().any(|value| value.name == name) {
+            return Err(Failure::new(format!("--arg {name} is given twice")));
+        }
+        let seed = options.seed.wrapping_add(at as u64);
+        values.push(Named { name: name.to_owned(), value: data::read(name, text.trim(), seed)? });
+    }
+    Ok(values)
+}
+
+fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values: &[Named]) -> Result<(), Failure> {
+    let grid = grid::read(&options.grid, values)?;
+    let kernel = kernel.clone().on(Device::of(backend)?);
+    let mut args = Args::new();
+    for Named { name, value } in values {
+        match value {
+            Value::Tensor(tensor) => args.set(name, tensor),
+            Value::Constant(constant) => args.set(name, Arg::clone(constant)),
+        };
+    }
+    let report = kernel.warm_up(&args)?;
+    for note in &report.notes {
+        eprintln!("{note}");
+    }
+    let start = Instant::now();
+    kernel.launch(grid, args)?;
+    let run = start.elapsed();
+    let compiled = duration(report.total());
+    eprintln!("{} on {}: compiled in {compiled}, ran in {}", kernel.name(), backend.name(), duration(run));
+    Ok(())
+}
+
+fn tensor<'a>(values: &'a [Named], name: &str) -> Result<&'a Tensor, Failure> {
+    let tensor = values.iter().find(|value| value.name == name).and_then(|named| match &named.value {
+        Value::Tensor(tensor) => Some(tensor),
+        Value::Constant(_) => None,
+    });
+    tensor.ok_or_else(|| Failure::new(format!("no tensor `{name}` was passed")))
+}
+
+fn contents(values: &[Named]) -> Vec<Vec<u8>> {
+    let bytes = |named: &Named| match &named.value {
+        Value::Tensor(tensor) => tensor.bytes().to_vec(),
+        Value::Constant(_) => Vec::new(),
+    };
+    values.iter().map(bytes).collect()
+}
+
+/// Runs again on fresh data elsewhere, and compares.
+fn compare(options: &RunOptions, kernel: &Kernel, other: shoal::Backend, first: &[Named]) -> Result<(), Failure> {
+    let second = values(options)?;
+    launch(options, kernel, other, &second)?;
+    let worst = show::differences(first, &second);
+    if worst > options.tolerance {
+        return Err(Failure::new(format!(
+            "the results differ by {worst:.3e}, more than --tolerance {:.3e}",
+            options.tolerance
+        )));
+    }
+    Ok(())
+}

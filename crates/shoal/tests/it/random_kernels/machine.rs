@@ -1,0 +1,96 @@
+//! Running a case on the interpreter and as native code.
+
+use std::sync::Arc;
+
+use shoal_codegen::cpu::{self, Options, Target};
+use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+use shoal_interp::{Arg, Memory};
+use shoal_ir::{Module, Scalar};
+use shoal_source::SourceMap;
+
+use super::generate::Case;
+
+/// The contents of each buffer.
+pub(crate) type Buffers = Vec<Vec<u8>>;
+
+/// What the interpreter makes of a case.
+pub(crate) fn interpreted(case: &Case, module: &Module) -> Result<Buffers, String> {
+    let mut memory = Memory::new();
+    let bases: Vec<_> = case.buffers.iter().map(|(_, contents)| memory.alloc_from(contents)).collect();
+    let pointers = bases.iter().map(|&base| Arg::Pointer(base));
+    let args: Vec<Arg> = pointers.chain(case.numbers.iter().map(|&n| Arg::Scalar(n))).collect();
+    let options = shoal_interp::Options { max_steps: 1_000_000, ..shoal_interp::Options::default() };
+    shoal_interp::run(module, "k", [case.programs, 1, 1], &args, &mut memory, &options).map_err(|e| e.to_string())?;
+    Ok(bases.iter().map(|&base| memory.bytes(base).expect("mapped").to_vec()).collect())
+}
+
+/// What native code makes of a case.
+pub(crate) fn native(device: &CpuDevice, case: &Case, module: &Module, target: &Target) -> Result<Buffers, String> {
+    let sources = SourceMap::default();
+    let compiled = cpu::compile(module, "k", target, &sources, &Options::default()).map_err(|e| e.to_string())?;
+    let layout = |&(size, align): &(u32, u32)| ParamLayout { size: size as usize, align: align as usize };
+    let info = KernelInfo {
+        name: compiled.entry,
+        scratch_bytes: compiled.scratch_bytes as usize,
+        waits: if compiled.may_wait { Waits::MayWait } else { Waits::Never },
+        can_fail: compiled.can_fail,
+        uses_amx: compiled.uses_amx,
+        params: compiled.params.iter().map(layout).collect(),
+    };
+    let code = Arc::new(Code::load(&compiled.object).map_err(|e| e.to_string())?);
+    let kernel = Kernel::new(code, info).map_err(|e| e.to_string())?;
+    let mut buffers: Vec<Aligned> = case.buffers.iter().map(|(_, contents)| Aligned::from(contents)).collect();
+    let mut block = ArgBlock::writer();
+    for buffer in &mut buffers {
+        block.push_ptr(buffer.words.as_mut_ptr());
+    }
+    for number in &case.numbers {
+        match number.ty().bytes() {
+            1 => block.push_u8(number.bits() as u8),
+            2 => block.push_u16(number.bits() as u16),
+            4 => block.push_u32(number.bits() as u32),
+            _ => block.push_u64(number.bits()),
+        };
+    }
+    // SAFETY: the interpreter has run the case, so its accesses stay inside the buffers, each of which is alive.
+    unsafe { device.launch(&kernel, [case.programs, 1, 1], &block.finish(), &LaunchOptions::default()) }
+        .map_err(|e| e.to_string())?;
+    Ok(buffers.iter().map(Aligned::bytes).collect())
+}
+
+/// Bytes aligned to 16, as the kernels are promised.
+struct Aligned {
+    words: Vec<u128>,
+    length: usize,
+}
+
+impl Aligned {
+    fn from(bytes: &[u8]) -> Aligned {
+        let word = |chunk: &[u8]| chunk.iter().rev().fold(0, |word, &byte| word << 8 | u128::from(byte));
+        Aligned { words: bytes.chunks(16).map(word).collect(), length: bytes.len() }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|w| w.to_le_bytes()).take(self.length).collect()
+    }
+}
+
+/// The first difference between two results, in words. NaNs are equal, whatever their sign and payload.
+pub(crate) fn difference(case: &Case, expected: &Buffers, found: &Buffers) -> Option<String> {
+    for (((ty, _), expected), found) in case.buffers.iter().zip(expected).zip(found) {
+        let size = ty.bytes() as usize;
+        let pairs = expected.chunks(size).zip(found.chunks(size)).enumerate();
+        for (i, (e, f)) in pairs {
+            if e != f && !(is_nan(*ty, e) && is_nan(*ty, f)) {
+                let hex = |bytes: &[u8]| bytes.iter().rev().map(|b| format!("{b:02x}")).collect::<String>();
+                return Some(format!("element {i} of the {ty} buffer is 0x{}, not 0x{}", hex(f), hex(e)));
+            }
+        }
+    }
+    None
+}
+
+fn is_nan(ty: Scalar, bytes: &[u8]) -> bool {
+    let bits = bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
+    shoal_ir::numeric::FloatFormat::of(ty).is_some_and(|f| shoal_ir::numeric::decode_float(f, bits).is_nan())
+}

@@ -1,0 +1,86 @@
+//! Random kernels: the interpreter and native code agree, bit by bit.
+//!
+//! No tolerance is needed: the generator uses functions that are exact, and where a matrix product may be summed in any
+//! order (inputs below `f32`), small whole numbers, for which the order does not matter. NaNs are equal to each other.
+//!
+//! `SHOAL_RANDOM_KERNELS=N` runs that many; `SHOAL_RANDOM_KERNELS_FROM=S` starts at another seed. A failing kernel is
+//! made small and shown as text.
+
+mod access;
+mod choices;
+mod control;
+mod data;
+mod elementwise;
+mod generate;
+mod machine;
+mod shrink;
+mod tiles;
+
+use shoal_codegen::cpu::Target;
+use shoal_driver::cpu::CpuDevice;
+use shoal_ir::Module;
+
+use generate::{Case, case};
+
+/// The forms in which a kernel is compiled.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Form {
+    /// As it is written.
+    Plain,
+    /// After the passes for CPUs.
+    Optimised,
+}
+
+fn formed(module: &Module, form: Form) -> Module {
+    let mut module = module.clone();
+    if form == Form::Optimised {
+        shoal_passes::pipeline::for_cpu(&mut module);
+    }
+    module
+}
+
+/// What is wrong with native code for a module, if anything. A module that the interpreter refuses is no test.
+fn wrong(device: &CpuDevice, case: &Case, module: &Module, form: Form, target: &Target) -> Option<String> {
+    let expected = machine::interpreted(case, module).ok()?;
+    match machine::native(device, case, &formed(module, form), target) {
+        Ok(found) => machine::difference(case, &expected, &found),
+        Err(why) => Some(why),
+    }
+}
+
+fn number(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().map_or(default, |n| n.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
+}
+
+fn check(seeds: std::ops::Range<u64>, form: Form, target: &Target) {
+    let device = CpuDevice::new(1).expect("a device");
+    for seed in seeds {
+        let case = case(seed, 4 + (seed % 24) as usize);
+        shoal_ir::verify(&case.module).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}", case.module));
+        let expected = machine::interpreted(&case, &case.module);
+        if let Err(why) = expected {
+            panic!("seed {seed}: the interpreter refuses a kernel: {why}\n{}", case.module);
+        }
+        if let Some(why) = wrong(&device, &case, &case.module, form, target) {
+            let fails = |m: &Module| wrong(&device, &case, m, form, target).is_some();
+            let small = shrink::shrink(&case.module, &fails);
+            let why_small = wrong(&device, &case, &small, form, target).unwrap_or_default();
+            panic!("seed {seed}, {form:?}, {}: {why}\nmade small: {why_small}\n{small}\ncompiled as:\n{}", target.cpu(), formed(&small, form));
+        }
+    }
+}
+
+fn seeds(default: u64) -> std::ops::Range<u64> {
+    let (from, count) = (number("SHOAL_RANDOM_KERNELS_FROM", 0), number("SHOAL_RANDOM_KERNELS", default));
+    from..from + count
+}
+
+#[test]
+fn native_code_does_what_the_interpreter_does() {
+    check(seeds(60), Form::Plain, &Target::host());
+}
+
+#[test]
+fn optimised_code_does_what_the_interpreter_does() {
+    check(seeds(60), Form::Optimised, &Target::host());
+}

@@ -1,0 +1,78 @@
+//! Making a failing kernel small enough to read.
+
+use shoal_ir::effects;
+use shoal_ir::op::OpKind;
+use shoal_ir::{Builder, Const, Func, Module, OpId};
+
+/// The module with as many operations taken out as possible such that `fails` still holds.
+pub(crate) fn shrink(module: &Module, fails: &dyn Fn(&Module) -> bool) -> Module {
+    let mut best = module.clone();
+    loop {
+        let before = size(&best);
+        for op in best.funcs[0].walk().into_iter().rev() {
+            if best.funcs[0].op(op).parent().is_none() {
+                continue;
+            }
+            for change in [without, with_constants, with_operand] {
+                let mut candidate = best.clone();
+                if change(&mut candidate.funcs[0], op) {
+                    (shoal_passes::pipeline::by_name("dce").expect("a pass").run)(&mut candidate);
+                    if size(&candidate) < size(&best) && shoal_ir::verify(&candidate).is_ok() && fails(&candidate) {
+                        best = candidate;
+                        break;
+                    }
+                }
+            }
+        }
+        if size(&best) == before {
+            return best;
+        }
+    }
+}
+
+fn size(module: &Module) -> usize {
+    module.funcs[0].walk().len()
+}
+
+/// Takes out an operation that gives nothing.
+fn without(func: &mut Func, op: OpId) -> bool {
+    let data = func.op(op);
+    let removable = data.results().is_empty() && !effects::of_kind(&data.kind).terminator && data.parent().is_some();
+    if removable {
+        func.erase(op);
+    }
+    removable
+}
+
+/// Puts constants in the place of an operation's results.
+fn with_constants(func: &mut Func, op: OpId) -> bool {
+    let data = func.op(op);
+    let results = data.results().to_vec();
+    let constant = matches!(data.kind, OpKind::Const(_));
+    if constant || results.is_empty() || data.parent().is_none() || results.iter().any(|&r| func.ty(r).number().is_none()) {
+        return false;
+    }
+    for result in results {
+        let ty = func.ty(result).clone();
+        let number = ty.number().expect("a number");
+        let one = Builder::before(func, op).constant(Const::from_i64(number, 1), ty);
+        func.replace_all_uses(result, one);
+    }
+    if func.op(op).results().iter().all(|&r| func.value(r).uses().is_empty()) {
+        func.erase(op);
+    }
+    true
+}
+
+/// Puts an operand in the place of the result it has the type of.
+fn with_operand(func: &mut Func, op: OpId) -> bool {
+    let data = func.op(op);
+    let &[result] = data.results() else { return false };
+    if data.parent().is_none() {
+        return false;
+    }
+    let Some(&operand) = data.operands().iter().find(|&&v| func.ty(v) == func.ty(result)) else { return false };
+    func.replace_all_uses(result, operand);
+    func.erase(op);
+    true
+}

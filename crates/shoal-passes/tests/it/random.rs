@@ -317,6 +317,15 @@ impl Generator {
         let one = inner.int(1, Scalar::I32);
         let next = inner.binary(BinaryOp::Add, n, one);
         b.func.set_operand(end, 0, next);
+        // Half of the time some tile moves by a uniform amount.
+        let moving = types.iter().position(|ty| ty.is_tile()).filter(|_| self.choices.below(2) == 0);
+        if let Some(index) = moving {
+            let param = b.func.region(body).params()[index];
+            let mut inner = Builder::before(b.func, end);
+            let amount = inner.int(2, types[index].clone());
+            let next = inner.binary(BinaryOp::Add, param, amount);
+            b.func.set_operand(end, index, next);
+        }
         let op = b.op(OpKind::While { disable_licm: false }, operands, types, [before, body]);
         self.pool.extend(b.func.op(op).results().to_vec());
     }

@@ -16,16 +16,21 @@
 //! **Why here.** For CPUs, which must not store tiles of addresses from trip to trip. After `licm`, so that what does not
 //! change is outside; before a last `canonicalize`, which moves the scalar to the base of the address.
 //!
+//! The same is done for `while`, where a value goes through the condition before it reaches the body.
+//!
 //! Offsets of pointers are carried as `i64`, to which `ptr_add` extends them anyway. Tiles of integers keep their type;
 //! both wrap, so nothing changes in any case.
+
+mod counted;
+mod open;
 
 use shoal_ir::op::{BinaryOp, OpKind};
 use shoal_ir::{Builder, Const, Elem, Facts, Func, Module, OpId, Region, Scalar, Shape, Type, Value};
 
 use crate::constants::constant;
-use crate::structure::{Structure, ends};
+use crate::structure::Structure;
 
-/// Splits the inductions of all `for` loops.
+/// Splits the inductions of all loops.
 pub fn split_induction(module: &mut Module) {
     for func in &mut module.funcs {
         let body = func.body();
@@ -38,20 +43,17 @@ fn split_in(func: &mut Func, region: Region) {
         for inner in func.op(op).regions().to_vec() {
             split_in(func, inner);
         }
-        let inductions = inductions_of(func, op);
-        if inductions.is_empty() {
-            func.append(region, op);
-            continue;
+        match Structure::of_op(func, op) {
+            Structure::For => counted::split(func, region, op),
+            Structure::While => open::split(func, region, op),
+            Structure::If | Structure::Elements | Structure::Plain => func.append(region, op),
         }
-        split_loop(func, region, op, &inductions);
     }
 }
 
-/// A carried tile that only moves by uniform amounts.
-struct Induction {
-    /// Its place among the carried values.
-    index: usize,
-    /// The amounts added on a trip.
+/// How a carried tile moves on a trip.
+struct Movement {
+    /// The amounts added.
     steps: Vec<Step>,
     /// The type in which the distance is carried.
     distance: Scalar,
@@ -76,27 +78,16 @@ enum StepKind {
     Sub,
 }
 
-fn inductions_of(func: &Func, op: OpId) -> Vec<Induction> {
-    if Structure::of_op(func, op) != Structure::For {
-        return Vec::new();
-    }
-    let body = func.op(op).regions()[0];
-    let params = &func.region(body).params()[1..];
-    let carried = params.iter().zip(ends(func, body)).enumerate();
-    carried.filter_map(|(index, (&param, &next))| induction(func, index, param, next)).collect()
-}
-
-/// Follows a carried tile's next value back to the tile itself.
-fn induction(func: &Func, index: usize, param: Value, next: Value) -> Option<Induction> {
-    let tile = func.ty(param).as_tile()?;
-    let distance = match tile.elem {
+/// Follows a tile's next value back to the tile itself, if only uniform amounts lie between.
+fn movement(func: &Func, tile: Value, next: Value) -> Option<Movement> {
+    let distance = match func.ty(tile).as_tile()?.elem {
         Elem::Ptr(_) => Scalar::I64,
         Elem::Scalar(s) if s.is_int() && s != Scalar::I1 => s,
         Elem::Scalar(_) => return None,
     };
     let mut steps = Vec::new();
     let mut current = next;
-    while current != param {
+    while current != tile {
         let op = func.op(func.def_op(current)?);
         let kind = step_kind(&op.kind)?;
         let (a, b) = (op.operands()[0], op.operands()[1]);
@@ -105,7 +96,7 @@ fn induction(func: &Func, index: usize, param: Value, next: Value) -> Option<Ind
         steps.push(Step { amount: uniform_amount(func, amount)?, kind });
         current = rest;
     }
-    (!steps.is_empty()).then_some(Induction { index, steps, distance })
+    (!steps.is_empty()).then_some(Movement { steps, distance })
 }
 
 fn step_kind(kind: &OpKind) -> Option<StepKind> {
@@ -149,59 +140,36 @@ fn advance(b: &mut Builder<'_>, distance: Value, step: Step) -> Value {
     b.binary(kind, distance, amount)
 }
 
-/// Puts down a loop whose `inductions` carry distances, with what belongs before and after it.
-fn split_loop(func: &mut Func, region: Region, op: OpId, inductions: &[Induction]) {
+/// Makes a value of the loop `op` that was a tile a distance. Its uses use the tile at that distance from `start`,
+/// which is made at the end of `region`.
+fn turn_into_distance(func: &mut Func, region: Region, op: OpId, value: Value, start: Value, distance: Scalar) {
     let span = func.op(op).span;
-    let body = func.op(op).regions()[0];
-    let mut starts = Vec::new();
-    for induction in inductions {
-        let zero = Builder::at_end(func, region, span).int(0, induction.distance);
-        starts.push(func.op(op).operands()[induction.index + 3]);
-        func.set_operand(op, induction.index + 3, zero);
+    let uses = func.value(value).uses().to_vec();
+    func.value_mut(value).ty = Type::scalar(distance);
+    func.value_mut(value).facts = Facts::default();
+    if uses.is_empty() {
+        return;
     }
-    // At the head of the body the tiles are made anew; at its end the distances grow.
-    let mut ops = func.take_ops(body);
-    let end = ops.pop().expect("a region ends in a terminator");
-    for (induction, &start) in inductions.iter().zip(&starts) {
-        let param = func.region(body).params()[induction.index + 1];
-        let uses = func.add_param(body, func.ty(param).clone());
-        func.replace_all_uses(param, uses);
-        func.value_mut(param).ty = Type::scalar(induction.distance);
-        func.value_mut(param).facts = Facts::default();
-        let tile = moved(&mut Builder::at_end(func, body, span), start, param);
-        func.replace_all_uses(uses, tile);
-        let last = func.region(body).params().len() - 1;
-        func.remove_param(body, last);
+    let tile = moved(&mut Builder::at_end(func, region, span), start, value);
+    for this in uses {
+        func.set_operand(this.op, this.index as usize, tile);
     }
-    for op in ops {
-        func.append(body, op);
-    }
-    for induction in inductions {
-        let mut distance = func.region(body).params()[induction.index + 1];
-        for &step in &induction.steps {
-            distance = advance(&mut Builder::at_end(func, body, span), distance, step);
-        }
-        func.set_operand(end, induction.index, distance);
-    }
-    func.append(body, end);
-    func.append(region, op);
-    restore_results(func, region, op, inductions, &starts);
 }
 
-/// After the loop the tiles are where the distances have led.
-fn restore_results(func: &mut Func, region: Region, op: OpId, inductions: &[Induction], starts: &[Value]) {
+/// Lets a carried value start at distance zero; gives where the tile starts. The zero is made at the end of `region`.
+fn start_at_zero(func: &mut Func, region: Region, op: OpId, operand: usize, distance: Scalar) -> Value {
     let span = func.op(op).span;
-    for (induction, &start) in inductions.iter().zip(starts) {
-        let result = func.op(op).results()[induction.index];
-        let uses = func.value(result).uses().to_vec();
-        func.value_mut(result).ty = Type::scalar(induction.distance);
-        func.value_mut(result).facts = Facts::default();
-        if uses.is_empty() {
-            continue;
-        }
-        let tile = moved(&mut Builder::at_end(func, region, span), start, result);
-        for this in uses {
-            func.set_operand(this.op, this.index as usize, tile);
-        }
-    }
+    let start = func.op(op).operands()[operand];
+    let zero = Builder::at_end(func, region, span).int(0, distance);
+    func.set_operand(op, operand, zero);
+    start
+}
+
+/// Lets the terminator `end` of `region`, which is not put down yet, hand over the next distance.
+fn hand_over(func: &mut Func, region: Region, end: OpId, operand: usize, distance: Value, steps: &[Step]) {
+    let span = func.op(end).span;
+    let next = steps
+        .iter()
+        .fold(distance, |distance, &step| advance(&mut Builder::at_end(func, region, span), distance, step));
+    func.set_operand(end, operand, next);
 }

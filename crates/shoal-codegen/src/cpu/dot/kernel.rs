@@ -4,7 +4,7 @@ use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
 use super::pack::{Target, each, further, pack, stepped};
-use super::plan::{DotPlan, Operand, Packing, Roles};
+use super::plan::{Block, DotPlan, Operand, Packing, Roles};
 use super::unit::{Arithmetic, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
 use crate::llvm::{Llvm, V, vector_type};
@@ -102,19 +102,38 @@ impl DotPlan {
     fn emit_blocks<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>) {
         let (a, b, block) = (views.a, views.b, self.block);
         let k_block = u64::from(self.k_block);
+        let (blocks, left_over) = (self.problem.m / block.rows, self.problem.m % block.rows);
+        let c_block = u64::from(block.rows) * views.c_row;
         each(llvm, self.k_units() / self.k_block, |k| {
             each(llvm, self.problem.n / block.cols(), |col| {
-                each(llvm, self.problem.m / block.rows, |row| {
-                    let a_at = stepped(llvm, stepped(llvm, a.base, k, k_block * a.k), row, a.block);
-                    let b_at = stepped(llvm, stepped(llvm, b.base, k, k_block * b.k), col, b.block);
-                    let c_at = stepped(llvm, views.c, row, u64::from(block.rows) * views.c_row);
-                    let c_at = stepped(llvm, c_at, col, u64::from(block.cols()) * views.c_col);
-                    let sums = self.load_block(llvm, views, c_at);
-                    let sums = self.sum_block(llvm, views, a_at, b_at, sums);
-                    self.store_block(llvm, views, c_at, &sums);
+                let a_at = stepped(llvm, a.base, k, k_block * a.k);
+                let b_at = stepped(llvm, stepped(llvm, b.base, k, k_block * b.k), col, b.block);
+                let c_at = stepped(llvm, views.c, col, u64::from(block.cols()) * views.c_col);
+                each(llvm, blocks, |row| {
+                    let (a_at, c_at) = (stepped(llvm, a_at, row, a.block), stepped(llvm, c_at, row, c_block));
+                    self.emit_block(llvm, views, a_at, b_at, c_at);
                 });
+                if left_over > 0 {
+                    let done = u64::from(blocks);
+                    let (a_at, c_at) = (further(llvm, a_at, done * a.block), further(llvm, c_at, done * c_block));
+                    let rest = DotPlan { block: Block { rows: left_over, ..block }, ..*self };
+                    rest.emit_block(llvm, views, a_at, b_at, c_at);
+                }
             });
         });
+    }
+
+    fn emit_block<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        views: &Views<'ctx>,
+        a: PointerValue<'ctx>,
+        b: PointerValue<'ctx>,
+        c: PointerValue<'ctx>,
+    ) {
+        let sums = self.load_block(llvm, views, c);
+        let sums = self.sum_block(llvm, views, a, b, sums);
+        self.store_block(llvm, views, c, &sums);
     }
 
     /// Adds the products of `k_block` units to a block of `c`.

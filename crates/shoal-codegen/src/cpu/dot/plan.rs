@@ -70,7 +70,7 @@ pub(super) enum Roles {
     Swapped,
 }
 
-/// The part of `c` that is held in registers.
+/// The part of `c` that is held in registers. Its columns divide those of `c`; rows may be left over.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block {
     pub(super) rows: u32,
@@ -124,7 +124,8 @@ impl DotPlan {
             _ => 1,
         };
         let arithmetic = Arithmetic::choose(isa, &problem, lanes);
-        let block = if arithmetic.is_amx() { amx_block(&problem) } else { register_block(isa, &problem, lanes) };
+        let block =
+            if arithmetic.is_amx() { amx_block(&problem) } else { register_block(isa, &problem, arithmetic, lanes) };
         let k_units = problem.k / arithmetic.group();
         let mut plan = DotPlan {
             isa: *isa,
@@ -175,9 +176,20 @@ impl DotPlan {
 }
 
 /// Enough accumulators to hide the latency of two multiply-adds per cycle, in a block that is nearly square, so that
-/// few loads feed many of them. Twice as many are registers, less those for `a` and `b`.
-fn register_block(isa: &Isa, problem: &Problem, lanes: u32) -> Block {
-    let (accumulators, rows) = if isa.avx512 { (16, 8) } else { (8, 4) };
+/// few loads feed many of them; the other registers are for `a` and `b`.
+fn register_block(isa: &Isa, problem: &Problem, arithmetic: Arithmetic, lanes: u32) -> Block {
+    let fused = isa.fma && matches!(arithmetic, Arithmetic::F32 | Arithmetic::F64);
+    // Eight accumulators are just enough, which on 16 registers leaves no better power of two. Where multiply-adds need
+    // no further register there is room for twelve; the rows that are left at the end cost less than is gained.
+    if isa.vector_bits == 256 && fused && problem.m >= 16 && problem.n >= 2 * lanes {
+        return Block { rows: 6, vectors: 2, lanes };
+    }
+    let (accumulators, rows) = match arithmetic {
+        // Each step is many instructions; more of them would only be more to compile.
+        Arithmetic::F32RoundedToF16 if !isa.f16c => (2, 2),
+        _ if isa.avx512 => (16, 8),
+        _ => (8, 4),
+    };
     let rows = problem.m.min(rows);
     let vectors = (problem.n / lanes).min(accumulators / rows);
     Block { rows: problem.m.min(accumulators / vectors), vectors, lanes }

@@ -318,27 +318,28 @@ pub(crate) fn condition(e: &mut Emit<'_>, word: &str, x: &Value) -> Outcome<Tens
         Operand::Number(n) => constant(e, n, Scalar::I1),
         Operand::Tensor(t) => t,
     };
-    if number_type(&t) != Some(Scalar::I1) {
-        return Err(e
+    match elem(&t) {
+        Elem::Scalar(Scalar::I1) => Ok(t),
+        // A pointer is true unless it is null.
+        Elem::Ptr(_) => cast::truth(e, &t),
+        Elem::Scalar(_) => Err(e
             .error(format!("`{word}` works on truth values, not on `{}`", t.type_name()))
             .help("compare first: `x != 0`")
-            .into());
+            .into()),
     }
-    Ok(t)
 }
 
 /// `where(condition, x, y)`; also chooses between pointers.
 pub(crate) fn select(e: &mut Emit<'_>, c: &Tensor, x: &Operand, y: &Operand) -> Outcome<Tensor> {
     let c = match elem(c) {
         Elem::Scalar(Scalar::I1) => c.clone(),
-        Elem::Scalar(_) => {
+        Elem::Scalar(_) | Elem::Ptr(_) => {
             e.warn(
                 format!("the condition of `where` is `{}`, not a truth value", c.type_name()),
                 "compare it: `x != 0`",
             );
             cast::truth(e, c)?
         }
-        Elem::Ptr(_) => return Err(e.fault(format!("the condition of `where` cannot be `{}`", c.type_name()))),
     };
     let (x, y) = match (x, y) {
         (Operand::Tensor(p), Operand::Tensor(q)) if x.is_pointer() && y.is_pointer() => {

@@ -65,22 +65,27 @@ fn scalar_of(e: &mut Emit<'_>, value: &Operand, dtype: &Dtype) -> Outcome<Tensor
     }
 }
 
-/// Constants are written at the type they have: nothing is cut off silently.
-fn check_constant(e: &Emit<'_>, n: Number, ty: Scalar, dtype: &Dtype) -> Outcome<()> {
-    let wrong = |what: &str| {
-        let shown = Operand::Number(n).describe();
-        Err(e.error(format!("{shown} {what} `{dtype}`")).into())
-    };
+/// Constants are written at the type they have: no fraction is cut off silently.
+fn check_constant(e: &mut Emit<'_>, n: Number, ty: Scalar, dtype: &Dtype) -> Outcome<()> {
+    let shown = Operand::Number(n).describe();
     match (n, crate::dtype::int_range(ty)) {
-        (Number::Float(f), Some(_)) if f != 0.0 => wrong("is not an integer, as needed for"),
+        (Number::Float(f), Some(_)) if f != 0.0 => {
+            return Err(e
+                .error(format!("{shown} is not an integer, as needed for `{dtype}`"))
+                .help("round it, or use a float dtype")
+                .into());
+        }
         (Number::Int(i), Some((low, high))) => {
             // Both readings of the bits are in use: `0xFFFFFFFF` for `int32` and `-1` for `uint32`.
             let lowest = low.min(-(1i128 << (ty.bits() - 1)));
             let highest = high.max((1i128 << ty.bits()) - 1);
-            if i < lowest || i > highest { wrong("is out of range for") } else { Ok(()) }
+            if i < lowest || i > highest {
+                e.warn(format!("{shown} is out of range for `{dtype}`"), "it wraps around: use a wider dtype");
+            }
         }
-        _ => Ok(()),
+        _ => {}
     }
+    Ok(())
 }
 
 /// Which question about the grid is asked.
@@ -166,10 +171,8 @@ mod tests {
             message(full(e, &[8], &of(Number::Float(1.5)), &dtype(Scalar::I32))),
             "the float `1.5` is not an integer, as needed for `int32`"
         );
-        assert_eq!(
-            message(full(e, &[8], &of(Number::Int(300)), &dtype(Scalar::I8))),
-            "the integer `300` is out of range for `int8`"
-        );
+        full(e, &[8], &of(Number::Int(300)), &dtype(Scalar::I8)).unwrap();
+        assert_eq!(e.notes[0].message, "the integer `300` is out of range for `int8`");
         s.verify();
     }
 }

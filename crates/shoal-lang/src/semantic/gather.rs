@@ -4,7 +4,7 @@ use shoal_ir::OpKind;
 use shoal_ir::types::Scalar;
 
 use super::operand::{number_type, tensor_like, to_tensor};
-use super::shape;
+use super::{cast, shape};
 use crate::builtin::{Args, Builtin};
 use crate::emit::Emit;
 use crate::fault::Outcome;
@@ -13,12 +13,17 @@ use crate::value::{Tensor, Value};
 
 /// `src[…, index[…, i, …], …]` along an axis, at the index's shape.
 pub(crate) fn gather(e: &mut Emit<'_>, src: &Tensor, index: &Tensor, axis: i128) -> Outcome<Tensor> {
-    if !number_type(index).is_some_and(|ty| ty.is_int() && ty != Scalar::I1) {
-        return Err(e
-            .error(format!("the index of `gather` is made of integers, not `{}`", index.type_name()))
-            .help("cast it with `.to(tl.int32)`")
-            .into());
-    }
+    let index = &match number_type(index) {
+        // Truth values pick element 0 or 1.
+        Some(Scalar::I1) => cast::to_number(e, index, Scalar::I32)?,
+        Some(ty) if ty.is_int() => index.clone(),
+        _ => {
+            return Err(e
+                .error(format!("the index of `gather` is made of integers, not `{}`", index.type_name()))
+                .help("cast it with `.to(tl.int32)`")
+                .into());
+        }
+    };
     let (from, to) = (src.shape(), index.shape());
     if from.len() != to.len() || from.is_empty() {
         return Err(e

@@ -34,6 +34,8 @@ pub(crate) mod shape;
 pub(crate) mod unary;
 
 #[cfg(test)]
+mod expression_tests;
+#[cfg(test)]
 mod library_tests;
 #[cfg(test)]
 mod testing;

@@ -1,7 +1,7 @@
 //! Reshaping: new dimensions, permutations, joining, splitting, indexing with `None` and `:`.
 
 use shoal_ir::OpKind;
-use shoal_ir::types::Shape;
+use shoal_ir::types::{Elem, Shape};
 
 use super::broadcast;
 use super::operand::{elem, tensor_like, to_tensor};
@@ -173,13 +173,20 @@ pub(crate) fn transpose(e: &mut Emit<'_>, t: &Tensor) -> Outcome<Tensor> {
 
 /// Both in a new innermost dimension of size 2.
 pub(crate) fn join(e: &mut Emit<'_>, x: &Tensor, y: &Tensor) -> Outcome<Tensor> {
-    if elem(x) != elem(y) {
-        return Err(e
-            .error(format!("cannot join `{}` and `{}`", x.type_name(), y.type_name()))
-            .help("cast one to the other's type with `.to(dtype)`")
-            .into());
-    }
-    let (x, y) = broadcast::pair(e, x, y)?;
+    let y = match (elem(x), elem(y)) {
+        (a, b) if a == b => y.clone(),
+        // Integers that differ only in their sign are one type to Triton; the first decides.
+        (Elem::Scalar(a), Elem::Scalar(b)) if a.is_int() && b.is_int() && a.bits() == b.bits() => {
+            super::cast::by_bits(e, y, a.into())?
+        }
+        _ => {
+            return Err(e
+                .error(format!("cannot join `{}` and `{}`", x.type_name(), y.type_name()))
+                .help("cast one to the other's type with `.to(dtype)`")
+                .into());
+        }
+    };
+    let (x, y) = broadcast::pair(e, x, &y)?;
     let value = e.b().value(OpKind::Join, &[x.value, y.value]);
     let access = super::operand::joint_access(&x, &y);
     Ok(Tensor { access, ..e.tensor(value) })
@@ -361,6 +368,8 @@ mod tests {
         assert_eq!(type_of(&concatenate(e, &x, &x, -1).unwrap()), "fp32[4, 16]");
         let two = join(e, &scalar, &scalar).unwrap();
         assert_eq!(type_of(&two), "i32[2]");
+        let unsigned = super::super::cast::to_number(e, &scalar, Scalar::U32).unwrap();
+        assert_eq!(type_of(&join(e, &scalar, &unsigned).unwrap()), "i32[2]");
         let (first, _) = split(e, &two).unwrap();
         assert_eq!(type_of(&first), "i32");
         let one = expand_dims(e, &scalar, &[0, 1]).unwrap();

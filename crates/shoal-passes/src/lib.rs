@@ -18,6 +18,7 @@ pub mod inline;
 pub mod licm;
 pub mod lower_descriptors;
 pub mod pipeline;
+mod sign;
 pub mod split_induction;
 pub mod structure;
 pub mod unroll;

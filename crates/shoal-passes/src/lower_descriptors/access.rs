@@ -1,13 +1,15 @@
 //! A block of a tensor as a tile of pointers and a mask.
 //!
 //! What is the same for the whole block is computed on scalars: the address of its first element, and along each
-//! dimension the first and the last index inside the tensor, counted from the block's first.
+//! dimension the first and the last index inside the tensor, counted from the block's first. The first is not asked
+//! for where the block is known not to start before the tensor.
 
 use shoal_ir::op::{BinaryOp, CmpOp, Evict, LoadAttrs, StoreCache, UnaryOp};
 use shoal_ir::types::Padding;
 use shoal_ir::{Builder, Const, OpId, OpKind, Scalar, Shape, Type, Value};
 
 use super::{Parts, as_desc};
+use crate::sign::is_non_negative;
 
 struct Block {
     pointers: Value,
@@ -42,6 +44,7 @@ pub(super) fn store(b: &mut Builder<'_>, op: OpId, parts: &Parts) {
 }
 
 fn block(b: &mut Builder<'_>, parts: &Parts, shape: &[u32], offsets: &[Value]) -> Block {
+    let from_zero_on: Vec<bool> = offsets.iter().map(|&offset| is_non_negative(b.func, offset)).collect();
     let mut base = parts.base;
     let mut distances = None;
     let mut mask = None;
@@ -51,7 +54,13 @@ fn block(b: &mut Builder<'_>, parts: &Parts, shape: &[u32], offsets: &[Value]) -
         base = b.value(OpKind::PtrAdd, &[base, start]);
         let index = b.iota(0, shape[dim]);
         let index = along(b, index, shape, dim);
-        let inside = inside(b, index, offset, parts.sizes[dim], shape[dim]);
+        let end = b.binary(BinaryOp::Sub, parts.sizes[dim], offset);
+        let mut inside = compared(b, index, CmpOp::Lt, end, shape[dim]);
+        if !from_zero_on[dim] {
+            let first = b.unary(UnaryOp::Neg, offset);
+            let after_first = compared(b, index, CmpOp::Ge, first, shape[dim]);
+            inside = b.binary(BinaryOp::And, after_first, inside);
+        }
         let inside = b.broadcast(inside, shape);
         mask = Some(joined(b, BinaryOp::And, mask, inside));
         let index = b.cast(index, Scalar::I64);
@@ -80,16 +89,7 @@ fn along(b: &mut Builder<'_>, row: Value, shape: &[u32], dim: usize) -> Value {
     b.reshape(row, &thin)
 }
 
-/// Whether `offset + index` lies between 0 and `size`. The limits are brought into the block's own range, which an
-/// `i32` holds.
-fn inside(b: &mut Builder<'_>, index: Value, offset: Value, size: Value, length: u32) -> Value {
-    let first = b.unary(UnaryOp::Neg, offset);
-    let end = b.binary(BinaryOp::Sub, size, offset);
-    let after_first = compared(b, index, CmpOp::Ge, first, length);
-    let before_end = compared(b, index, CmpOp::Lt, end, length);
-    b.binary(BinaryOp::And, after_first, before_end)
-}
-
+/// Compares indices of a block with a limit, which is brought into the block's own range first: an `i32` holds that.
 fn compared(b: &mut Builder<'_>, index: Value, op: CmpOp, limit: Value, length: u32) -> Value {
     let (zero, most) = (b.int(0, Scalar::I64), b.int(i64::from(length), Scalar::I64));
     let limit = b.binary(BinaryOp::Max, limit, zero);

@@ -54,14 +54,6 @@ def j(x, N: tl.constexpr):
 #    |
 #    = help: make it a `constexpr`: a parameter `NAME: tl.constexpr`, or a local `NAME: tl.constexpr = …`
 #
-# error: `c` is a `constexpr`, but its value is computed on the device
-#   --> constexpr_required.py:16:5
-#    |
-# 16 |     c: tl.constexpr = n + 1
-#    |     ^ the value is a scalar of type `i32`
-#    |
-#    = help: remove the annotation, or compute the value from `constexpr`s only
-#
 # error: the `constexpr` `d` is already defined
 #   --> constexpr_required.py:18:5
 #    |

@@ -55,7 +55,7 @@ impl Lower<'_> {
         match &target.kind {
             ExprKind::Name(name) => {
                 let value = if self.frame.declared_constexpr.remove(name) {
-                    self.constant_only(name, value.clone(), target.span)?
+                    self.declared(name, value.clone())
                 } else {
                     self.storable(value.clone())?
                 };
@@ -97,7 +97,7 @@ impl Lower<'_> {
         match (constexpr, value) {
             (true, Some(value)) => {
                 let value = self.expr(value)?;
-                let value = self.constant_only(name, value, target.span)?;
+                let value = self.declared(name, value);
                 // The same statement may run again when a loop around it is unrolled.
                 if let Some(old) = self.frame.scope.get(name)
                     && old.span != target.span
@@ -128,18 +128,15 @@ impl Lower<'_> {
         value
     }
 
-    fn constant_only(&mut self, name: &Name, value: Value, span: Span) -> Outcome<Value> {
-        // A tuple may mix compile-time and device values; its elements keep what they are.
+    /// A value for a name declared `constexpr`. One that is on the device stays there, as in Triton, but nobody means it.
+    fn declared(&mut self, name: &Name, value: Value) -> Value {
         if let Value::Tensor(_) = value {
-            return Err(Diagnostic::error(
-                span,
-                format!("`{name}` is a `constexpr`, but its value is computed on the device"),
-            )
-            .label(format!("the value is {}", describe(&value)))
-            .help("remove the annotation, or compute the value from `constexpr`s only")
-            .into());
+            self.emit.warn(
+                format!("`{name}` is declared `constexpr`, but its value is computed on the device"),
+                "remove the annotation, or compute the value from `constexpr`s only",
+            );
         }
-        Ok(value)
+        value
     }
 
     /// `target op= value`.

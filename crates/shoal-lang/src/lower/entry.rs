@@ -68,7 +68,7 @@ impl Lower<'_> {
             .into());
         }
         let returned = self.function_body(f, values)?;
-        if !returned.is_none() {
+        if returned.is_dynamic() {
             return Err(Diagnostic::error(f.def.name.span, format!("the kernel `{}` returns a value", f.name()))
                 .label("kernels return nothing")
                 .help("write results to memory with `tl.store`")

@@ -1,5 +1,7 @@
 //! `if`, `for` and `while`: scalars travel in registers, tiles in memory that belongs to the construct.
 
+use std::collections::HashSet;
+
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, PhiValue};
 use shoal_ir::{OpId, Region, Value, effects};
@@ -25,9 +27,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn inside<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
         let top = self.scratch_top;
         let unread = std::mem::take(&mut self.unread);
+        let known: HashSet<Value> = self.buffers.keys().copied().collect();
         let result = self.scoped(body);
         self.unread = unread;
         self.pending.clear();
+        // Tiles of the code around may have been computed in here, too: for in here only.
+        self.buffers.retain(|value, _| known.contains(value));
         self.scratch_top = top;
         result
     }

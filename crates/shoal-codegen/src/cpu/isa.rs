@@ -52,6 +52,27 @@ impl Isa {
         }
     }
 
+    /// What the CPU of this name in LLVM can do, with further features as for [`Isa::from_features`]. Of a name that is not
+    /// listed here only the features count.
+    pub(crate) fn of_cpu(cpu: &str, features: &str) -> Isa {
+        const AVX2: &str = "+avx2,+fma,+f16c";
+        const AVX512: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl";
+        const VNNI: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni";
+        const BF16: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni,+avx512bf16";
+        const AMX: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni,+avx512bf16,+avx512fp16,\
+                           +amx-tile,+amx-bf16,+amx-int8";
+        let implied = match cpu {
+            "x86-64-v3" | "haswell" | "broadwell" | "skylake" | "alderlake" | "raptorlake" | "meteorlake"
+            | "arrowlake" | "lunarlake" | "znver1" | "znver2" | "znver3" => AVX2,
+            "x86-64-v4" | "skylake-avx512" => AVX512,
+            "cascadelake" | "icelake-client" | "icelake-server" | "tigerlake" | "rocketlake" => VNNI,
+            "cooperlake" | "znver4" | "znver5" => BF16,
+            "sapphirerapids" | "emeraldrapids" | "graniterapids" => AMX,
+            _ => "",
+        };
+        Isa::from_features(&format!("{implied},{features}"))
+    }
+
     /// How many elements of `bits` fit a register; at least 1.
     pub(crate) fn lanes(&self, bits: u32) -> u32 {
         (self.vector_bits / bits).max(1)
@@ -80,6 +101,17 @@ mod tests {
     fn the_last_mention_counts() {
         assert!(!Isa::from_features("+fma,-fma").fma);
         assert!(Isa::from_features("-fma, +fma").fma);
+    }
+
+    #[test]
+    fn a_name_stands_for_its_features() {
+        let v3 = Isa::of_cpu("x86-64-v3", "");
+        assert_eq!((v3.vector_bits, v3.fma, v3.f16c), (256, true, true));
+        assert!(Isa::of_cpu("sapphirerapids", "").amx_int8);
+        assert!(!Isa::of_cpu("sapphirerapids", "-amx-tile").amx_int8);
+        assert_eq!(Isa::of_cpu("znver4", "-avx512f").vector_bits, 256);
+        assert!(Isa::of_cpu("znver4", "").avx512_bf16);
+        assert_eq!(Isa::of_cpu("unheard-of", "+avx2").vector_bits, 256);
     }
 
     #[test]

@@ -166,7 +166,7 @@ fn build<'ctx>(
     for library in &options.extern_libs {
         link(&llvm, library).map_err(one)?;
     }
-    let isa = Isa::from_features(target.features());
+    let isa = Isa::of_cpu(target.cpu(), target.features());
     let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options.debug_info);
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;

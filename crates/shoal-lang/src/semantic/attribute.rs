@@ -3,6 +3,7 @@
 use shoal_ir::op::{Evict, LoadCache, Scope, Sem, StoreCache};
 use shoal_ir::types::Padding;
 
+use super::words::any_of;
 use crate::emit::Emit;
 use crate::fault::{Fault, Outcome};
 
@@ -55,7 +56,7 @@ pub(crate) fn memory_order(e: &Emit<'_>, word: Option<&str>, allowed: &[Sem]) ->
     let Some(word) = word else { return Ok(allowed[0]) };
     Sem::from_name(word).filter(|sem| allowed.contains(sem)).ok_or_else(|| {
         let names: Vec<String> = allowed.iter().map(|s| format!("\"{s}\"")).collect();
-        unknown(e, "memory order", word, &names.join(" or "))
+        unknown(e, "memory order", word, &any_of(&names))
     })
 }
 

@@ -183,14 +183,14 @@ pub(crate) fn divide(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcome<Tens
 
 /// `x // y` on integers: the quotient towards zero.
 pub(crate) fn whole_quotient(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcome<Tensor> {
-    let (x, y) = unify(e, x, y, Rules::Division)?;
-    if number_type(&x).is_some_and(Scalar::is_float) {
+    let (a, b) = unify(e, x, y, Rules::Division)?;
+    if number_type(&a).is_some_and(Scalar::is_float) {
         return Err(e
-            .error(format!("`//` works on integers, not on `{}`", x.type_name()))
+            .error(format!("`//` works on integers, not on {} and {}", x.describe(), y.describe()))
             .help("use `tl.floor(x / y)`")
             .into());
     }
-    Ok(emit(e, ir::BinaryOp::Div, &x, &y))
+    Ok(emit(e, ir::BinaryOp::Div, &a, &b))
 }
 
 /// `x % y`: the remainder with the sign of `x`.

@@ -121,7 +121,10 @@ fn mistakes_are_named() {
     let q = Operand::from(s.param(Scalar::F8E5M2, &[8]));
     let e = &mut s.emit;
     let two = Operand::from(Number::Int(2));
-    assert_eq!(message(operator(e, BinOp::FloorDiv, &f, &two)), "`//` works on integers, not on `fp32[8]`");
+    assert_eq!(
+        message(operator(e, BinOp::FloorDiv, &f, &two)),
+        "`//` works on integers, not on `fp32[8]` and the integer `2`"
+    );
     assert_eq!(
         message(operator(e, BinOp::FloorDiv, &i, &u)),
         "cannot divide `i32` and `u32`: one is signed, the other is not"

@@ -9,6 +9,7 @@ use shoal_ir::op::{BinaryOp, CmpOp, Evict, LoadAttrs, StoreCache};
 use shoal_ir::types::{Padding, Scalar, Type};
 
 use super::operand::{self, Number, Operand, elem, number_type};
+use super::words::counted;
 use super::{cast, memory, shape};
 use crate::builtin::{Args, Builtin};
 use crate::emit::Emit;
@@ -124,7 +125,11 @@ pub(crate) fn store(
 pub(crate) fn advance(e: &mut Emit<'_>, p: &BlockPtr, by: &[Operand]) -> Outcome<BlockPtr> {
     if by.len() != p.block_shape.len() {
         return Err(e
-            .error(format!("the block has {} dimensions, but {} offsets are given", p.block_shape.len(), by.len()))
+            .error(format!(
+                "the block has {}, but the offsets are {}",
+                counted(p.block_shape.len(), "dimension"),
+                by.len()
+            ))
             .help("give one offset for each dimension; 0 stays")
             .into());
     }
@@ -221,7 +226,7 @@ fn run_make(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
         base,
         shape: integers(e, a, "shape", "size", Scalar::I64)?,
         strides: integers(e, a, "strides", "stride", Scalar::I64)?,
-        offsets: integers(e, a, "offsets", "offset", Scalar::I32)?,
+        offsets: integers(e, a, "offsets", "offset", Scalar::I64)?,
         order: order(a, rank)?,
         block_shape,
     };
@@ -305,7 +310,7 @@ mod tests {
         );
         assert_eq!(
             message(advance(e, &p, &[Number::Int(1).into()])),
-            "the block has 2 dimensions, but 1 offsets are given"
+            "the block has 2 dimensions, but the offsets are 1"
         );
         assert_eq!(
             message(advance(e, &p, &[Number::Float(1.0).into(), Number::Int(1).into()])),

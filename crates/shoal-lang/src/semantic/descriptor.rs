@@ -6,6 +6,7 @@ use shoal_ir::OpKind;
 use shoal_ir::types::{DescType, Elem, Padding, Scalar, Type};
 
 use super::operand::{self, Operand, elem, number_type};
+use super::words::counted;
 use super::{attribute, block_ptr, cast};
 use crate::builtin::{Args, Builtin};
 use crate::emit::Emit;
@@ -131,7 +132,7 @@ fn offsets(e: &mut Emit<'_>, desc: &Descriptor, given: &[Operand]) -> Outcome<Ve
     let rank = block_type(desc).block.len();
     if given.len() != rank {
         return Err(e
-            .error(format!("the descriptor has {rank} dimensions, but {} offsets are given", given.len()))
+            .error(format!("the descriptor has {}, but the offsets are {}", counted(rank, "dimension"), given.len()))
             .help("give one offset for each dimension")
             .into());
     }
@@ -299,7 +300,7 @@ mod tests {
         let nan = Parts { padding: Padding::Nan, ..good(&base) };
         assert_eq!(message(make(e, &nan)), "there is no NaN to pad `i8` with");
         let desc = make(e, &good(&base)).unwrap();
-        assert_eq!(message(load(e, &desc, &[int(0)])), "the descriptor has 2 dimensions, but 1 offsets are given");
+        assert_eq!(message(load(e, &desc, &[int(0)])), "the descriptor has 2 dimensions, but the offsets are 1");
         assert_eq!(
             message(load(e, &desc, &[far.into(), int(0)])),
             "the offsets of a descriptor are 32-bit integers, not `i64`"

@@ -5,6 +5,7 @@ use shoal_ir::op::DotPrecision;
 use shoal_ir::types::{Scalar, Shape, Type};
 
 use super::operand::{number_type, to_tensor};
+use super::words::any_of;
 use super::{cast, shape};
 use crate::builtin::{Args, Builtin};
 use crate::dtype::scalar_name;
@@ -205,7 +206,7 @@ fn precision_of(e: &Emit<'_>, a: &Args) -> Outcome<Option<DotPrecision>> {
             Some(precision) => Ok(Some(precision)),
             None => {
                 let names: Vec<String> = allowed.iter().map(|p| format!("\"{p}\"")).collect();
-                Err(e.error(format!("unknown precision \"{word}\"")).help(format!("use {}", names.join(", "))).into())
+                Err(e.error(format!("unknown precision \"{word}\"")).help(format!("use {}", any_of(&names))).into())
             }
         };
     }

@@ -5,6 +5,7 @@ use shoal_ir::func::Facts;
 
 use super::operand::{Number, Operand, to_tensor};
 use super::unary;
+use super::words::counted;
 use crate::builtin::{Args, Builtin};
 use crate::emit::Emit;
 use crate::fault::Outcome;
@@ -27,7 +28,12 @@ pub(crate) fn promise(e: &mut Emit<'_>, function: &str, what: Promise, t: &Tenso
     let rank = t.shape().len().max(1);
     if values.len() != rank {
         return Err(e
-            .error(format!("`{function}` needs {rank} values for `{}`, not {}", t.type_name(), values.len()))
+            .error(format!(
+                "`{function}` needs {} for `{}`, not {}",
+                counted(rank, "value"),
+                t.type_name(),
+                values.len()
+            ))
             .help("give one value for each dimension")
             .into());
     }
@@ -125,7 +131,7 @@ mod tests {
         assert_eq!((facts.divisible.as_slice(), facts.contiguous.as_slice()), (&[16][..], &[128][..]));
         assert_eq!(
             message(promise(e, "multiple_of", Promise::Divisible, &x, &[1, 2])),
-            "`multiple_of` needs 1 values for `i32[128]`, not 2"
+            "`multiple_of` needs 1 value for `i32[128]`, not 2"
         );
         assert_eq!(
             message(promise(e, "multiple_of", Promise::Divisible, &x, &[0])),

@@ -6,6 +6,7 @@ use shoal_ir::types::{Elem, Type};
 use super::broadcast;
 use super::operand::{elem, to_tensor};
 use super::reduce::open;
+use super::words::counted;
 use crate::builtin::{Args, Builtin};
 use crate::emit::Emit;
 use crate::fault::{Fault, Outcome};
@@ -16,7 +17,11 @@ use crate::value::{Tensor, Value};
 fn result_elems(e: &Emit<'_>, function: &str, returned: &[Tensor], pack: usize) -> Outcome<Vec<Elem>> {
     if returned.is_empty() || !returned.len().is_multiple_of(pack) {
         return Err(e
-            .error(format!("`{function}` returns {} values for {pack} elements", returned.len()))
+            .error(format!(
+                "`{function}` returns {} for {}",
+                counted(returned.len(), "value"),
+                counted(pack, "element")
+            ))
             .help(format!("with pack={pack} it returns {pack} values for each result"))
             .into());
     }
@@ -111,7 +116,7 @@ mod tests {
         let e = &s.emit;
         let elems = result_elems(e, "f", &[x.clone(), x.clone(), i.clone(), i.clone()], 2).unwrap();
         assert_eq!(elems, [Elem::Scalar(Scalar::F32), Elem::Scalar(Scalar::I32)]);
-        assert_eq!(message(result_elems(e, "f", std::slice::from_ref(&x), 2)), "`f` returns 1 values for 2 elements");
+        assert_eq!(message(result_elems(e, "f", std::slice::from_ref(&x), 2)), "`f` returns 1 value for 2 elements");
         assert_eq!(message(result_elems(e, "f", &[x, i], 2)), "`f` returns `fp32` and `i32` for one result");
     }
 }

@@ -6,6 +6,7 @@ use shoal_ir::types::Scalar;
 
 use super::operand::{Operand, materialize, number_type, to_tensor};
 use super::promote::Rules;
+use super::words::any_of;
 use super::{binary, unary};
 use crate::builtin::{Args, Builtin};
 use crate::dtype::scalar_name;
@@ -46,12 +47,7 @@ fn check_type(e: &Emit<'_>, function: &str, t: &Tensor, allowed: &[Scalar]) -> O
 
 fn wrong_type(e: &Emit<'_>, function: &str, t: &Tensor, allowed: &[Scalar]) -> Fault {
     let names: Vec<String> = allowed.iter().map(|&s| format!("`{}`", scalar_name(s))).collect();
-    let wanted = match names.as_slice() {
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} or {last}", first.join(", ")),
-        [] => String::new(),
-    };
-    let error = e.error(format!("`{function}` takes {wanted}, not `{}`", t.type_name()));
+    let error = e.error(format!("`{function}` takes {}, not `{}`", any_of(&names), t.type_name()));
     if t.ty.elem().is_some_and(|e| e.ptr().is_some()) {
         return error.help("load the values first with `tl.load`").into();
     }

@@ -32,6 +32,7 @@ pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod shape;
 pub(crate) mod unary;
+pub(crate) mod words;
 
 #[cfg(test)]
 mod expression_tests;

@@ -6,6 +6,7 @@ use shoal_source::Span;
 
 use super::operand::{elem, to_tensor};
 use super::shape;
+use super::words::counted;
 use crate::builtin::{Args, Builtin, describe};
 use crate::emit::Emit;
 use crate::fault::{Fault, Outcome};
@@ -104,7 +105,11 @@ fn close(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> Ou
     };
     if values.len() != types.len() {
         return Err(e
-            .error(format!("`{function}` returns {} values, but {} tiles are combined", values.len(), types.len()))
+            .error(format!(
+                "`{function}` returns {}, but {} combined",
+                counted(values.len(), "value"),
+                if types.len() == 1 { "one tile is".to_owned() } else { format!("{} tiles are", types.len()) }
+            ))
             .help("a combine function takes two groups of scalars and returns one")
             .into());
     }
@@ -226,7 +231,7 @@ mod tests {
         let half = [Type::scalar(Scalar::F16)];
         assert_eq!(message(close(e, "f", &half, &x.clone().into())), "`f` returns `fp32` where `fp16` is combined");
         let two = Value::tuple(vec![x.clone().into(), x.into()]);
-        assert_eq!(message(close(e, "f", &half, &two)), "`f` returns 2 values, but 1 tiles are combined");
+        assert_eq!(message(close(e, "f", &half, &two)), "`f` returns 2 values, but one tile is combined");
         assert_eq!(message(close(e, "f", &half, &Value::NONE)), "`f` returns nothing");
     }
 

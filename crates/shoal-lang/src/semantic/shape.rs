@@ -5,6 +5,7 @@ use shoal_ir::types::{Elem, Shape};
 
 use super::broadcast;
 use super::operand::{elem, tensor_like, to_tensor};
+use super::words::counted;
 use crate::builtin::{Args, Builtin, describe, shape_from};
 use crate::emit::Emit;
 use crate::fault::{Fault, Outcome};
@@ -153,7 +154,8 @@ pub(crate) fn permute(e: &mut Emit<'_>, t: &Tensor, dims: &[i128]) -> Outcome<Te
 fn not_a_permutation(e: &Emit<'_>, t: &Tensor, dims: &[i128]) -> Fault {
     let rank = t.shape().len();
     let wanted: Vec<usize> = (0..rank).collect();
-    e.error(format!("{dims:?} is not an order of the {rank} dimensions of `{}`", t.type_name()))
+    let count = counted(rank, "dimension");
+    e.error(format!("{dims:?} is not an order of the {count} of `{}`", t.type_name()))
         .help(format!("name each of {wanted:?} once"))
         .into()
 }

@@ -1,7 +1,8 @@
 //! Elementwise operations on chunks: they stay scalar, or evenly stepped, for as long as they can.
 
-use inkwell::values::InstructionOpcode;
-use shoal_ir::op::OpKind;
+use inkwell::FloatPredicate;
+use inkwell::values::{InstructionOpcode, VectorValue};
+use shoal_ir::op::{BinaryOp, OpKind};
 use shoal_ir::{Elem, OpId, Region, Scalar, Value};
 
 use super::chunk::{Chunk, lane_type};
@@ -14,6 +15,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn elementwise(&mut self, op: OpId, chunks: &[Chunk<'ctx>], lanes: u32) -> Chunk<'ctx> {
         if let Some(chunk) = self.stay_affine(op, chunks) {
             return chunk;
+        }
+        if let Some(quotient) = self.divide_by_uniform(op, chunks, lanes) {
+            return Chunk::Vector(quotient);
         }
         let all_uniform = chunks.iter().all(|c| matches!(c, Chunk::Uniform(_)));
         let llvm = self.llvm;
@@ -30,9 +34,55 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
+    /// `f32` numbers over one divisor: its reciprocal is taken once, and each quotient `x / s ≈ x r` is corrected by what is left,
+    /// `x - q s`, which gives the rounded quotient in a quarter of a division's time. Divisors near the ends of the range, and zero,
+    /// divide as ever.
+    fn divide_by_uniform(&mut self, op: OpId, chunks: &[Chunk<'ctx>], lanes: u32) -> Option<VectorValue<'ctx>> {
+        let data = self.func.op(op);
+        let OpKind::Binary(BinaryOp::Div | BinaryOp::DivRn) = data.kind else { return None };
+        let (Chunk::Vector(x), Chunk::Uniform(divisor)) = (chunks[0], chunks[1]) else { return None };
+        if self.number(data.operands()[0]) != Scalar::F32 || !self.isa.fma {
+            return None;
+        }
+        let llvm = self.llvm;
+        let float = |value: f64| -> V<'ctx> { llvm.f32().const_float(value).into() };
+        let call = |name: &str, args: &[V<'ctx>]| llvm.intrinsic(name, &[args[0].get_type()], args).expect("a value");
+        let size = call("llvm.fabs", &[divisor]);
+        let large = llvm.fcmp(FloatPredicate::OGE, size, float(2f64.powi(-60)));
+        let small = llvm.fcmp(FloatPredicate::OLE, size, float(2f64.powi(60)));
+        let ordinary = llvm.bin(InstructionOpcode::And, large, small).into_int_value();
+        let reciprocal = llvm.splat(llvm.bin(InstructionOpcode::FDiv, float(1.0), divisor), lanes);
+        let divisor = llvm.splat(divisor, lanes);
+        let (quick, slow, after) = (llvm.new_block("multiply"), llvm.new_block("divide"), llvm.new_block("divided"));
+        llvm.branch(ordinary, quick, slow);
+        llvm.builder.position_at_end(quick);
+        let near = llvm.bin(InstructionOpcode::FMul, x.into(), reciprocal.into());
+        let left = call("llvm.fma", &[llvm.fneg(near), divisor.into(), x.into()]);
+        let corrected = call("llvm.fma", &[left, reciprocal.into(), near]);
+        // Nothing is left of infinity, and below the normal numbers the correction would round a second time: such lanes divide.
+        let magnitude = call("llvm.fabs", &[near]);
+        let bound = |value: f32| llvm.splat(float(f64::from(value)), lanes).into();
+        let inside = llvm.bin(
+            InstructionOpcode::And,
+            llvm.fcmp(FloatPredicate::OGE, magnitude, bound(f32::MIN_POSITIVE * 4.0)),
+            llvm.fcmp(FloatPredicate::OLE, magnitude, bound(f32::MAX)),
+        );
+        let zero = llvm.fcmp(FloatPredicate::OEQ, x.into(), x.get_type().const_zero().into());
+        let quick_value = llvm.select(zero, near, corrected);
+        let good = llvm.bin(InstructionOpcode::Or, inside, zero);
+        let all_good = llvm.intrinsic("llvm.vector.reduce.and", &[good.get_type()], &[good]).expect("a value");
+        llvm.branch(all_good.into_int_value(), after, slow);
+        llvm.builder.position_at_end(slow);
+        let slow_value = llvm.bin(InstructionOpcode::FDiv, x.into(), divisor.into());
+        llvm.jump(after);
+        llvm.builder.position_at_end(after);
+        let phi = llvm.builder.build_phi(x.get_type(), "").expect("a phi");
+        phi.add_incoming(&[(&quick_value, quick), (&slow_value, slow)]);
+        Some(phi.as_basic_value().into_vector_value())
+    }
+
     /// Address arithmetic keeps its even steps.
     fn stay_affine(&mut self, op: OpId, chunks: &[Chunk<'ctx>]) -> Option<Chunk<'ctx>> {
-        use shoal_ir::op::BinaryOp;
         let llvm = self.llvm;
         let data = self.func.op(op);
         let affine = |c: &Chunk<'ctx>| match c {

@@ -3,7 +3,9 @@
 use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::{Builder, Value};
 
-use super::polynomial::{bits, float, fma, from_bits, int, polynomial};
+use super::polynomial::{
+    LN_2_HIGH, LN_2_LOW, LOG10_2_HIGH, LOG10_2_LOW, bits, float, fma, from_bits, int, is, magnitude, polynomial,
+};
 
 /// Added to a small number, rounds it to an integer, which then stands in the lowest bits of the sum.
 const TO_INTEGER: f64 = 12_582_912.0;
@@ -15,8 +17,7 @@ pub(super) fn exp(b: &mut Builder<'_>, x: Value) -> Value {
     let (per_ln2, to_integer) = (float(b, std::f64::consts::LOG2_E, x), float(b, TO_INTEGER, x));
     let shifted = fma(b, x, per_ln2, to_integer);
     let n = b.binary(BinaryOp::Sub, shifted, to_integer);
-    // ln 2 in two parts; the first has few enough bits for `n` times it to be exact.
-    let (high, low) = (float(b, -0.693_145_751_953_125, x), float(b, -1.428_606_765_330_187e-6, x));
+    let (high, low) = (float(b, -LN_2_HIGH, x), float(b, -LN_2_LOW, x));
     let r = fma(b, n, high, x);
     let r = fma(b, n, low, r);
     let p = polynomial(b, r, &EXP);
@@ -32,6 +33,49 @@ pub(super) fn exp2(b: &mut Builder<'_>, x: Value) -> Value {
     let r = b.binary(BinaryOp::Sub, x, n);
     let p = polynomial(b, r, &EXP2);
     scale(b, p, shifted)
+}
+
+/// `10^x = 2^n e^(r ln 10)`, where `n` is `x / log10 2` rounded and `r = x - n log10 2`.
+pub(super) fn exp10(b: &mut Builder<'_>, x: Value) -> Value {
+    let x = clamp(b, x, -46.0, 39.0);
+    let (per_log2, to_integer) = (float(b, std::f64::consts::LOG2_10, x), float(b, TO_INTEGER, x));
+    let shifted = fma(b, x, per_log2, to_integer);
+    let n = b.binary(BinaryOp::Sub, shifted, to_integer);
+    let (high, low) = (float(b, -LOG10_2_HIGH, x), float(b, -LOG10_2_LOW, x));
+    let r = fma(b, n, high, x);
+    let r = fma(b, n, low, r);
+    let ln10 = float(b, std::f64::consts::LN_10, x);
+    let r = b.binary(BinaryOp::Mul, r, ln10);
+    let p = polynomial(b, r, &EXP);
+    scale(b, p, shifted)
+}
+
+/// `e^x - 1 = 2^n (e^r - 1) + (2^n - 1)`, with `n` and `r` as for [`exp`]. Both terms are halved, because `2^n` itself
+/// may be too great, and doubled in the end.
+pub(super) fn expm1(b: &mut Builder<'_>, x: Value) -> Value {
+    // Below -18 nothing is left but -1.
+    let limited = clamp(b, x, -18.0, 89.0);
+    let (per_ln2, to_integer) = (float(b, std::f64::consts::LOG2_E, x), float(b, TO_INTEGER, x));
+    let shifted = fma(b, limited, per_ln2, to_integer);
+    let n = b.binary(BinaryOp::Sub, shifted, to_integer);
+    let (high, low) = (float(b, -LN_2_HIGH, x), float(b, -LN_2_LOW, x));
+    let r = fma(b, n, high, limited);
+    let r = fma(b, n, low, r);
+    let q = polynomial(b, r, &EXP[2..]);
+    let square = b.binary(BinaryOp::Mul, r, r);
+    let less_one = fma(b, square, q, r);
+    let n = bits(b, shifted);
+    let one = int(b, 1, n);
+    let n = b.binary(BinaryOp::Sub, n, one);
+    let power = power_of_two(b, n);
+    let half = float(b, 0.5, x);
+    let rest = b.binary(BinaryOp::Sub, power, half);
+    let value = fma(b, power, less_one, rest);
+    let value = b.binary(BinaryOp::Add, value, value);
+    // Halving would cost the smallest numbers their last bit; and -0 its sign.
+    let size = magnitude(b, x);
+    let is_tiny = is(b, size, CmpOp::Lt, 1e-8);
+    b.select(is_tiny, x, value)
 }
 
 /// `x` brought between two limits; NaN stays. In this form each limit is one instruction of most processors.

@@ -3,7 +3,9 @@
 use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::{Builder, Scalar, Value};
 
-use super::polynomial::{bits, constant_bits, float, fma, from_bits, int, is, polynomial};
+use super::polynomial::{
+    LN_2_HIGH, LN_2_LOW, LOG10_2_HIGH, LOG10_2_LOW, bits, constant_bits, float, fma, from_bits, int, is, polynomial,
+};
 
 /// A positive number as `2^exponent (1 + fraction)`, `fraction` between `sqrt(1/2) - 1` and `sqrt(2) - 1`.
 struct Parts {
@@ -40,8 +42,7 @@ pub(super) fn log(b: &mut Builder<'_>, x: Value) -> Value {
     let Parts { exponent, fraction: f } = parts(b, x);
     let q = polynomial(b, f, &LOG);
     let square = b.binary(BinaryOp::Mul, f, f);
-    // ln 2 in two parts; the exponent times the first is exact.
-    let (high, low) = (float(b, 0.693_145_751_953_125, x), float(b, 1.428_606_765_330_187e-6, x));
+    let (high, low) = (float(b, LN_2_HIGH, x), float(b, LN_2_LOW, x));
     let rest = b.binary(BinaryOp::Mul, exponent, low);
     let rest = fma(b, square, q, rest);
     let rest = b.binary(BinaryOp::Add, rest, f);
@@ -55,6 +56,42 @@ pub(super) fn log2(b: &mut Builder<'_>, x: Value) -> Value {
     let q = polynomial(b, f, &LOG2);
     let value = fma(b, f, q, exponent);
     special(b, value, x)
+}
+
+/// `log10 x = exponent log10 2 + log(1 + f) log10 e`.
+pub(super) fn log10(b: &mut Builder<'_>, x: Value) -> Value {
+    let Parts { exponent, fraction: f } = parts(b, x);
+    let q = polynomial(b, f, &LOG);
+    let square = b.binary(BinaryOp::Mul, f, f);
+    let natural = fma(b, square, q, f);
+    let (high, low) = (float(b, LOG10_2_HIGH, x), float(b, LOG10_2_LOW, x));
+    let (log10_e, beyond) = (float(b, LOG10_E, x), float(b, LOG10_E_LOW, x));
+    let rest = b.binary(BinaryOp::Mul, exponent, low);
+    let rest = fma(b, natural, beyond, rest);
+    let rest = fma(b, natural, log10_e, rest);
+    let value = fma(b, exponent, high, rest);
+    special(b, value, x)
+}
+
+/// `log(1 + x) = log u + d / u`, where `u` is `1 + x` rounded and `d` what the rounding lost.
+pub(super) fn log1p(b: &mut Builder<'_>, x: Value) -> Value {
+    let one = float(b, 1.0, x);
+    let u = b.binary(BinaryOp::Add, one, x);
+    // The greater of 1 and x is taken away first, which is exact.
+    let x_of_u = b.binary(BinaryOp::Sub, u, one);
+    let lost_of_x = b.binary(BinaryOp::Sub, x, x_of_u);
+    let one_of_u = b.binary(BinaryOp::Sub, u, x);
+    let lost_of_one = b.binary(BinaryOp::Sub, one, one_of_u);
+    let is_large = is(b, x, CmpOp::Gt, 1.0);
+    let lost = b.select(is_large, lost_of_one, lost_of_x);
+    let correction = b.binary(BinaryOp::DivRn, lost, u);
+    let value = log(b, u);
+    let corrected = b.binary(BinaryOp::Add, value, correction);
+    // At -1 and at infinity there is nothing to correct, and no way to.
+    let is_known = b.cmp(CmpOp::Eq, correction, correction);
+    let value = b.select(is_known, corrected, value);
+    let is_zero = is(b, x, CmpOp::Eq, 0.0);
+    b.select(is_zero, x, value)
 }
 
 /// Minus infinity at zero, infinity there, and no number below zero.
@@ -71,6 +108,10 @@ fn special(b: &mut Builder<'_>, value: Value, x: Value) -> Value {
     let no_number = b.cmp(CmpOp::Ne, x, x);
     b.select(no_number, x, value)
 }
+
+/// `log10 e` as an `f32`, and what that leaves out.
+const LOG10_E: f64 = 0.434_294_492_006_301_9;
+const LOG10_E_LOW: f64 = -1.010_305_005_223_168_3e-8;
 
 /// `(log(1 + f) - f) / f^2` on `[sqrt(1/2) - 1, sqrt(2) - 1]`.
 const LOG: [f64; 9] = [

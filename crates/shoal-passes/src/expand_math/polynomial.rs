@@ -3,6 +3,15 @@
 use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::{Builder, Const, OpKind, Scalar, Value};
 
+/// `ln 2` in two parts. The first has few enough bits for its product with an exponent to be exact.
+pub(super) const LN_2_HIGH: f64 = 0.693_145_751_953_125;
+/// What the first part leaves out.
+pub(super) const LN_2_LOW: f64 = 1.428_606_765_330_187e-6;
+/// `log10 2` in two parts, likewise.
+pub(super) const LOG10_2_HIGH: f64 = 0.301_025_390_625;
+/// What the first part leaves out.
+pub(super) const LOG10_2_LOW: f64 = 4.605_038_981_195_214e-6;
+
 /// A float constant of `like`'s shape and type.
 pub(super) fn float(b: &mut Builder<'_>, value: f64, like: Value) -> Value {
     let ty = b.func.ty(like).clone();

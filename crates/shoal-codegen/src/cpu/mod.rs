@@ -41,13 +41,14 @@ mod refuse;
 mod region;
 mod target;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use shoal_ir::op::OpKind;
 use shoal_ir::{Func, Module};
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span};
 
@@ -163,8 +164,8 @@ fn build<'ctx>(
     let llvm = Llvm::new(context, &func.name);
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
-    for library in &options.extern_libs {
-        link(&llvm, library).map_err(one)?;
+    for (library, span) in extern_libraries(func, options) {
+        link(&llvm, &library, span).map_err(one)?;
     }
     let isa = Isa::of_cpu(target.cpu(), target.features());
     let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options.debug_info);
@@ -183,11 +184,30 @@ fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
     module.func(kernel).ok_or_else(|| one(Diagnostic::error(Span::NONE, format!("there is no kernel `{kernel}`"))))
 }
 
+/// The bitcode files that a kernel's functions come from, with the place that asks for each.
+fn extern_libraries(func: &Func, options: &Options) -> Vec<(PathBuf, Span)> {
+    let mut libraries: Vec<(PathBuf, Span)> = options.extern_libs.iter().map(|path| (path.clone(), func.span)).collect();
+    for op in func.walk() {
+        let OpKind::Extern(function) = &func.op(op).kind else { continue };
+        let known = libraries.iter().any(|(path, _)| path.as_os_str() == function.library.as_str());
+        if !function.library.is_empty() && !known {
+            libraries.push((PathBuf::from(&function.library), func.op(op).span));
+        }
+    }
+    libraries
+}
+
 /// Links user bitcode into the module.
-fn link(llvm: &Llvm<'_>, library: &std::path::Path) -> Result<(), Diagnostic> {
-    let refuse = |why: String| Diagnostic::error(Span::NONE, format!("cannot link `{}`: {why}", library.display()));
+fn link(llvm: &Llvm<'_>, library: &Path, span: Span) -> Result<(), Diagnostic> {
+    let refuse = |why: String| {
+        Diagnostic::error(span, format!("cannot link `{}`", library.display()))
+            .note(why)
+            .help("`extern_elementwise` takes a file of LLVM bitcode, such as `clang -O2 -emit-llvm -c` writes")
+    };
     let buffer = MemoryBuffer::create_from_file(library).map_err(|why| refuse(why.to_string()))?;
     let other = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
+    other.set_triple(&llvm.module.get_triple());
+    other.set_data_layout(&llvm.module.get_data_layout());
     llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))
 }
 

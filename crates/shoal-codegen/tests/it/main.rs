@@ -1,4 +1,5 @@
 //! Kernels in the tile IR's text format, compiled, loaded and run.
 
+mod extern_fn;
 mod kernels;
 mod run;

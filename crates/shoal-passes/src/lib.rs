@@ -15,6 +15,7 @@ mod dense;
 pub mod expand_math;
 mod facts;
 pub mod inline;
+pub mod inline_all;
 pub mod licm;
 pub mod lower_descriptors;
 pub mod pipeline;

@@ -10,6 +10,7 @@ use crate::cse::cse;
 use crate::dce::dce;
 use crate::expand_math::expand_math;
 use crate::inline::inline;
+use crate::inline_all::inline_all;
 use crate::licm::licm;
 use crate::lower_descriptors::lower_descriptors;
 use crate::split_induction::split_induction;
@@ -40,6 +41,7 @@ passes! {
     dce: "remove what nobody needs",
     expand_math: "write functions of mathematics as arithmetic",
     inline: "replace calls by the bodies of their functions",
+    inline_all: "replace all calls by the bodies of their functions, those marked `noinline` too",
     licm: "compute before a loop what does not change in it",
     lower_descriptors: "turn tensor descriptors into pointers and masks",
     split_induction: "carry how far a tile has moved instead of the tile",
@@ -51,6 +53,7 @@ pub static COMMON: &[&str] = &["inline", "canonicalize", "cse", "unroll", "licm"
 
 /// The passes for CPUs, after the common ones.
 pub static CPU: &[&str] = &[
+    "inline_all",
     "lower_descriptors",
     "canonicalize",
     "cse",

@@ -4,7 +4,7 @@ use shoal_ir::OpKind;
 use shoal_ir::op::{Evict, LoadAttrs, StoreCache};
 use shoal_ir::types::{Elem, Ptr, Scalar};
 
-use super::operand::{Operand, constant, elem, number_type, tensor_like};
+use super::operand::{Operand, constant, elem, number_type};
 use super::{attribute, block_ptr, broadcast, cast};
 use crate::builtin::{Args, Builtin, describe};
 use crate::emit::Emit;
@@ -109,7 +109,8 @@ pub(crate) fn load(
     let parts = broadcast::all(e, &parts)?;
     let operands: Vec<_> = parts.iter().map(|t| t.value).collect();
     let value = e.b().value(OpKind::Load(attrs), &operands);
-    let loaded = tensor_like(e, value, &parts[0]);
+    // What is read is a value of its own: that the pointer may not be written through says nothing about it.
+    let loaded = e.tensor(value);
     if element == stored { Ok(loaded) } else { cast::by_value(e, &loaded, element, None) }
 }
 
@@ -259,6 +260,9 @@ mod tests {
         let chain = s.param(Ptr { depth: 2, ..Ptr::global(Scalar::F32) }, &[4]);
         let w = load(&mut s.emit, &chain, None, None, LoadAttrs::default()).unwrap();
         assert_eq!(type_of(&w), "*fp32[4]");
+        let through_const = Tensor { access: Access::ReadOnly, ..chain };
+        let w = load(&mut s.emit, &through_const, None, None, LoadAttrs::default()).unwrap();
+        assert_eq!(w.access, Access::ReadWrite);
         s.verify();
     }
 

@@ -39,6 +39,8 @@ mod expression_tests;
 #[cfg(test)]
 mod library_tests;
 #[cfg(test)]
+mod random_call_tests;
+#[cfg(test)]
 mod testing;
 
 use crate::builtin::Builtin;

@@ -1,7 +1,7 @@
 //! A program: a kernel file with everything it imports. The public face of the front end.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_ir::Type;
 use shoal_source::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
@@ -86,11 +86,11 @@ impl Program {
         host: Arc<dyn HostBridge>,
     ) -> Result<Program, Diagnostics> {
         let mut reader = Reader { sources, host: &*host, modules: Vec::new(), paths: Vec::new(), errors: Vec::new() };
+        let standard = reader.read_standard();
         let main = reader.read(name, text);
-        let standard = reader.read(STANDARD_NAME, STANDARD);
         let Reader { modules, errors, .. } = reader;
         Diagnostics::from(errors).into_result(())?;
-        let modules = modules.into_iter().flatten().map(Arc::new).collect();
+        let modules = modules.into_iter().flatten().collect();
         Ok(Program { sources: sources.clone(), modules, main, standard, host })
     }
 
@@ -213,7 +213,7 @@ struct Reader<'a> {
     sources: &'a mut SourceMap,
     host: &'a dyn HostBridge,
     /// `None` while a file is being read.
-    modules: Vec<Option<UserModule>>,
+    modules: Vec<Option<Arc<UserModule>>>,
     paths: Vec<(PathBuf, ModuleId)>,
     errors: Vec<Diagnostic>,
 }
@@ -234,7 +234,27 @@ impl Reader<'_> {
                 empty_module(file)
             }
         };
-        self.modules[id.0 as usize] = Some(module);
+        self.modules[id.0 as usize] = Some(Arc::new(module));
+        id
+    }
+
+    /// Reads the standard library, always as the first module. It never changes, so it is kept for the next program
+    /// whose source map gives it the same number.
+    fn read_standard(&mut self) -> ModuleId {
+        static KEPT: Mutex<Option<Arc<UserModule>>> = Mutex::new(None);
+        let file = FileId::from_index(u32::try_from(self.sources.files().len()).unwrap_or(u32::MAX));
+        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(module) = kept
+            && module.file == file
+        {
+            self.sources.add(STANDARD_NAME, STANDARD);
+            self.modules.push(Some(module));
+            self.paths.push((PathBuf::from(STANDARD_NAME), ModuleId(0)));
+            return ModuleId(0);
+        }
+        let id = self.read(STANDARD_NAME, STANDARD);
+        let module = self.modules[id.0 as usize].clone();
+        *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = module;
         id
     }
 }

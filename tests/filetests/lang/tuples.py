@@ -14,14 +14,14 @@ class Point(NamedTuple):
 @triton.jit
 def tuples(out, args, N: tl.constexpr):
     n, (f, five) = args
-    tl.static_assert(five == 5)
+    tl.static_assert(args[1][1] == 5)
     p = Point(n, y=f)
     parts = (n, f) + (N,) * 2
     tl.static_assert(len(parts) == 4)
     doubled = [v * 2 for v in parts[:2]]
     first, second = doubled
     rest = [i for i in range(6) if i % 2 == 0]
-    tl.static_assert(rest == (0, 2, 4))
+    tl.static_assert([i for i in range(6) if i % 2 == 0] == (0, 2, 4))
     tl.store(out, p.x + p.y + first + second + rest[-1])
 
 
@@ -33,19 +33,27 @@ def carried(out, n):
     tl.store(out, state.x + state.y)
 
 # ---
-# error: `static_assert` needs a condition that is known at compile time
-#   --> tuples.py:17:5
-#    |
-# 17 |     tl.static_assert(five == 5)
-#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^ this is `i1`, computed on the device
-#    |
-#    = help: use `tl.device_assert`, or make what it depends on `tl.constexpr`
-#
-# error: compile-time assertion failed
-#   --> tuples.py:24:5
-#    |
-# 24 |     tl.static_assert(rest == (0, 2, 4))
-#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+# kernel @tuples(%0: ptr<f32>, %1: i32, %2: f32) {
+#   %3 = const {value = 5} () : i32
+#   %4 = const {value = 3} () : i32
+#   %5 = const {value = 3} () : i32
+#   %6 = const {value = 2} () : i32
+#   %7 = mul (%1, %6) : i32
+#   %8 = const {value = 2.0} () : f32
+#   %9 = mul (%2, %8) : f32
+#   %10 = const {value = 0} () : i32
+#   %11 = const {value = 2} () : i32
+#   %12 = const {value = 4} () : i32
+#   %13 = cast {round = rtne} (%1) : f32
+#   %14 = add (%13, %2) : f32
+#   %15 = cast {round = rtne} (%7) : f32
+#   %16 = add (%14, %15) : f32
+#   %17 = add (%16, %9) : f32
+#   %18 = cast {round = rtne} (%12) : f32
+#   %19 = add (%17, %18) : f32
+#   store (%0, %19)
+#   return ()
+# }
 # kernel @carried(%0: ptr<f32>, %1: i32) {
 #   %2 = const {value = 0.5} () : f32
 #   %3 = const {value = 0} () : i32

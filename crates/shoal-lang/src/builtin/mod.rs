@@ -1,7 +1,7 @@
 //! Functions of the language: what they are called, what they take, what runs.
 //!
 //! Each is one [`Builtin`] in the table of the file that implements it (`semantic/*.rs`, `builtin/python.rs`, …). The
-//! signature is written as in Python, and binding arguments to it happens in one place, [`bind`], so that every function
+//! signature is written as in Python, and binding arguments to it happens in one place, `bind.rs`, so that every function
 //! reports unknown keywords, missing arguments and values that are not known at compile time in the same words.
 
 mod args;

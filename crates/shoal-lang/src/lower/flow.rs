@@ -5,6 +5,7 @@
 //! to the end of the function; [`Lower::plain_block`] runs just the statements, where none of them returns.
 
 use shoal_ir::OpKind;
+use shoal_ir::types::{Elem, Scalar};
 use shoal_source::{Diagnostic, Span};
 
 use super::Lower;
@@ -28,6 +29,14 @@ pub(super) struct Rest<'a> {
     next: Option<&'a Rest<'a>>,
 }
 
+/// How far a statement with a `return` inside got.
+enum Exit {
+    /// Past itself: what follows is still to be run.
+    Statement,
+    /// To the end of the function, with what it returns.
+    Function(Option<Value>),
+}
+
 #[derive(Clone, Copy)]
 enum Task<'a> {
     Stmts(&'a [Stmt]),
@@ -43,18 +52,19 @@ impl Lower<'_> {
     /// Lowers the body of a function; gives what it returns.
     pub(super) fn body(&mut self, stmts: &[Stmt]) -> Outcome<Value> {
         self.copies = 0;
-        Ok(self.block(stmts, None))
+        Ok(self.block(stmts, None).unwrap_or(Value::NONE))
     }
 
-    /// Runs statements and all that follows; gives what the function returns.
-    fn block(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Value {
+    /// Runs statements and all that follows; gives what the function returns, `None` if it reaches its end without a
+    /// `return`.
+    fn block(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Option<Value> {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.block_here(stmts, rest))
     }
 
-    fn block_here(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Value {
+    fn block_here(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Option<Value> {
         for (i, stmt) in stmts.iter().enumerate() {
             if self.gave_up() {
-                return Value::Invalid;
+                return Some(Value::Invalid);
             }
             self.emit.span = stmt.span;
             if !contains_return(std::slice::from_ref(stmt)) {
@@ -62,19 +72,19 @@ impl Lower<'_> {
                 continue;
             }
             let after = Rest { task: Task::Stmts(&stmts[i + 1..]), next: rest };
-            let ended = self.returning(stmt, &after).unwrap_or_else(|fault| {
+            let exit = self.returning(stmt, &after).unwrap_or_else(|fault| {
                 self.report(fault);
-                Some(Value::Invalid)
+                Exit::Function(Some(Value::Invalid))
             });
-            if let Some(value) = ended {
+            if let Exit::Function(value) = exit {
                 return value;
             }
         }
         self.follow(rest)
     }
 
-    fn follow(&mut self, rest: Option<&Rest<'_>>) -> Value {
-        let Some(rest) = rest else { return Value::NONE };
+    fn follow(&mut self, rest: Option<&Rest<'_>>) -> Option<Value> {
+        let rest = rest?;
         match rest.task {
             Task::Stmts(stmts) => self.block(stmts, rest.next),
             Task::Unrolled { target, body, items } => match items.split_first() {
@@ -82,7 +92,7 @@ impl Lower<'_> {
                 Some((first, items)) => {
                     if let Err(fault) = self.bind_target(target, first) {
                         self.report(fault);
-                        return Value::Invalid;
+                        return Some(Value::Invalid);
                     }
                     let after = Rest { task: Task::Unrolled { target, body, items }, next: rest.next };
                     self.block(body, Some(&after))
@@ -91,38 +101,37 @@ impl Lower<'_> {
         }
     }
 
-    /// A statement that contains a `return`, and all that follows. `None` if it did not return after all and what
-    /// follows is still to be run.
-    fn returning(&mut self, stmt: &Stmt, after: &Rest<'_>) -> Outcome<Option<Value>> {
+    /// A statement that contains a `return`, and all that follows.
+    fn returning(&mut self, stmt: &Stmt, after: &Rest<'_>) -> Outcome<Exit> {
         match &stmt.kind {
             StmtKind::Return(value) => {
                 self.step(stmt.span)?;
                 match value {
-                    Some(value) => self.expr(value).map(Some),
-                    None => Ok(Some(Value::NONE)),
+                    Some(value) => Ok(Exit::Function(Some(self.expr(value)?))),
+                    None => Ok(Exit::Function(Some(Value::NONE))),
                 }
             }
             StmtKind::If { test, body, orelse } => match self.condition(test, "if")? {
-                Condition::Static(true) => Ok(Some(self.block(body, Some(after)))),
-                Condition::Static(false) => Ok(Some(self.block(orelse, Some(after)))),
+                Condition::Static(true) => Ok(Exit::Function(self.block(body, Some(after)))),
+                Condition::Static(false) => Ok(Exit::Function(self.block(orelse, Some(after)))),
                 Condition::Dynamic(condition) => {
-                    self.returning_if(stmt.span, condition, [body, orelse], after).map(Some)
+                    self.returning_if(stmt.span, condition, [body, orelse], after).map(Exit::Function)
                 }
             },
             StmtKind::For { target, iter, body, orelse } if orelse.is_empty() => match self.iteration(iter)? {
                 Iteration::Unrolled(items) => {
                     let items: &[Value] = &items;
                     let rest = Rest { task: Task::Unrolled { target, body, items }, next: Some(after) };
-                    Ok(Some(self.follow(Some(&rest))))
+                    Ok(Exit::Function(self.follow(Some(&rest))))
                 }
                 Iteration::Dynamic(range) => {
                     self.device_for(stmt.span, target, iter, &range, body)?;
-                    Ok(None)
+                    Ok(Exit::Statement)
                 }
             },
             _ => {
                 self.recovering(stmt, |l| l.stmt(stmt));
-                Ok(None)
+                Ok(Exit::Statement)
             }
         }
     }
@@ -134,7 +143,7 @@ impl Lower<'_> {
         condition: shoal_ir::Value,
         arms: [&[Stmt]; 2],
         after: &Rest<'_>,
-    ) -> Outcome<Value> {
+    ) -> Outcome<Option<Value>> {
         if !arms.iter().any(|arm| always_returns(arm)) {
             self.copies += 1;
             if self.copies > MAX_COPIES {
@@ -148,11 +157,46 @@ impl Lower<'_> {
         self.frame = before;
         let (else_region, else_value) = self.in_region(|l| l.block(arms[1], Some(after)));
         self.emit.span = span;
-        let mut values = [then_value, else_value];
-        self.unify_returns(span, [then_region, else_region], &mut values)?;
+        let regions = [then_region, else_region];
+        let mut values = match (then_value, else_value) {
+            (None, None) => {
+                self.finish_if(condition, [(then_region, &[]), (else_region, &[])])?;
+                return Ok(None);
+            }
+            (Some(a), Some(b)) => [a, b],
+            // A path that reaches the end without `return` gives no particular value.
+            (Some(a), None) => [a.clone(), self.any_like(&a, else_region)?],
+            (None, Some(b)) => [self.any_like(&b, then_region)?, b],
+        };
+        self.unify_returns(span, regions, &mut values)?;
         let [then_value, else_value] = values;
-        self.finish_if(condition, [(then_region, &[&then_value]), (else_region, &[&else_value])])
-            .map(|results| refill(&then_value, &results))
+        let results = self.finish_if(condition, [(then_region, &[&then_value]), (else_region, &[&else_value])])?;
+        Ok(Some(refill(&then_value, &results)))
+    }
+
+    /// Some value of the same type, written at the end of a region.
+    fn any_like(&mut self, value: &Value, region: shoal_ir::Region) -> Outcome<Value> {
+        let mut leaves = Vec::new();
+        value.leaves(&mut leaves);
+        let outer = std::mem::replace(&mut self.emit.region, region);
+        let mut made = Vec::new();
+        for leaf in leaves {
+            let ty = self.emit.func.ty(leaf).clone();
+            made.push(match ty.elem() {
+                Some(Elem::Scalar(s)) => self.emit.b().constant(shoal_ir::Const::zero(s), ty),
+                Some(Elem::Ptr(p)) => {
+                    let address = self.emit.b().int(0, ty.with_elem(Scalar::I64));
+                    self.emit.b().cast(address, p)
+                }
+                None => {
+                    self.emit.region = outer;
+                    let message = "one path of this branch returns a tensor descriptor, the other returns nothing";
+                    return Err(self.emit.error(message).help("return a descriptor on both paths").into());
+                }
+            });
+        }
+        self.emit.region = outer;
+        Ok(refill(value, &made))
     }
 
     /// Makes what two paths return the same type; constants become scalars if they differ.
@@ -162,6 +206,12 @@ impl Lower<'_> {
             return Err(Fault::reported());
         }
         if a.type_name() == b.type_name() {
+            return Ok(());
+        }
+        if let (Value::Const(x), Value::Const(y)) = (a, b)
+            && crate::consts::equal(x, y)
+        {
+            values[1] = a.clone();
             return Ok(());
         }
         match (a.clone(), b.clone()) {

@@ -24,7 +24,7 @@ pub(super) struct GlobalValue {
 #[derive(Debug, Clone)]
 pub(super) enum GlobalState {
     Running,
-    Done(GlobalValue),
+    Done(Box<GlobalValue>),
     Failed,
 }
 
@@ -33,7 +33,7 @@ impl Lower<'_> {
     pub(super) fn global_value(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
         let key = (module, name.clone());
         match self.globals.get(&key) {
-            Some(GlobalState::Done(value)) => return Ok(value.clone()),
+            Some(GlobalState::Done(value)) => return Ok((**value).clone()),
             Some(GlobalState::Failed) => return Err(Fault::reported()),
             Some(GlobalState::Running) => {
                 return Err(self.emit.fault(format!("the value of `{name}` depends on itself")));
@@ -43,7 +43,7 @@ impl Lower<'_> {
         self.globals.insert(key.clone(), GlobalState::Running);
         let result = self.compute_global(module, name);
         let state = match &result {
-            Ok(value) => GlobalState::Done(value.clone()),
+            Ok(value) => GlobalState::Done(Box::new(value.clone())),
             Err(_) => GlobalState::Failed,
         };
         self.globals.insert(key, state);

@@ -19,7 +19,7 @@ pub(super) enum Callee {
     /// Its body is being lowered.
     Running,
     /// It is in the module, under this name; the value stands for what it returns.
-    Done { name: String, returns: Value },
+    Done { name: String, returns: Box<Value> },
     /// It has errors, which were reported.
     Failed,
 }
@@ -39,7 +39,7 @@ impl Lower<'_> {
                 self.callees.insert(key.clone(), Callee::Running);
                 let lowered = self.in_call(span, f.name(), |l| l.lower_callee(f, &args));
                 let callee = match lowered {
-                    Ok((name, returns)) => Callee::Done { name, returns },
+                    Ok((name, returns)) => Callee::Done { name, returns: Box::new(returns) },
                     Err(fault) => {
                         self.callees.insert(key, Callee::Failed);
                         return Err(fault);
@@ -86,11 +86,10 @@ impl Lower<'_> {
         let outer_region = std::mem::replace(&mut self.emit.region, region);
         let (outer_span, copies) = (self.emit.span, self.copies);
         let result = self.function_body(f, params);
-        let result = result.map(|value| {
+        if let Ok(value) = &result {
             self.emit.span = f.def.name.span;
-            self.return_value(&value);
-            value
-        });
+            self.return_value(value);
+        }
         self.emit.span = outer_span;
         self.copies = copies;
         self.emit.region = outer_region;

@@ -2,7 +2,7 @@
 //!
 //! Kernel code is evaluated statement by statement. What is known at compile time is computed at once (Python's rules);
 //! what lives on the device is written as IR. Control flow over device values becomes structured IR:
-//! [`branch`] and [`loops`] carry the changed names across regions, [`flow`] turns early returns into nested branches.
+//! `branch` and `loops` carry the changed names across regions, `flow` turns early returns into nested branches.
 //!
 //! An error ends its statement, not the lowering: the names the statement would have assigned become
 //! [`Value::Invalid`], whose uses are silent, and the next statement is looked at. So all errors of a kernel are

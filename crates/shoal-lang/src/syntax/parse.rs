@@ -1,4 +1,4 @@
-//! Text to [`ast`]: the only file that knows the Python parser's types.
+//! Text to [the syntax tree](super::ast): the only file that knows the Python parser's types.
 //!
 //! Every syntax error of a file is reported. Nesting is bounded: a tree deeper than [`MAX_DEPTH`] is an error, so that
 //! nothing after this file can run out of stack.

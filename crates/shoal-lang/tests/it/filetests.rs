@@ -55,7 +55,13 @@ fn run_file(root: &Path, path: &Path) -> Result<(), String> {
         None => (text.as_str(), ""),
     };
     let name = path.strip_prefix(root).unwrap().to_string_lossy();
-    let actual = comment(&outcome(path, &name, source));
+    let found = outcome(path, &name, source);
+    let is_error = found.lines().any(|line| line.starts_with("error"));
+    let errors_are_meant = root.ends_with("diagnostics");
+    if is_error && !errors_are_meant {
+        return Err(format!("{name} does not compile:\n{found}"));
+    }
+    let actual = comment(&found);
     if expected == actual {
         return Ok(());
     }

@@ -85,20 +85,21 @@ fn float_binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b
         BinaryOp::Mul => llvm.bin(Op::FMul, a, b),
         BinaryOp::Div | BinaryOp::DivRn => llvm.bin(Op::FDiv, a, b),
         BinaryOp::Rem => per_lane(llvm, &format!("shoal_fmod_{ty}"), ty, &[a, b]),
-        BinaryOp::Min => number_of_two(llvm, "llvm.minnum", a, b),
-        BinaryOp::Max => number_of_two(llvm, "llvm.maxnum", a, b),
-        BinaryOp::MinNan => nan_or(llvm, a, b, number_of_two(llvm, "llvm.minnum", a, b)),
-        BinaryOp::MaxNan => nan_or(llvm, a, b, number_of_two(llvm, "llvm.maxnum", a, b)),
+        BinaryOp::Min => number_of_two(llvm, FloatPredicate::OLT, a, b),
+        BinaryOp::Max => number_of_two(llvm, FloatPredicate::OGT, a, b),
+        BinaryOp::MinNan => nan_or(llvm, a, b, number_of_two(llvm, FloatPredicate::OLT, a, b)),
+        BinaryOp::MaxNan => nan_or(llvm, a, b, number_of_two(llvm, FloatPredicate::OGT, a, b)),
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr | BinaryOp::MulHi => {
             unreachable!("the verifier keeps {op} to integers")
         }
     }
 }
 
-/// The greater (or lesser) of two floats; the other one if one is NaN; `b` if they compare equal, which is why the operands stand
-/// in this order: x86 gives the first of LLVM's two.
-fn number_of_two<'ctx>(llvm: &Llvm<'ctx>, intrinsic: &str, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
-    call2(llvm, intrinsic, b, a)
+/// `a` if it compares so with `b`, else `b`; the other one if one is NaN. In this form LLVM makes one comparison and one (masked)
+/// maximum of it; its own `maxnum` would let it swap the operands, and with them the signs of zeros.
+fn number_of_two<'ctx>(llvm: &Llvm<'ctx>, wins: FloatPredicate, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let picked = llvm.select(llvm.fcmp(wins, a, b), a, b);
+    llvm.select(llvm.fcmp(FloatPredicate::ORD, b, b), picked, a)
 }
 
 fn nan_or<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>, b: V<'ctx>, number: V<'ctx>) -> V<'ctx> {

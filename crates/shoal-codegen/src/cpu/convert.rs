@@ -81,9 +81,8 @@ pub(super) fn from_f32<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>) -> V<'ct
 fn narrow<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>, rounding: Rounding) -> V<'ctx> {
     match (to, rounding) {
         (Scalar::F32, _) => a,
-        (Scalar::F16 | Scalar::BF16, Rounding::Nearest) => {
-            llvm.cast(Op::FPTrunc, a, register_type(llvm, Elem::Scalar(to)))
-        }
+        (Scalar::F16, Rounding::Nearest) => llvm.cast(Op::FPTrunc, a, llvm.context.f16_type().into()),
+        (Scalar::BF16, Rounding::Nearest) => to_bf16(llvm, a),
         _ => match FloatFormat::of(to) {
             Some(format) => {
                 let encoded = encode(llvm, format, a, rounding);
@@ -93,6 +92,19 @@ fn narrow<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>, rounding: Rounding) -
             None => unreachable!("a float type, not {to}"),
         },
     }
+}
+
+/// The upper half of an `f32`, to nearest even. The instruction that LLVM would take where there is one makes zeros of subnormals.
+fn to_bf16<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>) -> V<'ctx> {
+    let bits = Bits { llvm, like: a, width: 32 };
+    let raw = llvm.cast(Op::BitCast, a, llvm.i32().into());
+    let upper = llvm.bin(Op::LShr, raw, bits.int(16));
+    let odd = llvm.bin(Op::And, upper, bits.int(1));
+    let carried = llvm.bin(Op::Add, raw, llvm.bin(Op::Add, odd, bits.int(0x7fff)));
+    let rounded = llvm.bin(Op::LShr, carried, bits.int(16));
+    let is_nan = llvm.fcmp(FloatPredicate::UNO, a, a);
+    let result = llvm.select(is_nan, llvm.bin(Op::Or, upper, bits.int(0x40)), rounded);
+    llvm.cast(Op::BitCast, llvm.cast(Op::Trunc, result, llvm.int_type(16).into()), llvm.context.bf16_type().into())
 }
 
 /// The bits of `a` in a narrower format: the algorithm of `numeric::encode_float`, on `f32`.
@@ -200,19 +212,19 @@ fn number<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, to: Scalar, rounding: Rounding,
             };
             llvm.cast(op, a, llvm.int_type(to.bits()).into())
         }
-        (false, true) => int_to_float(llvm, from, to, rounding, a),
+        (false, true) => int_to_float(llvm, from, to, a),
         (true, false) => float_to_int(llvm, from, to, a),
         (true, true) => float_to_float(llvm, from, to, rounding, a),
     }
 }
 
-fn int_to_float<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, to: Scalar, rounding: Rounding, a: V<'ctx>) -> V<'ctx> {
+fn int_to_float<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, to: Scalar, a: V<'ctx>) -> V<'ctx> {
     let op = if from.is_signed_int() { Op::SIToFP } else { Op::UIToFP };
     if to.bits() >= 32 {
         return llvm.cast(op, a, register_type(llvm, Elem::Scalar(to)));
     }
-    let exact = llvm.cast(op, a, llvm.context.f64_type().into());
-    narrow(llvm, to, to_odd_f32(llvm, exact), rounding)
+    // Narrow floats are computed in `f32`, and rounded from there.
+    narrow(llvm, to, llvm.cast(op, a, llvm.f32().into()), Rounding::Nearest)
 }
 
 /// Towards zero; what does not fit gives the nearest that does, NaN gives zero.

@@ -13,7 +13,8 @@
 //! | `emitter` | the value of any chunk of any tile |
 //! | `nest` | loops over a tile |
 //! | `elementwise`, `arith`, `convert` | elementwise operations and number formats |
-//! | `overlap` | loads and stores of memory that may be the same |
+//! | `streaming` | stores past the caches |
+//! | `overlap`, `distinct` | loads and stores of memory that may be the same |
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `function` | the frame of a kernel |
@@ -24,6 +25,7 @@ mod chunk;
 mod control;
 mod convert;
 mod debug_info;
+mod distinct;
 pub mod dot;
 mod elementwise;
 mod emitter;
@@ -39,6 +41,7 @@ mod product;
 mod reduce;
 mod refuse;
 mod region;
+mod streaming;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -186,7 +189,8 @@ fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
 
 /// The bitcode files that a kernel's functions come from, with the place that asks for each.
 fn extern_libraries(func: &Func, options: &Options) -> Vec<(PathBuf, Span)> {
-    let mut libraries: Vec<(PathBuf, Span)> = options.extern_libs.iter().map(|path| (path.clone(), func.span)).collect();
+    let mut libraries: Vec<(PathBuf, Span)> =
+        options.extern_libs.iter().map(|path| (path.clone(), func.span)).collect();
     for op in func.walk() {
         let OpKind::Extern(function) = &func.op(op).kind else { continue };
         let known = libraries.iter().any(|(path, _)| path.as_os_str() == function.library.as_str());

@@ -57,7 +57,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let kind = &self.func.op(op).kind;
         let operands = self.func.op(op).operands();
         if matches!(kind, OpKind::Load(_)) {
-            let fusion = if same_place && operands[0] == pointers {
+            let fusion = if same_place && operands[0] == pointers && self.are_distinct(pointers) {
                 Fusion::Safe
             } else if !self.plan.is_kept(value) && self.is_affine(operands[0]) && self.is_affine(pointers) {
                 Fusion::Guarded
@@ -85,7 +85,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let uniform = |v: Value| matches!(self.func.def_kind(v), Some(OpKind::Splat | OpKind::Const(_)));
         match &self.func.op(op).kind {
             OpKind::Iota { .. } | OpKind::Splat | OpKind::Const(_) => true,
-            OpKind::Broadcast | OpKind::Cast(_) => self.is_affine(operands[0]),
+            OpKind::Broadcast => self.is_affine(operands[0]),
+            OpKind::Cast(_) => {
+                // What is cut off would come back at the other end.
+                let keeps = |v: Value| self.func.ty(v).number().is_some_and(|s| s.is_int() && s.bits() >= 32);
+                keeps(value) && self.is_affine(operands[0])
+            }
             OpKind::Reshape => {
                 let real = |v: Value| -> Vec<u32> { self.shape(v).iter().copied().filter(|&d| d > 1).collect() };
                 real(value) == real(operands[0]) && self.is_affine(operands[0])
@@ -117,10 +122,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let above = llvm.icmp(IntPredicate::ULE, to.into(), low.into());
             llvm.bin(InstructionOpcode::Or, below, above)
         };
-        // Affine tiles of one shape that agree at their corners agree everywhere: each chunk stores where it loaded.
+        // Affine tiles of one shape that agree at their corners agree everywhere: each chunk stores where it loaded, and nobody
+        // else does if all addresses differ.
         let same_shape = self.shape(operands[0]) == self.shape(store_pointers);
         let equal = theirs.iter().zip(&ours).map(|(&a, &b)| llvm.icmp(IntPredicate::EQ, a.into(), b.into()));
         let equal = equal.reduce(|a, b| llvm.bin(InstructionOpcode::And, a, b)).expect("a tile has a corner");
+        let equal = if same_shape && !self.are_distinct(store_pointers) {
+            llvm.bin(InstructionOpcode::And, equal, self.are_distinct_at_run_time(store_pointers, &ours))
+        } else {
+            equal
+        };
         let harmless = if same_shape { llvm.bin(InstructionOpcode::Or, apart, equal) } else { apart };
         let overlaps = llvm.not(harmless);
         let copy = self.allocate(self.elem(load), self.shape(load));
@@ -199,7 +210,7 @@ enum Fusion {
     Never,
 }
 
-fn behind_broadcast(func: &shoal_ir::Func, value: Value) -> Value {
+pub(super) fn behind_broadcast(func: &shoal_ir::Func, value: Value) -> Value {
     match func.def_op(value) {
         Some(op) if matches!(func.op(op).kind, OpKind::Broadcast | OpKind::Reshape) => {
             behind_broadcast(func, func.op(op).operands()[0])

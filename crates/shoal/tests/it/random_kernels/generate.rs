@@ -46,7 +46,17 @@ pub(crate) enum Place {
     Elements,
 }
 
+/// How a target sums the products of a `dot` of `f32` or `f64`.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Sums {
+    /// As the IR says: in order, each product fused with its sum.
+    Fused,
+    /// Rounding products, for want of an instruction.
+    Rounded,
+}
+
 pub(crate) struct Generator {
+    pub(crate) sums: Sums,
     pub(crate) choices: Choices,
     pub(crate) types: Vec<Scalar>,
     pub(crate) shapes: Vec<Vec<u32>>,
@@ -84,7 +94,7 @@ const SHAPES: &[&[u32]] = &[
 ];
 
 /// The kernel of a seed: about `size` operations on values of the program.
-pub(crate) fn case(seed: u64, size: usize) -> Case {
+pub(crate) fn case(seed: u64, size: usize, sums: Sums) -> Case {
     let mut choices = Choices::new(seed);
     let mut types = vec![Scalar::I1, Scalar::I32, Scalar::F32];
     for _ in 0..4 {
@@ -114,7 +124,7 @@ pub(crate) fn case(seed: u64, size: usize) -> Case {
     let start = b.binary(shoal_ir::op::BinaryOp::Mul, program, part);
     let area = |(&base, &ty)| Area { ty, base: b.value(OpKind::PtrAdd, &[base, start]), used: 0 };
     let areas: Vec<Area> = bases.iter().zip(&types).map(area).collect();
-    let mut generator = Generator { choices, types: types.clone(), shapes, areas, pool, place: Place::Program };
+    let mut generator = Generator { sums, choices, types: types.clone(), shapes, areas, pool, place: Place::Program };
     generator.assume(&mut b, n);
     generator.block(&mut b, size, 2);
     for value in generator.pool.clone() {

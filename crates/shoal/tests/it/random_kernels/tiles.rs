@@ -3,7 +3,7 @@
 use shoal_ir::op::{BinaryOp, DotPrecision, OpKind, Rounding};
 use shoal_ir::{Builder, Region, Scalar, Type, Value};
 
-use super::generate::{Generator, MOST, Place};
+use super::generate::{Generator, MOST, Place, Sums};
 
 fn count(shape: &[u32]) -> u32 {
     shape.iter().product()
@@ -212,7 +212,7 @@ impl Generator {
         let size = |g: &mut Self, most| 1u32 << g.choices.below(most);
         let (m, n, k) = (size(self, 6), size(self, 6), size(self, 6));
         let batch: Vec<u32> = if self.choices.percent(25) { vec![size(self, 3)] } else { vec![] };
-        let exact = matches!(acc, I32 | F64) || input == F32;
+        let exact = acc == I32 || (matches!(input, F32 | F64) && self.sums == Sums::Fused);
         let mut operands = Vec::new();
         for [rows, columns] in [[m, k], [k, n]] {
             let transposed = self.choices.percent(30);

@@ -10,7 +10,7 @@ use crate::table::{Align, Table};
 pub(crate) fn cache(action: &CacheAction) -> Result<(), Failure> {
     let path = Cache::default_path().map_err(|refusal| Failure::new(refusal.to_string()))?;
     if let CacheAction::Path = action {
-        println!("{}", path.display());
+        outln!("{}", path.display());
         return Ok(());
     }
     let cache = Cache::open(&path).map_err(|refusal| Failure::new(format!("the cache is not used: {refusal}")))?;
@@ -23,7 +23,7 @@ pub(crate) fn cache(action: &CacheAction) -> Result<(), Failure> {
         CacheAction::List => list(&cache).map_err(failed("read"))?,
         CacheAction::Clear => {
             let removed = cache.clear().map_err(failed("clear"))?;
-            println!("removed {removed} compiled kernels from {}", path.display());
+            outln!("removed {removed} compiled kernels from {}", path.display());
         }
     }
     Ok(())
@@ -31,12 +31,8 @@ pub(crate) fn cache(action: &CacheAction) -> Result<(), Failure> {
 
 fn list(cache: &Cache) -> std::io::Result<()> {
     let entries = cache.list()?;
-    let mut table = Table::new(&[
-        ("kernel", Align::Left),
-        ("source", Align::Left),
-        ("size", Align::Right),
-        ("entry", Align::Left),
-    ]);
+    let mut table =
+        Table::new(&[("kernel", Align::Left), ("source", Align::Left), ("size", Align::Right), ("entry", Align::Left)]);
     for entry in &entries {
         let short: String = entry.file.chars().take(12).collect();
         match &entry.facts {
@@ -45,9 +41,9 @@ fn list(cache: &Cache) -> std::io::Result<()> {
         }
     }
     if !table.is_empty() {
-        println!("{table}");
+        outln!("{table}");
     }
     let total = entries.iter().map(|entry| entry.bytes).sum();
-    println!("{} compiled kernels, {}, in {}", entries.len(), bytes(total), cache.path().display());
+    outln!("{} compiled kernels, {}, in {}", entries.len(), bytes(total), cache.path().display());
     Ok(())
 }

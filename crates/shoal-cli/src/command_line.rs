@@ -30,6 +30,9 @@ pub(crate) enum Command {
     Doctor,
     /// Look at or clear the cache of compiled kernels
     Cache(CacheOptions),
+    /// Compile once and say how long it took; for `shoal bench`
+    #[command(hide = true)]
+    MeasureCompile,
 }
 
 /// Where a kernel runs.

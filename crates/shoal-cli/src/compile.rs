@@ -1,25 +1,24 @@
 //! `shoal compile`.
 
 use std::path::Path;
-use std::time::Instant;
 
-use shoal::{Kernel, Module, Options, Stage};
+use shoal::{CompileReport, Kernel, Module, Options, Stage};
 
 use crate::command_line::CompileOptions;
 use crate::failure::{Failure, write};
 use crate::numbers::duration;
+use crate::table::{Align, Table};
 
 pub(crate) fn compile(options: &CompileOptions) -> Result<(), Failure> {
     let stages: Vec<Stage> = options.emit.iter().map(|name| stage(name)).collect::<Result<_, _>>()?;
     let kernel = kernel_of(&options.target)?.with(Options { debug: options.debug, ..Options::default() });
     let specs = kernel.read_signature(&options.signature)?;
+    if options.time {
+        steps(&kernel.compile_uncached(&specs)?);
+    }
     let mut texts = 0;
     for stage in stages {
-        let start = Instant::now();
         let content = kernel.emit(&specs, stage, options.cpu.as_deref())?;
-        if options.time {
-            eprintln!("{}: {} from the source, {} bytes", stage.name(), duration(start.elapsed()), content.len());
-        }
         match &options.output {
             Some(folder) => {
                 std::fs::create_dir_all(folder).map_err(|reason| Failure::File {
@@ -33,15 +32,26 @@ pub(crate) fn compile(options: &CompileOptions) -> Result<(), Failure> {
             }
             None if stage.is_text() => {
                 if texts > 0 {
-                    println!();
+                    outln!();
                 }
                 texts += 1;
-                println!("{}", String::from_utf8_lossy(&content).trim_end());
+                outln!("{}", String::from_utf8_lossy(&content).trim_end());
             }
             None => return Err(Failure::new("an object is not text: say where it goes with --output FOLDER")),
         }
     }
     Ok(())
+}
+
+/// Shows how long each step to loaded code takes.
+fn steps(report: &CompileReport) {
+    let mut table = Table::new(&[("step", Align::Left), ("time", Align::Right)]);
+    let CompileReport { parse, lower, passes, codegen, load, .. } = report;
+    for (name, time) in [("parse", parse), ("lower", lower), ("passes", passes), ("codegen", codegen), ("load", load)] {
+        table.row([name.to_owned(), duration(*time)]);
+    }
+    table.row(["all".to_owned(), duration(report.total())]);
+    eprint!("{table}");
 }
 
 fn stage(name: &str) -> Result<Stage, Failure> {

@@ -16,7 +16,7 @@ const TIMED: f64 = 0.2;
 
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
     let device = Device::of(options.backend.into())?;
-    println!(
+    outln!(
         "Compiling and running {} kernels on {} ({} threads).\nOutputs start as NaN and are compared with references in f64.\n",
         catalog().len(),
         device.backend().name(),
@@ -50,9 +50,9 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
         }
     }
     progress.finish();
-    println!("{table}");
+    outln!("{table}");
     if wrong.is_empty() {
-        println!("All results are within their tolerances.");
+        outln!("All results are within their tolerances.");
         return Ok(());
     }
     Err(Failure::new(format!("wrong results: {}", wrong.join(", "))))

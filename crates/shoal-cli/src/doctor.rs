@@ -10,7 +10,7 @@ use crate::numbers::bytes;
 
 pub(crate) fn doctor() -> Result<(), Failure> {
     let about = about()?;
-    let line = |name: &str, value: &str| println!("{name:<12} {value}");
+    let line = |name: &str, value: &str| outln!("{name:<12} {value}");
     line("shoal", about.version);
     line("llvm", &about.llvm);
     line("cpu", &about.cpu);

@@ -1,6 +1,9 @@
 //! The command `shoal`: run, compile, look at and measure tile kernels.
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod out;
+
 mod bench;
 mod cache;
 mod command_line;
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::demo(options),
         Command::Doctor => doctor::doctor(),
         Command::Cache(options) => cache::cache(&options.action),
+        Command::MeasureCompile => bench::compiling::measure(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

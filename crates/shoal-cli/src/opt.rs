@@ -26,10 +26,10 @@ pub(crate) fn opt(options: &OptOptions) -> Result<(), Failure> {
     }
     if options.print_after_all {
         for step in &after {
-            println!("// after {}\n{}", step.pass, step.text.trim_end());
+            outln!("// after {}\n{}", step.pass, step.text.trim_end());
         }
     } else if let Some(last) = after.last() {
-        println!("{}", last.text.trim_end());
+        outln!("{}", last.text.trim_end());
     }
     Ok(())
 }
@@ -55,6 +55,6 @@ fn list() {
     for pass in passes() {
         table.row([pass.name, pass.doc]);
     }
-    println!("{table}");
-    println!("cpu = {}", cpu_pipeline().join(","));
+    outln!("{table}");
+    outln!("cpu = {}", cpu_pipeline().join(","));
 }

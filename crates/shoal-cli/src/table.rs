@@ -71,9 +71,6 @@ mod tests {
         let mut table = Table::new(&[("name", Align::Left), ("time", Align::Right)]);
         table.row(["a", "1.5 ms"]);
         table.row(["long name", "2 s"]);
-        assert_eq!(
-            table.to_string(),
-            "name         time\n─────────  ──────\na          1.5 ms\nlong name     2 s\n"
-        );
+        assert_eq!(table.to_string(), "name         time\n─────────  ──────\na          1.5 ms\nlong name     2 s\n");
     }
 }

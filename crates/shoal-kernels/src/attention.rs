@@ -44,8 +44,19 @@ pub fn attention(library: &Library, heads: Heads<'_>, mask: Mask, out: &Tensor, 
     kernel.launch(
         (cdiv(length, block_m), count),
         args!(
-            heads.q, heads.k, heads.v, out, lse, length, length * dim, dim, scale,
-            CAUSAL = mask == Mask::Causal, HEAD_DIM = dim, BLOCK_M = block_m, BLOCK_N = block_n
+            heads.q,
+            heads.k,
+            heads.v,
+            out,
+            lse,
+            length,
+            length * dim,
+            dim,
+            scale,
+            CAUSAL = mask == Mask::Causal,
+            HEAD_DIM = dim,
+            BLOCK_M = block_m,
+            BLOCK_N = block_n
         ),
     )
 }

@@ -71,8 +71,20 @@ pub fn backward(
     library.kernel(Source::LayerNorm, "layer_norm_backward_rows")?.launch(
         rows,
         args!(
-            out.x, dy, &scale_part, &shift_part, x, scale, kept.mean, kept.rstd, &locks, &filled, cols, cols,
-            GROUPS = groups, BLOCK = cols.next_power_of_two()
+            out.x,
+            dy,
+            &scale_part,
+            &shift_part,
+            x,
+            scale,
+            kept.mean,
+            kept.rstd,
+            &locks,
+            &filled,
+            cols,
+            cols,
+            GROUPS = groups,
+            BLOCK = cols.next_power_of_two()
         ),
     )?;
     let block = cols.next_power_of_two().min(128);

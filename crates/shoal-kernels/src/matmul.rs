@@ -46,8 +46,23 @@ pub fn matmul_args<'a>(a: &'a Tensor, b: &'a Tensor, c: &'a Tensor, blocks: Bloc
     let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
     let even = m % blocks.m == 0 && n % blocks.n == 0 && k % blocks.k == 0;
     args!(
-        a, b, c, m, n, k, k, 1, n, 1, n, 1,
-        BLOCK_M = blocks.m, BLOCK_N = blocks.n, BLOCK_K = blocks.k, GROUP_M = blocks.group, EVEN = even
+        a,
+        b,
+        c,
+        m,
+        n,
+        k,
+        k,
+        1,
+        n,
+        1,
+        n,
+        1,
+        BLOCK_M = blocks.m,
+        BLOCK_N = blocks.n,
+        BLOCK_K = blocks.k,
+        GROUP_M = blocks.group,
+        EVEN = even
     )
 }
 

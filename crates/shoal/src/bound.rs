@@ -95,7 +95,9 @@ pub(crate) struct Signature<'a> {
 fn too_many(kernel: Signature<'_>, given: usize) -> Fault {
     let takes = kernel.params.len();
     let text = format!("kernel `{}` takes {takes} arguments, but {given} were passed", kernel.name);
-    Box::new(Diagnostic::error(kernel.span, text).label(format!("takes {}", names(kernel.params.iter()))))
+    let label = format!("takes {}", names(kernel.params.iter()));
+    let help = "leave out the last ones; options such as `num_warps` are passed by name";
+    Box::new(Diagnostic::error(kernel.span, text).label(label).help(help))
 }
 
 fn twice(param: &Param) -> Fault {
@@ -106,12 +108,28 @@ fn twice(param: &Param) -> Fault {
 fn unknown(kernel: Signature<'_>, name: &str) -> Fault {
     let text = format!("kernel `{}` has no parameter `{name}`, and no launch option has that name", kernel.name);
     let folded = |s: &str| s.to_lowercase().replace('_', "");
-    let near = kernel.params.iter().find(|p| folded(&p.name) == folded(name));
+    let near =
+        kernel.params.iter().map(|p| (edits(&folded(&p.name), &folded(name)), p)).min_by_key(|(count, _)| *count);
+    let near = near.filter(|(count, p)| *count <= 2 && *count < p.name.len()).map(|(_, p)| p);
     let help = match near {
         Some(param) => format!("did you mean `{}`?", param.name),
         None => format!("its parameters are {}", names(kernel.params.iter())),
     };
     Box::new(Diagnostic::error(kernel.span, text).label("this kernel").help(help))
+}
+
+/// How many letters must be added, removed or changed to make one name of the other.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.chars().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
 }
 
 fn missing(kernel: Signature<'_>, found: &[Option<&Arg<'_>>]) -> Fault {

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use shoal_codegen::cpu::{self, Target};
-use shoal_lang::{ArgSpec, Lowered};
 use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
+use shoal_lang::{ArgSpec, Lowered};
 
 use crate::cache::{Cache, Entry, Facts, Key, KeyWriter};
 use crate::kernel::KernelShared;
@@ -161,18 +161,10 @@ fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target
 
 /// Code generation's options.
 pub(crate) fn codegen_options(options: &Options) -> cpu::Options {
-    cpu::Options {
-        debug_info: options.debug_info == DebugInfo::Lines,
-        extern_libs: options.extern_libs.clone(),
-    }
+    cpu::Options { debug_info: options.debug_info == DebugInfo::Lines, extern_libs: options.extern_libs.clone() }
 }
 
-fn generate(
-    kernel: &KernelShared,
-    lowered: &Lowered,
-    target: &Target,
-    options: &Options,
-) -> Result<Entry, Error> {
+fn generate(kernel: &KernelShared, lowered: &Lowered, target: &Target, options: &Options) -> Result<Entry, Error> {
     let sources = kernel.module.sources();
     let compiled = cpu::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
         .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
@@ -199,7 +191,10 @@ fn load(entry: &Entry) -> Result<Kernel, Error> {
         waits: if *may_wait { Waits::MayWait } else { Waits::Never },
         can_fail: *can_fail,
         uses_amx: *uses_amx,
-        params: params.iter().map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize }).collect(),
+        params: params
+            .iter()
+            .map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize })
+            .collect(),
     };
     Ok(Kernel::new(Arc::new(code), info)?)
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use shoal_lang::ConstValue;
-use shoal_lang::value::{Const, Dtype};
+use shoal_lang::{Const, Dtype};
 
 use crate::arg::Arg;
 

@@ -1,11 +1,11 @@
 //! A kernel in the forms it has on its way to code, for people to look at and for other tools to take.
 
-use shoal_codegen::cpu::{self, Emit, Target};
+use shoal_codegen::cpu::{self, Emit};
 use shoal_lang::ArgSpec;
 
 use crate::compile::{codegen_options, host_target, lower, optimise};
 use crate::error::Report;
-use crate::{Error, Kernel};
+use crate::{Error, Kernel, targets};
 
 /// A form of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,7 +73,7 @@ impl Kernel {
             Stage::Asm => Emit::Asm,
             Stage::Object => Emit::Object,
         };
-        let named = cpu.map(|cpu| Target::named(cpu, ""));
+        let named = cpu.map(targets::named).transpose()?;
         let target = match &named {
             Some(target) => target,
             None => host_target(),

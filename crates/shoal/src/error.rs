@@ -16,7 +16,7 @@ use crate::{DType, dtype_name};
 #[non_exhaustive]
 pub enum Error {
     /// A kernel's source could not be read.
-    #[error("cannot read {}: {reason}", .path.display())]
+    #[error("cannot read {}: {reason}\n  = help: check the path; relative ones start at the current folder", .path.display())]
     Read {
         /// The file.
         path: PathBuf,

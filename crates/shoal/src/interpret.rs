@@ -2,8 +2,10 @@
 
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
+use std::io::Write;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
+use shoal_driver::cpu::PrintSink;
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
 use shoal_lang::Lowered;
@@ -44,7 +46,8 @@ pub(crate) fn launch(
     for piece in &mut pieces {
         // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data. Pieces
         // that overlap were merged, and overlapping arguments belong to one tensor, so the range is one allocation.
-        let content = unsafe { std::slice::from_raw_parts(with_exposed_provenance(piece.start), piece.end - piece.start) };
+        let content =
+            unsafe { std::slice::from_raw_parts(with_exposed_provenance(piece.start), piece.end - piece.start) };
         let address = space.alloc_from(content);
         space.name(address, piece.name.clone());
         piece.copy = Some(address);
@@ -54,7 +57,7 @@ pub(crate) fn launch(
         let class = classify(param, arg).map_err(wrong)?;
         push(&mut values, &pieces, param, arg, class).map_err(wrong)?;
     }
-    let run = shoal_interp::run(&lowered.module, &lowered.kernel, grid, &values, &mut space, &interpreter_options(options));
+    let run = shoal_interp::run(&lowered.module, &lowered.kernel, grid, &values, &mut space, &Default::default());
     // What was written before a failure is shown too, as on a device.
     for piece in pieces.iter().filter(|piece| piece.access == Access::ReadWrite) {
         if let Some(content) = piece.copy.and_then(|copy| space.bytes(copy)) {
@@ -65,12 +68,24 @@ pub(crate) fn launch(
             target.copy_from_slice(content);
         }
     }
-    run.map(|_| ()).map_err(|error| failed(kernel, &error))
+    match run {
+        Ok(report) => {
+            print(&report.prints, &options.print);
+            Ok(())
+        }
+        Err(error) => Err(failed(kernel, &error)),
+    }
 }
 
-fn interpreter_options(options: &Options) -> shoal_interp::Options {
-    let _ = options;
-    shoal_interp::Options::default()
+/// Passes on what `device_print` said.
+fn print(lines: &[String], sink: &PrintSink) {
+    for line in lines {
+        match sink {
+            // A closed standard output is no reason to fail a kernel.
+            PrintSink::Stdout => drop(writeln!(std::io::stdout(), "{line}")),
+            PrintSink::Call(f) => f(&format!("{line}\n")),
+        }
+    }
 }
 
 /// The interpreter knows the place of most failures: show the user's line.

@@ -14,8 +14,8 @@ use shoal_source::{Diagnostic, Span};
 
 use crate::arg::{Arg, Args};
 use crate::bound::{Bound, Signature};
-use crate::constant::constant_of;
 use crate::compile::{CompileReport, Compiled, compile_native, lower};
+use crate::constant::constant_of;
 use crate::error::Report;
 use crate::grid::IntoGrid;
 use crate::module::Shared;
@@ -94,11 +94,8 @@ impl Kernel {
     #[must_use]
     pub fn with(mut self, options: Options) -> Kernel {
         self.key_start = key_start(&options, &self.device);
-        self.launch = Arc::new(LaunchOptions {
-            timeout: options.timeout,
-            print: options.print.clone(),
-            fibers: options.fibers,
-        });
+        self.launch =
+            Arc::new(LaunchOptions { timeout: options.timeout, print: options.print.clone(), fibers: options.fibers });
         self.options = Arc::new(options);
         self
     }

@@ -1,4 +1,28 @@
 //! Tile kernels from Rust: compile, cache, specialise, launch.
+//!
+//! ```
+//! use shoal::{Error, Module, args};
+//!
+//! let text = "
+//! import shoal
+//! import shoal.language as tl
+//!
+//! @shoal.jit
+//! def double(x, n, BLOCK: tl.constexpr):
+//!     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+//!     tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+//! ";
+//! let double = Module::from_source("double.py", text)?.kernel("double")?;
+//! let mut x = vec![1.0f32, 2.0, 3.0];
+//! double.launch(1, args!(&mut x, 3, BLOCK = 4))?;
+//! assert_eq!(x, [2.0, 4.0, 6.0]);
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! A [`Module`] is a file of kernels. A [`Kernel`] is launched with a [grid](IntoGrid) and [arguments](args!); the first
+//! launch for arguments of a kind compiles (what is compiled in follows Triton's rules), later ones take about a
+//! microsecond. [`Device`] says where: native code on the CPU, or the interpreter, which checks every access.
+//! [`Tensor`] is memory with a type and a shape; slices work too. Compiled kernels are kept on disk, see [`cache`].
 #![deny(unsafe_code)]
 
 mod about;
@@ -8,6 +32,7 @@ pub mod cache;
 mod compile;
 mod constant;
 mod descriptor;
+mod device;
 mod dtype;
 mod emit;
 mod error;
@@ -19,10 +44,10 @@ mod module;
 mod native;
 pub mod opt;
 mod options;
-mod device;
 mod pack;
 mod param;
 mod specialise;
+mod targets;
 mod tensor;
 #[cfg(test)]
 mod testing;
@@ -42,6 +67,13 @@ pub use kernel::Kernel;
 pub use module::Module;
 pub use options::{DebugInfo, DiskCache, Options};
 pub use param::{Param, ParamKind};
+pub use shoal_driver::cpu::{Fibers, PrintSink};
+pub use shoal_ir::op::DotPrecision;
 pub use shoal_lang::{ArgSpec, ArgType, ConstValue};
 pub use shoal_source::Style;
 pub use tensor::{Element, Tensor};
+
+/// The examples in the README, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

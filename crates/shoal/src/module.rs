@@ -57,9 +57,8 @@ impl Module {
         let path = path.as_ref();
         let unreadable = |reason| Error::Read { path: path.to_owned(), reason };
         let bytes = std::fs::read(path).map_err(unreadable)?;
-        let text = String::from_utf8(bytes).map_err(|_| {
-            unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text"))
-        })?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text")))?;
         Module::from_source(&path.display().to_string(), &text)
     }
 

@@ -61,7 +61,9 @@ pub fn run_passes(file: &str, text: &str, names: &[&str]) -> Result<Vec<AfterPas
             (_, None) => {
                 let known: Vec<&str> = pipeline::PASSES.iter().map(|pass| pass.name).collect();
                 let known = known.join(", ");
-                return Err(Error::Text(format!("there is no pass `{name}`; there are {known}, and cpu for all of them")));
+                return Err(Error::Text(format!(
+                    "there is no pass `{name}`; there are {known}, and cpu for all of them"
+                )));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The parameters of a kernel, as far as a launch must know them.
 
-use shoal_lang::value::Access;
+use shoal_lang::Access;
 use shoal_source::Span;
 
 use crate::DType;

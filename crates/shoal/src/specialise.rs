@@ -17,7 +17,7 @@
 //! [`ArgSpec`] is the owned form, made when a kernel has to be compiled.
 
 use shoal_ir::types::{DescType, Ptr};
-use shoal_lang::value::Access;
+use shoal_lang::Access;
 use shoal_lang::{ArgSpec, ArgType};
 use shoal_source::Diagnostic;
 
@@ -145,7 +145,8 @@ fn needs_constant(param: &Param, arg: &Arg<'_>) -> Fault {
 }
 
 fn only_constexpr(param: &Param, arg: &Arg<'_>) -> Fault {
-    let text = format!("{} was passed for `{}`, but it can only be passed at compile time", arg.described(), param.name);
+    let text =
+        format!("{} was passed for `{}`, but it can only be passed at compile time", arg.described(), param.name);
     let help = format!("declare it as `{}: tl.constexpr`", param.name);
     Box::new(Diagnostic::error(param.span, text).label("this parameter is a run-time value").help(help))
 }
@@ -165,9 +166,10 @@ fn out_of_range(param: &Param, dtype: DType, value: i128) -> Fault {
 fn wrong_type(param: &Param, arg: &Arg<'_>) -> Fault {
     let (expected, help) = match param.kind {
         ParamKind::Number(dtype) => (dtype_name(dtype).to_owned(), "pass a number of that kind"),
-        ParamKind::Pointer(dtype, _) => {
-            (format!("a pointer to {}", dtype_name(dtype)), "convert the data, or take the annotation off the parameter")
-        }
+        ParamKind::Pointer(dtype, _) => (
+            format!("a pointer to {}", dtype_name(dtype)),
+            "convert the data, or take the annotation off the parameter",
+        ),
         ParamKind::Const => ("a pointer".into(), "pass a tensor or a slice"),
         ParamKind::Open | ParamKind::Constexpr => ("another value".into(), "pass another value"),
     };

@@ -168,11 +168,7 @@ impl Tensor {
     }
 
     fn check<T: Element>(&self) -> Result<(), Error> {
-        if self.dtype == T::DTYPE {
-            Ok(())
-        } else {
-            Err(Error::DType { has: self.dtype, asked: T::DTYPE })
-        }
+        if self.dtype == T::DTYPE { Ok(()) } else { Err(Error::DType { has: self.dtype, asked: T::DTYPE }) }
     }
 }
 

@@ -1,14 +1,17 @@
 //! Compile times: against Triton's, and of large tiles against small ones.
 
+use std::io::Write;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shoal::{Device, Kernel, Module};
 use shoal_kernels::Source;
 
 use super::peers::Peer;
 use super::row::{Row, Unit};
-use super::{Bench, Session};
+use super::{Bench, Session, kernels};
 use crate::failure::Failure;
 
 struct Case {
@@ -22,20 +25,20 @@ struct Case {
 
 const CASES: &[Case] = &[
     Case {
-        name: "vector_add",
+        name: "vector_add f32",
         source: Source::VectorAdd,
         kernel: "vector_add",
         types: &[("x", "*fp32"), ("y", "*fp32"), ("out", "*fp32"), ("n", "i32")],
         constants: &[("BLOCK", 1024)],
     },
     Case {
-        name: "matmul 128×128×64",
+        name: "matmul f16 128×128×64",
         source: Source::Matmul,
         kernel: "matmul",
         types: &[
-            ("a", "*fp32"),
-            ("b", "*fp32"),
-            ("c", "*fp32"),
+            ("a", "*fp16"),
+            ("b", "*fp16"),
+            ("c", "*fp16"),
             ("M", "i32"),
             ("N", "i32"),
             ("K", "i32"),
@@ -49,14 +52,14 @@ const CASES: &[Case] = &[
         constants: &[("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 64), ("GROUP_M", 8), ("EVEN", 0)],
     },
     Case {
-        name: "attention 64×64×64",
+        name: "attention f16 64×64×64",
         source: Source::Attention,
         kernel: "attention",
         types: &[
-            ("q", "*fp32"),
-            ("k", "*fp32"),
-            ("v", "*fp32"),
-            ("out", "*fp32"),
+            ("q", "*fp16"),
+            ("k", "*fp16"),
+            ("v", "*fp16"),
+            ("out", "*fp16"),
             ("lse", "*fp32"),
             ("length", "i32"),
             ("head_stride", "i32"),
@@ -67,6 +70,9 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// Fresh processes that a cold compilation is measured in.
+const PROCESSES: usize = 5;
+
 pub(crate) fn benches() -> Vec<Bench> {
     let mut benches: Vec<Bench> = CASES
         .iter()
@@ -76,15 +82,51 @@ pub(crate) fn benches() -> Vec<Bench> {
     benches
 }
 
-/// Parsing, lowering, passes, code generation and loading of a kernel that nobody has compiled: the shortest of several.
-fn cold(rounds: usize, name: &str, text: &str, kernel: &str, signature: &str) -> Result<f64, Failure> {
+/// Parsing, lowering, passes, code generation and loading of a kernel that nobody has compiled.
+fn compile_once(job: &Job) -> Result<f64, Failure> {
+    let start = Instant::now();
+    let kernel: Kernel = Module::from_source(&job.file, &job.text)?.kernel(&job.kernel)?.on(Device::cpu()?);
+    let specs = kernel.read_signature(&job.signature)?;
+    kernel.compile_uncached(&specs)?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// A kernel to compile.
+#[derive(Debug, Serialize, Deserialize)]
+struct Job {
+    file: String,
+    text: String,
+    kernel: String,
+    signature: String,
+}
+
+/// The hidden command that [`cold`] starts: reads a job, compiles it as the first thing, says how long it took.
+pub(crate) fn measure() -> Result<(), Failure> {
+    let unreadable = |why: String| Failure::new(format!("cannot read the job: {why}"));
+    let text = std::io::read_to_string(std::io::stdin()).map_err(|why| unreadable(why.to_string()))?;
+    let job: Job = serde_json::from_str(&text).map_err(|why| unreadable(why.to_string()))?;
+    outln!("{}", compile_once(&job)?);
+    Ok(())
+}
+
+/// How long the first compilation in a fresh process takes: the shortest of several processes.
+fn cold(job: &Job) -> Result<f64, Failure> {
+    let failed = |why: String| Failure::new(format!("cannot measure compilation: {why}"));
+    let program = std::env::current_exe().map_err(|why| failed(why.to_string()))?;
     let mut shortest = f64::INFINITY;
-    for _ in 0..rounds.max(3) {
-        let start = Instant::now();
-        let kernel: Kernel = Module::from_source(name, text)?.kernel(kernel)?.on(Device::cpu()?);
-        let specs = kernel.read_signature(signature)?;
-        kernel.compile_uncached(&specs)?;
-        shortest = shortest.min(start.elapsed().as_secs_f64());
+    for _ in 0..PROCESSES {
+        let mut child = Command::new(&program)
+            .arg("measure-compile")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|why| failed(why.to_string()))?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(json!(job).to_string().as_bytes()).map_err(|why| failed(why.to_string()))?;
+        }
+        let output = child.wait_with_output().map_err(|why| failed(why.to_string()))?;
+        let seconds = String::from_utf8_lossy(&output.stdout).trim().parse::<f64>();
+        shortest = shortest.min(seconds.map_err(|_| failed("the child process failed".into()))?);
     }
     Ok(shortest)
 }
@@ -96,7 +138,12 @@ fn against_triton(session: &Session, case: &Case) -> Result<Vec<Row>, Failure> {
     });
     let constants = case.constants.iter().map(|(name, value)| format!("{name}={}", constant(name, *value)));
     let signature = types.chain(constants).collect::<Vec<_>>().join(", ");
-    let ours = cold(session.rounds, case.source.file(), case.source.text(), case.kernel, &signature)?;
+    let ours = cold(&Job {
+        file: case.source.file().to_owned(),
+        text: case.source.text().to_owned(),
+        kernel: case.kernel.to_owned(),
+        signature,
+    })?;
     let signature: serde_json::Map<String, Value> =
         case.types.iter().map(|(name, ty)| ((*name).to_owned(), json!(ty))).collect();
     let constants: serde_json::Map<String, Value> = case
@@ -107,26 +154,27 @@ fn against_triton(session: &Session, case: &Case) -> Result<Vec<Row>, Failure> {
     let request = json!({
         "source": case.source.text(), "kernel": case.kernel, "signature": signature, "constants": constants,
     });
-    let (names, mut processes) = session.start(&[Peer::Triton], 1, &request);
-    let mut rows = Vec::new();
     let label = format!("{} cold", case.name);
-    for (peer, process) in names.iter().zip(&mut processes) {
-        match process.best(1.0) {
-            Ok(seconds) => rows.push(Row::times(
-                "compile",
-                &label,
-                Unit::Milliseconds,
-                ours,
-                &format!("{} to PTX", peer.name()),
-                seconds,
-            )),
-            Err(why) => session.left_out(&label, *peer, &why),
+    if !Peer::Triton.is_there() {
+        session.alone("compile", &label, Unit::Milliseconds, ours);
+        return Ok(Vec::new());
+    }
+    match triton_cold(&request) {
+        Ok(theirs) => Ok(vec![Row::times("compile", &label, Unit::Milliseconds, ours, "triton to PTX", theirs)]),
+        Err(why) => {
+            session.left_out(&label, Peer::Triton, &why);
+            Ok(Vec::new())
         }
     }
-    if rows.is_empty() {
-        session.alone("compile", &label, Unit::Milliseconds, ours);
+}
+
+/// The first compilation in a fresh Python process that has Triton imported: the shortest of several processes.
+fn triton_cold(request: &Value) -> Result<f64, String> {
+    let mut shortest = f64::INFINITY;
+    for _ in 0..PROCESSES {
+        shortest = shortest.min(kernels::prepared(Peer::Triton, 1, request)?.best(0.0)?);
     }
-    Ok(rows)
+    Ok(shortest)
 }
 
 fn is_flag(name: &str) -> bool {
@@ -155,12 +203,23 @@ def elementwise(x, y, out, n, BLOCK: tl.constexpr):
 ";
 
 fn large_tile(session: &Session) -> Result<Vec<Row>, Failure> {
-    let time = |block: usize| {
-        let signature = format!("*fp32:16, *fp32:16, *fp32:16, i32, BLOCK={block}");
-        cold(session.rounds * 2, "elementwise.py", ELEMENTWISE, "elementwise", &signature)
+    let job = |block: usize| Job {
+        file: "elementwise.py".into(),
+        text: ELEMENTWISE.into(),
+        kernel: "elementwise".into(),
+        signature: format!("*fp32:16, *fp32:16, *fp32:16, i32, BLOCK={block}"),
     };
-    // Once before, so that neither pays for first calls.
-    time(1024)?;
-    let (small, large) = (time(256)?, time(65536)?);
-    Ok(vec![Row::times("compile", "elementwise, tile of 65536", Unit::Milliseconds, large, "shoal, tile of 256", small)])
+    let (mut small, mut large) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..session.rounds * 3 {
+        small = small.min(compile_once(&job(256))?);
+        large = large.min(compile_once(&job(65536))?);
+    }
+    Ok(vec![Row::times(
+        "compile",
+        "elementwise, tile of 65536",
+        Unit::Milliseconds,
+        large,
+        "shoal, tile of 256",
+        small,
+    )])
 }

@@ -112,11 +112,7 @@ fn plural(threads: usize) -> String {
 }
 
 /// A peer's process with its work prepared.
-pub(super) fn prepared(
-    peer: Peer,
-    threads: usize,
-    request: &serde_json::Value,
-) -> Result<Process, String> {
+pub(super) fn prepared(peer: Peer, threads: usize, request: &serde_json::Value) -> Result<Process, String> {
     let mut process = Process::start(threads, peer == Peer::TritonInterpreter)?;
     process.prepare(peer, request.clone())?;
     Ok(process)

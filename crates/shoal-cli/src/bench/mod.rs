@@ -1,6 +1,6 @@
 //! `shoal bench`: measured in one run, with the same number of threads on both sides.
 
-mod compiling;
+pub(crate) mod compiling;
 mod interpreting;
 mod kernels;
 mod launching;
@@ -64,17 +64,21 @@ pub(crate) fn bench(options: &BenchOptions) -> Result<(), Failure> {
     let chosen: Vec<&Bench> = benches.iter().filter(|bench| bench.name.contains(&options.filter)).collect();
     if chosen.is_empty() {
         let known: Vec<&str> = benches.iter().map(|bench| bench.name.as_str()).collect();
-        return Err(Failure::new(format!("no benchmark contains `{}`; there are {}", options.filter, known.join(", "))));
+        return Err(Failure::new(format!(
+            "no benchmark contains `{}`; there are {}",
+            options.filter,
+            known.join(", ")
+        )));
     }
     let about = shoal::about()?;
-    println!("{} with {} threads, Shoal {}, LLVM {}", about.cpu, about.threads, about.version, about.llvm);
+    outln!("{} with {} threads, Shoal {}, LLVM {}", about.cpu, about.threads, about.version, about.llvm);
     for (name, version) in peers::versions() {
         match version {
-            Some(version) => println!("{name} {version}"),
-            None => println!("{name} is not installed: its rows are left out (SHOAL_BENCH_PYTHON names another Python)"),
+            Some(version) => outln!("{name} {version}"),
+            None => outln!("{name} is not installed: its rows are left out (SHOAL_BENCH_PYTHON names another Python)"),
         }
     }
-    println!();
+    outln!();
     let session = Session { rounds: options.rounds };
     let progress = Progress::new(chosen.len());
     let mut rows = Vec::new();
@@ -83,13 +87,13 @@ pub(crate) fn bench(options: &BenchOptions) -> Result<(), Failure> {
         rows.extend((bench.run)(&session)?);
     }
     progress.finish();
-    println!("{}\nratio above 1: Shoal is better", row::table(&rows));
+    outln!("{}\nratio above 1: Shoal is better", row::table(&rows));
     write(&options.plot, plot::svg(&format!("shoal bench cpu on {}", about.cpu), &rows))?;
-    println!("plot: {}", options.plot.display());
+    outln!("plot: {}", options.plot.display());
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&rows).map_err(|why| Failure::new(why.to_string()))?;
         write(path, text + "\n")?;
-        println!("rows: {}", path.display());
+        outln!("rows: {}", path.display());
     }
     Ok(())
 }

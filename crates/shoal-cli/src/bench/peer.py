@@ -97,7 +97,6 @@ def load(source):
 
 def triton_compile(source, kernel, signature, constants):
     """A function that compiles to PTX for sm_90, with nothing cached. No GPU is needed."""
-    import triton
     from triton._C.libtriton import ir
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -178,7 +177,9 @@ def main():
                 answer["python"] = sys.version.split()[0]
             elif request["do"] == "prepare":
                 work = prepare(request)
-                work()
+                # Compilers are measured cold: the first compilation is the one that counts.
+                if request["peer"] != "triton":
+                    work()
                 answer = {"ready": True}
             else:
                 answer = {"seconds": best(work, request["seconds"])}

@@ -32,9 +32,9 @@ fn one(text: &str, values: &[Named]) -> Result<u64, String> {
 }
 
 fn product(text: &str, values: &[Named]) -> Result<u64, String> {
-    text.split('*').map(|factor| number(factor.trim(), values)).try_fold(1u64, |product, factor| {
-        product.checked_mul(factor?).ok_or_else(|| "too large".to_owned())
-    })
+    text.split('*')
+        .map(|factor| number(factor.trim(), values))
+        .try_fold(1u64, |product, factor| product.checked_mul(factor?).ok_or_else(|| "too large".to_owned()))
 }
 
 fn number(text: &str, values: &[Named]) -> Result<u64, String> {

@@ -22,12 +22,10 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     if !options.args.is_empty() {
         return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));
     }
-    let dtype = dtype_from_name(&options.dtype)
-        .filter(|dtype| item.dtypes.contains(dtype))
-        .ok_or_else(|| {
-            let known: Vec<&str> = item.dtypes.iter().map(|&dtype| shoal::signature_name(dtype)).collect();
-            Failure::new(format!("{} is for {}, not for `{}`", item.name, known.join(", "), options.dtype))
-        })?;
+    let dtype = dtype_from_name(&options.dtype).filter(|dtype| item.dtypes.contains(dtype)).ok_or_else(|| {
+        let known: Vec<&str> = item.dtypes.iter().map(|&dtype| shoal::signature_name(dtype)).collect();
+        Failure::new(format!("{} is for {}, not for `{}`", item.name, known.join(", "), options.dtype))
+    })?;
     let sizes = if options.size.is_empty() { item.show } else { &options.size };
     let workload = item.workload(sizes, dtype)?;
     let backends = [Some(options.backend), options.check];
@@ -42,7 +40,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
         let run = start.elapsed().as_secs_f64();
         let (rate, unit) = workload.work().rate(run);
         let backend = library.device().backend().name();
-        println!(
+        outln!(
             "{} {sizes:?} {} on {backend}: {} ({} {unit}), {} with compilation",
             item.name,
             shoal::dtype_name(dtype),
@@ -67,7 +65,7 @@ fn show(checked: &[Checked]) -> Result<(), Failure> {
         let share = format!("{:.0} %", 100.0 * output.worst);
         table.row([output.output, &digits(output.max_error), &share, verdict]);
     }
-    print!("{table}");
+    out!("{table}");
     match checked.iter().find(|output| !output.passed()) {
         Some(wrong) => Err(Failure::new(format!(
             "`{}` is wrong at element {}: {} instead of {}",

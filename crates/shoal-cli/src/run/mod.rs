@@ -7,9 +7,11 @@ mod npy;
 mod show;
 
 use std::path::Path;
+use std::sync::Once;
 use std::time::Instant;
 
-use shoal::{Arg, Args, Device, Kernel, Options, Tensor};
+use shoal::cache::Cache;
+use shoal::{Arg, Args, Device, Kernel, Options, Origin, Tensor};
 
 use crate::command_line::RunOptions;
 use crate::compile::kernel_of;
@@ -77,15 +79,28 @@ fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values
         };
     }
     let report = kernel.warm_up(&args)?;
+    warn_about_cache();
     for note in &report.notes {
         eprintln!("{note}");
     }
     let start = Instant::now();
     kernel.launch(grid, args)?;
     let run = start.elapsed();
-    let compiled = duration(report.total());
-    eprintln!("{} on {}: compiled in {compiled}, ran in {}", kernel.name(), backend.name(), duration(run));
+    let compiled = match report.origin {
+        Origin::Compiled => "compiled",
+        Origin::Cached => "loaded from the cache",
+    };
+    let (took, run) = (duration(report.total()), duration(run));
+    eprintln!("{} on {}: {compiled} in {took}, ran in {run}", kernel.name(), backend.name());
     Ok(())
+}
+
+/// Says once why compiled kernels are not kept.
+fn warn_about_cache() {
+    static SAID: Once = Once::new();
+    if let Err(refusal) = Cache::user() {
+        SAID.call_once(|| eprintln!("warning: compiled kernels are not kept: {refusal}"));
+    }
 }
 
 fn tensor<'a>(values: &'a [Named], name: &str) -> Result<&'a Tensor, Failure> {

@@ -26,9 +26,9 @@ pub(crate) fn changed(values: &[Named], before: &[Vec<u8>]) {
         }
     }
     if table.is_empty() {
-        println!("the kernel changed no tensor");
+        outln!("the kernel changed no tensor");
     } else {
-        print!("{table}");
+        out!("{table}");
     }
 }
 
@@ -51,11 +51,11 @@ fn summary(name: &str, tensor: &Tensor) -> [String; 8] {
 
 /// Prints all elements, a row to a line.
 pub(crate) fn elements(name: &str, tensor: &Tensor) {
-    println!("{name} = {} {:?}", dtype_name(tensor.dtype()), tensor.shape());
+    outln!("{name} = {} {:?}", dtype_name(tensor.dtype()), tensor.shape());
     let row = tensor.shape().last().copied().unwrap_or(1).max(1);
     for row in tensor.to_f64().chunks(row) {
         let cells: Vec<String> = row.iter().map(ToString::to_string).collect();
-        println!("  {}", cells.join(" "));
+        outln!("  {}", cells.join(" "));
     }
 }
 
@@ -75,12 +75,18 @@ pub(crate) fn differences(first: &[Named], second: &[Named]) -> f64 {
         let different = x.iter().zip(&y).filter(|(x, y)| !same(**x, **y)).count();
         let far = |(x, y): (&f64, &f64)| {
             let distance = (x - y).abs() / x.abs().max(y.abs()).max(1.0);
-            if same(*x, *y) { 0.0 } else if distance.is_nan() { f64::INFINITY } else { distance }
+            if same(*x, *y) {
+                0.0
+            } else if distance.is_nan() {
+                f64::INFINITY
+            } else {
+                distance
+            }
         };
         let largest = x.iter().zip(&y).map(far).fold(0.0, f64::max);
         worst = worst.max(largest);
         table.row([a.name.clone(), x.len().to_string(), different.to_string(), digits(largest)]);
     }
-    print!("{table}");
+    out!("{table}");
     worst
 }

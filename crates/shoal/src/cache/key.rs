@@ -31,10 +31,12 @@ impl fmt::Debug for Key {
 pub struct KeyWriter(blake3::Hasher);
 
 impl Default for KeyWriter {
-    /// Starts with Shoal's own version: another compiler makes other code.
+    /// Starts with Shoal's own version and build, and with LLVM's: another compiler makes other code.
     fn default() -> KeyWriter {
         let mut writer = KeyWriter(blake3::Hasher::new());
         writer.part("shoal", env!("CARGO_PKG_VERSION"));
+        writer.part("build", env!("SHOAL_BUILD"));
+        writer.part("llvm", shoal_codegen::llvm_version());
         writer
     }
 }

@@ -1,3 +1,7 @@
 //! Tests of the facade, and of the compiler as a whole.
 
+mod errors;
+mod language;
+mod launches;
 mod random_kernels;
+mod specialisation;

@@ -1,0 +1,22 @@
+//! Writing to the standard output. When nobody reads it any more (`shoal … | head`), the command ends quietly.
+
+use std::fmt::Arguments;
+use std::io::Write;
+
+/// Writes text.
+pub(crate) fn write(text: Arguments<'_>) {
+    if std::io::stdout().write_fmt(text).is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// `print!` for commands.
+macro_rules! out {
+    ($($text:tt)*) => { $crate::out::write(format_args!($($text)*)) };
+}
+
+/// `println!` for commands.
+macro_rules! outln {
+    () => { $crate::out::write(format_args!("\n")) };
+    ($($text:tt)*) => { $crate::out::write(format_args!("{}\n", format_args!($($text)*))) };
+}

@@ -1,0 +1,5 @@
+//! The command `shoal` as users call it.
+
+mod commands;
+mod readme;
+mod shoal;

@@ -91,7 +91,7 @@ def tensor(dtype):
 def answer(operation, x, y):
     try:
         return operation(x, y).dtype.name
-    except (TypeError, ValueError, AssertionError, Exception):
+    except Exception:
         return "-"
 
 

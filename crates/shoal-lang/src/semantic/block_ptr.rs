@@ -314,7 +314,7 @@ mod tests {
         );
         assert_eq!(
             message(advance(e, &p, &[Number::Float(1.0).into(), Number::Int(1).into()])),
-            "the float `1` is no offset: it must be an integer of type `i32`"
+            "the float `1.0` is no offset: it must be an integer of type `i32`"
         );
         assert_eq!(message(no_mask(e, true)), "a block pointer takes no `mask` and no `other`");
         let ints = BlockPtr { base: s.pointer(Scalar::I32, &[]), ..p };

@@ -1,5 +1,7 @@
 //! What operations take: tensors, and Python numbers that have no type of their own yet.
 
+use std::fmt;
+
 use shoal_ir::types::{Elem, Scalar, Type};
 use shoal_ir::{Const as IrConst, Value as IrValue};
 
@@ -42,11 +44,7 @@ impl Number {
 
     /// The type it takes by itself; `None` for an integer that no type holds.
     pub(crate) fn literal_type(self) -> Option<Scalar> {
-        dtype::literal_type(&match self {
-            Number::Bool(b) => Const::Bool(b),
-            Number::Int(i) => Const::Int(i),
-            Number::Float(f) => Const::Float(f),
-        })
+        dtype::literal_type(&self.into())
     }
 
     /// Its value as an integer, unless it is a float.
@@ -81,6 +79,23 @@ impl Number {
     }
 }
 
+impl From<Number> for Const {
+    fn from(number: Number) -> Const {
+        match number {
+            Number::Bool(b) => Const::Bool(b),
+            Number::Int(i) => Const::Int(i),
+            Number::Float(f) => Const::Float(f),
+        }
+    }
+}
+
+/// As Python shows it.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Const::from(*self).fmt(f)
+    }
+}
+
 impl Operand {
     /// A value as an operand.
     pub(crate) fn new(e: &Emit<'_>, value: &Value) -> Outcome<Operand> {
@@ -103,7 +118,7 @@ impl Operand {
         }
     }
 
-    /// The pointer type, if it is a tensor of pointers.
+    /// Whether it is a tensor of pointers.
     pub(crate) fn is_pointer(&self) -> bool {
         self.tensor().is_some_and(|t| elem(t).ptr().is_some())
     }
@@ -112,10 +127,9 @@ impl Operand {
     pub(crate) fn describe(&self) -> String {
         match self {
             Operand::Tensor(t) => format!("`{}`", t.type_name()),
-            Operand::Number(Number::Bool(true)) => "`True`".to_owned(),
-            Operand::Number(Number::Bool(false)) => "`False`".to_owned(),
-            Operand::Number(Number::Int(i)) => format!("the integer `{i}`"),
-            Operand::Number(Number::Float(f)) => format!("the float `{f}`"),
+            Operand::Number(n @ Number::Bool(_)) => format!("`{n}`"),
+            Operand::Number(n @ Number::Int(_)) => format!("the integer `{n}`"),
+            Operand::Number(n @ Number::Float(_)) => format!("the float `{n}`"),
         }
     }
 }

@@ -59,26 +59,18 @@ impl Mismatch {
                 "cast both to the same signedness first".to_owned(),
             ),
             Mismatch::Negative(n, ty) => (
-                format!("the negative number {} meets a tensor of the unsigned type `{}`", shown(n), scalar_name(ty)),
+                format!("the negative number {} meets a tensor of the unsigned type `{}`", n, scalar_name(ty)),
                 "cast the tensor to a signed type first".to_owned(),
             ),
             Mismatch::OutOfRange(n, ty) => (
-                format!("the number {} is out of range for `{}`", shown(n), scalar_name(ty)),
+                format!("the number {} is out of range for `{}`", n, scalar_name(ty)),
                 "cast the tensor to a wider type first".to_owned(),
             ),
             Mismatch::TooLarge(n) => (
-                format!("the integer {} fits no integer type", shown(n)),
+                format!("the integer {} fits no integer type", n),
                 "the widest types are `tl.int64` and `tl.uint64`".to_owned(),
             ),
         }
-    }
-}
-
-fn shown(number: Number) -> String {
-    match number {
-        Number::Bool(b) => (if b { "True" } else { "False" }).to_owned(),
-        Number::Int(i) => i.to_string(),
-        Number::Float(f) => f.to_string(),
     }
 }
 

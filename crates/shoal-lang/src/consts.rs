@@ -10,7 +10,7 @@ use crate::syntax::ast::{BinOp, CmpOp, Name, UnaryOp};
 use crate::value::Const;
 
 /// What went wrong, in the user's words.
-pub type Complaint = String;
+pub(crate) type Complaint = String;
 
 const TOO_LARGE: &str = "the integer is too large: compile-time integers have at most 127 bits";
 /// The longest string that repetition may make.
@@ -96,7 +96,7 @@ impl fmt::Display for Const {
 
 /// The shortest text that reads back as the same number, in Python's form.
 #[must_use]
-pub fn float_repr(x: f64) -> String {
+pub(crate) fn float_repr(x: f64) -> String {
     if x.is_nan() {
         return "nan".to_owned();
     }
@@ -139,7 +139,7 @@ fn pair<'a>(a: &'a Const, b: &'a Const) -> Pair<'a> {
 ///
 /// # Errors
 /// The operands do not go together, divide by zero, or give an integer that is too large.
-pub fn binary(op: BinOp, a: &Const, b: &Const) -> Result<Const, Complaint> {
+pub(crate) fn binary(op: BinOp, a: &Const, b: &Const) -> Result<Const, Complaint> {
     match pair(a, b) {
         Pair::Ints(x, y) => match (op, a, b) {
             (BinOp::And, Const::Bool(p), Const::Bool(q)) => Ok(Const::Bool(p & q)),
@@ -267,7 +267,7 @@ fn float_binary(op: BinOp, x: f64, y: f64) -> Result<Const, Complaint> {
 ///
 /// # Errors
 /// The operator does not work on the operand.
-pub fn unary(op: UnaryOp, a: &Const) -> Result<Const, Complaint> {
+pub(crate) fn unary(op: UnaryOp, a: &Const) -> Result<Const, Complaint> {
     if op == UnaryOp::Not {
         return Ok(Const::Bool(!a.truthy()));
     }
@@ -287,7 +287,7 @@ pub fn unary(op: UnaryOp, a: &Const) -> Result<Const, Complaint> {
 ///
 /// # Errors
 /// They have no order.
-pub fn order(a: &Const, b: &Const) -> Result<Option<Ordering>, Complaint> {
+pub(crate) fn order(a: &Const, b: &Const) -> Result<Option<Ordering>, Complaint> {
     match pair(a, b) {
         Pair::Ints(x, y) => Ok(Some(x.cmp(&y))),
         Pair::Floats(x, y) => Ok(x.partial_cmp(&y)),
@@ -298,7 +298,7 @@ pub fn order(a: &Const, b: &Const) -> Result<Option<Ordering>, Complaint> {
 
 /// Python's `==`.
 #[must_use]
-pub fn equal(a: &Const, b: &Const) -> bool {
+pub(crate) fn equal(a: &Const, b: &Const) -> bool {
     match (a, b) {
         (Const::None, Const::None) | (Const::Ellipsis, Const::Ellipsis) => true,
         _ => matches!(order(a, b), Ok(Some(Ordering::Equal))),
@@ -307,7 +307,7 @@ pub fn equal(a: &Const, b: &Const) -> bool {
 
 /// Python's `is`: same type and same value.
 #[must_use]
-pub fn identical(a: &Const, b: &Const) -> bool {
+pub(crate) fn identical(a: &Const, b: &Const) -> bool {
     a.type_name() == b.type_name() && equal(a, b)
 }
 
@@ -315,7 +315,7 @@ pub fn identical(a: &Const, b: &Const) -> bool {
 ///
 /// # Errors
 /// They have no order.
-pub fn compare(op: CmpOp, a: &Const, b: &Const) -> Result<bool, Complaint> {
+pub(crate) fn compare(op: CmpOp, a: &Const, b: &Const) -> Result<bool, Complaint> {
     let by_order = |accept: fn(Ordering) -> bool| match order(a, b) {
         Ok(o) => Ok(o.is_some_and(accept)),
         Err(_) => Err(mismatch(op.symbol(), a, b)),

@@ -31,13 +31,13 @@ const NAMES: [(&[&str], &str, Scalar); 18] = [
 
 /// The dtype with this name in `shoal.language`, such as `float32`.
 #[must_use]
-pub fn from_language_name(name: &str) -> Option<Scalar> {
+pub(crate) fn from_language_name(name: &str) -> Option<Scalar> {
     NAMES.iter().find(|(names, _, _)| names.contains(&name)).map(|&(_, _, s)| s)
 }
 
 /// The dtype with this name in a signature: `fp32`, `i32`, also `float32` and `int32`.
 #[must_use]
-pub fn from_signature_name(name: &str) -> Option<Scalar> {
+pub(crate) fn from_signature_name(name: &str) -> Option<Scalar> {
     if name == "u1" || name == "bool" {
         return Some(Scalar::I1);
     }
@@ -45,19 +45,19 @@ pub fn from_signature_name(name: &str) -> Option<Scalar> {
 }
 
 /// All names in `shoal.language`.
-pub fn language_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn language_names() -> impl Iterator<Item = &'static str> {
     NAMES.iter().flat_map(|(names, _, _)| names.iter().copied())
 }
 
 /// The name of a number type in `shoal.language`: `float32`.
 #[must_use]
-pub fn language_name(scalar: Scalar) -> &'static str {
+pub(crate) fn language_name(scalar: Scalar) -> &'static str {
     NAMES.iter().find(|(_, _, s)| *s == scalar).map_or("?", |(names, _, _)| names[0])
 }
 
 /// The short name of a number type: `fp32`.
 #[must_use]
-pub fn scalar_name(scalar: Scalar) -> &'static str {
+pub(crate) fn scalar_name(scalar: Scalar) -> &'static str {
     NAMES.iter().find(|(_, _, s)| *s == scalar).map_or("?", |(_, short, _)| short)
 }
 
@@ -71,7 +71,7 @@ fn python_name(scalar: Scalar) -> &'static str {
 
 /// A type in the user's words: `fp32`, `fp16[128, 64]`, `*fp32`, `tensordesc<fp16[128, 64]>`.
 #[must_use]
-pub fn display(ty: &Type, access: Access) -> String {
+pub(crate) fn display(ty: &Type, access: Access) -> String {
     match ty {
         Type::Elem(e) => elem_name(*e, access),
         Type::Tile(t) => format!("{}{:?}", elem_name(t.elem, access), t.shape.as_slice()),
@@ -186,7 +186,7 @@ impl Dtype {
 
 /// The least and the greatest value of an integer type.
 #[must_use]
-pub fn int_range(scalar: Scalar) -> Option<(i128, i128)> {
+pub(crate) fn int_range(scalar: Scalar) -> Option<(i128, i128)> {
     if !scalar.is_int() {
         return None;
     }
@@ -259,7 +259,7 @@ impl fmt::Display for Dtype {
 /// The type a Python constant takes on the device by itself: the first of i32, u32, i64, u64 that holds an integer;
 /// `fp32` for a float it can represent as a normal number, else `fp64`.
 #[must_use]
-pub fn literal_type(value: &Const) -> Option<Scalar> {
+pub(crate) fn literal_type(value: &Const) -> Option<Scalar> {
     match value {
         Const::Bool(_) => Some(Scalar::I1),
         Const::Int(i) => [Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64]

@@ -22,7 +22,7 @@ pub enum Reach {
 }
 
 /// A result that may fail with a diagnostic for the user.
-pub type Outcome<T> = Result<T, Fault>;
+pub(crate) type Outcome<T> = Result<T, Fault>;
 
 impl Fault {
     /// A fault whose cause was reported before.

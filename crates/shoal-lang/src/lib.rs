@@ -31,26 +31,28 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod builtin;
-pub mod consts;
-pub mod dtype;
-pub mod emit;
-pub mod fault;
-pub mod host;
+mod builtin;
+mod consts;
+mod dtype;
+mod emit;
+mod fault;
+mod host;
 mod kernel;
 mod key;
-pub mod lower;
-pub mod module;
+mod lower;
+mod module;
 mod names;
 mod options;
 mod program;
 mod semantic;
 pub mod spec;
-pub mod syntax;
-pub mod value;
+mod syntax;
+mod value;
 
 pub use host::{HostBridge, HostValue, NoHost};
 pub use kernel::{Annotation, Kernel, KernelParam};
+pub use module::JitOptions;
 pub use options::Options;
 pub use program::{ArgRole, Lowered, LoweredArg, Program};
 pub use spec::{ArgSpec, ArgType, ConstValue, Specialization};
+pub use value::{Access, Const, Dtype};

@@ -175,7 +175,7 @@ pub struct BlockPtr {
     pub shape: Vec<Tensor>,
     /// Its strides: scalars of type `i64`.
     pub strides: Vec<Tensor>,
-    /// Where the block begins: scalars of type `i32`.
+    /// Where the block begins: scalars of type `i64`.
     pub offsets: Vec<Tensor>,
     /// The shape of a block.
     pub block_shape: Vec<u32>,

@@ -183,7 +183,7 @@ impl Args {
 }
 
 /// Checks a shape: every dimension a power of two, at most 2^20 elements.
-pub fn shape_from(dims: &[Value], span: Span) -> Outcome<Vec<u32>> {
+pub(crate) fn shape_from(dims: &[Value], span: Span) -> Outcome<Vec<u32>> {
     let mut shape = Vec::with_capacity(dims.len());
     let mut elements: u64 = 1;
     for (i, dim) in dims.iter().enumerate() {
@@ -214,7 +214,7 @@ pub fn shape_from(dims: &[Value], span: Span) -> Outcome<Vec<u32>> {
 }
 
 /// The error for a size that is not a power of two.
-pub fn not_a_power_of_two(span: Span, what: &str, size: i128) -> Fault {
+pub(crate) fn not_a_power_of_two(span: Span, what: &str, size: i128) -> Fault {
     let diagnostic = Diagnostic::error(span, format!("{what} must be a power of two")).label(format!("this is {size}"));
     match u32::try_from(size).ok().filter(|s| *s > 0).and_then(u32::checked_next_power_of_two) {
         Some(next) => diagnostic.help(format!("use {next} and mask the elements past the end")),
@@ -225,7 +225,7 @@ pub fn not_a_power_of_two(span: Span, what: &str, size: i128) -> Fault {
 
 /// A value in the user's words.
 #[must_use]
-pub fn describe(value: &Value) -> String {
+pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Const(c) => format!("`{c}`"),
         Value::Tensor(t) if t.is_scalar() => format!("a scalar of type `{}`", t.type_name()),

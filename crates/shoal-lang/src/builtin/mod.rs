@@ -13,7 +13,7 @@ mod table;
 
 use std::fmt;
 
-pub use args::{Args, describe, not_a_power_of_two, shape_from};
+pub(crate) use args::{Args, describe, not_a_power_of_two, shape_from};
 pub(crate) use bind::{Given, bind};
 pub(crate) use signature::{BuiltinParam, Need, ParamShape};
 pub(crate) use table::{METHODS, find, names, params};
@@ -36,7 +36,7 @@ pub struct Builtin {
 }
 
 /// What a builtin does with its bound arguments.
-pub type Run = fn(&mut Lower<'_>, &Args) -> Outcome<Value>;
+pub(crate) type Run = fn(&mut Lower<'_>, &Args) -> Outcome<Value>;
 
 /// Where a function of the language can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

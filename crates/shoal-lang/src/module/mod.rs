@@ -14,9 +14,10 @@ use std::sync::Arc;
 use shoal_source::{FileId, Span};
 
 pub(crate) use collect::{Import, Resolve, collect};
+pub(crate) use decorator::FunctionKind;
+pub use decorator::JitOptions;
 pub(crate) use decorator::language_name;
-pub use decorator::{FunctionKind, JitOptions};
-pub use known::KnownModule;
+pub(crate) use known::KnownModule;
 
 use crate::syntax::ast::{ClassDef, Expr, FunctionDef, Name};
 

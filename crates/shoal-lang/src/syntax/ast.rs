@@ -9,11 +9,11 @@ use std::sync::Arc;
 use shoal_source::Span;
 
 /// An identifier or attribute name.
-pub type Name = Arc<str>;
+pub(crate) type Name = Arc<str>;
 
 /// A parsed file.
 #[derive(Debug, Clone)]
-pub struct Module {
+pub(crate) struct Module {
     /// The statements of the file, in order.
     pub body: Vec<Stmt>,
 }

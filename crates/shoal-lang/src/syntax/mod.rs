@@ -3,8 +3,8 @@
 //! The rest of the crate sees only [`ast`]. The Python parser we use has an unstable interface, so [`parse`] is the one
 //! file that names its types.
 
-pub mod ast;
-pub mod parse;
+pub(crate) mod ast;
+pub(crate) mod parse;
 pub(crate) mod scan;
 
-pub use parse::parse_file;
+pub(crate) use parse::parse_file;

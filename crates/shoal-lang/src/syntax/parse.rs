@@ -16,13 +16,13 @@ use super::ast::{
 };
 
 /// How deep statements and expressions may nest, counted together.
-pub const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
 
 /// Parses the text of one file.
 ///
 /// # Errors
 /// All syntax errors of the file.
-pub fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnostic>> {
+pub(crate) fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnostic>> {
     if u32::try_from(text.len()).is_err() {
         let span = Span::new(file, 0, 0);
         return Err(vec![Diagnostic::error(span, "the file is larger than 4 GiB")]);

@@ -4,3 +4,4 @@ mod deep;
 mod filetests;
 mod mutate;
 mod programs;
+mod speed;

@@ -250,14 +250,16 @@ pub(super) fn per_lane<'ctx>(llvm: &Llvm<'ctx>, symbol: &str, result: Scalar, op
         other => other.get_type(),
     };
     let params: Vec<_> = operands.iter().map(|&v| scalar(v)).collect();
-    let result = register_type(llvm, Elem::Scalar(result));
-    let function = llvm.external(symbol, Some(result), &params);
-    let V::VectorValue(first) = operands[0] else { return llvm.call(function, operands).expect("a value") };
+    let held = register_type(llvm, Elem::Scalar(result));
+    let returned = if result == Scalar::BF16 { llvm.context.bf16_type().into() } else { held };
+    let function = llvm.external(symbol, Some(returned), &params);
+    let call = |args: &[V<'ctx>]| llvm.cast(Op::BitCast, llvm.call(function, args).expect("a value"), held);
+    let V::VectorValue(first) = operands[0] else { return call(operands) };
     let lanes = first.get_type().get_size();
-    let V::VectorValue(mut all) = llvm.undef(crate::llvm::vector_type(result, lanes)) else { unreachable!("a vector") };
+    let V::VectorValue(mut all) = llvm.undef(crate::llvm::vector_type(held, lanes)) else { unreachable!("a vector") };
     for lane in 0..u64::from(lanes) {
         let args: Vec<V<'ctx>> = operands.iter().map(|v| llvm.extract(v.into_vector_value(), lane)).collect();
-        all = llvm.insert(all, llvm.call(function, &args).expect("a value"), lane);
+        all = llvm.insert(all, call(&args), lane);
     }
     all.into()
 }

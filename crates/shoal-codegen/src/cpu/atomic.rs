@@ -2,9 +2,10 @@
 
 use inkwell::values::{BasicValue, InstructionOpcode, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
-use shoal_ir::op::{OpKind, RmwOp, Sem};
+use shoal_ir::op::{BinaryOp, OpKind, RmwOp, Sem};
 use shoal_ir::{Elem, OpId, Shape, Type};
 
+use super::arith;
 use super::chunk::{Chunk, from_memory, memory_type, register_type, to_memory};
 use super::emitter::Emitter;
 use super::nest::Width;
@@ -112,9 +113,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let signed = elem.scalar().is_some_and(|s| s.is_signed_int());
         let float = elem.scalar().is_some_and(|s| s.is_float());
         let kind = match op {
-            RmwOp::Add if float => return self.float_rmw(AtomicRMWBinOp::FAdd, sem, pointer, operand),
-            RmwOp::Min if float => return self.float_rmw(AtomicRMWBinOp::FMin, sem, pointer, operand),
-            RmwOp::Max if float => return self.float_rmw(AtomicRMWBinOp::FMax, sem, pointer, operand),
+            RmwOp::Add if float => return self.float_rmw(BinaryOp::Add, sem, elem, pointer, operand),
+            RmwOp::Min if float => return self.float_rmw(BinaryOp::Min, sem, elem, pointer, operand),
+            RmwOp::Max if float => return self.float_rmw(BinaryOp::Max, sem, elem, pointer, operand),
             RmwOp::Add => AtomicRMWBinOp::Add,
             RmwOp::Min if signed => AtomicRMWBinOp::Min,
             RmwOp::Min => AtomicRMWBinOp::UMin,
@@ -130,21 +131,38 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.value_of(elem, old.into())
     }
 
-    /// inkwell builds integer exchanges only; floats go through LLVM's own call.
-    fn float_rmw(&mut self, op: AtomicRMWBinOp, sem: Sem, pointer: PointerValue<'ctx>, operand: V<'ctx>) -> V<'ctx> {
-        use inkwell::values::AsValueRef;
-        // SAFETY: all values belong to this module, and the operand has the float type the operation asks for.
-        unsafe {
-            let raw = inkwell::llvm_sys::core::LLVMBuildAtomicRMW(
-                self.llvm.builder.as_mut_ptr(),
-                op.into(),
-                pointer.as_value_ref(),
-                operand.as_value_ref(),
-                ordering(sem).into(),
-                0,
-            );
-            V::new(raw)
-        }
+    /// Floats are combined as everywhere else, and the result put there if nobody came in between.
+    fn float_rmw(
+        &mut self,
+        op: BinaryOp,
+        sem: Sem,
+        elem: Elem,
+        pointer: PointerValue<'ctx>,
+        operand: V<'ctx>,
+    ) -> V<'ctx> {
+        let llvm = self.llvm;
+        let bits = llvm.int_type(elem.bytes() * 8);
+        let seen = llvm.load(bits, pointer, elem.bytes());
+        let load = seen.as_instruction_value().expect("a load");
+        load.set_atomic_ordering(AtomicOrdering::Monotonic).expect("an ordering a load can have");
+        let before = llvm.here();
+        let (again, after) = (llvm.new_block("again"), llvm.new_block("after"));
+        llvm.jump(again);
+        llvm.builder.position_at_end(again);
+        let old = llvm.builder.build_phi(bits, "").expect("a phi");
+        old.add_incoming(&[(&seen, before)]);
+        let value = self.value_of(elem, old.as_basic_value());
+        let new = arith::binary(llvm, op, elem.scalar().expect("a number"), value, operand);
+        let new = self.bits_of(elem, new);
+        let pair = llvm
+            .builder
+            .build_cmpxchg(pointer, old.as_basic_value(), new, ordering(sem), load_ordering(sem))
+            .expect("a compare-and-swap");
+        let part = |i: u32| llvm.builder.build_extract_value(pair, i, "").expect("a part");
+        old.add_incoming(&[(&part(0), llvm.here())]);
+        llvm.branch(part(1).into_int_value(), after, again);
+        llvm.builder.position_at_end(after);
+        value
     }
 
     /// The bits of a value as an integer, as atomics want them.

@@ -19,13 +19,13 @@ pub(super) enum Chunk<'ctx> {
     Vector(VectorValue<'ctx>),
 }
 
-/// How values of a type are held in registers. 8-bit floats are held as their bits.
+/// How values of a type are held in registers. 8-bit floats are held as their bits; so is `bf16`, because LLVM would take it through
+/// `f32` and back between blocks, with an instruction that makes zeros of subnormals.
 pub(super) fn register_type<'ctx>(llvm: &Llvm<'ctx>, elem: Elem) -> BasicTypeEnum<'ctx> {
     match elem {
         Elem::Ptr(_) => llvm.ptr().into(),
         Elem::Scalar(scalar) => match scalar {
             Scalar::F16 => llvm.context.f16_type().into(),
-            Scalar::BF16 => llvm.context.bf16_type().into(),
             Scalar::F32 => llvm.f32().into(),
             Scalar::F64 => llvm.context.f64_type().into(),
             Scalar::I1
@@ -37,6 +37,7 @@ pub(super) fn register_type<'ctx>(llvm: &Llvm<'ctx>, elem: Elem) -> BasicTypeEnu
             | Scalar::U16
             | Scalar::U32
             | Scalar::U64
+            | Scalar::BF16
             | Scalar::F8E4M3
             | Scalar::F8E5M2
             | Scalar::F8E4B15

@@ -131,6 +131,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let slots = self.slots(initial);
         let [from, to, step] = [self.scalar(bounds[0]), self.scalar(bounds[1]), self.scalar(bounds[2])];
         let region = data.regions()[0];
+        let trips = self.trips_of(region, [from, to, step]);
         let (counter, params) = func.region(region).params().split_first().expect("a loop has a counter");
         let before = llvm.here();
         let (head, body, after) = (llvm.new_block("for"), llvm.new_block("body"), llvm.new_block("after_for"));
@@ -145,7 +146,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let again = llvm.icmp(below, i.as_basic_value(), to).into_int_value();
         llvm.branch(again, body, after);
         llvm.builder.position_at_end(body);
+        self.trips.extend(trips);
         let next = self.inside(|e| e.loop_body(region, &slots));
+        self.trips.truncate(self.trips.len() - usize::from(trips.is_some()));
         let following = llvm.bin(InstructionOpcode::Add, i.as_basic_value(), step);
         let latch = llvm.here();
         // A counter that would wrap ends the loop instead.

@@ -36,7 +36,12 @@ impl<'ctx> Bits<'_, 'ctx> {
 /// A float narrower than `f32`, exactly.
 pub(super) fn to_f32<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, a: V<'ctx>) -> V<'ctx> {
     match from {
-        Scalar::F16 | Scalar::BF16 => llvm.cast(Op::FPExt, a, llvm.f32().into()),
+        Scalar::F16 => llvm.cast(Op::FPExt, a, llvm.f32().into()),
+        Scalar::BF16 => {
+            let bits = Bits { llvm, like: a, width: 32 };
+            let upper = llvm.bin(Op::Shl, llvm.cast(Op::ZExt, a, llvm.i32().into()), bits.int(16));
+            llvm.cast(Op::BitCast, upper, llvm.f32().into())
+        }
         Scalar::F8E5M2 => {
             // The upper half of an IEEE half.
             let bits = Bits { llvm, like: a, width: 16 };
@@ -73,6 +78,14 @@ fn fp8_to_f32<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>) -> V<'ct
     llvm.cast(Op::BitCast, number, llvm.f32().into())
 }
 
+/// A value as functions take it: `bf16` is a float to them.
+pub(super) fn as_passed<'ctx>(llvm: &Llvm<'ctx>, elem: Elem, a: V<'ctx>) -> V<'ctx> {
+    match elem {
+        Elem::Scalar(Scalar::BF16) => llvm.cast(Op::BitCast, a, llvm.context.bf16_type().into()),
+        Elem::Scalar(_) | Elem::Ptr(_) => a,
+    }
+}
+
 /// `f32` to a narrower float, to nearest even.
 pub(super) fn from_f32<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>) -> V<'ctx> {
     narrow(llvm, to, a, Rounding::Nearest)
@@ -82,7 +95,7 @@ fn narrow<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>, rounding: Rounding) -
     match (to, rounding) {
         (Scalar::F32, _) => a,
         (Scalar::F16, Rounding::Nearest) => llvm.cast(Op::FPTrunc, a, llvm.context.f16_type().into()),
-        (Scalar::BF16, Rounding::Nearest) => to_bf16(llvm, a),
+        (Scalar::BF16, _) => to_bf16(llvm, a, rounding),
         _ => match FloatFormat::of(to) {
             Some(format) => {
                 let encoded = encode(llvm, format, a, rounding);
@@ -94,17 +107,22 @@ fn narrow<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>, rounding: Rounding) -
     }
 }
 
-/// The upper half of an `f32`, to nearest even. The instruction that LLVM would take where there is one makes zeros of subnormals.
-fn to_bf16<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>) -> V<'ctx> {
+/// The upper half of an `f32`. The instruction that LLVM would take where there is one makes zeros of subnormals.
+fn to_bf16<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>, rounding: Rounding) -> V<'ctx> {
     let bits = Bits { llvm, like: a, width: 32 };
     let raw = llvm.cast(Op::BitCast, a, llvm.i32().into());
     let upper = llvm.bin(Op::LShr, raw, bits.int(16));
-    let odd = llvm.bin(Op::And, upper, bits.int(1));
-    let carried = llvm.bin(Op::Add, raw, llvm.bin(Op::Add, odd, bits.int(0x7fff)));
-    let rounded = llvm.bin(Op::LShr, carried, bits.int(16));
+    let rounded = match rounding {
+        Rounding::Nearest => {
+            let odd = llvm.bin(Op::And, upper, bits.int(1));
+            let carried = llvm.bin(Op::Add, raw, llvm.bin(Op::Add, odd, bits.int(0x7fff)));
+            llvm.bin(Op::LShr, carried, bits.int(16))
+        }
+        Rounding::Zero => upper,
+    };
     let is_nan = llvm.fcmp(FloatPredicate::UNO, a, a);
     let result = llvm.select(is_nan, llvm.bin(Op::Or, upper, bits.int(0x40)), rounded);
-    llvm.cast(Op::BitCast, llvm.cast(Op::Trunc, result, llvm.int_type(16).into()), llvm.context.bf16_type().into())
+    llvm.cast(Op::Trunc, result, llvm.int_type(16).into())
 }
 
 /// The bits of `a` in a narrower format: the algorithm of `numeric::encode_float`, on `f32`.
@@ -167,7 +185,6 @@ fn encode<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>, rounding: Ro
 /// `f64` to `f32` such that rounding once more, to a narrower format, gives what one rounding would have given: towards zero,
 /// with the last bit set if anything was lost.
 fn to_odd_f32<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>) -> V<'ctx> {
-    let bits = Bits { llvm, like: a, width: 32 };
     let (f32, f64) = (llvm.f32().into(), llvm.context.f64_type().into());
     let near = llvm.cast(Op::FPTrunc, a, f32);
     let back = llvm.cast(Op::FPExt, near, f64);
@@ -176,10 +193,7 @@ fn to_odd_f32<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>) -> V<'ctx> {
     let inexact = llvm.cast(Op::ZExt, llvm.fcmp(FloatPredicate::ONE, back, a), llvm.i32().into());
     let raw = llvm.cast(Op::BitCast, near, llvm.i32().into());
     let towards_zero = llvm.bin(Op::Sub, raw, too_far);
-    let odd = llvm.bin(Op::Or, towards_zero, inexact);
-    // Infinity stays: it is not the neighbour of a greatest number.
-    let infinite = llvm.icmp(IntPredicate::EQ, llvm.bin(Op::And, raw, bits.int(0x7fff_ffff)), bits.int(0x7f80_0000));
-    llvm.cast(Op::BitCast, llvm.select(infinite, raw, odd), f32)
+    llvm.cast(Op::BitCast, llvm.bin(Op::Or, towards_zero, inexact), f32)
 }
 
 /// Conversion by value.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use inkwell::values::{InstructionOpcode, PointerValue};
+use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::op::OpKind;
 use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value};
 use shoal_source::SourceMap;
@@ -22,6 +22,8 @@ pub(super) struct Needs {
     pub(super) may_wait: bool,
     pub(super) can_fail: bool,
     pub(super) uses_amx: bool,
+    /// Whether stores bypass the caches, so that a fence must follow.
+    pub(super) streams: bool,
 }
 
 /// Emits the body of one kernel. Loops and operations that run by themselves are in the files beside this one.
@@ -52,6 +54,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) guards: HashMap<Value, Guard<'ctx>>,
     pub(super) done: HashSet<OpId>,
     pub(super) scratch_top: u64,
+    /// How often each loop around the present place runs, for those that store tiles.
+    pub(super) trips: Vec<IntValue<'ctx>>,
     memo: Vec<HashMap<(Value, IndexKey, u8), Chunk<'ctx>>>,
     /// The place the current root's loop is at; pending tiles of this shape are filled there.
     root_place: Option<(IndexKey, u8)>,
@@ -91,6 +95,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             guards: HashMap::new(),
             done: HashSet::new(),
             scratch_top: 0,
+            trips: Vec::new(),
             memo: vec![HashMap::new()],
             root_place: None,
             filled: Vec::new(),

@@ -134,6 +134,9 @@ fn emit_program<'ctx>(
         offset += u64::from(size);
     }
     emitter.region_body(func.body());
+    if emitter.needs.streams {
+        llvm.intrinsic("llvm.x86.sse.sfence", &[], &[]);
+    }
     llvm.builder.build_return(None).expect("a return");
     if let Some(debug) = &emitter.debug {
         debug.finish();

@@ -1,6 +1,6 @@
 //! Loads and stores of chunks, plain and atomic.
 
-use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
+use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::{Elem, OpId, Shape};
 
 use super::chunk::{Chunk, from_memory, memory_type, to_memory};
@@ -194,11 +194,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
             self.store_scalar(elem, pointer, value, mask);
             return;
         }
+        let elements: u64 = shape.iter().map(|&d| u64::from(d)).product();
+        let streams = self.streams(op, elements * u64::from(elem.bytes()));
         self.for_each_chunk(&shape, Width::Vector, &mut |e, index| {
             let pointers = e.chunk(operands[0], index);
             let value = e.chunk(operands[1], index);
             let mask = operands.get(2).map(|&m| e.chunk(m, index));
-            e.store_chunk(elem, pointers, value, mask, index.lanes());
+            e.store_chunk(elem, pointers, value, mask, index.lanes(), streams);
         });
         self.finish_root();
     }
@@ -223,6 +225,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         value: Chunk<'ctx>,
         mask: Option<Chunk<'ctx>>,
         lanes: u32,
+        streams: Option<IntValue<'ctx>>,
     ) {
         let llvm = self.llvm;
         if lanes == 1 {
@@ -236,16 +239,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let value = to_memory(llvm, elem, value.widen(llvm, lanes).into());
         match (pointers, mask) {
-            (Chunk::Affine { base, step }, None) if step == i64::from(elem.bytes()) => {
-                llvm.store(value, base.into_pointer_value(), elem.bytes());
-            }
-            (Chunk::Affine { base, step }, Some(mask)) if step == i64::from(elem.bytes()) => {
-                let mask = mask.widen(llvm, lanes);
-                llvm.intrinsic(
-                    "llvm.masked.store",
-                    &[value.get_type(), llvm.ptr().into()],
-                    &[value, base, mask.into()],
-                );
+            (Chunk::Affine { base, step }, mask) if step == i64::from(elem.bytes()) => {
+                let (to, bytes) = (base.into_pointer_value(), lanes * elem.bytes());
+                let mask: Option<V<'ctx>> = mask.map(|m| m.widen(llvm, lanes).into());
+                let store = |e: &mut Self| e.store_vector(elem, to, value, mask);
+                match streams {
+                    Some(condition) if bytes >= 16 => self.store_streaming(condition, value, to, mask, bytes, store),
+                    _ => store(self),
+                }
             }
             (pointers, mask) => {
                 let pointers = self.pointers(pointers.widen(llvm, lanes));
@@ -253,6 +254,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
                     .map_or_else(|| llvm.splat(llvm.i1().const_int(1, false).into(), lanes), |m| m.widen(llvm, lanes));
                 let types = [value.get_type(), pointers.get_type().into()];
                 llvm.intrinsic("llvm.masked.scatter", &types, &[value, pointers.into(), mask.into()]);
+            }
+        }
+    }
+
+    fn store_vector(&mut self, elem: Elem, to: PointerValue<'ctx>, value: V<'ctx>, mask: Option<V<'ctx>>) {
+        let llvm = self.llvm;
+        match mask {
+            None => llvm.store(value, to, elem.bytes()),
+            Some(mask) => {
+                llvm.intrinsic("llvm.masked.store", &[value.get_type(), llvm.ptr().into()], &[value, to.into(), mask]);
             }
         }
     }

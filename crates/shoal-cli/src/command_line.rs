@@ -80,6 +80,9 @@ pub(crate) struct RunOptions {
     /// Write an argument to a file afterwards
     #[arg(short, long, value_name = "NAME=FILE.npy")]
     pub(crate) save: Vec<String>,
+    /// Launch so many times more when the results are shown, and say the best time
+    #[arg(long, default_value_t = 0)]
+    pub(crate) repeat: usize,
     /// Check device_assert at run time
     #[arg(long)]
     pub(crate) debug: bool,

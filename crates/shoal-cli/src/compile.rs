@@ -13,6 +13,9 @@ pub(crate) fn compile(options: &CompileOptions) -> Result<(), Failure> {
     let stages: Vec<Stage> = options.emit.iter().map(|name| stage(name)).collect::<Result<_, _>>()?;
     let kernel = kernel_of(&options.target)?.with(Options { debug: options.debug, ..Options::default() });
     let specs = kernel.read_signature(&options.signature)?;
+    for note in kernel.notes(&specs)? {
+        eprintln!("{note}");
+    }
     if options.time {
         steps(&kernel.compile_uncached(&specs)?);
     }

@@ -12,6 +12,9 @@ use crate::softmax::Softmax;
 use crate::vector_add::VectorAdd;
 use crate::workload::Workload;
 
+/// Makes random data of a size and a type.
+type Build = fn(&[usize], DType) -> Result<Box<dyn Workload>, Error>;
+
 /// A kernel of the library.
 #[derive(Debug)]
 pub struct Item {
@@ -27,7 +30,7 @@ pub struct Item {
     pub show: &'static [usize],
     /// Small and odd sizes that tests go through.
     pub tests: &'static [&'static [usize]],
-    build: fn(&[usize], DType) -> Result<Box<dyn Workload>, Error>,
+    build: Build,
 }
 
 const FLOATS: &[DType] = &[DType::F32, DType::F16, DType::BF16];

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use shoal::{Device, Error, Kernel, Module, Options};
 
@@ -110,6 +111,14 @@ impl Library {
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// How long compiling all that was launched took, without parsing.
+    #[must_use]
+    pub fn compile_time(&self) -> Duration {
+        let kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        let reports = kernels.values().flat_map(Kernel::reports);
+        reports.map(|report| report.total().saturating_sub(report.parse)).sum()
     }
 
     /// A kernel of a file.

@@ -165,13 +165,32 @@ impl Kernel {
         })
     }
 
+    /// How each compiled variant of the kernel came to be, in no order.
+    #[must_use]
+    pub fn reports(&self) -> Vec<CompileReport> {
+        let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
+        let report = |variant: &Arc<Variant>| match &**variant {
+            Variant::Native(compiled) => compiled.report.clone(),
+            Variant::Lowered(_, report) => report.clone(),
+        };
+        known.values().map(report).collect()
+    }
+
+    /// Warnings about one specialisation, and what `static_print` says, without making code.
+    ///
+    /// # Errors
+    /// When it does not compile.
+    pub fn notes(&self, specs: &[ArgSpec]) -> Result<Vec<Report>, Error> {
+        Ok(lower(&self.shared, specs, &self.options)?.1.notes)
+    }
+
     /// How the kernel is specialised for these arguments.
     ///
     /// # Errors
     /// When the arguments do not fit.
     pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<ArgSpec>, Error> {
         let args = self.shared.gathered(args.clone());
-        let bound = Bound::new(self.shared.signature(), &args).map_err(|fault| self.wrong(fault))?;
+        let bound = Bound::new(self.shared.signature(), &args).map_err(|fault| self.wrong(*fault))?;
         self.specs(&bound)
     }
 
@@ -212,7 +231,7 @@ impl Kernel {
 
     #[inline]
     fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
-        let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(fault))?;
+        let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(*fault))?;
         let mut key = self.key_start.clone();
         let mut writer = ArgWriter::default();
         for (param, &arg) in self.shared.params.iter().zip(&bound.args) {
@@ -220,7 +239,7 @@ impl Kernel {
                 variant_key::write(&mut key, param, class)?;
                 pack::write(&mut writer, param, arg, class)
             });
-            written.map_err(|fault| self.wrong(fault))?;
+            written.map_err(|fault| self.wrong(*fault))?;
         }
         Ok(Prepared { bound, key, block: writer.finish() })
     }
@@ -253,12 +272,12 @@ impl Kernel {
     fn specs(&self, bound: &Bound<'_>) -> Result<Vec<ArgSpec>, Error> {
         let spec = |(param, &arg): (&Param, &_)| classify(param, arg)?.to_spec(param);
         let specs: Result<Vec<ArgSpec>, Fault> = self.shared.params.iter().zip(&bound.args).map(spec).collect();
-        specs.map_err(|fault| self.wrong(fault))
+        specs.map_err(|fault| self.wrong(*fault))
     }
 
     #[cold]
-    fn wrong(&self, fault: Fault) -> Error {
-        Error::Argument(Report::new(*fault, self.shared.module.sources()))
+    fn wrong(&self, fault: Diagnostic) -> Error {
+        Error::Argument(Report::new(fault, self.shared.module.sources()))
     }
 }
 

@@ -73,7 +73,7 @@ const CASES: &[Case] = &[
 /// Fresh processes that a cold compilation is measured in.
 const PROCESSES: usize = 5;
 
-pub(crate) fn benches() -> Vec<Bench> {
+pub(super) fn benches() -> Vec<Bench> {
     let mut benches: Vec<Bench> = CASES
         .iter()
         .map(|case| Bench { name: format!("compile {}", case.name), run: Box::new(move |s| against_triton(s, case)) })

@@ -14,7 +14,7 @@ const N: usize = 1 << 20;
 const ROWS: usize = 256;
 const COLS: usize = 1024;
 
-pub(crate) fn benches() -> Vec<Bench> {
+pub(super) fn benches() -> Vec<Bench> {
     let vector_add = |session: &Session| {
         let arguments = json!({"x": [N], "y": [N], "out": [N], "n": N, "BLOCK": 16384});
         measure(session, "vector_add", &[N], Source::VectorAdd, arguments, N / 16384)

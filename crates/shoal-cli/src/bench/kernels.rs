@@ -31,7 +31,7 @@ const CASES: &[Case] = &[
     Case { kernel: "attention", sizes: &[8, 1024, 64], threads: Threads::OneAndAll },
 ];
 
-pub(crate) fn benches() -> Vec<Bench> {
+pub(super) fn benches() -> Vec<Bench> {
     let mut benches: Vec<Bench> = CASES
         .iter()
         .map(|case| Bench { name: case.kernel.into(), run: Box::new(move |session| against_peers(session, case)) })

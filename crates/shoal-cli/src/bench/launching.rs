@@ -24,7 +24,7 @@ def empty(p0, p1, p2, p3, p4, p5, n0, n1, n2, n3, n4, n5, f0, f1, f2, A: tl.cons
 const BUDGET: f64 = 2e-6;
 const BATCH: u32 = 2000;
 
-pub(crate) fn benches() -> Vec<Bench> {
+pub(super) fn benches() -> Vec<Bench> {
     vec![Bench { name: "launch".into(), run: Box::new(empty_launch) }]
 }
 

@@ -18,10 +18,13 @@ use crate::progress::Progress;
 use peers::{Peer, Process};
 use row::{Row, Unit};
 
+/// Measures, and gives a row for each peer.
+type Measure = Box<dyn Fn(&Session) -> Result<Vec<Row>, Failure>>;
+
 /// A measurement.
 struct Bench {
     name: String,
-    run: Box<dyn Fn(&Session) -> Result<Vec<Row>, Failure>>,
+    run: Measure,
 }
 
 /// What all measurements share.

@@ -8,7 +8,7 @@ mod show;
 
 use std::path::Path;
 use std::sync::Once;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shoal::cache::Cache;
 use shoal::{Arg, Args, Device, Kernel, Options, Origin, Tensor};
@@ -47,10 +47,13 @@ fn run_file(options: &RunOptions) -> Result<(), Failure> {
         let (name, file) = item.split_once('=').ok_or_else(|| Failure::new(format!("--save {item}: NAME=FILE.npy")))?;
         write(Path::new(file), npy::write(tensor(&values, name)?)?)?;
     }
-    match options.check {
-        Some(other) => compare(options, &kernel, other.into(), &values),
-        None => Ok(()),
+    if let Some(other) = options.check {
+        compare(options, &kernel, other.into(), &values)?;
     }
+    if options.repeat > 0 {
+        repeat(options, &kernel, &values)?;
+    }
+    Ok(())
 }
 
 fn values(options: &RunOptions) -> Result<Vec<Named>, Failure> {
@@ -68,9 +71,8 @@ fn values(options: &RunOptions) -> Result<Vec<Named>, Failure> {
     Ok(values)
 }
 
-fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values: &[Named]) -> Result<(), Failure> {
-    let grid = grid::read(&options.grid, values)?;
-    let kernel = kernel.clone().on(Device::of(backend)?);
+/// The arguments as a launch takes them.
+fn args_of(values: &[Named]) -> Args<'_> {
     let mut args = Args::new();
     for Named { name, value } in values {
         match value {
@@ -78,6 +80,13 @@ fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values
             Value::Constant(constant) => args.set(name, Arg::clone(constant)),
         };
     }
+    args
+}
+
+fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values: &[Named]) -> Result<(), Failure> {
+    let grid = grid::read(&options.grid, values)?;
+    let kernel = kernel.clone().on(Device::of(backend)?);
+    let args = args_of(values);
     let report = kernel.warm_up(&args)?;
     warn_about_cache();
     for note in &report.notes {
@@ -92,6 +101,20 @@ fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values
     };
     let (took, run) = (duration(report.total()), duration(run));
     eprintln!("{} on {}: {compiled} in {took}, ran in {run}", kernel.name(), backend.name());
+    Ok(())
+}
+
+/// Launches again and again, and says the shortest time.
+fn repeat(options: &RunOptions, kernel: &Kernel, values: &[Named]) -> Result<(), Failure> {
+    let grid = grid::read(&options.grid, values)?;
+    let kernel = kernel.clone().on(Device::of(options.backend.into())?);
+    let mut best = Duration::MAX;
+    for _ in 0..options.repeat {
+        let start = Instant::now();
+        kernel.launch(grid, args_of(values))?;
+        best = best.min(start.elapsed());
+    }
+    outln!("best of {} launches: {}", options.repeat, duration(best));
     Ok(())
 }
 

@@ -210,3 +210,21 @@ def show(x):
     assert!(printed[0].contains("x is") && printed[0].contains("1.5"), "{}", printed[0]);
     assert_eq!(printed[0], printed[1]);
 }
+
+#[test]
+fn a_kernel_may_take_any_number_of_arguments() {
+    let text = "\
+@shoal.jit
+def total(out, *rest):
+    sum = 0.0
+    for i in tl.static_range(len(rest)):
+        sum += tl.load(rest[i])
+    tl.store(out, sum)
+";
+    for backend in BACKENDS {
+        let parts: Vec<Tensor> = (1..=3).map(|v| Tensor::from_slice(&[v as f32]).unwrap()).collect();
+        let mut out = [0.0f32];
+        kernel(text, backend).launch(1, args!(&mut out[..], &parts[0], &parts[1], &parts[2])).unwrap();
+        assert_eq!(out, [6.0]);
+    }
+}

@@ -12,7 +12,7 @@ use crate::value::{Tensor, Value};
 
 /// Where a scan begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
+pub(crate) enum Begin {
     /// At the first element.
     First,
     /// At the last element.
@@ -20,9 +20,9 @@ pub(crate) enum From {
 }
 
 /// The prefixes along an axis.
-pub(crate) fn along(e: &mut Emit<'_>, inputs: &[Tensor], axis: usize, from: From, region: Region) -> Vec<Tensor> {
+pub(crate) fn along(e: &mut Emit<'_>, inputs: &[Tensor], axis: usize, begin: Begin, region: Region) -> Vec<Tensor> {
     let operands: Vec<_> = inputs.iter().map(|t| t.value).collect();
-    let kind = OpKind::Scan { axis: axis as u8, reverse: from == From::Last };
+    let kind = OpKind::Scan { axis: axis as u8, reverse: begin == Begin::Last };
     let op = e.b().inferred(kind, &operands, &[region]);
     let results = e.func.op(op).results().to_vec();
     results.into_iter().map(|v| e.tensor(v)).collect()
@@ -32,9 +32,9 @@ fn run_scan(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     let inputs = Inputs::new(&mut l.emit, "associative_scan", a.value("input"))?;
     let f = a.function("combine_fn")?.clone();
     let axis = shape::axis(&l.emit, a.int("axis")?, inputs.tensors[0].shape().len())?;
-    let from = if a.bool("reverse")? { From::Last } else { From::First };
+    let begin = if a.bool("reverse")? { Begin::Last } else { Begin::First };
     let region = combine_region(l, &f, &inputs.tensors, a.span)?;
-    let results = along(&mut l.emit, &inputs.tensors, axis, from, region);
+    let results = along(&mut l.emit, &inputs.tensors, axis, begin, region);
     Ok(inputs.results(results))
 }
 
@@ -59,7 +59,7 @@ mod tests {
         let outer = std::mem::replace(&mut s.emit.region, region);
         s.emit.b().yield_(&[params[2].value, params[1].value]);
         s.emit.region = outer;
-        let results = along(&mut s.emit, &[x, i], 1, From::Last, region);
+        let results = along(&mut s.emit, &[x, i], 1, Begin::Last, region);
         assert_eq!(results.iter().map(type_of).collect::<Vec<_>>(), ["fp32[4, 8]", "i32[4, 8]"]);
         s.verify();
     }

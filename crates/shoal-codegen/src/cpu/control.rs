@@ -267,6 +267,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 }
             }
         }
+        // What is computed on the way still reads old values, which copies replace.
+        moves.sort_by_key(|(_, _, held)| held.is_some());
         for (value, slot, held) in moves {
             match held {
                 None => self.compute_into(value, &slot),

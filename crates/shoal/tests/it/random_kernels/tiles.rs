@@ -48,11 +48,7 @@ impl Generator {
                 b.value(OpKind::Join, &[tile, other])
             }
             5 if count(&shape) >= 2 => {
-                let pairs = if shape.last() == Some(&2) {
-                    tile
-                } else {
-                    b.reshape(tile, &[count(&shape) / 2, 2])
-                };
+                let pairs = if shape.last() == Some(&2) { tile } else { b.reshape(tile, &[count(&shape) / 2, 2]) };
                 let op = b.inferred(OpKind::Split, &[pairs], &[]);
                 let halves = b.func.op(op).results().to_vec();
                 self.push(halves[0]);

@@ -13,8 +13,8 @@ use crate::value::Const;
 pub(crate) type Complaint = String;
 
 const TOO_LARGE: &str = "the integer is too large: compile-time integers have at most 127 bits";
-/// The longest string that repetition may make.
-const MAX_STRING: usize = 1 << 20;
+/// The longest string that compile-time code may make.
+pub(crate) const MAX_STRING: usize = 1 << 16;
 
 impl Const {
     /// Python's name for its type.

@@ -7,6 +7,7 @@ use shoal_source::{Diagnostic, Span};
 use super::Lower;
 use super::operator::equal;
 use crate::builtin::{self, Builtin, Given, Phase, describe};
+use crate::consts::MAX_STRING;
 use crate::fault::{Fault, Outcome};
 use crate::module::{Function, FunctionKind};
 use crate::names::nearest;
@@ -289,7 +290,13 @@ fn string_method(s: &Name, name: &Name, given: &[Given], span: Span) -> Outcome<
         ("lower", Some([])) => Ok(Value::str(&s.to_lowercase())),
         ("upper", Some([])) => Ok(Value::str(&s.to_uppercase())),
         ("strip", Some([])) => Ok(Value::str(s.trim())),
-        ("replace", Some([from, to])) if !from.is_empty() => Ok(Value::str(&s.replace(from, to))),
+        ("replace", Some([from, to])) if !from.is_empty() => {
+            let grown = s.matches(from).count().saturating_mul(to.len());
+            if grown > MAX_STRING {
+                return Err(Fault::new(span, "the string is too long"));
+            }
+            Ok(Value::str(&s.replace(from, to)))
+        }
         _ => Err(Fault::new(span, format!("the string method `{name}` does not take these arguments"))),
     }
 }

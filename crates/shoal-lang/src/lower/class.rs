@@ -109,11 +109,11 @@ impl Lower<'_> {
             Class::Known(known) => self.construct_known(*known, &given, span),
             Class::NamedTuple(c) => {
                 let items = fill_fields(&c.name, &c.fields, given, span)?;
-                Ok(Value::Tuple(Tuple { items: items.into(), class: Some(c.clone()) }))
+                self.bounded(Value::Tuple(Tuple { items: items.into(), class: Some(c.clone()) }))
             }
             Class::Aggregate(c) => {
                 let fields = fill_fields(&c.name, &c.fields, given, span)?;
-                Ok(Value::Aggregate(Aggregate { class: c.clone(), fields: fields.into() }))
+                self.bounded(Value::Aggregate(Aggregate { class: c.clone(), fields: fields.into() }))
             }
             Class::Enum(c) => match given.as_slice() {
                 [Given { value, .. }] => match c.members.iter().find(|m| super::operator::equal(&m.value, value)) {

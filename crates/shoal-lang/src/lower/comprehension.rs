@@ -12,7 +12,8 @@ impl Lower<'_> {
         let result = self.generate(element, generators, &mut items);
         // The loop variables end with the comprehension.
         self.frame.scope = outer;
-        result.map(|()| Value::tuple(items))
+        result?;
+        self.bounded(Value::tuple(items))
     }
 
     fn generate(&mut self, element: &Expr, generators: &[Generator], items: &mut Vec<Value>) -> Outcome<()> {

@@ -139,7 +139,8 @@ impl Lower<'_> {
             } else {
                 items.extend(self.items(&new, arg.value.span)?);
             }
-            self.frame.bind(name.clone(), Value::tuple(items), value.span);
+            let list = self.bounded(Value::tuple(items))?;
+            self.frame.bind(name.clone(), list, value.span);
             return Ok(());
         }
         self.expr(e).map(drop)
@@ -161,7 +162,8 @@ impl Lower<'_> {
             None => return Err(Fault::new(target.span, format!("the index {} is out of range", describe(&index)))),
         }
         let name: Name = name.clone();
-        self.frame.bind(name, Value::tuple(items), target.span);
+        let list = self.bounded(Value::tuple(items))?;
+        self.frame.bind(name, list, target.span);
         Ok(())
     }
 

@@ -148,6 +148,9 @@ impl Lower<'_> {
                         let value = add(self, ty.clone(), ArgRole::Value, *divisible);
                         Ok(Value::Tensor(Tensor { value, ty, access: *access }))
                     }
+                    ArgType::Descriptor(desc) if desc.block.is_empty() => {
+                        Err(self.emit.fault(format!("the descriptor given for `{name}` has no dimensions")))
+                    }
                     ArgType::Descriptor(desc) => Ok(self.descriptor_parameter(desc, &mut add)),
                 }
             }

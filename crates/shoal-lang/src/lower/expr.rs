@@ -88,7 +88,7 @@ impl Lower<'_> {
                 _ => values.push(self.expr(item)?),
             }
         }
-        Ok(Value::tuple(values))
+        self.bounded(Value::tuple(values))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Lower;
 use crate::builtin::describe;
-use crate::consts::float_repr;
+use crate::consts::{MAX_STRING, float_repr};
 use crate::fault::Outcome;
 use crate::syntax::ast::FStringPart;
 use crate::value::{Const, Value};
@@ -14,6 +14,9 @@ impl Lower<'_> {
     /// The text of an f-string.
     pub(super) fn fstring(&mut self, parts: &[FStringPart]) -> Outcome<Value> {
         let text = self.fstring_text(parts)?;
+        if text.len() > MAX_STRING {
+            return Err(self.emit.fault("the string is too long"));
+        }
         Ok(Value::str(&text))
     }
 

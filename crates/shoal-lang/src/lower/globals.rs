@@ -135,6 +135,13 @@ impl Lower<'_> {
                 self.is_constexpr(module, left, depth + 1) || self.is_constexpr(module, right, depth + 1)
             }
             ExprKind::Unary { operand, .. } => self.is_constexpr(module, operand, depth + 1),
+            ExprKind::IfElse { body, orelse, .. } => {
+                self.is_constexpr(module, body, depth + 1) || self.is_constexpr(module, orelse, depth + 1)
+            }
+            ExprKind::Compare { left, rest } => {
+                self.is_constexpr(module, left, depth + 1)
+                    || rest.iter().any(|(_, right)| self.is_constexpr(module, right, depth + 1))
+            }
             _ => false,
         }
     }

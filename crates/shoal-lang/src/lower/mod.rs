@@ -39,7 +39,7 @@ use crate::module::ModuleId;
 use crate::options::Options;
 use crate::program::Program;
 use crate::syntax::ast::Name;
-use crate::value::Value;
+use crate::value::{Const, Value};
 
 pub(crate) use entry::{constant_of, lower_kernel};
 use frame::Frame;
@@ -50,6 +50,10 @@ use jit::Callee;
 const MAX_ERRORS: usize = 40;
 /// Statements and compile-time steps before we say that the code does not end.
 const MAX_STEPS: u64 = 2_000_000;
+/// Operations of one IR function before we say that the kernel is too large.
+const MAX_OPS: usize = 1 << 20;
+/// Parts of one compile-time value, nested ones included.
+const MAX_PARTS: usize = 1 << 16;
 /// How deep calls may nest.
 const MAX_CALLS: usize = 128;
 
@@ -71,6 +75,8 @@ pub struct Lower<'p> {
     copies: u32,
     /// Whether an error ended the current function.
     ended: bool,
+    /// Whether the IR grew beyond bounds.
+    too_large: bool,
 }
 
 /// A call on the way to the code being lowered.
@@ -96,6 +102,7 @@ impl<'p> Lower<'p> {
             steps: 0,
             copies: 0,
             ended: false,
+            too_large: false,
         }
     }
 
@@ -126,7 +133,7 @@ impl<'p> Lower<'p> {
     }
 
     fn gave_up(&self) -> bool {
-        self.ended || self.errors.len() >= MAX_ERRORS || self.steps > MAX_STEPS
+        self.ended || self.too_large || self.errors.len() >= MAX_ERRORS || self.steps > MAX_STEPS
     }
 
     /// Counts one step of work; an error when the code seems not to end.
@@ -138,7 +145,27 @@ impl<'p> Lower<'p> {
                 .help("use `range` instead of `static_range`, or do the work in host code")
                 .into());
         }
-        if self.steps > MAX_STEPS { Err(Fault::reported()) } else { Ok(()) }
+        if self.emit.func.num_ops() > MAX_OPS && !self.too_large {
+            self.too_large = true;
+            return Err(Diagnostic::error(span, format!("this function has more than {MAX_OPS} operations"))
+                .label("given up here")
+                .help("use `range` instead of `static_range`, or split the work over several kernels")
+                .into());
+        }
+        if self.gave_up() { Err(Fault::reported()) } else { Ok(()) }
+    }
+
+    /// A value made of parts, unless it has too many: sharing parts can make a small program describe a huge value.
+    fn bounded(&self, value: Value) -> Outcome<Value> {
+        let mut budget = MAX_PARTS;
+        if count_parts(&value, &mut budget) {
+            return Ok(value);
+        }
+        Err(self
+            .emit
+            .error(format!("this value has more than {MAX_PARTS} parts"))
+            .help("keep such data in memory")
+            .into())
     }
 
     /// Runs `f` as the body of a call, so that errors inside name the call.
@@ -163,5 +190,21 @@ impl<'p> Lower<'p> {
         let mut all: Diagnostics = self.errors.into_iter().collect();
         all.sort();
         all
+    }
+}
+
+/// Takes the number of parts of a value off the budget; whether that suffices.
+fn count_parts(value: &Value, budget: &mut usize) -> bool {
+    let cost = match value {
+        // Long texts count by length, so that showing a value is bounded too.
+        Value::Const(Const::Str(s)) => 1 + s.len() / 64,
+        _ => 1,
+    };
+    let Some(left) = budget.checked_sub(cost) else { return false };
+    *budget = left;
+    match value {
+        Value::Tuple(t) => t.items.iter().all(|v| count_parts(v, budget)),
+        Value::Aggregate(a) => a.fields.iter().all(|v| count_parts(v, budget)),
+        _ => true,
     }
 }

@@ -30,7 +30,7 @@ impl Lower<'_> {
         }
         match (op, a, b) {
             (BinOp::Add, Value::Tuple(x), Value::Tuple(y)) => {
-                Ok(Value::tuple(x.items.iter().chain(y.items.iter()).cloned().collect()))
+                self.bounded(Value::tuple(x.items.iter().chain(y.items.iter()).cloned().collect()))
             }
             (BinOp::Mul, Value::Tuple(t), Value::Const(n)) | (BinOp::Mul, Value::Const(n), Value::Tuple(t)) => {
                 self.repeat_tuple(t, n)
@@ -51,7 +51,7 @@ impl Lower<'_> {
         if t.items.len().saturating_mul(times) > MAX_TUPLE {
             return Err(self.emit.fault("the tuple is too long"));
         }
-        Ok(Value::tuple((0..times).flat_map(|_| t.items.iter().cloned()).collect()))
+        self.bounded(Value::tuple((0..times).flat_map(|_| t.items.iter().cloned()).collect()))
     }
 
     /// An operator that an aggregate class defines as a method.

@@ -97,3 +97,28 @@ fn circular_globals_are_an_error() {
     let text = format!("{HEAD}A = tl.constexpr(1) + B\nB = A + tl.constexpr(1)\n@triton.jit\ndef k():\n    x = A\n");
     assert!(messages(&text).contains("depends on itself"));
 }
+
+#[test]
+fn values_that_double_are_given_up() {
+    for step in ["t = (t, t)", "t = t + t", "t = [t, t]", "t = (t,) * 100"] {
+        let text = format!(
+            "{HEAD}def f():\n    t = (1, 2)\n    for i in range(60):\n        {step}\n    return 1\n\
+             @triton.jit\ndef k():\n    f()\n"
+        );
+        assert!(messages(&text).contains("parts"), "{step}: {}", messages(&text));
+        let found = kernel(&format!("    t = (1, 2)\n    for i in tl.static_range(60):\n        {step}"));
+        assert!(found.contains("parts"), "{step}: {found}");
+    }
+    for step in ["s = s + s", "s = f'{s}{s}'", "s = s.replace('a', s)", "s = s * 100"] {
+        let found = kernel(&format!("    s = 'aa'\n    for i in tl.static_range(60):\n        {step}"));
+        assert!(found.contains("too long"), "{step}: {found}");
+    }
+}
+
+#[test]
+fn kernels_without_end_are_given_up() {
+    let sum = " + n".repeat(100);
+    let loops = "    n = tl.program_id(0)\n    for i in tl.static_range(60000):\n        x = n";
+    let found = kernel(&format!("{loops}{sum}"));
+    assert!(found.contains("more than 1048576 operations"), "{found:.300}");
+}

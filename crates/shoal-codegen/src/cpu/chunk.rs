@@ -121,15 +121,43 @@ fn pointer_as_int<'ctx>(llvm: &Llvm<'ctx>, value: V<'ctx>) -> V<'ctx> {
     }
 }
 
-/// A tile kept in scratch, row-major.
+/// How a tile lies in scratch.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The last dimension is the fastest.
+    RowMajor,
+    /// The last two dimensions are swapped.
+    ColumnMajor,
+}
+
+impl Order {
+    /// A list with an entry for each dimension, as it lies in memory; and back.
+    pub(super) fn swap<T>(self, dims: &mut [T]) {
+        let n = dims.len();
+        if self == Order::ColumnMajor && n >= 2 {
+            dims.swap(n - 2, n - 1);
+        }
+    }
+}
+
+/// A tile kept in scratch.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer<'ctx> {
     pub(super) base: PointerValue<'ctx>,
     pub(super) elem: Elem,
     pub(super) shape: shoal_ir::Shape,
+    pub(super) order: Order,
 }
 
 impl<'ctx> Buffer<'ctx> {
+    /// The place of an index in memory, in elements.
+    fn linear(&self, llvm: &Llvm<'ctx>, index: &Index<'ctx>) -> super::index::Dim<'ctx> {
+        let (mut index, mut shape) = (index.clone(), self.shape.clone());
+        self.order.swap(&mut index.dims);
+        self.order.swap(&mut shape);
+        index.linear(llvm, &shape)
+    }
+
     /// The address of an element.
     pub(super) fn address(&self, llvm: &Llvm<'ctx>, linear: IntValue<'ctx>) -> PointerValue<'ctx> {
         llvm.offset(self.base, llvm.mul64(linear, llvm.const_i64(i64::from(self.elem.bytes()))))
@@ -137,7 +165,7 @@ impl<'ctx> Buffer<'ctx> {
 
     /// The lanes at an index.
     pub(super) fn read(&self, llvm: &Llvm<'ctx>, index: &Index<'ctx>) -> Chunk<'ctx> {
-        let linear = index.linear(llvm, &self.shape);
+        let linear = self.linear(llvm, index);
         let address = self.address(llvm, linear.base);
         let (memory, bytes) = (memory_type(llvm, self.elem), self.elem.bytes());
         if linear.lanes.is_empty() {
@@ -178,7 +206,7 @@ impl<'ctx> Buffer<'ctx> {
 
     /// Writes the lanes at an index.
     pub(super) fn write(&self, llvm: &Llvm<'ctx>, index: &Index<'ctx>, chunk: Chunk<'ctx>) {
-        let linear = index.linear(llvm, &self.shape);
+        let linear = self.linear(llvm, index);
         let address = self.address(llvm, linear.base);
         let bytes = self.elem.bytes();
         if index.log_lanes == 0 {

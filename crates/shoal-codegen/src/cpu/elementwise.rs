@@ -183,7 +183,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             OpKind::PtrAdd => self.ptr_add(op, v[0], v[1]),
             OpKind::Extern(function) => {
                 let result = self.number(data.results()[0]);
-                let args: Vec<V<'ctx>> = v.iter().enumerate().map(|(i, &v)| convert::as_passed(llvm, operand(i), v)).collect();
+                let args: Vec<V<'ctx>> =
+                    v.iter().enumerate().map(|(i, &v)| convert::as_passed(llvm, operand(i), v)).collect();
                 arith::per_lane(llvm, &function.symbol, result, &args)
             }
             kind => unreachable!("{kind:?} is not elementwise"),

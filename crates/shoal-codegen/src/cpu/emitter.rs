@@ -7,7 +7,7 @@ use shoal_ir::op::OpKind;
 use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value};
 use shoal_source::SourceMap;
 
-use super::chunk::{Buffer, Chunk, lane_type, register_type};
+use super::chunk::{Buffer, Chunk, Order, lane_type, register_type};
 use super::debug_info::DebugInfo;
 use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
@@ -118,7 +118,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     pub(super) fn allocate(&mut self, elem: Elem, shape: &[u32]) -> Buffer<'ctx> {
         let elements: u64 = shape.iter().map(|&d| u64::from(d)).product();
         let base = self.allocate_bytes(elements * u64::from(elem.bytes()));
-        Buffer { base, elem, shape: shape.into() }
+        Buffer { base, elem, shape: shape.into(), order: Order::RowMajor }
     }
 
     pub(super) fn allocate_bytes(&mut self, bytes: u64) -> PointerValue<'ctx> {

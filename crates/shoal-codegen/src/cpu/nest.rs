@@ -4,7 +4,7 @@ use inkwell::values::IntValue;
 use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Shape, Value};
 
-use super::chunk::Buffer;
+use super::chunk::{Buffer, Order};
 use super::emitter::Emitter;
 use super::index::{Dim, Index, LaneBits, split_linear};
 use super::plan;
@@ -138,10 +138,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Computes a tile into scratch.
     pub(super) fn keep(&mut self, value: Value) -> Buffer<'ctx> {
+        self.keep_in_order(value, Order::RowMajor)
+    }
+
+    /// Computes a tile into scratch, where it is not there yet, to lie there in some order.
+    pub(super) fn keep_in_order(&mut self, value: Value, order: Order) -> Buffer<'ctx> {
         if let Some(buffer) = self.buffers.get(&value) {
             return buffer.clone();
         }
-        let buffer = self.allocate(self.elem(value), self.shape(value));
+        let buffer = Buffer { order, ..self.allocate(self.elem(value), self.shape(value)) };
         self.compute_into(value, &buffer);
         self.buffers.insert(value, buffer.clone());
         self.pending.retain(|&p| p != value);
@@ -163,10 +168,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         } else {
             self.prepare(&operands);
         }
-        let shape = Shape::from_slice(self.shape(value));
-        self.for_each_chunk(&shape, Width::Vector, &mut |e, index| {
-            let chunk = e.chunk(value, index);
-            buffer.write(e.llvm, index, chunk);
+        let mut shape = Shape::from_slice(self.shape(value));
+        buffer.order.swap(&mut shape);
+        self.for_each_chunk(&shape, Width::Vector, &mut |e, place| {
+            let mut index = place.clone();
+            buffer.order.swap(&mut index.dims);
+            let chunk = e.chunk(value, &index);
+            buffer.write(e.llvm, &index, chunk);
         });
         self.finish_root();
         if was_pending && !self.buffers.contains_key(&value) {

@@ -3,7 +3,7 @@
 use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Value, ValueDef};
 
-use super::chunk::Buffer;
+use super::chunk::{Buffer, Order};
 use super::control::Reads;
 use super::dot::{DotPlan, DotPointers, Operand, Problem};
 use super::emitter::Emitter;
@@ -14,7 +14,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn dot_op(&mut self, op: OpId) {
         let func = self.func;
         let data = func.op(op);
-        let (a, b) = (self.operand(data.operands()[0]), self.operand(data.operands()[1]));
+        let (a, b) = (self.operand(op, 0), self.operand(op, 1));
         let c = self.accumulator(op, [&a.0, &b.0]);
         let (batch, rows_cols) = match &c.shape[..] {
             [m, n] => (1, (*m, *n)),
@@ -42,18 +42,39 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// A matrix in memory; a transpose is only another way to walk it.
-    fn operand(&mut self, value: Value) -> (Buffer<'ctx>, Operand) {
+    fn operand(&mut self, op: OpId, index: usize) -> (Buffer<'ctx>, Operand) {
+        let value = self.func.op(op).operands()[index];
         let (source, transposed) = behind_transpose(self.func, value);
-        let buffer = self.keep(source);
-        let columns = *buffer.shape.last().expect("a matrix");
+        let order = self.order_in_memory(source, op);
+        let buffer = self.keep_in_order(source, order);
+        let (rows, columns) = match &buffer.shape[..] {
+            [.., rows, columns] => (u64::from(*rows), u64::from(*columns)),
+            other => unreachable!("a matrix, not {other:?}"),
+        };
         let elem = self.number(value);
-        let stride = u64::from(columns);
+        let (row_stride, col_stride) = match buffer.order {
+            Order::RowMajor => (columns, 1),
+            Order::ColumnMajor => (1, rows),
+        };
         let operand = if transposed {
-            Operand { elem, row_stride: 1, col_stride: stride }
+            Operand { elem, row_stride: col_stride, col_stride: row_stride }
         } else {
-            Operand { elem, row_stride: stride, col_stride: 1 }
+            Operand { elem, row_stride, col_stride }
         };
         (buffer, operand)
+    }
+
+    /// A matrix loaded for this product alone is read along whichever side it is contiguous in memory.
+    fn order_in_memory(&self, value: Value, op: OpId) -> Order {
+        let Some(load) = self.func.def_op(value).map(|op| self.func.op(op)) else { return Order::RowMajor };
+        if !matches!(load.kind, OpKind::Load(_)) || self.plan.roots(value).iter().any(|&root| root != op) {
+            return Order::RowMajor;
+        }
+        let runs = &self.func.value(load.operands()[0]).facts.contiguous;
+        match runs[..] {
+            [.., along_columns, along_rows] if along_columns > along_rows => Order::ColumnMajor,
+            _ => Order::RowMajor,
+        }
     }
 
     /// Memory that holds the accumulator's old value and may be overwritten.

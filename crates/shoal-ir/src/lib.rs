@@ -51,6 +51,7 @@
 //! | [`mod@print`], [`mod@parse`] | the text format, which round-trips |
 //! | [`numeric`] | the meaning of operations on single elements |
 #![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod builder;
 pub mod effects;

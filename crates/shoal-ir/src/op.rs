@@ -447,7 +447,54 @@ impl MathFn {
             | MathFn::Pow
             | MathFn::Remainder
             | MathFn::Rhypot => 2,
-            _ => 1,
+            MathFn::Acos
+            | MathFn::Acosh
+            | MathFn::Asin
+            | MathFn::Asinh
+            | MathFn::Atan
+            | MathFn::Atanh
+            | MathFn::Cbrt
+            | MathFn::Ceil
+            | MathFn::Cos
+            | MathFn::Cosh
+            | MathFn::Cospi
+            | MathFn::CylBesselI0
+            | MathFn::CylBesselI1
+            | MathFn::Erf
+            | MathFn::Erfc
+            | MathFn::Erfcinv
+            | MathFn::Erfcx
+            | MathFn::Erfinv
+            | MathFn::Exp
+            | MathFn::Exp10
+            | MathFn::Exp2
+            | MathFn::Expm1
+            | MathFn::Floor
+            | MathFn::J0
+            | MathFn::J1
+            | MathFn::Lgamma
+            | MathFn::Log
+            | MathFn::Log10
+            | MathFn::Log1p
+            | MathFn::Log2
+            | MathFn::Logb
+            | MathFn::Normcdf
+            | MathFn::Normcdfinv
+            | MathFn::Rcbrt
+            | MathFn::Rint
+            | MathFn::Round
+            | MathFn::Rsqrt
+            | MathFn::Sin
+            | MathFn::Sinh
+            | MathFn::Sinpi
+            | MathFn::Sqrt
+            | MathFn::SqrtRn
+            | MathFn::Tan
+            | MathFn::Tanh
+            | MathFn::Tgamma
+            | MathFn::Trunc
+            | MathFn::Y0
+            | MathFn::Y1 => 1,
         }
     }
 }

@@ -157,7 +157,17 @@ proptest! {
             Scalar::U8 => i128::from(value as u8),
             Scalar::U16 => i128::from(value as u16),
             Scalar::U32 => i128::from(value as u32),
-            _ => i128::from(value as u64),
+            Scalar::U64 => i128::from(value as u64),
+            Scalar::I1
+            | Scalar::F8E4M3
+            | Scalar::F8E5M2
+            | Scalar::F8E4B15
+            | Scalar::F8E4M3Fnuz
+            | Scalar::F8E5M2Fnuz
+            | Scalar::F16
+            | Scalar::BF16
+            | Scalar::F32
+            | Scalar::F64 => unreachable!("{to} is not drawn"),
         };
         prop_assert_eq!(cast(x, to, Rounding::Nearest), int(to, expected), "{} to {}", value, to);
     }

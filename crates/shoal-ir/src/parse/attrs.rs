@@ -23,6 +23,9 @@ impl Attrs {
         while !lexer.accept('}') {
             let span = lexer.span();
             let name = lexer.word()?.to_string();
+            if attrs.entries.iter().any(|(n, ..)| *n == name) {
+                return Err(Diagnostic::error(span, format!("the attribute `{name}` is given twice")));
+            }
             let value = if lexer.accept('=') { Self::value(lexer)? } else { Attr::Flag };
             attrs.entries.push((name, value, span));
             if !lexer.accept(',') {

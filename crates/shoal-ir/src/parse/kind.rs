@@ -129,8 +129,8 @@ fn read_constant(ty: Scalar, word: &str) -> Option<Const> {
         _ => {}
     }
     if let Some(hex) = word.strip_prefix("0x") {
-        let constant = Const::from_bits(ty, u64::from_str_radix(hex, 16).ok()?);
-        return Some(constant);
+        let bits = u64::from_str_radix(hex, 16).ok()?;
+        return Some(Const::from_bits(ty, bits)).filter(|c| c.bits() == bits);
     }
     if ty.is_float() {
         return word.parse().ok().map(|value| Const::from_f64(ty, value));

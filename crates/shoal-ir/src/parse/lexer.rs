@@ -81,14 +81,6 @@ impl<'t> Lexer<'t> {
         self.rest().starts_with(c)
     }
 
-    /// Whether the `{` ahead opens a region rather than attributes: a region starts with an operation or ends at once.
-    pub(super) fn peek_is_region_brace(&self) -> bool {
-        let mut ahead = Lexer { text: self.text, file: self.file, at: self.at, last_end: self.last_end };
-        ahead.advance(1);
-        let known = ["divisible", "contiguous", "constant"];
-        !ahead.word().is_ok_and(|w| known.contains(&w) && ahead.peek_is('='))
-    }
-
     pub(super) fn accept(&mut self, c: char) -> bool {
         let found = self.peek_is(c);
         if found {
@@ -157,7 +149,7 @@ impl<'t> Lexer<'t> {
             return None;
         }
         let dim = rest[..digits].parse().ok()?;
-        self.at += digits + 1;
+        self.advance(digits + 1);
         Some(dim)
     }
 

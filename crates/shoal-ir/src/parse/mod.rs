@@ -99,6 +99,9 @@ impl<'t> Parser<'t> {
         self.depth += 1;
         self.lexer.expect('{')?;
         while !self.lexer.accept('}') {
+            if self.lexer.at_end() {
+                return Err(self.lexer.unexpected("`}`"));
+            }
             self.op(func, region)?;
         }
         self.depth -= 1;
@@ -171,7 +174,7 @@ impl<'t> Parser<'t> {
 
     fn facts(&mut self) -> Parsed<Facts> {
         let mut facts = Facts::default();
-        if self.lexer.peek_is('{') && !self.lexer.peek_is_region_brace() {
+        if self.lexer.peek_is('{') {
             let mut attrs = Attrs::parse(&mut self.lexer)?;
             facts.divisible = attrs.list("divisible")?.unwrap_or_default().into();
             facts.contiguous = attrs.list("contiguous")?.unwrap_or_default().into();
@@ -187,7 +190,7 @@ impl<'t> Parser<'t> {
             "token" => Ok(Type::Token),
             "tile" => self.tile_type().map(Type::Tile),
             "desc" => self.desc_type().map(Type::Desc),
-            "ptr" => self.ptr_type(span).map(|p| Type::Elem(Elem::Ptr(p))),
+            "ptr" => self.ptr_type(span, 1).map(|p| Type::Elem(Elem::Ptr(p))),
             word => self.scalar(word, span).map(Type::scalar),
         }
     }
@@ -196,31 +199,35 @@ impl<'t> Parser<'t> {
         Scalar::from_name(word).ok_or_else(|| Diagnostic::error(span, format!("`{word}` is not a type")))
     }
 
-    fn elem(&mut self) -> Parsed<Elem> {
+    /// An element, inside that many pointers.
+    fn elem(&mut self, depth: u8) -> Parsed<Elem> {
         let span = self.lexer.span();
         match self.lexer.word()? {
-            "ptr" => self.ptr_type(span).map(Elem::Ptr),
+            "ptr" => match depth.checked_add(1) {
+                Some(depth) => self.ptr_type(span, depth).map(Elem::Ptr),
+                None => Err(Diagnostic::error(span, "the pointer type is nested too deeply")),
+            },
             word => self.scalar(word, span).map(Elem::Scalar),
         }
     }
 
-    fn ptr_type(&mut self, span: Span) -> Parsed<Ptr> {
-        if self.depth == MAX_DEPTH {
-            return Err(Diagnostic::error(span, "the pointer type is nested too deeply"));
-        }
+    /// `<element, space>`, the `depth`-th pointer from outside.
+    fn ptr_type(&mut self, span: Span, depth: u8) -> Parsed<Ptr> {
         self.lexer.expect('<')?;
-        self.depth += 1;
-        let mut ptr = Ptr::to(self.elem()?);
-        self.depth -= 1;
+        let element = self.elem(depth)?;
+        let mut space = Space::Global;
         if self.lexer.accept(',') {
             let span = self.lexer.span();
-            ptr.space = match self.lexer.word()? {
+            space = match self.lexer.word()? {
                 "shared" => Space::Shared,
                 other => return Err(Diagnostic::error(span, format!("`{other}` is not a space"))),
             };
         }
         self.lexer.expect('>')?;
-        Ok(ptr)
+        if element.ptr().is_some_and(|inner| inner.space != space) {
+            return Err(Diagnostic::error(span, "a pointer and the pointers it leads to are in one space"));
+        }
+        Ok(Ptr { space, ..Ptr::to(element) })
     }
 
     fn dims(&mut self) -> Shape {
@@ -234,7 +241,7 @@ impl<'t> Parser<'t> {
     fn tile_type(&mut self) -> Parsed<TileType> {
         self.lexer.expect('<')?;
         let shape = self.dims();
-        let elem = self.elem()?;
+        let elem = self.elem(0)?;
         let mut layout = None;
         if self.lexer.accept(',') {
             let (text, span) = self.lexer.layout()?;

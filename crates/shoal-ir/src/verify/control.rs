@@ -2,7 +2,7 @@
 
 use super::typing::{Rule, Typed, int, require};
 use crate::effects;
-use crate::func::{Module, Region};
+use crate::func::{FuncKind, Module, Region};
 use crate::infer::without_axis;
 use crate::op::OpKind;
 use crate::types::{Scalar, Type};
@@ -66,6 +66,7 @@ pub(super) fn return_(t: &Typed<'_>) -> Rule {
 
 pub(super) fn call(t: &Typed<'_>, module: &Module, callee: &str) -> Rule {
     let Some(target) = module.func(callee) else { return Err(format!("there is no function `{callee}`")) };
+    require!(target.kind == FuncKind::Device, "`{callee}` is a kernel, which the host launches");
     let expected: Vec<&Type> = target.params().iter().map(|&v| target.ty(v)).collect();
     same_lists("the arguments", &t.operands, &expected)?;
     let results: Vec<&Type> = target.results.iter().collect();
@@ -123,7 +124,8 @@ fn scalar_region(t: &Typed<'_>, region: Region) -> Rule {
         let effects = effects::of_kind(&t.func.op(op).kind);
         let harmless = !(effects.reads || effects.writes || effects.order.is_some() || effects.observable);
         require!(harmless, "a region that is applied to elements may not touch memory or print");
-        let scalar = t.func.op(op).results().iter().all(|&v| !t.func.ty(v).is_tile());
+        let (operands, results) = (t.func.op(op).operands(), t.func.op(op).results());
+        let scalar = operands.iter().chain(results).all(|&v| !t.func.ty(v).is_tile());
         require!(scalar, "a region that is applied to elements computes on scalars");
     }
     Ok(())

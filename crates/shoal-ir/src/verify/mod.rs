@@ -73,7 +73,11 @@ impl Verifier<'_> {
         if func.kind == FuncKind::Kernel && !func.results.is_empty() {
             self.errors.push(Diagnostic::error(func.span, "a kernel returns nothing"));
         }
-        if func.kind == FuncKind::Kernel && func.params().iter().any(|&p| func.ty(p).is_tile()) {
+        let comes_from_host = |ty: &Type| match ty {
+            Type::Elem(_) | Type::Desc(_) => true,
+            Type::Tile(_) | Type::Token => false,
+        };
+        if func.kind == FuncKind::Kernel && !func.params().iter().all(|&p| comes_from_host(func.ty(p))) {
             self.errors
                 .push(Diagnostic::error(func.span, "a kernel's parameters are scalars, pointers and descriptors"));
         }
@@ -162,6 +166,10 @@ impl Verifier<'_> {
             let message =
                 format!("`{}` has {wanted} regions, not {}", crate::print::spell(&data.kind).0, data.regions().len());
             self.errors.push(Diagnostic::error(data.span, message));
+            // What follows is judged as if this were right.
+            for &result in data.results() {
+                self.visible.insert(result);
+            }
             return;
         }
         for &result in data.results() {
@@ -246,6 +254,10 @@ fn well_formed(ty: &Type) -> Result<(), String> {
     let elements = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
     if elements.is_none_or(|n| n > MAX_TILE_ELEMENTS) {
         return Err(format!("`{ty}` has more than {MAX_TILE_ELEMENTS} elements"));
+    }
+    let layout = ty.as_tile().and_then(|tile| tile.layout.as_ref());
+    if layout.is_some_and(|layout| layout.shape() != ty.shape()) {
+        return Err(format!("`{ty}` has the layout of another shape"));
     }
     Ok(())
 }

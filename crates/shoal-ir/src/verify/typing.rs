@@ -29,8 +29,13 @@ pub(super) struct Typed<'f> {
 
 impl Typed<'_> {
     pub(super) fn operand_count(&self, counts: std::ops::RangeInclusive<usize>) -> Rule {
-        let n = self.operands.len();
-        require!(counts.contains(&n), "{n} operands, expected {} to {}", counts.start(), counts.end());
+        let (n, least, most) = (self.operands.len(), *counts.start(), *counts.end());
+        let expected = match most {
+            usize::MAX => format!("{least} or more"),
+            _ if least == most => format!("{least}"),
+            _ => format!("{least} to {most}"),
+        };
+        require!(counts.contains(&n), "{n} operands, expected {expected}");
         Ok(())
     }
 
@@ -123,6 +128,7 @@ pub(super) fn check(module: &Module, func: &Func, op: OpId) -> Rule {
         }
         OpKind::Cmp(_) => {
             t.operand_count(2..=2)?;
+            t.elementwise()?;
             t.same(t.operands[0], t.operands[1])?;
             t.inferred()
         }

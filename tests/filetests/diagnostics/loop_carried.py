@@ -16,7 +16,12 @@ def k(x, n, bias):
         bias = tl.load(x + i)
     for i in range(n):
         inner = i
-    tl.store(x, inner + i)
+    tl.store(x, inner)
+    tl.store(x, i)
+    kind = tl.float16
+    for i in range(n):
+        tl.store(x, n.to(kind))
+        kind = tl.float32
 
 # ---
 # error: `acc` changes its type in the loop
@@ -57,7 +62,29 @@ def k(x, n, bias):
 #    |
 # 18 |         inner = i
 #    |         ----- it is assigned only inside a loop that may not run
-# 19 |     tl.store(x, inner + i)
+# 19 |     tl.store(x, inner)
 #    |                 ^^^^^ used here
 #    |
 #    = help: assign it before the loop
+#
+# error: `i` has no value here
+#   --> loop_carried.py:20:17
+#    |
+# 17 |     for i in range(n):
+#    |         - it is the variable of a loop that has ended
+# ...
+# 20 |     tl.store(x, i)
+#    |                 ^ used here
+#    |
+#    = help: assign it to another name inside the loop
+#
+# error: the compile-time value of `kind` changes in the loop
+#   --> loop_carried.py:24:9
+#    |
+# 21 |     kind = tl.float16
+#    |     ---- before the loop it is the dtype `fp16`
+# ...
+# 24 |         kind = tl.float32
+#    |         ^^^^ here it becomes the dtype `fp32`
+#    |
+#    = help: a loop on the device is compiled once: use another name, or `tl.static_range`

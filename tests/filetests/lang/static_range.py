@@ -12,6 +12,9 @@ def unroll(out, N: tl.constexpr):
         tl.store(out + i, i)
     for value in (N, 7):
         tl.store(out, value)
+    for i in range(N):
+        for value in tl.static_range(2):
+            tl.store(out + value, i)
 
 # ---
 # kernel @unroll(%0: ptr<i32>) {
@@ -39,5 +42,17 @@ def unroll(out, N: tl.constexpr):
 #   store (%0, %16)
 #   %17 = const {value = 7} () : i32
 #   store (%0, %17)
+#   %18 = const {value = 0} () : i32
+#   %19 = const {value = 3} () : i32
+#   %20 = const {value = 1} () : i32
+#   for (%18, %19, %20) do (%21: i32) {
+#     %22 = const {value = 0} () : i32
+#     %23 = ptr_add (%0, %22) : ptr<i32>
+#     store (%23, %21)
+#     %24 = const {value = 1} () : i32
+#     %25 = ptr_add (%0, %24) : ptr<i32>
+#     store (%25, %21)
+#     yield ()
+#   }
 #   return ()
 # }

@@ -19,7 +19,7 @@ use crate::fault::{Fault, Outcome};
 use crate::semantic::promote::{self, Rules, Side};
 use crate::semantic::{cast, operand};
 use crate::syntax::ast::{Expr, ExprKind, Name, Stmt};
-use crate::syntax::scan::{assigned_names, walrus_names};
+use crate::syntax::scan::{assigned_names, loop_variables, walrus_names};
 use crate::value::{Const, Range, RangeKind, Tensor, Value};
 
 /// What a `for` loop runs over.
@@ -117,7 +117,7 @@ impl Lower<'_> {
         };
         let op = self.emit.b().op(OpKind::For(attrs), operands, types.into_iter().skip(1), [region]);
         let results = self.emit.func.op(op).results().to_vec();
-        self.leave_loop(&carried, &results, after, &assigned);
+        self.leave_loop(&carried, &results, after, &assigned, body);
         self.spoil(&failed, span);
         self.frame.lose(
             variable,
@@ -240,7 +240,7 @@ impl Lower<'_> {
         let kind = OpKind::While { disable_licm };
         let op = self.emit.b().op(kind, inits, handed_types, [test_region, body_region]);
         let results = self.emit.func.op(op).results().to_vec();
-        self.leave_loop(&handed, &results, after, &assigned);
+        self.leave_loop(&handed, &results, after, &assigned, body);
         self.spoil(&failed, span);
         Ok(())
     }
@@ -322,7 +322,10 @@ impl Lower<'_> {
         results: &[shoal_ir::Value],
         after: Frame,
         assigned: &BTreeSet<Name>,
+        body: &[Stmt],
     ) {
+        let mut variables = BTreeSet::new();
+        loop_variables(body, &mut variables);
         for name in assigned {
             if carried.iter().any(|c| c.name == *name) {
                 continue;
@@ -350,11 +353,19 @@ impl Lower<'_> {
                     .help("give it a device value before the loop, for example with `tl.full` or `tl.zeros`")
                     .into(),
                 ),
-                Some(_) => self.frame.lose(
+                // The variable of an unrolled loop inside: each iteration sets it anew.
+                Some(_) if variables.contains(name) => self.frame.lose(
                     name,
                     now.span,
-                    "this compile-time value changes inside a loop on the device",
-                    "use `tl.static_range` for the loop",
+                    "it is the variable of a loop inside a loop that may not run",
+                    "assign it before the loop",
+                ),
+                Some(old) => self.report(
+                    Diagnostic::error(now.span, format!("the compile-time value of `{name}` changes in the loop"))
+                        .label(format!("here it becomes {}", describe(&now.value)))
+                        .with_label(old.span, format!("before the loop it is {}", describe(&old.value)))
+                        .help("a loop on the device is compiled once: use another name, or `tl.static_range`")
+                        .into(),
                 ),
             }
         }

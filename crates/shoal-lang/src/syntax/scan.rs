@@ -18,6 +18,24 @@ pub(crate) fn walrus_names(e: &Expr) -> BTreeSet<Name> {
     names
 }
 
+/// The variables of the `for` loops among statements, at any depth.
+pub(crate) fn loop_variables(stmts: &[Stmt], names: &mut BTreeSet<Name>) {
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::For { target, body, .. } => {
+                target_names(target, names);
+                loop_variables(body, names);
+            }
+            StmtKind::While { body, .. } => loop_variables(body, names),
+            StmtKind::If { body, orelse, .. } => {
+                loop_variables(body, names);
+                loop_variables(orelse, names);
+            }
+            _ => {}
+        }
+    }
+}
+
 /// Whether statements contain a `return`, at any depth.
 pub(crate) fn contains_return(stmts: &[Stmt]) -> bool {
     stmts.iter().any(|s| match &s.kind {

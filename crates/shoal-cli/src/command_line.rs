@@ -57,7 +57,7 @@ impl From<BackendName> for Backend {
 #[derive(Debug, Args)]
 #[command(after_long_help = RUN_HELP)]
 pub(crate) struct RunOptions {
-    /// FILE.py[:KERNEL], or the name of a library kernel
+    /// FILE.py or FILE.py:KERNEL, or the name of a library kernel
     pub(crate) target: String,
     /// The grid: one to three extents, such as `8`, `4,2` or `n/BLOCK` (rounded up)
     #[arg(short, long, default_value = "1")]
@@ -115,7 +115,7 @@ Examples:
 /// Options of `shoal compile`.
 #[derive(Debug, Args)]
 pub(crate) struct CompileOptions {
-    /// FILE.py[:KERNEL]
+    /// FILE.py or FILE.py:KERNEL
     pub(crate) target: String,
     /// One item for each parameter: `*fp32:16, i32, BLOCK=256`
     #[arg(short, long)]

@@ -11,7 +11,9 @@ import shoal.language as tl
 def attention(
     q, k, v, out, lse, length, head_stride, row_stride, scale,
     CAUSAL: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    EVEN: tl.constexpr = False,
 ):  # fmt: skip
+    """EVEN promises that the length is a multiple of both blocks: no key is beyond the end."""
     head = tl.program_id(1) * head_stride
     rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     dims = tl.arange(0, HEAD_DIM)
@@ -30,18 +32,23 @@ def attention(
         end = min(length, (tl.program_id(0) + 1) * BLOCK_M)
     for start in range(0, end, BLOCK_N):
         at = start + keys
-        key = tl.load(k + head + at[None, :] * row_stride + dims[:, None], mask=at[None, :] < length, other=0.0)
-        scores = tl.dot(query, key, input_precision="ieee") * scale
-        seen = at[None, :] < length
+        block = head + at[:, None] * row_stride + dims[None, :]
+        if EVEN:
+            key = tl.load(k + block)
+            value = tl.load(v + block)
+        else:
+            key = tl.load(k + block, mask=at[:, None] < length, other=0.0)
+            value = tl.load(v + block, mask=at[:, None] < length, other=0.0)
+        scores = tl.dot(query, key.T, input_precision="ieee") * scale
         if CAUSAL:
-            seen = seen & (at[None, :] <= rows[:, None])
-        scores = tl.where(seen, scores, -float("inf"))
+            scores = tl.where(at[None, :] <= rows[:, None], scores, -float("inf"))
+        if not EVEN:
+            scores = tl.where(at[None, :] < length, scores, -float("inf"))
         # Every query sees the first key, so `new` is finite from the first block on.
         new = tl.maximum(largest, tl.max(scores, axis=1))
         weights = tl.exp2(scores - new[:, None])
         shrink = tl.exp2(largest - new)
         total = total * shrink + tl.sum(weights, axis=1)
-        value = tl.load(v + head + at[:, None] * row_stride + dims[None, :], mask=at[:, None] < length, other=0.0)
         acc = tl.dot(weights.to(value.dtype), value, acc * shrink[:, None], input_precision="ieee")
         largest = new
 

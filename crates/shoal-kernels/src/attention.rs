@@ -28,7 +28,7 @@ pub struct Heads<'a> {
 }
 
 /// Queries and keys of a program's block.
-const BLOCKS: (usize, usize) = (64, 64);
+const BLOCKS: (usize, usize) = (128, 128);
 
 /// `out = softmax(q kᵀ / sqrt(dim)) v` for each head; `lse` (heads × length) gets the logarithms of the sums.
 ///
@@ -39,6 +39,7 @@ pub fn attention(library: &Library, heads: Heads<'_>, mask: Mask, out: &Tensor, 
     let (count, length, dim) = (shape[0], shape[1], shape[2]);
     let fit = |most: usize| length.next_power_of_two().clamp(16, most);
     let (block_m, block_n) = (fit(BLOCKS.0), fit(BLOCKS.1));
+    let even = length % block_m == 0 && length % block_n == 0;
     let scale = 1.0 / (dim as f64).sqrt();
     let kernel = library.kernel(Source::Attention, "attention")?;
     kernel.launch(
@@ -56,7 +57,8 @@ pub fn attention(library: &Library, heads: Heads<'_>, mask: Mask, out: &Tensor, 
             CAUSAL = mask == Mask::Causal,
             HEAD_DIM = dim,
             BLOCK_M = block_m,
-            BLOCK_N = block_n
+            BLOCK_N = block_n,
+            EVEN = even
         ),
     )
 }

@@ -66,7 +66,7 @@ const CASES: &[Case] = &[
             ("row_stride", "i32"),
             ("scale", "fp32"),
         ],
-        constants: &[("CAUSAL", 0), ("HEAD_DIM", 64), ("BLOCK_M", 64), ("BLOCK_N", 64)],
+        constants: &[("CAUSAL", 0), ("HEAD_DIM", 64), ("BLOCK_M", 64), ("BLOCK_N", 64), ("EVEN", 0)],
     },
 ];
 

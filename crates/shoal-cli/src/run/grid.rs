@@ -5,46 +5,77 @@ use shoal::Arg;
 use super::{Named, data::Value};
 use crate::failure::Failure;
 
-/// Reads one to three extents such as `8`, `4,2` or `heads*rows/BLOCK`.
+/// Reads one to three extents such as `8`, `4,2` or `(M/BLOCK_M)*(N/BLOCK_N), heads`.
 pub(crate) fn read(text: &str, values: &[Named]) -> Result<[u64; 3], Failure> {
+    let wrong = |why: String| Failure::new(format!("--grid {text}: {why}"));
     let mut extents = [1; 3];
-    let items: Vec<&str> = text.trim_matches(['(', ')']).split(',').collect();
-    if items.len() > 3 {
-        return Err(Failure::new(format!("--grid {text}: a grid has at most three extents")));
-    }
-    for (extent, item) in extents.iter_mut().zip(items) {
-        *extent = one(item, values).map_err(|why| Failure::new(format!("--grid {text}: {why}")))?;
-    }
-    Ok(extents)
-}
-
-fn one(text: &str, values: &[Named]) -> Result<u64, String> {
-    let mut parts = text.split('/');
-    let mut extent = product(parts.next().unwrap_or(""), values)?;
-    for divisor in parts {
-        let divisor = product(divisor, values)?;
-        if divisor == 0 {
-            return Err("division by zero".into());
+    let mut reader = Reader { rest: text, values };
+    for (place, extent) in extents.iter_mut().enumerate() {
+        if place > 0 && !reader.eat(',') {
+            break;
         }
-        extent = extent.div_ceil(divisor);
+        *extent = reader.extent().map_err(wrong)?;
     }
-    Ok(extent)
+    if reader.eat(',') {
+        return Err(wrong("a grid has at most three extents".into()));
+    }
+    match reader.rest.trim() {
+        "" => Ok(extents),
+        rest => Err(wrong(format!("`{rest}` is too much"))),
+    }
 }
 
-fn product(text: &str, values: &[Named]) -> Result<u64, String> {
-    text.split('*')
-        .map(|factor| number(factor.trim(), values))
-        .try_fold(1u64, |product, factor| product.checked_mul(factor?).ok_or_else(|| "too large".to_owned()))
+struct Reader<'a> {
+    rest: &'a str,
+    values: &'a [Named],
 }
 
-fn number(text: &str, values: &[Named]) -> Result<u64, String> {
-    if let Ok(number) = text.parse() {
-        return Ok(number);
+impl Reader<'_> {
+    fn eat(&mut self, wanted: char) -> bool {
+        match self.rest.trim_start().strip_prefix(wanted) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
     }
-    match values.iter().find(|named| named.name == text).map(|named| &named.value) {
-        Some(Value::Constant(Arg::Int(value))) => u64::try_from(*value).map_err(|_| format!("`{text}` is {value}")),
-        Some(_) => Err(format!("`{text}` is not an integer")),
-        None => Err(format!("`{text}` is neither a number nor an argument")),
+
+    /// Factors from left to right, as Python reads them.
+    fn extent(&mut self) -> Result<u64, String> {
+        let mut extent = self.factor()?;
+        loop {
+            if self.eat('*') {
+                extent = extent.checked_mul(self.factor()?).ok_or("too large")?;
+            } else if self.eat('/') {
+                match self.factor()? {
+                    0 => return Err("division by zero".into()),
+                    divisor => extent = extent.div_ceil(divisor),
+                }
+            } else {
+                return Ok(extent);
+            }
+        }
+    }
+
+    fn factor(&mut self) -> Result<u64, String> {
+        if self.eat('(') {
+            let inner = self.extent()?;
+            return if self.eat(')') { Ok(inner) } else { Err("a `)` is missing".into()) };
+        }
+        let text = self.rest.trim_start();
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        self.rest = rest;
+        if let Ok(number) = word.parse() {
+            return Ok(number);
+        }
+        match self.values.iter().find(|named| named.name == word).map(|named| &named.value) {
+            Some(Value::Constant(Arg::Int(value))) => u64::try_from(*value).map_err(|_| format!("`{word}` is {value}")),
+            Some(_) => Err(format!("`{word}` is not an integer")),
+            None if word.is_empty() => Err("a number is missing".into()),
+            None => Err(format!("`{word}` is neither a number nor an argument")),
+        }
     }
 }
 
@@ -58,8 +89,9 @@ mod tests {
         let values = [constant("n", 1000), constant("BLOCK", 256)];
         assert_eq!(read("8", &values).unwrap(), [8, 1, 1]);
         assert_eq!(read("n/BLOCK, 2*BLOCK", &values).unwrap(), [4, 512, 1]);
-        assert_eq!(read("(1, 2, 3)", &values).unwrap(), [1, 2, 3]);
-        for wrong in ["m", "n/0", "1,2,3,4", "-1", ""] {
+        assert_eq!(read("(n/BLOCK) * (n/100), 2, 3", &values).unwrap(), [40, 2, 3]);
+        assert_eq!(read("n/10*3", &values).unwrap(), [300, 1, 1]);
+        for wrong in ["m", "n/0", "1,2,3,4", "-1", "", "(1", "1 2"] {
             assert!(read(wrong, &values).is_err(), "{wrong}");
         }
     }

@@ -97,8 +97,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         match &data.kind {
             OpKind::Cast(_) => {
                 let (from, to) = (self.number_of(data.operands()[0])?, self.number_of(data.results()[0])?);
-                // Widening assumes that the run does not cross the end of the narrower type: addresses never do.
-                (from.is_int() && to.is_int() && to.bits() >= from.bits() && from.bits() >= 32).then(|| {
+                let runs = from.is_int() && to.is_int() && to.bits() >= from.bits() && from.bits() >= 32;
+                (runs && (to.bits() == from.bits() || self.becomes_addresses(data.results()[0]))).then(|| {
                     let base = convert::cast(llvm, from.into(), to.into(), shoal_ir::op::Rounding::Nearest, a);
                     Chunk::Affine { base, step: step_a }
                 })

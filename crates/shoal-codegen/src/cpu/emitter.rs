@@ -202,7 +202,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         let (constant, contiguous) = (at_least(&facts.constant), at_least(&facts.contiguous));
         let step = match self.elem(value) {
             Elem::Ptr(p) => i64::from(p.element().bytes()),
-            Elem::Scalar(s) if s.is_int() && s.bits() >= 32 => 1,
+            Elem::Scalar(s) if s.is_int() && (s.bits() == 32 || s.bits() == 64 && self.becomes_addresses(value)) => 1,
             Elem::Scalar(_) => return None,
         };
         if constant {

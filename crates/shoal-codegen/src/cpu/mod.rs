@@ -14,11 +14,13 @@
 //! | `nest` | loops over a tile |
 //! | `elementwise`, `arith`, `convert` | elementwise operations and number formats |
 //! | `streaming` | stores past the caches |
+//! | `addressing` | which integers become addresses |
 //! | `overlap`, `distinct` | loads and stores of memory that may be the same |
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `function` | the frame of a kernel |
 
+mod addressing;
 mod arith;
 mod atomic;
 mod chunk;

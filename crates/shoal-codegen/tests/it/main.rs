@@ -1,5 +1,6 @@
 //! Kernels in the tile IR's text format, compiled, loaded and run.
 
+mod code_size;
 mod extern_fn;
 mod kernels;
 mod run;

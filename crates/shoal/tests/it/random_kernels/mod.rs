@@ -7,7 +7,7 @@
 //! made small and shown as text.
 
 mod access;
-mod choices;
+pub(crate) mod choices;
 mod control;
 mod data;
 mod elementwise;

@@ -34,6 +34,7 @@
 //! assert_eq!(memory.bytes(x).unwrap(), &[2, 0, 0, 0, 4, 0, 0, 0]);
 //! ```
 #![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 mod access;
 mod combine;

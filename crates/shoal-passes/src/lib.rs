@@ -3,6 +3,7 @@
 //! A pass is a plain function over a module. Its file, its function, its name on the command line and the folder of its
 //! tests share one verb. [`pipeline`] lists all of them and says in which order they run.
 #![forbid(unsafe_code)]
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod annotate_contiguity;
 pub mod canonicalize;

@@ -3,7 +3,8 @@
 /// The candidate closest to `name`, if one is close enough to be a slip of the pen.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match name.chars().count() {
-        0..=2 => 1,
+        0..=1 => 0,
+        2 => 1,
         3..=5 => 2,
         _ => 3,
     };
@@ -52,5 +53,6 @@ mod tests {
         assert_eq!(near("block"), Some("BLOCK"));
         assert_eq!(near("softmax"), None);
         assert_eq!(near("x"), None);
+        assert_eq!(nearest("f", ["k"].into_iter()), None, "one letter is no slip of another");
     }
 }

@@ -1,7 +1,7 @@
 //! Text to [the syntax tree](super::ast): the only file that knows the Python parser's types.
 //!
-//! Every syntax error of a file is reported. Nesting is bounded: a tree deeper than [`MAX_DEPTH`] is an error, so that
-//! nothing after this file can run out of stack.
+//! Every syntax error of a file is reported. Nesting is bounded: what lies deeper than [`MAX_DEPTH`] is cut off and an
+//! error where a kernel uses it, so that nothing after this file can run out of stack.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnos
         return Err(vec![Diagnostic::error(span, "the file is larger than 4 GiB")]);
     }
     let parsed = parse_unchecked(text, ParseOptions::from(ruff_python_parser::Mode::Module));
-    let mut convert = Convert { file, depth: 0, too_deep: None, errors: Vec::new() };
+    let mut convert = Convert { file, depth: 0, depth_reached: Depth::Fine, errors: Vec::new() };
     for error in parsed.errors() {
         convert.syntax_error(error);
     }
@@ -41,20 +41,27 @@ pub(crate) fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnos
         return Err(vec![Diagnostic::error(Span::new(file, 0, 0), "the file is not a Python module")]);
     };
     let body = convert.stmts(parsed.suite());
-    if let Some(span) = convert.too_deep {
+    if convert.depth_reached == Depth::TooDeep {
         std::mem::forget(parsed);
-        return Err(vec![
-            Diagnostic::error(span, format!("code nests deeper than {MAX_DEPTH} levels"))
-                .help("name an inner part and use the name"),
-        ]);
     }
     Ok(Module { body })
 }
 
+/// Whether all of the tree could be kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Fine,
+    TooDeep,
+}
+
+/// What stands in place of code that nests too deep: an error for a kernel that uses it, nothing to host code.
+const TOO_DEEP: Unsupported =
+    Unsupported { what: "code that nests deeper than 200 levels", help: "name an inner part and use the name" };
+
 struct Convert {
     file: FileId,
     depth: usize,
-    too_deep: Option<Span>,
+    depth_reached: Depth,
     errors: Vec<Diagnostic>,
 }
 
@@ -76,10 +83,9 @@ impl Convert {
     }
 
     /// Runs `f` one level deeper; `None` when that is too deep.
-    fn nest<T>(&mut self, range: TextRange, f: impl FnOnce(&mut Self) -> T) -> Option<T> {
+    fn nest<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.depth >= MAX_DEPTH {
-            let span = self.span(range);
-            self.too_deep.get_or_insert(span);
+            self.depth_reached = Depth::TooDeep;
             return None;
         }
         self.depth += 1;
@@ -98,7 +104,7 @@ impl Convert {
 
     fn stmt(&mut self, stmt: &py::Stmt) -> Stmt {
         let span = self.span(stmt.range());
-        let kind = self.nest(stmt.range(), |c| c.stmt_kind(stmt)).unwrap_or(StmtKind::Pass);
+        let kind = self.nest(|c| c.stmt_kind(stmt)).unwrap_or(StmtKind::Unsupported(TOO_DEEP));
         Stmt { kind, span }
     }
 
@@ -174,9 +180,8 @@ impl Convert {
             };
         }
         if node.elif_else_clauses.len() > MAX_DEPTH {
-            let span = self.span(node.range);
-            self.too_deep.get_or_insert(span);
-            return StmtKind::Pass;
+            self.depth_reached = Depth::TooDeep;
+            return StmtKind::Unsupported(TOO_DEEP);
         }
         StmtKind::If { test, body, orelse }
     }
@@ -254,7 +259,7 @@ impl Convert {
 
     fn expr(&mut self, e: &py::Expr) -> Expr {
         let span = self.span(e.range());
-        let kind = self.nest(e.range(), |c| c.expr_kind(e)).unwrap_or(ExprKind::None);
+        let kind = self.nest(|c| c.expr_kind(e)).unwrap_or(ExprKind::Unsupported(TOO_DEEP));
         Expr { kind, span }
     }
 
@@ -370,7 +375,7 @@ impl Convert {
                 py::InterpolatedStringElement::Interpolation(i) => {
                     let mut spec = Vec::new();
                     if let Some(s) = &i.format_spec {
-                        self.nest(s.range, |c| c.fstring_elements(&s.elements, &mut spec));
+                        self.nest(|c| c.fstring_elements(&s.elements, &mut spec));
                     }
                     out.push(FStringPart::Field {
                         value: self.expr(&i.expression),

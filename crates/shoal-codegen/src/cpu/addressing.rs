@@ -27,7 +27,9 @@ impl Emitter<'_, '_> {
                     | OpKind::Splat
                     | OpKind::Broadcast
                     | OpKind::Reshape
-                    | OpKind::Transpose { .. } => user.results().iter().all(|&result| self.only_addresses(result, seen)),
+                    | OpKind::Transpose { .. } => {
+                        user.results().iter().all(|&result| self.only_addresses(result, seen))
+                    }
                     _ => false,
                 }
             })

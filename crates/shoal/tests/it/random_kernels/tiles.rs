@@ -13,7 +13,14 @@ impl Generator {
     /// `0, 1, 2, …` in row-major order.
     pub(crate) fn places(&mut self, b: &mut Builder<'_>, shape: &[u32]) -> Value {
         let flat = b.iota(0, count(shape));
-        b.reshape(flat, shape)
+        let places = b.reshape(flat, shape);
+        if let [length] = shape
+            && self.choices.percent(20)
+        {
+            // A hint that is true.
+            b.func.value_mut(places).facts.contiguous = [u64::from(*length)].into_iter().collect();
+        }
+        places
     }
 
     fn some_tile(&mut self, b: &mut Builder<'_>) -> Value {

@@ -8,7 +8,7 @@ use inkwell::debug_info::{
     DebugInfoBuilder,
 };
 use inkwell::values::FunctionValue;
-use shoal_ir::{Func, OpId};
+use shoal_ir::{Func, OpId, Value};
 use shoal_source::{FileId, SourceMap, Span};
 
 use super::emitter::Emitter;
@@ -103,6 +103,19 @@ fn file_parts(name: &str) -> (String, String) {
 }
 
 impl Emitter<'_, '_> {
+    /// Lets the code that `body` emits belong to the operation that defines a value, and what follows to where it
+    /// belonged before: a fused tile is computed in the middle of another operation.
+    pub(super) fn located<T>(&mut self, value: Value, body: impl FnOnce(&mut Self, OpId) -> T) -> T {
+        let op = self.func.def_op(value).expect("region parameters are bound or kept");
+        let outside = self.debug.as_ref().and_then(|_| self.llvm.builder.get_current_debug_location());
+        self.locate(op);
+        let result = body(self, op);
+        if let Some(outside) = outside {
+            self.llvm.builder.set_current_debug_location(outside);
+        }
+        result
+    }
+
     /// Lets the code emitted from now on belong to an operation.
     pub(super) fn locate(&mut self, op: OpId) {
         let span = self.func.op(op).span;

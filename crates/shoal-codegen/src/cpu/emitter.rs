@@ -220,7 +220,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         if let Some(buffer) = self.buffers.get(&value) {
             return buffer.read(self.llvm, index);
         }
-        let chunk = self.compute(value, index);
+        let chunk = self.located(value, |this, op| this.compute(op, value, index));
         let at_root = self.root_place.as_ref().is_some_and(|(k, lanes)| *k == key.1 && *lanes == key.2);
         if self.pending.contains(&value) && at_root {
             let buffer = match self.filled.iter().find(|(v, _)| *v == value) {
@@ -236,8 +236,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         chunk
     }
 
-    fn compute(&mut self, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
-        let op = self.func.def_op(value).expect("region parameters are bound or kept");
+    fn compute(&mut self, op: OpId, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
         let func = self.func;
         let data = func.op(op);
         let operands = data.operands();

@@ -1,5 +1,7 @@
 //! `shoal cache`.
 
+use std::sync::Once;
+
 use shoal::cache::Cache;
 
 use crate::command_line::CacheAction;
@@ -27,6 +29,14 @@ pub(crate) fn cache(action: &CacheAction) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Says once why compiled kernels are not kept, if they are not.
+pub(crate) fn warn_if_unused() {
+    static SAID: Once = Once::new();
+    if let Err(refusal) = Cache::user() {
+        SAID.call_once(|| eprintln!("warning: compiled kernels are not kept: {refusal}"));
+    }
 }
 
 fn list(cache: &Cache) -> std::io::Result<()> {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use shoal::{DType, Device, DiskCache, Options};
 use shoal_kernels::{Checked, Item, Library, catalog};
 
+use crate::cache::warn_if_unused;
 use crate::command_line::DemoOptions;
 use crate::failure::Failure;
 use crate::numbers::{digits, duration, seconds};
@@ -15,6 +16,7 @@ use crate::table::{Align, Table};
 const TIMED: f64 = 0.2;
 
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
+    warn_if_unused();
     let device = Device::of(options.backend.into())?;
     outln!(
         "Compiling and running {} kernels on {} ({} threads).\nOutputs start as NaN and are compared with references in f64.\n",

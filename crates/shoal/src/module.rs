@@ -13,7 +13,7 @@ use crate::constant::arg_of;
 use crate::error::Report;
 use crate::kernel::{Kernel, KernelShared};
 use crate::param::{Param, ParamKind, Specialise};
-use crate::{Device, Error};
+use crate::{Args, Device, Error, IntoGrid};
 
 /// A file of kernels. Cloning gives another handle to the same module.
 #[derive(Clone)]
@@ -94,6 +94,14 @@ impl Module {
     /// When there is no kernel of that name, or the CPU's threads cannot be started.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
         Ok(Kernel::new(self.kernel_shared(name)?, Device::cpu()?))
+    }
+
+    /// Launches a kernel on the CPU; see [`Kernel::launch`].
+    ///
+    /// # Errors
+    /// As for [`Module::kernel`] and [`Kernel::launch`].
+    pub fn launch(&self, kernel: &str, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
+        self.kernel(kernel)?.launch(grid, args)
     }
 
     fn kernel_shared(&self, name: &str) -> Result<Arc<KernelShared>, Error> {

@@ -176,3 +176,34 @@ fn bytes_of(dtype: DType, shape: &[usize]) -> Result<usize, Error> {
     let size = dtype.bytes() as usize;
     shape.iter().try_fold(size, |bytes, &dim| bytes.checked_mul(dim)).ok_or(Error::TooLarge { shape: shape.to_vec() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_survive_in_every_type_that_has_them() {
+        for dtype in DType::ALL {
+            let values: &[f64] = match dtype {
+                DType::I1 => &[0.0, 1.0],
+                _ if dtype.is_unsigned_int() => &[0.0, 1.0, 2.0, 96.0],
+                _ => &[0.0, 1.0, -1.0, 1.5, 0.25],
+            };
+            let tensor = Tensor::from_f64(dtype, &[values.len()], values).unwrap();
+            let expected: Vec<f64> = values.iter().map(|v| if dtype.is_int() { v.trunc() } else { *v }).collect();
+            assert_eq!(tensor.to_f64(), expected, "{dtype}");
+            assert_eq!(tensor.bytes().len(), values.len() * dtype.bytes() as usize);
+        }
+    }
+
+    #[test]
+    fn views_are_typed() {
+        let mut tensor = Tensor::from_slice(&[1i16, -1]).unwrap();
+        assert!(tensor.as_slice::<u16>().is_err());
+        tensor.as_mut_slice::<i16>().unwrap()[1] = 5;
+        assert_eq!(tensor.to_f64(), [1.0, 5.0]);
+        assert!(Tensor::poisoned(DType::BF16, &[3]).unwrap().to_f64().iter().all(|v| v.is_nan()));
+        assert!(Tensor::from_f64(DType::F32, &[2], &[1.0]).is_err());
+        assert!(Tensor::zeros(DType::F32, &[0, 4]).unwrap().is_empty());
+    }
+}

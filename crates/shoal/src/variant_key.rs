@@ -123,3 +123,80 @@ impl Hasher for WordHasher {
 
 /// Makes [`WordHasher`]s.
 pub(crate) type BuildWordHasher = BuildHasherDefault<WordHasher>;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::hash::BuildHasher;
+
+    use super::*;
+    use crate::param::{ParamKind, Specialise};
+
+    fn param(kind: ParamKind) -> Param {
+        let span = shoal_source::Span::NONE;
+        let (value, alignment) = (Specialise::Yes, Specialise::Yes);
+        Param { name: "x".into(), span, kind, default: None, variadic: false, value, alignment }
+    }
+
+    fn words(kind: ParamKind, arg: &Arg<'_>) -> Vec<u64> {
+        let param = param(kind);
+        let mut words = Words::new();
+        let class = classify(&param, arg).expect("an argument that fits");
+        write(&mut words, &param, class).expect("an argument that fits");
+        words.to_vec()
+    }
+
+    #[test]
+    fn what_is_compiled_in_differently_has_different_keys() {
+        let constants = [
+            Arg::None,
+            Arg::Bool(false),
+            Arg::Bool(true),
+            Arg::Int(0),
+            Arg::Int(1),
+            Arg::Int(-1),
+            Arg::Int(1 << 64),
+            Arg::Float(0.0),
+            Arg::Float(-0.0),
+            Arg::Float(1.0),
+            Arg::from("a"),
+            Arg::from("a\0"),
+            Arg::Function("a".into()),
+            Arg::DType(DType::F32),
+            Arg::DType(DType::F16),
+            Arg::Tuple(vec![]),
+            Arg::Tuple(vec![Arg::Int(1)]),
+        ];
+        let mut seen: HashSet<Vec<u64>> = constants.iter().map(|arg| words(ParamKind::Constexpr, arg)).collect();
+        assert_eq!(seen.len(), constants.len());
+        let data = [0u8; 64];
+        let aligned = (16 - data.as_ptr().addr() % 16) % 16;
+        let values = [
+            Arg::Bool(true),
+            Arg::Int(2),
+            Arg::Int(16),
+            Arg::Int(1 << 40),
+            Arg::Int(1 << 63),
+            Arg::Float(1.0),
+            Arg::from(&data[aligned..]),
+            Arg::from(&data[aligned + 1..]),
+            Arg::Tuple(vec![Arg::Int(2)]),
+        ];
+        seen.extend(values.iter().map(|arg| words(ParamKind::Open, arg)));
+        assert_eq!(seen.len(), constants.len() + values.len());
+    }
+
+    #[test]
+    fn what_is_not_compiled_in_does_not_matter() {
+        assert_eq!(words(ParamKind::Open, &Arg::Int(2)), words(ParamKind::Open, &Arg::Int(77)));
+        assert_eq!(words(ParamKind::Open, &Arg::Float(2.0)), words(ParamKind::Open, &Arg::Float(0.5)));
+        assert_eq!(words(ParamKind::Open, &Arg::Bool(true)), words(ParamKind::Open, &Arg::Bool(false)));
+    }
+
+    #[test]
+    fn neighbouring_keys_have_spread_hashes() {
+        let hash = |word: u64| BuildWordHasher::default().hash_one([word, 7, 9]);
+        let low: HashSet<u64> = (0..1024).map(|word| hash(word) & 0x3ff).collect();
+        assert!(low.len() > 500, "{} of 1024", low.len());
+    }
+}

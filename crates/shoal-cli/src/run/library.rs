@@ -5,7 +5,8 @@ use std::time::Instant;
 use shoal::{Device, Options, dtype_from_name};
 use shoal_kernels::{Checked, Library, catalog, find};
 
-use crate::command_line::RunOptions;
+use crate::cache::warn_if_unused;
+use crate::command_line::{BackendName, RunOptions};
 use crate::failure::Failure;
 use crate::numbers::{digits, seconds};
 use crate::table::{Align, Table};
@@ -26,7 +27,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
         let known: Vec<&str> = item.dtypes.iter().map(|&dtype| shoal::signature_name(dtype)).collect();
         Failure::new(format!("{} is for {}, not for `{}`", item.name, known.join(", "), options.dtype))
     })?;
-    let sizes = if options.size.is_empty() { item.show } else { &options.size };
+    // The interpreter is there to be right, not to be fast: it gets little to do unless asked for more.
+    let interprets = [Some(options.backend), options.check].contains(&Some(BackendName::Interp));
+    let default = if interprets { item.tests.last().copied().unwrap_or(item.show) } else { item.show };
+    let sizes = if options.size.is_empty() { default } else { &options.size };
+    warn_if_unused();
     let workload = item.workload(sizes, dtype)?;
     let backends = [Some(options.backend), options.check];
     for backend in backends.into_iter().flatten() {

@@ -7,12 +7,11 @@ mod npy;
 mod show;
 
 use std::path::Path;
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use shoal::cache::Cache;
 use shoal::{Arg, Args, Device, Kernel, Options, Origin, Tensor};
 
+use crate::cache::warn_if_unused;
 use crate::command_line::RunOptions;
 use crate::compile::kernel_of;
 use crate::failure::{Failure, write};
@@ -88,7 +87,7 @@ fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values
     let kernel = kernel.clone().on(Device::of(backend)?);
     let args = args_of(values);
     let report = kernel.warm_up(&args)?;
-    warn_about_cache();
+    warn_if_unused();
     for note in &report.notes {
         eprintln!("{note}");
     }
@@ -116,14 +115,6 @@ fn repeat(options: &RunOptions, kernel: &Kernel, values: &[Named]) -> Result<(),
     }
     outln!("best of {} launches: {}", options.repeat, duration(best));
     Ok(())
-}
-
-/// Says once why compiled kernels are not kept.
-fn warn_about_cache() {
-    static SAID: Once = Once::new();
-    if let Err(refusal) = Cache::user() {
-        SAID.call_once(|| eprintln!("warning: compiled kernels are not kept: {refusal}"));
-    }
 }
 
 fn tensor<'a>(values: &'a [Named], name: &str) -> Result<&'a Tensor, Failure> {

@@ -6,7 +6,7 @@ use shoal_kernels::{Library, Work, find};
 
 use super::peers::{Peer, Process};
 use super::row::{Row, Unit};
-use super::timing::interleaved;
+use super::timing::{self, Best, interleaved};
 use super::{Bench, Session};
 use crate::failure::Failure;
 
@@ -78,11 +78,10 @@ fn bf16_against_f32(session: &Session) -> Result<Vec<Row>, Failure> {
     let (wide, narrow) = (item.workload(&size, DType::F32)?, item.workload(&size, DType::BF16)?);
     let request = json!({"case": "matmul_bf16", "sizes": size, "threads": 1});
     let (names, mut processes) = session.start(&[Peer::Torch], 1, &request);
-    let mut best_wide = f64::INFINITY;
-    let mut run = || Ok(narrow.run(&library)?);
-    let best = interleaved(session.rounds, &mut run, &mut processes)?;
+    let (mut best, mut best_wide) = (Best::none(processes.len()), f64::INFINITY);
     for _ in 0..session.rounds {
-        best_wide = best_wide.min(super::timing::best(&mut || Ok(wide.run(&library)?))?);
+        best.merge(interleaved(1, &mut || Ok(narrow.run(&library)?), &mut processes)?);
+        best_wide = best_wide.min(timing::best(&mut || Ok(wide.run(&library)?))?);
     }
     let unit = unit(narrow.work());
     let label = format!("{} bf16 {}", sizes(&size), plural(1));

@@ -14,7 +14,7 @@ const TOP: f64 = 64.0;
 pub(crate) fn svg(title: &str, rows: &[Row]) -> String {
     let reach = rows.iter().map(|row| row.ratio.log10().abs()).filter(|r| r.is_finite()).fold(0.5, f64::max) * 1.1;
     let x = |ratio: f64| LEFT + WIDTH / 2.0 * (1.0 + ratio.log10().clamp(-reach, reach) / reach);
-    let (width, height) = (LEFT + WIDTH + 110.0, TOP + ROW * rows.len() as f64 + 40.0);
+    let (width, height) = (LEFT + WIDTH + 200.0, TOP + ROW * rows.len() as f64 + 40.0);
     let mut out = String::new();
     let _ = write!(
         out,

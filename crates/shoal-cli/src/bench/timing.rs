@@ -15,6 +15,21 @@ pub(crate) struct Best {
     pub(crate) peers: Vec<Result<f64, String>>,
 }
 
+impl Best {
+    /// Nothing measured yet.
+    pub(crate) fn none(peers: usize) -> Best {
+        Best { ours: f64::INFINITY, peers: vec![Ok(f64::INFINITY); peers] }
+    }
+
+    /// Takes what is shorter; a peer that failed once has failed.
+    pub(crate) fn merge(&mut self, other: Best) {
+        self.ours = self.ours.min(other.ours);
+        for (mine, theirs) in self.peers.iter_mut().zip(other.peers) {
+            *mine = mine.clone().and_then(|seconds| theirs.map(|other| other.min(seconds)));
+        }
+    }
+}
+
 /// The shortest of the runs that fit into a turn; at least one.
 pub(crate) fn best(work: &mut dyn FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
     let (begin, mut shortest) = (Instant::now(), f64::INFINITY);
@@ -34,7 +49,7 @@ pub(crate) fn interleaved(
     work: &mut dyn FnMut() -> Result<(), Failure>,
     peers: &mut [Process],
 ) -> Result<Best, Failure> {
-    let mut result = Best { ours: f64::INFINITY, peers: vec![Ok(f64::INFINITY); peers.len()] };
+    let mut result = Best::none(peers.len());
     work()?;
     for _ in 0..rounds.max(1) {
         result.ours = result.ours.min(best(work)?);

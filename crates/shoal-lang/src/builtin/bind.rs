@@ -28,7 +28,9 @@ impl Given {
 pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> Outcome<Args> {
     let params = params(builtin);
     let mut args = Args::new(builtin, span, params.len());
-    let mut positional = params.iter().filter(|p| p.shape != ParamShape::KeywordOnly).peekable();
+    let by_position = |p: &&BuiltinParam| !matches!(p.shape, ParamShape::KeywordOnly | ParamShape::Keywords);
+    let mut positional = params.iter().filter(by_position).peekable();
+    let any_keyword = params.iter().any(|p| p.shape == ParamShape::Keywords);
     for arg in given {
         match &arg.name {
             None => {
@@ -44,7 +46,12 @@ pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> 
                 }
             }
             Some(name) => {
-                let Some(param) = params.iter().find(|p| p.name == &*name.name && p.shape != ParamShape::Var) else {
+                let named = |p: &&BuiltinParam| !matches!(p.shape, ParamShape::Var | ParamShape::Keywords);
+                let Some(param) = params.iter().filter(named).find(|p| p.name == &*name.name) else {
+                    if any_keyword {
+                        args.push_rest(Value::tuple(vec![Value::str(&name.name), arg.value]), arg.span);
+                        continue;
+                    }
                     return Err(unknown_keyword(builtin, params, name));
                 };
                 if args.has(param.name) {
@@ -58,7 +65,7 @@ pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> 
     }
     let mut missing = Vec::new();
     for param in params {
-        if param.shape == ParamShape::Var || args.has(param.name) {
+        if matches!(param.shape, ParamShape::Var | ParamShape::Keywords) || args.has(param.name) {
             continue;
         }
         match &param.default {

@@ -10,7 +10,7 @@ use crate::consts;
 use crate::fault::{Fault, Outcome};
 use crate::lower::Lower;
 use crate::syntax::ast::CmpOp;
-use crate::value::{Class, Condition, Const, KnownClass, Range, RangeKind, Value};
+use crate::value::{Aggregate, Class, Condition, Const, KnownClass, Range, RangeKind, Value};
 
 /// Python's own functions, ranges, and what only concerns the compiler.
 pub(crate) static BUILTINS: &[Builtin] = &[
@@ -46,7 +46,23 @@ pub(crate) static BUILTINS: &[Builtin] = &[
     ),
     Builtin::anywhere("static_range", "arg1: const, arg2: const=None, step: const=None", run_static_range),
     Builtin::kernel("condition", "arg1, disable_licm: const=False", run_condition),
+    Builtin::anywhere("aggregate_replace", "obj, **changes", run_aggregate_replace),
 ];
+
+/// The same aggregate with other values in some fields.
+fn run_aggregate_replace(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+    let Value::Aggregate(before) = args.value("obj") else { return Err(args.wrong("obj", "an aggregate")) };
+    let mut fields = before.fields.to_vec();
+    for (change, span) in args.rest() {
+        let Value::Tuple(pair) = change else { continue };
+        let Value::Const(Const::Str(name)) = &pair.items[0] else { continue };
+        let Some(at) = before.class.fields.iter().position(|field| field.name == *name) else {
+            return Err(Fault::new(*span, format!("`{}` has no field `{name}`", before.class.name)));
+        };
+        fields[at] = pair.items[1].clone();
+    }
+    Ok(Value::Aggregate(Aggregate { class: before.class.clone(), fields: fields.into() }))
+}
 
 fn run_len(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     match args.value("x") {

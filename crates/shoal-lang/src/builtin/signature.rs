@@ -16,8 +16,11 @@ pub(crate) struct BuiltinParam {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParamShape {
     Normal,
+    /// All further positional arguments.
     Var,
     KeywordOnly,
+    /// All further keyword arguments, as pairs of name and value.
+    Keywords,
 }
 
 /// What is needed of an argument.
@@ -44,6 +47,10 @@ pub(crate) fn read(text: &'static str) -> Vec<BuiltinParam> {
             Some((name, _)) => (name.trim(), Need::Const),
             None => (head, Need::Anything),
         };
+        if let Some(name) = name.strip_prefix("**") {
+            params.push(BuiltinParam { name, shape: ParamShape::Keywords, need, default });
+            continue;
+        }
         match name.strip_prefix('*') {
             Some(name) => {
                 params.push(BuiltinParam { name, shape: ParamShape::Var, need, default });

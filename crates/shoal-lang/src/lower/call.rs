@@ -11,24 +11,24 @@ use crate::consts::MAX_STRING;
 use crate::fault::{Fault, Outcome};
 use crate::module::{Function, FunctionKind};
 use crate::names::nearest;
-use crate::syntax::ast::{Arg, ArgKind, Expr, Ident, Name, ParamKind};
+use crate::syntax::ast::{Arg, ArgKind, Expr, ExprKind, Ident, Name, ParamKind};
 use crate::value::{Const, Dtype, Method, MethodTarget, NamedTupleClass, Tuple, Value};
 
 impl Lower<'_> {
     /// `func(args)`.
     pub(super) fn call(&mut self, func: &Expr, args: &[Arg], span: Span) -> Outcome<Value> {
         let callee = self.expr(func)?;
-        let given = self.arguments(args)?;
+        let given = self.arguments(&callee, args)?;
         self.emit.span = span;
         self.call_value(&callee, given, span)
     }
 
-    fn arguments(&mut self, args: &[Arg]) -> Outcome<Vec<Given>> {
+    fn arguments(&mut self, callee: &Value, args: &[Arg]) -> Outcome<Vec<Given>> {
         let mut given = Vec::with_capacity(args.len());
         let mut failed = None;
         for arg in args {
             let span = arg.value.span;
-            let value = match self.expr(&arg.value) {
+            let value = match self.argument(callee, &arg.value) {
                 Ok(value) => value,
                 // The other arguments may have errors of their own.
                 Err(fault) => {
@@ -57,6 +57,22 @@ impl Lower<'_> {
             }
         }
         failed.map_or(Ok(given), Err)
+    }
+
+    /// The value of an argument. Only `extern_elementwise` takes a dictionary, which arrives as a tuple of pairs.
+    fn argument(&mut self, callee: &Value, arg: &Expr) -> Outcome<Value> {
+        let (ExprKind::Dict(entries), Value::Builtin(Builtin { name: "extern_elementwise", .. })) = (&arg.kind, callee)
+        else {
+            return self.expr(arg);
+        };
+        let mut pairs = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            let Some(key) = key else {
+                return Err(Fault::new(value.span, "this dictionary cannot be made of others: write its entries"));
+            };
+            pairs.push(Value::tuple(vec![self.expr(key)?, self.expr(value)?]));
+        }
+        Ok(Value::tuple(pairs))
     }
 
     /// Calls a value with evaluated arguments.

@@ -1,6 +1,6 @@
 //! Common shapes: right-aligned, dimensions of size 1 repeat, scalars go everywhere.
 
-use shoal_ir::types::Shape;
+use shoal_ir::types::{MAX_TILE_ELEMENTS, Shape};
 
 use super::operand::{self, tensor_like};
 use crate::builtin::{Args, Builtin, shape_from};
@@ -29,13 +29,27 @@ pub(crate) fn common_shape(e: &Emit<'_>, a: &[u32], b: &[u32]) -> Outcome<Shape>
     let rank = a.len().max(b.len());
     // Dimensions are right-aligned; missing ones count as 1.
     let size = |shape: &[u32], i: usize| (i + shape.len()).checked_sub(rank).map_or(1, |j| shape[j]);
-    (0..rank)
+    let shape = (0..rank)
         .map(|i| match (size(a, i), size(b, i)) {
             (1, n) | (n, 1) => Ok(n),
             (m, n) if m == n => Ok(n),
             (m, n) => Err(incompatible(e, a, b, i, (m, n))),
         })
-        .collect()
+        .collect::<Outcome<Shape>>()?;
+    within_limit(e, shape)
+}
+
+/// A shape that an operation makes out of others, if a tile may have so many elements.
+pub(crate) fn within_limit(e: &Emit<'_>, shape: Shape) -> Outcome<Shape> {
+    let elements = shape.iter().fold(1u64, |all, &size| all.saturating_mul(size.into()));
+    if elements <= MAX_TILE_ELEMENTS {
+        return Ok(shape);
+    }
+    Err(e
+        .error(format!("a tile of {elements} elements is too large"))
+        .label(format!("this has shape {:?}", shape.as_slice()))
+        .help(format!("a tile has at most {MAX_TILE_ELEMENTS} elements: loop over smaller tiles"))
+        .into())
 }
 
 fn incompatible(e: &Emit<'_>, a: &[u32], b: &[u32], at: usize, (m, n): (u32, u32)) -> Fault {

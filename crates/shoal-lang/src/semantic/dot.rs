@@ -107,7 +107,7 @@ fn result_shape(e: &Emit<'_>, a: &Tensor, b: &Tensor, acc: Option<&Tensor>) -> O
             .error(format!("the accumulator has shape {:?}, but the product has {:?}", acc.shape(), shape.as_slice()))
             .help("create it with the product's shape")
             .into()),
-        _ => Ok(shape),
+        _ => super::broadcast::within_limit(e, shape),
     }
 }
 

@@ -189,6 +189,8 @@ pub(crate) fn join(e: &mut Emit<'_>, x: &Tensor, y: &Tensor) -> Outcome<Tensor> 
         }
     };
     let (x, y) = broadcast::pair(e, x, &y)?;
+    let joined = x.shape().iter().copied().chain([2]).collect();
+    broadcast::within_limit(e, joined)?;
     let value = e.b().value(OpKind::Join, &[x.value, y.value]);
     let access = super::operand::joint_access(&x, &y);
     Ok(Tensor { access, ..e.tensor(value) })

@@ -1,0 +1,167 @@
+//! Reference 1.3: products of matrices.
+
+use half::{bf16, f16};
+use shoal::{Args, DType, Tensor, args};
+
+use super::harness::{case, floats, integers};
+
+const DOT: &str = "
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    a = tl.load(x + m[:, None] * K + k[None, :])
+    b = tl.load(y + k[:, None] * N + n[None, :])
+    tl.store(out + m[:, None] * N + n[None, :], {})
+";
+
+const PARAMS: &str = "x, y, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr";
+
+fn dot(value: &str) -> super::harness::Case {
+    case(PARAMS, &DOT.replace("{}", value))
+}
+
+/// The product of row-major matrices, computed in f64.
+fn product(a: &[f64], b: &[f64], [m, n, k]: [usize; 3]) -> Vec<f64> {
+    let element = |at: usize| (0..k).map(|l| a[at / n * k + l] * b[l * n + at % n]).sum();
+    (0..m * n).map(element).collect()
+}
+
+fn operands(dtype: DType, [m, n, k]: [usize; 3]) -> (Tensor, Tensor) {
+    let values = |count, seed| floats(count, seed).into_iter().map(f64::from).collect::<Vec<_>>();
+    let a = Tensor::from_f64(dtype, &[m, k], &values(m * k, 1)).unwrap();
+    let b = Tensor::from_f64(dtype, &[k, n], &values(k * n, 2)).unwrap();
+    (a, b)
+}
+
+fn sized<'a>(a: &'a Tensor, b: &'a Tensor, [m, n, k]: [usize; 3]) -> Args<'a> {
+    args!(a, b, M = m, N = n, K = k)
+}
+
+#[test]
+fn every_type_of_operands() {
+    let sizes = [16, 32, 16];
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F8E5M2, DType::F8E4M3] {
+        let (a, b) = operands(dtype, sizes);
+        dot("tl.dot(a, b)").near::<f32>(sized(&a, &b, sizes), 1e-5, &product(&a.to_f64(), &b.to_f64(), sizes));
+    }
+    let (a, b) = operands(DType::F64, sizes);
+    dot("tl.dot(a, b)").near::<f64>(sized(&a, &b, sizes), 1e-13, &product(&a.to_f64(), &b.to_f64(), sizes));
+    let (a, b) = operands(DType::F8E5M2, sizes);
+    let (_, c) = operands(DType::F8E4M3, sizes);
+    dot("tl.dot(a, b)").near::<f32>(sized(&a, &c, sizes), 1e-5, &product(&a.to_f64(), &c.to_f64(), sizes));
+    drop(b);
+}
+
+#[test]
+fn bytes_are_multiplied_into_words() {
+    let sizes = [16, 16, 32];
+    let bytes = |seed| integers(512, seed).into_iter().map(|v| v as i8).collect::<Vec<_>>();
+    let (a, b) = (bytes(1), bytes(2));
+    let wide = |values: &[i8]| values.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
+    let expected: Vec<i32> = product(&wide(&a), &wide(&b), sizes).into_iter().map(|v| v as i32).collect();
+    dot("tl.dot(a, b)").gives(args!(&a, &b, M = 16, N = 16, K = 32), &expected);
+    let more: Vec<i32> = expected.iter().map(|v| v + 7).collect();
+    dot("tl.dot(a, b, acc=tl.full([M, N], 7, tl.int32))").gives(args!(&a, &b, M = 16, N = 16, K = 32), &more);
+}
+
+#[test]
+fn accumulators_and_result_types() {
+    let sizes = [16, 16, 16];
+    let (a, b) = operands(DType::F16, sizes);
+    let expected = product(&a.to_f64(), &b.to_f64(), sizes);
+    let more: Vec<f64> = expected.iter().map(|v| v + 2.5).collect();
+    dot("tl.dot(a, b, tl.full([M, N], 2.5, tl.float32))").near::<f32>(sized(&a, &b, sizes), 1e-5, &more);
+    dot("tl.full([M, N], 2.5, tl.float32) + tl.dot(a, b)").near::<f32>(sized(&a, &b, sizes), 1e-5, &more);
+    dot("tl.dot(a, b, out_dtype=tl.float16)").near::<f16>(sized(&a, &b, sizes), 6e-2, &expected);
+    dot("tl.dot(a, b, acc=tl.full([M, N], 2.5, tl.float16), out_dtype=tl.float16)").near::<f16>(
+        sized(&a, &b, sizes),
+        6e-2,
+        &more,
+    );
+    dot("tl.dot(a, b).to(tl.bfloat16)").near::<bf16>(sized(&a, &b, sizes), 1e-2, &expected);
+}
+
+#[test]
+fn every_precision() {
+    let sizes = [16, 16, 32];
+    let (a, b) = operands(DType::F32, sizes);
+    let expected = product(&a.to_f64(), &b.to_f64(), sizes);
+    for (precision, tolerance) in [("ieee", 1e-5), ("tf32", 4e-2), ("tf32x3", 1e-4), ("bf16x3", 1e-2), ("bf16x6", 1e-4)]
+    {
+        let value = format!("tl.dot(a, b, input_precision='{precision}')");
+        dot(&value).near::<f32>(sized(&a, &b, sizes), tolerance, &expected);
+    }
+    dot("tl.dot(a, b, allow_tf32=False)").near::<f32>(sized(&a, &b, sizes), 1e-5, &expected);
+    dot("tl.dot(a, b, max_num_imprecise_acc=16)").near::<f32>(sized(&a, &b, sizes), 1e-5, &expected);
+    dot("tl.dot(a, b, input_precision='exact')").refused(sized(&a, &b, sizes), &["exact", "ieee"]);
+}
+
+#[test]
+fn small_and_odd_sizes() {
+    for sizes in [[1, 1, 16], [1, 32, 16], [32, 1, 16], [2, 4, 64], [64, 32, 8], [4, 4, 4], [1, 1, 1]] {
+        let (a, b) = operands(DType::F32, sizes);
+        dot("tl.dot(a, b)").near::<f32>(sized(&a, &b, sizes), 1e-5, &product(&a.to_f64(), &b.to_f64(), sizes));
+    }
+}
+
+#[test]
+fn operands_that_are_computed() {
+    let sizes = [16, 16, 16];
+    let (a, b) = operands(DType::F32, sizes);
+    let (x, y) = (a.to_f64(), b.to_f64());
+    let squared: Vec<f64> = x.iter().map(|v| v * 2.0 + 1.0).collect();
+    dot("tl.dot(a * 2 + 1, b)").near::<f32>(sized(&a, &b, sizes), 1e-5, &product(&squared, &y, sizes));
+    let transposed: Vec<f64> = (0..256).map(|at| y[at % 16 * 16 + at / 16]).collect();
+    dot("tl.dot(a, tl.trans(b))").near::<f32>(sized(&a, &b, sizes), 1e-5, &product(&x, &transposed, sizes));
+    let first = product(&x, &y, sizes);
+    dot("tl.dot(tl.dot(a, b), b)").near::<f32>(sized(&a, &b, sizes), 1e-4, &product(&first, &y, sizes));
+}
+
+#[test]
+fn a_loop_over_k() {
+    let body = "
+    m, n = tl.arange(0, 16), tl.arange(0, 16)
+    acc = tl.zeros([16, 16], tl.float32)
+    for start in range(0, k_size, 16):
+        k = start + tl.arange(0, 16)
+        a = tl.load(x + m[:, None] * k_size + k[None, :], mask=k[None, :] < k_size, other=0.0)
+        b = tl.load(y + k[:, None] * 16 + n[None, :], mask=k[:, None] < k_size, other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(out + m[:, None] * 16 + n[None, :], acc)
+";
+    let sizes = [16, 16, 77];
+    let (a, b) = operands(DType::F32, sizes);
+    case("x, y, k_size, out", body).near::<f32>(args!(&a, &b, 77), 1e-5, &product(&a.to_f64(), &b.to_f64(), sizes));
+}
+
+#[test]
+fn batches_of_matrices() {
+    let body = "
+    at = tl.arange(0, 512).reshape(BATCH, 16, 16)
+    a, b = tl.load(x + at), tl.load(y + at)
+    tl.store(out + at, tl.dot(a, b))
+";
+    let (x, y) = (floats(512, 3), floats(512, 4));
+    let wide = |values: &[f32]| values.iter().map(|&v| f64::from(v)).collect::<Vec<_>>();
+    let (a, b) = (wide(&x), wide(&y));
+    let mut expected = product(&a[..256], &b[..256], [16, 16, 16]);
+    expected.extend(product(&a[256..], &b[256..], [16, 16, 16]));
+    case("x, y, out, BATCH: tl.constexpr", body).near::<f32>(args!(&x, &y, BATCH = 2), 1e-5, &expected);
+}
+
+#[test]
+fn wrong_products() {
+    let wrong = |value: &str, words: &[&str]| {
+        let body =
+            format!("    h = tl.zeros([16, 16], tl.float16)\n    f = tl.zeros([16, 16], tl.float32)\n    x = {value}");
+        case("out", &body).refused(args!(), words);
+    };
+    wrong("tl.dot(h, f)", &["fp16", "fp32", "kernel.py:11"]);
+    wrong("tl.dot(f, tl.zeros([32, 16], tl.float32))", &["16", "32"]);
+    wrong("tl.dot(f, tl.arange(0, 16))", &["rank"]);
+    wrong("tl.dot(h, h, out_dtype=tl.bfloat16)", &["bfloat16"]);
+    wrong("tl.dot(h, h, acc=tl.zeros([16, 32], tl.float32))", &["32"]);
+    wrong("tl.dot(f, f, acc=h)", &["fp16"]);
+    wrong("tl.dot(f.to(tl.uint8), f.to(tl.uint8))", &["int8"]);
+    wrong("tl.dot(f.to(tl.int32), f.to(tl.int32))", &["int32"]);
+    wrong("tl.dot(f, tl.zeros([2, 16, 16], tl.float32))", &["rank"]);
+    wrong("tl.dot_scaled(h, h, 'e4m3', h, h, 'e4m3')", &["dot_scaled"]);
+}

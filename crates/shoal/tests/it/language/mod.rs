@@ -1,0 +1,25 @@
+//! The whole language, end to end: small kernels on the CPU and on the interpreter, held against Rust.
+//!
+//! There is one module for each section of the language, and one in which kernels are damaged at random.
+
+mod atomics;
+mod block_pointers;
+mod calls;
+mod constexpr;
+mod control_flow;
+mod creation;
+mod descriptors;
+mod dot;
+mod elementwise;
+mod fuzz;
+mod harness;
+mod hints_debug;
+mod math;
+mod memory;
+mod per_element;
+mod random;
+mod reductions_scans;
+mod shape;
+mod sort_topk;
+mod tuples;
+mod types;

@@ -1,0 +1,287 @@
+//! Reference 1.7: reductions and scans, with functions of the language and of the user.
+
+use half::{bf16, f16};
+use shoal::args;
+
+use super::harness::{case, floats, holds, integers, with};
+
+const LOAD: &str = "    at = tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]\n    m = tl.load(x + at)\n";
+
+/// Reductions of an 8x16 tile along both axes and altogether.
+fn reduced<T: shoal::Element + PartialEq>(function: &str, x: &[T], fold: impl Fn(&mut dyn Iterator<Item = T>) -> T) {
+    let body = format!(
+        "{LOAD}
+    tl.store(out + tl.arange(0, 8), tl.{function}(m, axis=1))
+    tl.store(out + 8 + tl.arange(0, 16), tl.{function}(m, 0))
+    tl.store(out + 24 + tl.arange(0, 8)[:, None], tl.{function}(m, axis=-1, keep_dims=True))
+    tl.store(out + 32, tl.{function}(m, axis=None))
+    tl.store(out + 33, tl.{function}(tl.{function}(m, 1), 0))
+"
+    );
+    let rows: Vec<T> = (0..8).map(|r| fold(&mut x[r * 16..][..16].iter().copied())).collect();
+    let columns = (0..16).map(|c| fold(&mut (0..8).map(|r| x[r * 16 + c])));
+    let all = fold(&mut x.iter().copied());
+    let mut expected = rows.clone();
+    expected.extend(columns);
+    expected.extend(rows);
+    expected.extend([all, all]);
+    case("x, out", &body).gives(args!(x), &expected);
+}
+
+#[test]
+fn reductions_of_integers() {
+    let x = integers(128, 1);
+    reduced("sum", &x, |v| v.fold(0, i32::wrapping_add));
+    reduced("max", &x, |v| v.max().unwrap());
+    reduced("min", &x, |v| v.min().unwrap());
+    reduced("xor_sum", &x, |v| v.fold(0, |a, b| a ^ b));
+    reduced("reduce_or", &x, |v| v.fold(0, |a, b| a | b));
+    let unsigned: Vec<u32> = x.iter().map(|v| *v as u32).collect();
+    reduced("max", &unsigned, |v| v.max().unwrap());
+    let long: Vec<i64> = x.iter().map(|v| i64::from(*v) << 20).collect();
+    reduced("sum", &long, |v| v.sum());
+}
+
+#[test]
+fn reductions_of_floats() {
+    // Multiples of a power of two, so that the order of additions does not matter.
+    let x: Vec<f32> = integers(128, 2).into_iter().map(|v| (v >> 20) as f32 / 8.0).collect();
+    reduced("sum", &x, |v| v.sum());
+    reduced("max", &x, |v| v.fold(f32::NEG_INFINITY, f32::max));
+    reduced("min", &x, |v| v.fold(f32::INFINITY, f32::min));
+    let wide: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+    reduced("sum", &wide, |v| v.sum());
+    let small: Vec<f16> = x.iter().map(|v| f16::from_f32((*v / 64.0).round())).collect();
+    reduced("sum", &small, |v| f16::from_f32(v.map(f16::to_f32).sum()));
+    let long = floats(4096, 3);
+    let total: f64 = long.iter().map(|v| f64::from(*v)).sum();
+    case("x, out", "    tl.store(out, tl.sum(tl.load(x + tl.arange(0, 4096))))").near::<f32>(
+        args!(&long),
+        1e-4,
+        &[total],
+    );
+}
+
+#[test]
+fn types_of_reductions() {
+    holds(
+        "s = tl.zeros([4], tl.int8)
+u = tl.zeros([4], tl.uint8)
+b = tl.zeros([4], tl.bfloat16)
+h = tl.zeros([4], tl.float16)
+t = s == s",
+        &[
+            "tl.sum(s).dtype == tl.int32",
+            "tl.sum(u).dtype == tl.uint32",
+            "tl.sum(t).dtype == tl.uint32",
+            "tl.sum(b).dtype == tl.bfloat16",
+            "tl.sum(h).dtype == tl.float16",
+            "tl.sum(h, dtype=tl.float32).dtype == tl.float32",
+            "tl.max(s).dtype == tl.int32",
+            "tl.max(b).dtype == tl.float32",
+            "tl.max(h).dtype == tl.float32",
+            "tl.max(h, 0, return_indices=True)[0].dtype == tl.float16",
+            "tl.argmax(h, 0).dtype == tl.int32",
+            "tl.cumsum(b).dtype == tl.float32",
+            "tl.cumsum(s).dtype == tl.int32",
+            "tl.cumsum(h).dtype == tl.float16",
+            "tl.sum(tl.zeros([4, 8], tl.int32), 0).shape == (8,)",
+            "tl.sum(tl.zeros([4, 8], tl.int32), 1, keep_dims=True).shape == (4, 1)",
+            "tl.sum(tl.zeros([4, 8], tl.int32), keep_dims=True).shape == (1, 1)",
+        ],
+    );
+    let x: Vec<bf16> = floats(128, 4).into_iter().map(bf16::from_f32).collect();
+    let most = x.iter().map(|v| v.to_f32()).fold(f32::NEG_INFINITY, f32::max);
+    case("x, out", "    tl.store(out, tl.max(tl.load(x + tl.arange(0, 128))))").gives(args!(&x), &[most]);
+}
+
+#[test]
+fn where_the_greatest_and_the_least_are() {
+    let x: Vec<i32> = integers(128, 5).into_iter().map(|v| v & 7).collect();
+    let body = format!(
+        "{LOAD}
+    i = tl.arange(0, 8)
+    tl.store(out + i, tl.argmax(m, 1))
+    tl.store(out + 8 + i, tl.argmin(m, axis=1))
+    v, at = tl.max(m, 1, return_indices=True)
+    tl.store(out + 16 + i, v * 100 + at)
+    v, at = tl.min(m, 1, return_indices=True, return_indices_tie_break_left=True)
+    tl.store(out + 24 + i, v * 100 + at)
+    tl.store(out + 32 + tl.arange(0, 16), tl.argmax(m, 0))
+    # Without a rule for ties, any place will do.
+    at = tl.argmax(m, 1, tie_break_left=False)
+    tl.store(out + 48 + i, tl.gather(m, at[:, None], 1).reshape(8))
+"
+    );
+    let first = |values: Vec<i32>, best: i32| values.iter().position(|v| *v == best).unwrap() as i32;
+    let row = |r: usize| x[r * 16..][..16].to_vec();
+    let (most, least) = (|r| *row(r).iter().max().unwrap(), |r| *row(r).iter().min().unwrap());
+    let mut expected: Vec<i32> = (0..8).map(|r| first(row(r), most(r))).collect();
+    expected.extend((0..8).map(|r| first(row(r), least(r))));
+    expected.extend((0..8).map(|r| most(r) * 100 + first(row(r), most(r))));
+    expected.extend((0..8).map(|r| least(r) * 100 + first(row(r), least(r))));
+    let column = |c: usize| (0..8).map(|r| x[r * 16 + c]).collect::<Vec<_>>();
+    expected.extend((0..16).map(|c| first(column(c), *column(c).iter().max().unwrap())));
+    expected.extend((0..8).map(most));
+    case("x, out", &body).gives(args!(&x), &expected);
+}
+
+#[test]
+fn functions_of_the_user() {
+    let functions = "
+@shoal.jit
+def product(a, b):
+    return a * b
+
+
+@shoal.jit
+def argmax(a, i, b, j):
+    better = (a > b) | ((a == b) & (i < j))
+    return tl.where(better, a, b), tl.where(better, i, j)
+
+
+@shoal.jit
+def welford(mean_a, m2_a, n_a, mean_b, m2_b, n_b):
+    delta = mean_b - mean_a
+    n = n_a + n_b
+    return mean_a + delta * n_b / n, m2_a + m2_b + delta * delta * n_a * n_b / n, n
+
+
+@shoal.jit
+def absmax(a, b):
+    if tl.abs(a) > tl.abs(b):
+        return a
+    else:
+        return b
+";
+    let x: Vec<f32> = (1..129).map(|v| v as f32 / 64.0).collect();
+    let whole: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+    let body = "
+    v = tl.load(x + tl.arange(0, 128))
+    mean, m2, n = tl.reduce((v, tl.zeros([128], tl.float32), tl.full([128], 1.0, tl.float32)), 0, welford)
+    tl.store(out, mean)
+    tl.store(out + 1, m2)
+    tl.store(out + 2, n)
+    best, at = tl.reduce((-v, tl.arange(0, 128)), axis=0, combine_fn=argmax)
+    tl.store(out + 3, best)
+    tl.store(out + 4, at)
+    tl.store(out + 5, tl.reduce(v.reshape(8, 16), 1, product).reshape(4, 2).split()[0].sum())
+    tl.store(out + 6, tl.reduce(v - 1.7, None, absmax))
+";
+    let mean = whole.iter().sum::<f64>() / 128.0;
+    let m2 = whole.iter().map(|v| (v - mean).powi(2)).sum();
+    let products: f64 = (0..8).step_by(2).map(|r| whole[r * 16..][..16].iter().product::<f64>()).sum();
+    let expected = [mean, m2, 128.0, -1.0 / 64.0, 0.0, products, 1.0 / 64.0 - 1.7];
+    with(functions, "x, out", body).near::<f32>(args!(&x), 1e-4, &expected);
+}
+
+/// Sums of prefixes, from the front or the back.
+fn prefixes(x: &[i32], reverse: bool, combine: fn(i32, i32) -> i32) -> Vec<i32> {
+    let mut x = x.to_vec();
+    if reverse {
+        x.reverse();
+    }
+    for at in 1..x.len() {
+        x[at] = combine(x[at - 1], x[at]);
+    }
+    if reverse {
+        x.reverse();
+    }
+    x
+}
+
+#[test]
+fn scans() {
+    let x: Vec<i32> = integers(128, 6).into_iter().map(|v| (v >> 28) | 1).collect();
+    let functions = "
+@shoal.jit
+def most(a, b):
+    return tl.maximum(a, b)
+";
+    let body = format!(
+        "{LOAD}
+    tl.store(out + at, tl.cumsum(m, 1))
+    tl.store(out + 128 + at, tl.cumsum(m, axis=1, reverse=True))
+    tl.store(out + 256 + at, m.cumprod(1))
+    tl.store(out + 384 + at, tl.associative_scan(m, 1, most))
+    tl.store(out + 512 + at, tl.trans(tl.cumsum(tl.trans(m), 0)))
+    tl.store(out + 640 + at, tl.associative_scan(m, -1, most, reverse=True))
+"
+    );
+    let rows = |reverse, combine| x.chunks(16).flat_map(|row| prefixes(row, reverse, combine)).collect::<Vec<_>>();
+    let expected = [
+        rows(false, i32::wrapping_add),
+        rows(true, i32::wrapping_add),
+        rows(false, i32::wrapping_mul),
+        rows(false, i32::max),
+        rows(false, i32::wrapping_add),
+        rows(true, i32::max),
+    ];
+    with(functions, "x, out", &body).gives(args!(&x), &expected.concat());
+}
+
+#[test]
+fn a_scan_of_pairs_solves_a_recurrence() {
+    let functions = "
+@shoal.jit
+def step(a0, b0, a1, b1):
+    return a0 * a1, b0 * a1 + b1
+";
+    let (a, b) = (floats(64, 7), floats(64, 8));
+    let body = "
+    i = tl.arange(0, 64)
+    _, h = tl.associative_scan((tl.load(a + i) * 0.25, tl.load(b + i)), 0, step)
+    tl.store(out + i, h)
+";
+    let mut h = 0.0;
+    let mut expected = Vec::new();
+    for (a, b) in a.iter().zip(&b) {
+        h = h * f64::from(*a) * 0.25 + f64::from(*b);
+        expected.push(h);
+    }
+    with(functions, "a, b, out", body).near::<f32>(args!(&a, &b), 1e-5, &expected);
+}
+
+#[test]
+fn histograms() {
+    let x: Vec<i32> = integers(256, 9).into_iter().map(|v| v & 15).collect();
+    let body = "
+    v = tl.load(x + tl.arange(0, 256))
+    tl.store(out + tl.arange(0, 16), tl.histogram(v, 16))
+    tl.store(out + 16 + tl.arange(0, 16), tl.histogram(v, 16, mask=v % 2 == 0))
+";
+    let mut expected = [0; 32];
+    for &v in &x {
+        expected[v as usize] += 1;
+        expected[16 + v as usize] += i32::from(v % 2 == 0);
+    }
+    case("x, out", body).gives(args!(&x), &expected);
+}
+
+#[test]
+fn wrong_reductions() {
+    let functions = "
+@shoal.jit
+def wrong_type(a, b):
+    return (a + b).to(tl.float32)
+
+
+@shoal.jit
+def one(a):
+    return a
+";
+    let wrong = |value: &str, words: &[&str]| {
+        let body = format!("    m = tl.zeros([4, 8], tl.int32)\n    r = {value}");
+        with(functions, "n, out", &body).refused(args!(3), words);
+    };
+    wrong("tl.sum(m, 2)", &["2"]);
+    wrong("tl.sum(m, -3)", &["-3"]);
+    wrong("tl.sum(m, n)", &["constexpr"]);
+    wrong("tl.reduce(m, 0, wrong_type)", &["fp32"]);
+    wrong("tl.reduce(m, 0, one)", &["one"]);
+    wrong("tl.reduce((m, m[0:1]), 0, one)", &["index"]);
+    wrong("tl.xor_sum(m.to(tl.float32))", &["integers"]);
+    wrong("tl.histogram(m, 16)", &["dimension"]);
+    wrong("tl.histogram(tl.arange(0, 8), 5)", &["power of two"]);
+    wrong("tl.max(m, return_indices=True)", &["axis"]);
+}

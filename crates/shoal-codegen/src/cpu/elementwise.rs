@@ -98,7 +98,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
             OpKind::Cast(_) => {
                 let (from, to) = (self.number_of(data.operands()[0])?, self.number_of(data.results()[0])?);
                 let runs = from.is_int() && to.is_int() && to.bits() >= from.bits() && from.bits() >= 32;
-                (runs && (to.bits() == from.bits() || self.becomes_addresses(data.results()[0]))).then(|| {
+                // Offsets below zero, made unsigned, jump at zero.
+                let stays =
+                    to.bits() == from.bits() || from.is_signed_int() && self.becomes_addresses(data.results()[0]);
+                (runs && stays).then(|| {
                     let base = convert::cast(llvm, from.into(), to.into(), shoal_ir::op::Rounding::Nearest, a);
                     Chunk::Affine { base, step: step_a }
                 })
@@ -125,7 +128,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             OpKind::PtrAdd => {
                 let (offset, step_b) = affine(&chunks[1])?;
-                let (_, result) = (self.elem(data.operands()[1]), self.elem(data.results()[0]));
+                let (offset_type, result) = (self.number_of(data.operands()[1])?, self.elem(data.results()[0]));
+                if step_b != 0 && offset_type.is_unsigned_int() && offset_type.bits() < 64 {
+                    return None;
+                }
                 let bytes = i64::from(result.ptr()?.element().bytes());
                 let base = self.ptr_add(op, a, offset);
                 Some(Chunk::Affine { base, step: step_a.checked_add(step_b.checked_mul(bytes)?)? })

@@ -219,15 +219,20 @@ pub(super) fn select(ty: &Type, condition: &AxisInfo, a: &AxisInfo, b: &AxisInfo
     info
 }
 
-/// Conversions between integers keep numbers, runs do not wrap.
+/// Conversions between integers keep numbers, runs do not wrap; but one that becomes unsigned may begin below zero, where the
+/// numbers jump.
 pub(super) fn cast(from: &Type, to: &Type, operand: &AxisInfo) -> AxisInfo {
     let mut info = opaque(to, &[operand]);
     let (Some(from), Some(to)) = (from.number(), to.number()) else { return info };
     if !from.is_int() || !to.is_int() || to == shoal_ir::Scalar::I1 {
         return info;
     }
-    info.contiguity.clone_from(&operand.contiguity);
-    info.divisibility.clone_from(&operand.divisibility);
+    let jumps = from.is_signed_int() && !to.is_signed_int() && !operand.non_negative;
+    for dim in 0..info.rank() {
+        let run = if jumps { 1 } else { operand.contiguity[dim] };
+        info.contiguity[dim] = run;
+        info.divisibility[dim] = operand.divisibility_at(dim, run);
+    }
     let same_sign = to.bits() > from.bits() || (to.bits() == from.bits() && from.is_signed_int());
     info.non_negative |= operand.non_negative && same_sign;
     info.constant = operand.constant.filter(|&c| (0..=127).contains(&c));

@@ -1,8 +1,7 @@
 //! The names of `libdevice`, in terms of the IR's own operations.
 //!
-//! Each name takes the types its namesake takes. Arguments of different types are brought to their common one first; a
-//! single type that the namesake does not take is refused: users cast where they mean to round. So are, with a way out,
-//! names that round in a direction the IR does not have, or that are hardware tables.
+//! Each name takes the types its namesake takes, and nothing else: users cast where they mean to round. Names that
+//! round in a direction the IR does not have, or that are hardware tables, are refused with a way out.
 
 mod compose;
 mod table;
@@ -12,9 +11,7 @@ use shoal_ir::op::{BinaryOp, MathFn, Rounding, UnaryOp};
 use shoal_ir::types::Scalar;
 
 use super::broadcast;
-use super::cast::to_number;
 use super::operand::{number_type, to_tensor};
-use super::promote::{Rules, Side, common_type};
 use crate::builtin::Args;
 use crate::dtype::scalar_name;
 use crate::emit::Emit;
@@ -96,25 +93,12 @@ fn call(e: &mut Emit<'_>, name: &str, args: &[Tensor]) -> Outcome<Tensor> {
     if let Meaning::Absent(way_out) = entry.meaning {
         return Err(e.error(format!("`libdevice.{name}` is not available on this target")).help(way_out).into());
     }
-    let args = accepted(e, entry, args)?;
-    let args = broadcast::all(e, &args)?;
-    apply(e, entry.meaning, &args)
-}
-
-/// The arguments as they are if the function takes them, else all at the type in which they meet.
-fn accepted(e: &mut Emit<'_>, entry: &Entry, args: &[Tensor]) -> Outcome<Vec<Tensor>> {
     let types: Vec<Option<Scalar>> = args.iter().map(number_type).collect();
-    if accepts(entry.domain, &types) {
-        return Ok(args.to_vec());
+    if !accepts(entry.domain, &types) {
+        return Err(wrong_types(e, entry, args));
     }
-    let meet = |a: Scalar, b: Scalar| common_type(Side::Tensor(a), Side::Tensor(b), Rules::Plain).ok();
-    let common = types.iter().copied().reduce(|a, b| meet(a?, b?)).flatten();
-    match common {
-        Some(common) if accepts(entry.domain, &vec![Some(common); args.len()]) => {
-            args.iter().map(|arg| to_number(e, arg, common)).collect()
-        }
-        _ => Err(wrong_types(e, entry, args)),
-    }
+    let args = broadcast::all(e, args)?;
+    apply(e, entry.meaning, &args)
 }
 
 fn apply(e: &mut Emit<'_>, meaning: Meaning, args: &[Tensor]) -> Outcome<Tensor> {

@@ -35,6 +35,7 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
     }
     let mut funcs = vec![lower.emit.func];
     funcs.append(&mut lower.module.funcs);
+    super::nesting::check(&funcs).map_err(Diagnostics::from)?;
     Ok(Lowered { module: Module { funcs }, kernel: name, args, notes: lower.emit.notes.into_iter().collect() })
 }
 

@@ -12,6 +12,7 @@ use super::Lower;
 use super::branch::Condition;
 use super::jit::refill;
 use super::loops::Iteration;
+use super::nesting::MAX_NESTING;
 use crate::builtin::describe;
 use crate::fault::{Fault, Outcome, Reach};
 use crate::semantic::operand;
@@ -152,10 +153,17 @@ impl Lower<'_> {
                     .into());
             }
         }
+        if self.open_returns >= MAX_NESTING {
+            return Err(Diagnostic::error(span, format!("more than {MAX_NESTING} branches that return follow each other"))
+                .help("compute the result first and return once, at the end")
+                .into());
+        }
+        self.open_returns += 1;
         let before = self.frame.clone();
         let (then_region, then_value) = self.in_region(|l| l.block(arms[0], Some(after)));
         self.frame = before;
         let (else_region, else_value) = self.in_region(|l| l.block(arms[1], Some(after)));
+        self.open_returns -= 1;
         self.emit.span = span;
         let regions = [then_region, else_region];
         let mut values = match (then_value, else_value) {

@@ -24,6 +24,7 @@ mod globals;
 mod jit;
 mod lookup;
 mod loops;
+mod nesting;
 mod operator;
 mod service;
 mod subscript;
@@ -73,6 +74,8 @@ pub struct Lower<'p> {
     steps: u64,
     /// Copies made of the code after early returns in the current function.
     copies: u32,
+    /// Branches with a `return` inside that are being lowered.
+    open_returns: u32,
     /// Whether an error ended the current function.
     ended: bool,
     /// Whether the IR grew beyond bounds.
@@ -101,6 +104,7 @@ impl<'p> Lower<'p> {
             calls: Vec::new(),
             steps: 0,
             copies: 0,
+            open_returns: 0,
             ended: false,
             too_large: false,
         }

@@ -428,6 +428,24 @@ fn deep_and_long_kernels() {
         nested_ifs(90),
         nested_loops(20),
         nested_loops(60),
+        "    for i in tl.static_range(300):\n        if n == i:\n            tl.store(out, i)\n            return\n"
+            .into(),
+        "    for i in tl.static_range(65536):\n        if n == i:\n            tl.store(out, i)\n            return\n"
+            .into(),
+        format!(
+            "{}\n\n\n@shoal.jit\ndef inner(n, out, D: tl.constexpr):\n{}{}if D > 0:\n{}inner(n, out, D - 1)\n",
+            nested_ifs(80).replace("tl.store(out, n)", "inner(n, out, 2)"),
+            nested_ifs(80),
+            "  ".repeat(82),
+            "  ".repeat(83)
+        ),
+        format!(
+            "{}\n\n\n@shoal.jit\ndef inner(n, out, D: tl.constexpr):\n{}{}if D > 0:\n{}inner(n, out, D - 1)\n",
+            nested_ifs(80).replace("tl.store(out, n)", "inner(n, out, 20)"),
+            nested_ifs(80),
+            "  ".repeat(82),
+            "  ".repeat(83)
+        ),
         (0..200).map(|i| format!("    if n == {i}:\n        return\n")).collect(),
         (0..100).map(|i| format!("    tl.store(out + {i}, tl.sum(tl.arange(0, 64) + n * {i}))\n")).collect(),
         "    x = tl.zeros([1048576], tl.float32) + n\n    tl.store(out, tl.sum(x))\n".into(),

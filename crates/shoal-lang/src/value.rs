@@ -278,6 +278,17 @@ pub struct Field {
     pub name: Name,
     /// Its default.
     pub default: Option<Value>,
+    /// When its value is known.
+    pub phase: FieldPhase,
+}
+
+/// When the value of a field is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FieldPhase {
+    /// When the kernel runs.
+    Device,
+    /// When it is compiled: declared `tl.constexpr`.
+    Constexpr,
 }
 
 /// A `NamedTuple` class.

@@ -12,7 +12,7 @@ use crate::builtin::describe;
 use crate::fault::{Fault, Outcome};
 use crate::semantic::operand;
 use crate::syntax::ast::{BinOp, Expr, ExprKind, Name};
-use crate::value::{Aggregate, Class, Const, KnownClass, Tuple, Value};
+use crate::value::{Aggregate, Class, Const, Field, FieldPhase, KnownClass, Tuple, Value};
 
 impl Lower<'_> {
     /// The value as an assignment stores it.
@@ -29,7 +29,11 @@ impl Lower<'_> {
                 Ok(Value::Tuple(Tuple { items: items.into(), class: t.class.clone() }))
             }
             Value::Aggregate(a) => {
-                let fields = a.fields.iter().map(|v| self.storable(v.clone())).collect::<Outcome<Vec<_>>>()?;
+                let store = |(v, field): (&Value, &Field)| match field.phase {
+                    FieldPhase::Device => self.storable(v.clone()),
+                    FieldPhase::Constexpr => Ok(v.clone()),
+                };
+                let fields = a.fields.iter().zip(&a.class.fields).map(store).collect::<Outcome<Vec<_>>>()?;
                 Ok(Value::Aggregate(Aggregate { class: a.class.clone(), fields: fields.into() }))
             }
             _ => Ok(value),

@@ -12,8 +12,8 @@ use crate::fault::{Fault, Outcome};
 use crate::module::{Function, FunctionKind, JitOptions, ModuleId, language_name};
 use crate::syntax::ast::{ClassDef, ExprKind, Name, StmtKind};
 use crate::value::{
-    Access, Aggregate, AggregateClass, Class, Const, Dtype, EnumClass, Field, KnownClass, Member, NamedTupleClass,
-    Range, Tuple, Value,
+    Access, Aggregate, AggregateClass, Class, Const, Dtype, EnumClass, Field, FieldPhase, KnownClass, Member,
+    NamedTupleClass, Range, Tuple, Value,
 };
 
 impl Lower<'_> {
@@ -57,14 +57,19 @@ impl Lower<'_> {
     fn fields(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Vec<Field>> {
         let mut fields = Vec::new();
         for stmt in &def.body {
-            if let StmtKind::AnnAssign { target, value, .. } = &stmt.kind
+            if let StmtKind::AnnAssign { target, value, annotation } = &stmt.kind
                 && let ExprKind::Name(name) = &target.kind
             {
                 let default = match value {
                     Some(value) => Some(self.in_module(module, |l| l.expr(value))?),
                     None => None,
                 };
-                fields.push(Field { name: name.clone(), default });
+                let globals = &self.program.module(module).globals;
+                let phase = match language_name(annotation, globals).as_deref() {
+                    Some("constexpr") => FieldPhase::Constexpr,
+                    _ => FieldPhase::Device,
+                };
+                fields.push(Field { name: name.clone(), default, phase });
             }
         }
         Ok(fields)
@@ -112,7 +117,11 @@ impl Lower<'_> {
                 self.bounded(Value::Tuple(Tuple { items: items.into(), class: Some(c.clone()) }))
             }
             Class::Aggregate(c) => {
-                let fields = fill_fields(&c.name, &c.fields, given, span)?;
+                let init = c.methods.iter().find(|(name, _)| &**name == "__init__");
+                let fields = match init {
+                    Some((_, init)) => self.initialised(c, init, given, span)?,
+                    None => fill_fields(&c.name, &c.fields, given, span)?,
+                };
                 self.bounded(Value::Aggregate(Aggregate { class: c.clone(), fields: fields.into() }))
             }
             Class::Enum(c) => match given.as_slice() {

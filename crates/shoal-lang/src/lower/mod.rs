@@ -21,6 +21,7 @@ mod flow;
 mod format;
 mod frame;
 mod globals;
+mod init;
 mod jit;
 mod lookup;
 mod loops;

@@ -4,6 +4,10 @@ use shoal::args;
 
 use super::harness::{case, floats, with};
 
+/// What a kernel's expression must be.
+type Real = fn(f64) -> f64;
+type Whole = fn(i32) -> i64;
+
 /// Numbers of the same type as `x`: `libdevice` takes arguments of one type only.
 const PROLOGUE: &str = "
     i = tl.arange(0, 16)
@@ -13,7 +17,7 @@ const PROLOGUE: &str = "
 ";
 
 /// Functions of one number, held against f64 at 16 places of a range: f32 and f64 versions.
-fn functions(range: (f64, f64), table: &[(&str, fn(f64) -> f64)]) {
+fn functions(range: (f64, f64), table: &[(&str, Real)]) {
     let x: Vec<f64> =
         (0..16).map(|at| f64::from((range.0 + (range.1 - range.0) * f64::from(at) / 15.0) as f32)).collect();
     for (wide, tolerance) in [(false, 3e-6), (true, 1e-13)] {
@@ -201,7 +205,7 @@ fn libdevice_on_positive_numbers() {
 #[test]
 fn fast_versions_are_close() {
     let x: Vec<f32> = (0..16).map(|at| 0.1 + at as f32 * 0.09).collect();
-    let table: [(&str, fn(f64) -> f64); 10] = [
+    let table: [(&str, Real); 10] = [
         ("libdevice.fast_expf(x)", f64::exp),
         ("libdevice.fast_logf(x)", f64::ln),
         ("libdevice.fast_log2f(x)", f64::log2),
@@ -224,7 +228,7 @@ fn fast_versions_are_close() {
 #[test]
 fn libdevice_on_integers() {
     let x = super::harness::integers(16, 9);
-    let table: [(&str, fn(i32) -> i64); 10] = [
+    let table: [(&str, Whole); 10] = [
         ("libdevice.clz(x)", |x| i64::from(x.leading_zeros())),
         ("libdevice.popc(x)", |x| i64::from(x.count_ones())),
         ("libdevice.brev(x)", |x| i64::from(x.reverse_bits())),
@@ -247,7 +251,7 @@ fn libdevice_on_integers() {
 #[test]
 fn libdevice_conversions() {
     let x: Vec<f32> = vec![-2.5, -1.5, -0.7, 0.5, 1.5, 2.5, 3.49, 1000.5];
-    let table: [(&str, fn(f64) -> f64); 8] = [
+    let table: [(&str, Real); 8] = [
         ("libdevice.float2int_rn(x)", f64::round_ties_even),
         ("libdevice.float2int_rz(x)", f64::trunc),
         ("libdevice.float2int_rd(x)", f64::floor),

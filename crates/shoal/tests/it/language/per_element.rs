@@ -111,10 +111,10 @@ fn functions_from_bitcode() {
     let mixed = n.iter().enumerate().map(|(at, &n)| (n.wrapping_mul(31) ^ at as i32) as f32);
     let expected: Vec<f32> = x.iter().map(|v| v * v * v).chain(mixed).collect();
     let kernel = with(&definitions, "x, n, out", body);
-    if path.is_some() {
+    if let Some(path) = path {
         let found = kernel.run::<f32>(Backend::Cpu, &args!(&x, &n), &[], 32).unwrap();
         assert_eq!(found, expected);
-        std::fs::remove_dir_all(path.unwrap().parent().unwrap()).unwrap();
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
     // The interpreter runs no machine code, and says so.
     kernel.refused_on(Backend::Interpreter, &args!(&x, &n), &["cubed", "interpret"]);

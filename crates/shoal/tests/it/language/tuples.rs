@@ -147,6 +147,40 @@ def square(z):
 }
 
 #[test]
+fn aggregates_that_compute_their_fields() {
+    let definitions = "
+@shoal.aggregate
+class Span:
+    start: tl.tensor
+    size: tl.tensor
+    WIDTH: tl.constexpr
+
+    @shoal.constexpr_function
+    def __init__(self, start, end, WIDTH=4):
+        length = end - start
+        self.start = start
+        self.size = length * 2
+        self.WIDTH = WIDTH
+
+    @shoal.jit
+    def last(self):
+        return self.start + self.size // 2 - 1
+";
+    let body = "
+    s = Span(n, n + 10)
+    tl.store(out, s.size)
+    tl.store(out + 1, s.last())
+    tl.store(out + 2, tl.zeros([s.WIDTH], tl.int32).numel)
+    tl.store(out + 3, Span(0, 1, WIDTH=8).WIDTH)
+";
+    with(definitions, "n, out", body).gives(args!(3), &[20, 12, 4, 8]);
+    let wrong = definitions.replace("        self.size = length * 2\n", "");
+    with(&wrong, "n, out", "    s = Span(n, n)").refused(args!(3), &["size"]);
+    let unknown = definitions.replace("self.size = length * 2", "self.length = length");
+    with(&unknown, "n, out", "    s = Span(n, n)").refused(args!(3), &["length"]);
+}
+
+#[test]
 fn wrong_tuples() {
     let wrong = |body: &str, words: &[&str]| case("n, out", body).refused(args!(3), words);
     wrong("    a, b = (1, 2, 3)", &["3", "2", "kernel.py:9"]);

@@ -154,9 +154,12 @@ impl Lower<'_> {
             }
         }
         if self.open_returns >= MAX_NESTING {
-            return Err(Diagnostic::error(span, format!("more than {MAX_NESTING} branches that return follow each other"))
-                .help("compute the result first and return once, at the end")
-                .into());
+            return Err(Diagnostic::error(
+                span,
+                format!("more than {MAX_NESTING} branches that return follow each other"),
+            )
+            .help("compute the result first and return once, at the end")
+            .into());
         }
         self.open_returns += 1;
         let before = self.frame.clone();

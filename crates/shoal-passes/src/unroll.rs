@@ -17,7 +17,8 @@
 //!
 //! A loop that is known to make no more trips than asked for becomes straight-line code. The second loop, for the rest,
 //! is left out where the number of trips is known to leave none. `step` is positive, and the counter is taken not to
-//! wrap.
+//! wrap. A factor that would make more than [`MAX_OPERATIONS`] of a loop is taken for the greatest that does not: past that,
+//! code only grows.
 
 use shoal_ir::op::{BinaryOp, ForAttrs, OpKind};
 use shoal_ir::{Builder, Func, Module, OpId, Region, Value};
@@ -25,6 +26,9 @@ use shoal_ir::{Builder, Func, Module, OpId, Region, Value};
 use crate::clone_region::{Origin, Renaming, clone_op};
 use crate::constants::int_constant;
 use crate::structure::ends;
+
+/// How many operations a loop may grow to.
+pub const MAX_OPERATIONS: u32 = 1 << 12;
 
 /// Unrolls the loops that ask for it.
 pub fn unroll(module: &mut Module) {
@@ -48,12 +52,11 @@ fn unroll_in(func: &mut Func, region: Region) {
 
 /// By how much a loop is to be unrolled.
 fn factor(func: &Func, op: OpId) -> Option<u32> {
-    if let OpKind::For(ForAttrs { unroll: Some(factor), .. }) = func.op(op).kind
-        && factor > 1
-    {
-        return Some(factor);
-    }
-    None
+    let OpKind::For(ForAttrs { unroll: Some(factor), .. }) = func.op(op).kind else { return None };
+    let mut body = Vec::new();
+    func.walk_region(func.op(op).regions()[0], &mut body);
+    let most = MAX_OPERATIONS / u32::try_from(body.len()).unwrap_or(u32::MAX).max(1);
+    Some(factor.min(most)).filter(|&factor| factor > 1)
 }
 
 fn unroll_loop(func: &mut Func, region: Region, op: OpId, factor: u32) {
@@ -187,4 +190,22 @@ fn rest(func: &mut Func, region: Region, op: OpId, main: OpId) -> Vec<Value> {
         func.set_operand(copy, index + 3, result);
     }
     func.op(copy).results().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absurd_factor_makes_code_of_bounded_size() {
+        let text = "kernel @k(%0: ptr<i32>, %1: i32) {\n  %2 = const {value = 0} () : i32\n  %3 = const {value = 1} () : i32\n  \
+                    for {unroll = 4294967295} (%2, %1, %3) do (%4: i32) {\n    store (%0, %4)\n    yield ()\n  }\n  return ()\n}\n";
+        let mut sources = shoal_source::SourceMap::default();
+        let file = sources.add("test.tile", text);
+        let mut module = shoal_ir::parse::module(text, file).expect("the kernel parses");
+        unroll(&mut module);
+        let ops = module.funcs[0].walk().len();
+        assert!(ops > 1000, "the loop is unrolled");
+        assert!(ops < 2 * MAX_OPERATIONS as usize + 100, "{ops} operations");
+    }
 }

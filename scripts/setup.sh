@@ -41,12 +41,12 @@ install_packages() {
     as_root "${apt[@]}" update || say "some package lists could not be read; trying with those that could"
     if ! as_root "${apt[@]}" install -y --no-install-recommends "$@"; then
         say "apt-get could not install: $*"
-        die "LLVM 22 is in bookworm-security for Debian 12, and on https://apt.llvm.org for other releases"
+        die "LLVM 22 is in bookworm-security for Debian 12, and in the LLVM project's own package archive for other releases"
     fi
 }
 
 need_rust() {
-    command -v cargo >/dev/null || die "cargo was not found: install Rust from https://rustup.rs, then try again"
+    command -v cargo >/dev/null || die "cargo was not found: install Rust with rustup, then try again"
 }
 
 need_build() {

@@ -2,4 +2,5 @@
 
 mod commands;
 mod readme;
+mod setup;
 mod shoal;

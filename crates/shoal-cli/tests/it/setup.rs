@@ -1,0 +1,46 @@
+//! The script that installs what is missing, on machines where it cannot.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shoal::Workplace;
+
+/// What the setup script says on a machine that has these commands and no others, and no LLVM.
+fn setup_with(commands: &[&str]) -> String {
+    let place = Workplace::new();
+    let bin = place.path().join("bin");
+    std::fs::create_dir(&bin).expect("a folder");
+    for command in commands {
+        symlink(find(command), bin.join(command)).expect("a link");
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup.sh");
+    let output = Command::new(find("bash"))
+        .arg(script)
+        .arg("build")
+        .env_clear()
+        .env("PATH", &bin)
+        .env("LLVM_SYS_221_PREFIX", "/no/llvm/here")
+        .output()
+        .expect("bash runs");
+    assert!(!output.status.success(), "the script says that it failed");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+fn find(command: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").expect("a PATH");
+    let found = std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.exists());
+    found.unwrap_or_else(|| panic!("{command} is installed"))
+}
+
+#[test]
+fn missing_rust_and_missing_llvm_are_told() {
+    insta::assert_snapshot!(
+        setup_with(&["dirname"]),
+        @"setup: cargo was not found: install Rust with rustup, then try again"
+    );
+    insta::assert_snapshot!(setup_with(&["dirname", "cargo"]), @r"
+    setup: there is no apt-get here, and LLVM 22 is not in /no/llvm/here
+    setup: install LLVM 22 with its headers, and set LLVM_SYS_221_PREFIX to what 'llvm-config --prefix' prints
+    ");
+}

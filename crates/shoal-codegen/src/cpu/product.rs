@@ -15,16 +15,22 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let func = self.func;
         let data = func.op(op);
         let (a, b) = (self.operand(op, 0), self.operand(op, 1));
-        let c = self.accumulator(op, [&a.0, &b.0]);
-        let (batch, rows_cols) = match &c.shape[..] {
+        let acc = data.operands()[2];
+        let (batch, (m, n)) = match self.shape(acc) {
             [m, n] => (1, (*m, *n)),
             [b, m, n] => (*b, (*m, *n)),
             other => unreachable!("a product of rank {}", other.len()),
         };
         let k = *self.shape(data.operands()[0]).last().expect("a matrix");
-        let (m, n) = rows_cols;
-        let problem = Problem { m, n, k, a: a.1, b: b.1, c: Operand::row_major(self.number(data.operands()[2]), n) };
+        let problem = Problem { m, n, k, a: a.1, b: b.1, c: Operand::row_major(self.number(acc), n) };
         let plan = DotPlan::new(self.isa, problem);
+        let from_zero =
+            plan.from_zero().filter(|_| matches!(func.def_kind(acc), Some(OpKind::Const(c)) if c.is_zero()));
+        let c = match from_zero {
+            Some(_) => self.target(op, [&a.0, &b.0]),
+            None => self.accumulator(op, [&a.0, &b.0]),
+        };
+        let plan = from_zero.unwrap_or(plan);
         self.needs.uses_amx |= plan.uses_amx();
         let top = self.scratch_top;
         let scratch = self.allocate_bytes(plan.scratch_bytes());
@@ -87,12 +93,18 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 return held;
             }
         }
+        let target = self.target(op, operands);
+        self.compute_into(acc, &target);
+        target
+    }
+
+    /// Memory for the result, which may hold what the accumulator is computed from.
+    fn target(&mut self, op: OpId, operands: [&Buffer<'ctx>; 2]) -> Buffer<'ctx> {
+        let acc = self.func.op(op).operands()[2];
         let slot = self
             .slot_of(op)
             .filter(|slot| operands.iter().all(|o| o.base != slot.base) && self.reads(acc, slot) != Reads::Elsewhere);
-        let target = slot.unwrap_or_else(|| self.allocate(self.elem(acc), self.shape(acc)));
-        self.compute_into(acc, &target);
-        target
+        slot.unwrap_or_else(|| self.allocate(self.elem(acc), self.shape(acc)))
     }
 
     /// Whether nobody reads a tile after `op`.

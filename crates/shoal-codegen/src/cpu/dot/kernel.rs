@@ -4,7 +4,7 @@ use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
 use super::pack::{Target, each, further, pack, stepped};
-use super::plan::{Block, DotPlan, Operand, Packing, Roles};
+use super::plan::{Block, DotPlan, Operand, Packing, Roles, Start};
 use super::unit::{Arithmetic, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
 use crate::llvm::{Llvm, V, vector_type};
@@ -264,7 +264,10 @@ impl DotPlan {
         let elem = self.problem.c.elem;
         let ty = vector_type(stored_type(llvm, elem), self.block.lanes);
         let load = |at| {
-            let loaded = llvm.load(ty, at, elem.bytes());
+            let loaded = match self.start {
+                Start::Content => llvm.load(ty, at, elem.bytes()),
+                Start::Zero => ty.const_zero(),
+            };
             if elem == Scalar::F16 {
                 convert::to_f32(llvm, &self.isa, loaded.into_vector_value(), elem).into()
             } else {

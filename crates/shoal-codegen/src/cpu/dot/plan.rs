@@ -94,6 +94,15 @@ pub(super) enum Packing {
     Along(Run),
 }
 
+/// What the products are added to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// What `c` holds.
+    Content,
+    /// Nothing: `c` is only written.
+    Zero,
+}
+
 /// All decisions on one product.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct DotPlan {
@@ -107,6 +116,7 @@ pub(crate) struct DotPlan {
     pub(super) pack_b: Packing,
     /// Units of `k` computed before the block of `c` goes back to memory.
     pub(super) k_block: u32,
+    pub(super) start: Start,
 }
 
 /// A panel of `b` that is to stay in L1 beside rows of `a` and `c`.
@@ -136,11 +146,17 @@ impl DotPlan {
             pack_a: pack_a(&problem, arithmetic),
             pack_b: pack_b(&problem, arithmetic, block),
             k_block: k_units,
+            start: Start::Content,
         };
         while plan.k_block > 1 && plan.k_block * block.cols() * arithmetic.unit_bytes() > PANEL_BYTES {
             plan.k_block /= 2;
         }
         plan
+    }
+
+    /// The product `c = a @ b`, which need not clear and read `c`: where each block of `c` is written once.
+    pub(crate) fn from_zero(self) -> Option<DotPlan> {
+        (!self.uses_amx() && self.k_block == self.k_units()).then_some(DotPlan { start: Start::Zero, ..self })
     }
 
     /// Bytes of scratch the code needs.

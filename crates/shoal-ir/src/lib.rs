@@ -72,4 +72,6 @@ pub use op::OpKind;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};
 pub use verify::verify;
 
+/// Places in source text and what is said about them: every operation has one, so the IR brings them along.
+pub use shoal_source as source;
 pub use shoal_source::Span;

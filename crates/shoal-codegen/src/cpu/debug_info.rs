@@ -8,8 +8,8 @@ use inkwell::debug_info::{
     DebugInfoBuilder,
 };
 use inkwell::values::FunctionValue;
+use shoal_ir::source::{FileId, SourceMap, Span};
 use shoal_ir::{Func, OpId, Value};
-use shoal_source::{FileId, SourceMap, Span};
 
 use super::emitter::Emitter;
 use crate::llvm::Llvm;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::op::OpKind;
+use shoal_ir::source::SourceMap;
 use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value};
-use shoal_source::SourceMap;
 
 use super::chunk::{Buffer, Chunk, Order, lane_type, register_type};
 use super::debug_info::DebugInfo;

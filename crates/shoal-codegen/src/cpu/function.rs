@@ -3,8 +3,8 @@
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::values::{FunctionValue, InstructionOpcode, PointerValue};
+use shoal_ir::source::SourceMap;
 use shoal_ir::{Elem, Func, Type};
-use shoal_source::SourceMap;
 
 use super::chunk::{from_memory, memory_type};
 use super::debug_info::DebugInfo;

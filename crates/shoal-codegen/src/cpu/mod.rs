@@ -54,8 +54,8 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use shoal_ir::op::OpKind;
+use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module};
-use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span};
 
 use crate::llvm::Llvm;
 use isa::Isa;

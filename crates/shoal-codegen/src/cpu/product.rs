@@ -25,7 +25,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let problem = Problem { m, n, k, a: a.1, b: b.1, c: Operand::row_major(self.number(acc), n) };
         let plan = DotPlan::new(self.isa, problem);
         let from_zero =
-            plan.from_zero().filter(|_| matches!(func.def_kind(acc), Some(OpKind::Const(c)) if c.is_zero()));
+            plan.starting_at_zero().filter(|_| matches!(func.def_kind(acc), Some(OpKind::Const(c)) if c.is_zero()));
         let c = match from_zero {
             Some(_) => self.target(op, [&a.0, &b.0]),
             None => self.accumulator(op, [&a.0, &b.0]),

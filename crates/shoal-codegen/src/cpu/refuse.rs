@@ -1,8 +1,8 @@
 //! What a CPU cannot run, said before any code is made.
 
 use shoal_ir::op::OpKind;
+use shoal_ir::source::Diagnostic;
 use shoal_ir::{Func, Type};
-use shoal_source::Diagnostic;
 
 /// All operations of a kernel that have no meaning on a CPU.
 pub(super) fn refusals(func: &Func) -> Vec<Diagnostic> {

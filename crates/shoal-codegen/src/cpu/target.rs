@@ -2,7 +2,7 @@
 
 use inkwell::OptimizationLevel;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple};
-use shoal_source::{Diagnostic, Span};
+use shoal_ir::source::{Diagnostic, Span};
 
 /// A CPU and its features, in LLVM's names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use shoal_ir::{Effects, Func, Module, OpId, Region, effects};
 use smallvec::SmallVec;
 
 use crate::facts::{can_replace, replace_value};
-use crate::structure::Structure;
+use shoal_ir::Structure;
 
 /// Merges equal computations in every function.
 pub fn cse(module: &mut Module) {

@@ -17,7 +17,8 @@
 use shoal_ir::{Func, Module, OpId, Region, Value, ValueDef, effects};
 
 use crate::dense::DenseSet;
-use crate::structure::{Structure, ends};
+use crate::ends::ends;
+use shoal_ir::Structure;
 
 /// Removes what is dead in every function.
 pub fn dce(module: &mut Module) {

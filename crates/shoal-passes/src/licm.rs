@@ -23,7 +23,7 @@ use shoal_ir::{Effects, Func, Module, OpId, Region, Value, effects};
 
 use crate::constants::int_constant;
 use crate::dense::DenseSet;
-use crate::structure::Structure;
+use shoal_ir::Structure;
 
 /// Hoists invariant operations out of all loops.
 pub fn licm(module: &mut Module) {

@@ -7,7 +7,7 @@ use shoal_ir::op::BinaryOp;
 use shoal_ir::{Func, OpKind, Scalar, Value, ValueDef};
 
 use crate::constants::int_constant;
-use crate::structure::Structure;
+use shoal_ir::Structure;
 
 /// How far back a proof looks.
 const MAX_DEPTH: u32 = 8;

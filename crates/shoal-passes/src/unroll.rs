@@ -25,7 +25,7 @@ use shoal_ir::{Builder, Func, Module, OpId, Region, Value};
 
 use crate::clone_region::{Origin, Renaming, clone_op};
 use crate::constants::int_constant;
-use crate::structure::ends;
+use crate::ends::ends;
 
 /// How many operations a loop may grow to.
 pub const MAX_OPERATIONS: u32 = 1 << 12;

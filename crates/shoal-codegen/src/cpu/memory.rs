@@ -195,7 +195,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return;
         }
         let elements: u64 = shape.iter().map(|&d| u64::from(d)).product();
-        let streams = self.streams(op, elements * u64::from(elem.bytes()));
+        let streams = self.streams(elements * u64::from(elem.bytes()));
         self.for_each_chunk(&shape, Width::Vector, &mut |e, index| {
             let pointers = e.chunk(operands[0], index);
             let value = e.chunk(operands[1], index);

@@ -1,7 +1,7 @@
 //! `dot`: where its operands lie and which memory accumulates; the arithmetic is in [`super::dot`].
 
 use shoal_ir::op::OpKind;
-use shoal_ir::{OpId, Value, ValueDef};
+use shoal_ir::{OpId, Value};
 
 use super::chunk::{Buffer, Order};
 use super::control::Reads;
@@ -124,7 +124,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
             OpKind::For(_) => *self.func.region(region).params().get(position + 1)?,
             _ => return None,
         };
-        debug_assert!(matches!(self.func.value(param).def(), ValueDef::Param(..)));
         self.is_last_use(param, op).then(|| self.buffers.get(&param).cloned()).flatten()
     }
 }

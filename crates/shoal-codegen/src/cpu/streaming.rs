@@ -21,7 +21,7 @@ const STREAMED_BYTES: i64 = 8 << 20;
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Whether a store should bypass the caches: a condition, or `None` if never.
-    pub(super) fn streams(&mut self, op: OpId, tile_bytes: u64) -> Option<IntValue<'ctx>> {
+    pub(super) fn streams(&mut self, tile_bytes: u64) -> Option<IntValue<'ctx>> {
         let body = self.func.body();
         let orders_memory = effects::of_region(self.func, body).order.is_some();
         if orders_memory || tile_bytes < 64 || self.isa.vector_bits < 256 || !self.isa.fma {
@@ -32,7 +32,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let programs = self.grid.map(wide).into_iter().reduce(|a, b| llvm.mul64(a, b)).expect("three axes");
         let tiles = self.trips.iter().fold(programs, |tiles, &trips| llvm.mul64(tiles, trips));
         let bytes = llvm.mul64(tiles, llvm.const_i64(tile_bytes as i64));
-        debug_assert!(matches!(self.func.op(op).kind, OpKind::Store { .. }));
         self.needs.streams = true;
         Some(llvm.icmp(IntPredicate::UGE, bytes.into(), llvm.const_i64(STREAMED_BYTES).into()).into_int_value())
     }

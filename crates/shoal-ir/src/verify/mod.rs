@@ -12,6 +12,7 @@ use shoal_source::Diagnostic;
 
 use crate::func::{Func, FuncKind, Module, OpId, Region, Value};
 use crate::op::OpKind;
+use crate::structure::Structure;
 use crate::types::{MAX_TILE_ELEMENTS, Type};
 
 /// Checks a module; gives all that is wrong with it.
@@ -161,7 +162,7 @@ impl Verifier<'_> {
                 self.errors.push(Diagnostic::error(data.span, message));
             }
         }
-        let wanted = region_count(&data.kind);
+        let wanted = Structure::of(&data.kind).regions();
         if data.regions().len() != wanted {
             let message =
                 format!("`{}` has {wanted} regions, not {}", crate::print::spell(&data.kind).0, data.regions().len());
@@ -186,56 +187,6 @@ impl Verifier<'_> {
         if !hidden && let Err(why) = typing::check(self.module, self.func, op) {
             self.errors.push(Diagnostic::error(data.span, format!("`{}`: {why}", crate::print::spell(&data.kind).0)));
         }
-    }
-}
-
-/// How many regions an operation of this kind owns.
-pub fn region_count(kind: &OpKind) -> usize {
-    match kind {
-        OpKind::If | OpKind::While { .. } => 2,
-        OpKind::For(_) | OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::MapElementwise { .. } => 1,
-        OpKind::Const(_)
-        | OpKind::Iota { .. }
-        | OpKind::ProgramId { .. }
-        | OpKind::NumPrograms { .. }
-        | OpKind::Unary(_)
-        | OpKind::Binary(_)
-        | OpKind::Math(_)
-        | OpKind::Cmp(_)
-        | OpKind::Select
-        | OpKind::Fma
-        | OpKind::Cast(_)
-        | OpKind::Bitcast
-        | OpKind::PtrAdd
-        | OpKind::Extern(_)
-        | OpKind::InlineAsm(_)
-        | OpKind::Splat
-        | OpKind::Broadcast
-        | OpKind::Reshape
-        | OpKind::Transpose { .. }
-        | OpKind::Join
-        | OpKind::Split
-        | OpKind::Gather { .. }
-        | OpKind::Histogram
-        | OpKind::Dot { .. }
-        | OpKind::Load(_)
-        | OpKind::Store { .. }
-        | OpKind::AtomicRmw { .. }
-        | OpKind::AtomicCas { .. }
-        | OpKind::AtomicLoad { .. }
-        | OpKind::AtomicStore { .. }
-        | OpKind::AtomicPoll { .. }
-        | OpKind::MakeDesc
-        | OpKind::DescLoad
-        | OpKind::DescStore
-        | OpKind::Barrier
-        | OpKind::Print { .. }
-        | OpKind::Assert { .. }
-        | OpKind::Assume
-        | OpKind::Condition
-        | OpKind::Yield
-        | OpKind::Return
-        | OpKind::Call { .. } => 0,
     }
 }
 

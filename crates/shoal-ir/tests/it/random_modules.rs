@@ -233,7 +233,7 @@ impl Generator {
         if let OpKind::Const(constant) = &kind {
             results.insert(0, Type::tile(constant.ty(), &self.choices.shape()));
         }
-        let wanted = shoal_ir::verify::region_count(&kind);
+        let wanted = shoal_ir::Structure::of(&kind).regions();
         let wanted = if self.choices.below(8) == 7 { self.choices.below(3) } else { wanted };
         let count = if depth < 3 { wanted } else { 0 };
         let mut regions = Vec::new();

@@ -4,8 +4,9 @@ use shoal_ir::{Func, OpId, OpKind, Region, Type, Value};
 
 use super::Rewriter;
 use crate::constants::{constant, int_constant};
+use crate::ends::ends;
 use crate::facts::replace_value;
-use crate::structure::{Structure, ends};
+use shoal_ir::Structure;
 
 /// Puts what remains of a control-flow operation in its place, if that is less than the operation. Says whether it
 /// did; the operation is gone then.

@@ -38,7 +38,8 @@ use shoal_ir::{Func, FuncKind, OpId, OpKind, Region, Scalar, Type, Value};
 use cranelift_entity::EntityRef;
 use info::PowerOfTwo;
 
-use crate::structure::{Structure, ends};
+use crate::ends::ends;
+use shoal_ir::Structure;
 
 /// What is known of every value of a function.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use shoal_ir::{Func, OpId, Region, Type, Value};
 
 use super::{Lowering, Parts, as_desc};
-use crate::structure::Structure;
+use shoal_ir::Structure;
 
 impl Lowering {
     /// Puts down an operation that is neither made of descriptors nor an access through one: as it is, or, if it

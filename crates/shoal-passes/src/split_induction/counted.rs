@@ -3,7 +3,7 @@
 use shoal_ir::{Func, OpId, Region};
 
 use super::{Movement, hand_over, movement, start_at_zero, turn_into_distance};
-use crate::structure::ends;
+use crate::ends::ends;
 
 /// A carried tile.
 struct Induction {

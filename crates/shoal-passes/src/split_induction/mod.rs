@@ -28,7 +28,7 @@ use shoal_ir::op::{BinaryOp, OpKind};
 use shoal_ir::{Builder, Const, Elem, Facts, Func, Module, OpId, Region, Scalar, Shape, Type, Value};
 
 use crate::constants::constant;
-use crate::structure::Structure;
+use shoal_ir::Structure;
 
 /// Splits the inductions of all loops.
 pub fn split_induction(module: &mut Module) {

@@ -1,9 +1,10 @@
-//! Which operations run their regions as control flow, and the ends of their regions.
+//! Which operations run their regions as control flow.
 //!
-//! Passes that follow values around loops and through branches look at operations through [`Structure`]; for all other
-//! kinds they need to know nothing but operands, results and effects.
+//! Whoever follows values around loops and through branches looks at operations through [`Structure`]; for all other kinds
+//! they need to know nothing but operands, results and effects.
 
-use shoal_ir::{Func, OpId, OpKind, Region, Value};
+use crate::func::{Func, OpId};
+use crate::op::OpKind;
 
 /// How an operation runs its regions.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -77,13 +78,13 @@ impl Structure {
     pub fn of_op(func: &Func, op: OpId) -> Structure {
         Structure::of(&func.op(op).kind)
     }
-}
 
-/// The values a region ends with (for the first region of a `while`, the condition is the first).
-///
-/// # Panics
-/// If the region has no terminator yet.
-pub fn ends(func: &Func, region: Region) -> &[Value] {
-    let end = func.terminator(region).expect("a region ends in a terminator");
-    func.op(end).operands()
+    /// How many regions such an operation owns.
+    pub fn regions(self) -> usize {
+        match self {
+            Structure::Plain => 0,
+            Structure::For | Structure::Elements => 1,
+            Structure::If | Structure::While => 2,
+        }
+    }
 }

@@ -94,8 +94,12 @@ impl Kernel {
     #[must_use]
     pub fn with(mut self, options: Options) -> Kernel {
         self.key_start = key_start(&options, &self.device);
-        self.launch =
-            Arc::new(LaunchOptions { timeout: options.timeout, print: options.print.clone(), fibers: options.fibers });
+        self.launch = Arc::new(LaunchOptions {
+            timeout: options.timeout,
+            interrupt: options.interrupt.clone(),
+            print: options.print.clone(),
+            fibers: options.fibers,
+        });
         self.options = Arc::new(options);
         self
     }
@@ -133,7 +137,7 @@ impl Kernel {
     /// [`Device::Interpreter`] runs the same kernel with every access checked.
     ///
     /// # Errors
-    /// When the arguments do not fit, the kernel does not compile, or a program fails.
+    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`Options::interrupt`] says to stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
         let args = self.shared.gathered(args);

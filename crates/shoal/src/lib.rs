@@ -67,7 +67,7 @@ pub use kernel::Kernel;
 pub use module::Module;
 pub use options::{DebugInfo, DiskCache, Options};
 pub use param::{Param, ParamKind};
-pub use shoal_driver::cpu::{Fibers, PrintSink};
+pub use shoal_driver::cpu::{Fibers, Interrupt, PrintSink};
 pub use shoal_ir::op::DotPrecision;
 pub use shoal_lang::{ArgSpec, ArgType, ConstValue};
 pub use shoal_source::Style;

@@ -8,6 +8,14 @@
 //! `(gx, gy, gz)` is `(p % gx, p / gx % gy, p / (gx * gy))`. Before it runs program `p` the code stores `p` in
 //! [`Context::program`], so that hooks can name it; a kernel that calls no hook may leave that out.
 //!
+//! # Ending early
+//!
+//! A launch can be told to stop. So that a program comes to know, code counts [`Context::fuel`] down by one at the end
+//! of each round of a loop that may run long, and after each program; where that makes it negative it calls
+//! `shoal_poll`, which fills it up. If that returns something else than 0, the code returns from the entry point, with
+//! whatever it has written so far. Code that does not do so is only stopped between two calls of its entry point and at
+//! scheduling points.
+//!
 //! # Arguments
 //!
 //! `args` points at the packed argument block, aligned to 8 bytes: the kernel's run-time parameters in order, each
@@ -36,6 +44,7 @@
 //! |---|---|---|
 //! | `shoal_yield` | `void (Context *, const Site *)` | scheduling point inside a spin loop: lets other programs run, then returns |
 //! | `shoal_poll_wait` | `void (Context *, const Site *)` | the same, between two polls of an `atomic_poll` |
+//! | `shoal_poll` | `int32_t (Context *)` | the fuel is used up: gives more, and says whether the program is to end (not 0) |
 //! | `shoal_clock_ns` | `uint64_t (void)` | monotonic time in nanoseconds, for timeouts |
 //! | `shoal_fail` | `noreturn void (Context *, const Site *, const char *message, uint64_t len)` | a failed `device_assert` or a run-time trap; ends the launch |
 //! | `shoal_print_value` | see [`PrintKind`](super::PrintKind) | prints one operand of a `device_print` |
@@ -46,6 +55,7 @@
 //! program's stack without unwinding it, which only works on a fiber: called outside one it aborts the process.
 //! `site` may be null everywhere. A program that keeps calling the two waiting hooks without doing anything else is
 //! taken to wait in vain after the launch's wait timeout, also if a poll of its own would time out later.
+//! `shoal_poll` may be called by any program, on a fiber or not.
 //!
 //! Math functions that are not inlined are called as `shoal_<name>_f32` and `shoal_<name>_f64`; see
 //! [`symbols`](super::symbols) for the whole list.
@@ -55,14 +65,17 @@
 //! Code arrives as a relocatable ELF object for x86-64, position independent, small code model, no thread-local
 //! storage. See [`loader`](super::loader).
 
-use super::run::Run;
+use super::{
+    interrupt::Fuel,
+    run::{Role, Run},
+};
 use core::ffi::c_void;
 
 /// One call runs programs `first..last` (linear ids: x fastest, then y, then z) one after another.
 pub type Entry = unsafe extern "C" fn(args: *const u8, ctx: *mut Context, first: u64, last: u64);
 
-/// What a running program can see of its launch. Generated code may use the public fields at their offsets (0, 8
-/// and 24); what follows them belongs to the runtime.
+/// What a running program can see of its launch. Generated code may use the public fields at their offsets (0, 8,
+/// 24 and 32); what follows them belongs to the runtime.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Context {
@@ -72,6 +85,8 @@ pub struct Context {
     pub grid: [u32; 3],
     /// Linear id of the program being run; stored by generated code.
     pub program: u64,
+    /// Rounds of loops until the program is to look up; counted down by generated code.
+    pub fuel: i64,
     /// The launch this program belongs to; valid as long as the program is.
     pub(crate) run: *const Run<'static>,
     /// Where the fiber suspends to; null when the program does not run on a fiber.
@@ -80,6 +95,10 @@ pub struct Context {
     pub(crate) site: *const Site,
     /// Whether the program's fiber has ever been suspended.
     pub(crate) waited: bool,
+    /// The thread that runs the program now.
+    pub(crate) role: Role,
+    /// How the fuel was filled up last.
+    pub(crate) refills: Fuel,
 }
 
 /// A place in the kernel's source, as constant data in the object.
@@ -110,6 +129,7 @@ mod tests {
         assert_eq!(offset_of!(Context, scratch), 0);
         assert_eq!(offset_of!(Context, grid), 8);
         assert_eq!(offset_of!(Context, program), 24);
+        assert_eq!(offset_of!(Context, fuel), 32);
         assert_eq!(offset_of!(Site, line), 16);
         assert_eq!(offset_of!(Site, what), 24);
         assert_eq!(size_of::<Site>(), 40);

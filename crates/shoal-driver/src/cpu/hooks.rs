@@ -11,7 +11,7 @@ use super::{
     error::{Failure, SourceSite, coordinates, text},
     fiber::{self, Suspend},
     print::{PrintKind, Printed, render_text},
-    run::Run,
+    run::{End, Role, Run},
 };
 use core::{panic::AssertUnwindSafe, slice};
 use std::{panic::catch_unwind, process, sync::OnceLock, time::Instant};
@@ -53,6 +53,29 @@ pub(crate) unsafe extern "C" fn shoal_poll_wait(ctx: *mut Context, site: *const 
     unsafe { shoal_yield(ctx, site) }
 }
 
+/// Gives a program more fuel; says whether it is to end instead (not 0).
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given.
+pub(crate) unsafe extern "C" fn shoal_poll(ctx: *mut Context) -> i32 {
+    // SAFETY: by contract only this program uses its context now.
+    let (run, role, refills) = unsafe { (run_of(ctx), (*ctx).role, (*ctx).refills) };
+    let now = Instant::now();
+    if role == Role::Owner && run.is_due(now) {
+        // SAFETY: by contract; looking suspends nothing.
+        unsafe { fiber::on_thread_stack(ctx, || run.look(now)) };
+    }
+    let ending = run.is_ending();
+    let refills = refills.next(now);
+    // SAFETY: as above. Without fuel, every further poll ends up here again.
+    unsafe {
+        (*ctx).refills = refills;
+        (*ctx).fuel = if ending { 0 } else { refills.amount() };
+    }
+    i32::from(ending)
+}
+
 /// Monotonic nanoseconds since some moment in this process.
 pub(crate) extern "C" fn shoal_clock_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -82,7 +105,8 @@ unsafe fn record(ctx: *mut Context, site: *const Site, message: *const u8, len: 
     // SAFETY: the contract of `shoal_fail`.
     unsafe {
         let program = coordinates((*ctx).program, (*ctx).grid);
-        run_of(ctx).fail(Failure { program, site: SourceSite::read(site), message: text(message, len) });
+        let failure = Failure { program, site: SourceSite::read(site), message: text(message, len) };
+        run_of(ctx).end(End::Failed(failure));
     }
 }
 

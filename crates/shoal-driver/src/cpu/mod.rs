@@ -6,7 +6,7 @@
 //! 2. [`Kernel`] ties an entry point of that code to the facts the compiler states about it.
 //! 3. [`ArgBlock`] packs the arguments.
 //! 4. [`CpuDevice::launch`] cuts the grid into chunks for the worker threads of the [`pool`](self), or, when
-//!    programs may wait or fail, makes fibers of them.
+//!    programs may wait or fail, makes fibers of them. An [`Interrupt`] ends a launch early.
 //!
 //! The binary interface between these and the generated code is specified in [`abi`].
 
@@ -19,6 +19,7 @@ mod fiber;
 mod fiber_launch;
 mod gdb;
 mod hooks;
+mod interrupt;
 mod kernel;
 mod launch;
 pub mod loader;
@@ -36,6 +37,7 @@ pub use device::CpuDevice;
 pub use error::{DeviceError, Failure, LaunchError, SourceSite, Waiting};
 pub use features::{HostFeatures, host_features};
 pub use gdb::registered_objects;
+pub use interrupt::Interrupt;
 pub use kernel::{Kernel, KernelError, KernelInfo, ParamLayout, Waits};
 pub use launch::{Fibers, LaunchOptions};
 pub use loader::{Code, LoadError};

@@ -46,6 +46,7 @@ fn insert_hooks(table: &mut Table) {
     insert!(table:
         "shoal_yield" => hooks::shoal_yield,
         "shoal_poll_wait" => hooks::shoal_poll_wait,
+        "shoal_poll" => hooks::shoal_poll,
         "shoal_clock_ns" => hooks::shoal_clock_ns,
         "shoal_fail" => hooks::shoal_fail,
         "shoal_print_value" => hooks::shoal_print_value,

@@ -51,6 +51,7 @@ mod targets;
 mod tensor;
 #[cfg(test)]
 mod testing;
+mod variant;
 mod variant_key;
 
 pub use about::{About, about};
@@ -63,15 +64,16 @@ pub use dtype::{DType, dtype_from_name, dtype_name, signature_name};
 pub use emit::Stage;
 pub use error::{Error, Report};
 pub use grid::{Extent, IntoGrid};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Prepared};
 pub use module::Module;
 pub use options::{DebugInfo, DiskCache, Options};
 pub use param::{Param, ParamKind};
-pub use shoal_driver::cpu::{Fibers, Interrupt, PrintSink};
+pub use shoal_driver::cpu::{Fibers, Interrupt, LaunchError, PrintSink};
 pub use shoal_ir::op::DotPrecision;
 pub use shoal_lang::{ArgSpec, ArgType, ConstValue};
 pub use shoal_source::Style;
 pub use tensor::{Element, Tensor};
+pub use variant::Variant;
 
 /// The examples in the README, run as tests.
 #[cfg(doctest)]

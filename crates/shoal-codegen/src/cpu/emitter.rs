@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::op::OpKind;
 use shoal_ir::source::SourceMap;
@@ -56,6 +57,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) scratch_top: u64,
     /// How often each loop around the present place runs, for those that store tiles.
     pub(super) trips: Vec<IntValue<'ctx>>,
+    /// Where a program goes that is to end early; made when a loop needs it.
+    pub(super) leave: Option<BasicBlock<'ctx>>,
     memo: Vec<HashMap<(Value, IndexKey, u8), Chunk<'ctx>>>,
     /// The place the current root's loop is at; pending tiles of this shape are filled there.
     root_place: Option<(IndexKey, u8)>,
@@ -96,6 +99,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             done: HashSet::new(),
             scratch_top: 0,
             trips: Vec::new(),
+            leave: None,
             memo: vec![HashMap::new()],
             root_place: None,
             filled: Vec::new(),

@@ -10,6 +10,7 @@ use super::chunk::{from_memory, memory_type};
 use super::debug_info::DebugInfo;
 use super::emitter::{Emitter, Needs};
 use super::isa::Isa;
+use super::poll;
 use super::target::Target;
 use crate::llvm::{Llvm, V};
 
@@ -45,7 +46,7 @@ pub(super) fn emit_kernel<'ctx>(
         &[ptr.into(), ptr.into(), ptr.into(), i64.into()],
     );
     program.set_linkage(inkwell::module::Linkage::Internal);
-    for (index, name) in [(2, "noalias"), (0, "readonly"), (1, "nonnull")] {
+    for (index, name) in [(1, "noalias"), (2, "noalias"), (0, "readonly"), (1, "nonnull")] {
         program.add_attribute(AttributeLoc::Param(index), flag(llvm, name));
     }
     program.add_attribute(AttributeLoc::Function, flag(llvm, "noinline"));
@@ -100,8 +101,9 @@ fn emit_entry<'ctx>(llvm: &Llvm<'ctx>, entry: FunctionValue<'ctx>, program: Func
     llvm.builder.position_at_end(body);
     llvm.store(id.as_basic_value(), at(PROGRAM_AT), 8);
     llvm.call(program, &[args, context, scratch, id.as_basic_value()]);
+    poll::emit(llvm, context.into_pointer_value(), end);
     let next = llvm.add64(id.as_basic_value().into_int_value(), llvm.const_i64(1));
-    id.add_incoming(&[(&next, body)]);
+    id.add_incoming(&[(&next, llvm.here())]);
     llvm.jump(head);
     llvm.builder.position_at_end(end);
     llvm.builder.build_return(None).expect("a return");
@@ -134,6 +136,10 @@ fn emit_program<'ctx>(
         offset += u64::from(size);
     }
     emitter.region_body(func.body());
+    if let Some(leave) = emitter.leave {
+        llvm.jump(leave);
+        llvm.builder.position_at_end(leave);
+    }
     if emitter.needs.streams {
         llvm.intrinsic("llvm.x86.sse.sfence", &[], &[]);
     }

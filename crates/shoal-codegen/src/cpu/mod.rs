@@ -18,6 +18,7 @@
 //! | `overlap`, `distinct` | loads and stores of memory that may be the same |
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
+//! | `poll` | looking up from loops, whether the launch is to end |
 //! | `function` | the frame of a kernel |
 
 mod addressing;
@@ -39,6 +40,7 @@ mod nest;
 mod observe;
 mod overlap;
 mod plan;
+mod poll;
 mod product;
 mod reduce;
 mod refuse;

@@ -19,6 +19,7 @@ use shoal_ir::types::{DescType, Elem, Padding, Ptr, Scalar, Shape, Type};
 
 use crate::consts::float_repr;
 use crate::dtype;
+use crate::host::HostValue;
 use crate::options::Options;
 use crate::value::{Access, Const, Dtype};
 
@@ -69,12 +70,19 @@ pub enum ConstValue {
     Tuple(Vec<ConstValue>),
     /// A function of the kernel's file, by name.
     Function(String),
+    /// A value of the host program, for kernels that live there.
+    Host(HostValue),
 }
 
 impl PartialEq for ConstValue {
     /// Same type and same value: `1`, `1.0` and `True` compile to different kernels.
     fn eq(&self, other: &ConstValue) -> bool {
-        self.to_string() == other.to_string()
+        match (self, other) {
+            (ConstValue::Host(a), ConstValue::Host(b)) => a == b,
+            (ConstValue::Tuple(a), ConstValue::Tuple(b)) => a == b,
+            (ConstValue::Host(_), _) | (_, ConstValue::Host(_)) => false,
+            _ => self.to_string() == other.to_string(),
+        }
     }
 }
 
@@ -240,7 +248,8 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Splits at the commas that are not inside brackets or quotes.
-pub(crate) fn split_top_level(text: &str) -> Vec<&str> {
+#[must_use]
+pub fn split_top_level(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut quote, mut start) = (0i32, None, 0);
     for (i, c) in text.char_indices() {
@@ -300,6 +309,7 @@ impl fmt::Display for ConstValue {
             },
             ConstValue::Tuple(parts) => write_tuple(f, parts),
             ConstValue::Function(name) => write!(f, "@{name}"),
+            ConstValue::Host(value) => value.fmt(f),
         }
     }
 }

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use shoal_lang::HostValue;
 use smallvec::SmallVec;
 
 use crate::descriptor::TensorDescriptor;
@@ -34,6 +35,9 @@ pub enum Arg<'a> {
     DType(DType),
     /// A function of the kernel's file by its name; only for `constexpr` parameters.
     Function(Cow<'a, str>),
+    /// A value of the host program, for kernels that live there (see [`Module::from_host`](crate::Module::from_host)).
+    /// Always compiled in.
+    Host(HostValue),
 }
 
 /// Whether a kernel may write to memory.
@@ -63,6 +67,12 @@ impl<'a> Memory<'a> {
         self.dtype
     }
 
+    /// Where it is, with its provenance exposed.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
     /// Its size.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -73,6 +83,17 @@ impl<'a> Memory<'a> {
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
+    }
+
+    /// Memory of another program's making, such as a NumPy array.
+    ///
+    /// # Safety
+    /// For as long as `'a`, `bytes` bytes at `address` are initialised memory that may be read, and written if `access`
+    /// says so; its provenance was exposed. Kernels trust the address as they trust a reference.
+    #[must_use]
+    #[expect(unsafe_code, reason = "the caller promises what a reference would")]
+    pub unsafe fn from_raw(address: usize, bytes: usize, dtype: DType, access: Access) -> Memory<'a> {
+        Memory { address, bytes, dtype, access, life: PhantomData }
     }
 
     fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {
@@ -122,6 +143,7 @@ impl Arg<'_> {
             Arg::Text(text) => format!("the text \"{text}\""),
             Arg::DType(dtype) => format!("the type {}", crate::dtype_name(*dtype)),
             Arg::Function(name) => format!("the function `{name}`"),
+            Arg::Host(value) => format!("`{value}`"),
         }
     }
 }
@@ -140,6 +162,7 @@ from_owned! {
     f64, value => Arg::Float(value);
     (), _unit => Arg::None;
     DType, dtype => Arg::DType(dtype);
+    HostValue, value => Arg::Host(value);
 }
 
 impl<'a> From<&'a str> for Arg<'a> {

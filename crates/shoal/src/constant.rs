@@ -17,6 +17,7 @@ pub(crate) fn constant_of(arg: &Arg<'_>) -> Option<ConstValue> {
         Arg::Text(text) => ConstValue::Const(Const::Str(text.as_ref().into())),
         Arg::DType(dtype) => ConstValue::Dtype(Dtype::scalar(*dtype)),
         Arg::Function(name) => ConstValue::Function(name.clone().into_owned()),
+        Arg::Host(value) => ConstValue::Host(value.clone()),
         Arg::Tuple(items) => ConstValue::Tuple(items.iter().map(constant_of).collect::<Option<_>>()?),
         Arg::Memory(_) | Arg::Descriptor(_) => return None,
     })
@@ -33,6 +34,7 @@ pub(crate) fn arg_of(constant: &ConstValue) -> Option<Arg<'static>> {
         ConstValue::Const(Const::Ellipsis) => return None,
         ConstValue::Dtype(dtype) => Arg::DType(dtype.number()?),
         ConstValue::Function(name) => Arg::Function(Cow::Owned(name.clone())),
+        ConstValue::Host(value) => Arg::Host(value.clone()),
         ConstValue::Tuple(items) => Arg::Tuple(items.iter().map(arg_of).collect::<Option<_>>()?),
     })
 }

@@ -129,7 +129,14 @@ fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
         Arg::Memory(memory) => add(memory),
         Arg::Descriptor(descriptor) => add(&descriptor.base),
         Arg::Tuple(items) => items.iter().for_each(|item| collect(pieces, param, item)),
-        Arg::None | Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Text(_) | Arg::DType(_) | Arg::Function(_) => {}
+        Arg::None
+        | Arg::Bool(_)
+        | Arg::Int(_)
+        | Arg::Float(_)
+        | Arg::Text(_)
+        | Arg::DType(_)
+        | Arg::Function(_)
+        | Arg::Host(_) => {}
     }
 }
 

@@ -64,7 +64,8 @@ pub(crate) fn bits(dtype: DType, arg: &Arg<'_>) -> u64 {
         | Arg::Tuple(_)
         | Arg::Text(_)
         | Arg::DType(_)
-        | Arg::Function(_) => 0,
+        | Arg::Function(_)
+        | Arg::Host(_) => 0,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | argument | parameter's type | compiled in |
 //! |---|---|---|
-//! | for a `constexpr` parameter; `None` | – | its value |
+//! | for a `constexpr` parameter; `None`; a value of the host | – | its value |
 //! | truth value | `i1` | nothing |
 //! | integer 1 | – | its value, unless `do_not_specialize` or annotated |
 //! | integer | the first of `i32`, `i64`, `u64` that holds it | whether 16 divides it, unless told not to |
@@ -54,7 +54,7 @@ pub(crate) fn classify<'a>(param: &Param, arg: &'a Arg<'a>) -> Result<Class<'a>,
         (ParamKind::Constexpr, Arg::Tuple(items)) if items.iter().any(|i| constant_of(i).is_none()) => {
             Err(needs_constant(param, arg))
         }
-        (ParamKind::Constexpr, _) | (_, Arg::None) => Ok(Class::Constant(arg)),
+        (ParamKind::Constexpr, _) | (_, Arg::None | Arg::Host(_)) => Ok(Class::Constant(arg)),
         (_, Arg::Text(_) | Arg::DType(_) | Arg::Function(_)) => Err(only_constexpr(param, arg)),
         (ParamKind::Open, Arg::Bool(_)) => Ok(Class::Number { dtype: DType::I1, divisible: false }),
         (ParamKind::Open, Arg::Int(1)) if param.value == Specialise::Yes => Ok(Class::Constant(arg)),

@@ -92,6 +92,7 @@ impl Lower<'_> {
                 }
             }
             Value::Class(class) => self.construct(class, given, span),
+            Value::Object(o) => self.call_host(o.object, &o.shown.clone(), &given, span),
             Value::Host(name) => Err(Diagnostic::error(span, format!("`{name}` belongs to the host program"))
                 .label("cannot be called in a kernel")
                 .into()),
@@ -128,6 +129,11 @@ impl Lower<'_> {
     }
 
     fn call_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> Outcome<Value> {
+        if f.kind != FunctionKind::Jit
+            && let Some(source) = self.runs_in_host(f, &given)
+        {
+            return self.call_host(source.object, f.name(), &given, span);
+        }
         let args = self.bind_function(f, given, span)?;
         match f.kind {
             FunctionKind::Jit if !self.at_compile_time() => self.call_jit(f, args, span),

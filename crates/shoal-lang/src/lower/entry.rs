@@ -8,7 +8,7 @@ use shoal_source::{Diagnostic, Diagnostics};
 
 use super::Lower;
 use crate::fault::Outcome;
-use crate::module::{Function, Global, ModuleId, language_name};
+use crate::module::{Function, Global, ModuleId};
 use crate::names::nearest;
 use crate::options::Options;
 use crate::program::{ArgRole, Lowered, LoweredArg, Program};
@@ -97,9 +97,8 @@ impl Lower<'_> {
     }
 
     fn check_constexpr(&self, f: &Function, param: &Param, arg: &ArgSpec) -> Outcome<()> {
-        let globals = &self.program.module(f.module).globals;
-        let constexpr =
-            param.annotation.as_ref().and_then(|a| language_name(a, globals)).as_deref() == Some("constexpr");
+        let annotation = param.annotation.as_ref().and_then(|a| self.program.language_name(f.module, a));
+        let constexpr = annotation.as_deref() == Some("constexpr");
         if constexpr && has_value(arg) {
             return Err(Diagnostic::error(param.name.span, format!("`{}` is a `constexpr`", param.name.name))
                 .label(format!("needs a value, got the type `{arg}`"))
@@ -190,6 +189,7 @@ impl Lower<'_> {
             ConstValue::Tuple(items) => {
                 Value::tuple(items.iter().map(|v| self.constant(f, name, v)).collect::<Outcome<Vec<_>>>()?)
             }
+            ConstValue::Host(value) => self.from_host(value)?,
             ConstValue::Function(function) => {
                 let function = Name::from(function.as_str());
                 match self.program.module(f.module).globals.get(&function) {
@@ -220,14 +220,20 @@ pub(crate) fn constant_of(program: &Program, module: ModuleId, e: &Expr) -> Opti
     let options = Options::default();
     let mut lower = Lower::new(program, &options, module);
     let value = lower.in_module(module, |l| l.expr(e)).ok()?;
-    as_constant(&value)
+    lower.as_constant(&value)
 }
 
-fn as_constant(value: &Value) -> Option<ConstValue> {
-    match value {
-        Value::Dtype(d) => Some(ConstValue::Dtype(d.clone())),
-        Value::Tuple(t) => t.items.iter().map(as_constant).collect::<Option<_>>().map(ConstValue::Tuple),
-        Value::Function(f) => Some(ConstValue::Function(f.name().to_owned())),
-        _ => value.as_const().cloned().map(ConstValue::Const),
+impl Lower<'_> {
+    fn as_constant(&self, value: &Value) -> Option<ConstValue> {
+        match value {
+            Value::Const(c) => Some(ConstValue::Const(c.clone())),
+            Value::Dtype(d) => Some(ConstValue::Dtype(d.clone())),
+            _ if self.program.live.is_some() => self.to_host(value).map(ConstValue::Host),
+            Value::Tuple(t) => {
+                t.items.iter().map(|v| self.as_constant(v)).collect::<Option<_>>().map(ConstValue::Tuple)
+            }
+            Value::Function(f) => Some(ConstValue::Function(f.name().to_owned())),
+            _ => value.as_const().cloned().map(ConstValue::Const),
+        }
     }
 }

@@ -32,10 +32,11 @@ environment() {
     printf '%s\n' "$wanted" >"$folder/requirements.txt"
 }
 
-# The same profile, features and flags as the Rust tests: nothing is compiled twice. The package finds the library through
+# The same profile, features and flags as the Rust tests (shoal-cli asks for features of its own): nothing is compiled
+# twice. The package finds the library through
 # a link, so `cargo build -p shoal-python` alone is enough after a change.
 build() {
-    cargo build -p shoal-python >&2
+    cargo build -p shoal-python -p shoal-cli -p shoal-runtime >&2
     local target=${CARGO_TARGET_DIR:-$PWD/target}
     ln -sfn "$(realpath "$target")/debug/libshoal_python.so" python/shoal/_native.abi3.so
 }

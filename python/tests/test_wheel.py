@@ -84,7 +84,7 @@ def test_it_compiles_and_runs_a_kernel(installed: Path, tmp_path: Path):
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
     python = installed.parents[2] / "bin" / "python3"
-    # NumPy comes from this environment; the package itself is found there by a path file, which counts for nothing here.
+    # NumPy comes from this environment, which finds the package through a path file; that counts for nothing there.
     env = {"PYTHONPATH": sysconfig.get_path("purelib"), "PATH": "/usr/bin:/bin", "SHOAL_CACHE_DIR": str(tmp_path)}
     run = subprocess.run([python, str(script)], env=env, capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr

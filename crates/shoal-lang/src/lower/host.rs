@@ -6,7 +6,7 @@ use shoal_source::{Diagnostic, Span};
 
 use super::Lower;
 use super::globals::GlobalValue;
-use crate::builtin::{Builtin, Given, describe};
+use crate::builtin::{Given, describe};
 use crate::fault::{Fault, Outcome};
 use crate::host::{HostAggregate, HostEnum, HostNamedTuple, HostObject, HostSource, HostValue};
 use crate::module::{Function, KnownModule, ModuleId, ModuleRef};
@@ -246,7 +246,7 @@ impl Lower<'_> {
                 Some(source) => HostValue::Function(source.clone()),
                 None => HostValue::Language(format!("shoal.language.{}", f.name())),
             },
-            Value::Builtin(b) => HostValue::Language(path_of(b)),
+            Value::Builtin(b) => HostValue::Language(b.path()),
             Value::Class(Class::Known(class)) => HostValue::Language(class_path(*class)),
             Value::Class(Class::NamedTuple(class)) => HostValue::NamedTupleClass(class.live.clone()?),
             Value::Class(Class::Enum(class)) => HostValue::EnumClass(class.live.clone()?),
@@ -270,20 +270,6 @@ impl Lower<'_> {
     pub(super) fn live_unit(&self, module: ModuleId) -> Option<Arc<HostSource>> {
         self.program.module(module).live.clone()
     }
-}
-
-/// The dotted path of a function of the language.
-fn path_of(builtin: &Builtin) -> String {
-    let (module, name) = match builtin.name.split_once('.') {
-        Some(("python", name)) => ("builtins", name),
-        Some(("pymath", name)) => ("math", name),
-        Some(("math", name)) => ("shoal.language.math", name),
-        Some(("libdevice", name)) => ("shoal.language.extra.libdevice", name),
-        Some(("extra", name)) => ("shoal.language.extra.cuda", name),
-        Some(("target_info", name)) => ("shoal.language.target_info", name),
-        Some(_) | None => ("shoal.language", builtin.name),
-    };
-    format!("{module}.{name}")
 }
 
 fn class_path(class: KnownClass) -> String {

@@ -44,10 +44,9 @@ lint: ## Check formatting, clippy and documentation, as CI does
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
 bench: ## Measure against NumPy and what else is installed (BENCH="cpu --json rows.json")
-	@scripts/setup.sh build
-	@echo "bench: building the shoal command (release)"
-	$(CARGO) build --release -p shoal-cli --bin shoal
-	PATH="$$(scripts/peers.sh):$$PATH" $(CARGO) run --release --quiet -p shoal-cli --bin shoal -- bench $(BENCH)
+	@scripts/setup.sh build python
+	@echo "bench: building the shoal command and the Python package (release)"
+	SHOAL_BENCH_PYTHON=$$(scripts/peers.sh) $(CARGO) run --release --quiet -p shoal-cli --bin shoal -- bench $(BENCH)
 
 doc: ## Build the documentation of all crates into target/doc
 	@scripts/setup.sh build

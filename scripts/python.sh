@@ -5,6 +5,7 @@
 #   scripts/python.sh            target/python: NumPy, pytest and what else python/requirements-test.txt lists
 #   scripts/python.sh torch      target/python-torch: an environment with torch as well; prints nothing if there is none
 #   scripts/python.sh --no-build [torch]      leaves the native part as it is
+#   scripts/python.sh --release               builds the native part for speed, to measure with
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,9 +37,9 @@ environment() {
 # twice. The package finds the library through
 # a link, so `cargo build -p shoal-python` alone is enough after a change.
 build() {
-    cargo build -p shoal-python -p shoal-cli -p shoal-runtime >&2
+    cargo build --profile "$profile" -p shoal-python -p shoal-cli -p shoal-runtime >&2
     local target=${CARGO_TARGET_DIR:-$PWD/target}
-    ln -sfn "$(realpath "$target")/debug/libshoal_python.so" python/shoal/_native.abi3.so
+    ln -sfn "$(realpath "$target")/${profile/dev/debug}/libshoal_python.so" python/shoal/_native.abi3.so
 }
 
 # A Python that has torch: the user's own, or Debian's.
@@ -53,11 +54,17 @@ torch_python() {
     return 1
 }
 
-want_build=yes
-if [ "${1:-}" = --no-build ]; then
-    want_build=no
-    shift
-fi
+profile=dev
+case ${1:-} in
+    --no-build)
+        profile=none
+        shift
+        ;;
+    --release)
+        profile=release
+        shift
+        ;;
+esac
 if [ "${1:-}" = torch ]; then
     scripts/setup.sh python torch
     if ! python=$(torch_python); then
@@ -71,7 +78,7 @@ else
     folder=target/python
     environment $folder python3 "$(grep -v '^#' $requirements)"
 fi
-if [ $want_build = yes ]; then
+if [ $profile != none ]; then
     build
 fi
 printf '%s\n' "$PWD/$folder/bin"

@@ -173,7 +173,7 @@ def main():
         request = json.loads(line)
         try:
             if request["do"] == "versions":
-                answer = {name: version(name) for name in ("numpy", "torch", "triton")}
+                answer = {name: version(name) for name in ("numpy", "torch", "triton", "shoal")}
                 answer["python"] = sys.version.split()[0]
             elif request["do"] == "prepare":
                 work = prepare(request)

@@ -111,6 +111,7 @@ __all__ = [
     "max_contiguous",
     "maximum",
     "min",
+    "next_power_of_2",
     "minimum",
     "mul",
     "multiple_of",

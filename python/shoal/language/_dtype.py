@@ -205,7 +205,9 @@ class dtype(base_type):
 
     def codegen_name(self) -> str:
         """The name in `shoal.language`: `float32`."""
-        return self.name.replace("fp", "float", 1) if self.name.startswith("fp") else self.name.replace("bf", "bfloat", 1)
+        return (
+            self.name.replace("fp", "float", 1) if self.name.startswith("fp") else self.name.replace("bf", "bfloat", 1)
+        )
 
     def mangle(self) -> str:
         if self.is_int():

@@ -147,9 +147,7 @@ def atomic_cas(pointer: tensor, cmp: Value, val: Value, sem: str | None = None, 
 
 @member
 @operation
-def atomic_load(
-    pointer: tensor, mask: Value | None = None, sem: str | None = None, scope: str | None = None
-) -> tensor:
+def atomic_load(pointer: tensor, mask: Value | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
     """Reads memory that others write at the same time. See `atomic_add` for `sem` and `scope`."""
 
 

@@ -50,9 +50,7 @@ def to_tensor(x: Value) -> tensor:
 
 @member
 @operation
-def cast(
-    input: Value, dtype: _dtype.dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False
-) -> tensor:
+def cast(input: Value, dtype: _dtype.dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
     """The elements at another type.
 
     `fp_downcast_rounding` says how a float is rounded to a narrower one: "rtne" (to nearest, the default) or "rtz"
@@ -168,3 +166,8 @@ def swizzle2d(i: Value, j: Value, size_i: Value, size_j: Value, size_g: Value) -
 @library
 def cdiv(x: Value, div: Value) -> tensor:
     """The quotient of integers, rounded up."""
+
+
+@library
+def next_power_of_2(n: int) -> int:
+    """The least power of two that is not below n."""

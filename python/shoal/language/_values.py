@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
 from shoal.language._constexpr import base_value, constexpr, unwrap
 from shoal.language._dtype import block_type, dtype, tuple_type
@@ -69,7 +69,7 @@ for _name in "neg invert not".split():
     setattr(tensor, f"__{_name}__", _operator(f"__{_name}__", 1))
 
 # What an operation takes where it says "value": a tile, or a number that is spread over one.
-Value = Union[tensor, constexpr, int, float, bool]
+Value = tensor | constexpr | int | float | bool
 
 
 def member(fn: F) -> F:

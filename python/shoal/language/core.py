@@ -1,7 +1,7 @@
 """The core of the language: its types, its values, its operations."""
 
 from shoal.language._constexpr import base_type, base_value, const, constexpr, constexpr_type
-from shoal.language._constexpr import unwrap as _unwrap_if_constexpr
+from shoal.language._constexpr import unwrap as _unwrap_if_constexpr  # noqa: F401
 from shoal.language._dtype import (
     TRITON_MAX_TENSOR_NUMEL,
     bfloat16,

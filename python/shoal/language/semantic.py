@@ -1,5 +1,4 @@
-"""Where Triton keeps the meaning of its operations. Shoal's compiler keeps it in its front end; the names that host code
-imports from here are the types."""
+"""Types that host code imports from here. What operations mean is written in the compiler, not in Python."""
 
 from shoal.language import core as tl
 from shoal.language.core import PropagateNan, constexpr, dtype, pointer_type, tensor

@@ -7,7 +7,18 @@ from typing import Any
 
 from shoal.language import _dtype
 from shoal.language._host import library, operation
-from shoal.language._tiles import cdiv, flip, interleave, ravel, squeeze, swizzle2d, unsqueeze, zeros, zeros_like
+from shoal.language._tiles import (
+    cdiv,
+    flip,
+    interleave,
+    next_power_of_2,
+    ravel,
+    squeeze,
+    swizzle2d,
+    unsqueeze,
+    zeros,
+    zeros_like,
+)
 from shoal.language._values import Value, member, tensor
 
 __all__ = [
@@ -24,6 +35,7 @@ __all__ = [
     "map_elementwise",
     "max",
     "min",
+    "next_power_of_2",
     "ravel",
     "reduce",
     "reduce_or",
@@ -51,9 +63,7 @@ def reduce(
 
 @member
 @library
-def sum(
-    input: tensor, axis: int | None = None, keep_dims: bool = False, dtype: _dtype.dtype | None = None
-) -> tensor:
+def sum(input: tensor, axis: int | None = None, keep_dims: bool = False, dtype: _dtype.dtype | None = None) -> tensor:
     """The sum along an axis. Integers are added in at least 32 bits."""
 
 
@@ -163,5 +173,3 @@ def sigmoid(x: tensor) -> tensor:
 @library
 def softmax(x: tensor, dim: int | None = None, keep_dims: bool = False, ieee_rounding: bool = False) -> tensor:
     """The softmax along a dimension; the first one if none is named."""
-
-

@@ -67,6 +67,7 @@ def rhadd(arg0: Value, arg1: Value) -> tensor:
 def ffs(arg0: Value) -> tensor:
     """The place of the first one bit, counted from 1; 0 if there is none."""
 
+
 # Arithmetic that rounds in a stated direction.
 
 
@@ -213,6 +214,7 @@ def sub_ru(arg0: Value, arg1: Value) -> tensor:
 @_function
 def rsqrt_rn(arg0: Value) -> tensor:
     """1 over the square root, rounded to nearest."""
+
 
 # Conversions.
 
@@ -541,6 +543,7 @@ def ull2double_rd(arg0: Value) -> tensor:
 def ull2double_ru(arg0: Value) -> tensor:
     """An unsigned 64-bit integer as a `float64`, rounded up."""
 
+
 # The same bits at another type.
 
 
@@ -572,6 +575,7 @@ def longlong_as_double(arg0: Value) -> tensor:
 @_function
 def double_as_longlong(arg0: Value) -> tensor:
     """The bits of a `float64` as a 64-bit integer."""
+
 
 # Fast versions, which are allowed to be exact.
 
@@ -630,6 +634,7 @@ def fast_powf(arg0: Value, arg1: Value) -> tensor:
 def fast_tanhf(arg0: Value) -> tensor:
     """The hyperbolic tangent, fast."""
 
+
 # Questions about a number.
 
 
@@ -656,6 +661,7 @@ def isinf(arg0: Value) -> tensor:
 @_function
 def isfinited(arg0: Value) -> tensor:
     """Whether it is neither infinite nor NaN."""
+
 
 # Rounding to integers.
 
@@ -698,6 +704,7 @@ def round(arg0: Value) -> tensor:
 @_function
 def llround(arg0: Value) -> tensor:
     """The nearest integer, ties away from zero."""
+
 
 # Mathematics.
 

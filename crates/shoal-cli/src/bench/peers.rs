@@ -15,7 +15,7 @@ pub(crate) enum Peer {
     Torch,
     /// Triton's compiler.
     Triton,
-    /// Triton's interpreter, which works on torch's tensors.
+    /// Triton's interpreter.
     TritonInterpreter,
 }
 
@@ -36,7 +36,7 @@ impl Peer {
             Peer::Numpy => &["numpy"],
             Peer::Torch => &["torch"],
             Peer::Triton => &["triton"],
-            Peer::TritonInterpreter => &["triton", "torch", "numpy"],
+            Peer::TritonInterpreter => &["triton", "numpy"],
         }
     }
 

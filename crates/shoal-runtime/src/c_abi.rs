@@ -78,7 +78,7 @@ pub struct CFamily {
 pub struct CParam {
     /// Its name.
     pub name: *const c_char,
-    /// 0: pointer, 1: signed integer, 2: unsigned integer, 3: float.
+    /// 0: pointer, 1: signed integer, 2: unsigned integer, 3: float, 4: pointer that may be null.
     pub kind: u32,
 }
 
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn shoal_aot_launch(
 /// # Safety
 /// As [`shoal_aot_load`]; `words` has one word for each parameter.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn shoal_aot_variant(
+pub unsafe extern "C" fn shoal_aot_variant_of(
     family: *const CFamily,
     configuration: u32,
     words: *const u64,
@@ -309,7 +309,8 @@ fn kind(number: u32) -> Kind {
         0 => Kind::Pointer,
         1 => Kind::Signed,
         2 => Kind::Unsigned,
-        _ => Kind::Float,
+        3 => Kind::Float,
+        _ => Kind::OptionalPointer,
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Param {
 pub enum Kind {
     /// An address.
     Pointer,
+    /// An address or null, for which there are variants of their own: no other variant takes null.
+    OptionalPointer,
     /// A signed integer, extended to 64 bits.
     Signed,
     /// An unsigned integer or a truth value.
@@ -95,6 +97,7 @@ impl Slot {
         match kind {
             Kind::Float => true,
             Kind::Pointer => word.is_multiple_of(divisor),
+            Kind::OptionalPointer => word != 0 && word.is_multiple_of(divisor),
             Kind::Unsigned => word << unused >> unused == word && word.is_multiple_of(divisor),
             Kind::Signed => {
                 let value = word.cast_signed();
@@ -170,7 +173,8 @@ impl Family {
 
     fn described(&self, words: &[u64]) -> String {
         let one = |(param, &word): (&Param, &u64)| match param.kind {
-            Kind::Pointer => format!("{} at {word:#x}", param.name),
+            Kind::OptionalPointer if word == 0 => format!("{} = None", param.name),
+            Kind::Pointer | Kind::OptionalPointer => format!("{} at {word:#x}", param.name),
             Kind::Signed => format!("{} = {}", param.name, word.cast_signed()),
             Kind::Unsigned => format!("{} = {word}", param.name),
             Kind::Float => format!("{} (a float)", param.name),
@@ -243,6 +247,15 @@ mod tests {
             "kernel `k` has no configuration 1; it has 1, counted from 0"
         );
         assert!(family.choose(0, &[0x40]).is_err());
+    }
+
+    #[test]
+    fn null_is_for_variants_that_were_compiled_for_it() {
+        let slot = slot(8, 16);
+        assert!(slot.fits(Kind::Pointer, 0) && slot.fits(Kind::OptionalPointer, 32));
+        assert!(!slot.fits(Kind::OptionalPointer, 0));
+        let none = Slot { bytes: 0, divisible: 1, equals: Some(0) };
+        assert!(none.fits(Kind::OptionalPointer, 0) && !none.fits(Kind::OptionalPointer, 32));
     }
 
     #[test]

@@ -26,6 +26,7 @@
 #![deny(unsafe_code)]
 
 mod about;
+pub mod aot;
 mod arg;
 mod bound;
 pub mod cache;

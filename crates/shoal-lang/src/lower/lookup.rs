@@ -29,6 +29,13 @@ impl Lower<'_> {
                 .into());
         }
         match self.global(self.frame.module, name)? {
+            Some(_) if self.frame.assigned.contains(name) => {
+                Err(Diagnostic::error(span, format!("`{name}` has no value here"))
+                    .label("used before this function assigns it")
+                    .note(format!("the function assigns `{name}`, so it does not see the global of that name"))
+                    .help("give it a value on every path that leads here, or another name")
+                    .into())
+            }
             Some(global) => self.check_global(name, global, span),
             None => match python_name(name) {
                 Some(value) => Ok(value),

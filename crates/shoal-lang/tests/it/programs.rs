@@ -1,6 +1,5 @@
 //! The public interface: what a program tells about its kernels.
 
-
 use shoal_lang::{Annotation, ArgRole, Program, Specialization};
 use shoal_source::SourceMap;
 

@@ -37,8 +37,8 @@ def getenv(key: str, default: Any = None) -> Any:
 
 
 def getenv_bool(key: str, default: Any = False) -> Any:
-    """An environment variable as a truth value."""
-    text = os.environ.get(key)
+    """An environment variable as a truth value. Shoal's own names are taken as well: SHOAL_X for TRITON_X."""
+    text = os.environ.get(key, os.environ.get(key.replace("TRITON_", "SHOAL_", 1)))
     if text is None:
         return default
     if text.lower() in _TRUE:

@@ -14,12 +14,13 @@
 //! | `(…, …)` | a tuple of these |
 
 use std::fmt;
+use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Elem, Padding, Ptr, Scalar, Shape, Type};
 
 use crate::consts::float_repr;
 use crate::dtype;
-use crate::host::HostValue;
+use crate::host::{HostNamedTuple, HostValue};
 use crate::options::Options;
 use crate::value::{Access, Const, Dtype};
 
@@ -46,6 +47,8 @@ pub enum ArgSpec {
     Constant(ConstValue),
     /// A tuple of arguments.
     Tuple(Vec<ArgSpec>),
+    /// A tuple of arguments with the names that a class of the host program gives them.
+    NamedTuple(Arc<HostNamedTuple>, Vec<ArgSpec>),
 }
 
 /// The type of an argument passed at launch.
@@ -278,6 +281,10 @@ impl fmt::Display for ArgSpec {
             ArgSpec::Value { ty, divisible } => write!(f, "{ty}:{divisible}"),
             ArgSpec::Constant(c) => c.fmt(f),
             ArgSpec::Tuple(parts) => write_tuple(f, parts),
+            ArgSpec::NamedTuple(class, parts) => {
+                f.write_str(&class.name)?;
+                write_tuple(f, parts)
+            }
         }
     }
 }

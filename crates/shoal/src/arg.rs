@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
-use shoal_lang::HostValue;
+use shoal_lang::{HostNamedTuple, HostValue};
 use smallvec::SmallVec;
 
 use crate::descriptor::TensorDescriptor;
@@ -29,6 +30,8 @@ pub enum Arg<'a> {
     Descriptor(&'a TensorDescriptor<'a>),
     /// Several arguments for one parameter.
     Tuple(Vec<Arg<'a>>),
+    /// Several arguments for one parameter, with the names that a class of the host program gives them.
+    NamedTuple(Arc<HostNamedTuple>, Vec<Arg<'a>>),
     /// A text; only for `constexpr` parameters.
     Text(Cow<'a, str>),
     /// An element type; only for `constexpr` parameters.
@@ -140,6 +143,7 @@ impl Arg<'_> {
             Arg::Memory(memory) => format!("a pointer to {}", crate::dtype_name(memory.dtype)),
             Arg::Descriptor(descriptor) => format!("a tensor descriptor of {}", crate::dtype_name(descriptor.dtype())),
             Arg::Tuple(items) => format!("a tuple of {}", items.len()),
+            Arg::NamedTuple(class, _) => format!("a named tuple `{}`", class.name),
             Arg::Text(text) => format!("the text \"{text}\""),
             Arg::DType(dtype) => format!("the type {}", crate::dtype_name(*dtype)),
             Arg::Function(name) => format!("the function `{name}`"),

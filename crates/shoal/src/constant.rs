@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use shoal_lang::ConstValue;
-use shoal_lang::{Const, Dtype};
+use shoal_lang::{Const, ConstValue, Dtype, HostValue};
 
 use crate::arg::Arg;
 
@@ -19,7 +18,25 @@ pub(crate) fn constant_of(arg: &Arg<'_>) -> Option<ConstValue> {
         Arg::Function(name) => ConstValue::Function(name.clone().into_owned()),
         Arg::Host(value) => ConstValue::Host(value.clone()),
         Arg::Tuple(items) => ConstValue::Tuple(items.iter().map(constant_of).collect::<Option<_>>()?),
+        Arg::NamedTuple(..) => ConstValue::Host(host_of(arg)?),
         Arg::Memory(_) | Arg::Descriptor(_) => return None,
+    })
+}
+
+/// The argument as a value of the host; `None` for what no host has.
+fn host_of(arg: &Arg<'_>) -> Option<HostValue> {
+    let all = |items: &[Arg<'_>]| items.iter().map(host_of).collect::<Option<Vec<_>>>();
+    Some(match arg {
+        Arg::None => HostValue::None,
+        Arg::Bool(value) => HostValue::Bool(*value),
+        Arg::Int(value) => HostValue::Int(*value),
+        Arg::Float(value) => HostValue::Float(*value),
+        Arg::Text(text) => HostValue::Str(text.to_string()),
+        Arg::DType(dtype) => HostValue::Dtype(crate::dtype_name(*dtype).to_owned()),
+        Arg::Host(value) => value.clone(),
+        Arg::Tuple(items) => HostValue::Tuple(all(items)?),
+        Arg::NamedTuple(class, items) => HostValue::NamedTuple(class.clone(), all(items)?),
+        Arg::Function(_) | Arg::Memory(_) | Arg::Descriptor(_) => return None,
     })
 }
 

@@ -128,7 +128,7 @@ fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
     match arg {
         Arg::Memory(memory) => add(memory),
         Arg::Descriptor(descriptor) => add(&descriptor.base),
-        Arg::Tuple(items) => items.iter().for_each(|item| collect(pieces, param, item)),
+        Arg::Tuple(items) | Arg::NamedTuple(_, items) => items.iter().for_each(|item| collect(pieces, param, item)),
         Arg::None
         | Arg::Bool(_)
         | Arg::Int(_)
@@ -186,7 +186,7 @@ fn push(
             values.extend(d.shape.iter().map(|&size| number(DType::I32, size)));
             values.extend(d.passed_strides().iter().map(|&stride| number(DType::I64, stride)));
         }
-        Class::Tuple(items) => {
+        Class::Tuple(_, items) => {
             let element = param.element();
             for item in items {
                 push(values, pieces, &element, item, classify(&element, item)?)?;

@@ -79,14 +79,10 @@ impl Module {
         Module::parsed(&name, |sources| Program::from_host(sources, source, bridge))
     }
 
-    fn parsed(
-        name: &str,
-        parse: impl FnOnce(&mut SourceMap) -> Result<Program, Diagnostics>,
-    ) -> Result<Module, Error> {
+    fn parsed(name: &str, parse: impl FnOnce(&mut SourceMap) -> Result<Program, Diagnostics>) -> Result<Module, Error> {
         let start = Instant::now();
         let mut sources = SourceMap::default();
-        let program =
-            parse(&mut sources).map_err(|errors| Error::Compile(Report::new(errors, Arc::new(sources))))?;
+        let program = parse(&mut sources).map_err(|errors| Error::Compile(Report::new(errors, Arc::new(sources))))?;
         let shared = Shared { name: name.to_owned(), program, parse_time: start.elapsed() };
         Ok(Module { shared: Arc::new(shared), kernels: Arc::default() })
     }

@@ -59,7 +59,8 @@ pub(crate) fn write(words: &mut Words, param: &Param, class: Class<'_>) -> Resul
             words.push(word(Tag::Descriptor, d.dtype(), (d.padding as u64) | (d.block.len() as u64) << 8));
             words.extend(d.block.iter().map(|&side| u64::from(side)));
         }
-        Class::Tuple(items) => {
+        Class::Tuple(class, items) => {
+            words.extend(class.iter().flat_map(|class| [Tag::Object as u64, class.object.0]));
             words.push(Tag::Tuple as u64 | (items.len() as u64) << 8);
             let element = param.element();
             for item in items {
@@ -82,6 +83,10 @@ fn constant(words: &mut Words, arg: &Arg<'_>) {
         Arg::Host(value) => host(words, value),
         Arg::Tuple(items) => {
             words.push(Tag::ConstantTuple as u64 | (items.len() as u64) << 8);
+            items.iter().for_each(|item| constant(words, item));
+        }
+        Arg::NamedTuple(class, items) => {
+            words.extend([Tag::Object as u64, class.object.0, Tag::NamedTuple as u64 | (items.len() as u64) << 8]);
             items.iter().for_each(|item| constant(words, item));
         }
         // Memory is never a constant: `classify` refuses it.

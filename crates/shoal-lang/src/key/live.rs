@@ -92,6 +92,10 @@ impl<'p> Walk<'p> {
                 .iter()
                 .filter(|item| matches!(item, ConstValue::Host(_) | ConstValue::Tuple(_)))
                 .for_each(|item| self.argument(name, &ArgSpec::Constant(item.clone()), &mut BTreeMap::new())),
+            ArgSpec::NamedTuple(class, items) => {
+                self.value(&HostValue::NamedTupleClass(class.clone()));
+                items.iter().for_each(|item| self.argument(name, item, &mut BTreeMap::new()));
+            }
             ArgSpec::Tuple(items) => {
                 items.iter().for_each(|item| self.argument(name, item, &mut BTreeMap::new()));
             }

@@ -14,7 +14,7 @@ use crate::options::Options;
 use crate::program::{ArgRole, Lowered, LoweredArg, Program};
 use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, Name, Param};
-use crate::value::{Access, Descriptor, Tensor, Value};
+use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
 
 /// Lowers one specialisation of a kernel.
 pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specialization) -> Result<Lowered, Diagnostics> {
@@ -119,14 +119,11 @@ impl Lower<'_> {
     ) -> Outcome<Value> {
         match arg {
             ArgSpec::Constant(c) => self.constant(f, name, c),
-            ArgSpec::Tuple(parts) => {
-                let mut items = Vec::new();
-                for (i, part) in parts.iter().enumerate() {
-                    path.push(u32::try_from(i).unwrap_or(u32::MAX));
-                    items.push(self.parameter(f, name, part, path, args)?);
-                    path.pop();
-                }
-                Ok(Value::tuple(items))
+            ArgSpec::Tuple(parts) => Ok(Value::tuple(self.parts(f, name, parts, path, args)?)),
+            ArgSpec::NamedTuple(class, parts) => {
+                let items = self.parts(f, name, parts, path, args)?;
+                let class = self.live_named_tuple(class)?;
+                Ok(Value::Tuple(Tuple { items: items.into(), class: Some(class) }))
             }
             ArgSpec::Value { ty, divisible } => {
                 let mut add = |l: &mut Self, ty: Type, role: ArgRole, divisible: u64| {
@@ -155,6 +152,23 @@ impl Lower<'_> {
                 }
             }
         }
+    }
+
+    fn parts(
+        &mut self,
+        f: &Function,
+        name: &Name,
+        parts: &[ArgSpec],
+        path: &mut Vec<u32>,
+        args: &mut Vec<LoweredArg>,
+    ) -> Outcome<Vec<Value>> {
+        let mut items = Vec::with_capacity(parts.len());
+        for (i, part) in parts.iter().enumerate() {
+            path.push(u32::try_from(i).unwrap_or(u32::MAX));
+            items.push(self.parameter(f, name, part, path, args)?);
+            path.pop();
+        }
+        Ok(items)
     }
 
     /// A descriptor arrives as pointer, sizes and strides, and is made at the kernel's beginning.
@@ -211,7 +225,7 @@ fn has_value(arg: &ArgSpec) -> bool {
     match arg {
         ArgSpec::Value { .. } => true,
         ArgSpec::Constant(_) => false,
-        ArgSpec::Tuple(parts) => parts.iter().any(has_value),
+        ArgSpec::Tuple(parts) | ArgSpec::NamedTuple(_, parts) => parts.iter().any(has_value),
     }
 }
 

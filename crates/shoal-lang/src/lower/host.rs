@@ -113,7 +113,7 @@ impl Lower<'_> {
         Ok(Value::Class(class))
     }
 
-    fn live_named_tuple(&mut self, class: &Arc<HostNamedTuple>) -> Outcome<Arc<NamedTupleClass>> {
+    pub(super) fn live_named_tuple(&mut self, class: &Arc<HostNamedTuple>) -> Outcome<Arc<NamedTupleClass>> {
         let made = self.live_class(class.object, |l| {
             let mut fields = Vec::with_capacity(class.fields.len());
             for (name, default) in &class.fields {

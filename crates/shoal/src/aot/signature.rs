@@ -91,7 +91,7 @@ fn take_apart(name: &str, spec: &ArgSpec, one: Option<DType>, leaves: &mut Vec<L
                 push(format!("{name}{part}"), Known::Type(ty, 1));
             }
         }
-        ArgSpec::Tuple(items) => {
+        ArgSpec::Tuple(items) | ArgSpec::NamedTuple(_, items) => {
             for (i, item) in items.iter().enumerate() {
                 take_apart(&format!("{name}_{i}"), item, None, leaves);
             }

@@ -22,6 +22,12 @@ for name in libstdc++.a libzstd.a libz.a; do
 done
 
 say "building (release; some minutes)"
+# What libraries are made with that `shoal compile --emit so` writes; its debug information is larger than its code.
+cargo build --release -p shoal-runtime >&2
+runtime=python/shoal/lib/libshoal_runtime.a
+mkdir -p "$(dirname $runtime)"
+trap 'rm -rf "$(dirname $runtime)"' EXIT
+strip --strip-debug -o $runtime "${CARGO_TARGET_DIR:-target}/release/libshoal_runtime.a"
 rm -rf target/wheels
 PATH="$bin:$PATH" LIBRARY_PATH="$libs${LIBRARY_PATH:+:$LIBRARY_PATH}" \
     "$bin/maturin" build --release --out target/wheels >&2

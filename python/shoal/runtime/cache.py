@@ -21,7 +21,7 @@ class CacheManager(ABC):
     """The files that belong to one key."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
-        pass
+        self.key = key
 
     @abstractmethod
     def get_file(self, filename: str) -> str | None:
@@ -44,7 +44,7 @@ class FileCacheManager(CacheManager):
     """Files in a directory of this machine."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
-        self.key = key
+        super().__init__(key, override, dump)
         if dump:
             root = knobs.cache.dump_dir
         elif override:
@@ -133,6 +133,7 @@ class RemoteCacheManager(CacheManager):
     """Files that several machines share, with copies in a directory of this one."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
+        super().__init__(key, override, dump)
         backend = knobs.cache.remote_manager_class
         if backend is None:
             raise RuntimeError(

@@ -306,7 +306,7 @@ def _properties() -> dict[str, Any]:
         "arch": _arch(),
         "max_shared_mem": sizes[1] if len(sizes) > 1 else 1024 * 1024,
         "max_num_regs": 65536,
-        "multiprocessor_count": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "multiprocessor_count": len(os.sched_getaffinity(0)),
         "warpSize": 1,
         "max_threads_per_sm": 1024,
         "max_threads_per_block": 1024,

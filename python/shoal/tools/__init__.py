@@ -1,0 +1,1 @@
+"""Tools around the compiler: kernels as C source, tensor descriptors, disassembly."""

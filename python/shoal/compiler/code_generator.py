@@ -1,5 +1,4 @@
-"""Where Triton turns Python's syntax tree into its IR. Shoal's front end does this in the compiler; only names that host
-code catches errors by are here."""
+"""Names by which host code catches errors of the compiler's front end, which is not written in Python here."""
 
 from shoal.errors import CompilationError, CompileTimeAssertionFailure, UnsupportedLanguageConstruct
 

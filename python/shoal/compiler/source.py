@@ -12,8 +12,8 @@ from shoal.backends.compiler import Language
 class ASTSource:
     """A kernel, the types of its parameters, and what is known of their values.
 
-    `signature` has a type for each parameter by name: `*fp32`, `i32`, `constexpr`. `constexprs` has values by name or by
-    path: the parameter's number in a tuple, and further numbers for what is inside a tuple. `attrs` has promises by
+    `signature` has a type for each parameter by name: `*fp32`, `i32`, `constexpr`. `constexprs` has values by name or
+    by path: the parameter's number in a tuple, and further numbers for what is inside a tuple. `attrs` has promises by
     path: `[["tt.divisibility", 16]]`.
     """
 

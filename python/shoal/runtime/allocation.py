@@ -19,20 +19,21 @@ class NullAllocator:
         )
 
 
-_allocator: ContextVar[Allocator] = ContextVar("shoal_allocator", default=NullAllocator())
-_profile_allocator: ContextVar[Allocator] = ContextVar("shoal_profile_allocator", default=NullAllocator())
+_NONE = NullAllocator()
+_allocator: ContextVar[Allocator] = ContextVar("shoal_allocator", default=_NONE)
+_profile_allocator: ContextVar[Allocator] = ContextVar("shoal_profile_allocator", default=_NONE)
 
 
 def set_allocator(allocator: Allocator | None) -> None:
     """Sets what gives memory to kernels that ask for it: a function of size, alignment and stream."""
-    _allocator.set(allocator if allocator is not None else NullAllocator())
+    _allocator.set(allocator if allocator is not None else _NONE)
 
 
 def set_profile_allocator(allocator: Allocator | None) -> None:
     """The same for kernels that are profiled."""
-    _profile_allocator.set(allocator if allocator is not None else NullAllocator())
+    _profile_allocator.set(allocator if allocator is not None else _NONE)
 
 
 def has_profile_allocator() -> bool:
     """Whether one is set for kernels that are profiled."""
-    return not isinstance(_profile_allocator.get(), NullAllocator)
+    return _profile_allocator.get() is not _NONE

@@ -82,6 +82,7 @@ impl Kernel {
             interrupt: options.interrupt.clone(),
             print: options.print.clone(),
             fibers: options.fibers,
+            bounds: None,
         });
         self.options = Arc::new(options);
         self
@@ -117,7 +118,7 @@ impl Kernel {
     /// was not yet for arguments of this kind.
     ///
     /// Native code is trusted as the program that launches it is: a kernel that computes a wrong address writes there.
-    /// [`Device::Interpreter`] runs the same kernel with every access checked.
+    /// With [`Options::debug`] every access is checked first.
     ///
     /// # Errors
     /// When the arguments do not fit, the kernel does not compile, a program fails, or [`Options::interrupt`] says to stop.
@@ -240,6 +241,14 @@ impl Kernel {
         known.get(prepared.key.as_slice()).cloned()
     }
 
+    /// How the kernel is specialised for these arguments.
+    ///
+    /// # Errors
+    /// When an argument cannot be compiled in.
+    pub fn specialised(&self, prepared: &Prepared<'_>) -> Result<Vec<ArgSpec>, Error> {
+        self.specs(&prepared.bound)
+    }
+
     /// Compiles the specialisation for these arguments.
     ///
     /// # Errors
@@ -269,6 +278,11 @@ impl Kernel {
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
         match (variant.code(), &self.device) {
+            (Runnable::Native(kernel), Device::Cpu(device)) if self.options.debug => {
+                let bounds = Some(native::bounds(&prepared.bound));
+                let options = LaunchOptions { bounds, ..(*self.launch).clone() };
+                native::launch(device, kernel, grid, &prepared.block, &options)
+            }
             (Runnable::Native(kernel), Device::Cpu(device)) => {
                 native::launch(device, kernel, grid, &prepared.block, &self.launch)
             }

@@ -70,7 +70,20 @@ impl Program {
     /// # Errors
     /// All syntax errors of the file and of the kernel files it imports.
     pub fn parse(sources: &mut SourceMap, name: &str, text: &str) -> Result<Program, Diagnostics> {
-        let (modules, main) = read::read_file(sources, name, text)?;
+        Program::parse_files(sources, name, text, &[])
+    }
+
+    /// The same for a file that travels with those it imports: names and texts, which are not looked for on disk.
+    ///
+    /// # Errors
+    /// As [`Program::parse`].
+    pub fn parse_files(
+        sources: &mut SourceMap,
+        name: &str,
+        text: &str,
+        others: &[(&str, &str)],
+    ) -> Result<Program, Diagnostics> {
+        let (modules, main) = read::read_file(sources, name, text, others)?;
         Ok(Program { units: Units::new(sources, modules), main, live: None })
     }
 

@@ -15,7 +15,8 @@ const STANDARD_NAME: &str = "<shoal.language>";
 /// The standard library is always the first module.
 pub(crate) const STANDARD_ID: ModuleId = ModuleId(0);
 
-/// The modules of a kernel file: the standard library, the file, and what it imports.
+/// The modules of a kernel file: the standard library, the file, and what it imports. Imports are looked for among the
+/// given files, then on disk.
 ///
 /// # Errors
 /// All syntax errors.
@@ -23,20 +24,23 @@ pub(crate) fn read_file(
     sources: &mut SourceMap,
     name: &str,
     text: &str,
+    given: &[(&str, &str)],
 ) -> Result<(Vec<Arc<UserModule>>, ModuleId), Diagnostics> {
-    let mut reader = Reader::new(sources);
+    let mut reader = Reader::new(sources, given);
     let main = reader.read(name, text);
     Ok((reader.finish()?, main))
 }
 
 /// The standard library alone.
 pub(crate) fn read_standard(sources: &mut SourceMap) -> Vec<Arc<UserModule>> {
-    Reader::new(sources).modules.into_iter().flatten().collect()
+    Reader::new(sources, &[]).modules.into_iter().flatten().collect()
 }
 
 /// Reads files and those they import.
 struct Reader<'a> {
     sources: &'a mut SourceMap,
+    /// Names and texts of files that are not looked for on disk.
+    given: &'a [(&'a str, &'a str)],
     /// `None` while a file is being read.
     modules: Vec<Option<Arc<UserModule>>>,
     paths: Vec<(PathBuf, ModuleId)>,
@@ -44,8 +48,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(sources: &'a mut SourceMap) -> Reader<'a> {
-        let mut reader = Reader { sources, modules: Vec::new(), paths: Vec::new(), errors: Vec::new() };
+    fn new(sources: &'a mut SourceMap, given: &'a [(&'a str, &'a str)]) -> Reader<'a> {
+        let mut reader = Reader { sources, given, modules: Vec::new(), paths: Vec::new(), errors: Vec::new() };
         reader.read_standard();
         reader
     }
@@ -114,6 +118,9 @@ impl Resolve for Imports<'_, '_, '_> {
             let path = folder.join(candidate);
             if let Some(id) = self.known(&path) {
                 return Some(id);
+            }
+            if let Some((name, text)) = self.reader.given.iter().find(|(name, _)| Path::new(name) == path) {
+                return Some(self.reader.read(name, text));
             }
             if !path.is_file() {
                 continue;

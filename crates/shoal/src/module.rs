@@ -66,7 +66,15 @@ impl Module {
     /// # Errors
     /// When it has syntax errors.
     pub fn from_source(name: &str, text: &str) -> Result<Module, Error> {
-        Module::parsed(name, |sources| Program::parse(sources, name, text))
+        Module::from_sources(name, text, &[])
+    }
+
+    /// The same for a file that travels with those it imports: names and texts, which are not looked for on disk.
+    ///
+    /// # Errors
+    /// When one has syntax errors.
+    pub fn from_sources(name: &str, text: &str, others: &[(&str, &str)]) -> Result<Module, Error> {
+        Module::parsed(name, |sources| Program::parse_files(sources, name, text, others))
     }
 
     /// A module of one kernel: a live function of a host program. What it reaches is asked of the host when a kernel is

@@ -1,110 +1,21 @@
 //! Names that both C and Rust accept.
 
 /// Words that are no names in C, C++ or Rust, and those that generated functions use themselves.
-const TAKEN: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "as",
-    "asm",
-    "async",
-    "auto",
-    "await",
-    "bool",
-    "box",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "config",
-    "const",
-    "continue",
-    "crate",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "float",
-    "fn",
-    "for",
-    "friend",
-    "gen",
-    "goto",
-    "grid",
-    "if",
-    "impl",
-    "in",
-    "inline",
-    "int",
-    "let",
-    "long",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "namespace",
-    "new",
-    "not",
-    "operator",
-    "or",
-    "override",
-    "priv",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "ref",
-    "register",
-    "restrict",
-    "return",
-    "self",
-    "Self",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "super",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typedef",
-    "typename",
-    "typeof",
-    "union",
-    "unsafe",
-    "unsigned",
-    "unsized",
-    "use",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "where",
-    "while",
-    "words",
-    "xor",
-    "yield",
-    "_",
-];
+const TAKEN: &str = "\
+    alignas alignof and as asm async auto await bool box break case catch char class config const continue crate \
+    default delete do double dyn else enum extern false final float fn for friend gen goto grid if impl in \
+    inline int let long loop macro match mod move mut namespace new not operator or override priv private \
+    protected pub public ref register restrict return self Self short signed sizeof static struct super switch \
+    template this throw trait true try type typedef typename typeof union unsafe unsigned unsized use using \
+    virtual void volatile where while words xor yield _";
+
+fn is_taken(name: &str) -> bool {
+    TAKEN.split_whitespace().any(|word| word == name)
+}
 
 /// The name of a parameter, changed if it means something else in C or Rust.
 pub(crate) fn param(name: &str) -> String {
-    if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
+    if is_taken(name) { format!("{name}_") } else { name.to_owned() }
 }
 
 /// Whether this can be the name of a function in C and Rust, and of a file.
@@ -112,7 +23,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && !TAKEN.contains(&name)
+        && !is_taken(name)
         && !["load", "variant"].contains(&name)
 }
 

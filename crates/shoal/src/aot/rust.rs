@@ -64,7 +64,7 @@ const LAUNCH: &str = "/// Runs the kernel once for each program of the grid, and
 ///
 /// # Errors
 /// When no variant takes the arguments, this CPU cannot run the code, or a program fails.
-#[allow(dead_code, clippy::too_many_arguments)]";
+#[allow(dead_code, non_snake_case, clippy::too_many_arguments)]";
 const SAFETY: &str = "    // SAFETY: the compiler described its own code below. The slices are borrowed until the kernel has ended, mutably
     // where it may write; that it stays inside of them is what whoever wrote the kernel promises.";
 const LOAD: &str =
@@ -77,7 +77,7 @@ const VARIANT: &str = "/// The signature of the variant that a launch with these
 ///
 /// # Errors
 /// When there is none.
-#[allow(dead_code, clippy::too_many_arguments)]";
+#[allow(dead_code, non_snake_case, clippy::too_many_arguments)]";
 
 fn write_configurations(family: &Family, out: &mut String) -> fmt::Result {
     let configurations = family.configuration_names();

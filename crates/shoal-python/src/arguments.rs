@@ -158,7 +158,11 @@ fn value<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Bridge) -> PyRe
     }
     if let Ok(items) = object.cast::<PyTuple>() {
         let items = items.iter_borrowed().map(|item| convert(&item, Takes::Value, held, bridge));
-        return items.collect::<PyResult<Vec<_>>>().map(Arg::Tuple);
+        let items = items.collect::<PyResult<Vec<_>>>()?;
+        return Ok(match host_value::named_tuple_class(object, bridge)? {
+            Some(class) => Arg::NamedTuple(class, items),
+            None => Arg::Tuple(items),
+        });
     }
     if DESCRIPTOR.is_class_of(object) {
         return Ok(Arg::Descriptor(held.descriptor(descriptor::from_python(object, held)?)));

@@ -6,6 +6,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use smallvec::SmallVec;
 
 use crate::options;
+use crate::variants::Given;
 
 /// What Python says about a kernel's parameters.
 pub(crate) struct Parameters {
@@ -13,6 +14,8 @@ pub(crate) struct Parameters {
     pub(crate) defaults: Vec<Option<Py<PyAny>>>,
     /// Where `*rest` stands.
     pub(crate) variadic: Option<usize>,
+    /// Whether a parameter has the name of a launch option, which it takes the place of.
+    names_options: bool,
 }
 
 /// The arguments of a call.
@@ -20,7 +23,7 @@ pub(crate) struct Bindings<'py> {
     /// One for each parameter; that of `*rest` is a tuple.
     pub(crate) values: SmallVec<[Bound<'py, PyAny>; 24]>,
     /// Named arguments that are no parameters.
-    pub(crate) options: SmallVec<[(Bound<'py, PyString>, Bound<'py, PyAny>); 4]>,
+    pub(crate) options: Given<'py>,
 }
 
 /// Why a call cannot be bound.
@@ -32,6 +35,17 @@ pub(crate) enum Unbound<'py> {
 }
 
 impl Parameters {
+    pub(crate) fn new(
+        names: Vec<Bound<'_, PyString>>,
+        defaults: Vec<Option<Py<PyAny>>>,
+        variadic: Option<usize>,
+    ) -> PyResult<Parameters> {
+        let names_options = names.iter().any(options::is_known);
+        let interned = |name: &Bound<'_, PyString>| Ok(PyString::intern(name.py(), name.to_str()?).unbind());
+        let names = names.iter().map(interned).collect::<PyResult<_>>()?;
+        Ok(Parameters { names, defaults, variadic, names_options })
+    }
+
     /// Finds the argument of each parameter.
     #[inline]
     pub(crate) fn bind<'py>(
@@ -52,14 +66,14 @@ impl Parameters {
         let mut named = Vec::new();
         for (name, value) in kwargs.into_iter().flatten() {
             let name = name.cast_into::<PyString>().map_err(|error| Unbound::Error(error.into()))?;
-            match self.position(py, &name).filter(|&at| Some(at) != self.variadic) {
-                Some(at) => {
+            match self.meaning(py, &name) {
+                Meaning::Parameter(at) => {
                     mismatch |= slots[at].is_some();
                     slots[at] = Some(value);
                     named.push(name);
                 }
-                None if options::is_known(&name) => options.push((name, value)),
-                None => return Err(Unbound::Error(unknown(&name))),
+                Meaning::Option => options.push((name, value)),
+                Meaning::Nothing => return Err(Unbound::Error(unknown(&name))),
             }
         }
         let mut values = SmallVec::with_capacity(slots.len());
@@ -76,12 +90,32 @@ impl Parameters {
         Ok(Bindings { values, options })
     }
 
-    /// Names of parameters and of arguments are mostly the same object; if not, they may still be equal.
+    /// What a name stands for. Names in a program's text are one object wherever they stand, so most are found without
+    /// looking at their letters.
     #[inline]
-    fn position(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> Option<usize> {
-        let same = self.names.iter().position(|known| known.as_ptr() == name.as_ptr());
-        same.or_else(|| self.names.iter().position(|known| known.bind(py).as_any().eq(name).unwrap_or(false)))
+    fn meaning(&self, py: Python<'_>, name: &Bound<'_, PyString>) -> Meaning {
+        let is_parameter = |at: &usize| Some(*at) != self.variadic;
+        let same = self.names.iter().position(|known| known.as_ptr() == name.as_ptr()).filter(is_parameter);
+        if let Some(at) = same {
+            return Meaning::Parameter(at);
+        }
+        if options::is_known(name) && !self.names_options {
+            return Meaning::Option;
+        }
+        let equal = |known: &Py<PyString>| known.bind(py).as_any().eq(name).unwrap_or(false);
+        match self.names.iter().position(equal).filter(is_parameter) {
+            Some(at) => Meaning::Parameter(at),
+            None if options::is_known(name) => Meaning::Option,
+            None => Meaning::Nothing,
+        }
     }
+}
+
+/// What a named argument is.
+enum Meaning {
+    Parameter(usize),
+    Option,
+    Nothing,
 }
 
 impl<'py> Bindings<'py> {

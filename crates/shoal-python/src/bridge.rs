@@ -5,13 +5,13 @@
 //! with what they are at every launch.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
-use shoal::{HostBridge, HostObject, HostValue};
+use shoal::{HostBridge, HostNamedTuple, HostObject, HostValue};
 
 use crate::host_value;
 
@@ -21,6 +21,7 @@ pub(crate) struct Bridge {
     objects: Mutex<HashMap<u64, Py<PyAny>>>,
     used: Mutex<Vec<Used>>,
     raised: Mutex<Option<PyErr>>,
+    named_tuples: Mutex<HashMap<HostObject, Arc<HostNamedTuple>>>,
 }
 
 /// A name of a namespace that was compiled in.
@@ -56,7 +57,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Bridge {
     pub(crate) fn new(py: Python<'_>) -> PyResult<Bridge> {
         let rules = py.import(intern!(py, "shoal.runtime.bridge"))?.unbind();
-        Ok(Bridge { rules, objects: Mutex::default(), used: Mutex::default(), raised: Mutex::default() })
+        Ok(Bridge {
+            rules,
+            objects: Mutex::default(),
+            used: Mutex::default(),
+            raised: Mutex::default(),
+            named_tuples: Mutex::default(),
+        })
     }
 
     /// `runtime/bridge.py`.
@@ -74,6 +81,23 @@ impl Bridge {
     /// The object of a number.
     pub(crate) fn object<'py>(&self, py: Python<'py>, number: HostObject) -> Option<Bound<'py, PyAny>> {
         locked(&self.objects).get(&number.0).map(|object| object.bind(py).clone())
+    }
+
+    /// A class of named tuples, described once.
+    pub(crate) fn named_tuple(
+        &self,
+        class: &Bound<'_, PyAny>,
+        describe: impl FnOnce() -> PyResult<Option<Arc<HostNamedTuple>>>,
+    ) -> PyResult<Option<Arc<HostNamedTuple>>> {
+        let number = self.number(class);
+        if let Some(known) = locked(&self.named_tuples).get(&number) {
+            return Ok(Some(known.clone()));
+        }
+        let described = describe()?;
+        if let Some(described) = &described {
+            locked(&self.named_tuples).insert(number, described.clone());
+        }
+        Ok(described)
     }
 
     /// What Python raised while the compiler asked: the cause of the error that came of it.

@@ -105,6 +105,19 @@ fn optional(py: Python<'_>, default: &Bound<'_, PyAny>, bridge: &Bridge) -> PyRe
     Ok(values.pop())
 }
 
+/// The class of a tuple whose items have names.
+pub(crate) fn named_tuple_class(tuple: &Bound<'_, PyAny>, bridge: &Bridge) -> PyResult<Option<Arc<HostNamedTuple>>> {
+    let py = tuple.py();
+    let class = tuple.get_type();
+    if tuple.is_exact_instance_of::<PyTuple>() || !class.hasattr(intern!(py, "_fields"))? {
+        return Ok(None);
+    }
+    bridge.named_tuple(class.as_any(), || match from_python(py, class.as_any(), bridge)? {
+        HostValue::NamedTupleClass(described) => Ok(Some(described)),
+        _ => Ok(None),
+    })
+}
+
 fn named_tuple(
     py: Python<'_>,
     class: &Bound<'_, PyAny>,

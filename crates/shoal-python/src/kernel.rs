@@ -58,14 +58,8 @@ impl KernelObject {
         interpret: bool,
         debug: Option<bool>,
     ) -> PyResult<()> {
-        let parameters = Parameters {
-            names: names
-                .into_iter()
-                .map(|name| PyString::intern(name.py(), &name.to_string_lossy()).unbind())
-                .collect(),
-            defaults: defaults.into_iter().map(|mut default| default.pop()).collect(),
-            variadic,
-        };
+        let defaults = defaults.into_iter().map(|mut default| default.pop()).collect();
+        let parameters = Parameters::new(names, defaults, variadic)?;
         let declared = Declared { parameters, pre_run_hooks, interpret, debug };
         self.declared.set(declared).map_err(|_| PyRuntimeError::new_err("a kernel is declared once"))
     }
@@ -90,6 +84,16 @@ impl KernelObject {
     /// Reads the source, if that was not done yet, and raises what is wrong with it.
     fn _parse(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().live(slf).map(drop)
+    }
+
+    /// Compiles for a signature such as `x=*fp32:16, n=i32, BLOCK=256`, with these launch options.
+    fn _compile_signature<'py>(
+        slf: &Bound<'py, Self>,
+        signature: &str,
+        options: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let live = slf.get().live(slf)?;
+        launch::compile_signature(slf, &live, signature, options)
     }
 
     fn __getitem__(slf: &Bound<'_, Self>, grid: Py<PyAny>) -> Launcher {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use shoal::{Arg, Args, ParamKind, Prepared, Report, Variant};
 
 use crate::arguments::{self, Held, Takes};
-use crate::binding::{Bindings, Unbound};
+use crate::binding::Unbound;
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
-use crate::variants::OptionSet;
+use crate::variants::{Given, OptionSet};
 use crate::{grid, hooks, mock};
 
 /// What is wanted.
@@ -51,10 +51,10 @@ pub(crate) fn launch<'py>(
         }
     };
     let settings = hooks::Settings::now(py)?;
-    let debug = debug_of(&bindings, declared, &settings)?;
+    let debug = debug_of(&bindings.options, declared, &settings)?;
     let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
 
-    let held = Held::new(declared.interpret);
+    let held = Held::new(declared.interpret || debug);
     let mut converted = Args::new();
     for (param, value) in set.kernel.params().iter().zip(&bindings.values) {
         let takes = if param.kind() == ParamKind::Constexpr { Takes::Constant } else { Takes::Value };
@@ -139,6 +139,23 @@ fn compile(
     Ok(Some(variant))
 }
 
+/// Compiles for a signature, without arguments.
+pub(crate) fn compile_signature<'py>(
+    slf: &Bound<'py, KernelObject>,
+    live: &Live,
+    signature: &str,
+    named: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = slf.py();
+    let options = named.iter().map(|(name, value)| Ok((name.cast_into::<PyString>()?, value)));
+    let options = options.collect::<PyResult<Given<'_>>>()?;
+    let debug = debug_of(&options, slf.get().declared()?, &hooks::Settings::now(py)?)?;
+    let set = live.variants.with(py, &live.kernel, debug, &options)?;
+    let variant = py.detach(|| set.kernel.compile_for(set.kernel.read_signature(signature)?));
+    let variant = variant.map_err(|error| raise(py, error, live.bridge.cause()))?;
+    set.show(slf, &variant)
+}
+
 /// How bad a note is, and its text: what `static_print` says alone, warnings with their place.
 fn note(report: &Report) -> Option<(String, String)> {
     let first = report.first()?;
@@ -149,9 +166,9 @@ fn note(report: &Report) -> Option<(String, String)> {
 
 /// Whether asserts are checked: as the launch says, else as the decorator says, or as the settings say.
 #[inline]
-fn debug_of(bindings: &Bindings<'_>, declared: &Declared, settings: &hooks::Settings<'_>) -> PyResult<bool> {
+fn debug_of(options: &Given<'_>, declared: &Declared, settings: &hooks::Settings<'_>) -> PyResult<bool> {
     let mut debug = declared.debug.unwrap_or(false);
-    for (name, value) in &bindings.options {
+    for (name, value) in options {
         if name == "debug" && !value.is_none() {
             debug = value.is_truthy()?;
         }

@@ -37,7 +37,7 @@ fn with_data_ptr<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memo
         )));
     };
     // Native code takes the address alone; asking for more would cost more than the rest of the launch.
-    let bytes = if held.measures() { extent(tensor, dtype) } else { 0 };
+    let bytes = if held.measures() { extent(tensor, dtype) } else { Memory::UNMEASURED };
     // SAFETY: the tensor says that its elements are there, and whoever passed it keeps it for the launch.
     Ok(unsafe { Memory::from_raw(address, bytes, dtype, Access::ReadWrite) })
 }
@@ -128,7 +128,7 @@ fn buffer<'a>(object: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Option<Memo
 fn extent(tensor: &Bound<'_, PyAny>, dtype: DType) -> usize {
     let py = tensor.py();
     let Ok(shape) = tensor.getattr(intern!(py, "shape")).and_then(|shape| shape.extract::<Vec<i64>>()) else {
-        return 0;
+        return Memory::UNMEASURED;
     };
     let strides = tensor.call_method0(intern!(py, "stride")).and_then(|strides| strides.extract::<Vec<i64>>());
     let strides = strides.ok().filter(|strides| strides.len() == shape.len());

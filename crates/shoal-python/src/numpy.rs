@@ -38,7 +38,7 @@ struct DTypeHead {
 
 const WRITEABLE: c_int = 0x0400;
 
-/// The memory of an array: from its first element to the end of its last.
+/// The memory of an array.
 ///
 /// # Safety
 /// `array` is a `numpy.ndarray`, and lives as long as `'a`.
@@ -53,10 +53,10 @@ pub(crate) unsafe fn memory<'a>(array: &Bound<'_, PyAny>) -> PyResult<Memory<'a>
         None => other(array, dtype_head)?,
     };
     // SAFETY: an array has as many sizes and strides as dimensions.
-    let bytes = unsafe { extent(head, dtype.bytes() as usize) };
+    let (before, bytes) = unsafe { extent(head, dtype.bytes() as usize) };
     let access = if head.flags & WRITEABLE == 0 { Access::Read } else { Access::ReadWrite };
     // SAFETY: the array's memory is valid as long as the array, by contract of this function.
-    Ok(unsafe { Memory::from_raw(head.data.expose_provenance(), bytes, dtype, access) })
+    Ok(unsafe { Memory::from_raw(head.data.expose_provenance(), bytes, dtype, access).reaching_back(before) })
 }
 
 /// NumPy's own types have small numbers, the same everywhere.
@@ -108,20 +108,25 @@ fn other(array: &Bound<'_, PyAny>, head: &DTypeHead) -> PyResult<DType> {
     Ok(found)
 }
 
-/// Bytes from the first element to the end of the last one.
+/// Bytes before the first element, for negative strides, and from there to the end of the array.
 ///
 /// # Safety
 /// The array has as many sizes and strides as it says.
 #[inline]
-unsafe fn extent(head: &ArrayHead, item: usize) -> usize {
-    let mut last = 0isize;
+unsafe fn extent(head: &ArrayHead, item: usize) -> (usize, usize) {
+    let (mut before, mut after) = (0usize, 0usize);
     for dim in 0..head.dimensions as usize {
         // SAFETY: `dim` is below the number of dimensions.
         let (size, stride) = unsafe { (*head.shape.add(dim), *head.strides.add(dim)) };
         if size == 0 {
-            return 0;
+            return (0, 0);
         }
-        last += (size - 1) * stride.max(0);
+        let reach = (size as usize - 1) * stride.unsigned_abs();
+        if stride < 0 {
+            before += reach;
+        } else {
+            after += reach;
+        }
     }
-    last as usize + item
+    (before, after + item)
 }

@@ -77,14 +77,14 @@ impl Variants {
 impl OptionSet {
     #[inline]
     fn is(&self, py: Python<'_>, debug: bool, given: &Given<'_>) -> bool {
-        let same = |(known, value): (&(Py<PyString>, Py<PyAny>), &(Bound<'_, PyString>, Bound<'_, PyAny>))| {
-            let equal =
-                |a: &Py<PyAny>, b: &Bound<'_, PyAny>| a.as_ptr() == b.as_ptr() || a.bind(py).eq(b).unwrap_or(false);
-            equal(known.0.as_any(), value.0.as_any()) && equal(&known.1, &value.1)
-        };
+        let same = |a: &Py<PyAny>, b: &Bound<'_, PyAny>| a.as_ptr() == b.as_ptr() || a.bind(py).eq(b).unwrap_or(false);
         self.debug == debug
             && self.given.len() == given.len()
-            && self.given.iter().zip(given).all(|(known, (name, value))| same((known, &(name.clone(), value.clone()))))
+            && self
+                .given
+                .iter()
+                .zip(given)
+                .all(|((known, of_known), (name, value))| same(known.as_any(), name.as_any()) && same(of_known, value))
     }
 
     /// The options as they were passed, and whether asserts are checked.

@@ -57,6 +57,8 @@ pub enum Access {
 pub struct Memory<'a> {
     /// With its provenance exposed, so that arguments can be kept and sent like the references they are made from.
     pub(crate) address: usize,
+    /// Bytes before the address that belong to it: strides may be negative.
+    pub(crate) before: usize,
     pub(crate) bytes: usize,
     pub(crate) dtype: DType,
     pub(crate) access: Access,
@@ -64,6 +66,10 @@ pub struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
+    /// The size of memory that nobody knows the size of: native code takes the address alone, and what checks accesses
+    /// leaves such memory unchecked.
+    pub const UNMEASURED: usize = usize::MAX;
+
     /// What the pointer points at.
     #[must_use]
     pub fn dtype(&self) -> DType {
@@ -96,12 +102,23 @@ impl<'a> Memory<'a> {
     #[must_use]
     #[expect(unsafe_code, reason = "the caller promises what a reference would")]
     pub unsafe fn from_raw(address: usize, bytes: usize, dtype: DType, access: Access) -> Memory<'a> {
-        Memory { address, bytes, dtype, access, life: PhantomData }
+        Memory { address, before: 0, bytes, dtype, access, life: PhantomData }
+    }
+
+    /// The same, with so many bytes before the address.
+    ///
+    /// # Safety
+    /// As for [`Memory::from_raw`], for those bytes.
+    #[must_use]
+    #[expect(unsafe_code, reason = "the caller promises what a reference would")]
+    pub unsafe fn reaching_back(self, before: usize) -> Memory<'a> {
+        Memory { before, ..self }
     }
 
     fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {
         Memory {
             address: values.as_ptr().expose_provenance(),
+            before: 0,
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::Read,
@@ -112,6 +129,7 @@ impl<'a> Memory<'a> {
     fn exclusive<T: Element>(values: &'a mut [T]) -> Memory<'a> {
         Memory {
             address: values.as_mut_ptr().expose_provenance(),
+            before: 0,
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::ReadWrite,
@@ -124,6 +142,7 @@ impl<'a> From<&'a Tensor> for Memory<'a> {
     fn from(tensor: &'a Tensor) -> Memory<'a> {
         Memory {
             address: tensor.as_ptr().expose_provenance(),
+            before: 0,
             bytes: tensor.bytes().len(),
             dtype: tensor.dtype(),
             access: Access::ReadWrite,

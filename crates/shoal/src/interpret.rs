@@ -116,10 +116,9 @@ fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
 
 fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
     let mut add = |memory: &Memory<'_>| {
-        let start = memory.address;
         pieces.push(Piece {
-            start,
-            end: start + memory.bytes,
+            start: memory.address - memory.before,
+            end: memory.address + memory.bytes,
             access: memory.access,
             name: param.name.clone(),
             copy: None,

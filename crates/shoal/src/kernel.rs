@@ -255,8 +255,18 @@ impl Kernel {
     /// When the kernel does not compile.
     #[cold]
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
-        let specs = self.specs(&prepared.bound)?;
-        let variant = match self.device {
+        let variant = self.compile_for(self.specs(&prepared.bound)?)?;
+        let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
+        // Another thread may have been faster: its variant stays, so that all launches share one.
+        Ok(known.entry(prepared.key.as_slice().into()).or_insert(variant).clone())
+    }
+
+    /// Compiles a specialisation that no launch has asked for yet; see [`Kernel::read_signature`].
+    ///
+    /// # Errors
+    /// When the kernel does not compile.
+    pub fn compile_for(&self, specs: Vec<ArgSpec>) -> Result<Arc<Variant>, Error> {
+        Ok(Arc::new(match self.device {
             Device::Cpu(_) => {
                 let Compiled { kernel, report } = compile_native(&self.shared, &specs, &self.options)?;
                 Variant::new(specs, report, Runnable::Native(kernel))
@@ -265,10 +275,7 @@ impl Kernel {
                 let (module, report) = lower(&self.shared, &specs, &self.options)?;
                 Variant::new(specs, report, Runnable::Lowered(module))
             }
-        };
-        let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been faster: its variant stays, so that all launches share one.
-        Ok(known.entry(prepared.key.as_slice().into()).or_insert_with(|| Arc::new(variant)).clone())
+        }))
     }
 
     /// Runs a specialisation with the arguments that it was found or compiled for.

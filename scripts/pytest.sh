@@ -13,7 +13,8 @@ say "Python package"
 bin=$(scripts/python.sh --no-build torch)
 if [ -n "$bin" ]; then
     say "Python package with torch"
-    "$bin/python3" -m pytest -m torch "$@"
+    # 5: among the tests that the arguments choose, none needs torch.
+    "$bin/python3" -m pytest -m torch "$@" || [ $? -eq 5 ]
 else
     say "tests with torch were left out"
 fi

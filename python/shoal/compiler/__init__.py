@@ -1,5 +1,6 @@
 """Compiling kernels ahead of their first launch."""
 
+from shoal.compiler.asynchronous import AsyncCompileMode, FutureKernel
 from shoal.compiler.compiler import (
     AsmDict,
     ASTSource,
@@ -16,8 +17,10 @@ from shoal.errors import CompilationError
 __all__ = [
     "ASTSource",
     "AsmDict",
+    "AsyncCompileMode",
     "CompilationError",
     "CompiledKernel",
+    "FutureKernel",
     "IRSource",
     "LazyDict",
     "compile",

@@ -15,19 +15,18 @@ from shoal.compiler import CompilationError, compile
 from shoal.compiler.asynchronous import AsyncCompileMode, FutureKernel
 from shoal.errors import InterpreterError, OutOfResources
 from shoal.errors import ShoalError as TritonError
+from shoal.host import cdiv, next_power_of_2
 from shoal.language.core import must_use_result
-from shoal.runtime.allocation import set_allocator
+from shoal.runtime.aggregate import aggregate
+from shoal.runtime.allocator import set_allocator
 from shoal.runtime.autotuner import Config, autotune, heuristics
 from shoal.runtime.jit import (
     JITFunction,
     KernelInterface,
     MockTensor,
     TensorWrapper,
-    aggregate,
-    cdiv,
     constexpr_function,
     jit,
-    next_power_of_2,
     reinterpret,
 )
 from shoal.triton import errors, runtime

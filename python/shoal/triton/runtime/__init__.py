@@ -1,6 +1,7 @@
 """`triton.runtime`: kernels as host code holds them, tuning, and the driver."""
 
 from shoal.errors import InterpreterError, OutOfResources
+from shoal.runtime import autotuner, cache, jit
 from shoal.runtime.autotuner import Autotuner, Config, Heuristics, autotune, heuristics
 from shoal.runtime.cache import RedisRemoteCacheBackend, RemoteCacheBackend
 from shoal.runtime.driver import driver
@@ -20,9 +21,12 @@ __all__ = [
     "RemoteCacheBackend",
     "TensorWrapper",
     "autotune",
+    "autotuner",
+    "cache",
     "driver",
     "errors",
     "heuristics",
     "interpreter",
+    "jit",
     "reinterpret",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 
@@ -99,10 +100,19 @@ def _rebuild(kind: type[ShoalError], args: tuple[Any, ...], state: dict[str, Any
     return made
 
 
+other_words: Callable[[str], Exception | None] | None = None
+"""Set by the drop-in for Triton: what Triton raises for what a diagnostic says. It becomes a note, and the cause."""
+
+
 def from_native(kind: str, text: str, **facts: Any) -> ShoalError:
     """An exception of this module with a rendered diagnostic as its text, and attributes."""
     found: type[ShoalError] = globals()[kind]
+    cause = None
+    if other_words is not None and issubclass(found, CompilationError):
+        cause = other_words(text)
+        text = text if cause is None else f"{text}\n   = note: Triton says: {cause}"
     made = found.__new__(found, text)
+    made.__cause__ = cause
     made.__dict__.update({"error_message": text, "message": text, "src": None, "node": None, **facts})
     if isinstance(made, OutOfResources):
         made.__dict__.update({"required": None, "limit": None, "name": text})

@@ -65,8 +65,8 @@ class AsyncCompileMode:
         self,
         key: Any,
         compile_fn: Callable[[], Any],
-        finalize_fn: Callable[[Any], Any],
-        cleanup_fn: Callable[[FutureKernel], Any],
+        finalize_fn: Callable[[Any], Any] = lambda kernel: None,
+        cleanup_fn: Callable[[FutureKernel], Any] = lambda future: None,
     ) -> FutureKernel:
         """Has a kernel compiled, unless one with this key is on its way."""
         known = self.future_kernels.get(key)

@@ -6,6 +6,7 @@ What a launch does is in Rust (`_native.Kernel`); here is what is done once for 
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import inspect
 import sys
@@ -288,7 +289,23 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
 
     def _show(self, native: _native.Compiled, options: Mapping[str, Any]) -> CompiledKernel:
         """Called by a launch for what it has compiled."""
-        return CompiledKernel(self, native, options)
+        made = CompiledKernel(self, native, options)
+        if knobs.compilation.listener is not None:
+            from ..compiler.listening import tell
+
+            tell(made)
+        return made
+
+    def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:
+        """Compiles for arguments of this kind without running. Dtypes stand for pointers to them.
+
+        While an `AsyncCompileMode` is entered this returns at once, with a `FutureKernel`.
+        """
+        from ..compiler.asynchronous import active_mode
+
+        compile = functools.partial(super().warmup, *args, grid=grid, **kwargs)
+        mode = active_mode.get()
+        return compile() if mode is None else mode.submit(object(), compile)
 
     def _compiling(self, signature: Sequence[tuple[str, str]], options: Mapping[str, Any], warmup: bool) -> Any:
         """Called before a compilation; it is left out if this returns true."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .jit import JITFunction
     from .kernel import CompiledKernel
+
+
+# A type that is passed at launch: `i32`, `fp32`, `*fp32:16`, `tensordesc<...>`; anything else is a value.
+_TYPE = re.compile(r"\*|tensordesc|\(|(u1|[iu](1|8|16|32|64)|fp\w+|bf16)(:\d+)?$")
+
+
+def _types(kernel: JITFunction[Any], signature: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The types of a signature, without what is known of the values."""
+    values = {param.name for param in kernel.params if param.is_constexpr}
+    passed = {name: name not in values and _TYPE.match(spec) is not None for name, spec in signature}
+    return {name: spec.split(":")[0] if passed[name] else "constexpr" for name, spec in signature}
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,17 +39,24 @@ def call_hook(
     shown = ", ".join(f"{name}: {spec}" for name, spec in signature)
     name = kernel.fn.__name__
     data = json.dumps({"name": kernel._fn_name, "signature": [list(pair) for pair in signature], "options": _plain(options)})
+    types = _types(kernel, signature)
+    constants = {(at,): spec for at, (name, spec) in enumerate(signature) if types[name] == "constexpr"}
+    divisible = {
+        (at,): [["tt.divisibility", 16]]
+        for at, (name, spec) in enumerate(signature)
+        if types[name] != "constexpr" and spec.endswith(":16")
+    }
     compile = {
-        "signature": dict(signature),
+        "signature": types,
         "device": 0,
-        "constants": {},
+        "constants": constants,
         "num_warps": options.get("num_warps", 4),
         "num_ctas": options.get("num_ctas", 1),
         "num_stages": options.get("num_stages", 3),
         "enable_fp_fusion": options.get("enable_fp_fusion", True),
         "launch_cooperative_grid": options.get("launch_cooperative_grid", False),
         "extern_libs": options.get("extern_libs"),
-        "configs": [{}],
+        "configs": [divisible],
         "specialization_data": data,
         "is_warmup": warmup,
     }

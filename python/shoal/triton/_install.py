@@ -16,6 +16,9 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from shoal import errors
+from shoal.triton.messages import in_tritons_words
+
 NAME = "triton"
 PLACES = ("shoal.triton", "shoal")
 
@@ -101,6 +104,7 @@ def install() -> None:
         os.environ["SHOAL_CACHE_DIR"] = os.path.join(os.environ["TRITON_CACHE_DIR"], "shoal")
     finder: Any = _finder
     sys.meta_path.insert(0, finder)
+    errors.other_words = in_tritons_words
 
 
 def uninstall() -> None:
@@ -109,5 +113,6 @@ def uninstall() -> None:
         return
     finder: Any = _finder
     sys.meta_path.remove(finder)
+    errors.other_words = None
     for name in [name for name in sys.modules if name == NAME or name.startswith(NAME + ".")]:
         del sys.modules[name]

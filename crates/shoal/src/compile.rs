@@ -163,11 +163,20 @@ fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target
 
 /// Code generation's options.
 pub(crate) fn codegen_options(options: &Options) -> cpu::Options {
-    cpu::Options { debug_info: options.debug_info == DebugInfo::Lines, extern_libs: options.extern_libs.clone() }
+    cpu::Options {
+        debug_info: options.debug_info == DebugInfo::Lines,
+        checks: options.debug,
+        extern_libs: options.extern_libs.clone(),
+    }
 }
 
 /// Tile IR to machine code.
-pub(crate) fn generate(kernel: &KernelShared, lowered: &Lowered, target: &Target, options: &Options) -> Result<Entry, Error> {
+pub(crate) fn generate(
+    kernel: &KernelShared,
+    lowered: &Lowered,
+    target: &Target,
+    options: &Options,
+) -> Result<Entry, Error> {
     let sources = kernel.module.sources();
     let compiled = cpu::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
         .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;

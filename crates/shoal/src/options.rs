@@ -31,7 +31,7 @@ pub enum DebugInfo {
 /// How a kernel is compiled and launched.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether `device_assert` and `assert` are checked at run time.
+    /// Whether `device_assert`, `assert` and every access to memory are checked at run time.
     pub debug: bool,
     /// Whether integer overflow is checked at run time (only with `debug`).
     pub sanitize_overflow: bool,

@@ -50,8 +50,11 @@
 //! | `shoal_print_value` | see [`PrintKind`](super::PrintKind) | prints one operand of a `device_print` |
 //! | `shoal_print_text` | `void (Context *, const Site *, const char *text, uint64_t len)` | a `device_print` without operands |
 //!
+//! | `shoal_check_range` | `void (Context *, const Access *, uint64_t first, int64_t step, uint64_t mask)` | fails unless the launch may access all addresses `first + i * step` whose bit `i` is set in `mask` |
+//! | `shoal_check_each` | `void (Context *, const Access *, const uint64_t *addresses, uint64_t mask)` | the same for the addresses of up to 64 lanes |
+//!
 //! A kernel that can reach `shoal_yield` or `shoal_poll_wait` must be described with
-//! [`Waits::MayWait`](super::Waits), one that can reach `shoal_fail` with `can_fail`. `shoal_fail` abandons the
+//! [`Waits::MayWait`](super::Waits), one that can reach `shoal_fail` or the two checks with `can_fail`. A failure abandons the
 //! program's stack without unwinding it, which only works on a fiber: called outside one it aborts the process.
 //! `site` may be null everywhere. A program that keeps calling the two waiting hooks without doing anything else is
 //! taken to wait in vain after the launch's wait timeout, also if a poll of its own would time out later.
@@ -119,6 +122,36 @@ pub struct Site {
     pub what_len: u64,
 }
 
+/// An access to memory that is checked, as constant data in the object.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Access {
+    /// Where it is.
+    pub site: Site,
+    /// Bytes at each address.
+    pub bytes: u32,
+    /// What is done: 0 reads, 1 writes, 2 accesses atomically.
+    pub kind: u32,
+    /// The run-time parameter that the addresses are computed from, or one of the `FROM` numbers.
+    pub from: i32,
+}
+
+impl Access {
+    /// The addresses are computed from one argument or another.
+    pub const FROM_SOME_ARGUMENT: i32 = -1;
+    /// The addresses come from memory or from integers, so that nobody knows what they point at.
+    pub const FROM_ELSEWHERE: i32 = -2;
+
+    /// What is done, in words.
+    pub(crate) fn verb(&self) -> &'static str {
+        match self.kind {
+            0 => "reads",
+            1 => "writes",
+            _ => "atomically accesses",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,5 +166,7 @@ mod tests {
         assert_eq!(offset_of!(Site, line), 16);
         assert_eq!(offset_of!(Site, what), 24);
         assert_eq!(size_of::<Site>(), 40);
+        assert_eq!(offset_of!(Access, bytes), 40);
+        assert_eq!(offset_of!(Access, from), 48);
     }
 }

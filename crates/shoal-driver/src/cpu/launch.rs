@@ -6,6 +6,7 @@
 
 use super::{
     args::ArgBlock,
+    bounds::Bounds,
     device::CpuDevice,
     error::LaunchError,
     features::host_features,
@@ -21,7 +22,7 @@ use core::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
-use std::{panic::resume_unwind, time::Instant};
+use std::{panic::resume_unwind, sync::Arc, time::Instant};
 
 /// Each chunk is this part of a thread's share of what is left: large ones first, so that taking them costs nothing,
 /// then smaller ones, so that threads finish together.
@@ -49,6 +50,8 @@ pub struct LaunchOptions {
     pub timeout: Option<Duration>,
     /// Asked now and then whether to stop.
     pub interrupt: Option<Interrupt>,
+    /// The memory of the arguments, for kernels that check their accesses. Without it they check nothing.
+    pub bounds: Option<Arc<Bounds>>,
     /// Where `device_print` goes.
     pub print: PrintSink,
     /// When programs run as fibers.

@@ -12,6 +12,8 @@
 
 pub mod abi;
 mod args;
+mod bounds;
+mod checks;
 mod device;
 mod error;
 mod features;
@@ -33,6 +35,7 @@ mod scratch;
 pub mod symbols;
 
 pub use args::{ArgBlock, ArgWriter};
+pub use bounds::{ArgMemory, Bounds};
 pub use device::CpuDevice;
 pub use error::{DeviceError, Failure, LaunchError, SourceSite, Waiting};
 pub use features::{HostFeatures, host_features};

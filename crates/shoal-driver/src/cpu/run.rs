@@ -2,6 +2,7 @@
 
 use super::{
     abi::Context,
+    bounds::Bounds,
     error::Failure,
     interrupt::{ATTENTION, Fuel, Interrupt},
     launch::LaunchOptions,
@@ -52,6 +53,7 @@ pub(crate) enum End {
 pub(crate) struct Run<'a> {
     sink: &'a PrintSink,
     interrupt: Option<&'a Interrupt>,
+    bounds: Option<&'a Bounds>,
     /// How long programs may wait in vain, for launches in which programs wait.
     patience: Option<Duration>,
     end: Mutex<Option<End>>,
@@ -76,6 +78,7 @@ impl<'a> Run<'a> {
         Self {
             sink: &options.print,
             interrupt: options.interrupt.as_ref(),
+            bounds: options.bounds.as_deref(),
             patience,
             end: Mutex::new(None),
             ending: AtomicBool::new(false),
@@ -87,6 +90,11 @@ impl<'a> Run<'a> {
 
     pub(crate) fn sink(&self) -> &PrintSink {
         self.sink
+    }
+
+    /// The memory programs may touch, if it is known.
+    pub(crate) fn bounds(&self) -> Option<&Bounds> {
+        self.bounds
     }
 
     /// Ends the launch; only the first reason is kept.

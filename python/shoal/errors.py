@@ -104,13 +104,18 @@ other_words: Callable[[str], Exception | None] | None = None
 """Set by the drop-in for Triton: what Triton raises for what a diagnostic says. It becomes a note, and the cause."""
 
 
+def with_other_words(text: str) -> tuple[str, Exception | None]:
+    """A diagnostic with a note of what Triton says, and what Triton raises."""
+    cause = other_words(text) if other_words is not None else None
+    return (text, None) if cause is None else (f"{text}\n   = note: Triton says: {cause}", cause)
+
+
 def from_native(kind: str, text: str, **facts: Any) -> ShoalError:
     """An exception of this module with a rendered diagnostic as its text, and attributes."""
     found: type[ShoalError] = globals()[kind]
     cause = None
-    if other_words is not None and issubclass(found, CompilationError):
-        cause = other_words(text)
-        text = text if cause is None else f"{text}\n   = note: Triton says: {cause}"
+    if issubclass(found, CompilationError):
+        text, cause = with_other_words(text)
     made = found.__new__(found, text)
     made.__cause__ = cause
     made.__dict__.update({"error_message": text, "message": text, "src": None, "node": None, **facts})

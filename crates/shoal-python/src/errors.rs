@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use shoal::{Error, LaunchError, Report};
 
 use crate::signals;
@@ -21,7 +21,7 @@ pub(crate) fn raise(py: Python<'_>, error: Error, cause: Option<PyErr>) -> PyErr
 fn exception(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::Compile(report) => compilation(py, report),
-        Error::Argument(report) => argument(report),
+        Error::Argument(report) => argument(py, report),
         Error::Launch(launch) => launched(py, launch),
         Error::Interpreter(text) => interpreted(py, text),
         Error::Grid { .. } | Error::Descriptor { .. } | Error::BoundArgument { .. } | Error::Shape { .. } => {
@@ -45,14 +45,22 @@ fn compilation(py: Python<'_>, report: &Report) -> PyErr {
 }
 
 /// Arguments raise what Python raises for a call that does not fit.
-fn argument(report: &Report) -> PyErr {
+fn argument(py: Python<'_>, report: &Report) -> PyErr {
     let message = report.first().map_or("", |first| first.message.as_str());
-    let text = report.to_string();
+    let text = with_other_words(py, report.to_string());
     if message.contains("has more than 64 bits") || message.contains("does not fit into") {
         PyOverflowError::new_err(text)
     } else {
         PyTypeError::new_err(text)
     }
+}
+
+/// The text, with a note where the drop-in for Triton has other words for it.
+fn with_other_words(py: Python<'_>, text: String) -> String {
+    let said = py.import(intern!(py, "shoal.errors")).and_then(|errors| {
+        errors.call_method1(intern!(py, "with_other_words"), (&text,))?.extract::<(String, Option<Py<PyAny>>)>()
+    });
+    said.map_or(text, |(said, _)| said)
 }
 
 fn launched(py: Python<'_>, error: &LaunchError) -> PyErr {
@@ -61,7 +69,7 @@ fn launched(py: Python<'_>, error: &LaunchError) -> PyErr {
         LaunchError::Interrupted { .. } => signals::raised().unwrap_or_else(|| PyKeyboardInterrupt::new_err(text)),
         LaunchError::Failed { kernel, failure } => new(py, "KernelFault", &text, |facts| {
             facts.set_item("kernel", kernel)?;
-            facts.set_item("program", failure.program)?;
+            facts.set_item("program", PyTuple::new(py, failure.program)?)?;
             if let Some(site) = &failure.site {
                 facts.set_item("file", &site.file)?;
                 facts.set_item("line", site.line)?;

@@ -194,6 +194,23 @@ _RULES = (
         NotImplementedError,
         "nested function definitions are not allowed inside a @triton.jit kernel",
     ),
+    # Launches.
+    _rule(
+        r"kernel `\w+`: an argument is missing for `(\w+)`",
+        TypeError,
+        "dynamic_func() missing 1 required positional argument: '{0}'",
+    ),
+    _rule(
+        r"kernel `\w+`: arguments are missing for `(\w+)`, `(\w+)`\n",
+        TypeError,
+        "dynamic_func() missing 2 required positional arguments: '{0}' and '{1}'",
+    ),
+    _rule(
+        r"kernel `\w+` takes (\d+) arguments?, but (\d+) were passed",
+        TypeError,
+        "dynamic_func() takes {0} positional arguments but {1} were given",
+    ),
+    _rule(r"`(\w+)` was passed twice", TypeError, "dynamic_func() got multiple values for argument '{0}'"),
     # Calls.
     _rule(r"`(\w+)` has no parameter `(\w+)`", TypeError, "{0}() got an unexpected keyword argument '{1}'"),
     _rule(

@@ -8,6 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = vec![0.0; 1000];
     let grid = x.len().div_ceil(usize::try_from(add::BLOCK)?);
     add::add(grid, &x, &y, &mut out, 1000)?;
-    println!("{} by {}", out[999], add::variant(&x, &y, &mut out, 1000)?);
+    let variant = add::variant(&x, &y, &mut out, 1000)?;
+    println!("{} by {variant}", out[999]);
     Ok(())
 }

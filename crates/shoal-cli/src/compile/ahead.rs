@@ -1,6 +1,6 @@
 //! `shoal compile --emit so,c,rust`: kernels for other programs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use shoal::Kernel;
 use shoal::aot::{Build, find_runtime};
@@ -33,7 +33,9 @@ impl Form {
 pub(crate) fn emit(kernel: &Kernel, forms: &[Form], options: &CompileOptions) -> Result<(), Failure> {
     let folder = options.output.as_deref().unwrap_or(Path::new("."));
     // What is missing should be told before the compiler is busy.
-    let runtime = if forms.contains(&Form::Library) { Some(find_runtime(&[])?) } else { None };
+    if forms.contains(&Form::Library) {
+        find_runtime(&[])?;
+    }
     let mut build = Build::new(kernel.clone());
     if let Some(name) = &options.name {
         build = build.name(name);
@@ -44,16 +46,20 @@ pub(crate) fn emit(kernel: &Kernel, forms: &[Form], options: &CompileOptions) ->
     for note in family.notes() {
         eprintln!("{note}");
     }
-    let mut written = Vec::new();
+    let mut written: Vec<PathBuf> = Vec::new();
     for form in forms {
-        written.extend(match (form, &runtime) {
-            (Form::Library, Some(runtime)) => family.write_library(folder, runtime)?,
-            (Form::Library, None) => Vec::new(),
-            (Form::C, _) => family.write_c(folder)?,
-            (Form::Rust, _) => family.write_rust(folder)?,
-        });
+        let files = match form {
+            Form::Library => family.write_library(folder, &find_runtime(&[])?)?,
+            Form::C => family.write_c(folder)?,
+            Form::Rust => family.write_rust(folder)?,
+        };
+        for file in files {
+            // A library and C source share their header.
+            if !written.contains(&file) {
+                written.push(file);
+            }
+        }
     }
-    written.dedup();
     for path in written {
         eprintln!("wrote {}", path.display());
     }

@@ -39,6 +39,11 @@ class CompilationError(ShoalError):
             shown = "\n".join([f"at {line}:{column}:", *lines, " " * column + "^"])
         return f"{shown}\n{self.error_message}" if self.error_message else shown
 
+    def _note_if(self, word: str, note: str) -> None:
+        """Adds a note, if the text has a word in it."""
+        if word in self.message:
+            self.message = f"{self.message}\n   = note: {note}"
+
     def __str__(self) -> str:
         return self.message
 

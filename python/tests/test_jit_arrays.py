@@ -103,6 +103,15 @@ def test_read_only_arrays_are_read():
     np.testing.assert_array_equal(out, x)
 
 
+@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: Dlpack(x), lambda x: Interface(x)])
+def test_read_only_arrays_are_not_written(wrap):
+    x, out = np.zeros(8, np.float32), np.zeros(8, np.float32)
+    out.flags.writeable = False
+    with pytest.raises(shoal.CompilationError, match="`out` was passed as an array that is read-only"):
+        copy[(1,)](x, wrap(out), 8, BLOCK=8)
+    copy[(1,)](wrap(out), x, 8, BLOCK=8)
+
+
 @pytest.mark.parametrize("value", [np.complex64(0), np.datetime64("2026-01-01"), "text", object()])
 def test_other_element_types_are_refused(value):
     with pytest.raises(TypeError, match="kernels have no element type"):

@@ -6,7 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use shoal::{Arg, Args, ParamKind, Prepared, Report, Variant};
+use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
+use smallvec::SmallVec;
 
 use crate::arguments::{self, Held, Takes};
 use crate::binding::Unbound;
@@ -56,13 +57,20 @@ pub(crate) fn launch<'py>(
 
     let held = Held::new(declared.interpret || debug);
     let mut converted = Args::new();
+    let mut protected: SmallVec<[&str; 4]> = SmallVec::new();
     for (param, value) in set.kernel.params().iter().zip(&bindings.values) {
         let takes = if param.kind() == ParamKind::Constexpr { Takes::Constant } else { Takes::Value };
         let arg = match (takes, goal) {
             (Takes::Value, Goal::Compile) => mock::convert(value, &held, &live.bridge),
             _ => arguments::convert(value, takes, &held, &live.bridge),
         };
-        converted.push(arg.map_err(|error| at_parameter(py, error, &set, param.name()))?);
+        let arg = arg.map_err(|error| at_parameter(py, error, &set, param.name()))?;
+        if let Arg::Memory(memory) = &arg
+            && memory.access() == Access::Protected
+        {
+            protected.push(param.name());
+        }
+        converted.push(arg);
     }
     let prepared = set.kernel.prepare(&converted).map_err(|error| raise(py, error, None))?;
     let extents = match goal {
@@ -72,7 +80,7 @@ pub(crate) fn launch<'py>(
         Goal::Run(grid) => grid::extents(grid)?,
         Goal::Compile => [0; 3],
     };
-    let Some((variant, shown)) = compiled(slf, &live, &set, &prepared, goal)? else {
+    let Some((variant, shown)) = compiled(slf, &live, &set, &prepared, goal, &protected)? else {
         return Ok(py.None().into_bound(py));
     };
     if let Goal::Run(_) = goal {
@@ -92,6 +100,7 @@ fn compiled<'py>(
     set: &Arc<OptionSet>,
     prepared: &Prepared<'_>,
     goal: Goal<'_, 'py>,
+    protected: &[&str],
 ) -> PyResult<Option<(Arc<Variant>, Bound<'py, PyAny>)>> {
     let found = set.kernel.find(prepared);
     if let Some(variant) = &found
@@ -101,7 +110,7 @@ fn compiled<'py>(
     }
     let variant = match found {
         Some(variant) => variant,
-        None => match compile(slf, live, set, prepared, goal)? {
+        None => match compile(slf, live, set, prepared, goal, protected)? {
             Some(variant) => variant,
             None => return Ok(None),
         },
@@ -117,6 +126,7 @@ fn compile(
     set: &Arc<OptionSet>,
     prepared: &Prepared<'_>,
     goal: Goal<'_, '_>,
+    protected: &[&str],
 ) -> PyResult<Option<Arc<Variant>>> {
     let py = slf.py();
     let specs = set.kernel.specialised(prepared).map_err(|error| raise(py, error, None))?;
@@ -133,7 +143,14 @@ fn compile(
         return Ok(None);
     }
     let variant = py.detach(|| set.kernel.compile(prepared));
-    let variant = variant.map_err(|error| raise(py, error, live.bridge.cause()))?;
+    let variant = variant.map_err(|error| {
+        let raised = raise(py, error, live.bridge.cause());
+        if let [first, ..] = protected {
+            let note = format!("`{first}` was passed as an array that is read-only, which counts as `tl.const`");
+            drop(raised.value(py).call_method1(intern!(py, "_note_if"), ("`tl.const`", note)));
+        }
+        raised
+    })?;
     let notes: Vec<(String, String)> = variant.report().notes.iter().filter_map(note).collect();
     slf.call_method1(intern!(py, "_compiled"), (&signature, &named, warmup, notes))?;
     Ok(Some(variant))

@@ -83,7 +83,7 @@ fn array_interface<'a, 'py>(interface: &Bound<'py, PyDict>) -> PyResult<Memory<'
         Some(strides) if !strides.is_none() => Some(strides.extract()?),
         _ => None,
     };
-    let access = if read_only { Access::Read } else { Access::ReadWrite };
+    let access = if read_only { Access::Protected } else { Access::ReadWrite };
     let bytes = reach(&shape, strides, dtype);
     // SAFETY: the interface says that its elements are there, and whoever passed the object keeps it for the launch.
     Ok(unsafe { Memory::from_raw(address, bytes, dtype, access) })

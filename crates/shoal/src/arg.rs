@@ -48,6 +48,8 @@ pub enum Arg<'a> {
 pub enum Access {
     /// The kernel must not write to it.
     Read,
+    /// The same, and it is held to that: a kernel that writes to it does not compile.
+    Protected,
     /// The kernel may write to it.
     ReadWrite,
 }

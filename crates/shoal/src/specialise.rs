@@ -90,6 +90,7 @@ pub(crate) fn classify<'a>(param: &Param, arg: &'a Arg<'a>) -> Result<Class<'a>,
 }
 
 fn pointer<'a>(param: &Param, memory: Memory<'a>, dtype: DType, read_only: bool) -> Class<'a> {
+    let read_only = read_only || memory.access == crate::Access::Protected;
     Class::Pointer { memory, dtype, divisible: divisible(param, memory.address as i128), read_only }
 }
 

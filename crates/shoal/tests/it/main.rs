@@ -2,9 +2,11 @@
 
 mod checks;
 mod debugger;
+mod embedded;
 mod errors;
 mod language;
 mod launches;
+mod live;
 mod random_kernels;
 mod specialisation;
 mod stopping;

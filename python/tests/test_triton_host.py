@@ -203,6 +203,20 @@ class TestCompiling:
             future = increment.warmup(np.float32, 100, **wrong)
         assert future.result() is None
 
+    def test_forms_are_written_down_where_that_is_asked_for(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")
+        monkeypatch.setenv("TRITON_DUMP_DIR", str(tmp_path))
+        kernel = increment.warmup(np.float64, 100, BLOCK=64, grid=(1,))
+        (folder,) = os.listdir(tmp_path)
+        files = sorted(os.listdir(tmp_path / folder))
+        assert files == [f"increment.{form}" for form in ("asm", "llir", "source", "ttgir", "ttir")]
+        assert (tmp_path / folder / "increment.llir").read_text() == kernel.asm["llir"]
+
+    def test_settings_without_meaning_are_told(self, monkeypatch):
+        monkeypatch.setenv("TRITON_ENABLE_ASAN", "1")
+        with pytest.warns(UserWarning, match="TRITON_ENABLE_ASAN is set, but it has no meaning"):
+            increment.warmup(np.float64, 100, BLOCK=128, grid=(1,))
+
     def test_lazy_facts_are_computed_once(self):
         facts, calls = LazyDict({"name": "a"}), []
         facts.add(lambda *args: calls.append(args) or {"more": len(calls)}, (1, 2))

@@ -81,5 +81,5 @@ assert events[1] == ("compiled", True, False), events[1]
 assert events[2] == ("enter", "doubling", 100, (1, 1, 1)), events[2]
 double.device_caches.clear()
 gc.collect()
-assert events[-1] == ("unload", "double"), events[-1]
+assert ("unload", "double") in events, events
 print("ok")

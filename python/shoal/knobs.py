@@ -268,6 +268,9 @@ class redis_knobs(base_knobs):
     port = env_int("TRITON_REDIS_PORT", 6379)
 
 
+cache: cache_knobs
+
+
 class cache_knobs(base_knobs):
     """Where files are kept. The compiler's own cache is at `SHOAL_CACHE_DIR`, which it reads once."""
 

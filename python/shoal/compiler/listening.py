@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def compiled(kernel: CompiledKernel) -> None:
     """Called once for every kernel that is compiled, when its code is loaded."""
-    facts = (kernel.name, {}, kernel.hash)
+    facts: tuple[str, dict[str, str], str] = (kernel.name, {}, kernel.hash)
     if knobs.runtime.kernel_load_start_hook:
         knobs.runtime.kernel_load_start_hook(None, None, *facts)
     if knobs.runtime.kernel_load_end_hook:

@@ -7,8 +7,9 @@ import enum
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from shoal.language import _dtype
 from shoal.language._constexpr import base_value, constexpr, unwrap
-from shoal.language._dtype import block_type, dtype, tuple_type
+from shoal.language._dtype import tuple_type
 from shoal.language._host import ClassPath, refuse
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,7 +20,7 @@ class tensor(base_value):
 
     __shoal_path__ = ClassPath()
 
-    dtype: dtype
+    dtype: _dtype.dtype
     shape: builtins.tuple[constexpr, ...]
     numel: constexpr
 
@@ -57,7 +58,7 @@ class tensor(base_value):
         def __neg__(self) -> tensor: ...
         def __invert__(self) -> tensor: ...
 
-    def __init__(self, handle: Any, type: dtype) -> None:
+    def __init__(self, handle: Any, type: _dtype.dtype) -> None:
         refuse("shoal.language.tensor")
 
     @property
@@ -65,7 +66,7 @@ class tensor(base_value):
         """The matrix with rows and columns exchanged."""
         refuse("shoal.language.tensor.T")
 
-    def to(self, dtype: dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
+    def to(self, dtype: Type, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
         """The elements at another type, see `cast`."""
         refuse("shoal.language.tensor.to")
 
@@ -108,7 +109,7 @@ Value = tensor | constexpr | int | float | bool
 Int = int | constexpr
 Bool = bool | constexpr
 Text = str | constexpr
-Type = dtype | constexpr
+Type = _dtype.dtype | constexpr
 
 
 def member(fn: F) -> F:
@@ -122,11 +123,11 @@ class tensor_descriptor_base(base_value):
 
     __shoal_path__ = ClassPath()
 
-    dtype: dtype
+    dtype: _dtype.dtype
     block_shape: builtins.tuple[constexpr, ...]
-    block_type: block_type
+    block_type: _dtype.block_type
 
-    def __init__(self, handle: Any, block_type: block_type) -> None:
+    def __init__(self, handle: Any, block_type: _dtype.block_type) -> None:
         refuse("shoal.language.tensor_descriptor_base")
 
     def load(self, offsets: Sequence[Value]) -> tensor:

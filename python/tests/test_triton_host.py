@@ -203,6 +203,28 @@ class TestCompiling:
             future = increment.warmup(np.float32, 100, **wrong)
         assert future.result() is None
 
+    def test_a_kernel_may_be_named_after_what_it_is_compiled_for(self):
+        def name(specialization):
+            assert specialization.signature == {"x": "*fp32:16", "BLOCK": "constexpr", "TEXT": "constexpr"}
+            return f"fill_{specialization.constants['BLOCK']}_{specialization.constants['TEXT']}"
+
+        @shoal.jit(repr=name)
+        def fill(x, BLOCK: tl.constexpr, TEXT: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+        assert fill.warmup(np.float32, 8, "abc", grid=(1,)).name == "fill_8_abc"
+
+    def test_what_is_compiled_can_be_forgotten(self):
+        @shoal.jit
+        def fill(x, BLOCK: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+        first = fill.warmup(np.float32, 8, grid=(1,))
+        assert list(fill.device_caches[0][0].values()) == [first] == [fill.warmup(np.float32, 8, grid=(1,))]
+        fill.device_caches[0][0].clear()
+        assert len(fill.device_caches[0][0]) == 0
+        assert fill.warmup(np.float32, 8, grid=(1,)) is not first
+
     def test_forms_are_written_down_where_that_is_asked_for(self, tmp_path, monkeypatch):
         monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")
         monkeypatch.setenv("TRITON_DUMP_DIR", str(tmp_path))

@@ -348,13 +348,25 @@ class InterpretedFunction(JITFunction[T]):
     interpret = True
 
 
+class CompiledKernels(dict[str, CompiledKernel]):
+    """What is compiled of a kernel for one device."""
+
+    def __init__(self, kernel: JITFunction[Any]) -> None:
+        self._kernel = kernel
+        super().__init__({made.hash: made for made in kernel._compiled_kernels()})
+
+    def clear(self) -> None:
+        """Forgets what is compiled."""
+        self._kernel._reset()
+        super().clear()
+
+
 class DeviceCaches(dict[int, tuple[Any, ...]]):
     """What is compiled of a kernel, for each device."""
 
     def __init__(self, kernel: JITFunction[Any]) -> None:
         self._kernel = kernel
-        compiled = {made.hash: made for made in kernel._compiled_kernels()}
-        super().__init__({0: (compiled, {}, None, None, None)})
+        super().__init__({0: (CompiledKernels(kernel), {}, None, None, None)})
 
     def clear(self) -> None:
         """Forgets what is compiled."""

@@ -1,7 +1,7 @@
 """Stands for a script in processes that `multiprocessing` starts anew.
 
-Such a process runs the main module again, which it knows by name. The drop-in must be installed there first, so the main
-module of a script that `python -m shoal.triton` runs goes by the name of this one.
+Such a process runs the main module again, which it knows by name. The drop-in must be installed there first, so the
+main module of a script that `python -m shoal.triton` runs goes by the name of this one.
 """
 
 import io

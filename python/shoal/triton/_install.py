@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from shoal import errors
-from shoal.triton.messages import in_tritons_words
+from shoal.triton.messages import with_note
 
 NAME = "triton"
 PLACES = ("shoal.triton", "shoal")
@@ -105,7 +105,7 @@ def install() -> None:
         os.environ["SHOAL_CACHE_DIR"] = os.path.join(os.environ["TRITON_CACHE_DIR"], "shoal")
     finder: Any = _finder
     sys.meta_path.insert(0, finder)
-    errors.other_words = in_tritons_words
+    errors.other_words = with_note
 
 
 def uninstall() -> None:

@@ -159,6 +159,24 @@ class TestCompiling:
         assert kernel.src.signature == self.SIGNATURE
 
     @pytest.mark.parametrize(
+        "value",
+        [3, -3, 2**40, 1e-5, float("inf"), float("-inf"), True, None, "a, b", "it's", "", (1, 2), (), tl.float16]
+        + [tl.pointer_type(tl.int8), tl.constexpr(4)],
+    )
+    def test_values_are_what_the_kernel_sees(self, value, capsys, monkeypatch):
+        # What is found in the cache is not compiled, and prints nothing.
+        monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+
+        @shoal.jit
+        def show(VALUE: tl.constexpr):
+            tl.static_print(VALUE)
+
+        shoal.compile(ASTSource(show, {"VALUE": "constexpr"}, {"VALUE": value}))
+        ahead = capsys.readouterr().out
+        show.warmup(value, grid=(1,))
+        assert ahead == capsys.readouterr().out != ""
+
+    @pytest.mark.parametrize(
         ("signature", "constants", "error", "said"),
         [
             ({1: "i32"}, {}, TypeError, "Signature keys must be string"),

@@ -312,17 +312,25 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
         return hook is not None and self._tell(hook, signature, options, warmup)
 
     def _compiled(
-        self, signature: Sequence[tuple[str, str]], options: Mapping[str, Any], warmup: bool, notes: Sequence[tuple[str, str]]
+        self,
+        signature: Sequence[tuple[str, str]],
+        options: Mapping[str, Any],
+        warmup: bool,
+        notes: Sequence[tuple[str, str]],
     ) -> None:
         """Called after a compilation, with what the compiler had to say."""
-        for severity, text in notes:
-            if severity == "warning":
-                warnings.warn(text, stacklevel=3)
-            else:
-                print(text, file=sys.stdout)
+        self._say(notes, stacklevel=4)
         hook = knobs.runtime.jit_post_compile_hook
         if hook is not None:
             self._tell(hook, signature, options, warmup)
+
+    def _say(self, notes: Sequence[tuple[str, str]], stacklevel: int = 3) -> None:
+        """Prints what `static_print` printed, and warns of what the compiler warned of."""
+        for severity, text in notes:
+            if severity == "warning":
+                warnings.warn(text, stacklevel=stacklevel)
+            else:
+                print(text, file=sys.stdout)
 
     def _tell(self, hook: Any, signature: Sequence[tuple[str, str]], options: Mapping[str, Any], warmup: bool) -> Any:
         from .preload import call_hook

@@ -2,119 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import platform
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from shoal.backends.compiler import GPUTarget
 from shoal.backends.driver import Benchmarker, DriverBase
-
-_CACHE_INFO = "/sys/devices/system/cpu/cpu0/cache"
-_DEFAULT_CACHE_BYTES = 32 * 1024 * 1024
-
-
-class Event:
-    """A point in time, as torch's device interfaces have it."""
-
-    def __init__(self, enable_timing: bool = False, **_: Any) -> None:
-        self._time: float | None = None
-
-    def record(self, stream: Any = None) -> None:
-        """Remembers the time. Launches are over when they return, so nothing has to be waited for."""
-        self._time = time.perf_counter()
-
-    def elapsed_time(self, end_event: Event) -> float:
-        """Milliseconds until a later event."""
-        if self._time is None or end_event._time is None:
-            raise RuntimeError("both events must be recorded before the time between them is known")
-        return (end_event._time - self._time) * 1000
-
-    def query(self) -> bool:
-        """Whether everything before it is over."""
-        return True
-
-    def synchronize(self) -> None:
-        """Waits until everything before it is over."""
-
-    wait = synchronize
-
-
-class Stream:
-    """The one queue of work that a CPU has."""
-
-    cuda_stream = 0
-    priority = 0
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        """Waits for the work in it, which is over already."""
-
-    def wait_stream(self, stream: Any) -> None:
-        """Waits for another stream."""
-
-    def record_event(self, event: Event | None = None) -> Event:
-        """An event at this point."""
-        event = event if event is not None else Event()
-        event.record()
-        return event
-
-
-class DeviceInterface:
-    """What torch's device modules (`torch.cuda`, …) offer to code that works on any of them."""
-
-    Event = Event
-    Stream = Stream
-
-    def is_available(self) -> bool:
-        """Whether there is such a device."""
-        return True
-
-    def device_count(self) -> int:
-        """How many there are: the whole machine is one."""
-        return 1
-
-    def current_device(self) -> int:
-        """The number of the current one."""
-        return 0
-
-    def set_device(self, device: Any) -> None:
-        """Makes one of them the current one."""
-
-    def synchronize(self, device: Any = None) -> None:
-        """Waits for all work, which is over already."""
-
-    def current_stream(self, device: Any = None) -> Any:
-        """The queue of work."""
-        return Stream()
-
-    default_stream = current_stream
-
-    @contextmanager
-    def stream(self, stream: Any) -> Iterator[None]:
-        """Uses a queue of work."""
-        yield
-
-    @contextmanager
-    def device(self, device: Any) -> Iterator[None]:
-        """Uses a device."""
-        yield
-
-    def get_device_name(self, device: Any = None) -> str:
-        """What the CPU is called."""
-        return _cpu_name()
-
-    def get_device_properties(self, device: Any = None) -> dict[str, Any]:
-        """Facts about the CPU."""
-        return _properties()
-
-    def empty_cache(self) -> None:
-        """Gives memory back, of which none is held."""
+from shoal.runtime import cpu_facts
+from shoal.runtime.device_interface import DeviceInterface
 
 
 class DriverUtils:
@@ -125,7 +19,7 @@ class DriverUtils:
 
         A core stands for a multiprocessor, its second-level cache for shared memory; a warp is one thread.
         """
-        return dict(_properties())
+        return dict(cpu_facts.properties())
 
     def set_printf_fifo_size(self, size: int) -> None:
         """Has no meaning here: prints are never dropped."""
@@ -148,7 +42,7 @@ class CPUDriver(DriverBase):
         return True
 
     def get_current_target(self) -> GPUTarget:
-        return GPUTarget("cpu", _arch(), 1)
+        return GPUTarget("cpu", cpu_facts.arch(), 1)
 
     def get_active_torch_device(self) -> Any:
         import torch
@@ -184,7 +78,7 @@ class CPUDriver(DriverBase):
 
     def get_empty_cache_for_benchmark(self) -> Any:
         """Memory larger than the caches: writing it drives everything else out of them."""
-        size = 2 * _last_cache_bytes()
+        size = 2 * cpu_facts.last_cache_bytes()
         try:
             import torch
         except ImportError:
@@ -248,83 +142,6 @@ def _create_driver() -> DriverBase:
     if selected not in backends:
         raise RuntimeError(f"Unknown backend device '{selected}'. Available backends: {list(backends)}")
     return backends[selected].driver()
-
-
-@functools.cache
-def _arch() -> str:
-    from shoal import _native
-
-    return _native.cpu_name() if hasattr(_native, "cpu_name") else platform.machine()
-
-
-@functools.cache
-def _cpu_name() -> str:
-    try:
-        with open("/proc/cpuinfo") as info:
-            for line in info:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
-@functools.cache
-def _cache_sizes() -> tuple[int, ...]:
-    """Bytes of the first core's data caches, level by level."""
-    sizes = {}
-    try:
-        for entry in os.listdir(_CACHE_INFO):
-            if not entry.startswith("index"):
-                continue
-            facts = {}
-            for fact in ("level", "type", "size"):
-                with open(os.path.join(_CACHE_INFO, entry, fact)) as file:
-                    facts[fact] = file.read().strip()
-            if facts["type"] != "Instruction":
-                sizes[int(facts["level"])] = _bytes(facts["size"])
-    except (OSError, ValueError):
-        return ()
-    return tuple(sizes[level] for level in sorted(sizes))
-
-
-def _bytes(text: str) -> int:
-    unit = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(text[-1:], 1)
-    return int(text.rstrip("KMG")) * unit
-
-
-def _last_cache_bytes() -> int:
-    sizes = _cache_sizes()
-    return sizes[-1] if sizes else _DEFAULT_CACHE_BYTES
-
-
-@functools.cache
-def _properties() -> dict[str, Any]:
-    sizes = _cache_sizes()
-    frequency = _clock_khz()
-    return {
-        "name": _cpu_name(),
-        "arch": _arch(),
-        "max_shared_mem": sizes[1] if len(sizes) > 1 else 1024 * 1024,
-        "max_num_regs": 65536,
-        "multiprocessor_count": len(os.sched_getaffinity(0)),
-        "warpSize": 1,
-        "max_threads_per_sm": 1024,
-        "max_threads_per_block": 1024,
-        "sm_clock_rate": frequency,
-        "mem_clock_rate": frequency,
-        "mem_bus_width": 128,
-        "cooperativeLaunch": 1,
-        "l2_cache_size": _last_cache_bytes(),
-    }
-
-
-def _clock_khz() -> int:
-    try:
-        with open("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq") as file:
-            return int(file.read())
-    except (OSError, ValueError):
-        return 2_000_000
 
 
 driver = DriverConfig()

@@ -169,11 +169,17 @@ impl fmt::Display for HostValue {
 ///
 /// Kernels are compiled by several threads at once, and each of them may ask. The front end holds no lock of its own
 /// while it asks, so an implementation may wait for a lock, such as Python's. A name's answer is kept for the life of
-/// the program (see [`Program::used_globals`](crate::Program::used_globals)); "not there" is asked again.
+/// the program, so the host knows by what it was asked which of its globals are compiled in; "not there" is asked again.
 pub trait HostBridge: Send + Sync {
     /// A free name of a function: from its closure, its module's globals, or Python's builtins (these as
     /// [`HostValue::Language`] `builtins.…`).
     fn name(&self, function: HostObject, name: &str) -> Option<HostValue>;
+
+    /// A free name in the annotation or the default of a parameter. The host evaluated it when it defined the function, so
+    /// what becomes of the name later does not matter.
+    fn signature_name(&self, function: HostObject, name: &str) -> Option<HostValue> {
+        self.name(function, name)
+    }
 
     /// `object.name`.
     fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue>;

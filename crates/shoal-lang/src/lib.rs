@@ -55,7 +55,6 @@ mod value;
 
 pub use host::{HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue};
 pub use kernel::{Annotation, Kernel, KernelParam};
-pub use key::{UsedGlobal, UsedPlace};
 pub use listing::{LanguageFunction, language_functions};
 pub use module::{FunctionKind, JitOptions};
 pub use options::Options;

@@ -9,7 +9,16 @@ use crate::syntax::ast::{Expr, ExprKind, Name};
 /// The host of a program. Names keep their first answer, so that all kernels compiled from the program agree.
 pub(crate) struct Live {
     pub(crate) bridge: Arc<dyn HostBridge>,
-    names: Mutex<BTreeMap<(HostObject, Name), HostValue>>,
+    names: Mutex<BTreeMap<(HostObject, Name, Place), HostValue>>,
+}
+
+/// Where a name stands in a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// In its body.
+    Body,
+    /// In the annotation or the default of a parameter.
+    Signature,
 }
 
 impl Live {
@@ -18,14 +27,17 @@ impl Live {
     }
 
     /// A free name of a function.
-    pub(crate) fn name(&self, function: HostObject, name: &Name) -> Option<HostValue> {
-        let key = (function, name.clone());
+    pub(crate) fn name(&self, function: HostObject, name: &Name, place: Place) -> Option<HostValue> {
+        let key = (function, name.clone(), place);
         let known = || self.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(value) = known().get(&key) {
             return Some(value.clone());
         }
         // The lock is free while the host is asked.
-        let answer = self.bridge.name(function, name)?;
+        let answer = match place {
+            Place::Body => self.bridge.name(function, name)?,
+            Place::Signature => self.bridge.signature_name(function, name)?,
+        };
         Some(known().entry(key).or_insert(answer).clone())
     }
 
@@ -53,11 +65,11 @@ impl Live {
         }
     }
 
-    /// A name, or an attribute of one: `tl.constexpr`, `helpers.config.WIDTH`.
-    pub(crate) fn chain(&self, function: HostObject, e: &Expr) -> Option<HostValue> {
+    /// A name of a signature, or an attribute of one: `tl.constexpr`, `helpers.config.WIDTH`.
+    pub(crate) fn annotation(&self, function: HostObject, e: &Expr) -> Option<HostValue> {
         match &e.kind {
-            ExprKind::Name(name) => self.name(function, name),
-            ExprKind::Attribute { value, attr } => self.attribute(&self.chain(function, value)?, &attr.name),
+            ExprKind::Name(name) => self.name(function, name, Place::Signature),
+            ExprKind::Attribute { value, attr } => self.attribute(&self.annotation(function, value)?, &attr.name),
             _ => None,
         }
     }

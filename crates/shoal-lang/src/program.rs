@@ -8,7 +8,7 @@ use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span};
 use crate::dtype;
 use crate::host::{HostBridge, HostSource, HostValue};
 use crate::kernel::Kernel;
-use crate::key::{self, UsedGlobal};
+use crate::key;
 use crate::live::Live;
 use crate::lower;
 use crate::module::{self, Function, FunctionKind, Global, ModuleId, UserModule};
@@ -178,13 +178,6 @@ impl Program {
         key::source_key(self, &function, spec)
     }
 
-    /// The values of the host program that its kernel depends on by name: those that the host may bind anew, and should
-    /// find unchanged when it launches what is compiled. Empty for programs from files.
-    #[must_use]
-    pub fn used_globals(&self) -> Vec<UsedGlobal> {
-        self.jit_functions().iter().flat_map(|kernel| key::used_globals(self, kernel)).collect()
-    }
-
     fn jit_functions(&self) -> Vec<Function> {
         let functions = self
             .module(self.main)
@@ -276,7 +269,7 @@ impl Program {
         let (Some(function), Some(live)) = (&unit.live, &self.live) else {
             return module::language_name(e, &unit.globals);
         };
-        match live.chain(function.object, e)? {
+        match live.annotation(function.object, e)? {
             HostValue::Language(path) => path.rsplit('.').next().map(Name::from),
             HostValue::Dtype(name) => dtype::from_signature_name(&name).map(|s| Name::from(dtype::language_name(s))),
             _ => None,

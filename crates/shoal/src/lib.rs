@@ -72,11 +72,11 @@ pub use options::{DebugInfo, DiskCache, Options};
 pub use param::{Param, ParamKind};
 pub use shoal_driver::cpu::{Fibers, Interrupt, LaunchError, PrintSink};
 pub use shoal_ir::op::DotPrecision;
-pub use shoal_lang::{ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions, UsedGlobal, UsedPlace};
-pub use shoal_lang::{LanguageFunction, language_functions};
+pub use shoal_lang::{ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions};
 pub use shoal_lang::{
     HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue,
 };
+pub use shoal_lang::{LanguageFunction, language_functions};
 pub use shoal_source::Style;
 pub use tensor::{Element, Tensor};
 pub use variant::Variant;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shoal_lang::{Annotation, ArgType, HostBridge, HostSource, KernelParam, Program, UsedGlobal};
+use shoal_lang::{Annotation, ArgType, HostBridge, HostSource, KernelParam, Program};
 use shoal_source::{Diagnostics, SourceMap};
 
 use crate::constant::arg_of;
@@ -93,12 +93,6 @@ impl Module {
         let program = parse(&mut sources).map_err(|errors| Error::Compile(Report::new(errors, Arc::new(sources))))?;
         let shared = Shared { name: name.to_owned(), program, parse_time: start.elapsed() };
         Ok(Module { shared: Arc::new(shared), kernels: Arc::default() })
-    }
-
-    /// The values of the host program that its kernel depends on by name; see [`Program::used_globals`].
-    #[must_use]
-    pub fn used_globals(&self) -> Vec<UsedGlobal> {
-        self.shared.program.used_globals()
     }
 
     /// What messages call it.

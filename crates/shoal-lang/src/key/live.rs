@@ -9,32 +9,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::host::{HostAggregate, HostObject, HostSource, HostValue};
-use crate::live::Live;
+use crate::live::{Live, Place};
 use crate::module::{Function, FunctionKind};
 use crate::program::Program;
 use crate::spec::{ArgSpec, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, ExprKind, Name, Stmt, StmtKind};
 use crate::syntax::scan::{assigned_names, children, stmt_parts, target_names};
-
-/// A value of the host program that a kernel depends on by name.
-#[derive(Debug, Clone, PartialEq)]
-pub struct UsedGlobal {
-    /// Whose name it is.
-    pub place: UsedPlace,
-    /// The name.
-    pub name: String,
-    /// The value that is compiled in.
-    pub value: HostValue,
-}
-
-/// Whose name a [`UsedGlobal`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsedPlace {
-    /// A free name of this function: ask [`HostBridge::name`](crate::HostBridge::name).
-    Function(HostObject),
-    /// An attribute of this object: ask [`HostBridge::attribute`](crate::HostBridge::attribute).
-    Object(HostObject),
-}
 
 pub(super) fn source_key(program: &Program, live: &Live, kernel: &Function, spec: &Specialization) -> Option<Vec<u8>> {
     let mut walk = Walk::new(program, live);
@@ -46,16 +26,11 @@ pub(super) fn source_key(program: &Program, live: &Live, kernel: &Function, spec
     walk.exact.then(|| walk.out.into_bytes())
 }
 
-pub(super) fn used_globals(program: &Program, live: &Live, kernel: &Function) -> Vec<UsedGlobal> {
-    let mut walk = Walk::new(program, live);
-    walk.kernel(kernel, BTreeMap::new());
-    walk.used
-}
-
 /// What names stand for while the text of one function is walked.
 #[derive(Clone)]
 struct Scope {
     function: HostObject,
+    place: Place,
     /// Names that are not free.
     bound: BTreeSet<Name>,
     /// Those of them that stand for live objects: arguments of the kernel.
@@ -68,15 +43,13 @@ struct Walk<'p> {
     /// Functions and classes get numbers in the order of being met: numbers of objects differ from run to run.
     met: Vec<HostObject>,
     todo: Vec<Arc<HostSource>>,
-    used: Vec<UsedGlobal>,
     out: String,
     exact: bool,
 }
 
 impl<'p> Walk<'p> {
     fn new(program: &'p Program, live: &'p Live) -> Walk<'p> {
-        let (met, todo, used) = (Vec::new(), Vec::new(), Vec::new());
-        Walk { program, live, met, todo, used, out: String::new(), exact: true }
+        Walk { program, live, met: Vec::new(), todo: Vec::new(), out: String::new(), exact: true }
     }
 
     fn argument(&mut self, name: &str, arg: &ArgSpec, objects: &mut BTreeMap<Name, HostValue>) {
@@ -133,7 +106,8 @@ impl<'p> Walk<'p> {
             self.exact = false;
             return;
         };
-        let outside = Scope { function: *object, bound: BTreeSet::new(), objects: BTreeMap::new() };
+        let outside =
+            Scope { function: *object, place: Place::Signature, bound: BTreeSet::new(), objects: BTreeMap::new() };
         for param in &f.def.params {
             param.annotation.iter().chain(&param.default).for_each(|e| self.expr(&outside, e));
             // The host computed its own defaults when it defined the function.
@@ -141,7 +115,7 @@ impl<'p> Walk<'p> {
         }
         let mut bound = assigned_names(&f.def.body);
         bound.extend(f.def.params.iter().map(|p| p.name.name.clone()));
-        let scope = Scope { function: *object, bound, objects };
+        let scope = Scope { function: *object, place: Place::Body, bound, objects };
         f.def.body.iter().for_each(|s| self.stmt(&scope, s));
     }
 
@@ -193,30 +167,17 @@ impl<'p> Walk<'p> {
         let ExprKind::Name(name) = &root.kind else {
             return self.expr(scope, root);
         };
-        let (mut value, mut place) = match scope.objects.get(name) {
-            Some(object) => (object.clone(), None),
+        let mut value = match scope.objects.get(name) {
+            Some(object) => object.clone(),
             None if scope.bound.contains(name) => return,
-            None => match self.live.name(scope.function, name) {
-                Some(value) => (value, Some(UsedPlace::Function(scope.function))),
+            None => match self.live.name(scope.function, name, scope.place) {
+                Some(value) => value,
                 None => return,
             },
         };
-        let mut last = name;
         for attribute in attributes.into_iter().rev() {
             let Some(next) = self.live.attribute(&value, attribute) else { break };
-            if let HostValue::Object { object, .. } = &value {
-                place = place.map(|_| UsedPlace::Object(*object));
-                last = attribute;
-            }
             value = next;
-        }
-        if let Some(place) = place
-            && is_plain(&value)
-        {
-            let used = UsedGlobal { place, name: last.to_string(), value: value.clone() };
-            if !self.used.contains(&used) {
-                self.used.push(used);
-            }
         }
         let _ = write!(self.out, "{} = ", self.program.sources().slice(e.span));
         self.value(&value);
@@ -308,30 +269,6 @@ impl<'p> Walk<'p> {
             let _ = write!(self.out, "{name:?} ");
             self.reach(method);
         }
-    }
-}
-
-/// Whether a value is data that the host may bind anew, rather than a function, a class or a module.
-fn is_plain(value: &HostValue) -> bool {
-    match value {
-        HostValue::Bool(_)
-        | HostValue::Int(_)
-        | HostValue::Float(_)
-        | HostValue::Str(_)
-        | HostValue::Tuple(_)
-        | HostValue::Dict(_)
-        | HostValue::Dtype(_)
-        | HostValue::Constexpr(_)
-        | HostValue::NamedTuple(..)
-        | HostValue::Member(..) => true,
-        HostValue::None
-        | HostValue::Ellipsis
-        | HostValue::Language(_)
-        | HostValue::Function(_)
-        | HostValue::AggregateClass(_)
-        | HostValue::NamedTupleClass(_)
-        | HostValue::EnumClass(_)
-        | HostValue::Object { .. } => false,
     }
 }
 

@@ -3,8 +3,6 @@
 mod files;
 mod live;
 
-pub use live::{UsedGlobal, UsedPlace};
-
 use crate::module::Function;
 use crate::program::Program;
 use crate::spec::Specialization;
@@ -16,9 +14,4 @@ pub(crate) fn source_key(program: &Program, kernel: &Function, spec: &Specializa
         Some(host) => live::source_key(program, host, kernel, spec),
         None => Some(files::source_key(program, kernel)),
     }
-}
-
-/// The values of the host program that a kernel depends on by name.
-pub(crate) fn used_globals(program: &Program, kernel: &Function) -> Vec<UsedGlobal> {
-    program.live.as_ref().map_or_else(Vec::new, |host| live::used_globals(program, host, kernel))
 }

@@ -209,13 +209,13 @@ impl Lower<'_> {
             .into())
     }
 
-    /// Evaluates something in the scope of a module, at compile time.
+    /// Evaluates something in the scope of a module, at compile time: defaults, and what classes are made of.
     pub(super) fn in_module<T>(
         &mut self,
         module: crate::module::ModuleId,
         f: impl FnOnce(&mut Self) -> Outcome<T>,
     ) -> Outcome<T> {
-        let frame = super::frame::Frame::compile_time(module);
+        let frame = super::frame::Frame::signature(module);
         let outer = std::mem::replace(&mut self.frame, frame);
         let result = f(self);
         self.frame = outer;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_source::Span;
 
+use crate::live::Place;
 use crate::module::{Function, ModuleId};
 use crate::syntax::ast::Name;
 use crate::syntax::scan::assigned_names;
@@ -52,6 +53,8 @@ pub(super) struct Frame {
     pub(super) loops: u32,
     /// Whether globals that are not `constexpr` may be used, as in default values.
     pub(super) plain_globals: bool,
+    /// Where names stand for the host.
+    pub(super) place: Place,
 }
 
 impl Frame {
@@ -65,11 +68,17 @@ impl Frame {
             mode: Mode::Kernel,
             loops: 0,
             plain_globals: false,
+            place: Place::Body,
         }
     }
 
     pub(super) fn compile_time(module: ModuleId) -> Frame {
         Frame { mode: Mode::CompileTime, plain_globals: true, ..Frame::kernel(module) }
+    }
+
+    /// The frame of annotations and defaults.
+    pub(super) fn signature(module: ModuleId) -> Frame {
+        Frame { place: Place::Signature, ..Frame::compile_time(module) }
     }
 
     /// The frame of a function in one of the two modes.

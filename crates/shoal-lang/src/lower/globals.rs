@@ -8,6 +8,7 @@ use crate::builtin;
 use crate::dtype;
 use crate::fault::{Fault, Outcome};
 use crate::host::HostSource;
+use crate::live::Place;
 use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef};
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::value::{Class, Const, Dtype, EnumClass, KnownClass, Member, Value};
@@ -51,13 +52,16 @@ impl Lower<'_> {
         result
     }
 
-    /// A free name of a live function, converted once.
+    /// A free name of a live function; those of its body are converted once.
     pub(super) fn live_global(
         &mut self,
         module: ModuleId,
         function: &HostSource,
         name: &Name,
     ) -> Outcome<Option<GlobalValue>> {
+        if self.frame.place == Place::Signature {
+            return self.live_name(function, name);
+        }
         let key = (module, name.clone());
         match self.globals.get(&key) {
             Some(GlobalState::Done(value)) => return Ok(Some((**value).clone())),

@@ -21,7 +21,7 @@ impl Lower<'_> {
     /// A free name of a live function, as the host sees it.
     pub(super) fn live_name(&mut self, function: &HostSource, name: &Name) -> Outcome<Option<GlobalValue>> {
         let Some(live) = &self.program.live else { return Ok(None) };
-        let Some(answer) = live.name(function.object, name) else { return Ok(None) };
+        let Some(answer) = live.name(function.object, name, self.frame.place) else { return Ok(None) };
         let constexpr = matches!(answer, HostValue::Constexpr(_));
         let value = self.from_host(&answer)?;
         Ok(Some(GlobalValue { value, constexpr, span: Span::NONE }))

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use shoal_lang::{
     ArgSpec, ConstValue, FunctionKind, HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject,
-    HostSource, HostValue, JitOptions, Program, Specialization, UsedPlace,
+    HostSource, HostValue, JitOptions, Program, Specialization,
 };
 use shoal_source::{SourceMap, Style};
 
@@ -542,29 +542,19 @@ fn what_cannot_be_written_down_has_no_key() {
 }
 
 #[test]
-fn used_globals_are_the_data_that_may_change() {
+fn names_keep_their_first_answer_and_defaults_their_own() {
     let host = Arc::new(Host::new());
-    host.global("N", constexpr(HostValue::Int(1)));
-    host.global("x", HostValue::Int(77));
-    host.global("mod", object(50, "mod"));
-    host.attribute(50, "WIDTH", HostValue::Int(2));
-    host.global("f", jit(2, "def f(x):\n    x = x + M\n    return x\n"));
-    host.bind(2, "M", constexpr(HostValue::Int(3)));
-    let program = program(&host, "def k(out, B: tl.constexpr = 4):\n    tl.store(out, f(N) + mod.WIDTH)\n");
-    let mut used: Vec<(UsedPlace, String)> =
-        program.used_globals().into_iter().map(|used| (used.place, used.name)).collect();
-    used.sort_by(|a, b| a.1.cmp(&b.1));
-    assert_eq!(
-        used,
-        [
-            (UsedPlace::Function(HostObject(2)), "M".into()),
-            (UsedPlace::Function(HostObject(1)), "N".into()),
-            (UsedPlace::Object(HostObject(50)), "WIDTH".into())
-        ]
-    );
-    // A name keeps its first answer, so that all kernels of a program agree.
-    host.global("N", constexpr(HostValue::Int(1000)));
-    assert!(program.used_globals().iter().any(|used| used.value == constexpr(HostValue::Int(1))));
+    host.global("N", constexpr(HostValue::Int(111)));
+    let program = program(&host, "def k(out, B: tl.constexpr = N):\n    tl.store(out, B)\n    tl.store(out, N)\n");
+    assert_eq!(program.kernel("k").unwrap().params[1].default.as_ref().unwrap().to_string(), "111");
+    // The body sees what the name stands for when it is compiled; the default was computed before.
+    host.global("N", constexpr(HostValue::Int(222)));
+    let one = || lowered(&program, &spec(&[pointer()])).unwrap();
+    let ir = one();
+    assert!(ir.contains("value = 111}") && ir.contains("value = 222}"), "{ir}");
+    // All kernels compiled from a program agree.
+    host.global("N", constexpr(HostValue::Int(333)));
+    assert_eq!(one(), ir);
 }
 
 #[test]

@@ -12,7 +12,7 @@
 //! | `chunk` | what its lanes hold: one number, even steps, a vector |
 //! | `emitter` | the value of any chunk of any tile |
 //! | `nest` | loops over a tile |
-//! | `elementwise`, `arith`, `convert` | elementwise operations and number formats |
+//! | `elementwise`, `arith`, `exponential`, `convert` | elementwise operations and number formats |
 //! | `streaming` | stores past the caches |
 //! | `addressing` | which integers become addresses |
 //! | `overlap`, `distinct` | loads and stores of memory that may be the same |
@@ -31,6 +31,7 @@ mod distinct;
 pub mod dot;
 mod elementwise;
 mod emitter;
+mod exponential;
 mod function;
 mod index;
 mod isa;

@@ -13,7 +13,7 @@
 //! | `emitter` | the value of any chunk of any tile |
 //! | `nest` | loops over a tile |
 //! | `elementwise`, `arith`, `exponential`, `convert` | elementwise operations and number formats |
-//! | `streaming` | stores past the caches |
+//! | `streaming`, `prefetch` | stores past the caches, and loads ahead of time |
 //! | `addressing` | which integers become addresses |
 //! | `overlap`, `distinct` | loads and stores of memory that may be the same |
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
@@ -40,6 +40,7 @@ mod nest;
 mod observe;
 mod overlap;
 mod plan;
+mod prefetch;
 mod product;
 mod reduce;
 mod refuse;

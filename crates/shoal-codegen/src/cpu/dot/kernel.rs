@@ -1,5 +1,6 @@
 //! The kernel in vector registers, and what leads to it.
 
+use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
@@ -73,6 +74,7 @@ impl DotPlan {
                 let row_bytes = u64::from(row) * unit;
                 if run == Run::K { (scratch, row_bytes, unit) } else { (scratch, unit, row_bytes) }
             }
+            Packing::Together => unreachable!("only rows of `b` are read as vectors"),
         };
         View { base, block: u64::from(self.block.rows) * outer, outer, k }
     }
@@ -95,7 +97,37 @@ impl DotPlan {
                 let k = u64::from(cols) * unit;
                 View { base: scratch, block: u64::from(rows) * k, outer: unit, k }
             }
+            Packing::Together => {
+                let unit = u64::from(self.arithmetic.unit_bytes());
+                let row_bytes = u64::from(self.problem.n) * unit;
+                let base = self.rows_together(llvm, source, scratch, row_bytes);
+                View { base, block: u64::from(cols) * unit, outer: unit, k: row_bytes }
+            }
         }
+    }
+
+    /// Where the rows of `b` follow each other: in place, or in a copy.
+    fn rows_together<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        source: Source<'ctx>,
+        scratch: PointerValue<'ctx>,
+        row_bytes: u64,
+    ) -> PointerValue<'ctx> {
+        let stride = source.steps(llvm, Run::K, 1);
+        let row_bytes = llvm.const_i64(row_bytes as i64);
+        let apart = llvm.icmp(IntPredicate::NE, stride.into(), row_bytes.into()).into_int_value();
+        let (before, copy, after) = (llvm.here(), llvm.new_block("copy"), llvm.new_block("together"));
+        llvm.branch(apart, copy, after);
+        llvm.builder.position_at_end(copy);
+        let (row, rows) = (self.problem.n, self.k_units());
+        pack(llvm, &self.isa, source, Target { base: scratch, panels: 1, run: Run::Outer, row, rows });
+        let copied = llvm.here();
+        llvm.jump(after);
+        llvm.builder.position_at_end(after);
+        let base = llvm.builder.build_phi(llvm.ptr(), "").expect("a phi");
+        base.add_incoming(&[(&source.base, before), (&scratch, copied)]);
+        base.as_basic_value().into_pointer_value()
     }
 
     fn source<'ctx>(&self, (base, stride): Placed<'ctx>, elem: Scalar, k: Stride, outer: Stride) -> Source<'ctx> {

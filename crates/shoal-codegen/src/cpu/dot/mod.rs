@@ -2,7 +2,8 @@
 //!
 //! A caller describes the product as a `Problem`, makes a `DotPlan` of it for an `Isa`, gives the plan
 //! as much scratch as it asks for, and has it emit code. The matrices are tiles in a small scratch of their own (L1 or
-//! L2), with any constant strides, or lie wherever a kernel loads them from, with one stride of run time; sizes are powers of two. Batches are a loop around it.
+//! L2), with any constant strides; `a` and `b` may also lie where the kernel loads them from, in rows or columns whose
+//! distance is known at run time only. Sizes are powers of two. Batches are a loop around it.
 //!
 //! # How
 //!

@@ -10,7 +10,7 @@ use crate::cpu::isa::Isa;
 pub enum Stride {
     /// So many.
     Known(u64),
-    /// [`super::DotPointers`] says. Such an operand is packed straight from where it lies.
+    /// Only the code knows.
     AtRunTime,
 }
 
@@ -121,6 +121,9 @@ pub(super) enum Packing {
     InPlace,
     /// Into the scratch, with units that follow each other along this dimension.
     Along(Run),
+    /// As rows that follow each other: where they lie, if the code finds that they do so there, else in the scratch. (Rows further
+    /// apart would fight for few places in L1 while they are read again and again.)
+    Together,
 }
 
 /// What the products are added to.
@@ -213,7 +216,7 @@ impl DotPlan {
     fn packed_bytes(&self, packing: Packing, extent: u32) -> u64 {
         match packing {
             Packing::InPlace => 0,
-            Packing::Along(_) => {
+            Packing::Along(_) | Packing::Together => {
                 let units = u64::from(extent) * u64::from(self.k_units());
                 (units * u64::from(self.arithmetic.unit_bytes())).next_multiple_of(64)
             }
@@ -263,8 +266,10 @@ fn pack_a(problem: &Problem, arithmetic: Arithmetic) -> Packing {
 fn pack_b(problem: &Problem, arithmetic: Arithmetic, block: Block) -> Packing {
     let b = problem.b;
     let scattered = block.lanes > 1 && b.col_stride != Stride::ONE;
-    if !b.is_known() || scattered || arithmetic.converts(b.elem) || arithmetic.group() > 1 {
+    if scattered || arithmetic.converts(b.elem) || arithmetic.group() > 1 {
         Packing::Along(Run::Outer)
+    } else if !b.is_known() {
+        Packing::Together
     } else {
         Packing::InPlace
     }

@@ -148,10 +148,9 @@ pub(super) enum Bytes<'ctx> {
 
 impl<'ctx> Bytes<'ctx> {
     pub(super) fn times(self, llvm: &Llvm<'ctx>, factor: u64) -> IntValue<'ctx> {
-        let factor_value = llvm.const_i64(factor as i64);
         match self {
             Bytes::Known(bytes) => llvm.const_i64((bytes * factor) as i64),
-            Bytes::AtRunTime(bytes) => llvm.mul64(bytes, factor_value),
+            Bytes::AtRunTime(bytes) => llvm.mul64(bytes, llvm.const_i64(factor as i64)),
         }
     }
 

@@ -1,22 +1,28 @@
 #!/usr/bin/env bash
-# Prints the folder of a Python that has NumPy, the peer that every benchmark is measured against. The user's own
-# python3 is taken if it has NumPy; otherwise a private environment is made under target/, once.
+# Prints the Pythons that benchmarks run in, with colons between them: one with NumPy, the peer that everything is measured
+# against (the user's own python3 if it has NumPy, else a private environment under target/, made once); one with the
+# Python package, built for speed; and one with torch, if the tests have made it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 say() { printf 'peers: %s\n' "$*" >&2; }
 
-if python3 -c 'import numpy' 2>/dev/null; then
-    dirname "$(command -v python3)"
-    exit
-fi
-venv=$PWD/target/peers
-if ! "$venv/bin/python3" -c 'import numpy' 2>/dev/null; then
-    say "python3 has no NumPy: installing it into target/peers"
-    if ! { python3 -m venv "$venv" && "$venv/bin/pip" install --quiet numpy; } >&2; then
-        say "NumPy could not be installed; the columns that compare with it will be missing"
-        dirname "$(command -v python3)"
-        exit
+peers=$(command -v python3)
+if ! python3 -c 'import numpy' 2>/dev/null; then
+    venv=$PWD/target/peers
+    if "$venv/bin/python3" -c 'import numpy' 2>/dev/null; then
+        peers=$venv/bin/python3
+    else
+        say "python3 has no NumPy: installing it into target/peers"
+        if { python3 -m venv "$venv" && "$venv/bin/pip" install --quiet numpy; } >&2; then
+            peers=$venv/bin/python3
+        else
+            say "NumPy could not be installed; the columns that compare with it will be missing"
+        fi
     fi
 fi
-printf '%s\n' "$venv/bin"
+peers+=:$(scripts/python.sh --release)/python3
+if [ -x target/python-torch/bin/python3 ]; then
+    peers+=:$PWD/target/python-torch/bin/python3
+fi
+printf '%s\n' "$peers"

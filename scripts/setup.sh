@@ -2,7 +2,9 @@
 # Installs what the given work needs and this machine lacks, and says so. When all is there it does nothing, needs no
 # network, and takes a few milliseconds.
 #
-#   scripts/setup.sh [build] [test] [lint]      (all three if none is named)
+#   scripts/setup.sh [build] [test] [lint] [python] [torch]      (all but torch if none is named)
+#
+# Torch is only tested with: where it cannot be installed, that is said and no error.
 set -euo pipefail
 
 # The toolchain that kernels are compiled with, and what LLVM's static libraries name when they are linked.
@@ -41,7 +43,7 @@ install_packages() {
     as_root "${apt[@]}" update || say "some package lists could not be read; trying with those that could"
     if ! as_root "${apt[@]}" install -y --no-install-recommends "$@"; then
         say "apt-get could not install: $*"
-        die "LLVM 22 is in bookworm-security for Debian 12, and in the LLVM project's own package archive for other releases"
+        return 1
     fi
 }
 
@@ -59,7 +61,8 @@ need_build() {
         local missing
         mapfile -t missing < <(missing_packages)
         if [ "${#missing[@]}" -gt 0 ]; then
-            install_packages "${missing[@]}"
+            install_packages "${missing[@]}" ||
+                die "LLVM 22 is in bookworm-security for Debian 12, and in the LLVM project's own package archive for other releases"
         fi
         return
     fi
@@ -95,13 +98,40 @@ need_lint() {
     done
 }
 
+need_python() {
+    if ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        command -v apt-get >/dev/null || die "python3 with venv was not found: install Python 3.10 or later, then try again"
+        install_packages python3 python3-venv || die "install Python 3.10 or later with venv, then try again"
+    fi
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+        die "$(python3 --version) is too old: the package needs Python 3.10 or later as python3"
+}
+
+need_torch() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        if "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2>/dev/null; then
+            return
+        fi
+    done
+    # PyPI's torch for Linux brings gigabytes of CUDA; the distribution's is for the CPU. In a subshell, so that nothing
+    # in there ends the script.
+    if command -v apt-get >/dev/null; then
+        say "python3 has no torch: taking the distribution's for the tests that use it (once, about 190 packages)"
+        if (install_packages python3-torch python3-venv); then
+            return
+        fi
+    fi
+    say "torch could not be installed: the tests that need it are left out"
+}
+
 if [ "$#" -eq 0 ]; then
-    set -- build test lint
+    set -- build test lint python
 fi
 need_rust
 for need in "$@"; do
     case $need in
-        build | test | lint) "need_$need" ;;
-        *) die "unknown need '$need': use build, test or lint" ;;
+        build | test | lint | python | torch) "need_$need" ;;
+        *) die "unknown need '$need': use build, test, lint, python or torch" ;;
     esac
 done

@@ -18,7 +18,7 @@ pub(crate) struct CommandLine {
 pub(crate) enum Command {
     /// Run a kernel: of a file on data you describe, or of the library on random data
     Run(RunOptions),
-    /// Compile a kernel and show it as tile IR, LLVM IR, assembly or object
+    /// Compile a kernel: to look at it, or ahead of time for C and Rust programs
     Compile(CompileOptions),
     /// Run passes over tile IR
     Opt(OptOptions),
@@ -114,21 +114,29 @@ Examples:
 
 /// Options of `shoal compile`.
 #[derive(Debug, Args)]
+#[command(after_long_help = COMPILE_HELP)]
 pub(crate) struct CompileOptions {
     /// FILE.py or FILE.py:KERNEL
-    pub(crate) target: String,
-    /// One item for each parameter: `*fp32:16, i32, BLOCK=256`
-    #[arg(short, long)]
-    pub(crate) signature: String,
-    /// What to show, comma-separated: tile, tile-opt, llvm, asm, obj
+    pub(crate) kernel: String,
+    /// One item for each parameter: `*fp32:16, i32, BLOCK=256`; see --help. May be given several times for so, c and rust
+    #[arg(short, long = "signature", value_name = "SIGNATURE", required = true)]
+    pub(crate) signatures: Vec<String>,
+    /// What to make, comma-separated: tile, tile-opt, llvm, asm, obj to look at; so, c, rust to use in other programs
     #[arg(short, long, value_delimiter = ',', default_value = "tile")]
     pub(crate) emit: Vec<String>,
-    /// Write KERNEL.tile, KERNEL.ll, … into this folder instead of printing
+    /// Write files into this folder; without it, texts are printed and so, c and rust go to the current folder
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
-    /// LLVM's name of the CPU to compile for, such as `x86-64-v3` [default: this machine's]
+    /// The kind of device to compile for
+    #[arg(long, default_value = "cpu")]
+    pub(crate) target: Target,
+    /// LLVM's name of the CPU to compile for, such as `x86-64-v3`; `generic` for any x86-64. Several, comma-separated, for
+    /// so, c and rust: the best that a machine can run is taken there [default: this machine's]
+    #[arg(long = "cpu", value_name = "CPU", value_delimiter = ',')]
+    pub(crate) cpus: Vec<String>,
+    /// What functions and files of so, c and rust are named after [default: the kernel's name]
     #[arg(long)]
-    pub(crate) cpu: Option<String>,
+    pub(crate) name: Option<String>,
     /// Check device_assert at run time
     #[arg(long)]
     pub(crate) debug: bool,
@@ -136,6 +144,35 @@ pub(crate) struct CompileOptions {
     #[arg(long)]
     pub(crate) time: bool,
 }
+
+/// Kinds of devices that code is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Target {
+    /// x86-64 CPUs
+    Cpu,
+}
+
+const COMPILE_HELP: &str = "\
+Signatures:
+  i32  i64  fp32  u1        a number                      i32:16      a multiple of 16
+  *fp32                     a pointer                     *fp32:16    aligned to 16 bytes
+  *kfp32                    a pointer that is only read   i32:1       must be 1, and is compiled in
+  1024  True  None  'text'  a value that is compiled in   BLOCK=1024  by name
+
+so, c and rust:
+  so     libNAME.so with everything it needs, and NAME.h
+  c      NAME.c and NAME.h, to be linked with libshoal_runtime.a
+  rust   NAME.rs and its objects, for a crate that depends on shoal-runtime
+  Programs that use them need no Python, no LLVM and no compiler.
+
+  Several signatures make one launch function. It takes the first variant that the CPU can run and the arguments fit,
+  those that know most first. Where signatures differ in what is compiled in for all of them, the caller says which one
+  it wants. docs/ahead-of-time.md has the details.
+
+Examples:
+  shoal compile add.py:add -s \"*fp32:16, *fp32:16, *fp32:16, i32, 256\" --emit tile,asm
+  shoal compile add.py:add -s \"*kfp32:16, *kfp32:16, *fp32:16, i32:16, 1024\" \\
+      -s \"*kfp32, *kfp32, *fp32, i32, 1024\" --cpu x86-64-v3,generic --emit so,rust --output made";
 
 /// Options of `shoal opt`.
 #[derive(Debug, Args)]

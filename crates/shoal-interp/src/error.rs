@@ -134,6 +134,12 @@ pub enum Error {
         /// Who was running.
         at: Place,
     },
+    /// The host said to stop.
+    #[error("interrupted while {at} was running")]
+    Interrupted {
+        /// Who was running.
+        at: Place,
+    },
     /// A `gather` looks outside of its tile.
     #[error("{at}{} gathers at index {index} along a dimension of size {size}", element_text(element))]
     IndexOutOfRange {
@@ -212,6 +218,7 @@ impl Error {
             | Error::Misaligned { at, .. }
             | Error::AssertFailed { at, .. }
             | Error::StepLimit { at, .. }
+            | Error::Interrupted { at }
             | Error::IndexOutOfRange { at, .. }
             | Error::LoopStep { at, .. }
             | Error::ExternFunction { at, .. }

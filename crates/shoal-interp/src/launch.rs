@@ -1,6 +1,7 @@
 //! Starting a kernel: arguments, options, result.
 
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use shoal_ir::{Const, Elem, Module, Type};
 
@@ -56,6 +57,26 @@ impl Default for Options {
     }
 }
 
+/// How often the host is asked whether to stop.
+pub(crate) const ATTENTION: Duration = Duration::from_millis(50);
+
+/// Whom a run prints to, and who may stop it. A function that takes lines is one that never stops a run.
+pub trait Host {
+    /// Takes a printed line.
+    fn print(&mut self, line: String);
+
+    /// Whether to stop; asked about every 50 ms.
+    fn is_interrupted(&mut self) -> bool {
+        false
+    }
+}
+
+impl<F: FnMut(String)> Host for F {
+    fn print(&mut self, line: String) {
+        self(line);
+    }
+}
+
 /// What a finished run leaves besides memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
@@ -78,28 +99,29 @@ pub fn run(
     options: &Options,
 ) -> Result<Report, Error> {
     let mut prints = Vec::new();
-    let steps = run_printing(module, kernel, grid, args, memory, options, &mut |line| prints.push(line))?;
+    let steps = run_for(module, kernel, grid, args, memory, options, &mut |line: String| prints.push(line))?;
     Ok(Report { prints, steps })
 }
 
-/// The same, with each printed line handed over as it comes, so that a run that fails or never ends shows its lines too.
-/// Gives the number of operations executed.
+/// The same for a host, which gets each printed line as it comes, so that a run that fails or never ends shows its lines
+/// too, and which may stop the run. Gives the number of operations executed.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_printing(
+pub fn run_for(
     module: &Module,
     kernel: &str,
     grid: [u32; 3],
     args: &[Arg],
     memory: &mut Memory,
     options: &Options,
-    print: &mut dyn FnMut(String),
+    host: &mut dyn Host,
 ) -> Result<u64, Error> {
     let plan = Plan::new(module);
     let entry = plan.kernel(kernel).ok_or_else(|| Error::NoKernel { name: kernel.into() })?;
     let args = check(entry, args)?;
-    let mut world = World { plan: &plan, memory, grid, print, steps: 0, max_steps: options.max_steps };
+    let next_look = Instant::now() + ATTENTION;
+    let mut world = World { plan: &plan, memory, grid, host, steps: 0, max_steps: options.max_steps, next_look };
     schedule::run(&mut world, entry, &args, options)?;
     Ok(world.steps)
 }

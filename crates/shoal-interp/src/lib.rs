@@ -56,5 +56,5 @@ mod shape;
 mod value;
 
 pub use error::{Access, Awaited, Error, Place, Waiting};
-pub use launch::{Arg, Options, Order, Report, run, run_printing};
+pub use launch::{Arg, Host, Options, Order, Report, run, run_for};
 pub use memory::{Address, Memory};

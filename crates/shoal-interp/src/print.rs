@@ -19,7 +19,7 @@ pub(crate) fn print<'p>(program: &Program<'p>, world: &mut World<'p, '_>, site: 
     let [x, y, z] = program.id;
     let pid = format!("pid ({x}, {y}, {z})");
     if site.operand_count() == 0 {
-        (world.print)(format!("{pid} {}", prefix.trim()));
+        world.host.print(format!("{pid} {}", prefix.trim()));
     }
     let label = label(prefix);
     for (number, &operand) in site.op.operands().iter().enumerate() {
@@ -29,7 +29,7 @@ pub(crate) fn print<'p>(program: &Program<'p>, world: &mut World<'p, '_>, site: 
         let which = if site.operand_count() > 1 { format!("(operand {number}) ") } else { String::new() };
         for (flat, &bits) in program.val(operand).bits().iter().enumerate() {
             let index = index_text(flat, ty.shape());
-            (world.print)(format!("{pid} idx ({index}) {label}{which}{}", number_text(elem, bits, radix)));
+            world.host.print(format!("{pid} idx ({index}) {label}{which}{}", number_text(elem, bits, radix)));
         }
     }
 }

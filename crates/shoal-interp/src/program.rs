@@ -1,6 +1,8 @@
 //! A program as an explicit state machine: a stack of frames, one for each region it is in, stepped one operation at a
 //! time. Nothing of a program lives on the Rust stack between two steps, so a scheduler may leave it anywhere.
 
+use std::time::Instant;
+
 use cranelift_entity::EntityRef;
 use shoal_ir::{Op, OpId, OpKind, Region, Type, Value};
 use smallvec::SmallVec;
@@ -8,6 +10,7 @@ use smallvec::SmallVec;
 use crate::control::Owner;
 use crate::elementwise::Elementwise;
 use crate::error::{Error, Place, Waiting};
+use crate::launch::{ATTENTION, Host};
 use crate::memory::Memory;
 use crate::plan::{FuncPlan, Plan};
 use crate::value::Val;
@@ -18,11 +21,27 @@ pub(crate) struct World<'p, 'x> {
     pub(crate) plan: &'p Plan<'p>,
     pub(crate) memory: &'x mut Memory,
     pub(crate) grid: [u32; 3],
-    /// Where printed lines go.
-    pub(crate) print: &'x mut dyn FnMut(String),
+    /// Where printed lines go, and who may stop the run.
+    pub(crate) host: &'x mut dyn Host,
     /// Operations executed so far, by all programs.
     pub(crate) steps: u64,
     pub(crate) max_steps: u64,
+    /// When the host is asked next whether to stop.
+    pub(crate) next_look: Instant,
+}
+
+/// How many operations are executed between two looks at the clock.
+const STEPS_PER_LOOK: u64 = 64;
+
+impl World<'_, '_> {
+    /// Whether the host stops the run, looked at now and then.
+    fn is_interrupted(&mut self) -> bool {
+        if !self.steps.is_multiple_of(STEPS_PER_LOOK) || Instant::now() < self.next_look {
+            return false;
+        }
+        self.next_look = Instant::now() + ATTENTION;
+        self.host.is_interrupted()
+    }
 }
 
 /// What a step leads to.
@@ -183,6 +202,9 @@ impl<'p> Program<'p> {
         world.steps += 1;
         if world.steps > world.max_steps {
             return Err(Error::StepLimit { steps: world.max_steps, at: self.place(site) });
+        }
+        if world.is_interrupted() {
+            return Err(Error::Interrupted { at: self.place(site) });
         }
         match plan.elementwise(id) {
             Some(operation) => Ok(self.elementwise(site, operation)),

@@ -1,81 +1,186 @@
 //! The bridge to a live host program.
 //!
-//! From a file, Shoal resolves everything by itself and no host is needed. When kernels come from a running Python
-//! program, names that the source does not define are asked of it through [`HostBridge`].
+//! A program from a file resolves everything by itself. A program from a host is one live function: its text is parsed
+//! alone, and everything that the text does not define is asked of the host, as Python would look it up. Functions that
+//! it reaches are units of the same kind, each with names of its own.
 
-use crate::dtype;
-use crate::module::{KnownModule, ModuleRef};
-use crate::syntax::ast::Name;
-use crate::value::{Const, Dtype, Value};
+use std::fmt;
+use std::sync::Arc;
 
-/// Answers names that a kernel's source does not define.
-pub trait HostBridge: Send + Sync {
-    /// The value of a module-level name, as the host sees it from this file.
-    fn global(&self, file: &str, name: &str) -> Option<HostValue>;
+use crate::consts::float_repr;
 
-    /// The source of an imported module that defines kernels: its file name and its text. `level` counts the leading
-    /// dots of a relative import.
-    fn module_source(&self, importing_file: &str, module: &str, level: u32) -> Option<(String, String)>;
+use crate::module::{FunctionKind, JitOptions};
+
+/// A live object of the host program. Equal numbers are the same object, or objects that never change and are equal; the
+/// host keeps the object alive as long as the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostObject(pub u64);
+
+/// A live function and its source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostSource {
+    /// The function: what its free names are asked of, and what is called when it runs at compile time.
+    pub object: HostObject,
+    /// Its name.
+    pub name: String,
+    /// The file it stands in, as messages should show it.
+    pub file: String,
+    /// The line of the file on which `text` begins, counted from one.
+    pub first_line: u32,
+    /// Its text from `def` on, without the indentation of its first line. Decorators may be there and say nothing.
+    pub text: Arc<str>,
+    /// How it runs: [`FunctionKind::Jit`] is compiled; the others are called in the host when a kernel is compiled.
+    pub kind: FunctionKind,
+    /// What its decorator says.
+    pub options: JitOptions,
 }
 
-/// A host that knows nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoHost;
-
-impl HostBridge for NoHost {
-    fn global(&self, _file: &str, _name: &str) -> Option<HostValue> {
-        None
-    }
-
-    fn module_source(&self, _importing_file: &str, _module: &str, _level: u32) -> Option<(String, String)> {
-        None
-    }
+/// A `NamedTuple` class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostNamedTuple {
+    /// The class.
+    pub object: HostObject,
+    /// Its name.
+    pub name: String,
+    /// Its fields in order, with their defaults.
+    pub fields: Vec<(String, Option<HostValue>)>,
 }
 
-/// A value of the host program that kernels can use.
+/// An enumeration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostEnum {
+    /// The class.
+    pub object: HostObject,
+    /// Its name.
+    pub name: String,
+    /// Its members in order, with their values.
+    pub members: Vec<(String, HostValue)>,
+}
+
+/// An aggregate class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostAggregate {
+    /// The class.
+    pub object: HostObject,
+    /// Its name.
+    pub name: String,
+    /// Its fields in order, those of its bases first.
+    pub fields: Vec<HostField>,
+    /// Its methods, inherited ones included: `@jit` functions, `@constexpr_function`s, and a plain `__init__`. Each
+    /// resolves names in its own scope.
+    pub methods: Vec<(String, Arc<HostSource>)>,
+}
+
+/// A field of an aggregate class.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostField {
+    /// Its name.
+    pub name: String,
+    /// Whether it is declared `constexpr`.
+    pub constexpr: bool,
+    /// Its default.
+    pub default: Option<HostValue>,
+}
+
+/// A value of the host program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostValue {
     /// `None`
     None,
     /// A truth value.
     Bool(bool),
-    /// An integer.
+    /// An integer. Those beyond 127 bits are passed as [`HostValue::Object`].
     Int(i128),
     /// A floating-point number.
     Float(f64),
     /// A string.
     Str(String),
-    /// A dtype by its name in `shoal.language`.
-    Dtype(String),
-    /// A tuple.
+    /// `...`
+    Ellipsis,
+    /// A tuple or a list.
     Tuple(Vec<HostValue>),
+    /// A dictionary, in its order.
+    Dict(Vec<(HostValue, HostValue)>),
+    /// A dtype: `float32` or `fp32`; pointers are `*fp32`, those to constant memory `*kfp32`.
+    Dtype(String),
     /// A value wrapped in `constexpr`.
     Constexpr(Box<HostValue>),
-    /// A module by its dotted name.
-    Module(String),
-    /// Anything else, by its type's name.
-    Opaque(String),
+    /// A module, function or class that the compiler knows by its dotted path: `shoal.language`,
+    /// `triton.language.load`, `shoal.language.constexpr`, `builtins.range`, `math`.
+    Language(String),
+    /// A function with source.
+    Function(Arc<HostSource>),
+    /// An aggregate class.
+    AggregateClass(Arc<HostAggregate>),
+    /// A `NamedTuple` class.
+    NamedTupleClass(Arc<HostNamedTuple>),
+    /// An instance of a `NamedTuple`.
+    NamedTuple(Arc<HostNamedTuple>, Vec<HostValue>),
+    /// An enumeration.
+    EnumClass(Arc<HostEnum>),
+    /// A member of an enumeration, by name.
+    Member(Arc<HostEnum>, String),
+    /// A module, or anything else: kernels can take its attributes, call it, and compare it with itself.
+    Object {
+        /// The object.
+        object: HostObject,
+        /// What `str` gives for it, or its type's name: for messages and `static_print`.
+        shown: String,
+    },
 }
 
-/// The front end's view of a host value, and whether it is a `constexpr`.
-pub(crate) fn to_value(value: &HostValue) -> (Value, bool) {
-    let plain = |v| (v, false);
-    match value {
-        HostValue::None => plain(Value::NONE),
-        HostValue::Bool(b) => plain(Value::bool(*b)),
-        HostValue::Int(i) => plain(Value::int(*i)),
-        HostValue::Float(f) => plain(Value::Const(Const::Float(*f))),
-        HostValue::Str(s) => plain(Value::str(s)),
-        HostValue::Dtype(name) => plain(match dtype::from_language_name(name) {
-            Some(scalar) => Value::Dtype(Dtype::scalar(scalar)),
-            None => Value::Host(Name::from(name.as_str())),
-        }),
-        HostValue::Tuple(items) => plain(Value::tuple(items.iter().map(|v| to_value(v).0).collect())),
-        HostValue::Constexpr(inner) => (to_value(inner).0, true),
-        HostValue::Module(path) => plain(Value::Module(match KnownModule::from_path(path) {
-            Some(known) => ModuleRef::Known(known),
-            None => ModuleRef::Host(Name::from(path.as_str())),
-        })),
-        HostValue::Opaque(name) => plain(Value::Host(Name::from(name.as_str()))),
+/// As messages show it.
+impl fmt::Display for HostValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, items: &[HostValue]| {
+            f.write_str("(")?;
+            for (i, item) in items.iter().enumerate() {
+                write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
+            }
+            f.write_str(")")
+        };
+        match self {
+            HostValue::None => f.write_str("None"),
+            HostValue::Bool(b) => f.write_str(if *b { "True" } else { "False" }),
+            HostValue::Int(i) => i.fmt(f),
+            HostValue::Float(x) => f.write_str(&float_repr(*x)),
+            HostValue::Str(s) => write!(f, "{s:?}"),
+            HostValue::Ellipsis => f.write_str("..."),
+            HostValue::Tuple(items) => list(f, items),
+            HostValue::Dict(pairs) => write!(f, "a dictionary of {}", pairs.len()),
+            HostValue::Dtype(name) => f.write_str(name),
+            HostValue::Constexpr(inner) => inner.fmt(f),
+            HostValue::Language(path) => f.write_str(path),
+            HostValue::Function(source) => write!(f, "@{}", source.name),
+            HostValue::AggregateClass(class) => f.write_str(&class.name),
+            HostValue::NamedTupleClass(class) => f.write_str(&class.name),
+            HostValue::NamedTuple(class, items) => {
+                f.write_str(&class.name)?;
+                list(f, items)
+            }
+            HostValue::EnumClass(class) => f.write_str(&class.name),
+            HostValue::Member(class, name) => write!(f, "{}.{name}", class.name),
+            HostValue::Object { shown, .. } => f.write_str(shown),
+        }
     }
+}
+
+/// Answers what a kernel's source does not define.
+///
+/// Kernels are compiled by several threads at once, and each of them may ask. The front end holds no lock of its own
+/// while it asks, so an implementation may wait for a lock, such as Python's. A name's answer is kept for the life of
+/// the program (see [`Program::used_globals`](crate::Program::used_globals)); "not there" is asked again.
+pub trait HostBridge: Send + Sync {
+    /// A free name of a function: from its closure, its module's globals, or Python's builtins (these as
+    /// [`HostValue::Language`] `builtins.…`).
+    fn name(&self, function: HostObject, name: &str) -> Option<HostValue>;
+
+    /// `object.name`.
+    fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue>;
+
+    /// `object(*args, **named)`. Values that were `constexpr` arrive without their wrapping.
+    ///
+    /// # Errors
+    /// What the host raised, in words: `ValueError: too large`.
+    fn call(&self, object: HostObject, args: &[HostValue], named: &[(String, HostValue)]) -> Result<HostValue, String>;
 }

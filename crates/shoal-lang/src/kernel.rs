@@ -3,7 +3,7 @@
 use shoal_source::Span;
 
 use crate::lower;
-use crate::module::{Function, Global, JitOptions, language_name};
+use crate::module::{Function, Global, JitOptions};
 use crate::program::Program;
 use crate::spec::{ArgType, ConstValue};
 use crate::syntax::ast::{Expr, ExprKind, Name, ParamKind};
@@ -98,7 +98,7 @@ impl Kernel {
 
 fn annotation(program: &Program, f: &Function, annotation: Option<&Expr>) -> Annotation {
     let Some(annotation) = annotation else { return Annotation::None };
-    let globals = &program.module(f.module).globals;
+    let unit = program.module(f.module);
     if let ExprKind::Str(text) = &annotation.kind {
         return match ArgType::parse(text) {
             Ok(ty) => Annotation::Type(ty),
@@ -108,13 +108,13 @@ fn annotation(program: &Program, f: &Function, annotation: Option<&Expr>) -> Ann
     }
     // `x: dtype` where the module says `dtype = tl.float32`.
     let annotation = match &annotation.kind {
-        ExprKind::Name(n) => match globals.get(n) {
+        ExprKind::Name(n) => match unit.globals.get(n) {
             Some(Global::Assign(a)) if a.path.is_empty() => &a.value,
             _ => annotation,
         },
         _ => annotation,
     };
-    match language_name(annotation, globals).as_deref() {
+    match program.language_name(f.module, annotation).as_deref() {
         Some("constexpr") => Annotation::Constexpr,
         Some("const") => Annotation::ConstPointer,
         Some(name) => match crate::dtype::from_language_name(name) {

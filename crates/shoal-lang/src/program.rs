@@ -1,30 +1,28 @@
-//! A program: a kernel file with everything it imports. The public face of the front end.
+//! A program: a kernel file with everything it imports, or a live function. The public face of the front end.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use shoal_ir::Type;
-use shoal_source::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
+use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span};
 
-use crate::host::{HostBridge, NoHost};
+use crate::dtype;
+use crate::host::{HostBridge, HostSource, HostValue};
 use crate::kernel::Kernel;
+use crate::key::{self, UsedGlobal};
+use crate::live::Live;
 use crate::lower;
-use crate::module::{Function, FunctionKind, Global, Import, ModuleId, Resolve, UserModule, collect};
+use crate::module::{self, Function, FunctionKind, Global, ModuleId, UserModule};
 use crate::names::nearest;
+use crate::read::{self, STANDARD_ID};
 use crate::spec::{ArgSpec, ConstValue, Specialization, split_top_level};
-use crate::syntax::parse_file;
+use crate::syntax::ast::{Expr, Name};
+use crate::units::Units;
 
-/// The library functions that are written in the kernel language.
-const STANDARD: &str = include_str!("library/standard.py");
-const STANDARD_NAME: &str = "<shoal.language>";
-
-/// A kernel file with everything it imports.
+/// A kernel file with everything it imports, or a live function with everything it reaches.
 pub struct Program {
-    sources: SourceMap,
-    modules: Vec<Arc<UserModule>>,
+    pub(crate) units: Units,
     main: ModuleId,
-    standard: ModuleId,
-    pub(crate) host: Arc<dyn HostBridge>,
+    pub(crate) live: Option<Live>,
 }
 
 /// A lowered kernel.
@@ -72,46 +70,57 @@ impl Program {
     /// # Errors
     /// All syntax errors of the file and of the kernel files it imports.
     pub fn parse(sources: &mut SourceMap, name: &str, text: &str) -> Result<Program, Diagnostics> {
-        Program::parse_with(sources, name, text, Arc::new(NoHost))
+        Program::parse_files(sources, name, text, &[])
     }
 
-    /// Reads a kernel file whose other names a host program knows.
+    /// The same for a file that travels with those it imports: names and texts, which are not looked for on disk.
     ///
     /// # Errors
-    /// All syntax errors of the file and of the kernel files it imports.
-    pub fn parse_with(
+    /// As [`Program::parse`].
+    pub fn parse_files(
         sources: &mut SourceMap,
         name: &str,
         text: &str,
-        host: Arc<dyn HostBridge>,
+        others: &[(&str, &str)],
     ) -> Result<Program, Diagnostics> {
-        let mut reader = Reader { sources, host: &*host, modules: Vec::new(), paths: Vec::new(), errors: Vec::new() };
-        let standard = reader.read_standard();
-        let main = reader.read(name, text);
-        let Reader { modules, errors, .. } = reader;
-        Diagnostics::from(errors).into_result(())?;
-        let modules = modules.into_iter().flatten().collect();
-        Ok(Program { sources: sources.clone(), modules, main, standard, host })
+        let (modules, main) = read::read_file(sources, name, text, others)?;
+        Ok(Program { units: Units::new(sources, modules), main, live: None })
     }
 
-    /// The files of the program.
+    /// A program around one live function, a kernel. What it reaches is asked of the host when it is needed.
+    ///
+    /// # Errors
+    /// Its syntax errors.
+    pub fn from_host(
+        sources: &mut SourceMap,
+        source: HostSource,
+        bridge: Arc<dyn HostBridge>,
+    ) -> Result<Program, Diagnostics> {
+        let modules = read::read_standard(sources);
+        let units = Units::new(sources, modules);
+        let unit = units.live(&Arc::new(source));
+        *sources = (*units.sources()).clone();
+        Ok(Program { main: unit?.module, units, live: Some(Live::new(bridge)) })
+    }
+
+    /// The texts of the program. Those of live functions are added as kernels are compiled.
     #[must_use]
-    pub fn sources(&self) -> &SourceMap {
-        &self.sources
+    pub fn sources(&self) -> Arc<SourceMap> {
+        self.units.sources()
     }
 
     /// The kernels of the file, in its order: every function that is `@jit`.
     #[must_use]
     pub fn kernels(&self) -> Vec<Kernel> {
-        let mut functions: Vec<&Function> = self.jit_functions().collect();
+        let mut functions = self.jit_functions();
         functions.sort_by_key(|f| f.def.span.start);
-        functions.into_iter().map(|f| Kernel::new(self, f)).collect()
+        functions.iter().map(|f| Kernel::new(self, f)).collect()
     }
 
     /// The kernel with this name.
     #[must_use]
     pub fn kernel(&self, name: &str) -> Option<Kernel> {
-        self.jit_functions().find(|f| f.name() == name).map(|f| Kernel::new(self, f))
+        self.jit_function(name).map(|f| Kernel::new(self, &f))
     }
 
     /// Lowers one specialisation of a kernel to tile IR.
@@ -120,7 +129,7 @@ impl Program {
     /// All errors of the kernel and of the functions it calls.
     pub fn lower(&self, kernel: &str, spec: &Specialization) -> Result<Lowered, Diagnostics> {
         let function = self.function(kernel)?;
-        lower::lower_kernel(self, function, spec)
+        lower::lower_kernel(self, &function, spec)
     }
 
     /// Reads a signature: the arguments in order, or as `name=…`; see [`spec`](crate::spec).
@@ -129,7 +138,7 @@ impl Program {
     /// What is wrong with the text.
     pub fn signature(&self, kernel: &str, text: &str) -> Result<Vec<(String, ArgSpec)>, Diagnostics> {
         let function = self.function(kernel)?;
-        let info = Kernel::new(self, function);
+        let info = Kernel::new(self, &function);
         let wrong = |message: String| {
             Diagnostics::from(
                 Diagnostic::error(function.def.name.span, format!("wrong signature for `{kernel}`"))
@@ -158,23 +167,45 @@ impl Program {
         Ok(args)
     }
 
-    /// Everything the compiled code of a kernel depends on in the source: its text, the functions it calls and the
-    /// globals it uses, transitively. Equal bytes mean equal code for equal specialisations.
+    /// Everything the compiled code of a kernel depends on in the source: its text, the functions it calls, the globals
+    /// it uses and the host values it is specialised for, transitively. Equal bytes mean equal code for equal
+    /// specialisations. `None` when there is no such kernel, or when it depends on a host object that cannot be written
+    /// down.
     #[must_use]
-    pub fn source_key(&self, kernel: &str) -> Option<Vec<u8>> {
-        let function = self.jit_functions().find(|f| f.name() == kernel)?;
-        Some(crate::key::source_key(self, function))
+    pub fn source_key(&self, kernel: &str, spec: &Specialization) -> Option<Vec<u8>> {
+        let function = self.jit_function(kernel)?;
+        key::source_key(self, &function, spec)
     }
 
-    fn jit_functions(&self) -> impl Iterator<Item = &Function> {
-        self.module(self.main).globals.values().filter_map(|g| match g {
-            Global::Function(f) if f.kind == FunctionKind::Jit => Some(f),
+    /// The values of the host program that its kernel depends on by name: those that the host may bind anew, and should
+    /// find unchanged when it launches what is compiled. Empty for programs from files.
+    #[must_use]
+    pub fn used_globals(&self) -> Vec<UsedGlobal> {
+        self.jit_functions().iter().flat_map(|kernel| key::used_globals(self, kernel)).collect()
+    }
+
+    fn jit_functions(&self) -> Vec<Function> {
+        let functions = self
+            .module(self.main)
+            .globals
+            .values()
+            .filter_map(|g| match g {
+                Global::Function(f) if f.kind == FunctionKind::Jit => Some(f.clone()),
+                _ => None,
+            })
+            .collect();
+        functions
+    }
+
+    fn jit_function(&self, name: &str) -> Option<Function> {
+        match self.module(self.main).globals.get(name) {
+            Some(Global::Function(f)) if f.kind == FunctionKind::Jit => Some(f.clone()),
             _ => None,
-        })
+        }
     }
 
-    fn function(&self, kernel: &str) -> Result<&Function, Diagnostics> {
-        if let Some(f) = self.jit_functions().find(|f| f.name() == kernel) {
+    fn function(&self, kernel: &str) -> Result<Function, Diagnostics> {
+        if let Some(f) = self.jit_function(kernel) {
             return Ok(f);
         }
         let file = self.file_name(self.main);
@@ -184,7 +215,8 @@ impl Program {
                 .help("decorate it with `@triton.jit`"),
             _ => {
                 let diagnostic = Diagnostic::error(Span::NONE, format!("`{file}` has no kernel `{kernel}`"));
-                let names: Vec<&str> = self.jit_functions().map(Function::name).collect();
+                let functions = self.jit_functions();
+                let names: Vec<&str> = functions.iter().map(Function::name).collect();
                 match nearest(kernel, names.iter().copied()) {
                     Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
                     None if names.is_empty() => diagnostic.help("kernels are functions decorated with `@triton.jit`"),
@@ -195,113 +227,28 @@ impl Program {
         Err(diagnostic.into())
     }
 
-    pub(crate) fn module(&self, id: ModuleId) -> &UserModule {
-        &self.modules[id.0 as usize]
+    pub(crate) fn module(&self, id: ModuleId) -> Arc<UserModule> {
+        self.units.module(id)
     }
 
     pub(crate) fn standard(&self) -> ModuleId {
-        self.standard
+        STANDARD_ID
     }
 
-    pub(crate) fn file_name(&self, module: ModuleId) -> &str {
-        self.sources.name(self.module(module).file)
+    pub(crate) fn file_name(&self, module: ModuleId) -> String {
+        self.sources().name(self.module(module).file).to_owned()
     }
-}
 
-/// Reads files and those they import.
-struct Reader<'a> {
-    sources: &'a mut SourceMap,
-    host: &'a dyn HostBridge,
-    /// `None` while a file is being read.
-    modules: Vec<Option<Arc<UserModule>>>,
-    paths: Vec<(PathBuf, ModuleId)>,
-    errors: Vec<Diagnostic>,
-}
-
-impl Reader<'_> {
-    fn read(&mut self, name: &str, text: &str) -> ModuleId {
-        let id = ModuleId(u32::try_from(self.modules.len()).unwrap_or(u32::MAX));
-        self.modules.push(None);
-        self.paths.push((PathBuf::from(name), id));
-        let file = self.sources.add(name, text);
-        let module = match parse_file(file, text) {
-            Ok(ast) => {
-                let mut imports = Imports { reader: self, name };
-                collect(&ast, id, file, &mut imports)
-            }
-            Err(errors) => {
-                self.errors.extend(errors);
-                empty_module(file)
-            }
+    /// The name in the language that an expression such as `tl.constexpr` stands for.
+    pub(crate) fn language_name(&self, module: ModuleId, e: &Expr) -> Option<Name> {
+        let unit = self.module(module);
+        let (Some(function), Some(live)) = (&unit.live, &self.live) else {
+            return module::language_name(e, &unit.globals);
         };
-        self.modules[id.0 as usize] = Some(Arc::new(module));
-        id
-    }
-
-    /// Reads the standard library, always as the first module. It never changes, so it is kept for the next program
-    /// whose source map gives it the same number.
-    fn read_standard(&mut self) -> ModuleId {
-        static KEPT: Mutex<Option<Arc<UserModule>>> = Mutex::new(None);
-        let file = FileId::from_index(u32::try_from(self.sources.files().len()).unwrap_or(u32::MAX));
-        let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(module) = kept
-            && module.file == file
-        {
-            self.sources.add(STANDARD_NAME, STANDARD);
-            self.modules.push(Some(module));
-            self.paths.push((PathBuf::from(STANDARD_NAME), ModuleId(0)));
-            return ModuleId(0);
+        match live.chain(function.object, e)? {
+            HostValue::Language(path) => path.rsplit('.').next().map(Name::from),
+            HostValue::Dtype(name) => dtype::from_signature_name(&name).map(|s| Name::from(dtype::language_name(s))),
+            _ => None,
         }
-        let id = self.read(STANDARD_NAME, STANDARD);
-        let module = self.modules[id.0 as usize].clone();
-        *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = module;
-        id
-    }
-}
-
-fn empty_module(file: FileId) -> UserModule {
-    UserModule { file, globals: Default::default(), star_imports: Vec::new() }
-}
-
-/// Finds the files that one file imports.
-struct Imports<'r, 'a, 'n> {
-    reader: &'r mut Reader<'a>,
-    name: &'n str,
-}
-
-impl Resolve for Imports<'_, '_, '_> {
-    fn resolve(&mut self, import: &Import) -> Option<ModuleId> {
-        if let Some((name, text)) = self.reader.host.module_source(self.name, &import.path, import.level) {
-            return Some(self.known(Path::new(&name)).unwrap_or_else(|| self.reader.read(&name, &text)));
-        }
-        let mut folder = Path::new(self.name).parent()?.to_path_buf();
-        for _ in 1..import.level {
-            folder = folder.parent()?.to_path_buf();
-        }
-        let relative: PathBuf = import.path.split('.').collect();
-        for candidate in [relative.with_extension("py"), relative.join("__init__.py")] {
-            let path = folder.join(candidate);
-            if let Some(id) = self.known(&path) {
-                return Some(id);
-            }
-            if !path.is_file() {
-                continue;
-            }
-            match std::fs::read_to_string(&path) {
-                Ok(text) => return Some(self.reader.read(&path.to_string_lossy(), &text)),
-                Err(error) => {
-                    let message = format!("cannot read `{}`: {error}", path.display());
-                    self.reader.errors.push(Diagnostic::error(import.span, message).label("imported here"));
-                    return None;
-                }
-            }
-        }
-        None
-    }
-}
-
-impl Imports<'_, '_, '_> {
-    fn known(&self, path: &Path) -> Option<ModuleId> {
-        self.reader.paths.iter().find(|(p, _)| p == path).map(|(_, id)| *id)
     }
 }

@@ -14,11 +14,13 @@
 //! | `(…, …)` | a tuple of these |
 
 use std::fmt;
+use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Elem, Padding, Ptr, Scalar, Shape, Type};
 
 use crate::consts::float_repr;
 use crate::dtype;
+use crate::host::{HostNamedTuple, HostValue};
 use crate::options::Options;
 use crate::value::{Access, Const, Dtype};
 
@@ -45,6 +47,8 @@ pub enum ArgSpec {
     Constant(ConstValue),
     /// A tuple of arguments.
     Tuple(Vec<ArgSpec>),
+    /// A tuple of arguments with the names that a class of the host program gives them.
+    NamedTuple(Arc<HostNamedTuple>, Vec<ArgSpec>),
 }
 
 /// The type of an argument passed at launch.
@@ -69,12 +73,19 @@ pub enum ConstValue {
     Tuple(Vec<ConstValue>),
     /// A function of the kernel's file, by name.
     Function(String),
+    /// A value of the host program, for kernels that live there.
+    Host(HostValue),
 }
 
 impl PartialEq for ConstValue {
     /// Same type and same value: `1`, `1.0` and `True` compile to different kernels.
     fn eq(&self, other: &ConstValue) -> bool {
-        self.to_string() == other.to_string()
+        match (self, other) {
+            (ConstValue::Host(a), ConstValue::Host(b)) => a == b,
+            (ConstValue::Tuple(a), ConstValue::Tuple(b)) => a == b,
+            (ConstValue::Host(_), _) | (_, ConstValue::Host(_)) => false,
+            _ => self.to_string() == other.to_string(),
+        }
     }
 }
 
@@ -240,7 +251,8 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Splits at the commas that are not inside brackets or quotes.
-pub(crate) fn split_top_level(text: &str) -> Vec<&str> {
+#[must_use]
+pub fn split_top_level(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut quote, mut start) = (0i32, None, 0);
     for (i, c) in text.char_indices() {
@@ -269,6 +281,10 @@ impl fmt::Display for ArgSpec {
             ArgSpec::Value { ty, divisible } => write!(f, "{ty}:{divisible}"),
             ArgSpec::Constant(c) => c.fmt(f),
             ArgSpec::Tuple(parts) => write_tuple(f, parts),
+            ArgSpec::NamedTuple(class, parts) => {
+                f.write_str(&class.name)?;
+                write_tuple(f, parts)
+            }
         }
     }
 }
@@ -300,6 +316,7 @@ impl fmt::Display for ConstValue {
             },
             ConstValue::Tuple(parts) => write_tuple(f, parts),
             ConstValue::Function(name) => write!(f, "@{name}"),
+            ConstValue::Host(value) => value.fmt(f),
         }
     }
 }

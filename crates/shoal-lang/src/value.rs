@@ -12,6 +12,7 @@ use shoal_ir::Type;
 use shoal_source::Span;
 
 use crate::builtin::Builtin;
+use crate::host::{HostEnum, HostNamedTuple, HostObject};
 use crate::module::{Function, ModuleRef};
 use crate::syntax::ast::Name;
 
@@ -50,6 +51,10 @@ pub enum Value {
     Class(Class),
     /// A module.
     Module(ModuleRef),
+    /// A dictionary, in its order. Its values are known at compile time or not; its keys are.
+    Dict(Arc<[(Value, Value)]>),
+    /// A live object of the host program, which answers for it.
+    Object(Object),
     /// Something of the host program that kernels cannot use, by name.
     Host(Name),
     /// The ruins of an error that was reported.
@@ -192,6 +197,15 @@ pub struct Aggregate {
     pub fields: Arc<[Value]>,
 }
 
+/// A live object of the host program.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// The object.
+    pub object: HostObject,
+    /// What messages call it.
+    pub shown: Name,
+}
+
 /// A member of an enumeration.
 #[derive(Debug, Clone)]
 pub struct Member {
@@ -201,6 +215,8 @@ pub struct Member {
     pub name: Name,
     /// The member's value.
     pub value: Value,
+    /// The enumeration in the host program, if it is from there.
+    pub live: Option<Arc<HostEnum>>,
 }
 
 /// A function bound to its first argument.
@@ -298,6 +314,8 @@ pub struct NamedTupleClass {
     pub name: Name,
     /// Its fields.
     pub fields: Vec<Field>,
+    /// The class in the host program, if it is from there.
+    pub live: Option<Arc<HostNamedTuple>>,
 }
 
 /// An aggregate class: fields and methods written as `@jit` functions.
@@ -318,6 +336,8 @@ pub struct EnumClass {
     pub name: Name,
     /// Its members.
     pub members: Vec<Arc<Member>>,
+    /// The enumeration in the host program, if it is from there.
+    pub live: Option<Arc<HostEnum>>,
 }
 
 impl Tensor {
@@ -413,6 +433,7 @@ impl Value {
             Value::Tensor(t) => out.push(t.value),
             Value::Tuple(t) => t.items.iter().for_each(|v| v.leaves(out)),
             Value::Aggregate(a) => a.fields.iter().for_each(|v| v.leaves(out)),
+            Value::Dict(pairs) => pairs.iter().for_each(|(_, v)| v.leaves(out)),
             Value::Descriptor(d) => {
                 out.push(d.value);
                 d.shape.iter().chain(&d.strides).for_each(|v| v.leaves(out));
@@ -432,6 +453,7 @@ impl Value {
             | Value::Method(_)
             | Value::Class(_)
             | Value::Module(_)
+            | Value::Object(_)
             | Value::Host(_)
             | Value::Invalid => {}
         }
@@ -450,6 +472,7 @@ impl Value {
                 class: a.class.clone(),
                 fields: a.fields.iter().map(|v| v.with_leaves(next)).collect(),
             }),
+            Value::Dict(pairs) => Value::Dict(pairs.iter().map(|(k, v)| (k.clone(), v.with_leaves(next))).collect()),
             Value::Descriptor(d) => {
                 let value = next();
                 let shape = d.shape.iter().map(|v| v.with_leaves(next)).collect();
@@ -475,6 +498,7 @@ impl Value {
             | Value::Method(_)
             | Value::Class(_)
             | Value::Module(_)
+            | Value::Object(_)
             | Value::Host(_)
             | Value::Invalid => self.clone(),
         }
@@ -531,6 +555,14 @@ impl fmt::Display for TypeName<'_> {
             }
             Value::Class(c) => write!(f, "class `{}`", c.name()),
             Value::Module(m) => write!(f, "module `{m}`"),
+            Value::Dict(pairs) => {
+                f.write_str("dict")?;
+                for (key, value) in &**pairs {
+                    write!(f, "|{}: {}", TypeName(key), TypeName(value))?;
+                }
+                Ok(())
+            }
+            Value::Object(o) => write!(f, "host object `{}` #{}", o.shown, o.object.0),
             Value::Host(n) => write!(f, "host object `{n}`"),
             Value::Invalid => f.write_str("<error>"),
         }

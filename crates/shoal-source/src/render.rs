@@ -75,7 +75,7 @@ fn files_to_show(sources: &SourceMap, diagnostic: &Diagnostic) -> Vec<FileId> {
 }
 
 fn snippet<'a>(sources: &'a SourceMap, diagnostic: &'a Diagnostic, file: FileId) -> Snippet<'a, Annotation<'a>> {
-    let mut snippet = Snippet::source(sources.text(file)).path(sources.name(file));
+    let mut snippet = text_of(sources, file);
     if diagnostic.span.file == file {
         snippet = annotate(snippet, sources, AnnotationKind::Primary, diagnostic.span, &diagnostic.label);
     }
@@ -85,6 +85,10 @@ fn snippet<'a>(sources: &'a SourceMap, diagnostic: &'a Diagnostic, file: FileId)
         }
     }
     snippet
+}
+
+fn text_of(sources: &SourceMap, file: FileId) -> Snippet<'_, Annotation<'_>> {
+    Snippet::source(sources.text(file)).path(sources.name(file)).line_start(sources.first_line(file) as usize)
 }
 
 fn annotate<'a>(
@@ -130,7 +134,7 @@ fn call_group<'a>(sources: &'a SourceMap, frame: &'a CallFrame) -> Group<'a> {
         return group;
     }
     let file = frame.span.file;
-    let snippet = Snippet::source(sources.text(file)).path(sources.name(file));
+    let snippet = text_of(sources, file);
     group.element(annotate(snippet, sources, AnnotationKind::Primary, frame.span, ""))
 }
 

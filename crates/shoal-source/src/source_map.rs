@@ -15,23 +15,30 @@ pub struct SourceMap {
 struct File {
     name: String,
     text: String,
+    /// The number of the text's first line; not 1 when the text is a part of a file.
+    first_line: u32,
     /// The offset at which each line begins; the first is always zero.
     line_starts: Vec<usize>,
 }
 
 impl File {
-    fn new(name: String, text: String) -> Self {
+    fn new(name: String, first_line: u32, text: String) -> Self {
         let mut line_starts = vec![0];
         line_starts.extend(text.match_indices('\n').map(|(at, _)| at + 1));
-        Self { name, text, line_starts }
+        Self { name, text, first_line, line_starts }
     }
 }
 
 impl SourceMap {
     /// Adds a file. `name` is what diagnostics print: the path as the user gave it.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.add_part(name, 1, text)
+    }
+
+    /// Adds a part of a file, whose first line is number `first_line` there.
+    pub fn add_part(&mut self, name: impl Into<String>, first_line: u32, text: impl Into<String>) -> FileId {
         let id = FileId::from_index(u32::try_from(self.files.len()).unwrap_or(u32::MAX));
-        self.files.push(Arc::new(File::new(name.into(), text.into())));
+        self.files.push(Arc::new(File::new(name.into(), first_line, text.into())));
         id
     }
 
@@ -50,6 +57,11 @@ impl SourceMap {
         self.file(file).map_or("", |file| &file.text)
     }
 
+    /// The number of the line that the file's text begins with: 1, unless it is a part of a file.
+    pub fn first_line(&self, file: FileId) -> u32 {
+        self.file(file).map_or(1, |file| file.first_line)
+    }
+
     /// Line and column, both counted from one, of where the span begins. Columns count characters.
     pub fn line_col(&self, span: Span) -> Option<(u32, u32)> {
         let file = self.file(span.file)?;
@@ -57,7 +69,7 @@ impl SourceMap {
         let line = file.line_starts.partition_point(|&begin| begin <= start);
         let begin = file.line_starts[line - 1];
         let column = file.text[begin..start].chars().count() + 1;
-        Some((line as u32, column as u32))
+        Some((file.first_line.saturating_sub(1).saturating_add(line as u32), column as u32))
     }
 
     /// The text under the span; empty for [`Span::NONE`].
@@ -124,6 +136,15 @@ mod tests {
         assert_eq!(at(4), Some((2, 1)), "the middle of π is π");
         assert_eq!(at(12), Some((3, 2)));
         assert_eq!(at(13), Some((3, 3)));
+    }
+
+    #[test]
+    fn a_part_of_a_file_keeps_its_lines() {
+        let mut map = SourceMap::default();
+        let part = map.add_part("k.py", 40, "def f():\n    pass\n");
+        assert_eq!(map.line_col(Span::new(part, 0, 1)), Some((40, 1)));
+        assert_eq!(map.line_col(Span::new(part, 13, 17)), Some((41, 5)));
+        assert_eq!((map.first_line(part), map.first_line(FileId::from_index(9))), (40, 1));
     }
 
     #[test]

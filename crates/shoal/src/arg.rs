@@ -5,7 +5,9 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
+use shoal_lang::{HostNamedTuple, HostValue};
 use smallvec::SmallVec;
 
 use crate::descriptor::TensorDescriptor;
@@ -28,12 +30,17 @@ pub enum Arg<'a> {
     Descriptor(&'a TensorDescriptor<'a>),
     /// Several arguments for one parameter.
     Tuple(Vec<Arg<'a>>),
+    /// Several arguments for one parameter, with the names that a class of the host program gives them.
+    NamedTuple(Arc<HostNamedTuple>, Vec<Arg<'a>>),
     /// A text; only for `constexpr` parameters.
     Text(Cow<'a, str>),
     /// An element type; only for `constexpr` parameters.
     DType(DType),
     /// A function of the kernel's file by its name; only for `constexpr` parameters.
     Function(Cow<'a, str>),
+    /// A value of the host program, for kernels that live there (see [`Module::from_host`](crate::Module::from_host)).
+    /// Always compiled in.
+    Host(HostValue),
 }
 
 /// Whether a kernel may write to memory.
@@ -41,6 +48,8 @@ pub enum Arg<'a> {
 pub enum Access {
     /// The kernel must not write to it.
     Read,
+    /// The same, and it is held to that: a kernel that writes to it does not compile.
+    Protected,
     /// The kernel may write to it.
     ReadWrite,
 }
@@ -50,6 +59,8 @@ pub enum Access {
 pub struct Memory<'a> {
     /// With its provenance exposed, so that arguments can be kept and sent like the references they are made from.
     pub(crate) address: usize,
+    /// Bytes before the address that belong to it: strides may be negative.
+    pub(crate) before: usize,
     pub(crate) bytes: usize,
     pub(crate) dtype: DType,
     pub(crate) access: Access,
@@ -57,10 +68,20 @@ pub struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
+    /// The size of memory that nobody knows the size of: native code takes the address alone, and what checks accesses
+    /// leaves such memory unchecked.
+    pub const UNMEASURED: usize = usize::MAX;
+
     /// What the pointer points at.
     #[must_use]
     pub fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// Where it is, with its provenance exposed.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.address
     }
 
     /// Its size.
@@ -75,9 +96,31 @@ impl<'a> Memory<'a> {
         self.access
     }
 
+    /// Memory of another program's making, such as a NumPy array.
+    ///
+    /// # Safety
+    /// For as long as `'a`, `bytes` bytes at `address` are initialised memory that may be read, and written if `access`
+    /// says so; its provenance was exposed. Kernels trust the address as they trust a reference.
+    #[must_use]
+    #[expect(unsafe_code, reason = "the caller promises what a reference would")]
+    pub unsafe fn from_raw(address: usize, bytes: usize, dtype: DType, access: Access) -> Memory<'a> {
+        Memory { address, before: 0, bytes, dtype, access, life: PhantomData }
+    }
+
+    /// The same, with so many bytes before the address.
+    ///
+    /// # Safety
+    /// As for [`Memory::from_raw`], for those bytes.
+    #[must_use]
+    #[expect(unsafe_code, reason = "the caller promises what a reference would")]
+    pub unsafe fn reaching_back(self, before: usize) -> Memory<'a> {
+        Memory { before, ..self }
+    }
+
     fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {
         Memory {
             address: values.as_ptr().expose_provenance(),
+            before: 0,
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::Read,
@@ -88,6 +131,7 @@ impl<'a> Memory<'a> {
     fn exclusive<T: Element>(values: &'a mut [T]) -> Memory<'a> {
         Memory {
             address: values.as_mut_ptr().expose_provenance(),
+            before: 0,
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::ReadWrite,
@@ -100,6 +144,7 @@ impl<'a> From<&'a Tensor> for Memory<'a> {
     fn from(tensor: &'a Tensor) -> Memory<'a> {
         Memory {
             address: tensor.as_ptr().expose_provenance(),
+            before: 0,
             bytes: tensor.bytes().len(),
             dtype: tensor.dtype(),
             access: Access::ReadWrite,
@@ -119,9 +164,11 @@ impl Arg<'_> {
             Arg::Memory(memory) => format!("a pointer to {}", crate::dtype_name(memory.dtype)),
             Arg::Descriptor(descriptor) => format!("a tensor descriptor of {}", crate::dtype_name(descriptor.dtype())),
             Arg::Tuple(items) => format!("a tuple of {}", items.len()),
+            Arg::NamedTuple(class, _) => format!("a named tuple `{}`", class.name),
             Arg::Text(text) => format!("the text \"{text}\""),
             Arg::DType(dtype) => format!("the type {}", crate::dtype_name(*dtype)),
             Arg::Function(name) => format!("the function `{name}`"),
+            Arg::Host(value) => format!("`{value}`"),
         }
     }
 }
@@ -140,6 +187,7 @@ from_owned! {
     f64, value => Arg::Float(value);
     (), _unit => Arg::None;
     DType, dtype => Arg::DType(dtype);
+    HostValue, value => Arg::Host(value);
 }
 
 impl<'a> From<&'a str> for Arg<'a> {

@@ -143,10 +143,12 @@ pub(crate) fn host_target() -> &'static Target {
     HOST.get_or_init(Target::host)
 }
 
-/// The key of a compiled kernel; `None` when it depends on a file that cannot be read.
+/// The key of a compiled kernel; `None` when it depends on a file that cannot be read, or on an object of the host that
+/// nobody can tell from another in the next run.
 fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target: &Target) -> Option<Key> {
     let mut writer = KeyWriter::default();
-    writer.part("source", kernel.module.program().source_key(&kernel.name)?);
+    let spec = lowering::specialization(kernel, specs, options);
+    writer.part("source", kernel.module.program().source_key(&kernel.name, &spec)?);
     writer.part("kernel", &kernel.name);
     for (param, spec) in kernel.params.iter().zip(specs) {
         writer.part(&param.name, spec.to_string());
@@ -161,10 +163,20 @@ fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target
 
 /// Code generation's options.
 pub(crate) fn codegen_options(options: &Options) -> cpu::Options {
-    cpu::Options { debug_info: options.debug_info == DebugInfo::Lines, extern_libs: options.extern_libs.clone() }
+    cpu::Options {
+        debug_info: options.debug_info == DebugInfo::Lines,
+        checks: options.debug,
+        extern_libs: options.extern_libs.clone(),
+    }
 }
 
-fn generate(kernel: &KernelShared, lowered: &Lowered, target: &Target, options: &Options) -> Result<Entry, Error> {
+/// Tile IR to machine code.
+pub(crate) fn generate(
+    kernel: &KernelShared,
+    lowered: &Lowered,
+    target: &Target,
+    options: &Options,
+) -> Result<Entry, Error> {
     let sources = kernel.module.sources();
     let compiled = cpu::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
         .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;

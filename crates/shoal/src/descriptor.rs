@@ -36,6 +36,14 @@ impl<'a> TensorDescriptor<'a> {
     /// When the numbers of dimensions differ, the last stride is not 1, a block's side is not a power of two, or the
     /// view goes beyond the tensor's memory.
     pub fn new(tensor: &'a Tensor, shape: &[i64], strides: &[i64], block: &[u32]) -> Result<Self, Error> {
+        TensorDescriptor::over(tensor.into(), shape, strides, block)
+    }
+
+    /// A view of memory with a shape and strides (in elements).
+    ///
+    /// # Errors
+    /// As for [`TensorDescriptor::new`].
+    pub fn over(base: Memory<'a>, shape: &[i64], strides: &[i64], block: &[u32]) -> Result<Self, Error> {
         let wrong = |why: String| Err(Error::Descriptor { why });
         if shape.is_empty() || shape.len() > 5 {
             return wrong(format!("a descriptor has 1 to 5 dimensions, not {}", shape.len()));
@@ -58,15 +66,16 @@ impl<'a> TensorDescriptor<'a> {
             return wrong(format!("a size has at most 31 bits, but one is {size}"));
         }
         let empty = shape.contains(&0);
+        let elements = (base.bytes / base.dtype.bytes() as usize) as i64;
         match last {
             None => return wrong(format!("the shape {shape:?} with strides {strides:?} is negative or too large")),
-            Some(last) if !empty && last >= tensor.len() as i64 => {
-                return wrong(format!("the view needs {} elements, the tensor has {}", last + 1, tensor.len()));
+            Some(last) if !empty && last >= elements => {
+                return wrong(format!("the view needs {} elements, the tensor has {elements}", last + 1));
             }
             Some(_) => {}
         }
         Ok(TensorDescriptor {
-            base: tensor.into(),
+            base,
             shape: shape.into(),
             strides: strides.into(),
             block: block.into(),

@@ -102,6 +102,9 @@ pub enum Error {
     /// LLVM cannot make code for the target.
     #[error("{0}")]
     Target(String),
+    /// A kernel cannot be compiled ahead of time as asked.
+    #[error("{0}")]
+    AheadOfTime(String),
     /// A signature, a pass list or another text of the user cannot be read.
     #[error("{0}")]
     Text(String),

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
-use shoal_driver::cpu::PrintSink;
+use shoal_driver::cpu::{Interrupt, LaunchError, PrintSink};
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
 use shoal_lang::Lowered;
@@ -57,7 +57,15 @@ pub(crate) fn launch(
         let class = classify(param, arg).map_err(wrong)?;
         push(&mut values, &pieces, param, arg, class).map_err(wrong)?;
     }
-    let run = shoal_interp::run(&lowered.module, &lowered.kernel, grid, &values, &mut space, &Default::default());
+    let run = shoal_interp::run_for(
+        &lowered.module,
+        &lowered.kernel,
+        grid,
+        &values,
+        &mut space,
+        &shoal_interp::Options::default(),
+        &mut Host(options),
+    );
     // What was written before a failure is shown too, as on a device.
     for piece in pieces.iter().filter(|piece| piece.access == Access::ReadWrite) {
         if let Some(content) = piece.copy.and_then(|copy| space.bytes(copy)) {
@@ -69,22 +77,28 @@ pub(crate) fn launch(
         }
     }
     match run {
-        Ok(report) => {
-            print(&report.prints, &options.print);
-            Ok(())
+        Ok(_) => Ok(()),
+        Err(shoal_interp::Error::Interrupted { .. }) => {
+            Err(LaunchError::Interrupted { kernel: kernel.name.clone() }.into())
         }
         Err(error) => Err(failed(kernel, &error)),
     }
 }
 
-/// Passes on what `device_print` said.
-fn print(lines: &[String], sink: &PrintSink) {
-    for line in lines {
-        match sink {
+/// Whoever launched, as the interpreter knows them.
+struct Host<'a>(&'a Options);
+
+impl shoal_interp::Host for Host<'_> {
+    fn print(&mut self, line: String) {
+        match &self.0.print {
             // A closed standard output is no reason to fail a kernel.
             PrintSink::Stdout => drop(writeln!(std::io::stdout(), "{line}")),
             PrintSink::Call(f) => f(&format!("{line}\n")),
         }
+    }
+
+    fn is_interrupted(&mut self) -> bool {
+        self.0.interrupt.as_ref().is_some_and(Interrupt::is_requested)
     }
 }
 
@@ -102,10 +116,9 @@ fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
 
 fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
     let mut add = |memory: &Memory<'_>| {
-        let start = memory.address;
         pieces.push(Piece {
-            start,
-            end: start + memory.bytes,
+            start: memory.address - memory.before,
+            end: memory.address + memory.bytes,
             access: memory.access,
             name: param.name.clone(),
             copy: None,
@@ -114,8 +127,15 @@ fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
     match arg {
         Arg::Memory(memory) => add(memory),
         Arg::Descriptor(descriptor) => add(&descriptor.base),
-        Arg::Tuple(items) => items.iter().for_each(|item| collect(pieces, param, item)),
-        Arg::None | Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Text(_) | Arg::DType(_) | Arg::Function(_) => {}
+        Arg::Tuple(items) | Arg::NamedTuple(_, items) => items.iter().for_each(|item| collect(pieces, param, item)),
+        Arg::None
+        | Arg::Bool(_)
+        | Arg::Int(_)
+        | Arg::Float(_)
+        | Arg::Text(_)
+        | Arg::DType(_)
+        | Arg::Function(_)
+        | Arg::Host(_) => {}
     }
 }
 
@@ -165,7 +185,7 @@ fn push(
             values.extend(d.shape.iter().map(|&size| number(DType::I32, size)));
             values.extend(d.passed_strides().iter().map(|&stride| number(DType::I64, stride)));
         }
-        Class::Tuple(items) => {
+        Class::Tuple(_, items) => {
             let element = param.element();
             for item in items {
                 push(values, pieces, &element, item, classify(&element, item)?)?;

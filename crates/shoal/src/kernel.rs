@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use shoal_driver::cpu::{ArgBlock, ArgWriter, LaunchOptions};
-use shoal_lang::{ArgSpec, Lowered};
+use shoal_lang::ArgSpec;
 use shoal_source::{Diagnostic, Span};
 
 use crate::arg::{Arg, Args};
@@ -21,6 +21,7 @@ use crate::grid::IntoGrid;
 use crate::module::Shared;
 use crate::param::Param;
 use crate::specialise::{Fault, classify};
+use crate::variant::{Runnable, Variant};
 use crate::variant_key::{BuildWordHasher, Words};
 use crate::{Device, DiskCache, Error, Options, interpret, native, pack, variant_key};
 
@@ -44,12 +45,6 @@ pub(crate) struct KernelShared {
     variants: RwLock<HashMap<Box<[u64]>, Arc<Variant>, BuildWordHasher>>,
 }
 
-/// One specialisation, ready to run.
-enum Variant {
-    Native(Compiled),
-    Lowered(Arc<Lowered>, CompileReport),
-}
-
 impl KernelShared {
     pub(crate) fn new(module: Arc<Shared>, name: String, span: Span, params: Vec<Param>) -> KernelShared {
         KernelShared { module, name, span, params, variants: RwLock::default() }
@@ -58,22 +53,10 @@ impl KernelShared {
     fn signature(&self) -> Signature<'_> {
         Signature { name: &self.name, span: self.span, params: &self.params }
     }
-
-    /// Puts what is passed for `*rest` into one tuple.
-    #[inline]
-    fn gathered<'a>(&self, mut args: Args<'a>) -> Args<'a> {
-        if let Some(at) = self.params.iter().position(|param| param.variadic)
-            && args.positional.len() >= at
-        {
-            let rest: Vec<Arg<'a>> = args.positional.drain(at..).collect();
-            args.positional.push(Arg::Tuple(rest));
-        }
-        args
-    }
 }
 
-/// A launch, worked out as far as the arguments go.
-struct Prepared<'a> {
+/// A launch, worked out as far as the arguments go; see [`Kernel::prepare`].
+pub struct Prepared<'a> {
     bound: Bound<'a>,
     key: Words,
     block: ArgBlock,
@@ -94,8 +77,13 @@ impl Kernel {
     #[must_use]
     pub fn with(mut self, options: Options) -> Kernel {
         self.key_start = key_start(&options, &self.device);
-        self.launch =
-            Arc::new(LaunchOptions { timeout: options.timeout, print: options.print.clone(), fibers: options.fibers });
+        self.launch = Arc::new(LaunchOptions {
+            timeout: options.timeout,
+            interrupt: options.interrupt.clone(),
+            print: options.print.clone(),
+            fibers: options.fibers,
+            bounds: None,
+        });
         self.options = Arc::new(options);
         self
     }
@@ -130,26 +118,17 @@ impl Kernel {
     /// was not yet for arguments of this kind.
     ///
     /// Native code is trusted as the program that launches it is: a kernel that computes a wrong address writes there.
-    /// [`Device::Interpreter`] runs the same kernel with every access checked.
+    /// With [`Options::debug`] every access is checked first.
     ///
     /// # Errors
-    /// When the arguments do not fit, the kernel does not compile, or a program fails.
+    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`Options::interrupt`] says to stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
-        let args = self.shared.gathered(args);
-        let Prepared { bound, key, block } = self.prepare(&args)?;
-        let grid = grid.extents(&bound)?;
-        let variant = self.variant(&bound, &key)?;
-        match (&*variant, &self.device) {
-            (Variant::Native(compiled), Device::Cpu(device)) => {
-                native::launch(device, &compiled.kernel, grid, &block, &self.launch)
-            }
-            (Variant::Lowered(module, _), _) => interpret::launch(&self.shared, &self.options, module, grid, &bound),
-            // The backend is part of the key.
-            (Variant::Native(_), Device::Interpreter) => {
-                Err(Error::Interpreter("native code cannot be interpreted".into()))
-            }
-        }
+        let args = self.gather(args);
+        let prepared = self.prepare(&args)?;
+        let grid = grid.extents(&prepared.bound)?;
+        let variant = self.variant(&prepared)?;
+        self.run(&prepared, &variant, grid)
     }
 
     /// Compiles for arguments of this kind without running, and says how long each step took.
@@ -157,23 +136,15 @@ impl Kernel {
     /// # Errors
     /// When the arguments do not fit or the kernel does not compile.
     pub fn warm_up(&self, args: &Args<'_>) -> Result<CompileReport, Error> {
-        let args = self.shared.gathered(args.clone());
-        let Prepared { bound, key, .. } = self.prepare(&args)?;
-        Ok(match &*self.variant(&bound, &key)? {
-            Variant::Native(compiled) => compiled.report.clone(),
-            Variant::Lowered(_, report) => report.clone(),
-        })
+        let args = self.gather(args.clone());
+        Ok(self.variant(&self.prepare(&args)?)?.report().clone())
     }
 
     /// How each compiled variant of the kernel came to be, in no order.
     #[must_use]
     pub fn reports(&self) -> Vec<CompileReport> {
         let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
-        let report = |variant: &Arc<Variant>| match &**variant {
-            Variant::Native(compiled) => compiled.report.clone(),
-            Variant::Lowered(_, report) => report.clone(),
-        };
-        known.values().map(report).collect()
+        known.values().map(|variant| variant.report().clone()).collect()
     }
 
     /// Warnings about one specialisation, and what `static_print` says, without making code.
@@ -189,7 +160,7 @@ impl Kernel {
     /// # Errors
     /// When the arguments do not fit.
     pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<ArgSpec>, Error> {
-        let args = self.shared.gathered(args.clone());
+        let args = self.gather(args.clone());
         let bound = Bound::new(self.shared.signature(), &args).map_err(|fault| self.wrong(*fault))?;
         self.specs(&bound)
     }
@@ -229,8 +200,26 @@ impl Kernel {
         &self.shared
     }
 
+    /// Puts what is passed for `*rest` into one tuple, the first of the steps of a launch. A host that does something
+    /// between the steps takes them one by one; [`Kernel::launch`] is all of them.
     #[inline]
-    fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
+    #[must_use]
+    pub fn gather<'a>(&self, mut args: Args<'a>) -> Args<'a> {
+        if let Some(at) = self.shared.params.iter().position(|param| param.variadic)
+            && args.positional.len() >= at
+        {
+            let rest: Vec<Arg<'a>> = args.positional.drain(at..).collect();
+            args.positional.push(Arg::Tuple(rest));
+        }
+        args
+    }
+
+    /// Binds [gathered](Kernel::gather) arguments and works out what is compiled in of them.
+    ///
+    /// # Errors
+    /// When the arguments do not fit.
+    #[inline]
+    pub fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
         let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(*fault))?;
         let mut key = self.key_start.clone();
         let mut writer = ArgWriter::default();
@@ -244,29 +233,82 @@ impl Kernel {
         Ok(Prepared { bound, key, block: writer.finish() })
     }
 
+    /// The specialisation for these arguments, if it is compiled already.
     #[inline]
-    fn variant(&self, bound: &Bound<'_>, key: &Words) -> Result<Arc<Variant>, Error> {
+    #[must_use]
+    pub fn find(&self, prepared: &Prepared<'_>) -> Option<Arc<Variant>> {
         let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(variant) = known.get(key.as_slice()) {
-            return Ok(variant.clone());
-        }
-        drop(known);
-        self.compile(bound, key)
+        known.get(prepared.key.as_slice()).cloned()
     }
 
+    /// How the kernel is specialised for these arguments.
+    ///
+    /// # Errors
+    /// When an argument cannot be compiled in.
+    pub fn specialised(&self, prepared: &Prepared<'_>) -> Result<Vec<ArgSpec>, Error> {
+        self.specs(&prepared.bound)
+    }
+
+    /// Compiles the specialisation for these arguments.
+    ///
+    /// # Errors
+    /// When the kernel does not compile.
     #[cold]
-    fn compile(&self, bound: &Bound<'_>, key: &Words) -> Result<Arc<Variant>, Error> {
-        let specs = self.specs(bound)?;
-        let variant = match self.device {
-            Device::Cpu(_) => Variant::Native(compile_native(&self.shared, &specs, &self.options)?),
-            Device::Interpreter => {
-                let (module, report) = lower(&self.shared, &specs, &self.options)?;
-                Variant::Lowered(Arc::new(module), report)
-            }
-        };
+    pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
+        let variant = self.compile_for(self.specs(&prepared.bound)?)?;
         let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have been faster: its variant stays, so that all launches share one.
-        Ok(known.entry(key.as_slice().into()).or_insert_with(|| Arc::new(variant)).clone())
+        Ok(known.entry(prepared.key.as_slice().into()).or_insert(variant).clone())
+    }
+
+    /// Compiles a specialisation that no launch has asked for yet; see [`Kernel::read_signature`].
+    ///
+    /// # Errors
+    /// When the kernel does not compile.
+    pub fn compile_for(&self, specs: Vec<ArgSpec>) -> Result<Arc<Variant>, Error> {
+        Ok(Arc::new(match self.device {
+            Device::Cpu(_) => {
+                let Compiled { kernel, report } = compile_native(&self.shared, &specs, &self.options)?;
+                Variant::new(specs, report, Runnable::Native(kernel))
+            }
+            Device::Interpreter => {
+                let (module, report) = lower(&self.shared, &specs, &self.options)?;
+                Variant::new(specs, report, Runnable::Lowered(module))
+            }
+        }))
+    }
+
+    /// Runs a specialisation with the arguments that it was found or compiled for.
+    ///
+    /// # Errors
+    /// When a program fails, or [`Options::interrupt`] says to stop.
+    #[inline]
+    pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
+        match (variant.code(), &self.device) {
+            (Runnable::Native(kernel), Device::Cpu(device)) if self.options.debug => {
+                let bounds = Some(native::bounds(&prepared.bound));
+                let options = LaunchOptions { bounds, ..(*self.launch).clone() };
+                native::launch(device, kernel, grid, &prepared.block, &options)
+            }
+            (Runnable::Native(kernel), Device::Cpu(device)) => {
+                native::launch(device, kernel, grid, &prepared.block, &self.launch)
+            }
+            (Runnable::Lowered(module), _) => {
+                interpret::launch(&self.shared, &self.options, module, grid, &prepared.bound)
+            }
+            // The backend is part of the key.
+            (Runnable::Native(_), Device::Interpreter) => {
+                Err(Error::Interpreter("native code cannot be interpreted".into()))
+            }
+        }
+    }
+
+    #[inline]
+    fn variant(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
+        match self.find(prepared) {
+            Some(variant) => Ok(variant),
+            None => self.compile(prepared),
+        }
     }
 
     fn specs(&self, bound: &Bound<'_>) -> Result<Vec<ArgSpec>, Error> {
@@ -290,5 +332,11 @@ fn key_start(options: &Options, device: &Device) -> Words {
 impl fmt::Debug for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Kernel").field("name", &self.shared.name).field("device", &self.device).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Prepared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared").field("bound", &self.bound).finish_non_exhaustive()
     }
 }

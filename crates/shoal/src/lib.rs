@@ -26,6 +26,7 @@
 #![deny(unsafe_code)]
 
 mod about;
+pub mod aot;
 mod arg;
 mod bound;
 pub mod cache;
@@ -34,6 +35,7 @@ mod constant;
 mod descriptor;
 mod device;
 mod dtype;
+pub mod embedded;
 mod emit;
 mod error;
 mod grid;
@@ -51,6 +53,7 @@ mod targets;
 mod tensor;
 #[cfg(test)]
 mod testing;
+mod variant;
 mod variant_key;
 
 pub use about::{About, about};
@@ -63,15 +66,46 @@ pub use dtype::{DType, dtype_from_name, dtype_name, signature_name};
 pub use emit::Stage;
 pub use error::{Error, Report};
 pub use grid::{Extent, IntoGrid};
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Prepared};
 pub use module::Module;
 pub use options::{DebugInfo, DiskCache, Options};
 pub use param::{Param, ParamKind};
-pub use shoal_driver::cpu::{Fibers, PrintSink};
+pub use shoal_driver::cpu::{Fibers, Interrupt, LaunchError, PrintSink};
 pub use shoal_ir::op::DotPrecision;
-pub use shoal_lang::{ArgSpec, ArgType, ConstValue};
+pub use shoal_lang::{ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions, UsedGlobal, UsedPlace};
+pub use shoal_lang::{LanguageFunction, language_functions};
+pub use shoal_lang::{
+    HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue,
+};
 pub use shoal_source::Style;
 pub use tensor::{Element, Tensor};
+pub use variant::Variant;
+
+/// The kernels of a file as a module of typed launch functions. The file is read when the program is built, and its
+/// mistakes are told then; kernels are compiled at their first launch.
+///
+/// ```
+/// shoal::kernel!(mod examples = "../../examples/add.py", add = "*kfp32, *kfp32, *fp32, i32, BLOCK=256");
+///
+/// let (x, y, mut out) = ([1.0; 1000], [2.0; 1000], [0.0; 1000]);
+/// examples::add(1000_u32.div_ceil(256), &x, &y, &mut out, 1000)?;
+/// assert_eq!(out, [3.0; 1000]);
+/// # Ok::<(), shoal::Error>(())
+/// ```
+///
+/// The path starts at the package's folder. `mod NAME =` may be left out: the module is then named after the file; `pub mod
+/// NAME =` makes it public. Each kernel becomes a function whose first argument is the grid.
+///
+/// A kernel's signature gives the types of its parameters: `*kfp32` is `&[f32]`, `*fp32` is `&mut [f32]`, and so on; what is
+/// compiled in (`BLOCK=256`) is no parameter. Without one, parameters that are annotated have those types, and all others
+/// take [whatever a launch takes](Arg). Parameters with a default keep it unless the signature names them. A signature that
+/// says all is also tried: a kernel that does not compile for it is an error when the program is built.
+///
+/// The same things are compiled in as by any launch: what `*fp32:16` says is seen from the arguments.
+pub use shoal_macros::kernel;
+
+/// Numbers that Rust has no types for.
+pub use half;
 
 /// The examples in the README, run as tests.
 #[cfg(doctest)]

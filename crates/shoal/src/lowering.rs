@@ -7,10 +7,15 @@ use crate::{Error, Options, error::Report};
 
 /// Lowers one specialisation of a kernel; `specs` has one entry for each parameter.
 pub(crate) fn lower(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Result<Lowered, Error> {
-    let names = kernel.params.iter().map(|param| param.name.clone());
-    let spec = Specialization { args: names.zip(specs.iter().cloned()).collect(), options: language(options) };
+    let spec = specialization(kernel, specs, options);
     let lowered = kernel.module.program().lower(&kernel.name, &spec);
     lowered.map_err(|errors| Error::Compile(Report::new(errors, kernel.module.sources())))
+}
+
+/// A specialisation in the front end's words.
+pub(crate) fn specialization(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Specialization {
+    let names = kernel.params.iter().map(|param| param.name.clone());
+    Specialization { args: names.zip(specs.iter().cloned()).collect(), options: language(options) }
 }
 
 fn language(options: &Options) -> shoal_lang::Options {

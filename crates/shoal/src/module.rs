@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use shoal_lang::{Annotation, ArgType, KernelParam, Program};
-use shoal_source::SourceMap;
+use shoal_lang::{Annotation, ArgType, HostBridge, HostSource, KernelParam, Program, UsedGlobal};
+use shoal_source::{Diagnostics, SourceMap};
 
 use crate::constant::arg_of;
 use crate::error::Report;
@@ -26,7 +26,6 @@ pub struct Module {
 pub(crate) struct Shared {
     name: String,
     program: Program,
-    sources: Arc<SourceMap>,
     parse_time: Duration,
 }
 
@@ -40,7 +39,7 @@ impl Shared {
     }
 
     pub(crate) fn sources(&self) -> Arc<SourceMap> {
-        self.sources.clone()
+        self.program.sources()
     }
 
     pub(crate) fn parse_time(&self) -> Duration {
@@ -67,13 +66,39 @@ impl Module {
     /// # Errors
     /// When it has syntax errors.
     pub fn from_source(name: &str, text: &str) -> Result<Module, Error> {
+        Module::from_sources(name, text, &[])
+    }
+
+    /// The same for a file that travels with those it imports: names and texts, which are not looked for on disk.
+    ///
+    /// # Errors
+    /// When one has syntax errors.
+    pub fn from_sources(name: &str, text: &str, others: &[(&str, &str)]) -> Result<Module, Error> {
+        Module::parsed(name, |sources| Program::parse_files(sources, name, text, others))
+    }
+
+    /// A module of one kernel: a live function of a host program. What it reaches is asked of the host when a kernel is
+    /// compiled.
+    ///
+    /// # Errors
+    /// When it has syntax errors.
+    pub fn from_host(source: HostSource, bridge: Arc<dyn HostBridge>) -> Result<Module, Error> {
+        let name = source.file.clone();
+        Module::parsed(&name, |sources| Program::from_host(sources, source, bridge))
+    }
+
+    fn parsed(name: &str, parse: impl FnOnce(&mut SourceMap) -> Result<Program, Diagnostics>) -> Result<Module, Error> {
         let start = Instant::now();
         let mut sources = SourceMap::default();
-        let parsed = Program::parse(&mut sources, name, text);
-        let sources = Arc::new(sources);
-        let program = parsed.map_err(|errors| Error::Compile(Report::new(errors, sources.clone())))?;
-        let shared = Shared { name: name.to_owned(), program, sources, parse_time: start.elapsed() };
+        let program = parse(&mut sources).map_err(|errors| Error::Compile(Report::new(errors, Arc::new(sources))))?;
+        let shared = Shared { name: name.to_owned(), program, parse_time: start.elapsed() };
         Ok(Module { shared: Arc::new(shared), kernels: Arc::default() })
+    }
+
+    /// The values of the host program that its kernel depends on by name; see [`Program::used_globals`].
+    #[must_use]
+    pub fn used_globals(&self) -> Vec<UsedGlobal> {
+        self.shared.program.used_globals()
     }
 
     /// What messages call it.

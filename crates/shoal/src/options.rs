@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use shoal_driver::cpu::{Fibers, PrintSink};
+use shoal_driver::cpu::{Fibers, Interrupt, PrintSink};
 use shoal_ir::op::DotPrecision;
 
 use crate::variant_key::Words;
@@ -31,7 +31,7 @@ pub enum DebugInfo {
 /// How a kernel is compiled and launched.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Whether `device_assert` and `assert` are checked at run time.
+    /// Whether `device_assert`, `assert` and every access to memory are checked at run time.
     pub debug: bool,
     /// Whether integer overflow is checked at run time (only with `debug`).
     pub sanitize_overflow: bool,
@@ -47,6 +47,8 @@ pub struct Options {
     pub disk_cache: DiskCache,
     /// How long programs may wait for each other in vain; by default the device's limit.
     pub timeout: Option<Duration>,
+    /// Asked about every 50 ms, on the thread that launches, whether the launch is to stop.
+    pub interrupt: Option<Interrupt>,
     /// Where `device_print` goes.
     pub print: PrintSink,
     /// When programs run as fibers.
@@ -64,6 +66,7 @@ impl Default for Options {
             debug_info: DebugInfo::default(),
             disk_cache: DiskCache::default(),
             timeout: None,
+            interrupt: None,
             print: PrintSink::default(),
             fibers: Fibers::default(),
         }

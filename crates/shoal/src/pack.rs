@@ -29,7 +29,7 @@ pub(crate) fn write(writer: &mut ArgWriter, param: &Param, arg: &Arg<'_>, class:
                 writer.push_i64(stride);
             }
         }
-        Class::Tuple(items) => {
+        Class::Tuple(_, items) => {
             let element = param.element();
             for item in items {
                 write(writer, &element, item, classify(&element, item)?)?;
@@ -62,9 +62,11 @@ pub(crate) fn bits(dtype: DType, arg: &Arg<'_>) -> u64 {
         | Arg::Memory(_)
         | Arg::Descriptor(_)
         | Arg::Tuple(_)
+        | Arg::NamedTuple(..)
         | Arg::Text(_)
         | Arg::DType(_)
-        | Arg::Function(_) => 0,
+        | Arg::Function(_)
+        | Arg::Host(_) => 0,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | argument | parameter's type | compiled in |
 //! |---|---|---|
-//! | for a `constexpr` parameter; `None` | – | its value |
+//! | for a `constexpr` parameter; `None`; a value of the host | – | its value |
 //! | truth value | `i1` | nothing |
 //! | integer 1 | – | its value, unless `do_not_specialize` or annotated |
 //! | integer | the first of `i32`, `i64`, `u64` that holds it | whether 16 divides it, unless told not to |
@@ -16,9 +16,10 @@
 //! [`Class`] is the outcome for one argument. It borrows, so a launch that finds its kernel compiled allocates nothing;
 //! [`ArgSpec`] is the owned form, made when a kernel has to be compiled.
 
+use std::sync::Arc;
+
 use shoal_ir::types::{DescType, Ptr};
-use shoal_lang::Access;
-use shoal_lang::{ArgSpec, ArgType};
+use shoal_lang::{Access, ArgSpec, ArgType, HostNamedTuple};
 use shoal_source::Diagnostic;
 
 use crate::DType;
@@ -39,8 +40,8 @@ pub(crate) enum Class<'a> {
     Pointer { memory: Memory<'a>, dtype: DType, divisible: bool, read_only: bool },
     /// A descriptor's type.
     Descriptor(&'a TensorDescriptor<'a>),
-    /// The elements on their own.
-    Tuple(&'a [Arg<'a>]),
+    /// The elements on their own, and the class that names them.
+    Tuple(Option<&'a Arc<HostNamedTuple>>, &'a [Arg<'a>]),
 }
 
 /// Why an argument cannot be passed.
@@ -51,10 +52,12 @@ pub(crate) type Fault = Box<Diagnostic>;
 pub(crate) fn classify<'a>(param: &Param, arg: &'a Arg<'a>) -> Result<Class<'a>, Fault> {
     match (param.kind, arg) {
         (ParamKind::Constexpr, Arg::Memory(_) | Arg::Descriptor(_)) => Err(needs_constant(param, arg)),
-        (ParamKind::Constexpr, Arg::Tuple(items)) if items.iter().any(|i| constant_of(i).is_none()) => {
+        (ParamKind::Constexpr, Arg::Tuple(items) | Arg::NamedTuple(_, items))
+            if items.iter().any(|i| constant_of(i).is_none()) =>
+        {
             Err(needs_constant(param, arg))
         }
-        (ParamKind::Constexpr, _) | (_, Arg::None) => Ok(Class::Constant(arg)),
+        (ParamKind::Constexpr, _) | (_, Arg::None | Arg::Host(_)) => Ok(Class::Constant(arg)),
         (_, Arg::Text(_) | Arg::DType(_) | Arg::Function(_)) => Err(only_constexpr(param, arg)),
         (ParamKind::Open, Arg::Bool(_)) => Ok(Class::Number { dtype: DType::I1, divisible: false }),
         (ParamKind::Open, Arg::Int(1)) if param.value == Specialise::Yes => Ok(Class::Constant(arg)),
@@ -67,19 +70,27 @@ pub(crate) fn classify<'a>(param: &Param, arg: &'a Arg<'a>) -> Result<Class<'a>,
             Ok(pointer(param, *memory, memory.dtype, param.kind == ParamKind::Const))
         }
         (ParamKind::Open, Arg::Descriptor(descriptor)) => Ok(Class::Descriptor(descriptor)),
-        (ParamKind::Open, Arg::Tuple(items)) => Ok(Class::Tuple(items)),
+        (ParamKind::Open, Arg::Tuple(items)) => Ok(Class::Tuple(None, items)),
+        (ParamKind::Open, Arg::NamedTuple(class, items)) => Ok(Class::Tuple(Some(class), items)),
         (ParamKind::Number(dtype), Arg::Bool(_) | Arg::Int(_) | Arg::Float(_)) => annotated_number(param, dtype, arg),
         (ParamKind::Pointer(dtype, access), Arg::Memory(memory)) if memory.dtype == dtype => {
             Ok(pointer(param, *memory, dtype, access == Access::ReadOnly))
         }
         (
             ParamKind::Number(_) | ParamKind::Pointer(..) | ParamKind::Const,
-            Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Memory(_) | Arg::Descriptor(_) | Arg::Tuple(_),
+            Arg::Bool(_)
+            | Arg::Int(_)
+            | Arg::Float(_)
+            | Arg::Memory(_)
+            | Arg::Descriptor(_)
+            | Arg::Tuple(_)
+            | Arg::NamedTuple(..),
         ) => Err(wrong_type(param, arg)),
     }
 }
 
 fn pointer<'a>(param: &Param, memory: Memory<'a>, dtype: DType, read_only: bool) -> Class<'a> {
+    let read_only = read_only || memory.access == crate::Access::Protected;
     Class::Pointer { memory, dtype, divisible: divisible(param, memory.address as i128), read_only }
 }
 
@@ -129,10 +140,14 @@ impl Class<'_> {
                 let block = d.block.as_slice().into();
                 value(ArgType::Descriptor(DescType { elem: d.dtype(), block, padding: d.padding }), false)
             }
-            Class::Tuple(items) => {
+            Class::Tuple(class, items) => {
                 let element = param.element();
                 let spec = |item| classify(&element, item)?.to_spec(&element);
-                ArgSpec::Tuple(items.iter().map(spec).collect::<Result<_, _>>()?)
+                let items = items.iter().map(spec).collect::<Result<_, _>>()?;
+                match class {
+                    Some(class) => ArgSpec::NamedTuple(class.clone(), items),
+                    None => ArgSpec::Tuple(items),
+                }
             }
         })
     }

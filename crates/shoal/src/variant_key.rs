@@ -5,6 +5,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use shoal_lang::{HostObject, HostValue};
 use smallvec::SmallVec;
 
 use crate::DType;
@@ -31,6 +32,13 @@ enum Tag {
     Pointer,
     Descriptor,
     Tuple,
+    Ellipsis,
+    Object,
+    Dtype,
+    Language,
+    Dict,
+    NamedTuple,
+    Member,
 }
 
 #[inline]
@@ -51,7 +59,8 @@ pub(crate) fn write(words: &mut Words, param: &Param, class: Class<'_>) -> Resul
             words.push(word(Tag::Descriptor, d.dtype(), (d.padding as u64) | (d.block.len() as u64) << 8));
             words.extend(d.block.iter().map(|&side| u64::from(side)));
         }
-        Class::Tuple(items) => {
+        Class::Tuple(class, items) => {
+            words.extend(class.iter().flat_map(|class| [Tag::Object as u64, class.object.0]));
             words.push(Tag::Tuple as u64 | (items.len() as u64) << 8);
             let element = param.element();
             for item in items {
@@ -71,12 +80,55 @@ fn constant(words: &mut Words, arg: &Arg<'_>) {
         Arg::DType(dtype) => words.push(word(Tag::DType, *dtype, 0)),
         Arg::Text(text) => spelled(words, Tag::Text, text),
         Arg::Function(name) => spelled(words, Tag::Function, name),
+        Arg::Host(value) => host(words, value),
         Arg::Tuple(items) => {
             words.push(Tag::ConstantTuple as u64 | (items.len() as u64) << 8);
             items.iter().for_each(|item| constant(words, item));
         }
+        Arg::NamedTuple(class, items) => {
+            words.extend([Tag::Object as u64, class.object.0, Tag::NamedTuple as u64 | (items.len() as u64) << 8]);
+            items.iter().for_each(|item| constant(words, item));
+        }
         // Memory is never a constant: `classify` refuses it.
         Arg::None | Arg::Memory(_) | Arg::Descriptor(_) => words.push(Tag::None as u64),
+    }
+}
+
+/// A value of the host. Objects count by identity: the host keeps them alive, so their numbers are not used again.
+fn host(words: &mut Words, value: &HostValue) {
+    let object = |words: &mut Words, object: HostObject| words.extend([Tag::Object as u64, object.0]);
+    let list = |words: &mut Words, tag: Tag, items: &[HostValue]| {
+        words.push(tag as u64 | (items.len() as u64) << 8);
+        items.iter().for_each(|item| host(words, item));
+    };
+    match value {
+        HostValue::None => words.push(Tag::None as u64),
+        HostValue::Bool(value) => constant(words, &Arg::Bool(*value)),
+        HostValue::Int(value) => constant(words, &Arg::Int(*value)),
+        HostValue::Float(value) => constant(words, &Arg::Float(*value)),
+        HostValue::Str(text) => spelled(words, Tag::Text, text),
+        HostValue::Ellipsis => words.push(Tag::Ellipsis as u64),
+        HostValue::Dtype(name) => spelled(words, Tag::Dtype, name),
+        HostValue::Language(path) => spelled(words, Tag::Language, path),
+        HostValue::Constexpr(inner) => host(words, inner),
+        HostValue::Tuple(items) => list(words, Tag::ConstantTuple, items),
+        HostValue::NamedTuple(class, items) => {
+            object(words, class.object);
+            list(words, Tag::NamedTuple, items);
+        }
+        HostValue::Dict(pairs) => {
+            words.push(Tag::Dict as u64 | (pairs.len() as u64) << 8);
+            pairs.iter().flat_map(|(key, value)| [key, value]).for_each(|part| host(words, part));
+        }
+        HostValue::Member(class, name) => {
+            object(words, class.object);
+            spelled(words, Tag::Member, name);
+        }
+        HostValue::Function(source) => object(words, source.object),
+        HostValue::AggregateClass(class) => object(words, class.object),
+        HostValue::NamedTupleClass(class) => object(words, class.object),
+        HostValue::EnumClass(class) => object(words, class.object),
+        HostValue::Object { object: number, .. } => object(words, *number),
     }
 }
 

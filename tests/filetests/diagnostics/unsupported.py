@@ -34,7 +34,7 @@ def k(x, n):
         pass
     del n
     global y
-    d = {"a": 1}
+    d = {"a": 1}["b"]
     s = {1, 2}
     x[0] = 1.0
     x.a = 1
@@ -158,13 +158,11 @@ def k(x, n):
 #    |
 #    = help: pass the value as an argument, or make it a `constexpr` of the module
 #
-# error: kernels have no dictionaries
+# error: the dictionary has no key `'b'`
 #   --> unsupported.py:37:9
 #    |
-# 37 |     d = {"a": 1}
-#    |         ^^^^^^^^ not supported
-#    |
-#    = help: use tuples, or a `NamedTuple` class for named parts
+# 37 |     d = {"a": 1}["b"]
+#    |         ^^^^^^^^^^^^^
 #
 # error: kernels have no sets
 #   --> unsupported.py:38:9

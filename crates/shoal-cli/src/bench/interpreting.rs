@@ -1,4 +1,4 @@
-//! Our interpreter against Triton's, which runs on torch's tensors.
+//! Our interpreter against Triton's.
 
 use serde_json::{Value, json};
 use shoal::{DType, Device};
@@ -41,7 +41,7 @@ fn measure(
     programs: usize,
 ) -> Result<Vec<Row>, Failure> {
     if !Peer::TritonInterpreter.is_there() {
-        session.left_out(&format!("interpret {kernel}"), Peer::TritonInterpreter, "needs triton and torch");
+        session.left_out(&format!("interpret {kernel}"), Peer::TritonInterpreter, "needs triton and numpy in one Python");
         return Ok(Vec::new());
     }
     let item = find(kernel).ok_or_else(|| Failure::new(format!("no kernel {kernel}")))?;

@@ -112,7 +112,7 @@ fn plural(threads: usize) -> String {
 
 /// A peer's process with its work prepared.
 pub(super) fn prepared(peer: Peer, threads: usize, request: &serde_json::Value) -> Result<Process, String> {
-    let mut process = Process::start(threads, peer == Peer::TritonInterpreter)?;
+    let mut process = Process::start(peer, threads)?;
     process.prepare(peer, request.clone())?;
     Ok(process)
 }

@@ -4,6 +4,7 @@ pub(crate) mod compiling;
 mod interpreting;
 mod kernels;
 mod launching;
+mod package;
 pub(crate) mod peers;
 mod plot;
 mod row;
@@ -78,7 +79,7 @@ pub(crate) fn bench(options: &BenchOptions) -> Result<(), Failure> {
     for (name, version) in peers::versions() {
         match version {
             Some(version) => outln!("{name} {version}"),
-            None => outln!("{name} is not installed: its rows are left out (SHOAL_BENCH_PYTHON names another Python)"),
+            None => outln!("{name} is not installed: its rows are left out (SHOAL_BENCH_PYTHON names other Pythons)"),
         }
     }
     outln!();
@@ -102,7 +103,7 @@ pub(crate) fn bench(options: &BenchOptions) -> Result<(), Failure> {
 }
 
 fn suite_cpu() -> Vec<Bench> {
-    [kernels::benches(), compiling::benches(), launching::benches(), interpreting::benches()]
+    [kernels::benches(), compiling::benches(), launching::benches(), package::benches(), interpreting::benches()]
         .into_iter()
         .flatten()
         .collect()

@@ -80,7 +80,10 @@ def torch_case(case, sizes, threads):
         return lambda: torch.matmul(a, b, out=c)
     if case == "attention":
         q, k, v = (torch.randn(1, *sizes) for _ in range(3))
-        return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
+            return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+        scale = 1 / math.sqrt(sizes[2])  # before torch 2
+        return lambda: torch.matmul(torch.softmax(torch.matmul(q * scale, k.mT), dim=-1), v)
     raise ValueError(case)
 
 
@@ -131,12 +134,51 @@ def triton_compile(source, kernel, signature, constants):
     return compile
 
 
-def triton_interpret(source, kernel, arguments, grid):
-    """A function that runs a kernel in Triton's interpreter on torch tensors."""
-    import torch
+class Array:
+    """A NumPy array with those of a torch tensor's methods that Triton's interpreter calls: it needs no torch then.
 
+    It is its own storage, and lies in the host's memory, so nothing is copied, as with a tensor on the CPU."""
+
+    def __init__(self, values):
+        self.values = values
+        self.dtype = str(values.dtype)
+
+    def data_ptr(self):
+        return self.values.ctypes.data
+
+    def untyped_storage(self):
+        return self
+
+    def cpu(self):
+        return self
+
+    def new_empty(self, size, device):
+        return Array(self.values[:0])
+
+    def set_(self, storage, offset, size, stride):
+        self.values = storage.values
+
+    def copy_(self, other):
+        assert other.values is self.values
+
+    def storage_offset(self):
+        return 0
+
+    def size(self):
+        return self.values.shape
+
+    def stride(self):
+        return tuple(step // self.values.itemsize for step in self.values.strides)
+
+
+def triton_interpret(source, kernel, arguments, grid):
+    """A function that runs a kernel in Triton's interpreter."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
     function = getattr(load(source), kernel)
-    values = {n: torch.randn(v) if isinstance(v, list) else v for n, v in arguments.items()}
+    random = lambda shape: Array(rng.standard_normal(shape, dtype=np.float32))
+    values = {n: random(v) if isinstance(v, list) else v for n, v in arguments.items()}
     return lambda: function[tuple(grid)](**values)
 
 
@@ -173,7 +215,7 @@ def main():
         request = json.loads(line)
         try:
             if request["do"] == "versions":
-                answer = {name: version(name) for name in ("numpy", "torch", "triton")}
+                answer = {name: version(name) for name in ("numpy", "torch", "triton", "shoal")}
                 answer["python"] = sys.version.split()[0]
             elif request["do"] == "prepare":
                 work = prepare(request)

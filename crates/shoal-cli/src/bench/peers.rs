@@ -1,7 +1,8 @@
 //! The programs that Shoal is measured against, as child processes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
@@ -14,7 +15,7 @@ pub(crate) enum Peer {
     Torch,
     /// Triton's compiler.
     Triton,
-    /// Triton's interpreter, which works on torch's tensors.
+    /// Triton's interpreter.
     TritonInterpreter,
 }
 
@@ -29,15 +30,19 @@ impl Peer {
         }
     }
 
+    /// The Python modules it is made of.
+    fn modules(self) -> &'static [&'static str] {
+        match self {
+            Peer::Numpy => &["numpy"],
+            Peer::Torch => &["torch"],
+            Peer::Triton => &["triton"],
+            Peer::TritonInterpreter => &["triton", "numpy"],
+        }
+    }
+
     /// Whether it is installed.
     pub(crate) fn is_there(self) -> bool {
-        let has = |name: &str| versions().iter().any(|(n, version)| *n == name && version.is_some());
-        match self {
-            Peer::Numpy => has("numpy"),
-            Peer::Torch => has("torch"),
-            Peer::Triton => has("triton"),
-            Peer::TritonInterpreter => has("triton") && has("torch"),
-        }
+        python_with(self.modules()).is_some()
     }
 }
 
@@ -51,10 +56,14 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts Python with so many threads for its libraries.
-    pub(crate) fn start(threads: usize, interpret: bool) -> Result<Process, String> {
-        let python = python();
-        let mut command = Command::new(&python);
+    /// Starts a peer's Python with so many threads for its libraries.
+    pub(crate) fn start(peer: Peer, threads: usize) -> Result<Process, String> {
+        let python = python_with(peer.modules()).ok_or_else(|| format!("{} is not installed", peer.name()))?;
+        Process::of(python, threads, peer == Peer::TritonInterpreter)
+    }
+
+    fn of(python: &OsStr, threads: usize, interpret: bool) -> Result<Process, String> {
+        let mut command = Command::new(python);
         command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         for name in ["OPENBLAS", "OMP", "MKL", "BLIS", "NUMEXPR", "VECLIB_MAXIMUM"] {
             command.env(format!("{name}_NUM_THREADS"), threads.to_string());
@@ -102,18 +111,39 @@ impl Drop for Process {
     }
 }
 
-/// The Python to use: `SHOAL_BENCH_PYTHON`, else `python3`.
-fn python() -> OsString {
-    std::env::var_os("SHOAL_BENCH_PYTHON").filter(|name| !name.is_empty()).unwrap_or_else(|| "python3".into())
+/// A Python, and which of the modules it has, with their versions.
+struct Python {
+    program: OsString,
+    modules: Value,
 }
 
-/// Python and the peers with their versions, if they are there.
-pub(crate) fn versions() -> &'static [(&'static str, Option<String>)] {
-    static FOUND: OnceLock<Vec<(&'static str, Option<String>)>> = OnceLock::new();
+/// The Pythons to look in: those that `SHOAL_BENCH_PYTHON` lists with colons, else `python3`.
+fn pythons() -> &'static [Python] {
+    static FOUND: OnceLock<Vec<Python>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let answer = Process::start(1, false).and_then(|mut process| process.ask(&json!({"do": "versions"})));
-        let answer = answer.unwrap_or(Value::Null);
-        let version = |name| answer.get(name).and_then(Value::as_str).map(str::to_owned);
-        ["python", "numpy", "torch", "triton"].map(|name| (name, version(name))).to_vec()
+        let named = std::env::var_os("SHOAL_BENCH_PYTHON").filter(|names| !names.is_empty());
+        let programs: Vec<OsString> = match named {
+            Some(names) => std::env::split_paths(&names).map(PathBuf::into_os_string).collect(),
+            None => vec!["python3".into()],
+        };
+        let asked = |program: OsString| {
+            let answer =
+                Process::of(&program, 1, false).and_then(|mut process| process.ask(&json!({"do": "versions"})));
+            Python { program, modules: answer.unwrap_or(Value::Null) }
+        };
+        programs.into_iter().map(asked).collect()
     })
+}
+
+/// The first Python that has all these modules.
+pub(super) fn python_with(modules: &[&str]) -> Option<&'static OsStr> {
+    let has = |python: &&Python| modules.iter().all(|name| python.modules[name].is_string());
+    pythons().iter().find(has).map(|python| python.program.as_os_str())
+}
+
+/// Python and the modules that matter with their versions, if they are there.
+pub(crate) fn versions() -> Vec<(&'static str, Option<String>)> {
+    let version = |name: &str| pythons().iter().find_map(|python| python.modules[name].as_str()).map(str::to_owned);
+    let shown = |name| (if name == "shoal" { "shoal for Python" } else { name }, version(name));
+    ["python", "numpy", "torch", "triton", "shoal"].map(shown).to_vec()
 }

@@ -1,6 +1,8 @@
 //! The command `shoal` as users call it.
 
+mod ahead_of_time;
 mod commands;
 mod readme;
+mod runtime;
 mod setup;
 mod shoal;

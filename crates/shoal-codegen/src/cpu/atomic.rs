@@ -72,6 +72,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn atomic_access(&mut self, op: OpId, elem: Elem, operands: &[V<'ctx>]) -> Option<V<'ctx>> {
         let llvm = self.llvm;
         let pointer = operands[0].into_pointer_value();
+        self.check(op, Chunk::Uniform(operands[0]), None, 1);
         match &self.func.op(op).kind {
             OpKind::AtomicLoad { sem, .. } => {
                 let bits = llvm.int_type(elem.bytes() * 8);
@@ -191,6 +192,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let elem = self.elem(data.operands()[1]);
         let pointer = self.scalar(data.operands()[0]).into_pointer_value();
+        self.check(op, Chunk::Uniform(pointer.into()), None, 1);
         let expected = self.bits_of(elem, self.scalar(data.operands()[1]));
         let clock = llvm.external("shoal_clock_ns", Some(llvm.i64().into()), &[]);
         let deadline = data.operands().get(2).map(|&timeout| {

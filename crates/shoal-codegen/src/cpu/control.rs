@@ -149,6 +149,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.trips.extend(trips);
         let next = self.inside(|e| e.loop_body(region, &slots));
         self.trips.truncate(self.trips.len() - usize::from(trips.is_some()));
+        if !self.runs_few_rounds(bounds) {
+            self.poll();
+        }
         let following = llvm.bin(InstructionOpcode::Add, i.as_basic_value(), step);
         let latch = llvm.here();
         // A counter that would wrap ends the loop instead.
@@ -221,6 +224,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         if watches {
             self.needs.may_wait = true;
             self.call_wait("shoal_yield", op, "a while loop that watches memory");
+        } else {
+            self.poll();
         }
         let latch = llvm.here();
         llvm.jump(head);

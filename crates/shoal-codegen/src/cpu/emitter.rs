@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::op::OpKind;
 use shoal_ir::source::SourceMap;
 use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value};
 
+use super::check::Checks;
 use super::chunk::{Buffer, Chunk, Order, lane_type, register_type};
 use super::debug_info::DebugInfo;
 use super::index::{Dim, Index, IndexKey, LaneBits};
@@ -56,6 +58,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) scratch_top: u64,
     /// How often each loop around the present place runs, for those that store tiles.
     pub(super) trips: Vec<IntValue<'ctx>>,
+    /// Where a program goes that is to end early; made when a loop needs it.
+    pub(super) leave: Option<BasicBlock<'ctx>>,
+    /// Set when accesses are checked.
+    pub(super) checks: Option<Checks<'ctx>>,
     memo: Vec<HashMap<(Value, IndexKey, u8), Chunk<'ctx>>>,
     /// The place the current root's loop is at; pending tiles of this shape are filled there.
     root_place: Option<(IndexKey, u8)>,
@@ -96,6 +102,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             done: HashSet::new(),
             scratch_top: 0,
             trips: Vec::new(),
+            leave: None,
+            checks: None,
             memo: vec![HashMap::new()],
             root_place: None,
             filled: Vec::new(),

@@ -6,10 +6,12 @@ use inkwell::values::{FunctionValue, InstructionOpcode, PointerValue};
 use shoal_ir::source::SourceMap;
 use shoal_ir::{Elem, Func, Type};
 
+use super::Options;
 use super::chunk::{from_memory, memory_type};
 use super::debug_info::DebugInfo;
 use super::emitter::{Emitter, Needs};
 use super::isa::Isa;
+use super::poll;
 use super::target::Target;
 use crate::llvm::{Llvm, V};
 
@@ -35,7 +37,7 @@ pub(super) fn emit_kernel<'ctx>(
     target: &Target,
     isa: &Isa,
     sources: &SourceMap,
-    debug: bool,
+    options: &Options,
 ) -> Needs {
     let (ptr, i64) = (llvm.ptr(), llvm.i64());
     let program = add_function(
@@ -45,11 +47,11 @@ pub(super) fn emit_kernel<'ctx>(
         &[ptr.into(), ptr.into(), ptr.into(), i64.into()],
     );
     program.set_linkage(inkwell::module::Linkage::Internal);
-    for (index, name) in [(2, "noalias"), (0, "readonly"), (1, "nonnull")] {
+    for (index, name) in [(1, "noalias"), (2, "noalias"), (0, "readonly"), (1, "nonnull")] {
         program.add_attribute(AttributeLoc::Param(index), flag(llvm, name));
     }
     program.add_attribute(AttributeLoc::Function, flag(llvm, "noinline"));
-    let needs = emit_program(llvm, func, isa, sources, debug, program);
+    let needs = emit_program(llvm, func, isa, sources, options, program);
     let entry = add_function(llvm, target, &func.name, &[ptr.into(), ptr.into(), i64.into(), i64.into()]);
     emit_entry(llvm, entry, program);
     needs
@@ -100,8 +102,9 @@ fn emit_entry<'ctx>(llvm: &Llvm<'ctx>, entry: FunctionValue<'ctx>, program: Func
     llvm.builder.position_at_end(body);
     llvm.store(id.as_basic_value(), at(PROGRAM_AT), 8);
     llvm.call(program, &[args, context, scratch, id.as_basic_value()]);
+    poll::emit(llvm, context.into_pointer_value(), end);
     let next = llvm.add64(id.as_basic_value().into_int_value(), llvm.const_i64(1));
-    id.add_incoming(&[(&next, body)]);
+    id.add_incoming(&[(&next, llvm.here())]);
     llvm.jump(head);
     llvm.builder.position_at_end(end);
     llvm.builder.build_return(None).expect("a return");
@@ -112,10 +115,10 @@ fn emit_program<'ctx>(
     func: &Func,
     isa: &Isa,
     sources: &SourceMap,
-    debug: bool,
+    options: &Options,
     function: FunctionValue<'ctx>,
 ) -> Needs {
-    let mut debug = if debug { DebugInfo::new(llvm, func, function, sources) } else { None };
+    let mut debug = if options.debug_info { DebugInfo::new(llvm, func, function, sources) } else { None };
     llvm.builder.position_at_end(llvm.context.append_basic_block(function, "program"));
     if let Some(debug) = &mut debug {
         debug.locate(llvm, func.span, sources);
@@ -126,6 +129,9 @@ fn emit_program<'ctx>(
     let grid: [V<'ctx>; 3] = [0, 1, 2].map(|axis| llvm.load(llvm.i32(), at(GRID_AT + 4 * axis), 4));
     let place = place_in_grid(llvm, id, grid);
     let mut emitter = Emitter::new(llvm, isa, func, sources, debug, context, scratch, place, grid);
+    if options.checks {
+        emitter.check_accesses();
+    }
     let mut offset = 0u64;
     for (&value, (size, align)) in func.params().iter().zip(param_layout(func)) {
         offset = offset.next_multiple_of(u64::from(align));
@@ -134,6 +140,10 @@ fn emit_program<'ctx>(
         offset += u64::from(size);
     }
     emitter.region_body(func.body());
+    if let Some(leave) = emitter.leave {
+        llvm.jump(leave);
+        llvm.builder.position_at_end(leave);
+    }
     if emitter.needs.streams {
         llvm.intrinsic("llvm.x86.sse.sfence", &[], &[]);
     }

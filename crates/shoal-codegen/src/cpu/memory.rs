@@ -17,8 +17,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let result = func.op(op).result();
         let pointers = self.chunk(operands[0], index);
         self.read_ahead(op, pointers);
-        let pointers = self.guarded_pointers(result, pointers, index);
         let mask = operands.get(1).map(|&m| self.chunk(m, index));
+        self.check(op, pointers, mask, index.lanes());
+        let pointers = self.guarded_pointers(result, pointers, index);
         let other = operands.get(2).map(|&o| self.chunk(o, index));
         self.load_from(result, pointers, mask, other, index.lanes())
     }
@@ -173,6 +174,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let scalar = |e: &Self, i: usize| data.operands().get(i).map(|&v| e.scalar(v));
         let pointer = self.scalar(data.operands()[0]).into_pointer_value();
         let (mask, other) = (scalar(self, 1), scalar(self, 2));
+        self.check(op, Chunk::Uniform(pointer.into()), mask.map(Chunk::Uniform), 1);
         let value = self.load_scalar(self.elem(data.result()), pointer, mask, other);
         self.scalars.insert(data.result(), value);
     }
@@ -201,6 +203,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         if shape.is_empty() {
             let (pointer, value) = (self.scalar(operands[0]).into_pointer_value(), self.scalar(operands[1]));
             let mask = operands.get(2).map(|&m| self.scalar(m));
+            self.check(op, Chunk::Uniform(pointer.into()), mask.map(Chunk::Uniform), 1);
             self.store_scalar(elem, pointer, value, mask);
             return;
         }
@@ -210,6 +213,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let pointers = e.chunk(operands[0], index);
             let value = e.chunk(operands[1], index);
             let mask = operands.get(2).map(|&m| e.chunk(m, index));
+            e.check(op, pointers, mask, index.lanes());
             e.store_chunk(elem, pointers, value, mask, index.lanes(), streams);
         });
         self.finish_root();

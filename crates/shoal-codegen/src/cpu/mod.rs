@@ -18,11 +18,14 @@
 //! | `overlap`, `distinct` | loads and stores of memory that may be the same |
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
+//! | `check`, `origin` | accesses that are checked, and the arguments they belong to |
+//! | `poll` | looking up from loops, whether the launch is to end |
 //! | `function` | the frame of a kernel |
 
 mod addressing;
 mod arith;
 mod atomic;
+mod check;
 mod chunk;
 mod control;
 mod convert;
@@ -38,8 +41,10 @@ mod isa;
 mod memory;
 mod nest;
 mod observe;
+mod origin;
 mod overlap;
 mod plan;
+mod poll;
 mod prefetch;
 mod product;
 mod reduce;
@@ -68,6 +73,8 @@ pub use target::Target;
 pub struct Options {
     /// With line tables for debuggers.
     pub debug_info: bool,
+    /// With a check of every access to memory, for kernels that are being debugged.
+    pub checks: bool,
     /// Bitcode files with functions that kernels call by `extern_elementwise`.
     pub extern_libs: Vec<PathBuf>,
 }
@@ -175,7 +182,7 @@ fn build<'ctx>(
         link(&llvm, &library, span).map_err(one)?;
     }
     let isa = Isa::of_cpu(target.cpu(), target.features());
-    let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options.debug_info);
+    let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options);
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }

@@ -1,7 +1,7 @@
 //! What a program tells the runtime: prints, failed assertions, waits. The symbols are those of the driver's ABI.
 
 use inkwell::module::Linkage;
-use inkwell::values::PointerValue;
+use inkwell::values::{InstructionOpcode, PointerValue, StructValue};
 use shoal_ir::op::OpKind;
 use shoal_ir::{Elem, OpId, Scalar, Shape};
 
@@ -9,7 +9,6 @@ use super::chunk::to_memory;
 use super::emitter::Emitter;
 use super::nest::Width;
 use crate::llvm::V;
-use inkwell::values::InstructionOpcode;
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Constant text in the object.
@@ -23,8 +22,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         (global.as_pointer_value().into(), llvm.const_i64(text.len() as i64).into())
     }
 
-    /// Where an operation stands in the user's source, as constant data.
-    fn site(&self, op: OpId, what: &str) -> PointerValue<'ctx> {
+    /// Where an operation stands in the user's source.
+    pub(super) fn site_constant(&self, op: OpId, what: &str) -> StructValue<'ctx> {
         let llvm = self.llvm;
         let span = self.func.op(op).span;
         let (line, column) = self.sources.line_col(span).unwrap_or((0, 0));
@@ -32,7 +31,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (file, file_len) = self.text(file);
         let (what, what_len) = self.text(what);
         let number = |n: u32| llvm.i32().const_int(u64::from(n), false).into();
-        let site = llvm.context.const_struct(&[file, file_len, number(line), number(column), what, what_len], false);
+        llvm.context.const_struct(&[file, file_len, number(line), number(column), what, what_len], false)
+    }
+
+    /// The same, as constant data.
+    fn site(&self, op: OpId, what: &str) -> PointerValue<'ctx> {
+        let llvm = self.llvm;
+        let site = self.site_constant(op, what);
         let global = llvm.module.add_global(site.get_type(), None, "site");
         global.set_initializer(&site);
         global.set_constant(true);

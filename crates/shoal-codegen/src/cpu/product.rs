@@ -98,7 +98,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let runs = &self.func.value(*pointers).facts.contiguous;
         let whole = runs.get(along).is_some_and(|&run| run >= u64::from([rows, columns][along]));
-        if attrs.volatile || !read_here || across == 1 || !whole || !self.is_affine(*pointers) {
+        // Accesses are checked where they are loads.
+        let plain = !attrs.volatile && self.checks.is_none();
+        if !plain || !read_here || across == 1 || !whole || !self.is_affine(*pointers) {
             return None;
         }
         let (base, second) = (self.address_at(*pointers, [0, 0]), self.address_at(*pointers, next));

@@ -64,8 +64,14 @@ pub enum LaunchError {
         /// The first failure.
         failure: Box<Failure>,
     },
-    /// Every program that has not finished waits, and none has moved for the wait timeout.
-    #[error("{}", stuck_message(.kernel, .waiting, *.more, *.unstarted, *.after))]
+    /// The launch's [`Interrupt`](super::Interrupt) asked for it to stop.
+    #[error("kernel `{kernel}` was interrupted: programs that had not ended were stopped or not started")]
+    Interrupted {
+        /// The kernel.
+        kernel: String,
+    },
+    /// Programs wait, and none has started, ended or moved for the wait timeout.
+    #[error("{}", stuck_message(.kernel, .waiting, *.more, .looping, *.unstarted, *.after))]
     Stuck {
         /// The kernel.
         kernel: String,
@@ -73,7 +79,9 @@ pub enum LaunchError {
         waiting: Vec<Waiting>,
         /// How many more wait than are listed.
         more: usize,
-        /// Programs that could not even be started for lack of memory.
+        /// Programs that ran all the time without coming to a place where they would wait; a limited number of them.
+        looping: Vec<[u32; 3]>,
+        /// Programs that were not started.
         unstarted: u64,
         /// How long nothing had moved.
         after: Duration,
@@ -173,7 +181,14 @@ impl fmt::Display for Failure {
     }
 }
 
-fn stuck_message(kernel: &str, waiting: &[Waiting], more: usize, unstarted: u64, after: Duration) -> String {
+fn stuck_message(
+    kernel: &str,
+    waiting: &[Waiting],
+    more: usize,
+    looping: &[[u32; 3]],
+    unstarted: u64,
+    after: Duration,
+) -> String {
     use fmt::Write;
     let count = waiting.len() + more;
     let mut out = format!("kernel `{kernel}` is stuck: {count} programs wait, and none has moved for {after:?}");
@@ -186,8 +201,11 @@ fn stuck_message(kernel: &str, waiting: &[Waiting], more: usize, unstarted: u64,
     if more > 0 {
         let _ = write!(out, "\n  and {more} more");
     }
+    for [x, y, z] in looping {
+        let _ = write!(out, "\n  program ({x}, {y}, {z}) runs on and on without waiting");
+    }
     if unstarted > 0 {
-        let _ = write!(out, "\n  {unstarted} programs were not started: no memory for more stacks");
+        let _ = write!(out, "\n  {unstarted} programs were not started");
     }
     out
 }
@@ -203,13 +221,15 @@ mod tests {
             kernel: "k".into(),
             waiting: vec![Waiting { program: [0, 0, 0], site: Some(site) }, Waiting { program: [1, 0, 0], site: None }],
             more: 3,
+            looping: vec![[2, 0, 0]],
             unstarted: 0,
             after: Duration::from_secs(2),
         };
         assert_eq!(
             error.to_string(),
             "kernel `k` is stuck: 5 programs wait, and none has moved for 2s\n  program (0, 0, 0) waits at \
-             lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits\n  and 3 more"
+             lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits\n  and 3 more\n  program (2, 0, 0) \
+             runs on and on without waiting"
         );
     }
 

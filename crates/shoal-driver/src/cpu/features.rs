@@ -46,7 +46,8 @@ fn detect() -> Vec<&'static str> {
     }
     detect!("sse3" "ssse3" "sse4.1" "sse4.2" "popcnt" "bmi1" "bmi2" "lzcnt" "movbe" "f16c" "fma" "avx" "avx2" "avxvnni"
         "avx512f" "avx512cd" "avx512bw" "avx512dq" "avx512vl" "avx512ifma" "avx512vbmi" "avx512vbmi2" "avx512vnni"
-        "avx512bitalg" "avx512vpopcntdq" "avx512bf16" "avx512fp16");
+        "avx512bitalg" "avx512vpopcntdq" "avx512bf16" "avx512fp16" "gfni" "sse4a" "avxifma" "avxneconvert" "avxvnniint8"
+        "avxvnniint16");
     names.extend(amx::detect());
     names
 }

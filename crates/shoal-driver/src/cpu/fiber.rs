@@ -6,7 +6,8 @@
 
 use super::{
     abi::{Context, Site},
-    run::{Run, lock},
+    interrupt::Fuel,
+    run::{Role, Run, lock},
     scratch::Scratch,
 };
 use core::{mem::ManuallyDrop, ptr};
@@ -115,10 +116,13 @@ impl Seat {
             scratch: ptr::null_mut(),
             grid: [0; 3],
             program: 0,
+            fuel: 0,
             run: ptr::null(),
             yielder: ptr::null(),
             site: ptr::null(),
             waited: false,
+            role: Role::Helper,
+            refills: Fuel::FIRST,
         };
         let context = OwnedContext(Box::into_raw(Box::new(context)));
         let stack = DefaultStack::new(STACK_BYTES)?;
@@ -191,7 +195,7 @@ impl Fiber {
         };
         let context = OwnedPtr(belongings.context.0);
         // SAFETY: the seat's context is ours, and nothing else uses it before the fiber starts.
-        unsafe { *context.0 = run.context(grid, scratch) };
+        unsafe { *context.0 = run.context(grid, scratch, Role::Helper) };
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yield, ()| {
             let context = context.address();
             // SAFETY: the context lives as long as the fiber.
@@ -201,8 +205,11 @@ impl Fiber {
         Ok(Self { coroutine: ManuallyDrop::new(coroutine), belongings: ManuallyDrop::new(belongings) })
     }
 
-    /// Runs the fiber until it ends or suspends. A fiber that finished or failed must not be resumed.
-    pub(crate) fn resume(&mut self) -> Resumed {
+    /// Runs the fiber on a thread in this role until it ends or suspends. A fiber that finished or failed must not be
+    /// resumed.
+    pub(crate) fn resume(&mut self, role: Role) -> Resumed {
+        // SAFETY: the fiber is suspended, so nothing else uses its context now.
+        unsafe { (*self.belongings.context.0).role = role };
         match self.coroutine.resume(()) {
             CoroutineResult::Yield(Suspend::Wait) => Resumed::Waits,
             CoroutineResult::Yield(Suspend::Failed) => Resumed::Failed,

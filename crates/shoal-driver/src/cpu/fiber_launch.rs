@@ -11,7 +11,7 @@ use super::{
     kernel::Waits,
     launch::Launch,
     pool::Work,
-    run::lock,
+    run::{End, Role, lock},
     schedule::{Next, Ran, Range, Round, Schedule},
 };
 use core::{
@@ -54,7 +54,8 @@ pub(crate) fn run(launch: &Launch<'_>, timeout: Duration) -> Result<(), LaunchEr
         state: Mutex::new(State {
             schedule: Schedule::new(launch.programs, grain, threads, threads * FIBERS_PER_THREAD),
             owner: Owner::Busy,
-            stop: None,
+            no_memory: false,
+            looping: Vec::new(),
         }),
         changed: Condvar::new(),
         inviting: AtomicBool::new(true),
@@ -64,26 +65,10 @@ pub(crate) fn run(launch: &Launch<'_>, timeout: Duration) -> Result<(), LaunchEr
     job.conclude()
 }
 
-/// Whether a thread may leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    /// The launching thread: stays to the end.
-    Owner,
-    /// A worker: leaves when it is of no use.
-    Helper,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Busy,
     Sleeping,
-}
-
-/// Why no more programs are to be run.
-#[derive(Clone, Copy, Debug)]
-enum Stop {
-    Stuck(Duration),
-    NoMemory,
 }
 
 /// A fiber to run, and in what mood.
@@ -139,7 +124,10 @@ fn thread_cpu_time() -> Duration {
 struct State {
     schedule: Schedule<Fiber>,
     owner: Owner,
-    stop: Option<Stop>,
+    /// Not even one program could be started.
+    no_memory: bool,
+    /// Programs that ended because they were told to while the launch was stuck.
+    looping: Vec<u64>,
 }
 
 struct FiberJob<'a> {
@@ -159,6 +147,10 @@ impl Work for FiberJob<'_> {
     fn wants_help(&self) -> bool {
         self.inviting.load(Ordering::Relaxed)
     }
+
+    fn attend(&self) {
+        self.launch.run.attend(Instant::now());
+    }
 }
 
 impl FiberJob<'_> {
@@ -174,11 +166,20 @@ impl FiberJob<'_> {
                 Pace::Fresh | Pace::Calm => vain = 0,
             }
             let watch = Stopwatch::start(pace);
-            match fiber.resume() {
+            if role == Role::Owner {
+                self.launch.run.attend(watch.start);
+            }
+            match fiber.resume(role) {
                 Resumed::Waits => self.put_back(fiber, round, watch.stop()),
                 Resumed::Finished | Resumed::Failed => {
+                    let (program, _) = fiber.position();
                     fiber.retire(self.launch.device.seats());
-                    self.update(|state| state.schedule.ended(round));
+                    let looped = self.launch.run.stuck_for().is_some();
+                    self.launch.run.moved();
+                    self.update(|state| {
+                        state.looping.extend(looped.then_some(program));
+                        state.schedule.ended(round);
+                    });
                 }
             }
         }
@@ -188,7 +189,7 @@ impl FiberJob<'_> {
     fn next(&self, role: Role) -> Option<Turn> {
         let mut state = lock(&self.state);
         loop {
-            if state.stop.is_some() || self.launch.run.has_failed() {
+            if state.no_memory || self.launch.run.is_ending() {
                 self.inviting.store(false, Ordering::Relaxed);
                 return None;
             }
@@ -207,13 +208,18 @@ impl FiberJob<'_> {
             match state.schedule.next() {
                 Next::Resume(fiber, round) => return Some(Turn { fiber, round, pace }),
                 Next::Start(range) => {
+                    self.launch.run.moved();
                     drop(state);
                     if let Some(fiber) = self.start(range) {
                         return Some(Turn { fiber, round: Round::NONE, pace: Pace::Fresh });
                     }
                     state = lock(&self.state);
                 }
-                Next::Idle if role == Role::Owner => state = self.sleep(state, IDLE),
+                Next::Idle if role == Role::Owner => {
+                    drop(self.sleep(state, IDLE));
+                    self.launch.run.attend(Instant::now());
+                    state = lock(&self.state);
+                }
                 Next::Idle | Next::Done => {
                     self.inviting.store(false, Ordering::Relaxed);
                     return None;
@@ -234,7 +240,7 @@ impl FiberJob<'_> {
                 self.update(|state| {
                     state.schedule.give_back(range);
                     if state.schedule.live() == 0 {
-                        state.stop = Some(Stop::NoMemory);
+                        state.no_memory = true;
                     }
                 });
                 None
@@ -244,6 +250,9 @@ impl FiberJob<'_> {
 
     /// Queues a fiber that waits.
     fn put_back(&self, fiber: Fiber, round: Round, ran: Ran) {
+        if ran == Ran::Long {
+            self.launch.run.moved();
+        }
         let mut state = lock(&self.state);
         state.schedule.suspended(fiber, round, ran, Instant::now);
         // One queued fiber is for this thread itself.
@@ -261,7 +270,8 @@ impl FiberJob<'_> {
 
     fn after_change(&self, state: MutexGuard<'_, State>, spare: bool) {
         let wake_owner = state.owner == Owner::Sleeping;
-        let invite = spare && !state.schedule.is_calm() && state.stop.is_none();
+        let invite = spare && !state.schedule.is_calm() && !state.no_memory;
+        self.launch.run.set_waiting(state.schedule.queued());
         let invited = self.inviting.swap(invite, Ordering::Relaxed);
         drop(state);
         if wake_owner {
@@ -273,11 +283,11 @@ impl FiberJob<'_> {
     }
 
     /// The owner's pause between two rounds in which nothing moved. Gives up when that has lasted too long.
-    fn pause<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn pause<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let Some(since) = state.schedule.stuck_since() else { return state };
         let waited = since.elapsed();
         if waited >= self.timeout {
-            state.stop = Some(Stop::Stuck(waited));
+            self.launch.run.end(End::Stuck(waited));
             return state;
         }
         let pause = state.schedule.pause().min(self.timeout - waited);
@@ -295,30 +305,34 @@ impl FiberJob<'_> {
     #[inline(never)]
     fn take_more(&self) -> Option<Range> {
         let mut state = lock(&self.state);
-        if state.stop.is_some() || self.launch.run.has_failed() {
+        if state.no_memory || self.launch.run.is_ending() {
             return None;
         }
+        self.launch.run.moved();
         state.schedule.take_more()
     }
 
     /// Ends the fibers that are left and says how the launch went.
     fn conclude(self) -> Result<(), LaunchError> {
         let Self { launch, state, .. } = self;
-        let State { mut schedule, stop, .. } = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let State { mut schedule, no_memory, mut looping, .. } =
+            state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut waiting = Vec::new();
         for fiber in schedule.drain() {
             waiting.push(fiber.position());
             fiber.retire(launch.device.seats());
         }
-        match stop {
-            // A failed program counts for more than the ones that wait for it.
-            _ if launch.run.has_failed() => Ok(()),
+        match launch.run.stuck_for() {
+            // Whoever launched knows why.
+            None if launch.run.is_ending() => Ok(()),
+            None if no_memory => Err(launch.out_of_memory("the stack or the scratch of a program")),
             None => Ok(()),
-            Some(Stop::NoMemory) => Err(launch.out_of_memory("the stack or the scratch of a program")),
-            Some(Stop::Stuck(after)) => {
+            Some(after) => {
                 waiting.sort_unstable();
                 let more = waiting.len().saturating_sub(LISTED);
                 waiting.truncate(LISTED);
+                looping.sort_unstable();
+                looping.truncate(LISTED);
                 let describe = |(program, site)| Waiting {
                     program: coordinates(program, launch.grid),
                     // SAFETY: sites are constant data of the code, which the kernel keeps loaded.
@@ -328,6 +342,7 @@ impl FiberJob<'_> {
                     kernel: launch.kernel.info().name.clone(),
                     waiting: waiting.into_iter().map(describe).collect(),
                     more,
+                    looping: looping.into_iter().map(|program| coordinates(program, launch.grid)).collect(),
                     unstarted: schedule.unstarted(),
                     after,
                 })

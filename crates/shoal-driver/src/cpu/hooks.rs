@@ -11,7 +11,7 @@ use super::{
     error::{Failure, SourceSite, coordinates, text},
     fiber::{self, Suspend},
     print::{PrintKind, Printed, render_text},
-    run::Run,
+    run::{End, Role, Run},
 };
 use core::{panic::AssertUnwindSafe, slice};
 use std::{panic::catch_unwind, process, sync::OnceLock, time::Instant};
@@ -21,7 +21,7 @@ use std::{panic::catch_unwind, process, sync::OnceLock, time::Instant};
 /// # Safety
 ///
 /// `ctx` is the context a running program was given.
-unsafe fn run_of<'a>(ctx: *mut Context) -> &'a Run<'a> {
+pub(crate) unsafe fn run_of<'a>(ctx: *mut Context) -> &'a Run<'a> {
     // SAFETY: the launch outlives its programs, and `Run` is only shared.
     unsafe { &*(*ctx).run }
 }
@@ -53,6 +53,29 @@ pub(crate) unsafe extern "C" fn shoal_poll_wait(ctx: *mut Context, site: *const 
     unsafe { shoal_yield(ctx, site) }
 }
 
+/// Gives a program more fuel; says whether it is to end instead (not 0).
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given.
+pub(crate) unsafe extern "C" fn shoal_poll(ctx: *mut Context) -> i32 {
+    // SAFETY: by contract only this program uses its context now.
+    let (run, role, refills) = unsafe { (run_of(ctx), (*ctx).role, (*ctx).refills) };
+    let now = Instant::now();
+    if role == Role::Owner && run.is_due(now) {
+        // SAFETY: by contract; looking suspends nothing.
+        unsafe { fiber::on_thread_stack(ctx, || run.look(now)) };
+    }
+    let ending = run.is_ending();
+    let refills = refills.next(now);
+    // SAFETY: as above. Without fuel, every further poll ends up here again.
+    unsafe {
+        (*ctx).refills = refills;
+        (*ctx).fuel = if ending { 0 } else { refills.amount() };
+    }
+    i32::from(ending)
+}
+
 /// Monotonic nanoseconds since some moment in this process.
 pub(crate) extern "C" fn shoal_clock_ns() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
@@ -67,8 +90,18 @@ pub(crate) extern "C" fn shoal_clock_ns() -> u64 {
 pub(crate) unsafe extern "C" fn shoal_fail(ctx: *mut Context, site: *const Site, message: *const u8, len: u64) -> ! {
     // SAFETY: by contract. Everything allocated in `record` is owned by the launch when it returns, so nothing on
     // this stack needs dropping when it is abandoned.
+    unsafe { fail(ctx, site, text(message, len)) }
+}
+
+/// Ends the launch with a failure of the calling program.
+///
+/// # Safety
+///
+/// As [`shoal_fail`]; no value on this stack above the generated code needs dropping.
+pub(crate) unsafe fn fail(ctx: *mut Context, site: *const Site, message: String) -> ! {
+    // SAFETY: by contract. The message is owned by the launch when `record` returns.
     unsafe {
-        record(ctx, site, message, len);
+        record(ctx, site, message);
         fiber::suspend(ctx, Suspend::Failed);
     }
     // Not on a fiber: there is no way to leave the generated code, and none to go on in it.
@@ -78,11 +111,12 @@ pub(crate) unsafe extern "C" fn shoal_fail(ctx: *mut Context, site: *const Site,
 }
 
 #[inline(never)]
-unsafe fn record(ctx: *mut Context, site: *const Site, message: *const u8, len: u64) {
+unsafe fn record(ctx: *mut Context, site: *const Site, message: String) {
     // SAFETY: the contract of `shoal_fail`.
     unsafe {
         let program = coordinates((*ctx).program, (*ctx).grid);
-        run_of(ctx).fail(Failure { program, site: SourceSite::read(site), message: text(message, len) });
+        let failure = Failure { program, site: SourceSite::read(site), message };
+        run_of(ctx).end(End::Failed(failure));
     }
 }
 
@@ -145,10 +179,10 @@ unsafe fn deliver(ctx: *mut Context, site: *const Site, render: impl FnOnce() ->
     };
     // SAFETY: by contract.
     if unsafe { fiber::on_thread_stack(ctx, panicked) } {
-        let message = b"the print sink panicked";
-        // SAFETY: by contract; the message is static.
+        let message = "the print sink panicked".to_owned();
+        // SAFETY: by contract; the message is handed over.
         unsafe {
-            record(ctx, site, message.as_ptr(), message.len() as u64);
+            record(ctx, site, message);
             // Off a fiber the program goes on; its launch fails all the same.
             fiber::suspend(ctx, Suspend::Failed);
         }

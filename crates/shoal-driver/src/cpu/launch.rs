@@ -6,21 +6,23 @@
 
 use super::{
     args::ArgBlock,
+    bounds::Bounds,
     device::CpuDevice,
     error::LaunchError,
     features::host_features,
     fiber_launch,
+    interrupt::Interrupt,
     kernel::{Kernel, Waits},
     pool::Work,
     print::PrintSink,
-    run::Run,
+    run::{End, Role, Run},
     scratch::ThreadScratch,
 };
 use core::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
-use std::time::Instant;
+use std::{panic::resume_unwind, sync::Arc, time::Instant};
 
 /// Each chunk is this part of a thread's share of what is left: large ones first, so that taking them costs nothing,
 /// then smaller ones, so that threads finish together.
@@ -41,10 +43,15 @@ pub enum Fibers {
 /// How to launch.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchOptions {
-    /// How long all programs may wait without any of them moving before the launch is given up. By default the
-    /// device's, which is 30 seconds or `SHOAL_WAIT_TIMEOUT`. A program that loops without a scheduling point is
-    /// not noticed.
+    /// How long programs may wait for others without any of them moving before the launch is given up. By default the
+    /// device's, which is 30 seconds or `SHOAL_WAIT_TIMEOUT`. A program that runs for that long without coming to a
+    /// place where it would wait counts as not moving, if another waits. A launch in which nobody waits has no limit:
+    /// see `interrupt`.
     pub timeout: Option<Duration>,
+    /// Asked now and then whether to stop.
+    pub interrupt: Option<Interrupt>,
+    /// The memory of the arguments, for kernels that check their accesses. Without it they check nothing.
+    pub bounds: Option<Arc<Bounds>>,
     /// Where `device_print` goes.
     pub print: PrintSink,
     /// When programs run as fibers.
@@ -57,8 +64,8 @@ impl CpuDevice {
     ///
     /// # Errors
     ///
-    /// When the launch is not possible, when a program fails, and when programs wait for each other in vain. The
-    /// device stays usable.
+    /// When the launch is not possible, when a program fails, when programs wait for each other in vain, and when it is
+    /// interrupted. The device stays usable.
     ///
     /// # Safety
     ///
@@ -78,17 +85,22 @@ impl CpuDevice {
         if programs == 0 {
             return Ok(());
         }
-        let run = Run::new(&options.print);
-        let launch = Launch { device: self, kernel, grid, programs, args, run: &run };
         let info = kernel.info();
+        let timeout = options.timeout.unwrap_or(self.wait_timeout());
+        let run = Run::new(options, (info.waits == Waits::MayWait).then_some(timeout));
+        let launch = Launch { device: self, kernel, grid, programs, args, run: &run };
         if info.waits == Waits::MayWait || info.can_fail || options.fibers == Fibers::Always {
-            fiber_launch::run(&launch, options.timeout.unwrap_or(self.wait_timeout()))?;
+            fiber_launch::run(&launch, timeout)?;
         } else {
             launch.run_plainly()?;
         }
-        match run.into_failure() {
+        let kernel = || info.name.clone();
+        match run.into_end() {
             None => Ok(()),
-            Some(failure) => Err(LaunchError::Failed { kernel: info.name.clone(), failure: Box::new(failure) }),
+            Some(End::Failed(failure)) => Err(LaunchError::Failed { kernel: kernel(), failure: Box::new(failure) }),
+            Some(End::Interrupted) => Err(LaunchError::Interrupted { kernel: kernel() }),
+            Some(End::Panicked(panic)) => resume_unwind(panic),
+            Some(End::Stuck(_)) => unreachable!("reported by those who know who waits"),
         }
     }
 }
@@ -139,7 +151,7 @@ impl Launch<'_> {
             no_memory: AtomicBool::new(false),
         };
         if self.programs == 1 {
-            chunks.run(Patience::Unlimited);
+            chunks.run(Patience::Unlimited, Role::Owner);
         } else {
             self.share(&chunks);
         }
@@ -156,12 +168,12 @@ impl Launch<'_> {
         let expected = self.kernel.program_time().map(|time| time * self.programs as f64);
         let mut threads = 1;
         if expected.is_some_and(|expected| expected <= SHORT.as_secs_f64()) {
-            chunks.run(Patience::Until(start + SHORT));
+            chunks.run(Patience::Until(start + SHORT), Role::Owner);
         }
         if chunks.wants_help() {
             let helpers = usize::try_from(self.programs - 1).unwrap_or(usize::MAX);
             threads = self.device.threads().min(helpers.saturating_add(1));
-            self.device.pool().share(chunks, helpers, || chunks.run(Patience::Unlimited));
+            self.device.pool().share(chunks, helpers, || chunks.run(Patience::Unlimited, Role::Owner));
         }
         let spent = start.elapsed().as_secs_f64() * threads as f64;
         self.kernel.set_program_time(spent / self.programs as f64);
@@ -209,19 +221,22 @@ impl Chunks<'_> {
     }
 
     /// Runs chunks.
-    fn run(&self, patience: Patience) {
+    fn run(&self, patience: Patience, role: Role) {
         let Launch { kernel, grid, args, run, .. } = *self.launch;
         let mut scratch = ThreadScratch::take();
         let Ok(scratch) = scratch.reserve(kernel.info().scratch_bytes) else {
             self.no_memory.store(true, Ordering::Release);
             return;
         };
-        let mut context = run.context(grid, scratch);
-        while !run.has_failed() && !self.no_memory.load(Ordering::Relaxed) {
+        let mut context = run.context(grid, scratch, role);
+        while !run.is_ending() && !self.no_memory.load(Ordering::Relaxed) {
             let Some((first, last)) = self.take(patience) else { return };
             context.program = first;
             // SAFETY: the contract of `CpuDevice::launch`; the context and its scratch are this thread's.
             unsafe { kernel.entry()(args.as_ptr(), &raw mut context, first, last) };
+            if role == Role::Owner && run.is_watched() {
+                run.attend(Instant::now());
+            }
             match patience {
                 Patience::Until(end) if Instant::now() > end => return,
                 Patience::Until(_) | Patience::Unlimited => {}
@@ -232,11 +247,15 @@ impl Chunks<'_> {
 
 impl Work for Chunks<'_> {
     fn help(&self) {
-        self.run(Patience::Unlimited);
+        self.run(Patience::Unlimited, Role::Helper);
     }
 
     fn wants_help(&self) -> bool {
-        self.next.load(Ordering::Relaxed) < self.launch.programs
+        self.next.load(Ordering::Relaxed) < self.launch.programs && !self.launch.run.is_ending()
+    }
+
+    fn attend(&self) {
+        self.launch.run.attend(Instant::now());
     }
 }
 

@@ -3,7 +3,7 @@
 //! A launch posts its work and takes part itself; idle workers help. So work posted from any number of threads
 //! always moves, even when every worker is busy elsewhere.
 
-use super::run::lock;
+use super::{interrupt::ATTENTION, run::lock};
 use core::{
     hint,
     ptr::NonNull,
@@ -27,6 +27,8 @@ pub(crate) trait Work: Sync {
     fn help(&self);
     /// Whether `help` would find something to do.
     fn wants_help(&self) -> bool;
+    /// Called by the thread that posted the work, now and then while it waits for its helpers.
+    fn attend(&self);
 }
 
 /// The worker threads of a device.
@@ -144,7 +146,9 @@ impl Drop for Offer<'_> {
             hint::spin_loop();
         }
         while busy() {
-            thread::park();
+            thread::park_timeout(ATTENTION);
+            // SAFETY: this is the poster, which keeps the work alive.
+            unsafe { self.posted.work.as_ref() }.attend();
         }
     }
 }
@@ -261,6 +265,8 @@ mod tests {
         fn wants_help(&self) -> bool {
             self.left.load(Ordering::Acquire) > 0
         }
+
+        fn attend(&self) {}
     }
 
     #[test]

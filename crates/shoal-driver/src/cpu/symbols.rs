@@ -6,7 +6,7 @@
 //! * what a C compiler or LLVM may call on its own: `memcpy` and its like, the C math library's names, conversions of
 //!   16-bit floats.
 
-use super::{hooks, math};
+use super::{checks, hooks, math};
 use core::ffi::c_void;
 use half::{bf16, f16};
 use std::{collections::HashMap, sync::LazyLock};
@@ -46,8 +46,11 @@ fn insert_hooks(table: &mut Table) {
     insert!(table:
         "shoal_yield" => hooks::shoal_yield,
         "shoal_poll_wait" => hooks::shoal_poll_wait,
+        "shoal_poll" => hooks::shoal_poll,
         "shoal_clock_ns" => hooks::shoal_clock_ns,
         "shoal_fail" => hooks::shoal_fail,
+        "shoal_check_range" => checks::shoal_check_range,
+        "shoal_check_each" => checks::shoal_check_each,
         "shoal_print_value" => hooks::shoal_print_value,
         "shoal_print_text" => hooks::shoal_print_text,
     );

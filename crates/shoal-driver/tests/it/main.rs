@@ -9,5 +9,6 @@ mod fuzzing;
 mod launching;
 mod loading;
 mod printing;
+mod stopping;
 mod stress;
 mod waiting;

@@ -15,10 +15,11 @@ use std::{
 /// The binary interface, from `shoal_driver::cpu::abi`, in C.
 const HEADER: &str = r#"
 #include <stdint.h>
-typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; } Context;
+typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; } Context;
 typedef struct { const char *file; uint64_t file_len; uint32_t line, col; const char *what; uint64_t what_len; } Site;
 void shoal_yield(Context *, const Site *);
 void shoal_poll_wait(Context *, const Site *);
+int32_t shoal_poll(Context *);
 uint64_t shoal_clock_ns(void);
 _Noreturn void shoal_fail(Context *, const Site *, const char *, uint64_t);
 void shoal_print_value(Context *, const Site *, const char *, uint64_t, uint32_t, uint32_t, const void *, uint32_t,
@@ -26,6 +27,7 @@ void shoal_print_value(Context *, const Site *, const char *, uint64_t, uint32_t
 void shoal_print_text(Context *, const Site *, const char *, uint64_t);
 #define ENTRY(name) void name(const unsigned char *args, Context *ctx, uint64_t first, uint64_t last)
 #define EACH(p) for (uint64_t p = first; p < last && (ctx->program = p, 1); p++)
+#define POLL() do { if (--ctx->fuel < 0 && shoal_poll(ctx)) return; } while (0)
 #define ARG(type, offset) (*(type const *)(args + (offset)))
 #define SITE(name, line, what) static const Site name = {"kernel.py", 9, line, 5, what, sizeof(what) - 1}
 "#;

@@ -1,4 +1,4 @@
-use shoal_interp::{Error, Memory, Options, run_printing};
+use shoal_interp::{Error, Memory, Options, run_for};
 
 use crate::support::{launch, module};
 
@@ -75,7 +75,7 @@ fn lines_before_a_failure_are_seen() {
     let mut lines = Vec::new();
     let options = Options::default();
     let result =
-        run_printing(&module(text), "k", [1, 1, 1], &[], &mut Memory::new(), &options, &mut |line| lines.push(line));
+        run_for(&module(text), "k", [1, 1, 1], &[], &mut Memory::new(), &options, &mut |line: String| lines.push(line));
     assert!(matches!(result, Err(Error::AssertFailed { .. })));
     assert_eq!(lines, ["pid (0, 0, 0) idx () before: 0"]);
 }

@@ -62,6 +62,20 @@ impl Builtin {
     pub fn short_name(&self) -> &'static str {
         self.name.rsplit_once('.').map_or(self.name, |(_, short)| short)
     }
+
+    /// The dotted path that host programs know it by: `shoal.language.load`, `builtins.len`.
+    pub fn path(&self) -> String {
+        let (module, name) = match self.name.split_once('.') {
+            Some(("python", name)) => ("builtins", name),
+            Some(("pymath", name)) => ("math", name),
+            Some(("math", name)) => ("shoal.language.math", name),
+            Some(("libdevice", name)) => ("shoal.language.extra.libdevice", name),
+            Some(("extra", name)) => ("shoal.language.extra.cuda", name),
+            Some(("target_info", name)) => ("shoal.language.target_info", name),
+            Some(_) | None => ("shoal.language", self.name),
+        };
+        format!("{module}.{name}")
+    }
 }
 
 impl fmt::Debug for Builtin {

@@ -67,6 +67,11 @@ fn run_aggregate_replace(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 fn run_len(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     match args.value("x") {
         Value::Tuple(t) => Ok(Value::int(t.items.len() as i128)),
+        Value::Dict(pairs) => Ok(Value::int(pairs.len() as i128)),
+        Value::Object(o) => {
+            let length = l.host_method(&o.clone(), "__len__", &[])?;
+            length.ok_or_else(|| args.wrong("x", "a tuple"))
+        }
         Value::Const(Const::Str(s)) => Ok(Value::int(s.chars().count() as i128)),
         Value::Tensor(t) if !t.is_scalar() => Ok(Value::int(t.shape()[0])),
         value @ Value::Range(_) => Ok(Value::int(l.elements(value, args.span_of("x"))?.len() as i128)),
@@ -224,11 +229,21 @@ fn run_reversed(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     Ok(Value::tuple(items))
 }
 
-fn run_isinstance(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_isinstance(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     let x = args.value("x");
     for class in args.sequence("classes") {
-        let Value::Class(class) = &class else { return Err(args.wrong("classes", "a class or a tuple of classes")) };
-        if is_instance(x, class) {
+        let yes = match &class {
+            Value::Class(class) => is_instance(x, class),
+            // What lives on the device is no instance of the host's classes.
+            Value::Object(_) if x.is_dynamic() => false,
+            Value::Object(class) => {
+                let answer = l.host_method(class, "__instancecheck__", std::slice::from_ref(x))?;
+                let answer = answer.ok_or_else(|| args.wrong("classes", "a class or a tuple of classes"))?;
+                l.is_true(&answer)?
+            }
+            _ => return Err(args.wrong("classes", "a class or a tuple of classes")),
+        };
+        if yes {
             return Ok(Value::bool(true));
         }
     }

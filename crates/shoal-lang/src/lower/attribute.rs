@@ -95,6 +95,10 @@ impl Lower<'_> {
             }),
             Value::Class(class) => Ok(class_attribute(class, name)),
             Value::Function(f) => Ok((name == "__name__").then(|| Value::str(f.name()))),
+            Value::Object(o) => self.object_attribute(o, name),
+            Value::Dict(_) => {
+                Ok(matches!(name, "get" | "keys" | "values" | "items").then(|| named_method(object, attr, span)))
+            }
             Value::Host(_)
             | Value::Slice(_)
             | Value::Range(_)

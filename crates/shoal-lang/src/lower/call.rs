@@ -11,24 +11,24 @@ use crate::consts::MAX_STRING;
 use crate::fault::{Fault, Outcome};
 use crate::module::{Function, FunctionKind};
 use crate::names::nearest;
-use crate::syntax::ast::{Arg, ArgKind, Expr, ExprKind, Ident, Name, ParamKind};
+use crate::syntax::ast::{Arg, ArgKind, Expr, Ident, Name, ParamKind};
 use crate::value::{Const, Dtype, Method, MethodTarget, NamedTupleClass, Tuple, Value};
 
 impl Lower<'_> {
     /// `func(args)`.
     pub(super) fn call(&mut self, func: &Expr, args: &[Arg], span: Span) -> Outcome<Value> {
         let callee = self.expr(func)?;
-        let given = self.arguments(&callee, args)?;
+        let given = self.arguments(args)?;
         self.emit.span = span;
         self.call_value(&callee, given, span)
     }
 
-    fn arguments(&mut self, callee: &Value, args: &[Arg]) -> Outcome<Vec<Given>> {
+    fn arguments(&mut self, args: &[Arg]) -> Outcome<Vec<Given>> {
         let mut given = Vec::with_capacity(args.len());
         let mut failed = None;
         for arg in args {
             let span = arg.value.span;
-            let value = match self.argument(callee, &arg.value) {
+            let value = match self.expr(&arg.value) {
                 Ok(value) => value,
                 // The other arguments may have errors of their own.
                 Err(fault) => {
@@ -49,30 +49,10 @@ impl Lower<'_> {
                         return Err(Fault::new(span, message));
                     }
                 },
-                ArgKind::StarStar => {
-                    return Err(Diagnostic::error(span, "kernels have no `**` arguments")
-                        .help("write the arguments as `name=value`")
-                        .into());
-                }
+                ArgKind::StarStar => given.extend(named_arguments(&value, span)?),
             }
         }
         failed.map_or(Ok(given), Err)
-    }
-
-    /// The value of an argument. Only `extern_elementwise` takes a dictionary, which arrives as a tuple of pairs.
-    fn argument(&mut self, callee: &Value, arg: &Expr) -> Outcome<Value> {
-        let (ExprKind::Dict(entries), Value::Builtin(Builtin { name: "extern_elementwise", .. })) = (&arg.kind, callee)
-        else {
-            return self.expr(arg);
-        };
-        let mut pairs = Vec::with_capacity(entries.len());
-        for (key, value) in entries {
-            let Some(key) = key else {
-                return Err(Fault::new(value.span, "this dictionary cannot be made of others: write its entries"));
-            };
-            pairs.push(Value::tuple(vec![self.expr(key)?, self.expr(value)?]));
-        }
-        Ok(Value::tuple(pairs))
     }
 
     /// Calls a value with evaluated arguments.
@@ -92,6 +72,7 @@ impl Lower<'_> {
                 }
             }
             Value::Class(class) => self.construct(class, given, span),
+            Value::Object(o) => self.call_host(o.object, &o.shown.clone(), &given, span),
             Value::Host(name) => Err(Diagnostic::error(span, format!("`{name}` belongs to the host program"))
                 .label("cannot be called in a kernel")
                 .into()),
@@ -128,6 +109,11 @@ impl Lower<'_> {
     }
 
     fn call_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> Outcome<Value> {
+        if f.kind != FunctionKind::Jit
+            && let Some(source) = self.runs_in_host(f, &given)
+        {
+            return self.call_host(source.object, f.name(), &given, span);
+        }
         let args = self.bind_function(f, given, span)?;
         match f.kind {
             FunctionKind::Jit if !self.at_compile_time() => self.call_jit(f, args, span),
@@ -252,6 +238,7 @@ impl Lower<'_> {
             (Value::Dtype(d), _) if name.starts_with("is_") => {
                 d.method(name).ok_or_else(|| Fault::new(span, format!("`{name}` does not apply to `{d}`")))
             }
+            (Value::Dict(pairs), _) => dict_method(pairs, name, given, span),
             (Value::Const(Const::Str(s)), _) => string_method(s, name, given, span),
             (Value::Tuple(Tuple { items, class: Some(class) }), _) if &**name == "_replace" => {
                 replace_fields(items, class, given)
@@ -277,6 +264,36 @@ impl Lower<'_> {
             },
             _ => Ok(Value::int(t.items.iter().filter(|v| equal(v, &only.value)).count() as i128)),
         }
+    }
+}
+
+/// The arguments of `**dictionary`.
+fn named_arguments(value: &Value, span: Span) -> Outcome<Vec<Given>> {
+    let Value::Dict(pairs) = value else {
+        return Err(Fault::new(span, format!("`**` needs a dictionary, this is {}", describe(value))));
+    };
+    let named = |(key, value): &(Value, Value)| match key {
+        Value::Const(Const::Str(name)) => {
+            Ok(Given { name: Some(Ident { name: name.clone(), span }), value: value.clone(), span })
+        }
+        other => Err(Fault::new(span, format!("{} cannot name an argument", describe(other)))),
+    };
+    pairs.iter().map(named).collect()
+}
+
+fn dict_method(pairs: &[(Value, Value)], name: &Name, given: &[Given], span: Span) -> Outcome<Value> {
+    match (&**name, given) {
+        ("keys", []) => Ok(Value::tuple(pairs.iter().map(|(k, _)| k.clone()).collect())),
+        ("values", []) => Ok(Value::tuple(pairs.iter().map(|(_, v)| v.clone()).collect())),
+        ("items", []) => {
+            let pair = |(k, v): &(Value, Value)| Value::tuple(vec![k.clone(), v.clone()]);
+            Ok(Value::tuple(pairs.iter().map(pair).collect()))
+        }
+        ("get", [key] | [key, _]) => {
+            let found = pairs.iter().find(|(k, _)| equal(k, &key.value)).map(|(_, v)| v.clone());
+            Ok(found.unwrap_or_else(|| given.get(1).map_or(Value::NONE, |default| default.value.clone())))
+        }
+        _ => Err(Fault::new(span, format!("the dictionary's `{name}` does not take these arguments"))),
     }
 }
 

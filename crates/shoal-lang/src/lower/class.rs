@@ -9,7 +9,7 @@ use super::Lower;
 use crate::builtin::{Given, describe, shape_from};
 use crate::consts::float_repr;
 use crate::fault::{Fault, Outcome};
-use crate::module::{Function, FunctionKind, JitOptions, ModuleId, language_name};
+use crate::module::{Function, FunctionKind, JitOptions, ModuleId};
 use crate::syntax::ast::{ClassDef, ExprKind, Name, StmtKind};
 use crate::value::{
     Access, Aggregate, AggregateClass, Class, Const, Dtype, EnumClass, Field, FieldPhase, KnownClass, Member,
@@ -22,18 +22,16 @@ impl Lower<'_> {
         if let Some(class) = self.classes.get(&def.span) {
             return Ok(class.clone());
         }
-        let globals = &self.program.module(module).globals;
-        let is_aggregate = def
-            .decorators
-            .iter()
-            .any(|d| matches!(language_name(d, globals).as_deref(), Some("aggregate" | "_aggregate")));
+        let named = |d| self.program.language_name(module, d);
+        let is_aggregate =
+            def.decorators.iter().any(|d| matches!(named(d).as_deref(), Some("aggregate" | "_aggregate")));
         let value = if is_aggregate {
             self.aggregate_class(module, def)?
         } else {
             match self.base_class(module, def)? {
                 Some(KnownClass::NamedTuple) => {
                     let fields = self.fields(module, def)?;
-                    let class = NamedTupleClass { name: def.name.name.clone(), fields };
+                    let class = NamedTupleClass { name: def.name.name.clone(), fields, live: None };
                     Value::Class(Class::NamedTuple(Arc::new(class)))
                 }
                 Some(KnownClass::Enum | KnownClass::IntEnum) => self.enum_class(module, def)?,
@@ -64,8 +62,7 @@ impl Lower<'_> {
                     Some(value) => Some(self.in_module(module, |l| l.expr(value))?),
                     None => None,
                 };
-                let globals = &self.program.module(module).globals;
-                let phase = match language_name(annotation, globals).as_deref() {
+                let phase = match self.program.language_name(module, annotation).as_deref() {
                     Some("constexpr") => FieldPhase::Constexpr,
                     _ => FieldPhase::Device,
                 };
@@ -102,10 +99,10 @@ impl Lower<'_> {
                 && let ExprKind::Name(name) = &target.kind
             {
                 let value = self.in_module(module, |l| l.expr(value)).unwrap_or(Value::Host(name.clone()));
-                members.push(Arc::new(Member { class: class.clone(), name: name.clone(), value }));
+                members.push(Arc::new(Member { class: class.clone(), name: name.clone(), value, live: None }));
             }
         }
-        Ok(Value::Class(Class::Enum(Arc::new(EnumClass { name: class.clone(), members }))))
+        Ok(Value::Class(Class::Enum(Arc::new(EnumClass { name: class.clone(), members, live: None }))))
     }
 
     /// `Class(args)`.
@@ -208,6 +205,7 @@ impl Lower<'_> {
             Value::Tuple(t) => Ok(t.items.to_vec()),
             Value::Const(Const::Str(s)) => Ok(s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect()),
             Value::Range(r) => self.range_items(r, span),
+            Value::Dict(pairs) => Ok(pairs.iter().map(|(key, _)| key.clone()).collect()),
             Value::Class(Class::Enum(e)) => Ok(e.members.iter().cloned().map(Value::Member).collect()),
             _ => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
                 .help("only tuples and ranges known at compile time can")
@@ -265,6 +263,12 @@ impl Lower<'_> {
                     None => format!("({})", items.join(", ")),
                 }
             }
+            Value::Dict(pairs) => {
+                let pairs: Vec<String> =
+                    pairs.iter().map(|(k, v)| format!("{}: {}", self.repr(k), self.repr(v))).collect();
+                format!("{{{}}}", pairs.join(", "))
+            }
+            Value::Object(o) => o.shown.to_string(),
             Value::Member(m) => format!("{}.{}", m.class, m.name),
             Value::Function(f) => format!("<function {}>", f.name()),
             _ => value.type_name(),

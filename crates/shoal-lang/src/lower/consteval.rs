@@ -25,7 +25,7 @@ impl Lower<'_> {
     /// Runs a function at compile time.
     pub(super) fn run_at_compile_time(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
         self.in_call(span, f.name(), |l| {
-            let mut frame = Frame::compile_time(f.module);
+            let mut frame = Frame::compile_time(f.module).of(f);
             for (param, value) in f.def.params.iter().zip(args) {
                 frame.bind(param.name.name.clone(), value, param.name.span);
             }

@@ -8,13 +8,13 @@ use shoal_source::{Diagnostic, Diagnostics};
 
 use super::Lower;
 use crate::fault::Outcome;
-use crate::module::{Function, Global, ModuleId, language_name};
+use crate::module::{Function, Global, ModuleId};
 use crate::names::nearest;
 use crate::options::Options;
 use crate::program::{ArgRole, Lowered, LoweredArg, Program};
 use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, Name, Param};
-use crate::value::{Access, Descriptor, Tensor, Value};
+use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
 
 /// Lowers one specialisation of a kernel.
 pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specialization) -> Result<Lowered, Diagnostics> {
@@ -97,9 +97,8 @@ impl Lower<'_> {
     }
 
     fn check_constexpr(&self, f: &Function, param: &Param, arg: &ArgSpec) -> Outcome<()> {
-        let globals = &self.program.module(f.module).globals;
-        let constexpr =
-            param.annotation.as_ref().and_then(|a| language_name(a, globals)).as_deref() == Some("constexpr");
+        let annotation = param.annotation.as_ref().and_then(|a| self.program.language_name(f.module, a));
+        let constexpr = annotation.as_deref() == Some("constexpr");
         if constexpr && has_value(arg) {
             return Err(Diagnostic::error(param.name.span, format!("`{}` is a `constexpr`", param.name.name))
                 .label(format!("needs a value, got the type `{arg}`"))
@@ -120,14 +119,11 @@ impl Lower<'_> {
     ) -> Outcome<Value> {
         match arg {
             ArgSpec::Constant(c) => self.constant(f, name, c),
-            ArgSpec::Tuple(parts) => {
-                let mut items = Vec::new();
-                for (i, part) in parts.iter().enumerate() {
-                    path.push(u32::try_from(i).unwrap_or(u32::MAX));
-                    items.push(self.parameter(f, name, part, path, args)?);
-                    path.pop();
-                }
-                Ok(Value::tuple(items))
+            ArgSpec::Tuple(parts) => Ok(Value::tuple(self.parts(f, name, parts, path, args)?)),
+            ArgSpec::NamedTuple(class, parts) => {
+                let items = self.parts(f, name, parts, path, args)?;
+                let class = self.live_named_tuple(class)?;
+                Ok(Value::Tuple(Tuple { items: items.into(), class: Some(class) }))
             }
             ArgSpec::Value { ty, divisible } => {
                 let mut add = |l: &mut Self, ty: Type, role: ArgRole, divisible: u64| {
@@ -156,6 +152,23 @@ impl Lower<'_> {
                 }
             }
         }
+    }
+
+    fn parts(
+        &mut self,
+        f: &Function,
+        name: &Name,
+        parts: &[ArgSpec],
+        path: &mut Vec<u32>,
+        args: &mut Vec<LoweredArg>,
+    ) -> Outcome<Vec<Value>> {
+        let mut items = Vec::with_capacity(parts.len());
+        for (i, part) in parts.iter().enumerate() {
+            path.push(u32::try_from(i).unwrap_or(u32::MAX));
+            items.push(self.parameter(f, name, part, path, args)?);
+            path.pop();
+        }
+        Ok(items)
     }
 
     /// A descriptor arrives as pointer, sizes and strides, and is made at the kernel's beginning.
@@ -190,6 +203,7 @@ impl Lower<'_> {
             ConstValue::Tuple(items) => {
                 Value::tuple(items.iter().map(|v| self.constant(f, name, v)).collect::<Outcome<Vec<_>>>()?)
             }
+            ConstValue::Host(value) => self.from_host(value)?,
             ConstValue::Function(function) => {
                 let function = Name::from(function.as_str());
                 match self.program.module(f.module).globals.get(&function) {
@@ -211,7 +225,7 @@ fn has_value(arg: &ArgSpec) -> bool {
     match arg {
         ArgSpec::Value { .. } => true,
         ArgSpec::Constant(_) => false,
-        ArgSpec::Tuple(parts) => parts.iter().any(has_value),
+        ArgSpec::Tuple(parts) | ArgSpec::NamedTuple(_, parts) => parts.iter().any(has_value),
     }
 }
 
@@ -220,14 +234,20 @@ pub(crate) fn constant_of(program: &Program, module: ModuleId, e: &Expr) -> Opti
     let options = Options::default();
     let mut lower = Lower::new(program, &options, module);
     let value = lower.in_module(module, |l| l.expr(e)).ok()?;
-    as_constant(&value)
+    lower.as_constant(&value)
 }
 
-fn as_constant(value: &Value) -> Option<ConstValue> {
-    match value {
-        Value::Dtype(d) => Some(ConstValue::Dtype(d.clone())),
-        Value::Tuple(t) => t.items.iter().map(as_constant).collect::<Option<_>>().map(ConstValue::Tuple),
-        Value::Function(f) => Some(ConstValue::Function(f.name().to_owned())),
-        _ => value.as_const().cloned().map(ConstValue::Const),
+impl Lower<'_> {
+    fn as_constant(&self, value: &Value) -> Option<ConstValue> {
+        match value {
+            Value::Const(c) => Some(ConstValue::Const(c.clone())),
+            Value::Dtype(d) => Some(ConstValue::Dtype(d.clone())),
+            _ if self.program.live.is_some() => self.to_host(value).map(ConstValue::Host),
+            Value::Tuple(t) => {
+                t.items.iter().map(|v| self.as_constant(v)).collect::<Option<_>>().map(ConstValue::Tuple)
+            }
+            Value::Function(f) => Some(ConstValue::Function(f.name().to_owned())),
+            _ => value.as_const().cloned().map(ConstValue::Const),
+        }
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use shoal_source::Diagnostic;
 
 use super::Lower;
+use super::operator::equal;
+use crate::builtin::describe;
 use crate::fault::{Fault, Outcome};
 use crate::syntax::ast::{Expr, ExprKind, Unsupported};
 use crate::value::{Const, Slice, Value};
@@ -62,16 +64,49 @@ impl Lower<'_> {
                 self.assign_name(&target.name, value.clone(), target.span);
                 Ok(value)
             }
-            ExprKind::Dict(_) => Err(unsupported(
-                e,
-                &Unsupported { what: "dictionaries", help: "use tuples, or a `NamedTuple` class for named parts" },
-            )),
+            ExprKind::Dict(entries) => self.dict(entries),
             ExprKind::Starred(_) => Err(unsupported(
                 e,
                 &Unsupported { what: "`*value` outside of a call", help: "write the elements one by one" },
             )),
             ExprKind::Unsupported(what) => Err(unsupported(e, what)),
         }
+    }
+
+    fn dict(&mut self, entries: &[(Option<Expr>, Expr)]) -> Outcome<Value> {
+        let mut pairs: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            let new = match key {
+                Some(key) => {
+                    let known = self.expr(key)?;
+                    if known.is_dynamic() {
+                        return Err(Diagnostic::error(
+                            key.span,
+                            "the key of a dictionary must be known at compile time",
+                        )
+                        .label(format!("this is {}", describe(&known)))
+                        .into());
+                    }
+                    vec![(known, self.expr(value)?)]
+                }
+                None => match self.expr(value)? {
+                    Value::Dict(inner) => inner.to_vec(),
+                    other => {
+                        return Err(Fault::new(
+                            value.span,
+                            format!("`**` needs a dictionary, this is {}", describe(&other)),
+                        ));
+                    }
+                },
+            };
+            for (key, value) in new {
+                match pairs.iter_mut().find(|(known, _)| equal(known, &key)) {
+                    Some(slot) => slot.1 = value,
+                    None => pairs.push((key, value)),
+                }
+            }
+        }
+        self.bounded(Value::Dict(pairs.into()))
     }
 
     fn tuple(&mut self, items: &[Expr]) -> Outcome<Value> {
@@ -81,7 +116,7 @@ impl Lower<'_> {
                 ExprKind::Starred(inner) => match self.expr(inner)? {
                     Value::Tuple(t) => values.extend(t.items.iter().cloned()),
                     other => {
-                        let message = format!("`*` needs a tuple, this is {}", crate::builtin::describe(&other));
+                        let message = format!("`*` needs a tuple, this is {}", describe(&other));
                         return Err(Fault::new(inner.span, message));
                     }
                 },

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_source::Span;
 
-use crate::module::ModuleId;
+use crate::module::{Function, ModuleId};
 use crate::syntax::ast::Name;
+use crate::syntax::scan::assigned_names;
 use crate::value::Value;
 
 /// Names and their values; ordered, so that the IR does not depend on chance.
@@ -43,6 +44,8 @@ pub(super) struct Frame {
     pub(super) lost: BTreeMap<Name, Lost>,
     /// Names declared by a bare `x: constexpr`.
     pub(super) declared_constexpr: BTreeSet<Name>,
+    /// Names that the function assigns somewhere: they never stand for globals, as in Python.
+    pub(super) assigned: BTreeSet<Name>,
     pub(super) module: ModuleId,
     pub(super) mode: Mode,
     /// How many device loops are around the current statement.
@@ -57,6 +60,7 @@ impl Frame {
             scope: Scope::new(),
             lost: BTreeMap::new(),
             declared_constexpr: BTreeSet::new(),
+            assigned: BTreeSet::new(),
             module,
             mode: Mode::Kernel,
             loops: 0,
@@ -66,6 +70,11 @@ impl Frame {
 
     pub(super) fn compile_time(module: ModuleId) -> Frame {
         Frame { mode: Mode::CompileTime, plain_globals: true, ..Frame::kernel(module) }
+    }
+
+    /// The frame of a function in one of the two modes.
+    pub(super) fn of(self, f: &Function) -> Frame {
+        Frame { assigned: assigned_names(&f.def.body), ..self }
     }
 
     pub(super) fn bind(&mut self, name: Name, value: Value, span: Span) {

@@ -7,7 +7,8 @@ use super::frame::Frame;
 use crate::builtin;
 use crate::dtype;
 use crate::fault::{Fault, Outcome};
-use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef, language_name};
+use crate::host::HostSource;
+use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef};
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::value::{Class, Const, Dtype, EnumClass, KnownClass, Member, Value};
 
@@ -48,6 +49,28 @@ impl Lower<'_> {
         };
         self.globals.insert(key, state);
         result
+    }
+
+    /// A free name of a live function, converted once.
+    pub(super) fn live_global(
+        &mut self,
+        module: ModuleId,
+        function: &HostSource,
+        name: &Name,
+    ) -> Outcome<Option<GlobalValue>> {
+        let key = (module, name.clone());
+        match self.globals.get(&key) {
+            Some(GlobalState::Done(value)) => return Ok(Some((**value).clone())),
+            Some(GlobalState::Failed) => return Err(Fault::reported()),
+            Some(GlobalState::Running) | None => {}
+        }
+        let found = self.live_name(function, name);
+        match &found {
+            Ok(Some(value)) => drop(self.globals.insert(key, GlobalState::Done(Box::new(value.clone())))),
+            Err(_) => drop(self.globals.insert(key, GlobalState::Failed)),
+            Ok(None) => {}
+        }
+        found
     }
 
     fn compute_global(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
@@ -114,8 +137,8 @@ impl Lower<'_> {
     }
 
     fn annotated_constexpr(&self, module: ModuleId, assigned: &Assigned) -> bool {
-        let globals = &self.program.module(module).globals;
-        assigned.annotation.as_ref().and_then(|a| language_name(a, globals)).as_deref() == Some("constexpr")
+        let annotation = assigned.annotation.as_ref().and_then(|a| self.program.language_name(module, a));
+        annotation.as_deref() == Some("constexpr")
     }
 
     /// Whether an expression is `constexpr(...)` or computed from such values.
@@ -124,10 +147,9 @@ impl Lower<'_> {
             // Definitions in a circle; evaluating them reports it.
             return false;
         }
-        let globals = &self.program.module(module).globals;
         match &e.kind {
-            ExprKind::Call { func, .. } => language_name(func, globals).as_deref() == Some("constexpr"),
-            ExprKind::Name(n) => match globals.get(n) {
+            ExprKind::Call { func, .. } => self.program.language_name(module, func).as_deref() == Some("constexpr"),
+            ExprKind::Name(n) => match self.program.module(module).globals.get(n) {
                 Some(Global::Assign(a)) => self.is_constexpr(module, &a.value, depth + 1),
                 _ => false,
             },
@@ -189,7 +211,7 @@ impl Lower<'_> {
                 "Enum" | "Flag" => Value::Class(Class::Known(KnownClass::Enum)),
                 _ => Value::Host(Name::from(format!("enum.{name}"))),
             }),
-            KnownModule::Builtins => builtin(&format!("python.{name}")),
+            KnownModule::Builtins => super::lookup::python_name(name),
         })
     }
 
@@ -219,7 +241,8 @@ impl Lower<'_> {
     fn standard(&mut self, name: &str) -> Outcome<Option<Value>> {
         let name = Name::from(name);
         let id = self.program.standard();
-        match self.program.module(id).globals.get(&name) {
+        let module = self.program.module(id);
+        match module.globals.get(&name) {
             Some(Global::Function(_)) => self.global_value(id, &name).map(|g| Some(g.value)),
             Some(_) | None => Ok(None),
         }
@@ -233,9 +256,9 @@ impl Lower<'_> {
             text => text.to_owned(),
         };
         let diagnostic = Diagnostic::error(span, format!("`{shown}` has no `{name}`")).label("unknown name");
+        let standard = self.program.module(self.program.standard());
         let close = match module {
             ModuleRef::Known(KnownModule::Language | KnownModule::Root) => {
-                let standard = self.program.module(self.program.standard());
                 let mut names: Vec<&str> = standard.globals.keys().map(|n| &**n).collect();
                 for known in builtin::names().filter(|n| !n.contains('.')).chain(dtype::language_names()) {
                     names.push(known);
@@ -263,8 +286,9 @@ fn propagate_nan() -> Value {
             class: class.clone(),
             name: Name::from(name),
             value: Value::Const(Const::Int(value)),
+            live: None,
         })
     };
     let members = vec![member("NONE", 0), member("ALL", 0xFFFF)];
-    Value::Class(Class::Enum(std::sync::Arc::new(EnumClass { name: class.clone(), members })))
+    Value::Class(Class::Enum(std::sync::Arc::new(EnumClass { name: class.clone(), members, live: None })))
 }

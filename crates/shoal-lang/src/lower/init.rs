@@ -24,7 +24,7 @@ impl Lower<'_> {
         };
         given.insert(0, Given::positional(Value::NONE, span));
         let args = self.bind_function(init, given, span)?;
-        let mut frame = Frame::kernel(init.module);
+        let mut frame = Frame::kernel(init.module).of(init);
         for (param, value) in init.def.params.iter().zip(args).skip(1) {
             frame.bind(param.name.name.clone(), value, param.name.span);
         }

@@ -109,7 +109,7 @@ impl Lower<'_> {
 
     /// Lowers the body of `f` at the current place with these values as arguments; gives what it returns.
     pub(super) fn function_body(&mut self, f: &Function, args: Vec<Value>) -> Outcome<Value> {
-        let mut frame = Frame::kernel(f.module);
+        let mut frame = Frame::kernel(f.module).of(f);
         for (param, value) in f.def.params.iter().zip(args) {
             name_leaves(&mut self.emit, &param.name.name, &value);
             frame.bind(param.name.name.clone(), value, param.name.span);

@@ -29,6 +29,13 @@ impl Lower<'_> {
                 .into());
         }
         match self.global(self.frame.module, name)? {
+            Some(_) if self.frame.assigned.contains(name) => {
+                Err(Diagnostic::error(span, format!("`{name}` has no value here"))
+                    .label("used before this function assigns it")
+                    .note(format!("the function assigns `{name}`, so it does not see the global of that name"))
+                    .help("give it a value on every path that leads here, or another name")
+                    .into())
+            }
             Some(global) => self.check_global(name, global, span),
             None => match python_name(name) {
                 Some(value) => Ok(value),
@@ -39,7 +46,12 @@ impl Lower<'_> {
 
     /// Kernels see only those globals that cannot change after compilation.
     fn check_global(&mut self, name: &Name, global: GlobalValue, span: Span) -> Outcome<Value> {
-        let plain = matches!(global.value, Value::Const(_) | Value::Tuple(_) | Value::Member(_));
+        // Named tuples are allowed, as Triton does it: they are written once, next to their class.
+        let plain = match &global.value {
+            Value::Const(_) | Value::Member(_) | Value::Dict(_) => true,
+            Value::Tuple(t) => t.class.is_none(),
+            _ => false,
+        };
         let allowed = self.frame.plain_globals || self.emit.options.allow_plain_globals;
         if matches!(global.value, Value::Invalid) {
             return Err(Fault::reported());
@@ -89,6 +101,9 @@ impl Lower<'_> {
 
     /// A module-level name of a kernel file.
     pub(super) fn global(&mut self, module: ModuleId, name: &Name) -> Outcome<Option<GlobalValue>> {
+        if let Some(function) = self.live_unit(module) {
+            return self.live_global(module, &function, name);
+        }
         if self.program.module(module).globals.contains_key(name) {
             return self.global_value(module, name).map(Some);
         }
@@ -97,11 +112,7 @@ impl Lower<'_> {
                 return Ok(Some(GlobalValue { value, constexpr: true, span: Span::NONE }));
             }
         }
-        let file = self.program.file_name(module);
-        Ok(self.program.host.global(file, name).map(|v| {
-            let (value, constexpr) = crate::host::to_value(&v);
-            GlobalValue { value, constexpr, span: Span::NONE }
-        }))
+        Ok(None)
     }
 
     /// Whether code here runs at compile time only.
@@ -143,7 +154,7 @@ const PYTHON_NAMES: [&str; 24] = [
     "zip",
 ];
 
-fn python_name(name: &str) -> Option<Value> {
+pub(super) fn python_name(name: &str) -> Option<Value> {
     let class = match name {
         "int" => KnownClass::Int,
         "float" => KnownClass::Float,

@@ -21,6 +21,7 @@ mod flow;
 mod format;
 mod frame;
 mod globals;
+mod host;
 mod init;
 mod jit;
 mod lookup;
@@ -37,11 +38,12 @@ use shoal_source::{Diagnostic, Diagnostics, Span};
 
 use crate::emit::Emit;
 use crate::fault::{Fault, Outcome};
+use crate::host::HostObject;
 use crate::module::ModuleId;
 use crate::options::Options;
 use crate::program::Program;
 use crate::syntax::ast::Name;
-use crate::value::{Const, Value};
+use crate::value::{Class, Const, Value};
 
 pub(crate) use entry::{constant_of, lower_kernel};
 use frame::Frame;
@@ -70,6 +72,7 @@ pub struct Lower<'p> {
     func_names: BTreeMap<String, u32>,
     globals: HashMap<(ModuleId, Name), GlobalState>,
     classes: HashMap<Span, Value>,
+    live_classes: HashMap<HostObject, Class>,
     errors: Vec<Diagnostic>,
     calls: Vec<CallSite>,
     steps: u64,
@@ -101,6 +104,7 @@ impl<'p> Lower<'p> {
             func_names: BTreeMap::new(),
             globals: HashMap::new(),
             classes: HashMap::new(),
+            live_classes: HashMap::new(),
             errors: Vec::new(),
             calls: Vec::new(),
             steps: 0,
@@ -210,6 +214,7 @@ fn count_parts(value: &Value, budget: &mut usize) -> bool {
     match value {
         Value::Tuple(t) => t.items.iter().all(|v| count_parts(v, budget)),
         Value::Aggregate(a) => a.fields.iter().all(|v| count_parts(v, budget)),
+        Value::Dict(pairs) => pairs.iter().all(|(k, v)| count_parts(k, budget) && count_parts(v, budget)),
         _ => true,
     }
 }

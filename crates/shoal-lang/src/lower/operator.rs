@@ -8,7 +8,7 @@ use crate::consts;
 use crate::fault::{Fault, Outcome};
 use crate::semantic;
 use crate::syntax::ast::{BinOp, BoolOp, CmpOp, Expr, UnaryOp};
-use crate::value::{Class, Const, Tuple, Value};
+use crate::value::{Class, Const, Member, Tuple, Value};
 
 /// The longest tuple that `*` may make.
 const MAX_TUPLE: usize = 1 << 16;
@@ -19,7 +19,7 @@ impl Lower<'_> {
         if matches!(a, Value::Invalid) || matches!(b, Value::Invalid) {
             return Err(Fault::reported());
         }
-        if let Some(result) = self.aggregate_operator(op, a, b)? {
+        if let Some(result) = self.operator_method(op, a, b)? {
             return Ok(result);
         }
         if matches!(a, Value::Tensor(_)) || matches!(b, Value::Tensor(_)) {
@@ -54,8 +54,8 @@ impl Lower<'_> {
         self.bounded(Value::tuple((0..times).flat_map(|_| t.items.iter().cloned()).collect()))
     }
 
-    /// An operator that an aggregate class defines as a method.
-    fn aggregate_operator(&mut self, op: BinOp, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+    /// An operator that an aggregate class or a live object defines as a method.
+    fn operator_method(&mut self, op: BinOp, a: &Value, b: &Value) -> Outcome<Option<Value>> {
         let (forward, reflected) = match op {
             BinOp::Add => ("__add__", "__radd__"),
             BinOp::Sub => ("__sub__", "__rsub__"),
@@ -79,6 +79,11 @@ impl Lower<'_> {
                 let method = method.clone();
                 return self.call_values(&method, vec![owner.clone(), other.clone()], span).map(Some);
             }
+            if let Value::Object(object) = owner
+                && let Some(result) = self.object_method(object, name, std::slice::from_ref(other))?
+            {
+                return Ok(Some(result));
+            }
         }
         Ok(None)
     }
@@ -100,11 +105,20 @@ impl Lower<'_> {
     }
 
     /// Python's truth value of something known at compile time.
-    pub(super) fn truthy(&self, value: &Value) -> Outcome<bool> {
+    pub(super) fn truthy(&mut self, value: &Value) -> Outcome<bool> {
         match value {
             Value::Invalid => Err(Fault::reported()),
             Value::Const(c) => Ok(c.truthy()),
             Value::Tuple(t) => Ok(!t.items.is_empty()),
+            Value::Dict(pairs) => Ok(!pairs.is_empty()),
+            Value::Object(object) => {
+                for method in ["__bool__", "__len__"] {
+                    if let Some(answer) = self.object_method(object, method, &[])? {
+                        return Ok(answer.as_const().is_some_and(Const::truthy));
+                    }
+                }
+                Ok(true)
+            }
             Value::Member(m) => self.truthy(&m.value),
             Value::Tensor(_) => Err(self
                 .emit
@@ -192,16 +206,28 @@ impl Lower<'_> {
         match op {
             CmpOp::Eq => Ok(Value::bool(equal(a, b))),
             CmpOp::Ne => Ok(Value::bool(!equal(a, b))),
-            _ => Err(self
-                .emit
-                .error(format!("`{}` does not work between these values", op.symbol()))
-                .label(format!("{} and {}", describe(a), describe(b)))
-                .into()),
+            _ => match (order_method(op), a) {
+                (Some(method), Value::Object(object)) => {
+                    let answer = self.object_method(object, method, std::slice::from_ref(b))?;
+                    answer.ok_or_else(|| self.no_order(op, a, b))
+                }
+                _ => Err(self.no_order(op, a, b)),
+            },
         }
+    }
+
+    fn no_order(&self, op: CmpOp, a: &Value, b: &Value) -> Fault {
+        self.emit
+            .error(format!("`{}` does not work between these values", op.symbol()))
+            .label(format!("{} and {}", describe(a), describe(b)))
+            .into()
     }
 
     fn contains(&mut self, op: CmpOp, a: &Value, b: &Value) -> Outcome<Value> {
         match (a, b) {
+            (_, Value::Dict(pairs)) if !a.is_dynamic() => {
+                Ok(Value::bool(pairs.iter().any(|(key, _)| equal(a, key)) == (op == CmpOp::In)))
+            }
             (_, Value::Tuple(t)) if !a.is_dynamic() && !b.is_dynamic() => {
                 Ok(Value::bool(t.items.iter().any(|item| equal(a, item)) == (op == CmpOp::In)))
             }
@@ -225,7 +251,15 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
         }
         (Value::Dtype(x), Value::Dtype(y)) => x == y,
         (Value::Function(x), Value::Function(y)) => x == y,
-        (Value::Member(x), Value::Member(y)) => x.class == y.class && x.name == y.name,
+        (Value::Member(x), Value::Member(y)) => {
+            let enumeration = |m: &Member| m.live.as_ref().map(|e| e.object);
+            x.class == y.class && x.name == y.name && enumeration(x) == enumeration(y)
+        }
+        (Value::Object(x), Value::Object(y)) => x.object == y.object,
+        (Value::Dict(x), Value::Dict(y)) => {
+            let holds = |(k, v): &(Value, Value)| y.iter().any(|(l, w)| equal(k, l) && equal(v, w));
+            x.len() == y.len() && x.iter().all(holds)
+        }
         (Value::Module(x), Value::Module(y)) => x == y,
         (Value::Builtin(x), Value::Builtin(y)) => x.name == y.name,
         (Value::Class(x), Value::Class(y)) => same_class(x, y),
@@ -234,6 +268,17 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
             (Some(x), Some(y)) => consts::equal(x, y),
             _ => false,
         },
+    }
+}
+
+/// The method that orders live objects.
+fn order_method(op: CmpOp) -> Option<&'static str> {
+    match op {
+        CmpOp::Lt => Some("__lt__"),
+        CmpOp::Le => Some("__le__"),
+        CmpOp::Gt => Some("__gt__"),
+        CmpOp::Ge => Some("__ge__"),
+        CmpOp::Eq | CmpOp::Ne | CmpOp::Is | CmpOp::IsNot | CmpOp::In | CmpOp::NotIn => None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::Lower;
 use super::attribute::made_ident;
 use crate::fault::Outcome;
 use crate::syntax::ast::{BinOp, Name};
-use crate::value::{Const, Value};
+use crate::value::{Const, Object, Value};
 
 impl Lower<'_> {
     /// The elements of something that can be iterated at compile time.
@@ -15,7 +15,7 @@ impl Lower<'_> {
     }
 
     /// Python's truth value of something known at compile time.
-    pub(crate) fn is_true(&self, value: &Value) -> Outcome<bool> {
+    pub(crate) fn is_true(&mut self, value: &Value) -> Outcome<bool> {
         self.truthy(value)
     }
 
@@ -35,6 +35,11 @@ impl Lower<'_> {
             Value::Const(Const::Str(_)) => value.as_const().map_or_else(String::new, ToString::to_string),
             _ => self.display(value),
         }
+    }
+
+    /// Calls a method of a live object, if it has it.
+    pub(crate) fn host_method(&mut self, object: &Object, name: &str, args: &[Value]) -> Outcome<Option<Value>> {
+        self.object_method(object, name, args)
     }
 
     /// `getattr(value, name)`, or `None`.

@@ -1,6 +1,7 @@
 //! `value[index]`.
 
 use super::Lower;
+use super::operator::equal;
 use crate::builtin::describe;
 use crate::fault::{Fault, Outcome};
 use crate::semantic;
@@ -30,6 +31,19 @@ impl Lower<'_> {
                     one => one,
                 })
             }
+            Value::Dict(pairs) => match pairs.iter().find(|(key, _)| equal(key, index)) {
+                Some((_, value)) => Ok(value.clone()),
+                None if index.is_dynamic() => Err(self
+                    .emit
+                    .error("the key of a dictionary must be known at compile time")
+                    .label(format!("the key is {}", describe(index)))
+                    .into()),
+                None => Err(self.emit.fault(format!("the dictionary has no key {}", describe(index)))),
+            },
+            Value::Object(o) => match self.object_method(o, "__getitem__", std::slice::from_ref(index))? {
+                Some(item) => Ok(item),
+                None => Err(self.emit.fault(format!("`{}` cannot be indexed", o.shown))),
+            },
             // Subscripts of classes are type annotations: `tuple[int, int]`.
             Value::Class(_) => Ok(object.clone()),
             Value::Function(f) => Err(self

@@ -28,7 +28,7 @@ pub(crate) trait Resolve {
 pub(crate) fn collect(ast: &Module, id: ModuleId, file: FileId, resolve: &mut dyn Resolve) -> UserModule {
     let mut collector = Collector { id, resolve, globals: BTreeMap::new(), stars: Vec::new() };
     collector.stmts(&ast.body);
-    UserModule { file, globals: collector.globals, star_imports: collector.stars }
+    UserModule { file, globals: collector.globals, star_imports: collector.stars, live: None }
 }
 
 struct Collector<'a> {

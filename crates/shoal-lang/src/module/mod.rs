@@ -14,11 +14,12 @@ use std::sync::Arc;
 use shoal_source::{FileId, Span};
 
 pub(crate) use collect::{Import, Resolve, collect};
-pub(crate) use decorator::FunctionKind;
+pub use decorator::FunctionKind;
 pub use decorator::JitOptions;
 pub(crate) use decorator::language_name;
 pub(crate) use known::KnownModule;
 
+use crate::host::HostSource;
 use crate::syntax::ast::{ClassDef, Expr, FunctionDef, Name};
 
 /// A file of the program.
@@ -109,11 +110,14 @@ pub(crate) enum ImportTarget {
     Name { module: ModuleRef, name: Name },
 }
 
-/// A kernel file.
+/// A kernel file, or a live function of the host.
 #[derive(Debug)]
 pub(crate) struct UserModule {
     pub(crate) file: FileId,
     pub(crate) globals: BTreeMap<Name, Global>,
     /// Modules whose names are all visible: `from x import *`.
     pub(crate) star_imports: Vec<ModuleRef>,
+    /// For a live function: where it comes from. Then the host answers its free names, and `globals` holds the function
+    /// alone.
+    pub(crate) live: Option<Arc<HostSource>>,
 }

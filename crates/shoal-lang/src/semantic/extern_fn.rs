@@ -121,7 +121,7 @@ fn run_inline_asm(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     }
 }
 
-/// The overloads in a dictionary from argument types to symbol and result type. Dictionaries arrive as tuples of pairs.
+/// The overloads in a dictionary from argument types to symbol and result type.
 fn overloads(a: &Args) -> Outcome<Vec<Overload>> {
     let name = "arg_type_symbol_dict";
     let wrong = || a.wrong(name, "a dictionary such as `{(tl.float32,): (\"symbol\", tl.float32)}`");
@@ -129,15 +129,15 @@ fn overloads(a: &Args) -> Outcome<Vec<Overload>> {
         Value::Tuple(t) if t.items.len() == 2 => Ok((t.items[0].clone(), t.items[1].clone())),
         _ => Err(wrong()),
     };
-    a.sequence(name)
+    let Value::Dict(entries) = a.value(name) else { return Err(wrong()) };
+    entries
         .iter()
-        .map(|entry| {
-            let (params, target) = pair(entry)?;
-            let params = match &params {
+        .map(|(params, target)| {
+            let params = match params {
                 Value::Tuple(t) => t.items.iter().map(|v| elem_of(a, name, v)).collect::<Outcome<Vec<_>>>()?,
                 one => vec![elem_of(a, name, one)?],
             };
-            let (symbol, result) = pair(&target)?;
+            let (symbol, result) = pair(target)?;
             let Value::Const(Const::Str(symbol)) = symbol else { return Err(wrong()) };
             Ok(Overload { params, symbol: symbol.to_string(), result: elem_of(a, name, &result)? })
         })

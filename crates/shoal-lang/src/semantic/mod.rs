@@ -31,6 +31,7 @@ pub(crate) mod promote;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod shape;
+pub(crate) mod target_info;
 pub(crate) mod unary;
 pub(crate) mod words;
 
@@ -68,4 +69,5 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     reduce::BUILTINS,
     scan::BUILTINS,
     shape::BUILTINS,
+    target_info::BUILTINS,
 ];

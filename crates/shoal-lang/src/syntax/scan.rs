@@ -98,6 +98,47 @@ fn walrus(e: &Expr, names: &mut BTreeSet<Name>) {
     children(e, &mut |child| walrus(child, names));
 }
 
+/// The expressions and the statements that a statement is made of, one level down.
+pub(crate) fn stmt_parts(stmt: &Stmt) -> (Vec<&Expr>, Vec<&Stmt>) {
+    let mut exprs: Vec<&Expr> = Vec::new();
+    let mut inner: Vec<&Stmt> = Vec::new();
+    match &stmt.kind {
+        StmtKind::Assign { targets, value } => {
+            exprs.extend(targets);
+            exprs.push(value);
+        }
+        StmtKind::AugAssign { target, value, .. } => exprs.extend([target, value]),
+        StmtKind::AnnAssign { target, annotation, value } => {
+            exprs.extend([target, annotation]);
+            exprs.extend(value);
+        }
+        StmtKind::For { target, iter, body, orelse } => {
+            exprs.extend([target, iter]);
+            inner.extend(body.iter().chain(orelse));
+        }
+        StmtKind::While { test, body, orelse } | StmtKind::If { test, body, orelse } => {
+            exprs.push(test);
+            inner.extend(body.iter().chain(orelse));
+        }
+        StmtKind::Assert { test, msg } => {
+            exprs.push(test);
+            exprs.extend(msg);
+        }
+        StmtKind::Return(e) | StmtKind::Raise(e) => exprs.extend(e),
+        StmtKind::Expr(e) => exprs.push(e),
+        StmtKind::FunctionDef(f) => inner.extend(&f.body),
+        StmtKind::Try(body) => inner.extend(body),
+        StmtKind::ClassDef(_)
+        | StmtKind::Import(_)
+        | StmtKind::ImportFrom { .. }
+        | StmtKind::Pass
+        | StmtKind::Break
+        | StmtKind::Continue
+        | StmtKind::Unsupported(_) => {}
+    }
+    (exprs, inner)
+}
+
 /// Calls `f` with each direct part of an expression.
 pub(crate) fn children<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     match &e.kind {

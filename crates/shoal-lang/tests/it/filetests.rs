@@ -102,12 +102,12 @@ fn outcome(path: &Path, name: &str, source: &str) -> String {
                 if let Err(errors) = shoal_ir::verify(&lowered.module) {
                     panic!("{name}: invalid IR: {errors:?}\n{}", lowered.module);
                 }
-                out.push_str(&lowered.notes.render(program.sources(), Style::Plain));
+                out.push_str(&lowered.notes.render(&program.sources(), Style::Plain));
                 if !name.starts_with("warn") {
                     out.push_str(&lowered.module.to_string());
                 }
             }
-            Err(errors) => out.push_str(&errors.render(program.sources(), Style::Plain)),
+            Err(errors) => out.push_str(&errors.render(&program.sources(), Style::Plain)),
         }
     }
     out.replace(&shown, name).replace(&folder, "")

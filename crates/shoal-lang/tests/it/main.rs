@@ -2,6 +2,7 @@
 
 mod deep;
 mod filetests;
+mod live;
 mod mutate;
 mod programs;
 mod speed;

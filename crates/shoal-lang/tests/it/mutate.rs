@@ -131,7 +131,7 @@ fn compile(source: &str, line: &str) -> bool {
             true
         }
         Err(errors) => {
-            errors.render(program.sources(), Style::Plain);
+            errors.render(&program.sources(), Style::Plain);
             false
         }
     }

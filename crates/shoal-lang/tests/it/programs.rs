@@ -1,8 +1,6 @@
 //! The public interface: what a program tells about its kernels.
 
-use std::sync::Arc;
-
-use shoal_lang::{Annotation, ArgRole, HostBridge, HostValue, Program, Specialization};
+use shoal_lang::{Annotation, ArgRole, Program, Specialization};
 use shoal_source::SourceMap;
 
 const TEXT: &str = r#"
@@ -96,7 +94,7 @@ def k(pair, d, n, N: tl.constexpr):
 
 #[test]
 fn the_source_key_follows_what_a_kernel_uses() {
-    let key = |text: &str| program(text).source_key("scale").unwrap();
+    let key = |text: &str| program(text).source_key("scale", &Specialization::default()).unwrap();
     let base = key(TEXT);
     assert_eq!(base, key(TEXT));
     assert_ne!(base, key(&TEXT.replace("constexpr(3)", "constexpr(4)")), "a used global");
@@ -104,38 +102,7 @@ fn the_source_key_follows_what_a_kernel_uses() {
     assert_ne!(base, key(&TEXT.replace("i < n", "i <= n")), "the kernel itself");
     assert_eq!(base, key(&TEXT.replace("PLAIN = 7", "PLAIN = 8")), "an unused global");
     assert_eq!(base, key(&TEXT.replace("empty_like(x)", "zeros_like(x)")), "host code");
-    assert!(program(TEXT).source_key("nothing").is_none());
-}
-
-struct Host;
-
-impl HostBridge for Host {
-    fn global(&self, file: &str, name: &str) -> Option<HostValue> {
-        assert_eq!(file, "k.py");
-        match name {
-            "tl" => Some(HostValue::Module("triton.language".to_owned())),
-            "WIDTH" => Some(HostValue::Constexpr(Box::new(HostValue::Int(32)))),
-            "plain" => Some(HostValue::Int(5)),
-            _ => None,
-        }
-    }
-
-    fn module_source(&self, _: &str, _: &str, _: u32) -> Option<(String, String)> {
-        None
-    }
-}
-
-#[test]
-fn a_host_answers_names_that_the_source_does_not_define() {
-    let text = "import triton\n@triton.jit\ndef k(x):\n    i = tl.arange(0, WIDTH)\n    tl.store(x + i, i)\n";
-    let mut sources = SourceMap::default();
-    let program = Program::parse_with(&mut sources, "k.py", text, Arc::new(Host)).unwrap();
-    let spec = |p: &Program| Specialization { args: p.signature("k", "*i32").unwrap(), ..Default::default() };
-    assert!(program.lower("k", &spec(&program)).unwrap().module.to_string().contains("32xi32"));
-    let plain = text.replace("WIDTH", "plain");
-    let program = Program::parse_with(&mut sources, "k.py", &plain, Arc::new(Host)).unwrap();
-    let errors = program.lower("k", &spec(&program)).unwrap_err().to_string();
-    assert!(errors.contains("the global `plain` is not a `constexpr`"), "{errors}");
+    assert!(program(TEXT).source_key("nothing", &Specialization::default()).is_none());
 }
 
 #[test]

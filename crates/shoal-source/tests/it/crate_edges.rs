@@ -21,6 +21,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("shoal-interp", &["shoal-ir"]),
     ("shoal-codegen", &["shoal-ir", "shoal-layout"]),
     ("shoal-driver", &[]),
+    ("shoal-runtime", &["shoal-driver"]),
+    ("shoal-macros", &["shoal-source", "shoal-lang"]),
     ("shoal-world", &["shoal-driver"]),
     (
         "shoal",
@@ -34,6 +36,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "shoal-codegen",
             "shoal-driver",
             "shoal-world",
+            "shoal-macros",
         ],
     ),
     ("shoal-kernels", &["shoal"]),
@@ -45,7 +48,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 const NEVER_SEE_EACH_OTHER: [&str; 4] = ["shoal-lang", "shoal-passes", "shoal-codegen", "shoal-interp"];
 
 /// These never see the compiler, in their tests neither.
-const NEVER_SEE_THE_COMPILER: [&str; 2] = ["shoal-driver", "shoal-world"];
+const NEVER_SEE_THE_COMPILER: [&str; 3] = ["shoal-driver", "shoal-runtime", "shoal-world"];
 
 /// One dependency between crates of the workspace.
 struct Edge {

@@ -200,3 +200,17 @@ fn many_at_once() {
     error: second
     ");
 }
+
+#[test]
+fn a_part_of_a_file_shows_the_lines_of_the_file() {
+    let mut sources = SourceMap::default();
+    let file = sources.add_part("notebook.py", 41, "def f(x):\n    return y\n");
+    let problem = Diagnostic::error(find(&sources, file, "y", 0), "`y` is not defined").label("unknown name");
+    assert_snapshot!(plain(&sources, &problem), @"
+    error: `y` is not defined
+      --> notebook.py:42:12
+       |
+    42 |     return y
+       |            ^ unknown name
+    ");
+}

@@ -6,3 +6,4 @@ mod language;
 mod launches;
 mod random_kernels;
 mod specialisation;
+mod stopping;

@@ -331,7 +331,7 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, code
     let mut lowered = match lowered {
         Ok(lowered) => lowered,
         Err(errors) => {
-            assert!(!errors.render(program.sources(), Style::Plain).is_empty());
+            assert!(!errors.render(&program.sources(), Style::Plain).is_empty());
             return Reached::Refused;
         }
     };
@@ -343,10 +343,10 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, code
     if !codegen {
         return Reached::Lowered;
     }
-    match cpu::compile(&lowered.module, &lowered.kernel, target, program.sources(), &cpu::Options::default()) {
+    match cpu::compile(&lowered.module, &lowered.kernel, target, &program.sources(), &cpu::Options::default()) {
         Ok(_) => Reached::Compiled,
         Err(errors) => {
-            assert!(!errors.render(program.sources(), Style::Plain).is_empty());
+            assert!(!errors.render(&program.sources(), Style::Plain).is_empty());
             Reached::Refused
         }
     }

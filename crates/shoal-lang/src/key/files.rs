@@ -1,4 +1,4 @@
-//! What the compiled code of a kernel depends on in the source.
+//! What a kernel of a file depends on.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use shoal_source::Span;
 
 use crate::module::{Function, Global, ImportTarget, ModuleId, ModuleRef};
 use crate::program::Program;
-use crate::syntax::ast::{Expr, ExprKind, Name, Stmt, StmtKind};
-use crate::syntax::scan::children;
+use crate::syntax::ast::{Expr, ExprKind, Name, Stmt};
+use crate::syntax::scan::{children, stmt_parts};
 
 /// The text of a kernel, of the functions it calls and of the globals it uses, transitively, with their lines.
 pub(crate) fn source_key(program: &Program, kernel: &Function) -> Vec<u8> {
@@ -73,51 +73,12 @@ impl Walk<'_> {
                         self.todo.push((*from, name.clone()));
                     }
                 }
-                let file = self.program.file_name(module);
-                if let Some(value) = self.program.host.global(file, name) {
-                    self.out.extend(format!("{name} = {value:?}\n").bytes());
-                }
             }
         }
     }
 
     fn stmt(&mut self, module: ModuleId, stmt: &Stmt) {
-        let mut exprs: Vec<&Expr> = Vec::new();
-        let mut inner: Vec<&Stmt> = Vec::new();
-        match &stmt.kind {
-            StmtKind::Assign { targets, value } => {
-                exprs.extend(targets);
-                exprs.push(value);
-            }
-            StmtKind::AugAssign { target, value, .. } => exprs.extend([target, value]),
-            StmtKind::AnnAssign { target, annotation, value } => {
-                exprs.extend([target, annotation]);
-                exprs.extend(value);
-            }
-            StmtKind::For { target, iter, body, orelse } => {
-                exprs.extend([target, iter]);
-                inner.extend(body.iter().chain(orelse));
-            }
-            StmtKind::While { test, body, orelse } | StmtKind::If { test, body, orelse } => {
-                exprs.push(test);
-                inner.extend(body.iter().chain(orelse));
-            }
-            StmtKind::Assert { test, msg } => {
-                exprs.push(test);
-                exprs.extend(msg);
-            }
-            StmtKind::Return(e) | StmtKind::Raise(e) => exprs.extend(e),
-            StmtKind::Expr(e) => exprs.push(e),
-            StmtKind::FunctionDef(f) => inner.extend(&f.body),
-            StmtKind::Try(body) => inner.extend(body),
-            StmtKind::ClassDef(_)
-            | StmtKind::Import(_)
-            | StmtKind::ImportFrom { .. }
-            | StmtKind::Pass
-            | StmtKind::Break
-            | StmtKind::Continue
-            | StmtKind::Unsupported(_) => {}
-        }
+        let (exprs, inner) = stmt_parts(stmt);
         exprs.into_iter().for_each(|e| self.expr(module, e));
         inner.into_iter().for_each(|s| self.stmt(module, s));
     }

@@ -1,27 +1,47 @@
 //! `shoal compile`.
 
+mod ahead;
+
 use std::path::Path;
 
 use shoal::{CompileReport, Kernel, Module, Options, Stage};
 
-use crate::command_line::CompileOptions;
+use crate::command_line::{CompileOptions, Target};
 use crate::failure::{Failure, write};
 use crate::numbers::duration;
 use crate::table::{Align, Table};
+use ahead::Form;
 
 pub(crate) fn compile(options: &CompileOptions) -> Result<(), Failure> {
-    let stages: Vec<Stage> = options.emit.iter().map(|name| stage(name)).collect::<Result<_, _>>()?;
-    let kernel = kernel_of(&options.target)?.with(Options { debug: options.debug, ..Options::default() });
-    let specs = kernel.read_signature(&options.signature)?;
+    let (stages, forms) = what(&options.emit)?;
+    let Target::Cpu = options.target;
+    let kernel = kernel_of(&options.kernel)?.with(Options { debug: options.debug, ..Options::default() });
+    if options.time {
+        for signature in &options.signatures {
+            steps(&kernel.compile_uncached(&kernel.read_signature(signature)?)?);
+        }
+    }
+    if !stages.is_empty() {
+        show(&kernel, &stages, options)?;
+    }
+    if !forms.is_empty() {
+        ahead::emit(&kernel, &forms, options)?;
+    }
+    Ok(())
+}
+
+/// Prints or writes the kernel in the forms it has on its way to code.
+fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(), Failure> {
+    let ([signature], [] | [_]) = (&options.signatures[..], &options.cpus[..]) else {
+        return Err(Failure::new("tile, tile-opt, llvm, asm and obj show one signature on one CPU at a time"));
+    };
+    let specs = kernel.read_signature(signature)?;
     for note in kernel.notes(&specs)? {
         eprintln!("{note}");
     }
-    if options.time {
-        steps(&kernel.compile_uncached(&specs)?);
-    }
     let mut texts = 0;
-    for stage in stages {
-        let content = kernel.emit(&specs, stage, options.cpu.as_deref())?;
+    for &stage in stages {
+        let content = kernel.emit(&specs, stage, options.cpus.first().map(String::as_str))?;
         match &options.output {
             Some(folder) => {
                 std::fs::create_dir_all(folder).map_err(|reason| Failure::File {
@@ -57,11 +77,21 @@ fn steps(report: &CompileReport) {
     eprint!("{table}");
 }
 
-fn stage(name: &str) -> Result<Stage, Failure> {
-    Stage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| {
-        let known: Vec<&str> = Stage::ALL.into_iter().map(Stage::name).collect();
-        Failure::new(format!("nothing is called `{name}` that could be emitted; there are {}", known.join(", ")))
-    })
+/// What `--emit` asks for.
+fn what(names: &[String]) -> Result<(Vec<Stage>, Vec<Form>), Failure> {
+    let (mut stages, mut forms) = (Vec::new(), Vec::new());
+    for name in names {
+        let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
+        let form = Form::ALL.into_iter().find(|form| form.name() == name);
+        if stage.is_none() && form.is_none() {
+            let known = Stage::ALL.into_iter().map(Stage::name).chain(Form::ALL.into_iter().map(Form::name));
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(Failure::new(format!("nothing is called `{name}` that could be emitted; there are {known}")));
+        }
+        stages.extend(stage);
+        forms.extend(form);
+    }
+    Ok((stages, forms))
 }
 
 /// The kernel that `FILE.py[:KERNEL]` names; the name may be left out where there is only one.

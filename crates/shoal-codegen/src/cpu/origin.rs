@@ -1,0 +1,110 @@
+//! Which argument a pointer was computed from.
+
+use std::collections::HashSet;
+
+use shoal_ir::op::OpKind;
+use shoal_ir::{Func, OpId, Structure, Value, ValueDef};
+
+/// Where addresses come from.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The parameter of the kernel with this number.
+    Param(usize),
+    /// One parameter or another, which is decided at run time.
+    SomeParam,
+    /// Memory or integers: nothing is known.
+    Elsewhere,
+}
+
+/// Where a pointer, or the pointers of a tile, come from.
+pub(super) fn of(func: &Func, pointers: Value) -> Origin {
+    let mut search = Search { func, seen: HashSet::new(), found: Vec::new() };
+    search.visit(pointers);
+    match search.found[..] {
+        [Some(param)] => Origin::Param(param),
+        _ if search.found.is_empty() || search.found.contains(&None) => Origin::Elsewhere,
+        _ => Origin::SomeParam,
+    }
+}
+
+struct Search<'a> {
+    func: &'a Func,
+    seen: HashSet<Value>,
+    /// Parameters, or `None` for what is not one; each once.
+    found: Vec<Option<usize>>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, value: Value) {
+        if !self.seen.insert(value) {
+            return;
+        }
+        match self.func.value(value).def() {
+            ValueDef::Result(op, index) => self.result(op, index as usize),
+            ValueDef::Param(region, index) => match self.func.region(region).owner() {
+                None => self.find(Some(index as usize)),
+                Some(owner) => self.region_param(owner, region, index as usize),
+            },
+        }
+    }
+
+    fn find(&mut self, param: Option<usize>) {
+        if !self.found.contains(&param) {
+            self.found.push(param);
+        }
+    }
+
+    /// What the last operation of a region hands on.
+    fn handed_on(&mut self, region: shoal_ir::Region, index: usize) {
+        match self.func.terminator(region).and_then(|last| self.func.op(last).operands().get(index)) {
+            Some(&value) => self.visit(value),
+            None => self.find(None),
+        }
+    }
+
+    fn result(&mut self, op: OpId, index: usize) {
+        let data = self.func.op(op);
+        let (operands, regions) = (data.operands(), data.regions());
+        match &data.kind {
+            OpKind::PtrAdd
+            | OpKind::Splat
+            | OpKind::Broadcast
+            | OpKind::Reshape
+            | OpKind::Transpose { .. }
+            | OpKind::Split
+            | OpKind::Gather { .. } => self.visit(operands[0]),
+            OpKind::Join => operands.iter().for_each(|&v| self.visit(v)),
+            OpKind::Select => operands[1..].iter().for_each(|&v| self.visit(v)),
+            OpKind::Cast(_) | OpKind::Bitcast
+                if self.func.ty(operands[0]).elem().is_some_and(|e| e.ptr().is_some()) =>
+            {
+                self.visit(operands[0]);
+            }
+            OpKind::If => regions.iter().for_each(|&region| self.handed_on(region, index)),
+            OpKind::For(_) => {
+                self.visit(operands[3 + index]);
+                self.handed_on(regions[0], index);
+            }
+            OpKind::While { .. } => self.handed_on(regions[0], 1 + index),
+            _ => self.find(None),
+        }
+    }
+
+    fn region_param(&mut self, owner: OpId, region: shoal_ir::Region, index: usize) {
+        let data = self.func.op(owner);
+        let (operands, regions) = (data.operands(), data.regions());
+        match Structure::of(&data.kind) {
+            // The first parameter is the counter.
+            Structure::For if index > 0 => {
+                self.visit(operands[2 + index]);
+                self.handed_on(region, index - 1);
+            }
+            Structure::While if region == regions[0] => {
+                self.visit(operands[index]);
+                self.handed_on(regions[1], index);
+            }
+            Structure::While => self.handed_on(regions[0], 1 + index),
+            Structure::For | Structure::If | Structure::Elements | Structure::Plain => self.find(None),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Which memory the programs of a launch may touch, for code that checks its accesses.
+
+use super::abi::Access;
+use core::ops::Range;
+
+/// Memory that one run-time parameter points at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgMemory {
+    /// The parameter's name.
+    pub name: String,
+    /// Its first byte.
+    pub start: usize,
+    /// Its size.
+    pub bytes: usize,
+}
+
+impl ArgMemory {
+    fn range(&self) -> Range<u64> {
+        self.start as u64..(self.start + self.bytes) as u64
+    }
+}
+
+/// The memory of all arguments of a launch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    args: Vec<Option<(ArgMemory, Range<u64>)>>,
+}
+
+/// Addresses below are never memory: a pointer that is null, and an offset.
+const FIRST_PAGES: u64 = 64 << 10;
+
+/// What is wrong with an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    Place,
+    Alignment,
+}
+
+impl Bounds {
+    /// The memory of each run-time parameter in order; `None` for those that are no pointers, and for pointers to memory
+    /// of unknown size, which are not checked.
+    ///
+    /// Arguments that overlap are parts of one tensor: through each of them, all of it may be reached.
+    #[must_use]
+    pub fn new(args: Vec<Option<ArgMemory>>) -> Self {
+        let mut joined: Vec<Range<u64>> = args.iter().flatten().map(ArgMemory::range).collect();
+        joined.sort_by_key(|range| range.start);
+        joined.dedup_by(|next, range| {
+            let overlaps = next.start < range.end;
+            if overlaps {
+                range.end = range.end.max(next.end);
+            }
+            overlaps
+        });
+        let reach = |memory: ArgMemory| {
+            let own = memory.range();
+            let around = joined.iter().find(|range| range.start <= own.start && own.end <= range.end);
+            let reach = around.cloned().unwrap_or(own);
+            (memory, reach)
+        };
+        Self { args: args.into_iter().map(|arg| arg.map(reach)).collect() }
+    }
+
+    fn memory(&self, from: i32) -> Option<&(ArgMemory, Range<u64>)> {
+        self.args.get(usize::try_from(from).ok()?)?.as_ref()
+    }
+
+    /// Whether the bytes `first..last` may be accessed as `access` does.
+    pub(crate) fn allow(&self, access: &Access, first: u64, last: u64) -> bool {
+        let inside = |range: &Range<u64>| range.start <= first && last <= range.end;
+        match access.from {
+            Access::FROM_SOME_ARGUMENT => self.args.iter().flatten().any(|(_, reach)| inside(reach)),
+            from => self.memory(from).map_or(first >= FIRST_PAGES, |(_, reach)| inside(reach)),
+        }
+    }
+
+    fn wrong(&self, access: &Access, address: u64) -> Option<Wrong> {
+        let bytes = u64::from(access.bytes);
+        if !self.allow(access, address, address.saturating_add(bytes)) {
+            return Some(Wrong::Place);
+        }
+        (!address.is_multiple_of(bytes)).then_some(Wrong::Alignment)
+    }
+
+    /// What is wrong with the first of these addresses that may not be accessed.
+    pub(crate) fn complaint(&self, access: &Access, addresses: impl Iterator<Item = u64>) -> Option<String> {
+        let (address, wrong) = addresses.filter_map(|a| Some((a, self.wrong(access, a)?))).next()?;
+        let (verb, bytes) = (access.verb(), access.bytes);
+        let place = match wrong {
+            Wrong::Place => self.describe(access, address),
+            Wrong::Alignment => format!("which is not a multiple of {bytes}"),
+        };
+        Some(format!("the program {verb} {bytes} bytes at {address:#x}, {place}"))
+    }
+
+    /// Where an address lies, seen from the argument it was computed from or else from the nearest one.
+    fn describe(&self, access: &Access, address: u64) -> String {
+        let distance = |range: &Range<u64>| range.start.saturating_sub(address).max(address.saturating_sub(range.end));
+        let nearest = || self.args.iter().flatten().min_by_key(|(memory, _)| distance(&memory.range()));
+        let found = match access.from {
+            Access::FROM_SOME_ARGUMENT => nearest(),
+            from => self.memory(from),
+        };
+        let Some((memory, _)) = found else { return "where no memory is".into() };
+        let (range, title) = (memory.range(), format!("`{}` ({} bytes)", memory.name, memory.bytes));
+        if address < range.start {
+            format!("{} bytes before {title}", range.start - address)
+        } else if address < range.end {
+            format!("at byte {} of {title}", address - range.start)
+        } else {
+            format!("{} bytes past the end of {title}", address - range.end)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::abi::Site;
+    use core::ptr;
+
+    fn access(from: i32) -> Access {
+        let site = Site { file: ptr::null(), file_len: 0, line: 0, col: 0, what: ptr::null(), what_len: 0 };
+        Access { site, bytes: 4, kind: 0, from }
+    }
+
+    fn bounds() -> Bounds {
+        let memory = |name: &str, start, bytes| Some(ArgMemory { name: name.into(), start, bytes });
+        // `x` and `y` are neighbours; `part` lies in `y`.
+        Bounds::new(vec![memory("x", 0x10000, 16), None, memory("y", 0x10010, 32), memory("part", 0x10018, 8)])
+    }
+
+    #[test]
+    fn an_argument_ends_where_it_ends() {
+        let bounds = bounds();
+        let complaint = |from, address| bounds.complaint(&access(from), [address].into_iter());
+        assert_eq!(complaint(0, 0x1000c), None);
+        assert_eq!(
+            complaint(0, 0x10010).unwrap(),
+            "the program reads 4 bytes at 0x10010, 0 bytes past the end of `x` (16 bytes)"
+        );
+        assert_eq!(
+            complaint(0, 0x1000e).unwrap(),
+            "the program reads 4 bytes at 0x1000e, at byte 14 of `x` (16 bytes)"
+        );
+        assert_eq!(
+            complaint(2, 0x10008).unwrap(),
+            "the program reads 4 bytes at 0x10008, 8 bytes before `y` (32 bytes)"
+        );
+        assert_eq!(
+            complaint(0, 0x10002).unwrap(),
+            "the program reads 4 bytes at 0x10002, which is not a multiple of 4"
+        );
+        assert_eq!(complaint(3, 0x10010), None, "a part of a tensor reaches all of it");
+        assert_eq!(complaint(Access::FROM_SOME_ARGUMENT, 0x10010), None);
+        assert_eq!(complaint(Access::FROM_ELSEWHERE, 0x5000_0000), None);
+        assert_eq!(
+            complaint(Access::FROM_ELSEWHERE, 8).unwrap(),
+            "the program reads 4 bytes at 0x8, where no memory is"
+        );
+    }
+}

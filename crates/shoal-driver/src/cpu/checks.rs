@@ -1,0 +1,74 @@
+//! The hooks of code that checks its accesses; [`abi`](super::abi) specifies them.
+
+use super::{
+    abi::{Access, Context},
+    bounds::Bounds,
+    hooks::{fail, run_of},
+};
+use core::slice;
+
+/// Checks the addresses `first + i * step` for each bit `i` of `mask`.
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given; `access` is valid for the life of the code.
+pub(crate) unsafe extern "C" fn shoal_check_range(
+    ctx: *mut Context,
+    access: *const Access,
+    first: u64,
+    step: i64,
+    mask: u64,
+) {
+    // SAFETY: by contract.
+    let (run, access) = unsafe { (run_of(ctx), &*access) };
+    let Some(bounds) = run.bounds() else { return };
+    if mask == 0 {
+        return;
+    }
+    let at = |lane: u32| first.wrapping_add_signed(step.wrapping_mul(i64::from(lane)));
+    let (a, b) = (at(mask.trailing_zeros()), at(63 - mask.leading_zeros()));
+    let bytes = u64::from(access.bytes);
+    let aligned = (first | step.cast_unsigned()).is_multiple_of(bytes);
+    // What lies between two addresses of one argument lies in it, too.
+    if !aligned || !bounds.allow(access, a.min(b), a.max(b).saturating_add(bytes)) {
+        // SAFETY: by contract.
+        unsafe { complain(ctx, bounds, access, lanes(mask).map(at)) };
+    }
+}
+
+/// Checks the address of each lane whose bit in `mask` is set.
+///
+/// # Safety
+///
+/// As [`shoal_check_range`]; `addresses` points at one number for each lane up to the last in the mask.
+pub(crate) unsafe extern "C" fn shoal_check_each(
+    ctx: *mut Context,
+    access: *const Access,
+    addresses: *const u64,
+    mask: u64,
+) {
+    // SAFETY: by contract.
+    let (run, access) = unsafe { (run_of(ctx), &*access) };
+    let Some(bounds) = run.bounds() else { return };
+    // SAFETY: by contract.
+    let addresses = unsafe { slice::from_raw_parts(addresses, (64 - mask.leading_zeros()) as usize) };
+    let bytes = u64::from(access.bytes);
+    let fine =
+        |address: u64| address.is_multiple_of(bytes) && bounds.allow(access, address, address.saturating_add(bytes));
+    if !lanes(mask).all(|lane| fine(addresses[lane as usize])) {
+        // SAFETY: by contract.
+        unsafe { complain(ctx, bounds, access, lanes(mask).map(|lane| addresses[lane as usize])) };
+    }
+}
+
+fn lanes(mask: u64) -> impl Iterator<Item = u32> {
+    (0..64).filter(move |lane| mask >> lane & 1 == 1)
+}
+
+#[cold]
+unsafe fn complain(ctx: *mut Context, bounds: &Bounds, access: &Access, addresses: impl Iterator<Item = u64>) {
+    if let Some(complaint) = bounds.complaint(access, addresses) {
+        // SAFETY: the contract of the hooks; the message is handed over.
+        unsafe { fail(ctx, &raw const access.site, complaint) };
+    }
+}

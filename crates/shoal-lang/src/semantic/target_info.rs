@@ -1,0 +1,20 @@
+//! What kernels ask about their target: `shoal.language.target_info`. The target is a CPU.
+
+use crate::builtin::{Args, Builtin};
+use crate::fault::Outcome;
+use crate::lower::Lower;
+use crate::value::Value;
+
+fn run_no(_: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
+    Ok(Value::bool(false))
+}
+
+/// The functions of this file.
+pub(crate) static BUILTINS: &[Builtin] = &[
+    Builtin::anywhere("target_info.is_cuda", "", run_no),
+    Builtin::anywhere("target_info.cuda_capability_geq", "major: const, minor: const=0", run_no),
+    Builtin::anywhere("target_info.is_hip", "", run_no),
+    Builtin::anywhere("target_info.is_hip_cdna3", "", run_no),
+    Builtin::anywhere("target_info.is_hip_cdna4", "", run_no),
+    Builtin::anywhere("target_info.is_hip_gfx1250", "", run_no),
+];

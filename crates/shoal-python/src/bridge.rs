@@ -1,0 +1,239 @@
+//! Live Python objects, as the compiler asks for them.
+//!
+//! The rules of looking up and telling apart are `runtime/bridge.py`; here the answers become the compiler's values, and
+//! what was answered is remembered: objects live as long as the kernel, and globals that are compiled in are compared
+//! with what they are at every launch.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
+use shoal::{HostBridge, HostNamedTuple, HostObject, HostValue};
+
+use crate::host_value;
+
+/// The bridge of one kernel.
+pub(crate) struct Bridge {
+    rules: Py<PyModule>,
+    objects: Mutex<HashMap<u64, Py<PyAny>>>,
+    used: Mutex<Vec<Used>>,
+    raised: Mutex<Option<PyErr>>,
+    named_tuples: Mutex<HashMap<HostObject, Arc<HostNamedTuple>>>,
+}
+
+/// A name of a namespace that was compiled in.
+struct Used {
+    namespace: Py<PyDict>,
+    name: Py<PyString>,
+    value: Py<PyAny>,
+    matters: Matters,
+}
+
+/// What it means when such a name stands for something else later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Matters {
+    /// The kernel holds a value that is no longer true.
+    Value,
+    /// A function was defined anew, as people do in notebooks: the kernel is compiled anew.
+    Function,
+}
+
+/// What became of the names that were compiled in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// They stand for the same.
+    Same,
+    /// A function was defined anew.
+    NewFunctions,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Bridge {
+    pub(crate) fn new(py: Python<'_>) -> PyResult<Bridge> {
+        let rules = py.import(intern!(py, "shoal.runtime.bridge"))?.unbind();
+        Ok(Bridge {
+            rules,
+            objects: Mutex::default(),
+            used: Mutex::default(),
+            raised: Mutex::default(),
+            named_tuples: Mutex::default(),
+        })
+    }
+
+    /// `runtime/bridge.py`.
+    pub(crate) fn rules<'py>(&self, py: Python<'py>) -> &Bound<'py, PyModule> {
+        self.rules.bind(py)
+    }
+
+    /// The number of an object, which is kept from now on.
+    pub(crate) fn number(&self, object: &Bound<'_, PyAny>) -> HostObject {
+        let number = object.as_ptr() as u64;
+        locked(&self.objects).entry(number).or_insert_with(|| object.clone().unbind());
+        HostObject(number)
+    }
+
+    /// The object of a number.
+    pub(crate) fn object<'py>(&self, py: Python<'py>, number: HostObject) -> Option<Bound<'py, PyAny>> {
+        locked(&self.objects).get(&number.0).map(|object| object.bind(py).clone())
+    }
+
+    /// A class of named tuples, described once.
+    pub(crate) fn named_tuple(
+        &self,
+        class: &Bound<'_, PyAny>,
+        describe: impl FnOnce() -> PyResult<Option<Arc<HostNamedTuple>>>,
+    ) -> PyResult<Option<Arc<HostNamedTuple>>> {
+        let number = self.number(class);
+        if let Some(known) = locked(&self.named_tuples).get(&number) {
+            return Ok(Some(known.clone()));
+        }
+        let described = describe()?;
+        if let Some(described) = &described {
+            locked(&self.named_tuples).insert(number, described.clone());
+        }
+        Ok(described)
+    }
+
+    /// What Python raised while the compiler asked: the cause of the error that came of it.
+    pub(crate) fn cause(&self) -> Option<PyErr> {
+        locked(&self.raised).take()
+    }
+
+    /// Looks whether the names that were compiled in still stand for the same.
+    ///
+    /// # Errors
+    /// When a value has changed.
+    pub(crate) fn check_names(&self, py: Python<'_>) -> PyResult<Names> {
+        for used in locked(&self.used).iter() {
+            let now = used.namespace.bind(py).get_item(&used.name)?;
+            if now.as_ref().is_some_and(|now| now.as_ptr() == used.value.as_ptr()) {
+                continue;
+            }
+            if used.matters == Matters::Function {
+                return Ok(Names::NewFunctions);
+            }
+            used.compare(py, now)?;
+        }
+        Ok(Names::Same)
+    }
+
+    /// The values that were compiled in: `{(name, id of the namespace): (value, namespace)}`.
+    pub(crate) fn used_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let values = PyDict::new(py);
+        for used in locked(&self.used).iter().filter(|used| used.matters == Matters::Value) {
+            let namespace = used.namespace.bind(py);
+            values.set_item((&used.name, namespace.as_ptr() as usize), (&used.value, namespace))?;
+        }
+        Ok(values)
+    }
+
+    fn remember(&self, py: Python<'_>, namespace: Py<PyDict>, name: &str, object: Bound<'_, PyAny>, value: &HostValue) {
+        let matters = match value {
+            HostValue::Function(_) | HostValue::AggregateClass(_) => Matters::Function,
+            HostValue::Bool(_)
+            | HostValue::Int(_)
+            | HostValue::Float(_)
+            | HostValue::Str(_)
+            | HostValue::Tuple(_)
+            | HostValue::Dict(_)
+            | HostValue::Dtype(_)
+            | HostValue::Constexpr(_)
+            | HostValue::NamedTuple(..)
+            | HostValue::Member(..) => Matters::Value,
+            _ => return,
+        };
+        let name = PyString::intern(py, name).unbind();
+        let mut used = locked(&self.used);
+        let same =
+            |known: &Used| known.namespace.as_ptr() == namespace.as_ptr() && known.name.as_ptr() == name.as_ptr();
+        if !used.iter().any(same) {
+            used.push(Used { namespace, name, value: object.unbind(), matters });
+        }
+    }
+
+    /// Runs `ask`; what it raises is kept.
+    fn asked<T>(&self, ask: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, String> {
+        Python::attach(|py| {
+            ask(py).map_err(|error| {
+                let text = error.to_string();
+                *locked(&self.raised) = Some(error);
+                text
+            })
+        })
+    }
+
+    fn found(&self, py: Python<'_>, answer: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<HostValue>> {
+        if answer.is_none() {
+            return Ok(None);
+        }
+        let (object, namespace, kept): (Bound<'_, PyAny>, Option<Bound<'_, PyDict>>, Bound<'_, PyAny>) =
+            answer.cast::<PyTuple>()?.extract()?;
+        let value = host_value::from_python(py, &object, self)?;
+        if let Some(namespace) = namespace {
+            self.remember(py, namespace.unbind(), name, kept, &value);
+        }
+        Ok(Some(value))
+    }
+}
+
+impl Used {
+    /// Other objects may still be equal.
+    #[cold]
+    fn compare(&self, py: Python<'_>, now: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let before = self.value.bind(py);
+        let shown = match &now {
+            // `==` of a `constexpr` gives a `constexpr`, of an array an array: what counts is whether it is true.
+            Some(now) if now.rich_compare(before, pyo3::basic::CompareOp::Eq)?.is_truthy().unwrap_or(false) => {
+                return Ok(());
+            }
+            Some(now) => now.repr()?.to_string(),
+            None => "nothing".to_owned(),
+        };
+        Err(PyRuntimeError::new_err(format!(
+            "Global variable {} has changed since we compiled this kernel, from {} to {shown}; make it an argument if it \
+             is meant to change",
+            self.name,
+            before.repr()?
+        )))
+    }
+}
+
+impl HostBridge for Bridge {
+    fn name(&self, function: HostObject, name: &str) -> Option<HostValue> {
+        let asked = self.asked(|py| {
+            let Some(function) = self.object(py, function) else { return Ok(None) };
+            let answer = self.rules(py).call_method1(intern!(py, "name"), (function, name))?;
+            self.found(py, &answer, name)
+        });
+        asked.ok().flatten()
+    }
+
+    fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue> {
+        let asked = self.asked(|py| {
+            let Some(object) = self.object(py, object) else { return Ok(None) };
+            let answer = self.rules(py).call_method1(intern!(py, "attribute"), (object, name))?;
+            self.found(py, &answer, name)
+        });
+        asked.ok().flatten()
+    }
+
+    fn call(&self, object: HostObject, args: &[HostValue], named: &[(String, HostValue)]) -> Result<HostValue, String> {
+        self.asked(|py| {
+            let object =
+                self.object(py, object).ok_or_else(|| PyRuntimeError::new_err("the object is no longer there"))?;
+            let args = args.iter().map(|arg| host_value::to_python(py, arg, self)).collect::<PyResult<Vec<_>>>()?;
+            let named_args = PyDict::new(py);
+            for (name, value) in named {
+                named_args.set_item(name, host_value::to_python(py, value, self)?)?;
+            }
+            let result = object.call(PyTuple::new(py, args)?, Some(&named_args))?;
+            host_value::from_python(py, &result, self)
+        })
+    }
+}

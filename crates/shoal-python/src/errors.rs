@@ -1,0 +1,102 @@
+//! Errors as Python exceptions of the classes in `shoal/errors.py`, with the rendered diagnostic as their text.
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use shoal::{Error, LaunchError, Report};
+
+use crate::signals;
+
+/// The exception for an error, and what caused it if that was an exception too.
+#[cold]
+pub(crate) fn raise(py: Python<'_>, error: Error, cause: Option<PyErr>) -> PyErr {
+    let raised = exception(py, &error);
+    if cause.is_some() {
+        raised.set_cause(py, cause);
+    }
+    raised
+}
+
+fn exception(py: Python<'_>, error: &Error) -> PyErr {
+    match error {
+        Error::Compile(report) => compilation(py, report),
+        Error::Argument(report) => argument(py, report),
+        Error::Launch(launch) => launched(py, launch),
+        Error::Interpreter(text) => interpreted(py, text),
+        Error::Grid { .. } | Error::Descriptor { .. } | Error::BoundArgument { .. } | Error::Shape { .. } => {
+            PyValueError::new_err(error.to_string())
+        }
+        Error::Memory(_) => new(py, "OutOfResources", &error.to_string(), |_| Ok(())),
+        _ => new(py, "ShoalError", &error.to_string(), |_| Ok(())),
+    }
+}
+
+fn compilation(py: Python<'_>, report: &Report) -> PyErr {
+    let message = report.first().map_or("", |first| first.message.as_str());
+    let class = if message.starts_with("compile-time assertion failed") {
+        "CompileTimeAssertionFailure"
+    } else if message.starts_with("kernels have no ") {
+        "UnsupportedLanguageConstruct"
+    } else {
+        "CompilationError"
+    };
+    new(py, class, &report.to_string(), |facts| facts.set_item("error_message", message))
+}
+
+/// Arguments raise what Python raises for a call that does not fit.
+fn argument(py: Python<'_>, report: &Report) -> PyErr {
+    let message = report.first().map_or("", |first| first.message.as_str());
+    let text = with_other_words(py, report.to_string());
+    if message.contains("has more than 64 bits") || message.contains("does not fit into") {
+        PyOverflowError::new_err(text)
+    } else {
+        PyTypeError::new_err(text)
+    }
+}
+
+/// The text, with a note where the drop-in for Triton has other words for it.
+fn with_other_words(py: Python<'_>, text: String) -> String {
+    let said = py.import(intern!(py, "shoal.errors")).and_then(|errors| {
+        errors.call_method1(intern!(py, "with_other_words"), (&text,))?.extract::<(String, Option<Py<PyAny>>)>()
+    });
+    said.map_or(text, |(said, _)| said)
+}
+
+fn launched(py: Python<'_>, error: &LaunchError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        LaunchError::Interrupted { .. } => signals::raised().unwrap_or_else(|| PyKeyboardInterrupt::new_err(text)),
+        LaunchError::Failed { kernel, failure } => new(py, "KernelFault", &text, |facts| {
+            facts.set_item("kernel", kernel)?;
+            facts.set_item("program", PyTuple::new(py, failure.program)?)?;
+            if let Some(site) = &failure.site {
+                facts.set_item("file", &site.file)?;
+                facts.set_item("line", site.line)?;
+            }
+            Ok(())
+        }),
+        LaunchError::Stuck { kernel, .. } => new(py, "KernelFault", &text, |facts| facts.set_item("kernel", kernel)),
+        LaunchError::Memory { .. } => new(py, "OutOfResources", &text, |_| Ok(())),
+        LaunchError::Grid { .. } => PyValueError::new_err(text),
+        _ => PyRuntimeError::new_err(text),
+    }
+}
+
+fn interpreted(py: Python<'_>, text: &str) -> PyErr {
+    new(py, "InterpreterFault", text, |_| Ok(()))
+}
+
+/// An exception of `shoal.errors` with a text and attributes.
+fn new(py: Python<'_>, class: &str, text: &str, facts: impl FnOnce(&Bound<'_, PyDict>) -> PyResult<()>) -> PyErr {
+    let made = py.import(intern!(py, "shoal.errors")).and_then(|errors| {
+        let named = PyDict::new(py);
+        facts(&named)?;
+        let made = errors.getattr(intern!(py, "from_native"))?;
+        made.call((class, text), Some(&named))
+    });
+    match made {
+        Ok(exception) => PyErr::from_value(exception),
+        Err(error) => error,
+    }
+}

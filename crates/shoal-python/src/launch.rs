@@ -1,0 +1,224 @@
+//! A launch, from the arguments of a Python call to its result.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
+use smallvec::SmallVec;
+
+use crate::arguments::{self, Held, Takes};
+use crate::binding::Unbound;
+use crate::errors::raise;
+use crate::kernel::{Declared, KernelObject, Live};
+use crate::variants::{Given, OptionSet};
+use crate::{grid, hooks, mock};
+
+/// What is wanted.
+#[derive(Clone, Copy)]
+pub(crate) enum Goal<'g, 'py> {
+    /// A run over this grid.
+    Run(&'g Bound<'py, PyAny>),
+    /// Compiled code; dtypes stand for pointers.
+    Compile,
+}
+
+/// Launches a kernel, and gives its `CompiledKernel`. `None` if a hook said not to compile.
+#[inline]
+pub(crate) fn launch<'py>(
+    slf: &Bound<'py, KernelObject>,
+    goal: Goal<'_, 'py>,
+    args: &Bound<'py, PyTuple>,
+    named: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = slf.py();
+    let kernel = slf.get();
+    let declared = kernel.declared()?;
+    let hooks = declared.pre_run_hooks.bind(py);
+    if !hooks.is_empty() {
+        for hook in hooks.iter() {
+            hook.call(args, named)?;
+        }
+    }
+    let live = kernel.live(slf)?;
+    let bindings = match declared.parameters.bind(args, named) {
+        Ok(bindings) => bindings,
+        Err(Unbound::Error(error)) => return Err(error),
+        Err(Unbound::Mismatch { positional, named }) => {
+            let named: Vec<String> = named.iter().map(|name| name.to_string()).collect();
+            return Err(misfit(py, &live, positional, &named));
+        }
+    };
+    let settings = hooks::Settings::now(py)?;
+    let debug = debug_of(&bindings.options, declared, &settings)?;
+    let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
+
+    let held = Held::new(declared.interpret || debug);
+    let mut converted = Args::new();
+    let mut protected: SmallVec<[&str; 4]> = SmallVec::new();
+    for (param, value) in set.kernel.params().iter().zip(&bindings.values) {
+        let takes = if param.kind() == ParamKind::Constexpr { Takes::Constant } else { Takes::Value };
+        let arg = match (takes, goal) {
+            (Takes::Value, Goal::Compile) => mock::convert(value, &held, &live.bridge),
+            _ => arguments::convert(value, takes, &held, &live.bridge),
+        };
+        let arg = arg.map_err(|error| at_parameter(py, error, &set, param.name()))?;
+        if let Arg::Memory(memory) = &arg
+            && memory.access() == Access::Protected
+        {
+            protected.push(param.name());
+        }
+        converted.push(arg);
+    }
+    let prepared = set.kernel.prepare(&converted).map_err(|error| raise(py, error, None))?;
+    let extents = match goal {
+        Goal::Run(grid) if grid.is_callable() => {
+            grid::extents(&grid.call1((bindings.by_name(py, &declared.parameters)?,))?)?
+        }
+        Goal::Run(grid) => grid::extents(grid)?,
+        Goal::Compile => [0; 3],
+    };
+    let Some((variant, shown)) = compiled(slf, &live, &set, &prepared, goal, &protected)? else {
+        return Ok(py.None().into_bound(py));
+    };
+    if let Goal::Run(_) = goal {
+        settings.entering(&shown, extents, &bindings.values)?;
+        let run = py.detach(|| set.kernel.run(&prepared, &variant, extents));
+        run.map_err(|error| raise(py, error, None))?;
+        settings.exiting(&shown, extents, &bindings.values)?;
+    }
+    Ok(shown)
+}
+
+/// The specialisation for these arguments and its `CompiledKernel`.
+#[inline]
+fn compiled<'py>(
+    slf: &Bound<'py, KernelObject>,
+    live: &Live,
+    set: &Arc<OptionSet>,
+    prepared: &Prepared<'_>,
+    goal: Goal<'_, 'py>,
+    protected: &[&str],
+) -> PyResult<Option<(Arc<Variant>, Bound<'py, PyAny>)>> {
+    let found = set.kernel.find(prepared);
+    if let Some(variant) = &found
+        && let Some(shown) = set.shown(slf, variant)?
+    {
+        return Ok(Some((variant.clone(), shown)));
+    }
+    let variant = match found {
+        Some(variant) => variant,
+        None => match compile(slf, live, set, prepared, goal, protected)? {
+            Some(variant) => variant,
+            None => return Ok(None),
+        },
+    };
+    let shown = set.show(slf, &variant)?;
+    Ok(Some((variant, shown)))
+}
+
+#[cold]
+fn compile(
+    slf: &Bound<'_, KernelObject>,
+    live: &Live,
+    set: &Arc<OptionSet>,
+    prepared: &Prepared<'_>,
+    goal: Goal<'_, '_>,
+    protected: &[&str],
+) -> PyResult<Option<Arc<Variant>>> {
+    let py = slf.py();
+    let specs = set.kernel.specialised(prepared).map_err(|error| raise(py, error, None))?;
+    let signature: Vec<(String, String)> = set
+        .kernel
+        .params()
+        .iter()
+        .zip(&specs)
+        .map(|(param, spec)| (param.name().to_owned(), spec.to_string()))
+        .collect();
+    let warmup = matches!(goal, Goal::Compile);
+    let named = set.named(py)?;
+    if slf.call_method1(intern!(py, "_compiling"), (&signature, &named, warmup))?.is_truthy()? {
+        return Ok(None);
+    }
+    let variant = py.detach(|| set.kernel.compile(prepared));
+    let variant = variant.map_err(|error| {
+        let raised = raise(py, error, live.bridge.cause());
+        if let [first, ..] = protected {
+            let note = format!("`{first}` was passed as an array that is read-only, which counts as `tl.const`");
+            drop(raised.value(py).call_method1(intern!(py, "_note_if"), ("`tl.const`", note)));
+        }
+        raised
+    })?;
+    let notes: Vec<(String, String)> = variant.report().notes.iter().filter_map(note).collect();
+    slf.call_method1(intern!(py, "_compiled"), (&signature, &named, warmup, notes))?;
+    Ok(Some(variant))
+}
+
+/// Compiles for a signature, without arguments.
+pub(crate) fn compile_signature<'py>(
+    slf: &Bound<'py, KernelObject>,
+    live: &Live,
+    signature: &str,
+    named: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = slf.py();
+    let options = named.iter().map(|(name, value)| Ok((name.cast_into::<PyString>()?, value)));
+    let options = options.collect::<PyResult<Given<'_>>>()?;
+    let debug = debug_of(&options, slf.get().declared()?, &hooks::Settings::now(py)?)?;
+    let set = live.variants.with(py, &live.kernel, debug, &options)?;
+    let variant = py.detach(|| set.kernel.compile_for(set.kernel.read_signature(signature)?));
+    let variant = variant.map_err(|error| raise(py, error, live.bridge.cause()))?;
+    set.show(slf, &variant)
+}
+
+/// How bad a note is, and its text: what `static_print` says alone, warnings with their place.
+fn note(report: &Report) -> Option<(String, String)> {
+    let first = report.first()?;
+    let severity = first.severity.to_string();
+    let text = if severity == "note" { first.message.clone() } else { report.to_string() };
+    Some((severity, text))
+}
+
+/// Whether asserts are checked: as the launch says, else as the decorator says, or as the settings say.
+#[inline]
+fn debug_of(options: &Given<'_>, declared: &Declared, settings: &hooks::Settings<'_>) -> PyResult<bool> {
+    let mut debug = declared.debug.unwrap_or(false);
+    for (name, value) in options {
+        if name == "debug" && !value.is_none() {
+            debug = value.is_truthy()?;
+        }
+    }
+    Ok(debug || settings.debug)
+}
+
+/// The facade says best what does not fit.
+#[cold]
+fn misfit(py: Python<'_>, live: &Live, positional: usize, named: &[String]) -> PyErr {
+    let mut args = Args::new();
+    for _ in 0..positional {
+        args.push(Arg::None);
+    }
+    for name in named {
+        args.set(name, Arg::None);
+    }
+    let args = live.kernel.gather(args);
+    match live.kernel.prepare(&args) {
+        Err(error) => raise(py, error, None),
+        Ok(_) => PyTypeError::new_err(format!("the arguments do not fit the parameters of `{}`", live.kernel.name())),
+    }
+}
+
+/// Says which argument it was.
+#[cold]
+fn at_parameter(py: Python<'_>, error: PyErr, set: &OptionSet, name: &str) -> PyErr {
+    let text = format!("kernel `{}`, argument `{name}`: {}", set.kernel.name(), error.value(py));
+    if error.get_type(py).is(py.get_type::<PyTypeError>()) {
+        PyTypeError::new_err(text)
+    } else if error.get_type(py).is(py.get_type::<pyo3::exceptions::PyValueError>()) {
+        pyo3::exceptions::PyValueError::new_err(text)
+    } else {
+        error
+    }
+}

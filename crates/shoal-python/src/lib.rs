@@ -1,0 +1,56 @@
+//! The extension module `shoal._native`: what of the Python package is Rust.
+//!
+//! `python/shoal/runtime/` is the other half. Launching is here from end to end; what is asked once for a kernel (where
+//! its source is, what a live object means to the compiler) is Python.
+
+mod ahead;
+mod arguments;
+mod binding;
+mod bridge;
+mod compiled;
+mod descriptor;
+mod dlpack;
+mod dtypes;
+mod errors;
+mod grid;
+mod hooks;
+mod host_value;
+mod kernel;
+mod known;
+mod launch;
+mod memory;
+mod mock;
+mod numpy;
+mod options;
+mod output;
+mod signals;
+mod variants;
+
+#[pyo3::pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::ahead::{compile_ahead, language_functions};
+    #[pymodule_export]
+    use crate::compiled::Compiled;
+    #[pymodule_export]
+    use crate::kernel::{KernelObject, Launcher};
+
+    /// The names of all launch options.
+    #[pyfunction]
+    fn launch_options() -> Vec<&'static str> {
+        crate::options::names().collect()
+    }
+
+    /// LLVM's name of this machine's CPU.
+    #[pyfunction]
+    fn cpu_name(py: Python<'_>) -> PyResult<String> {
+        py.detach(shoal::about).map(|about| about.cpu).map_err(|error| crate::errors::raise(py, error, None))
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

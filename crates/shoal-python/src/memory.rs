@@ -1,0 +1,149 @@
+//! The memory of whatever Python calls an array. Nothing is ever copied.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use shoal::{Access, DType, Memory};
+
+use crate::arguments::Held;
+use crate::{dlpack, dtypes};
+
+/// A torch tensor.
+pub(crate) fn torch<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memory<'a>> {
+    let py = tensor.py();
+    if !tensor.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
+        return Err(elsewhere(&tensor.getattr(intern!(py, "device"))?));
+    }
+    with_data_ptr(tensor, held)
+}
+
+fn elsewhere(device: &Bound<'_, PyAny>) -> PyErr {
+    PyValueError::new_err(format!(
+        "the tensor is on the device `{device}`, but kernels run on the CPU here; pass `tensor.cpu()`, or make it with \
+         `device='cpu'`"
+    ))
+}
+
+/// Triton's protocol: `data_ptr()` and `dtype`.
+fn with_data_ptr<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memory<'a>> {
+    let py = tensor.py();
+    let address: usize = tensor.call_method0(intern!(py, "data_ptr"))?.extract()?;
+    let dtype = tensor.getattr(intern!(py, "dtype"))?;
+    let Some(dtype) = dtypes::from_object(&dtype)? else {
+        return Err(PyTypeError::new_err(format!(
+            "kernels have no element type `{}`; convert the tensor",
+            dtype.str()?
+        )));
+    };
+    // Native code takes the address alone; asking for more would cost more than the rest of the launch.
+    let bytes = if held.measures() { extent(tensor, dtype) } else { Memory::UNMEASURED };
+    // SAFETY: the tensor says that its elements are there, and whoever passed it keeps it for the launch.
+    Ok(unsafe { Memory::from_raw(address, bytes, dtype, Access::ReadWrite) })
+}
+
+/// An object that speaks one of the protocols for arrays; `None` if it does not.
+pub(crate) fn by_protocol<'a>(object: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Option<Memory<'a>>> {
+    let py = object.py();
+    if object.hasattr(intern!(py, "data_ptr"))? && object.hasattr(intern!(py, "dtype"))? {
+        if let Ok(device) = object.getattr(intern!(py, "device"))
+            && !device.is_none()
+            && !device.str()?.to_str()?.starts_with("cpu")
+        {
+            return Err(elsewhere(&device));
+        }
+        return with_data_ptr(object, held).map(Some);
+    }
+    if object.hasattr(intern!(py, "__dlpack__"))? && object.hasattr(intern!(py, "__dlpack_device__"))? {
+        let (memory, capsule) = dlpack::memory(object)?;
+        held.keep(capsule.unbind());
+        return Ok(Some(memory));
+    }
+    if object.hasattr(intern!(py, "__array_interface__"))? {
+        let interface = object.getattr(intern!(py, "__array_interface__"))?.cast_into::<PyDict>()?;
+        return array_interface(&interface).map(Some);
+    }
+    buffer(object, held)
+}
+
+/// `__array_interface__`, version 3.
+fn array_interface<'a, 'py>(interface: &Bound<'py, PyDict>) -> PyResult<Memory<'a>> {
+    let py = interface.py();
+    let item = |name: &Bound<'py, PyString>| {
+        interface.get_item(name)?.ok_or_else(|| PyTypeError::new_err(format!("`__array_interface__` has no `{name}`")))
+    };
+    let (address, read_only): (usize, bool) = item(intern!(py, "data"))?.extract().map_err(|_| {
+        PyTypeError::new_err("the `data` of `__array_interface__` is no address; wrap the object with `numpy.asarray`")
+    })?;
+    let letters: String = item(intern!(py, "typestr"))?.extract()?;
+    let dtype = by_typestr(&letters)
+        .ok_or_else(|| PyTypeError::new_err(format!("kernels have no element type `{letters}`; convert the array")))?;
+    let shape: Vec<i64> = item(intern!(py, "shape"))?.extract()?;
+    let strides: Option<Vec<i64>> = match interface.get_item(intern!(py, "strides"))? {
+        Some(strides) if !strides.is_none() => Some(strides.extract()?),
+        _ => None,
+    };
+    let access = if read_only { Access::Protected } else { Access::ReadWrite };
+    let bytes = reach(&shape, strides, dtype);
+    // SAFETY: the interface says that its elements are there, and whoever passed the object keeps it for the launch.
+    Ok(unsafe { Memory::from_raw(address, bytes, dtype, access) })
+}
+
+fn by_typestr(letters: &str) -> Option<DType> {
+    Some(match letters.trim_start_matches(['<', '|', '=']) {
+        "b1" => DType::I1,
+        "i1" => DType::I8,
+        "i2" => DType::I16,
+        "i4" => DType::I32,
+        "i8" => DType::I64,
+        "u1" => DType::U8,
+        "u2" => DType::U16,
+        "u4" => DType::U32,
+        "u8" => DType::U64,
+        "f2" => DType::F16,
+        "f4" => DType::F32,
+        "f8" => DType::F64,
+        _ => return None,
+    })
+}
+
+/// Objects with Python's buffer protocol (`array.array`, `bytearray`, `memoryview`), by way of `runtime/bridge.py`: the
+/// stable interface of Python 3.10 has no buffers.
+fn buffer<'a>(object: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Option<Memory<'a>>> {
+    let py = object.py();
+    let found = py.import(intern!(py, "shoal.runtime.bridge"))?.call_method1(intern!(py, "buffer"), (object,))?;
+    if found.is_none() {
+        return Ok(None);
+    }
+    let found = found.cast_into::<PyTuple>()?;
+    let (address, bytes, name, view): (usize, usize, String, Py<PyAny>) = found.extract()?;
+    let dtype = dtypes::from_name(&name)
+        .ok_or_else(|| PyTypeError::new_err(format!("kernels have no element type `{name}`; convert the buffer")))?;
+    held.keep(view);
+    // SAFETY: `view` keeps the buffer where it is, and `held` keeps `view`.
+    Ok(Some(unsafe { Memory::from_raw(address, bytes, dtype, Access::ReadWrite) }))
+}
+
+/// How far a tensor reaches, if it tells.
+fn extent(tensor: &Bound<'_, PyAny>, dtype: DType) -> usize {
+    let py = tensor.py();
+    let Ok(shape) = tensor.getattr(intern!(py, "shape")).and_then(|shape| shape.extract::<Vec<i64>>()) else {
+        return Memory::UNMEASURED;
+    };
+    let strides = tensor.call_method0(intern!(py, "stride")).and_then(|strides| strides.extract::<Vec<i64>>());
+    let strides = strides.ok().filter(|strides| strides.len() == shape.len());
+    reach(&shape, strides.map(|s| s.iter().map(|stride| stride * i64::from(dtype.bytes())).collect()), dtype)
+}
+
+/// Bytes from the first element to the end of the last one. Strides are in bytes; without them the array is dense.
+fn reach(shape: &[i64], strides: Option<Vec<i64>>, dtype: DType) -> usize {
+    if shape.contains(&0) {
+        return 0;
+    }
+    let item = i64::from(dtype.bytes());
+    let bytes = match strides {
+        Some(strides) => shape.iter().zip(strides).map(|(size, stride)| (size - 1) * stride.max(0)).sum::<i64>() + item,
+        None => shape.iter().product::<i64>() * item,
+    };
+    usize::try_from(bytes).unwrap_or(0)
+}

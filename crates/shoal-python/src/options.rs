@@ -1,0 +1,113 @@
+//! Launch options: named arguments of a launch that are no parameters of the kernel.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use shoal::{DiskCache, DotPrecision, Interrupt, Options, PrintSink};
+
+use crate::{output, signals};
+
+/// Options that change what is compiled.
+const MEANT: [&str; 4] = ["debug", "sanitize_overflow", "extern_libs", "default_dot_input_precision"];
+
+/// Options that tell other devices how to run a kernel, and mean nothing to a CPU.
+const IGNORED: [&str; 38] = [
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "minnreg",
+    "enable_fp_fusion",
+    "enable_reflect_ftz",
+    "launch_cooperative_grid",
+    "launch_cluster",
+    "launch_pdl",
+    "cluster_dims",
+    "ptx_options",
+    "ptx_version",
+    "ir_override",
+    "arch",
+    "clc",
+    "warp_size",
+    "waves_per_eu",
+    "matrix_instr_nonkdim",
+    "kpack",
+    "schedule_hint",
+    "allow_flush_denorm",
+    "num_buffers_warp_spec",
+    "num_consumer_groups",
+    "reg_dec_producer",
+    "reg_inc_consumer",
+    "max_num_imprecise_acc_default",
+    "supported_fp8_dtypes",
+    "deprecated_fp8_dot_operand_dtypes",
+    "allowed_dot_input_precisions",
+    "instrumentation_mode",
+    "backend_name",
+    "num_cpu_threads",
+    "ukernels",
+    "vec_lib",
+    "enable_fast_math",
+    "assume_in_bounds",
+    "enable_warp_specialization",
+];
+
+/// Whether a launch takes an option of this name.
+pub(crate) fn is_known(name: &Bound<'_, PyString>) -> bool {
+    name.to_str().is_ok_and(|name| MEANT.contains(&name) || IGNORED.contains(&name))
+}
+
+/// The names of all options.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    MEANT.into_iter().chain(IGNORED)
+}
+
+/// The compiler's options for a launch with these named ones.
+pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> PyResult<Options> {
+    let truth = |name: &Bound<'_, PyString>, default: bool| match given.get_item(name)? {
+        Some(value) if !value.is_none() => value.is_truthy(),
+        _ => Ok(default),
+    };
+    if given.get_item(intern!(py, "ir_override"))?.is_some_and(|value| !value.is_none()) {
+        return Err(PyValueError::new_err(
+            "`ir_override` is not supported: a kernel is always compiled from its source",
+        ));
+    }
+    let settings = py.import(intern!(py, "shoal.knobs"))?;
+    let compilation = settings.getattr(intern!(py, "compilation"))?;
+    let knob = |name: &Bound<'_, PyString>| compilation.getattr(name).and_then(|value| value.is_truthy());
+    let mut options = Options {
+        debug,
+        sanitize_overflow: truth(intern!(py, "sanitize_overflow"), true)?,
+        allow_plain_globals: knob(intern!(py, "allow_non_constexpr_globals"))?,
+        interrupt: Some(Interrupt::new(signals::pending)),
+        print: PrintSink::Call(std::sync::Arc::new(output::write)),
+        ..Options::default()
+    };
+    if knob(intern!(py, "always_compile"))? {
+        options.disk_cache = DiskCache::Off;
+    }
+    let precision = match given.get_item(intern!(py, "default_dot_input_precision"))? {
+        Some(name) if !name.is_none() => Some(name),
+        _ => Some(settings.getattr(intern!(py, "language"))?.getattr(intern!(py, "fp32_default"))?),
+    };
+    if let Some(name) = precision.filter(|name| !name.is_none()) {
+        options.dot_precision = dot_precision(&name.extract::<String>()?)?;
+    }
+    if let Some(libraries) = given.get_item(intern!(py, "extern_libs"))?.filter(|value| !value.is_none()) {
+        let paths = match libraries.cast::<PyDict>() {
+            Ok(by_name) => by_name.values().extract()?,
+            Err(_) => libraries.extract::<Vec<(String, std::path::PathBuf)>>()?.into_iter().map(|(_, p)| p).collect(),
+        };
+        options.extern_libs = paths;
+    }
+    Ok(options)
+}
+
+fn dot_precision(name: &str) -> PyResult<DotPrecision> {
+    DotPrecision::ALL.iter().copied().find(|precision| precision.to_string() == name).ok_or_else(|| {
+        let known: Vec<String> = DotPrecision::ALL.iter().map(ToString::to_string).collect();
+        PyValueError::new_err(format!("there is no precision `{name}` for dot; there are {}", known.join(", ")))
+    })
+}

@@ -1,0 +1,125 @@
+//! What is compiled of a kernel, as Python sees it: one `CompiledKernel` for each specialisation and set of options.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use shoal::Variant;
+use smallvec::SmallVec;
+
+use crate::compiled::Compiled;
+use crate::kernel::KernelObject;
+use crate::options;
+
+/// Named options of a launch, as they were passed.
+pub(crate) type Given<'py> = SmallVec<[(Bound<'py, PyString>, Bound<'py, PyAny>); 4]>;
+
+/// The sets of options that a kernel was launched with.
+#[derive(Default)]
+pub(crate) struct Variants(Mutex<Vec<Arc<OptionSet>>>);
+
+/// A kernel with one set of options.
+pub(crate) struct OptionSet {
+    debug: bool,
+    given: Vec<(Py<PyString>, Py<PyAny>)>,
+    pub(crate) kernel: shoal::Kernel,
+    compiled: Mutex<HashMap<usize, Known>>,
+}
+
+struct Known {
+    /// Keeps the address, which is the key, from being used again.
+    _variant: Arc<Variant>,
+    shown: Py<PyAny>,
+}
+
+impl Variants {
+    /// The kernel with the options of a launch.
+    #[inline]
+    pub(crate) fn with(
+        &self,
+        py: Python<'_>,
+        kernel: &shoal::Kernel,
+        debug: bool,
+        given: &Given<'_>,
+    ) -> PyResult<Arc<OptionSet>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(set) = known.iter().find(|set| set.is(py, debug, given)) {
+            return Ok(set.clone());
+        }
+        let named = PyDict::new(py);
+        for (name, value) in given {
+            named.set_item(name, value)?;
+        }
+        let set = Arc::new(OptionSet {
+            debug,
+            given: given.iter().map(|(name, value)| (name.clone().unbind(), value.clone().unbind())).collect(),
+            kernel: kernel.clone().with(options::read(py, debug, &named)?),
+            compiled: Mutex::default(),
+        });
+        known.push(set.clone());
+        Ok(set)
+    }
+
+    /// All `CompiledKernel`s.
+    pub(crate) fn all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for set in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            for known in set.compiled.lock().unwrap_or_else(PoisonError::into_inner).values() {
+                list.append(&known.shown)?;
+            }
+        }
+        Ok(list)
+    }
+}
+
+impl OptionSet {
+    #[inline]
+    fn is(&self, py: Python<'_>, debug: bool, given: &Given<'_>) -> bool {
+        let same = |a: &Py<PyAny>, b: &Bound<'_, PyAny>| a.as_ptr() == b.as_ptr() || a.bind(py).eq(b).unwrap_or(false);
+        self.debug == debug
+            && self.given.len() == given.len()
+            && self
+                .given
+                .iter()
+                .zip(given)
+                .all(|((known, of_known), (name, value))| same(known.as_any(), name.as_any()) && same(of_known, value))
+    }
+
+    /// The options as they were passed, and whether asserts are checked.
+    pub(crate) fn named<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let named = PyDict::new(py);
+        for (name, value) in &self.given {
+            named.set_item(name, value)?;
+        }
+        named.set_item(intern!(py, "debug"), self.debug)?;
+        Ok(named)
+    }
+
+    /// The `CompiledKernel` of a specialisation.
+    #[inline]
+    pub(crate) fn shown<'py>(
+        &self,
+        slf: &Bound<'py, KernelObject>,
+        variant: &Arc<Variant>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(known.get(&(Arc::as_ptr(variant) as usize)).map(|known| known.shown.bind(slf.py()).clone()))
+    }
+
+    /// Makes the `CompiledKernel` of a specialisation.
+    #[cold]
+    pub(crate) fn show<'py>(
+        &self,
+        slf: &Bound<'py, KernelObject>,
+        variant: &Arc<Variant>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let compiled = Compiled::new(self.kernel.clone(), variant.clone());
+        let shown = slf.call_method1(intern!(py, "_show"), (compiled, self.named(py)?))?;
+        let known = Known { _variant: variant.clone(), shown: shown.clone().unbind() };
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::as_ptr(variant) as usize, known);
+        Ok(shown)
+    }
+}

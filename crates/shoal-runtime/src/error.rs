@@ -1,0 +1,65 @@
+//! What can go wrong with a launch of a kernel that was compiled ahead of time.
+
+use shoal_driver::cpu::{DeviceError, KernelError, LaunchError, LoadError};
+use shoal_driver::memory::AllocError;
+
+/// What can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No compiled variant takes the arguments.
+    #[error("kernel `{kernel}`: no compiled variant takes these arguments\n  passed: {passed}\n  {known}")]
+    NoVariant {
+        /// The kernel.
+        kernel: String,
+        /// The arguments, for people.
+        passed: String,
+        /// The variants there are.
+        known: String,
+    },
+    /// All variants are for other CPUs.
+    #[error(
+        "kernel `{kernel}` was compiled for CPUs with {missing}, which this one does not have; \
+             compile it with `--cpu` for this one as well"
+    )]
+    Cpu {
+        /// The kernel.
+        kernel: String,
+        /// The missing features of the least demanding variant.
+        missing: String,
+    },
+    /// A configuration that was not compiled.
+    #[error("kernel `{kernel}` has no configuration {index}; it has {count}, counted from 0")]
+    Configuration {
+        /// The kernel.
+        kernel: String,
+        /// The number asked for.
+        index: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// A grid's extent is negative or too large.
+    #[error("a grid's extents are from 0 to 4294967295, but one is {extent}")]
+    Grid {
+        /// The extent.
+        extent: String,
+    },
+    /// The description of the kernel is not one that this runtime understands.
+    #[error("{0}")]
+    Description(String),
+    /// The code could not be loaded.
+    #[error("compiled code could not be loaded: {0}")]
+    Load(#[from] LoadError),
+    /// The code does not hold its kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// There is not enough memory.
+    #[error(transparent)]
+    Memory(#[from] AllocError),
+    /// The CPU's threads cannot be started.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The kernel ran and failed, or programs waited for each other in vain.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}

@@ -1,0 +1,108 @@
+//! Loads variants and runs them, on threads that all families of the process share.
+
+use std::sync::{Arc, OnceLock};
+
+use shoal_driver::Buffer;
+use shoal_driver::cpu::{ArgBlock, ArgWriter, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+
+use crate::family::{Family, Slot, Variant};
+use crate::{Error, IntoGrid};
+
+/// The threads that run kernels, started when they are first needed.
+fn device() -> Result<&'static CpuDevice, Error> {
+    static DEVICE: OnceLock<CpuDevice> = OnceLock::new();
+    kept(&DEVICE, || Ok(CpuDevice::host()?))
+}
+
+/// What the cell holds, made now if it is empty. What fails is tried again the next time.
+fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
+    if let Some(value) = cell.get() {
+        return Ok(value);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
+}
+
+impl Family {
+    /// Loads all variants that this CPU can run and starts the threads, so that no launch has to.
+    ///
+    /// # Errors
+    /// When no variant runs on this CPU, or code cannot be loaded.
+    pub fn load(&self) -> Result<(), Error> {
+        let mut runnable = self.runnable().peekable();
+        if runnable.peek().is_none() {
+            return Err(self.wrong_cpu());
+        }
+        device()?;
+        runnable.try_for_each(|variant| variant.kernel().map(drop))
+    }
+
+    /// Runs the kernel once for each program of the grid, and returns when all have ended.
+    ///
+    /// # Errors
+    /// When no variant takes the arguments, code cannot be loaded, or a program fails.
+    ///
+    /// # Safety
+    /// The family describes its code truthfully. Each word is what its parameter's [`Kind`](crate::Kind) says; memory
+    /// behind pointers is valid for everything the kernel does with it, and nothing else touches what it writes until this
+    /// function returns.
+    pub unsafe fn launch(&self, configuration: u32, grid: impl IntoGrid, words: &[u64]) -> Result<(), Error> {
+        let variant = self.choose(configuration, words)?;
+        let (device, kernel) = (device()?, variant.kernel()?);
+        let args = pack(variant.slots, words);
+        // SAFETY: the caller's promises; the block holds what the variant takes of the arguments, in order.
+        unsafe { device.launch(kernel, grid.extents()?, &args, &LaunchOptions::default()) }?;
+        Ok(())
+    }
+}
+
+impl Variant {
+    fn kernel(&self) -> Result<&Kernel, Error> {
+        kept(&self.kernel, || {
+            // The loader reads the object in place, which needs it aligned; constants in programs may not be.
+            let object = Buffer::from_slice(self.object)?;
+            let code = Code::load(object.as_slice())?;
+            let passed = self.slots.iter().filter(|slot| slot.bytes > 0);
+            let layout = |slot: &Slot| ParamLayout { size: slot.bytes.into(), align: slot.bytes.into() };
+            let info = KernelInfo {
+                name: self.entry.to_owned(),
+                scratch_bytes: self.scratch_bytes,
+                waits: if self.may_wait { Waits::MayWait } else { Waits::Never },
+                can_fail: self.can_fail,
+                uses_amx: self.uses_amx,
+                params: passed.map(layout).collect(),
+            };
+            Ok(Kernel::new(Arc::new(code), info)?)
+        })
+    }
+}
+
+/// The argument block of a variant.
+fn pack(slots: &[Slot], words: &[u64]) -> ArgBlock {
+    let mut writer = ArgWriter::default();
+    for (slot, &word) in slots.iter().zip(words) {
+        match slot.bytes {
+            0 => {}
+            1 => drop(writer.push_u8(word as u8)),
+            2 => drop(writer.push_u16(word as u16)),
+            4 => drop(writer.push_u32(word as u32)),
+            _ => drop(writer.push_u64(word)),
+        }
+    }
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_hold_what_is_not_compiled_in() {
+        let slot = |bytes| Slot { bytes, divisible: 1, equals: None };
+        let block = pack(&[slot(4), slot(0), slot(8), slot(2)], &[u64::MAX, 7, 9, 5]);
+        assert_eq!(block.len(), 18);
+        // SAFETY: the block has this many bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(block.as_ptr(), block.len()) };
+        assert_eq!(bytes, [255, 255, 255, 255, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 5, 0]);
+    }
+}

@@ -1,0 +1,136 @@
+//! The one description of a kernel that was compiled ahead of time; all writers of files work from it.
+
+use shoal_ir::types::Ptr;
+use shoal_lang::{Access, ConstValue};
+
+use crate::{DType, Report};
+
+/// Several compiled variants of one kernel behind one launch function.
+#[derive(Debug, Clone)]
+pub struct Family {
+    /// What functions and files are named after.
+    pub(crate) name: String,
+    /// The kernel's name.
+    pub(crate) kernel: String,
+    /// The file the kernel comes from.
+    pub(crate) source: String,
+    /// What a launch passes, in order.
+    pub(crate) params: Vec<Param>,
+    /// What is compiled in and the same for all variants.
+    pub(crate) constants: Vec<(String, ConstValue)>,
+    /// What is compiled in and differs; the caller of a launch chooses. At least one, which is empty if nothing differs.
+    pub(crate) configurations: Vec<Configuration>,
+    /// The variants, in the order in which a launch tries them.
+    pub(crate) variants: Vec<Variant>,
+    /// Warnings, and what `static_print` said.
+    pub(crate) notes: Vec<Report>,
+}
+
+/// A run-time parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Param {
+    /// Its name in the kernel.
+    pub(crate) name: String,
+    /// Its type.
+    pub(crate) ty: ParamType,
+}
+
+/// The type of a run-time parameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum ParamType {
+    /// A number; for integers the widest of all variants.
+    Number(DType),
+    /// Memory. `Null::Allowed` where a variant was compiled with `None`.
+    Pointer(Ptr, Access, Null),
+}
+
+/// Whether a pointer may be null.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Null {
+    Allowed,
+    Refused,
+}
+
+/// What is compiled in differently: parameter and value.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Configuration {
+    pub(crate) values: Vec<(String, ConstValue)>,
+}
+
+/// One compiled variant.
+#[derive(Debug, Clone)]
+pub(crate) struct Variant {
+    /// What it was compiled for, for people.
+    pub(crate) signature: String,
+    /// The number of its configuration.
+    pub(crate) configuration: usize,
+    /// The CPU features it needs.
+    pub(crate) features: Vec<&'static str>,
+    /// What it takes and asks of each parameter.
+    pub(crate) slots: Vec<Slot>,
+    /// The symbol of its entry point.
+    pub(crate) entry: String,
+    /// Its relocatable object.
+    pub(crate) object: Vec<u8>,
+    /// Working memory of a program.
+    pub(crate) scratch_bytes: u64,
+    /// What the runtime must provide for.
+    pub(crate) needs: Needs,
+}
+
+/// What the runtime must provide for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Programs that wait for each other.
+    pub(crate) may_wait: bool,
+    /// Programs that fail.
+    pub(crate) can_fail: bool,
+    /// AMX tiles.
+    pub(crate) uses_amx: bool,
+}
+
+/// What a variant takes and asks of one argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// Bytes in the argument block; 0 when the value is compiled in.
+    pub(crate) bytes: u32,
+    /// The argument must be a multiple of this.
+    pub(crate) divisible: u64,
+    /// The argument must be this.
+    pub(crate) equals: Option<i64>,
+}
+
+impl Family {
+    /// What functions and files are named after.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The signatures of the variants, in the order in which a launch tries them.
+    #[must_use]
+    pub fn signatures(&self) -> Vec<&str> {
+        self.variants.iter().map(|variant| variant.signature.as_str()).collect()
+    }
+
+    /// Warnings of the compiler, and what `static_print` said, in the order of the signatures.
+    #[must_use]
+    pub fn notes(&self) -> &[Report] {
+        &self.notes
+    }
+
+    /// Names for the configurations, made of what differs: `BLOCK_256`. Empty if there is only one.
+    pub(crate) fn configuration_names(&self) -> Vec<String> {
+        if self.configurations.len() == 1 {
+            return Vec::new();
+        }
+        let mut names: Vec<String> = Vec::new();
+        for (number, configuration) in self.configurations.iter().enumerate() {
+            let parts = configuration.values.iter().map(|(name, value)| format!("{name}_{value}"));
+            let name = super::names::upper(&parts.collect::<Vec<_>>().join("_"));
+            // Different values can look the same without their signs and dots.
+            names.push(if names.contains(&name) { format!("{name}_{number}") } else { name });
+        }
+        names
+    }
+}

@@ -1,0 +1,93 @@
+//! Makes a shared library of a family: its C source and the runtime, put together by the system's C compiler.
+//!
+//! The library needs nothing but the C library. It shows only its kernel's functions, so that several such libraries,
+//! each with a runtime of its own, go into one process. It stays loaded once it is: its threads run code in it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::write;
+use crate::Error;
+use crate::aot::Family;
+
+const RUNTIME: &str = "libshoal_runtime.a";
+
+/// Finds the runtime's static library: where `SHOAL_RUNTIME` says (the file or its folder), in the given folders, beside
+/// the running program, or in the folder `lib` next to that one.
+///
+/// # Errors
+/// When it is in none of these places.
+pub fn find_runtime(folders: &[PathBuf]) -> Result<PathBuf, Error> {
+    let named = std::env::var_os("SHOAL_RUNTIME").map(PathBuf::from);
+    let program = std::env::current_exe().ok();
+    let beside = program.as_deref().and_then(Path::parent);
+    let mut places: Vec<PathBuf> = Vec::new();
+    if let Some(named) = named {
+        places.push(if named.is_dir() { named.join(RUNTIME) } else { named });
+    } else {
+        places.extend(folders.iter().map(|folder| folder.join(RUNTIME)));
+        places.extend(beside.map(|folder| folder.join(RUNTIME)));
+        places.extend(beside.and_then(Path::parent).map(|folder| folder.join("lib").join(RUNTIME)));
+    }
+    if let Some(found) = places.iter().find(|place| place.is_file()) {
+        return Ok(found.clone());
+    }
+    let places: Vec<String> = places.iter().map(|place| place.display().to_string()).collect();
+    Err(Error::AheadOfTime(format!(
+        "the runtime {RUNTIME} was not found; looked for {}\n  = help: build it with `cargo build --release -p \
+         shoal-runtime`, and say where it is with SHOAL_RUNTIME=target/release/{RUNTIME}",
+        places.join(", ")
+    )))
+}
+
+impl Family {
+    /// Writes the shared library `libNAME.so` and the header `NAME.h`; returns the files. `runtime` is the runtime's static
+    /// library, see [`find_runtime`]. The system's C compiler (`cc`, or what `CC` names) is called.
+    ///
+    /// # Errors
+    /// When there is no C compiler or it fails, or a file cannot be written.
+    pub fn write_library(&self, folder: &Path, runtime: &Path) -> Result<Vec<PathBuf>, Error> {
+        let name = &self.name;
+        let header = self.write_header(folder)?;
+        let library = folder.join(format!("lib{name}.so"));
+        let work = folder.join(format!(".{name}-{}", std::process::id()));
+        let made = self.link(&work, &library, runtime);
+        let removed = std::fs::remove_dir_all(&work);
+        made?;
+        removed.map_err(|why| Error::AheadOfTime(format!("cannot remove {}: {why}", work.display())))?;
+        Ok(vec![library, header])
+    }
+
+    fn link(&self, work: &Path, library: &Path, runtime: &Path) -> Result<(), Error> {
+        let source = self.write_c(work)?.remove(1);
+        let shown: Vec<String> = self.c_functions().iter().map(|function| format!("{function};")).collect();
+        let shown = format!("{{ global: {} local: *; }};\n", shown.join(" "));
+        let shown = write(work, "shown.map", shown.as_bytes())?;
+        let compiler = std::env::var_os("CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
+        let mut command = Command::new(&compiler);
+        let mut linker_option = |start: &str, value: &Path| {
+            let mut option = OsString::from(start);
+            option.push(value);
+            command.arg(option);
+        };
+        linker_option("-Wl,--version-script=", &shown);
+        linker_option("-Wl,-soname,", Path::new(library.file_name().unwrap_or_default()));
+        command
+            .args(["-shared", "-fPIC", "-O1", "-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,nodelete"])
+            .args([source.as_os_str(), runtime.as_os_str()])
+            .args(["-lpthread", "-ldl", "-lm", "-o"])
+            .arg(library);
+        let shown = compiler.display();
+        let output = command.output().map_err(|why| {
+            let help = "install one (on Debian: `apt install gcc`), name it with CC, or emit `c` or `rust` instead";
+            let text = format!("a shared library needs the C compiler `{shown}`, which cannot be started: {why}");
+            Error::AheadOfTime(format!("{text}\n  = help: {help}"))
+        })?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(Error::AheadOfTime(format!("`{shown}` could not make {}:\n{said}", library.display())));
+        }
+        Ok(())
+    }
+}

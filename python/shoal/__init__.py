@@ -1,0 +1,116 @@
+"""Tile kernels in Triton's Python syntax, compiled to native code.
+
+    import numpy as np, shoal, shoal.language as sl
+
+    @shoal.jit
+    def double(x, n, BLOCK: sl.constexpr):
+        at = sl.program_id(0) * BLOCK + sl.arange(0, BLOCK)
+        sl.store(x + at, sl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+    x = np.ones(1000, np.float32)
+    double[(shoal.cdiv(1000, 256),)](x, 1000, BLOCK=256)
+
+Arguments are numbers, NumPy arrays, torch tensors on the CPU, and whatever else speaks DLPack; nothing is copied.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._native import __version__
+from .errors import (
+    AutotunerError,
+    CompilationError,
+    CompileTimeAssertionFailure,
+    InterpreterError,
+    KernelFault,
+    OutOfResources,
+    ShoalError,
+    UnsupportedLanguageConstruct,
+)
+from .host import cdiv, next_power_of_2
+from .runtime.aggregate import aggregate, must_use_result
+
+if TYPE_CHECKING:
+    from . import compiler, knobs, language, runtime, testing, tools
+    from .compiler import AsyncCompileMode, FutureKernel, compile
+    from .runtime.allocator import set_allocator
+    from .runtime.autotuner import Config, autotune, heuristics
+    from .runtime.jit import (
+        JITFunction,
+        KernelInterface,
+        MockTensor,
+        TensorWrapper,
+        constexpr_function,
+        jit,
+        reinterpret,
+    )
+
+# Where each name is; imported when it is asked for, so that `import shoal` takes a moment only.
+_HOMES = {
+    "AsyncCompileMode": "shoal.compiler",
+    "Config": "shoal.runtime.autotuner",
+    "FutureKernel": "shoal.compiler",
+    "JITFunction": "shoal.runtime.jit",
+    "KernelInterface": "shoal.runtime.jit",
+    "MockTensor": "shoal.runtime.jit",
+    "TensorWrapper": "shoal.runtime.jit",
+    "autotune": "shoal.runtime.autotuner",
+    "compile": "shoal.compiler",
+    "constexpr_function": "shoal.runtime.jit",
+    "heuristics": "shoal.runtime.autotuner",
+    "jit": "shoal.runtime.jit",
+    "reinterpret": "shoal.runtime.jit",
+    "set_allocator": "shoal.runtime.allocator",
+}
+_MODULES = ("backends", "compiler", "knobs", "language", "runtime", "testing", "tools", "triton")
+
+__all__ = [
+    "AsyncCompileMode",
+    "AutotunerError",
+    "CompilationError",
+    "CompileTimeAssertionFailure",
+    "Config",
+    "FutureKernel",
+    "InterpreterError",
+    "JITFunction",
+    "KernelFault",
+    "KernelInterface",
+    "MockTensor",
+    "OutOfResources",
+    "ShoalError",
+    "TensorWrapper",
+    "UnsupportedLanguageConstruct",
+    "__version__",
+    "aggregate",
+    "autotune",
+    "cdiv",
+    "compile",
+    "constexpr_function",
+    "heuristics",
+    "jit",
+    "knobs",
+    "language",
+    "must_use_result",
+    "next_power_of_2",
+    "reinterpret",
+    "runtime",
+    "set_allocator",
+    "testing",
+    "tools",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = found
+        return found
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -1,0 +1,423 @@
+"""Settings of the process, each with its environment variable, and hooks that host code can hang in.
+
+    shoal.knobs.runtime.debug = True
+    with shoal.knobs.autotuning.scope():
+        shoal.knobs.autotuning.print = True
+
+A knob that was not set reads its variable every time. Setting a knob sets its variable too, so that child processes see
+it. Knobs of GPU compilers are here for code that sets them; on a CPU nothing reads them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+propagate_env: bool = True
+"""Whether setting a knob sets its environment variable."""
+
+_TRUE, _FALSE = {"1", "true", "on", "yes", "y"}, {"0", "false", "off", "no", "n", ""}
+_UNSET = object()
+
+
+class Env:
+    """Given to a knob, makes it read its environment variable again."""
+
+
+env = Env()
+
+
+def getenv(key: str, default: Any = None) -> Any:
+    """An environment variable; one that is set to nothing counts as not set."""
+    return os.environ.get(key) or default
+
+
+def getenv_bool(key: str, default: Any = False) -> Any:
+    """An environment variable as a truth value. Shoal's own names are taken as well: SHOAL_X for TRITON_X."""
+    text = os.environ.get(key, os.environ.get(key.replace("TRITON_", "SHOAL_", 1)))
+    if text is None:
+        return default
+    if text.lower() in _TRUE:
+        return True
+    if text.lower() in _FALSE:
+        return False
+    raise RuntimeError(f"Unable to use {key}={text}: expected 1 or 0")
+
+
+def setenv(key: str, value: str | None) -> None:
+    """Sets or removes an environment variable, if knobs may."""
+    if not propagate_env:
+        return
+    if value is None:
+        os.environ.pop(key, None)
+    else:
+        os.environ[key] = value
+
+
+def toenv(value: Any) -> tuple[str | None] | None:
+    """What a knob's value is in its environment variable; None if it has no place there."""
+    if value is None:
+        return (None,)
+    if isinstance(value, bool):
+        return ("1" if value else "0",)
+    return (str(value),) if isinstance(value, (str, int)) else None
+
+
+class env_base:
+    """A knob with an environment variable."""
+
+    def __init__(self, key: str, default: Any = None) -> None:
+        self.key = key
+        self.default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        value = instance.__dict__.get(self.name, _UNSET)
+        return self.get() if value is _UNSET else value
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        if isinstance(value, Env):
+            instance.__dict__.pop(self.name, None)
+            return
+        instance.__dict__[self.name] = value
+        text = toenv(value)
+        if text is not None:
+            setenv(self.key, text[0])
+
+    def __delete__(self, instance: Any) -> None:
+        instance.__dict__.pop(self.name, None)
+
+    def get(self) -> Any:
+        """What the environment says."""
+        default = self.default() if callable(self.default) else self.default
+        return getenv(self.key, default)
+
+
+class env_str(env_base):
+    """A knob with a text."""
+
+
+class env_opt_str(env_base):
+    """A knob with a text, or none."""
+
+
+class env_bool(env_base):
+    """A knob that is on or off."""
+
+    def __init__(self, key: str, default: bool = False) -> None:
+        super().__init__(key, default)
+
+    def get(self) -> Any:
+        return getenv_bool(self.key, self.default)
+
+
+class env_opt_bool(env_bool):
+    """A knob that is on, off, or left to others."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(key, None)  # type: ignore[arg-type]
+
+
+class env_int(env_base):
+    """A knob with a number."""
+
+    def get(self) -> int:
+        text = getenv(self.key)
+        try:
+            return (self.default or 0) if text is None else int(text)
+        except ValueError:
+            raise RuntimeError(f"Unable to use {self.key}={text}: expected int") from None
+
+
+class env_class(env_base):
+    """A knob with a class, written `module:Class` in its variable."""
+
+    def __init__(self, key: str, base: str) -> None:
+        super().__init__(key)
+        self.base = base
+
+    def get(self) -> type | None:
+        text = getenv(self.key)
+        if text is None:
+            return None
+        module, colon, name = text.partition(":")
+        if not colon:
+            raise RuntimeError(f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS")
+        found = getattr(importlib.import_module(module), name)
+        if all(parent.__name__ != self.base for parent in found.__mro__):
+            raise RuntimeError(f"Unable to use '{text}' from {self.key}: not of type '{self.base}'")
+        return found
+
+
+class base_knobs:
+    """A group of knobs."""
+
+    @property
+    def knob_descriptors(self) -> dict[str, env_base]:
+        """The knobs that have an environment variable."""
+        return {name: knob for name, knob in vars(type(self)).items() if isinstance(knob, env_base)}
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """Their values."""
+        return {name: getattr(self, name) for name in self.knob_descriptors}
+
+    def copy(self) -> Any:
+        """The same settings in another object."""
+        other = type(self)()
+        other.__dict__.update(self.__dict__)
+        return other
+
+    def reset(self) -> Any:
+        """Makes all knobs read their environment variables again."""
+        for name in self.knob_descriptors:
+            delattr(self, name)
+        return self
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Undoes what is set inside, environment variables included."""
+        settings = dict(self.__dict__)
+        variables = {knob.key: os.environ.get(knob.key) for knob in self.knob_descriptors.values()}
+        try:
+            yield
+        finally:
+            self.__dict__.clear()
+            self.__dict__.update(settings)
+            for key, value in variables.items():
+                if value is None:
+                    os.environ.pop(key, None)
+                else:
+                    os.environ[key] = value
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class HookChain(Generic[F]):
+    """Functions that are all called, in the order they were added, or in the opposite order."""
+
+    def __init__(self, reversed: bool = False) -> None:
+        self.calls: list[F] = []
+        self.reversed = reversed
+
+    def add(self, func: F) -> None:
+        """Adds a function, unless it is there already."""
+        if func not in self.calls:
+            self.calls.append(func)
+
+    def remove(self, func: F) -> None:
+        """Removes a function, if it is there."""
+        if func in self.calls:
+            self.calls.remove(func)
+
+    def __bool__(self) -> bool:
+        return bool(self.calls)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        for call in list(reversed(self.calls) if self.reversed else self.calls):
+            call(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class CompileTimes:
+    """How long a compilation took, in microseconds: reading the source, each stage after it, writing to the cache."""
+
+    ir_initialization: int
+    lowering_stages: list[tuple[str, int]]
+    store_results: int
+
+    @property
+    def total_lowering(self) -> int:
+        """All stages together."""
+        return sum(microseconds for _, microseconds in self.lowering_stages)
+
+    @property
+    def total(self) -> int:
+        """Everything together."""
+        return self.ir_initialization + self.total_lowering + self.store_results
+
+
+class build_knobs(base_knobs):
+    """How a C compiler is called."""
+
+    cc = env_opt_str("CC")
+    cudacrt_path = env_opt_str("TRITON_CUDACRT_PATH")
+    cudart_path = env_opt_str("TRITON_CUDART_PATH")
+    impl: Callable[..., str] | None = None
+
+    @property
+    def backend_dirs(self) -> set[str]:
+        """Directories that are set."""
+        return {path for path in (self.cudacrt_path, self.cudart_path) if path is not None}
+
+
+class redis_knobs(base_knobs):
+    """Where a shared cache lies."""
+
+    key_format = env_str("TRITON_REDIS_KEY_FORMAT", "triton:{key}:{filename}")
+    host = env_str("TRITON_REDIS_HOST", "localhost")
+    port = env_int("TRITON_REDIS_PORT", 6379)
+
+
+class cache_knobs(base_knobs):
+    """Where files are kept. The compiler's own cache is at `SHOAL_CACHE_DIR`, which it reads once."""
+
+    home_dir = env_str("TRITON_HOME", lambda: os.path.expanduser("~/"))
+    dump_dir = env_str("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
+    override_dir = env_str("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
+    dir = env_str("TRITON_CACHE_DIR", lambda: cache.get_triton_dir("cache"))
+    manager_class = env_class("TRITON_CACHE_MANAGER", "CacheManager")
+    remote_manager_class = env_class("TRITON_REMOTE_CACHE_BACKEND", "RemoteCacheBackend")
+
+    @property
+    def redis(self) -> redis_knobs:
+        """Where a shared cache lies."""
+        return redis
+
+    def get_triton_dir(self, dirname: str) -> str:
+        """A directory under `home_dir`; where none was chosen, one beside the compiler's own cache."""
+        if "home_dir" in self.__dict__ or getenv("TRITON_HOME"):
+            return os.path.join(self.home_dir, ".triton", dirname)
+        own = getenv("SHOAL_CACHE_DIR")
+        if own is None:
+            own = os.path.join(getenv("XDG_CACHE_HOME", os.path.join(os.path.expanduser("~"), ".cache")), "shoal")
+        return os.path.join(own, dirname)
+
+
+class compilation_knobs(base_knobs):
+    """How kernels are compiled."""
+
+    override = env_bool("TRITON_KERNEL_OVERRIDE")
+    dump_ir = env_bool("TRITON_KERNEL_DUMP")
+    dump_ir_extract_di_local_variables = env_bool("LLVM_EXTRACT_DI_LOCAL_VARIABLES")
+    store_binary_only = env_bool("TRITON_STORE_BINARY_ONLY")
+    always_compile = env_bool("TRITON_ALWAYS_COMPILE")
+    use_ir_loc = env_opt_str("USE_IR_LOC")
+    enable_asan = env_bool("TRITON_ENABLE_ASAN")
+    disable_line_info = env_bool("TRITON_DISABLE_LINE_INFO")
+    front_end_debugging = env_bool("TRITON_FRONT_END_DEBUGGING")
+    allow_non_constexpr_globals = env_bool("TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
+    instrumentation_mode = env_str("TRITON_INSTRUMENTATION_MODE", "")
+    fpsan_homomorphic_casts = env_bool("TRITON_FPSAN_HOMOMORPHIC_CASTS")
+    listener: Callable[..., None] | None = None
+    """Called after each compilation with `src`, `metadata`, `metadata_group`, `times` and `cache_hit`."""
+
+
+class autotuning_knobs(base_knobs):
+    """How kernels are tuned."""
+
+    cache = env_bool("TRITON_CACHE_AUTOTUNING")
+    print = env_bool("TRITON_PRINT_AUTOTUNING")
+    listener: Callable[..., None] | None = None
+    """Called after tuning with `fn`, `key`, `best_config`, `configs_timings`, `duration` and `cache_hit`."""
+
+
+class runtime_knobs(base_knobs):
+    """How kernels are run, and who is told about it."""
+
+    interpret = env_bool("TRITON_INTERPRET")
+    override_arch = env_opt_str("TRITON_OVERRIDE_ARCH")
+
+    launch_enter_hook: HookChain[Callable[..., None]]
+    launch_exit_hook: HookChain[Callable[..., None]]
+    kernel_load_start_hook: HookChain[Callable[..., None]]
+    kernel_load_end_hook: HookChain[Callable[..., None]]
+    kernel_unload_hook: HookChain[Callable[..., None]]
+    jit_cache_hook: Callable[..., bool | None] | None = None
+    """Called before a compilation; when it returns true, the kernel is not compiled."""
+    jit_post_compile_hook: Callable[..., bool | None] | None = None
+    """Called after a compilation."""
+    add_stages_inspection_hook: Callable[..., Any] | None = None
+
+    def __init__(self) -> None:
+        # Launches look at this, so it is read once; `refresh_knobs` reads it again.
+        self.debug: bool = getenv_bool("TRITON_DEBUG", getenv_bool("SHOAL_DEBUG"))
+        self.launch_enter_hook = HookChain()
+        self.launch_exit_hook = HookChain(reversed=True)
+        self.kernel_load_start_hook = HookChain()
+        self.kernel_load_end_hook = HookChain(reversed=True)
+        self.kernel_unload_hook = HookChain()
+
+
+class language_knobs(base_knobs):
+    """What the language means where the kernel does not say."""
+
+    fp32_default = env_opt_str("TRITON_F32_DEFAULT")
+    default_fp_fusion = env_bool("TRITON_DEFAULT_FP_FUSION", True)
+    force_disable_fp_fusion = env_bool("TRITON_FORCE_DISABLE_FP_FUSION")
+
+    def fp_fusion_enabled(self, requested: bool | None) -> bool:
+        """Whether products and sums may be fused."""
+        return not self.force_disable_fp_fusion and (self.default_fp_fusion if requested is None else requested)
+
+
+class nvidia_knobs(base_knobs):
+    """Tools for NVIDIA GPUs."""
+
+    cuobjdump = env_opt_str("TRITON_CUOBJDUMP_PATH")
+    nvdisasm = env_opt_str("TRITON_NVDISASM_PATH")
+    ptxas = env_opt_str("TRITON_PTXAS_PATH")
+    ptxas_blackwell = env_opt_str("TRITON_PTXAS_BLACKWELL_PATH")
+    dump_nvptx = env_bool("NVPTX_ENABLE_DUMP")
+    disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT")
+    ptxas_options = env_opt_str("PTXAS_OPTIONS")
+    mock_ptx_version = env_opt_str("TRITON_MOCK_PTX_VERSION")
+    dump_ptxas_log = env_bool("TRITON_DUMP_PTXAS_LOG")
+    libdevice_path = env_opt_str("TRITON_LIBDEVICE_PATH")
+    libcuda_path = env_opt_str("TRITON_LIBCUDA_PATH")
+
+
+class amd_knobs(base_knobs):
+    """Tools for AMD GPUs."""
+
+    codegen_path = env_opt_str("TRITON_AMD_CODEGEN_PATH")
+    use_buffer_ops = env_bool("AMDGCN_USE_BUFFER_OPS", True)
+    use_buffer_atomics = env_bool("AMDGCN_USE_BUFFER_ATOMICS", True)
+    buffer_ops_analyze_small_tensor_range = env_bool("AMDGCN_ANALYZE_SMALL_TENSOR_RANGE")
+    dump_amdgcn = env_bool("AMDGCN_ENABLE_DUMP")
+    libhip_path = env_opt_str("TRITON_LIBHIP_PATH")
+    use_block_pingpong = env_opt_bool("TRITON_HIP_USE_BLOCK_PINGPONG")
+    use_in_thread_transpose = env_opt_bool("TRITON_HIP_USE_IN_THREAD_TRANSPOSE")
+    use_async_copy = env_opt_bool("TRITON_HIP_USE_ASYNC_COPY")
+    use_coexec_scheduler = env_opt_bool("TRITON_HIP_USE_COEXEC_SCHEDULER")
+    use_expert_scheduling = env_opt_bool("TRITON_HIP_USE_EXPERT_SCHEDULING")
+    scalarize_packed_fops = env_bool("AMDGCN_SCALARIZE_PACKED_FOPS")
+    dump_mir = env_opt_str("TRITON_DUMP_MIR")
+    swap_mir = env_opt_str("TRITON_SWAP_MIR")
+    swap_mir_enable_misched = env_bool("TRITON_SWAP_MIR_ENABLE_MISCHED")
+
+
+class proton_knobs(base_knobs):
+    """The profiler of GPUs, which is not part of Shoal."""
+
+    disable = env_bool("TRITON_PROTON_DISABLE")
+    cupti_lib_dir = env_opt_str("TRITON_CUPTI_LIB_PATH")
+    profile_buffer_size = env_int("TRITON_PROFILE_BUFFER_SIZE", 64 * 1024 * 1024)
+    enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True)
+    enable_hw_trace = env_bool("TRITON_ENABLE_HW_TRACE")
+
+
+build = build_knobs()
+redis = redis_knobs()
+cache = cache_knobs()
+compilation = compilation_knobs()
+autotuning = autotuning_knobs()
+runtime = runtime_knobs()
+language = language_knobs()
+nvidia = nvidia_knobs()
+amd = amd_knobs()
+proton = proton_knobs()
+
+
+def refresh_knobs() -> None:
+    """Reads again what is read only once."""
+    runtime.debug = getenv_bool("TRITON_DEBUG", getenv_bool("SHOAL_DEBUG"))

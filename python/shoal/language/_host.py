@@ -1,0 +1,89 @@
+"""What the functions of the language are on the host: names with a signature and a text, not something to call.
+
+The compiler reads a kernel's source and knows these functions by their path, `__shoal_path__`. Called from plain Python
+they have nothing to work on, so they say what to do instead.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LANGUAGE = "shoal.language"
+_BUILTIN = "__triton_builtin__"
+
+
+def refuse(name: str) -> NoReturn:
+    """Says that a function of the language was called outside a kernel."""
+    raise ValueError(
+        f"`{name}` only works inside a kernel, and this call came from plain Python. "
+        "Did you forget to add @triton.jit ? (`_semantic` argument must be provided outside of JIT functions.)"
+    )
+
+
+def operation(fn: F | None = None, *, module: str = LANGUAGE) -> Any:
+    """Makes a function of the language from its signature and docstring."""
+    if fn is None:
+        return functools.partial(operation, module=module)
+    path = f"{module}.{fn.__name__}"
+
+    @functools.wraps(fn)
+    def outside_a_kernel(*args: Any, **kwargs: Any) -> NoReturn:
+        refuse(path)
+
+    return _name(outside_a_kernel, module, path, builtin=True)
+
+
+def library(fn: F) -> F:
+    """Makes a function of the language that is written in the language itself."""
+    path = f"{LANGUAGE}.{fn.__name__}"
+
+    @functools.wraps(fn)
+    def outside_a_kernel(*args: Any, **kwargs: Any) -> NoReturn:
+        raise RuntimeError(
+            f"`{path}` only works inside a kernel: Cannot call @triton.jit'd outside of the scope of a kernel"
+        )
+
+    return _name(outside_a_kernel, LANGUAGE, path, builtin=False)
+
+
+def _name(wrapper: Any, module: str, path: str, *, builtin: bool) -> Any:
+    wrapper.__module__ = module
+    wrapper.__shoal_path__ = path
+    if builtin:
+        setattr(wrapper, _BUILTIN, True)
+    return wrapper
+
+
+def builtin(fn: F) -> F:
+    """Marks a function as one that builds IR: it refuses to run without `_semantic`."""
+
+    @functools.wraps(fn)
+    def needs_a_kernel(*args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("_semantic") is None:
+            refuse(fn.__name__)
+        return fn(*args, **kwargs)
+
+    setattr(needs_a_kernel, _BUILTIN, True)
+    return needs_a_kernel  # type: ignore[return-value]
+
+
+def is_builtin(fn: object) -> bool:
+    """Whether a function is one of the language's own operations."""
+    return getattr(fn, _BUILTIN, False) is True
+
+
+class ClassPath:
+    """`__shoal_path__` of a class: seen on the class itself, not on its instances or subclasses."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner = owner
+        self.path = f"{LANGUAGE}.{owner.__name__}"
+
+    def __get__(self, instance: object, owner: type) -> str:
+        if instance is not None or owner is not self.owner:
+            raise AttributeError("__shoal_path__")
+        return self.path

@@ -1,0 +1,5 @@
+"""What belongs to CPUs."""
+
+from shoal.language.extra import libdevice
+
+__all__ = ["libdevice"]

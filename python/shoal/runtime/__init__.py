@@ -1,0 +1,44 @@
+"""What runs kernels: `jit`, the autotuner, the driver, the cache."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..errors import InterpreterError, OutOfResources
+    from .autotuner import Autotuner, Config, Heuristics, autotune, heuristics
+    from .driver import driver
+    from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
+
+# Where each name is; imported when it is asked for.
+_HOMES = {
+    "Autotuner": "shoal.runtime.autotuner",
+    "Config": "shoal.runtime.autotuner",
+    "Heuristics": "shoal.runtime.autotuner",
+    "InterpreterError": "shoal.errors",
+    "JITFunction": "shoal.runtime.jit",
+    "KernelInterface": "shoal.runtime.jit",
+    "MockTensor": "shoal.runtime.jit",
+    "OutOfResources": "shoal.errors",
+    "TensorWrapper": "shoal.runtime.jit",
+    "autotune": "shoal.runtime.autotuner",
+    "driver": "shoal.runtime.driver",
+    "heuristics": "shoal.runtime.autotuner",
+    "reinterpret": "shoal.runtime.jit",
+}
+
+__all__ = list(_HOMES)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        found = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = found
+        return found
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,404 @@
+"""Choosing the fastest of several configurations of a kernel, and computing parameters from the others.
+
+The configurations are compiled in parallel first, and then measured one after another, so that no measurement shares
+the machine with a compiler. A configuration that cannot be compiled or run for want of resources is data, not an
+error: its time is infinite. Only if none is left, the launch fails.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import cached_property
+from typing import Any
+
+from .. import knobs
+from ..errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources
+from .config import Config
+from .heuristics import Heuristics, heuristics
+from .in_place import copy_of, fill_with_zeros, overwrite
+from .jit import JITFunction, KernelInterface
+from .tuning_progress import Progress
+from .tuning_store import StoredTimings
+
+__all__ = ["Autotuner", "Config", "Heuristics", "autotune", "heuristics"]
+
+# What makes a configuration unusable, not the program wrong.
+UNUSABLE = (OutOfResources, CompileTimeAssertionFailure)
+# The median decides; the others show how sure that is.
+QUANTILES = (0.5, 0.2, 0.8)
+NEVER = [math.inf] * len(QUANTILES)
+
+
+class Autotuner(KernelInterface):
+    """A kernel that picks its configuration by measuring.
+
+    `cache` has the winner for each tuning key (the values of the arguments in `key`, and the types of all arguments),
+    `best_config` the one of the last launch, `configs_timings` the medians and quantiles in milliseconds of the last
+    tuning, `compile_time` and `bench_time` the seconds it took to compile and to measure.
+    """
+
+    def __init__(
+        self,
+        fn: KernelInterface,
+        arg_names: Sequence[str],
+        configs: Sequence[Config],
+        key: Sequence[str],
+        reset_to_zero: Iterable[str] | None,
+        restore_value: Iterable[str] | None,
+        pre_hook: Callable[..., Any] | None = None,
+        post_hook: Callable[..., Any] | None = None,
+        prune_configs_by: Mapping[str, Any] | None = None,
+        warmup: float | None = None,
+        rep: float | None = None,
+        use_cuda_graph: bool = False,
+        do_bench: Callable[..., Any] | None = None,
+        cache_results: bool = False,
+    ) -> None:
+        self.fn = fn
+        self.base_fn = fn
+        while not inspect.isfunction(self.base_fn):
+            self.base_fn = self.base_fn.fn
+        self.arg_names = list(arg_names)
+        self.configs = list(configs) if configs else [Config({})]
+        self.keys = list(key)
+        self.cache: dict[tuple[Any, ...], Config] = {}
+        self.cache_results = (cache_results or knobs.autotuning.cache) and not knobs.runtime.interpret
+        self.reset_to_zero = list(reset_to_zero or ())
+        self.restore_value = list(restore_value or ())
+        self._check_names()
+
+        # What a measurement changed is put back from these.
+        self.restore_copies: dict[str, Any] = {}
+        self.user_defined_pre_hook = pre_hook is not None
+        self.user_defined_post_hook = post_hook is not None
+        self.pre_hook = pre_hook or self._reset_arguments
+        self.post_hook = post_hook or self._restore_arguments
+
+        prune = prune_configs_by or {}
+        self.perf_model = prune.get("perf_model")
+        self.configs_top_k = prune.get("top_k", 1.0)
+        self.early_config_prune = prune.get("early_config_prune")
+
+        self.num_warmups, self.num_reps, self.use_cuda_graph = warmup, rep, use_cuda_graph
+        self._do_bench = do_bench or self._bench_of_old_parameters()
+
+        self.nargs: dict[str, Any] | None = None
+        self.best_config: Config | None = None
+        self.configs_timings: dict[Config, list[float]] = {}
+        self.compile_time = 0.0
+        self.bench_time = 0.0
+        self.__name__ = self.base_fn.__name__
+        self.__doc__ = self.base_fn.__doc__
+
+    def _check_names(self) -> None:
+        # A name that is none would never change: the kernel would be tuned once, and never again.
+        for parameter in ("keys", "reset_to_zero", "restore_value"):
+            unknown = [name for name in getattr(self, parameter) if name not in self.arg_names]
+            if unknown:
+                shown = "key" if parameter == "keys" else parameter
+                raise ValueError(
+                    f"{shown} contains names that are not kernel arguments: {', '.join(unknown)}. "
+                    f"The kernel's arguments are: {', '.join(self.arg_names)}."
+                )
+
+    def _bench_of_old_parameters(self) -> Callable[..., Any] | None:
+        """The measurement that the parameters `warmup`, `rep` and `use_cuda_graph` ask for, if any is given."""
+        warmup, rep = self.num_warmups, self.num_reps
+        if warmup is None and rep is None and not self.use_cuda_graph:
+            return None
+        warnings.warn(
+            "warmup, rep and use_cuda_graph of autotune are deprecated: pass do_bench=lambda call, quantiles: ...",
+            DeprecationWarning,
+            stacklevel=4,
+        )
+        from .. import testing
+
+        rep = 100 if rep is None else rep
+        if self.use_cuda_graph:
+            return lambda call, quantiles: testing.do_bench_cudagraph(call, rep=rep, quantiles=quantiles)
+        warmup = 25 if warmup is None else warmup
+        return lambda call, quantiles: testing.do_bench(call, warmup=warmup, rep=rep, quantiles=quantiles)
+
+    @cached_property
+    def do_bench(self) -> Callable[..., Any]:
+        """Measures a call: `do_bench(call, quantiles=...)` gives milliseconds."""
+        if self._do_bench is not None:
+            return self._do_bench
+        from .driver import driver
+
+        return driver.active.get_benchmarker()
+
+    # Launching
+
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Launches with the best configuration, after finding it if these arguments are of a new kind."""
+        self.nargs = dict(zip(self.arg_names, args))
+        try:
+            config = self._config_for(args, kwargs) if len(self.configs) > 1 else self.configs[0]
+            self._check_conflicts(config, kwargs)
+            self.best_config = config
+            if config.pre_hook is not None:
+                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
+            return self.fn.run(*args, **kwargs, **config.all_kwargs())
+        finally:
+            self.nargs = None
+
+    def warmup(self, *args: Any, **kwargs: Any) -> list[Any]:
+        """Compiles all configurations without running any; gives the compiled kernels in their order."""
+        self.nargs = dict(zip(self.arg_names, args))
+        try:
+            configs = self.prune_configs(kwargs)
+            compiled = self._compile_all(configs, args, kwargs, Progress(self.__name__, len(configs)))
+        finally:
+            self.nargs = None
+        for outcome in compiled.values():
+            if isinstance(outcome, Exception):
+                raise outcome
+        return list(compiled.values())
+
+    def tuning_key(self, kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What the choice depends on: the values of the key arguments, and the element types of all."""
+        given = {name: value for name, value in {**self.nargs, **kwargs}.items() if name in self.arg_names}
+        values = [given[name] for name in self.keys if name in given]
+        types = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
+        return (*values, *types)
+
+    def _config_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
+        key = self.tuning_key(kwargs)
+        config = self.cache.get(key)
+        if config is not None:
+            return config
+        configs = self.prune_configs(kwargs)
+        if len(configs) == 1:
+            self.cache[key] = configs[0]
+            return configs[0]
+        # A hook is a function, which no file can name.
+        keep = self.cache_results and not any(config.pre_hook for config in configs)
+        stored = StoredTimings(self._jit_function(), key, configs) if keep else None
+        timings = stored.read() if stored else None
+        found_on_disk = timings is not None
+        if timings is None:
+            timings = self._tune(configs, args, kwargs)
+        if stored and not found_on_disk:
+            stored.write(timings)
+        config = min(timings, key=timings.__getitem__)
+        self.cache[key], self.configs_timings = config, timings
+        if knobs.autotuning.print and not found_on_disk:
+            print(
+                f"Autotuning of {self.__name__} for key {key} took {self.compile_time + self.bench_time:.2f} s "
+                f"({self.compile_time:.2f} s to compile {len(configs)} configurations, {self.bench_time:.2f} s to "
+                f"measure them). Best configuration: {config}; {self.configs_timings[config][0]:.4g} ms"
+            )
+        if knobs.autotuning.listener is not None:
+            knobs.autotuning.listener(
+                fn=self._jit_function(),
+                key=key,
+                best_config=config,
+                configs_timings=self.configs_timings,
+                duration=None if found_on_disk else self.compile_time + self.bench_time,
+                cache_hit=found_on_disk,
+            )
+        return config
+
+    def _check_conflicts(self, config: Config, kwargs: Mapping[str, Any]) -> None:
+        conflicts = [name for name in config.kwargs if name in kwargs]
+        if conflicts:
+            raise ValueError(
+                f"Conflicting meta-parameters: {', '.join(conflicts)}. The autotuner chooses them: do not pass them."
+            )
+        options = [name for name in config.options() if name in kwargs]
+        if options:
+            raise TypeError(
+                f"{self.__name__}() got multiple values for keyword argument '{options[0]}': its Config has one as well"
+            )
+
+    def _jit_function(self) -> JITFunction:
+        function = self.fn
+        while not isinstance(function, JITFunction):
+            function = function.fn
+        return function
+
+    # Choosing
+
+    def prune_configs(self, kwargs: Mapping[str, Any]) -> list[Config]:
+        """The configurations that are worth measuring for these arguments."""
+        configs = self.configs
+        if self.early_config_prune:
+            configs = list(self.early_config_prune(configs, self.nargs, **kwargs))
+            if not configs:
+                raise AutotunerError(
+                    f"autotuning of {self.__name__}: `early_config_prune` left nothing; it must keep a configuration"
+                )
+        if not self.perf_model:
+            return configs
+        top_k = self.configs_top_k
+        if isinstance(top_k, float) and top_k <= 1.0:
+            top_k = max(1, int(len(configs) * top_k))
+        elif not isinstance(top_k, int):
+            raise TypeError(
+                f"top_k is a number of configurations (int) or a part of them (float, at most 1.0), not {top_k!r}"
+            )
+        if len(configs) <= top_k:
+            return configs
+        return sorted(configs, key=lambda config: self.perf_model(**self.nargs, **kwargs, **config.all_kwargs()))[
+            :top_k
+        ]
+
+    def _tune(self, configs: list[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Config, list[float]]:
+        """Compiles and measures."""
+        for config in configs:
+            self._check_conflicts(config, kwargs)
+        progress = Progress(self.__name__, len(configs))
+        failures: dict[Config, Exception] = {}
+        timings: dict[Config, list[float]] = {}
+        try:
+            start = time.perf_counter()
+            # A hook may change what is compiled (a descriptor's block shape): such a kernel is compiled in its turn.
+            compiled = self._compile_all([config for config in configs if not config.pre_hook], args, kwargs, progress)
+            for config, outcome in compiled.items():
+                if isinstance(outcome, UNUSABLE):
+                    failures[config] = outcome
+                elif isinstance(outcome, Exception):
+                    raise outcome
+            self.compile_time = time.perf_counter() - start
+            start = time.perf_counter()
+            for at, config in enumerate(configs):
+                progress.step("measuring", at + 1)
+                timings[config] = NEVER if config in failures else self._bench(args, kwargs, config, failures)
+            self.bench_time = time.perf_counter() - start
+        finally:
+            progress.finish()
+        if len(failures) == len(timings):
+            self._fail(failures)
+        best = min(timings, key=timings.__getitem__)
+        self.pre_hook({**self.nargs, **kwargs, **best.all_kwargs()}, reset_only=True)
+        return timings
+
+    def _compile_all(
+        self, configs: Sequence[Config], args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress
+    ) -> dict[Config, Any]:
+        """Compiles in as many threads as there are cores; gives the kernel or the exception for each configuration."""
+        if knobs.runtime.interpret or not configs:
+            return {}
+        outcomes: dict[Config, Any] = dict.fromkeys(configs)
+        given = {name: value for name, value in kwargs.items() if name != "warmup"}
+
+        def compile(config: Config) -> Any:
+            return self.fn.warmup(*args, **given, **config.all_kwargs())
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0)), "shoal-autotune") as pool:
+            jobs = {pool.submit(compile, config): config for config in outcomes}
+            try:
+                for at, job in enumerate(as_completed(jobs)):
+                    outcomes[jobs[job]] = job.exception() or job.result()
+                    progress.step("compiled", at + 1)
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return outcomes
+
+    def _bench(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Config, failures: dict[Config, Exception]
+    ) -> list[float]:
+        current = {**kwargs, **config.all_kwargs()}
+        full_nargs = {**self.nargs, **current}
+
+        def call() -> None:
+            if config.pre_hook:
+                config.pre_hook(full_nargs)
+            self.pre_hook(full_nargs)
+            try:
+                self.fn.run(*args, **current)
+            except Exception as error:
+                self.post_hook(full_nargs, exception=error)
+                raise
+            self.post_hook(full_nargs, exception=None)
+
+        if knobs.autotuning.print:
+            print(f"Autotuning of {self.__name__}: measuring {config}")
+        try:
+            return self.do_bench(call, quantiles=QUANTILES)
+        except UNUSABLE as error:
+            failures[config] = error
+            if knobs.autotuning.print:
+                print(f"Autotuning of {self.__name__}: {config} cannot be used: {error}")
+            return NEVER
+
+    def _fail(self, failures: Mapping[Config, Exception]) -> None:
+        reasons = [f"  {config}: {str(error).splitlines()[0]}" for config, error in failures.items()]
+        raise AutotunerError(
+            f"autotuning of {self.__name__}: none of {len(failures)} configurations can be used\n" + "\n".join(reasons)
+        ) from next(iter(failures.values()))
+
+    # What a measurement changes
+
+    def _reset_arguments(self, arguments: Mapping[str, Any], reset_only: bool = False) -> None:
+        for name in self.reset_to_zero:
+            if arguments[name] is not None:
+                fill_with_zeros(arguments[name])
+        if not reset_only:
+            given = {name: arguments[name] for name in self.restore_value if arguments[name] is not None}
+            self.restore_copies = {name: copy_of(value) for name, value in given.items()}
+
+    def _restore_arguments(self, arguments: Mapping[str, Any], exception: Exception | None) -> None:
+        for name, value in self.restore_copies.items():
+            overwrite(arguments[name], value)
+        self.restore_copies = {}
+
+
+def autotune(
+    configs: Sequence[Config],
+    key: Sequence[str],
+    prune_configs_by: Mapping[str, Any] | None = None,
+    reset_to_zero: Iterable[str] | None = None,
+    restore_value: Iterable[str] | None = None,
+    pre_hook: Callable[..., Any] | None = None,
+    post_hook: Callable[..., Any] | None = None,
+    warmup: float | None = None,
+    rep: float | None = None,
+    use_cuda_graph: bool = False,
+    do_bench: Callable[..., Any] | None = None,
+    cache_results: bool = False,
+) -> Callable[[KernelInterface], Autotuner]:
+    """Makes a kernel choose among configurations by measuring them, once for each value of the arguments in `key`.
+
+        @shoal.autotune([shoal.Config({"BLOCK": 256}), shoal.Config({"BLOCK": 1024})], key=["n"])
+        @shoal.jit
+        def add(x, y, out, n, BLOCK: tl.constexpr): ...
+
+    The kernel runs many times while it is measured. Arrays that it adds to are named in `reset_to_zero` (cleared before
+    each run), arrays that it changes in place in `restore_value` (put back after each run). `pre_hook(arguments,
+    reset_only)` and `post_hook(arguments, exception)` replace these two.
+
+    `prune_configs_by` may have `early_config_prune(configs, arguments, **kwargs)`, which gives the configurations to
+    keep, and `perf_model(**arguments)`, which estimates a time: the `top_k` lowest (a number, or a part as a float) are
+    measured. `do_bench(call, quantiles)` replaces the measurement. With `cache_results` the times are kept on disk.
+
+    SHOAL_PRINT_AUTOTUNING=1 prints what was found and how long that took.
+    """
+
+    def decorate(fn: KernelInterface) -> Autotuner:
+        return Autotuner(
+            fn,
+            fn.arg_names,
+            configs,
+            key,
+            reset_to_zero,
+            restore_value,
+            pre_hook=pre_hook,
+            post_hook=post_hook,
+            prune_configs_by=prune_configs_by,
+            warmup=warmup,
+            rep=rep,
+            use_cuda_graph=use_cuda_graph,
+            do_bench=do_bench,
+            cache_results=cache_results,
+        )
+
+    return decorate

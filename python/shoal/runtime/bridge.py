@@ -1,0 +1,254 @@
+"""What live Python objects mean to the compiler.
+
+The compiler reads the text of one function. Every name that the text does not define is looked up here, as Python would
+look it up, and what is found is described in a few words: a value, a function with source, a name of the language, or an
+object whose attributes and calls the compiler asks for in turn.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import ctypes
+import enum
+import importlib
+import math
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from shoal.language.core import constexpr, dtype, pointer_type
+
+from .source import text_of
+
+# Modules whose functions the compiler knows itself.
+_LANGUAGE_ROOTS = ("shoal", "shoal.language", "triton", "triton.language")
+_LANGUAGE_TREES = ("shoal.language.", "triton.language.")
+
+_BUFFER_LETTERS = {
+    "?": "bool", "b": "int8", "B": "uint8", "c": "uint8", "h": "int16", "H": "uint16", "i": "int32", "I": "uint32",
+    "l": "int64", "L": "uint64", "q": "int64", "Q": "uint64", "e": "float16", "f": "float32", "d": "float64",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function and its source."""
+
+    name: str
+    file: str
+    first_line: int
+    text: str
+    kind: str
+    noinline: bool = False
+    do_not_specialize: tuple[str, ...] = ()
+    do_not_specialize_on_alignment: tuple[str, ...] = ()
+    debug: bool | None = None
+
+
+def source(function: Any) -> Source:
+    """The source of a jit function, of a `constexpr_function`, or of a plain function."""
+    from .jit import JITCallable, JITFunction
+
+    if not isinstance(function, JITCallable):
+        text = text_of(function)
+        body, line = text.from_def
+        return Source(function.__name__, text.file, line, body, "plain")
+    facts = (function.fn.__name__, function.file_name, function.def_file_line_number, function.src)
+    if not isinstance(function, JITFunction):
+        return Source(*facts, "compile time")
+    return Source(
+        *facts,
+        "jit",
+        bool(function.noinline),
+        tuple(str(which) for which in function.do_not_specialize or ()),
+        tuple(str(which) for which in function.do_not_specialize_on_alignment or ()),
+        function.debug,
+    )
+
+
+def name(function: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] | None:
+    """A free name of a function: its object, the namespace it can change in, and what to compare it with later."""
+    fn = getattr(function, "fn", function)
+    free = fn.__code__.co_freevars
+    if wanted in free:
+        try:
+            found = fn.__closure__[free.index(wanted)].cell_contents
+        except ValueError:
+            # Assigned later, or not at all: Python would not find it either.
+            return None
+        return found, None, found
+    if wanted in fn.__globals__:
+        found = fn.__globals__[wanted]
+        return found, fn.__globals__, _kept(found)
+    if hasattr(builtins, wanted):
+        found = getattr(builtins, wanted)
+        return found, None, found
+    return None
+
+
+def attribute(owner: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] | None:
+    """An attribute of an object, as for `name`."""
+    try:
+        found = getattr(owner, wanted)
+    except AttributeError:
+        return None
+    namespace = vars(owner) if isinstance(owner, types.ModuleType) else None
+    return found, namespace, _kept(found)
+
+
+def _kept(value: Any) -> Any:
+    """What a value is compared with later: itself, or how it is now if it can change."""
+    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
+
+
+def describe(value: Any) -> tuple[Any, ...]:
+    """What an object is to the compiler: a word, and what belongs to it."""
+    from .jit import JITCallable
+
+    if isinstance(value, constexpr):
+        return ("constexpr", value.value)
+    path = getattr(value, "__shoal_path__", None)
+    if isinstance(path, str):
+        return ("language", path)
+    if isinstance(value, dtype):
+        return ("dtype", _dtype_text(value))
+    if isinstance(value, JITCallable):
+        return ("function", source(value))
+    if isinstance(value, types.ModuleType):
+        return _module(value)
+    if isinstance(value, type):
+        return _class(value)
+    if isinstance(value, enum.Enum):
+        return ("member", _members(type(value)), value.name)
+    if isinstance(value, tuple):
+        return ("named tuple", _fields(type(value))) if hasattr(value, "_fields") else ("value", tuple(value))
+    if isinstance(value, types.BuiltinFunctionType):
+        return _builtin(value)
+    if isinstance(value, types.FunctionType):
+        try:
+            return ("function", source(value))
+        except ValueError:
+            return ("object", value.__qualname__)
+    return _number(value) or ("object", _shown(value))
+
+
+def _dtype_text(value: Any) -> str:
+    if isinstance(value, pointer_type):
+        return ("*k" if value.const else "*") + _dtype_text(value.element_ty)
+    return value.name
+
+
+def _module(module: types.ModuleType) -> tuple[Any, ...]:
+    known = module.__name__ in _LANGUAGE_ROOTS or module.__name__.startswith(_LANGUAGE_TREES) or module is math
+    return ("language", module.__name__) if known else ("object", module.__name__)
+
+
+def _class(value: type) -> tuple[Any, ...]:
+    if getattr(value, "__shoal_aggregate__", None) is value:
+        return ("aggregate class", value.__name__, _aggregate_fields(value), _aggregate_methods(value))
+    if issubclass(value, enum.Enum):
+        return ("enum class", _members(value))
+    if issubclass(value, tuple) and hasattr(value, "_fields"):
+        return ("named tuple class", _fields(value))
+    if getattr(builtins, value.__name__, None) is value:
+        return ("language", f"builtins.{value.__name__}")
+    return ("object", value.__qualname__)
+
+
+def _builtin(value: Any) -> tuple[Any, ...]:
+    for module in (math, builtins):
+        if getattr(module, value.__name__, None) is value:
+            return ("language", f"{module.__name__}.{value.__name__}")
+    return ("object", value.__qualname__)
+
+
+def _number(value: Any) -> tuple[Any, ...] | None:
+    """Numbers and texts of other classes: NumPy's scalars, subclasses of Python's own."""
+    if isinstance(value, str):
+        return ("value", str.__str__(value))
+    if isinstance(value, int):
+        return ("value", int(value))
+    if isinstance(value, float):
+        return ("value", float(value))
+    if hasattr(value, "dtype") and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        item = value.item()
+        return ("value", item) if isinstance(item, (bool, int, float)) else None
+    return None
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = str(value)
+    except Exception:
+        return type(value).__name__
+    return text if len(text) <= 80 else type(value).__name__
+
+
+def _fields(kind: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    defaults = getattr(kind, "_field_defaults", {})
+    return [(field, (defaults[field],) if field in defaults else ()) for field in kind._fields]
+
+
+def _members(kind: type[enum.Enum]) -> list[tuple[str, Any]]:
+    return [(member, value.value) for member, value in kind.__members__.items()]
+
+
+def _aggregate_fields(kind: type) -> list[tuple[str, bool, tuple[Any, ...]]]:
+    fields: dict[str, tuple[str, bool, tuple[Any, ...]]] = {}
+    for base in reversed(kind.__mro__):
+        for field, annotation in vars(base).get("__annotations__", {}).items():
+            text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+            default = (vars(base)[field],) if field in vars(base) else ()
+            fields[field] = (field, text.split(".")[-1] == "constexpr", default)
+    return list(fields.values())
+
+
+def _aggregate_methods(kind: type) -> list[tuple[str, Any]]:
+    from .jit import JITCallable
+
+    methods: dict[str, Any] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        for method, value in vars(base).items():
+            if isinstance(value, JITCallable) or (method == "__init__" and isinstance(value, types.FunctionType)):
+                methods[method] = value
+    return list(methods.items())
+
+
+def dtype_named(text: str) -> Any:
+    """The dtype with this name: `fp32`, `float32`, `*fp32`."""
+    if text.startswith("*"):
+        const = text.startswith("*k")
+        return pointer_type(dtype_named(text[2 if const else 1 :]), const=const)
+    return dtype(text) if dtype.is_dtype(text) else getattr(importlib.import_module("shoal.language"), text)
+
+
+def object_at(path: str) -> Any:
+    """The object with this dotted path: `shoal.language.load`, `builtins.range`."""
+    parts = path.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:length]))
+        except ImportError:
+            continue
+        for part in parts[length:]:
+            found = getattr(found, part)
+        return found
+    raise AttributeError(f"there is nothing at {path}")
+
+
+def buffer(value: Any) -> tuple[int, int, str, Any] | None:
+    """Address, bytes, element type and keeper of an object with Python's buffer protocol; None if it has none."""
+    try:
+        view = memoryview(value)
+    except TypeError:
+        return None
+    letter = view.format.lstrip("@=<")
+    if letter not in _BUFFER_LETTERS:
+        raise TypeError(f"kernels have no element type for the buffer format {view.format!r}; convert it")
+    if view.readonly:
+        raise TypeError("the buffer is read-only; pass `numpy.frombuffer(...)` of it, which says so to the kernel")
+    if not view.c_contiguous:
+        raise TypeError("the buffer is not contiguous; pass `numpy.asarray(...)` of it, which knows about strides")
+    keeper = (ctypes.c_char * view.nbytes).from_buffer(view.cast("B"))
+    return ctypes.addressof(keeper), view.nbytes, _BUFFER_LETTERS[letter], keeper

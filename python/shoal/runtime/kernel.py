@@ -1,0 +1,206 @@
+"""Compiled kernels: what a launch returns and `warmup` makes."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .. import _native
+    from .jit import JITFunction
+
+# What the forms of a kernel are called by people, and by the compiler. Those that Triton names differently have both.
+_FORMS = {
+    "tile": "tile",
+    "ttir": "tile",
+    "tile-opt": "tile-opt",
+    "ttgir": "tile-opt",
+    "llir": "llvm",
+    "asm": "asm",
+    "obj": "obj",
+}
+
+# Launch options that host code looks up, and what they are if a launch does not say.
+_OPTIONS: dict[str, Any] = {
+    "num_warps": 4,
+    "num_stages": 3,
+    "num_ctas": 1,
+    "maxnreg": None,
+    "cluster_dims": (1, 1, 1),
+    "enable_fp_fusion": True,
+    "launch_cooperative_grid": False,
+    "launch_pdl": False,
+    "sanitize_overflow": True,
+    "extern_libs": (),
+}
+
+
+class Forms(Mapping[str, Any]):
+    """The forms of a kernel on its way to code, each made when it is looked at: `source` and `tile` (tile IR), `tile-opt`
+    (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes). `ttir` and `ttgir` are other names of the tile IR.
+    """
+
+    def __init__(self, source: str, native: _native.Compiled) -> None:
+        self._native = native
+        self._made: dict[str, Any] = {"source": source}
+
+    def __getitem__(self, form: str) -> Any:
+        if form not in self._made:
+            made = self._native.emit(_FORMS[form])
+            self._made[form] = made if form == "obj" else made.decode()
+        return self._made[form]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["source", *_FORMS])
+
+    def __len__(self) -> int:
+        return 1 + len(_FORMS)
+
+    def __repr__(self) -> str:
+        return f"<forms of a kernel: {', '.join(self)}>"
+
+
+class LaunchMetadata:
+    """What launch hooks get; `get()` gives a dictionary with `name`, `function`, `stream`, and what the kernel adds."""
+
+    def __init__(self, kernel: CompiledKernel, grid: Sequence[int], args: Mapping[str, Any]) -> None:
+        self._kernel, self._grid, self._args = kernel, tuple(grid), args
+
+    def get(self) -> dict[str, Any]:
+        """The facts, worked out now."""
+        facts: dict[str, Any] = {"name": self._kernel.name, "function": self._kernel.function, "stream": 0}
+        extra = self._kernel.fn.launch_metadata
+        if extra is not None:
+            facts.update(extra(self._grid, self._kernel.metadata, dict(self._args)))
+        return facts
+
+
+class CompiledKernel:
+    """A kernel, compiled for arguments of a kind.
+
+    `asm` has its forms, `metadata` what it was compiled with and for, `signature` what is compiled in of each argument.
+    It can be launched again without the rest of its launch's words: `compiled[(x, y, z)](*args)`, where arguments for
+    `constexpr` parameters are passed by position like the others.
+    """
+
+    n_spills: int = 0
+    n_max_threads: int = 1
+
+    def __init__(self, fn: JITFunction[Any], native: _native.Compiled, options: Mapping[str, Any]) -> None:
+        self.fn = fn
+        self._native = native
+        self._options = dict(options)
+        self.name: str = fn.repr(None) if fn.has_own_repr else native.name
+        self.signature: dict[str, str] = dict(native.signature)
+        self.constants: tuple[str, ...] = tuple(native.constants)
+        self.asm = Forms(fn.src, native)
+        self.module: Any = None
+        self.function: Any = None
+
+    @cached_property
+    def hash(self) -> str:
+        """One word for everything that the code depends on."""
+        facts = (self.fn.cache_key, sorted(self.signature.items()), sorted(map(str, self._options.items())))
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+    @cached_property
+    def metadata(self) -> Any:
+        """What the kernel was compiled with and for, as a named tuple.
+
+        `shared` is one byte: a CPU has no shared memory, but host code divides by it.
+        """
+        from .driver import driver
+
+        facts = {
+            **_OPTIONS,
+            **self._options,
+            "name": self.name,
+            "hash": self.hash,
+            "target": driver.active.get_current_target(),
+            "shared": 1,
+            "tmem_size": 0,
+            "global_scratch_size": 0,
+            "global_scratch_align": 1,
+            "profile_scratch_size": 0,
+            "profile_scratch_align": 1,
+            "warp_size": 1,
+            "backend_name": "cpu",
+        }
+        return namedtuple("KernelMetadata", sorted(facts))(**facts)  # noqa: PYI024
+
+    @cached_property
+    def packed_metadata(self) -> tuple[Any, ...]:
+        """A few facts that launchers of other devices take."""
+        facts = self.metadata
+        return (facts.num_warps, facts.num_ctas, facts.shared, *facts.cluster_dims)
+
+    @cached_property
+    def src(self) -> Any:
+        """The kernel with the types of its arguments, as `shoal.compile` takes it."""
+        from ..compiler.source import ASTSource
+
+        types = {
+            name: "constexpr" if name in self.constants else spec.split(":")[0]
+            for name, spec in self.signature.items()
+        }
+        constants = {name: self.signature[name] for name in self.constants}
+        return ASTSource(self.fn, types, constants)
+
+    @property
+    def n_regs(self) -> int:
+        """Registers of a program: all that a CPU has for vectors."""
+        return 32
+
+    def _init_handles(self) -> None:
+        """Loads the code. It is loaded already; this is for host code that asks for it."""
+        self.module = self.module or self._native
+        self.function = self.function or self._native
+
+    def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        def launch(*args: Any, stream: Any = None) -> Any:
+            return self.fn.run(*args, grid=grid, **self._options)
+
+        return launch
+
+    def run(self, x: int, y: int, z: int, stream: Any, function: Any, *rest: Any) -> Any:
+        """Launches as launchers of other devices do: after the grid come a stream, the function, four words that only
+        those need, and the arguments.
+        """
+        return self[(x, y, z)](*rest[4:])
+
+    def launch_metadata(self, grid: Sequence[int], stream: Any, *args: Any) -> LaunchMetadata:
+        """What launch hooks get for such a launch."""
+        return self._launch_metadata(grid, args)
+
+    def _launch_metadata(self, grid: Sequence[int], args: Sequence[Any]) -> LaunchMetadata:
+        return LaunchMetadata(self, grid, dict(zip(self.fn.arg_names, args, strict=False)))
+
+    def _facts(self) -> dict[str, str]:
+        times = self._native.times
+        total = 1000 * sum(times.values())
+        steps = ", ".join(f"{step} {1000 * time:.1f}" for step, time in times.items() if time > 5e-5)
+        cached = self._native.from_cache
+        values = [f"{name}={self.signature[name]}" for name in self.constants]
+        return {
+            "arguments": ", ".join(f"{n}: {s}" for n, s in self.signature.items() if n not in self.constants) or "none",
+            "compiled in": ", ".join(values) or "nothing",
+            "target": str(self.metadata.target),
+            "time": f"{'found in the cache' if cached else 'compiled'} in {total:.1f} ms ({steps})",
+            "code": f"{self._native.object_bytes} bytes",
+        }
+
+    def __repr__(self) -> str:
+        facts = "".join(f"\n  {name + ':':<12} {value}" for name, value in self._facts().items())
+        return f"<compiled kernel {self.name}{facts}>"
+
+    def _repr_html_(self) -> str:
+        cell = '<td style="text-align:left">'
+        rows = "".join(
+            f"<tr>{cell}{html.escape(name)}</td>{cell}<code>{html.escape(value)}</code></td></tr>"
+            for name, value in self._facts().items()
+        )
+        return f"<b>compiled kernel <code>{html.escape(self.name)}</code></b><table>{rows}</table>"

@@ -1,0 +1,78 @@
+"""Telling hooks about compilations, and repeating a compilation from what they were told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .jit import JITFunction
+    from .kernel import CompiledKernel
+
+
+# A type that is passed at launch: `i32`, `fp32`, `*fp32:16`, `tensordesc<...>`; anything else is a value.
+_TYPE = re.compile(r"\*|tensordesc|\(|(u1|[iu](1|8|16|32|64)|fp\w+|bf16)(:\d+)?$")
+
+
+def _types(kernel: JITFunction[Any], signature: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The types of a signature, without what is known of the values."""
+    values = {param.name for param in kernel.params if param.is_constexpr}
+    passed = {name: name not in values and _TYPE.match(spec) is not None for name, spec in signature}
+    return {name: spec.split(":")[0] if passed[name] else "constexpr" for name, spec in signature}
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if isinstance(value, (bool, int, float, str, type(None)))}
+
+
+def call_hook(
+    hook: Callable[..., Any],
+    kernel: JITFunction[Any],
+    signature: Sequence[tuple[str, str]],
+    options: Mapping[str, Any],
+    warmup: bool,
+) -> Any:
+    """Calls `jit_cache_hook` or `jit_post_compile_hook` of `shoal.knobs.runtime`."""
+    shown = ", ".join(f"{name}: {spec}" for name, spec in signature)
+    name = kernel.fn.__name__
+    data = json.dumps({"name": kernel._fn_name, "signature": [list(pair) for pair in signature], "options": _plain(options)})
+    types = _types(kernel, signature)
+    constants = {(at,): spec for at, (name, spec) in enumerate(signature) if types[name] == "constexpr"}
+    divisible = {
+        (at,): [["tt.divisibility", 16]]
+        for at, (name, spec) in enumerate(signature)
+        if types[name] != "constexpr" and spec.endswith(":16")
+    }
+    compile = {
+        "signature": types,
+        "device": 0,
+        "constants": constants,
+        "num_warps": options.get("num_warps", 4),
+        "num_ctas": options.get("num_ctas", 1),
+        "num_stages": options.get("num_stages", 3),
+        "enable_fp_fusion": options.get("enable_fp_fusion", True),
+        "launch_cooperative_grid": options.get("launch_cooperative_grid", False),
+        "extern_libs": options.get("extern_libs"),
+        "configs": [divisible],
+        "specialization_data": data,
+        "is_warmup": warmup,
+    }
+    return hook(
+        key=str((dict(signature), _plain(options))),
+        repr=f"{name}[num_warps={compile['num_warps']}]({shown})",
+        fn=SimpleNamespace(module=kernel.module, name=name, jit_function=kernel),
+        compile={**compile, "key": str(dict(signature))},
+        is_manual_warmup=warmup,
+        already_compiled=False,
+    )
+
+
+def preload(kernel: JITFunction[Any], specialization_data: str) -> CompiledKernel | None:
+    """Compiles what a hook was told about."""
+    told = json.loads(specialization_data)
+    if told["name"] != kernel._fn_name:
+        raise RuntimeError(f"Specialization data is for {told['name']} but trying to preload for {kernel._fn_name}")
+    return kernel._compile_signature(", ".join(f"{name}={spec}" for name, spec in told["signature"]), told["options"])

@@ -1,0 +1,5 @@
+"""Where Triton has its compiler."""
+
+from shoal.triton._C import libtriton
+
+__all__ = ["libtriton"]

@@ -1,0 +1,118 @@
+"""Makes `import triton` mean this package, and undoes it.
+
+A finder at the front of `sys.meta_path` answers for `triton` and everything below it. `triton.a.b` is the module
+`shoal.triton.a.b` where there is one, else `shoal.a.b`: the same module object under a second name, so that what is set
+in one is seen in the other.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from shoal import errors
+from shoal.triton.messages import in_tritons_words
+
+NAME = "triton"
+PLACES = ("shoal.triton", "shoal")
+
+
+class _Finder:
+    """Finds the modules of `triton`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module with this name, if it is one of Triton's."""
+        if fullname != NAME and not fullname.startswith(NAME + "."):
+            return None
+        real = _real_name(fullname[len(NAME) :])
+        if real is None:
+            raise ModuleNotFoundError(
+                f"No module named {fullname!r}: Shoal's drop-in has none of this name", name=fullname
+            )
+        return importlib.machinery.ModuleSpec(fullname, _Loader(real), is_package=True)
+
+
+class _Loader:
+    """Gives a module a second name."""
+
+    def __init__(self, real: str) -> None:
+        self.real = real
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """A module that `exec_module` replaces."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Puts the real module in the place of the new one."""
+        alias = module.__name__
+        sys.modules[alias] = importlib.import_module(self.real)
+        # Modules that are loaded already must not be loaded again under the second name: that would bind them in their
+        # package once more, over what the package itself may have under that name (`triton.runtime.driver`).
+        for name, loaded in list(sys.modules.items()):
+            tail = next((name[len(place) :] for place in PLACES if name.startswith(place + ".")), None)
+            if tail is not None and f"{NAME}{tail}".startswith(alias + ".") and _real_name(tail) == name:
+                sys.modules.setdefault(NAME + tail, loaded)
+
+
+_finder = _Finder()
+
+
+def _real_name(tail: str) -> str | None:
+    """The module that stands for `triton` + `tail`."""
+    if not tail:
+        return PLACES[0]
+    for place in PLACES:
+        name = place + tail
+        if name in sys.modules:
+            return name
+        try:
+            if importlib.util.find_spec(name) is not None:
+                return name
+        except ModuleNotFoundError:
+            continue
+    return None
+
+
+def is_installed() -> bool:
+    """Whether `import triton` means this package."""
+    return _finder in sys.meta_path
+
+
+def install() -> None:
+    """Makes `import triton` mean this package, also where Triton itself is installed, until `uninstall`.
+
+    Raises RuntimeError when Triton itself was imported already: a program cannot use both.
+    """
+    if is_installed():
+        return
+    loaded = sys.modules.get(NAME)
+    if loaded is not None:
+        raise RuntimeError(
+            f"Triton itself is in use: `triton` was imported from {getattr(loaded, '__file__', 'somewhere else')}. "
+            "Call shoal.triton.install() before anything imports triton, or run the program with "
+            "`python -m shoal.triton`."
+        )
+    # The compiler reads its own variable for the place of its cache, once.
+    if os.environ.get("TRITON_CACHE_DIR") and not os.environ.get("SHOAL_CACHE_DIR"):
+        os.environ["SHOAL_CACHE_DIR"] = os.path.join(os.environ["TRITON_CACHE_DIR"], "shoal")
+    finder: Any = _finder
+    sys.meta_path.insert(0, finder)
+    errors.other_words = in_tritons_words
+
+
+def uninstall() -> None:
+    """Gives `import triton` its own meaning back. Modules that were imported under this name stay usable."""
+    if not is_installed():
+        return
+    finder: Any = _finder
+    sys.meta_path.remove(finder)
+    errors.other_words = None
+    for name in [name for name in sys.modules if name == NAME or name.startswith(NAME + ".")]:
+        del sys.modules[name]

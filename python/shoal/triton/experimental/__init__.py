@@ -1,0 +1,1 @@
+"""Triton's experiments, none of which is here."""

@@ -1,0 +1,10 @@
+"""Triton's names for errors of launches."""
+
+from shoal.errors import AutotunerError, InterpreterError, OutOfResources
+from shoal.errors import ShoalError as _ShoalError
+
+__all__ = ["AutotunerError", "InterpreterError", "OutOfResources", "PTXASError"]
+
+
+class PTXASError(_ShoalError):
+    """NVIDIA's assembler failed. It is never called for CPUs; the name is here for code that catches it."""

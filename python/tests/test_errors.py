@@ -1,0 +1,199 @@
+"""What goes wrong is an exception of its class, with the place in the user's file and a way out."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import shoal
+import shoal.language as sl
+from shoal import errors
+
+
+def test_classes():
+    for name in ("CompilationError", "OutOfResources", "InterpreterError", "KernelFault", "AutotunerError"):
+        assert issubclass(getattr(shoal, name), shoal.ShoalError)
+    assert issubclass(shoal.CompileTimeAssertionFailure, shoal.CompilationError)
+    assert issubclass(shoal.UnsupportedLanguageConstruct, shoal.CompilationError)
+    assert issubclass(shoal.KernelFault, RuntimeError)
+    assert str(errors.OutOfResources(10, 5, "shared memory")).startswith("out of resource: shared memory, Required: 10")
+    assert str(errors.AutotunerError("no configuration")) == "Autotuner error: no configuration"
+
+
+def test_errors_point_into_the_users_file():
+    @shoal.jit
+    def kernel(x, n):
+        y = sl.load(x) + undefined_name
+        sl.store(x, y)
+
+    line = kernel.def_file_line_number + 1
+    with pytest.raises(shoal.CompilationError) as caught:
+        kernel[(1,)](np.zeros(1, np.float32), 1)
+    text = str(caught.value)
+    assert f"{__file__}:{line}:" in text
+    assert "undefined_name" in text and "y = sl.load(x) + undefined_name" in text and "^" in text
+    assert "\x1b" not in text
+    assert caught.value.error_message in text and caught.value.src is None
+
+
+def test_errors_in_called_functions_show_the_way():
+    @shoal.jit
+    def inner(x):
+        return x + sl.zeros((3,), sl.float32)
+
+    @shoal.jit
+    def kernel(x):
+        sl.store(x, inner(sl.load(x)))
+
+    with pytest.raises(shoal.CompilationError) as caught:
+        kernel[(1,)](np.zeros(1, np.float32))
+    assert "inner" in str(caught.value) and "power" in str(caught.value)
+
+
+def test_syntax_that_kernels_have_not():
+    @shoal.jit
+    def kernel(x):
+        with x:
+            pass
+
+    with pytest.raises(shoal.UnsupportedLanguageConstruct, match="kernels have no `with` statements"):
+        kernel[(1,)](np.zeros(1, np.float32))
+
+
+def test_assertions_at_compile_time():
+    @shoal.jit
+    def kernel(N: sl.constexpr):
+        sl.static_assert(N == 4, "N must be four")
+
+    kernel[(1,)](4)
+    with pytest.raises(shoal.CompileTimeAssertionFailure, match="N must be four"):
+        kernel[(1,)](5)
+
+
+def test_exceptions_can_be_sent_to_other_processes():
+    @shoal.jit
+    def kernel(N: sl.constexpr):
+        sl.static_assert(False, "never")
+
+    with pytest.raises(shoal.CompilationError) as caught:
+        kernel[(1,)](5)
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert type(copy) is type(caught.value) and str(copy) == str(caught.value)
+
+
+@shoal.jit(debug=True)
+def asserting(x, limit):
+    sl.device_assert(sl.program_id(0) < limit, "too many programs")
+    sl.store(x + sl.program_id(0), 1)
+
+
+def test_a_failed_assertion_names_program_and_line():
+    x = np.zeros(8, np.int32)
+    with pytest.raises(shoal.KernelFault, match="too many programs") as caught:
+        asserting[(8,)](x, 7)
+    fault = caught.value
+    assert fault.program == (7, 0, 0) and fault.kernel == "asserting"
+    assert fault.file == __file__ and fault.line == asserting.def_file_line_number + 1
+    assert f"{__file__}:{fault.line}" in str(fault) and "(7, 0, 0)" in str(fault)
+
+
+def test_assertions_are_checked_when_asked_for(monkeypatch):
+    plain = shoal.jit(asserting.fn)
+    x = np.zeros(8, np.int32)
+    plain[(8,)](x, 7)
+    with pytest.raises(shoal.KernelFault):
+        plain[(8,)](x, 7, debug=True)
+    monkeypatch.setattr(shoal.knobs.runtime, "debug", True)
+    with pytest.raises(shoal.KernelFault):
+        plain[(8,)](x, 7)
+
+
+@shoal.jit
+def beyond(x, BLOCK: sl.constexpr):
+    sl.store(x + sl.arange(0, BLOCK), 1.0)
+
+
+def test_accesses_are_checked_in_debug_mode():
+    x = np.zeros(10, np.float32)
+    with pytest.raises(shoal.KernelFault) as caught:
+        beyond[(1,)](x, 16, debug=True)
+    assert "(0, 0, 0)" in str(caught.value) and "`x`" in str(caught.value)
+    assert f"{__file__}:{beyond.def_file_line_number + 1}" in str(caught.value)
+
+
+def test_overflow_is_checked_in_debug_mode():
+    @shoal.jit(debug=True)
+    def kernel(out, a, b):
+        sl.store(out, a * b)
+
+    out = np.zeros(1, np.int32)
+    with pytest.raises(shoal.KernelFault, match="overflow"):
+        kernel[(1,)](out, 1 << 20, 1 << 20)
+    kernel[(1,)](out, 1 << 20, 1 << 20, sanitize_overflow=False)
+    assert out[0] == 0
+
+
+SCRIPT = """
+import numpy as np, shoal, shoal.language as sl
+
+@shoal.jit
+def kernel(x, n, B: sl.constexpr):
+    sl.store(x + sl.arange(0, B), n)
+
+x = np.zeros(4, np.float32)
+kernel[(1,)](x, 2.0, 4)
+assert (x == 2).all()
+print(type(kernel).__name__)
+try:
+    kernel[(1,)](x, 3.0, 8)
+except shoal.InterpreterError as error:
+    assert isinstance(error, shoal.KernelFault)
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("variable", ["TRITON_INTERPRET", "SHOAL_INTERPRET"])
+def test_the_interpreter_checks_every_access(tmp_path, monkeypatch, variable):
+    script = tmp_path / "interpreted.py"
+    script.write_text(SCRIPT)
+    monkeypatch.setenv(variable, "1")
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    assert "InterpretedFunction" in ran.stdout
+    assert "interpreted.py:6" in ran.stdout and "past the end of" in ran.stdout
+
+
+LOOP = """
+import numpy as np, os, shoal, shoal.language as sl, signal, threading, time
+
+@shoal.jit
+def forever(x, n):
+    i = 0
+    while sl.load(x) == 0:
+        i += n
+    sl.store(x + 1, i)
+
+@shoal.jit
+def one(x):
+    sl.store(x, 1)
+
+x = np.zeros(2, np.int32)
+forever.warmup(x, 1, grid=(1,))
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    forever[(4,)](x, 1)
+except KeyboardInterrupt:
+    one[(1,)](x)
+    print("stopped", x[0])
+"""
+
+
+def test_ctrl_c_stops_a_launch(tmp_path):
+    script = tmp_path / "loop.py"
+    script.write_text(LOOP)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert ran.stdout == "stopped 1\n", ran.stderr

@@ -1,0 +1,69 @@
+"""`python -m shoal.triton`: programs run as under plain Python."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def run(*arguments, cwd=None, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "shoal.triton", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_a_script_is_main_with_its_own_arguments_and_folder(tmp_path):
+    (tmp_path / "beside.py").write_text("VALUE = 7\n")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, os, beside, triton\n"
+        "assert __name__ == '__main__' and sys.modules['__main__'].__dict__ is globals()\n"
+        "assert os.path.samefile(__file__, sys.argv[0])\n"
+        "print(beside.VALUE, sys.argv[1:], triton.__version__)\n"
+    )
+    done = run(script, "--flag", "a b")
+    assert (done.returncode, done.stdout.strip()) == (0, "7 ['--flag', 'a b'] 3.9.0"), done.stderr
+
+
+def test_an_error_ends_it_with_the_traceback_of_the_plain_script(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("def fail():\n    raise KeyError('oh')\n\n\nfail()\n")
+    plain = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60, check=False)
+    done = run(script)
+    assert done.returncode == plain.returncode == 1
+    assert done.stderr == plain.stderr
+
+
+def test_syntax_errors_and_missing_files_are_reported(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("def\n")
+    done = run(script)
+    assert done.returncode == 1 and "SyntaxError" in done.stderr and "shoal/triton" not in done.stderr
+    done = run(tmp_path / "absent.py")
+    assert done.returncode == 2 and "can't open file" in done.stderr
+
+
+@pytest.mark.parametrize(("code", "status"), [("raise SystemExit(3)", 3), ("raise SystemExit()", 0)])
+def test_the_exit_status_is_the_programs(code, status):
+    assert run("-c", code).returncode == status
+
+
+def test_modules_and_code_run_too(tmp_path):
+    (tmp_path / "tool.py").write_text("import sys, triton\nprint(__name__, sys.argv[1:], triton.__version__)\n")
+    done = run("-m", "tool", "x", cwd=tmp_path)
+    assert done.stdout.strip() == "__main__ ['x'] 3.9.0", done.stderr
+    done = run("-c", "import sys, triton; print(sys.argv, triton.__version__)", "y")
+    assert done.stdout.strip() == "['-c', 'y'] 3.9.0", done.stderr
+
+
+def test_without_a_program_it_says_how_to_use_it():
+    done = run()
+    assert done.returncode == 2 and "usage:" in done.stderr
+    assert "usage:" in run("--help").stdout

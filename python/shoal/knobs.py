@@ -268,6 +268,9 @@ class redis_knobs(base_knobs):
     port = env_int("TRITON_REDIS_PORT", 6379)
 
 
+cache: cache_knobs
+
+
 class cache_knobs(base_knobs):
     """Where files are kept. The compiler's own cache is at `SHOAL_CACHE_DIR`, which it reads once."""
 
@@ -401,7 +404,18 @@ class proton_knobs(base_knobs):
 
     disable = env_bool("TRITON_PROTON_DISABLE")
     cupti_lib_dir = env_opt_str("TRITON_CUPTI_LIB_PATH")
+    cupti_lib_blackwell_dir = env_opt_str("TRITON_CUPTI_LIB_BLACKWELL_PATH")
+    hsa_runtime_path = env_opt_str("TRITON_HSA_RUNTIME_PATH")
+    hsa_runtime_library = env_opt_str("TRITON_HSA_RUNTIME_LIBRARY")
+    rocprofiler_sdk_include_path = env_opt_str("TRITON_ROCPROFILER_SDK_INCLUDE_PATH")
+    rocprofiler_sdk_lib_path = env_opt_str("TRITON_ROCPROFILER_SDK_LIB_PATH")
+    rocprofiler_sdk_library = env_opt_str("TRITON_ROCPROFILER_SDK_LIBRARY")
+    roctracer_lib_path = env_opt_str("TRITON_ROCTRACER_LIB_PATH")
+    roctracer_library = env_opt_str("TRITON_ROCTRACER_LIBRARY")
+    roctx_lib_path = env_opt_str("TRITON_ROCTX_LIB_PATH")
+    roctx_library = env_opt_str("TRITON_ROCTX_LIBRARY")
     profile_buffer_size = env_int("TRITON_PROFILE_BUFFER_SIZE", 64 * 1024 * 1024)
+    profile_metric_buffer_size = env_int("TRITON_PROFILE_METRIC_BUFFER_SIZE", 64 * 1024 * 1024)
     enable_nvtx = env_bool("TRITON_ENABLE_NVTX", True)
     enable_hw_trace = env_bool("TRITON_ENABLE_HW_TRACE")
 

@@ -153,6 +153,15 @@ try:
 except shoal.InterpreterError as error:
     assert isinstance(error, shoal.KernelFault)
     print(error)
+
+class Bare:
+    dtype = "float32"
+    data_ptr = lambda self: x.ctypes.data
+
+try:
+    kernel[(1,)](Bare(), 1.0, 4)
+except TypeError as error:
+    assert "nobody knows how far it reaches" in str(error)
 """
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -398,6 +400,23 @@ def test_launches_from_many_threads():
         thread.join(timeout=120)
     assert not failures
     np.testing.assert_array_equal(out, np.repeat(np.arange(8)[:, None] + 49, 1000, axis=1))
+
+
+def test_kernels_are_freed():
+    def make():
+        scale = sl.constexpr(3)
+
+        @shoal.jit
+        def kernel(out):
+            sl.store(out, scale)
+
+        kernel[(1,)](np.zeros(1, np.int32))
+        return weakref.ref(kernel)
+
+    gone = make()
+    for _ in range(3):
+        gc.collect()
+    assert gone() is None
 
 
 @shoal.jit

@@ -377,6 +377,8 @@ spelled! {
         J0 = "j0",
         /// Bessel function of the first kind, order 1.
         J1 = "j1",
+        /// Bessel function of the first kind; the first operand is the order, an integer up to 2^20.
+        Jn = "jn",
         /// Logarithm of the absolute value of the gamma function.
         Lgamma = "lgamma",
         /// Natural logarithm.
@@ -431,6 +433,8 @@ spelled! {
         Y0 = "y0",
         /// Bessel function of the second kind, order 1.
         Y1 = "y1",
+        /// Bessel function of the second kind; the first operand is the order, an integer up to 2^20.
+        Yn = "yn",
     }
 }
 
@@ -443,10 +447,12 @@ impl MathFn {
             | MathFn::Fdim
             | MathFn::Fmod
             | MathFn::Hypot
+            | MathFn::Jn
             | MathFn::Nextafter
             | MathFn::Pow
             | MathFn::Remainder
-            | MathFn::Rhypot => 2,
+            | MathFn::Rhypot
+            | MathFn::Yn => 2,
             MathFn::Acos
             | MathFn::Acosh
             | MathFn::Asin

@@ -169,6 +169,8 @@ pub struct Descriptor {
     pub shape: Vec<Value>,
     /// The strides of the tensor, scalars.
     pub strides: Vec<Value>,
+    /// Whether stores through it are allowed.
+    pub access: Access,
 }
 
 /// A block pointer.
@@ -477,7 +479,7 @@ impl Value {
                 let value = next();
                 let shape = d.shape.iter().map(|v| v.with_leaves(next)).collect();
                 let strides = d.strides.iter().map(|v| v.with_leaves(next)).collect();
-                Value::Descriptor(Arc::new(Descriptor { value, ty: d.ty.clone(), shape, strides }))
+                Value::Descriptor(Arc::new(Descriptor { value, ty: d.ty.clone(), shape, strides, access: d.access }))
             }
             Value::BlockPtr(b) => Value::BlockPtr(Arc::new(BlockPtr {
                 base: tensor_with(&b.base, next),
@@ -533,6 +535,7 @@ impl fmt::Display for TypeName<'_> {
                 write_list(f, "(", &a.fields, ")")
             }
             Value::Descriptor(d) => {
+                f.write_str(if d.access == Access::ReadOnly { "const " } else { "" })?;
                 f.write_str(&crate::dtype::display(&d.ty, Access::ReadWrite))?;
                 write_list(f, "{", &d.shape, ";")?;
                 write_list(f, "", &d.strides, "}")

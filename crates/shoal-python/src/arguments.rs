@@ -15,10 +15,22 @@ use crate::kernel::KernelObject;
 use crate::known::{CONSTEXPR, DESCRIPTOR, DTYPE, NDARRAY, NUMPY_SCALAR, TORCH_TENSOR};
 use crate::{descriptor, dtypes, host_value, memory, numpy};
 
+/// Whether a launch must know how far arrays reach.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It does not: native code takes the address alone.
+    #[default]
+    Unneeded,
+    /// It checks the arrays that tell.
+    IfKnown,
+    /// It does.
+    Needed,
+}
+
 /// What arguments need beyond the objects that were passed, for as long as a launch takes.
 #[derive(Default)]
 pub(crate) struct Held {
-    measure: bool,
+    reach: Reach,
     objects: RefCell<Vec<Py<PyAny>>>,
     // Boxed: references to them are handed out while more come.
     #[expect(clippy::vec_box, reason = "a growing vector moves its elements")]
@@ -26,14 +38,13 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// For a device that must know how far arrays reach, or for one that does not care.
-    pub(crate) fn new(measure: bool) -> Held {
-        Held { measure, ..Held::default() }
+    pub(crate) fn new(reach: Reach) -> Held {
+        Held { reach, ..Held::default() }
     }
 
     /// Whether arrays are to be asked how far they reach.
-    pub(crate) fn measures(&self) -> bool {
-        self.measure
+    pub(crate) fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// Keeps an object alive.

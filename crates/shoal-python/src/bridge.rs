@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
@@ -98,6 +99,20 @@ impl Bridge {
             locked(&self.named_tuples).insert(number, described.clone());
         }
         Ok(described)
+    }
+
+    /// Shows all objects to the garbage collector.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Ok(objects) = self.objects.try_lock() {
+            objects.values().try_for_each(|object| visit.call(object))?;
+        }
+        if let Ok(used) = self.used.try_lock() {
+            for used in used.iter() {
+                visit.call(&used.namespace)?;
+                visit.call(&used.value)?;
+            }
+        }
+        Ok(())
     }
 
     /// What Python raised while the compiler asked: the cause of the error that came of it.

@@ -46,8 +46,8 @@ impl Compiled {
     }
 
     /// Whether the code was in the cache on disk.
-    #[getter]
-    fn from_cache(&self) -> bool {
+    #[getter(from_cache)]
+    fn was_cached(&self) -> bool {
         self.variant.report().origin == Origin::Cached
     }
 

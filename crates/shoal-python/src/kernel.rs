@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyRuntimeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -81,11 +82,6 @@ impl KernelObject {
         live.map_or_else(|| Ok(PyList::empty(py)), |live| live.variants.all(py))
     }
 
-    /// Reads the source, if that was not done yet, and raises what is wrong with it.
-    fn _parse(slf: &Bound<'_, Self>) -> PyResult<()> {
-        slf.get().live(slf).map(drop)
-    }
-
     /// Compiles for a signature such as `x=*fp32:16, n=i32, BLOCK=256`, with these launch options.
     fn _compile_signature<'py>(
         slf: &Bound<'py, Self>,
@@ -94,6 +90,26 @@ impl KernelObject {
     ) -> PyResult<Bound<'py, PyAny>> {
         let live = slf.get().live(slf)?;
         launch::compile_signature(slf, &live, signature, options)
+    }
+
+    /// A kernel knows its globals, and they know the kernel: without this, none would ever be freed.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(declared) = self.declared.get() {
+            declared.parameters.defaults.iter().flatten().try_for_each(|default| visit.call(default))?;
+            visit.call(&declared.pre_run_hooks)?;
+        }
+        // Held by nobody but launches, which keep the kernel alive; what is not visited now is visited next time.
+        match self.live.try_lock().ok().as_deref() {
+            Some(Some(live)) => {
+                live.bridge.traverse(&visit)?;
+                live.variants.traverse(&visit)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        self._reset();
     }
 
     fn __getitem__(slf: &Bound<'_, Self>, grid: Py<PyAny>) -> Launcher {

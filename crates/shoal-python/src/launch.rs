@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
 use smallvec::SmallVec;
 
-use crate::arguments::{self, Held, Takes};
+use crate::arguments::{self, Held, Reach, Takes};
 use crate::binding::Unbound;
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
@@ -55,7 +55,11 @@ pub(crate) fn launch<'py>(
     let debug = debug_of(&bindings.options, declared, &settings)?;
     let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
 
-    let held = Held::new(declared.interpret || debug);
+    let held = Held::new(match (declared.interpret, debug) {
+        (true, _) => Reach::Needed,
+        (false, true) => Reach::IfKnown,
+        (false, false) => Reach::Unneeded,
+    });
     let mut converted = Args::new();
     let mut protected: SmallVec<[&str; 4]> = SmallVec::new();
     for (param, value) in set.kernel.params().iter().zip(&bindings.values) {

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use shoal::{Access, DType, Memory};
 
-use crate::arguments::Held;
+use crate::arguments::{Held, Reach};
 use crate::{dlpack, dtypes};
 
 /// A torch tensor.
@@ -36,8 +36,14 @@ fn with_data_ptr<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memo
             dtype.str()?
         )));
     };
-    // Native code takes the address alone; asking for more would cost more than the rest of the launch.
-    let bytes = if held.measures() { extent(tensor, dtype) } else { Memory::UNMEASURED };
+    // Asking costs more than the rest of the launch.
+    let bytes = match held.reach() {
+        Reach::Unneeded => Memory::UNMEASURED,
+        Reach::IfKnown => extent(tensor, dtype).unwrap_or(Memory::UNMEASURED),
+        Reach::Needed => extent(tensor, dtype).ok_or_else(|| {
+            PyTypeError::new_err("the tensor has no `shape`, so nobody knows how far it reaches; give it one")
+        })?,
+    };
     // SAFETY: the tensor says that its elements are there, and whoever passed it keeps it for the launch.
     Ok(unsafe { Memory::from_raw(address, bytes, dtype, Access::ReadWrite) })
 }
@@ -125,14 +131,13 @@ fn buffer<'a>(object: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Option<Memo
 }
 
 /// How far a tensor reaches, if it tells.
-fn extent(tensor: &Bound<'_, PyAny>, dtype: DType) -> usize {
+fn extent(tensor: &Bound<'_, PyAny>, dtype: DType) -> Option<usize> {
     let py = tensor.py();
-    let Ok(shape) = tensor.getattr(intern!(py, "shape")).and_then(|shape| shape.extract::<Vec<i64>>()) else {
-        return Memory::UNMEASURED;
-    };
+    let shape = tensor.getattr(intern!(py, "shape")).and_then(|shape| shape.extract::<Vec<i64>>()).ok()?;
     let strides = tensor.call_method0(intern!(py, "stride")).and_then(|strides| strides.extract::<Vec<i64>>());
     let strides = strides.ok().filter(|strides| strides.len() == shape.len());
-    reach(&shape, strides.map(|s| s.iter().map(|stride| stride * i64::from(dtype.bytes())).collect()), dtype)
+    let strides = strides.map(|strides| strides.iter().map(|stride| stride * i64::from(dtype.bytes())).collect());
+    Some(reach(&shape, strides, dtype))
 }
 
 /// Bytes from the first element to the end of the last one. Strides are in bytes; without them the array is dense.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
@@ -60,6 +61,18 @@ impl Variants {
         });
         known.push(set.clone());
         Ok(set)
+    }
+
+    /// Shows all objects to the garbage collector.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(sets) = self.0.try_lock() else { return Ok(()) };
+        for set in sets.iter() {
+            set.given.iter().try_for_each(|(_, value)| visit.call(value))?;
+            if let Ok(compiled) = set.compiled.try_lock() {
+                compiled.values().try_for_each(|known| visit.call(&known.shown))?;
+            }
+        }
+        Ok(())
     }
 
     /// All `CompiledKernel`s.

@@ -18,6 +18,9 @@ class Backend:
     driver: type[DriverBase]
 
 
+backends: dict[str, Backend]
+
+
 def _known() -> dict[str, Backend]:
     from shoal.runtime.driver import CPUDriver
 

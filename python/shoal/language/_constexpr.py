@@ -52,6 +52,7 @@ class constexpr(base_value):
     """
 
     __shoal_path__ = ClassPath()
+    value: Any
 
     def __init__(self, value: Any) -> None:
         while isinstance(value, constexpr):

@@ -53,6 +53,10 @@ class dtype(base_type):
     name: str
     primitive_bitwidth: int
     itemsize: int
+    int_bitwidth: int
+    int_signedness: SIGNEDNESS
+    fp_mantissa_width: int
+    exponent_bias: int
 
     def __init__(self, name: str) -> None:
         name = unwrap(name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,7 +24,15 @@ def refuse(name: str) -> NoReturn:
     )
 
 
-def operation(fn: F | None = None, *, module: str = LANGUAGE) -> Any:
+@overload
+def operation(fn: F) -> F: ...
+
+
+@overload
+def operation(*, module: str) -> Callable[[F], F]: ...
+
+
+def operation(fn: Any = None, *, module: str = LANGUAGE) -> Any:
     """Makes a function of the language from its signature and docstring."""
     if fn is None:
         return functools.partial(operation, module=module)

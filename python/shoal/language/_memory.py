@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.language._host import operation
-from shoal.language._values import Value, member, tensor, tensor_descriptor
+from shoal.language._values import Bool, Int, Text, Value, member, tensor, tensor_descriptor
 
 
 @operation
@@ -14,11 +14,11 @@ def load(
     pointer: tensor,
     mask: Value | None = None,
     other: Value | None = None,
-    boundary_check: Sequence[int] = (),
-    padding_option: str = "",
-    cache_modifier: str = "",
-    eviction_policy: str = "",
-    volatile: bool = False,
+    boundary_check: Sequence[Int] = (),
+    padding_option: Text = "",
+    cache_modifier: Text = "",
+    eviction_policy: Text = "",
+    volatile: Bool = False,
 ) -> tensor:
     """The elements that pointers point to.
 
@@ -33,9 +33,9 @@ def store(
     pointer: tensor,
     value: Value,
     mask: Value | None = None,
-    boundary_check: Sequence[int] = (),
-    cache_modifier: str = "",
-    eviction_policy: str = "",
+    boundary_check: Sequence[Int] = (),
+    cache_modifier: Text = "",
+    eviction_policy: Text = "",
 ) -> None:
     """Writes values to where pointers point; nothing where `mask` is false. Values are cast to the pointers' type."""
 
@@ -47,7 +47,7 @@ def make_block_ptr(
     strides: Sequence[Value],
     offsets: Sequence[Value],
     block_shape: Sequence[Any],
-    order: Sequence[int],
+    order: Sequence[Int],
 ) -> tensor:
     """A pointer to a block of a tensor in memory, for `load`, `store` and `advance`."""
 
@@ -64,7 +64,7 @@ def make_tensor_descriptor(
     shape: Sequence[Value],
     strides: Sequence[Value],
     block_shape: Sequence[Any],
-    padding_option: str = "zero",
+    padding_option: Text = "zero",
 ) -> tensor_descriptor:
     """Describes a tensor in memory, to be read and written in tiles of `block_shape`. Its last stride is 1."""
 
@@ -82,7 +82,7 @@ def store_tensor_descriptor(desc: tensor_descriptor, offsets: Sequence[Value], v
 @member
 @operation
 def atomic_add(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> tensor:
     """Adds to memory and gives what was there before.
 
@@ -94,7 +94,7 @@ def atomic_add(
 @member
 @operation
 def atomic_max(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> tensor:
     """Keeps the greater one in memory and gives what was there before. See `atomic_add` for `sem` and `scope`."""
 
@@ -102,7 +102,7 @@ def atomic_max(
 @member
 @operation
 def atomic_min(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> tensor:
     """Keeps the lesser one in memory and gives what was there before. See `atomic_add` for `sem` and `scope`."""
 
@@ -110,7 +110,7 @@ def atomic_min(
 @member
 @operation
 def atomic_and(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> tensor:
     """Bitwise and with memory; gives what was there before. See `atomic_add` for `sem` and `scope`."""
 
@@ -118,7 +118,7 @@ def atomic_and(
 @member
 @operation
 def atomic_or(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> tensor:
     """Bitwise or with memory; gives what was there before. See `atomic_add` for `sem` and `scope`."""
 
@@ -126,7 +126,7 @@ def atomic_or(
 @member
 @operation
 def atomic_xor(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> tensor:
     """Bitwise exclusive or with memory; gives what was there before. See `atomic_add` for `sem` and `scope`."""
 
@@ -134,27 +134,29 @@ def atomic_xor(
 @member
 @operation
 def atomic_xchg(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> tensor:
     """Writes to memory and gives what was there before. See `atomic_add` for `sem` and `scope`."""
 
 
 @member
 @operation
-def atomic_cas(pointer: tensor, cmp: Value, val: Value, sem: str | None = None, scope: str | None = None) -> tensor:
+def atomic_cas(pointer: tensor, cmp: Value, val: Value, sem: Text | None = None, scope: Text | None = None) -> tensor:
     """Writes `val` where memory holds `cmp`; gives what was there before. See `atomic_add` for `sem` and `scope`."""
 
 
 @member
 @operation
-def atomic_load(pointer: tensor, mask: Value | None = None, sem: str | None = None, scope: str | None = None) -> tensor:
+def atomic_load(
+    pointer: tensor, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
+) -> tensor:
     """Reads memory that others write at the same time. See `atomic_add` for `sem` and `scope`."""
 
 
 @member
 @operation
 def atomic_store(
-    pointer: tensor, val: Value, mask: Value | None = None, sem: str | None = None, scope: str | None = None
+    pointer: tensor, val: Value, mask: Value | None = None, sem: Text | None = None, scope: Text | None = None
 ) -> None:
     """Writes memory that others read at the same time. See `atomic_add` for `sem` and `scope`."""
 
@@ -164,8 +166,8 @@ def atomic_store(
 def atomic_poll(
     pointer: tensor,
     expected_value: Value,
-    sem: str | None = None,
-    scope: str | None = None,
+    sem: Text | None = None,
+    scope: Text | None = None,
     timeout_ns: Value | None = None,
 ) -> tensor:
     """Waits until memory holds a value, for at most `timeout_ns`; gives whether it does."""

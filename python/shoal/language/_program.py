@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shoal.language import _dtype
 from shoal.language._host import operation
-from shoal.language._values import Value, tensor
+from shoal.language._values import Bool, Int, Text, Type, Value, tensor
 
 
 @operation
-def add(x: Value, y: Value, sanitize_overflow: bool = True) -> tensor:
+def add(x: Value, y: Value, sanitize_overflow: Bool = True) -> tensor:
     """x + y; integer overflow is reported where the launch asks for it, unless `sanitize_overflow` is false."""
 
 
 @operation
-def sub(x: Value, y: Value, sanitize_overflow: bool = True) -> tensor:
+def sub(x: Value, y: Value, sanitize_overflow: Bool = True) -> tensor:
     """x - y; integer overflow is reported where the launch asks for it, unless `sanitize_overflow` is false."""
 
 
 @operation
-def mul(x: Value, y: Value, sanitize_overflow: bool = True) -> tensor:
+def mul(x: Value, y: Value, sanitize_overflow: Bool = True) -> tensor:
     """x * y; integer overflow is reported where the launch asks for it, unless `sanitize_overflow` is false."""
 
 
@@ -35,10 +34,10 @@ def dot(
     input: tensor,
     other: tensor,
     acc: tensor | None = None,
-    input_precision: str | None = None,
-    allow_tf32: bool | None = None,
-    max_num_imprecise_acc: int | None = None,
-    out_dtype: _dtype.dtype | None = None,
+    input_precision: Text | None = None,
+    allow_tf32: Bool | None = None,
+    max_num_imprecise_acc: Int | None = None,
+    out_dtype: Type | None = None,
 ) -> tensor:
     """The product of two matrices, added to `acc` if there is one.
 
@@ -50,15 +49,15 @@ def dot(
 def dot_scaled(
     lhs: tensor,
     lhs_scale: tensor | None,
-    lhs_format: str,
+    lhs_format: Text,
     rhs: tensor,
     rhs_scale: tensor | None,
-    rhs_format: str,
+    rhs_format: Text,
     acc: tensor | None = None,
-    fast_math: bool = False,
-    lhs_k_pack: bool = True,
-    rhs_k_pack: bool = True,
-    out_dtype: _dtype.dtype | None = None,
+    fast_math: Bool = False,
+    lhs_k_pack: Bool = True,
+    rhs_k_pack: Bool = True,
+    out_dtype: Type | None = None,
 ) -> tensor:
     """The product of two matrices in a microscaling format: groups of elements share a scale."""
 
@@ -68,38 +67,38 @@ def range(
     arg1: Value,
     arg2: Value | None = None,
     step: Value | None = None,
-    num_stages: int | None = None,
-    loop_unroll_factor: int | None = None,
-    disallow_acc_multi_buffer: bool = False,
-    flatten: bool = False,
-    warp_specialize: bool = False,
-    disable_licm: bool = False,
+    num_stages: Int | None = None,
+    loop_unroll_factor: Int | None = None,
+    disallow_acc_multi_buffer: Bool = False,
+    flatten: Bool = False,
+    warp_specialize: Bool = False,
+    disable_licm: Bool = False,
 ) -> Iterator[tensor]:
     """Python's `range`, with hints to the compiler about the loop."""
 
 
 @operation
-def static_range(arg1: int, arg2: int | None = None, step: int | None = None) -> Iterator[Any]:
+def static_range(arg1: Int, arg2: Int | None = None, step: Int | None = None) -> Iterator[Any]:
     """Python's `range`, for a loop that is unrolled at compile time: its variable is a `constexpr`."""
 
 
 @operation
-def condition(arg1: Value, disable_licm: bool = False) -> tensor:
+def condition(arg1: Value, disable_licm: Bool = False) -> tensor:
     """The condition of a `while`, with hints to the compiler about the loop."""
 
 
 @operation
-def multiple_of(input: tensor, values: int | Sequence[int]) -> tensor:
+def multiple_of(input: tensor, values: Int | Sequence[Int]) -> tensor:
     """The tile itself; promises that each row of values starts at a multiple of this."""
 
 
 @operation
-def max_contiguous(input: tensor, values: int | Sequence[int]) -> tensor:
+def max_contiguous(input: tensor, values: Int | Sequence[Int]) -> tensor:
     """The tile itself; promises that this many values in a row follow each other."""
 
 
 @operation
-def max_constancy(input: tensor, values: int | Sequence[int]) -> tensor:
+def max_constancy(input: tensor, values: Int | Sequence[Int]) -> tensor:
     """The tile itself; promises that this many values in a row are the same."""
 
 
@@ -114,22 +113,22 @@ def expect_zero(x: tensor, mask: Value) -> tensor:
 
 
 @operation
-def static_assert(cond: Any, msg: str = "") -> None:
+def static_assert(cond: Any, msg: Text = "") -> None:
     """Ends the compilation with a message unless a compile-time condition holds."""
 
 
 @operation
-def static_print(*values: Any, sep: str = " ", end: str = "\n", file: Any = None, flush: bool = False) -> None:
+def static_print(*values: Any, sep: Text = " ", end: Text = "\n", file: Any = None, flush: Bool = False) -> None:
     """Prints at compile time."""
 
 
 @operation
-def device_assert(cond: Value, msg: str = "", mask: Value | None = None) -> None:
+def device_assert(cond: Value, msg: Text = "", mask: Value | None = None) -> None:
     """Ends the launch with a message unless a condition holds everywhere. Only in debug mode."""
 
 
 @operation
-def device_print(prefix: str, *args: Any, hex: bool = False) -> None:
+def device_print(prefix: Text, *args: Any, hex: Bool = False) -> None:
     """Prints the elements of tiles while the kernel runs, a line for each."""
 
 
@@ -140,23 +139,23 @@ def debug_barrier() -> None:
 
 @operation
 def inline_asm_elementwise(
-    asm: str,
-    constraints: str,
+    asm: Text,
+    constraints: Text,
     args: Sequence[tensor],
-    dtype: _dtype.dtype | Sequence[_dtype.dtype],
-    is_pure: bool,
-    pack: int,
+    dtype: Type | Sequence[Type],
+    is_pure: Bool,
+    pack: Int,
 ) -> Any:
     """Assembly of the target, on `pack` elements at a time."""
 
 
 @operation
 def extern_elementwise(
-    lib_name: str,
-    lib_path: str,
+    lib_name: Text,
+    lib_path: Text,
     args: Sequence[tensor],
     arg_type_symbol_dict: dict[Any, Any],
-    is_pure: bool,
+    is_pure: Bool,
 ) -> tensor:
     """A function of a library, on each element. The types of the arguments choose its symbol."""
 

@@ -6,35 +6,34 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from shoal.language import _dtype
 from shoal.language._host import library, operation
-from shoal.language._values import Value, member, tensor
+from shoal.language._values import Bool, Int, Text, Type, Value, member, tensor
 
 Shape = Sequence[Any]
 
 
 @operation
-def program_id(axis: int) -> tensor:
+def program_id(axis: Int) -> tensor:
     """Which program of the grid this one is, along an axis (0, 1 or 2)."""
 
 
 @operation
-def num_programs(axis: int) -> tensor:
+def num_programs(axis: Int) -> tensor:
     """How many programs the grid has along an axis (0, 1 or 2)."""
 
 
 @operation
-def arange(start: int, end: int) -> tensor:
+def arange(start: Int, end: Int) -> tensor:
     """The integers from `start` up to, not including, `end`; their number is a power of two."""
 
 
 @operation
-def full(shape: Shape, value: Value, dtype: _dtype.dtype) -> tensor:
+def full(shape: Shape, value: Value, dtype: Type) -> tensor:
     """A tile with the same value everywhere."""
 
 
 @library
-def zeros(shape: Shape, dtype: _dtype.dtype) -> tensor:
+def zeros(shape: Shape, dtype: Type) -> tensor:
     """A tile of zeros."""
 
 
@@ -50,7 +49,7 @@ def to_tensor(x: Value) -> tensor:
 
 @member
 @operation
-def cast(input: Value, dtype: _dtype.dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
+def cast(input: Value, dtype: Type, fp_downcast_rounding: Text | None = None, bitcast: Bool = False) -> tensor:
     """The elements at another type.
 
     `fp_downcast_rounding` says how a float is rounded to a narrower one: "rtne" (to nearest, the default) or "rtz"
@@ -71,25 +70,25 @@ def broadcast_to(input: tensor, *shape: Any) -> tensor:
 
 @member
 @operation
-def expand_dims(input: tensor, axis: int | Sequence[int]) -> tensor:
+def expand_dims(input: tensor, axis: Int | Sequence[Int]) -> tensor:
     """The tile with new dimensions of one element at these places."""
 
 
 @member
 @operation
-def squeeze(x: tensor, dim: int) -> tensor:
+def squeeze(x: tensor, dim: Int) -> tensor:
     """The tile without a dimension, which has one element."""
 
 
 @member
 @operation
-def unsqueeze(x: tensor, dim: int) -> tensor:
+def unsqueeze(x: tensor, dim: Int) -> tensor:
     """The tile with a new dimension of one element."""
 
 
 @member
 @operation
-def reshape(input: tensor, *shape: Any, can_reorder: bool = False) -> tensor:
+def reshape(input: tensor, *shape: Any, can_reorder: Bool = False) -> tensor:
     """The same elements in another shape, in row-major order; in any order with `can_reorder`."""
 
 
@@ -101,7 +100,7 @@ def view(input: tensor, *shape: Any) -> tensor:
 
 @member
 @library
-def ravel(x: tensor, can_reorder: bool = False) -> tensor:
+def ravel(x: tensor, can_reorder: Bool = False) -> tensor:
     """All elements in one dimension."""
 
 
@@ -118,7 +117,7 @@ def permute(input: tensor, *dims: Any) -> tensor:
 
 
 @operation
-def cat(input: tensor, other: tensor, can_reorder: bool = False, dim: int = 0) -> tensor:
+def cat(input: tensor, other: tensor, can_reorder: Bool = False, dim: Int = 0) -> tensor:
     """Two tiles of the same shape, one after the other along a dimension."""
 
 
@@ -141,7 +140,7 @@ def interleave(a: tensor, b: tensor) -> tensor:
 
 @member
 @library
-def flip(x: tensor, dim: int | None = None) -> tensor:
+def flip(x: tensor, dim: Int | None = None) -> tensor:
     """The elements along a dimension in reverse order."""
 
 
@@ -153,7 +152,7 @@ def item(input: tensor) -> tensor:
 
 @member
 @operation
-def gather(src: tensor, index: tensor, axis: int) -> tensor:
+def gather(src: tensor, index: tensor, axis: Int) -> tensor:
     """The elements at these places along an axis."""
 
 
@@ -169,5 +168,5 @@ def cdiv(x: Value, div: Value) -> tensor:
 
 
 @library
-def next_power_of_2(n: int) -> int:
+def next_power_of_2(n: Int) -> int:
     """The least power of two that is not below n."""

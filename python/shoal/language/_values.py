@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 import enum
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from shoal.language import _dtype
 from shoal.language._constexpr import base_value, constexpr, unwrap
-from shoal.language._dtype import block_type, dtype, tuple_type
+from shoal.language._dtype import tuple_type
 from shoal.language._host import ClassPath, refuse
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -19,11 +20,45 @@ class tensor(base_value):
 
     __shoal_path__ = ClassPath()
 
-    dtype: dtype
+    dtype: _dtype.dtype
     shape: builtins.tuple[constexpr, ...]
     numel: constexpr
 
-    def __init__(self, handle: Any, type: dtype) -> None:
+    if TYPE_CHECKING:
+        # Methods that are functions of the language too; `member` adds them.
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> tensor: ...
+        def __radd__(self, other: Any) -> tensor: ...
+        def __sub__(self, other: Any) -> tensor: ...
+        def __rsub__(self, other: Any) -> tensor: ...
+        def __mul__(self, other: Any) -> tensor: ...
+        def __rmul__(self, other: Any) -> tensor: ...
+        def __truediv__(self, other: Any) -> tensor: ...
+        def __rtruediv__(self, other: Any) -> tensor: ...
+        def __floordiv__(self, other: Any) -> tensor: ...
+        def __rfloordiv__(self, other: Any) -> tensor: ...
+        def __mod__(self, other: Any) -> tensor: ...
+        def __rmod__(self, other: Any) -> tensor: ...
+        def __lshift__(self, other: Any) -> tensor: ...
+        def __rlshift__(self, other: Any) -> tensor: ...
+        def __rshift__(self, other: Any) -> tensor: ...
+        def __rrshift__(self, other: Any) -> tensor: ...
+        def __and__(self, other: Any) -> tensor: ...
+        def __rand__(self, other: Any) -> tensor: ...
+        def __or__(self, other: Any) -> tensor: ...
+        def __ror__(self, other: Any) -> tensor: ...
+        def __xor__(self, other: Any) -> tensor: ...
+        def __rxor__(self, other: Any) -> tensor: ...
+        def __lt__(self, other: Any) -> tensor: ...
+        def __le__(self, other: Any) -> tensor: ...
+        def __gt__(self, other: Any) -> tensor: ...
+        def __ge__(self, other: Any) -> tensor: ...
+        def __eq__(self, other: Any) -> tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> tensor: ...  # type: ignore[override]
+        def __neg__(self) -> tensor: ...
+        def __invert__(self) -> tensor: ...
+
+    def __init__(self, handle: Any, type: _dtype.dtype) -> None:
         refuse("shoal.language.tensor")
 
     @property
@@ -31,7 +66,7 @@ class tensor(base_value):
         """The matrix with rows and columns exchanged."""
         refuse("shoal.language.tensor.T")
 
-    def to(self, dtype: dtype, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
+    def to(self, dtype: Type, fp_downcast_rounding: str | None = None, bitcast: bool = False) -> tensor:
         """The elements at another type, see `cast`."""
         refuse("shoal.language.tensor.to")
 
@@ -70,6 +105,11 @@ for _name in "neg invert not".split():
 
 # What an operation takes where it says "value": a tile, or a number that is spread over one.
 Value = tensor | constexpr | int | float | bool
+# What it takes where the compiler must know the value.
+Int = int | constexpr
+Bool = bool | constexpr
+Text = str | constexpr
+Type = _dtype.dtype | constexpr
 
 
 def member(fn: F) -> F:
@@ -83,11 +123,11 @@ class tensor_descriptor_base(base_value):
 
     __shoal_path__ = ClassPath()
 
-    dtype: dtype
+    dtype: _dtype.dtype
     block_shape: builtins.tuple[constexpr, ...]
-    block_type: block_type
+    block_type: _dtype.block_type
 
-    def __init__(self, handle: Any, block_type: block_type) -> None:
+    def __init__(self, handle: Any, block_type: _dtype.block_type) -> None:
         refuse("shoal.language.tensor_descriptor_base")
 
     def load(self, offsets: Sequence[Value]) -> tensor:

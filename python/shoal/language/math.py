@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal.language._host import operation
-from shoal.language._values import PropagateNan, Value, member, tensor
+from shoal.language._values import Bool, PropagateNan, Value, member, tensor
 
 __all__ = [
     "abs",
@@ -128,7 +128,7 @@ def fma(x: Value, y: Value, z: Value) -> tensor:
 
 
 @operation
-def fdiv(x: Value, y: Value, ieee_rounding: bool = False, approx: bool = False) -> tensor:
+def fdiv(x: Value, y: Value, ieee_rounding: Bool = False, approx: Bool = False) -> tensor:
     """The quotient of floats; correctly rounded with `ieee_rounding`."""
 
 

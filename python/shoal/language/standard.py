@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shoal.language import _dtype
 from shoal.language._host import library, operation
 from shoal.language._tiles import (
     cdiv,
@@ -19,7 +18,7 @@ from shoal.language._tiles import (
     zeros,
     zeros_like,
 )
-from shoal.language._values import Value, member, tensor
+from shoal.language._values import Bool, Int, Type, Value, member, tensor
 
 __all__ = [
     "argmax",
@@ -56,14 +55,14 @@ __all__ = [
 @member
 @operation
 def reduce(
-    input: tensor | Sequence[tensor], axis: int | None, combine_fn: Callable[..., Any], keep_dims: bool = False
+    input: tensor | Sequence[tensor], axis: Int | None, combine_fn: Callable[..., Any], keep_dims: Bool = False
 ) -> Any:
     """Combines all elements along an axis with a function of the language, which is associative."""
 
 
 @member
 @library
-def sum(input: tensor, axis: int | None = None, keep_dims: bool = False, dtype: _dtype.dtype | None = None) -> tensor:
+def sum(input: tensor, axis: Int | None = None, keep_dims: Bool = False, dtype: Type | None = None) -> tensor:
     """The sum along an axis. Integers are added in at least 32 bits."""
 
 
@@ -71,10 +70,10 @@ def sum(input: tensor, axis: int | None = None, keep_dims: bool = False, dtype: 
 @library
 def max(
     input: tensor,
-    axis: int | None = None,
-    return_indices: bool = False,
-    return_indices_tie_break_left: bool = True,
-    keep_dims: bool = False,
+    axis: Int | None = None,
+    return_indices: Bool = False,
+    return_indices_tie_break_left: Bool = True,
+    keep_dims: Bool = False,
 ) -> Any:
     """The greatest element along an axis, and where it is if asked for."""
 
@@ -83,83 +82,83 @@ def max(
 @library
 def min(
     input: tensor,
-    axis: int | None = None,
-    return_indices: bool = False,
-    return_indices_tie_break_left: bool = True,
-    keep_dims: bool = False,
+    axis: Int | None = None,
+    return_indices: Bool = False,
+    return_indices_tie_break_left: Bool = True,
+    keep_dims: Bool = False,
 ) -> Any:
     """The least element along an axis, and where it is if asked for."""
 
 
 @member
 @library
-def argmax(input: tensor, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
+def argmax(input: tensor, axis: Int | None, tie_break_left: Bool = True, keep_dims: Bool = False) -> tensor:
     """Where the greatest element along an axis is."""
 
 
 @member
 @library
-def argmin(input: tensor, axis: int | None, tie_break_left: bool = True, keep_dims: bool = False) -> tensor:
+def argmin(input: tensor, axis: Int | None, tie_break_left: Bool = True, keep_dims: Bool = False) -> tensor:
     """Where the least element along an axis is."""
 
 
 @member
 @library
-def xor_sum(input: tensor, axis: int | None = None, keep_dims: bool = False) -> tensor:
+def xor_sum(input: tensor, axis: Int | None = None, keep_dims: Bool = False) -> tensor:
     """The exclusive or of integers along an axis."""
 
 
 @member
 @library
-def reduce_or(input: tensor, axis: int | None = None, keep_dims: bool = False) -> tensor:
+def reduce_or(input: tensor, axis: Int | None = None, keep_dims: Bool = False) -> tensor:
     """The bitwise or of integers along an axis."""
 
 
 @member
 @operation
 def associative_scan(
-    input: tensor | Sequence[tensor], axis: int, combine_fn: Callable[..., Any], reverse: bool = False
+    input: tensor | Sequence[tensor], axis: Int, combine_fn: Callable[..., Any], reverse: Bool = False
 ) -> Any:
     """Combines each element along an axis with all before it (after it, if `reverse`)."""
 
 
 @member
 @library
-def cumsum(input: tensor, axis: int = 0, reverse: bool = False, dtype: _dtype.dtype | None = None) -> tensor:
+def cumsum(input: tensor, axis: Int = 0, reverse: Bool = False, dtype: Type | None = None) -> tensor:
     """The sums of all prefixes along an axis."""
 
 
 @member
 @library
-def cumprod(input: tensor, axis: int = 0, reverse: bool = False, dtype: _dtype.dtype | None = None) -> tensor:
+def cumprod(input: tensor, axis: Int = 0, reverse: Bool = False, dtype: Type | None = None) -> tensor:
     """The products of all prefixes along an axis."""
 
 
 @member
 @operation
-def histogram(input: tensor, num_bins: int, mask: Value | None = None) -> tensor:
+def histogram(input: tensor, num_bins: Int, mask: Value | None = None) -> tensor:
     """How often each of the integers below `num_bins` occurs."""
 
 
 @operation
-def map_elementwise(scalar_fn: Callable[..., Any], *args: tensor, pack: int = 1) -> Any:
+def map_elementwise(scalar_fn: Callable[..., Any], *args: tensor, pack: Int = 1) -> Any:
     """Runs a function of the language, control flow included, on each element."""
 
 
 @member
 @library
-def sort(x: tensor, dim: int | None = None, descending: bool = False) -> tensor:
+def sort(x: tensor, dim: Int | None = None, descending: Bool = False) -> tensor:
     """The elements along a dimension in order; the last dimension if none is named."""
 
 
 @library
-def bitonic_merge(x: tensor, dim: int | None = None, descending: bool = False) -> tensor:
+def bitonic_merge(x: tensor, dim: Int | None = None, descending: Bool = False) -> tensor:
     """Sorts elements that rise and then fall along a dimension."""
 
 
 @member
 @library
-def topk(x: tensor, k: int, dim: int | None = None, descending: bool = True) -> tensor:
+def topk(x: tensor, k: Int, dim: Int | None = None, descending: Bool = True) -> tensor:
     """The k greatest (or least) elements along a dimension, in order."""
 
 
@@ -171,5 +170,5 @@ def sigmoid(x: tensor) -> tensor:
 
 @member
 @library
-def softmax(x: tensor, dim: int | None = None, keep_dims: bool = False, ieee_rounding: bool = False) -> tensor:
+def softmax(x: tensor, dim: Int | None = None, keep_dims: Bool = False, ieee_rounding: Bool = False) -> tensor:
     """The softmax along a dimension; the first one if none is named."""

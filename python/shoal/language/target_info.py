@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shoal.backends.compiler import GPUTarget
+if TYPE_CHECKING:
+    from shoal.backends.compiler import GPUTarget
 
 __all__ = [
     "cuda_capability_geq",

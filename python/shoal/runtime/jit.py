@@ -289,11 +289,10 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
 
     def _show(self, native: _native.Compiled, options: Mapping[str, Any]) -> CompiledKernel:
         """Called by a launch for what it has compiled."""
-        made = CompiledKernel(self, native, options)
-        if knobs.compilation.listener is not None:
-            from ..compiler.listening import tell
+        from ..compiler import listening
 
-            tell(made)
+        made = CompiledKernel(self, native, options)
+        listening.compiled(made)
         return made
 
     def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> Any:

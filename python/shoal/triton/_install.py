@@ -8,6 +8,7 @@ in one is seen in the other.
 from __future__ import annotations
 
 import importlib
+import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
@@ -40,7 +41,7 @@ class _Finder:
         return importlib.machinery.ModuleSpec(fullname, _Loader(real), is_package=True)
 
 
-class _Loader:
+class _Loader(importlib.abc.Loader):
     """Gives a module a second name."""
 
     def __init__(self, real: str) -> None:

@@ -13,13 +13,9 @@ from typing import NamedTuple
 class Rule(NamedTuple):
     """What a diagnostic says, and what Triton says: `{0}`, `{1}`, … are the groups of the pattern."""
 
-    pattern: re.Pattern[str]
+    pattern: str
     cause: type[Exception]
     text: str
-
-
-def _rule(pattern: str, cause: type[Exception], text: str) -> Rule:
-    return Rule(re.compile(pattern), cause, text)
 
 
 # Constructs of Python by what diagnostics call them: how Python's syntax tree calls them.
@@ -46,174 +42,174 @@ _NODES = {
 
 _RULES = (
     # Making tiles.
-    _rule("the length of `arange` must be a power of two", ValueError, "arange's range must be a power of 2"),
-    _rule(
+    Rule("the length of `arange` must be a power of two", ValueError, "arange's range must be a power of 2"),
+    Rule(
         "`(?:start|end)` of `arange` must be known",
         ValueError,
         "arange's arguments must be of type tl.constexpr",
     ),
-    _rule(
+    Rule(
         r"`arange\(.*\)` is empty",
         ValueError,
         "arange's end argument must be greater than the start argument",
     ),
-    _rule(
+    Rule(
         r"`axis` of `(\w+)` must be 0, 1 or 2[\s\S]*?this is (\S+)",
         ValueError,
         "{0} axis must be 0, 1, or 2 but got {1}",
     ),
-    _rule(
+    Rule(
         r"dimension (\d+) of the shape must be a power of two",
         ValueError,
         "Shape element {0} must be a power of 2",
     ),
-    _rule(
+    Rule(
         r"a tile of (\d+) elements is too large",
         ValueError,
         "numel ({0}) exceeds triton maximum tensor numel (1048576)",
     ),
     # Shapes.
-    _rule(
+    Rule(
         r"dimension (\d+) is (\d+) on the left and (\d+) on the right",
         ValueError,
         "Cannot make_shape_compatible: incompatible dimensions at index {0}: {1} and {2}",
     ),
-    _rule(r"cannot reshape \[", ValueError, "reshape() cannot change total number of elements in tensor"),
-    _rule(
+    Rule(r"cannot reshape \[", ValueError, "reshape() cannot change total number of elements in tensor"),
+    Rule(
         r"cannot broadcast shape .*[\s\S]*?dimension (\d+) is (\d+), not 1 or (\d+)",
         ValueError,
         "Cannot broadcast, the expanded size of the tensor ({2}) must match the existing size ({1}) at non-singleton "
         "dimension {0}",
     ),
-    _rule(r"is not an order of the \d+ dimensions", ValueError, "permute dims must be a permutation of 0, 1, ..., n-1"),
-    _rule(r"dimension \d+ is named twice", ValueError, "expand_dims received duplicate axes"),
-    _rule(
+    Rule(r"is not an order of the \d+ dimensions", ValueError, "permute dims must be a permutation of 0, 1, ..., n-1"),
+    Rule(r"dimension \d+ is named twice", ValueError, "expand_dims received duplicate axes"),
+    Rule(
         r"`split` takes a last dimension of size 2, but this is `\w+\[(?:.*, )?(\d+)\]`",
         AssertionError,
         "expected last dimension to be 2 for split, got {0}",
     ),
-    _rule(r"a tile cannot be indexed by `(.*?)`", ValueError, "unsupported tensor index: {0}"),
+    Rule(r"a tile cannot be indexed by `(.*?)`", ValueError, "unsupported tensor index: {0}"),
     # Memory.
-    _rule(r"`(\w+)` takes a pointer, not `(.*?)`", ValueError, "Unsupported ptr type {1} in `tl.{0}`"),
-    _rule("`other` has no meaning without `mask`", ValueError, "`other` cannot be provided without `mask`"),
-    _rule(
+    Rule(r"`(\w+)` takes a pointer, not `(.*?)`", ValueError, "Unsupported ptr type {1} in `tl.{0}`"),
+    Rule("`other` has no meaning without `mask`", ValueError, "`other` cannot be provided without `mask`"),
+    Rule(
         "the pointer is a scalar, but the mask is",
         ValueError,
         "Mask argument cannot be block type if pointer argument is not a block",
     ),
-    _rule(
+    Rule(
         "the pointer is a scalar, but the value is",
         ValueError,
         "Value argument cannot be block type if pointer argument is not a block",
     ),
-    _rule("`store` writes through a pointer that is `tl.const`", ValueError, "Cannot store to a constant pointer"),
-    _rule(r'unknown cache modifier for a \w+ "(.*?)"', ValueError, "Unsupported cache modifier '{0}'"),
-    _rule(r'unknown eviction policy "(.*?)"', ValueError, "Unsupported eviction policy '{0}'"),
-    _rule(r'unknown (?:memory order|scope) "(.*?)"', ValueError, "Memory semantic {0} not supported"),
-    _rule(r"`(atomic_\w+)` does not work on `(.*?)`", ValueError, "{0} does not support {1}"),
-    _rule(
+    Rule("`store` writes through a pointer that is `tl.const`", ValueError, "Cannot store to a constant pointer"),
+    Rule(r'unknown cache modifier for a \w+ "(.*?)"', ValueError, "Unsupported cache modifier '{0}'"),
+    Rule(r'unknown eviction policy "(.*?)"', ValueError, "Unsupported eviction policy '{0}'"),
+    Rule(r'unknown (?:memory order|scope) "(.*?)"', ValueError, "Memory semantic {0} not supported"),
+    Rule(r"`(atomic_\w+)` does not work on `(.*?)`", ValueError, "{0} does not support {1}"),
+    Rule(
         r"the last stride of a descriptor must be the constant 1, not .*`(.*?)`",
         ValueError,
         "Tensor descriptor last dim must be 1 but got {0}",
     ),
     # Types.
-    _rule(
+    Rule(
         r"cannot bitcast [\s\S]*?(\d+) bits and (\d+) bits",
         ValueError,
         "Cannot bitcast data-type of size {0} to data-type of size {1}",
     ),
-    _rule(
+    Rule(
         "no rounding takes place from `(.*?)` to `(.*?)`",
         ValueError,
         "fp_downcast_rounding should be set only for truncating fp conversions. Source scalar type is {0} and "
         "destination type is {1}",
     ),
-    _rule(r"takes `fp32` or `fp64`, not `(\w+)", ValueError, "Expected dtype ['fp32', 'fp64'] but got {0}"),
-    _rule("cannot add pointers", TypeError, "cannot add pointers together"),
-    _rule("a pointer takes an integer offset, not `(.*?)`", TypeError, "invalid operands of type pointer and {0}"),
-    _rule(r"works on integers, not on (.*)", TypeError, "invalid operands of type {0}"),
-    _rule(r"the number (\S+) is out of range for `(.*?)`", ValueError, "Scalar {0} is out of range for type {1}"),
-    _rule(
+    Rule(r"takes `fp32` or `fp64`, not `(\w+)", ValueError, "Expected dtype ['fp32', 'fp64'] but got {0}"),
+    Rule("cannot add pointers", TypeError, "cannot add pointers together"),
+    Rule("a pointer takes an integer offset, not `(.*?)`", TypeError, "invalid operands of type pointer and {0}"),
+    Rule(r"works on integers, not on (.*)", TypeError, "invalid operands of type {0}"),
+    Rule(r"the number (\S+) is out of range for `(.*?)`", ValueError, "Scalar {0} is out of range for type {1}"),
+    Rule(
         "cannot divide `(.*?)` and `(.*?)`: one is signed",
         TypeError,
         "Cannot use /, #, or % with {0} and {1} because they have different signedness",
     ),
-    _rule(
+    Rule(
         r"the negative number \S+ meets a tensor of the unsigned type",
         ValueError,
         "Cannot perform a binary operation between an unsigned tensor and a negative scalar",
     ),
-    _rule(
+    Rule(
         r"`dot` cannot multiply `(\w+)\[.*?\]` and `(\w+)\[.*?\]`",
         AssertionError,
         "Both operands must be same dtype. Got {0} and {1}",
     ),
-    _rule(
+    Rule(
         r"shapes \[.*\] and \[.*\] cannot be multiplied",
         AssertionError,
         "input and other must have equal reduction dimensions",
     ),
     # Names and statements.
-    _rule(r"error: `(\w+)` is not defined", NameError, "{0} is not defined"),
-    _rule(r"`(?:tl|triton\.language|\w+)` has no `(\w+)`", AttributeError, "has no attribute '{0}'"),
-    _rule(
+    Rule(r"error: `(\w+)` is not defined", NameError, "{0} is not defined"),
+    Rule(r"`(?:tl|triton\.language|\w+)` has no `(\w+)`", AttributeError, "has no attribute '{0}'"),
+    Rule(
         r"the global `(\w+)` is not a `constexpr`",
         NameError,
         "Cannot access global variable {0} from within @jit'ed function. Triton kernels can only access global "
         "variables that are instanstiated as constexpr",
     ),
-    _rule(
+    Rule(
         r"`(\w+)` changes its type in the loop[\s\S]*?type `(.*?)`[\s\S]*?type `(.*?)`",
         AssertionError,
         "Loop-carried variable {0} has initial type {1} but is re-assigned to {2} in loop!",
     ),
-    _rule(
+    Rule(
         r"`(\w+)` has no value here[\s\S]*?it is a \w+ of type `(.*?)`, on the other a \w+ of type `(.*?)`",
         AssertionError,
         "Mismatched type for {0} between then block ({1}) and else block ({2})",
     ),
-    _rule(r"error: `(\w+)` has no value here", NameError, "{0} is not defined"),
-    _rule(
+    Rule(r"error: `(\w+)` has no value here", NameError, "{0} is not defined"),
+    Rule(
         r"this function returns different types[\s\S]*?type `(.*?)`[\s\S]*?type `(.*?)`",
         AssertionError,
         "Return type mismatch: {0} and {1}",
     ),
-    _rule(r"(\d+) names for \d+ values", ValueError, "too many values to unpack (expected {0})"),
-    _rule(
+    Rule(r"(\d+) names for \d+ values", ValueError, "too many values to unpack (expected {0})"),
+    Rule(
         r"the condition of `\w+` is a tile of \d+ elements",
         ValueError,
         "Boolean value of Tensor with more than one value is ambiguous",
     ),
-    _rule(
+    Rule(
         "`static_assert` needs a condition that is known at compile time",
         NotImplementedError,
         "Assertion condition could not be determined at compile-time",
     ),
-    _rule(
+    Rule(
         "kernels have no nested functions",
         NotImplementedError,
         "nested function definitions are not allowed inside a @triton.jit kernel",
     ),
     # Launches.
-    _rule(
+    Rule(
         r"kernel `\w+`: an argument is missing for `(\w+)`",
         TypeError,
         "dynamic_func() missing 1 required positional argument: '{0}'",
     ),
-    _rule(
+    Rule(
         r"kernel `\w+`: arguments are missing for `(\w+)`, `(\w+)`\n",
         TypeError,
         "dynamic_func() missing 2 required positional arguments: '{0}' and '{1}'",
     ),
-    _rule(
+    Rule(
         r"kernel `\w+` takes (\d+) arguments?, but (\d+) were passed",
         TypeError,
         "dynamic_func() takes {0} positional arguments but {1} were given",
     ),
-    _rule(r"`(\w+)` was passed twice", TypeError, "dynamic_func() got multiple values for argument '{0}'"),
+    Rule(r"`(\w+)` was passed twice", TypeError, "dynamic_func() got multiple values for argument '{0}'"),
     # Calls.
-    _rule(r"`(\w+)` has no parameter `(\w+)`", TypeError, "{0}() got an unexpected keyword argument '{1}'"),
-    _rule(
+    Rule(r"`(\w+)` has no parameter `(\w+)`", TypeError, "{0}() got an unexpected keyword argument '{1}'"),
+    Rule(
         r"`(\w+)` is missing the argument `(\w+)`",
         TypeError,
         "{0}() missing 1 required positional argument: '{1}'",
@@ -237,7 +233,7 @@ def in_tritons_words(diagnostic: str) -> Exception | None:
         if f"kernels have no {what}" in diagnostic:
             return NotImplementedError(f"unsupported AST node type: {node}")
     for rule in _RULES:
-        found = rule.pattern.search(diagnostic)
+        found = re.search(rule.pattern, diagnostic)
         if found is not None:
             return rule.cause(rule.text.format(*map(_long_name, found.groups())))
     return None

@@ -1,5 +1,7 @@
 """Hooks around compilations and launches."""
 
+import gc
+
 import numpy as np
 import triton
 import triton.language as tl
@@ -42,6 +44,17 @@ def leave(metadata):
     events.append(("exit", metadata.get()["name"]))
 
 
+def loading(module, function, name, metadata_group, hash):
+    events.append(("load", name, module is not None, len(hash) >= 32))
+
+
+def unloaded(module, function, name, metadata_group, hash):
+    events.append(("unload", name))
+
+
+knobs.runtime.kernel_load_start_hook.add(loading)
+knobs.runtime.kernel_load_end_hook.add(loading)
+knobs.runtime.kernel_unload_hook.add(unloaded)
 knobs.runtime.jit_cache_hook = before_compile
 knobs.runtime.jit_post_compile_hook = after_compile
 knobs.compilation.listener = listener
@@ -55,6 +68,9 @@ knobs.runtime.launch_enter_hook.remove(enter)
 knobs.runtime.launch_exit_hook.remove(leave)
 double[(1,)](x, 100, BLOCK=128, num_warps=2)
 np.testing.assert_array_equal(x, np.full(100, 8, dtype=np.float32))
+loads = [event for event in events if event[0] == "load"]
+assert loads == [("load", "double", False, True), ("load", "double", True, True)], loads
+events = [event for event in events if event[0] != "load"]
 listened = [event for event in events if event[0] == "listener"]
 assert listened == [("listener", "double", 2, True)], listened
 events = [event for event in events if event[0] != "listener"]
@@ -63,4 +79,7 @@ assert kinds == ["cache", "compiled", "enter", "exit", "enter", "exit"], kinds
 assert events[0] == ("cache", "double", False, False, ["*fp32", "constexpr", "i32"]), events[0]
 assert events[1] == ("compiled", True, False), events[1]
 assert events[2] == ("enter", "doubling", 100, (1, 1, 1)), events[2]
+double.device_caches.clear()
+gc.collect()
+assert ("unload", "double") in events, events
 print("ok")

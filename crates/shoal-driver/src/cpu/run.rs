@@ -142,7 +142,7 @@ impl<'a> Run<'a> {
 
     /// Whether it is time for the launching thread to [`look`](Self::look).
     pub(crate) fn is_due(&self, now: Instant) -> bool {
-        if !self.is_watched() {
+        if !self.is_watched() || self.is_ending() {
             return false;
         }
         let mut watch = lock(&self.watch);

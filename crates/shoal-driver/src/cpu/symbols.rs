@@ -2,7 +2,8 @@
 //!
 //! * the hooks that [`abi`](super::abi) specifies;
 //! * math as `shoal_<name>_f32` and `shoal_<name>_f64`; [`names`] lists them. Integer parameters and results are
-//!   32-bit: `ilogb` returns one, `jn` and `yn` take one first, `ldexp` and `scalbn` take one second;
+//!   32-bit: `ilogb` returns one, `ldexp` and `scalbn` take one second; `jn` and `yn` take their order
+//!   first, as a float;
 //! * what a C compiler or LLVM may call on its own: `memcpy` and its like, the C math library's names, conversions of
 //!   16-bit floats.
 
@@ -149,10 +150,12 @@ fn insert_binary(table: &mut Table) {
         fdim = math::fdim;
         fmod = libm::fmod;
         hypot = libm::hypot;
+        jn = math::bessel::jn;
         nextafter = libm::nextafter;
         pow = libm::pow;
         remainder = libm::remainder;
         rhypot = math::rhypot;
+        yn = math::bessel::yn;
     );
     math!(table, (a, b, c): norm3d = math::norm3d;);
     math!(table, (a, b, c, d): norm4d = math::norm4d;);
@@ -174,18 +177,6 @@ fn insert_mixed(table: &mut Table) {
     extern "C" fn ilogb32(x: f32) -> i32 {
         libm::ilogb(f64::from(x))
     }
-    extern "C" fn jn64(n: i32, x: f64) -> f64 {
-        libm::jn(n, x)
-    }
-    extern "C" fn jn32(n: i32, x: f32) -> f32 {
-        libm::jn(n, f64::from(x)) as f32
-    }
-    extern "C" fn yn64(n: i32, x: f64) -> f64 {
-        libm::yn(n, x)
-    }
-    extern "C" fn yn32(n: i32, x: f32) -> f32 {
-        libm::yn(n, f64::from(x)) as f32
-    }
     extern "C" fn scalbn64(x: f64, n: i32) -> f64 {
         libm::scalbn(x, n)
     }
@@ -200,8 +191,6 @@ fn insert_mixed(table: &mut Table) {
     }
     insert!(table:
         "shoal_ilogb_f64" => ilogb64, "shoal_ilogb_f32" => ilogb32,
-        "shoal_jn_f64" => jn64, "shoal_jn_f32" => jn32,
-        "shoal_yn_f64" => yn64, "shoal_yn_f32" => yn32,
         "shoal_scalbn_f64" => scalbn64, "shoal_scalbn_f32" => scalbn32,
         "shoal_ldexp_f64" => scalbn64, "shoal_ldexp_f32" => scalbn32,
         "ldexp" => scalbn64, "ldexpf" => scalbn32, "scalbn" => scalbn64, "scalbnf" => scalbn32,

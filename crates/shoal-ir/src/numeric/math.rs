@@ -83,6 +83,7 @@ fn rule(function: MathFn) -> Rule {
         MathFn::Hypot => Two(libm::hypot),
         MathFn::J0 => One(libm::j0),
         MathFn::J1 => One(libm::j1),
+        MathFn::Jn => Two(|n, x| of_order(libm::jn, n, x)),
         MathFn::Lgamma => One(libm::lgamma),
         MathFn::Log => One(libm::log),
         MathFn::Log10 => One(libm::log10),
@@ -109,7 +110,13 @@ fn rule(function: MathFn) -> Rule {
         MathFn::Trunc => One(libm::trunc),
         MathFn::Y0 => One(libm::y0),
         MathFn::Y1 => One(libm::y1),
+        MathFn::Yn => Two(|n, x| of_order(libm::yn, n, x)),
     }
+}
+
+/// A Bessel function by its order. The time grows with the order, so absurd ones are refused with NaN.
+fn of_order(bessel: fn(i32, f64) -> f64, order: f64, x: f64) -> f64 {
+    if order.abs() <= f64::from(1 << 20) { bessel(order as i32, x) } else { f64::NAN }
 }
 
 /// The exponent of a number as a number.

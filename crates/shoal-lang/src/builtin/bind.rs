@@ -24,6 +24,9 @@ impl Given {
     }
 }
 
+/// Parameters of Triton's own machinery, which functions written against it pass on.
+const INTERNAL: [&str; 3] = ["_semantic", "_generator", "_builder"];
+
 /// Binds the arguments of a call to a builtin's parameters.
 pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> Outcome<Args> {
     let params = params(builtin);
@@ -45,6 +48,8 @@ pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> 
                     positional.next();
                 }
             }
+            // What Triton hands from function to function inside itself.
+            Some(name) if INTERNAL.contains(&&*name.name) => {}
             Some(name) => {
                 let named = |p: &&BuiltinParam| !matches!(p.shape, ParamShape::Var | ParamShape::Keywords);
                 let Some(param) = params.iter().filter(named).find(|p| p.name == &*name.name) else {

@@ -193,7 +193,7 @@ impl Lower<'_> {
             values.iter().map(|&v| Value::Tensor(l.emit.tensor(v))).collect()
         };
         let (shape, strides) = (tensors(self, &sizes), tensors(self, &strides));
-        Value::Descriptor(Arc::new(Descriptor { value, ty, shape, strides }))
+        Value::Descriptor(Arc::new(Descriptor { value, ty, shape, strides, access: Access::ReadWrite }))
     }
 
     fn constant(&mut self, f: &Function, name: &Name, value: &ConstValue) -> Outcome<Value> {

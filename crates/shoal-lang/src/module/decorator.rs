@@ -43,6 +43,8 @@ pub(super) fn read(decorators: &[Expr], globals: &BTreeMap<Name, Global>) -> (Fu
                 kind = FunctionKind::Jit;
                 args.iter().for_each(|arg| read_option(arg, &mut options));
             }
+            // Functions that call `extern_elementwise` are compiled like any other.
+            Some("extern") => kind = FunctionKind::Jit,
             Some("constexpr_function") => kind = FunctionKind::CompileTime,
             _ => {}
         }

@@ -12,7 +12,7 @@ use crate::builtin::{Args, Builtin};
 use crate::emit::Emit;
 use crate::fault::{Fault, Outcome};
 use crate::lower::Lower;
-use crate::value::{Descriptor, Tensor, Value};
+use crate::value::{Access, Descriptor, Tensor, Value};
 
 /// The most dimensions a descriptor has.
 const MAX_RANK: usize = 5;
@@ -50,7 +50,7 @@ pub(crate) fn make(e: &mut Emit<'_>, parts: &Parts<'_>) -> Outcome<Descriptor> {
     let shape = scalars(e, &parts.shape, "size", Scalar::I32)?;
     let strides = scalars(e, &parts.strides, "stride", Scalar::I64)?;
     let value = e.b().value_as(OpKind::MakeDesc, &operands, Type::Desc(ty.clone()));
-    Ok(Descriptor { value, ty: Type::Desc(ty), shape, strides })
+    Ok(Descriptor { value, ty: Type::Desc(ty), shape, strides, access: parts.base.access })
 }
 
 fn check(e: &Emit<'_>, parts: &Parts<'_>) -> Outcome<DescType> {
@@ -161,6 +161,13 @@ pub(crate) fn load(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand]) -> Outco
 
 /// `desc.store(offsets, value)`.
 pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: &Tensor) -> Outcome<()> {
+    if desc.access == Access::ReadOnly {
+        return Err(e
+            .error("this descriptor was made from a pointer that is `tl.const`")
+            .label("a store through it would write there")
+            .help("drop the `tl.const` annotation, or make the descriptor from another pointer")
+            .into());
+    }
     let ty = block_type(desc);
     if value.shape() != ty.block.as_slice() {
         // Blocks with dimensions of size 1 are often stored from tiles without them.

@@ -102,6 +102,7 @@ pub fn expansion(function: MathFn) -> Option<Expand> {
         | MathFn::Hypot
         | MathFn::J0
         | MathFn::J1
+        | MathFn::Jn
         | MathFn::Lgamma
         | MathFn::Logb
         | MathFn::Nextafter
@@ -121,7 +122,8 @@ pub fn expansion(function: MathFn) -> Option<Expand> {
         | MathFn::Tgamma
         | MathFn::Trunc
         | MathFn::Y0
-        | MathFn::Y1 => None,
+        | MathFn::Y1
+        | MathFn::Yn => None,
     }
 }
 

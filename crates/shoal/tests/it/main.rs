@@ -1,9 +1,12 @@
 //! Tests of the facade, and of the compiler as a whole.
 
+mod checks;
 mod debugger;
+mod embedded;
 mod errors;
 mod language;
 mod launches;
+mod live;
 mod random_kernels;
 mod specialisation;
 mod stopping;

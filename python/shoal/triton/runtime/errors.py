@@ -1,10 +1,10 @@
 """Triton's names for errors of launches."""
 
 from shoal.errors import AutotunerError, InterpreterError, OutOfResources
-from shoal.errors import ShoalError as _ShoalError
+from shoal.errors import ShoalError as TritonError
 
-__all__ = ["AutotunerError", "InterpreterError", "OutOfResources", "PTXASError"]
+__all__ = ["AutotunerError", "InterpreterError", "OutOfResources", "PTXASError", "TritonError"]
 
 
-class PTXASError(_ShoalError):
+class PTXASError(TritonError):
     """NVIDIA's assembler failed. It is never called for CPUs; the name is here for code that catches it."""

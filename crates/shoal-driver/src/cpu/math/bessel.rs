@@ -49,6 +49,23 @@ fn far(x: f64, mu: f64) -> f64 {
     root * (series / libm::sqrt(2.0 * PI * x)) * root
 }
 
+/// Bessel function of the first kind; the order is an integer.
+#[must_use]
+pub fn jn(order: f64, x: f64) -> f64 {
+    of_order(libm::jn, order, x)
+}
+
+/// Bessel function of the second kind; the order is an integer.
+#[must_use]
+pub fn yn(order: f64, x: f64) -> f64 {
+    of_order(libm::yn, order, x)
+}
+
+/// The time grows with the order, so absurd ones are refused with NaN.
+fn of_order(bessel: fn(i32, f64) -> f64, order: f64, x: f64) -> f64 {
+    if order.abs() <= f64::from(1 << 20) { bessel(order as i32, x) } else { f64::NAN }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -307,3 +307,22 @@ pub(super) fn ilogb(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
     let value = b.select(nan, least, exponent);
     done(e, value)
 }
+
+/// The Bessel function of the first kind of an integer order.
+pub(super) fn jn(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+    of_order(e, MathFn::Jn, args)
+}
+
+/// The Bessel function of the second kind of an integer order.
+pub(super) fn yn(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+    of_order(e, MathFn::Yn, args)
+}
+
+/// The IR's operands have one type: the order becomes a float, exact for all orders that are not absurd.
+fn of_order(e: &mut Emit<'_>, function: MathFn, args: &[Tensor]) -> Outcome<Tensor> {
+    let ty = number_type(&args[1]).expect("floats");
+    let mut b = e.b();
+    let order = b.cast(args[0].value, ty);
+    let value = b.value(OpKind::Math(function), &[order, args[1].value]);
+    done(e, value)
+}

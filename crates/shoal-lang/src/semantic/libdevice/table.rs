@@ -15,8 +15,6 @@ const FOUR: &str = "arg0, arg1, arg2, arg3";
 
 const DIRECTED: &str = "there is only rounding to nearest: use the name that ends in `_rn`, or the plain operation";
 
-const OTHER_ORDERS: &str = "orders 0 and 1 have names of their own; build the others by their recurrence";
-
 /// How many arguments a name takes.
 pub(super) fn arity(name: &str) -> usize {
     let signature = BUILTINS.iter().find(|b| b.short_name() == name).map_or("", |b| b.signature);
@@ -219,8 +217,8 @@ names! {
     "j1", ONE, Floats, Math(MathFn::J1);
     "y0", ONE, Floats, Math(MathFn::Y0);
     "y1", ONE, Floats, Math(MathFn::Y1);
-    "yn", TWO, Any(&[&[I32, F32], &[I32, F64]]), Absent(OTHER_ORDERS);
-    "jn", TWO, Any(&[&[I32, F32], &[I32, F64]]), Absent(OTHER_ORDERS);
+    "yn", TWO, Any(&[&[I32, F32], &[I32, F64]]), Compose(compose::yn);
+    "jn", TWO, Any(&[&[I32, F32], &[I32, F64]]), Compose(compose::jn);
     "cyl_bessel_i0", ONE, Floats, Math(MathFn::CylBesselI0);
     "cyl_bessel_i1", ONE, Floats, Math(MathFn::CylBesselI1);
     "erf", ONE, Floats, Math(MathFn::Erf);

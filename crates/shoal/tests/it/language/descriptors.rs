@@ -155,6 +155,11 @@ fn wrong_descriptors() {
     wrong("tl.make_tensor_descriptor(x, [8, 8], [8, 1], [3, 8])", &["power of two"]);
     wrong("tl.make_tensor_descriptor(x, [8, 8], [8, 1], [4, 2])", &["16"]);
     wrong("tl.make_tensor_descriptor(x, [8, 8], [8, 1], [4, 8], padding_option='one')", &["one"]);
+    let constant = "
+    d = tl.make_tensor_descriptor(x, [8, 8], [8, 1], [4, 8])
+    d.store([0, 0], d.load([4, 0]))
+";
+    case("x: tl.const, out", constant).refused(args!(&x[..]), &["tl.const", "kernel.py:10"]);
     wrong("d.load([0])", &["2"]);
     wrong("d.store([0, 0], tl.zeros([4, 4], tl.float32))", &["4"]);
     wrong("d.gather(tl.arange(0, 8), 0)", &["gather"]);

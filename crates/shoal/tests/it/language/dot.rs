@@ -145,6 +145,9 @@ fn batches_of_matrices() {
     let mut expected = product(&a[..256], &b[..256], [16, 16, 16]);
     expected.extend(product(&a[256..], &b[256..], [16, 16, 16]));
     case("x, y, out, BATCH: tl.constexpr", body).near::<f32>(args!(&x, &y, BATCH = 2), 1e-5, &expected);
+    // More dimensions are more batches.
+    let body = body.replace("BATCH,", "1, BATCH, 1,");
+    case("x, y, out, BATCH: tl.constexpr", &body).near::<f32>(args!(&x, &y, BATCH = 2), 1e-5, &expected);
 }
 
 #[test]

@@ -189,6 +189,14 @@ fn libdevice_on_positive_numbers() {
         ],
     );
     functions(
+        (0.1, 1.5),
+        &[
+            // Bessel functions of all orders by their recurrence: J3 + J1 = 4 / x J2, and the same for Y.
+            ("(libdevice.jn(3, x) + libdevice.jn(1, x)) * x / libdevice.jn(2, x)", |_| 4.0),
+            ("(libdevice.yn(3, x) + libdevice.y1(x)) * x / libdevice.yn(2, x)", |_| 4.0),
+        ],
+    );
+    functions(
         (-0.95, 0.95),
         &[
             ("libdevice.asin(x)", f64::asin),

@@ -88,9 +88,14 @@ fn bitcode() -> Option<PathBuf> {
 }
 
 const EXTERN: &str = "
-@shoal.jit
-def cubed(x):
-    return tl.extern_elementwise('user', PATH, [x], {(tl.float32,): ('cubed', tl.float32)}, is_pure=True)
+from shoal.language import core
+
+
+# As Triton's own libraries are written.
+@core.extern
+def cubed(x, _semantic=None):
+    types = {(core.dtype('fp32'),): ('cubed', core.dtype('fp32'))}
+    return core.extern_elementwise('user', PATH, [x], types, is_pure=True, _semantic=_semantic)
 
 
 @shoal.jit

@@ -31,6 +31,38 @@ fn tuples_as_values() {
 }
 
 #[test]
+fn dictionaries_with_keys_known_at_compile_time() {
+    let definitions = "
+@shoal.jit
+def scaled(x, scale, shift):
+    return x * scale + shift
+
+@shoal.jit
+def first(d):
+    return d['x']
+";
+    let body = "
+    d = {'x': n, 'y': tl.arange(0, 4), 3: 7}
+    tl.store(out, d['x'] + d[3])
+    tl.store(out + 1 + tl.arange(0, 4), d['y'])
+    tl.store(out + 5, len(d) + d.get('z', 40))
+    more = {**d, 'x': 100}
+    tl.store(out + 6, first(more) + first(d))
+    options = {'shift': 5, 'scale': n}
+    tl.store(out + 7, scaled(10, **options))
+    if 'y' in d and 'z' not in d:
+        tl.store(out + 8, 1)
+    for key in tl.static_range(0, 1):
+        options = {'shift': 6, 'scale': 2}
+    tl.store(out + 9, scaled(1, **options))
+";
+    let expected = [10, 0, 1, 2, 3, 43, 103, 35, 1, 8];
+    with(definitions, "n, out", body).gives(args!(3), &expected);
+    case("n, out", "    d = {'x': 1}\n    tl.store(out, d['w'])").refused(args!(3), &["no key", "'w'"]);
+    case("n, out", "    d = {n: 1}").refused(args!(3), &["key", "compile time"]);
+}
+
+#[test]
 fn tuples_as_arguments() {
     let x = [1.0f32, 2.0, 3.0];
     let body = "

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use shoal_codegen::cpu::{self, Options, Target};
-use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+use shoal_driver::cpu::{
+    ArgBlock, ArgMemory, Bounds, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits,
+};
 use shoal_interp::{Arg, Memory};
 use shoal_ir::{Module, Scalar};
 use shoal_source::SourceMap;
@@ -24,10 +26,16 @@ pub(crate) fn interpreted(case: &Case, module: &Module) -> Result<Buffers, Strin
     Ok(bases.iter().map(|&base| memory.bytes(base).expect("mapped").to_vec()).collect())
 }
 
-/// What native code makes of a case.
-pub(crate) fn native(device: &CpuDevice, case: &Case, module: &Module, target: &Target) -> Result<Buffers, String> {
-    let sources = SourceMap::default();
-    let compiled = cpu::compile(module, "k", target, &sources, &Options::default()).map_err(|e| e.to_string())?;
+/// What native code makes of a case, with or without checks of its accesses.
+pub(crate) fn native(
+    device: &CpuDevice,
+    case: &Case,
+    module: &Module,
+    target: &Target,
+    checks: bool,
+) -> Result<Buffers, String> {
+    let (sources, how) = (SourceMap::default(), Options { checks, ..Options::default() });
+    let compiled = cpu::compile(module, "k", target, &sources, &how).map_err(|e| e.to_string())?;
     let layout = |&(size, align): &(u32, u32)| ParamLayout { size: size as usize, align: align as usize };
     let info = KernelInfo {
         name: compiled.entry,
@@ -41,9 +49,14 @@ pub(crate) fn native(device: &CpuDevice, case: &Case, module: &Module, target: &
     let kernel = Kernel::new(code, info).map_err(|e| e.to_string())?;
     let mut buffers: Vec<Aligned> = case.buffers.iter().map(|(_, contents)| Aligned::from(contents)).collect();
     let mut block = ArgBlock::writer();
+    let mut memory = Vec::new();
     for buffer in &mut buffers {
-        block.push_ptr(buffer.words.as_mut_ptr());
+        let start = buffer.words.as_mut_ptr();
+        block.push_ptr(start);
+        memory.push(Some(ArgMemory { name: "x".into(), start: start.addr(), bytes: buffer.length }));
     }
+    memory.extend(case.numbers.iter().map(|_| None));
+    let options = LaunchOptions { bounds: Some(Arc::new(Bounds::new(memory))), ..LaunchOptions::default() };
     for number in &case.numbers {
         match number.ty().bytes() {
             1 => block.push_u8(number.bits() as u8),
@@ -53,8 +66,7 @@ pub(crate) fn native(device: &CpuDevice, case: &Case, module: &Module, target: &
         };
     }
     // SAFETY: the interpreter has run the case, so its accesses stay inside the buffers, each of which is alive.
-    unsafe { device.launch(&kernel, [case.programs, 1, 1], &block.finish(), &LaunchOptions::default()) }
-        .map_err(|e| e.to_string())?;
+    unsafe { device.launch(&kernel, [case.programs, 1, 1], &block.finish(), &options) }.map_err(|e| e.to_string())?;
     Ok(buffers.iter().map(Aligned::bytes).collect())
 }
 

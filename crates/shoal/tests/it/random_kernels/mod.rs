@@ -37,11 +37,13 @@ enum Form {
     Plain,
     /// After the passes for CPUs.
     Optimised,
+    /// The same, with checks of all accesses.
+    Checked,
 }
 
 fn formed(module: &Module, form: Form) -> Module {
     let mut module = module.clone();
-    if form == Form::Optimised {
+    if form != Form::Plain {
         shoal_passes::pipeline::for_cpu(&mut module);
     }
     module
@@ -50,7 +52,7 @@ fn formed(module: &Module, form: Form) -> Module {
 /// What is wrong with native code for a module, if anything. A module that the interpreter refuses is no test.
 fn wrong(device: &CpuDevice, case: &Case, module: &Module, form: Form, target: &Target) -> Option<String> {
     let expected = machine::interpreted(case, module).ok()?;
-    match machine::native(device, case, &formed(module, form), target) {
+    match machine::native(device, case, &formed(module, form), target, form == Form::Checked) {
         Ok(found) => machine::difference(case, &expected, &found),
         // A refusal of LLVM comes with all its code.
         Err(why) => Some(why.chars().take(600).collect()),
@@ -94,4 +96,9 @@ fn native_code_does_what_the_interpreter_does() {
 #[test]
 fn optimised_code_does_what_the_interpreter_does() {
     check(seeds(60), Form::Optimised);
+}
+
+#[test]
+fn checked_code_does_what_the_interpreter_does() {
+    check(seeds(60), Form::Checked);
 }

@@ -1,0 +1,118 @@
+//! With `debug`, native code finds accesses outside of the arguments, and says so in the interpreter's words.
+
+use shoal::{Args, Backend, Device, Kernel, Options, args};
+
+use crate::launches::kernel;
+
+/// A name, a kernel `k(x, y, n)` of which `x` has 10 elements of `i32` and `y` 100, and what is wrong with it.
+const WRONG: &[(&str, &str, &str)] = &[
+    (
+        "a load past the end",
+        "tl.store(y + tl.arange(0, 16), tl.load(x + tl.arange(0, 16)))",
+        "reads 4 bytes at ADDRESS, 0 bytes past the end of `x` (40 bytes)",
+    ),
+    (
+        "a mask that lets one lane too many through",
+        "at = tl.arange(0, 16)\n    tl.store(y + at, tl.load(x + at, mask=at < n + 1))",
+        "reads 4 bytes at ADDRESS, 0 bytes past the end of `x` (40 bytes)",
+    ),
+    ("a gather", "at = tl.arange(0, 16)\n    tl.store(y + at, tl.load(x + at * 7 % 16))", "reads 4 bytes at ADDRESS, "),
+    ("a scalar load", "tl.store(y, tl.load(x - 1))", "reads 4 bytes at ADDRESS, 4 bytes before `x` (40 bytes)"),
+    (
+        "a store",
+        "at = tl.arange(0, 8)\n    tl.store(x + tl.program_id(0) * 8 + at, at)",
+        "writes 4 bytes at ADDRESS, 0 bytes past the end of `x` (40 bytes)",
+    ),
+    (
+        "a scatter",
+        "at = tl.arange(0, 8)\n    tl.store(x + at * 3, at)",
+        "writes 4 bytes at ADDRESS, 8 bytes past the end of `x` (40 bytes)",
+    ),
+    ("a scalar store", "tl.store(x + n + 2, 1)", "writes 4 bytes at ADDRESS, 8 bytes past the end of `x` (40 bytes)"),
+    (
+        "an atomic",
+        "tl.atomic_add(x + tl.arange(0, 16), 1)",
+        "atomically accesses 4 bytes at ADDRESS, 0 bytes past the end of `x` (40 bytes)",
+    ),
+    (
+        "a compare-and-swap",
+        "tl.store(y, tl.atomic_cas(x + n * 2, 0, 1))",
+        "atomically accesses 4 bytes at ADDRESS, 40 bytes past the end of `x` (40 bytes)",
+    ),
+    (
+        "a pointer that moves in a loop",
+        "p = x + tl.arange(0, 4)\n    for i in range(0, n):\n        tl.store(y + tl.arange(0, 4), tl.load(p))\n        p += 4",
+        "reads 4 bytes at ADDRESS, 0 bytes past the end of `x` (40 bytes)",
+    ),
+    (
+        "one of two arguments",
+        "p = x\n    if n > 3:\n        p = y\n    tl.store(p + 200, 1)",
+        "writes 4 bytes at ADDRESS, 400 bytes past the end of `y` (400 bytes)",
+    ),
+    (
+        "a misaligned address",
+        "p = (x.to(tl.pointer_type(tl.int8)) + 2).to(tl.pointer_type(tl.int32))\n    tl.store(y, tl.load(p))",
+        "reads 4 bytes at ADDRESS, which is not a multiple of 4",
+    ),
+];
+
+fn wrong(body: &str, backend: Backend) -> Kernel {
+    let kernel = kernel(&format!("@shoal.jit\ndef k(x, y, n):\n    {body}\n"), backend);
+    let options = Options { debug: true, ..kernel.options().clone() };
+    kernel.with(options)
+}
+
+fn refused(kernel: &Kernel, args: Args<'_>) -> String {
+    let text = kernel.launch(2, args).unwrap_err().to_string();
+    // Addresses differ from run to run.
+    let (mut out, mut rest) = (String::new(), text.as_str());
+    while let Some(at) = rest.find("0x") {
+        out += &rest[..at];
+        out += "ADDRESS";
+        rest = rest[at + 2..].trim_start_matches(|c: char| c.is_ascii_hexdigit());
+    }
+    out + rest
+}
+
+#[test]
+fn wrong_accesses_are_found() {
+    let mut texts = Vec::new();
+    for (name, body, wanted) in WRONG {
+        // In this order, so that the nearest argument is always the same.
+        let mut all = vec![1; 2000];
+        let (x, rest) = all.split_at_mut(10);
+        let (_, y) = rest.split_at_mut(1890);
+        for backend in [Backend::Interpreter, Backend::Cpu] {
+            let text = refused(&wrong(body, backend), args!(&mut *x, &mut *y, 10));
+            assert!(text.contains(wanted), "{name}, {}: {text}", backend.name());
+            if backend == Backend::Cpu {
+                texts.push(format!("## {name}\n\n{text}\n"));
+            }
+        }
+    }
+    insta::assert_snapshot!(texts.join("\n"));
+}
+
+/// Between two arguments that are neighbours in memory there is a border.
+#[test]
+fn neighbours_are_not_taken_for_each_other() {
+    let kernel = wrong("tl.store(x + n, 7)", Backend::Cpu);
+    let mut both = vec![0; 20];
+    let (x, y) = both.split_at_mut(10);
+    let text = refused(&kernel, args!(x, y, 10));
+    assert!(text.contains("0 bytes past the end of `x` (40 bytes)"), "{text}");
+    assert_eq!(both, [0; 20]);
+}
+
+#[test]
+fn masked_lanes_and_addresses_from_memory_are_left_alone() {
+    let table = "at = tl.arange(0, 4)\n    p = tl.load(x + at, mask=at < 1, other=0).to(tl.pointer_type(tl.int32))\n    \
+                 tl.store(y + at, tl.load(p, mask=at < 1, other=5), mask=at < n)";
+    let kernel = wrong(table, Backend::Cpu).on(Device::cpu_with_threads(2).unwrap());
+    let hidden = [41i32, 42];
+    let (x, mut y) = ([hidden.as_ptr().expose_provenance() as u64], vec![0; 2]);
+    kernel.launch(1, args!(&x[..], &mut y, 2)).unwrap();
+    assert_eq!(y, [41, 5]);
+    let text = refused(&kernel, args!(&[0u64][..], &mut y, 2));
+    assert!(text.contains("reads 4 bytes at ADDRESS, where no memory is"), "{text}");
+}

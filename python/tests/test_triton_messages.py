@@ -1,0 +1,130 @@
+"""Texts that Triton-based code looks for: they are in the exceptions of the drop-in, and nowhere else."""
+
+import linecache
+import textwrap
+
+import numpy as np
+import pytest
+
+import shoal
+import shoal.language as tl
+import shoal.triton
+
+# The body of a kernel `kernel(x, n)`, with x a pointer and n an integer: what Triton says about it.
+COMPILING = {
+    "a = tl.arange(0, 3)": "arange's range must be a power of 2",
+    "a = tl.arange(0, n)": "arange's arguments must be of type tl.constexpr",
+    "a = tl.arange(5, 2)": "arange's end argument must be greater than the start argument",
+    "a = tl.program_id(3)": "program_id axis must be 0, 1, or 2 but got 3",
+    "a = tl.zeros((3,), tl.float32)": "Shape element 0 must be a power of 2",
+    "a = tl.zeros((2048, 1024), tl.float32)": "exceeds triton maximum tensor numel",
+    "a = tl.arange(0, 4) + tl.arange(0, 8)": "Cannot make_shape_compatible: incompatible dimensions at "
+    "index 0: 4 and 8",
+    "a = tl.reshape(tl.arange(0, 4), (8,))": "reshape() cannot change total number of elements in tensor",
+    "a = tl.broadcast_to(tl.arange(0, 4), (8,))": "Cannot broadcast, the expanded size of the tensor (8)",
+    "a = tl.permute(tl.zeros((4, 4), tl.float32), (0, 0))": "permute dims must be a permutation of 0, 1, ..., n-1",
+    "a = tl.expand_dims(tl.arange(0, 4), (0, 0))": "expand_dims received duplicate axes",
+    "a = tl.split(tl.arange(0, 4))": "expected last dimension to be 2 for split, got 4",
+    "a = tl.arange(0, 4)[0]": "unsupported tensor index",
+    "a = tl.load(n)": "Unsupported ptr type int32 in `tl.load`",
+    "a = tl.load(x, other=0.0)": "`other` cannot be provided without `mask`",
+    "a = tl.load(x, mask=tl.arange(0, 4) < 2)": "Mask argument cannot be block type if pointer argument is not a block",
+    "tl.store(x, tl.arange(0, 4))": "Value argument cannot be block type if pointer argument is not a block",
+    "a = tl.load(x, cache_modifier='.zz')": "Unsupported cache modifier 'zz'",
+    "a = tl.load(x, eviction_policy='zz')": "Unsupported eviction policy 'zz'",
+    "a = tl.atomic_add(x, 1.0, sem='zz')": "Memory semantic zz not supported",
+    "a = tl.atomic_add(x.to(tl.pointer_type(tl.int8)), 1)": "atomic_add does not support int8",
+    "d = tl.make_tensor_descriptor(x, [4, 16], [1, 16], [4, 4])": "Tensor descriptor last dim must be 1 but got 16",
+    "a = n.to(tl.float64, bitcast=True)": "Cannot bitcast data-type of size 32 to data-type of size 64",
+    "a = n.to(tl.float32, fp_downcast_rounding='rtz')": "fp_downcast_rounding should be set only for truncating fp",
+    "a = tl.exp(tl.zeros((16,), tl.float16))": "Expected dtype ['fp32', 'fp64'] but got fp16",
+    "a = x + x": "cannot add pointers together",
+    "a = x + 1.5": "invalid operands of type pointer",
+    "a = tl.load(x) & 3": "invalid operands of type",
+    "a = n.to(tl.int8) + 300": "Scalar 300 is out of range for type int8",
+    "a = n % n.to(tl.uint32)": "because they have different signedness",
+    "a = n.to(tl.uint32) + (-1)": "Cannot perform a binary operation between an unsigned tensor and a negative scalar",
+    "a = tl.dot(tl.zeros((16, 16), tl.float16), tl.zeros((16, 16), tl.float32))": "Both operands must be same dtype. "
+    "Got fp16 and fp32",
+    "a = tl.dot(tl.zeros((16, 32), tl.float16), tl.zeros((16, 16), tl.float16))": "input and other must have equal "
+    "reduction dimensions",
+    "a = wibble + 1": "wibble is not defined",
+    "a = tl.lod(x)": "has no attribute 'lod'",
+    "a = PLAIN + 1": "Cannot access global variable PLAIN from within @jit'ed function",
+    "acc = 0\nfor i in range(3):\n    acc += 1.5": "Loop-carried variable acc has initial type int32 "
+    "but is re-assigned to fp32 in loop!",
+    "if n > 3:\n    a = 1.0\nelse:\n    a = tl.arange(0, 4)\ntl.store(x, a)": "Mismatched type for a between "
+    "then block",
+    "if n > 3:\n    a = 1.0\ntl.store(x, a)": "a is not defined",
+    "a, b = (1, 2, 3)": "too many values to unpack (expected 2)",
+    "if tl.arange(0, 4) > 2:\n    a = 1": "Boolean value of Tensor with more than one value is ambiguous",
+    "tl.static_assert(n == 3)": "Assertion condition could not be determined at compile-time",
+    "for i in range(3):\n    break": "unsupported AST node type: Break",
+    "a = lambda y: y": "unsupported AST node type: Lambda",
+    "try:\n    a = 1\nexcept KeyError:\n    a = 2": "unsupported AST node type: Try",
+    "def f():\n    pass": "nested function definitions are not allowed",
+    "a = tl.load(x, wibble=3)": "load() got an unexpected keyword argument 'wibble'",
+    "a = tl.load()": "load() missing 1 required positional argument: 'pointer'",
+    "tl.static_assert(False, 'my message')": "my message",
+}
+
+
+def kernel_of(body):
+    """A kernel with this body, whose text Python can find."""
+    text = "def kernel(x, n):\n" + textwrap.indent(body, "    ") + "\n"
+    file = f"<kernel {body!r}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    names = {"tl": tl, "PLAIN": 5, "__name__": __name__}
+    exec(compile(text, file, "exec"), names)
+    return shoal.jit(names["kernel"])
+
+
+@pytest.fixture
+def installed():
+    shoal.triton.install()
+    yield
+    shoal.triton.uninstall()
+
+
+@pytest.mark.parametrize("body", COMPILING)
+def test_errors_of_the_compiler(installed, body):
+    with pytest.raises(shoal.CompilationError) as raised:
+        kernel_of(body).warmup(np.float32, 3, grid=(1,))
+    said = COMPILING[body]
+    assert said in str(raised.value)
+    # Triton's cause has its words too; assertions and static_assert have none.
+    if said != "my message":
+        assert said in str(raised.value.__cause__)
+
+
+def test_without_the_drop_in_diagnostics_have_only_their_own_words():
+    with pytest.raises(shoal.CompilationError) as raised:
+        kernel_of("a = tl.arange(0, 3)").warmup(np.float32, 3, grid=(1,))
+    assert "the length of `arange` must be a power of two" in str(raised.value)
+    assert "Triton" not in str(raised.value) and raised.value.__cause__ is None
+
+
+LAUNCHES = {
+    "missing 1 required positional argument: 'n'": lambda kernel, x: kernel[(1,)](x),
+    "missing 2 required positional arguments: 'x' and 'n'": lambda kernel, x: kernel[(1,)](),
+    "takes 2 positional arguments but 3 were given": lambda kernel, x: kernel[(1,)](x, 3, 4),
+    "got multiple values for argument 'n'": lambda kernel, x: kernel[(1,)](x, 3, n=4),
+    "failed to specialize argument of type": lambda kernel, x: kernel[(1,)](object(), 3),
+}
+
+
+@pytest.mark.parametrize("said", LAUNCHES)
+def test_errors_of_launches(installed, said):
+    with pytest.raises(TypeError) as raised:
+        LAUNCHES[said](kernel_of("tl.store(x, n)"), np.zeros(1, np.float32))
+    assert said in str(raised.value)
+
+
+def test_an_unknown_option_is_a_key_error(installed):
+    with pytest.raises(KeyError, match="Keyword argument wibble was specified but unrecognised"):
+        kernel_of("tl.store(x, n)")[(1,)](np.zeros(1, np.float32), 3, wibble=1)
+
+
+def test_a_call_without_a_grid_is_an_error(installed):
+    with pytest.raises(RuntimeError, match="Cannot call @triton.jit'd outside of the scope of a kernel"):
+        kernel_of("tl.store(x, n)")(np.zeros(1, np.float32), 3)

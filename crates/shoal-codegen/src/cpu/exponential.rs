@@ -52,12 +52,9 @@ struct Avx512<'a, 'ctx> {
 
 impl<'a, 'ctx> Avx512<'a, 'ctx> {
     fn of(llvm: &'a Llvm<'ctx>, isa: &Isa, like: V<'ctx>) -> Option<Self> {
-        match like {
-            V::VectorValue(like) if isa.avx512 && matches!(like.get_type().get_size(), 4 | 8 | 16) => {
-                Some(Avx512 { llvm, like })
-            }
-            _ => None,
-        }
+        let V::VectorValue(like) = like else { return None };
+        let fits = isa.avx512 && matches!(like.get_type().get_size(), 4 | 8 | 16);
+        fits.then_some(Avx512 { llvm, like })
     }
 
     /// `x` less the nearest integer; nothing of an infinite `x`.
@@ -92,10 +89,8 @@ struct Floats<'a, 'ctx> {
 
 impl<'ctx> Floats<'_, 'ctx> {
     fn spread(&self, scalar: V<'ctx>) -> V<'ctx> {
-        match self.like {
-            V::VectorValue(like) => self.llvm.splat(scalar, like.get_type().get_size()).into(),
-            _ => scalar,
-        }
+        let V::VectorValue(like) = self.like else { return scalar };
+        self.llvm.splat(scalar, like.get_type().get_size()).into()
     }
 
     fn constant(&self, value: f64) -> V<'ctx> {

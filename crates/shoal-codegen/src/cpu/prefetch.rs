@@ -46,6 +46,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// How much a number or address changes from one trip of a loop to the next; addresses in bytes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     fn change(&self, value: Value, body: Region, step: IntValue<'ctx>) -> Option<IntValue<'ctx>> {
         let (func, llvm) = (self.func, self.llvm);
         if func.defining_region(value) != body {
@@ -73,6 +74,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The same for what a loop carries: its counter, and what each trip adds a fixed number to.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     fn carried_change(&self, param: Value, body: Region, step: IntValue<'ctx>) -> Option<IntValue<'ctx>> {
         let func = self.func;
         let position = func.region(body).params().iter().position(|&p| p == param)?;
@@ -96,6 +98,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The one integer that a value holds, in 64 bits.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     fn wide(&self, value: Value) -> Option<IntValue<'ctx>> {
         if self.func.ty(value).is_tile() {
             let op = self.func.def_op(value)?;

@@ -162,10 +162,8 @@ impl DotPlan {
         let c = problem.c;
         let swap = c.row_stride == Stride::ONE && problem.m > 1 && (problem.n == 1 || c.col_stride != Stride::ONE);
         let (problem, roles) = if swap { (problem.transposed(), Roles::Swapped) } else { (problem, Roles::AsGiven) };
-        let lanes = match problem.c.col_stride {
-            Stride::ONE => isa.lanes(Arithmetic::accumulator_bits(problem.c.elem)).min(problem.n),
-            _ => 1,
-        };
+        let most = isa.lanes(Arithmetic::accumulator_bits(problem.c.elem));
+        let lanes = if problem.c.col_stride == Stride::ONE { most.min(problem.n) } else { 1 };
         let arithmetic = Arithmetic::choose(isa, &problem, lanes);
         let block =
             if arithmetic.is_amx() { amx_block(&problem) } else { register_block(isa, &problem, arithmetic, lanes) };

@@ -12,7 +12,7 @@ bin=$(scripts/python.sh --no-build)
 # must not ask for shared ones that another machine may lack. `cc` knows where they are.
 libs=$PWD/target/wheel-libs
 mkdir -p "$libs"
-for name in libstdc++.a libzstd.a libz.a; do
+for name in libstdc++.a libzstd.a libz.a libffi.a; do
     found=$(cc -print-file-name=$name)
     if [ "$found" = $name ]; then
         say "there is no static $name: the shared one becomes part of the wheel"
@@ -29,8 +29,7 @@ mkdir -p "$(dirname $runtime)"
 trap 'rm -rf "$(dirname $runtime)"' EXIT
 strip --strip-debug -o $runtime "${CARGO_TARGET_DIR:-target}/release/libshoal_runtime.a"
 rm -rf target/wheels
-PATH="$bin:$PATH" LIBRARY_PATH="$libs${LIBRARY_PATH:+:$LIBRARY_PATH}" \
-    "$bin/maturin" build --release --out target/wheels >&2
+PATH="$bin:$PATH" "$bin/maturin" build --release --out target/wheels -- -L native="$libs" >&2
 
 wheel=$(echo target/wheels/*.whl)
 say "checking $wheel"

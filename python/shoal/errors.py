@@ -105,14 +105,13 @@ def _rebuild(kind: type[ShoalError], args: tuple[Any, ...], state: dict[str, Any
     return made
 
 
-other_words: Callable[[str], Exception | None] | None = None
-"""Set by the drop-in for Triton: what Triton raises for what a diagnostic says. It becomes a note, and the cause."""
+other_words: Callable[[str], tuple[str, Exception | None]] | None = None
+"""Set by the drop-in for Triton: adds what Triton says to a diagnostic, and gives what Triton raises."""
 
 
 def with_other_words(text: str) -> tuple[str, Exception | None]:
-    """A diagnostic with a note of what Triton says, and what Triton raises."""
-    cause = other_words(text) if other_words is not None else None
-    return (text, None) if cause is None else (f"{text}\n   = note: Triton says: {cause}", cause)
+    """A diagnostic with a note of what Triton says where the drop-in is installed, and what Triton raises."""
+    return (text, None) if other_words is None else other_words(text)
 
 
 def from_native(kind: str, text: str, **facts: Any) -> ShoalError:

@@ -294,6 +294,9 @@ def test_objects_as_arguments():
         sl.store(out + sl.arange(0, config.block), config.doubled() + int(config.scale))
 
     np.testing.assert_array_equal(run(kernel, Config(4, 2.0)), [10, 10, 10, 10, 0, 0, 0, 0])
+    run(kernel, Config(4, 2.0))
+    assert len(kernel.device_caches[0][0]) == 1
+    np.testing.assert_array_equal(run(kernel, Config(2, 2.0)), [6, 6, 0, 0, 0, 0, 0, 0])
 
 
 def test_modules_of_constants_and_functions():

@@ -159,6 +159,24 @@ class TestCompiling:
         assert kernel.src.signature == self.SIGNATURE
 
     @pytest.mark.parametrize(
+        "value",
+        [3, -3, 2**40, 1e-5, float("inf"), float("-inf"), True, None, "a, b", "it's", "", (1, 2), (), tl.float16]
+        + [tl.pointer_type(tl.int8), tl.constexpr(4)],
+    )
+    def test_values_are_what_the_kernel_sees(self, value, capsys, monkeypatch):
+        # What is found in the cache is not compiled, and prints nothing.
+        monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
+
+        @shoal.jit
+        def show(VALUE: tl.constexpr):
+            tl.static_print(VALUE)
+
+        shoal.compile(ASTSource(show, {"VALUE": "constexpr"}, {"VALUE": value}))
+        ahead = capsys.readouterr().out
+        show.warmup(value, grid=(1,))
+        assert ahead == capsys.readouterr().out != ""
+
+    @pytest.mark.parametrize(
         ("signature", "constants", "error", "said"),
         [
             ({1: "i32"}, {}, TypeError, "Signature keys must be string"),
@@ -202,6 +220,28 @@ class TestCompiling:
         with ThreadPoolExecutor(1) as executor, shoal.AsyncCompileMode(executor, ignore_errors=True):
             future = increment.warmup(np.float32, 100, **wrong)
         assert future.result() is None
+
+    def test_a_kernel_may_be_named_after_what_it_is_compiled_for(self):
+        def name(specialization):
+            assert specialization.signature == {"x": "*fp32:16", "BLOCK": "constexpr", "TEXT": "constexpr"}
+            return f"fill_{specialization.constants['BLOCK']}_{specialization.constants['TEXT']}"
+
+        @shoal.jit(repr=name)
+        def fill(x, BLOCK: tl.constexpr, TEXT: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+        assert fill.warmup(np.float32, 8, "abc", grid=(1,)).name == "fill_8_abc"
+
+    def test_what_is_compiled_can_be_forgotten(self):
+        @shoal.jit
+        def fill(x, BLOCK: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+        first = fill.warmup(np.float32, 8, grid=(1,))
+        assert list(fill.device_caches[0][0].values()) == [first] == [fill.warmup(np.float32, 8, grid=(1,))]
+        fill.device_caches[0][0].clear()
+        assert len(fill.device_caches[0][0]) == 0
+        assert fill.warmup(np.float32, 8, grid=(1,)) is not first
 
     def test_forms_are_written_down_where_that_is_asked_for(self, tmp_path, monkeypatch):
         monkeypatch.setenv("TRITON_KERNEL_DUMP", "1")

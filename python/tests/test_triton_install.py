@@ -86,6 +86,15 @@ def test_the_modules_are_shoals_own(installed):
     assert triton.knobs is shoal.knobs
 
 
+def test_programs_that_look_for_the_package_find_it(installed):
+    from importlib import metadata, util
+
+    assert metadata.version("triton") == "3.9.0" and util.find_spec("triton") is not None
+    shoal.triton.uninstall()
+    with pytest.raises(metadata.PackageNotFoundError):
+        metadata.version("triton")
+
+
 def test_what_is_not_there_says_so(installed):
     with pytest.raises(ModuleNotFoundError, match="No module named 'triton.nothing'"):
         importlib.import_module("triton.nothing")

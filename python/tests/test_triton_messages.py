@@ -97,6 +97,16 @@ def test_errors_of_the_compiler(installed, body):
         assert said in str(raised.value.__cause__)
 
 
+def test_the_place_is_a_line_of_the_function(installed):
+    @shoal.jit
+    def kernel(x):
+        a = 3
+        tl.store(x, 1.0 << a)
+
+    with pytest.raises(shoal.CompilationError, match="Triton says: at 3:16:"):
+        kernel.warmup(np.float32, grid=(1,))
+
+
 def test_without_the_drop_in_diagnostics_have_only_their_own_words():
     with pytest.raises(shoal.CompilationError) as raised:
         kernel_of("a = tl.arange(0, 3)").warmup(np.float32, 3, grid=(1,))

@@ -41,6 +41,44 @@ def test_an_error_ends_it_with_the_traceback_of_the_plain_script(tmp_path):
     assert done.stderr == plain.stderr
 
 
+CHILDREN = """
+import multiprocessing
+import sys
+
+import numpy as np
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill(x, BLOCK: tl.constexpr):
+    tl.store(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 3.0)
+
+
+def child(n):
+    x = np.zeros(n, np.float32)
+    fill[(n // 64,)](x, BLOCK=64)
+    assert (x == 3).all()
+
+
+if __name__ == "__main__":
+    child(6400)
+    process = multiprocessing.get_context(sys.argv[1]).Process(target=child, args=(12800,))
+    process.start()
+    process.join(60)
+    print(process.exitcode)
+    process.kill()
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_processes_that_a_script_starts_launch_kernels_too(tmp_path, method):
+    script = tmp_path / "script.py"
+    script.write_text(CHILDREN)
+    done = run(script, method)
+    assert done.stdout.strip() == "0", done.stderr
+
+
 def test_syntax_errors_and_missing_files_are_reported(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("def\n")

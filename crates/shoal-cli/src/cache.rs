@@ -54,6 +54,7 @@ fn list(cache: &Cache) -> std::io::Result<()> {
         outln!("{table}");
     }
     let total = entries.iter().map(|entry| entry.bytes).sum();
-    outln!("{} compiled kernels, {}, in {}", entries.len(), bytes(total), cache.path().display());
+    let (total, limit) = (bytes(total), bytes(cache.limit()));
+    outln!("{} compiled kernels, {total} of at most {limit}, in {}", entries.len(), cache.path().display());
     Ok(())
 }

@@ -2,6 +2,7 @@
 //!
 //! Each backend is a folder; what they share stands beside them. Verified IR never makes a backend panic: what a
 //! target cannot do is a diagnostic with the user's line.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod cpu;
 mod llvm;

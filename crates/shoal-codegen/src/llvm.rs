@@ -66,10 +66,7 @@ impl<'ctx> Llvm<'ctx> {
 
     /// `elem` with the lanes of `like`: a vector if that is one.
     pub(crate) fn like(&self, like: V<'ctx>, elem: BasicTypeEnum<'ctx>) -> BasicTypeEnum<'ctx> {
-        match like {
-            BasicValueEnum::VectorValue(v) => vector_type(elem, v.get_type().get_size()),
-            _ => elem,
-        }
+        lanes(like).map_or(elem, |lanes| vector_type(elem, lanes))
     }
 
     // Constants.
@@ -139,6 +136,7 @@ impl<'ctx> Llvm<'ctx> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "LLVM has more kinds of values than these can be")]
     pub(crate) fn select(&self, condition: V<'ctx>, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
         match condition {
             V::IntValue(c) => self.builder.build_select(c, a, b, "").expect(WELL_TYPED),
@@ -147,6 +145,7 @@ impl<'ctx> Llvm<'ctx> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "LLVM has more kinds of values than these can be")]
     pub(crate) fn fneg(&self, a: V<'ctx>) -> V<'ctx> {
         match a {
             V::FloatValue(a) => self.builder.build_float_neg(a, "").expect(WELL_TYPED).into(),
@@ -155,6 +154,7 @@ impl<'ctx> Llvm<'ctx> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "LLVM has more kinds of values than these can be")]
     pub(crate) fn not(&self, a: V<'ctx>) -> V<'ctx> {
         match a {
             V::IntValue(a) => self.builder.build_not(a, "").expect(WELL_TYPED).into(),
@@ -199,6 +199,11 @@ impl<'ctx> Llvm<'ctx> {
         let first = self.builder.build_insert_element(undef, a, self.const_i64(0), "").expect(WELL_TYPED);
         let zeros = self.i32().vec_type(lanes).const_zero();
         self.builder.build_shuffle_vector(first, undef, zeros, "").expect(WELL_TYPED)
+    }
+
+    /// `a` in each lane if `like` is a vector, else `a`.
+    pub(crate) fn splat_like(&self, a: V<'ctx>, like: V<'ctx>) -> V<'ctx> {
+        lanes(like).map_or(a, |lanes| self.splat(a, lanes).into())
     }
 
     pub(crate) fn extract(&self, vector: VectorValue<'ctx>, lane: u64) -> V<'ctx> {
@@ -355,7 +360,18 @@ impl<'ctx> Llvm<'ctx> {
     }
 }
 
+/// How many lanes a vector has; `None` for a scalar.
+pub(crate) fn lanes(a: V<'_>) -> Option<u32> {
+    if let V::VectorValue(a) = a { Some(a.get_type().get_size()) } else { None }
+}
+
+/// A pointer as the integer that vectors hold; other values as they are.
+pub(crate) fn pointer_as_int<'ctx>(llvm: &Llvm<'ctx>, value: V<'ctx>) -> V<'ctx> {
+    if let V::PointerValue(p) = value { llvm.ptr_to_int(p).into() } else { value }
+}
+
 /// `lanes` of `elem`.
+#[expect(clippy::wildcard_enum_match_arm, reason = "LLVM has more types than vectors are made of")]
 pub(crate) fn vector_type(elem: BasicTypeEnum<'_>, lanes: u32) -> BasicTypeEnum<'_> {
     match elem {
         BasicTypeEnum::IntType(t) => t.vec_type(lanes).into(),

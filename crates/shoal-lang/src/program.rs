@@ -15,7 +15,8 @@ use crate::module::{self, Function, FunctionKind, Global, ModuleId, UserModule};
 use crate::names::nearest;
 use crate::read::{self, STANDARD_ID};
 use crate::spec::{ArgSpec, ConstValue, Specialization, split_top_level};
-use crate::syntax::ast::{Expr, Name};
+use crate::syntax::ast::{Expr, FunctionDef, Name, Stmt, StmtKind};
+use crate::syntax::scan::stmt_parts;
 use crate::units::Units;
 
 /// A kernel file with everything it imports, or a live function with everything it reaches.
@@ -214,6 +215,9 @@ impl Program {
                 .label("this function has no `@triton.jit` decorator")
                 .help("decorate it with `@triton.jit`"),
             _ => {
+                if let Some(nested) = self.nested_kernel(kernel) {
+                    return Err(nested.into());
+                }
                 let diagnostic = Diagnostic::error(Span::NONE, format!("`{file}` has no kernel `{kernel}`"));
                 let functions = self.jit_functions();
                 let names: Vec<&str> = functions.iter().map(Function::name).collect();
@@ -225,6 +229,33 @@ impl Program {
             }
         };
         Err(diagnostic.into())
+    }
+
+    /// What to say of a kernel that is defined inside a host function, asked for as `inner` or `outer.inner`.
+    #[must_use]
+    pub fn nested_kernel(&self, name: &str) -> Option<Diagnostic> {
+        let unit = self.module(self.main);
+        let (outer, inner) = name.rsplit_once('.').map_or((None, name), |(outer, inner)| (Some(outer), inner));
+        let functions = unit.globals.values().filter_map(|global| match global {
+            Global::Function(f) if outer.is_none_or(|outer| outer == f.name()) => Some(f),
+            _ => None,
+        });
+        for f in functions {
+            let nested = nested_functions(&f.def.body);
+            let is_kernel = |def: &&Arc<FunctionDef>| {
+                *def.name.name == *inner
+                    && module::read_decorators(&def.decorators, &unit.globals).0 == FunctionKind::Jit
+            };
+            if let Some(def) = nested.into_iter().find(is_kernel) {
+                let text = format!("the kernel `{inner}` is defined inside `{}`", f.name());
+                return Some(
+                    Diagnostic::error(def.name.span, text)
+                        .label(format!("it only exists while `{}` runs", f.name()))
+                        .help("move it to the file's top level, or launch it from Python"),
+                );
+            }
+        }
+        None
     }
 
     pub(crate) fn module(&self, id: ModuleId) -> Arc<UserModule> {
@@ -251,4 +282,17 @@ impl Program {
             _ => None,
         }
     }
+}
+
+/// The functions defined among statements, at any depth.
+fn nested_functions(body: &[Stmt]) -> Vec<&Arc<FunctionDef>> {
+    let mut found = Vec::new();
+    let mut todo: Vec<&Stmt> = body.iter().collect();
+    while let Some(stmt) = todo.pop() {
+        if let StmtKind::FunctionDef(def) = &stmt.kind {
+            found.push(def);
+        }
+        todo.extend(stmt_parts(stmt).1);
+    }
+    found
 }

@@ -15,6 +15,7 @@ use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
 use shoal::{HostBridge, HostNamedTuple, HostObject, HostValue};
 
 use crate::host_value;
+use crate::lock::lock;
 
 /// The bridge of one kernel.
 pub(crate) struct Bridge {
@@ -23,6 +24,8 @@ pub(crate) struct Bridge {
     used: Mutex<Vec<Used>>,
     raised: Mutex<Option<PyErr>>,
     named_tuples: Mutex<HashMap<HostObject, Arc<HostNamedTuple>>>,
+    /// Constants that can be compared, by their class and value.
+    equal: Py<PyDict>,
 }
 
 /// A name of a namespace that was compiled in.
@@ -51,6 +54,7 @@ pub(crate) enum Names {
     NewFunctions,
 }
 
+/// For what is done in a moment, without Python.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -64,6 +68,7 @@ impl Bridge {
             used: Mutex::default(),
             raised: Mutex::default(),
             named_tuples: Mutex::default(),
+            equal: PyDict::new(py).unbind(),
         })
     }
 
@@ -77,6 +82,23 @@ impl Bridge {
         let number = object.as_ptr() as u64;
         locked(&self.objects).entry(number).or_insert_with(|| object.clone().unbind());
         HostObject(number)
+    }
+
+    /// The number of an object, or of one that is equal to it and came before. Objects that can be hashed promise that
+    /// they stay equal, so a configuration that is made anew for each launch is compiled in once.
+    pub(crate) fn number_of_equal(&self, object: &Bound<'_, PyAny>) -> HostObject {
+        let py = object.py();
+        let equal = self.equal.bind(py);
+        let key = (object.get_type(), object);
+        let known = equal.get_item(&key).ok().flatten();
+        match known {
+            Some(known) => self.number(&known),
+            None => {
+                // What cannot be hashed is itself only.
+                drop(equal.set_item(key, object));
+                self.number(object)
+            }
+        }
     }
 
     /// The object of a number.
@@ -103,6 +125,7 @@ impl Bridge {
 
     /// Shows all objects to the garbage collector.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.equal)?;
         if let Ok(objects) = self.objects.try_lock() {
             objects.values().try_for_each(|object| visit.call(object))?;
         }
@@ -125,7 +148,7 @@ impl Bridge {
     /// # Errors
     /// When a value has changed.
     pub(crate) fn check_names(&self, py: Python<'_>) -> PyResult<Names> {
-        for used in locked(&self.used).iter() {
+        for used in lock(py, &self.used).iter() {
             let now = used.namespace.bind(py).get_item(&used.name)?;
             if now.as_ref().is_some_and(|now| now.as_ptr() == used.value.as_ptr()) {
                 continue;
@@ -141,7 +164,7 @@ impl Bridge {
     /// The values that were compiled in: `{(name, id of the namespace): (value, namespace)}`.
     pub(crate) fn used_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let values = PyDict::new(py);
-        for used in locked(&self.used).iter().filter(|used| used.matters == Matters::Value) {
+        for used in lock(py, &self.used).iter().filter(|used| used.matters == Matters::Value) {
             let namespace = used.namespace.bind(py);
             values.set_item((&used.name, namespace.as_ptr() as usize), (&used.value, namespace))?;
         }
@@ -164,7 +187,7 @@ impl Bridge {
             _ => return,
         };
         let name = PyString::intern(py, name).unbind();
-        let mut used = locked(&self.used);
+        let mut used = lock(py, &self.used);
         let same =
             |known: &Used| known.namespace.as_ptr() == namespace.as_ptr() && known.name.as_ptr() == name.as_ptr();
         if !used.iter().any(same) {
@@ -177,7 +200,8 @@ impl Bridge {
         Python::attach(|py| {
             ask(py).map_err(|error| {
                 let text = error.to_string();
-                *locked(&self.raised) = Some(error);
+                let before = lock(py, &self.raised).replace(error);
+                drop(before);
                 text
             })
         })

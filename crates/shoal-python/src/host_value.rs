@@ -83,7 +83,7 @@ fn described_value(
         ),
         "enum class" => HostValue::EnumClass(enumeration(py, object, &item(1)?, bridge)?),
         "member" => HostValue::Member(enumeration(py, &object.get_type().into_any(), &item(1)?, bridge)?, text(2)?),
-        "object" => HostValue::Object { object: bridge.number(object), shown: text(1)? },
+        "object" => HostValue::Object { object: bridge.number_of_equal(object), shown: text(1)? },
         other => return Err(PyTypeError::new_err(format!("no such kind of value: {other}"))),
     })
 }

@@ -1,6 +1,6 @@
 //! Kernels as Python sees them: the base of `shoal.runtime.jit.JITFunction`.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -14,6 +14,7 @@ use crate::bridge::{Bridge, Names};
 use crate::errors::raise;
 use crate::host_value;
 use crate::launch::{self, Goal};
+use crate::lock::lock;
 use crate::variants::Variants;
 
 /// A kernel.
@@ -66,19 +67,20 @@ impl KernelObject {
     }
 
     /// Forgets what was compiled.
-    fn _reset(&self) {
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    fn _reset(&self, py: Python<'_>) {
+        let before = lock(py, &self.live).take();
+        drop(before);
     }
 
     /// The globals that were compiled in: `{(name, id of the namespace): (value, namespace)}`.
     fn _used_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let live = lock(py, &self.live).clone();
         live.map_or_else(|| Ok(PyDict::new(py)), |live| live.bridge.used_values(py))
     }
 
     /// All that is compiled, as `CompiledKernel`s.
     fn _compiled_kernels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let live = lock(py, &self.live).clone();
         live.map_or_else(|| Ok(PyList::empty(py)), |live| live.variants.all(py))
     }
 
@@ -109,7 +111,9 @@ impl KernelObject {
     }
 
     fn __clear__(&self) {
-        self._reset();
+        // The collector holds the interpreter, and nobody else holds what it clears.
+        let before = self.live.try_lock().ok().and_then(|mut live| live.take());
+        drop(before);
     }
 
     fn __getitem__(slf: &Bound<'_, Self>, grid: Py<PyAny>) -> Launcher {
@@ -151,14 +155,15 @@ impl KernelObject {
     #[inline]
     pub(crate) fn live(&self, slf: &Bound<'_, KernelObject>) -> PyResult<Arc<Live>> {
         let py = slf.py();
-        let known = self.live.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(py, &self.live).clone();
         if let Some(live) = known
             && live.bridge.check_names(py)? == Names::Same
         {
             return Ok(live);
         }
         let live = Arc::new(self.make(slf)?);
-        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = Some(live.clone());
+        let before = lock(py, &self.live).replace(live.clone());
+        drop(before);
         Ok(live)
     }
 

@@ -174,6 +174,8 @@ pub(crate) fn compile_signature<'py>(
     let set = live.variants.with(py, &live.kernel, debug, &options)?;
     let variant = py.detach(|| set.kernel.compile_for(set.kernel.read_signature(signature)?));
     let variant = variant.map_err(|error| raise(py, error, live.bridge.cause()))?;
+    let notes: Vec<_> = variant.report().notes.iter().filter_map(note).collect();
+    slf.call_method1(intern!(py, "_say"), (notes,))?;
     set.show(slf, &variant)
 }
 

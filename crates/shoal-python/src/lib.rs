@@ -18,6 +18,7 @@ mod host_value;
 mod kernel;
 mod known;
 mod launch;
+mod lock;
 mod memory;
 mod mock;
 mod numpy;

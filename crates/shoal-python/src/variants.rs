@@ -1,7 +1,7 @@
 //! What is compiled of a kernel, as Python sees it: one `CompiledKernel` for each specialisation and set of options.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
 use crate::kernel::KernelObject;
+use crate::lock::lock;
 use crate::options;
 
 /// Named options of a launch, as they were passed.
@@ -45,7 +46,7 @@ impl Variants {
         debug: bool,
         given: &Given<'_>,
     ) -> PyResult<Arc<OptionSet>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(py, &self.0);
         if let Some(set) = known.iter().find(|set| set.is(py, debug, given)) {
             return Ok(set.clone());
         }
@@ -78,8 +79,8 @@ impl Variants {
     /// All `CompiledKernel`s.
     pub(crate) fn all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for set in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            for known in set.compiled.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        for set in lock(py, &self.0).iter() {
+            for known in lock(py, &set.compiled).values() {
                 list.append(&known.shown)?;
             }
         }
@@ -117,7 +118,7 @@ impl OptionSet {
         slf: &Bound<'py, KernelObject>,
         variant: &Arc<Variant>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let known = self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lock(slf.py(), &self.compiled);
         Ok(known.get(&(Arc::as_ptr(variant) as usize)).map(|known| known.shown.bind(slf.py()).clone()))
     }
 
@@ -132,7 +133,8 @@ impl OptionSet {
         let compiled = Compiled::new(self.kernel.clone(), variant.clone());
         let shown = slf.call_method1(intern!(py, "_show"), (compiled, self.named(py)?))?;
         let known = Known { _variant: variant.clone(), shown: shown.clone().unbind() };
-        self.compiled.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::as_ptr(variant) as usize, known);
+        let before = lock(py, &self.compiled).insert(Arc::as_ptr(variant) as usize, known);
+        drop(before);
         Ok(shown)
     }
 }

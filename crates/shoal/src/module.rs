@@ -134,10 +134,10 @@ impl Module {
         if let Some(kernel) = known.get(name) {
             return Ok(kernel.clone());
         }
-        let kernel = self.shared.program.kernel(name).ok_or_else(|| Error::NoKernel {
-            module: self.name().to_owned(),
-            name: name.to_owned(),
-            kernels: self.kernels(),
+        let program = &self.shared.program;
+        let kernel = program.kernel(name).ok_or_else(|| match program.nested_kernel(name) {
+            Some(nested) => Error::Compile(Report::new(nested, program.sources())),
+            None => Error::NoKernel { module: self.name().to_owned(), name: name.to_owned(), kernels: self.kernels() },
         })?;
         let params = kernel.params.iter().map(param).collect();
         let shared = Arc::new(KernelShared::new(self.shared.clone(), kernel.name, kernel.span, params));

@@ -1,5 +1,6 @@
 """Compiling kernels ahead of their first launch."""
 
+from shoal.compiler import errors
 from shoal.compiler.asynchronous import AsyncCompileMode, FutureKernel
 from shoal.compiler.compiler import (
     AsmDict,
@@ -24,6 +25,7 @@ __all__ = [
     "IRSource",
     "LazyDict",
     "compile",
+    "errors",
     "get_cache_key",
     "make_backend",
     "max_shared_mem",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,6 +93,9 @@ def _constant(name: str, value: Any) -> str:
         return value.name
     if isinstance(value, (tuple, list)):
         return "(" + ", ".join(_constant(name, item) for item in value) + ")"
+    if isinstance(value, float) and not math.isfinite(value):
+        # In signatures, numbers begin with a digit or a sign: words are functions.
+        return "-nan" if math.isnan(value) else f"{'-' if value < 0 else ''}1e999"
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     raise ValueError(

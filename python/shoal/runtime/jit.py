@@ -312,17 +312,25 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
         return hook is not None and self._tell(hook, signature, options, warmup)
 
     def _compiled(
-        self, signature: Sequence[tuple[str, str]], options: Mapping[str, Any], warmup: bool, notes: Sequence[tuple[str, str]]
+        self,
+        signature: Sequence[tuple[str, str]],
+        options: Mapping[str, Any],
+        warmup: bool,
+        notes: Sequence[tuple[str, str]],
     ) -> None:
         """Called after a compilation, with what the compiler had to say."""
-        for severity, text in notes:
-            if severity == "warning":
-                warnings.warn(text, stacklevel=3)
-            else:
-                print(text, file=sys.stdout)
+        self._say(notes, stacklevel=4)
         hook = knobs.runtime.jit_post_compile_hook
         if hook is not None:
             self._tell(hook, signature, options, warmup)
+
+    def _say(self, notes: Sequence[tuple[str, str]], stacklevel: int = 3) -> None:
+        """Prints what `static_print` printed, and warns of what the compiler warned of."""
+        for severity, text in notes:
+            if severity == "warning":
+                warnings.warn(text, stacklevel=stacklevel)
+            else:
+                print(text, file=sys.stdout)
 
     def _tell(self, hook: Any, signature: Sequence[tuple[str, str]], options: Mapping[str, Any], warmup: bool) -> Any:
         from .preload import call_hook
@@ -348,13 +356,25 @@ class InterpretedFunction(JITFunction[T]):
     interpret = True
 
 
+class CompiledKernels(dict[str, CompiledKernel]):
+    """What is compiled of a kernel for one device."""
+
+    def __init__(self, kernel: JITFunction[Any]) -> None:
+        self._kernel = kernel
+        super().__init__({made.hash: made for made in kernel._compiled_kernels()})
+
+    def clear(self) -> None:
+        """Forgets what is compiled."""
+        self._kernel._reset()
+        super().clear()
+
+
 class DeviceCaches(dict[int, tuple[Any, ...]]):
     """What is compiled of a kernel, for each device."""
 
     def __init__(self, kernel: JITFunction[Any]) -> None:
         self._kernel = kernel
-        compiled = {made.hash: made for made in kernel._compiled_kernels()}
-        super().__init__({0: (compiled, {}, None, None, None)})
+        super().__init__({0: (CompiledKernels(kernel), {}, None, None, None)})
 
     def clear(self) -> None:
         """Forgets what is compiled."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import html
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from .. import _native
@@ -79,6 +80,21 @@ class LaunchMetadata:
         return facts
 
 
+class Specialization(NamedTuple):
+    """What a kernel is compiled for: values and types by parameter."""
+
+    constants: dict[str, Any]
+    signature: dict[str, str]
+
+
+def _value(text: str) -> Any:
+    """A value that is compiled in; what is no number or text stays as it is written."""
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
 class CompiledKernel:
     """A kernel, compiled for arguments of a kind.
 
@@ -94,12 +110,18 @@ class CompiledKernel:
         self.fn = fn
         self._native = native
         self._options = dict(options)
-        self.name: str = fn.repr(None) if fn.has_own_repr else native.name
         self.signature: dict[str, str] = dict(native.signature)
         self.constants: tuple[str, ...] = tuple(native.constants)
+        self.name: str = fn.repr(self._specialization()) if fn.has_own_repr else native.name
         self.asm = Forms(fn.src, native)
         self.module: Any = None
         self.function: Any = None
+
+    def _specialization(self) -> Specialization:
+        """What the decorator's `repr` makes a name of."""
+        constants = {name: _value(self.signature[name]) for name in self.constants}
+        types = {name: "constexpr" if name in constants else spec for name, spec in self.signature.items()}
+        return Specialization(constants, types)
 
     @cached_property
     def hash(self) -> str:

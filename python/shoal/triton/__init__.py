@@ -30,9 +30,9 @@ from shoal.runtime.jit import (
     reinterpret,
 )
 from shoal.triton import errors, runtime
-from shoal.triton._install import install, is_installed, uninstall
+from shoal.triton._install import VERSION, install, is_installed, uninstall
 
-__version__ = "3.9.0"
+__version__ = VERSION
 """The version of Triton whose names and behaviour these are."""
 
 __all__ = [

@@ -7,12 +7,14 @@ The program sees what it would see under plain `python`: its own `sys.argv`, its
 from __future__ import annotations
 
 import builtins
+import importlib.util
 import io
 import os
 import runpy
 import sys
 from types import CodeType, ModuleType
 
+from shoal.triton import _child
 from shoal.triton._install import install
 
 USAGE = "usage: python -m shoal.triton (script.py | -m module | -c code) [arguments…]"
@@ -23,6 +25,8 @@ def _run_as_main(code: CodeType, file: str | None) -> None:
     main.__dict__["__builtins__"] = builtins
     if file is not None:
         main.__file__ = file
+        os.environ[_child.SCRIPT] = os.path.abspath(file)
+        main.__spec__ = importlib.util.find_spec(_child.__name__)
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 

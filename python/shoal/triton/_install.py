@@ -18,9 +18,10 @@ from types import ModuleType
 from typing import Any
 
 from shoal import errors
-from shoal.triton.messages import in_tritons_words
+from shoal.triton.messages import with_note
 
 NAME = "triton"
+VERSION = "3.9.0"
 PLACES = ("shoal.triton", "shoal")
 
 
@@ -39,6 +40,12 @@ class _Finder:
                 f"No module named {fullname!r}: Shoal's drop-in has none of this name", name=fullname
             )
         return importlib.machinery.ModuleSpec(fullname, _Loader(real), is_package=True)
+
+    def find_distributions(self, context: Any) -> list[Any]:
+        """The package's name and version, for those who ask `importlib.metadata` about it."""
+        from shoal.triton._metadata import Distribution
+
+        return [Distribution()] if context.name in (None, NAME) else []
 
 
 class _Loader(importlib.abc.Loader):
@@ -105,7 +112,7 @@ def install() -> None:
         os.environ["SHOAL_CACHE_DIR"] = os.path.join(os.environ["TRITON_CACHE_DIR"], "shoal")
     finder: Any = _finder
     sys.meta_path.insert(0, finder)
-    errors.other_words = in_tritons_words
+    errors.other_words = with_note
 
 
 def uninstall() -> None:

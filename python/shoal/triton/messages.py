@@ -6,6 +6,7 @@ the exception's cause, which has the class that Triton's has.
 
 from __future__ import annotations
 
+import linecache
 import re
 from typing import NamedTuple
 
@@ -227,6 +228,20 @@ def _long_name(word: str) -> str:
     return f"uint{found.group(3)}" if found.group(3) else f"int{found.group(2)}"
 
 
+def place(diagnostic: str) -> str | None:
+    """Where the mistake is, as Triton says it: line and column of the function's own text, `at 2:4:`."""
+    found = re.search(r"^ *--> (.*):(\d+):(\d+)$", diagnostic, re.MULTILINE)
+    if found is None:
+        return None
+    line, column = int(found.group(2)), int(found.group(3))
+    lines = linecache.getlines(found.group(1))[:line]
+    for above, text in enumerate(reversed(lines)):
+        if re.match(r"\s*(async )?def ", text):
+            # The compiler reads the function without its indentation.
+            return f"at {above + 1}:{column - 1}:"
+    return None
+
+
 def in_tritons_words(diagnostic: str) -> Exception | None:
     """What Triton raises for what a diagnostic says, if that is known."""
     for what, node in _NODES.items():
@@ -237,3 +252,10 @@ def in_tritons_words(diagnostic: str) -> Exception | None:
         if found is not None:
             return rule.cause(rule.text.format(*map(_long_name, found.groups())))
     return None
+
+
+def with_note(diagnostic: str) -> tuple[str, Exception | None]:
+    """A diagnostic with a note of what Triton says, and what Triton raises."""
+    cause = in_tritons_words(diagnostic)
+    said = " ".join(str(part) for part in (place(diagnostic), cause) if part is not None)
+    return (f"{diagnostic}\n   = note: Triton says: {said}" if said else diagnostic), cause

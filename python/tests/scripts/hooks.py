@@ -49,7 +49,9 @@ def loading(module, function, name, metadata_group, hash):
 
 
 def unloaded(module, function, name, metadata_group, hash):
-    events.append(("unload", name))
+    # Kernels that came before this script may be dropped at any time.
+    if name == "double":
+        events.append(("unload", name))
 
 
 knobs.runtime.kernel_load_start_hook.add(loading)

@@ -16,6 +16,7 @@ impl Emitter<'_, '_> {
         self.only_addresses(value, &mut HashSet::new())
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     fn only_addresses(&self, value: Value, seen: &mut HashSet<Value>) -> bool {
         let func = self.func;
         !seen.insert(value)

@@ -9,7 +9,7 @@ use super::chunk::register_type;
 use super::convert::{from_f32, to_f32};
 use super::exponential;
 use super::isa::Isa;
-use crate::llvm::{Llvm, V};
+use crate::llvm::{Llvm, V, lanes};
 
 /// Runs `body` in the type a float computes in: 8- and 16-bit floats in `f32`, with one rounding at the end.
 fn in_compute_type<'ctx>(
@@ -111,14 +111,9 @@ fn nan_or<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>, b: V<'ctx>, number: V<'ctx>) -> V
 
 /// Integer division never traps: by zero it gives zero, and the least integer over minus one wraps.
 fn divide<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
-    let (int, zero) = (b.get_type(), b.get_type().const_zero());
-    let constant = |value: u64| -> V<'ctx> {
-        let scalar = llvm.int_type(ty.bits()).const_int(value, true);
-        match int {
-            inkwell::types::BasicTypeEnum::VectorType(t) => llvm.splat(scalar.into(), t.get_size()).into(),
-            _ => scalar.into(),
-        }
-    };
+    let zero = b.get_type().const_zero();
+    let constant =
+        |value: u64| -> V<'ctx> { llvm.splat_like(llvm.int_type(ty.bits()).const_int(value, true).into(), b) };
     let by_zero = llvm.icmp(IntPredicate::EQ, b, zero);
     let mut bad = by_zero;
     if ty.is_signed_int() {
@@ -127,14 +122,13 @@ fn divide<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'c
         bad = llvm.bin(Op::Or, bad, llvm.bin(Op::And, least, minus_one));
     }
     let divisor = llvm.select(bad, constant(1), b);
-    let quotient = match a {
-        V::VectorValue(_) if ty.bits() <= 32 => divide_as_f64(llvm, ty, a, divisor),
-        _ => llvm.bin(if ty.is_signed_int() { Op::SDiv } else { Op::UDiv }, a, divisor),
+    let quotient = if lanes(a).is_some() && ty.bits() <= 32 {
+        divide_as_f64(llvm, ty, a, divisor)
+    } else {
+        llvm.bin(if ty.is_signed_int() { Op::SDiv } else { Op::UDiv }, a, divisor)
     };
-    let result = match op {
-        BinaryOp::Rem => llvm.bin(Op::Sub, a, llvm.bin(Op::Mul, quotient, divisor)),
-        _ => quotient,
-    };
+    let result =
+        if op == BinaryOp::Rem { llvm.bin(Op::Sub, a, llvm.bin(Op::Mul, quotient, divisor)) } else { quotient };
     llvm.select(by_zero, zero, result)
 }
 
@@ -148,25 +142,20 @@ fn divide_as_f64<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, b: V<'ctx>) ->
 
 /// Shifting by the width or more moves every bit out.
 fn shift<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
-    let scalar = |value: u32| llvm.int_type(ty.bits()).const_int(u64::from(value), false);
-    let like = |value: u32| -> V<'ctx> {
-        match b {
-            V::VectorValue(v) => llvm.splat(scalar(value).into(), v.get_type().get_size()).into(),
-            _ => scalar(value).into(),
-        }
-    };
+    let like = |value: u32| llvm.splat_like(llvm.int_type(ty.bits()).const_int(u64::from(value), false).into(), b);
     if ty == Scalar::I1 {
         // The only shift that keeps a one-bit value is by zero.
         return llvm.bin(Op::And, a, llvm.not(b));
     }
     let inside = llvm.icmp(IntPredicate::ULT, b, like(ty.bits()));
     let bounded = llvm.select(inside, b, like(ty.bits() - 1));
-    match op {
+    let right = op == BinaryOp::Shr;
+    if right && ty.is_signed_int() {
         // An arithmetic shift by all but one bit leaves only copies of the sign, as shifting further would.
-        BinaryOp::Shr if ty.is_signed_int() => llvm.bin(Op::AShr, a, bounded),
-        BinaryOp::Shr => llvm.select(inside, llvm.bin(Op::LShr, a, bounded), a.get_type().const_zero()),
-        _ => llvm.select(inside, llvm.bin(Op::Shl, a, bounded), a.get_type().const_zero()),
+        return llvm.bin(Op::AShr, a, bounded);
     }
+    let shifted = llvm.bin(if right { Op::LShr } else { Op::Shl }, a, bounded);
+    llvm.select(inside, shifted, a.get_type().const_zero())
 }
 
 fn multiply_high<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
@@ -175,10 +164,7 @@ fn multiply_high<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, b: V<'ctx>) ->
     let (a, b) = (llvm.cast(extend, a, wide.into()), llvm.cast(extend, b, wide.into()));
     let product = llvm.bin(Op::Mul, a, b);
     let by = wide.const_int(u64::from(ty.bits()), false);
-    let by: V<'ctx> = match product {
-        V::VectorValue(v) => llvm.splat(by.into(), v.get_type().get_size()).into(),
-        _ => by.into(),
-    };
+    let by = llvm.splat_like(by.into(), product);
     llvm.cast(Op::Trunc, llvm.bin(Op::LShr, product, by), llvm.int_type(ty.bits()).into())
 }
 
@@ -221,6 +207,7 @@ pub(super) fn fma<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, operands: &[V<'ctx>]) -> 
 }
 
 /// Functions that are instructions or a few of them; the others are calls for each lane.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the runtime's, by their names")]
 pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
     in_compute_type(llvm, ty, operands, |ty, v| {
         let one = |name| call1(llvm, name, v[0]);
@@ -236,11 +223,7 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Sca
             MathFn::Rsqrt => {
                 let root = one("llvm.sqrt");
                 let unit = register_type(llvm, Elem::Scalar(ty)).into_float_type().const_float(1.0);
-                let unit: V<'ctx> = match root {
-                    V::VectorValue(r) => llvm.splat(unit.into(), r.get_type().get_size()).into(),
-                    _ => unit.into(),
-                };
-                llvm.bin(Op::FDiv, unit, root)
+                llvm.bin(Op::FDiv, llvm.splat_like(unit.into(), root), root)
             }
             other => per_lane(llvm, &format!("shoal_{}_{ty}", other.name()), ty, v),
         }
@@ -249,9 +232,8 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Sca
 
 /// Calls a scalar function of the runtime for each lane.
 pub(super) fn per_lane<'ctx>(llvm: &Llvm<'ctx>, symbol: &str, result: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
-    let scalar = |v: V<'ctx>| match v {
-        V::VectorValue(v) => v.get_type().get_element_type(),
-        other => other.get_type(),
+    let scalar = |v: V<'ctx>| {
+        if let V::VectorValue(v) = v { v.get_type().get_element_type() } else { v.get_type() }
     };
     let params: Vec<_> = operands.iter().map(|&v| scalar(v)).collect();
     let held = register_type(llvm, Elem::Scalar(result));

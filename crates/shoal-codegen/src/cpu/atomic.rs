@@ -45,9 +45,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn atomic_element(&mut self, op: OpId, operands: &[V<'ctx>]) -> Option<V<'ctx>> {
         let func = self.func;
         let data = func.op(op);
-        let (mask_at, elem) = match &data.kind {
-            OpKind::AtomicLoad { .. } => (1, self.elem(data.results()[0])),
-            _ => (2, self.elem(data.operands()[1])),
+        let (mask_at, elem) = if matches!(data.kind, OpKind::AtomicLoad { .. }) {
+            (1, self.elem(data.results()[0]))
+        } else {
+            (2, self.elem(data.operands()[1]))
         };
         let masked =
             matches!(data.kind, OpKind::AtomicRmw { .. } | OpKind::AtomicLoad { .. } | OpKind::AtomicStore { .. });
@@ -69,6 +70,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only atomic accesses come here")]
     fn atomic_access(&mut self, op: OpId, elem: Elem, operands: &[V<'ctx>]) -> Option<V<'ctx>> {
         let llvm = self.llvm;
         let pointer = operands[0].into_pointer_value();
@@ -168,13 +170,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// The bits of a value as an integer, as atomics want them.
     pub(super) fn bits_of(&self, elem: Elem, value: V<'ctx>) -> V<'ctx> {
-        match value {
-            V::PointerValue(p) => self.llvm.ptr_to_int(p).into(),
-            other => {
-                let memory = to_memory(self.llvm, elem, other);
-                self.llvm.cast(InstructionOpcode::BitCast, memory, self.llvm.int_type(elem.bytes() * 8).into())
-            }
+        if let V::PointerValue(p) = value {
+            return self.llvm.ptr_to_int(p).into();
         }
+        let memory = to_memory(self.llvm, elem, value);
+        self.llvm.cast(InstructionOpcode::BitCast, memory, self.llvm.int_type(elem.bytes() * 8).into())
     }
 
     pub(super) fn value_of(&self, elem: Elem, bits: V<'ctx>) -> V<'ctx> {

@@ -4,7 +4,7 @@
 use inkwell::module::Linkage;
 use inkwell::values::{InstructionOpcode, PointerValue};
 use shoal_ir::op::OpKind;
-use shoal_ir::{Elem, OpId, Scalar};
+use shoal_ir::{Elem, OpId, Scalar, effects};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
@@ -71,6 +71,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The constant that describes an access to the runtime.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other accesses are atomic")]
     fn access(&mut self, op: OpId) -> PointerValue<'ctx> {
         if let Some(&known) = self.checks.as_ref().and_then(|checks| checks.accesses.get(&op)) {
             return known;
@@ -81,7 +82,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (kind, what) = match &data.kind {
             OpKind::Load(_) => (0, "load"),
             OpKind::Store { .. } => (1, "store"),
-            _ => (2, "atomic"),
+            kind => {
+                debug_assert!(effects::of_kind(kind).order.is_some(), "an atomic access, not {kind:?}");
+                (2, "atomic")
+            }
         };
         let bytes = self.elem(pointers).ptr().map_or(1, |p| p.element().bytes());
         let from = match origin::of(self.func, pointers) {

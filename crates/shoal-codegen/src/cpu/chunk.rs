@@ -5,7 +5,7 @@ use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::{Elem, Scalar};
 
 use super::index::{Index, LaneBits};
-use crate::llvm::{Llvm, V, vector_type};
+use crate::llvm::{Llvm, V, pointer_as_int, vector_type};
 
 /// What the lanes of a chunk hold. Keeping the first two forms as long as possible is what turns address arithmetic
 /// into scalar code and loads into vector loads.
@@ -114,13 +114,6 @@ impl<'ctx> Chunk<'ctx> {
     }
 }
 
-fn pointer_as_int<'ctx>(llvm: &Llvm<'ctx>, value: V<'ctx>) -> V<'ctx> {
-    match value {
-        V::PointerValue(p) => llvm.ptr_to_int(p).into(),
-        other => other,
-    }
-}
-
 /// How a tile lies in scratch.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Order {
@@ -176,10 +169,7 @@ impl<'ctx> Buffer<'ctx> {
         } else {
             self.read_scattered(llvm, address, &linear.lanes, index.log_lanes)
         };
-        match from_memory(llvm, self.elem, value) {
-            V::VectorValue(v) => Chunk::Vector(v),
-            other => unreachable!("a vector from memory, not {other}"),
-        }
+        Chunk::Vector(from_memory(llvm, self.elem, value).into_vector_value())
     }
 
     /// Lanes at constant distances, loaded one by one: cheaper than a hardware gather for the few lanes of a chunk.

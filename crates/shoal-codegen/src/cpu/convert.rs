@@ -7,7 +7,7 @@ use shoal_ir::op::Rounding;
 use shoal_ir::{Elem, Scalar};
 
 use super::chunk::register_type;
-use crate::llvm::{Llvm, V};
+use crate::llvm::{Llvm, V, pointer_as_int};
 
 /// Integer constants of the shape of a value: a scalar or a vector.
 struct Bits<'l, 'ctx> {
@@ -26,14 +26,12 @@ impl<'ctx> Bits<'_, 'ctx> {
     }
 
     fn shaped(&self, scalar: V<'ctx>) -> V<'ctx> {
-        match self.like {
-            V::VectorValue(v) => self.llvm.splat(scalar, v.get_type().get_size()).into(),
-            _ => scalar,
-        }
+        self.llvm.splat_like(scalar, self.like)
     }
 }
 
 /// A float narrower than `f32`, exactly.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other floats are read by their format")]
 pub(super) fn to_f32<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, a: V<'ctx>) -> V<'ctx> {
     match from {
         Scalar::F16 => llvm.cast(Op::FPExt, a, llvm.f32().into()),
@@ -200,14 +198,14 @@ fn to_odd_f32<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>) -> V<'ctx> {
 pub(super) fn cast<'ctx>(llvm: &Llvm<'ctx>, from: Elem, to: Elem, rounding: Rounding, a: V<'ctx>) -> V<'ctx> {
     match (from, to) {
         (Elem::Ptr(_), Elem::Ptr(_)) => a,
-        (Elem::Ptr(_), Elem::Scalar(_)) => match a {
-            V::PointerValue(p) => llvm.ptr_to_int(p).into(),
-            other => other,
-        },
-        (Elem::Scalar(_), Elem::Ptr(_)) => match a {
-            V::IntValue(i) => llvm.int_to_ptr(i).into(),
-            other => other,
-        },
+        (Elem::Ptr(_), Elem::Scalar(_)) => pointer_as_int(llvm, a),
+        (Elem::Scalar(_), Elem::Ptr(_)) => {
+            if let V::IntValue(i) = a {
+                llvm.int_to_ptr(i).into()
+            } else {
+                a
+            }
+        }
         (Elem::Scalar(from), Elem::Scalar(to)) => number(llvm, from, to, rounding, a),
     }
 }
@@ -219,10 +217,10 @@ fn number<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, to: Scalar, rounding: Rounding,
     match (from.is_float(), to.is_float()) {
         (false, false) if to == Scalar::I1 => llvm.icmp(IntPredicate::NE, a, a.get_type().const_zero()),
         (false, false) => {
-            let op = match to.bits().cmp(&from.bits()) {
-                std::cmp::Ordering::Less => Op::Trunc,
-                _ if from.is_signed_int() => Op::SExt,
-                _ => Op::ZExt,
+            let op = match () {
+                () if to.bits() < from.bits() => Op::Trunc,
+                () if from.is_signed_int() => Op::SExt,
+                () => Op::ZExt,
             };
             llvm.cast(op, a, llvm.int_type(to.bits()).into())
         }

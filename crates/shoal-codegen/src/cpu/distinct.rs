@@ -68,6 +68,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// By how much a tile of integers (or of addresses, in bytes) changes along each dimension, if that is known and always the same.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     fn steps(&self, value: Value) -> Option<Steps> {
         let rank = self.shape(value).len();
         let op = self.func.def_op(value)?;
@@ -131,16 +132,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     fn constant_behind(&self, value: Value) -> Option<i128> {
         let value = behind_broadcast(self.func, value);
-        match self.func.def_kind(value)? {
-            OpKind::Const(c) => c.as_int(),
-            OpKind::Splat => {
-                let scalar = self.func.op(self.func.def_op(value)?).operands()[0];
-                match self.func.def_kind(scalar)? {
-                    OpKind::Const(c) => c.as_int(),
-                    _ => None,
-                }
-            }
-            _ => None,
-        }
+        let scalar = match self.func.def_op(value).map(|op| self.func.op(op))? {
+            splat if splat.kind == OpKind::Splat => splat.operands()[0],
+            _ => value,
+        };
+        if let OpKind::Const(c) = self.func.def_kind(scalar)? { c.as_int() } else { None }
     }
 }

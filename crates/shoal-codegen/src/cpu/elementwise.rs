@@ -25,13 +25,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
             .iter()
             .map(|c| match c {
                 Chunk::Uniform(v) if all_uniform => *v,
-                c => c.widen(llvm, lanes).into(),
+                Chunk::Uniform(_) | Chunk::Affine { .. } | Chunk::Vector(_) => c.widen(llvm, lanes).into(),
             })
             .collect();
-        match self.apply(op, &values) {
-            V::VectorValue(v) if !all_uniform => Chunk::Vector(v),
-            v => Chunk::Uniform(v),
-        }
+        let value = self.apply(op, &values);
+        if let (V::VectorValue(v), false) = (value, all_uniform) { Chunk::Vector(v) } else { Chunk::Uniform(value) }
     }
 
     /// `f32` numbers over one divisor: its reciprocal is taken once, and each quotient `x / s ≈ x r` is corrected by what is left,
@@ -82,6 +80,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// Address arithmetic keeps its even steps.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations make vectors")]
     fn stay_affine(&mut self, op: OpId, chunks: &[Chunk<'ctx>]) -> Option<Chunk<'ctx>> {
         let llvm = self.llvm;
         let data = self.func.op(op);
@@ -171,6 +170,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// An elementwise operation on scalars or on vectors.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "only elementwise operations come here")]
     pub(super) fn apply(&mut self, op: OpId, v: &[V<'ctx>]) -> V<'ctx> {
         let llvm = self.llvm;
         let func = self.func;
@@ -213,6 +213,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// Runs a region of scalar operations without control flow on chunks.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations of such regions are elementwise")]
     pub(super) fn apply_region(&mut self, region: Region, args: &[Chunk<'ctx>], lanes: u32) -> Vec<Chunk<'ctx>> {
         let func = self.func;
         let data = func.region(region);

@@ -151,12 +151,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     pub(super) fn constant(&self, c: Const) -> V<'ctx> {
         let llvm = self.llvm;
         let bits = llvm.int_type(c.ty().bits()).const_int(c.bits(), false);
-        match register_type(llvm, Elem::Scalar(c.ty())) {
-            inkwell::types::BasicTypeEnum::FloatType(ty) => {
-                llvm.builder.build_bit_cast(bits, ty, "").expect("bits of a float")
-            }
-            _ => bits.into(),
-        }
+        llvm.cast(InstructionOpcode::BitCast, bits.into(), register_type(llvm, Elem::Scalar(c.ty())))
     }
 
     /// Sets the place that pending tiles may be filled at, for code emitted by `body`.
@@ -244,6 +239,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         chunk
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "tiles of all other operations are kept")]
     fn compute(&mut self, op: OpId, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
         let func = self.func;
         let data = func.op(op);
@@ -340,11 +336,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             let picked = llvm.cast(op, v, llvm.i64().into());
             // An index out of range reads some element of the tile rather than other memory.
             let top: V<'ctx> = llvm.const_i64(i64::from(source.shape[axis]) - 1).into();
-            let top = match picked {
-                V::VectorValue(p) => llvm.splat(top, p.get_type().get_size()).into(),
-                _ => top,
-            };
-            llvm.bin(InstructionOpcode::And, picked, top)
+            llvm.bin(InstructionOpcode::And, picked, llvm.splat_like(top, picked))
         };
         let mut others = index.clone();
         others.dims[axis] = Dim { base: llvm.const_i64(0), lanes: LaneBits::new() };

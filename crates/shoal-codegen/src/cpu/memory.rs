@@ -56,7 +56,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 }
                 mask => Chunk::Vector(self.load_vector(elem, base.into_pointer_value(), mask, other, lanes)),
             },
-            pointers => {
+            Chunk::Uniform(_) | Chunk::Affine { .. } | Chunk::Vector(_) => {
                 let addresses = pointers.widen(llvm, lanes);
                 let mask = mask.map(|m| m.widen(llvm, lanes));
                 let other = other.map(|o| o.widen(llvm, lanes));

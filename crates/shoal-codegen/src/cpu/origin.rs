@@ -62,6 +62,7 @@ impl Search<'_> {
         }
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     fn result(&mut self, op: OpId, index: usize) {
         let data = self.func.op(op);
         let (operands, regions) = (data.operands(), data.regions());

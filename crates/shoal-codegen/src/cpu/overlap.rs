@@ -77,6 +77,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// Whether a tile of addresses or integers changes by a fixed amount along each dimension, so that its corners bound it.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     pub(super) fn is_affine(&self, value: Value) -> bool {
         if !self.func.ty(value).is_tile() {
             return true;
@@ -190,13 +191,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
             Chunk::Affine { base, step } if step == bytes && in_order => {
                 Chunk::Affine { base: llvm.select(overlaps, start.into(), base), step }
             }
-            other => {
+            Chunk::Uniform(_) | Chunk::Affine { .. } | Chunk::Vector(_) => {
                 let lanes = index.lanes();
                 let offsets = Index::lane_offsets(&linear.lanes, index.log_lanes).map(|o| o * bytes);
                 let offsets = llvm.const_vector(llvm.i64(), offsets);
                 let start = llvm.splat(llvm.ptr_to_int(start).into(), lanes);
                 let copy = llvm.bin(InstructionOpcode::Add, start.into(), offsets.into());
-                let own = other.widen(llvm, lanes);
+                let own = pointers.widen(llvm, lanes);
                 Chunk::Vector(llvm.select(overlaps, copy, own.into()).into_vector_value())
             }
         }

@@ -103,13 +103,12 @@ pub(super) fn behind_transpose(func: &Func, value: Value) -> (Value, bool) {
         let n = perm.len();
         n >= 2 && perm.iter().enumerate().all(|(i, &p)| usize::from(p) == if i + 2 < n { i } else { 2 * n - 3 - i })
     };
-    match &func.op(op).kind {
-        OpKind::Transpose { perm } if swaps_last(perm) => (func.op(op).operands()[0], true),
-        _ => (value, false),
-    }
+    let swapped = matches!(&func.op(op).kind, OpKind::Transpose { perm } if swaps_last(perm));
+    if swapped { (func.op(op).operands()[0], true) } else { (value, false) }
 }
 
 /// Operands that must be memory.
+#[expect(clippy::wildcard_enum_match_arm, reason = "chunks do for all other operations")]
 fn needed_in_memory(func: &Func, kind: &OpKind, operands: &[Value]) -> Vec<Value> {
     match kind {
         OpKind::Dot { .. } => operands[..2].iter().map(|&v| behind_transpose(func, v).0).collect(),
@@ -202,6 +201,7 @@ fn reads_runs(func: &Func, op: OpId) -> bool {
     shape.last().zip(runs.last()).is_some_and(|(&size, &run)| run >= u64::from(size.min(16)))
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations are long")]
 fn own_cost(kind: &OpKind) -> u32 {
     match kind {
         OpKind::Const(_)

@@ -172,10 +172,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let owner = self.func.region(region).owner()?;
         let last = self.func.terminator(region)?;
         let position = self.func.op(last).operands().iter().position(|&v| v == data.result())?;
-        let param = match self.func.op(owner).kind {
-            OpKind::For(_) => *self.func.region(region).params().get(position + 1)?,
-            _ => return None,
-        };
+        if !matches!(self.func.op(owner).kind, OpKind::For(_)) {
+            return None;
+        }
+        let param = *self.func.region(region).params().get(position + 1)?;
         self.is_last_use(param, op).then(|| self.buffers.get(&param).cloned()).flatten()
     }
 }

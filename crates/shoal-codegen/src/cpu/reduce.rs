@@ -12,7 +12,7 @@ use super::chunk::{Buffer, Chunk};
 use super::emitter::Emitter;
 use super::index::{Dim, Index, LaneBits};
 use super::nest::Width;
-use crate::llvm::V;
+use crate::llvm::{V, lanes, pointer_as_int};
 
 /// How many lanes a reduction along the last axis runs beside each other.
 const REDUCTION_LANES: u64 = 64;
@@ -121,10 +121,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Lane 0, as a scalar is held.
     fn lane_zero(&self, value: V<'ctx>, elem: Elem) -> V<'ctx> {
-        match value {
-            V::VectorValue(v) => Chunk::Vector(v).single(self.llvm, elem),
-            scalar => scalar,
-        }
+        as_chunk(value).single(self.llvm, elem)
     }
 
     /// `count` lanes of a vector; one lane is a scalar.
@@ -155,28 +152,19 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Applies the combining region to two groups of lanes.
     pub(super) fn combine(&mut self, region: Region, a: &[V<'ctx>], b: &[V<'ctx>], elems: &[Elem]) -> Lanes<'ctx> {
-        let lanes = match a[0] {
-            V::VectorValue(v) => v.get_type().get_size(),
-            _ => 1,
-        };
+        let lanes = lanes(a[0]).unwrap_or(1);
         if !self.is_straight_line(region) {
             return self.combine_by_lane(region, a, b, elems, lanes);
         }
-        let chunk = |v: &V<'ctx>| match v {
-            V::VectorValue(v) => Chunk::Vector(*v),
-            scalar => Chunk::Uniform(*scalar),
-        };
-        let args: Vec<Chunk<'ctx>> = a.iter().chain(b).map(chunk).collect();
+        let args: Vec<Chunk<'ctx>> = a.iter().chain(b).map(|&v| as_chunk(v)).collect();
         let results = self.apply_region(region, &args, lanes);
         results
             .iter()
             .zip(a)
-            .map(|(c, like)| match like {
-                V::VectorValue(_) => c.widen(self.llvm, lanes).into(),
-                _ => match c {
-                    Chunk::Uniform(v) | Chunk::Affine { base: v, .. } => *v,
-                    Chunk::Vector(v) => self.llvm.extract(*v, 0),
-                },
+            .map(|(c, like)| match (like, c) {
+                (V::VectorValue(_), _) => c.widen(self.llvm, lanes).into(),
+                (_, Chunk::Uniform(v) | Chunk::Affine { base: v, .. }) => *v,
+                (_, Chunk::Vector(v)) => self.llvm.extract(*v, 0),
             })
             .collect()
     }
@@ -191,12 +179,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         lanes: u32,
     ) -> Lanes<'ctx> {
         let llvm = self.llvm;
-        let lane_of = |v: V<'ctx>, elem: Elem, lane: u64| match v {
-            V::VectorValue(v) => match (elem, llvm.extract(v, lane)) {
+        let lane_of = |v: V<'ctx>, elem: Elem, lane: u64| {
+            let V::VectorValue(vector) = v else { return v };
+            match (elem, llvm.extract(vector, lane)) {
                 (Elem::Ptr(_), V::IntValue(i)) => llvm.int_to_ptr(i).into(),
                 (_, value) => value,
-            },
-            scalar => scalar,
+            }
         };
         let mut results: Vec<V<'ctx>> = elems.iter().map(|&e| llvm.undef(self.vector_of(e, lanes))).collect();
         for lane in 0..u64::from(lanes) {
@@ -208,11 +196,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 return values;
             }
             for (vector, value) in results.iter_mut().zip(values) {
-                let value = match value {
-                    V::PointerValue(p) => llvm.ptr_to_int(p).into(),
-                    other => other,
-                };
-                *vector = llvm.insert(vector.into_vector_value(), value, lane).into();
+                *vector = llvm.insert(vector.into_vector_value(), pointer_as_int(llvm, value), lane).into();
             }
         }
         results
@@ -408,8 +392,5 @@ impl<'ctx> Emitter<'_, 'ctx> {
 }
 
 fn as_chunk(value: V<'_>) -> Chunk<'_> {
-    match value {
-        V::VectorValue(v) => Chunk::Vector(v),
-        scalar => Chunk::Uniform(scalar),
-    }
+    if let V::VectorValue(v) = value { Chunk::Vector(v) } else { Chunk::Uniform(value) }
 }

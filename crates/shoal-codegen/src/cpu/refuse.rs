@@ -5,6 +5,7 @@ use shoal_ir::source::Diagnostic;
 use shoal_ir::{Func, Type};
 
 /// All operations of a kernel that have no meaning on a CPU.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations have code")]
 pub(super) fn refusals(func: &Func) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for op in func.walk() {

@@ -2,7 +2,7 @@
 
 use inkwell::values::InstructionOpcode;
 use shoal_ir::op::OpKind;
-use shoal_ir::{OpId, Region, Type, Value, effects};
+use shoal_ir::{OpId, Region, Value, effects};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
@@ -33,6 +33,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         func.op(last).operands().iter().map(|&v| self.scalar(v)).collect()
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "all other operations have no effects: they are computed where they are used, or now if scalar"
+    )]
     fn op(&mut self, op: OpId) {
         self.locate(op);
         let func = self.func;
@@ -90,6 +94,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// An operation on scalars, or one that takes a scalar out of a tile.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "all others were refused before emission")]
     fn scalar_op(&mut self, op: OpId) {
         let func = self.func;
         let data = func.op(op);
@@ -173,16 +178,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// The type in which a scalar value is held, for a phi.
     pub(super) fn scalar_type(&self, value: Value) -> inkwell::types::BasicTypeEnum<'ctx> {
-        match self.func.ty(value) {
-            Type::Elem(elem) => super::chunk::register_type(self.llvm, *elem),
-            other => unreachable!("a scalar, not {other}"),
-        }
+        super::chunk::register_type(self.llvm, self.elem(value))
     }
 
     pub(super) fn as_bool(&self, value: V<'ctx>) -> inkwell::values::IntValue<'ctx> {
-        match value {
-            V::IntValue(v) => v,
-            other => self.llvm.cast(InstructionOpcode::Trunc, other, self.llvm.i1().into()).into_int_value(),
-        }
+        self.llvm.cast(InstructionOpcode::Trunc, value, self.llvm.i1().into()).into_int_value()
     }
 }

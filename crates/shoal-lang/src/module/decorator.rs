@@ -30,7 +30,7 @@ pub struct JitOptions {
 }
 
 /// Reads the decorators of a function. Decorators of the host side (`autotune`, `heuristics`) change nothing here.
-pub(super) fn read(decorators: &[Expr], globals: &BTreeMap<Name, Global>) -> (FunctionKind, JitOptions) {
+pub(crate) fn read(decorators: &[Expr], globals: &BTreeMap<Name, Global>) -> (FunctionKind, JitOptions) {
     let mut kind = FunctionKind::Plain;
     let mut options = JitOptions::default();
     for decorator in decorators {

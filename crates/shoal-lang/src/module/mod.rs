@@ -16,7 +16,7 @@ use shoal_source::{FileId, Span};
 pub(crate) use collect::{Import, Resolve, collect};
 pub use decorator::FunctionKind;
 pub use decorator::JitOptions;
-pub(crate) use decorator::language_name;
+pub(crate) use decorator::{language_name, read as read_decorators};
 pub(crate) use known::KnownModule;
 
 use crate::host::HostSource;

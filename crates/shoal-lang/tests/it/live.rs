@@ -399,6 +399,34 @@ fn named_tuples_and_enumerations() {
 }
 
 #[test]
+fn named_tuples_of_device_values_are_arguments() {
+    let host = Arc::new(Host::new());
+    let point = point_class();
+    host.global("Point", HostValue::NamedTupleClass(point.clone()));
+    let text = "\
+def k(out, p):
+    tl.static_assert(isinstance(p, Point))
+    moved = Point(p.x + 300, p.y)
+    tl.store(out, moved.x * moved[1])
+";
+    let parts = vec![ArgSpec::parse("i32").unwrap(), ArgSpec::int(600)];
+    let spec = spec(&[pointer(), ("p", ArgSpec::NamedTuple(point, parts))]);
+    stores(&host, text, &spec, 300);
+    stores(&host, text, &spec, 600);
+    assert!(key(&host, text, &spec).is_some());
+}
+
+#[test]
+fn objects_are_held_by_names_and_passed_on() {
+    let host = Arc::new(Host::new());
+    host.attribute(60, "width", HostValue::Int(888));
+    host.global("take", jit(2, "def take(c: tl.constexpr, n: tl.constexpr = 1):\n    return c.width + n\n"));
+    let text =
+        "def k(out, c: tl.constexpr):\n    d = c\n    pair = (d, 4)\n    tl.store(out, take(pair[0]) + take(d, n=2))\n";
+    stores(&host, text, &with("c", object(60, "c")), 889 + 890);
+}
+
+#[test]
 fn aggregates_have_methods_with_scopes_of_their_own() {
     let host = Arc::new(Host::new());
     let mut init =

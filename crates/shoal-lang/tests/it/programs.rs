@@ -120,6 +120,34 @@ fn wrong_requests_are_errors() {
 }
 
 #[test]
+fn kernels_inside_functions_are_named() {
+    let text = "\
+import triton, triton.language as tl
+def make(n):
+    if n:
+        @triton.jit
+        def inner(x):
+            tl.store(x, n)
+    def plain(x):
+        return x
+    return inner
+";
+    let program = program(text);
+    assert!(program.kernels().is_empty());
+    for name in ["inner", "make.inner"] {
+        let errors = program.lower(name, &Specialization::default()).unwrap_err();
+        let shown = errors.render(&program.sources(), shoal_source::Style::Plain);
+        assert!(
+            shown.contains("the kernel `inner` is defined inside `make`") && shown.contains("k.py:5:13"),
+            "{shown}"
+        );
+    }
+    for name in ["plain", "other.inner", "make"] {
+        assert!(program.nested_kernel(name).is_none(), "{name}");
+    }
+}
+
+#[test]
 fn all_syntax_errors_are_reported() {
     let mut sources = SourceMap::default();
     let errors = Program::parse(&mut sources, "k.py", "x = (1\ny = )\ndef f(:\n  pass\n").err().unwrap();

@@ -10,8 +10,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, open, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, fstat, open, openat, renameat, unlinkat,
+    utimensat,
+};
 
 /// Why a directory is not used as a cache.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +47,12 @@ pub enum Refusal {
         /// Its permission bits.
         mode: u32,
     },
+    /// `SHOAL_CACHE_LIMIT` cannot be read.
+    #[error("SHOAL_CACHE_LIMIT={value}: expected a size in bytes, such as 512M or 2G")]
+    Limit {
+        /// What it says.
+        value: String,
+    },
 }
 
 /// A directory that only this user can write to.
@@ -57,6 +67,8 @@ pub(super) struct PrivateDir {
 pub(super) struct Listed {
     pub(super) name: String,
     pub(super) bytes: u64,
+    /// When it was written or last marked as used.
+    pub(super) used: SystemTime,
 }
 
 impl PrivateDir {
@@ -117,6 +129,13 @@ impl PrivateDir {
         renamed
     }
 
+    /// Notes that a file is in use. That it cannot be noted, on a disk that is read only, does no harm.
+    pub(super) fn mark_used(&self, name: &str) {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        let _ = utimensat(&self.handle, name, &times, AtFlags::SYMLINK_NOFOLLOW);
+    }
+
     /// Removes a file; that it is gone already is no error.
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.handle, name, AtFlags::empty()) {
@@ -136,7 +155,12 @@ impl PrivateDir {
                 Err(_) => continue,
             };
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-                found.push(Listed { name: name.to_owned(), bytes: stat.st_size.cast_unsigned() });
+                let since = Duration::new(
+                    u64::try_from(stat.st_mtime).unwrap_or(0),
+                    u32::try_from(stat.st_mtime_nsec).unwrap_or(0),
+                );
+                let used = SystemTime::UNIX_EPOCH + since;
+                found.push(Listed { name: name.to_owned(), bytes: stat.st_size.cast_unsigned(), used });
             }
         }
         Ok(found)

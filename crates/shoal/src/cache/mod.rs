@@ -5,10 +5,12 @@
 //! A cache that cannot be used never fails a launch: the kernel is compiled again.
 //!
 //! It lies in `$SHOAL_CACHE_DIR`, else `$XDG_CACHE_HOME/shoal`, else `~/.cache/shoal`. `SHOAL_CACHE=off` turns it off.
+//! It holds at most 1 GiB, or what `SHOAL_CACHE_LIMIT` says; beyond that, entries go that were not used for longest.
 
 mod dir;
 mod entry;
 mod key;
+mod limit;
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -17,11 +19,13 @@ use dir::PrivateDir;
 pub use dir::Refusal;
 pub use entry::{Entry, Facts};
 pub use key::{Key, KeyWriter};
+use limit::Limit;
 
 /// A directory of compiled kernels.
 #[derive(Debug)]
 pub struct Cache {
     dir: PrivateDir,
+    limit: Limit,
 }
 
 /// An entry as a list shows it.
@@ -41,9 +45,21 @@ impl Cache {
     /// Opens a directory, which is created if it is not there.
     ///
     /// # Errors
-    /// When it cannot be opened, or others could write to it.
+    /// When it cannot be opened, others could write to it, or `SHOAL_CACHE_LIMIT` is no size.
     pub fn open(path: &Path) -> Result<Cache, Refusal> {
-        PrivateDir::open(path).map(|dir| Cache { dir })
+        Ok(Cache { dir: PrivateDir::open(path)?, limit: Limit::from_env()? })
+    }
+
+    /// The same directory with another limit, in bytes.
+    #[must_use]
+    pub fn with_limit(self, bytes: u64) -> Cache {
+        Cache { limit: Limit::new(bytes), ..self }
+    }
+
+    /// How many bytes of entries it holds at most.
+    #[must_use]
+    pub fn limit(&self) -> u64 {
+        self.limit.bytes()
     }
 
     /// Where the user's cache lies.
@@ -90,16 +106,20 @@ impl Cache {
         let entry = entry::read(key, &content);
         if entry.is_none() {
             tracing::info!("cache entry {} is damaged or foreign: compiling again", file_name(key));
+        } else {
+            self.dir.mark_used(&file_name(key));
         }
         entry
     }
 
-    /// Keeps an entry, in place of one with the same key.
+    /// Keeps an entry, in place of one with the same key. Others may go to make room for it.
     ///
     /// # Errors
     /// When it cannot be written; nothing is left behind then.
     pub fn keep(&self, key: &Key, entry: &Entry) -> std::io::Result<()> {
-        self.dir.write(&file_name(key), &[&entry::head(key, entry), &entry.object])
+        let (name, head) = (file_name(key), entry::head(key, entry));
+        self.dir.write(&name, &[&head, &entry.object])?;
+        self.limit.hold(&self.dir, &name, (head.len() + entry.object.len()) as u64)
     }
 
     /// All entries, by name of the kernel.

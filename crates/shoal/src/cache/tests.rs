@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::time::{Duration, SystemTime};
 
 use super::{Cache, Entry, Facts, Key, KeyWriter, Refusal, file_name};
 use crate::testing::TempDir;
@@ -152,6 +153,69 @@ fn clear_removes_entries_and_leftovers_but_no_other_files() {
     assert_eq!(cache.clear().unwrap(), 3);
     let left: Vec<_> = fs::read_dir(cache.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"]);
+}
+
+/// Makes an entry look as if it was last used so many minutes ago.
+fn age(cache: &Cache, name: &str, minutes: u64) {
+    let file = fs::File::options().write(true).open(cache.path().join(name)).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(60 * minutes)).unwrap();
+}
+
+#[test]
+fn what_was_not_used_for_longest_goes_first() {
+    let (_dir, cache) = opened();
+    let cache = cache.with_limit(20_000);
+    for (minutes, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        cache.keep(&key(name), &sample(4000)).unwrap();
+        age(&cache, &file_name(&key(name)), 100 - minutes as u64);
+    }
+    // The oldest is used again.
+    assert!(cache.find(&key("a")).is_some());
+    cache.keep(&key("e"), &sample(4000)).unwrap();
+    let kept = ["a", "b", "c", "d", "e"].map(|name| cache.find(&key(name)).is_some());
+    assert_eq!(kept, [true, false, true, true, true]);
+}
+
+#[test]
+fn the_newest_entry_stays_even_if_it_is_too_large() {
+    let (_dir, cache) = opened();
+    let cache = cache.with_limit(1000);
+    cache.keep(&key("a"), &sample(500)).unwrap();
+    cache.keep(&key("b"), &sample(5000)).unwrap();
+    assert_eq!((cache.find(&key("a")), cache.find(&key("b"))), (None, Some(sample(5000))));
+}
+
+#[test]
+fn writers_at_the_same_time_hold_the_limit() {
+    let (_dir, cache) = opened();
+    let cache = cache.with_limit(30_000);
+    std::thread::scope(|scope| {
+        for writer in 0..4 {
+            let cache = &cache;
+            scope.spawn(move || {
+                for round in 0..30 {
+                    cache.keep(&key(&format!("{writer}-{round}")), &sample(3000)).unwrap();
+                }
+            });
+        }
+    });
+    // Each writer may have put one entry there since the last look.
+    let total: u64 = cache.list().unwrap().iter().map(|entry| entry.bytes).sum();
+    assert!(total <= 30_000 + 4 * 4000, "{total}");
+    assert!(cache.list().unwrap().iter().all(|entry| entry.facts.is_some()));
+}
+
+#[test]
+fn what_crashed_writers_left_goes_with_time() {
+    let (_dir, cache) = opened();
+    let cache = cache.with_limit(1000);
+    for name in [".writing-1-1", ".writing-1-2"] {
+        fs::write(cache.path().join(name), "half").unwrap();
+    }
+    age(&cache, ".writing-1-1", 600);
+    cache.keep(&key("a"), &sample(10)).unwrap();
+    assert!(!cache.path().join(".writing-1-1").exists());
+    assert!(cache.path().join(".writing-1-2").exists(), "somebody may be writing it now");
 }
 
 #[test]

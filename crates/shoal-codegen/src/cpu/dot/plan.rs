@@ -231,11 +231,11 @@ fn register_block(isa: &Isa, problem: &Problem, arithmetic: Arithmetic, lanes: u
     if isa.vector_bits == 256 && fused && problem.m >= 16 && problem.n >= 2 * lanes {
         return Block { rows: 6, vectors: 2, lanes };
     }
-    let (accumulators, rows) = match arithmetic {
+    let (accumulators, rows) = match () {
         // Each step is many instructions; more of them would only be more to compile.
-        Arithmetic::F32RoundedToF16 if !isa.f16c => (2, 2),
-        _ if isa.avx512 => (16, 8),
-        _ => (8, 4),
+        () if arithmetic == Arithmetic::F32RoundedToF16 && !isa.f16c => (2, 2),
+        () if isa.avx512 => (16, 8),
+        () => (8, 4),
     };
     let rows = problem.m.min(rows);
     let vectors = (problem.n / lanes).min(accumulators / rows);

@@ -190,6 +190,7 @@ enum Product {
 }
 
 /// The bits of one element of the result, by the definition.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other sums are of integers")]
 fn expected(product: Product, k: u32, a: &Matrix, b: &Matrix, c: &Matrix, row: u32, col: u32) -> u64 {
     let (x, y) = (|i| a.value(row, i), |i| b.value(i, col));
     let start = c.value(row, col);
@@ -209,7 +210,8 @@ fn expected(product: Product, k: u32, a: &Matrix, b: &Matrix, c: &Matrix, row: u
             };
             encode_float(f16, (0..k).fold(start, rounded), Rounding::Nearest)
         }
-        _ => {
+        other => {
+            assert!(other.is_int(), "a sum of {other}");
             let product = |i| (x(i) as i32).wrapping_mul(y(i) as i32);
             u64::from((0..k).fold(start as i32, |sum, i| sum.wrapping_add(product(i))) as u32)
         }

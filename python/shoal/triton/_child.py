@@ -1,0 +1,19 @@
+"""Stands for a script in processes that `multiprocessing` starts anew.
+
+Such a process runs the main module again, which it knows by name. The drop-in must be installed there first, so the
+main module of a script that `python -m shoal.triton` runs goes by the name of this one.
+"""
+
+import io
+import os
+
+from shoal.triton._install import install
+
+SCRIPT = "SHOAL_TRITON_SCRIPT"
+
+if __name__ == "__mp_main__":
+    install()
+    __file__ = os.environ[SCRIPT]
+    with io.open_code(__file__) as _script:
+        _code = compile(_script.read(), __file__, "exec")
+    exec(_code, globals())

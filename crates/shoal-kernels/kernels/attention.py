@@ -39,14 +39,15 @@ def attention(
         else:
             key = tl.load(k + block, mask=at[:, None] < length, other=0.0)
             value = tl.load(v + block, mask=at[:, None] < length, other=0.0)
-        scores = tl.dot(query, key.T, input_precision="ieee") * scale
+        scores = tl.dot(query, key.T, input_precision="ieee")
         if CAUSAL:
             scores = tl.where(at[None, :] <= rows[:, None], scores, -float("inf"))
         if not EVEN:
             scores = tl.where(at[None, :] < length, scores, -float("inf"))
-        # Every query sees the first key, so `new` is finite from the first block on.
-        new = tl.maximum(largest, tl.max(scores, axis=1))
-        weights = tl.exp2(scores - new[:, None])
+        # The scale is positive, so it may wait until after the maximum. Every query sees the first key, so `new` is finite from
+        # the first block on.
+        new = tl.maximum(largest, tl.max(scores, axis=1) * scale)
+        weights = tl.exp2(tl.fma(scores, scale, -new[:, None]))
         shrink = tl.exp2(largest - new)
         total = total * shrink + tl.sum(weights, axis=1)
         acc = tl.dot(weights.to(value.dtype), value, acc * shrink[:, None], input_precision="ieee")

@@ -7,6 +7,8 @@ use shoal_ir::{Elem, Scalar};
 
 use super::chunk::register_type;
 use super::convert::{from_f32, to_f32};
+use super::exponential;
+use super::isa::Isa;
 use crate::llvm::{Llvm, V, lanes};
 
 /// Runs `body` in the type a float computes in: 8- and 16-bit floats in `f32`, with one rounding at the end.
@@ -204,9 +206,9 @@ pub(super) fn fma<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, operands: &[V<'ctx>]) -> 
     in_compute_type(llvm, ty, operands, |_, v| llvm.intrinsic("llvm.fma", &[v[0].get_type()], v).expect("a value"))
 }
 
-/// Functions that LLVM has as an instruction or inlines; the others are calls for each lane.
+/// Functions that are instructions or a few of them; the others are calls for each lane.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the runtime's, by their names")]
-pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
     in_compute_type(llvm, ty, operands, |ty, v| {
         let one = |name| call1(llvm, name, v[0]);
         match function {
@@ -215,6 +217,8 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operan
             MathFn::Ceil => one("llvm.ceil"),
             MathFn::Trunc => one("llvm.trunc"),
             MathFn::Rint => one("llvm.roundeven"),
+            MathFn::Exp if ty == Scalar::F32 => exponential::exp(llvm, isa, v[0]),
+            MathFn::Exp2 if ty == Scalar::F32 => exponential::exp2(llvm, isa, v[0]),
             MathFn::Copysign => call2(llvm, "llvm.copysign", v[0], v[1]),
             MathFn::Rsqrt => {
                 let root = one("llvm.sqrt");

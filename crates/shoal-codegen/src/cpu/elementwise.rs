@@ -180,7 +180,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         match &data.kind {
             OpKind::Unary(kind) => arith::unary(llvm, *kind, scalar(0), v[0]),
             OpKind::Binary(kind) => arith::binary(llvm, *kind, scalar(0), v[0], v[1]),
-            OpKind::Math(function) => arith::math(llvm, *function, scalar(0), v),
+            OpKind::Math(function) => arith::math(llvm, self.isa, *function, scalar(0), v),
             OpKind::Cmp(kind) => arith::compare(llvm, *kind, operand(0), v[0], v[1]),
             OpKind::Select => llvm.select(v[0], v[1], v[2]),
             OpKind::Fma => arith::fma(llvm, scalar(0), v),

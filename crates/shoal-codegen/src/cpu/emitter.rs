@@ -203,14 +203,14 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         let lanes = u64::from(index.lanes());
         let at_least = |list: &[u64]| list.get(dim).is_some_and(|&n| n >= lanes);
         let (constant, contiguous) = (at_least(&facts.constant), at_least(&facts.contiguous));
+        if constant {
+            return Some(self.chunk(value, &index.first()));
+        }
         let step = match self.elem(value) {
             Elem::Ptr(p) => i64::from(p.element().bytes()),
             Elem::Scalar(s) if s.is_int() && (s.bits() == 32 || s.bits() == 64 && self.becomes_addresses(value)) => 1,
             Elem::Scalar(_) => return None,
         };
-        if constant {
-            return Some(self.chunk(value, &index.first()));
-        }
         if !contiguous {
             return None;
         }

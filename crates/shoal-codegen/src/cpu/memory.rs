@@ -16,6 +16,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let operands = func.op(op).operands();
         let result = func.op(op).result();
         let pointers = self.chunk(operands[0], index);
+        self.read_ahead(op, pointers);
         let mask = operands.get(1).map(|&m| self.chunk(m, index));
         self.check(op, pointers, mask, index.lanes());
         let pointers = self.guarded_pointers(result, pointers, index);
@@ -43,9 +44,18 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let other = other.map(|o| o.single(llvm, elem));
                 Chunk::Uniform(self.load_scalar(elem, pointer.into_pointer_value(), mask, other))
             }
-            Chunk::Affine { base, step } if step == bytes => {
-                Chunk::Vector(self.load_vector(elem, base.into_pointer_value(), mask, other, lanes))
-            }
+            // Whole vectors are there or not: a branch leaves the vector unit to others.
+            Chunk::Affine { base, step } if step == bytes => match mask {
+                Some(Chunk::Uniform(mask)) => {
+                    let otherwise = match other {
+                        Some(other) => other.widen(llvm, lanes).into(),
+                        None => vector_type(super::chunk::lane_type(llvm, elem), lanes).const_zero(),
+                    };
+                    let load = |e: &mut Self| e.load_vector(elem, base.into_pointer_value(), None, None, lanes).into();
+                    Chunk::Vector(self.when(mask, &[otherwise], |e| vec![load(e)])[0].into_vector_value())
+                }
+                mask => Chunk::Vector(self.load_vector(elem, base.into_pointer_value(), mask, other, lanes)),
+            },
             Chunk::Uniform(_) | Chunk::Affine { .. } | Chunk::Vector(_) => {
                 let addresses = pointers.widen(llvm, lanes);
                 let mask = mask.map(|m| m.widen(llvm, lanes));
@@ -239,6 +249,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
             };
             let mask = mask.map(|m| m.single(llvm, Elem::Scalar(shoal_ir::Scalar::I1)));
             self.store_scalar(elem, pointer, value.single(llvm, elem), mask);
+            return;
+        }
+        if let Some(Chunk::Uniform(mask)) = mask {
+            self.when(mask, &[], |e| {
+                e.store_chunk(elem, pointers, value, None, lanes, streams);
+                Vec::new()
+            });
             return;
         }
         let value = to_memory(llvm, elem, value.widen(llvm, lanes).into());

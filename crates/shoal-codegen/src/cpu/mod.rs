@@ -12,8 +12,8 @@
 //! | `chunk` | what its lanes hold: one number, even steps, a vector |
 //! | `emitter` | the value of any chunk of any tile |
 //! | `nest` | loops over a tile |
-//! | `elementwise`, `arith`, `convert` | elementwise operations and number formats |
-//! | `streaming` | stores past the caches |
+//! | `elementwise`, `arith`, `exponential`, `convert` | elementwise operations and number formats |
+//! | `streaming`, `prefetch` | stores past the caches, and loads ahead of time |
 //! | `addressing` | which integers become addresses |
 //! | `overlap`, `distinct` | loads and stores of memory that may be the same |
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
@@ -34,6 +34,7 @@ mod distinct;
 pub mod dot;
 mod elementwise;
 mod emitter;
+mod exponential;
 mod function;
 mod index;
 mod isa;
@@ -44,6 +45,7 @@ mod origin;
 mod overlap;
 mod plan;
 mod poll;
+mod prefetch;
 mod product;
 mod reduce;
 mod refuse;

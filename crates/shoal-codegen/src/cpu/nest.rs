@@ -193,8 +193,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn read_before_write(&mut self) {
         let loads: Vec<Value> = self.unread.clone();
         for value in loads {
-            let waiting = self.plan.roots(value).iter().any(|root| !self.done.contains(root));
-            if waiting && !self.buffers.contains_key(&value) {
+            if self.is_awaited(value) && !self.buffers.contains_key(&value) {
                 self.keep(value);
             }
         }
@@ -204,6 +203,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for value in pending {
             self.keep(value);
         }
+    }
+
+    /// Whether some root that has not run yet reads a tile.
+    pub(super) fn is_awaited(&self, value: Value) -> bool {
+        self.plan.roots(value).iter().any(|root| !self.done.contains(root))
     }
 
     fn depends_on_memory(&self, value: Value) -> bool {

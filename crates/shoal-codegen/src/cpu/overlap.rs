@@ -59,7 +59,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         if matches!(kind, OpKind::Load(_)) {
             let fusion = if same_place && operands[0] == pointers && self.are_distinct(pointers) {
                 Fusion::Safe
-            } else if !self.plan.is_kept(value) && self.is_affine(operands[0]) && self.is_affine(pointers) {
+            } else if !self.plan.is_kept(value)
+                && !self.is_awaited(value)
+                && self.is_affine(operands[0])
+                && self.is_affine(pointers)
+            {
                 Fusion::Guarded
             } else {
                 Fusion::Never
@@ -74,7 +78,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Whether a tile of addresses or integers changes by a fixed amount along each dimension, so that its corners bound it.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
-    fn is_affine(&self, value: Value) -> bool {
+    pub(super) fn is_affine(&self, value: Value) -> bool {
         if !self.func.ty(value).is_tile() {
             return true;
         }

@@ -16,6 +16,9 @@ use shoal_ir::{Func, OpId, Value, effects};
 /// Costs up to this are paid again rather than kept.
 const CHEAP: u32 = 12;
 
+/// What a load of whole vectors costs, beside its addresses and its mask.
+const RUN_LOAD: u32 = 2;
+
 /// The decisions for one function.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -174,7 +177,7 @@ fn costs(func: &Func, order: &[OpId]) -> HashMap<Value, u32> {
     let mut costs: HashMap<Value, u32> = HashMap::new();
     for &op in order {
         let data = func.op(op);
-        let own = own_cost(&data.kind);
+        let own = if reads_runs(func, op) { RUN_LOAD } else { own_cost(&data.kind) };
         let inputs: u32 = data
             .operands()
             .iter()
@@ -188,6 +191,14 @@ fn costs(func: &Func, order: &[OpId]) -> HashMap<Value, u32> {
         }
     }
     costs
+}
+
+/// Whether an operation loads whole vectors: reading them again costs no more than reading a copy.
+fn reads_runs(func: &Func, op: OpId) -> bool {
+    let data = func.op(op);
+    let (OpKind::Load(_), Some(&pointers)) = (&data.kind, data.operands().first()) else { return false };
+    let (shape, runs) = (func.ty(pointers).shape(), &func.value(pointers).facts.contiguous);
+    shape.last().zip(runs.last()).is_some_and(|(&size, &run)| run >= u64::from(size.min(16)))
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations are long")]

@@ -1,14 +1,25 @@
 //! `dot`: where its operands lie and which memory accumulates; the arithmetic is in [`super::dot`].
 
+use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Value};
 
 use super::chunk::{Buffer, Order};
 use super::control::Reads;
-use super::dot::{DotPlan, DotPointers, Operand, Problem};
+use super::dot::{DotPlan, DotPointers, Operand, Problem, Stride};
 use super::emitter::Emitter;
+use super::index::{Dim, Index, LaneBits};
 use super::plan::behind_transpose;
 use crate::llvm::V;
+
+/// An operand of a product.
+struct Matrix<'ctx> {
+    /// Where it lies: in scratch, or in the kernel's own memory.
+    buffer: Buffer<'ctx>,
+    operand: Operand,
+    /// In bytes, if it is known at run time only.
+    stride: Option<IntValue<'ctx>>,
+}
 
 impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn dot_op(&mut self, op: OpId) {
@@ -22,13 +33,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
             other => unreachable!("a product of rank {}", other.len()),
         };
         let k = *self.shape(data.operands()[0]).last().expect("a matrix");
-        let problem = Problem { m, n, k, a: a.1, b: b.1, c: Operand::row_major(self.number(acc), n) };
+        let c = Operand::row_major(self.number(acc), n);
+        let problem = Problem { m, n, k, a: a.operand, b: b.operand, c };
         let plan = DotPlan::new(self.isa, problem);
         let from_zero =
             plan.starting_at_zero().filter(|_| matches!(func.def_kind(acc), Some(OpKind::Const(c)) if c.is_zero()));
         let c = match from_zero {
-            Some(_) => self.target(op, [&a.0, &b.0]),
-            None => self.accumulator(op, [&a.0, &b.0]),
+            Some(_) => self.target(op, [&a.buffer, &b.buffer]),
+            None => self.accumulator(op, [&a.buffer, &b.buffer]),
         };
         let plan = from_zero.unwrap_or(plan);
         self.needs.uses_amx |= plan.uses_amx();
@@ -41,33 +53,73 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let bytes = i64::from(elements) * i64::from(buffer.elem.bytes());
                 llvm.offset(buffer.base, llvm.mul64(i, llvm.const_i64(bytes)))
             };
-            plan.emit(llvm, DotPointers { a: at(&a.0, m * k), b: at(&b.0, k * n), c: at(&c, m * n), scratch });
+            let (a_stride, b_stride) = (a.stride, b.stride);
+            let (a, b, c) = (at(&a.buffer, m * k), at(&b.buffer, k * n), at(&c, m * n));
+            plan.emit(llvm, DotPointers { a, b, a_stride, b_stride, c, scratch });
             Vec::<V<'ctx>>::new()
         });
         self.buffers.insert(data.result(), c);
     }
 
     /// A matrix in memory; a transpose is only another way to walk it.
-    fn operand(&mut self, op: OpId, index: usize) -> (Buffer<'ctx>, Operand) {
+    fn operand(&mut self, op: OpId, index: usize) -> Matrix<'ctx> {
         let value = self.func.op(op).operands()[index];
         let (source, transposed) = behind_transpose(self.func, value);
         let order = self.order_in_memory(source, op);
-        let buffer = self.keep_in_order(source, order);
-        let (rows, columns) = match &buffer.shape[..] {
-            [.., rows, columns] => (u64::from(*rows), u64::from(*columns)),
-            other => unreachable!("a matrix, not {other:?}"),
+        let matrix = match self.loaded_matrix(source, order, op) {
+            Some(matrix) => matrix,
+            None => self.kept_matrix(source, order),
         };
+        if transposed { Matrix { operand: matrix.operand.transposed(), ..matrix } } else { matrix }
+    }
+
+    /// A matrix in scratch.
+    fn kept_matrix(&mut self, value: Value, order: Order) -> Matrix<'ctx> {
         let elem = self.number(value);
-        let (row_stride, col_stride) = match buffer.order {
-            Order::RowMajor => (columns, 1),
-            Order::ColumnMajor => (1, rows),
+        let buffer = self.keep_in_order(value, order);
+        let [.., rows, columns] = buffer.shape[..] else { unreachable!("a matrix, not {:?}", buffer.shape) };
+        let operand = match buffer.order {
+            Order::RowMajor => Operand::row_major(elem, columns),
+            Order::ColumnMajor => Operand::column_major(elem, rows),
         };
-        let operand = if transposed {
-            Operand { elem, row_stride: col_stride, col_stride: row_stride }
-        } else {
-            Operand { elem, row_stride, col_stride }
+        Matrix { buffer, operand, stride: None }
+    }
+
+    /// A matrix that nobody else reads, of whole rows or columns at even distances, where the kernel loads it from: the product
+    /// packs it from there, which saves a copy.
+    fn loaded_matrix(&mut self, value: Value, order: Order, op: OpId) -> Option<Matrix<'ctx>> {
+        let load = self.func.def_op(value).map(|op| self.func.op(op))?;
+        let (OpKind::Load(attrs), [pointers]) = (&load.kind, load.operands()) else { return None };
+        let [rows, columns] = *self.shape(value) else { return None };
+        let read_here = !self.buffers.contains_key(&value) && self.plan.roots(value).iter().all(|&root| root == op);
+        let (along, across, next) = match order {
+            Order::RowMajor => (1, rows, [1, 0]),
+            Order::ColumnMajor => (0, columns, [0, 1]),
         };
-        (buffer, operand)
+        let runs = &self.func.value(*pointers).facts.contiguous;
+        let whole = runs.get(along).is_some_and(|&run| run >= u64::from([rows, columns][along]));
+        // Accesses are checked where they are loads.
+        let plain = !attrs.volatile && self.checks.is_none();
+        if !plain || !read_here || across == 1 || !whole || !self.is_affine(*pointers) {
+            return None;
+        }
+        let (base, second) = (self.address_at(*pointers, [0, 0]), self.address_at(*pointers, next));
+        let llvm = self.llvm;
+        let (from, to) = (llvm.ptr_to_int(base), llvm.ptr_to_int(second));
+        let stride = llvm.bin(InstructionOpcode::Sub, to.into(), from.into()).into_int_value();
+        self.pending.retain(|&p| p != value);
+        let elem = self.number(value);
+        let buffer = Buffer { base, elem: elem.into(), shape: [rows, columns].as_slice().into(), order };
+        let operand = match order {
+            Order::RowMajor => Operand { row_stride: Stride::AtRunTime, ..Operand::row_major(elem, columns) },
+            Order::ColumnMajor => Operand { col_stride: Stride::AtRunTime, ..Operand::column_major(elem, rows) },
+        };
+        Some(Matrix { buffer, operand, stride: Some(stride) })
+    }
+
+    fn address_at(&mut self, pointers: Value, place: [i64; 2]) -> PointerValue<'ctx> {
+        let dims = place.map(|at| Dim { base: self.llvm.const_i64(at), lanes: LaneBits::new() });
+        self.scalar_at(pointers, &Index { dims: dims.into_iter().collect(), log_lanes: 0 }).into_pointer_value()
     }
 
     /// A matrix loaded for this product alone is read along whichever side it is contiguous in memory.

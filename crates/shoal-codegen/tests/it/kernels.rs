@@ -199,3 +199,137 @@ fn a_load_is_done_before_an_overlapping_store() {
     let expected: Vec<i32> = std::iter::once(0).chain(0..128).collect();
     assert_eq!(data, expected);
 }
+
+/// `c = a @ b`, or `a @ bᵀ`, of matrices whose rows are a run-time distance apart.
+fn product(b_by_rows: bool) -> String {
+    // The tile of addresses of a matrix of this shape.
+    let at = |first: u32, base: &str, stride: &str, rows: u32, cols: u32| {
+        let n = |i: u32| format!("%{}", first + i);
+        let (all, row, col) = (format!("{rows}x{cols}"), format!("{rows}x1"), format!("1x{cols}"));
+        format!(
+            "{} = iota {{start = 0}} () : tile<{rows}xi32>
+             {} = reshape ({}) : tile<{row}xi32>
+             {} = splat ({stride}) : tile<{row}xi32>
+             {} = mul ({}, {}) : tile<{row}xi32>
+             {} = broadcast ({}) : tile<{all}xi32>
+             {} = iota {{start = 0}} () : tile<{cols}xi32> {{contiguous = [{cols}]}}
+             {} = reshape ({}) : tile<{col}xi32> {{contiguous = [1, {cols}]}}
+             {} = broadcast ({}) : tile<{all}xi32> {{contiguous = [1, {cols}]}}
+             {} = add ({}, {}) : tile<{all}xi32> {{contiguous = [1, {cols}]}}
+             {} = splat ({base}) : tile<{all}xptr<f32>>
+             {} = ptr_add ({}, {}) : tile<{all}xptr<f32>> {{contiguous = [1, {cols}]}}\n",
+            n(0),
+            n(1),
+            n(0),
+            n(2),
+            n(3),
+            n(1),
+            n(2),
+            n(4),
+            n(3),
+            n(5),
+            n(6),
+            n(5),
+            n(7),
+            n(6),
+            n(8),
+            n(4),
+            n(7),
+            n(9),
+            n(10),
+            n(9),
+            n(8),
+        )
+    };
+    let (b, factor) = if b_by_rows {
+        (at(20, "%1", "%4", 32, 64), "%60 = load (%30) : tile<32x64xf32>".to_owned())
+    } else {
+        let turned = "%61 = load (%30) : tile<64x32xf32>\n%60 = transpose {perm = [1, 0]} (%61) : tile<32x64xf32>";
+        (at(20, "%1", "%4", 64, 32), turned.to_owned())
+    };
+    format!(
+        "kernel @product(%0: ptr<f32>, %1: ptr<f32>, %2: ptr<f32>, %3: i32, %4: i32, %5: i32) {{
+           {}{b}{}
+           %62 = load (%16) : tile<16x32xf32>
+           {factor}
+           %63 = const {{value = 0.0}} () : tile<16x64xf32>
+           %64 = dot {{precision = ieee}} (%62, %60, %63) : tile<16x64xf32>
+           store (%50, %64)
+           return ()
+         }}",
+        at(6, "%0", "%3", 16, 32),
+        at(40, "%2", "%5", 16, 64),
+    )
+}
+
+#[test]
+fn products_of_matrices_where_they_lie() {
+    let (m, n, k) = (16, 64, 32);
+    for b_by_rows in [true, false] {
+        let (b_rows, b_cols) = if b_by_rows { (k, n) } else { (n, k) };
+        // Rows that follow each other, and rows that do not.
+        for gap in [0, 7] {
+            let (a_stride, b_stride, c_stride) = (k + gap, b_cols + gap, n + gap);
+            let mut a = numbers(m * a_stride, 1);
+            let mut b = numbers(b_rows * b_stride, 2);
+            let mut c = vec![f32::NAN; m * c_stride];
+            let [sa, sb, sc] = [a_stride, b_stride, c_stride].map(|stride| Arg::Int(stride as i32));
+            let args = &mut [Arg::F32(&mut a), Arg::F32(&mut b), Arg::F32(&mut c), sa, sb, sc];
+            run(&product(b_by_rows), [1, 1, 1], args);
+            for row in 0..m {
+                for col in 0..n {
+                    let factor = |i: usize| if b_by_rows { b[i * b_stride + col] } else { b[col * b_stride + i] };
+                    let sum = (0..k).fold(0.0f32, |sum, i| a[row * a_stride + i].mul_add(factor(i), sum));
+                    let found = c[row * c_stride + col];
+                    assert!((found - sum).abs() <= 1e-5, "{b_by_rows}, {gap}, [{row}, {col}]: {found}, not {sum}");
+                }
+            }
+        }
+    }
+}
+
+/// A loop over rows that finds the largest of each and takes it off: every row is read by two loops.
+const CENTRE: &str = r"
+kernel @centre(%0: ptr<f32>, %1: ptr<f32>, %2: i32, %3: i32) {
+  %4 = iota {start = 0} () : tile<512xi32> {contiguous = [512]}
+  %5 = const {value = 0} () : i32
+  %6 = const {value = 1} () : i32
+  for (%5, %2, %6) do (%7: i32) {
+    %8 = mul (%7, %3) : i32
+    %9 = ptr_add (%0, %8) : ptr<f32>
+    %10 = splat (%9) : tile<512xptr<f32>>
+    %11 = ptr_add (%10, %4) : tile<512xptr<f32>> {contiguous = [512]}
+    %12 = load (%11) : tile<512xf32>
+    %13 = reduce {axis = 0} (%12) : f32 do (%14: f32, %15: f32) {
+      %16 = max (%14, %15) : f32
+      yield (%16)
+    }
+    %17 = splat (%13) : tile<512xf32>
+    %18 = sub (%12, %17) : tile<512xf32>
+    %19 = ptr_add (%1, %8) : ptr<f32>
+    %20 = splat (%19) : tile<512xptr<f32>>
+    %21 = ptr_add (%20, %4) : tile<512xptr<f32>> {contiguous = [512]}
+    store (%21, %18)
+    yield ()
+  }
+  return ()
+}
+";
+
+#[test]
+fn rows_that_two_loops_read() {
+    let (rows, cols) = (9, 512);
+    let mut x = numbers(rows * cols, 3);
+    let mut out = vec![f32::NAN; rows * cols];
+    let sizes = [rows, cols].map(|n| n as i32);
+    let args = &mut [Arg::F32(&mut x), Arg::F32(&mut out), Arg::Int(sizes[0]), Arg::Int(sizes[1])];
+    run(CENTRE, [1, 1, 1], args);
+    let expected: Vec<f32> = x
+        .chunks(cols)
+        .flat_map(|row| {
+            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            row.iter().map(move |x| x - largest)
+        })
+        .collect();
+    assert_eq!(out, expected);
+}

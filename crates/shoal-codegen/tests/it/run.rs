@@ -15,6 +15,11 @@ pub(crate) enum Arg<'a> {
 
 /// Compiles the only kernel of a module for this machine's CPU and runs it on a grid.
 pub(crate) fn run(text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
+    run_as(&Target::host(), text, grid, args);
+}
+
+/// As [`run`], with code for some CPU that this machine's can do all of.
+pub(crate) fn run_as(target: &Target, text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
     let mut sources = SourceMap::default();
     let file = sources.add("test.tile", text);
     let module = shoal_ir::parse::module(text, file)
@@ -24,7 +29,7 @@ pub(crate) fn run(text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
     }
     let kernel = &module.funcs[0].name;
     let compiled =
-        cpu::compile(&module, kernel, &Target::host(), &sources, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
+        cpu::compile(&module, kernel, target, &sources, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let info = KernelInfo {
         name: compiled.entry,
         scratch_bytes: compiled.scratch_bytes as usize,

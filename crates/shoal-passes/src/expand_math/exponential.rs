@@ -1,39 +1,14 @@
-//! `exp` and `exp2`: a power of two, put into the exponent's bits, times a polynomial.
+//! `exp10` and `expm1`: a power of two, put into the exponent's bits, and what is left.
 
 use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::{Builder, Value};
 
 use super::polynomial::{
-    LN_2_HIGH, LN_2_LOW, LOG10_2_HIGH, LOG10_2_LOW, bits, float, fma, from_bits, int, is, magnitude, polynomial,
+    LN_2_HIGH, LN_2_LOW, LOG10_2_HIGH, LOG10_2_LOW, bits, exp, float, fma, from_bits, int, is, magnitude, polynomial,
 };
 
 /// Added to a small number, rounds it to an integer, which then stands in the lowest bits of the sum.
 const TO_INTEGER: f64 = 12_582_912.0;
-
-/// `e^x = 2^n e^r`, where `n` is `x / ln 2` rounded and `r = x - n ln 2`, at most `ln 2 / 2`.
-pub(super) fn exp(b: &mut Builder<'_>, x: Value) -> Value {
-    // Beyond these the result is zero or infinite, and stays so.
-    let x = clamp(b, x, -104.0, 89.0);
-    let (per_ln2, to_integer) = (float(b, std::f64::consts::LOG2_E, x), float(b, TO_INTEGER, x));
-    let shifted = fma(b, x, per_ln2, to_integer);
-    let n = b.binary(BinaryOp::Sub, shifted, to_integer);
-    let (high, low) = (float(b, -LN_2_HIGH, x), float(b, -LN_2_LOW, x));
-    let r = fma(b, n, high, x);
-    let r = fma(b, n, low, r);
-    let p = polynomial(b, r, &EXP);
-    scale(b, p, shifted)
-}
-
-/// `2^x = 2^n 2^r`, where `n` is `x` rounded and `r = x - n`, at most a half.
-pub(super) fn exp2(b: &mut Builder<'_>, x: Value) -> Value {
-    let x = clamp(b, x, -151.0, 128.5);
-    let to_integer = float(b, TO_INTEGER, x);
-    let shifted = b.binary(BinaryOp::Add, x, to_integer);
-    let n = b.binary(BinaryOp::Sub, shifted, to_integer);
-    let r = b.binary(BinaryOp::Sub, x, n);
-    let p = polynomial(b, r, &EXP2);
-    scale(b, p, shifted)
-}
 
 /// `10^x = 2^n e^(r ln 10)`, where `n` is `x / log10 2` rounded and `r = x - n log10 2`.
 pub(super) fn exp10(b: &mut Builder<'_>, x: Value) -> Value {
@@ -46,12 +21,12 @@ pub(super) fn exp10(b: &mut Builder<'_>, x: Value) -> Value {
     let r = fma(b, n, low, r);
     let ln10 = float(b, std::f64::consts::LN_10, x);
     let r = b.binary(BinaryOp::Mul, r, ln10);
-    let p = polynomial(b, r, &EXP);
+    let p = exp(b, r);
     scale(b, p, shifted)
 }
 
-/// `e^x - 1 = 2^n (e^r - 1) + (2^n - 1)`, with `n` and `r` as for [`exp`]. Both terms are halved, because `2^n` itself
-/// may be too great, and doubled in the end.
+/// `e^x - 1 = 2^n (e^r - 1) + (2^n - 1)`, where `n` is `x / ln 2` rounded and `r = x - n ln 2`. Both terms are halved,
+/// because `2^n` itself may be too great, and doubled in the end.
 pub(super) fn expm1(b: &mut Builder<'_>, x: Value) -> Value {
     // Below -18 nothing is left but -1.
     let limited = clamp(b, x, -18.0, 89.0);
@@ -61,7 +36,7 @@ pub(super) fn expm1(b: &mut Builder<'_>, x: Value) -> Value {
     let (high, low) = (float(b, -LN_2_HIGH, x), float(b, -LN_2_LOW, x));
     let r = fma(b, n, high, limited);
     let r = fma(b, n, low, r);
-    let q = polynomial(b, r, &EXP[2..]);
+    let q = polynomial(b, r, &EXPM1);
     let square = b.binary(BinaryOp::Mul, r, r);
     let less_one = fma(b, square, q, r);
     let n = bits(b, shifted);
@@ -108,9 +83,5 @@ fn power_of_two(b: &mut Builder<'_>, n: Value) -> Value {
     from_bits(b, pattern)
 }
 
-/// `e^r` on `[-ln 2 / 2, ln 2 / 2]`, exactly 1 at 0.
-const EXP: [f64; 7] = [1.0, 1.0, 0.500000002859, 0.166665733614, 0.0416663634068, 0.00836377612553, 0.00139421649324];
-
-/// `2^r` on `[-1/2, 1/2]`, exactly 1 at 0.
-const EXP2: [f64; 7] =
-    [1.0, 0.693147188029, 0.240226510842, 0.0555035710568, 0.00961803077723, 0.00133908668061, 0.000154697326644];
+/// `(e^r - 1 - r) / r^2` on `[-ln 2 / 2, ln 2 / 2]`.
+const EXPM1: [f64; 5] = [0.500000002859, 0.166665733614, 0.0416663634068, 0.00836377612553, 0.00139421649324];

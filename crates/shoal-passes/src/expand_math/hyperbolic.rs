@@ -3,8 +3,7 @@
 use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::{Builder, Value};
 
-use super::exponential::exp;
-use super::polynomial::{float, fma, is, magnitude, polynomial, with_sign_of};
+use super::polynomial::{exp, float, fma, is, magnitude, polynomial, with_sign_of};
 
 /// `tanh x = x + x^3 p(x^2)` up to 0.6, else `1 - 2 / (e^2x + 1)`.
 pub(super) fn tanh(b: &mut Builder<'_>, x: Value) -> Value {

@@ -1,6 +1,6 @@
 //! The pieces that expansions are made of, on `f32` values of any shape.
 
-use shoal_ir::op::{BinaryOp, CmpOp};
+use shoal_ir::op::{BinaryOp, CmpOp, MathFn};
 use shoal_ir::{Builder, Const, OpKind, Scalar, Value};
 
 /// `ln 2` in two parts. The first has few enough bits for its product with an exponent to be exact.
@@ -27,6 +27,11 @@ pub(super) fn int(b: &mut Builder<'_>, value: i64, like: Value) -> Value {
 /// `x * y + z`, rounded once.
 pub(super) fn fma(b: &mut Builder<'_>, x: Value, y: Value, z: Value) -> Value {
     b.value(OpKind::Fma, &[x, y, z])
+}
+
+/// `e^x`, which backends have.
+pub(super) fn exp(b: &mut Builder<'_>, x: Value) -> Value {
+    b.value(OpKind::Math(MathFn::Exp), &[x])
 }
 
 /// `c[0] + c[1] x + c[2] x^2 + …`.

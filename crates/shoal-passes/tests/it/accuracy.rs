@@ -108,16 +108,6 @@ fn up_to_2_40(x: f32) -> bool {
 }
 
 #[test]
-fn exp_is_accurate() {
-    check(MathFn::Exp, f64::exp, 1.0, anywhere);
-}
-
-#[test]
-fn exp2_is_accurate() {
-    check(MathFn::Exp2, f64::exp2, 1.0, anywhere);
-}
-
-#[test]
 fn exp10_is_accurate() {
     check(MathFn::Exp10, |x| 10f64.powf(x), 1.5, anywhere);
 }
@@ -181,14 +171,14 @@ fn rsqrt_is_accurate() {
 #[test]
 fn narrow_floats_are_computed_in_f32() {
     for number in [Scalar::F16, Scalar::BF16] {
-        let func = expanded(MathFn::Exp, number);
+        let func = expanded(MathFn::Log, number);
         let argument: Vec<u64> = (0..LANES as u64).map(|i| i * 16).collect();
         let out = Evaluator::call(&func, argument.clone()).remove(0);
         for (&x, &found) in argument.iter().zip(&out) {
-            let exact = Const::from_f64(number, Const::from_bits(number, x).as_f64().exp());
+            let exact = Const::from_f64(number, Const::from_bits(number, x).as_f64().ln());
             let found = Const::from_bits(number, found);
             let same = exact == found || (exact.as_f64().is_nan() && found.as_f64().is_nan());
-            assert!(same, "{number}: exp({x:#x}) = {found}, not {exact}");
+            assert!(same, "{number}: log({x:#x}) = {found}, not {exact}");
         }
     }
 }

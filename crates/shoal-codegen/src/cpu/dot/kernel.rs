@@ -1,11 +1,12 @@
 //! The kernel in vector registers, and what leads to it.
 
-use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
+use inkwell::IntPredicate;
+use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
 use super::pack::{Target, each, further, pack, stepped};
-use super::plan::{Block, DotPlan, Operand, Packing, Roles, Start};
-use super::unit::{Arithmetic, Run, Source, broadcast, stored_type};
+use super::plan::{Block, DotPlan, Operand, Packing, Roles, Start, Stride};
+use super::unit::{Arithmetic, Bytes, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
 use crate::llvm::{Llvm, V, vector_type};
 
@@ -37,27 +38,32 @@ pub(super) struct Views<'ctx> {
     pub(super) c_col: u64,
 }
 
+/// Where an operand lies, and its stride in bytes if that is not known.
+type Placed<'ctx> = (PointerValue<'ctx>, Option<IntValue<'ctx>>);
+
 impl DotPlan {
     /// Emits the product at the end of the builder's block, and leaves the builder at the end of the code.
     pub(crate) fn emit<'ctx>(&self, llvm: &Llvm<'ctx>, pointers: DotPointers<'ctx>) {
+        let (a, b) = ((pointers.a, pointers.a_stride), (pointers.b, pointers.b_stride));
         let (a, b) = match self.roles {
-            Roles::AsGiven => (pointers.a, pointers.b),
-            Roles::Swapped => (pointers.b, pointers.a),
+            Roles::AsGiven => (a, b),
+            Roles::Swapped => (b, a),
         };
         let c_bytes = u64::from(self.problem.c.elem.bytes());
         let views = Views {
             b: self.view_b(llvm, b, pointers.scratch),
             a: self.view_a(llvm, a, further(llvm, pointers.scratch, self.packed_b_bytes())),
             c: pointers.c,
-            c_row: self.problem.c.row_stride * c_bytes,
-            c_col: self.problem.c.col_stride * c_bytes,
+            c_row: self.problem.c.row_stride.known() * c_bytes,
+            c_col: self.problem.c.col_stride.known() * c_bytes,
         };
         if self.uses_amx() { amx::emit(llvm, self, &views) } else { self.emit_blocks(llvm, &views) }
     }
 
-    fn view_a<'ctx>(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
+    fn view_a<'ctx>(&self, llvm: &Llvm<'ctx>, from: Placed<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
         let Operand { elem, row_stride, col_stride } = self.problem.a;
-        let source = self.source(base, elem, col_stride, row_stride);
+        let source = self.source(from, elem, col_stride, row_stride);
+        let base = source.base;
         let unit = u64::from(self.arithmetic.unit_bytes());
         let (m, k) = (self.problem.m, self.k_units());
         let (base, outer, k) = match self.pack_a {
@@ -68,13 +74,15 @@ impl DotPlan {
                 let row_bytes = u64::from(row) * unit;
                 if run == Run::K { (scratch, row_bytes, unit) } else { (scratch, unit, row_bytes) }
             }
+            Packing::Together => unreachable!("only rows of `b` are read as vectors"),
         };
         View { base, block: u64::from(self.block.rows) * outer, outer, k }
     }
 
-    fn view_b<'ctx>(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
+    fn view_b<'ctx>(&self, llvm: &Llvm<'ctx>, from: Placed<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
         let Operand { elem, row_stride, col_stride } = self.problem.b;
-        let source = self.source(base, elem, row_stride, col_stride);
+        let source = self.source(from, elem, row_stride, col_stride);
+        let base = source.base;
         let cols = self.block.cols();
         match self.pack_b {
             Packing::InPlace => {
@@ -89,13 +97,45 @@ impl DotPlan {
                 let k = u64::from(cols) * unit;
                 View { base: scratch, block: u64::from(rows) * k, outer: unit, k }
             }
+            Packing::Together => {
+                let unit = u64::from(self.arithmetic.unit_bytes());
+                let row_bytes = u64::from(self.problem.n) * unit;
+                let base = self.rows_together(llvm, source, scratch, row_bytes);
+                View { base, block: u64::from(cols) * unit, outer: unit, k: row_bytes }
+            }
         }
     }
 
-    fn source<'ctx>(&self, base: PointerValue<'ctx>, elem: Scalar, k_stride: u64, outer_stride: u64) -> Source<'ctx> {
-        let bytes = u64::from(elem.bytes());
-        let (k_bytes, outer_bytes) = (k_stride * bytes, outer_stride * bytes);
-        Source { base, elem, arithmetic: self.arithmetic, k_bytes, outer_bytes }
+    /// Where the rows of `b` follow each other: in place, or in a copy.
+    fn rows_together<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        source: Source<'ctx>,
+        scratch: PointerValue<'ctx>,
+        row_bytes: u64,
+    ) -> PointerValue<'ctx> {
+        let stride = source.steps(llvm, Run::K, 1);
+        let row_bytes = llvm.const_i64(row_bytes as i64);
+        let apart = llvm.icmp(IntPredicate::NE, stride.into(), row_bytes.into()).into_int_value();
+        let (before, copy, after) = (llvm.here(), llvm.new_block("copy"), llvm.new_block("together"));
+        llvm.branch(apart, copy, after);
+        llvm.builder.position_at_end(copy);
+        let (row, rows) = (self.problem.n, self.k_units());
+        pack(llvm, &self.isa, source, Target { base: scratch, panels: 1, run: Run::Outer, row, rows });
+        let copied = llvm.here();
+        llvm.jump(after);
+        llvm.builder.position_at_end(after);
+        let base = llvm.builder.build_phi(llvm.ptr(), "").expect("a phi");
+        base.add_incoming(&[(&source.base, before), (&scratch, copied)]);
+        base.as_basic_value().into_pointer_value()
+    }
+
+    fn source<'ctx>(&self, (base, stride): Placed<'ctx>, elem: Scalar, k: Stride, outer: Stride) -> Source<'ctx> {
+        let bytes = |of: Stride| match of {
+            Stride::Known(elements) => Bytes::Known(elements * u64::from(elem.bytes())),
+            Stride::AtRunTime => Bytes::AtRunTime(stride.expect("the caller gives strides that are not known")),
+        };
+        Source { base, elem, arithmetic: self.arithmetic, k_bytes: bytes(k), outer_bytes: bytes(outer) }
     }
 
     /// A panel of `b` stays in L1 while all of `a` passes by.

@@ -2,7 +2,8 @@
 //!
 //! A caller describes the product as a `Problem`, makes a `DotPlan` of it for an `Isa`, gives the plan
 //! as much scratch as it asks for, and has it emit code. The matrices are tiles in a small scratch of their own (L1 or
-//! L2), with any constant strides; sizes are powers of two. Batches are a loop around it.
+//! L2), with any constant strides; `a` and `b` may also lie where the kernel loads them from, in rows or columns whose
+//! distance is known at run time only. Sizes are powers of two. Batches are a loop around it.
 //!
 //! # How
 //!
@@ -37,17 +38,21 @@ mod standalone;
 mod tests;
 mod unit;
 
-pub use plan::Operand;
 pub(crate) use plan::{DotPlan, Problem};
+pub use plan::{Operand, Stride};
 pub use standalone::DotFunction;
 
-use inkwell::values::PointerValue;
+use inkwell::values::{IntValue, PointerValue};
 
 /// Where the matrices of a product lie.
 #[derive(Copy, Clone)]
 pub(crate) struct DotPointers<'ctx> {
     pub(crate) a: PointerValue<'ctx>,
     pub(crate) b: PointerValue<'ctx>,
+    /// The stride of `a` that is only known at run time, in bytes, if there is one.
+    pub(crate) a_stride: Option<IntValue<'ctx>>,
+    /// The same of `b`.
+    pub(crate) b_stride: Option<IntValue<'ctx>>,
     /// Read and written.
     pub(crate) c: PointerValue<'ctx>,
     /// [`DotPlan::scratch_bytes`] of memory aligned to 64 bytes; overlaps none of the others. Unused if that is 0.

@@ -68,7 +68,7 @@ impl<'ctx> Packer<'_, 'ctx> {
                     let from = self.from(panel, row, 1, chunk, unrolled * self.lanes);
                     let to = self.to(panel, row, 1, chunk, unrolled * self.lanes);
                     for i in 0..unrolled {
-                        let from = further(llvm, from, u64::from(i * self.lanes) * self.source.stride(self.target.run));
+                        let from = self.beside(from, i * self.lanes);
                         let units = self.source.units(llvm, self.isa, &self.source.load(llvm, from, self.lanes, run));
                         let to = further(llvm, to, u64::from(i * self.lanes * self.unit_bytes));
                         llvm.store(units.into(), to, self.unit_bytes);
@@ -87,10 +87,7 @@ impl<'ctx> Packer<'_, 'ctx> {
                     let from = self.from(panel, rows, square, chunk, self.lanes);
                     let to = self.to(panel, rows, square, chunk, self.lanes);
                     let columns: Vec<_> = (0..self.lanes)
-                        .map(|i| {
-                            let from = further(llvm, from, u64::from(i) * self.source.stride(self.target.run));
-                            self.source.load(llvm, from, square, self.across)
-                        })
+                        .map(|i| self.source.load(llvm, self.beside(from, i), square, self.across))
                         .collect();
                     let columns = (0..square as usize).map(|i| self.squares(&columns[i..], square)).collect();
                     for (i, row) in (0u64..).zip(transpose_squares(llvm, columns)) {
@@ -117,10 +114,24 @@ impl<'ctx> Packer<'_, 'ctx> {
 
     /// The address in the source of a panel's `row * rows`th row and `chunk * width`th column.
     fn from(&self, panel: Index<'ctx>, row: Index<'ctx>, rows: u32, chunk: Index<'ctx>, width: u32) -> Address<'ctx> {
-        let (along, across) = (self.source.stride(self.target.run), self.source.stride(self.across));
-        let at = stepped(self.llvm, self.source.base, panel, u64::from(self.target.row) * along);
-        let at = stepped(self.llvm, at, row, u64::from(rows) * across);
-        stepped(self.llvm, at, chunk, u64::from(width) * along)
+        let llvm = self.llvm;
+        let steps = |at, index: Index<'ctx>, run, count: u32| {
+            if index.is_null() {
+                return at;
+            }
+            llvm.offset(at, llvm.mul64(index, self.source.steps(llvm, run, count.into())))
+        };
+        let at = steps(self.source.base, panel, self.target.run, self.target.row);
+        let at = steps(at, row, self.across, rows);
+        steps(at, chunk, self.target.run, width)
+    }
+
+    /// The address in the source `count` columns of the target further.
+    fn beside(&self, from: Address<'ctx>, count: u32) -> Address<'ctx> {
+        if count == 0 {
+            return from;
+        }
+        self.llvm.offset(from, self.source.steps(self.llvm, self.target.run, count.into()))
     }
 
     /// The address of the same place in the target.

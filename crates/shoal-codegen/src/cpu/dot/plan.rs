@@ -5,29 +5,58 @@ use shoal_ir::Scalar;
 use super::unit::{Arithmetic, Run};
 use crate::cpu::isa::Isa;
 
+/// How far apart neighbours along a dimension are, in elements.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Stride {
+    /// So many.
+    Known(u64),
+    /// Only the code knows.
+    AtRunTime,
+}
+
+impl Stride {
+    pub(super) const ONE: Stride = Stride::Known(1);
+
+    /// The number.
+    ///
+    /// # Panics
+    /// If it is not known.
+    pub fn known(self) -> u64 {
+        match self {
+            Stride::Known(stride) => stride,
+            Stride::AtRunTime => panic!("an operand with a stride of run time is packed"),
+        }
+    }
+}
+
 /// The elements of a matrix and how they lie in memory.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// The type of its elements.
     pub elem: Scalar,
-    /// From one row to the next, in elements.
-    pub row_stride: u64,
-    /// From one column to the next, in elements.
-    pub col_stride: u64,
+    /// From one row to the next.
+    pub row_stride: Stride,
+    /// From one column to the next.
+    pub col_stride: Stride,
 }
 
 impl Operand {
     /// Rows of `cols` elements, one after the other.
     pub fn row_major(elem: Scalar, cols: u32) -> Operand {
-        Operand { elem, row_stride: cols.into(), col_stride: 1 }
+        Operand { elem, row_stride: Stride::Known(cols.into()), col_stride: Stride::ONE }
+    }
+
+    fn is_known(self) -> bool {
+        self.row_stride != Stride::AtRunTime && self.col_stride != Stride::AtRunTime
     }
 
     /// Columns of `rows` elements, one after the other.
     pub fn column_major(elem: Scalar, rows: u32) -> Operand {
-        Operand { elem, row_stride: 1, col_stride: rows.into() }
+        Operand { elem, row_stride: Stride::ONE, col_stride: Stride::Known(rows.into()) }
     }
 
-    fn transposed(self) -> Operand {
+    /// The same matrix with rows for columns.
+    pub(crate) fn transposed(self) -> Operand {
         Operand { elem: self.elem, row_stride: self.col_stride, col_stride: self.row_stride }
     }
 }
@@ -92,6 +121,9 @@ pub(super) enum Packing {
     InPlace,
     /// Into the scratch, with units that follow each other along this dimension.
     Along(Run),
+    /// As rows that follow each other: where they lie, if the code finds that they do so there, else in the scratch. (Rows further
+    /// apart would fight for few places in L1 while they are read again and again.)
+    Together,
 }
 
 /// What the products are added to.
@@ -127,12 +159,11 @@ impl DotPlan {
     pub(crate) fn new(isa: &Isa, problem: Problem) -> DotPlan {
         // Vectors run along the rows of `c`; where its elements lie next to each other along columns, the transposed
         // product is the same with rows.
-        let swap = problem.c.row_stride == 1 && problem.m > 1 && (problem.n == 1 || problem.c.col_stride != 1);
+        let c = problem.c;
+        let swap = c.row_stride == Stride::ONE && problem.m > 1 && (problem.n == 1 || c.col_stride != Stride::ONE);
         let (problem, roles) = if swap { (problem.transposed(), Roles::Swapped) } else { (problem, Roles::AsGiven) };
-        let lanes = match problem.c.col_stride {
-            1 => isa.lanes(Arithmetic::accumulator_bits(problem.c.elem)).min(problem.n),
-            _ => 1,
-        };
+        let most = isa.lanes(Arithmetic::accumulator_bits(problem.c.elem));
+        let lanes = if problem.c.col_stride == Stride::ONE { most.min(problem.n) } else { 1 };
         let arithmetic = Arithmetic::choose(isa, &problem, lanes);
         let block =
             if arithmetic.is_amx() { amx_block(&problem) } else { register_block(isa, &problem, arithmetic, lanes) };
@@ -183,7 +214,7 @@ impl DotPlan {
     fn packed_bytes(&self, packing: Packing, extent: u32) -> u64 {
         match packing {
             Packing::InPlace => 0,
-            Packing::Along(_) => {
+            Packing::Along(_) | Packing::Together => {
                 let units = u64::from(extent) * u64::from(self.k_units());
                 (units * u64::from(self.arithmetic.unit_bytes())).next_multiple_of(64)
             }
@@ -219,10 +250,11 @@ fn amx_block(problem: &Problem) -> Block {
 
 fn pack_a(problem: &Problem, arithmetic: Arithmetic) -> Packing {
     let a = problem.a;
-    let as_it_lies = !arithmetic.converts(a.elem) && (arithmetic.group() == 1 || a.col_stride == 1);
+    let as_it_lies =
+        a.is_known() && !arithmetic.converts(a.elem) && (arithmetic.group() == 1 || a.col_stride == Stride::ONE);
     if as_it_lies {
         Packing::InPlace
-    } else if a.row_stride == 1 && a.col_stride != 1 && !arithmetic.is_amx() {
+    } else if a.row_stride == Stride::ONE && a.col_stride != Stride::ONE && !arithmetic.is_amx() {
         Packing::Along(Run::Outer)
     } else {
         Packing::Along(Run::K)
@@ -231,8 +263,14 @@ fn pack_a(problem: &Problem, arithmetic: Arithmetic) -> Packing {
 
 fn pack_b(problem: &Problem, arithmetic: Arithmetic, block: Block) -> Packing {
     let b = problem.b;
-    let unusable = arithmetic.converts(b.elem) || arithmetic.group() > 1 || block.lanes > 1 && b.col_stride != 1;
-    if unusable { Packing::Along(Run::Outer) } else { Packing::InPlace }
+    let scattered = block.lanes > 1 && b.col_stride != Stride::ONE;
+    if scattered || arithmetic.converts(b.elem) || arithmetic.group() > 1 {
+        Packing::Along(Run::Outer)
+    } else if !b.is_known() {
+        Packing::Together
+    } else {
+        Packing::InPlace
+    }
 }
 
 #[cfg(test)]

@@ -36,7 +36,17 @@ impl<'ctx> DotFunction<'ctx> {
         function.add_attribute(AttributeLoc::Function, attribute);
         llvm.builder.position_at_end(context.append_basic_block(function, "entry"));
         let pointer = |i| function.get_nth_param(i).expect("four parameters").into_pointer_value();
-        plan.emit(&llvm, DotPointers { a: pointer(0), b: pointer(1), c: pointer(2), scratch: pointer(3) });
+        plan.emit(
+            &llvm,
+            DotPointers {
+                a: pointer(0),
+                b: pointer(1),
+                a_stride: None,
+                b_stride: None,
+                c: pointer(2),
+                scratch: pointer(3),
+            },
+        );
         llvm.builder.build_return(None).expect("well-typed LLVM IR");
         DotFunction { module: llvm.module, scratch_bytes: plan.scratch_bytes(), uses_amx: plan.uses_amx() }
     }

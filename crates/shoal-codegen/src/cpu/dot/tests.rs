@@ -7,7 +7,7 @@ use shoal_ir::Scalar;
 use shoal_ir::numeric::{FloatFormat, decode_float, encode_float};
 use shoal_ir::op::Rounding;
 
-use super::plan::{DotPlan, Operand, Problem};
+use super::plan::{DotPlan, Operand, Problem, Stride};
 use super::standalone::DotFunction;
 use super::unit::Arithmetic;
 use crate::cpu::isa::Isa;
@@ -144,7 +144,8 @@ struct Matrix {
 impl Matrix {
     fn random(random: &mut Random, rows: u32, cols: u32, operand: Operand) -> Matrix {
         let bytes = operand.elem.bytes();
-        let extent = u64::from(rows - 1) * operand.row_stride + u64::from(cols - 1) * operand.col_stride + 1;
+        let extent =
+            u64::from(rows - 1) * operand.row_stride.known() + u64::from(cols - 1) * operand.col_stride.known() + 1;
         let memory = Memory::new(extent * u64::from(bytes));
         let mut matrix = Matrix { memory, operand, cols, values: Vec::new() };
         for row in 0..rows {
@@ -160,7 +161,7 @@ impl Matrix {
 
     fn place(&self, row: u32, col: u32) -> u64 {
         let Operand { elem, row_stride, col_stride } = self.operand;
-        (u64::from(row) * row_stride + u64::from(col) * col_stride) * u64::from(elem.bytes())
+        (u64::from(row) * row_stride.known() + u64::from(col) * col_stride.known()) * u64::from(elem.bytes())
     }
 
     fn bits(&self, row: u32, col: u32) -> u64 {
@@ -389,15 +390,20 @@ fn strides_wider_than_the_matrix() {
     for features in variants() {
         for elem in [Scalar::F32, Scalar::BF16] {
             let [m, n, k] = [16, 32, 16];
-            let a = Operand { elem, row_stride: 17, col_stride: 1 };
-            let b = Operand { elem, row_stride: 40, col_stride: 1 };
-            let c = Operand { elem: Scalar::F32, row_stride: 48, col_stride: 1 };
+            let a = Operand { elem, row_stride: Stride::Known(17), col_stride: Stride::Known(1) };
+            let b = Operand { elem, row_stride: Stride::Known(40), col_stride: Stride::Known(1) };
+            let c = Operand { elem: Scalar::F32, row_stride: Stride::Known(48), col_stride: Stride::Known(1) };
             check(&features, [m, n, k], [a, b, c]);
-            let apart = |elem, cols: u64| Operand { elem, row_stride: 2 * cols, col_stride: 2 };
+            let apart =
+                |elem, cols: u64| Operand { elem, row_stride: Stride::Known(2 * cols), col_stride: Stride::Known(2) };
             check(&features, [m, n, k], [apart(elem, 16), apart(elem, 32), c]);
             check(&features, [m, n, k], [a, b, apart(Scalar::F32, 32)]);
             check(&features, [m, n, k], [a, b, Operand::column_major(Scalar::F32, m)]);
-            check(&features, [m, n, k], [Operand { elem, row_stride: 0, col_stride: 0 }, b, c]);
+            check(
+                &features,
+                [m, n, k],
+                [Operand { elem, row_stride: Stride::Known(0), col_stride: Stride::Known(0) }, b, c],
+            );
         }
     }
 }

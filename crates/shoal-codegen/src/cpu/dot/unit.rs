@@ -1,11 +1,11 @@
 //! Units: what a multiplying instruction takes per lane, and how they are read from operands.
 
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{InstructionOpcode, PointerValue, VectorValue};
+use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
 use super::convert;
-use super::plan::Problem;
+use super::plan::{Problem, Stride};
 use crate::cpu::isa::Isa;
 use crate::llvm::{Llvm, V, vector_type};
 
@@ -44,7 +44,7 @@ impl Arithmetic {
     pub(super) fn choose(isa: &Isa, problem: &Problem, lanes: u32) -> Arithmetic {
         // Configuring tiles takes as long as some 2^13 products in vectors.
         let worth_it = u64::from(problem.m) * u64::from(problem.n) * u64::from(problem.k) >= 1 << 13;
-        let tiles = worth_it && problem.m >= 8 && problem.n >= 8 && problem.c.col_stride == 1;
+        let tiles = worth_it && problem.m >= 8 && problem.n >= 8 && problem.c.col_stride == Stride::ONE;
         let pairs = problem.k >= 2 && lanes >= 4;
         match problem.c.elem {
             Scalar::F64 => Arithmetic::F64,
@@ -139,6 +139,30 @@ impl Arithmetic {
     }
 }
 
+/// A distance in memory.
+#[derive(Copy, Clone)]
+pub(super) enum Bytes<'ctx> {
+    Known(u64),
+    AtRunTime(IntValue<'ctx>),
+}
+
+impl<'ctx> Bytes<'ctx> {
+    pub(super) fn times(self, llvm: &Llvm<'ctx>, factor: u64) -> IntValue<'ctx> {
+        match self {
+            Bytes::Known(bytes) => llvm.const_i64((bytes * factor) as i64),
+            Bytes::AtRunTime(bytes) => llvm.mul64(bytes, llvm.const_i64(factor as i64)),
+        }
+    }
+
+    /// The number, of an operand that is read in place.
+    pub(super) fn known(self) -> u64 {
+        match self {
+            Bytes::Known(bytes) => bytes,
+            Bytes::AtRunTime(_) => unreachable!("an operand with a stride of run time is packed"),
+        }
+    }
+}
+
 /// An operand as it lies in memory, read unit by unit.
 #[derive(Copy, Clone)]
 pub(super) struct Source<'ctx> {
@@ -146,17 +170,25 @@ pub(super) struct Source<'ctx> {
     pub(super) elem: Scalar,
     pub(super) arithmetic: Arithmetic,
     /// From one element to the next along `k`, in bytes.
-    pub(super) k_bytes: u64,
+    pub(super) k_bytes: Bytes<'ctx>,
     /// From one row of `a`, or column of `b`, to the next, in bytes.
-    pub(super) outer_bytes: u64,
+    pub(super) outer_bytes: Bytes<'ctx>,
 }
 
 impl<'ctx> Source<'ctx> {
-    /// From one unit to the next along `run`, in bytes.
+    /// From one unit to the `count`th after it along `run`, in bytes.
+    pub(super) fn steps(&self, llvm: &Llvm<'ctx>, run: Run, count: u64) -> IntValue<'ctx> {
+        match run {
+            Run::K => self.k_bytes.times(llvm, count * u64::from(self.arithmetic.group())),
+            Run::Outer => self.outer_bytes.times(llvm, count),
+        }
+    }
+
+    /// From one unit to the next along `run`, in bytes, of an operand that is read in place.
     pub(super) fn stride(&self, run: Run) -> u64 {
         match run {
-            Run::K => self.k_bytes * u64::from(self.arithmetic.group()),
-            Run::Outer => self.outer_bytes,
+            Run::K => self.k_bytes.known() * u64::from(self.arithmetic.group()),
+            Run::Outer => self.outer_bytes.known(),
         }
     }
 
@@ -166,7 +198,7 @@ impl<'ctx> Source<'ctx> {
             Run::K => self.k_bytes,
             Run::Outer => self.outer_bytes,
         };
-        stride == u64::from(self.elem.bytes())
+        matches!(stride, Bytes::Known(bytes) if bytes == u64::from(self.elem.bytes()))
     }
 
     /// The elements of `count` units along `run`, the first of which is at `at`, as they are stored: one vector along `k`,
@@ -184,7 +216,7 @@ impl<'ctx> Source<'ctx> {
         match run {
             Run::K => vec![load(at, count * group)],
             Run::Outer => {
-                let row = |row| llvm.offset(at, llvm.const_i64((u64::from(row) * self.k_bytes) as i64));
+                let row = |row| llvm.offset(at, self.k_bytes.times(llvm, u64::from(row)));
                 (0..group).map(|i| load(if i == 0 { at } else { row(i) }, count)).collect()
             }
         }

@@ -20,7 +20,7 @@ fn run(code: Code) -> Vec<f64> {
 /// Constants, variables, zeroed variables, tables of pointers, calls within and out of the object, by stub and slot.
 const SECTIONS: &str = r#"
 #include <string.h>
-double shoal_exp_f64(double); double shoal_pow_f64(double, double); double shoal_jn_f64(int, double);
+double shoal_exp_f64(double); double shoal_pow_f64(double, double); double shoal_jn_f64(double, double);
 static const double table[4] = {1, 2, 3, 4};
 static double variable = 5; static double zeroed[1000]; double exported = 7;
 static double twice(double x) { return 2 * x; }
@@ -32,7 +32,7 @@ ENTRY(k) {
     volatile int one = 1;
     out[0] = table[one + 1]; out[1] = variable++; zeroed[one] += 2; out[2] = zeroed[one];
     out[3] = functions[one](10); out[4] = helper(1); out[5] = shoal_exp_f64(0.0 * one); out[6] = shoal_pow_f64(2, 10);
-    double (*far)(int, double) = shoal_jn_f64; out[7] = far(one, 0.0);
+    double (*far)(double, double) = shoal_jn_f64; out[7] = far(one, 0.0);
 }"#;
 
 #[test]

@@ -253,6 +253,19 @@ impl HostBridge for Bridge {
         asked.ok().flatten()
     }
 
+    /// Not remembered: Python evaluated annotations and defaults when it defined the function.
+    fn signature_name(&self, function: HostObject, name: &str) -> Option<HostValue> {
+        let asked = self.asked(|py| {
+            let Some(function) = self.object(py, function) else { return Ok(None) };
+            let answer = self.rules(py).call_method1(intern!(py, "name"), (function, name))?;
+            if answer.is_none() {
+                return Ok(None);
+            }
+            host_value::from_python(py, &answer.get_item(0)?, self).map(Some)
+        });
+        asked.ok().flatten()
+    }
+
     fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue> {
         let asked = self.asked(|py| {
             let Some(object) = self.object(py, object) else { return Ok(None) };

@@ -63,5 +63,8 @@ def compile_ahead(
 ) -> list[Path]:
     """Compiles a kernel of a file for these signatures, and writes it as C source and header."""
 
+def language_names() -> tuple[list[str], list[str]]:
+    """The names of the language: methods of tensors, and dtypes."""
+
 def language_functions() -> list[tuple[str, list[str]]]:
     """The functions of the language, with the names of their parameters."""

@@ -46,6 +46,13 @@ def test_every_name_is_known_to_the_compiler():
     assert {path.replace(".hip.", ".cuda.") for path in functions_of(tl.extra.hip)} <= {*COMPILERS, *AMD}
 
 
+def test_methods_and_types_are_those_of_the_compiler():
+    methods, types = _native.language_names()
+    functions = {name for name, value in vars(tl.tensor).items() if hasattr(value, "__shoal_path__")}
+    assert functions == set(methods)
+    assert {value.codegen_name() for value in vars(tl).values() if type(value) is tl.dtype} == {*types, "void"}
+
+
 def test_defaults_are_those_of_the_language():
     defaults = {name: parameter.default for name, parameter in inspect.signature(tl.load).parameters.items()}
     assert defaults["mask"] is None and defaults["volatile"] is False

@@ -55,7 +55,7 @@ mod value;
 
 pub use host::{HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue};
 pub use kernel::{Annotation, Kernel, KernelParam};
-pub use listing::{LanguageFunction, language_functions};
+pub use listing::{LanguageFunction, language_functions, language_names};
 pub use module::{FunctionKind, JitOptions};
 pub use options::Options;
 pub use program::{ArgRole, Lowered, LoweredArg, Program};

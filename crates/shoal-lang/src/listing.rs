@@ -3,6 +3,7 @@
 use shoal_source::SourceMap;
 
 use crate::builtin;
+use crate::dtype;
 use crate::module::Global;
 use crate::read;
 
@@ -36,6 +37,12 @@ pub fn language_functions() -> Vec<LanguageFunction> {
     let mut functions: Vec<_> = builtins.chain(library).filter(public).collect();
     functions.sort_by(|a, b| a.path.cmp(&b.path));
     functions
+}
+
+/// The functions that are also methods of tensors, and the names of the dtypes.
+#[must_use]
+pub fn language_names() -> (Vec<&'static str>, Vec<&'static str>) {
+    (builtin::METHODS.to_vec(), dtype::language_names().collect())
 }
 
 /// Methods of descriptors are called on one.

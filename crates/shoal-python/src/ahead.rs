@@ -25,6 +25,12 @@ pub(crate) fn compile_ahead(
     written.map_err(|error| raise(py, error, None))
 }
 
+/// The names of the language: methods of tensors, and dtypes.
+#[pyfunction]
+pub(crate) fn language_names() -> (Vec<&'static str>, Vec<&'static str>) {
+    shoal::language_names()
+}
+
 /// The functions of the language: `[(path, names of parameters), ...]`.
 #[pyfunction]
 pub(crate) fn language_functions() -> Vec<(String, Vec<String>)> {

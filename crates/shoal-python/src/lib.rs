@@ -32,7 +32,7 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::ahead::{compile_ahead, language_functions};
+    use crate::ahead::{compile_ahead, language_functions, language_names};
     #[pymodule_export]
     use crate::compiled::Compiled;
     #[pymodule_export]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from types import ModuleType
 from typing import Any
 
@@ -94,7 +94,6 @@ class CPUOptions:
     num_cpu_threads: int = 0
     instrumentation_mode: str = ""
     ir_override: str | None = None
-    extra: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def hash(self) -> str:
         """The options as one word."""

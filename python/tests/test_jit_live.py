@@ -18,6 +18,7 @@ from shoal.language import arange, program_id, store
 
 WIDTH = sl.constexpr(8)
 PLAIN = 3
+ANNOTATED: sl.constexpr = 6
 helpers = types.ModuleType("helpers")
 helpers.SCALE = sl.constexpr(5)
 
@@ -62,6 +63,14 @@ def test_global_constants():
 
     assert (run(kernel) == 40).all()
     assert {name: value[0].value for (name, _), value in kernel.used_global_vals.items()} == {"WIDTH": 8, "SCALE": 5}
+
+
+def test_annotated_globals():
+    @shoal.jit
+    def kernel(out):
+        sl.store(out, ANNOTATED)
+
+    assert run(kernel)[0] == 6
 
 
 def test_plain_globals_are_refused(monkeypatch):
@@ -236,6 +245,14 @@ def test_tuples():
 
     memory = np.array([100], np.int32)
     np.testing.assert_array_equal(run(kernel, (3, 4), (memory, (1, 5)), (6, 7))[:3], [7, 105, 42])
+
+
+def test_lists_count_as_tuples():
+    @shoal.jit
+    def kernel(out, sizes, SHAPE: sl.constexpr):
+        sl.store(out, sizes[0] + sizes[1] * SHAPE[1])
+
+    assert run(kernel, [3, 4], [5, 6])[0] == 27
 
 
 def test_named_tuples():

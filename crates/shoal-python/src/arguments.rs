@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 use pyo3::{ffi, intern};
 use shoal::{Arg, HostValue, TensorDescriptor};
 
@@ -174,6 +174,9 @@ fn value<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Bridge) -> PyRe
             Some(class) => Arg::NamedTuple(class, items),
             None => Arg::Tuple(items),
         });
+    }
+    if let Ok(items) = object.cast_exact::<PyList>() {
+        return value(items.to_tuple().as_any(), held, bridge);
     }
     if DESCRIPTOR.is_class_of(object) {
         return Ok(Arg::Descriptor(held.descriptor(descriptor::from_python(object, held)?)));

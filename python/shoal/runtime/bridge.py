@@ -17,7 +17,7 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.language.core import constexpr, dtype, pointer_type
+from shoal.language.core import constexpr, dtype, is_builtin, pointer_type
 
 from .source import text_of
 
@@ -51,9 +51,9 @@ def source(function: Any) -> Source:
     from .jit import JITCallable, JITFunction
 
     if not isinstance(function, JITCallable):
-        text = text_of(function)
+        text = text_of(_written(function))
         body, line = text.from_def
-        return Source(function.__name__, text.file, line, body, "plain")
+        return Source(function.__name__, text.file, line, body, "jit" if is_builtin(function) else "plain")
     facts = (function.fn.__name__, function.file_name, function.def_file_line_number, function.src)
     if not isinstance(function, JITFunction):
         return Source(*facts, "compile time")
@@ -67,9 +67,14 @@ def source(function: Any) -> Source:
     )
 
 
+def _written(function: Any) -> Any:
+    """The function as its author wrote it: `extern` and `builtin` wrap what the compiler is to read."""
+    return function.__wrapped__ if is_builtin(function) else function
+
+
 def name(function: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] | None:
     """A free name of a function: its object, the namespace it can change in, and what to compare it with later."""
-    fn = getattr(function, "fn", function)
+    fn = _written(getattr(function, "fn", function))
     free = fn.__code__.co_freevars
     if wanted in free:
         try:
@@ -80,7 +85,9 @@ def name(function: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] |
         return found, None, found
     if wanted in fn.__globals__:
         found = fn.__globals__[wanted]
-        return found, fn.__globals__, _kept(found)
+        # `WIDTH: constexpr = 8` at module level says that the value may be compiled in.
+        declared = fn.__globals__.get("__annotations__", {}).get(wanted)
+        return (constexpr(found) if _is_constexpr(declared) else found), fn.__globals__, _kept(found)
     if hasattr(builtins, wanted):
         found = getattr(builtins, wanted)
         return found, None, found
@@ -95,6 +102,11 @@ def attribute(owner: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any]
         return None
     namespace = vars(owner) if isinstance(owner, types.ModuleType) else None
     return found, namespace, _kept(found)
+
+
+def _is_constexpr(annotation: Any) -> bool:
+    """Whether an annotation is `constexpr`, as an object or as a text."""
+    return annotation is constexpr or isinstance(annotation, str) and annotation.split(".")[-1] == "constexpr"
 
 
 def _kept(value: Any) -> Any:
@@ -198,9 +210,8 @@ def _aggregate_fields(kind: type) -> list[tuple[str, bool, tuple[Any, ...]]]:
     fields: dict[str, tuple[str, bool, tuple[Any, ...]]] = {}
     for base in reversed(kind.__mro__):
         for field, annotation in vars(base).get("__annotations__", {}).items():
-            text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
             default = (vars(base)[field],) if field in vars(base) else ()
-            fields[field] = (field, text.split(".")[-1] == "constexpr", default)
+            fields[field] = (field, _is_constexpr(annotation), default)
     return list(fields.values())
 
 

@@ -13,6 +13,13 @@ const BUILD_RS: &str = include_str!("../../../../examples/ahead-of-time/build.rs
 const ADD: &str = include_str!("../../../../examples/add.py");
 const KERNELS: &str = include_str!("../programs/kernels.py");
 
+/// Two configurations, one of them with and without memory as bias.
+const SCALE: [&str; 3] = [
+    "*kfp16, *kfp32, *fp32, i32, i32, fp32, u1, 16",
+    "*kfp16, None, *fp32, i32, i32:1, fp32, u1, 16",
+    "*kfp16, None, *fp32, i32, i32:1, fp32, u1, BLOCK=64",
+];
+
 /// A folder with the kernels and the examples.
 fn place() -> Workplace {
     let place = Workplace::new();
@@ -85,6 +92,21 @@ fn a_rust_program_runs_the_emitted_module() {
     assert_eq!(run(&place, program, &[]), "1000 by *kfp32, *kfp32, *fp32, i32, 1024\n");
 }
 
+#[test]
+fn configurations_options_errors_and_threads_in_rust() {
+    let place = place();
+    place.write("scale.rs", include_str!("../programs/scale.rs"));
+    let signatures = SCALE.map(|signature| ["-s", signature]).concat();
+    let made = ["-e", "rust", "-o", "made"];
+    compile(&place, &[&["compile", "kernels.py:scale"], &signatures[..], &made[..]].concat());
+    let guarded = ["compile", "kernels.py:guarded", "-s", "*i32, i32, 16", "--debug"];
+    compile(&place, &[&guarded[..], &made[..]].concat());
+    let program = runtime::rust_program(place.path(), "scale.rs", &place.path().join("made"));
+    let said = run(&place, program, &[]);
+    assert!(said.starts_with("kernel `guarded` failed: x is negative\n  in program ("), "{said}");
+    assert!(said.contains("at kernels.py:9"), "{said}");
+}
+
 /// The example of a build script, which another test runs as Cargo does.
 mod build_script {
     include!("../../../../examples/ahead-of-time/build.rs");
@@ -151,10 +173,8 @@ fn results_choices_errors_and_threads_in_c() {
 fn several_kernels_configurations_and_null_in_one_static_program() {
     let place = place();
     place.write("configurations.c", include_str!("../programs/configurations.c"));
-    let scale = ["*kfp16, *kfp32, *fp32, i32, i32, fp32, u1, 16", "*kfp16, None, *fp32, i32, i32:1, fp32, u1, 16"];
-    let wide = "*kfp16, None, *fp32, i32, i32:1, fp32, u1, BLOCK=64";
-    let signatures = ["-s", scale[0], "-s", scale[1], "-s", wide, "--cpu", "generic"];
-    compile(&place, &[&["compile", "kernels.py:scale", "--emit=c", "-o", "."], &signatures[..]].concat());
+    let signatures = SCALE.map(|signature| ["-s", signature]).concat();
+    compile(&place, &[&["compile", "kernels.py:scale", "--emit=c", "-o=.", "--cpu=generic"], &signatures[..]].concat());
     compile(&place, &["compile", "examples/add.py", "-s", "*kfp32, *kfp32, *fp32, i32, 16", "--emit=c", "-o", "."]);
     let corner = "tensordesc<fp32[2, 4]>, (i32, (fp32, 3)), *fp32";
     compile(&place, &["compile", "kernels.py:corner", "-s", corner, "--emit=c", "-o", "."]);

@@ -1,4 +1,5 @@
-//! The runtime as other programs link it, built by Cargo in the same profile as the tests.
+//! The runtime as other programs link it, built by Cargo into a folder of its own: the usual one may be in use by another
+//! Cargo for long.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,13 +33,16 @@ pub(crate) fn rust_program(folder: &Path, source: &str, out_dir: &Path) -> PathB
 fn file(ending: &str) -> PathBuf {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
-    // Another Cargo may hold the folder that it builds in; the wait for that is bounded.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runtime");
+    // Other tests build there too; the wait for them is bounded.
     let mut command = Command::new("timeout");
     command
         .arg("600")
         .arg(cargo)
         .args(["build", "--offline", "-p", "shoal-runtime", "--message-format=json", "--manifest-path"])
-        .arg(manifest);
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(folder);
     if !cfg!(debug_assertions) {
         command.arg("--release");
     }

@@ -64,29 +64,29 @@ impl Family {
         let shown: Vec<String> = self.c_functions().iter().map(|function| format!("{function};")).collect();
         let shown = format!("{{ global: {} local: *; }};\n", shown.join(" "));
         let shown = write(work, "shown.map", shown.as_bytes())?;
-        let compiler = std::env::var_os("CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
-        let mut command = Command::new(&compiler);
-        let mut linker_option = |start: &str, value: &Path| {
-            let mut option = OsString::from(start);
-            option.push(value);
-            command.arg(option);
-        };
-        linker_option("-Wl,--version-script=", &shown);
-        linker_option("-Wl,-soname,", Path::new(library.file_name().unwrap_or_default()));
+        // As make does it, CC may be a command with arguments: `ccache gcc`.
+        let named = std::env::var("CC").unwrap_or_default();
+        let mut words = named.split_whitespace();
+        let compiler = words.next().unwrap_or("cc");
+        let mut command = Command::new(compiler);
+        command.args(words);
+        // Not with `-Wl,`, which would cut a path at its commas.
+        let mut visible = OsString::from("--version-script=");
+        visible.push(&shown);
+        command.arg("-Xlinker").arg(visible).arg(format!("-Wl,-soname,lib{}.so", self.name));
         command
             .args(["-shared", "-fPIC", "-O1", "-Wl,--gc-sections", "-Wl,--strip-debug", "-Wl,-z,nodelete"])
             .args([source.as_os_str(), runtime.as_os_str()])
             .args(["-lpthread", "-ldl", "-lm", "-o"])
             .arg(library);
-        let shown = compiler.display();
         let output = command.output().map_err(|why| {
             let help = "install one (on Debian: `apt install gcc`), name it with CC, or emit `c` or `rust` instead";
-            let text = format!("a shared library needs the C compiler `{shown}`, which cannot be started: {why}");
+            let text = format!("a shared library needs the C compiler `{compiler}`, which cannot be started: {why}");
             Error::AheadOfTime(format!("{text}\n  = help: {help}"))
         })?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Error::AheadOfTime(format!("`{shown}` could not make {}:\n{said}", library.display())));
+            return Err(Error::AheadOfTime(format!("`{compiler}` could not make {}:\n{said}", library.display())));
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ def test_classes():
 def test_errors_point_into_the_users_file():
     @shoal.jit
     def kernel(x, n):
-        y = sl.load(x) + undefined_name
+        y = sl.load(x) + undefined_name  # noqa: F821
         sl.store(x, y)
 
     line = kernel.def_file_line_number + 1

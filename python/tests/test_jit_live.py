@@ -96,7 +96,8 @@ def test_globals_that_change_are_noticed():
         WIDTH = sl.constexpr(8)
         run(kernel)
         WIDTH = sl.constexpr(16)
-        with pytest.raises(RuntimeError, match=r"Global variable WIDTH has changed .* from constexpr\[8\] to constexpr\[16\]"):
+        changed = r"Global variable WIDTH has changed .* from constexpr\[8\] to constexpr\[16\]"
+        with pytest.raises(RuntimeError, match=changed):
             run(kernel)
         del WIDTH
         with pytest.raises(RuntimeError, match="to nothing"):

@@ -74,7 +74,7 @@ def test_kernels_inside_functions_and_classes():
         @shoal.jit
         def fill(x, V: sl.constexpr):
             """Text
-        that is indented less."""
+            that is indented less."""
             sl.store(x, V)
 
     x = np.zeros(1, np.int32)
@@ -95,13 +95,15 @@ def test_ipython():
 
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="earlier prompts keep no text")
 def test_the_prompt_of_python():
-    text = f"import numpy as np, shoal, shoal.language as sl\n{CELL}\nx = np.zeros(1, np.int32)\nkernel[(1,)](x, 4)\nprint(x)\n"
+    launch = "x = np.zeros(1, np.int32)\nkernel[(1,)](x, 4)\nprint(x)\n"
+    text = f"import numpy as np, shoal, shoal.language as sl\n{CELL}\n{launch}"
     ran = subprocess.run([sys.executable, "-i", "-q"], input=text, capture_output=True, text=True, timeout=120)
     assert "[4]" in ran.stdout, ran.stderr
 
 
 def test_importing_takes_a_moment_only():
     """NumPy, torch and the modules of the package that are not needed stay where they are."""
-    code = "import shoal, sys; print([name for name in ('numpy', 'torch', 'shoal.testing', 'inspect') if name in sys.modules])"
+    unneeded = ("numpy", "torch", "shoal.testing", "inspect")
+    code = f"import shoal, sys; print([name for name in {unneeded} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert ran.stdout == "[]\n", ran.stderr

@@ -201,8 +201,8 @@ fn value<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Bridge) -> PyRe
     }
     let class = object.get_type().qualname()?;
     Err(PyTypeError::new_err(format!(
-        "failed to specialize argument of type: {class}; kernels take numbers, arrays (NumPy, torch, DLPack), tuples of \
-         them, and anything else only for parameters that are `constexpr`"
+        "failed to specialize argument of type: {class}; kernels take numbers, arrays (NumPy, torch, DLPack), tuples \
+         of them, and anything else only for parameters that are `constexpr`"
     )))
 }
 

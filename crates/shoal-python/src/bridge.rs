@@ -1,8 +1,8 @@
 //! Live Python objects, as the compiler asks for them.
 //!
-//! The rules of looking up and telling apart are `runtime/bridge.py`; here the answers become the compiler's values, and
-//! what was answered is remembered: objects live as long as the kernel, and globals that are compiled in are compared
-//! with what they are at every launch.
+//! The rules of looking up and telling apart are `runtime/bridge.py`; here the answers become the compiler's values,
+//! and what was answered is remembered: objects live as long as the kernel, and globals that are compiled in are
+//! compared with what they are at every launch.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -235,8 +235,8 @@ impl Used {
             None => "nothing".to_owned(),
         };
         Err(PyRuntimeError::new_err(format!(
-            "Global variable {} has changed since we compiled this kernel, from {} to {shown}; make it an argument if it \
-             is meant to change",
+            "Global variable {} has changed since we compiled this kernel, from {} to {shown}; make it an argument if \
+             it is meant to change",
             self.name,
             before.repr()?
         )))

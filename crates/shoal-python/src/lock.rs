@@ -1,7 +1,7 @@
 //! Locks that are waited for without the interpreter's.
 //!
-//! Python code may run while such a lock is held, and may let other threads run. If one of those waited for the lock with
-//! the interpreter's lock in its hand, neither would ever go on.
+//! Python code may run while such a lock is held, and may let other threads run. If one of those waited for the lock
+//! with the interpreter's lock in its hand, neither would ever go on.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,8 @@
 //! NumPy arrays, read where they lie.
 //!
-//! The head of an array object and of its dtype are part of NumPy's binary interface, the same in NumPy 1 and 2. Reading
-//! them directly is what makes passing an array as cheap as passing a number, and needs no NumPy when this is built.
+//! The head of an array object and of its dtype are part of NumPy's binary interface, the same in NumPy 1 and 2.
+//! Reading them directly is what makes passing an array as cheap as passing a number, and needs no NumPy when this is
+//! built.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU8, Ordering};

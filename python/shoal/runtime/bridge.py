@@ -1,8 +1,8 @@
 """What live Python objects mean to the compiler.
 
-The compiler reads the text of one function. Every name that the text does not define is looked up here, as Python would
-look it up, and what is found is described in a few words: a value, a function with source, a name of the language, or an
-object whose attributes and calls the compiler asks for in turn.
+The compiler reads the text of one function. Every name that the text does not define is looked up here, as Python
+would look it up, and what is found is described in a few words: a value, a function with source, a name of the
+language, or an object whose attributes and calls the compiler asks for in turn.
 """
 
 from __future__ import annotations

@@ -38,6 +38,17 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# Types in annotations and in signatures.
+_SHORT_NAMES = {
+    "bool": "u1",
+    "int1": "u1",
+    **{f"{sign}int{bits}": f"{sign or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": f"fp{bits}" for bits in (16, 32, 64)},
+    "bfloat16": "bf16",
+    **{f"float8{kind}": f"fp8{kind}" for kind in ("e4nv", "e4b8", "e4b15", "e5", "e5b16")},
+}
+
+
 class KernelInterface(Generic[T]):
     """Something that is launched as `kernel[grid](*args)`."""
 
@@ -80,16 +91,10 @@ class KernelParam:
         from .bridge import _dtype_text
 
         found = self._param.annotation
-        text = _dtype_text(found) if isinstance(found, dtype) else self.annotation
-        text = text.split(".")[-1]
-        short = {"int1": "u1", "bool": "u1", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32", "float64": "fp64"}
-        stars = text[: len(text) - len(text.lstrip("*"))]
-        bare = text[len(stars) :]
-        bare = short.get(bare, bare)
-        if bare.startswith(("int", "uint")) and bare.lstrip("uint").isdigit():
-            bare = ("u" if bare.startswith("u") else "i") + bare.lstrip("uint")
-        known = bare in ("u1", *short.values()) or bare[:1] in "iu" and bare[1:].isdigit() or bare.startswith("fp8")
-        return stars + bare if known else ""
+        text = (_dtype_text(found) if isinstance(found, dtype) else self.annotation).split(".")[-1]
+        bare = text.lstrip("*")
+        short = _SHORT_NAMES.get(bare, bare)
+        return text[: len(text) - len(bare)] + short if short in _SHORT_NAMES.values() else ""
 
     @property
     def is_constexpr(self) -> bool:
@@ -190,6 +195,10 @@ class JITCallable:
         """The source as Python's syntax tree."""
         return ast.parse(self._src)
 
+    def __reduce__(self) -> str:
+        # By name, as functions are: other processes have their own.
+        return self.__qualname__
+
     def __hash__(self) -> int:
         return hash(self._fn_name)
 
@@ -200,8 +209,8 @@ class JITCallable:
 class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
     """A kernel, or a function that kernels call; made by `shoal.jit`.
 
-    `kernel[grid](*args, **named)` compiles it for arguments of this kind, if that was not done yet, runs it, and returns
-    when all programs have ended. The result is the `CompiledKernel`.
+    `kernel[grid](*args, **named)` compiles it for arguments of this kind, if that was not done yet, runs it, and
+    returns when all programs have ended. The result is the `CompiledKernel`.
     """
 
     interpret = False
@@ -241,7 +250,9 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
         self.constexprs = [param.num for param in self.params if param.is_constexpr]
         kinds = [param.kind for param in self.signature.parameters.values()]
         if inspect.Parameter.VAR_KEYWORD in kinds:
-            raise TypeError(f"kernel `{fn.__name__}` takes `**{self.arg_names[-1]}`: kernels take named parameters only")
+            raise TypeError(
+                f"kernel `{fn.__name__}` takes `**{self.arg_names[-1]}`, but kernels take named parameters only"
+            )
         variadic = kinds.index(inspect.Parameter.VAR_POSITIONAL) if inspect.Parameter.VAR_POSITIONAL in kinds else None
         self._declare(
             self.arg_names,

@@ -41,8 +41,10 @@ _OPTIONS: dict[str, Any] = {
 
 
 class Forms(Mapping[str, Any]):
-    """The forms of a kernel on its way to code, each made when it is looked at: `source` and `tile` (tile IR), `tile-opt`
-    (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes). `ttir` and `ttgir` are other names of the tile IR.
+    """The forms of a kernel on its way to code, each made when it is looked at.
+
+    `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes). `ttir` and
+    `ttgir` are other names of the tile IR.
     """
 
     def __init__(self, source: str, native: _native.Compiled) -> None:
@@ -166,8 +168,7 @@ class CompiledKernel:
         from ..compiler.source import ASTSource
 
         types = {
-            name: "constexpr" if name in self.constants else spec.split(":")[0]
-            for name, spec in self.signature.items()
+            name: "constexpr" if name in self.constants else spec.split(":")[0] for name, spec in self.signature.items()
         }
         constants = {name: self.signature[name] for name in self.constants}
         return ASTSource(self.fn, types, constants)

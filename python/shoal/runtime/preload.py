@@ -38,7 +38,9 @@ def call_hook(
     """Calls `jit_cache_hook` or `jit_post_compile_hook` of `shoal.knobs.runtime`."""
     shown = ", ".join(f"{name}: {spec}" for name, spec in signature)
     name = kernel.fn.__name__
-    data = json.dumps({"name": kernel._fn_name, "signature": [list(pair) for pair in signature], "options": _plain(options)})
+    data = json.dumps(
+        {"name": kernel._fn_name, "signature": [list(pair) for pair in signature], "options": _plain(options)}
+    )
     types = _types(kernel, signature)
     constants = {(at,): spec for at, (name, spec) in enumerate(signature) if types[name] == "constexpr"}
     divisible = {

@@ -27,7 +27,8 @@ class Text:
         text = "".join(line[len(indent) :] if line.startswith(indent) else line for line in self.lines)
         found = _DEF.search(text)
         if found is None:
-            raise ValueError(f"{self.file}:{self.first_line}: no `def` was found here; kernels are functions with a name")
+            place = f"{self.file}:{self.first_line}"
+            raise ValueError(f"{place}: no `def` was found here; kernels are functions with a name")
         return text[found.start() :], self.first_line + text.count("\n", 0, found.start())
 
 

@@ -179,16 +179,12 @@ impl Program {
     }
 
     fn jit_functions(&self) -> Vec<Function> {
-        let functions = self
-            .module(self.main)
-            .globals
-            .values()
-            .filter_map(|g| match g {
-                Global::Function(f) if f.kind == FunctionKind::Jit => Some(f.clone()),
-                _ => None,
-            })
-            .collect();
-        functions
+        let unit = self.module(self.main);
+        let functions = unit.globals.values().filter_map(|g| match g {
+            Global::Function(f) if f.kind == FunctionKind::Jit => Some(f.clone()),
+            _ => None,
+        });
+        functions.collect()
     }
 
     fn jit_function(&self, name: &str) -> Option<Function> {

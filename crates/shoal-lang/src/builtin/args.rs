@@ -232,6 +232,8 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::Tensor(t) => format!("a tile of type `{}`", t.type_name()),
         Value::Dtype(d) => format!("the dtype `{d}`"),
         Value::Tuple(t) => format!("a tuple of {} elements", t.items.len()),
+        Value::Dict(pairs) => format!("a dictionary of {} entries", pairs.len()),
+        Value::Object(o) => format!("the host's object `{}`", o.shown),
         _ => value.type_name(),
     }
 }

@@ -203,7 +203,7 @@ impl Lower<'_> {
             ConstValue::Tuple(items) => {
                 Value::tuple(items.iter().map(|v| self.constant(f, name, v)).collect::<Outcome<Vec<_>>>()?)
             }
-            ConstValue::Host(value) => self.from_host(value)?,
+            ConstValue::Host(value) => self.host_value(value)?,
             ConstValue::Function(function) => {
                 let function = Name::from(function.as_str());
                 match self.program.module(f.module).globals.get(&function) {

@@ -23,12 +23,12 @@ impl Lower<'_> {
         let Some(live) = &self.program.live else { return Ok(None) };
         let Some(answer) = live.name(function.object, name, self.frame.place) else { return Ok(None) };
         let constexpr = matches!(answer, HostValue::Constexpr(_));
-        let value = self.from_host(&answer)?;
+        let value = self.host_value(&answer)?;
         Ok(Some(GlobalValue { value, constexpr, span: Span::NONE }))
     }
 
     /// What a value of the host is in a kernel.
-    pub(super) fn from_host(&mut self, value: &HostValue) -> Outcome<Value> {
+    pub(super) fn host_value(&mut self, value: &HostValue) -> Outcome<Value> {
         Ok(match value {
             HostValue::None => Value::NONE,
             HostValue::Bool(b) => Value::bool(*b),
@@ -36,15 +36,15 @@ impl Lower<'_> {
             HostValue::Float(f) => Value::Const(Const::Float(*f)),
             HostValue::Str(s) => Value::str(s),
             HostValue::Ellipsis => Value::Const(Const::Ellipsis),
-            HostValue::Constexpr(inner) => self.from_host(inner)?,
+            HostValue::Constexpr(inner) => self.host_value(inner)?,
             HostValue::Tuple(items) => {
-                let items = self.all_from_host(items)?;
+                let items = self.all_host_values(items)?;
                 self.bounded(Value::tuple(items))?
             }
             HostValue::Dict(entries) => {
                 let mut pairs = Vec::with_capacity(entries.len());
                 for (key, value) in entries {
-                    pairs.push((self.from_host(key)?, self.from_host(value)?));
+                    pairs.push((self.host_value(key)?, self.host_value(value)?));
                 }
                 self.bounded(Value::Dict(pairs.into()))?
             }
@@ -58,7 +58,7 @@ impl Lower<'_> {
             HostValue::NamedTupleClass(class) => Value::Class(Class::NamedTuple(self.live_named_tuple(class)?)),
             HostValue::NamedTuple(class, items) => {
                 let class = self.live_named_tuple(class)?;
-                let items = self.all_from_host(items)?;
+                let items = self.all_host_values(items)?;
                 self.bounded(Value::Tuple(Tuple { items: items.into(), class: Some(class) }))?
             }
             HostValue::EnumClass(class) => Value::Class(Class::Enum(self.live_enum(class)?)),
@@ -75,8 +75,8 @@ impl Lower<'_> {
         })
     }
 
-    fn all_from_host(&mut self, values: &[HostValue]) -> Outcome<Vec<Value>> {
-        values.iter().map(|value| self.from_host(value)).collect()
+    fn all_host_values(&mut self, values: &[HostValue]) -> Outcome<Vec<Value>> {
+        values.iter().map(|value| self.host_value(value)).collect()
     }
 
     /// A live function as a unit of the program.
@@ -117,7 +117,7 @@ impl Lower<'_> {
         let made = self.live_class(class.object, |l| {
             let mut fields = Vec::with_capacity(class.fields.len());
             for (name, default) in &class.fields {
-                let default = default.as_ref().map(|d| l.from_host(d)).transpose()?;
+                let default = default.as_ref().map(|d| l.host_value(d)).transpose()?;
                 fields.push(Field { name: Name::from(name.as_str()), default, phase: FieldPhase::Device });
             }
             let name = Name::from(class.name.as_str());
@@ -134,7 +134,7 @@ impl Lower<'_> {
             let name = Name::from(class.name.as_str());
             let mut members = Vec::with_capacity(class.members.len());
             for (member, value) in &class.members {
-                let value = l.from_host(value)?;
+                let value = l.host_value(value)?;
                 let member = Name::from(member.as_str());
                 members.push(Arc::new(Member { class: name.clone(), name: member, value, live: Some(class.clone()) }));
             }
@@ -153,7 +153,7 @@ impl Lower<'_> {
     fn live_aggregate(&mut self, class: &HostAggregate) -> Outcome<Class> {
         let mut fields = Vec::with_capacity(class.fields.len());
         for field in &class.fields {
-            let default = field.default.as_ref().map(|d| self.from_host(d)).transpose()?;
+            let default = field.default.as_ref().map(|d| self.host_value(d)).transpose()?;
             let phase = if field.constexpr { FieldPhase::Constexpr } else { FieldPhase::Device };
             fields.push(Field { name: Name::from(field.name.as_str()), default, phase });
         }
@@ -169,7 +169,7 @@ impl Lower<'_> {
     pub(super) fn object_attribute(&mut self, object: &Object, name: &str) -> Outcome<Option<Value>> {
         let Some(live) = &self.program.live else { return Ok(None) };
         match live.bridge.attribute(object.object, name) {
-            Some(answer) => self.from_host(&answer).map(Some),
+            Some(answer) => self.host_value(&answer).map(Some),
             None => Ok(None),
         }
     }
@@ -211,7 +211,7 @@ impl Lower<'_> {
         }
         let Some(live) = &self.program.live else { return Err(Fault::reported()) };
         match live.bridge.call(object, &positional, &named) {
-            Ok(answer) => self.from_host(&answer),
+            Ok(answer) => self.host_value(&answer),
             Err(raised) => Err(Diagnostic::error(span, format!("`{name}` failed at compile time"))
                 .label("called here")
                 .note(raised)

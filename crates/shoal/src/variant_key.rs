@@ -190,6 +190,10 @@ mod tests {
         Param { name: "x".into(), span, kind, default: None, variadic: false, value, alignment }
     }
 
+    fn object(number: u64) -> HostValue {
+        HostValue::Object { object: HostObject(number), shown: "object".into() }
+    }
+
     fn words(kind: ParamKind, arg: &Arg<'_>) -> Vec<u64> {
         let param = param(kind);
         let mut words = Words::new();
@@ -218,6 +222,14 @@ mod tests {
             Arg::DType(DType::F16),
             Arg::Tuple(vec![]),
             Arg::Tuple(vec![Arg::Int(1)]),
+            Arg::Host(object(1)),
+            Arg::Host(object(2)),
+            Arg::Host(HostValue::Ellipsis),
+            Arg::Host(HostValue::Dtype("*fp32".into())),
+            Arg::Host(HostValue::Language("*fp32".into())),
+            Arg::Host(HostValue::Tuple(vec![object(1)])),
+            Arg::Host(HostValue::Dict(vec![(HostValue::Int(1), HostValue::Int(2))])),
+            Arg::Host(HostValue::Dict(vec![(HostValue::Int(2), HostValue::Int(1))])),
         ];
         let mut seen: HashSet<Vec<u64>> = constants.iter().map(|arg| words(ParamKind::Constexpr, arg)).collect();
         assert_eq!(seen.len(), constants.len());

@@ -41,7 +41,11 @@ fn measure(
     programs: usize,
 ) -> Result<Vec<Row>, Failure> {
     if !Peer::TritonInterpreter.is_there() {
-        session.left_out(&format!("interpret {kernel}"), Peer::TritonInterpreter, "needs triton and numpy in one Python");
+        session.left_out(
+            &format!("interpret {kernel}"),
+            Peer::TritonInterpreter,
+            "needs triton and numpy in one Python",
+        );
         return Ok(Vec::new());
     }
     let item = find(kernel).ok_or_else(|| Failure::new(format!("no kernel {kernel}")))?;

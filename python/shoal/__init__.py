@@ -18,7 +18,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._native import __version__
+try:
+    from ._native import __version__
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "the native part of shoal is not built; in a checkout of its source, `make python` builds it"
+    ) from error
+
 from .errors import (
     AutotunerError,
     CompilationError,

@@ -191,6 +191,15 @@ def test_launch_options_of_other_devices_are_accepted():
         fill[(1,)](out, 5, 3, ir_override="kernel.ttir")
 
 
+def test_the_number_of_threads():
+    out = np.zeros(1000, np.float32)
+    for threads in (1, 2, 0):
+        fill[(16,)](out, threads + 0.5, 1000, num_cpu_threads=threads)
+        assert (out == threads + 0.5).all()
+    with pytest.raises(OverflowError):
+        fill[(16,)](out, 1, 1000, num_cpu_threads=-1)
+
+
 def test_parameters_take_the_place_of_options():
     @shoal.jit
     def kernel(out, num_warps: sl.constexpr):

@@ -181,7 +181,7 @@ impl KernelObject {
             Ok(if interpret { kernel.on(Device::Interpreter) } else { kernel })
         });
         let kernel = made.map_err(|error| raise(py, error, bridge.cause()))?;
-        Ok(Live { kernel, bridge, variants: Variants::default() })
+        Ok(Live { kernel, bridge, variants: Variants::new(interpret) })
     }
 }
 

@@ -1,18 +1,24 @@
 //! Launch options: named arguments of a launch that are no parameters of the kernel.
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use shoal::{DiskCache, DotPrecision, Interrupt, Options, PrintSink};
+use shoal::{Device, DiskCache, DotPrecision, Interrupt, Options, PrintSink};
 
+use crate::errors::raise;
+use crate::lock::lock;
 use crate::{output, signals};
 
-/// Options that change what is compiled.
-const MEANT: [&str; 4] = ["debug", "sanitize_overflow", "extern_libs", "default_dot_input_precision"];
+/// Options that change what is compiled, or where it runs.
+const MEANT: [&str; 5] =
+    ["debug", "sanitize_overflow", "extern_libs", "default_dot_input_precision", "num_cpu_threads"];
 
 /// Options that tell other devices how to run a kernel, and mean nothing to a CPU.
-const IGNORED: [&str; 38] = [
+const IGNORED: [&str; 37] = [
     "num_warps",
     "num_stages",
     "num_ctas",
@@ -45,7 +51,6 @@ const IGNORED: [&str; 38] = [
     "allowed_dot_input_precisions",
     "instrumentation_mode",
     "backend_name",
-    "num_cpu_threads",
     "ukernels",
     "vec_lib",
     "enable_fast_math",
@@ -103,6 +108,23 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
         options.extern_libs = paths;
     }
     Ok(options)
+}
+
+/// The device with as many threads as `num_cpu_threads` says; `None` for the one with all cores.
+pub(crate) fn device(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Option<Device>> {
+    static DEVICES: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
+    let threads = given.get_item(intern!(py, "num_cpu_threads"))?.filter(|threads| !threads.is_none());
+    let Some(threads) = threads.map(|threads| threads.extract::<usize>()).transpose()?.filter(|&threads| threads > 0)
+    else {
+        return Ok(None);
+    };
+    let mut devices = lock(py, &DEVICES);
+    if let Some(device) = devices.get(&threads) {
+        return Ok(Some(device.clone()));
+    }
+    let device = Device::cpu_with_threads(threads).map_err(|error| raise(py, error, None))?;
+    devices.insert(threads, device.clone());
+    Ok(Some(device))
 }
 
 fn dot_precision(name: &str) -> PyResult<DotPrecision> {

@@ -19,8 +19,11 @@ use crate::options;
 pub(crate) type Given<'py> = SmallVec<[(Bound<'py, PyString>, Bound<'py, PyAny>); 4]>;
 
 /// The sets of options that a kernel was launched with.
-#[derive(Default)]
-pub(crate) struct Variants(Mutex<Vec<Arc<OptionSet>>>);
+pub(crate) struct Variants {
+    sets: Mutex<Vec<Arc<OptionSet>>>,
+    /// Whether the interpreter runs them, wherever a launch says.
+    interpret: bool,
+}
 
 /// A kernel with one set of options.
 pub(crate) struct OptionSet {
@@ -37,6 +40,10 @@ struct Known {
 }
 
 impl Variants {
+    pub(crate) fn new(interpret: bool) -> Variants {
+        Variants { sets: Mutex::default(), interpret }
+    }
+
     /// The kernel with the options of a launch.
     #[inline]
     pub(crate) fn with(
@@ -46,7 +53,7 @@ impl Variants {
         debug: bool,
         given: &Given<'_>,
     ) -> PyResult<Arc<OptionSet>> {
-        let mut known = lock(py, &self.0);
+        let mut known = lock(py, &self.sets);
         if let Some(set) = known.iter().find(|set| set.is(py, debug, given)) {
             return Ok(set.clone());
         }
@@ -54,10 +61,14 @@ impl Variants {
         for (name, value) in given {
             named.set_item(name, value)?;
         }
+        let mut kernel = kernel.clone().with(options::read(py, debug, &named)?);
+        if let Some(device) = options::device(py, &named)?.filter(|_| !self.interpret) {
+            kernel = kernel.on(device);
+        }
         let set = Arc::new(OptionSet {
             debug,
             given: given.iter().map(|(name, value)| (name.clone().unbind(), value.clone().unbind())).collect(),
-            kernel: kernel.clone().with(options::read(py, debug, &named)?),
+            kernel,
             compiled: Mutex::default(),
         });
         known.push(set.clone());
@@ -66,7 +77,7 @@ impl Variants {
 
     /// Shows all objects to the garbage collector.
     pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(sets) = self.0.try_lock() else { return Ok(()) };
+        let Ok(sets) = self.sets.try_lock() else { return Ok(()) };
         for set in sets.iter() {
             set.given.iter().try_for_each(|(_, value)| visit.call(value))?;
             if let Ok(compiled) = set.compiled.try_lock() {
@@ -79,7 +90,7 @@ impl Variants {
     /// All `CompiledKernel`s.
     pub(crate) fn all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
-        for set in lock(py, &self.0).iter() {
+        for set in lock(py, &self.sets).iter() {
             for known in lock(py, &set.compiled).values() {
                 list.append(&known.shown)?;
             }

@@ -249,7 +249,7 @@ fn what_is_not_in_the_language() {
     wrong("    with n:\n        pass", &["with"]);
     wrong("    del n", &["del"]);
     wrong("    global n", &["global"]);
-    wrong("    x = {1: 2}", &["kernel.py:9"]);
+    wrong("    x = {a: 2 for a in (1, 2)}", &["kernel.py:9"]);
     wrong("    x = {1, 2}", &["kernel.py:9"]);
     wrong("    n.x = 3", &["kernel.py:9"]);
     wrong("    raise ValueError('x')", &["raise"]);

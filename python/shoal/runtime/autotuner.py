@@ -7,6 +7,7 @@ error: its time is infinite. Only if none is left, the launch fails.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import os
@@ -14,7 +15,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import cached_property
 from typing import Any
 
 from .. import knobs
@@ -33,6 +33,12 @@ UNUSABLE = (OutOfResources, CompileTimeAssertionFailure)
 # The median decides; the others show how sure that is.
 QUANTILES = (0.5, 0.2, 0.8)
 NEVER = [math.inf] * len(QUANTILES)
+
+
+@functools.cache
+def _name_of(dtype: Any) -> str:
+    """The name of an element type. Kept, because NumPy takes longer to find it than a launch takes."""
+    return str(dtype)
 
 
 class Autotuner(KernelInterface):
@@ -125,7 +131,7 @@ class Autotuner(KernelInterface):
         warmup = 25 if warmup is None else warmup
         return lambda call, quantiles: testing.do_bench(call, warmup=warmup, rep=rep, quantiles=quantiles)
 
-    @cached_property
+    @functools.cached_property
     def do_bench(self) -> Callable[..., Any]:
         """Measures a call: `do_bench(call, quantiles=...)` gives milliseconds."""
         if self._do_bench is not None:
@@ -141,11 +147,13 @@ class Autotuner(KernelInterface):
         self.nargs = dict(zip(self.arg_names, args))
         try:
             config = self._config_for(args, kwargs) if len(self.configs) > 1 else self.configs[0]
-            self._check_conflicts(config, kwargs)
+            chosen = config.all_kwargs()
+            if not kwargs.keys().isdisjoint(chosen):
+                self._refuse_conflicts(config, kwargs)
             self.best_config = config
             if config.pre_hook is not None:
-                config.pre_hook({**self.nargs, **kwargs, **config.all_kwargs()})
-            return self.fn.run(*args, **kwargs, **config.all_kwargs())
+                config.pre_hook({**self.nargs, **kwargs, **chosen})
+            return self.fn.run(*args, **kwargs, **chosen)
         finally:
             self.nargs = None
 
@@ -164,10 +172,13 @@ class Autotuner(KernelInterface):
 
     def tuning_key(self, kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """What the choice depends on: the values of the key arguments, and the element types of all."""
-        given = {name: value for name, value in {**self.nargs, **kwargs}.items() if name in self.arg_names}
-        values = [given[name] for name in self.keys if name in given]
-        types = [str(value.dtype) for value in given.values() if hasattr(value, "dtype")]
-        return (*values, *types)
+        given = {**self.nargs, **kwargs}
+        key = [given[name] for name in self.keys if name in given]
+        for name in self.arg_names:
+            dtype = getattr(given.get(name), "dtype", None)
+            if dtype is not None:
+                key.append(_name_of(dtype))
+        return tuple(key)
 
     def _config_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
         key = self.tuning_key(kwargs)
@@ -206,7 +217,7 @@ class Autotuner(KernelInterface):
             )
         return config
 
-    def _check_conflicts(self, config: Config, kwargs: Mapping[str, Any]) -> None:
+    def _refuse_conflicts(self, config: Config, kwargs: Mapping[str, Any]) -> None:
         conflicts = [name for name in config.kwargs if name in kwargs]
         if conflicts:
             raise ValueError(
@@ -253,7 +264,7 @@ class Autotuner(KernelInterface):
     def _tune(self, configs: list[Config], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[Config, list[float]]:
         """Compiles and measures."""
         for config in configs:
-            self._check_conflicts(config, kwargs)
+            self._refuse_conflicts(config, kwargs)
         progress = Progress(self.__name__, len(configs))
         failures: dict[Config, Exception] = {}
         timings: dict[Config, list[float]] = {}

@@ -35,8 +35,7 @@ class Config:
 
     def options(self) -> dict[str, Any]:
         """The launch options that are set."""
-        options = {name: getattr(self, name) for name in OPTIONS}
-        return {name: value for name, value in options.items() if value is not None}
+        return {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
 
     def all_kwargs(self) -> dict[str, Any]:
         """Everything this configuration adds to a launch."""

@@ -152,6 +152,7 @@ try:
     kernel[(1,)](x, 3.0, 8)
 except shoal.InterpreterError as error:
     assert isinstance(error, shoal.KernelFault)
+    assert error.program == (0, 0, 0) and error.line == 6 and error.file == __file__
     print(error)
 
 class Bare:

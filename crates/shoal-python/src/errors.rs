@@ -23,7 +23,15 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Compile(report) => compilation(py, report),
         Error::Argument(report) => argument(py, report),
         Error::Launch(launch) => launched(py, launch),
-        Error::Interpreter(text) => interpreted(py, text),
+        Error::Program { text, program, place } => new(py, "InterpreterFault", text, |facts| {
+            facts.set_item("program", PyTuple::new(py, program)?)?;
+            if let Some((file, line)) = place {
+                facts.set_item("file", file)?;
+                facts.set_item("line", line)?;
+            }
+            Ok(())
+        }),
+        Error::Interpreter(text) => new(py, "InterpreterError", text, |_| Ok(())),
         Error::Grid { .. } | Error::Descriptor { .. } | Error::BoundArgument { .. } | Error::Shape { .. } => {
             PyValueError::new_err(error.to_string())
         }
@@ -81,10 +89,6 @@ fn launched(py: Python<'_>, error: &LaunchError) -> PyErr {
         LaunchError::Grid { .. } => PyValueError::new_err(text),
         _ => PyRuntimeError::new_err(text),
     }
-}
-
-fn interpreted(py: Python<'_>, text: &str) -> PyErr {
-    new(py, "InterpreterFault", text, |_| Ok(()))
 }
 
 /// An exception of `shoal.errors` with a text and attributes.

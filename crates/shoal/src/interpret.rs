@@ -104,14 +104,14 @@ impl shoal_interp::Host for Host<'_> {
 
 /// The interpreter knows the place of most failures: show the user's line.
 fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
-    match error.place() {
-        Some(place) if !place.span.is_none() => {
-            let diagnostic = Diagnostic::error(place.span, error.to_string()).label("here");
-            let report = Report::new(diagnostic, kernel.module.sources());
-            Error::Interpreter(report.to_string())
-        }
-        _ => Error::Interpreter(error.to_string()),
+    let Some(place) = error.place() else { return Error::Interpreter(error.to_string()) };
+    if place.span.is_none() {
+        return Error::Program { text: error.to_string(), program: place.program, place: None };
     }
+    let sources = kernel.module.sources();
+    let line = sources.line_col(place.span).map(|(line, _)| (sources.name(place.span.file).to_owned(), line));
+    let diagnostic = Diagnostic::error(place.span, error.to_string()).label("here");
+    Error::Program { text: Report::new(diagnostic, sources).to_string(), program: place.program, place: line }
 }
 
 fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {

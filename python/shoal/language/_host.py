@@ -45,6 +45,13 @@ def operation(fn: Any = None, *, module: str = LANGUAGE) -> Any:
     return _name(outside_a_kernel, module, path, builtin=True)
 
 
+def operations(namespace: dict[str, Any], *, module: str) -> None:
+    """Makes functions of the language from all that a module defines, and `__all__` from their names."""
+    defined = [name for name, value in namespace.items() if getattr(value, "__module__", None) == namespace["__name__"]]
+    namespace.update({name: operation(namespace[name], module=module) for name in defined})
+    namespace["__all__"] = defined
+
+
 def library(fn: F) -> F:
     """Makes a function of the language that is written in the language itself."""
     path = f"{LANGUAGE}.{fn.__name__}"

@@ -213,6 +213,28 @@ def test_other_errors_are_the_users():
     assert wrong.nargs is None
 
 
+def test_stopping_leaves_nothing_half_done():
+    """Ctrl-C while measuring, and while compiling."""
+    copy = copy_kernel()
+    x, out = arrays()
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    measure, copy.do_bench = copy.do_bench, stop
+    with pytest.raises(KeyboardInterrupt):
+        copy[grid](x, out, n=N)
+    assert not copy.cache and copy.nargs is None and copy.best_config is None
+    copy.do_bench = measure
+    copy.fn.warmup = stop
+    with pytest.raises(KeyboardInterrupt):
+        copy[grid](x, out, n=N)
+    assert not copy.cache and copy.nargs is None
+    del copy.fn.warmup
+    copy[grid](x, out, n=N)
+    assert (out == x).all() and copy.best_config.kwargs == {"BLOCK": 256}
+
+
 # Pruning
 
 

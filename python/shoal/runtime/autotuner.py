@@ -166,7 +166,7 @@ class Autotuner(KernelInterface):
         finally:
             self.nargs = None
         for outcome in compiled.values():
-            if isinstance(outcome, Exception):
+            if isinstance(outcome, BaseException):
                 raise outcome
         return list(compiled.values())
 
@@ -275,7 +275,7 @@ class Autotuner(KernelInterface):
             for config, outcome in compiled.items():
                 if isinstance(outcome, UNUSABLE):
                     failures[config] = outcome
-                elif isinstance(outcome, Exception):
+                elif isinstance(outcome, BaseException):
                     raise outcome
             self.compile_time = time.perf_counter() - start
             start = time.perf_counter()

@@ -11,7 +11,8 @@ from shoal.backends import backends
 from shoal.backends.compiler import BaseBackend, GPUTarget
 from shoal.compiler.lazy import LazyDict
 from shoal.compiler.source import ASTSource, IRSource
-from shoal.language.core import constexpr, dtype, pointer_type
+from shoal.language._signature import written
+from shoal.language.core import constexpr, dtype
 from shoal.runtime.cache import get_cache_key, triton_key
 from shoal.runtime.driver import driver
 from shoal.runtime.kernel import CompiledKernel
@@ -87,10 +88,8 @@ def _typed(src: ASTSource, ty: Any, path: tuple[int, ...]) -> str:
 def _constant(name: str, value: Any) -> str:
     if isinstance(value, constexpr):
         value = value.value
-    if isinstance(value, pointer_type):
-        return f"*{'k' if value.const else ''}{_constant(name, value.element_ty)}"
     if isinstance(value, dtype):
-        return value.name
+        return written(value)
     if isinstance(value, (tuple, list)):
         return "(" + ", ".join(_constant(name, item) for item in value) + ")"
     if isinstance(value, float) and not math.isfinite(value):

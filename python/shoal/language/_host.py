@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar, overload
 F = TypeVar("F", bound=Callable[..., Any])
 
 LANGUAGE = "shoal.language"
-_BUILTIN = "__triton_builtin__"
+TRITON_BUILTIN = "__triton_builtin__"
 
 
 def refuse(name: str) -> NoReturn:
@@ -69,7 +69,7 @@ def _name(wrapper: Any, module: str, path: str, *, builtin: bool) -> Any:
     wrapper.__module__ = module
     wrapper.__shoal_path__ = path
     if builtin:
-        setattr(wrapper, _BUILTIN, True)
+        setattr(wrapper, TRITON_BUILTIN, True)
     return wrapper
 
 
@@ -82,13 +82,13 @@ def builtin(fn: F) -> F:
             refuse(fn.__name__)
         return fn(*args, **kwargs)
 
-    setattr(needs_a_kernel, _BUILTIN, True)
+    setattr(needs_a_kernel, TRITON_BUILTIN, True)
     return needs_a_kernel  # type: ignore[return-value]
 
 
 def is_builtin(fn: object) -> bool:
     """Whether a function is one of the language's own operations."""
-    return getattr(fn, _BUILTIN, False) is True
+    return getattr(fn, TRITON_BUILTIN, False) is True
 
 
 class ClassPath:

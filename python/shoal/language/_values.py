@@ -7,9 +7,9 @@ import enum
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shoal.language import _dtype
+from shoal.language import _compound_types, _dtype
+from shoal.language._compound_types import tuple_type
 from shoal.language._constexpr import base_value, constexpr, unwrap
-from shoal.language._dtype import tuple_type
 from shoal.language._host import ClassPath, refuse
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -125,9 +125,9 @@ class tensor_descriptor_base(base_value):
 
     dtype: _dtype.dtype
     block_shape: builtins.tuple[constexpr, ...]
-    block_type: _dtype.block_type
+    block_type: _compound_types.block_type
 
-    def __init__(self, handle: Any, block_type: _dtype.block_type) -> None:
+    def __init__(self, handle: Any, block_type: _compound_types.block_type) -> None:
         refuse("shoal.language.tensor_descriptor_base")
 
     def load(self, offsets: Sequence[Value]) -> tensor:

@@ -1,11 +1,18 @@
 """The core of the language: its types, its values, its operations."""
 
+from shoal.language._compound_types import (
+    TRITON_MAX_TENSOR_NUMEL,
+    block_type,
+    pi32_t,
+    pointer_type,
+    slice_type,
+    tensor_descriptor_type,
+    tuple_type,
+)
 from shoal.language._constexpr import base_type, base_value, const, constexpr, constexpr_type
 from shoal.language._constexpr import unwrap as _unwrap_if_constexpr  # noqa: F401
 from shoal.language._dtype import (
-    TRITON_MAX_TENSOR_NUMEL,
     bfloat16,
-    block_type,
     dtype,
     float8e4b8,
     float8e4b15,
@@ -21,19 +28,13 @@ from shoal.language._dtype import (
     int16,
     int32,
     int64,
-    pi32_t,
-    pointer_type,
-    slice_type,
-    str_to_ty,
-    tensor_descriptor_type,
-    tuple_type,
     uint8,
     uint16,
     uint32,
     uint64,
     void,
 )
-from shoal.language._host import builtin, is_builtin
+from shoal.language._host import TRITON_BUILTIN, builtin, is_builtin
 from shoal.language._memory import (
     advance,
     atomic_add,
@@ -79,6 +80,7 @@ from shoal.language._program import (
     sub,
     where,
 )
+from shoal.language._signature import str_to_ty
 from shoal.language._tiles import (
     arange,
     broadcast,
@@ -112,7 +114,6 @@ from shoal.language.math import clamp, maximum, minimum
 from shoal.language.standard import associative_scan, histogram, map_elementwise, reduce
 
 CONSTEXPR_0 = constexpr(0)
-TRITON_BUILTIN = "__triton_builtin__"
 
 __all__ = [
     "CONSTEXPR_0",

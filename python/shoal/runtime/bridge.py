@@ -17,7 +17,8 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
-from shoal.language.core import constexpr, dtype, is_builtin, pointer_type
+from shoal.language._signature import str_to_ty, written
+from shoal.language.core import constexpr, dtype, is_builtin
 
 from .source import text_of
 
@@ -124,7 +125,7 @@ def describe(value: Any) -> tuple[Any, ...]:
     if isinstance(path, str):
         return ("language", path)
     if isinstance(value, dtype):
-        return ("dtype", _dtype_text(value))
+        return ("dtype", written(value))
     if isinstance(value, JITCallable):
         return ("function", source(value))
     if isinstance(value, types.ModuleType):
@@ -143,12 +144,6 @@ def describe(value: Any) -> tuple[Any, ...]:
         except ValueError:
             return ("object", value.__qualname__)
     return _number(value) or ("object", _shown(value))
-
-
-def _dtype_text(value: Any) -> str:
-    if isinstance(value, pointer_type):
-        return ("*k" if value.const else "*") + _dtype_text(value.element_ty)
-    return value.name
 
 
 def _module(module: types.ModuleType) -> tuple[Any, ...]:
@@ -228,10 +223,7 @@ def _aggregate_methods(kind: type) -> list[tuple[str, Any]]:
 
 def dtype_named(text: str) -> Any:
     """The dtype with this name: `fp32`, `float32`, `*fp32`."""
-    if text.startswith("*"):
-        const = text.startswith("*k")
-        return pointer_type(dtype_named(text[2 if const else 1 :]), const=const)
-    return dtype(text) if dtype.is_dtype(text) else getattr(importlib.import_module("shoal.language"), text)
+    return str_to_ty(text)
 
 
 def object_at(path: str) -> Any:

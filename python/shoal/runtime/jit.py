@@ -38,17 +38,6 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-# Types in annotations and in signatures.
-_SHORT_NAMES = {
-    "bool": "u1",
-    "int1": "u1",
-    **{f"{sign}int{bits}": f"{sign or 'i'}{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": f"fp{bits}" for bits in (16, 32, 64)},
-    "bfloat16": "bf16",
-    **{f"float8{kind}": f"fp8{kind}" for kind in ("e4nv", "e4b8", "e4b15", "e5", "e5b16")},
-}
-
-
 class KernelInterface(Generic[T]):
     """Something that is launched as `kernel[grid](*args)`."""
 
@@ -87,14 +76,11 @@ class KernelParam:
     @property
     def annotation_type(self) -> str:
         """The type that its annotation fixes, as in signatures: `i32`, `*fp32`; empty if it fixes none."""
+        from ..language._signature import short_name, written
         from ..language.core import dtype
-        from .bridge import _dtype_text
 
         found = self._param.annotation
-        text = (_dtype_text(found) if isinstance(found, dtype) else self.annotation).split(".")[-1]
-        bare = text.lstrip("*")
-        short = _SHORT_NAMES.get(bare, bare)
-        return text[: len(text) - len(bare)] + short if short in _SHORT_NAMES.values() else ""
+        return short_name(written(found) if isinstance(found, dtype) else self.annotation.split(".")[-1]) or ""
 
     @property
     def is_constexpr(self) -> bool:

@@ -6,6 +6,7 @@ import functools
 import warnings
 from typing import Any
 
+from shoal.language._signature import DTYPES
 from shoal.language.core import TRITON_MAX_TENSOR_NUMEL, dtype
 
 __all__ = [
@@ -23,33 +24,21 @@ __all__ = [
 
 # The names that NumPy, torch and Triton have for types: what signatures call them.
 type_canonicalisation_dict: dict[str, str] = {
+    **{name: ty.mangle() for name, ty in DTYPES.items()},
     "bool": "i1",
     "int1": "i1",
     "uint1": "u1",
     "i1": "i1",
-    "u1": "u1",
-    "float8e4nv": "fp8e4nv",
-    "float8e5": "fp8e5",
-    "float8e4b15": "fp8e4b15",
     "float8_e4m3fn": "fp8e4nv",
-    "float8e4b8": "fp8e4b8",
     "float8_e4m3fnuz": "fp8e4b8",
     "float8_e5m2": "fp8e5",
-    "float8e5b16": "fp8e5b16",
     "float8_e5m2fnuz": "fp8e5b16",
     "half": "fp16",
-    "float16": "fp16",
-    "bfloat16": "bf16",
     "float": "fp32",
-    "float32": "fp32",
     "double": "fp64",
-    "float64": "fp64",
     "int": "i32",
     "void": "void",
 }
-type_canonicalisation_dict |= {f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)}
-type_canonicalisation_dict |= {f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)}
-type_canonicalisation_dict |= {name: name for name in list(type_canonicalisation_dict.values())}
 
 BITWIDTH_DICT: dict[str, int] = {f"{sign}{bits}": bits for sign in "iu" for bits in (1, 8, 16, 32, 64)}
 BITWIDTH_DICT |= {name: dtype(name).primitive_bitwidth for name in [*dtype.FP_TYPES, "void"]}

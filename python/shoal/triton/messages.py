@@ -10,6 +10,8 @@ import linecache
 import re
 from typing import NamedTuple
 
+from shoal.language._signature import DTYPES
+
 
 class Rule(NamedTuple):
     """What a diagnostic says, and what Triton says: `{0}`, `{1}`, … are the groups of the pattern."""
@@ -217,15 +219,10 @@ _RULES = (
     ),
 )
 
-# Triton names integers in full.
-_LONG = re.compile(r"^(u?)i(8|16|32|64)$|^u(8|16|32|64)$")
-
 
 def _long_name(word: str) -> str:
-    found = _LONG.match(word)
-    if found is None:
-        return word
-    return f"uint{found.group(3)}" if found.group(3) else f"int{found.group(2)}"
+    """Triton names integers in full: `int32` for `i32`."""
+    return DTYPES[word].name if word in DTYPES else word
 
 
 def place(diagnostic: str) -> str | None:

@@ -1,5 +1,7 @@
 """Conversions of libdevice between types of numbers, and the same bits at another type."""
 
+from __future__ import annotations
+
 from shoal.language._host import operations
 from shoal.language._values import Value, tensor
 

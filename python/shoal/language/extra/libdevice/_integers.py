@@ -1,5 +1,7 @@
 """Functions of libdevice on the bits of integers."""
 
+from __future__ import annotations
+
 from shoal.language._host import operations
 from shoal.language._values import Value, tensor
 

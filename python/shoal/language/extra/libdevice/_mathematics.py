@@ -1,5 +1,7 @@
 """The mathematics of libdevice."""
 
+from __future__ import annotations
+
 from shoal.language._host import operations
 from shoal.language._values import Value, tensor
 

@@ -1,5 +1,7 @@
 """Arithmetic of libdevice that rounds to nearest (`rn`), towards zero (`rz`), down (`rd`) or up (`ru`)."""
 
+from __future__ import annotations
+
 from shoal.language._host import operations
 from shoal.language._values import Value, tensor
 

@@ -15,8 +15,7 @@ Arguments are numbers, NumPy arrays, torch tensors on the CPU, and whatever else
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 try:
     from ._native import __version__
@@ -25,6 +24,7 @@ except ModuleNotFoundError as error:
         "the native part of shoal is not built; in a checkout of its source, `make python` builds it"
     ) from error
 
+from ._lazy import lazily
 from .errors import (
     AutotunerError,
     CompilationError,
@@ -36,11 +36,12 @@ from .errors import (
     UnsupportedLanguageConstruct,
 )
 from .host import cdiv, next_power_of_2
-from .runtime.aggregate import aggregate, must_use_result
+from .runtime.aggregate import aggregate
 
 if TYPE_CHECKING:
     from . import compiler, knobs, language, runtime, testing, tools
     from .compiler import AsyncCompileMode, FutureKernel, compile
+    from .language.core import must_use_result
     from .runtime.allocator import set_allocator
     from .runtime.autotuner import Config, autotune, heuristics
     from .runtime.jit import (
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
         reinterpret,
     )
 
-# Where each name is; imported when it is asked for, so that `import shoal` takes a moment only.
+# Where each name is that is imported when it is asked for.
 _HOMES = {
     "AsyncCompileMode": "shoal.compiler",
     "Config": "shoal.runtime.autotuner",
@@ -67,6 +68,7 @@ _HOMES = {
     "constexpr_function": "shoal.runtime.jit",
     "heuristics": "shoal.runtime.autotuner",
     "jit": "shoal.runtime.jit",
+    "must_use_result": "shoal.language.core",
     "reinterpret": "shoal.runtime.jit",
     "set_allocator": "shoal.runtime.allocator",
 }
@@ -108,14 +110,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        found = getattr(importlib.import_module(_HOMES[name]), name)
-        globals()[name] = found
-        return found
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(globals(), _HOMES, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -34,19 +34,24 @@ def getenv_bool(key: str, default: Any = False) -> Any:
         return True
     if text.lower() in _FALSE:
         return False
-    raise RuntimeError(f"Unable to use {key}={text}: expected 1 or 0")
+    raise RuntimeError(f"{key}={text} cannot be used: it must be 1 or 0")
+
+
+def set_environment(variables: Mapping[str, str | None]) -> None:
+    """Sets environment variables, and removes those whose value is None."""
+    for key, value in variables.items():
+        if value is None:
+            os.environ.pop(key, None)
+        else:
+            os.environ[key] = value
 
 
 def setenv(key: str, value: str | None) -> None:
     """Sets or removes an environment variable, if knobs may."""
     from shoal import knobs
 
-    if not knobs.propagate_env:
-        return
-    if value is None:
-        os.environ.pop(key, None)
-    else:
-        os.environ[key] = value
+    if knobs.propagate_env:
+        set_environment({key: value})
 
 
 def toenv(value: Any) -> tuple[str | None] | None:
@@ -125,7 +130,7 @@ class env_int(env_base):
         try:
             return (self.default or 0) if text is None else int(text)
         except ValueError:
-            raise RuntimeError(f"Unable to use {self.key}={text}: expected int") from None
+            raise RuntimeError(f"{self.key}={text} cannot be used: it must be an integer") from None
 
 
 class env_class(env_base):
@@ -141,10 +146,10 @@ class env_class(env_base):
             return None
         module, colon, name = text.partition(":")
         if not colon:
-            raise RuntimeError(f"Unable to read {self.key}: '{text}' isn't of the form MODULE:CLASS")
+            raise RuntimeError(f"{self.key}={text} cannot be used: a class is written MODULE:CLASS")
         found = getattr(importlib.import_module(module), name)
         if all(parent.__name__ != self.base for parent in found.__mro__):
-            raise RuntimeError(f"Unable to use '{text}' from {self.key}: not of type '{self.base}'")
+            raise RuntimeError(f"{self.key}={text} cannot be used: the class is no {self.base}")
         return found
 
 
@@ -183,11 +188,7 @@ class base_knobs:
         finally:
             self.__dict__.clear()
             self.__dict__.update(settings)
-            for key, value in variables.items():
-                if value is None:
-                    os.environ.pop(key, None)
-                else:
-                    os.environ[key] = value
+            set_environment(variables)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -65,7 +65,7 @@ class OutOfResources(ShoalError):
     def __init__(self, required: Any, limit: Any, name: str) -> None:
         super().__init__(
             f"out of resource: {name}, Required: {required}, Hardware limit: {limit}. "
-            "Reducing block sizes or `num_stages` may help."
+            "Smaller blocks or a lower `num_stages` need less."
         )
         self.required = required
         self.limit = limit

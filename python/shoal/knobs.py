@@ -134,7 +134,7 @@ class runtime_knobs(base_knobs):
 
     def __init__(self) -> None:
         # Launches look at this, so it is read once; `refresh_knobs` reads it again.
-        self.debug: bool = getenv_bool("TRITON_DEBUG", getenv_bool("SHOAL_DEBUG"))
+        self.debug: bool = getenv_bool("TRITON_DEBUG")
         self.launch_enter_hook = HookChain()
         self.launch_exit_hook = HookChain(reversed=True)
         self.kernel_load_start_hook = HookChain()
@@ -225,7 +225,7 @@ proton = proton_knobs()
 
 def refresh_knobs() -> None:
     """Reads again what is read only once."""
-    runtime.debug = getenv_bool("TRITON_DEBUG", getenv_bool("SHOAL_DEBUG"))
+    runtime.debug = getenv_bool("TRITON_DEBUG")
 
 
 __all__ = [

@@ -50,7 +50,7 @@ def make_backend(target: GPUTarget) -> BaseBackend:
     able = [backend.compiler for backend in backends.values() if backend.compiler.supports_target(target)]
     if len(able) != 1:
         raise RuntimeError(
-            f"{len(able)} compatible backends for target ({target.backend}) ({able}). There should only be one."
+            f"{len(able)} compatible backends for target ({target.backend}); there are {', '.join(backends)}"
         )
     return able[0](target)
 

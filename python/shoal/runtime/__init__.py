@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from .._lazy import lazily
 
 if TYPE_CHECKING:
     from ..errors import InterpreterError, OutOfResources
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from .driver import driver
     from .jit import JITFunction, KernelInterface, MockTensor, TensorWrapper, reinterpret
 
-# Where each name is; imported when it is asked for.
+# Where each name is that is imported when it is asked for.
 _HOMES = {
     "Autotuner": "shoal.runtime.autotuner",
     "Config": "shoal.runtime.autotuner",
@@ -31,14 +32,4 @@ _HOMES = {
 __all__ = list(_HOMES)  # noqa: PLE0605
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        found = getattr(importlib.import_module(_HOMES[name]), name)
-        globals()[name] = found
-        return found
-    try:
-        return importlib.import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
-            raise
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(globals(), _HOMES, ("allocator", "autotuner", "cache", "jit", "kernel"))

@@ -16,10 +16,3 @@ def aggregate(cls: C) -> C:
     cls.__shoal_aggregate__ = cls  # type: ignore[attr-defined]
     cls.__triton_aggregate__ = True  # type: ignore[attr-defined]
     return cls
-
-
-def must_use_result(fn: object) -> object:
-    """Marks a function whose result a kernel must use."""
-    if hasattr(fn, "__dict__"):
-        fn._must_use_result = True  # type: ignore[attr-defined]
-    return fn

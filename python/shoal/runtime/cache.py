@@ -137,7 +137,7 @@ class RemoteCacheManager(CacheManager):
         backend = knobs.cache.remote_manager_class
         if backend is None:
             raise RuntimeError(
-                "Unable to instantiate RemoteCacheManager, TRITON_REMOTE_CACHE_BACKEND doesn't point to a valid class"
+                "a shared cache needs TRITON_REMOTE_CACHE_BACKEND, as in `shoal.runtime.cache:RedisRemoteCacheBackend`"
             )
         # What is dumped or overridden concerns this machine only.
         self._backend = None if override or dump else backend(key)

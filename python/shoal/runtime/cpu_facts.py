@@ -16,7 +16,7 @@ def arch() -> str:
     """LLVM's name of it."""
     from shoal import _native
 
-    return _native.cpu_name() if hasattr(_native, "cpu_name") else platform.machine()
+    return _native.cpu_name()
 
 
 @functools.cache

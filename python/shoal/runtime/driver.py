@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from shoal import knobs
 from shoal.backends.compiler import GPUTarget
 from shoal.backends.driver import Benchmarker, DriverBase
 from shoal.runtime import cpu_facts
@@ -138,7 +138,7 @@ class DriverConfig:
 def _create_driver() -> DriverBase:
     from shoal.backends import backends
 
-    selected = os.environ.get("TRITON_DEFAULT_BACKEND") or "cpu"
+    selected = knobs.getenv("TRITON_DEFAULT_BACKEND", "cpu")
     if selected not in backends:
         raise RuntimeError(f"Unknown backend device '{selected}'. Available backends: {list(backends)}")
     return backends[selected].driver()

@@ -137,8 +137,8 @@ class JITCallable:
     @src.setter
     def src(self, text: str) -> None:
         raise AttributeError(
-            "Cannot set attribute 'src' directly. Use '_unsafe_update_src()' and manually clear `.hash` of all callers "
-            "instead."
+            "Cannot set attribute 'src' directly: functions that call this one would not know. `_unsafe_update_src` "
+            "sets it, and leaves it to you to set `hash` of all those functions to None."
         )
 
     def _unsafe_update_src(self, new_src: str) -> None:
@@ -415,10 +415,6 @@ def constexpr_function(fn: F) -> ConstexprFunction:
     return ConstexprFunction(fn)
 
 
-def _interpreted() -> bool:
-    return knobs.getenv_bool("SHOAL_INTERPRET", False) or bool(knobs.runtime.interpret)
-
-
 @overload
 def jit(fn: T) -> JITFunction[T]: ...
 
@@ -459,7 +455,7 @@ def jit(
     """
 
     def decorate(fn: Any) -> Any:
-        made = InterpretedFunction if _interpreted() else JITFunction
+        made = InterpretedFunction if knobs.runtime.interpret else JITFunction
         return made(
             fn,
             version=version,

@@ -76,5 +76,5 @@ def preload(kernel: JITFunction[Any], specialization_data: str) -> CompiledKerne
     """Compiles what a hook was told about."""
     told = json.loads(specialization_data)
     if told["name"] != kernel._fn_name:
-        raise RuntimeError(f"Specialization data is for {told['name']} but trying to preload for {kernel._fn_name}")
+        raise RuntimeError(f"Specialization data is for {told['name']}, not for {kernel._fn_name}")
     return kernel._compile_signature(", ".join(f"{name}={spec}" for name, spec in told["signature"]), told["options"])

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .. import knobs
+
 
 def nvsmi(attrs: Iterable[str]) -> list[int]:
     """Figures of the first NVIDIA GPU, as `nvidia-smi` gives them. Kernels here run on the CPU all the same."""
@@ -49,7 +51,7 @@ def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callab
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(test)
         def checked(*args: Any, **kwargs: Any) -> None:
-            if os.environ.get("SHOAL_INTERPRET") == "1" or not target_kwargs.items() <= kwargs.items():
+            if knobs.runtime.interpret or not target_kwargs.items() <= kwargs.items():
                 test(*args, **kwargs)
                 return
             if "request" not in kwargs:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from shoal import knobs
+from shoal._settings import set_environment
 from shoal.language import core as tl
 from shoal.runtime.driver import driver
 from shoal.runtime.jit import TensorWrapper, reinterpret
@@ -32,7 +33,7 @@ tma_dtypes = sorted(set(dtypes_with_bfloat16) - {"int64", "uint64", "float64"})
 
 def is_interpreter() -> bool:
     """Whether kernels are interpreted."""
-    return os.environ.get("TRITON_INTERPRET", "0") == "1"
+    return knobs.runtime.interpret
 
 
 def get_current_target() -> Any:
@@ -240,19 +241,14 @@ def _fresh_knobs_impl(skipped_attr: set[str] | None = None) -> tuple[Callable[[]
     def fresh() -> Any:
         for name, group in groups.items():
             setattr(knobs, name, group.copy().reset())
-        for key in keys:
-            os.environ.pop(key, None)
+        set_environment(dict.fromkeys(keys))
         knobs.propagate_env = True
         return knobs
 
     def reset() -> None:
         for name, group in groups.items():
             setattr(knobs, name, group)
-        for key, value in before.items():
-            if value is None:
-                os.environ.pop(key, None)
-            else:
-                os.environ[key] = value
+        set_environment(before)
         knobs.propagate_env = propagated
 
     return fresh, reset

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOverflowError, PyRuntimeError, PyT
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use shoal::{Error, LaunchError, Report};
+use shoal::{Error, Kind, LaunchError, Report};
 
 use crate::signals;
 
@@ -42,25 +42,25 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
 
 fn compilation(py: Python<'_>, report: &Report) -> PyErr {
     let message = report.first().map_or("", |first| first.message.as_str());
-    let class = if message.starts_with("compile-time assertion failed") {
-        "CompileTimeAssertionFailure"
-    } else if message.starts_with("kernels have no ") {
-        "UnsupportedLanguageConstruct"
-    } else {
-        "CompilationError"
+    let class = match kind(report) {
+        Kind::Assertion => "CompileTimeAssertionFailure",
+        Kind::Unsupported => "UnsupportedLanguageConstruct",
+        Kind::OutOfRange | Kind::Other => "CompilationError",
     };
     new(py, class, &report.to_string(), |facts| facts.set_item("error_message", message))
 }
 
 /// Arguments raise what Python raises for a call that does not fit.
 fn argument(py: Python<'_>, report: &Report) -> PyErr {
-    let message = report.first().map_or("", |first| first.message.as_str());
     let text = with_other_words(py, report.to_string());
-    if message.contains("has more than 64 bits") || message.contains("does not fit into") {
-        PyOverflowError::new_err(text)
-    } else {
-        PyTypeError::new_err(text)
+    match kind(report) {
+        Kind::OutOfRange => PyOverflowError::new_err(text),
+        Kind::Assertion | Kind::Unsupported | Kind::Other => PyTypeError::new_err(text),
     }
+}
+
+fn kind(report: &Report) -> Kind {
+    report.first().map_or(Kind::Other, |first| first.kind)
 }
 
 /// The text, with a note where the drop-in for Triton has other words for it.

@@ -25,6 +25,20 @@ impl fmt::Display for Severity {
     }
 }
 
+/// What sort of problem it is, for hosts that treat some apart: Python has an exception class for each.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Any other.
+    #[default]
+    Other,
+    /// An assertion that is checked at compile time does not hold.
+    Assertion,
+    /// The language has no such construct.
+    Unsupported,
+    /// A number does not fit.
+    OutOfRange,
+}
+
 /// A second place that helps to understand the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
@@ -52,8 +66,8 @@ pub struct CallFrame {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// A short stable name for this kind of problem, such as `E0012`.
-    pub code: Option<&'static str>,
+    /// What sort of problem it is.
+    pub kind: Kind,
     /// What is wrong, in one line.
     pub message: String,
     /// Where. [`Span::NONE`] when no source line is to blame.
@@ -75,7 +89,7 @@ impl Diagnostic {
     pub fn new(severity: Severity, span: Span, message: impl Into<String>) -> Self {
         Self {
             severity,
-            code: None,
+            kind: Kind::Other,
             message: message.into(),
             span,
             label: String::new(),
@@ -96,9 +110,9 @@ impl Diagnostic {
         Self::new(Severity::Warning, span, message)
     }
 
-    /// Names the kind of problem.
-    pub fn code(mut self, code: &'static str) -> Self {
-        self.code = Some(code);
+    /// Says what sort of problem it is.
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.kind = kind;
         self
     }
 
@@ -141,11 +155,7 @@ impl Diagnostic {
 /// The message without the source, for logs and for errors that have lost their source map.
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.severity)?;
-        if let Some(code) = self.code {
-            write!(f, "[{code}]")?;
-        }
-        write!(f, ": {}", self.message)?;
+        write!(f, "{}: {}", self.severity, self.message)?;
         if !self.label.is_empty() {
             write!(f, ": {}", self.label)?;
         }
@@ -168,12 +178,11 @@ mod tests {
     #[test]
     fn display_needs_no_source() {
         let problem = Diagnostic::warning(Span::NONE, "the cache is not writable")
-            .code("W0001")
             .label("permission denied")
             .note("kernels are compiled again each time")
             .help("set `SHOAL_CACHE_DIR`");
         insta::assert_snapshot!(problem, @r"
-        warning[W0001]: the cache is not writable: permission denied
+        warning: the cache is not writable: permission denied
           note: kernels are compiled again each time
           help: set `SHOAL_CACHE_DIR`
         ");

@@ -28,7 +28,7 @@ mod render;
 mod source_map;
 mod span;
 
-pub use diagnostic::{CallFrame, Diagnostic, Label, Severity};
+pub use diagnostic::{CallFrame, Diagnostic, Kind, Label, Severity};
 pub use diagnostics::Diagnostics;
 pub use render::{Style, render};
 pub use source_map::SourceMap;

@@ -34,10 +34,7 @@ pub fn render(sources: &SourceMap, diagnostic: &Diagnostic, style: Style) -> Str
 }
 
 fn primary_group<'a>(sources: &'a SourceMap, diagnostic: &'a Diagnostic) -> Group<'a> {
-    let mut title = level(diagnostic.severity).primary_title(printable(&diagnostic.message));
-    if let Some(code) = diagnostic.code {
-        title = title.id(code);
-    }
+    let title = level(diagnostic.severity).primary_title(printable(&diagnostic.message));
     let mut group = Group::with_title(title);
     for file in files_to_show(sources, diagnostic) {
         group = group.element(snippet(sources, diagnostic, file));

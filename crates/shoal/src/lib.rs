@@ -77,7 +77,7 @@ pub use shoal_lang::{
     HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue,
 };
 pub use shoal_lang::{LanguageFunction, language_functions, language_names};
-pub use shoal_source::Style;
+pub use shoal_source::{Kind, Style};
 pub use tensor::{Element, Tensor};
 pub use variant::Variant;
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Ptr};
 use shoal_lang::{Access, ArgSpec, ArgType, HostNamedTuple};
-use shoal_source::Diagnostic;
+use shoal_source::{Diagnostic, Kind};
 
 use crate::DType;
 use crate::arg::{Arg, Memory};
@@ -169,13 +169,14 @@ fn only_constexpr(param: &Param, arg: &Arg<'_>) -> Fault {
 fn too_large(param: &Param, value: i128) -> Fault {
     let text = format!("the integer {value}, passed for `{}`, has more than 64 bits", param.name);
     let help = "integers from -2^63 to 2^64 - 1 can be passed";
-    Box::new(Diagnostic::error(param.span, text).label("this parameter").help(help))
+    Box::new(Diagnostic::error(param.span, text).kind(Kind::OutOfRange).label("this parameter").help(help))
 }
 
 fn out_of_range(param: &Param, dtype: DType, value: i128) -> Fault {
     let text = format!("the integer {value}, passed for `{}`, does not fit into {}", param.name, dtype_name(dtype));
     let help = "annotate the parameter with a wider type, or leave the annotation out: the value then decides";
-    Box::new(Diagnostic::error(param.span, text).label(format!("annotated as {} here", dtype_name(dtype))).help(help))
+    let label = format!("annotated as {} here", dtype_name(dtype));
+    Box::new(Diagnostic::error(param.span, text).kind(Kind::OutOfRange).label(label).help(help))
 }
 
 fn wrong_type(param: &Param, arg: &Arg<'_>) -> Fault {

@@ -4,7 +4,7 @@
 //! keeps a number at compile time. Everything that cannot live on the device (dtypes, functions, strings, `None`) stays
 //! what it is.
 
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Kind, Span};
 
 use super::Lower;
 use super::jit::name_leaves;
@@ -159,6 +159,7 @@ impl Lower<'_> {
 fn unpack(targets: &[Expr], value: &Value, span: Span) -> Outcome<Vec<Value>> {
     if let Some(starred) = targets.iter().find(|t| matches!(t.kind, ExprKind::Starred(_))) {
         return Err(Diagnostic::error(starred.span, "kernels have no `*name` targets")
+            .kind(Kind::Unsupported)
             .help("name each part, or take a slice of the tuple")
             .into());
     }

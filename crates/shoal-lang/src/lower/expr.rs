@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_source::Diagnostic;
+use shoal_source::{Diagnostic, Kind};
 
 use super::Lower;
 use super::operator::equal;
@@ -128,5 +128,9 @@ impl Lower<'_> {
 }
 
 fn unsupported(e: &Expr, what: &Unsupported) -> Fault {
-    Diagnostic::error(e.span, format!("kernels have no {}", what.what)).label("not supported").help(what.help).into()
+    Diagnostic::error(e.span, format!("kernels have no {}", what.what))
+        .kind(Kind::Unsupported)
+        .label("not supported")
+        .help(what.help)
+        .into()
 }

@@ -6,7 +6,7 @@
 
 use shoal_ir::OpKind;
 use shoal_ir::types::{Elem, Scalar};
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Kind, Span};
 
 use super::Lower;
 use super::branch::Condition;
@@ -382,5 +382,9 @@ fn unsupported(stmt: &Stmt) -> Fault {
         StmtKind::Unsupported(u) => (u.what, u.help),
         _ => ("this statement", "write it differently"),
     };
-    Diagnostic::error(stmt.span, format!("kernels have no {what}")).label("not supported").help(help).into()
+    Diagnostic::error(stmt.span, format!("kernels have no {what}"))
+        .kind(Kind::Unsupported)
+        .label("not supported")
+        .help(help)
+        .into()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use shoal_ir::op::ForAttrs;
 use shoal_ir::types::Scalar;
 use shoal_ir::{OpKind, Type};
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Kind, Span};
 
 use super::Lower;
 use super::frame::{Binding, Frame};
@@ -404,6 +404,7 @@ fn no_else(orelse: &[Stmt], word: &str) -> Outcome<()> {
     match orelse.first() {
         None => Ok(()),
         Some(first) => Err(Diagnostic::error(first.span, format!("kernels have no `else` after a `{word}` loop"))
+            .kind(Kind::Unsupported)
             .label("not supported")
             .help("loops cannot be left early, so put this after the loop")
             .into()),

@@ -2,6 +2,7 @@
 
 use shoal_ir::OpKind;
 use shoal_ir::types::{Elem, Scalar};
+use shoal_source::Kind;
 
 use super::operand::{Operand, elem, materialize, number_type};
 use super::{broadcast, cast, memory};
@@ -73,7 +74,7 @@ pub(crate) fn static_check(e: &Emit<'_>, condition: &Value, message: &str) -> Ou
             if c.truthy() {
                 return Ok(());
             }
-            let error = e.error("compile-time assertion failed");
+            let error = e.error("compile-time assertion failed").kind(Kind::Assertion);
             Err(Fault::from(if message.is_empty() { error } else { error.label(message) }).ending_function())
         }
         Value::Tensor(t) => Err(e

@@ -35,14 +35,13 @@ fn plain(sources: &SourceMap, diagnostic: &Diagnostic) -> String {
 fn all_parts_together() {
     let (sources, file) = kernel();
     let problem = Diagnostic::error(find(&sources, file, "x * factor", 0), "cannot multiply a tile by a string")
-        .code("E0007")
         .label("`tile<128xf32>` times `str`")
         .with_label(find(&sources, file, "factor", 0), "this is the string \"two\"")
         .note("arithmetic needs numbers on both sides")
         .help("pass a number for `factor`")
         .in_call(find(&sources, file, "scale(x, \"two\")", 0), "scale");
     assert_snapshot!(plain(&sources, &problem), @r#"
-    error[E0007]: cannot multiply a tile by a string
+    error: cannot multiply a tile by a string
      --> kernels/scale.py:3:12
       |
     2 | def scale(x, factor):

@@ -20,6 +20,7 @@ from typing import Any
 from shoal.language._signature import str_to_ty, written
 from shoal.language.core import constexpr, dtype, is_builtin
 
+from .callable import JITCallable
 from .source import text_of
 
 # Modules whose functions the compiler knows itself.
@@ -49,7 +50,7 @@ class Source:
 
 def source(function: Any) -> Source:
     """The source of a jit function, of a `constexpr_function`, or of a plain function."""
-    from .jit import JITCallable, JITFunction
+    from .jit import JITFunction
 
     if not isinstance(function, JITCallable):
         text = text_of(_written(function))
@@ -117,8 +118,6 @@ def _kept(value: Any) -> Any:
 
 def describe(value: Any) -> tuple[Any, ...]:
     """What an object is to the compiler: a word, and what belongs to it."""
-    from .jit import JITCallable
-
     if isinstance(value, constexpr):
         return ("constexpr", value.value)
     path = getattr(value, "__shoal_path__", None)
@@ -211,8 +210,6 @@ def _aggregate_fields(kind: type) -> list[tuple[str, bool, tuple[Any, ...]]]:
 
 
 def _aggregate_methods(kind: type) -> list[tuple[str, Any]]:
-    from .jit import JITCallable
-
     methods: dict[str, Any] = {}
     for base in reversed(kind.__mro__[:-1]):
         for method, value in vars(base).items():

@@ -84,8 +84,10 @@ impl Lower<'_> {
                 Ok(method.map(|f| bound(object, Value::Function(f), span)))
             }
             Value::Descriptor(d) => Ok(descriptor_attribute(d, object, attr, span)),
-            Value::BlockPtr(_) => Ok(match name {
+            Value::BlockPtr(b) => Ok(match name {
                 "load" | "store" | "advance" => builtin::find(name).map(|b| bound(object, Value::Builtin(b), span)),
+                // Kernels ask a block pointer what it points to: `x.to(p.dtype.element_ty)`.
+                "dtype" | "type" => Some(Value::Dtype(Dtype { ty: b.base.ty.clone(), access: b.base.access })),
                 _ => None,
             }),
             Value::Member(m) => Ok(match name {
@@ -137,6 +139,7 @@ impl Lower<'_> {
                 builtin::METHODS.iter().copied().chain(["shape", "dtype", "type", "numel", "T", "to"]).collect()
             }
             Value::Descriptor(_) => ["shape", "strides", "block_shape", "dtype", "load", "store"].to_vec(),
+            Value::BlockPtr(_) => ["dtype", "type", "load", "store", "advance"].to_vec(),
             Value::Tuple(t) => t.class.iter().flat_map(|c| c.fields.iter().map(|f| &*f.name)).collect(),
             Value::Aggregate(a) => a.class.fields.iter().map(|f| &*f.name).collect(),
             Value::Class(Class::Enum(e)) => e.members.iter().map(|m| &*m.name).collect(),

@@ -71,6 +71,17 @@ fn transposed_and_carried_by_loops() {
 }
 
 #[test]
+fn what_they_point_to() {
+    let body = "
+    p = tl.make_block_ptr(out, (4, 8), (8, 1), (0, 0), (4, 8), (1, 0))
+    tl.static_assert(p.dtype.is_ptr() and p.dtype.element_ty == tl.float32)
+    tl.static_assert(p.type.element_ty == out.dtype.element_ty)
+    tl.store(p, tl.full([4, 8], 7, tl.int32).to(p.dtype.element_ty) / 2)
+";
+    case("out", body).gives(args!(), &[3.5f32; 32]);
+}
+
+#[test]
 fn wrong_block_pointers() {
     let x = [0.0f32; 64];
     let wrong = |statement: &str, words: &[&str]| {
@@ -83,4 +94,5 @@ fn wrong_block_pointers() {
     wrong("tl.make_block_ptr(x, (8, 8), (8, 1), (0, 0), (4, 8), (1, 1))", &["order"]);
     wrong("tl.make_block_ptr(x, (8, 8), (8,), (0, 0), (4, 8), (1, 0))", &["2"]);
     wrong("tl.load(x, boundary_check=(0,))", &["boundary_check"]);
+    wrong("p.dtyp", &["has no attribute `dtyp`", "did you mean `dtype`?"]);
 }

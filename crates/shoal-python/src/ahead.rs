@@ -1,4 +1,4 @@
-//! Kernels for programs without Python, for `shoal.tools.compile`; and what the language has, for its own tests.
+//! Kernels for programs without Python, for `shoal.tools.compile`.
 
 use std::path::{Path, PathBuf};
 
@@ -23,16 +23,4 @@ pub(crate) fn compile_ahead(
         family.write_c(Path::new(&folder))
     });
     written.map_err(|error| raise(py, error, None))
-}
-
-/// The names of the language: methods of tensors, and dtypes.
-#[pyfunction]
-pub(crate) fn language_names() -> (Vec<&'static str>, Vec<&'static str>) {
-    shoal::language_names()
-}
-
-/// The functions of the language: `[(path, names of parameters), ...]`.
-#[pyfunction]
-pub(crate) fn language_functions() -> Vec<(String, Vec<String>)> {
-    shoal::language_functions().into_iter().map(|function| (function.path, function.params)).collect()
 }

@@ -151,9 +151,10 @@ fn plain<'a>(value: HostValue) -> Arg<'a> {
         HostValue::Float(value) => Arg::Float(value),
         HostValue::Str(text) => Arg::Text(Cow::Owned(text)),
         HostValue::Tuple(items) => Arg::Tuple(items.into_iter().map(plain).collect()),
-        HostValue::Dtype(name) if dtypes::from_name(&name).is_some() => {
-            dtypes::from_name(&name).map_or(Arg::None, Arg::DType)
-        }
+        HostValue::Dtype(name) => match dtypes::from_name(&name) {
+            Some(dtype) => Arg::DType(dtype),
+            None => Arg::Host(HostValue::Dtype(name)),
+        },
         other => Arg::Host(other),
     }
 }

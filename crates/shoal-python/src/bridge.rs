@@ -5,7 +5,7 @@
 //! compared with what they are at every launch.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -15,7 +15,7 @@ use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
 use shoal::{HostBridge, HostNamedTuple, HostObject, HostValue};
 
 use crate::host_value;
-use crate::lock::lock;
+use crate::lock::{lock, lock_briefly};
 
 /// The bridge of one kernel.
 pub(crate) struct Bridge {
@@ -54,11 +54,6 @@ pub(crate) enum Names {
     NewFunctions,
 }
 
-/// For what is done in a moment, without Python.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Bridge {
     pub(crate) fn new(py: Python<'_>) -> PyResult<Bridge> {
         let rules = py.import(intern!(py, "shoal.runtime.bridge"))?.unbind();
@@ -80,7 +75,7 @@ impl Bridge {
     /// The number of an object, which is kept from now on.
     pub(crate) fn number(&self, object: &Bound<'_, PyAny>) -> HostObject {
         let number = object.as_ptr() as u64;
-        locked(&self.objects).entry(number).or_insert_with(|| object.clone().unbind());
+        lock_briefly(&self.objects).entry(number).or_insert_with(|| object.clone().unbind());
         HostObject(number)
     }
 
@@ -103,7 +98,7 @@ impl Bridge {
 
     /// The object of a number.
     pub(crate) fn object<'py>(&self, py: Python<'py>, number: HostObject) -> Option<Bound<'py, PyAny>> {
-        locked(&self.objects).get(&number.0).map(|object| object.bind(py).clone())
+        lock_briefly(&self.objects).get(&number.0).map(|object| object.bind(py).clone())
     }
 
     /// A class of named tuples, described once.
@@ -113,12 +108,12 @@ impl Bridge {
         describe: impl FnOnce() -> PyResult<Option<Arc<HostNamedTuple>>>,
     ) -> PyResult<Option<Arc<HostNamedTuple>>> {
         let number = self.number(class);
-        if let Some(known) = locked(&self.named_tuples).get(&number) {
+        if let Some(known) = lock_briefly(&self.named_tuples).get(&number) {
             return Ok(Some(known.clone()));
         }
         let described = describe()?;
         if let Some(described) = &described {
-            locked(&self.named_tuples).insert(number, described.clone());
+            lock_briefly(&self.named_tuples).insert(number, described.clone());
         }
         Ok(described)
     }
@@ -140,7 +135,7 @@ impl Bridge {
 
     /// What Python raised while the compiler asked: the cause of the error that came of it.
     pub(crate) fn cause(&self) -> Option<PyErr> {
-        locked(&self.raised).take()
+        lock_briefly(&self.raised).take()
     }
 
     /// Looks whether the names that were compiled in still stand for the same.

@@ -1,12 +1,15 @@
 //! DLPack: memory of any array package, without copying.
 
 use std::ffi::{c_int, c_void};
+use std::slice;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern};
 use shoal::{Access, DType, Memory};
+
+use crate::memory;
 
 #[repr(C)]
 struct Tensor {
@@ -47,8 +50,9 @@ pub(crate) fn memory<'a, 'py>(object: &Bound<'py, PyAny>) -> PyResult<(Memory<'a
     let py = object.py();
     let (device, _): (i64, i64) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
     if device != CPU && !PINNED.contains(&device) {
-        let text = "the array is not in the CPU's memory (DLPack device {device}); copy it there first";
-        return Err(PyValueError::new_err(text.replace("{device}", &device.to_string())));
+        return Err(PyValueError::new_err(format!(
+            "the array is not in the CPU's memory (DLPack device {device}); copy it there first"
+        )));
     }
     let method = object.getattr(intern!(py, "__dlpack__"))?;
     let version = PyDict::new(py);
@@ -67,7 +71,7 @@ pub(crate) fn memory<'a, 'py>(object: &Bound<'py, PyAny>) -> PyResult<(Memory<'a
         ))
     })?;
     // SAFETY: a capsule's tensor has as many sizes as it says, and strides or none.
-    let bytes = unsafe { extent(tensor, dtype.bytes() as usize) };
+    let bytes = unsafe { extent(tensor, dtype) };
     let address = tensor.data.expose_provenance() + tensor.offset as usize;
     // SAFETY: the capsule keeps the memory; the caller keeps the capsule.
     Ok((unsafe { Memory::from_raw(address, bytes, dtype, access) }, capsule))
@@ -126,19 +130,17 @@ fn dtype(code: u8, bits: u8, lanes: u16) -> Option<DType> {
 ///
 /// # Safety
 /// The tensor has as many sizes as it says, and as many strides or none.
-unsafe fn extent(tensor: &Tensor, item: usize) -> usize {
-    let mut last = 0i64;
-    let mut dense = 1i64;
-    for dim in (0..tensor.dimensions as usize).rev() {
-        // SAFETY: `dim` is below the number of dimensions.
-        let size = unsafe { *tensor.shape.add(dim) };
-        if size == 0 {
-            return 0;
-        }
-        // SAFETY: as above, where there are strides.
-        let stride = if tensor.strides.is_null() { dense } else { unsafe { *tensor.strides.add(dim) } };
-        last += (size - 1) * stride.max(0);
-        dense *= size;
+unsafe fn extent(tensor: &Tensor, dtype: DType) -> usize {
+    let dimensions = usize::try_from(tensor.dimensions).unwrap_or(0);
+    if dimensions == 0 {
+        return dtype.bytes() as usize;
     }
-    last as usize * item + item
+    // SAFETY: the caller's promise.
+    let shape = unsafe { slice::from_raw_parts(tensor.shape, dimensions) };
+    let strides = (!tensor.strides.is_null()).then(|| {
+        // SAFETY: the caller's promise, where there are strides.
+        let strides = unsafe { slice::from_raw_parts(tensor.strides, dimensions) };
+        strides.iter().map(|stride| stride * i64::from(dtype.bytes())).collect()
+    });
+    memory::reach(shape, strides, dtype)
 }

@@ -36,11 +36,8 @@ pub(crate) fn launch<'py>(
     let py = slf.py();
     let kernel = slf.get();
     let declared = kernel.declared()?;
-    let hooks = declared.pre_run_hooks.bind(py);
-    if !hooks.is_empty() {
-        for hook in hooks.iter() {
-            hook.call(args, named)?;
-        }
+    for hook in declared.pre_run_hooks.bind(py) {
+        hook.call(args, named)?;
     }
     let live = kernel.live(slf)?;
     let bindings = match declared.parameters.bind(args, named) {
@@ -60,22 +57,7 @@ pub(crate) fn launch<'py>(
         (false, true) => Reach::IfKnown,
         (false, false) => Reach::Unneeded,
     });
-    let mut converted = Args::new();
-    let mut protected: SmallVec<[&str; 4]> = SmallVec::new();
-    for (param, value) in set.kernel.params().iter().zip(&bindings.values) {
-        let takes = if param.kind() == ParamKind::Constexpr { Takes::Constant } else { Takes::Value };
-        let arg = match (takes, goal) {
-            (Takes::Value, Goal::Compile) => mock::convert(value, &held, &live.bridge),
-            _ => arguments::convert(value, takes, &held, &live.bridge),
-        };
-        let arg = arg.map_err(|error| at_parameter(py, error, &set, param.name()))?;
-        if let Arg::Memory(memory) = &arg
-            && memory.access() == Access::Protected
-        {
-            protected.push(param.name());
-        }
-        converted.push(arg);
-    }
+    let (converted, protected) = converted(py, &live, &set, goal, &bindings.values, &held)?;
     let prepared = set.kernel.prepare(&converted).map_err(|error| raise(py, error, None))?;
     let extents = match goal {
         Goal::Run(grid) if grid.is_callable() => {
@@ -94,6 +76,35 @@ pub(crate) fn launch<'py>(
         settings.exiting(&shown, extents, &bindings.values)?;
     }
     Ok(shown)
+}
+
+/// The arguments as the kernel takes them, and the parameters whose memory may not be written.
+#[inline]
+fn converted<'a, 's>(
+    py: Python<'_>,
+    live: &Live,
+    set: &'s OptionSet,
+    goal: Goal<'_, '_>,
+    values: &[Bound<'_, PyAny>],
+    held: &'a Held,
+) -> PyResult<(Args<'a>, SmallVec<[&'s str; 4]>)> {
+    let mut args = Args::new();
+    let mut protected = SmallVec::new();
+    for (param, value) in set.kernel.params().iter().zip(values) {
+        let takes = if param.kind() == ParamKind::Constexpr { Takes::Constant } else { Takes::Value };
+        let arg = match (takes, goal) {
+            (Takes::Value, Goal::Compile) => mock::convert(value, held, &live.bridge),
+            _ => arguments::convert(value, takes, held, &live.bridge),
+        };
+        let arg = arg.map_err(|error| at_parameter(py, error, set, param.name()))?;
+        if let Arg::Memory(memory) = &arg
+            && memory.access() == Access::Protected
+        {
+            protected.push(param.name());
+        }
+        args.push(arg);
+    }
+    Ok((args, protected))
 }
 
 /// The specialisation for these arguments and its `CompiledKernel`.

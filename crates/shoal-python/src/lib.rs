@@ -7,6 +7,7 @@ mod ahead;
 mod arguments;
 mod binding;
 mod bridge;
+mod command;
 mod compiled;
 mod descriptor;
 mod dlpack;
@@ -17,6 +18,7 @@ mod hooks;
 mod host_value;
 mod kernel;
 mod known;
+mod language;
 mod launch;
 mod lock;
 mod memory;
@@ -32,11 +34,15 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::ahead::{compile_ahead, language_functions, language_names};
+    use crate::ahead::compile_ahead;
+    #[pymodule_export]
+    use crate::command::run_command;
     #[pymodule_export]
     use crate::compiled::Compiled;
     #[pymodule_export]
     use crate::kernel::{KernelObject, Launcher};
+    #[pymodule_export]
+    use crate::language::{language_functions, language_names};
 
     /// The names of all launch options.
     #[pyfunction]

@@ -141,14 +141,18 @@ fn extent(tensor: &Bound<'_, PyAny>, dtype: DType) -> Option<usize> {
 }
 
 /// Bytes from the first element to the end of the last one. Strides are in bytes; without them the array is dense.
-fn reach(shape: &[i64], strides: Option<Vec<i64>>, dtype: DType) -> usize {
+pub(crate) fn reach(shape: &[i64], strides: Option<Vec<i64>>, dtype: DType) -> usize {
     if shape.contains(&0) {
         return 0;
     }
+    // What an object says of itself need not be possible.
     let item = i64::from(dtype.bytes());
     let bytes = match strides {
-        Some(strides) => shape.iter().zip(strides).map(|(size, stride)| (size - 1) * stride.max(0)).sum::<i64>() + item,
-        None => shape.iter().product::<i64>() * item,
+        Some(strides) => {
+            let steps = shape.iter().zip(strides).map(|(size, stride)| (size - 1).saturating_mul(stride.max(0)));
+            steps.fold(item, i64::saturating_add)
+        }
+        None => shape.iter().fold(item, |bytes, &size| bytes.saturating_mul(size)),
     };
     usize::try_from(bytes).unwrap_or(0)
 }

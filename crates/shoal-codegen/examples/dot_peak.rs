@@ -1,8 +1,9 @@
 //! How near products of tiles come to the speed of the multiply-add units, for each kind of CPU this one can stand for.
 //!
 //! `cargo run -p shoal-codegen --example dot_peak [FILTER]`: prints a line for each CPU, type, shape and layout whose
-//! description contains FILTER. All runs on one core, with everything in its own caches; `peak` is a loop of independent
-//! multiply-adds on registers. With `DOT_PEAK_ASM` set in the environment, the assembly is printed too. Code is made by LLVM at run time, so the profile of this program does not matter.
+//! description contains FILTER. All runs on one core, with everything in its own caches; `peak` is a loop of
+//! independent multiply-adds on registers. With `DOT_PEAK_ASM` set in the environment, the assembly is printed too.
+//! Code is made by LLVM at run time, so the profile of this program does not matter.
 
 use std::time::{Duration, Instant};
 

@@ -301,8 +301,8 @@ impl<'ctx> Llvm<'ctx> {
         self.builder.build_conditional_branch(condition, then, otherwise).expect(WELL_TYPED);
     }
 
-    /// Runs `body` for `i = 0, step, 2 step, …` below `end` (above zero, a multiple of `step`), with the carried values; gives
-    /// those after the last round. A single round makes no loop.
+    /// Runs `body` for `i = 0, step, 2 step, …` below `end` (above zero, a multiple of `step`), with the carried
+    /// values; gives those after the last round. A single round makes no loop.
     pub(crate) fn counted_loop(
         &self,
         end: u64,

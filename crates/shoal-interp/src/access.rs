@@ -153,7 +153,8 @@ impl<'p> Program<'p> {
         Ok(Turn::Point)
     }
 
-    /// Looks once. If the value is not there, the operation stays the next one, to be tried again when memory has changed.
+    /// Looks once. If the value is not there, the operation stays the next one, to be tried again when memory has
+    /// changed.
     pub(crate) fn atomic_poll(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
         let (address, expected) = (self.operand(site, 0).scalar(), self.operand(site, 1).scalar());
         let read = |memory: &mut Memory, elem, address, _| read(memory, elem, address);

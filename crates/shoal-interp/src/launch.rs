@@ -103,8 +103,8 @@ pub fn run(
     Ok(Report { prints, steps })
 }
 
-/// The same for a host, which gets each printed line as it comes, so that a run that fails or never ends shows its lines
-/// too, and which may stop the run. Gives the number of operations executed.
+/// The same for a host, which gets each printed line as it comes, so that a run that fails or never ends shows its
+/// lines too, and which may stop the run. Gives the number of operations executed.
 ///
 /// # Errors
 /// As [`run`].

@@ -4,13 +4,13 @@
 //! is held against, so it computes each element by [`shoal_ir::numeric`] and combines in the order that the IR's
 //! definition gives. It promises:
 //!
-//! - **No undefined behaviour.** Addresses are numbers in an address space of its own ([`Memory`]); a stray access is an
-//!   [`Error`] that names program, element and source place, never a crash.
-//! - **Programs are actors.** Each is an explicit state machine that a scheduler may step in any order ([`Order`]). Other
-//!   programs get their turn at atomics, at `atomic_poll` and at the back edges of `while`, so programs that wait for each
-//!   other finish, whatever the order.
-//! - **Waiting forever is found, not suffered.** When every live program waits for memory that nobody is left to change,
-//!   [`run`] fails with who waits where for what.
+//! - **No undefined behaviour.** Addresses are numbers in an address space of its own ([`Memory`]); a stray access is
+//!   an [`Error`] that names program, element and source place, never a crash.
+//! - **Programs are actors.** Each is an explicit state machine that a scheduler may step in any order ([`Order`]).
+//!   Other programs get their turn at atomics, at `atomic_poll` and at the back edges of `while`, so programs that wait
+//!   for each other finish, whatever the order.
+//! - **Waiting forever is found, not suffered.** When every live program waits for memory that nobody is left to
+//!   change, [`run`] fails with who waits where for what.
 //!
 //! Two liberties that the IR's definition leaves are taken the same way always: a `dot` computes every precision as
 //! `ieee`, and a poll's timeout is counted in operations executed (one for each nanosecond), or runs out when nothing

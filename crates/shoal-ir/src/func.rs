@@ -92,7 +92,8 @@ pub struct Use {
 /// for each dimension (one for a scalar), or is empty: nothing promised.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
-    /// The first element of each run of `contiguous` elements is divisible by this (for pointers: the address in bytes).
+    /// The first element of each run of `contiguous` elements is divisible by this (for pointers: the address in
+    /// bytes).
     pub divisible: SmallVec<[u64; 2]>,
     /// Runs of this many elements, aligned in the tile, are consecutive.
     pub contiguous: SmallVec<[u64; 2]>,

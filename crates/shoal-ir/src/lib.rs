@@ -26,16 +26,17 @@
 //!
 //! **Numbers.** Integers wrap. Signed division truncates; division by zero, and a shift by the width or more, give an
 //! unspecified value but do not trap. Floating-point operations round to nearest even in the type of their result;
-//! 8-bit and 16-bit floats are computed in `f32` and rounded once. `mul` followed by `add` is not contracted. Masked-out
-//! elements of a load without `other` are zero. [`numeric`] is the definition, element by element.
+//! 8-bit and 16-bit floats are computed in `f32` and rounded once. `mul` followed by `add` is not contracted.
+//! Masked-out elements of a load without `other` are zero. [`numeric`] is the definition, element by element.
 //!
 //! **Order of combination.** `reduce` along the last axis of length `n` combines with `w = min(n, 64)` lanes: lane `l`
-//! combines elements `l`, `l + w`, `l + 2w`, … in that order; then lanes `l` and `l + w/2` are combined for `l < w/2`, and
-//! so on by halves. Along any other axis elements are combined in index order. `scan` combines in index order (from
-//! the end if `reverse`). `dot` starts from the accumulator and adds the products in order of `k`, one fused multiply-add
-//! each: in `f64` if the accumulator is `f64`; in `f32` for every other float accumulator, rounded once to its type at the
-//! end; wrapping for integers. Inputs that a precision such as `tf32` allows to be rounded are not rounded here: `ieee` is
-//! one of the results allowed. Backends may deviate for speed only where they document a tolerance.
+//! combines elements `l`, `l + w`, `l + 2w`, … in that order; then lanes `l` and `l + w/2` are combined for `l < w/2`,
+//! and so on by halves. Along any other axis elements are combined in index order. `scan` combines in index order (from
+//! the end if `reverse`). `dot` starts from the accumulator and adds the products in order of `k`, one fused
+//! multiply-add each: in `f64` if the accumulator is `f64`; in `f32` for every other float accumulator, rounded once to
+//! its type at the end; wrapping for integers. Inputs that a precision such as `tf32` allows to be rounded are not
+//! rounded here: `ieee` is one of the results allowed. Backends may deviate for speed only where they document a
+//! tolerance.
 //!
 //! # Where things are
 //!

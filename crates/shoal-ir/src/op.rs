@@ -42,7 +42,8 @@ pub enum OpKind {
     Select,
     /// `(T, T, T) -> T` on floats: `a * b + c`, rounded once.
     Fma,
-    /// `(T) -> U`: conversion of numbers by value, between pointers and 64-bit integers, or between pointers. To `i1`: not zero.
+    /// `(T) -> U`: conversion of numbers by value, between pointers and 64-bit integers, or between pointers. To `i1`:
+    /// not zero.
     Cast(Rounding),
     /// `(T) -> U`: the same bits at another type of the same width.
     Bitcast,
@@ -52,8 +53,8 @@ pub enum OpKind {
     Extern(Box<ExternFn>),
     /// `(T, …) -> U…`: target assembly, applied to each group of `pack` elements.
     InlineAsm(Box<InlineAsm>),
-    /// `(T, …) -> U…` with a region: applied to each group of `pack` elements. Region parameters are scalars, `pack` for each operand in
-    /// order; it yields `pack` scalars for each result.
+    /// `(T, …) -> U…` with a region: applied to each group of `pack` elements. Region parameters are scalars, `pack`
+    /// for each operand in order; it yields `pack` scalars for each result.
     MapElementwise {
         /// Elements per application; divides the number of elements.
         pack: u32,
@@ -64,8 +65,8 @@ pub enum OpKind {
     Splat,
     /// `(tile) -> tile`: dimensions of size 1 are repeated; the rank stays.
     Broadcast,
-    /// `(tile or scalar) -> tile or scalar`: the same elements in row-major order at another shape. A one-element tile may become a scalar
-    /// and back.
+    /// `(tile or scalar) -> tile or scalar`: the same elements in row-major order at another shape. A one-element tile
+    /// may become a scalar and back.
     Reshape,
     /// `(tile) -> tile`: dimension `i` of the result is dimension `perm[i]` of the operand.
     Transpose {
@@ -83,7 +84,8 @@ pub enum OpKind {
     },
 
     // Whole-tile computation.
-    /// `(tile, …) -> T, …` with a region of `2n` scalar parameters that yields `n`: combines along an axis, which vanishes.
+    /// `(tile, …) -> T, …` with a region of `2n` scalar parameters that yields `n`: combines along an axis, which
+    /// vanishes.
     Reduce {
         /// The dimension combined.
         axis: u8,
@@ -180,7 +182,8 @@ pub enum OpKind {
     // Control flow.
     /// `(i1) -> T, …` with two regions that yield the results.
     If,
-    /// `(from, to, step, T, …) -> T, …` with a region `(i, T, …)` that yields the next carried values. `step` is positive.
+    /// `(from, to, step, T, …) -> T, …` with a region `(i, T, …)` that yields the next carried values. `step` is
+    /// positive.
     For(ForAttrs),
     /// `(T, …) -> U, …` with two regions: `before (T, …)` ends in `condition`; `body (U, …)` yields `T, …`.
     While {

@@ -1,7 +1,7 @@
 //! Which operations run their regions as control flow.
 //!
-//! Whoever follows values around loops and through branches looks at operations through [`Structure`]; for all other kinds
-//! they need to know nothing but operands, results and effects.
+//! Whoever follows values around loops and through branches looks at operations through [`Structure`]; for all other
+//! kinds they need to know nothing but operands, results and effects.
 
 use crate::func::{Func, OpId};
 use crate::op::OpKind;

@@ -2,8 +2,8 @@
 //!
 //! The kernels are written in the kernel language, in `kernels/*.py`, and are part of this crate's binary. Each has a
 //! module here with three things: the function that launches it (it chooses grid and blocks), a reference in `f64` that
-//! shares nothing with the kernel but the formula, and a [`Workload`] that ties both to data, for tests, the demo and the
-//! benchmarks. [`catalog`] lists them all.
+//! shares nothing with the kernel but the formula, and a [`Workload`] that ties both to data, for tests, the demo and
+//! the benchmarks. [`catalog`] lists them all.
 //!
 //! ```
 //! use shoal::{Device, Tensor};

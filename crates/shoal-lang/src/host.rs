@@ -8,11 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::consts::float_repr;
-
 use crate::module::{FunctionKind, JitOptions};
 
-/// A live object of the host program. Equal numbers are the same object, or objects that never change and are equal; the
-/// host keeps the object alive as long as the program.
+/// A live object of the host program. Equal numbers are the same object, or objects that never change and are equal;
+/// the host keeps the object alive as long as the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostObject(pub u64);
 
@@ -169,14 +168,15 @@ impl fmt::Display for HostValue {
 ///
 /// Kernels are compiled by several threads at once, and each of them may ask. The front end holds no lock of its own
 /// while it asks, so an implementation may wait for a lock, such as Python's. A name's answer is kept for the life of
-/// the program, so the host knows by what it was asked which of its globals are compiled in; "not there" is asked again.
+/// the program, so the host knows by what it was asked which of its globals are compiled in; "not there" is asked
+/// again.
 pub trait HostBridge: Send + Sync {
     /// A free name of a function: from its closure, its module's globals, or Python's builtins (these as
     /// [`HostValue::Language`] `builtins.…`).
     fn name(&self, function: HostObject, name: &str) -> Option<HostValue>;
 
-    /// A free name in the annotation or the default of a parameter. The host evaluated it when it defined the function, so
-    /// what becomes of the name later does not matter.
+    /// A free name in the annotation or the default of a parameter. The host evaluated it when it defined the function,
+    /// so what becomes of the name later does not matter.
     fn signature_name(&self, function: HostObject, name: &str) -> Option<HostValue> {
         self.name(function, name)
     }

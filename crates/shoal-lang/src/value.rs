@@ -1,9 +1,9 @@
 //! What an expression is while a kernel is lowered.
 //!
-//! Kernel code is partially evaluated Python: some values live on the device ([`Value::Tensor`]), the others exist only at
-//! compile time. A value that lives on the device is a *leaf* IR value, or is made of leaves: [`Value::leaves`] lists
-//! them and [`Value::with_leaves`] puts others in their place, which is how values cross the borders of regions and
-//! functions.
+//! Kernel code is partially evaluated Python: some values live on the device ([`Value::Tensor`]), the others exist only
+//! at compile time. A value that lives on the device is a *leaf* IR value, or is made of leaves: [`Value::leaves`]
+//! lists them and [`Value::with_leaves`] puts others in their place, which is how values cross the borders of regions
+//! and functions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -506,8 +506,8 @@ impl Value {
         }
     }
 
-    /// Its type in the user's words, exact enough that two values are interchangeable when these are equal: what control
-    /// flow and specialisation compare.
+    /// Its type in the user's words, exact enough that two values are interchangeable when these are equal: what
+    /// control flow and specialisation compare.
     #[must_use]
     pub fn type_name(&self) -> String {
         TypeName(self).to_string()

@@ -1,7 +1,7 @@
 //! Conversions: how data moves from one layout to another.
 //!
-//! If `a` says which element a place holds before, and `b` which one it holds after, then `b⁻¹ ∘ a` says where each place's
-//! element goes. It is again a linear map, from places to places, found by Gaussian elimination.
+//! If `a` says which element a place holds before, and `b` which one it holds after, then `b⁻¹ ∘ a` says where each
+//! place's element goes. It is again a linear map, from places to places, found by Gaussian elimination.
 
 use crate::elimination::Echelon;
 use crate::layout::{combine, low_mask};

@@ -1,8 +1,8 @@
 //! The launch function of one kernel.
 //!
-//! A parameter's type is what the signature says, or else its annotation; parameters of which neither says anything take
-//! whatever a launch takes. What the signature compiles in is no parameter, and one with a default keeps it unless the
-//! signature names it.
+//! A parameter's type is what the signature says, or else its annotation; parameters of which neither says anything
+//! take whatever a launch takes. What the signature compiles in is no parameter, and one with a default keeps it unless
+//! the signature names it.
 
 use shoal_lang::{Access, Annotation, ArgSpec, ArgType, Const, ConstValue, Kernel, KernelParam};
 

@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! **Why here.** `noinline` keeps a GPU's code small and its registers few. A CPU's backend fuses loops across the whole of
-//! a kernel and has no calls, so it starts with this.
+//! **Why here.** `noinline` keeps a GPU's code small and its registers few. A CPU's backend fuses loops across the
+//! whole of a kernel and has no calls, so it starts with this.
 
 use shoal_ir::Module;
 

@@ -12,13 +12,13 @@
 //!                                                       }
 //! ```
 //!
-//! **Why here.** After `canonicalize` and `cse`, so that the copies are of the least; before `licm` and another round of
-//! both, which find what the copies share.
+//! **Why here.** After `canonicalize` and `cse`, so that the copies are of the least; before `licm` and another round
+//! of both, which find what the copies share.
 //!
 //! A loop that is known to make no more trips than asked for becomes straight-line code. The second loop, for the rest,
 //! is left out where the number of trips is known to leave none. `step` is positive, and the counter is taken not to
-//! wrap. A factor that would make more than [`MAX_OPERATIONS`] of a loop is taken for the greatest that does not: past that,
-//! code only grows.
+//! wrap. A factor that would make more than [`MAX_OPERATIONS`] of a loop is taken for the greatest that does not: past
+//! that, code only grows.
 
 use shoal_ir::op::{BinaryOp, ForAttrs, OpKind};
 use shoal_ir::{Builder, Func, Module, OpId, Region, Value};

@@ -1,8 +1,8 @@
 //! The C interface: what the C files that `shoal compile` makes describe their kernels with, and call.
 //!
-//! The structures here are repeated in every such file (`crates/shoal/src/aot/c_source.rs` writes them); [`ABI_VERSION`]
-//! changes whenever they do. Functions return a [`Status`]; the text of the last error of the calling thread is at
-//! [`shoal_aot_error`]. No panic leaves them.
+//! The structures here are repeated in every such file (`crates/shoal/src/aot/c_source.rs` writes them);
+//! [`ABI_VERSION`] changes whenever they do. Functions return a [`Status`]; the text of the last error of the calling
+//! thread is at [`shoal_aot_error`]. No panic leaves them.
 
 use core::ffi::{CStr, c_char};
 use std::cell::RefCell;
@@ -120,7 +120,8 @@ pub struct CSlot {
     pub bytes: u32,
 }
 
-/// Loads the code for this CPU and starts the threads. Launches do it by themselves; this moves it to a moment of choice.
+/// Loads the code for this CPU and starts the threads. Launches do it by themselves; this moves it to a moment of
+/// choice.
 ///
 /// # Safety
 /// `family` is a truthful description that lives as long as the program.
@@ -248,8 +249,8 @@ unsafe fn described(family: *const CFamily) -> Result<&'static Family, Error> {
     // SAFETY: the caller's promise.
     let made = Box::into_raw(Box::new(unsafe { read(description) }));
     let kept = description.state.compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
-    // SAFETY: `made` is fresh; when another thread was faster it is freed, and that thread's is taken. What `read` leaked
-    // for it stays: a few bytes, once.
+    // SAFETY: `made` is fresh; when another thread was faster it is freed, and that thread's is taken. What `read`
+    // leaked for it stays: a few bytes, once.
     Ok(unsafe {
         match kept {
             Ok(_) => &*made,

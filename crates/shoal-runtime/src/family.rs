@@ -1,8 +1,8 @@
 //! What a family of compiled variants is, and which variant a launch takes.
 //!
 //! The compiler writes the variants in the order in which they are to be tried: those for more capable CPUs first, then
-//! those that know more about their arguments. A launch takes the first of its configuration that the CPU can run and the
-//! arguments fit.
+//! those that know more about their arguments. A launch takes the first of its configuration that the CPU can run and
+//! the arguments fit.
 
 use std::fmt::Write;
 use std::sync::OnceLock;

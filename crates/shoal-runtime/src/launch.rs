@@ -44,8 +44,8 @@ impl Family {
     ///
     /// # Safety
     /// The family describes its code truthfully. Each word is what its parameter's [`Kind`](crate::Kind) says; memory
-    /// behind pointers is valid for everything the kernel does with it, and nothing else touches what it writes until this
-    /// function returns.
+    /// behind pointers is valid for everything the kernel does with it, and nothing else touches what it writes until
+    /// this function returns.
     pub unsafe fn launch(&self, configuration: u32, grid: impl IntoGrid, words: &[u64]) -> Result<(), Error> {
         let variant = self.choose(configuration, words)?;
         let (device, kernel) = (device()?, variant.kernel()?);

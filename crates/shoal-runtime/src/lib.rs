@@ -1,7 +1,7 @@
 //! Kernels that were compiled ahead of time: no Python, no LLVM and no compiler are needed to run them.
 //!
-//! `shoal compile` makes a [`Family`]: several compiled [variants](Variant) of one kernel behind one launch function. This
-//! crate picks the variant that the arguments and the CPU fit, loads its code and runs it on `shoal-driver`.
+//! `shoal compile` makes a [`Family`]: several compiled [variants](Variant) of one kernel behind one launch function.
+//! This crate picks the variant that the arguments and the CPU fit, loads its code and runs it on `shoal-driver`.
 //!
 //! | file | idea |
 //! |---|---|

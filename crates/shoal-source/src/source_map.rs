@@ -77,7 +77,8 @@ impl SourceMap {
         self.byte_range(span).map_or("", |range| &self.text(span.file)[range])
     }
 
-    /// The span as a range that is in bounds, not reversed, and on character boundaries; `None` if its file is not here.
+    /// The span as a range that is in bounds, not reversed, and on character boundaries; `None` if its file is not
+    /// here.
     pub(crate) fn byte_range(&self, span: Span) -> Option<Range<usize>> {
         let text = &self.file(span.file)?.text;
         let start = floor_char_boundary(text, span.start as usize);

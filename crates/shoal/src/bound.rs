@@ -8,8 +8,8 @@ use crate::arg::{Arg, Args};
 use crate::param::Param;
 use crate::specialise::Fault;
 
-/// Launch options that are accepted by name next to the arguments, as in Triton. They tell a GPU how to run a kernel and
-/// mean nothing to a CPU.
+/// Launch options that are accepted by name next to the arguments, as in Triton. They tell a GPU how to run a kernel
+/// and mean nothing to a CPU.
 pub(crate) const GPU_OPTIONS: [&str; 12] = [
     "num_warps",
     "num_stages",

@@ -57,8 +57,8 @@ pub(crate) fn arg_of(constant: &ConstValue) -> Option<Arg<'static>> {
 }
 
 impl Arg<'static> {
-    /// Reads a value as kernels spell it: `1024`, `0.5`, `True`, `None`, `'text'`, `float16`, `(1, 2)`, or the name of a
-    /// function.
+    /// Reads a value as kernels spell it: `1024`, `0.5`, `True`, `None`, `'text'`, `float16`, `(1, 2)`, or the name of
+    /// a function.
     #[must_use]
     pub fn parse_constant(text: &str) -> Option<Arg<'static>> {
         arg_of(&ConstValue::parse(text)?)

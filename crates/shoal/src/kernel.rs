@@ -121,7 +121,8 @@ impl Kernel {
     /// With [`Options::debug`] every access is checked first.
     ///
     /// # Errors
-    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`Options::interrupt`] says to stop.
+    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`Options::interrupt`] says to
+    /// stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
         let args = self.gather(args);

@@ -19,8 +19,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! A [`Module`] is a file of kernels. A [`Kernel`] is launched with a [grid](IntoGrid) and [arguments](args!); the first
-//! launch for arguments of a kind compiles (what is compiled in follows Triton's rules), later ones take about a
+//! A [`Module`] is a file of kernels. A [`Kernel`] is launched with a [grid](IntoGrid) and [arguments](args!); the
+//! first launch for arguments of a kind compiles (what is compiled in follows Triton's rules), later ones take about a
 //! microsecond. [`Device`] says where: native code on the CPU, or the interpreter, which checks every access.
 //! [`Tensor`] is memory with a type and a shape; slices work too. Compiled kernels are kept on disk, see [`cache`].
 #![deny(unsafe_code)]
@@ -93,13 +93,13 @@ pub use variant::Variant;
 /// # Ok::<(), shoal::Error>(())
 /// ```
 ///
-/// The path starts at the package's folder. `mod NAME =` may be left out: the module is then named after the file; `pub mod
-/// NAME =` makes it public. Each kernel becomes a function whose first argument is the grid.
+/// The path starts at the package's folder. `mod NAME =` may be left out: the module is then named after the file; `pub
+/// mod NAME =` makes it public. Each kernel becomes a function whose first argument is the grid.
 ///
-/// A kernel's signature gives the types of its parameters: `*kfp32` is `&[f32]`, `*fp32` is `&mut [f32]`, and so on; what is
-/// compiled in (`BLOCK=256`) is no parameter. Without one, parameters that are annotated have those types, and all others
-/// take [whatever a launch takes](Arg). Parameters with a default keep it unless the signature names them. A signature that
-/// says all is also tried: a kernel that does not compile for it is an error when the program is built.
+/// A kernel's signature gives the types of its parameters: `*kfp32` is `&[f32]`, `*fp32` is `&mut [f32]`, and so on;
+/// what is compiled in (`BLOCK=256`) is no parameter. Without one, parameters that are annotated have those types, and
+/// all others take [whatever a launch takes](Arg). Parameters with a default keep it unless the signature names them. A
+/// signature that says all is also tried: a kernel that does not compile for it is an error when the program is built.
 ///
 /// The same things are compiled in as by any launch: what `*fp32:16` says is seen from the arguments.
 pub use shoal_macros::kernel;

@@ -23,10 +23,11 @@ pub(crate) fn launch(
     args: &ArgBlock,
     options: &LaunchOptions,
 ) -> Result<(), Error> {
-    // SAFETY: the code comes from `shoal-codegen`, which keeps to the driver's binary interface and describes the kernel
-    // truthfully. The block was packed for the very specialisation that the code was compiled for. The memory behind its
-    // pointers is borrowed for the whole launch, mutably where it came from `&mut`; that a kernel stays inside of it, and
-    // writes to no memory that was passed as `&`, is what `Kernel::launch` asks of whoever wrote the kernel.
+    // SAFETY: the code comes from `shoal-codegen`, which keeps to the driver's binary interface and describes the
+    // kernel truthfully. The block was packed for the very specialisation that the code was compiled for. The memory
+    // behind its pointers is borrowed for the whole launch, mutably where it came from `&mut`; that a kernel stays
+    // inside of it, and writes to no memory that was passed as `&`, is what `Kernel::launch` asks of whoever wrote the
+    // kernel.
     unsafe { device.launch(kernel, grid, args, options) }.map_err(Error::from)
 }
 

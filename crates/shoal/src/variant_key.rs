@@ -1,7 +1,7 @@
 //! Keys of compiled variants in memory.
 //!
-//! A key is a list of words that says all that is compiled in: what a warm launch compares. It is exact, not a hash, and
-//! fits on the stack for kernels with some dozens of parameters.
+//! A key is a list of words that says all that is compiled in: what a warm launch compares. It is exact, not a hash,
+//! and fits on the stack for kernels with some dozens of parameters.
 
 use std::hash::{BuildHasherDefault, Hasher};
 

@@ -1,7 +1,8 @@
 //! Which integers only ever become addresses.
 //!
-//! A run of consecutive 32-bit integers, made wider, is a run of consecutive 64-bit ones only if it does not cross the end of the
-//! narrower type. Offsets do not: what lies there is further away than any memory. Other integers, such as hashes, do.
+//! A run of consecutive 32-bit integers, made wider, is a run of consecutive 64-bit ones only if it does not cross the
+//! end of the narrower type. Offsets do not: what lies there is further away than any memory. Other integers, such as
+//! hashes, do.
 
 use std::collections::HashSet;
 

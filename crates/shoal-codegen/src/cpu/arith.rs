@@ -97,8 +97,8 @@ fn float_binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b
     }
 }
 
-/// `a` if it compares so with `b`, else `b`; the other one if one is NaN. In this form LLVM makes one comparison and one (masked)
-/// maximum of it; its own `maxnum` would let it swap the operands, and with them the signs of zeros.
+/// `a` if it compares so with `b`, else `b`; the other one if one is NaN. In this form LLVM makes one comparison and
+/// one (masked) maximum of it; its own `maxnum` would let it swap the operands, and with them the signs of zeros.
 fn number_of_two<'ctx>(llvm: &Llvm<'ctx>, wins: FloatPredicate, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
     let picked = llvm.select(llvm.fcmp(wins, a, b), a, b);
     llvm.select(llvm.fcmp(FloatPredicate::ORD, b, b), picked, a)

@@ -19,8 +19,8 @@ pub(super) enum Chunk<'ctx> {
     Vector(VectorValue<'ctx>),
 }
 
-/// How values of a type are held in registers. 8-bit floats are held as their bits; so is `bf16`, because LLVM would take it through
-/// `f32` and back between blocks, with an instruction that makes zeros of subnormals.
+/// How values of a type are held in registers. 8-bit floats are held as their bits; so is `bf16`, because LLVM would
+/// take it through `f32` and back between blocks, with an instruction that makes zeros of subnormals.
 pub(super) fn register_type<'ctx>(llvm: &Llvm<'ctx>, elem: Elem) -> BasicTypeEnum<'ctx> {
     match elem {
         Elem::Ptr(_) => llvm.ptr().into(),

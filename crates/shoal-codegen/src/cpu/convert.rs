@@ -180,8 +180,8 @@ fn encode<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>, rounding: Ro
     llvm.select(bare, result, signed)
 }
 
-/// `f64` to `f32` such that rounding once more, to a narrower format, gives what one rounding would have given: towards zero,
-/// with the last bit set if anything was lost.
+/// `f64` to `f32` such that rounding once more, to a narrower format, gives what one rounding would have given: towards
+/// zero, with the last bit set if anything was lost.
 fn to_odd_f32<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>) -> V<'ctx> {
     let (f32, f64) = (llvm.f32().into(), llvm.context.f64_type().into());
     let near = llvm.cast(Op::FPTrunc, a, f32);

@@ -39,8 +39,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         })
     }
 
-    /// The same, found out when the code runs: for tiles that change by a fixed amount along each dimension, from the addresses at
-    /// their corners, and for rows or columns that lie one after another.
+    /// The same, found out when the code runs: for tiles that change by a fixed amount along each dimension, from the
+    /// addresses at their corners, and for rows or columns that lie one after another.
     pub(super) fn are_distinct_at_run_time(&self, pointers: Value, corners: &[IntValue<'ctx>]) -> V<'ctx> {
         let llvm = self.llvm;
         let shape = self.shape(pointers);
@@ -67,7 +67,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.elem(pointers).ptr().expect("a pointer").element().bytes()
     }
 
-    /// By how much a tile of integers (or of addresses, in bytes) changes along each dimension, if that is known and always the same.
+    /// By how much a tile of integers (or of addresses, in bytes) changes along each dimension, if that is known and
+    /// always the same.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     fn steps(&self, value: Value) -> Option<Steps> {
         let rank = self.shape(value).len();

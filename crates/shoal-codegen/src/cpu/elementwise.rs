@@ -32,9 +32,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         if let (V::VectorValue(v), false) = (value, all_uniform) { Chunk::Vector(v) } else { Chunk::Uniform(value) }
     }
 
-    /// `f32` numbers over one divisor: its reciprocal is taken once, and each quotient `x / s ≈ x r` is corrected by what is left,
-    /// `x - q s`, which gives the rounded quotient in a quarter of a division's time. Divisors near the ends of the range, and zero,
-    /// divide as ever.
+    /// `f32` numbers over one divisor: its reciprocal is taken once, and each quotient `x / s ≈ x r` is corrected by
+    /// what is left, `x - q s`, which gives the rounded quotient in a quarter of a division's time. Divisors near the
+    /// ends of the range, and zero, divide as ever.
     fn divide_by_uniform(&mut self, op: OpId, chunks: &[Chunk<'ctx>], lanes: u32) -> Option<VectorValue<'ctx>> {
         let data = self.func.op(op);
         let OpKind::Binary(BinaryOp::Div | BinaryOp::DivRn) = data.kind else { return None };
@@ -57,7 +57,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let near = llvm.bin(InstructionOpcode::FMul, x.into(), reciprocal.into());
         let left = call("llvm.fma", &[llvm.fneg(near), divisor.into(), x.into()]);
         let corrected = call("llvm.fma", &[left, reciprocal.into(), near]);
-        // Nothing is left of infinity, and below the normal numbers the correction would round a second time: such lanes divide.
+        // Nothing is left of infinity, and below the normal numbers the correction would round a second time: such
+        // lanes divide.
         let magnitude = call("llvm.fabs", &[near]);
         let bound = |value: f32| llvm.splat(float(f64::from(value)), lanes).into();
         let inside = llvm.bin(

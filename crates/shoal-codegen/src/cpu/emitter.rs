@@ -136,7 +136,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         self.llvm.offset(self.scratch, self.llvm.const_i64(offset as i64))
     }
 
-    /// Code that is emitted inside `body` runs conditionally or repeatedly: what is computed there is not known outside.
+    /// Code that is emitted inside `body` runs conditionally or repeatedly: what is computed there is not known
+    /// outside.
     pub(super) fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
         self.memo.push(HashMap::new());
         let result = body(self);

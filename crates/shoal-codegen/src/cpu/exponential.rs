@@ -1,9 +1,10 @@
 //! `exp` and `exp2` on `f32`: a power of two, put into the exponent's bits, times a polynomial.
 //!
-//! Other functions are arithmetic by the time they get here (the passes' `expand_math`). These two are not, because AVX-512 has an
-//! instruction for either end of them: one takes the nearest integer off a number, infinite ones included; one multiplies by a
-//! power of two and makes zero, subnormal numbers or infinity of what leaves the range. Without the two, limits at the start and
-//! a second factor at the end do the same. The results are the same bits; the greatest error is 1 unit of the last place.
+//! Other functions are arithmetic by the time they get here (the passes' `expand_math`). These two are not, because
+//! AVX-512 has an instruction for either end of them: one takes the nearest integer off a number, infinite ones
+//! included; one multiplies by a power of two and makes zero, subnormal numbers or infinity of what leaves the range.
+//! Without the two, limits at the start and a second factor at the end do the same. The results are the same bits; the
+//! greatest error is 1 unit of the last place.
 
 use inkwell::FloatPredicate;
 use inkwell::values::{InstructionOpcode as Op, VectorValue};
@@ -119,8 +120,8 @@ impl<'ctx> Floats<'_, 'ctx> {
         llvm.select(llvm.fcmp(FloatPredicate::OGT, low, x), low, x)
     }
 
-    /// `p * 2^n`, where `n` stands in the lowest bits of `shifted`: two multiplications by half of it each, because `2^n`
-    /// itself may have no exponent. Only the second one rounds, to a subnormal number or to infinity.
+    /// `p * 2^n`, where `n` stands in the lowest bits of `shifted`: two multiplications by half of it each, because
+    /// `2^n` itself may have no exponent. Only the second one rounds, to a subnormal number or to infinity.
     fn scale(&self, p: V<'ctx>, shifted: V<'ctx>) -> V<'ctx> {
         let llvm = self.llvm;
         let n = llvm.cast(Op::BitCast, shifted, llvm.i32().into());

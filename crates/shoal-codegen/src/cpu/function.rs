@@ -1,4 +1,5 @@
-//! The frame of a kernel: its arguments, the loop over programs, its place in the grid. The driver's ABI is the contract.
+//! The frame of a kernel: its arguments, the loop over programs, its place in the grid. The driver's ABI is the
+//! contract.
 
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -29,8 +30,8 @@ pub(super) fn param_layout(func: &Func) -> Vec<(u32, u32)> {
     func.params().iter().map(|&p| layout(func.ty(p))).collect()
 }
 
-/// Emits the kernel as two functions: the entry point, which loops over programs, and the program itself, to which scratch is
-/// memory that nothing else points to.
+/// Emits the kernel as two functions: the entry point, which loops over programs, and the program itself, to which
+/// scratch is memory that nothing else points to.
 pub(super) fn emit_kernel<'ctx>(
     llvm: &Llvm<'ctx>,
     func: &Func,

@@ -24,7 +24,8 @@ pub(crate) struct Isa {
 }
 
 impl Isa {
-    /// What a CPU with these features can do: LLVM's spelling, `+avx2,+fma,-avx512f`; the last mention of a feature counts.
+    /// What a CPU with these features can do: LLVM's spelling, `+avx2,+fma,-avx512f`; the last mention of a feature
+    /// counts.
     pub(crate) fn from_features(features: &str) -> Isa {
         let has = |name: &str| {
             let last = features.split(',').rev().map(str::trim).find(|f| f.get(1..) == Some(name));
@@ -43,8 +44,8 @@ impl Isa {
             fma: avx512 || has("fma"),
             f16c: avx512 || has("f16c"),
             avx512,
-            // Intel's cores that also have FP16 run it at a quarter of the rate of multiply-adds (87 GFLOP/s where f32 has 171);
-            // AMD's run it at full rate and have no FP16.
+            // Intel's cores that also have FP16 run it at a quarter of the rate of multiply-adds (87 GFLOP/s where f32
+            // has 171); AMD's run it at full rate and have no FP16.
             avx512_bf16: avx512 && has("avx512bf16") && !has("avx512fp16"),
             avx512_vnni: avx512 && has("avx512vnni"),
             amx_bf16: avx512 && has("amx-tile") && has("amx-bf16"),
@@ -52,8 +53,8 @@ impl Isa {
         }
     }
 
-    /// What the CPU of this name in LLVM can do, with further features as for [`Isa::from_features`]. Of a name that is not
-    /// listed here only the features count.
+    /// What the CPU of this name in LLVM can do, with further features as for [`Isa::from_features`]. Of a name that is
+    /// not listed here only the features count.
     pub(crate) fn of_cpu(cpu: &str, features: &str) -> Isa {
         const AVX2: &str = "+avx2,+fma,+f16c";
         const AVX512: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl";

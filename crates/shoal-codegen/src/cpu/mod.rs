@@ -111,8 +111,8 @@ pub enum Emit {
     Object,
 }
 
-/// LLVM's passes: enough to clean up what chunk-by-chunk emission leaves behind, and no more, since every pass is paid for at each
-/// compilation. (Unrolling, GVN and loop rotation were tried: longer compilations, no faster kernels.)
+/// LLVM's passes: enough to clean up what chunk-by-chunk emission leaves behind, and no more, since every pass is paid
+/// for at each compilation. (Unrolling, GVN and loop rotation were tried: longer compilations, no faster kernels.)
 const PASSES: &str =
     "function(early-cse,loop-mssa(licm),early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 

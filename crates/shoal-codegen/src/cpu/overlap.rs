@@ -1,8 +1,8 @@
 //! Loads fused into the loop of a store, although their memory might overlap.
 //!
 //! A tile is loaded as a whole before anything is stored, so fusing `store(q, f(load(p)))` into one loop is right only
-//! if no chunk's store hits what a later chunk loads. Where the compiler cannot know, the code finds out: it compares the
-//! ranges of addresses and, only if they overlap, reads the load into scratch first. The loop is the same in both
+//! if no chunk's store hits what a later chunk loads. Where the compiler cannot know, the code finds out: it compares
+//! the ranges of addresses and, only if they overlap, reads the load into scratch first. The loop is the same in both
 //! cases; it reads from the one place or the other.
 
 use inkwell::IntPredicate;
@@ -76,7 +76,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    /// Whether a tile of addresses or integers changes by a fixed amount along each dimension, so that its corners bound it.
+    /// Whether a tile of addresses or integers changes by a fixed amount along each dimension, so that its corners
+    /// bound it.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
     pub(super) fn is_affine(&self, value: Value) -> bool {
         if !self.func.ty(value).is_tile() {
@@ -127,8 +128,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let above = llvm.icmp(IntPredicate::ULE, to.into(), low.into());
             llvm.bin(InstructionOpcode::Or, below, above)
         };
-        // Affine tiles of one shape that agree at their corners agree everywhere: each chunk stores where it loaded, and nobody
-        // else does if all addresses differ.
+        // Affine tiles of one shape that agree at their corners agree everywhere: each chunk stores where it loaded,
+        // and nobody else does if all addresses differ.
         let same_shape = self.shape(operands[0]) == self.shape(store_pointers);
         let equal = theirs.iter().zip(&ours).map(|(&a, &b)| llvm.icmp(IntPredicate::EQ, a.into(), b.into()));
         let equal = equal.reduce(|a, b| llvm.bin(InstructionOpcode::And, a, b)).expect("a tile has a corner");

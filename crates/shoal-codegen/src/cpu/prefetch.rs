@@ -1,8 +1,9 @@
 //! Reading ahead.
 //!
-//! A loop that walks over memory tile by tile knows where the next tile lies while it works on the present one. What the hardware
-//! foresees ends at the border of a page, and many tiles begin there, so the code asks for the next tile itself: each vector that is
-//! loaded also asks for what the next trip will load in its place. Nothing happens if that is no memory.
+//! A loop that walks over memory tile by tile knows where the next tile lies while it works on the present one. What
+//! the hardware foresees ends at the border of a page, and many tiles begin there, so the code asks for the next tile
+//! itself: each vector that is loaded also asks for what the next trip will load in its place. Nothing happens if that
+//! is no memory.
 
 use inkwell::values::{InstructionOpcode, IntValue};
 use shoal_ir::op::{BinaryOp, OpKind};
@@ -16,8 +17,8 @@ use crate::llvm::V;
 const TILE_BYTES: std::ops::RangeInclusive<u64> = 1 << 10..=32 << 10;
 
 impl<'ctx> Emitter<'_, 'ctx> {
-    /// Asks for what the next trip of the loop around a load will read where it now reads this chunk of addresses. Only the last
-    /// of several readers does so: the tile arrives while it works.
+    /// Asks for what the next trip of the loop around a load will read where it now reads this chunk of addresses. Only
+    /// the last of several readers does so: the tile arrives while it works.
     pub(super) fn read_ahead(&mut self, load: OpId, pointers: Chunk<'ctx>) {
         let func = self.func;
         let (value, addresses) = (func.op(load).result(), func.op(load).operands()[0]);
@@ -35,8 +36,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.intrinsic("llvm.prefetch", &[llvm.ptr().into()], &[next, reads, near, data]);
     }
 
-    /// By how many bytes the addresses of a load differ in the next trip of the loop it stands in, if that is the same for all of
-    /// them in all trips.
+    /// By how many bytes the addresses of a load differ in the next trip of the loop it stands in, if that is the same
+    /// for all of them in all trips.
     fn distance_to_next_trip(&self, load: OpId, addresses: Value) -> Option<IntValue<'ctx>> {
         let body = self.func.op(load).parent()?;
         let owner = self.func.region(body).owner()?;

@@ -85,8 +85,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         Matrix { buffer, operand, stride: None }
     }
 
-    /// A matrix that nobody else reads, of whole rows or columns at even distances, where the kernel loads it from: the product
-    /// packs it from there, which saves a copy.
+    /// A matrix that nobody else reads, of whole rows or columns at even distances, where the kernel loads it from: the
+    /// product packs it from there, which saves a copy.
     fn loaded_matrix(&mut self, value: Value, order: Order, op: OpId) -> Option<Matrix<'ctx>> {
         let load = self.func.def_op(value).map(|op| self.func.op(op))?;
         let (OpKind::Load(attrs), [pointers]) = (&load.kind, load.operands()) else { return None };
@@ -164,8 +164,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.plan.roots(value).iter().all(|root| *root == op || self.done.contains(root))
     }
 
-    /// If the result of `op` is carried to the next iteration, the memory it will be carried in, provided that its present content
-    /// is no longer needed.
+    /// If the result of `op` is carried to the next iteration, the memory it will be carried in, provided that its
+    /// present content is no longer needed.
     fn slot_of(&self, op: OpId) -> Option<Buffer<'ctx>> {
         let data = self.func.op(op);
         let region = data.parent()?;

@@ -1,9 +1,9 @@
 //! Stores that bypass the caches.
 //!
-//! A plain store first reads the line it writes. When a launch writes far more than the caches hold, that read is a quarter
-//! of all traffic and what it brings in is gone before anybody uses it, so whole aligned vectors are then written
-//! straight to memory. How much a launch writes is known at run time only: the tile, times the programs of the grid,
-//! times the trips of the loops around.
+//! A plain store first reads the line it writes. When a launch writes far more than the caches hold, that read is a
+//! quarter of all traffic and what it brings in is gone before anybody uses it, so whole aligned vectors are then
+//! written straight to memory. How much a launch writes is known at run time only: the tile, times the programs of the
+//! grid, times the trips of the loops around.
 //!
 //! Such stores are not ordered with later ones, so a program ends with a fence, and kernels that order memory
 //! themselves (atomics, waits) do not use them.
@@ -58,8 +58,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         Some(llvm.add64(trips.into_int_value(), llvm.const_i64(1)))
     }
 
-    /// Stores a vector past the caches if the condition holds, the address is aligned and no lane is masked out; otherwise as
-    /// `otherwise` does.
+    /// Stores a vector past the caches if the condition holds, the address is aligned and no lane is masked out;
+    /// otherwise as `otherwise` does.
     pub(super) fn store_streaming(
         &mut self,
         condition: IntValue<'ctx>,

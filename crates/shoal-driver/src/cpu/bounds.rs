@@ -37,8 +37,8 @@ enum Wrong {
 }
 
 impl Bounds {
-    /// The memory of each run-time parameter in order; `None` for those that are no pointers, and for pointers to memory
-    /// of unknown size, which are not checked.
+    /// The memory of each run-time parameter in order; `None` for those that are no pointers, and for pointers to
+    /// memory of unknown size, which are not checked.
     ///
     /// Arguments that overlap are parts of one tensor: through each of them, all of it may be reached.
     #[must_use]

@@ -1,6 +1,6 @@
-//! `tests/filetests/parse/*.tile`: texts that do not parse. A file holds cases with the line `; ---- case` between them;
-//! a case is a text and, after the line `; ---- expected`, the rendered error, each line behind `; `. Line numbers
-//! count from the start of the case. `SHOAL_BLESS=1` writes the expectations.
+//! `tests/filetests/parse/*.tile`: texts that do not parse. A file holds cases with the line `; ---- case` between
+//! them; a case is a text and, after the line `; ---- expected`, the rendered error, each line behind `; `. Line
+//! numbers count from the start of the case. `SHOAL_BLESS=1` writes the expectations.
 
 use std::fmt::Write;
 use std::path::Path;

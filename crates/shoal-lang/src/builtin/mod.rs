@@ -1,8 +1,9 @@
 //! Functions of the language: what they are called, what they take, what runs.
 //!
 //! Each is one [`Builtin`] in the table of the file that implements it (`semantic/*.rs`, `builtin/python.rs`, …). The
-//! signature is written as in Python, and binding arguments to it happens in one place, `bind.rs`, so that every function
-//! reports unknown keywords, missing arguments and values that are not known at compile time in the same words.
+//! signature is written as in Python, and binding arguments to it happens in one place, `bind.rs`, so that every
+//! function reports unknown keywords, missing arguments and values that are not known at compile time in the same
+//! words.
 
 mod args;
 mod bind;
@@ -26,8 +27,9 @@ use crate::value::Value;
 pub struct Builtin {
     /// Its name, qualified unless it is in `shoal.language`: `load`, `libdevice.exp`, `python.len`.
     pub name: &'static str,
-    /// Its parameters as in Python: `pointer, mask=None, *, volatile: const=False`. After the colon stands what is needed
-    /// of the argument: `const` (known at compile time) or nothing. `*name` takes all further positional arguments.
+    /// Its parameters as in Python: `pointer, mask=None, *, volatile: const=False`. After the colon stands what is
+    /// needed of the argument: `const` (known at compile time) or nothing. `*name` takes all further positional
+    /// arguments.
     pub signature: &'static str,
     /// Where it can be called.
     pub phase: Phase,

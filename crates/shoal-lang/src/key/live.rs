@@ -1,8 +1,8 @@
 //! What a live kernel depends on: its text and all that its free names stand for, through the functions it reaches.
 //!
 //! Names and chains of attributes are followed to what they stand for, and that is written down. An object that a chain
-//! ends in cannot be: what the kernel does with it (calls it, passes it on) could depend on anything in it. Then there is
-//! no key, and such kernels are not kept on disk.
+//! ends in cannot be: what the kernel does with it (calls it, passes it on) could depend on anything in it. Then there
+//! is no key, and such kernels are not kept on disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

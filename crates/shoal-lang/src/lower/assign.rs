@@ -132,7 +132,8 @@ impl Lower<'_> {
         value
     }
 
-    /// A value for a name declared `constexpr`. One that is on the device stays there, as in Triton, but nobody means it.
+    /// A value for a name declared `constexpr`. One that is on the device stays there, as in Triton, but nobody means
+    /// it.
     fn declared(&mut self, name: &Name, value: Value) -> Value {
         if let Value::Tensor(_) = value {
             self.emit.warn(

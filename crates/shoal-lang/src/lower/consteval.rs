@@ -1,7 +1,7 @@
 //! Functions that run at compile time: `@constexpr_function`s and plain helpers, by Python's rules.
 //!
-//! Lists are immutable tuples here; `list.append(x)` and `list[i] = x` on a name rebind the name. Every statement counts
-//! as a step, and steps are limited, so this always ends.
+//! Lists are immutable tuples here; `list.append(x)` and `list[i] = x` on a name rebind the name. Every statement
+//! counts as a step, and steps are limited, so this always ends.
 
 use shoal_source::{Diagnostic, Span};
 

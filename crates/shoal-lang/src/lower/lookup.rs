@@ -63,9 +63,11 @@ impl Lower<'_> {
                 .into());
         }
         if plain && !global.constexpr && !allowed {
-            return Err(Diagnostic::error(span, format!("the global `{name}` is not a `constexpr`"))
-                .label("kernels see only globals that cannot change")
-                .with_label(global.span, "defined here")
+            let refused = Diagnostic::error(span, format!("the global `{name}` is not a `constexpr`"))
+                .label("kernels see only globals that cannot change");
+            // Of a live object, nobody knows the line that made it.
+            let placed = if global.span.is_none() { refused } else { refused.with_label(global.span, "defined here") };
+            return Err(placed
                 .help(format!("write `{name} = tl.constexpr(...)`, or pass it as a parameter `{name}: tl.constexpr`"))
                 .into());
         }

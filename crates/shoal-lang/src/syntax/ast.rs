@@ -1,8 +1,8 @@
 //! The syntax tree of a kernel file.
 //!
 //! A small tree with spans everywhere. It can hold any Python file: what kernels can never use is kept as
-//! [`Unsupported`] with the words for the error, and reported only when a kernel reaches it, so host code may stand next
-//! to kernels.
+//! [`Unsupported`] with the words for the error, and reported only when a kernel reaches it, so host code may stand
+//! next to kernels.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! **What.** Brings operations to their simplest form: folds constants, applies identities, and takes apart control flow
-//! whose course is known.
+//! **What.** Brings operations to their simplest form: folds constants, applies identities, and takes apart control
+//! flow whose course is known.
 //!
 //! ```text
 //! %1 = const {value = 0} () : i32             %1 = const {value = 128} () : i32
@@ -15,7 +15,8 @@
 //! # Rules for rules
 //!
 //! - A rule is small, and a file test shows it.
-//! - Never to worse code: fewer operations, or smaller ones (a scalar instead of a tile), or the same at an earlier place.
+//! - Never to worse code: fewer operations, or smaller ones (a scalar instead of a tile), or the same at an earlier
+//!   place.
 //! - The result is the same bit by bit, for integers that wrap, for signed zeros and for NaNs (whose payload is open).
 //! - Every rule makes something smaller: the number of operations, of tile elements computed, or of uniform terms that
 //!   stand outside others. So the passes over the function come to an end.

@@ -219,8 +219,8 @@ pub(super) fn select(ty: &Type, condition: &AxisInfo, a: &AxisInfo, b: &AxisInfo
     info
 }
 
-/// Conversions between integers keep numbers, runs do not wrap; but one that becomes unsigned may begin below zero, where the
-/// numbers jump.
+/// Conversions between integers keep numbers, runs do not wrap; but one that becomes unsigned may begin below zero,
+/// where the numbers jump.
 pub(super) fn cast(from: &Type, to: &Type, operand: &AxisInfo) -> AxisInfo {
     let mut info = opaque(to, &[operand]);
     let (Some(from), Some(to)) = (from.number(), to.number()) else { return info };

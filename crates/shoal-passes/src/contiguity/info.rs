@@ -12,8 +12,8 @@ pub const MAX_DIVISIBILITY: u64 = 1 << 24;
 /// What is known of a value. All numbers are powers of two; 1 says nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AxisInfo {
-    /// Runs of this many elements along the dimension, aligned in the tile, are consecutive (for pointers: one element's
-    /// size apart).
+    /// Runs of this many elements along the dimension, aligned in the tile, are consecutive (for pointers: one
+    /// element's size apart).
     pub contiguity: PerDim,
     /// The first element of each such run is divisible by this (for pointers: the address in bytes).
     pub divisibility: PerDim,

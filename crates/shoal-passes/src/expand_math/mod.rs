@@ -4,9 +4,9 @@
 //! %1 = math {fn = log2} (%0) : tile<8xf32>    ==>    about forty of add, fma, bitcast, shl, cmp and select
 //! ```
 //!
-//! **Why here.** For CPUs, which have no such instructions, and whose mathematical library takes one number at a time. After
-//! the other passes, which fold and move one operation more easily than forty. `exp` and `exp2` stay: CPUs differ in how they begin and
-//! end, so the backend writes them.
+//! **Why here.** For CPUs, which have no such instructions, and whose mathematical library takes one number at a time.
+//! After the other passes, which fold and move one operation more easily than forty. `exp` and `exp2` stay: CPUs differ
+//! in how they begin and end, so the backend writes them.
 //!
 //! | function | greatest error over the tested inputs, in units of the last place |
 //! |---|---|
@@ -15,8 +15,8 @@
 //! | `sin`, `cos` | 1.5 for magnitudes up to 2^40; beyond 2^50 meaningless |
 //! | `tanh`, `expm1`, `log1p` | 2 |
 //!
-//! Zeros keep their sign where the function does; infinities, NaNs, overflow and underflow to subnormal numbers come out
-//! as they should. `f16` and `bf16` are computed in `f32` and rounded. `f64`, and the other functions, stay as they
+//! Zeros keep their sign where the function does; infinities, NaNs, overflow and underflow to subnormal numbers come
+//! out as they should. `f16` and `bf16` are computed in `f32` and rounded. `f64`, and the other functions, stay as they
 //! are: backends call a library for each element.
 
 mod exponential;

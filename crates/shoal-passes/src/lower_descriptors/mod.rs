@@ -8,8 +8,8 @@
 //!                                                     %x = load (%pointers, %mask) : tile<64xf32>
 //! ```
 //!
-//! **Why here.** For targets without hardware for descriptors. Before `licm` and `canonicalize`, which find that most of the
-//! arithmetic made here is the same for all blocks.
+//! **Why here.** For targets without hardware for descriptors. Before `licm` and `canonicalize`, which find that most
+//! of the arithmetic made here is the same for all blocks.
 //!
 //! A descriptor that is carried around a loop or comes out of a branch is carried as its parts. A descriptor parameter
 //! of a kernel becomes, at its place, a pointer, `i64` sizes and `i64` strides; its last stride is 1 by contract, so it

@@ -13,8 +13,8 @@
 //!                                                         }
 //! ```
 //!
-//! **Why here.** For CPUs, which must not store tiles of addresses from trip to trip. After `licm`, so that what does not
-//! change is outside; before a last `canonicalize`, which moves the scalar to the base of the address.
+//! **Why here.** For CPUs, which must not store tiles of addresses from trip to trip. After `licm`, so that what does
+//! not change is outside; before a last `canonicalize`, which moves the scalar to the base of the address.
 //!
 //! The same is done for `while`, where a value goes through the condition before it reaches the body.
 //!

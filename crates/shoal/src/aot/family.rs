@@ -18,7 +18,8 @@ pub struct Family {
     pub(crate) params: Vec<Param>,
     /// What is compiled in and the same for all variants.
     pub(crate) constants: Vec<(String, ConstValue)>,
-    /// What is compiled in and differs; the caller of a launch chooses. At least one, which is empty if nothing differs.
+    /// What is compiled in and differs; the caller of a launch chooses. At least one, which is empty if nothing
+    /// differs.
     pub(crate) configurations: Vec<Configuration>,
     /// The variants, in the order in which a launch tries them.
     pub(crate) variants: Vec<Variant>,

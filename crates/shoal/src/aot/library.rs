@@ -13,8 +13,8 @@ use crate::aot::Family;
 
 const RUNTIME: &str = "libshoal_runtime.a";
 
-/// Finds the runtime's static library: where `SHOAL_RUNTIME` says (the file or its folder), in the given folders, beside
-/// the running program, or in the folder `lib` next to that one.
+/// Finds the runtime's static library: where `SHOAL_RUNTIME` says (the file or its folder), in the given folders,
+/// beside the running program, or in the folder `lib` next to that one.
 ///
 /// # Errors
 /// When it is in none of these places.
@@ -42,8 +42,8 @@ pub fn find_runtime(folders: &[PathBuf]) -> Result<PathBuf, Error> {
 }
 
 impl Family {
-    /// Writes the shared library `libNAME.so` and the header `NAME.h`; returns the files. `runtime` is the runtime's static
-    /// library, see [`find_runtime`]. The system's C compiler (`cc`, or what `CC` names) is called.
+    /// Writes the shared library `libNAME.so` and the header `NAME.h`; returns the files. `runtime` is the runtime's
+    /// static library, see [`find_runtime`]. The system's C compiler (`cc`, or what `CC` names) is called.
     ///
     /// # Errors
     /// When there is no C compiler or it fails, or a file cannot be written.

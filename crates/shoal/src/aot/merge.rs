@@ -1,10 +1,10 @@
 //! Several signatures of one kernel put behind one launch function.
 //!
-//! - What every signature compiles in is no parameter of the function. Where its values differ they make *configurations*,
-//!   among which the caller chooses: nothing in the arguments could tell them apart.
+//! - What every signature compiles in is no parameter of the function. Where its values differ they make
+//!   *configurations*, among which the caller chooses: nothing in the arguments could tell them apart.
 //! - Everything else is a parameter. Its type is the same in all signatures, but integers may have several widths; the
-//!   widest is the parameter's. An integer that a signature compiles in (`i32:1`, or a number where others say `i32`) must
-//!   have that value; a pointer for which a signature says `None` may be null.
+//!   widest is the parameter's. An integer that a signature compiles in (`i32:1`, or a number where others say `i32`)
+//!   must have that value; a pointer for which a signature says `None` may be null.
 //!
 //! Variants are tried in this order: most demanding CPU first, then most compiled-in values, then largest known
 //! divisors, then narrowest integers, then as they were given.
@@ -78,7 +78,8 @@ pub(crate) fn merge(signatures: &[Signature]) -> Result<Merged, Error> {
     Ok(merged)
 }
 
-/// Puts variants in the order in which they are tried. The sort is stable: what is left is the order they were given in.
+/// Puts variants in the order in which they are tried. The sort is stable: what is left is the order they were given
+/// in.
 pub(crate) fn sort(variants: &mut [Variant]) {
     variants.sort_by_key(|variant| {
         let values = variant.slots.iter().filter(|slot| slot.equals.is_some()).count();

@@ -60,7 +60,8 @@ impl Build {
         Build { kernel, name, signatures: Vec::new(), cpus: Vec::new() }
     }
 
-    /// Compiles a kernel of a file. Relative paths start at the current folder, which for a build script is its package's.
+    /// Compiles a kernel of a file. Relative paths start at the current folder, which for a build script is its
+    /// package's.
     ///
     /// # Errors
     /// When the file cannot be read or has no such kernel.

@@ -1,7 +1,7 @@
 //! A signature taken apart: what is known of each value that a launch may have to pass.
 //!
-//! Signatures are written as everywhere (see [`ArgSpec`]), with one addition: `i32:1` is an integer that a launch passes
-//! and that must be 1, which is then compiled in.
+//! Signatures are written as everywhere (see [`ArgSpec`]), with one addition: `i32:1` is an integer that a launch
+//! passes and that must be 1, which is then compiled in.
 
 use shoal_ir::types::{DescType, Ptr};
 use shoal_lang::spec::split_top_level;

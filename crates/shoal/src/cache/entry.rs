@@ -5,8 +5,8 @@
 //! facts (JSON) · object (relocatable ELF)
 //! ```
 //!
-//! Numbers are little-endian. The checksum covers everything but itself. It is no signature: what keeps foreign code out
-//! is who may write to the directory. It is there for crashed writers and failing disks.
+//! Numbers are little-endian. The checksum covers everything but itself. It is no signature: what keeps foreign code
+//! out is who may write to the directory. It is there for crashed writers and failing disks.
 
 use serde::{Deserialize, Serialize};
 

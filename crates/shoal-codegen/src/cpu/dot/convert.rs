@@ -1,6 +1,7 @@
 //! Narrow floats to `f32`, and `f32` to `f16`.
 //!
-//! With integer instructions where the CPU has no conversion, so that no call into a support library is left in the code.
+//! With integer instructions where the CPU has no conversion, so that no call into a support library is left in the
+//! code.
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, VectorValue};

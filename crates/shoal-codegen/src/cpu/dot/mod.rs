@@ -25,8 +25,8 @@
 //! | `bf16` | `f32` | AMX, AVX512-BF16 | sums of pairs, subnormal numbers are zero |
 //! | `f32`, `f64` | same | no fused multiply-add | the product is rounded too |
 //!
-//! Where it is not bit-exact, an element differs from the exact sum by no more than `2 k ε (|c| + Σ|a||b|)`, `ε` being half
-//! the distance from 1 to the next number of `c`'s type, plus `k` times the smallest normal number.
+//! Where it is not bit-exact, an element differs from the exact sum by no more than `2 k ε (|c| + Σ|a||b|)`, `ε` being
+//! half the distance from 1 to the next number of `c`'s type, plus `k` times the smallest normal number.
 
 mod amx;
 mod convert;

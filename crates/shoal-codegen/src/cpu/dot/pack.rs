@@ -99,8 +99,8 @@ impl<'ctx> Packer<'_, 'ctx> {
         });
     }
 
-    /// The units of the first of `columns` and each `square`th after it, one after the other. They are put together as they
-    /// are stored, so that whole vectors of them are converted.
+    /// The units of the first of `columns` and each `square`th after it, one after the other. They are put together as
+    /// they are stored, so that whole vectors of them are converted.
     fn squares(&self, columns: &[Vec<VectorValue<'ctx>>], square: u32) -> VectorValue<'ctx> {
         let parts = columns[0].len();
         let stored: Vec<_> = (0..parts)

@@ -121,8 +121,8 @@ pub(super) enum Packing {
     InPlace,
     /// Into the scratch, with units that follow each other along this dimension.
     Along(Run),
-    /// As rows that follow each other: where they lie, if the code finds that they do so there, else in the scratch. (Rows further
-    /// apart would fight for few places in L1 while they are read again and again.)
+    /// As rows that follow each other: where they lie, if the code finds that they do so there, else in the scratch.
+    /// (Rows further apart would fight for few places in L1 while they are read again and again.)
     Together,
 }
 
@@ -195,8 +195,8 @@ impl DotPlan {
         self.packed_b_bytes() + self.packed_bytes(self.pack_a, self.problem.m)
     }
 
-    /// Whether the code uses AMX: the process must have asked the kernel for it, and its tiles are configured and released
-    /// by the code itself.
+    /// Whether the code uses AMX: the process must have asked the kernel for it, and its tiles are configured and
+    /// released by the code itself.
     pub(crate) fn uses_amx(&self) -> bool {
         self.arithmetic.is_amx()
     }

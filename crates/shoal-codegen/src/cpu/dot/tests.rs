@@ -218,7 +218,8 @@ fn expected(product: Product, k: u32, a: &Matrix, b: &Matrix, c: &Matrix, row: u
     }
 }
 
-/// How far an element may be from the exact sum where it need not be bit-exact; the bound of the module's documentation.
+/// How far an element may be from the exact sum where it need not be bit-exact; the bound of the module's
+/// documentation.
 fn tolerance(k: u32, a: &Matrix, b: &Matrix, c: &Matrix, row: u32, col: u32) -> f64 {
     let sum: f64 = (0..k).map(|i| (a.value(row, i) * b.value(i, col)).abs()).sum();
     2.0 * f64::from(k) * f64::from(f32::EPSILON) / 2.0 * (c.value(row, col).abs() + sum)

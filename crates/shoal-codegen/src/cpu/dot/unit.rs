@@ -201,8 +201,9 @@ impl<'ctx> Source<'ctx> {
         matches!(stride, Bytes::Known(bytes) if bytes == u64::from(self.elem.bytes()))
     }
 
-    /// The elements of `count` units along `run`, the first of which is at `at`, as they are stored: one vector along `k`,
-    /// or a vector for each element of a unit. The source is contiguous there, or `count` is 1 and `run` is [`Run::Outer`].
+    /// The elements of `count` units along `run`, the first of which is at `at`, as they are stored: one vector along
+    /// `k`, or a vector for each element of a unit. The source is contiguous there, or `count` is 1 and `run` is
+    /// [`Run::Outer`].
     pub(super) fn load(
         &self,
         llvm: &Llvm<'ctx>,

@@ -1,7 +1,8 @@
 //! Nothing a user writes makes the compiler panic: damaged kernels go all the way to machine code.
 //!
-//! The number of damaged kernels is small enough for every run; `SHOAL_FUZZ=N` makes it N times as many, with other seeds
-//! from `SHOAL_FUZZ_SEED`. The kernel at work is then kept in the temporary directory, for the case that the process ends.
+//! The number of damaged kernels is small enough for every run; `SHOAL_FUZZ=N` makes it N times as many, with other
+//! seeds from `SHOAL_FUZZ_SEED`. The kernel at work is then kept in the temporary directory, for the case that the
+//! process ends.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! A kernel, its arguments and what it must give: run on every backend, on outputs that are poisoned first.
 //!
-//! The parameter `out` of a kernel, after those that are passed by position, is the memory that is looked at afterwards.
-//! It is followed by a margin that must stay as it was.
+//! The parameter `out` of a kernel, after those that are passed by position, is the memory that is looked at
+//! afterwards. It is followed by a margin that must stay as it was.
 
 use shoal::{Args, Backend, Device, DiskCache, Element, Error, Kernel, Module, Options, Tensor};
 

@@ -1,7 +1,8 @@
 //! Random kernels: the interpreter and native code agree, bit by bit.
 //!
 //! No tolerance is needed: the generator uses functions that are exact, and where a matrix product may be summed in any
-//! order or with products rounded (inputs below `f32`; CPUs without fused multiply-add), small whole numbers, for which the order does not matter. NaNs are equal to each other.
+//! order or with products rounded (inputs below `f32`; CPUs without fused multiply-add), small whole numbers, for which
+//! the order does not matter. NaNs are equal to each other.
 //!
 //! `SHOAL_RANDOM_KERNELS=N` runs that many; `SHOAL_RANDOM_KERNELS_FROM=S` starts at another seed. A failing kernel is
 //! made small and shown as text.

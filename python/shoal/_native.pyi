@@ -63,6 +63,9 @@ def compile_ahead(
 ) -> list[Path]:
     """Compiles a kernel of a file for these signatures, and writes it as C source and header."""
 
+def run_command(words: Sequence[str], command: Sequence[str], runtime: Sequence[str | Path]) -> int:
+    """Does what the words after the command's name say, and gives the exit status."""
+
 def language_names() -> tuple[list[str], list[str]]:
     """The names of the language: methods of tensors, and dtypes."""
 

@@ -110,12 +110,15 @@ pub(crate) fn measure() -> Result<(), Failure> {
 }
 
 /// How long the first compilation in a fresh process takes: the shortest of several processes.
-fn cold(job: &Job) -> Result<f64, Failure> {
+fn cold(session: &Session, job: &Job) -> Result<f64, Failure> {
     let failed = |why: String| Failure::new(format!("cannot measure compilation: {why}"));
-    let program = std::env::current_exe().map_err(|why| failed(why.to_string()))?;
+    let [program, first @ ..] = session.command.as_slice() else {
+        return Err(failed("this program does not know how to start itself again".into()));
+    };
     let mut shortest = f64::INFINITY;
     for _ in 0..PROCESSES {
-        let mut child = Command::new(&program)
+        let mut child = Command::new(program)
+            .args(first)
             .arg("measure-compile")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -138,12 +141,15 @@ fn against_triton(session: &Session, case: &Case) -> Result<Vec<Row>, Failure> {
     });
     let constants = case.constants.iter().map(|(name, value)| format!("{name}={}", constant(name, *value)));
     let signature = types.chain(constants).collect::<Vec<_>>().join(", ");
-    let ours = cold(&Job {
-        file: case.source.file().to_owned(),
-        text: case.source.text().to_owned(),
-        kernel: case.kernel.to_owned(),
-        signature,
-    })?;
+    let ours = cold(
+        session,
+        &Job {
+            file: case.source.file().to_owned(),
+            text: case.source.text().to_owned(),
+            kernel: case.kernel.to_owned(),
+            signature,
+        },
+    )?;
     let signature: serde_json::Map<String, Value> =
         case.types.iter().map(|(name, ty)| ((*name).to_owned(), json!(ty))).collect();
     let constants: serde_json::Map<String, Value> = case

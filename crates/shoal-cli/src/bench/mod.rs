@@ -10,6 +10,8 @@ mod plot;
 mod row;
 mod timing;
 
+use std::ffi::OsString;
+
 use serde_json::Value;
 
 use crate::command_line::{BenchOptions, Suite};
@@ -31,6 +33,8 @@ struct Bench {
 /// What all measurements share.
 struct Session {
     rounds: usize,
+    /// How to start this program again.
+    command: Vec<OsString>,
 }
 
 impl Session {
@@ -61,7 +65,7 @@ impl Session {
     }
 }
 
-pub(crate) fn bench(options: &BenchOptions) -> Result<(), Failure> {
+pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), Failure> {
     let benches = match options.suite {
         Suite::Cpu => suite_cpu(),
     };
@@ -83,7 +87,7 @@ pub(crate) fn bench(options: &BenchOptions) -> Result<(), Failure> {
         }
     }
     outln!();
-    let session = Session { rounds: options.rounds };
+    let session = Session { rounds: options.rounds, command: command.to_vec() };
     let progress = Progress::new(chosen.len());
     let mut rows = Vec::new();
     for bench in chosen {

@@ -30,11 +30,16 @@ impl Form {
 }
 
 /// Compiles all signatures and writes the forms.
-pub(crate) fn emit(kernel: &Kernel, forms: &[Form], options: &CompileOptions) -> Result<(), Failure> {
+pub(crate) fn emit(
+    kernel: &Kernel,
+    forms: &[Form],
+    options: &CompileOptions,
+    runtime: &[PathBuf],
+) -> Result<(), Failure> {
     let folder = options.output.as_deref().unwrap_or(Path::new("."));
     // What is missing should be told before the compiler is busy.
     if forms.contains(&Form::Library) {
-        find_runtime(&[])?;
+        find_runtime(runtime)?;
     }
     let mut build = Build::new(kernel.clone());
     if let Some(name) = &options.name {
@@ -49,7 +54,7 @@ pub(crate) fn emit(kernel: &Kernel, forms: &[Form], options: &CompileOptions) ->
     let mut written: Vec<PathBuf> = Vec::new();
     for form in forms {
         let files = match form {
-            Form::Library => family.write_library(folder, &find_runtime(&[])?)?,
+            Form::Library => family.write_library(folder, &find_runtime(runtime)?)?,
             Form::C => family.write_c(folder)?,
             Form::Rust => family.write_rust(folder)?,
         };

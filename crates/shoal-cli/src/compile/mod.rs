@@ -2,7 +2,7 @@
 
 mod ahead;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use shoal::{CompileReport, Kernel, Module, Options, Stage};
 
@@ -12,7 +12,7 @@ use crate::numbers::duration;
 use crate::table::{Align, Table};
 use ahead::Form;
 
-pub(crate) fn compile(options: &CompileOptions) -> Result<(), Failure> {
+pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(), Failure> {
     let (stages, forms) = what(&options.emit)?;
     let Target::Cpu = options.target;
     let kernel = kernel_of(&options.kernel)?.with(Options { debug: options.debug, ..Options::default() });
@@ -25,7 +25,7 @@ pub(crate) fn compile(options: &CompileOptions) -> Result<(), Failure> {
         show(&kernel, &stages, options)?;
     }
     if !forms.is_empty() {
-        ahead::emit(&kernel, &forms, options)?;
+        ahead::emit(&kernel, &forms, options, runtime)?;
     }
     Ok(())
 }

@@ -1,0 +1,53 @@
+"""The command `shoal`, as the package has it."""
+
+import ctypes
+import subprocess
+import sys
+
+import numpy as np
+
+import shoal
+
+KERNEL = """
+import shoal
+import shoal.language as sl
+
+
+@shoal.jit
+def twice(x, n, BLOCK: sl.constexpr):
+    at = sl.program_id(0) * BLOCK + sl.arange(0, BLOCK)
+    sl.store(x + at, sl.load(x + at, mask=at < n) * 2, mask=at < n)
+"""
+
+
+def command(*words, **options):
+    """Runs the command in another process."""
+    return subprocess.run(
+        [sys.executable, "-m", "shoal", *words], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def test_it_says_its_version():
+    said = command("--version")
+    assert (said.returncode, said.stdout.split()) == (0, ["shoal", shoal.__version__])
+
+
+def test_wrong_words_are_an_error():
+    said = command("fly")
+    assert said.returncode == 2 and "unrecognized subcommand" in said.stderr
+
+
+def test_a_library_that_needs_no_python(tmp_path):
+    (tmp_path / "twice.py").write_text(KERNEL)
+    said = command("compile", "twice.py:twice", "-s", "*fp32, i32, 64", "--emit", "so", cwd=tmp_path)
+    assert said.returncode == 0, said.stderr
+
+    class Grid(ctypes.Structure):
+        _fields_ = [("x", ctypes.c_uint32), ("y", ctypes.c_uint32), ("z", ctypes.c_uint32)]
+
+    library = ctypes.CDLL(str(tmp_path / "libtwice.so"))
+    library.twice_launch.argtypes = [Grid, ctypes.c_void_p, ctypes.c_int32]
+    x = np.random.default_rng(0).random(100, np.float32)
+    wanted = x * 2
+    assert library.twice_launch(Grid(2, 1, 1), x.ctypes.data, x.size) == 0
+    np.testing.assert_array_equal(x, wanted)

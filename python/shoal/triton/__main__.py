@@ -1,4 +1,4 @@
-"""Runs a program written for Triton: `python -m shoal.triton script.py args…`; also `-m module args…`, `-c code args…`.
+"""Runs a program written for Triton: `python -m shoal.triton script.py args…`; also `-m module`, `-c code`, `-` (stdin).
 
 The program sees what it would see under plain `python`: its own `sys.argv`, itself as `__main__`, its folder first in
 `sys.path`; its errors end it with its own traceback.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib.util
 import io
+import linecache
 import os
 import runpy
 import sys
@@ -17,7 +18,7 @@ from types import CodeType, ModuleType
 from shoal.triton import _child
 from shoal.triton._install import install
 
-USAGE = "usage: python -m shoal.triton (script.py | -m module | -c code) [arguments…]"
+USAGE = "usage: python -m shoal.triton (script.py | -m module | -c code | -) [arguments…]"
 
 
 def _run_as_main(code: CodeType, file: str | None) -> None:
@@ -27,8 +28,16 @@ def _run_as_main(code: CodeType, file: str | None) -> None:
         main.__file__ = file
         os.environ[_child.SCRIPT] = os.path.abspath(file)
         main.__spec__ = importlib.util.find_spec(_child.__name__)
+        main.__package__ = ""  # a script is in no package, and least of all in that of `_child`
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
+
+
+def _text(text: str, name: str) -> None:
+    """Runs a text that is in no file; Python finds the lines of its kernels, and of its errors, in the line cache."""
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    sys.path[0] = ""
+    _run_as_main(compile(text, name, "exec"), None)
 
 
 def _script(path: str, arguments: list[str]) -> None:
@@ -64,8 +73,10 @@ def main(arguments: list[str]) -> None:
             sys.argv[0] = rest[0]
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         else:
-            sys.path[0] = ""
-            _run_as_main(compile(rest[0], "<string>", "exec"), None)
+            _text(rest[0], "<string>")
+    elif first == "-":
+        sys.argv = arguments
+        _text(sys.stdin.read(), "<stdin>")
     else:
         _script(first, rest)
 

@@ -269,17 +269,17 @@ def test_numbers_are_shown_with_six_digits():
 
 
 def test_peaks_follow_from_cores_and_vectors(monkeypatch: pytest.MonkeyPatch):
-    from shoal.testing import processor
+    from shoal.runtime import cpu_facts
 
-    monkeypatch.setattr(processor, "_cores", lambda: 4)
-    monkeypatch.setattr(processor, "_flags", lambda: frozenset({"avx512f", "amx_bf16"}))
+    monkeypatch.setattr(cpu_facts, "cores", lambda: 4)
+    monkeypatch.setattr(cpu_facts, "flags", lambda: frozenset({"avx512f", "amx_bf16"}))
     gigahertz = 1_000_000
     assert testing.get_max_simd_tflops(np.float32, gigahertz) == pytest.approx(4 * 16 * 4 / 1000)
     assert testing.get_max_simd_tflops(np.dtype("float64"), gigahertz) == pytest.approx(4 * 8 * 4 / 1000)
     assert testing.get_max_simd_tflops("bfloat16", gigahertz) == pytest.approx(4 * 16 * 4 / 1000), "as 32-bit floats"
     assert testing.get_max_tensorcore_tflops("torch.bfloat16", gigahertz) == pytest.approx(4 * 1024 / 1000)
     assert testing.get_max_tensorcore_tflops("float16", gigahertz) == testing.get_max_simd_tflops("float16", gigahertz)
-    monkeypatch.setattr(processor, "_flags", lambda: frozenset({"avx2"}))
+    monkeypatch.setattr(cpu_facts, "flags", lambda: frozenset({"avx2"}))
     assert testing.get_max_simd_tflops(np.float32, gigahertz) == pytest.approx(4 * 8 * 4 / 1000)
     with pytest.raises(RuntimeError, match="no peak is known for complex64"):
         testing.get_max_simd_tflops(np.complex64, gigahertz)

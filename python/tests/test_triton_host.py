@@ -223,7 +223,7 @@ class TestCompiling:
 
     def test_a_kernel_may_be_named_after_what_it_is_compiled_for(self):
         def name(specialization):
-            assert specialization.signature == {"x": "*fp32:16", "BLOCK": "constexpr", "TEXT": "constexpr"}
+            assert specialization.signature == {"x": "*fp32", "BLOCK": "constexpr", "TEXT": "constexpr"}
             return f"fill_{specialization.constants['BLOCK']}_{specialization.constants['TEXT']}"
 
         @shoal.jit(repr=name)

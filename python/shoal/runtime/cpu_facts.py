@@ -19,17 +19,38 @@ def arch() -> str:
     return _native.cpu_name()
 
 
+def _cpuinfo(field: str) -> str:
+    """What the system says of the first core; empty if it says nothing."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as info:
+            return next((line.split(":", 1)[1].strip() for line in info if line.startswith(field)), "")
+    except OSError:
+        return ""
+
+
 @functools.cache
 def name() -> str:
     """What its maker calls it."""
-    try:
-        with open("/proc/cpuinfo") as info:
-            for line in info:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+@functools.cache
+def flags() -> frozenset[str]:
+    """What it can do, in the words of the system: `avx2`, `amx_bf16`."""
+    return frozenset(_cpuinfo("flags").split())
+
+
+@functools.cache
+def cores() -> int:
+    """Cores that this process may use; two threads of one core share its units."""
+    cores = set()
+    for cpu in os.sched_getaffinity(0):
+        try:
+            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", encoding="utf-8") as file:
+                cores.add(file.read())
+        except OSError:
+            cores.add(str(cpu))
+    return len(cores)
 
 
 @functools.cache

@@ -122,8 +122,13 @@ class CompiledKernel:
     def _specialization(self) -> Specialization:
         """What the decorator's `repr` makes a name of."""
         constants = {name: _value(self.signature[name]) for name in self.constants}
-        types = {name: "constexpr" if name in constants else spec for name, spec in self.signature.items()}
-        return Specialization(constants, types)
+        return Specialization(constants, self._types())
+
+    def _types(self) -> dict[str, str]:
+        """The types of the arguments, without what is known of their values."""
+        return {
+            name: "constexpr" if name in self.constants else spec.split(":")[0] for name, spec in self.signature.items()
+        }
 
     @cached_property
     def hash(self) -> str:
@@ -167,11 +172,8 @@ class CompiledKernel:
         """The kernel with the types of its arguments, as `shoal.compile` takes it."""
         from ..compiler.source import ASTSource
 
-        types = {
-            name: "constexpr" if name in self.constants else spec.split(":")[0] for name, spec in self.signature.items()
-        }
         constants = {name: self.signature[name] for name in self.constants}
-        return ASTSource(self.fn, types, constants)
+        return ASTSource(self.fn, self._types(), constants)
 
     @property
     def n_regs(self) -> int:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+
+from ..language import core as tl
+from ..language._signature import DTYPES
+from ..runtime import cpu_facts
 
 # Operations that a core ends in a cycle: a fused multiply-add counts two, and cores have two units for it.
 PER_LANE = 4
 # A tile multiplication of AMX: 16×16 sums of 64 bytes each, every 16 cycles.
 AMX_BYTES_PER_CYCLE = 16 * 64
 
-FLOAT_BYTES = {"float64": 8, "fp64": 8, "float32": 4, "fp32": 4, "float16": 2, "fp16": 2, "bfloat16": 2, "bf16": 2}
-INTEGER_BYTES = {"int8": 1, "int16": 2, "int32": 4}
+# The types with a peak, and the flags of CPUs whose matrix units multiply some of them.
+PEAKS = ("fp64", "fp32", "fp16", "bf16", "int8", "int16", "int32")
+MATRIX_UNITS = {"bf16": "amx_bf16", "fp16": "amx_fp16", "int8": "amx_int8"}
 
 
 def get_dram_gbps(device: Any = None) -> float:
@@ -34,8 +38,8 @@ def get_dram_gbps(device: Any = None) -> float:
 
 def get_max_simd_tflops(dtype: Any, clock_rate: float, device: Any = None) -> float:
     """Peak of the vector units of all cores in TFLOP/s, at a clock rate in kHz; two fused multiply-adds a cycle."""
-    lanes = _vector_bytes() // _lane_bytes(_name(dtype))
-    return _cores() * lanes * PER_LANE * clock_rate * 1e-9
+    lanes = _vector_bytes() // _lane_bytes(_with_peak(dtype))
+    return cpu_facts.cores() * lanes * PER_LANE * clock_rate * 1e-9
 
 
 def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Any = None) -> float:
@@ -43,52 +47,28 @@ def get_max_tensorcore_tflops(dtype: Any, clock_rate: float, device: Any = None)
 
     Without such units for this type, products are made by the vector units, and their peak is the answer.
     """
-    name = _name(dtype)
-    unit = {"bfloat16": "amx_bf16", "bf16": "amx_bf16", "float16": "amx_fp16", "fp16": "amx_fp16", "int8": "amx_int8"}
-    if unit.get(name) in _flags():
-        size = {**FLOAT_BYTES, **INTEGER_BYTES}[name]
-        return _cores() * 2 * AMX_BYTES_PER_CYCLE // size * clock_rate * 1e-9
+    element = _with_peak(dtype)
+    if MATRIX_UNITS.get(element.name) in cpu_facts.flags():
+        return cpu_facts.cores() * 2 * AMX_BYTES_PER_CYCLE // element.itemsize * clock_rate * 1e-9
     return get_max_simd_tflops(dtype, clock_rate, device)
 
 
-def _name(dtype: Any) -> str:
-    """The name of a type of torch, NumPy or Shoal."""
+def _with_peak(dtype: Any) -> tl.dtype:
+    """A type of torch, NumPy or Shoal as one of ours."""
     name = getattr(dtype, "__name__", None) or str(dtype).split(".")[-1]
-    if name not in FLOAT_BYTES and name not in INTEGER_BYTES:
-        raise RuntimeError(
-            f"no peak is known for {name}; there is one for {', '.join({**FLOAT_BYTES, **INTEGER_BYTES})}"
-        )
-    return name
+    found = DTYPES.get(name)
+    if found is None or found.name not in PEAKS:
+        raise RuntimeError(f"no peak is known for {name}; there is one for {', '.join(PEAKS)}")
+    return found
 
 
-def _lane_bytes(name: str) -> int:
+def _lane_bytes(element: tl.dtype) -> int:
     """Small floats are computed as 32-bit ones where the vector units have none."""
-    if name in INTEGER_BYTES:
-        return INTEGER_BYTES[name]
-    if FLOAT_BYTES[name] == 2 and not (name in ("float16", "fp16") and "avx512_fp16" in _flags()):
+    if element.is_bf16() or element.is_fp16() and "avx512_fp16" not in cpu_facts.flags():
         return 4
-    return FLOAT_BYTES[name]
+    return element.itemsize
 
 
 def _vector_bytes() -> int:
-    flags = _flags()
+    flags = cpu_facts.flags()
     return 64 if "avx512f" in flags else 32 if "avx2" in flags else 16
-
-
-@functools.cache
-def _flags() -> frozenset[str]:
-    with open("/proc/cpuinfo", encoding="utf-8") as file:
-        return frozenset(next((line.split(":")[1] for line in file if line.startswith("flags")), "").split())
-
-
-@functools.cache
-def _cores() -> int:
-    """Cores that this process may use; two threads of one core share its units."""
-    cores = set()
-    for cpu in os.sched_getaffinity(0):
-        try:
-            with open(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list", encoding="utf-8") as file:
-                cores.add(file.read())
-        except OSError:
-            cores.add(str(cpu))
-    return len(cores)

@@ -182,7 +182,13 @@ class Autotuner(KernelInterface):
 
     def _config_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Config:
         key = self.tuning_key(kwargs)
-        config = self.cache.get(key)
+        try:
+            config = self.cache.get(key)
+        except TypeError as error:
+            raise TypeError(
+                f"autotuning of {self.__name__}: {error}, but what `key` names is looked up by its value. Name sizes "
+                "in `key`, not arrays: their element types are looked at in any case."
+            ) from None
         if config is not None:
             return config
         configs = self.prune_configs(kwargs)
@@ -326,7 +332,7 @@ class Autotuner(KernelInterface):
             self.pre_hook(full_nargs)
             try:
                 self.fn.run(*args, **current)
-            except Exception as error:
+            except BaseException as error:  # Ctrl-C as well: what was promised to be put back is put back
                 self.post_hook(full_nargs, exception=error)
                 raise
             self.post_hook(full_nargs, exception=None)
@@ -357,7 +363,7 @@ class Autotuner(KernelInterface):
             given = {name: arguments[name] for name in self.restore_value if arguments[name] is not None}
             self.restore_copies = {name: copy_of(value) for name, value in given.items()}
 
-    def _restore_arguments(self, arguments: Mapping[str, Any], exception: Exception | None) -> None:
+    def _restore_arguments(self, arguments: Mapping[str, Any], exception: BaseException | None) -> None:
         for name, value in self.restore_copies.items():
             overwrite(arguments[name], value)
         self.restore_copies = {}

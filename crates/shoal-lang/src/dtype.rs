@@ -6,67 +6,67 @@ use shoal_ir::types::{Elem, Ptr, Scalar, Type};
 
 use crate::value::{Access, Const, Dtype, Value};
 
-/// Every dtype: the names in `shoal.language` (the first is the canonical one), the short name used in signatures and
-/// in messages, and the type.
-const NAMES: [(&[&str], &str, Scalar); 18] = [
-    (&["int1"], "i1", Scalar::I1),
-    (&["int8"], "i8", Scalar::I8),
-    (&["int16"], "i16", Scalar::I16),
-    (&["int32"], "i32", Scalar::I32),
-    (&["int64"], "i64", Scalar::I64),
-    (&["uint8"], "u8", Scalar::U8),
-    (&["uint16"], "u16", Scalar::U16),
-    (&["uint32"], "u32", Scalar::U32),
-    (&["uint64"], "u64", Scalar::U64),
-    (&["float8e4nv"], "fp8e4nv", Scalar::F8E4M3),
-    (&["float8e5"], "fp8e5", Scalar::F8E5M2),
-    (&["float8e4b15"], "fp8e4b15", Scalar::F8E4B15),
-    (&["float8e4b8"], "fp8e4b8", Scalar::F8E4M3Fnuz),
-    (&["float8e5b16"], "fp8e5b16", Scalar::F8E5M2Fnuz),
-    (&["float16"], "fp16", Scalar::F16),
-    (&["bfloat16"], "bf16", Scalar::BF16),
-    (&["float32"], "fp32", Scalar::F32),
-    (&["float64"], "fp64", Scalar::F64),
-];
+/// The name of a type of numbers in `shoal.language`, and its short name in signatures and messages.
+fn names(scalar: Scalar) -> (&'static str, &'static str) {
+    match scalar {
+        Scalar::I1 => ("int1", "i1"),
+        Scalar::I8 => ("int8", "i8"),
+        Scalar::I16 => ("int16", "i16"),
+        Scalar::I32 => ("int32", "i32"),
+        Scalar::I64 => ("int64", "i64"),
+        Scalar::U8 => ("uint8", "u8"),
+        Scalar::U16 => ("uint16", "u16"),
+        Scalar::U32 => ("uint32", "u32"),
+        Scalar::U64 => ("uint64", "u64"),
+        Scalar::F8E4M3 => ("float8e4nv", "fp8e4nv"),
+        Scalar::F8E5M2 => ("float8e5", "fp8e5"),
+        Scalar::F8E4B15 => ("float8e4b15", "fp8e4b15"),
+        Scalar::F8E4M3Fnuz => ("float8e4b8", "fp8e4b8"),
+        Scalar::F8E5M2Fnuz => ("float8e5b16", "fp8e5b16"),
+        Scalar::F16 => ("float16", "fp16"),
+        Scalar::BF16 => ("bfloat16", "bf16"),
+        Scalar::F32 => ("float32", "fp32"),
+        Scalar::F64 => ("float64", "fp64"),
+    }
+}
 
 /// The dtype with this name in `shoal.language`, such as `float32`.
 #[must_use]
 pub(crate) fn from_language_name(name: &str) -> Option<Scalar> {
-    NAMES.iter().find(|(names, _, _)| names.contains(&name)).map(|&(_, _, s)| s)
+    Scalar::ALL.into_iter().find(|&scalar| names(scalar).0 == name)
 }
 
 /// The dtype with this name in a signature: `fp32`, `i32`, also `float32` and `int32`.
 #[must_use]
 pub(crate) fn from_signature_name(name: &str) -> Option<Scalar> {
-    if name == "u1" || name == "bool" {
-        return Some(Scalar::I1);
-    }
-    NAMES.iter().find(|(names, short, _)| *short == name || names.contains(&name)).map(|&(_, _, s)| s)
+    if name == "u1" || name == "bool" { Some(Scalar::I1) } else { named(name) }
+}
+
+/// The dtype with this name, short or not.
+fn named(name: &str) -> Option<Scalar> {
+    Scalar::ALL.into_iter().find(|&scalar| names(scalar).0 == name || names(scalar).1 == name)
 }
 
 /// All names in `shoal.language`.
 pub(crate) fn language_names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().flat_map(|(names, _, _)| names.iter().copied())
+    Scalar::ALL.into_iter().map(language_name)
 }
 
 /// The name of a number type in `shoal.language`: `float32`.
 #[must_use]
-pub(crate) fn language_name(scalar: Scalar) -> &'static str {
-    NAMES.iter().find(|(_, _, s)| *s == scalar).map_or("?", |(names, _, _)| names[0])
+pub fn language_name(scalar: Scalar) -> &'static str {
+    names(scalar).0
 }
 
 /// The short name of a number type: `fp32`.
 #[must_use]
-pub(crate) fn scalar_name(scalar: Scalar) -> &'static str {
-    NAMES.iter().find(|(_, _, s)| *s == scalar).map_or("?", |(_, short, _)| short)
+pub fn scalar_name(scalar: Scalar) -> &'static str {
+    names(scalar).1
 }
 
 /// The name that `str(dtype)` has in kernels: `fp32`, `int32`, `uint8`.
 fn python_name(scalar: Scalar) -> &'static str {
-    NAMES
-        .iter()
-        .find(|(_, _, s)| *s == scalar)
-        .map_or("?", |(names, short, s)| if s.is_int() { names[0] } else { short })
+    if scalar.is_int() { language_name(scalar) } else { scalar_name(scalar) }
 }
 
 /// A type in the user's words: `fp32`, `fp16[128, 64]`, `*fp32`, `tensordesc<fp16[128, 64]>`.
@@ -173,12 +173,8 @@ impl Dtype {
             "get_int_max_value" => Value::int(int_range(number?)?.1),
             "get_int_min_value" => Value::int(int_range(number?)?.0),
             _ => {
-                let wanted = name.strip_prefix("is_")?;
-                let scalar = NAMES
-                    .iter()
-                    .find(|(names, short, _)| *short == wanted || names.contains(&wanted))
-                    .map(|&(_, _, s)| s)?;
-                Value::bool(equals(scalar))
+                let wanted = named(name.strip_prefix("is_")?)?;
+                Value::bool(equals(wanted))
             }
         })
     }

@@ -53,6 +53,7 @@ mod syntax;
 mod units;
 mod value;
 
+pub use dtype::{language_name, scalar_name};
 pub use host::{HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue};
 pub use kernel::{Annotation, Kernel, KernelParam};
 pub use listing::{LanguageFunction, language_functions, language_names};

@@ -83,12 +83,9 @@ impl<'ctx> Kernel<'_, 'ctx> {
             Arithmetic::AmxBf16 => "llvm.x86.tdpbf16ps",
             Arithmetic::AmxI8 if self.plan.problem.a.elem == Scalar::U8 => "llvm.x86.tdpbuud",
             Arithmetic::AmxI8 => "llvm.x86.tdpbssd",
-            Arithmetic::F32
-            | Arithmetic::F32RoundedToF16
-            | Arithmetic::F64
-            | Arithmetic::I32
-            | Arithmetic::I16Pairs
-            | Arithmetic::Bf16Pairs => unreachable!("not for AMX"),
+            Arithmetic::F32 | Arithmetic::F64 | Arithmetic::I32 | Arithmetic::I16Pairs | Arithmetic::Bf16Pairs => {
+                unreachable!("not for AMX")
+            }
         };
         self.each_sum(|tile, down, right| {
             llvm.intrinsic(multiply, &[], &[self.tile(tile), self.tile(A + down), self.tile(B + right)]);

@@ -213,10 +213,6 @@ impl DotPlan {
 
     /// Steps of `k` in the innermost loop's body.
     fn unrolled_steps(&self) -> u32 {
-        // Rounding to f16 makes a step long enough.
-        if self.arithmetic == Arithmetic::F32RoundedToF16 {
-            return 1;
-        }
         if self.k_block <= 8 {
             return self.k_block;
         }
@@ -236,11 +232,6 @@ impl DotPlan {
     ) -> V<'ctx> {
         match self.arithmetic {
             Arithmetic::F32 | Arithmetic::F64 => self.fused(llvm, a, b, sum),
-            Arithmetic::F32RoundedToF16 => {
-                let sum = self.fused(llvm, a, b, sum).into_vector_value();
-                let rounded = convert::to_f16(llvm, &self.isa, sum);
-                convert::to_f32(llvm, &self.isa, rounded, Scalar::F16).into()
-            }
             Arithmetic::I32 => {
                 let product = llvm.bin(InstructionOpcode::Mul, a.into(), b.into());
                 llvm.bin(InstructionOpcode::Add, sum.into(), product)

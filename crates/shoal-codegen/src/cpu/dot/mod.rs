@@ -19,7 +19,7 @@
 //! |---|---|---|---|
 //! | `f32`, `f64` | same | fused multiply-add | in order of `k`, one rounding each: bit-exact |
 //! | `f16`, 8-bit floats | `f32` | any | converted to `f32`, then as above: bit-exact |
-//! | `f16`, 8-bit floats | `f16` | any | as above, and rounded to `f16` after each step: bit-exact |
+//! | `f16`, 8-bit floats | `f16` | any | as above, and rounded to `f16` at the end: bit-exact |
 //! | 8-bit integers | `i32` | any | bit-exact |
 //! | `bf16` | `f32` | neither AMX nor AVX512-BF16 | bit-exact |
 //! | `bf16` | `f32` | AMX, AVX512-BF16 | sums of pairs, subnormal numbers are zero |

@@ -179,7 +179,9 @@ impl DotPlan {
             k_block: k_units,
             start: Start::Content,
         };
-        while plan.k_block > 1 && plan.k_block * block.cols() * arithmetic.unit_bytes() > PANEL_BYTES {
+        // Sums of narrow elements are rounded when they go back to memory, which may only happen at the end.
+        let rounded = problem.c.elem == Scalar::F16;
+        while !rounded && plan.k_block > 1 && plan.k_block * block.cols() * arithmetic.unit_bytes() > PANEL_BYTES {
             plan.k_block /= 2;
         }
         plan
@@ -232,8 +234,8 @@ fn register_block(isa: &Isa, problem: &Problem, arithmetic: Arithmetic, lanes: u
         return Block { rows: 6, vectors: 2, lanes };
     }
     let (accumulators, rows) = match () {
-        // Each step is many instructions; more of them would only be more to compile.
-        () if arithmetic == Arithmetic::F32RoundedToF16 && !isa.f16c => (2, 2),
+        // Reading and writing a sum is many instructions; more of them would only be more to compile.
+        () if problem.c.elem == Scalar::F16 && !isa.f16c => (2, 2),
         () if isa.avx512 => (16, 8),
         () => (8, 4),
     };

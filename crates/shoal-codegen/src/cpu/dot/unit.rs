@@ -14,8 +14,6 @@ use crate::llvm::{Llvm, V, vector_type};
 pub(super) enum Arithmetic {
     /// `f32` elements, one multiply-add each.
     F32,
-    /// As `F32`, rounded to `f16` after each.
-    F32RoundedToF16,
     /// `f64` elements, one multiply-add each.
     F64,
     /// `i32` elements.
@@ -48,7 +46,7 @@ impl Arithmetic {
         let pairs = problem.k >= 2 && lanes >= 4;
         match problem.c.elem {
             Scalar::F64 => Arithmetic::F64,
-            Scalar::F16 => Arithmetic::F32RoundedToF16,
+            Scalar::F16 => Arithmetic::F32,
             Scalar::F32 => {
                 let bf16 = problem.a.elem == Scalar::BF16 && problem.b.elem == Scalar::BF16;
                 if bf16 && isa.amx_bf16 && tiles && problem.k >= 2 {
@@ -97,7 +95,7 @@ impl Arithmetic {
     /// Elements in a unit.
     pub(super) fn group(self) -> u32 {
         match self {
-            Arithmetic::F32 | Arithmetic::F32RoundedToF16 | Arithmetic::F64 | Arithmetic::I32 => 1,
+            Arithmetic::F32 | Arithmetic::F64 | Arithmetic::I32 => 1,
             Arithmetic::I16Pairs | Arithmetic::Bf16Pairs | Arithmetic::AmxBf16 => 2,
             Arithmetic::AmxI8 => 4,
         }
@@ -109,7 +107,7 @@ impl Arithmetic {
 
     pub(super) fn unit_type<'ctx>(self, llvm: &Llvm<'ctx>) -> BasicTypeEnum<'ctx> {
         match self {
-            Arithmetic::F32 | Arithmetic::F32RoundedToF16 => llvm.f32().into(),
+            Arithmetic::F32 => llvm.f32().into(),
             Arithmetic::F64 => llvm.context.f64_type().into(),
             Arithmetic::I32
             | Arithmetic::I16Pairs
@@ -122,7 +120,7 @@ impl Arithmetic {
     /// Whether elements of this type must be converted to become parts of units.
     pub(super) fn converts(self, elem: Scalar) -> bool {
         match self {
-            Arithmetic::F32 | Arithmetic::F32RoundedToF16 => elem != Scalar::F32,
+            Arithmetic::F32 => elem != Scalar::F32,
             Arithmetic::I32 | Arithmetic::I16Pairs => true,
             Arithmetic::F64 | Arithmetic::Bf16Pairs | Arithmetic::AmxBf16 | Arithmetic::AmxI8 => false,
         }
@@ -131,7 +129,7 @@ impl Arithmetic {
     fn convert<'ctx>(self, llvm: &Llvm<'ctx>, isa: &Isa, v: VectorValue<'ctx>, elem: Scalar) -> VectorValue<'ctx> {
         let extend = if elem.is_signed_int() { InstructionOpcode::SExt } else { InstructionOpcode::ZExt };
         match self {
-            Arithmetic::F32 | Arithmetic::F32RoundedToF16 => convert::to_f32(llvm, isa, v, elem),
+            Arithmetic::F32 => convert::to_f32(llvm, isa, v, elem),
             Arithmetic::I32 => llvm.cast(extend, v.into(), llvm.i32().into()).into_vector_value(),
             Arithmetic::I16Pairs => llvm.cast(extend, v.into(), llvm.int_type(16).into()).into_vector_value(),
             Arithmetic::F64 | Arithmetic::Bf16Pairs | Arithmetic::AmxBf16 | Arithmetic::AmxI8 => v,

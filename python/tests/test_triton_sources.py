@@ -45,3 +45,14 @@ def test_a_script_is_in_no_package(tmp_path):
     done = run(tmp_path / "script.py")
     assert done.returncode == 1
     assert "ImportError: attempted relative import with no known parent package" in done.stderr
+
+
+def test_modules_of_triton_are_run_by_name(tmp_path):
+    (tmp_path / "add_one.py").write_text(
+        "import triton\nimport triton.language as tl\n\n\n"
+        "@triton.jit\ndef add_one(x, N: tl.constexpr):\n    at = x + tl.arange(0, N)\n    tl.store(at, tl.load(at) + 1)\n"
+    )
+    kernel = (tmp_path / "add_one.py", "--kernel-name", "add_one", "--signature", "*fp32, 16", "--grid", "1, 1, 1")
+    done = run("-m", "triton.tools.compile", *kernel, "--out-path", tmp_path / "add_one")
+    assert done.returncode == 0, done.stderr
+    assert "add_one_launch" in (tmp_path / "add_one.h").read_text()

@@ -14,7 +14,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Sequence
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from shoal import errors
@@ -39,7 +39,9 @@ class _Finder:
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: Shoal's drop-in has none of this name", name=fullname
             )
-        return importlib.machinery.ModuleSpec(fullname, _Loader(real), is_package=True)
+        module = importlib.import_module(real)
+        package = hasattr(module, "__path__")
+        return importlib.machinery.ModuleSpec(fullname, _Loader(real), origin=module.__file__, is_package=package)
 
     def find_distributions(self, context: Any) -> list[Any]:
         """The package's name and version, for those who ask `importlib.metadata` about it."""
@@ -56,6 +58,11 @@ class _Loader(importlib.abc.Loader):
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """A module that `exec_module` replaces."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the real module, for `python -m`."""
+        spec = importlib.util.find_spec(self.real)
+        return spec.loader.get_code(self.real) if spec is not None else None
 
     def exec_module(self, module: ModuleType) -> None:
         """Puts the real module in the place of the new one."""

@@ -8,9 +8,10 @@ use shoal_source::{Diagnostic, Span};
 use super::Lower;
 use crate::builtin::{self, describe};
 use crate::fault::{Fault, Outcome};
+use crate::module::ModuleRef;
 use crate::names::nearest;
 use crate::syntax::ast::{Ident, Name};
-use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Value};
+use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Tuple, Value};
 
 /// Methods of descriptors and the functions they stand for.
 const DESCRIPTOR_METHODS: [(&str, &str); 10] = [
@@ -41,16 +42,7 @@ impl Lower<'_> {
         let name = &*attr.name;
         match object {
             Value::Invalid => Err(Fault::reported()),
-            Value::Module(module) => match self.module_attribute(module, name)? {
-                Some(Value::Host(what)) => {
-                    Err(Diagnostic::error(attr.span, format!("`{what}` belongs to the host program"))
-                        .label("cannot be used in a kernel")
-                        .help("pass what you need as an argument")
-                        .into())
-                }
-                Some(value) => Ok(Some(value)),
-                None => Err(self.no_such_attribute(module, name, attr.span, span)),
-            },
+            Value::Module(module) => self.name_of_module(module, attr, span).map(Some),
             Value::Tensor(t) => self.tensor_attribute(t, attr, span),
             Value::Dtype(d) => Ok(match d.attribute(name) {
                 Some(value) => Some(value),
@@ -64,18 +56,7 @@ impl Lower<'_> {
                 }
                 _ => None,
             }),
-            Value::Tuple(t) => Ok(match &t.class {
-                Some(class) => match class.fields.iter().position(|f| *f.name == *name) {
-                    Some(i) => t.items.get(i).cloned(),
-                    None if name == "_replace" => Some(named_method(object, attr, span)),
-                    None => None,
-                },
-                None => match name {
-                    "values" | "value" => Some(object.clone()),
-                    "index" | "count" => Some(named_method(object, attr, span)),
-                    _ => None,
-                },
-            }),
+            Value::Tuple(t) => Ok(tuple_attribute(t, object, attr, span)),
             Value::Aggregate(a) => {
                 if let Some(i) = a.class.fields.iter().position(|f| *f.name == *name) {
                     return Ok(a.fields.get(i).cloned());
@@ -107,6 +88,17 @@ impl Lower<'_> {
             | Value::Condition(_)
             | Value::Builtin(_)
             | Value::Method(_) => Ok(None),
+        }
+    }
+
+    fn name_of_module(&mut self, module: &ModuleRef, attr: &Ident, span: Span) -> Outcome<Value> {
+        match self.module_attribute(module, &attr.name)? {
+            Some(Value::Host(what)) => Err(Diagnostic::error(attr.span, format!("`{what}` belongs to the host program"))
+                .label("cannot be used in a kernel")
+                .help("pass what you need as an argument")
+                .into()),
+            Some(value) => Ok(value),
+            None => Err(self.no_such_attribute(module, &attr.name, attr.span, span)),
         }
     }
 
@@ -161,6 +153,21 @@ fn named_method(receiver: &Value, attr: &Ident, span: Span) -> Value {
     Value::Method(Arc::new(Method { receiver: receiver.clone(), span, target }))
 }
 
+fn tuple_attribute(tuple: &Tuple, object: &Value, attr: &Ident, span: Span) -> Option<Value> {
+    let name = &*attr.name;
+    let Some(class) = &tuple.class else {
+        return match name {
+            "values" | "value" => Some(object.clone()),
+            "index" | "count" => Some(named_method(object, attr, span)),
+            _ => None,
+        };
+    };
+    match class.fields.iter().position(|field| *field.name == *name) {
+        Some(at) => tuple.items.get(at).cloned(),
+        None => (name == "_replace").then(|| named_method(object, attr, span)),
+    }
+}
+
 fn descriptor_attribute(d: &Arc<Descriptor>, object: &Value, attr: &Ident, span: Span) -> Option<Value> {
     let Type::Desc(ty) = &d.ty else { return None };
     let dtype = |ty| Value::Dtype(Dtype { ty, access: Access::ReadWrite });
@@ -189,7 +196,11 @@ fn class_attribute(class: &Class, name: &str) -> Option<Value> {
             Some((_, f)) => Some(Value::Function(f.clone())),
             None => (name == "__name__").then(|| Value::str(&c.name)),
         },
-        Class::Known(KnownClass::Dtype) => dtype_list(name),
+        Class::Known(KnownClass::Dtype) => match name {
+            "KIND" => Some(enums::KIND.class()),
+            "SIGNEDNESS" => Some(enums::SIGNEDNESS.class()),
+            _ => dtype_list(name),
+        },
         Class::Known(_) => None,
     }
 }

@@ -206,10 +206,16 @@ class Autotuner(KernelInterface):
             stored.write(timings)
         config = min(timings, key=timings.__getitem__)
         self.cache[key], self.configs_timings = config, timings
-        if knobs.autotuning.print and not found_on_disk:
+        self._tell(key, config, found_on_disk)
+        return config
+
+    def _tell(self, key: tuple[Any, ...], config: Config, found_on_disk: bool) -> None:
+        """Prints what was chosen, and tells who listens."""
+        duration = None if found_on_disk else self.compile_time + self.bench_time
+        if knobs.autotuning.print and duration is not None:
             print(
-                f"Autotuning of {self.__name__} for key {key} took {self.compile_time + self.bench_time:.2f} s "
-                f"({self.compile_time:.2f} s to compile {len(configs)} configurations, {self.bench_time:.2f} s to "
+                f"Autotuning of {self.__name__} for key {key} took {duration:.2f} s "
+                f"({self.compile_time:.2f} s to compile {len(self.configs_timings)} configurations, {self.bench_time:.2f} s to "
                 f"measure them). Best configuration: {config}; {self.configs_timings[config][0]:.4g} ms"
             )
         if knobs.autotuning.listener is not None:
@@ -218,10 +224,9 @@ class Autotuner(KernelInterface):
                 key=key,
                 best_config=config,
                 configs_timings=self.configs_timings,
-                duration=None if found_on_disk else self.compile_time + self.bench_time,
+                duration=duration,
                 cache_hit=found_on_disk,
             )
-        return config
 
     def _refuse_conflicts(self, config: Config, kwargs: Mapping[str, Any]) -> None:
         conflicts = [name for name in config.kwargs if name in kwargs]

@@ -215,8 +215,9 @@ class Autotuner(KernelInterface):
         if knobs.autotuning.print and duration is not None:
             print(
                 f"Autotuning of {self.__name__} for key {key} took {duration:.2f} s "
-                f"({self.compile_time:.2f} s to compile {len(self.configs_timings)} configurations, {self.bench_time:.2f} s to "
-                f"measure them). Best configuration: {config}; {self.configs_timings[config][0]:.4g} ms"
+                f"({self.compile_time:.2f} s to compile {len(self.configs_timings)} configurations, "
+                f"{self.bench_time:.2f} s to measure them). "
+                f"Best configuration: {config}; {self.configs_timings[config][0]:.4g} ms"
             )
         if knobs.autotuning.listener is not None:
             knobs.autotuning.listener(

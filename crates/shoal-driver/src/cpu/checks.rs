@@ -65,6 +65,11 @@ fn lanes(mask: u64) -> impl Iterator<Item = u32> {
     (0..64).filter(move |lane| mask >> lane & 1 == 1)
 }
 
+/// Ends the launch, if one of the addresses is wrong.
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given, `access` its access.
 #[cold]
 unsafe fn complain(ctx: *mut Context, bounds: &Bounds, access: &Access, addresses: impl Iterator<Item = u64>) {
     if let Some(complaint) = bounds.complaint(access, addresses) {

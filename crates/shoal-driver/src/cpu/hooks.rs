@@ -110,6 +110,11 @@ pub(crate) unsafe fn fail(ctx: *mut Context, site: *const Site, message: String)
     process::abort()
 }
 
+/// Keeps why the launch ends.
+///
+/// # Safety
+///
+/// As [`shoal_fail`].
 #[inline(never)]
 unsafe fn record(ctx: *mut Context, site: *const Site, message: String) {
     // SAFETY: the contract of `shoal_fail`.

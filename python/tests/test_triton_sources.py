@@ -32,7 +32,10 @@ def run(*arguments, stdin=None):
     return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.parametrize(("arguments", "stdin", "name"), [(("-c", PROGRAM), None, "string"), (("-",), PROGRAM, "stdin")])
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "name"),
+    [(("-c", PROGRAM), None, "string"), (("-",), PROGRAM, "stdin")],
+)
 def test_kernels_in_a_program_without_a_file_are_compiled_and_shown_in_errors(arguments, stdin, name):
     done = run(*arguments, "a", "b", stdin=stdin)
     assert (done.returncode, done.stdout) == (1, "4.5 ['a', 'b']\n"), done.stderr
@@ -50,7 +53,8 @@ def test_a_script_is_in_no_package(tmp_path):
 def test_modules_of_triton_are_run_by_name(tmp_path):
     (tmp_path / "add_one.py").write_text(
         "import triton\nimport triton.language as tl\n\n\n"
-        "@triton.jit\ndef add_one(x, N: tl.constexpr):\n    at = x + tl.arange(0, N)\n    tl.store(at, tl.load(at) + 1)\n"
+        "@triton.jit\ndef add_one(x, N: tl.constexpr):\n    at = x + tl.arange(0, N)\n"
+        "    tl.store(at, tl.load(at) + 1)\n"
     )
     kernel = (tmp_path / "add_one.py", "--kernel-name", "add_one", "--signature", "*fp32, 16", "--grid", "1, 1, 1")
     done = run("-m", "triton.tools.compile", *kernel, "--out-path", tmp_path / "add_one")

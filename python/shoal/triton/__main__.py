@@ -1,4 +1,4 @@
-"""Runs a program written for Triton: `python -m shoal.triton script.py args…`; also `-m module`, `-c code`, `-` (stdin).
+"""Runs a program written for Triton: `python -m shoal.triton script.py args…`; also `-m module`, `-c code`, `-`.
 
 The program sees what it would see under plain `python`: its own `sys.argv`, itself as `__main__`, its folder first in
 `sys.path`; its errors end it with its own traceback.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use shoal_ir::types::{Elem, Ptr, Scalar, Type};
 
+use crate::enums;
 use crate::value::{Access, Const, Dtype, Value};
 
 /// The name of a type of numbers in `shoal.language`, and its short name in signatures and messages.
@@ -133,6 +134,10 @@ impl Dtype {
             "int_bitwidth" => Value::int(elem.scalar().filter(|s| s.is_int())?.bits()),
             "fp_mantissa_width" => Value::int(mantissa_bits(elem.scalar()?)?),
             "exponent_bias" => Value::int(exponent_bias(elem.scalar()?)?),
+            "int_signedness" => {
+                enums::SIGNEDNESS.member(elem.scalar().filter(|s| s.is_int())?.is_unsigned_int().into())?
+            }
+            "const" => Value::bool(elem.ptr().is_some() && self.access == Access::ReadOnly),
             "name" => Value::str(&self.to_string()),
             "scalar" => Value::Dtype(Dtype { ty: Type::Elem(elem), access: self.access }),
             "element_ty" => Value::Dtype(match (&self.ty, elem) {
@@ -165,11 +170,12 @@ impl Dtype {
             "is_block" => Value::bool(self.ty.is_tile()),
             "is_const" => Value::bool(self.access == Access::ReadOnly && elem.ptr().is_some()),
             "is_void" => Value::bool(false),
-            "kind" => Value::int(match number? {
+            "kind" => enums::KIND.member(match number? {
                 Scalar::I1 => 0,
                 s if s.is_int() => 1,
                 _ => 2,
-            }),
+            })?,
+            "get_block_shapes" => self.attribute("shape")?,
             "get_int_max_value" => Value::int(int_range(number?)?.1),
             "get_int_min_value" => Value::int(int_range(number?)?.0),
             _ => {

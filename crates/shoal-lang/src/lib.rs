@@ -35,6 +35,7 @@ mod builtin;
 mod consts;
 mod dtype;
 mod emit;
+mod enums;
 mod fault;
 mod host;
 mod kernel;

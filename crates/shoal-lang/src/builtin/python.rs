@@ -9,6 +9,8 @@ use super::{Args, Builtin, describe};
 use crate::consts;
 use crate::fault::{Fault, Outcome};
 use crate::lower::Lower;
+use crate::semantic::debug;
+use crate::semantic::operand::Operand;
 use crate::syntax::ast::CmpOp;
 use crate::value::{Aggregate, Class, Condition, Const, KnownClass, Range, RangeKind, Value};
 
@@ -31,7 +33,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
     Builtin::anywhere("python.getattr", "x, name: const, *default", run_getattr),
     Builtin::anywhere("python.hasattr", "x, name: const", run_hasattr),
     Builtin::anywhere("python.type", "x", run_type),
-    Builtin::kernel("python.print", "*values", run_print),
+    Builtin::kernel("python.print", "*values, hex: const=False", run_print),
     Builtin::anywhere(
         "static_print",
         "*values, sep: const=' ', end: const='', file: const=None, flush: const=False",
@@ -314,11 +316,13 @@ fn run_type(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 
 /// `print(...)` in a kernel is `tl.device_print`, which wants a text first.
 fn run_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    let mut values: Vec<Value> = args.rest().iter().map(|(v, _)| v.clone()).collect();
-    if !matches!(values.first(), Some(Value::Const(Const::Str(_)))) {
-        values.insert(0, Value::str(""));
-    }
-    l.builtin_call("device_print", values)
+    let (prefix, values) = match args.rest() {
+        [(Value::Const(Const::Str(prefix)), _), values @ ..] => (&**prefix, values),
+        values => ("", values),
+    };
+    let values = values.iter().map(|(v, _)| Operand::new(&mut l.emit, v)).collect::<Outcome<Vec<_>>>()?;
+    debug::print(&mut l.emit, prefix, &values, args.bool("hex")?)?;
+    Ok(Value::NONE)
 }
 
 fn run_static_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {

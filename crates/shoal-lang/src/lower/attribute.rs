@@ -7,6 +7,7 @@ use shoal_source::{Diagnostic, Span};
 
 use super::Lower;
 use crate::builtin::{self, describe};
+use crate::enums;
 use crate::fault::{Fault, Outcome};
 use crate::module::ModuleRef;
 use crate::names::nearest;

@@ -141,7 +141,8 @@ impl Lower<'_> {
         match before {
             // A name that was there before and changes its type is an error; one that is only used inside the arms is
             // not, until somebody asks for it.
-            Some(_) if a.value.is_dynamic() || b.value.is_dynamic() => {
+            // Nor is one that was only announced with `None`.
+            Some(_) if (a.value.is_dynamic() || b.value.is_dynamic()) && ![a, b].iter().any(|x| x.value.is_none()) => {
                 self.report(
                     Diagnostic::error(a.span, format!("`{name}` has different types after this `if`"))
                         .label(format!("here it is {a_words}"))

@@ -6,12 +6,13 @@ use super::Lower;
 use super::frame::Frame;
 use crate::builtin;
 use crate::dtype;
+use crate::enums;
 use crate::fault::{Fault, Outcome};
 use crate::host::HostSource;
 use crate::live::Place;
 use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef};
 use crate::syntax::ast::{Expr, ExprKind, Name};
-use crate::value::{Class, Const, Dtype, EnumClass, KnownClass, Member, Value};
+use crate::value::{Class, Dtype, KnownClass, Value};
 
 /// A module-level value.
 #[derive(Debug, Clone)]
@@ -235,7 +236,7 @@ impl Lower<'_> {
             "const" => KnownClass::ConstPtr,
             "tuple" => KnownClass::Tuple,
             "tensor_descriptor" | "tensor_descriptor_base" => KnownClass::TensorDescriptor,
-            "PropagateNan" => return Ok(Some(propagate_nan())),
+            "PropagateNan" => return Ok(Some(enums::PROPAGATE_NAN.class())),
             _ => return self.standard(name),
         };
         Ok(Some(Value::Class(Class::Known(class))))
@@ -280,19 +281,4 @@ impl Lower<'_> {
             None => diagnostic.into(),
         }
     }
-}
-
-/// `tl.PropagateNan`, the enumeration that `minimum` and `maximum` take.
-fn propagate_nan() -> Value {
-    let class = Name::from("PropagateNan");
-    let member = |name: &str, value: i128| {
-        std::sync::Arc::new(Member {
-            class: class.clone(),
-            name: Name::from(name),
-            value: Value::Const(Const::Int(value)),
-            live: None,
-        })
-    };
-    let members = vec![member("NONE", 0), member("ALL", 0xFFFF)];
-    Value::Class(Class::Enum(std::sync::Arc::new(EnumClass { name: class.clone(), members, live: None })))
 }

@@ -94,8 +94,7 @@ fn run_map(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     let results: Vec<Type> = elems.into_iter().map(|elem| Type::tile(elem, inputs[0].shape())).collect();
     let op = e.b().op(OpKind::MapElementwise { pack }, operands, results, [region]);
     let mut results: Vec<Value> = e.func.op(op).results().to_vec().into_iter().map(|v| e.tensor(v).into()).collect();
-    // A tuple of `pack` scalars is still one result.
-    if results.len() == 1 && (!tuple || pack > 1) { Ok(results.remove(0)) } else { Ok(Value::tuple(results)) }
+    if results.len() == 1 && !tuple { Ok(results.remove(0)) } else { Ok(Value::tuple(results)) }
 }
 
 /// The functions of this file.

@@ -276,3 +276,25 @@ fn types_must_stay_in_loops_and_branches() {
     wrong("    x = 1 if n > 2 else 1.5", &[]);
     wrong("    for i in range(0, n, 0):\n        pass", &["0"]);
 }
+
+/// A name that is announced with `None` may get a value on one side of an `if` that nobody asks for afterwards.
+#[test]
+fn names_announced_with_none() {
+    let body = "
+    found = None
+    if n > 3:
+        found = n * 2
+        tl.store(out, found)
+    else:
+        tl.store(out, -1)
+";
+    case("n, out", body).gives(args!(5), &[10]);
+    case("n, out", body).gives(args!(2), &[-1]);
+    let used = "
+    found = None
+    if n > 3:
+        found = n * 2
+    tl.store(out, found)
+";
+    case("n, out", used).refused(args!(5), &["`found`", "`None`"]);
+}

@@ -22,7 +22,7 @@ fn device_print() {
     let body = "
     p = tl.program_id(0)
     tl.device_print('value', tl.load(x + p * 2 + tl.arange(0, 2)))
-    tl.device_print('pair: ', p, p + 255, hex=True)
+    print('pair: ', p, p + 255, hex=True)
     print('only text')
 ";
     let expected = [

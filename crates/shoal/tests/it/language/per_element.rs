@@ -42,7 +42,8 @@ def swapped(a0, a1, b0, b1):
     q, r = tl.map_elementwise(divmod, v * 7, v % 5)
     tl.store(out + 32 + i, q)
     tl.store(out + 64 + i, r)
-    tl.store(out + 96 + i, tl.map_elementwise(swapped, v, v * 100, pack=2))
+    (mixed,) = tl.map_elementwise(swapped, v, v * 100, pack=2)
+    tl.store(out + 96 + i, mixed)
 ";
     let collatz = |mut n: i32| {
         let mut steps = 0;

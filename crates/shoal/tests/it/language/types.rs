@@ -48,6 +48,15 @@ fn what_types_tell() {
             "tl.zeros([4], tl.int8).type.scalar == tl.int8",
             "tl.zeros([4], tl.int8).type.is_block()",
             "tl.zeros([4], tl.int8).dtype.is_int8()",
+            "tl.zeros([4, 2], tl.int8).type.get_block_shapes()[1] == 2",
+            "tl.int1.kind() == tl.dtype.KIND.BOOLEAN",
+            "tl.uint8.kind() == tl.dtype.KIND.INTEGRAL",
+            "tl.float8e5.kind() == tl.dtype.KIND.FLOATING",
+            "tl.int32.kind().value < tl.float32.kind().value",
+            "tl.int8.int_signedness == tl.dtype.SIGNEDNESS.SIGNED",
+            "tl.uint64.int_signedness == tl.dtype.SIGNEDNESS.UNSIGNED",
+            "tl.pointer_type(tl.float16, const=True).const",
+            "not tl.pointer_type(tl.float16).const",
         ],
     );
     let body = "

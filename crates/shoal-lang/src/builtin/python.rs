@@ -320,7 +320,7 @@ fn run_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
         [(Value::Const(Const::Str(prefix)), _), values @ ..] => (&**prefix, values),
         values => ("", values),
     };
-    let values = values.iter().map(|(v, _)| Operand::new(&mut l.emit, v)).collect::<Outcome<Vec<_>>>()?;
+    let values = values.iter().map(|(v, _)| Operand::new(&l.emit, v)).collect::<Outcome<Vec<_>>>()?;
     debug::print(&mut l.emit, prefix, &values, args.bool("hex")?)?;
     Ok(Value::NONE)
 }

@@ -94,10 +94,12 @@ impl Lower<'_> {
 
     fn name_of_module(&mut self, module: &ModuleRef, attr: &Ident, span: Span) -> Outcome<Value> {
         match self.module_attribute(module, &attr.name)? {
-            Some(Value::Host(what)) => Err(Diagnostic::error(attr.span, format!("`{what}` belongs to the host program"))
-                .label("cannot be used in a kernel")
-                .help("pass what you need as an argument")
-                .into()),
+            Some(Value::Host(what)) => {
+                Err(Diagnostic::error(attr.span, format!("`{what}` belongs to the host program"))
+                    .label("cannot be used in a kernel")
+                    .help("pass what you need as an argument")
+                    .into())
+            }
             Some(value) => Ok(value),
             None => Err(self.no_such_attribute(module, &attr.name, attr.span, span)),
         }

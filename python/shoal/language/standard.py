@@ -172,3 +172,25 @@ def sigmoid(x: tensor) -> tensor:
 @library
 def softmax(x: tensor, dim: Int | None = None, keep_dims: Bool = False, ieee_rounding: Bool = False) -> tensor:
     """The softmax along a dimension; the first one if none is named."""
+
+
+def _helper(name: str) -> Callable[..., Any]:
+    def helper(*args: Any) -> Any:
+        """A helper of the functions above: no promise, but kernels of others import it."""
+
+    helper.__name__ = helper.__qualname__ = name
+    return library(helper)
+
+
+_log2 = _helper("_log2")
+_is_power_of_two = _helper("_is_power_of_two")
+_sum_combine = _helper("_sum_combine")
+_prod_combine = _helper("_prod_combine")
+_xor_combine = _helper("_xor_combine")
+_or_combine = _helper("_or_combine")
+_elementwise_max = _helper("_elementwise_max")
+_elementwise_min = _helper("_elementwise_min")
+_argmax_combine_tie_break_left = _helper("_argmax_combine_tie_break_left")
+_argmax_combine_tie_break_fast = _helper("_argmax_combine_tie_break_fast")
+_argmin_combine_tie_break_left = _helper("_argmin_combine_tie_break_left")
+_argmin_combine_tie_break_fast = _helper("_argmin_combine_tie_break_fast")

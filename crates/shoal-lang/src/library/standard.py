@@ -115,59 +115,59 @@ def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
     return tl.fdiv(powers, sum(powers, axis, keep_dims=True), ieee_rounding)
 
 
-# Reductions.
+# Reductions. What they combine with has the names that other kernels take from here for `tl.reduce`.
 
 
 @shoal.jit
-def _plus(a, b):
+def _sum_combine(a, b):
     return a + b
 
 
 @shoal.jit
-def _times(a, b):
+def _prod_combine(a, b):
     return a * b
 
 
 @shoal.jit
-def _xor(a, b):
+def _xor_combine(a, b):
     return a ^ b
 
 
 @shoal.jit
-def _or(a, b):
+def _or_combine(a, b):
     return a | b
 
 
 @shoal.jit
-def _greater(a, b):
+def _elementwise_max(a, b):
     return tl.maximum(a, b)
 
 
 @shoal.jit
-def _lesser(a, b):
+def _elementwise_min(a, b):
     return tl.minimum(a, b)
 
 
 @shoal.jit
-def _first_greatest(a, i, b, j):
+def _argmax_combine_tie_break_left(a, i, b, j):
     take = (a > b) | ((a == b) & (i < j))
     return tl.where(take, a, b), tl.where(take, i, j)
 
 
 @shoal.jit
-def _any_greatest(a, i, b, j):
+def _argmax_combine_tie_break_fast(a, i, b, j):
     take = a > b
     return tl.where(take, a, b), tl.where(take, i, j)
 
 
 @shoal.jit
-def _first_least(a, i, b, j):
+def _argmin_combine_tie_break_left(a, i, b, j):
     take = (a < b) | ((a == b) & (i < j))
     return tl.where(take, a, b), tl.where(take, i, j)
 
 
 @shoal.jit
-def _any_least(a, i, b, j):
+def _argmin_combine_tie_break_fast(a, i, b, j):
     take = a < b
     return tl.where(take, a, b), tl.where(take, i, j)
 
@@ -204,18 +204,22 @@ def _sum_dtype(given, asked):
 def max(input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False):
     """The greatest element along an axis, and where it is if asked for."""
     if return_indices:
-        return _with_indices(input, axis, _first_greatest if return_indices_tie_break_left else _any_greatest, keep_dims)
+        if return_indices_tie_break_left:
+            return _with_indices(input, axis, _argmax_combine_tie_break_left, keep_dims)
+        return _with_indices(input, axis, _argmax_combine_tie_break_fast, keep_dims)
     else:
-        return tl.reduce(_at_least_32_bits(input), axis, _greater, keep_dims=keep_dims)
+        return tl.reduce(_at_least_32_bits(input), axis, _elementwise_max, keep_dims=keep_dims)
 
 
 @shoal.jit
 def min(input, axis=None, return_indices=False, return_indices_tie_break_left=True, keep_dims=False):
     """The least element along an axis, and where it is if asked for."""
     if return_indices:
-        return _with_indices(input, axis, _first_least if return_indices_tie_break_left else _any_least, keep_dims)
+        if return_indices_tie_break_left:
+            return _with_indices(input, axis, _argmin_combine_tie_break_left, keep_dims)
+        return _with_indices(input, axis, _argmin_combine_tie_break_fast, keep_dims)
     else:
-        return tl.reduce(_at_least_32_bits(input), axis, _lesser, keep_dims=keep_dims)
+        return tl.reduce(_at_least_32_bits(input), axis, _elementwise_min, keep_dims=keep_dims)
 
 
 @shoal.jit
@@ -242,21 +246,21 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 @shoal.jit
 def sum(input, axis=None, keep_dims=False, dtype: tl.constexpr = None):
     """The sum along an axis."""
-    return tl.reduce(input.to(_sum_dtype(input.dtype, dtype)), axis, _plus, keep_dims=keep_dims)
+    return tl.reduce(input.to(_sum_dtype(input.dtype, dtype)), axis, _sum_combine, keep_dims=keep_dims)
 
 
 @shoal.jit
 def xor_sum(input, axis=None, keep_dims=False):
     """The exclusive or of integers along an axis."""
     tl.static_assert(input.dtype.is_int(), "xor_sum works on integers")
-    return tl.reduce(input, axis, _xor, keep_dims=keep_dims)
+    return tl.reduce(input, axis, _xor_combine, keep_dims=keep_dims)
 
 
 @shoal.jit
 def reduce_or(input, axis=None, keep_dims=False):
     """The bitwise or of integers along an axis."""
     tl.static_assert(input.dtype.is_int(), "reduce_or works on integers")
-    return tl.reduce(input, axis, _or, keep_dims=keep_dims)
+    return tl.reduce(input, axis, _or_combine, keep_dims=keep_dims)
 
 
 # Scans.
@@ -266,14 +270,14 @@ def reduce_or(input, axis=None, keep_dims=False):
 def cumsum(input, axis=0, reverse=False, dtype: tl.constexpr = None):
     """The sums of all prefixes along an axis."""
     input = _without_bfloat16(input)
-    return tl.associative_scan(input.to(_sum_dtype(input.dtype, dtype)), axis, _plus, reverse)
+    return tl.associative_scan(input.to(_sum_dtype(input.dtype, dtype)), axis, _sum_combine, reverse)
 
 
 @shoal.jit
 def cumprod(input, axis=0, reverse=False, dtype: tl.constexpr = None):
     """The products of all prefixes along an axis."""
     input = _without_bfloat16(input)
-    return tl.associative_scan(input.to(_sum_dtype(input.dtype, dtype)), axis, _times, reverse)
+    return tl.associative_scan(input.to(_sum_dtype(input.dtype, dtype)), axis, _prod_combine, reverse)
 
 
 # Sorting: a bitonic network on integers, in loops that do not grow with the tile. Floats are sorted by their bits,

@@ -39,9 +39,10 @@ class _Finder:
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: Shoal's drop-in has none of this name", name=fullname
             )
-        module = importlib.import_module(real)
-        package = hasattr(module, "__path__")
-        return importlib.machinery.ModuleSpec(fullname, _Loader(real), origin=module.__file__, is_package=package)
+        spec = importlib.util.find_spec(real)
+        package = spec is not None and spec.submodule_search_locations is not None
+        origin = spec.origin if spec is not None else None
+        return importlib.machinery.ModuleSpec(fullname, _Loader(real), origin=origin, is_package=package)
 
     def find_distributions(self, context: Any) -> list[Any]:
         """The package's name and version, for those who ask `importlib.metadata` about it."""

@@ -159,7 +159,7 @@ impl Memory {
                 Some(block) if block.base - address <= GAP => {
                     format!("{} bytes before {}", block.base - address, Memory::title(block))
                 }
-                _ => "where nothing is allocated".into(),
+                _ => Memory::unallocated(address),
             };
         };
         let block = &self.blocks[index];
@@ -172,7 +172,18 @@ impl Memory {
                 format!("{} bytes before {}", next.base - address, Memory::title(next))
             }
             _ if address - end <= GAP => format!("{} bytes past the end of {}", address - end, Memory::title(block)),
-            _ => "where nothing is allocated".into(),
+            _ => Memory::unallocated(address),
+        }
+    }
+
+    /// An address that is near no allocation may come from a table of addresses, which native code could follow.
+    fn unallocated(address: u64) -> String {
+        let nothing = "where nothing is allocated";
+        let of_another_space = address >> 40 != BASE >> 40 && address >= GAP;
+        if of_another_space {
+            format!("{nothing}; the interpreter sees the memory of arguments, not what addresses in arrays point to")
+        } else {
+            nothing.into()
         }
     }
 
@@ -225,5 +236,7 @@ mod tests {
         assert_eq!(memory.describe(a.0 + 12), "4 bytes past the end of `x` (8 bytes)");
         assert_eq!(memory.describe(a.0 - 4), "4 bytes before `x` (8 bytes)");
         assert_eq!(memory.describe(16), "where nothing is allocated");
+        assert_eq!(memory.describe(a.0 + 100 * GAP), "where nothing is allocated");
+        assert!(memory.describe(0x7f00_0000_0000).contains("not what addresses in arrays point to"));
     }
 }

@@ -212,13 +212,14 @@ fn compare_to_infinity(e: &mut Emit<'_>, x: &Tensor, op: CmpOp) -> IrValue {
     b.cmp(op, size, infinity)
 }
 
-/// Whether the sign bit is set.
+/// The sign bit: 0 or 1.
 pub(super) fn signbit(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
     let bits = Scalar::int(number_type(&args[0]).expect("floats").bits(), true).expect("32 or 64 bits");
     let zero = int(e, 0, &at(&args[0], bits));
     let mut b = e.b();
     let signed = b.bitcast(args[0].value, bits);
-    let value = b.cmp(CmpOp::Lt, signed, zero);
+    let negative = b.cmp(CmpOp::Lt, signed, zero);
+    let value = b.cast(negative, Scalar::I32);
     done(e, value)
 }
 

@@ -1,4 +1,4 @@
-"""What tuning leaves behind when it is stopped, and what it says about keys that cannot be looked up."""
+"""What tuning leaves behind when it is stopped, and what it says about what cannot be tuned."""
 
 import numpy as np
 import pytest
@@ -44,3 +44,13 @@ def test_an_array_in_the_key_is_refused_with_a_way_out():
 
     with pytest.raises(TypeError, match="autotuning of fill: .*ndarray.*Name sizes in `key`"):
         fill[(1,)](np.zeros(32, np.float32))
+
+
+@pytest.mark.parametrize("decorator", [shoal.autotune(CONFIGS, key=[]), shoal.heuristics({})])
+def test_decorators_in_the_wrong_order_are_told_the_right_one(decorator):
+    with pytest.raises(TypeError, match="of type function: write @.* above @jit"):
+
+        @shoal.jit
+        @decorator
+        def kernel(x):
+            tl.store(x, 1.0)

@@ -20,7 +20,7 @@ from typing import Any
 from .. import knobs
 from ..errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources
 from .config import Config
-from .heuristics import Heuristics, heuristics
+from .heuristics import Heuristics, heuristics, names_of_arguments
 from .in_place import copy_of, fill_with_zeros, overwrite
 from .jit import JITFunction, KernelInterface
 from .tuning_progress import Progress
@@ -409,7 +409,7 @@ def autotune(
     def decorate(fn: KernelInterface) -> Autotuner:
         return Autotuner(
             fn,
-            fn.arg_names,
+            names_of_arguments(fn, "autotune"),
             configs,
             key,
             reset_to_zero,

@@ -8,6 +8,16 @@ from typing import Any
 from .jit import KernelInterface
 
 
+def names_of_arguments(fn: Any, decorator: str) -> Sequence[str]:
+    """The names of a kernel's arguments, for a decorator that takes a kernel."""
+    names = getattr(fn, "arg_names", None)
+    if names is None:
+        raise TypeError(
+            f"@{decorator} takes a kernel, and this is of type {type(fn).__name__}: write @{decorator}(...) above @jit"
+        )
+    return names
+
+
 class Heuristics(KernelInterface):
     """A kernel some of whose parameters are computed at each launch."""
 
@@ -40,4 +50,4 @@ def heuristics(values: Mapping[str, Callable[[dict[str, Any]], Any]]) -> Callabl
     @shoal.jit
     def add(x, y, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr): ...
     """
-    return lambda fn: Heuristics(fn, fn.arg_names, values)
+    return lambda fn: Heuristics(fn, names_of_arguments(fn, "heuristics"), values)

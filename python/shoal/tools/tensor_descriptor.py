@@ -29,7 +29,7 @@ class TensorDescriptor:
             if len(given) != rank:
                 raise ValueError(f"`{name}` has {len(given)} dimensions, the shape has {rank}")
         if self.strides[-1] != 1:
-            raise ValueError("Last dimension must be contiguous: the last stride is 1")
+            raise ValueError(f"Last dimension must be contiguous: its stride is {self.strides[-1]}, not 1")
         if self.padding not in ("zero", "nan"):
             raise ValueError(f"padding is 'zero' or 'nan', not {self.padding!r}")
 

@@ -120,7 +120,7 @@ def k(x, n):
 # 28 | |         pass
 #    | |____________^ not supported
 #    |
-#    = help: move it to module level and decorate it with `@triton.jit`
+#    = help: define it outside of the kernel, with `@triton.jit`
 #
 # error: kernels have no `try` statements
 #   --> unsupported.py:29:5

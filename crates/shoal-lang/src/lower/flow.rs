@@ -374,7 +374,7 @@ fn unsupported(stmt: &Stmt) -> Fault {
     let (what, help) = match &stmt.kind {
         StmtKind::Break => ("`break`", "loops on the device run to their end: use `while` with the condition"),
         StmtKind::Continue => ("`continue`", "put the rest of the loop body under an `if`"),
-        StmtKind::FunctionDef(_) => ("nested functions", "move it to module level and decorate it with `@triton.jit`"),
+        StmtKind::FunctionDef(_) => ("nested functions", "define it outside of the kernel, with `@triton.jit`"),
         StmtKind::ClassDef(_) => ("nested classes", "move it to module level"),
         StmtKind::Import(_) | StmtKind::ImportFrom { .. } => ("imports", "import at module level"),
         StmtKind::Raise(_) => ("`raise`", "use `tl.static_assert` at compile time or `tl.device_assert` at run time"),

@@ -21,7 +21,7 @@ from shoal.language._signature import str_to_ty, written
 from shoal.language.core import constexpr, dtype, is_builtin
 
 from .callable import JITCallable
-from .source import text_of
+from .source import name_in, text_of
 
 # Modules whose functions the compiler knows itself.
 _LANGUAGE_ROOTS = ("shoal", "shoal.language", "triton", "triton.language")
@@ -55,8 +55,10 @@ def source(function: Any) -> Source:
     if not isinstance(function, JITCallable):
         text = text_of(_written(function))
         body, line = text.from_def
-        return Source(function.__name__, text.file, line, body, "jit" if is_builtin(function) else "plain")
-    facts = (function.fn.__name__, function.file_name, function.def_file_line_number, function.src)
+        name = name_in(body, function.__name__)
+        return Source(name, text.file, line, body, "jit" if is_builtin(function) else "plain")
+    name = name_in(function.src, function.fn.__name__)
+    facts = (name, function.file_name, function.def_file_line_number, function.src)
     if not isinstance(function, JITFunction):
         return Source(*facts, "compile time")
     return Source(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-_DEF = re.compile(r"^(?:async[ \t]+)?def[ \t]+\w+", re.MULTILINE)
+_DEF = re.compile(r"^(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,12 @@ class Text:
             place = f"{self.file}:{self.first_line}"
             raise ValueError(f"{place}: no `def` was found here; kernels are functions with a name")
         return text[found.start() :], self.first_line + text.count("\n", 0, found.start())
+
+
+def name_in(text: str, otherwise: str) -> str:
+    """The name that a text from `def` on defines: programs may have given the function another one since."""
+    found = _DEF.match(text)
+    return otherwise if found is None else found[1]
 
 
 def text_of(fn: Callable[..., Any]) -> Text:

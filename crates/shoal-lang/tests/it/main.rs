@@ -5,4 +5,3 @@ mod filetests;
 mod live;
 mod mutate;
 mod programs;
-mod speed;

@@ -55,11 +55,14 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
+use inkwell::OptimizationLevel;
+use inkwell::basic_block::BasicBlock;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
+use inkwell::values::InstructionOpcode;
 use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module};
@@ -174,7 +177,7 @@ fn build<'ctx>(
     if !refused.is_empty() {
         return Err(refused.into());
     }
-    let machine = target.machine().map_err(one)?;
+    let machine = target.machine(OptimizationLevel::Default).map_err(one)?;
     let llvm = Llvm::new(context, &func.name);
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -191,7 +194,25 @@ fn build<'ctx>(
             .run_passes(PASSES, &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
+    let machine = if longest_access_run(&llvm.module) > MOST_SCHEDULED {
+        target.machine(OptimizationLevel::None).map_err(one)?
+    } else {
+        machine
+    };
     Ok((llvm, machine, needs))
+}
+
+/// Accesses to memory in one block of code that LLVM may still order. It compares each with many others, so that tens of
+/// thousands, which only `static_range` makes, would take minutes.
+const MOST_SCHEDULED: usize = 1 << 12;
+
+/// The most accesses to memory that one block of the code has.
+fn longest_access_run(module: &LlvmModule<'_>) -> usize {
+    use InstructionOpcode::{Call, Load, Store};
+    let accesses = |block: BasicBlock<'_>| {
+        block.get_instructions().filter(|i| matches!(i.get_opcode(), Call | Load | Store)).count()
+    };
+    module.get_functions().flat_map(|f| f.get_basic_block_iter()).map(accesses).max().unwrap_or(0)
 }
 
 fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {

@@ -47,20 +47,14 @@ impl Target {
     }
 
     /// LLVM's code generator for it.
-    pub(super) fn machine(&self) -> Result<TargetMachine, Diagnostic> {
+    pub(super) fn machine(&self, level: OptimizationLevel) -> Result<TargetMachine, Diagnostic> {
         LlvmTarget::initialize_x86(&InitializationConfig::default());
         let refuse =
             |why: String| Diagnostic::error(Span::NONE, format!("no code can be made for `{}`: {why}", self.triple));
         let triple = TargetTriple::create(&self.triple);
         let target = LlvmTarget::from_triple(&triple).map_err(|why| refuse(why.to_string()))?;
-        let machine = target.create_target_machine(
-            &triple,
-            &self.cpu,
-            &self.features,
-            OptimizationLevel::Default,
-            RelocMode::PIC,
-            CodeModel::Small,
-        );
+        let machine =
+            target.create_target_machine(&triple, &self.cpu, &self.features, level, RelocMode::PIC, CodeModel::Small);
         machine.ok_or_else(|| refuse(format!("LLVM does not know the CPU `{}`", self.cpu)))
     }
 }

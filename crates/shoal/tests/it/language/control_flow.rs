@@ -298,3 +298,15 @@ fn names_announced_with_none() {
 ";
     case("n, out", used).refused(args!(5), &["`found`", "`None`"]);
 }
+
+/// So many accesses in a row are compiled without ordering them; what they do stays the same.
+#[test]
+fn thousands_of_unrolled_accesses() {
+    let body = "
+    for i in tl.static_range(6000):
+        tl.store(out + i, tl.load(out + i) * n + i)
+";
+    let before: Vec<i32> = (0..6000).map(|i| i % 7).collect();
+    let after: Vec<i32> = (0..6000).map(|i| (i % 7) * 5 + i).collect();
+    case("n, out", body).updates(args!(5), &before, &after);
+}

@@ -453,6 +453,7 @@ fn deep_and_long_kernels() {
         "    x = tl.arange(0, 1048576)\n    tl.store(out + x, tl.sort(x))\n".into(),
         "    x = tl.arange(0, 4096)\n    y = x[:, None] * x[None, :]\n".into(),
         "    for i in tl.static_range(100000):\n        tl.store(out + i, n)\n".into(),
+        "    for j in range(3):\n        for i in tl.static_range(65536):\n            tl.store(out + i, j)\n".into(),
         format!("    t = ({})\n    tl.store(out, t[2500])\n", "n, ".repeat(3000)),
     ];
     for body in bodies {

@@ -5,6 +5,8 @@
 //! the ranges of addresses and, only if they overlap, reads the load into scratch first. The loop is the same in both
 //! cases; it reads from the one place or the other.
 
+use std::collections::HashSet;
+
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, IntValue};
 use shoal_ir::op::{BinaryOp, OpKind};
@@ -31,11 +33,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn read_before_store(&mut self, op: OpId) {
         self.mark_done(op);
         let pointers = self.func.op(op).operands()[0];
-        let mut loads = Vec::new();
+        let (mut loads, mut seen) = (Vec::new(), HashSet::new());
         for &operand in self.func.op(op).operands() {
-            self.loads_read_by(operand, true, pointers, &mut loads);
+            self.loads_read_by((operand, true), pointers, &mut seen, &mut loads);
         }
-        loads.dedup();
         for (load, fusion) in loads {
             match fusion {
                 Fusion::Safe => {}
@@ -48,9 +49,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.read_before_write();
     }
 
-    /// The virtual loads that the loop of a store would do.
-    fn loads_read_by(&self, value: Value, same_place: bool, pointers: Value, found: &mut Vec<(Value, Fusion)>) {
-        if !self.func.ty(value).is_tile() || self.buffers.contains_key(&value) {
+    /// The virtual loads that the loop of a store would do for a value, there in the same place as the store or
+    /// elsewhere. What was seen is not looked at again: values that are used twice, again and again, make many paths.
+    fn loads_read_by(
+        &self,
+        (value, same_place): (Value, bool),
+        pointers: Value,
+        seen: &mut HashSet<(Value, bool)>,
+        found: &mut Vec<(Value, Fusion)>,
+    ) {
+        if !self.func.ty(value).is_tile() || self.buffers.contains_key(&value) || !seen.insert((value, same_place)) {
             return;
         }
         let Some(op) = self.func.def_op(value) else { return };
@@ -72,7 +80,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let stays = same_place && !moves_elements(kind);
         for &operand in operands {
-            self.loads_read_by(operand, stays, pointers, found);
+            self.loads_read_by((operand, stays), pointers, seen, found);
         }
     }
 

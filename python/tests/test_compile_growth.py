@@ -20,3 +20,9 @@ def test_a_value_that_is_used_twice_at_each_of_many_steps_is_compiled_once():
     x = np.ones(64, np.float32)
     doubled[(1,)](x, 60)
     assert np.allclose(x, 2.0**30, rtol=1e-3)
+
+
+def test_a_chain_of_many_operations_needs_no_deep_stack():
+    x = np.ones(64, np.float32)
+    doubled[(1,)](x, 1200)
+    assert np.isinf(x).all()

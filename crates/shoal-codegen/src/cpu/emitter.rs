@@ -186,10 +186,11 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         if let Some(chunk) = self.memo.iter().rev().find_map(|scope| scope.get(&key)) {
             return *chunk;
         }
-        let chunk = match self.chunk_by_facts(value, index) {
+        // Computed from its operands, and they from theirs: as deep as the kernel's longest chain of operations.
+        let chunk = stacker::maybe_grow(256 << 10, 4 << 20, || match self.chunk_by_facts(value, index) {
             Some(chunk) => chunk,
             None => self.read_or_compute(value, index, &key),
-        };
+        });
         self.memo.last_mut().expect("a scope").insert(key, chunk);
         chunk
     }

@@ -193,6 +193,7 @@ def one(x):
 
 x = np.zeros(2, np.int32)
 forever.warmup(x, 1, grid=(1,))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell would ignore it
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     forever[(4,)](x, 1)

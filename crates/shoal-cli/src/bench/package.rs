@@ -74,7 +74,7 @@ fn seconds(script: &str, module: &str, arguments: &[&str]) -> Result<f64, String
         .ok_or_else(|| format!("no Python has {module}; `make python` builds one, SHOAL_BENCH_PYTHON names it"))?;
     // Kernels are read from their file.
     let file = Script::write(script)?;
-    let run = Command::new(python).arg(&file.0).args(arguments).output().map_err(|why| why.to_string())?;
+    let run = Command::new(python).arg(file.path()).args(arguments).output().map_err(|why| why.to_string())?;
     let output = String::from_utf8_lossy(&run.stdout);
     let answer: Option<Value> = output.lines().last().and_then(|line| serde_json::from_str(line).ok());
     match answer.as_ref().and_then(|answer| answer["seconds"].as_f64()) {
@@ -83,19 +83,26 @@ fn seconds(script: &str, module: &str, arguments: &[&str]) -> Result<f64, String
     }
 }
 
-/// A script in a file, which goes with it.
-struct Script(PathBuf);
+/// A script in a file of its own folder (Python imports what lies beside a script), which goes with it.
+struct Script {
+    folder: PathBuf,
+}
 
 impl Script {
     fn write(text: &str) -> Result<Script, String> {
-        let path = std::env::temp_dir().join(format!("shoal-bench-{}.py", std::process::id()));
-        std::fs::write(&path, text).map_err(|why| format!("cannot write {}: {why}", path.display()))?;
-        Ok(Script(path))
+        let script = Script { folder: std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id())) };
+        let written = std::fs::create_dir_all(&script.folder).and_then(|()| std::fs::write(script.path(), text));
+        written.map_err(|why| format!("cannot write {}: {why}", script.path().display()))?;
+        Ok(script)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("script.py")
     }
 }
 
 impl Drop for Script {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

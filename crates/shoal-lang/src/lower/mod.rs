@@ -54,8 +54,8 @@ use jit::Callee;
 const MAX_ERRORS: usize = 40;
 /// Statements and compile-time steps before we say that the code does not end.
 const MAX_STEPS: u64 = 2_000_000;
-/// Operations of one IR function before we say that the kernel is too large.
-const MAX_OPS: usize = 1 << 20;
+/// Operations of one IR function before we say that the kernel is too large: compiling as many takes LLVM some seconds.
+const MAX_OPS: usize = 1 << 18;
 /// Parts of one compile-time value, nested ones included.
 const MAX_PARTS: usize = 1 << 16;
 /// How deep calls may nest.

@@ -4,16 +4,16 @@ use shoal_ir::op::{BinaryOp, MathFn, Rounding, UnaryOp};
 use shoal_ir::types::Scalar::{F32, F64, I32, I64, U32, U64};
 
 use super::Domain::{Any, Floats};
-use super::Meaning::{Absent, Binary, Bits, Cast, Compose, Count, Fma, Math, ToInt, Unary};
-use super::{Entry, compose, run};
+use super::Meaning::{Binary, Bits, Cast, Compose, Convert, Count, Directed, Math, Rcp64h, ToInt, Unary};
+use super::directed::Arithmetic::{Add, Div, Fma, Mul, Rcp, Sqrt, Sub};
+use super::directed::Direction::{Down, Up, Zero};
+use super::{Entry, Meaning, compose, run};
 use crate::builtin::Builtin;
 
 const ONE: &str = "arg0";
 const TWO: &str = "arg0, arg1";
 const THREE: &str = "arg0, arg1, arg2";
 const FOUR: &str = "arg0, arg1, arg2, arg3";
-
-const DIRECTED: &str = "there is only rounding to nearest: use the name that ends in `_rn`, or the plain operation";
 
 /// How many arguments a name takes.
 pub(super) fn arity(name: &str) -> usize {
@@ -46,40 +46,40 @@ names! {
     "rhadd", TWO, Any(&[&[I32, I32], &[U32, U32]]), Compose(compose::rhadd);
     "ffs", ONE, Any(&[&[I32], &[I64]]), Compose(compose::ffs);
     // Arithmetic that rounds in a stated direction.
-    "fma_rn", THREE, Floats, Fma;
-    "fma_rz", THREE, Floats, Absent(DIRECTED);
-    "fma_rd", THREE, Floats, Absent(DIRECTED);
-    "fma_ru", THREE, Floats, Absent(DIRECTED);
+    "fma_rn", THREE, Floats, Meaning::Fma;
+    "fma_rz", THREE, Floats, Directed(Fma, Zero);
+    "fma_rd", THREE, Floats, Directed(Fma, Down);
+    "fma_ru", THREE, Floats, Directed(Fma, Up);
     "div_rn", TWO, Floats, Binary(BinaryOp::DivRn);
-    "div_rz", TWO, Floats, Absent(DIRECTED);
-    "div_rd", TWO, Floats, Absent(DIRECTED);
-    "div_ru", TWO, Floats, Absent(DIRECTED);
+    "div_rz", TWO, Floats, Directed(Div, Zero);
+    "div_rd", TWO, Floats, Directed(Div, Down);
+    "div_ru", TWO, Floats, Directed(Div, Up);
     "rcp_rn", ONE, Floats, Compose(compose::rcp_rn);
-    "rcp_rz", ONE, Floats, Absent(DIRECTED);
-    "rcp_rd", ONE, Floats, Absent(DIRECTED);
-    "rcp_ru", ONE, Floats, Absent(DIRECTED);
+    "rcp_rz", ONE, Floats, Directed(Rcp, Zero);
+    "rcp_rd", ONE, Floats, Directed(Rcp, Down);
+    "rcp_ru", ONE, Floats, Directed(Rcp, Up);
     "sqrt_rn", ONE, Floats, Math(MathFn::SqrtRn);
-    "sqrt_rz", ONE, Floats, Absent(DIRECTED);
-    "sqrt_rd", ONE, Floats, Absent(DIRECTED);
-    "sqrt_ru", ONE, Floats, Absent(DIRECTED);
+    "sqrt_rz", ONE, Floats, Directed(Sqrt, Zero);
+    "sqrt_rd", ONE, Floats, Directed(Sqrt, Down);
+    "sqrt_ru", ONE, Floats, Directed(Sqrt, Up);
     "add_rn", TWO, Floats, Binary(BinaryOp::Add);
-    "add_rz", TWO, Floats, Absent(DIRECTED);
-    "add_rd", TWO, Floats, Absent(DIRECTED);
-    "add_ru", TWO, Floats, Absent(DIRECTED);
+    "add_rz", TWO, Floats, Directed(Add, Zero);
+    "add_rd", TWO, Floats, Directed(Add, Down);
+    "add_ru", TWO, Floats, Directed(Add, Up);
     "mul_rn", TWO, Floats, Binary(BinaryOp::Mul);
-    "mul_rz", TWO, Floats, Absent(DIRECTED);
-    "mul_rd", TWO, Floats, Absent(DIRECTED);
-    "mul_ru", TWO, Floats, Absent(DIRECTED);
+    "mul_rz", TWO, Floats, Directed(Mul, Zero);
+    "mul_rd", TWO, Floats, Directed(Mul, Down);
+    "mul_ru", TWO, Floats, Directed(Mul, Up);
     "sub_rn", TWO, Floats, Binary(BinaryOp::Sub);
-    "sub_rz", TWO, Floats, Absent(DIRECTED);
-    "sub_rd", TWO, Floats, Absent(DIRECTED);
-    "sub_ru", TWO, Floats, Absent(DIRECTED);
+    "sub_rz", TWO, Floats, Directed(Sub, Zero);
+    "sub_rd", TWO, Floats, Directed(Sub, Down);
+    "sub_ru", TWO, Floats, Directed(Sub, Up);
     "rsqrt_rn", ONE, Any(&[&[F32]]), Compose(compose::rsqrt_rn);
     // Conversions.
     "double2float_rn", ONE, Any(&[&[F64]]), Cast(F32, Rounding::Nearest);
     "double2float_rz", ONE, Any(&[&[F64]]), Cast(F32, Rounding::Zero);
-    "double2float_rd", ONE, Any(&[&[F64]]), Absent(DIRECTED);
-    "double2float_ru", ONE, Any(&[&[F64]]), Absent(DIRECTED);
+    "double2float_rd", ONE, Any(&[&[F64]]), Convert(F32, Down);
+    "double2float_ru", ONE, Any(&[&[F64]]), Convert(F32, Up);
     "double2int_rn", ONE, Any(&[&[F64]]), ToInt { round: Some(MathFn::Rint), via: I32, result: I32 };
     "double2int_rz", ONE, Any(&[&[F64]]), ToInt { round: None, via: I32, result: I32 };
     "double2int_rd", ONE, Any(&[&[F64]]), ToInt { round: Some(MathFn::Floor), via: I32, result: I32 };
@@ -99,13 +99,13 @@ names! {
     "float2uint_rd", ONE, Any(&[&[F32]]), ToInt { round: Some(MathFn::Floor), via: U32, result: I32 };
     "float2uint_ru", ONE, Any(&[&[F32]]), ToInt { round: Some(MathFn::Ceil), via: U32, result: I32 };
     "int2float_rn", ONE, Any(&[&[I32]]), Cast(F32, Rounding::Nearest);
-    "int2float_rz", ONE, Any(&[&[I32]]), Absent(DIRECTED);
-    "int2float_rd", ONE, Any(&[&[I32]]), Absent(DIRECTED);
-    "int2float_ru", ONE, Any(&[&[I32]]), Absent(DIRECTED);
+    "int2float_rz", ONE, Any(&[&[I32]]), Convert(F32, Zero);
+    "int2float_rd", ONE, Any(&[&[I32]]), Convert(F32, Down);
+    "int2float_ru", ONE, Any(&[&[I32]]), Convert(F32, Up);
     "uint2float_rn", ONE, Any(&[&[U32]]), Cast(F32, Rounding::Nearest);
-    "uint2float_rz", ONE, Any(&[&[U32]]), Absent(DIRECTED);
-    "uint2float_rd", ONE, Any(&[&[U32]]), Absent(DIRECTED);
-    "uint2float_ru", ONE, Any(&[&[U32]]), Absent(DIRECTED);
+    "uint2float_rz", ONE, Any(&[&[U32]]), Convert(F32, Zero);
+    "uint2float_rd", ONE, Any(&[&[U32]]), Convert(F32, Down);
+    "uint2float_ru", ONE, Any(&[&[U32]]), Convert(F32, Up);
     "hiloint2double", TWO, Any(&[&[I32, I32]]), Compose(compose::hiloint2double);
     "double2loint", ONE, Any(&[&[F64]]), Compose(compose::double2loint);
     "double2hiint", ONE, Any(&[&[F64]]), Compose(compose::double2hiint);
@@ -126,21 +126,21 @@ names! {
     "double2ull_rd", ONE, Any(&[&[F64]]), ToInt { round: Some(MathFn::Floor), via: U64, result: I64 };
     "double2ull_ru", ONE, Any(&[&[F64]]), ToInt { round: Some(MathFn::Ceil), via: U64, result: I64 };
     "ll2float_rn", ONE, Any(&[&[I64]]), Cast(F32, Rounding::Nearest);
-    "ll2float_rz", ONE, Any(&[&[I64]]), Absent(DIRECTED);
-    "ll2float_rd", ONE, Any(&[&[I64]]), Absent(DIRECTED);
-    "ll2float_ru", ONE, Any(&[&[I64]]), Absent(DIRECTED);
+    "ll2float_rz", ONE, Any(&[&[I64]]), Convert(F32, Zero);
+    "ll2float_rd", ONE, Any(&[&[I64]]), Convert(F32, Down);
+    "ll2float_ru", ONE, Any(&[&[I64]]), Convert(F32, Up);
     "ull2float_rn", ONE, Any(&[&[U64]]), Cast(F32, Rounding::Nearest);
-    "ull2float_rz", ONE, Any(&[&[U64]]), Absent(DIRECTED);
-    "ull2float_rd", ONE, Any(&[&[U64]]), Absent(DIRECTED);
-    "ull2float_ru", ONE, Any(&[&[U64]]), Absent(DIRECTED);
+    "ull2float_rz", ONE, Any(&[&[U64]]), Convert(F32, Zero);
+    "ull2float_rd", ONE, Any(&[&[U64]]), Convert(F32, Down);
+    "ull2float_ru", ONE, Any(&[&[U64]]), Convert(F32, Up);
     "ll2double_rn", ONE, Any(&[&[I64]]), Cast(F64, Rounding::Nearest);
-    "ll2double_rz", ONE, Any(&[&[I64]]), Absent(DIRECTED);
-    "ll2double_rd", ONE, Any(&[&[I64]]), Absent(DIRECTED);
-    "ll2double_ru", ONE, Any(&[&[I64]]), Absent(DIRECTED);
+    "ll2double_rz", ONE, Any(&[&[I64]]), Convert(F64, Zero);
+    "ll2double_rd", ONE, Any(&[&[I64]]), Convert(F64, Down);
+    "ll2double_ru", ONE, Any(&[&[I64]]), Convert(F64, Up);
     "ull2double_rn", ONE, Any(&[&[U64]]), Cast(F64, Rounding::Nearest);
-    "ull2double_rz", ONE, Any(&[&[U64]]), Absent(DIRECTED);
-    "ull2double_rd", ONE, Any(&[&[U64]]), Absent(DIRECTED);
-    "ull2double_ru", ONE, Any(&[&[U64]]), Absent(DIRECTED);
+    "ull2double_rz", ONE, Any(&[&[U64]]), Convert(F64, Zero);
+    "ull2double_rd", ONE, Any(&[&[U64]]), Convert(F64, Down);
+    "ull2double_ru", ONE, Any(&[&[U64]]), Convert(F64, Up);
     // The same bits at another type.
     "int_as_float", ONE, Any(&[&[I32]]), Bits(F32);
     "float_as_int", ONE, Any(&[&[F32]]), Bits(I32);
@@ -176,7 +176,7 @@ names! {
     "round", ONE, Floats, Math(MathFn::Round);
     "llround", ONE, Floats, ToInt { round: Some(MathFn::Round), via: I64, result: I64 };
     // Mathematics.
-    "rcp64h", ONE, Any(&[&[F64]]), Absent("use `1.0 / x`");
+    "rcp64h", ONE, Any(&[&[F64]]), Rcp64h;
     "rsqrt", ONE, Floats, Math(MathFn::Rsqrt);
     "exp2", ONE, Floats, Math(MathFn::Exp2);
     "saturatef", ONE, Any(&[&[F32]]), Compose(compose::saturatef);
@@ -233,7 +233,7 @@ names! {
     "scalbn", TWO, Any(&[&[F32, I32], &[F64, I32]]), Compose(compose::ldexp);
     "fmod", TWO, Floats, Math(MathFn::Fmod);
     "remainder", TWO, Floats, Math(MathFn::Remainder);
-    "fma", THREE, Floats, Fma;
+    "fma", THREE, Floats, Meaning::Fma;
     "pow", TWO, Any(&[&[F32, I32], &[F64, I32], &[F32, F32], &[F64, F64]]), Compose(compose::pow);
     "tgamma", ONE, Floats, Math(MathFn::Tgamma);
     "fdim", TWO, Floats, Math(MathFn::Fdim);

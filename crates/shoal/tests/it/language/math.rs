@@ -284,7 +284,6 @@ fn libdevice_is_reached_by_all_its_names() {
     let body =
         "    tl.store(out, lib.sqrt(x) + other.sqrt(x) + tl.extra.libdevice.sqrt(x) + tl.extra.cuda.libdevice.sqrt(x))";
     with(head, "x, out", body).gives(args!(4.0), &[8.0f32]);
-    case("x, out", "    tl.store(out, libdevice.add_ru(x, x))").refused(args!(4.0), &["add_ru", "_rn"]);
     case("x, out", "    tl.store(out, libdevice.squirt(x))").refused(args!(4.0), &["squirt"]);
     case("x, out", "    tl.store(out, libdevice.sqrt(x.to(tl.float16)))").refused(args!(4.0), &["float16"]);
     case("x: tl.float64, out", "    tl.store(out, libdevice.pow(x, 1.5))").refused(args!(4.0), &["fp64", "fp32"]);

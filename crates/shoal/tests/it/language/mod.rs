@@ -9,6 +9,8 @@ mod constexpr;
 mod control_flow;
 mod creation;
 mod descriptors;
+#[cfg(target_arch = "x86_64")]
+mod directed;
 mod dot;
 mod elementwise;
 mod fuzz;

@@ -23,7 +23,7 @@ def parameters():
         yield pytest.param(path, id=path.stem, marks=marks)
 
 
-@pytest.mark.parametrize("script", parameters())
+@pytest.mark.parametrize("script", list(parameters()))
 def test_in_a_python_of_its_own(script, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "shoal.triton", str(script), *arguments(script, tmp_path)],
@@ -37,7 +37,7 @@ def test_in_a_python_of_its_own(script, tmp_path):
     assert done.stdout.splitlines()[-1] == "ok"
 
 
-@pytest.mark.parametrize("script", parameters())
+@pytest.mark.parametrize("script", list(parameters()))
 def test_in_this_python(script, tmp_path, monkeypatch, capsys):
     for name, value in ENVIRONMENT.get(script.stem, {}).items():
         monkeypatch.setenv(name, value)

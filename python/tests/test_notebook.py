@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import pytest
@@ -25,7 +26,9 @@ def run_cell(text, name, scope):
     exec(compile(text, name, "exec"), scope)
 
 
-@pytest.mark.parametrize("name", ["<ipython-input-1-abc>", "/tmp/ipykernel_1234/567.py", "<generated>"])
+@pytest.mark.parametrize(
+    "name", ["<ipython-input-1-abc>", f"{tempfile.gettempdir()}/ipykernel_1234/567.py", "<generated>"]
+)
 def test_cells(name):
     scope = {"shoal": shoal, "sl": sl}
     run_cell(CELL, name, scope)

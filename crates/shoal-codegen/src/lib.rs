@@ -6,6 +6,7 @@
 
 pub mod cpu;
 mod llvm;
+mod recursion;
 
 /// The version of LLVM that this program is linked with.
 pub fn llvm_version() -> String {

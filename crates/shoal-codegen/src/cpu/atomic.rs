@@ -8,7 +8,7 @@ use shoal_ir::{Elem, OpId, Shape};
 use super::arith;
 use super::chunk::{Chunk, from_memory, memory_type, register_type, to_memory};
 use super::emitter::Emitter;
-use super::nest::Width;
+use super::tile_loops::Width;
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {

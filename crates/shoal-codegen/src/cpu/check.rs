@@ -8,7 +8,7 @@ use shoal_ir::{Elem, OpId, Scalar, effects};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
-use super::origin::{self, Origin};
+use super::provenance::{self, Provenance};
 use crate::llvm::V;
 
 /// Most lanes that are checked at once: a bit for each.
@@ -88,10 +88,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
         };
         let bytes = self.elem(pointers).ptr().map_or(1, |p| p.element().bytes());
-        let from = match origin::of(self.func, pointers) {
-            Origin::Param(param) => param as i64,
-            Origin::SomeParam => -1,
-            Origin::Elsewhere => -2,
+        let from = match provenance::of(self.func, pointers) {
+            Provenance::Param(param) => param as i64,
+            Provenance::SomeParam => -1,
+            Provenance::Elsewhere => -2,
         };
         let number = |n: i64| llvm.const_i32(n).into();
         let site = self.site_constant(op, what);

@@ -7,7 +7,7 @@ use shoal_ir::{Elem, OpId, Region, Scalar, Value};
 
 use super::chunk::{Chunk, lane_type};
 use super::emitter::Emitter;
-use super::{arith, convert, plan};
+use super::{arith, convert, fusion};
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -100,7 +100,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let runs = from.is_int() && to.is_int() && to.bits() >= from.bits() && from.bits() >= 32;
                 // Offsets below zero, made unsigned, jump at zero.
                 let stays =
-                    to.bits() == from.bits() || from.is_signed_int() && self.becomes_addresses(data.results()[0]);
+                    to.bits() == from.bits() || from.is_signed_int() && self.offsets.contains(data.results()[0]);
                 (runs && stays).then(|| {
                     let base = convert::cast(llvm, from.into(), to.into(), shoal_ir::op::Rounding::Nearest, a);
                     Chunk::Affine { base, step: step_a }
@@ -248,7 +248,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         ops.iter().all(|&op| {
             let kind = &self.func.op(op).kind;
             self.func.op(op).regions().is_empty()
-                && (plan::is_fusible(kind) && !matches!(kind, OpKind::Load(_))
+                && (fusion::is_fusible(kind) && !matches!(kind, OpKind::Load(_))
                     || matches!(kind, OpKind::Yield | OpKind::ProgramId { .. } | OpKind::NumPrograms { .. }))
         })
     }

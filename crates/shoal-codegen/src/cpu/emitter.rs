@@ -6,16 +6,21 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::op::OpKind;
 use shoal_ir::source::SourceMap;
-use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value};
+use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value, effects};
 
+use super::addressing::Offsets;
+use super::affine::AffineTiles;
 use super::check::Checks;
 use super::chunk::{Buffer, Chunk, Order, lane_type, register_type};
 use super::debug_info::DebugInfo;
+
 use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
-use super::overlap::Guard;
-use super::plan::{self, Plan};
+use super::tile_queue::TileQueue;
+use super::alias_guard::AliasGuard;
+use super::fusion::{self, FusionPlan};
 use crate::llvm::{Llvm, V, vector_type};
+use crate::recursion::deep;
 
 /// What a compiled kernel turned out to need.
 #[derive(Copy, Clone, Debug, Default)]
@@ -25,7 +30,7 @@ pub(super) struct Needs {
     pub(super) can_fail: bool,
     pub(super) uses_amx: bool,
     /// Whether stores bypass the caches, so that a fence must follow.
-    pub(super) streams: bool,
+    pub(super) nontemporal_stores: bool,
 }
 
 /// Emits the body of one kernel. Loops and operations that run by themselves are in the files beside this one.
@@ -40,20 +45,25 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) scratch: PointerValue<'ctx>,
     pub(super) program: [V<'ctx>; 3],
     pub(super) grid: [V<'ctx>; 3],
-    pub(super) plan: Plan,
+    pub(super) fusion: FusionPlan,
+    pub(super) affine: AffineTiles,
+    pub(super) offsets: Offsets,
+    /// Whether the kernel orders memory, so that stores must not be reordered by bypassing the caches.
+    pub(super) orders_memory: bool,
     pub(super) needs: Needs,
     /// Values of scalar type.
     pub(super) scalars: HashMap<Value, V<'ctx>>,
     /// Parameters of regions that are applied to whole chunks at a time.
     pub(super) bound: HashMap<Value, Chunk<'ctx>>,
-    /// Kept tiles that have been computed.
+    /// Materialised tiles that have been computed.
     pub(super) buffers: HashMap<Value, Buffer<'ctx>>,
-    /// Kept tiles that nobody has asked for yet: the first root that visits all their elements computes them.
-    pub(super) pending: Vec<Value>,
-    /// Virtual loads: they must have been read before memory changes.
-    pub(super) unread: Vec<Value>,
-    /// Virtual loads that are read from a copy if their memory overlaps that of the store they are fused with.
-    pub(super) guards: HashMap<Value, Guard<'ctx>>,
+    /// Tiles to be materialised that nobody has asked for yet: the first root that visits all their elements computes
+    /// them.
+    pub(super) deferred: TileQueue,
+    /// Fused loads: they must have been read before memory changes.
+    pub(super) unread_loads: TileQueue,
+    /// Fused loads that are read from a copy if their memory overlaps that of the store they are fused with.
+    pub(super) guards: HashMap<Value, AliasGuard<'ctx>>,
     pub(super) done: HashSet<OpId>,
     pub(super) scratch_top: u64,
     /// How often each loop around the present place runs, for those that store tiles.
@@ -63,9 +73,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     /// Set when accesses are checked.
     pub(super) checks: Option<Checks<'ctx>>,
     memo: Vec<HashMap<(Value, IndexKey, u8), Chunk<'ctx>>>,
-    /// The place the current root's loop is at; pending tiles of this shape are filled there.
+    /// The place the current root's loop is at; deferred tiles of this shape are filled there.
     root_place: Option<(IndexKey, u8)>,
-    filled: Vec<(Value, Buffer<'ctx>)>,
+    /// Deferred tiles that the current root's loop materialises.
+    filled: HashMap<Value, Buffer<'ctx>>,
 }
 
 impl<'a, 'ctx> Emitter<'a, 'ctx> {
@@ -91,13 +102,16 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             scratch,
             program,
             grid,
-            plan: Plan::new(func),
+            fusion: FusionPlan::new(func),
+            affine: AffineTiles::new(func),
+            offsets: Offsets::new(func),
+            orders_memory: effects::of_region(func, func.body()).order.is_some(),
             needs: Needs::default(),
             scalars: HashMap::new(),
             bound: HashMap::new(),
             buffers: HashMap::new(),
-            pending: Vec::new(),
-            unread: Vec::new(),
+            deferred: TileQueue::default(),
+            unread_loads: TileQueue::default(),
             guards: HashMap::new(),
             done: HashSet::new(),
             scratch_top: 0,
@@ -106,7 +120,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             checks: None,
             memo: vec![HashMap::new()],
             root_place: None,
-            filled: Vec::new(),
+            filled: HashMap::new(),
         }
     }
 
@@ -155,7 +169,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         llvm.cast(InstructionOpcode::BitCast, bits.into(), register_type(llvm, Elem::Scalar(c.ty())))
     }
 
-    /// Sets the place that pending tiles may be filled at, for code emitted by `body`.
+    /// Sets the place that deferred tiles may be filled at, for code emitted by `body`.
     pub(super) fn at_root_place<T>(&mut self, index: &Index<'ctx>, body: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.root_place.replace((index.key(), index.log_lanes));
         let result = body(self);
@@ -166,7 +180,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     /// Ends a root: what its loop filled is now in memory.
     pub(super) fn finish_root(&mut self) {
         for (value, buffer) in std::mem::take(&mut self.filled) {
-            self.pending.retain(|&p| p != value);
+            self.deferred.remove(value);
             self.buffers.insert(value, buffer);
         }
     }
@@ -187,7 +201,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             return *chunk;
         }
         // Computed from its operands, and they from theirs: as deep as the kernel's longest chain of operations.
-        let chunk = stacker::maybe_grow(256 << 10, 4 << 20, || match self.chunk_by_facts(value, index) {
+        let chunk = deep(|| match self.chunk_by_facts(value, index) {
             Some(chunk) => chunk,
             None => self.read_or_compute(value, index, &key),
         });
@@ -197,7 +211,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
 
     /// What the promises about a value save: a run of equal or consecutive elements is known by its first.
     fn chunk_by_facts(&mut self, value: Value, index: &Index<'ctx>) -> Option<Chunk<'ctx>> {
-        if self.buffers.contains_key(&value) || self.pending.contains(&value) {
+        if self.buffers.contains_key(&value) || self.deferred.contains(value) {
             return None;
         }
         let dim = index.contiguous_dim()?;
@@ -210,7 +224,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         }
         let step = match self.elem(value) {
             Elem::Ptr(p) => i64::from(p.element().bytes()),
-            Elem::Scalar(s) if s.is_int() && (s.bits() == 32 || s.bits() == 64 && self.becomes_addresses(value)) => 1,
+            Elem::Scalar(s) if s.is_int() && (s.bits() == 32 || s.bits() == 64 && self.offsets.contains(value)) => 1,
             Elem::Scalar(_) => return None,
         };
         if !contiguous {
@@ -227,12 +241,12 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         }
         let chunk = self.located(value, |this, op| this.compute(op, value, index));
         let at_root = self.root_place.as_ref().is_some_and(|(k, lanes)| *k == key.1 && *lanes == key.2);
-        if self.pending.contains(&value) && at_root {
-            let buffer = match self.filled.iter().find(|(v, _)| *v == value) {
-                Some((_, buffer)) => buffer.clone(),
+        if self.deferred.contains(value) && at_root {
+            let buffer = match self.filled.get(&value) {
+                Some(buffer) => buffer.clone(),
                 None => {
                     let buffer = self.allocate(self.elem(value), self.shape(value));
-                    self.filled.push((value, buffer.clone()));
+                    self.filled.insert(value, buffer.clone());
                     buffer
                 }
             };
@@ -241,7 +255,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         chunk
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "tiles of all other operations are kept")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "tiles of all other operations are materialised")]
     fn compute(&mut self, op: OpId, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
         let func = self.func;
         let data = func.op(op);
@@ -272,11 +286,11 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             }
             OpKind::Gather { axis } => self.gather(operands, usize::from(*axis), index),
             OpKind::Load(_) => self.load_chunk(op, index),
-            kind if plan::is_fusible(kind) => {
+            kind if fusion::is_fusible(kind) => {
                 let chunks: Vec<Chunk<'ctx>> = operands.iter().map(|&v| self.chunk(v, index)).collect();
                 self.elementwise(op, &chunks, index.lanes())
             }
-            kind => unreachable!("{kind:?} keeps its tiles"),
+            kind => unreachable!("{kind:?} materialises its tiles"),
         }
     }
 
@@ -328,7 +342,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
 
     fn gather(&mut self, operands: &[Value], axis: usize, index: &Index<'ctx>) -> Chunk<'ctx> {
         let llvm = self.llvm;
-        let source = self.buffers.get(&operands[0]).expect("a gather's source is kept").clone();
+        let source = self.buffers.get(&operands[0]).expect("a gather's source is materialised").clone();
         let ty = self.number(operands[1]);
         let picks = self.chunk(operands[1], index);
         let lanes = index.lanes();

@@ -145,7 +145,7 @@ fn emit_program<'ctx>(
         llvm.jump(leave);
         llvm.builder.position_at_end(leave);
     }
-    if emitter.needs.streams {
+    if emitter.needs.nontemporal_stores {
         llvm.intrinsic("llvm.x86.sse.sfence", &[], &[]);
     }
     llvm.builder.build_return(None).expect("a return");

@@ -7,7 +7,7 @@ use shoal_ir::{Elem, OpId, Scalar, Shape};
 
 use super::chunk::to_memory;
 use super::emitter::Emitter;
-use super::nest::Width;
+use super::tile_loops::Width;
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -113,7 +113,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let elem = self.elem(value);
             let top = self.scratch_top;
             let base = if func.ty(value).is_tile() {
-                self.keep(value).base
+                self.materialise(value).base
             } else {
                 let place = self.allocate_bytes(8);
                 let stored = to_memory(llvm, elem, self.scalar(value));

@@ -1,4 +1,4 @@
-//! The operations of a region, in order: scalars are computed, virtual tiles are noted, roots run.
+//! The operations of a region, in order: scalars are computed, tiles are deferred or fused, roots run.
 
 use inkwell::values::InstructionOpcode;
 use shoal_ir::op::OpKind;
@@ -7,7 +7,7 @@ use shoal_ir::{OpId, Region, Value, effects};
 use super::chunk::Chunk;
 use super::emitter::Emitter;
 use super::index::Index;
-use super::plan;
+use super::fusion;
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -75,20 +75,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 self.scalars.insert(data.result(), self.grid[usize::from(*axis)]);
             }
             OpKind::Extern(function) if !function.pure => self.impure_extern(op),
-            _ if data.results().iter().all(|&r| func.ty(r).is_tile()) => self.note(op),
+            _ if data.results().iter().all(|&r| func.ty(r).is_tile()) => self.defer(op),
             _ => self.scalar_op(op),
         }
         self.mark_done(op);
     }
 
     /// A tile that will be computed where it is used, or by the first root that passes.
-    fn note(&mut self, op: OpId) {
+    fn defer(&mut self, op: OpId) {
         let data = self.func.op(op);
         for &result in data.results() {
-            if self.plan.is_kept(result) {
-                self.pending.push(result);
+            if self.fusion.is_materialised(result) {
+                self.deferred.push(result);
             } else if matches!(data.kind, OpKind::Load(_)) {
-                self.unread.push(result);
+                self.unread_loads.push(result);
             }
         }
     }
@@ -116,7 +116,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 }
                 return;
             }
-            kind if plan::is_fusible(kind) => {
+            kind if fusion::is_fusible(kind) => {
                 let chunks: Vec<Chunk<'ctx>> =
                     data.operands().iter().map(|&v| Chunk::Uniform(self.scalar(v))).collect();
                 match self.elementwise(op, &chunks, 1) {
@@ -129,11 +129,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.scalars.insert(data.results()[0], value);
     }
 
-    /// Everything pending that these values need is computed now: only one element of them will be read.
+    /// Everything deferred that these values need is computed now: only one element of them will be read.
     pub(super) fn prepare_aside(&mut self, operands: &[Value]) {
         for &operand in operands {
             if self.func.ty(operand).is_tile() && !self.buffers.contains_key(&operand) {
-                self.keep(operand);
+                self.materialise(operand);
             }
         }
     }
@@ -158,7 +158,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let shape = shoal_ir::Shape::from_slice(self.shape(result));
         let buffer = self.allocate(self.elem(result), &shape);
-        self.for_each_chunk(&shape, super::nest::Width::One, &mut |e, index| {
+        self.for_each_chunk(&shape, super::tile_loops::Width::One, &mut |e, index| {
             let args: Vec<V<'ctx>> = data.operands().iter().map(|&v| e.scalar_at(v, index)).collect();
             let value = e.apply(op, &args);
             buffer.write(e.llvm, index, Chunk::Uniform(value));
@@ -167,13 +167,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.buffers.insert(result, buffer);
     }
 
-    /// Before control flow: what is pending is computed, and what must be read before memory changes is read.
-    pub(super) fn settle(&mut self, op: OpId) {
+    /// Before control flow: what is deferred is computed, and what must be read before memory changes is read.
+    pub(super) fn flush_before(&mut self, op: OpId) {
         let inside = effects::of_op(self.func, op);
         if inside.writes || inside.order.is_some() || inside.observable {
             self.read_before_write();
         }
-        self.keep_pending();
+        self.flush_deferred();
     }
 
     /// The type in which a scalar value is held, for a phi.

@@ -3,5 +3,6 @@
 mod code_size;
 mod exponential;
 mod extern_fn;
+mod filetests;
 mod kernels;
 mod run;

@@ -16,7 +16,7 @@
 //! | `streaming`, `prefetch` | stores past the caches, and loads ahead of time |
 //! | `addressing` | which integers become addresses |
 //! | `overlap`, `distinct` | loads and stores of memory that may be the same |
-//! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
+//! | `memory`, `atomic`, `reduce`, `control`, `product`, `runtime_calls` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `check`, `origin` | accesses that are checked, and the arguments they belong to |
 //! | `poll` | looking up from loops, whether the launch is to end |
@@ -40,16 +40,16 @@ mod index;
 mod isa;
 mod memory;
 mod nest;
-mod observe;
 mod origin;
 mod overlap;
 mod plan;
-mod poll;
+mod preempt;
 mod prefetch;
 mod product;
 mod reduce;
 mod refuse;
 mod region;
+mod runtime_calls;
 mod streaming;
 mod target;
 

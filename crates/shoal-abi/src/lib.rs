@@ -53,8 +53,10 @@ mod hook;
 pub mod math;
 pub mod print;
 mod site;
+mod wait;
 
 pub use c_type::{CResult, CType, Signature};
 pub use context::{Context, Entry, coordinates};
 pub use hook::Hook;
 pub use site::{Access, AccessBase, AccessKind, Field, Site};
+pub use wait::WaitCondition;

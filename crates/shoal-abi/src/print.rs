@@ -102,6 +102,27 @@ impl PrintKind {
         self as u32
     }
 
+    /// The number with these bits as it is printed.
+    #[must_use]
+    pub fn number_text(self, bits: u64) -> String {
+        let mut out = String::new();
+        // Writing to a `String` cannot fail.
+        let _ = self.write_number(&mut out, bits, Radix::Decimal);
+        out
+    }
+
+    fn write_number(self, out: &mut String, bits: u64, radix: Radix) -> fmt::Result {
+        let digits = self.size() * 2;
+        match self.value(bits) {
+            Value::Signed(_) | Value::Unsigned(_) if radix == Radix::Hex => write!(out, "0x{bits:0digits$x}"),
+            Value::Signed(v) => write!(out, "{v}"),
+            Value::Unsigned(v) => write!(out, "{v}"),
+            Value::Address(v) => write!(out, "0x{v:016x}"),
+            Value::Float(v) if v.is_nan() => out.write_str("nan"),
+            Value::Float(v) => write!(out, "{v:.6}"),
+        }
+    }
+
     /// The element with these bits, as the number it stands for.
     fn value(self, bits: u64) -> Value {
         let size = self.size();
@@ -214,17 +235,7 @@ impl Printed<'_> {
             write!(out, "{comma}{i:width$}")?;
         }
         write!(out, "){label}")?;
-        let digits = self.kind.size() * 2;
-        match self.kind.value(bits) {
-            Value::Signed(_) | Value::Unsigned(_) if self.flags.radix == Radix::Hex => {
-                write!(out, "0x{bits:0digits$x}")?
-            }
-            Value::Signed(v) => write!(out, "{v}")?,
-            Value::Unsigned(v) => write!(out, "{v}")?,
-            Value::Address(v) => write!(out, "0x{v:016x}")?,
-            Value::Float(v) if v.is_nan() => out.write_str("nan")?,
-            Value::Float(v) => write!(out, "{v:.6}")?,
-        }
+        self.kind.write_number(out, bits, self.flags.radix)?;
         out.write_char('\n')
     }
 }

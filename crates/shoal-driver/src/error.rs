@@ -1,6 +1,6 @@
 //! What can go wrong with a device and with a launch, in words for users.
 
-use crate::source_site::SourceSite;
+use crate::{source_site::SourceSite, waiting::Waiting};
 use core::{fmt, time::Duration};
 
 /// A device could not be made.
@@ -99,15 +99,6 @@ pub struct Failure {
     pub message: String,
 }
 
-/// A program that waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
-    /// The program's id.
-    pub program: [u32; 3],
-    /// Where it waits, when known.
-    pub site: Option<SourceSite>,
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.program;
@@ -130,11 +121,8 @@ fn stuck_message(
     use fmt::Write;
     let count = waiting.len() + more;
     let mut out = format!("kernel `{kernel}` is stuck: {count} programs wait, and none has moved for {after:?}");
-    for Waiting { program: [x, y, z], site } in waiting {
-        let _ = write!(out, "\n  program ({x}, {y}, {z}) waits");
-        if let Some(site) = site {
-            let _ = write!(out, " at {site}");
-        }
+    for waiting in waiting {
+        let _ = write!(out, "\n  {waiting}");
     }
     if more > 0 {
         let _ = write!(out, "\n  and {more} more");
@@ -151,13 +139,26 @@ fn stuck_message(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waiting::AwaitedValue;
+    use shoal_abi::{WaitCondition, print::PrintKind};
 
     #[test]
     fn stuck_lists_who_waits_where() {
         let site = SourceSite { file: "lock.py".into(), line: 7, col: 5, what: "atomic_cas".into() };
+        let value = AwaitedValue {
+            address: 0x1000,
+            place: Some("byte 4 of `flags` (8 bytes)".into()),
+            kind: PrintKind::I32,
+            condition: WaitCondition::Equal,
+            expected: u64::from(u32::MAX),
+            held: 3,
+        };
         let error = LaunchError::Stuck {
             kernel: "k".into(),
-            waiting: vec![Waiting { program: [0, 0, 0], site: Some(site) }, Waiting { program: [1, 0, 0], site: None }],
+            waiting: vec![
+                Waiting { program: [0, 0, 0], site: Some(site), value: None },
+                Waiting { program: [1, 0, 0], site: None, value: Some(value) },
+            ],
             more: 3,
             looping: vec![[2, 0, 0]],
             unstarted: 0,
@@ -166,7 +167,8 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "kernel `k` is stuck: 5 programs wait, and none has moved for 2s\n  program (0, 0, 0) waits at \
-             lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits\n  and 3 more\n  program (2, 0, 0) \
+             lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits for -1 at 0x1000 \
+             (byte 4 of `flags` (8 bytes)), where 3 is\n  and 3 more\n  program (2, 0, 0) \
              runs on and on without waiting"
         );
     }

@@ -15,9 +15,11 @@ mod mapping;
 pub mod memory;
 mod print_sink;
 mod source_site;
+mod waiting;
 
-pub use error::{DeviceError, Failure, LaunchError, Waiting};
+pub use error::{DeviceError, Failure, LaunchError};
 pub use interrupt::Interrupt;
 pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
 pub use source_site::SourceSite;
+pub use waiting::{AwaitedValue, Waiting};

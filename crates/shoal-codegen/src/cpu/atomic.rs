@@ -209,7 +209,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let equal = llvm.icmp(IntPredicate::EQ, value, expected).into_int_value();
         llvm.branch(equal, after, wait);
         llvm.builder.position_at_end(wait);
-        self.call_wait(Hook::PollWait, op, "atomic_poll");
+        self.call_wait(op, "atomic_poll", pointer, elem, expected);
         let phi_values: Vec<(V<'ctx>, _)> = match deadline {
             None => {
                 llvm.jump(head);

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, PhiValue};
-use shoal_abi::Hook;
 use shoal_ir::{OpId, Region, Value, effects};
 
 use super::chunk::Buffer;
@@ -224,7 +223,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let next = self.inside(|e| e.loop_body(body_region, &slots));
         if watches {
             self.needs.may_wait = true;
-            self.call_wait(Hook::Yield, op, "a while loop that watches memory");
+            self.call_yield(op, "a while loop that watches memory");
         } else {
             self.check_stop();
         }

@@ -2,9 +2,9 @@
 
 use inkwell::values::{InstructionOpcode, PointerValue};
 use shoal_abi::print::{PrintFlags, Radix};
-use shoal_abi::{Hook, Site};
+use shoal_abi::{Hook, Site, WaitCondition};
 use shoal_ir::op::OpKind;
-use shoal_ir::{OpId, Shape};
+use shoal_ir::{Elem, OpId, Shape};
 
 use super::chunk::to_memory;
 use super::emitter::Emitter;
@@ -37,10 +37,30 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// Lets other programs run.
-    pub(super) fn call_wait(&mut self, hook: Hook, op: OpId, what: &str) {
+    pub(super) fn call_yield(&mut self, op: OpId, what: &str) {
         let llvm = self.llvm;
         let site = self.site(op, what);
-        llvm.call(llvm.hook(hook), &[self.context.into(), site.into()]);
+        llvm.call(llvm.hook(Hook::Yield), &[self.context.into(), site.into()]);
+    }
+
+    /// Lets other programs run until memory holds `expected`, which is the bits of an element.
+    pub(super) fn call_wait(
+        &mut self,
+        op: OpId,
+        what: &str,
+        address: PointerValue<'ctx>,
+        elem: Elem,
+        expected: V<'ctx>,
+    ) {
+        let llvm = self.llvm;
+        let site = self.site(op, what);
+        let expected = llvm.cast(InstructionOpcode::ZExt, expected, llvm.i64().into());
+        let number = |n: u32| llvm.i32().const_int(u64::from(n), false).into();
+        let (kind, condition) = (number(elem.print_kind().number()), number(WaitCondition::Equal.number()));
+        llvm.call(
+            llvm.hook(Hook::Wait),
+            &[self.context.into(), site.into(), address.into(), expected, kind, condition],
+        );
     }
 
     pub(super) fn assert_op(&mut self, op: OpId) {

@@ -15,6 +15,10 @@ pub struct ArgMemory {
 }
 
 impl ArgMemory {
+    fn title(&self) -> String {
+        format!("`{}` ({} bytes)", self.name, self.bytes)
+    }
+
     fn range(&self) -> Range<u64> {
         self.start as u64..(self.start + self.bytes) as u64
     }
@@ -86,6 +90,12 @@ impl Bounds {
         (!address.is_multiple_of(bytes)).then_some(Wrong::Alignment)
     }
 
+    /// Where in the memory of which argument an address lies.
+    pub(crate) fn place(&self, address: u64) -> Option<String> {
+        let (memory, _) = self.args.iter().flatten().find(|(memory, _)| memory.range().contains(&address))?;
+        Some(format!("byte {} of {}", address - memory.range().start, memory.title()))
+    }
+
     /// What is wrong with the first of these addresses that may not be accessed.
     pub(crate) fn complaint(&self, access: &Access, addresses: impl Iterator<Item = u64>) -> Option<String> {
         let (address, wrong) = addresses.filter_map(|a| Some((a, self.wrong(access, a)?))).next()?;
@@ -106,7 +116,7 @@ impl Bounds {
             base => self.memory(base),
         };
         let Some((memory, _)) = found else { return "where no memory is".into() };
-        let (range, title) = (memory.range(), format!("`{}` ({} bytes)", memory.name, memory.bytes));
+        let (range, title) = (memory.range(), memory.title());
         if address < range.start {
             format!("{} bytes before {title}", range.start - address)
         } else if address < range.end {

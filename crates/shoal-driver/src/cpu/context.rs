@@ -3,9 +3,10 @@
 use super::{
     fuel::Fuel,
     launch_state::{LaunchState, Role},
+    wait::Wait,
 };
 use core::{ffi::c_void, ptr};
-use shoal_abi::{Context, Site};
+use shoal_abi::Context;
 
 /// The context of one thread's or fiber's programs. Generated code gets a pointer to it and knows its first field.
 #[repr(C)]
@@ -17,8 +18,8 @@ pub(crate) struct ProgramContext {
     launch: *const LaunchState<'static>,
     /// Where the fiber suspends to; null when the program does not run on a fiber.
     pub(crate) yielder: *const c_void,
-    /// Where the program waited last; null before its first wait.
-    pub(crate) site: *const Site,
+    /// Where the program waited last, and for what.
+    pub(crate) wait: Wait,
     /// Whether the program's fiber has ever been suspended.
     pub(crate) waited: bool,
     /// The thread that runs the program now.
@@ -36,7 +37,7 @@ impl ProgramContext {
             shared: Context { scratch, grid, program: 0, fuel: Fuel::FIRST.amount() },
             launch: ptr::from_ref(launch).cast(),
             yielder: ptr::null(),
-            site: ptr::null(),
+            wait: Wait::NONE,
             waited: false,
             role,
             refills: Fuel::FIRST,
@@ -49,7 +50,7 @@ impl ProgramContext {
             shared: Context { scratch: ptr::null_mut(), grid: [0; 3], program: 0, fuel: 0 },
             launch: ptr::null(),
             yielder: ptr::null(),
-            site: ptr::null(),
+            wait: Wait::NONE,
             waited: false,
             role: Role::Helper,
             refills: Fuel::FIRST,

@@ -8,11 +8,11 @@ use super::{
     context::ProgramContext,
     launch_state::{LaunchState, Role},
     scratch::Scratch,
+    wait::Wait,
 };
 use crate::lock::lock;
 use core::{mem::ManuallyDrop, ptr};
 use corosensei::{Coroutine, CoroutineResult, Yielder, stack::DefaultStack};
-use shoal_abi::Site;
 use std::{io, sync::Mutex};
 
 /// Stack of a fiber. Tiles live in scratch, so frames of generated code are small.
@@ -206,11 +206,11 @@ impl Fiber {
         }
     }
 
-    /// The program a suspended fiber is in and the site it waits at.
-    pub(crate) fn position(&self) -> (u64, *const Site) {
+    /// The program a suspended fiber is in and what it waits for.
+    pub(crate) fn position(&self) -> (u64, Wait) {
         let context = self.memory.context.0;
         // SAFETY: the fiber is suspended, so nobody writes its context now.
-        unsafe { ((*context).shared.program, (*context).site) }
+        unsafe { ((*context).shared.program, (*context).wait) }
     }
 
     /// Ends the fiber, abandoning its programs if they have not ended, and keeps its resources for the next one.

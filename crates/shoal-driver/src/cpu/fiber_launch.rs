@@ -12,12 +12,9 @@ use super::{
     launch_state::{End, Role},
     pool::Work,
     schedule::{Next, Ran, Range, Round, Schedule},
+    wait::Wait,
 };
-use crate::{
-    error::{LaunchError, Waiting},
-    lock::lock,
-    source_site::SourceSite,
-};
+use crate::{error::LaunchError, lock::lock};
 use core::{
     ptr,
     sync::atomic::{AtomicBool, Ordering},
@@ -333,15 +330,15 @@ impl FiberLaunch<'_> {
             None if no_memory => Err(job.out_of_memory("the stack or the scratch of a program")),
             None => Ok(()),
             Some(after) => {
-                waiting.sort_unstable();
+                waiting.sort_unstable_by_key(|&(program, _)| program);
                 let more = waiting.len().saturating_sub(LISTED);
                 waiting.truncate(LISTED);
                 looping.sort_unstable();
                 looping.truncate(LISTED);
-                let describe = |(program, site)| Waiting {
-                    program: coordinates(program, job.grid),
-                    // SAFETY: sites are constant data of the code, which the kernel keeps loaded.
-                    site: unsafe { SourceSite::read(site) },
+                // SAFETY: sites are constant data of the code, which the kernel keeps loaded; memory that programs
+                // watch is readable until the launch returns.
+                let describe = |(program, wait): (u64, Wait)| unsafe {
+                    wait.describe(coordinates(program, job.grid), job.state.bounds())
                 };
                 Err(LaunchError::Stuck {
                     kernel: job.kernel.info().name.clone(),

@@ -10,6 +10,7 @@ use super::{
     context::ProgramContext,
     fiber::{self, Suspend},
     launch_state::{End, Role},
+    wait::Wait,
 };
 use crate::{
     error::Failure,
@@ -28,25 +29,42 @@ use std::{panic::catch_unwind, process, sync::OnceLock, time::Instant};
 ///
 /// `ctx` is the context the calling program was given; `site` is null or valid for the life of the code.
 pub(crate) unsafe extern "C" fn shoal_yield(ctx: *mut ProgramContext, site: *const Site) {
+    // SAFETY: the contract of `suspend_for`.
+    unsafe { suspend_for(ctx, Wait::at(site)) }
+}
+
+/// Scheduling point of a program that watches a number in memory.
+///
+/// # Safety
+///
+/// As [`shoal_yield`]; `address` stays readable as long as the launch.
+pub(crate) unsafe extern "C" fn shoal_wait(
+    ctx: *mut ProgramContext,
+    site: *const Site,
+    address: *const u8,
+    expected: u64,
+    kind: u32,
+    condition: u32,
+) {
+    // SAFETY: the contract of `suspend_for`.
+    unsafe { suspend_for(ctx, Wait::for_value(site, address, expected, kind, condition)) }
+}
+
+/// Lets other programs run.
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given.
+unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
     // SAFETY: by contract only this program uses its context now.
     let on_fiber = unsafe {
-        (*ctx).site = site;
+        (*ctx).wait = wait;
         (*ctx).waited = true;
         fiber::suspend(ctx, Suspend::Wait)
     };
     if !on_fiber {
         std::thread::yield_now();
     }
-}
-
-/// Scheduling point between two polls.
-///
-/// # Safety
-///
-/// As [`shoal_yield`].
-pub(crate) unsafe extern "C" fn shoal_poll_wait(ctx: *mut ProgramContext, site: *const Site) {
-    // SAFETY: the same contract.
-    unsafe { shoal_yield(ctx, site) }
 }
 
 /// Gives a program more fuel; says whether it is to end instead (not 0).

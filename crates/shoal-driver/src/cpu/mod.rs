@@ -32,6 +32,7 @@ mod pool;
 mod schedule;
 mod scratch;
 pub mod symbols;
+mod wait;
 
 pub use args::{ArgBlock, ArgWriter};
 pub use bounds::{ArgMemory, Bounds};

@@ -47,7 +47,7 @@ fn insert_hooks(table: &mut Table) {
 fn hook_address(hook: Hook) -> *const () {
     match hook {
         Hook::Yield => hooks::shoal_yield as *const (),
-        Hook::PollWait => hooks::shoal_poll_wait as *const (),
+        Hook::Wait => hooks::shoal_wait as *const (),
         Hook::CheckStop => hooks::shoal_check_stop as *const (),
         Hook::ClockNs => hooks::shoal_clock_ns as *const (),
         Hook::Fail => hooks::shoal_fail as *const (),
@@ -323,7 +323,7 @@ mod tests {
             (vec![A::TYPE, B::TYPE, C::TYPE, D::TYPE], CResult::Never)
         }
     }
-    signatures! { () (A) (A B) (A B C D) (A B C D E) (A B C D E F G H I) }
+    signatures! { () (A) (A B) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G H I) }
 
     #[test]
     fn hooks_have_the_types_of_the_table() {
@@ -332,7 +332,7 @@ mod tests {
         for &hook in Hook::ALL {
             let (params, result) = match hook {
                 Hook::Yield => (hooks::shoal_yield as Two<_, _>).signature(),
-                Hook::PollWait => (hooks::shoal_poll_wait as Two<_, _>).signature(),
+                Hook::Wait => (hooks::shoal_wait as unsafe extern "C" fn(_, _, _, _, _, _)).signature(),
                 Hook::CheckStop => (hooks::shoal_check_stop as unsafe extern "C" fn(_) -> _).signature(),
                 Hook::ClockNs => (hooks::shoal_clock_ns as unsafe extern "C" fn() -> _).signature(),
                 Hook::Fail => (hooks::shoal_fail as unsafe extern "C" fn(_, _, _, _) -> !).signature(),

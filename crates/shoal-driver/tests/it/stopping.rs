@@ -133,7 +133,7 @@ SITE(wait, 3, "atomic_poll");
 ENTRY(k) {
     volatile int32_t *again = ARG(int32_t *, 0); int32_t *flag = ARG(int32_t *, 8);
     EACH(p) {
-        if (p == 0) while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) shoal_poll_wait(ctx, &wait);
+        if (p == 0) while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) shoal_wait(ctx, &wait, flag, 1, 3, 0);
         if (p == 1) while (*again) CHECK_STOP();
         __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
         CHECK_STOP();

@@ -4,6 +4,7 @@
 //! target cannot do is a diagnostic with the user's line.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod abi;
 pub mod cpu;
 mod llvm;
 mod recursion;

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use cranelift_entity::EntityRef;
+use shoal_ir::abi::print::Radix;
 use shoal_ir::{Op, OpId, OpKind, Region, Type, Value};
 use smallvec::SmallVec;
 
@@ -263,7 +264,7 @@ impl<'p> Program<'p> {
             OpKind::DescLoad => self.desc_load(world, site)?,
             OpKind::DescStore => return self.desc_store(world, site),
             OpKind::Print { prefix, hex } => {
-                print::print(self, world, site, prefix, if *hex { print::Radix::Hex } else { print::Radix::Decimal });
+                print::print(self, world, site, prefix, if *hex { Radix::Hex } else { Radix::Decimal });
                 return Ok(self.finish(site, []));
             }
             OpKind::Assert { message } => return self.assert(site, message),

@@ -2,6 +2,7 @@
 
 use inkwell::values::{BasicValue, InstructionOpcode, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
+use shoal_abi::Hook;
 use shoal_ir::op::{BinaryOp, OpKind, RmwOp, Sem};
 use shoal_ir::{Elem, OpId, Shape};
 
@@ -194,7 +195,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let pointer = self.scalar(data.operands()[0]).into_pointer_value();
         self.check(op, Chunk::Uniform(pointer.into()), None, 1);
         let expected = self.bits_of(elem, self.scalar(data.operands()[1]));
-        let clock = llvm.external("shoal_clock_ns", Some(llvm.i64().into()), &[]);
+        let clock = llvm.hook(Hook::ClockNs);
         let deadline = data.operands().get(2).map(|&timeout| {
             let now = llvm.call(clock, &[]).expect("a time").into_int_value();
             llvm.add64(now, self.scalar(timeout).into_int_value())
@@ -208,7 +209,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let equal = llvm.icmp(IntPredicate::EQ, value, expected).into_int_value();
         llvm.branch(equal, after, wait);
         llvm.builder.position_at_end(wait);
-        self.call_wait("shoal_poll_wait", op, "atomic_poll");
+        self.call_wait(op, "atomic_poll", pointer, elem, expected);
         let phi_values: Vec<(V<'ctx>, _)> = match deadline {
             None => {
                 llvm.jump(head);

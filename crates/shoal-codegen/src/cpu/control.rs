@@ -151,7 +151,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let next = self.inside(|e| e.loop_body(region, &slots));
         self.trips.truncate(self.trips.len() - usize::from(trips.is_some()));
         if !self.runs_few_rounds(bounds) {
-            self.poll();
+            self.check_stop();
         }
         let following = llvm.bin(InstructionOpcode::Add, i.as_basic_value(), step);
         let latch = llvm.here();
@@ -224,9 +224,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let next = self.inside(|e| e.loop_body(body_region, &slots));
         if watches {
             self.needs.may_wait = true;
-            self.call_wait("shoal_yield", op, "a while loop that watches memory");
+            self.call_yield(op, "a while loop that watches memory");
         } else {
-            self.poll();
+            self.check_stop();
         }
         let latch = llvm.here();
         llvm.jump(head);

@@ -16,10 +16,10 @@
 //! | `nontemporal`, `prefetch` | stores past the caches, and loads ahead of time |
 //! | `addressing`, `affine` | which integers become addresses, and which addresses are evenly spaced |
 //! | `alias_guard`, `injective` | loads and stores of memory that may be the same |
-//! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
+//! | `memory`, `atomic`, `reduce`, `control`, `product`, `runtime_calls` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
-//! | `poll` | looking up from loops, whether the launch is to end |
+//! | `preempt` | looking up from loops, whether the launch is to end |
 //! | `function` | the frame of a kernel |
 
 mod addressing;
@@ -43,14 +43,15 @@ mod injective;
 mod isa;
 mod memory;
 mod nontemporal;
-mod observe;
-mod poll;
+
+mod preempt;
 mod prefetch;
 mod product;
 mod provenance;
 mod reduce;
 mod refuse;
 mod region;
+mod runtime_calls;
 mod target;
 mod tile_loops;
 mod tile_queue;

@@ -6,3 +6,4 @@ mod extern_fn;
 mod filetests;
 mod kernels;
 mod run;
+mod waits;

@@ -2,6 +2,7 @@
 //!
 //! This is all that CSE, LICM, DCE, pipelining and barrier insertion know about an operation.
 
+use crate::class::{AccessOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass};
 use crate::func::{Func, OpId, Region};
 use crate::op::{OpKind, Scope, Sem};
 
@@ -78,62 +79,42 @@ impl Effects {
             terminator: self.terminator || other.terminator,
         }
     }
-
-    fn atomic(reads: bool, writes: bool, sem: Sem, scope: Scope) -> Effects {
-        Effects { reads, writes, order: Some((sem, scope)), pinned: true, ..Effects::PURE }
-    }
 }
 
 /// The effects of a kind by itself, without its regions.
 pub fn of_kind(kind: &OpKind) -> Effects {
-    match kind {
-        OpKind::Const(_)
-        | OpKind::Iota { .. }
-        | OpKind::ProgramId { .. }
-        | OpKind::NumPrograms { .. }
-        | OpKind::Unary(_)
-        | OpKind::Binary(_)
-        | OpKind::Math(_)
-        | OpKind::Cmp(_)
-        | OpKind::Select
-        | OpKind::Fma
-        | OpKind::Cast(_)
-        | OpKind::Bitcast
-        | OpKind::PtrAdd
-        | OpKind::MapElementwise { .. }
-        | OpKind::Splat
-        | OpKind::Broadcast
-        | OpKind::Reshape
-        | OpKind::Transpose { .. }
-        | OpKind::Join
-        | OpKind::Split
-        | OpKind::Gather { .. }
-        | OpKind::Reduce { .. }
-        | OpKind::Scan { .. }
-        | OpKind::Histogram
-        | OpKind::Dot { .. }
-        | OpKind::MakeDesc
-        | OpKind::If
-        | OpKind::For(_) => Effects::PURE,
-        // A loop that may never end is not removed: its end is what the user waits for.
-        OpKind::While { .. } => Effects { pinned: true, ..Effects::PURE },
-        OpKind::Extern(f) => pure_or_unknown(f.pure),
-        OpKind::InlineAsm(asm) => pure_or_unknown(asm.pure),
-        OpKind::Load(attrs) => Effects { pinned: attrs.volatile, ..Effects::READ },
-        OpKind::DescLoad => Effects::READ,
-        OpKind::Store { .. } | OpKind::DescStore => Effects::WRITE,
-        OpKind::AtomicRmw { sem, scope, .. } | OpKind::AtomicCas { sem, scope } => {
-            Effects::atomic(true, true, *sem, *scope)
+    match kind.class() {
+        OpClass::Elementwise(ElementwiseOp::Extern(function)) => pure_or_unknown(function.pure),
+        OpClass::Elementwise(ElementwiseOp::InlineAsm(asm)) => pure_or_unknown(asm.pure),
+        OpClass::Source(_) | OpClass::Elementwise(_) | OpClass::Shape(_) | OpClass::Tile(_) | OpClass::Apply(_) => {
+            Effects::PURE
         }
-        OpKind::AtomicLoad { sem, scope } => Effects::atomic(true, false, *sem, *scope),
-        OpKind::AtomicStore { sem, scope } => Effects::atomic(false, true, *sem, *scope),
-        OpKind::AtomicPoll { sem, scope } => Effects { waits: true, ..Effects::atomic(true, false, *sem, *scope) },
-        OpKind::Barrier => Effects { order: Some((Sem::AcqRel, Scope::Cta)), pinned: true, ..Effects::PURE },
-        OpKind::Print { .. } | OpKind::Assert { .. } => Effects::OBSERVABLE,
-        OpKind::Assume => Effects { pinned: true, ..Effects::PURE },
-        OpKind::Condition | OpKind::Yield | OpKind::Return => Effects::TERMINATOR,
-        OpKind::Call { .. } => Effects::UNKNOWN,
+        OpClass::Access(AccessOp::Load(attrs)) => Effects { pinned: attrs.volatile, ..Effects::READ },
+        OpClass::Access(AccessOp::Store { .. }) => Effects::WRITE,
+        OpClass::Atomic(op, sem, scope) => atomic(op, sem, scope),
+        OpClass::Desc(DescOp::Make) => Effects::PURE,
+        OpClass::Desc(DescOp::Load) => Effects::READ,
+        OpClass::Desc(DescOp::Store) => Effects::WRITE,
+        OpClass::Effect(EffectOp::Barrier) => {
+            Effects { order: Some((Sem::AcqRel, Scope::Cta)), pinned: true, ..Effects::PURE }
+        }
+        OpClass::Effect(EffectOp::Print { .. } | EffectOp::Assert { .. }) => Effects::OBSERVABLE,
+        OpClass::Effect(EffectOp::Assume) => Effects { pinned: true, ..Effects::PURE },
+        OpClass::Control(ControlOp::If | ControlOp::For(_)) => Effects::PURE,
+        // A loop that may never end is not removed: its end is what the user waits for.
+        OpClass::Control(ControlOp::While { .. }) => Effects { pinned: true, ..Effects::PURE },
+        OpClass::Terminator(_) => Effects::TERMINATOR,
+        OpClass::Call(_) => Effects::UNKNOWN,
     }
+}
+
+fn atomic(op: AtomicOp, sem: Sem, scope: Scope) -> Effects {
+    let (reads, writes) = match op {
+        AtomicOp::Rmw(_) | AtomicOp::Cas => (true, true),
+        AtomicOp::Load | AtomicOp::Poll => (true, false),
+        AtomicOp::Store => (false, true),
+    };
+    Effects { reads, writes, order: Some((sem, scope)), waits: op == AtomicOp::Poll, pinned: true, ..Effects::PURE }
 }
 
 fn pure_or_unknown(pure: bool) -> Effects {

@@ -162,7 +162,7 @@ impl Marker<'_> {
 /// hands over each value only where that one is needed.
 fn needed_at_end(func: &Func, op: OpId, owner: Option<OpId>) -> usize {
     let data = func.op(op);
-    if !effects::of_kind(&data.kind).terminator {
+    if !data.kind.is_terminator() {
         return data.operands().len();
     }
     match owner.map(|owner| (Structure::of_op(func, owner), func.op(owner).regions()[0])) {

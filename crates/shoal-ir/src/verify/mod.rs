@@ -10,9 +10,9 @@ mod typing;
 use cranelift_entity::{EntityRef, EntitySet};
 use shoal_source::Diagnostic;
 
+use crate::class::Structure;
 use crate::func::{Func, FuncKind, Module, OpId, Region, Value};
 use crate::op::OpKind;
-use crate::structure::Structure;
 use crate::types::{MAX_TILE_ELEMENTS, Type};
 
 /// Checks a module; gives all that is wrong with it.
@@ -102,7 +102,7 @@ impl Verifier<'_> {
             return;
         };
         for &op in rest {
-            if crate::effects::of_kind(&self.func.op(op).kind).terminator {
+            if self.func.op(op).kind.is_terminator() {
                 let message = "operations follow the one that ends this region";
                 self.errors.push(Diagnostic::error(self.func.op(op).span, message));
             }

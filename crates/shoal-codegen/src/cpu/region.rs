@@ -170,7 +170,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Before control flow: what is pending is computed, and what must be read before memory changes is read.
     pub(super) fn settle(&mut self, op: OpId) {
         let inside = effects::of_op(self.func, op);
-        if inside.writes || inside.order.is_some() || inside.observable {
+        if inside.writes.any() || inside.order.is_some() || inside.waits || inside.observable {
             self.read_before_write();
         }
         self.keep_pending();

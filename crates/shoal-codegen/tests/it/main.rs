@@ -5,3 +5,4 @@ mod exponential;
 mod extern_fn;
 mod kernels;
 mod run;
+mod waits;

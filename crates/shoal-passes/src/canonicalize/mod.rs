@@ -36,6 +36,7 @@ mod shape;
 mod uniform;
 
 use shoal_ir::class::{AccessOp, ElementwiseOp, OpClass, ShapeOp};
+use shoal_ir::effects::CallEffects;
 use shoal_ir::{Const, Func, Module, OpId, OpKind, Region, Type, Value};
 
 use crate::dce::remove_dead;
@@ -46,13 +47,14 @@ const MAX_SWEEPS: usize = 16;
 
 /// Simplifies every function.
 pub fn canonicalize(module: &mut Module) {
+    let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
         for _ in 0..MAX_SWEEPS {
             let body = func.body();
             let mut rewriter = Rewriter { func, region: body, subject: None, changed: false };
             rewriter.sweep(body);
             let changed = rewriter.changed;
-            remove_dead(func);
+            remove_dead(func, &calls);
             if !changed {
                 break;
             }

@@ -1,10 +1,11 @@
 //! Elementwise operations with their types resolved, so that applying one to many elements dispatches once.
 
+use shoal_ir::class::{ElementwiseOp, OpClass};
 use shoal_ir::numeric::{
     binary_slice, bitcast_slice, cast_slice, compare_slice, fma_slice, math_slice, select_slice, unary_slice,
 };
 use shoal_ir::op::{BinaryOp, CmpOp, MathFn, Rounding, UnaryOp};
-use shoal_ir::{Elem, Func, OpId, OpKind, Scalar};
+use shoal_ir::{Elem, Func, OpId, Scalar};
 
 use crate::library;
 
@@ -35,59 +36,23 @@ impl Elementwise {
         let elem = |index: usize| op.operands().get(index).and_then(|&v| func.ty(v).elem());
         let ty = |index: usize| elem(index).map(acting);
         let result = || op.results().first().and_then(|&v| func.ty(v).elem()).map(acting);
-        Some(match &op.kind {
-            OpKind::Unary(kind) => Elementwise::Unary(*kind, ty(0)?),
-            OpKind::Binary(kind) => Elementwise::Binary(*kind, ty(0)?),
-            OpKind::Math(function) => Elementwise::Math(*function, ty(0)?),
-            OpKind::Cmp(kind) => Elementwise::Compare(*kind, ty(0)?),
-            OpKind::Select => Elementwise::Select,
-            OpKind::Fma => Elementwise::Fma(ty(0)?),
-            OpKind::Cast(rounding) => Elementwise::Cast(ty(0)?, result()?, *rounding),
-            OpKind::Bitcast => Elementwise::Bitcast(result()?),
-            OpKind::PtrAdd => Elementwise::PtrAdd(u64::from(elem(0)?.ptr()?.element().bytes()), ty(1)?),
-            OpKind::Extern(function) => {
+        let OpClass::Elementwise(kind) = op.kind.class() else { return None };
+        Some(match kind {
+            ElementwiseOp::Unary(kind) => Elementwise::Unary(kind, ty(0)?),
+            ElementwiseOp::Binary(kind) => Elementwise::Binary(kind, ty(0)?),
+            ElementwiseOp::Math(function) => Elementwise::Math(function, ty(0)?),
+            ElementwiseOp::Cmp(kind) => Elementwise::Compare(kind, ty(0)?),
+            ElementwiseOp::Select => Elementwise::Select,
+            ElementwiseOp::Fma => Elementwise::Fma(ty(0)?),
+            ElementwiseOp::Cast(rounding) => Elementwise::Cast(ty(0)?, result()?, rounding),
+            ElementwiseOp::Bitcast => Elementwise::Bitcast(result()?),
+            ElementwiseOp::PtrAdd => Elementwise::PtrAdd(u64::from(elem(0)?.ptr()?.element().bytes()), ty(1)?),
+            ElementwiseOp::Extern(function) => {
                 let types: Option<Vec<Scalar>> = (0..op.operands().len()).map(ty).collect();
                 let result = if op.results().len() == 1 { result()? } else { return None };
                 library::known(function, &types?, result)?
             }
-            OpKind::Const(_)
-            | OpKind::Iota { .. }
-            | OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::InlineAsm(_)
-            | OpKind::MapElementwise { .. }
-            | OpKind::Splat
-            | OpKind::Broadcast
-            | OpKind::Reshape
-            | OpKind::Transpose { .. }
-            | OpKind::Join
-            | OpKind::Split
-            | OpKind::Gather { .. }
-            | OpKind::Reduce { .. }
-            | OpKind::Scan { .. }
-            | OpKind::Histogram
-            | OpKind::Dot { .. }
-            | OpKind::Load(_)
-            | OpKind::Store { .. }
-            | OpKind::AtomicRmw { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::AtomicLoad { .. }
-            | OpKind::AtomicStore { .. }
-            | OpKind::AtomicPoll { .. }
-            | OpKind::MakeDesc
-            | OpKind::DescLoad
-            | OpKind::DescStore
-            | OpKind::Barrier
-            | OpKind::Print { .. }
-            | OpKind::Assert { .. }
-            | OpKind::Assume
-            | OpKind::If
-            | OpKind::For(_)
-            | OpKind::While { .. }
-            | OpKind::Condition
-            | OpKind::Yield
-            | OpKind::Return
-            | OpKind::Call { .. } => return None,
+            ElementwiseOp::InlineAsm(_) => return None,
         })
     }
 

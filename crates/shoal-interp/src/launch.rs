@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use shoal_ir::effects::CallEffects;
 use shoal_ir::{Const, Elem, Module, Type};
 
 use crate::error::Error;
@@ -47,7 +48,8 @@ pub struct Options {
     pub order: Order,
     /// How many operations all programs together may execute.
     pub max_steps: u64,
-    /// How many programs are started before any has to finish. More are started when all of these wait.
+    /// How many programs are started before any has to finish. More are started when all of these wait. Programs that
+    /// can neither wait nor synchronise run one after another.
     pub resident: usize,
 }
 
@@ -122,7 +124,10 @@ pub fn run_for(
     let args = check(entry, args)?;
     let next_look = Instant::now() + ATTENTION;
     let mut world = World { plan: &plan, memory, grid, host, steps: 0, max_steps: options.max_steps, next_look };
-    schedule::run(&mut world, entry, &args, options)?;
+    let effects = CallEffects::of_module(module).of_func(kernel);
+    let meet = effects.waits || effects.order.is_some();
+    let resident = if meet { options.resident } else { 1 };
+    schedule::run(&mut world, entry, &args, options.order, resident)?;
     Ok(world.steps)
 }
 

@@ -40,6 +40,7 @@ mod access;
 mod combine;
 mod control;
 mod descriptor;
+mod dispatch;
 mod dot;
 mod elementwise;
 mod error;

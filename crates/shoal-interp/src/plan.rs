@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
-use shoal_ir::{Func, FuncKind, Module, OpId, OpKind, Region, Value, ValueDef};
+use shoal_ir::{Func, FuncKind, Module, OpId, Region, Structure, Value, ValueDef};
 use smallvec::SmallVec;
 
 use crate::elementwise::Elementwise;
@@ -47,7 +47,7 @@ impl<'m> FuncPlan<'m> {
         };
         for op in func.walk() {
             plan.elementwise[op] = Elementwise::of(func, op);
-            if applies_to_elements(&func.op(op).kind) {
+            if Structure::of_op(func, op) == Structure::Elements {
                 for &region in func.op(op).regions() {
                     plan.lifted.extend(Lifted::new(module, func, region).map(|l| (region, l)));
                 }
@@ -68,10 +68,6 @@ impl<'m> FuncPlan<'m> {
     pub(crate) fn lifted(&self, region: Region) -> Option<&Lifted> {
         self.lifted.get(&region)
     }
-}
-
-fn applies_to_elements(kind: &OpKind) -> bool {
-    matches!(kind, OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::MapElementwise { .. })
 }
 
 /// For each operation the values whose last use it is, seen from the region that defines them: a use inside a loop

@@ -4,8 +4,7 @@
 use std::time::Instant;
 
 use cranelift_entity::EntityRef;
-use shoal_ir::abi::print::Radix;
-use shoal_ir::{Op, OpId, OpKind, Region, Type, Value};
+use shoal_ir::{Op, OpId, Region, Type, Value};
 use smallvec::SmallVec;
 
 use crate::control::Owner;
@@ -15,7 +14,6 @@ use crate::launch::{ATTENTION, Host};
 use crate::memory::Memory;
 use crate::plan::{FuncPlan, Plan};
 use crate::value::Val;
-use crate::{dot, print, shape};
 
 /// What the programs of a launch share.
 pub(crate) struct World<'p, 'x> {
@@ -226,83 +224,5 @@ impl<'p> Program<'p> {
         };
         drop(args);
         self.finish(site, [result])
-    }
-
-    fn dispatch(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
-        let bits = |program: &Self, index| program.operand(site, index).clone();
-        let result = match &site.op.kind {
-            OpKind::Const(c) => shape::fill(site.result_ty(0), c.bits()),
-            OpKind::Iota { start } => shape::iota(site.result_ty(0), *start),
-            OpKind::ProgramId { axis } => Val::Scalar(u64::from(self.id[usize::from(*axis)])),
-            OpKind::NumPrograms { axis } => Val::Scalar(u64::from(world.grid[usize::from(*axis)])),
-            OpKind::Splat => shape::fill(site.result_ty(0), bits(self, 0).scalar()),
-            OpKind::Broadcast => shape::broadcast(site.ty(0).shape(), site.result_ty(0).shape(), bits(self, 0).bits()),
-            OpKind::Reshape => shape::reshape(site.result_ty(0), bits(self, 0)),
-            OpKind::Transpose { perm } => shape::transpose(site.ty(0).shape(), perm, bits(self, 0).bits()),
-            OpKind::Join => shape::join(bits(self, 0).bits(), bits(self, 1).bits()),
-            OpKind::Split => {
-                let halves = shape::split(site.result_ty(0), bits(self, 0).bits());
-                return Ok(self.finish(site, halves));
-            }
-            OpKind::Gather { axis } => self.gather(site, usize::from(*axis))?,
-            OpKind::Histogram => self.histogram(site),
-            OpKind::Dot { .. } => {
-                let types = [0, 1, 2].map(|i| site.ty(i));
-                dot::dot(types, [&bits(self, 0), &bits(self, 1), &bits(self, 2)])
-            }
-            OpKind::Reduce { axis } => return self.reduce(world, site, usize::from(*axis)),
-            OpKind::Scan { axis, reverse } => return self.scan(world, site, usize::from(*axis), *reverse),
-            OpKind::MapElementwise { pack } => return self.map_elementwise(world, site, *pack as usize),
-            OpKind::Load(_) => self.load(world, site)?,
-            OpKind::Store { .. } => return self.store(world, site),
-            OpKind::AtomicRmw { op, .. } => return self.atomic_rmw(world, site, *op),
-            OpKind::AtomicCas { .. } => return self.atomic_cas(world, site),
-            OpKind::AtomicLoad { .. } => return self.atomic_load(world, site),
-            OpKind::AtomicStore { .. } => return self.atomic_store(world, site),
-            OpKind::AtomicPoll { .. } => return self.atomic_poll(world, site),
-            OpKind::MakeDesc => self.make_desc(site),
-            OpKind::DescLoad => self.desc_load(world, site)?,
-            OpKind::DescStore => return self.desc_store(world, site),
-            OpKind::Print { prefix, hex } => {
-                print::print(self, world, site, prefix, if *hex { Radix::Hex } else { Radix::Decimal });
-                return Ok(self.finish(site, []));
-            }
-            OpKind::Assert { message } => return self.assert(site, message),
-            // A program has one thread here, and promises are not needed.
-            OpKind::Barrier | OpKind::Assume => return Ok(self.finish(site, [])),
-            OpKind::If => return Ok(self.enter_if(site)),
-            OpKind::For(_) => return self.enter_for(site),
-            OpKind::While { .. } => return Ok(self.enter_while(site)),
-            OpKind::Condition => return Ok(self.condition(site)),
-            OpKind::Yield | OpKind::Return => return Ok(self.leave(world, site)),
-            OpKind::Call { callee } => return self.call(world, site, callee),
-            OpKind::Extern(function) => {
-                return Err(Error::ExternFunction { symbol: function.symbol.clone(), at: self.place(site) });
-            }
-            OpKind::InlineAsm(_) => return Err(Error::InlineAsm { at: self.place(site) }),
-            OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Math(_)
-            | OpKind::Cmp(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::Bitcast
-            | OpKind::PtrAdd => {
-                let what = "an elementwise operation on operands without elements".into();
-                return Err(Error::Invalid { what, at: self.place(site) });
-            }
-        };
-        Ok(self.finish(site, [result]))
-    }
-
-    fn assert(&mut self, site: Site<'p>, message: &str) -> Result<Turn, Error> {
-        let mask = (site.operand_count() > 1).then(|| self.operand(site, 1));
-        let holds = |(i, &bit): (usize, &u64)| bit != 0 || mask.is_some_and(|m| m.bits()[i] == 0);
-        if let Some(flat) = self.operand(site, 0).bits().iter().enumerate().position(|e| !holds(e)) {
-            let element = shape::index_of(flat, site.ty(0).shape());
-            return Err(Error::AssertFailed { message: message.into(), element, at: self.place(site) });
-        }
-        Ok(self.finish(site, []))
     }
 }

@@ -5,7 +5,7 @@
 //! chance, then the wait with the nearest deadline runs out; when there is neither, the launch is deadlocked.
 
 use crate::error::{Awaited, Error};
-use crate::launch::{Options, Order};
+use crate::launch::Order;
 use crate::plan::FuncPlan;
 use crate::program::{Program, Turn, World};
 use crate::value::Val;
@@ -15,13 +15,14 @@ pub(crate) fn run<'p>(
     world: &mut World<'p, '_>,
     kernel: &'p FuncPlan<'p>,
     args: &[Val],
-    options: &Options,
+    order: Order,
+    resident: usize,
 ) -> Result<(), Error> {
     let mut unstarted = ids(world.grid);
     let mut live: Vec<Program<'p>> = Vec::new();
-    let mut picker = Picker::new(options.order);
+    let mut picker = Picker::new(order);
     loop {
-        while live.len() < options.resident.max(1) && start(&mut live, &mut unstarted, kernel, args) {}
+        while live.len() < resident.max(1) && start(&mut live, &mut unstarted, kernel, args) {}
         let runnable: Vec<usize> = (0..live.len()).filter(|&i| can_run(&mut live[i], world)).collect();
         let Some(index) = picker.pick(&runnable) else {
             if live.is_empty() {

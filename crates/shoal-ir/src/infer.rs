@@ -2,6 +2,7 @@
 //!
 //! Only for kinds whose result types follow from that; for the others the one who builds the operation gives them.
 
+use crate::class::{AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
 use crate::op::OpKind;
 use crate::types::{Elem, Scalar, Shape, Type};
 
@@ -9,54 +10,53 @@ use crate::types::{Elem, Scalar, Shape, Type};
 /// says why).
 pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
     let same_as = |index: usize| operands.get(index).map(|&ty| vec![ty.clone()]);
-    match kind {
-        OpKind::ProgramId { .. } | OpKind::NumPrograms { .. } => Some(vec![Type::scalar(Scalar::I32)]),
-        OpKind::Unary(_) | OpKind::Binary(_) | OpKind::Math(_) | OpKind::Fma | OpKind::PtrAdd => same_as(0),
-        OpKind::Cmp(_) => operands.first().map(|ty| vec![ty.with_elem(Scalar::I1)]),
-        OpKind::Select => same_as(1),
-        OpKind::Transpose { perm } => transpose(perm, operands.first()?).map(|ty| vec![ty]),
-        OpKind::Join => join(operands.first()?).map(|ty| vec![ty]),
-        OpKind::Split => split(operands.first()?).map(|ty| vec![ty.clone(), ty]),
-        OpKind::Gather { .. } => Some(vec![Type::tile(operands.first()?.elem()?, operands.get(1)?.shape())]),
-        OpKind::Reduce { axis } => operands.iter().map(|ty| without_axis(ty, usize::from(*axis))).collect(),
-        OpKind::Scan { .. } => Some(operands.iter().map(|&ty| ty.clone()).collect()),
-        OpKind::Dot { .. } => same_as(2),
-        OpKind::Load(_) | OpKind::AtomicLoad { .. } => {
+    match kind.class() {
+        OpClass::Source(op) => match op {
+            SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. } => Some(vec![Type::scalar(Scalar::I32)]),
+            SourceOp::Const(_) | SourceOp::Iota { .. } => None,
+        },
+        OpClass::Elementwise(op) => match op {
+            ElementwiseOp::Unary(_)
+            | ElementwiseOp::Binary(_)
+            | ElementwiseOp::Math(_)
+            | ElementwiseOp::Fma
+            | ElementwiseOp::PtrAdd => same_as(0),
+            ElementwiseOp::Cmp(_) => operands.first().map(|ty| vec![ty.with_elem(Scalar::I1)]),
+            ElementwiseOp::Select => same_as(1),
+            ElementwiseOp::Cast(_)
+            | ElementwiseOp::Bitcast
+            | ElementwiseOp::Extern(_)
+            | ElementwiseOp::InlineAsm(_) => None,
+        },
+        OpClass::Shape(op) => match op {
+            ShapeOp::Transpose { perm } => transpose(perm, operands.first()?).map(|ty| vec![ty]),
+            ShapeOp::Join => join(operands.first()?).map(|ty| vec![ty]),
+            ShapeOp::Split => split(operands.first()?).map(|ty| vec![ty.clone(), ty]),
+            ShapeOp::Gather { .. } => Some(vec![Type::tile(operands.first()?.elem()?, operands.get(1)?.shape())]),
+            ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape => None,
+        },
+        OpClass::Tile(TileOp::Dot { .. }) => same_as(2),
+        OpClass::Tile(TileOp::Histogram) => None,
+        OpClass::Apply(op) => match op {
+            ApplyOp::Reduce { axis } => operands.iter().map(|ty| without_axis(ty, usize::from(axis))).collect(),
+            ApplyOp::Scan { .. } => Some(operands.iter().map(|&ty| ty.clone()).collect()),
+            ApplyOp::MapElementwise { .. } => None,
+        },
+        OpClass::Access(AccessOp::Load(_)) | OpClass::Atomic(AtomicOp::Load, ..) => {
             let ptr = operands.first()?;
             Some(vec![ptr.with_elem(ptr.elem()?.ptr()?.element())])
         }
-        OpKind::AtomicRmw { .. } | OpKind::AtomicCas { .. } => same_as(1),
-        OpKind::AtomicPoll { .. } => Some(vec![Type::scalar(Scalar::I1)]),
-        OpKind::DescLoad => match operands.first()? {
+        OpClass::Access(AccessOp::Store { .. }) | OpClass::Atomic(AtomicOp::Store, ..) => Some(Vec::new()),
+        OpClass::Atomic(AtomicOp::Rmw(_) | AtomicOp::Cas, ..) => same_as(1),
+        OpClass::Atomic(AtomicOp::Poll, ..) => Some(vec![Type::scalar(Scalar::I1)]),
+        OpClass::Desc(DescOp::Make) => None,
+        OpClass::Desc(DescOp::Load) => match operands.first()? {
             Type::Desc(desc) => Some(vec![Type::tile(Elem::Scalar(desc.elem), &desc.block)]),
             Type::Elem(_) | Type::Tile(_) | Type::Token => None,
         },
-        OpKind::Store { .. }
-        | OpKind::AtomicStore { .. }
-        | OpKind::DescStore
-        | OpKind::Barrier
-        | OpKind::Print { .. }
-        | OpKind::Assert { .. }
-        | OpKind::Assume
-        | OpKind::Condition
-        | OpKind::Yield
-        | OpKind::Return => Some(Vec::new()),
-        OpKind::For(_) => Some(operands.get(3..)?.iter().map(|&ty| ty.clone()).collect()),
-        OpKind::Const(_)
-        | OpKind::Iota { .. }
-        | OpKind::Cast(_)
-        | OpKind::Bitcast
-        | OpKind::Extern(_)
-        | OpKind::InlineAsm(_)
-        | OpKind::MapElementwise { .. }
-        | OpKind::Splat
-        | OpKind::Broadcast
-        | OpKind::Reshape
-        | OpKind::Histogram
-        | OpKind::MakeDesc
-        | OpKind::If
-        | OpKind::While { .. }
-        | OpKind::Call { .. } => None,
+        OpClass::Desc(DescOp::Store) | OpClass::Effect(_) | OpClass::Terminator(_) => Some(Vec::new()),
+        OpClass::Control(ControlOp::For(_)) => Some(operands.get(3..)?.iter().map(|&ty| ty.clone()).collect()),
+        OpClass::Control(ControlOp::If | ControlOp::While { .. }) | OpClass::Call(_) => None,
     }
 }
 

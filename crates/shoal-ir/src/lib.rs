@@ -44,10 +44,10 @@
 //! |---|---|
 //! | [`types`] | scalars, pointers, tiles, descriptors |
 //! | [`op`] | the closed set of operations |
+//! | [`class`] | their families, and how they run their regions |
 //! | [`func`] | functions, regions, values, use lists, editing |
 //! | [`builder`] | appending operations with inferred result types |
 //! | [`infer`] | the result types of an operation |
-//! | [`structure`] | how an operation runs its regions |
 //! | [`effects`] | what an operation reads, writes, orders |
 //! | [`verify()`] | what must hold of a function |
 //! | [`mod@print`], [`mod@parse`] | the text format, which round-trips |
@@ -58,6 +58,7 @@
 
 pub mod abi;
 pub mod builder;
+pub mod class;
 pub mod effects;
 pub mod func;
 pub mod infer;
@@ -65,16 +66,15 @@ pub mod numeric;
 pub mod op;
 pub mod parse;
 pub mod print;
-pub mod structure;
 pub mod types;
 pub mod verify;
 
 pub use builder::Builder;
+pub use class::{OpClass, Structure};
 pub use effects::Effects;
 pub use func::{Facts, Func, FuncKind, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef};
 pub use numeric::Const;
 pub use op::OpKind;
-pub use structure::Structure;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};
 pub use verify::verify;
 

@@ -185,6 +185,11 @@ pub enum Space {
     Shared,
 }
 
+impl Space {
+    /// Every space.
+    pub const ALL: [Space; 2] = [Space::Global, Space::Shared];
+}
+
 /// A pointer to numbers, or (for `depth` above 1) to pointers.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ptr {

@@ -10,13 +10,14 @@
 //!
 //! What an earlier operation computed is available in its own region, later, and in the regions inside it. Loads are
 //! merged as long as nothing that conflicts with a read happens between them: each such operation begins a new *epoch*
-//! of memory, and only loads of one epoch are equal.
+//! of the memory it concerns, and only loads of one epoch are equal. Calls are merged by what their functions do.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use shoal_ir::effects::{CallEffects, EffectTable, Spaces};
 use shoal_ir::op::{BinaryOp, OpKind};
-use shoal_ir::{Effects, Func, Module, OpId, Region, effects};
+use shoal_ir::{Effects, Func, Module, OpId, Region, Space};
 use smallvec::SmallVec;
 
 use crate::facts::{can_replace, replace_value};
@@ -24,20 +25,28 @@ use shoal_ir::Structure;
 
 /// Merges equal computations in every function.
 pub fn cse(module: &mut Module) {
+    let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
         let body = func.body();
-        let mut merger = Merger { available: HashMap::new(), added: Vec::new(), epoch: 0, epochs: 0 };
+        let mut merger = Merger {
+            effects: calls.table(func),
+            available: HashMap::new(),
+            added: Vec::new(),
+            epoch: [0; Space::ALL.len()],
+            epochs: 0,
+        };
         merger.region(func, body);
     }
 }
 
 struct Merger {
+    effects: EffectTable,
     /// Operations by the hash of what they compute, with the epoch of memory they saw (0 for those that read none).
     available: HashMap<u64, SmallVec<[(OpId, u32); 1]>>,
     /// The hashes added, in order, so that leaving a region can take back what it added.
     added: Vec<u64>,
-    /// The present epoch of memory.
-    epoch: u32,
+    /// The present epoch of each space of memory.
+    epoch: [u32; Space::ALL.len()],
     /// How many epochs there have been.
     epochs: u32,
 }
@@ -62,29 +71,25 @@ impl Merger {
 
     fn inner_regions(&mut self, func: &mut Func, op: OpId) {
         let structure = Structure::of_op(func, op);
+        let effects = self.effects[op];
         if structure == Structure::Plain {
-            if conflicts_with_read(effects::of_kind(&func.op(op).kind)) {
-                self.next_epoch();
-            }
+            self.next_epoch(effects);
             return;
         }
         if structure == Structure::Elements {
             self.elements(func, op);
             return;
         }
-        let conflicts = conflicts_with_read(effects::of_op(func, op));
         for region in func.op(op).regions().to_vec() {
             // What a loop's last trip wrote is seen by its next one, and the branches of an `if` do not see each other.
             let before = self.epoch;
-            if conflicts && structure != Structure::If {
-                self.next_epoch();
+            if structure != Structure::If {
+                self.next_epoch(effects);
             }
             self.region(func, region);
             self.epoch = before;
         }
-        if conflicts {
-            self.next_epoch();
-        }
+        self.next_epoch(effects);
     }
 
     /// A region that is applied to elements stays whole, so that a backend can see at a glance what it combines.
@@ -96,23 +101,37 @@ impl Merger {
         (self.available, self.added) = (available, added);
     }
 
-    fn next_epoch(&mut self) {
+    /// Begins a new epoch in each space in which an operation conflicts with reads.
+    fn next_epoch(&mut self, effects: Effects) {
+        let effects = Effects { terminator: false, ..effects };
         self.epochs += 1;
-        self.epoch = self.epochs;
+        for (epoch, space) in self.epoch.iter_mut().zip(Space::ALL) {
+            if effects.conflicts(Effects { reads: Spaces::one(space), ..Effects::PURE }) {
+                *epoch = self.epochs;
+            }
+        }
+    }
+
+    /// The latest epoch of the spaces that are read.
+    fn epoch_of(&self, reads: Spaces) -> u32 {
+        let epochs = self.epoch.iter().zip(Space::ALL).filter(|&(_, space)| reads.contains(space));
+        epochs.map(|(&epoch, _)| epoch).max().unwrap_or(0)
     }
 
     /// Looks for an earlier operation that computes the same, and puts it in the place of `op`.
     fn replace(&mut self, func: &mut Func, region: Region, op: OpId) -> bool {
         let data = func.op(op);
-        let effects = effects::of_op(func, op);
-        let epoch = match effects {
-            Effects::PURE => 0,
-            e if e == (Effects { reads: true, ..Effects::PURE }) => self.epoch + 1,
-            _ => return false,
-        };
         if !data.regions().is_empty() || data.results().is_empty() {
             return false;
         }
+        let effects = self.effects[op];
+        let epoch = if effects.is_pure() {
+            0
+        } else if effects.only_reads() {
+            self.epoch_of(effects.reads) + 1
+        } else {
+            return false;
+        };
         let hash = hash_of(func, op);
         let ops = self.available.entry(hash).or_default();
         let earlier = ops.iter().find(|&&(earlier, at)| {
@@ -132,11 +151,6 @@ impl Merger {
         self.added.push(hash);
         false
     }
-}
-
-fn conflicts_with_read(effects: Effects) -> bool {
-    let effects = Effects { terminator: false, ..effects };
-    effects.conflicts(Effects { reads: true, ..Effects::PURE })
 }
 
 fn hash_of(func: &Func, op: OpId) -> u64 {

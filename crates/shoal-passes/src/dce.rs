@@ -14,7 +14,8 @@
 //! Liveness is marked from the operations with effects, backwards along operands. A carried value is live only if its
 //! result or its parameter is: values that only feed themselves around a loop die.
 
-use shoal_ir::{Func, Module, OpId, Region, Value, ValueDef, effects};
+use shoal_ir::effects::CallEffects;
+use shoal_ir::{Func, Module, OpId, Region, Value, ValueDef};
 
 use crate::dense::DenseSet;
 use crate::ends::ends;
@@ -22,15 +23,16 @@ use shoal_ir::Structure;
 
 /// Removes what is dead in every function.
 pub fn dce(module: &mut Module) {
+    let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
-        remove_dead(func);
+        remove_dead(func, &calls);
     }
 }
 
 /// Removes what is dead in one function.
-pub fn remove_dead(func: &mut Func) {
+pub fn remove_dead(func: &mut Func, calls: &CallEffects) {
     let order = func.walk();
-    let live = mark(func, &order);
+    let live = mark(func, calls, &order);
     let kept: Vec<OpId> = order.into_iter().filter(|&op| live.ops.contains(op)).collect();
     let trims: Vec<Trim> = kept.iter().filter_map(|&op| Trim::of(func, op, &live)).collect();
     // Uses of dead values go first: in the ends of regions, then with the dead operations, then the values themselves.
@@ -50,12 +52,12 @@ struct Live {
     ops: DenseSet<OpId>,
 }
 
-fn mark(func: &Func, order: &[OpId]) -> Live {
+fn mark(func: &Func, calls: &CallEffects, order: &[OpId]) -> Live {
     let live =
         Live { values: DenseSet::with_capacity(func.num_values()), ops: DenseSet::with_capacity(func.num_ops()) };
     let mut marker = Marker { func, live, open: Vec::new() };
     for &op in order {
-        let effects = effects::of_kind(&func.op(op).kind);
+        let effects = calls.of_op_alone(func, op);
         if !effects.terminator && !effects.is_removable() {
             marker.mark_op(op);
         }
@@ -162,7 +164,7 @@ impl Marker<'_> {
 /// hands over each value only where that one is needed.
 fn needed_at_end(func: &Func, op: OpId, owner: Option<OpId>) -> usize {
     let data = func.op(op);
-    if !effects::of_kind(&data.kind).terminator {
+    if !data.kind.is_terminator() {
         return data.operands().len();
     }
     match owner.map(|owner| (Structure::of_op(func, owner), func.op(owner).regions()[0])) {

@@ -18,8 +18,9 @@
 
 use std::collections::HashSet;
 
+use shoal_ir::effects::{CallEffects, EffectTable};
 use shoal_ir::op::OpKind;
-use shoal_ir::{Effects, Func, Module, OpId, Region, Value, effects};
+use shoal_ir::{Func, Module, OpId, Region, Value};
 
 use crate::constants::int_constant;
 use crate::dense::DenseSet;
@@ -27,20 +28,22 @@ use shoal_ir::Structure;
 
 /// Hoists invariant operations out of all loops.
 pub fn licm(module: &mut Module) {
+    let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
         let body = func.body();
-        hoist_in(func, body);
+        let effects = calls.table(func);
+        hoist_in(func, &effects, body);
     }
 }
 
 /// Goes through a region, inner loops first, and puts what leaves a loop before it.
-fn hoist_in(func: &mut Func, region: Region) {
+fn hoist_in(func: &mut Func, effects: &EffectTable, region: Region) {
     for op in func.take_ops(region) {
         for inner in func.op(op).regions().to_vec() {
-            hoist_in(func, inner);
+            hoist_in(func, effects, inner);
         }
         if is_open_loop(&func.op(op).kind) {
-            for moved in invariant_ops(func, op) {
+            for moved in invariant_ops(func, effects, op) {
                 func.append(region, moved);
             }
         }
@@ -58,9 +61,9 @@ fn is_open_loop(kind: &OpKind) -> bool {
 }
 
 /// Takes the invariant operations out of a loop's regions, in order.
-fn invariant_ops(func: &mut Func, looped: OpId) -> Vec<OpId> {
+fn invariant_ops(func: &mut Func, effects: &EffectTable, looped: OpId) -> Vec<OpId> {
     let regions = func.op(looped).regions().to_vec();
-    let loads_may_move = certainly_runs(func, looped) && !may_write(func, looped);
+    let loads_may_move = certainly_runs(func, looped);
     // Values that differ from trip to trip.
     let mut varying = DenseSet::with_capacity(func.num_values());
     let mut candidates = Vec::new();
@@ -71,8 +74,8 @@ fn invariant_ops(func: &mut Func, looped: OpId) -> Vec<OpId> {
     }
     for &region in &regions {
         for &op in func.region(region).ops() {
-            let effects = effects::of_op(func, op);
-            let moves = effects.is_pure() || (loads_may_move && effects == Effects { reads: true, ..Effects::PURE });
+            let own = effects[op];
+            let moves = own.is_pure() || (loads_may_move && own.only_reads() && !effects[looped].conflicts(own));
             if moves && !func.op(op).results().is_empty() && !uses_any(func, op, &varying) {
                 candidates.push(op);
             } else {
@@ -145,8 +148,4 @@ fn certainly_runs(func: &Func, looped: OpId) -> bool {
             (Some(from), Some(to)) => from < to,
             (Some(_), None) | (None, _) => false,
         }
-}
-
-fn may_write(func: &Func, looped: OpId) -> bool {
-    effects::of_op(func, looped).conflicts(Effects { reads: true, ..Effects::PURE })
 }

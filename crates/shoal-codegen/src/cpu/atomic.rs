@@ -188,7 +188,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let func = self.func;
         let data = func.op(op);
         let OpKind::AtomicPoll { sem, .. } = data.kind else { unreachable!("a poll") };
-        self.needs.may_wait = true;
         self.read_before_write();
         let llvm = self.llvm;
         let elem = self.elem(data.operands()[1]);

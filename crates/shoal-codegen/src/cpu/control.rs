@@ -203,7 +203,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let data = func.op(op);
         let slots = self.slots(data.operands());
         let (before_region, body_region) = (data.regions()[0], data.regions()[1]);
-        let watches = self.watches_memory(before_region, body_region);
+        let watches = effects::watches_memory(func, op);
         let before = llvm.here();
         let (head, body, after) = (llvm.new_block("while"), llvm.new_block("body"), llvm.new_block("after_while"));
         llvm.jump(head);
@@ -223,7 +223,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.leave_loop(func.region(body_region).params(), passed_tiles.clone(), &passed_scalars);
         let next = self.inside(|e| e.loop_body(body_region, &slots));
         if watches {
-            self.needs.may_wait = true;
             self.call_yield(op, "a while loop that watches memory");
         } else {
             self.check_stop();
@@ -235,12 +234,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         llvm.builder.position_at_end(after);
         self.leave_loop(data.results(), passed_tiles, &passed_scalars);
-    }
-
-    /// Whether a loop may be waiting for another program.
-    fn watches_memory(&self, condition: Region, body: Region) -> bool {
-        let (condition, body) = (effects::of_region(self.func, condition), effects::of_region(self.func, body));
-        condition.reads || condition.order.is_some() || body.order.is_some() || (body.reads && body.pinned)
     }
 
     /// Writes tiles to where the next iteration, or what follows, will read them.

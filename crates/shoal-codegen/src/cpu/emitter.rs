@@ -26,7 +26,6 @@ use crate::recursion::deep;
 #[derive(Copy, Clone, Debug, Default)]
 pub(super) struct Needs {
     pub(super) scratch_bytes: u64,
-    pub(super) may_wait: bool,
     pub(super) can_fail: bool,
     pub(super) uses_amx: bool,
     /// Whether stores bypass the caches, so that a fence must follow.

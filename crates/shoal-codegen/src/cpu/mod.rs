@@ -68,7 +68,7 @@ use inkwell::targets::{FileType, TargetMachine};
 use inkwell::values::InstructionOpcode;
 use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
-use shoal_ir::{Func, Module};
+use shoal_ir::{Func, Module, effects};
 
 use crate::llvm::Llvm;
 use isa::Isa;
@@ -139,7 +139,7 @@ pub fn compile(
         object: bytes(&object),
         entry: func.name.clone(),
         scratch_bytes: needs.scratch_bytes,
-        may_wait: needs.may_wait,
+        may_wait: effects::may_wait(module, func),
         can_fail: needs.can_fail,
         uses_amx: needs.uses_amx,
         params: function::param_layout(func),

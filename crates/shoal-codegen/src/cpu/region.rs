@@ -170,7 +170,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Before control flow: what is deferred is computed, and what must be read before memory changes is read.
     pub(super) fn flush_before(&mut self, op: OpId) {
         let inside = effects::of_op(self.func, op);
-        if inside.writes || inside.order.is_some() || inside.observable {
+        if inside.writes.any() || inside.order.is_some() || inside.waits || inside.observable {
             self.read_before_write();
         }
         self.flush_deferred();

@@ -5,5 +5,6 @@ mod exponential;
 mod extern_fn;
 mod filetests;
 mod kernels;
+mod may_wait;
 mod run;
 mod waits;

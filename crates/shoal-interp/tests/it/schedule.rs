@@ -152,3 +152,34 @@ fn an_empty_loop_is_found_without_a_limit() {
         assert!(matches!(result, Err(Error::Deadlock { .. })));
     });
 }
+
+/// Counts to two, printing, without ever looking at memory.
+const COUNTS: &str = "kernel @k() {
+    %pid = program_id {axis = 0} () : i32
+    %zero = const {value = 0} () : i32
+    %one = const {value = 1} () : i32
+    %two = const {value = 2} () : i32
+    %r = while (%zero) : i32 do (%i: i32) {
+        %more = cmp {is = lt} (%i, %two) : i1
+        condition (%more, %i)
+    } do (%j: i32) {
+        print {prefix = \"pid\"} (%pid)
+        %next = add (%j, %one) : i32
+        yield (%next)
+    }
+    return ()
+}";
+
+#[test]
+fn programs_that_cannot_meet_run_one_after_another() {
+    in_many_orders(
+        COUNTS,
+        [3, 1, 1],
+        |_| Vec::new(),
+        |_, _, result| {
+            let prints = result.unwrap().prints;
+            let programs: Vec<&str> = prints.iter().filter_map(|line| line.split(' ').next_back()).collect();
+            assert_eq!(programs, ["0", "0", "1", "1", "2", "2"], "{prints:?}");
+        },
+    );
+}

@@ -1,10 +1,8 @@
 //! The typing rules of control flow and of operations that own regions.
 
 use super::typing::{Rule, Typed, int, require};
-use crate::effects;
 use crate::func::{FuncKind, Module, Region};
 use crate::infer::without_axis;
-use crate::op::OpKind;
 use crate::types::{Scalar, Type};
 
 fn params<'f>(t: &Typed<'f>, region: Region) -> Vec<&'f Type> {
@@ -117,12 +115,7 @@ fn scalar_region(t: &Typed<'_>, region: Region) -> Rule {
     let mut ops = Vec::new();
     t.func.walk_region(region, &mut ops);
     for op in ops {
-        // What a callee does is seen once it is inlined.
-        if matches!(t.func.op(op).kind, OpKind::Call { .. }) {
-            continue;
-        }
-        let effects = effects::of_kind(&t.func.op(op).kind);
-        let harmless = !(effects.reads || effects.writes || effects.order.is_some() || effects.observable);
+        let harmless = !t.calls.of_op_alone(t.func, op).acts();
         require!(harmless, "a region that is applied to elements may not touch memory or print");
         let (operands, results) = (t.func.op(op).operands(), t.func.op(op).results());
         let scalar = operands.iter().chain(results).all(|&v| !t.func.ty(v).is_tile());

@@ -10,19 +10,28 @@ mod typing;
 use cranelift_entity::{EntityRef, EntitySet};
 use shoal_source::Diagnostic;
 
+use crate::class::Structure;
+use crate::effects::CallEffects;
 use crate::func::{Func, FuncKind, Module, OpId, Region, Value};
 use crate::op::OpKind;
-use crate::structure::Structure;
 use crate::types::{MAX_TILE_ELEMENTS, Type};
 
 /// Checks a module; gives all that is wrong with it.
 pub fn verify(module: &Module) -> Result<(), Vec<Diagnostic>> {
     let mut errors = Vec::new();
+    let calls = CallEffects::of_module(module);
     for (index, func) in module.funcs.iter().enumerate() {
         if module.funcs[..index].iter().any(|f| f.name == func.name) {
             errors.push(Diagnostic::error(func.span, format!("two functions are called `{}`", func.name)));
         }
-        Verifier { module, func, visible: EntitySet::with_capacity(func.num_values()), errors: &mut errors }.func();
+        Verifier {
+            module,
+            calls: &calls,
+            func,
+            visible: EntitySet::with_capacity(func.num_values()),
+            errors: &mut errors,
+        }
+        .func();
     }
     if errors.is_empty() {
         errors.extend(recursion(module));
@@ -63,6 +72,7 @@ fn recursion(module: &Module) -> Option<Diagnostic> {
 
 struct Verifier<'m> {
     module: &'m Module,
+    calls: &'m CallEffects,
     func: &'m Func,
     visible: EntitySet<Value>,
     errors: &'m mut Vec<Diagnostic>,
@@ -102,7 +112,7 @@ impl Verifier<'_> {
             return;
         };
         for &op in rest {
-            if crate::effects::of_kind(&self.func.op(op).kind).terminator {
+            if self.func.op(op).kind.is_terminator() {
                 let message = "operations follow the one that ends this region";
                 self.errors.push(Diagnostic::error(self.func.op(op).span, message));
             }
@@ -184,7 +194,7 @@ impl Verifier<'_> {
         for &result in data.results() {
             self.visible.insert(result);
         }
-        if !hidden && let Err(why) = typing::check(self.module, self.func, op) {
+        if !hidden && let Err(why) = typing::check(self.module, self.calls, self.func, op) {
             self.errors.push(Diagnostic::error(data.span, format!("`{}`: {why}", crate::print::spell(&data.kind).0)));
         }
     }

@@ -1,6 +1,7 @@
 //! The typing rule of each operation.
 
 use super::{control, memory};
+use crate::effects::CallEffects;
 use crate::func::{Func, Module, OpId};
 use crate::infer;
 use crate::op::{BinaryOp, OpKind, UnaryOp};
@@ -21,6 +22,7 @@ pub(super) use require;
 
 /// An operation's types, as the rules need them.
 pub(super) struct Typed<'f> {
+    pub(super) calls: &'f CallEffects,
     pub(super) func: &'f Func,
     pub(super) op: OpId,
     pub(super) operands: Vec<&'f Type>,
@@ -99,9 +101,10 @@ fn tile(ty: &Type) -> Rule {
 }
 
 /// Checks one operation, its visible operands given.
-pub(super) fn check(module: &Module, func: &Func, op: OpId) -> Rule {
+pub(super) fn check(module: &Module, calls: &CallEffects, func: &Func, op: OpId) -> Rule {
     let data = func.op(op);
     let t = Typed {
+        calls,
         func,
         op,
         operands: data.operands().iter().map(|&v| func.ty(v)).collect(),

@@ -1,6 +1,7 @@
 //! Operations on constants, computed by [`shoal_ir::numeric`], which defines them.
 
-use shoal_ir::{Const, OpId, OpKind, Value, numeric};
+use shoal_ir::class::{ElementwiseOp, OpClass, ShapeOp};
+use shoal_ir::{Const, OpId, Value, numeric};
 use smallvec::SmallVec;
 
 use super::Rewriter;
@@ -22,51 +23,31 @@ fn evaluate(cx: &Rewriter<'_>, op: OpId, operands: &[Const]) -> Option<Const> {
     let data = cx.func.op(op);
     let target = || cx.func.ty(data.results()[0]).number();
     let a = operands[0];
-    match &data.kind {
-        OpKind::Unary(op) => Some(numeric::unary(*op, a)),
-        OpKind::Binary(op) => Some(numeric::binary(*op, a, operands[1])),
-        OpKind::Cmp(op) => Some(numeric::compare(*op, a, operands[1])),
-        OpKind::Select => Some(numeric::select(a, operands[1], operands[2])),
-        OpKind::Fma => Some(numeric::fma(a, operands[1], operands[2])),
-        OpKind::Cast(rounding) => Some(numeric::cast(a, target()?, *rounding)),
-        OpKind::Bitcast => Some(numeric::bitcast(a, target()?)),
-        OpKind::Math(function) => Some(numeric::math(*function, operands)),
-        OpKind::Splat | OpKind::Broadcast | OpKind::Reshape | OpKind::Transpose { .. } => Some(a),
-        OpKind::Const(_)
-        | OpKind::Iota { .. }
-        | OpKind::ProgramId { .. }
-        | OpKind::NumPrograms { .. }
-        | OpKind::PtrAdd
-        | OpKind::Extern(_)
-        | OpKind::InlineAsm(_)
-        | OpKind::MapElementwise { .. }
-        | OpKind::Join
-        | OpKind::Split
-        | OpKind::Gather { .. }
-        | OpKind::Reduce { .. }
-        | OpKind::Scan { .. }
-        | OpKind::Histogram
-        | OpKind::Dot { .. }
-        | OpKind::Load(_)
-        | OpKind::Store { .. }
-        | OpKind::AtomicRmw { .. }
-        | OpKind::AtomicCas { .. }
-        | OpKind::AtomicLoad { .. }
-        | OpKind::AtomicStore { .. }
-        | OpKind::AtomicPoll { .. }
-        | OpKind::MakeDesc
-        | OpKind::DescLoad
-        | OpKind::DescStore
-        | OpKind::Barrier
-        | OpKind::Print { .. }
-        | OpKind::Assert { .. }
-        | OpKind::Assume
-        | OpKind::If
-        | OpKind::For(_)
-        | OpKind::While { .. }
-        | OpKind::Condition
-        | OpKind::Yield
-        | OpKind::Return
-        | OpKind::Call { .. } => None,
+    match data.kind.class() {
+        OpClass::Elementwise(kind) => match kind {
+            ElementwiseOp::Unary(op) => Some(numeric::unary(op, a)),
+            ElementwiseOp::Binary(op) => Some(numeric::binary(op, a, operands[1])),
+            ElementwiseOp::Cmp(op) => Some(numeric::compare(op, a, operands[1])),
+            ElementwiseOp::Select => Some(numeric::select(a, operands[1], operands[2])),
+            ElementwiseOp::Fma => Some(numeric::fma(a, operands[1], operands[2])),
+            ElementwiseOp::Cast(rounding) => Some(numeric::cast(a, target()?, rounding)),
+            ElementwiseOp::Bitcast => Some(numeric::bitcast(a, target()?)),
+            ElementwiseOp::Math(function) => Some(numeric::math(function, operands)),
+            ElementwiseOp::PtrAdd | ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_) => None,
+        },
+        OpClass::Shape(kind) => match kind {
+            ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape | ShapeOp::Transpose { .. } => Some(a),
+            ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => None,
+        },
+        OpClass::Source(_)
+        | OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Access(_)
+        | OpClass::Atomic(..)
+        | OpClass::Desc(_)
+        | OpClass::Effect(_)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Masks that are known.
 
-use shoal_ir::{Const, OpId, OpKind, Value};
+use shoal_ir::class::{AccessOp, AtomicOp, EffectOp, OpClass};
+use shoal_ir::{Const, OpId, Value};
 
 use super::Rewriter;
 use crate::constants::constant;
@@ -24,21 +25,13 @@ pub(super) fn load(cx: &mut Rewriter<'_>, op: OpId) -> Option<Value> {
 /// Drops masks that are true everywhere; says whether nothing is left to do.
 pub(super) fn drop_no_op(cx: &mut Rewriter<'_>, op: OpId) -> bool {
     let operands = cx.func.op(op).operands();
-    match &cx.func.op(op).kind {
-        OpKind::Load(_) => {
+    match cx.func.op(op).kind.class() {
+        OpClass::Access(AccessOp::Load(_)) => {
             drop_zero_other(cx, op);
             drop_true_mask(cx, op, 1);
             false
         }
-        OpKind::AtomicLoad { .. } => {
-            drop_true_mask(cx, op, 1);
-            false
-        }
-        OpKind::AtomicRmw { .. } | OpKind::AtomicStore { .. } => {
-            drop_true_mask(cx, op, 2);
-            false
-        }
-        OpKind::Store { .. } => {
+        OpClass::Access(AccessOp::Store { .. }) => {
             let nothing = operands.get(2).is_some_and(|&mask| known(cx, mask) == Some(false));
             drop_true_mask(cx, op, 2);
             if nothing {
@@ -46,54 +39,31 @@ pub(super) fn drop_no_op(cx: &mut Rewriter<'_>, op: OpId) -> bool {
             }
             nothing
         }
-        OpKind::Assert { .. } | OpKind::Assume => {
+        OpClass::Atomic(kind, ..) => {
+            match kind {
+                AtomicOp::Load => drop_true_mask(cx, op, 1),
+                AtomicOp::Rmw(_) | AtomicOp::Store => drop_true_mask(cx, op, 2),
+                AtomicOp::Cas | AtomicOp::Poll => {}
+            }
+            false
+        }
+        OpClass::Effect(EffectOp::Assert { .. } | EffectOp::Assume) => {
             let holds = known(cx, operands[0]) == Some(true);
             if holds {
                 cx.func.erase(op);
             }
             holds
         }
-        OpKind::Const(_)
-        | OpKind::Iota { .. }
-        | OpKind::ProgramId { .. }
-        | OpKind::NumPrograms { .. }
-        | OpKind::Unary(_)
-        | OpKind::Binary(_)
-        | OpKind::Math(_)
-        | OpKind::Cmp(_)
-        | OpKind::Select
-        | OpKind::Fma
-        | OpKind::Cast(_)
-        | OpKind::Bitcast
-        | OpKind::PtrAdd
-        | OpKind::Extern(_)
-        | OpKind::InlineAsm(_)
-        | OpKind::MapElementwise { .. }
-        | OpKind::Splat
-        | OpKind::Broadcast
-        | OpKind::Reshape
-        | OpKind::Transpose { .. }
-        | OpKind::Join
-        | OpKind::Split
-        | OpKind::Gather { .. }
-        | OpKind::Reduce { .. }
-        | OpKind::Scan { .. }
-        | OpKind::Histogram
-        | OpKind::Dot { .. }
-        | OpKind::AtomicCas { .. }
-        | OpKind::AtomicPoll { .. }
-        | OpKind::MakeDesc
-        | OpKind::DescLoad
-        | OpKind::DescStore
-        | OpKind::Barrier
-        | OpKind::Print { .. }
-        | OpKind::If
-        | OpKind::For(_)
-        | OpKind::While { .. }
-        | OpKind::Condition
-        | OpKind::Yield
-        | OpKind::Return
-        | OpKind::Call { .. } => false,
+        OpClass::Effect(EffectOp::Barrier | EffectOp::Print { .. })
+        | OpClass::Source(_)
+        | OpClass::Elementwise(_)
+        | OpClass::Shape(_)
+        | OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Desc(_)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => false,
     }
 }
 

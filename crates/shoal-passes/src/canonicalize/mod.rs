@@ -35,6 +35,8 @@ mod pointer;
 mod shape;
 mod uniform;
 
+use shoal_ir::class::{AccessOp, ElementwiseOp, OpClass, ShapeOp};
+use shoal_ir::effects::CallEffects;
 use shoal_ir::{Const, Func, Module, OpId, OpKind, Region, Type, Value};
 
 use crate::dce::remove_dead;
@@ -45,13 +47,14 @@ const MAX_SWEEPS: usize = 16;
 
 /// Simplifies every function.
 pub fn canonicalize(module: &mut Module) {
+    let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
         for _ in 0..MAX_SWEEPS {
             let body = func.body();
             let mut rewriter = Rewriter { func, region: body, subject: None, changed: false };
             rewriter.sweep(body);
             let changed = rewriter.changed;
-            remove_dead(func);
+            remove_dead(func, &calls);
             if !changed {
                 break;
             }
@@ -108,64 +111,40 @@ impl Rewriter<'_> {
         fold::fold(self, op).or_else(|| self.apply_rules(op))
     }
 
+    /// The rules of an operation's family. Most families have none.
     fn apply_rules(&mut self, op: OpId) -> Option<Value> {
-        match &self.func.op(op).kind {
-            OpKind::Unary(kind) => {
-                let kind = *kind;
-                algebra::unary(self, op, kind).or_else(|| uniform::elementwise(self, op))
-            }
-            OpKind::Binary(kind) => {
-                let kind = *kind;
-                algebra::binary(self, op, kind).or_else(|| uniform::elementwise(self, op))
-            }
-            OpKind::Cmp(kind) => {
-                let kind = *kind;
-                algebra::compare(self, op, kind).or_else(|| uniform::elementwise(self, op))
-            }
-            OpKind::Select => algebra::select(self, op).or_else(|| uniform::elementwise(self, op)),
-            OpKind::Cast(_) => convert::cast(self, op).or_else(|| uniform::elementwise(self, op)),
-            OpKind::Bitcast => convert::bitcast(self, op).or_else(|| uniform::elementwise(self, op)),
-            OpKind::PtrAdd => uniform::elementwise(self, op).or_else(|| pointer::ptr_add(self, op)),
-            OpKind::Math(_) | OpKind::Fma => uniform::elementwise(self, op),
-            OpKind::Splat => shape::splat(self, op),
-            OpKind::Broadcast => shape::broadcast(self, op),
-            OpKind::Reshape => shape::reshape(self, op),
-            OpKind::Transpose { .. } => shape::transpose(self, op),
-            OpKind::Load(_) => memory::load(self, op),
-            OpKind::Const(_)
-            | OpKind::Iota { .. }
-            | OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::Extern(_)
-            | OpKind::InlineAsm(_)
-            | OpKind::MapElementwise { .. }
-            | OpKind::Join
-            | OpKind::Split
-            | OpKind::Gather { .. }
-            | OpKind::Reduce { .. }
-            | OpKind::Scan { .. }
-            | OpKind::Histogram
-            | OpKind::Dot { .. }
-            | OpKind::Store { .. }
-            | OpKind::AtomicRmw { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::AtomicLoad { .. }
-            | OpKind::AtomicStore { .. }
-            | OpKind::AtomicPoll { .. }
-            | OpKind::MakeDesc
-            | OpKind::DescLoad
-            | OpKind::DescStore
-            | OpKind::Barrier
-            | OpKind::Print { .. }
-            | OpKind::Assert { .. }
-            | OpKind::Assume
-            | OpKind::If
-            | OpKind::For(_)
-            | OpKind::While { .. }
-            | OpKind::Condition
-            | OpKind::Yield
-            | OpKind::Return
-            | OpKind::Call { .. } => None,
+        match self.func.op(op).kind.class() {
+            OpClass::Elementwise(kind) => match kind {
+                ElementwiseOp::Unary(kind) => algebra::unary(self, op, kind).or_else(|| uniform::elementwise(self, op)),
+                ElementwiseOp::Binary(kind) => {
+                    algebra::binary(self, op, kind).or_else(|| uniform::elementwise(self, op))
+                }
+                ElementwiseOp::Cmp(kind) => algebra::compare(self, op, kind).or_else(|| uniform::elementwise(self, op)),
+                ElementwiseOp::Select => algebra::select(self, op).or_else(|| uniform::elementwise(self, op)),
+                ElementwiseOp::Cast(_) => convert::cast(self, op).or_else(|| uniform::elementwise(self, op)),
+                ElementwiseOp::Bitcast => convert::bitcast(self, op).or_else(|| uniform::elementwise(self, op)),
+                ElementwiseOp::PtrAdd => uniform::elementwise(self, op).or_else(|| pointer::ptr_add(self, op)),
+                ElementwiseOp::Math(_) | ElementwiseOp::Fma => uniform::elementwise(self, op),
+                ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_) => None,
+            },
+            OpClass::Shape(kind) => match kind {
+                ShapeOp::Splat => shape::splat(self, op),
+                ShapeOp::Broadcast => shape::broadcast(self, op),
+                ShapeOp::Reshape => shape::reshape(self, op),
+                ShapeOp::Transpose { .. } => shape::transpose(self, op),
+                ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => None,
+            },
+            OpClass::Access(AccessOp::Load(_)) => memory::load(self, op),
+            OpClass::Access(AccessOp::Store { .. })
+            | OpClass::Source(_)
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Atomic(..)
+            | OpClass::Desc(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => None,
         }
     }
 

@@ -33,7 +33,8 @@ mod info;
 mod shape;
 
 pub use info::{AxisInfo, MAX_DIVISIBILITY, PerDim};
-use shoal_ir::{Func, FuncKind, OpId, OpKind, Region, Scalar, Type, Value};
+use shoal_ir::class::{ElementwiseOp, OpClass, ShapeOp, SourceOp};
+use shoal_ir::{Func, FuncKind, OpId, Region, Scalar, Type, Value};
 
 use cranelift_entity::EntityRef;
 use info::PowerOfTwo;
@@ -231,57 +232,44 @@ impl Analysis<'_> {
         let data = self.func.op(op);
         let ty = self.func.ty(result);
         let operand = |index: usize| self.info(data.operands()[index]);
-        match &data.kind {
-            OpKind::Const(c) => elementwise::constant(ty, *c),
-            OpKind::Iota { start } => iota(ty, *start),
-            OpKind::ProgramId { .. } | OpKind::NumPrograms { .. } => {
-                AxisInfo { non_negative: true, ..AxisInfo::unknown(ty) }
-            }
-            OpKind::Unary(_) | OpKind::Math(_) | OpKind::Fma => {
-                let infos: Vec<&AxisInfo> = data.operands().iter().map(|&v| self.info(v)).collect();
-                elementwise::opaque(ty, &infos)
-            }
-            OpKind::Binary(kind) => elementwise::binary(ty, *kind, operand(0), operand(1)),
-            OpKind::Cmp(kind) => elementwise::compare(ty, *kind, operand(0), operand(1)),
-            OpKind::Select => elementwise::select(ty, operand(0), operand(1), operand(2)),
-            OpKind::Cast(_) => elementwise::cast(self.func.ty(data.operands()[0]), ty, operand(0)),
-            OpKind::PtrAdd => elementwise::ptr_add(ty, operand(0), operand(1)),
-            OpKind::Splat => shape::splat(ty, operand(0)),
-            OpKind::Broadcast => shape::broadcast(ty, self.func.ty(data.operands()[0]), operand(0)),
-            OpKind::Reshape => shape::reshape(ty, self.func.ty(data.operands()[0]), operand(0)),
-            OpKind::Transpose { perm } => shape::transpose(perm, operand(0)),
-            OpKind::Bitcast
-            | OpKind::Extern(_)
-            | OpKind::InlineAsm(_)
-            | OpKind::MapElementwise { .. }
-            | OpKind::Join
-            | OpKind::Split
-            | OpKind::Gather { .. }
-            | OpKind::Reduce { .. }
-            | OpKind::Scan { .. }
-            | OpKind::Histogram
-            | OpKind::Dot { .. }
-            | OpKind::Load(_)
-            | OpKind::Store { .. }
-            | OpKind::AtomicRmw { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::AtomicLoad { .. }
-            | OpKind::AtomicStore { .. }
-            | OpKind::AtomicPoll { .. }
-            | OpKind::MakeDesc
-            | OpKind::DescLoad
-            | OpKind::DescStore
-            | OpKind::Barrier
-            | OpKind::Print { .. }
-            | OpKind::Assert { .. }
-            | OpKind::Assume
-            | OpKind::If
-            | OpKind::For(_)
-            | OpKind::While { .. }
-            | OpKind::Condition
-            | OpKind::Yield
-            | OpKind::Return
-            | OpKind::Call { .. } => AxisInfo::unknown(ty),
+        match data.kind.class() {
+            OpClass::Source(kind) => match kind {
+                SourceOp::Const(c) => elementwise::constant(ty, c),
+                SourceOp::Iota { start } => iota(ty, start),
+                SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. } => {
+                    AxisInfo { non_negative: true, ..AxisInfo::unknown(ty) }
+                }
+            },
+            OpClass::Elementwise(kind) => match kind {
+                ElementwiseOp::Unary(_) | ElementwiseOp::Math(_) | ElementwiseOp::Fma => {
+                    let infos: Vec<&AxisInfo> = data.operands().iter().map(|&v| self.info(v)).collect();
+                    elementwise::opaque(ty, &infos)
+                }
+                ElementwiseOp::Binary(kind) => elementwise::binary(ty, kind, operand(0), operand(1)),
+                ElementwiseOp::Cmp(kind) => elementwise::compare(ty, kind, operand(0), operand(1)),
+                ElementwiseOp::Select => elementwise::select(ty, operand(0), operand(1), operand(2)),
+                ElementwiseOp::Cast(_) => elementwise::cast(self.func.ty(data.operands()[0]), ty, operand(0)),
+                ElementwiseOp::PtrAdd => elementwise::ptr_add(ty, operand(0), operand(1)),
+                ElementwiseOp::Bitcast | ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_) => {
+                    AxisInfo::unknown(ty)
+                }
+            },
+            OpClass::Shape(kind) => match kind {
+                ShapeOp::Splat => shape::splat(ty, operand(0)),
+                ShapeOp::Broadcast => shape::broadcast(ty, self.func.ty(data.operands()[0]), operand(0)),
+                ShapeOp::Reshape => shape::reshape(ty, self.func.ty(data.operands()[0]), operand(0)),
+                ShapeOp::Transpose { perm } => shape::transpose(perm, operand(0)),
+                ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => AxisInfo::unknown(ty),
+            },
+            OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Access(_)
+            | OpClass::Atomic(..)
+            | OpClass::Desc(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => AxisInfo::unknown(ty),
         }
     }
 }

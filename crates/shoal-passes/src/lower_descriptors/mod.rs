@@ -20,6 +20,7 @@ mod carry;
 
 use std::collections::HashMap;
 
+use shoal_ir::effects::CallEffects;
 use shoal_ir::types::DescType;
 use shoal_ir::{Builder, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
 use smallvec::SmallVec;
@@ -28,9 +29,10 @@ use crate::dce::remove_dead;
 
 /// Lowers the descriptors of every function.
 pub fn lower_descriptors(module: &mut Module) {
+    let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
         if has_descriptors(func) && can_lower(func) {
-            lower(func);
+            lower(func, &calls);
         }
     }
 }
@@ -85,7 +87,7 @@ fn can_lower(func: &Func) -> bool {
     !calls && (func.kind == FuncKind::Kernel || !any(func.params()))
 }
 
-fn lower(func: &mut Func) {
+fn lower(func: &mut Func, calls: &CallEffects) {
     let mut lowering = Lowering { parts: HashMap::new(), replaced: Vec::new() };
     lowering.params(func);
     let body = func.body();
@@ -93,7 +95,7 @@ fn lower(func: &mut Func) {
     for op in lowering.replaced.into_iter().rev() {
         func.erase(op);
     }
-    remove_dead(func);
+    remove_dead(func, calls);
 }
 
 struct Lowering {

@@ -1,0 +1,134 @@
+//! What each operation does, family by family.
+
+use shoal_ir::abi::print::Radix;
+use shoal_ir::class::{
+    AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TerminatorOp,
+    TileOp,
+};
+
+use crate::error::Error;
+use crate::program::{Program, Site, Turn, World};
+use crate::value::Val;
+use crate::{dot, print, shape};
+
+impl<'p> Program<'p> {
+    /// Runs an operation that was not planned as elementwise.
+    pub(crate) fn dispatch(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+        let result = match site.op.kind.class() {
+            OpClass::Source(op) => self.source(world, site, op),
+            OpClass::Elementwise(op) => return Err(self.unknown_function(site, op)),
+            OpClass::Shape(ShapeOp::Split) => {
+                let halves = shape::split(site.result_ty(0), self.operand(site, 0).bits());
+                return Ok(self.finish(site, halves));
+            }
+            OpClass::Shape(op) => self.moved(site, op)?,
+            OpClass::Tile(TileOp::Histogram) => self.histogram(site),
+            OpClass::Tile(TileOp::Dot { .. }) => {
+                let types = [0, 1, 2].map(|i| site.ty(i));
+                dot::dot(types, [0, 1, 2].map(|i| self.operand(site, i)))
+            }
+            OpClass::Apply(op) => return self.applied(world, site, op),
+            OpClass::Access(AccessOp::Load(_)) => self.load(world, site)?,
+            OpClass::Access(AccessOp::Store { .. }) => return self.store(world, site),
+            OpClass::Atomic(op, ..) => return self.atomic(world, site, op),
+            OpClass::Desc(DescOp::Make) => self.make_desc(site),
+            OpClass::Desc(DescOp::Load) => self.desc_load(world, site)?,
+            OpClass::Desc(DescOp::Store) => return self.desc_store(world, site),
+            OpClass::Effect(op) => return self.effect(world, site, op),
+            OpClass::Control(ControlOp::If) => return Ok(self.enter_if(site)),
+            OpClass::Control(ControlOp::For(_)) => return self.enter_for(site),
+            OpClass::Control(ControlOp::While { .. }) => return Ok(self.enter_while(site)),
+            OpClass::Terminator(TerminatorOp::Condition) => return Ok(self.condition(site)),
+            OpClass::Terminator(TerminatorOp::Yield | TerminatorOp::Return) => return Ok(self.leave(world, site)),
+            OpClass::Call(callee) => return self.call(world, site, callee),
+        };
+        Ok(self.finish(site, [result]))
+    }
+
+    fn source(&self, world: &World<'p, '_>, site: Site<'p>, op: SourceOp) -> Val {
+        match op {
+            SourceOp::Const(c) => shape::fill(site.result_ty(0), c.bits()),
+            SourceOp::Iota { start } => shape::iota(site.result_ty(0), start),
+            SourceOp::ProgramId { axis } => Val::Scalar(u64::from(self.id[usize::from(axis)])),
+            SourceOp::NumPrograms { axis } => Val::Scalar(u64::from(world.grid[usize::from(axis)])),
+        }
+    }
+
+    /// The only result of an operation that moves elements.
+    fn moved(&self, site: Site<'p>, op: ShapeOp<'_>) -> Result<Val, Error> {
+        let bits = |index| self.operand(site, index).bits();
+        let shapes = || (site.ty(0).shape(), site.result_ty(0).shape());
+        Ok(match op {
+            ShapeOp::Splat => shape::fill(site.result_ty(0), self.operand(site, 0).scalar()),
+            ShapeOp::Broadcast => shape::broadcast(shapes().0, shapes().1, bits(0)),
+            ShapeOp::Reshape => shape::reshape(site.result_ty(0), self.operand(site, 0).clone()),
+            ShapeOp::Transpose { perm } => shape::transpose(shapes().0, perm, bits(0)),
+            ShapeOp::Join => shape::join(bits(0), bits(1)),
+            ShapeOp::Gather { axis } => self.gather(site, usize::from(axis))?,
+            ShapeOp::Split => return Err(self.invalid(site, "an operation with two results")),
+        })
+    }
+
+    fn applied(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: ApplyOp) -> Result<Turn, Error> {
+        match op {
+            ApplyOp::Reduce { axis } => self.reduce(world, site, usize::from(axis)),
+            ApplyOp::Scan { axis, reverse } => self.scan(world, site, usize::from(axis), reverse),
+            ApplyOp::MapElementwise { pack } => self.map_elementwise(world, site, pack as usize),
+        }
+    }
+
+    fn atomic(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: AtomicOp) -> Result<Turn, Error> {
+        match op {
+            AtomicOp::Rmw(op) => self.atomic_rmw(world, site, op),
+            AtomicOp::Cas => self.atomic_cas(world, site),
+            AtomicOp::Load => self.atomic_load(world, site),
+            AtomicOp::Store => self.atomic_store(world, site),
+            AtomicOp::Poll => self.atomic_poll(world, site),
+        }
+    }
+
+    fn effect(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: EffectOp<'_>) -> Result<Turn, Error> {
+        match op {
+            EffectOp::Print { prefix, hex } => {
+                print::print(self, world, site, prefix, if hex { Radix::Hex } else { Radix::Decimal });
+            }
+            EffectOp::Assert { message } => return self.assert(site, message),
+            // A program has one thread here, and promises are not needed.
+            EffectOp::Barrier | EffectOp::Assume => {}
+        }
+        Ok(self.finish(site, []))
+    }
+
+    /// Why an elementwise operation was not planned as one.
+    fn unknown_function(&self, site: Site<'p>, op: ElementwiseOp<'_>) -> Error {
+        match op {
+            ElementwiseOp::Extern(function) => {
+                Error::ExternFunction { symbol: function.symbol.clone(), at: self.place(site) }
+            }
+            ElementwiseOp::InlineAsm(_) => Error::InlineAsm { at: self.place(site) },
+            ElementwiseOp::Unary(_)
+            | ElementwiseOp::Binary(_)
+            | ElementwiseOp::Math(_)
+            | ElementwiseOp::Cmp(_)
+            | ElementwiseOp::Select
+            | ElementwiseOp::Fma
+            | ElementwiseOp::Cast(_)
+            | ElementwiseOp::Bitcast
+            | ElementwiseOp::PtrAdd => self.invalid(site, "an elementwise operation on operands without elements"),
+        }
+    }
+
+    fn invalid(&self, site: Site<'p>, what: &str) -> Error {
+        Error::Invalid { what: what.into(), at: self.place(site) }
+    }
+
+    fn assert(&mut self, site: Site<'p>, message: &str) -> Result<Turn, Error> {
+        let mask = (site.operand_count() > 1).then(|| self.operand(site, 1));
+        let holds = |(i, &bit): (usize, &u64)| bit != 0 || mask.is_some_and(|m| m.bits()[i] == 0);
+        if let Some(flat) = self.operand(site, 0).bits().iter().enumerate().position(|e| !holds(e)) {
+            let element = shape::index_of(flat, site.ty(0).shape());
+            return Err(Error::AssertFailed { message: message.into(), element, at: self.place(site) });
+        }
+        Ok(self.finish(site, []))
+    }
+}

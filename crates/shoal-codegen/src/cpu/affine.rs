@@ -69,8 +69,9 @@ impl AffineTiles {
             }
             OpKind::Binary(BinaryOp::Add | BinaryOp::Sub) | OpKind::PtrAdd => operands.iter().all(|&v| affine(v)),
             OpKind::Binary(BinaryOp::Mul) => {
-                let uniform =
-                    |v: Value| matches!(func.def_kind(behind_broadcast(func, v)), Some(OpKind::Splat | OpKind::Const(_)));
+                let uniform = |v: Value| {
+                    matches!(func.def_kind(behind_broadcast(func, v)), Some(OpKind::Splat | OpKind::Const(_)))
+                };
                 operands.iter().any(|&v| uniform(v)) && operands.iter().all(|&v| affine(v))
             }
             _ => false,

@@ -3,8 +3,8 @@
 
 use inkwell::values::{InstructionOpcode, PointerValue};
 use shoal_abi::{Access, AccessBase, AccessKind, Field, Hook, Site};
-use shoal_ir::op::OpKind;
-use shoal_ir::{Elem, OpId, Scalar, effects};
+use shoal_ir::class::{AccessOp, OpClass};
+use shoal_ir::{Elem, OpId, Scalar};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
@@ -68,7 +68,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The constant that describes an access to the runtime.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all other accesses are atomic")]
     fn access(&mut self, op: OpId) -> PointerValue<'ctx> {
         if let Some(&known) = self.checks.as_ref().and_then(|checks| checks.accesses.get(&op)) {
             return known;
@@ -76,13 +75,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let data = self.func.op(op);
         let pointers = data.operands()[0];
-        let (kind, what) = match &data.kind {
-            OpKind::Load(_) => (AccessKind::Read, "load"),
-            OpKind::Store { .. } => (AccessKind::Write, "store"),
-            kind => {
-                debug_assert!(effects::of_kind(kind).order.is_some(), "an atomic access, not {kind:?}");
-                (AccessKind::Atomic, "atomic")
-            }
+        let (kind, what) = match data.kind.class() {
+            OpClass::Access(AccessOp::Load(_)) => (AccessKind::Read, "load"),
+            OpClass::Access(AccessOp::Store { .. }) => (AccessKind::Write, "store"),
+            OpClass::Atomic(..) => (AccessKind::Atomic, "atomic"),
+            OpClass::Source(_)
+            | OpClass::Elementwise(_)
+            | OpClass::Shape(_)
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Desc(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => unreachable!("{:?} accesses no memory through pointers", data.kind),
         };
         let bytes = self.elem(pointers).ptr().map_or(1, |p| p.element().bytes());
         let base = match provenance::of(self.func, pointers) {

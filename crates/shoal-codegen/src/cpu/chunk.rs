@@ -189,7 +189,14 @@ impl<'ctx> Buffer<'ctx> {
     }
 
     /// Loads whole vectors, none of which goes beyond the last lane's element, and picks the lanes from them.
-    fn read_shuffled(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, offsets: &[i64], reach: i64, count: i64) -> V<'ctx> {
+    fn read_shuffled(
+        &self,
+        llvm: &Llvm<'ctx>,
+        base: PointerValue<'ctx>,
+        offsets: &[i64],
+        reach: i64,
+        count: i64,
+    ) -> V<'ctx> {
         let (memory, bytes) = (memory_type(llvm, self.elem), self.elem.bytes());
         let width = count.min(1 << (63 - reach.leading_zeros()));
         let starts: Vec<i64> = (0..reach).step_by(width as usize).map(|at| at.min(reach - width)).collect();
@@ -211,7 +218,8 @@ impl<'ctx> Buffer<'ctx> {
             (picks, llvm.shuffle(vectors[0], second, &filled))
         });
         let merged = pairs.reduce(|(known, a), (picks, b)| {
-            let blend: Vec<u32> = (0..count as u32).map(|i| if picks[i as usize].is_some() { i + count as u32 } else { i }).collect();
+            let blend: Vec<u32> =
+                (0..count as u32).map(|i| if picks[i as usize].is_some() { i + count as u32 } else { i }).collect();
             let both = known.iter().zip(&picks).map(|(a, b)| b.or(*a)).collect();
             (both, llvm.shuffle(a, b, &blend))
         });

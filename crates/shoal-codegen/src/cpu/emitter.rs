@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
-use shoal_ir::op::OpKind;
+use shoal_ir::class::{AccessOp, OpClass, ShapeOp, SourceOp};
 use shoal_ir::source::SourceMap;
 use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value, effects};
 
@@ -14,11 +14,11 @@ use super::check::Checks;
 use super::chunk::{Buffer, Chunk, Order, lane_type, register_type};
 use super::debug_info::DebugInfo;
 
+use super::alias_guard::AliasGuard;
+use super::fusion::FusionPlan;
 use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
 use super::tile_queue::TileQueue;
-use super::alias_guard::AliasGuard;
-use super::fusion::{self, FusionPlan};
 use crate::llvm::{Llvm, V, vector_type};
 use crate::recursion::deep;
 
@@ -254,42 +254,59 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         chunk
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "tiles of all other operations are materialised")]
     fn compute(&mut self, op: OpId, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
         let func = self.func;
         let data = func.op(op);
         let operands = data.operands();
-        match &data.kind {
-            OpKind::Const(c) => Chunk::Uniform(self.constant(*c)),
-            OpKind::Iota { start } => self.iota(*start, index),
-            OpKind::Splat => Chunk::Uniform(self.scalar_or_bound(operands[0])),
-            OpKind::Broadcast => {
+        match data.kind.class() {
+            OpClass::Source(SourceOp::Const(c)) => Chunk::Uniform(self.constant(c)),
+            OpClass::Source(SourceOp::Iota { start }) => self.iota(start, index),
+            OpClass::Shape(shape) => self.rearranged(op, shape, value, index),
+            OpClass::Access(AccessOp::Load(_)) => self.load_chunk(op, index),
+            OpClass::Elementwise(_) => {
+                let chunks: Vec<Chunk<'ctx>> = operands.iter().map(|&v| self.chunk(v, index)).collect();
+                self.elementwise(op, &chunks, index.lanes())
+            }
+            OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. })
+            | OpClass::Access(AccessOp::Store { .. })
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Atomic(..)
+            | OpClass::Desc(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => unreachable!("{:?} materialises its tiles", data.kind),
+        }
+    }
+
+    /// The elements of a rearranged tile are elsewhere in its operands.
+    fn rearranged(&mut self, op: OpId, shape: ShapeOp<'_>, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
+        let data = self.func.op(op);
+        let operands = data.operands();
+        match shape {
+            ShapeOp::Splat => Chunk::Uniform(self.scalar_or_bound(operands[0])),
+            ShapeOp::Broadcast => {
                 let from = self.shape(operands[0]);
                 self.chunk(operands[0], &index.before_broadcast(self.llvm, from))
             }
-            OpKind::Reshape => {
+            ShapeOp::Reshape => {
                 let (from, to) = (self.shape(value), self.shape(operands[0]));
                 self.chunk(operands[0], &index.reshaped(self.llvm, from, to))
             }
-            OpKind::Transpose { perm } => {
+            ShapeOp::Transpose { perm } => {
                 let order =
                     (0..perm.len()).map(|d| perm.iter().position(|&p| usize::from(p) == d).expect("a permutation"));
                 self.chunk(operands[0], &index.picked(order))
             }
-            OpKind::Join => self.join(operands, index),
-            OpKind::Split => {
+            ShapeOp::Join => self.join(operands, index),
+            ShapeOp::Split => {
                 let which = data.results().iter().position(|&r| r == value).expect("one of the results");
                 let mut inside = index.clone();
                 inside.dims.push(Dim { base: self.llvm.const_i64(which as i64), lanes: LaneBits::new() });
                 self.chunk(operands[0], &inside)
             }
-            OpKind::Gather { axis } => self.gather(operands, usize::from(*axis), index),
-            OpKind::Load(_) => self.load_chunk(op, index),
-            kind if fusion::is_fusible(kind) => {
-                let chunks: Vec<Chunk<'ctx>> = operands.iter().map(|&v| self.chunk(v, index)).collect();
-                self.elementwise(op, &chunks, index.lanes())
-            }
-            kind => unreachable!("{kind:?} materialises its tiles"),
+            ShapeOp::Gather { axis } => self.gather(operands, usize::from(axis), index),
         }
     }
 

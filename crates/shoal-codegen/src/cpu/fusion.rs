@@ -12,13 +12,14 @@
 //! The last point keeps code linear in the program: `join(a + b, a - b)` of `a, b = split(x)` reads `x` at two places
 //! for each of its elements, so that a chain of such steps, fused, would double with each of them.
 
-use cranelift_entity::{EntitySet, SecondaryMap};
-use shoal_ir::op::{BinaryOp, OpKind};
-use shoal_ir::{Func, OpId, Value, effects};
-use smallvec::SmallVec;
-
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use shoal_ir::class::{AccessOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
+use shoal_ir::op::{BinaryOp, OpKind};
+use shoal_ir::{Func, OpId, Value};
+use smallvec::SmallVec;
 
 /// Costs up to this are paid again rather than materialised.
 const CHEAP: u32 = 12;
@@ -142,7 +143,10 @@ impl FusionPlan {
             let mut readers = std::mem::take(&mut self.readers[operand]);
             if is_fusible(&data.kind) && !results.is_empty() {
                 for (i, &result) in results.iter().enumerate() {
-                    let own = Readers { reads: SmallVec::from_slice(&[Read { root: op, place: IN_PLACE }]), truncated: false };
+                    let own = Readers {
+                        reads: SmallVec::from_slice(&[Read { root: op, place: IN_PLACE }]),
+                        truncated: false,
+                    };
                     let of_result = if fused { &self.readers[result] } else { &own };
                     readers.add_all(of_result, |place| place_in_operand(func, op, i, operand, place));
                 }
@@ -171,29 +175,42 @@ impl FusionPlan {
 
 /// Whether a tile only shows its operand in another way, so that it is the operand that is to be materialised. A
 /// transpose that several loops read is better done once.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations compute or reorder")]
 fn is_view(kind: &OpKind, by_one_root: bool) -> bool {
-    match kind {
-        OpKind::Broadcast | OpKind::Split => true,
-        OpKind::Transpose { .. } => by_one_root,
-        _ => false,
+    match kind.class() {
+        OpClass::Shape(ShapeOp::Broadcast | ShapeOp::Split) => true,
+        OpClass::Shape(ShapeOp::Transpose { .. }) => by_one_root,
+        OpClass::Shape(_)
+        | OpClass::Source(_)
+        | OpClass::Elementwise(_)
+        | OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Access(_)
+        | OpClass::Atomic(..)
+        | OpClass::Desc(_)
+        | OpClass::Effect(_)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => false,
     }
 }
 
-/// The place at which an operand is read for the place `of_result` of a result.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations read where they write")]
+/// The place at which an operand is read for the place `of_result` of a result. All but rearrangements read where they
+/// write.
 fn place_in_operand(func: &Func, op: OpId, result: usize, operand: Value, of_result: Place) -> Place {
     let data = func.op(op);
+    let OpClass::Shape(shape) = data.kind.class() else { return of_result };
     let mut hasher = DefaultHasher::new();
-    of_result.hash(&mut hasher);
-    std::mem::discriminant(&data.kind).hash(&mut hasher);
-    match &data.kind {
-        OpKind::Broadcast | OpKind::Reshape => (func.ty(operand).shape(), func.ty(data.result()).shape()).hash(&mut hasher),
-        OpKind::Transpose { perm } => perm.hash(&mut hasher),
-        OpKind::Split => result.hash(&mut hasher),
+    (of_result, std::mem::discriminant(&shape)).hash(&mut hasher);
+    match shape {
+        ShapeOp::Broadcast | ShapeOp::Reshape => {
+            (func.ty(operand).shape(), func.ty(data.result()).shape()).hash(&mut hasher);
+        }
+        ShapeOp::Transpose { perm } => perm.hash(&mut hasher),
+        ShapeOp::Split => result.hash(&mut hasher),
         // Both sides of a join are read at the same place.
-        OpKind::Join => {}
-        _ => return of_result,
+        ShapeOp::Join => {}
+        // The operand is a scalar; the source is memory, and the indices are read in place.
+        ShapeOp::Splat | ShapeOp::Gather { .. } => return of_result,
     }
     hasher.finish()
 }
@@ -209,68 +226,45 @@ pub(super) fn behind_transpose(func: &Func, value: Value) -> (Value, bool) {
     if swapped { (func.op(op).operands()[0], true) } else { (value, false) }
 }
 
-/// Operands that must be memory.
-#[expect(clippy::wildcard_enum_match_arm, reason = "chunks do for all other operations")]
-fn needed_in_memory(func: &Func, kind: &OpKind, operands: &[Value]) -> Vec<Value> {
-    match kind {
-        OpKind::Dot { .. } => operands[..2].iter().map(|&v| behind_transpose(func, v).0).collect(),
-        OpKind::Gather { .. } => operands[..1].to_vec(),
-        OpKind::Print { .. } => operands.to_vec(),
-        _ => Vec::new(),
+/// Operands that must be memory; chunks do for all other operations.
+fn needed_in_memory(func: &Func, kind: &OpKind, operands: &[Value]) -> SmallVec<[Value; 2]> {
+    match kind.class() {
+        OpClass::Tile(TileOp::Dot { .. }) => operands[..2].iter().map(|&v| behind_transpose(func, v).0).collect(),
+        OpClass::Shape(ShapeOp::Gather { .. }) => operands[..1].into(),
+        OpClass::Effect(EffectOp::Print { .. }) => operands.into(),
+        OpClass::Tile(TileOp::Histogram)
+        | OpClass::Shape(_)
+        | OpClass::Effect(_)
+        | OpClass::Source(_)
+        | OpClass::Elementwise(_)
+        | OpClass::Apply(_)
+        | OpClass::Access(_)
+        | OpClass::Atomic(..)
+        | OpClass::Desc(_)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => SmallVec::new(),
     }
 }
 
 /// Whether single chunks of the result can be computed from chunks of the operands.
 pub(super) fn is_fusible(kind: &OpKind) -> bool {
-    match kind {
-        OpKind::Const(_)
-        | OpKind::Iota { .. }
-        | OpKind::Unary(_)
-        | OpKind::Binary(_)
-        | OpKind::Math(_)
-        | OpKind::Cmp(_)
-        | OpKind::Select
-        | OpKind::Fma
-        | OpKind::Cast(_)
-        | OpKind::Bitcast
-        | OpKind::PtrAdd
-        | OpKind::Splat
-        | OpKind::Broadcast
-        | OpKind::Reshape
-        | OpKind::Transpose { .. }
-        | OpKind::Join
-        | OpKind::Split
-        | OpKind::Gather { .. } => true,
-        OpKind::Extern(function) => function.pure,
-        OpKind::Load(attrs) => !attrs.volatile,
-        OpKind::ProgramId { .. }
-        | OpKind::NumPrograms { .. }
-        | OpKind::InlineAsm(_)
-        | OpKind::MapElementwise { .. }
-        | OpKind::Reduce { .. }
-        | OpKind::Scan { .. }
-        | OpKind::Histogram
-        | OpKind::Dot { .. }
-        | OpKind::Store { .. }
-        | OpKind::AtomicRmw { .. }
-        | OpKind::AtomicCas { .. }
-        | OpKind::AtomicLoad { .. }
-        | OpKind::AtomicStore { .. }
-        | OpKind::AtomicPoll { .. }
-        | OpKind::MakeDesc
-        | OpKind::DescLoad
-        | OpKind::DescStore
-        | OpKind::Barrier
-        | OpKind::Print { .. }
-        | OpKind::Assert { .. }
-        | OpKind::Assume
-        | OpKind::If
-        | OpKind::For(_)
-        | OpKind::While { .. }
-        | OpKind::Condition
-        | OpKind::Yield
-        | OpKind::Return
-        | OpKind::Call { .. } => false,
+    match kind.class() {
+        OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. }) | OpClass::Shape(_) => true,
+        OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. }) => false,
+        OpClass::Elementwise(ElementwiseOp::Extern(function)) => function.pure,
+        OpClass::Elementwise(ElementwiseOp::InlineAsm(_)) => false,
+        OpClass::Elementwise(_) => true,
+        OpClass::Access(AccessOp::Load(attrs)) => !attrs.volatile,
+        OpClass::Access(AccessOp::Store { .. })
+        | OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Atomic(..)
+        | OpClass::Desc(_)
+        | OpClass::Effect(_)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => false,
     }
 }
 
@@ -281,12 +275,8 @@ fn costs(func: &Func, order: &[OpId]) -> SecondaryMap<Value, u32> {
     for &op in order {
         let data = func.op(op);
         let own = if reads_runs(func, op) { RUN_LOAD } else { own_cost(&data.kind) };
-        let inputs: u32 = data
-            .operands()
-            .iter()
-            .filter(|&&v| func.ty(v).is_tile())
-            .map(|&v| costs[v])
-            .fold(0, u32::saturating_add);
+        let inputs: u32 =
+            data.operands().iter().filter(|&&v| func.ty(v).is_tile()).map(|&v| costs[v]).fold(0, u32::saturating_add);
         for &result in data.results() {
             if func.ty(result).is_tile() {
                 costs[result] = own.saturating_add(inputs);
@@ -304,27 +294,35 @@ fn reads_runs(func: &Func, op: OpId) -> bool {
     shape.last().zip(runs.last()).is_some_and(|(&size, &run)| run >= u64::from(size.min(16)))
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other operations are long")]
 fn own_cost(kind: &OpKind) -> u32 {
-    match kind {
-        OpKind::Const(_)
-        | OpKind::Splat
-        | OpKind::Broadcast
-        | OpKind::Reshape
-        | OpKind::Iota { .. }
-        | OpKind::Bitcast => 0,
-        OpKind::Binary(BinaryOp::Div | BinaryOp::DivRn | BinaryOp::Rem) => 8,
-        OpKind::Unary(_)
-        | OpKind::Binary(_)
-        | OpKind::Cmp(_)
-        | OpKind::Select
-        | OpKind::Fma
-        | OpKind::Cast(_)
-        | OpKind::PtrAdd
-        | OpKind::Join
-        | OpKind::Split
-        | OpKind::Transpose { .. } => 1,
-        other if effects::of_kind(other).is_pure() => 20,
-        _ => 100,
+    const LONG: u32 = 20;
+    const UNKNOWN: u32 = 100;
+    match kind.class() {
+        OpClass::Source(_) => 0,
+        OpClass::Shape(ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape) => 0,
+        OpClass::Shape(ShapeOp::Join | ShapeOp::Split | ShapeOp::Transpose { .. }) => 1,
+        OpClass::Shape(ShapeOp::Gather { .. }) => LONG,
+        OpClass::Elementwise(op) => match op {
+            ElementwiseOp::Bitcast => 0,
+            ElementwiseOp::Binary(BinaryOp::Div | BinaryOp::DivRn | BinaryOp::Rem) => 8,
+            ElementwiseOp::Unary(_)
+            | ElementwiseOp::Binary(_)
+            | ElementwiseOp::Cmp(_)
+            | ElementwiseOp::Select
+            | ElementwiseOp::Fma
+            | ElementwiseOp::Cast(_)
+            | ElementwiseOp::PtrAdd => 1,
+            ElementwiseOp::Math(_) => LONG,
+            ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_) => UNKNOWN,
+        },
+        OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Access(_)
+        | OpClass::Atomic(..)
+        | OpClass::Desc(_)
+        | OpClass::Effect(_)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => UNKNOWN,
     }
 }

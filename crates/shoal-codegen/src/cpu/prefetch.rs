@@ -37,7 +37,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let tile_bytes = bytes * self.shape(value).iter().map(|&d| u64::from(d)).product::<u64>();
         let Chunk::Affine { base: V::PointerValue(base), step } = pointers else { return };
         let readers = self.fusion.unfinished_readers(value, &self.done, None);
-        if step != bytes as i64 || self.fusion.is_materialised(value) || readers > 1 || !TILE_BYTES.contains(&tile_bytes) {
+        if step != bytes as i64
+            || self.fusion.is_materialised(value)
+            || readers > 1
+            || !TILE_BYTES.contains(&tile_bytes)
+        {
             return;
         }
         let Some(distance) = self.distance_to_next_trip(load, addresses) else { return };

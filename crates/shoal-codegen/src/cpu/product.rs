@@ -8,8 +8,8 @@ use super::chunk::{Buffer, Order};
 use super::control::{Reads, SlotReads};
 use super::dot::{DotPlan, DotPointers, Operand, Problem, Stride};
 use super::emitter::Emitter;
-use super::index::{Dim, Index, LaneBits};
 use super::fusion::behind_transpose;
+use super::index::{Dim, Index, LaneBits};
 use crate::llvm::V;
 
 /// An operand of a product.
@@ -153,9 +153,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Memory for the result, which may hold what the accumulator is computed from.
     fn target(&mut self, op: OpId, operands: [&Buffer<'ctx>; 2]) -> Buffer<'ctx> {
         let acc = self.func.op(op).operands()[2];
-        let slot = self
-            .slot_of(op)
-            .filter(|slot| operands.iter().all(|o| o.base != slot.base) && SlotReads::of(slot).by(self, acc) != Reads::Elsewhere);
+        let slot = self.slot_of(op).filter(|slot| {
+            operands.iter().all(|o| o.base != slot.base) && SlotReads::of(slot).by(self, acc) != Reads::Elsewhere
+        });
         slot.unwrap_or_else(|| self.allocate(self.elem(acc), self.shape(acc)))
     }
 

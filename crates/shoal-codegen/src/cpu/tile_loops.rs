@@ -8,8 +8,8 @@ use shoal_ir::{OpId, Shape, Value};
 
 use super::chunk::{Buffer, Order};
 use super::emitter::Emitter;
-use super::index::{Dim, Index, LaneBits, split_linear};
 use super::fusion;
+use super::index::{Dim, Index, LaneBits, split_linear};
 use crate::llvm::V;
 use crate::recursion::deep;
 
@@ -201,8 +201,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.unread_loads.clear();
         // Deferred tiles computed from memory must be computed now, too.
         let mut known = HashMap::new();
-        let deferred: Vec<Value> =
-            self.deferred.iter().filter(|&v| self.depends_on_memory(v, &mut known)).collect();
+        let deferred: Vec<Value> = self.deferred.iter().filter(|&v| self.depends_on_memory(v, &mut known)).collect();
         for value in deferred {
             self.materialise(value);
         }

@@ -44,9 +44,8 @@ fn emitted(source: &str, cpu: &str, what: Emit) -> Result<String, String> {
 /// Without what says nothing of the code: the module's head, metadata, directives, comments.
 fn without_frame(code: &str) -> String {
     let frame = ["; ModuleID", "source_filename", "target ", "attributes ", "!", "declare "];
-    let is_code = |line: &&str| {
-        !frame.iter().any(|start| line.starts_with(start)) && !line.trim_start().starts_with(['.', '#'])
-    };
+    let is_code =
+        |line: &&str| !frame.iter().any(|start| line.starts_with(start)) && !line.trim_start().starts_with(['.', '#']);
     let mut text = String::new();
     for line in code.lines().filter(is_code) {
         let _ = writeln!(text, "{}", line.split("\t#").next().unwrap_or_default().trim_end());

@@ -49,6 +49,7 @@
 //! | [`infer`] | the result types of an operation |
 //! | [`structure`] | how an operation runs its regions |
 //! | [`effects`] | what an operation reads, writes, orders |
+//! | [`weight`] | what an operation costs the compiler |
 //! | [`verify()`] | what must hold of a function |
 //! | [`mod@print`], [`mod@parse`] | the text format, which round-trips |
 //! | [`numeric`] | the meaning of operations on single elements |
@@ -66,6 +67,7 @@ pub mod print;
 pub mod structure;
 pub mod types;
 pub mod verify;
+pub mod weight;
 
 pub use builder::Builder;
 pub use effects::Effects;
@@ -75,6 +77,7 @@ pub use op::OpKind;
 pub use structure::Structure;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};
 pub use verify::verify;
+pub use weight::MAX_WEIGHT;
 
 /// Places in source text and what is said about them: every operation has one, so the IR brings them along.
 pub use shoal_source as source;

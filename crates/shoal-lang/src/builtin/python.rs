@@ -208,7 +208,7 @@ fn run_round(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 }
 
 fn run_repr(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    Ok(Value::str(&l.shown(args.value("x"))))
+    l.shown(args.value("x")).map(|text| Value::str(&text))
 }
 
 fn run_zip(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
@@ -326,7 +326,7 @@ fn run_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 }
 
 fn run_static_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    let parts: Vec<String> = args.rest().iter().map(|(v, _)| l.text(v)).collect();
+    let parts = args.rest().iter().map(|(v, _)| l.text(v)).collect::<Outcome<Vec<String>>>()?;
     let note = Diagnostic::new(Severity::Note, args.span, parts.join(args.str("sep")?));
     l.emit.notes.push(note);
     Ok(Value::NONE)

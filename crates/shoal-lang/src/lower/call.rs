@@ -42,6 +42,7 @@ impl Lower<'_> {
                 ArgKind::Keyword(name) => given.push(Given { name: Some(name.clone()), value, span }),
                 ArgKind::Star => match value {
                     Value::Tuple(t) => {
+                        self.parts_visited(t.items.len())?;
                         given.extend(t.items.iter().map(|v| Given::positional(v.clone(), span)));
                     }
                     other => {
@@ -238,8 +239,16 @@ impl Lower<'_> {
             (Value::Dtype(d), _) if name.starts_with("is_") => {
                 d.method(name).ok_or_else(|| Fault::new(span, format!("`{name}` does not apply to `{d}`")))
             }
-            (Value::Dict(pairs), _) => dict_method(pairs, name, given, span),
-            (Value::Const(Const::Str(s)), _) => string_method(s, name, given, span),
+            (Value::Dict(pairs), _) => {
+                self.value_visited(receiver)?;
+                dict_method(pairs, name, given, span)
+            }
+            (Value::Const(Const::Str(s)), _) => {
+                let made = string_method(s, name, given, span)?;
+                self.text_visited(s.len())?;
+                self.value_visited(&made)?;
+                Ok(made)
+            }
             (Value::Tuple(Tuple { items, class: Some(class) }), _) if &**name == "_replace" => {
                 replace_fields(items, class, given)
             }

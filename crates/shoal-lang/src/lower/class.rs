@@ -179,7 +179,7 @@ impl Lower<'_> {
             return Ok(Value::bool(self.truthy(&g.value)?));
         }
         if class == KnownClass::Str {
-            return Ok(Value::str(&self.display(&g.value)));
+            return self.text(&g.value).map(|text| Value::str(&text));
         }
         let failed = || {
             let message = format!("`{}` cannot convert {}", class.name(), describe(&g.value));
@@ -200,6 +200,12 @@ impl Lower<'_> {
 
     /// The elements of something that can be iterated at compile time.
     pub(super) fn items(&mut self, value: &Value, span: Span) -> Outcome<Vec<Value>> {
+        let items = self.all_items(value, span)?;
+        self.parts_visited(items.len())?;
+        Ok(items)
+    }
+
+    fn all_items(&mut self, value: &Value, span: Span) -> Outcome<Vec<Value>> {
         match value {
             Value::Invalid => Err(Fault::reported()),
             Value::Tuple(t) => Ok(t.items.to_vec()),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Elem, Ptr, Scalar, Type};
 use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
-use shoal_source::{Diagnostic, Diagnostics};
+use shoal_source::{Cancellation, Diagnostic, Diagnostics};
 
 use super::Lower;
 use crate::fault::Outcome;
@@ -20,7 +20,7 @@ use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
 pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specialization) -> Result<Lowered, Diagnostics> {
     let mut options = spec.options.clone();
     options.debug = f.options.debug.unwrap_or(options.debug);
-    let mut lower = Lower::new(program, &options, f.module);
+    let mut lower = Lower::new(program, &options, &spec.cancellation, f.module);
     let name = lower.fresh_name(f.name());
     lower.emit.func = Func::new(name.clone(), FuncKind::Kernel, f.def.name.span);
     lower.emit.region = lower.emit.func.body();
@@ -232,7 +232,7 @@ fn has_value(arg: &ArgSpec) -> bool {
 /// The value of an expression of a file, if it is a constant.
 pub(crate) fn constant_of(program: &Program, module: ModuleId, e: &Expr) -> Option<ConstValue> {
     let options = Options::default();
-    let mut lower = Lower::new(program, &options, module);
+    let mut lower = Lower::new(program, &options, &Cancellation::default(), module);
     let value = lower.in_module(module, |l| l.expr(e)).ok()?;
     lower.as_constant(&value)
 }

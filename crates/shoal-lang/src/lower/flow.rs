@@ -161,6 +161,7 @@ impl Lower<'_> {
             .help("compute the result first and return once, at the end")
             .into());
         }
+        self.frame_visited()?;
         self.open_returns += 1;
         let before = self.frame.clone();
         let (then_region, then_value) = self.in_region(|l| l.block(arms[0], Some(after)));

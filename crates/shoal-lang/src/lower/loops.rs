@@ -89,6 +89,7 @@ impl Lower<'_> {
         self.emit.span = span;
         let mut assigned = assigned_names(body);
         assigned.remove(variable);
+        self.frame_visited()?;
         let before = self.frame.clone();
         let carried = self.carried(&assigned);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));
@@ -187,6 +188,7 @@ impl Lower<'_> {
         let in_test = walrus_names(test);
         let mut assigned = assigned_names(body);
         assigned.extend(in_test.iter().cloned());
+        self.frame_visited()?;
         let before = self.frame.clone();
         let carried = self.carried(&assigned);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));

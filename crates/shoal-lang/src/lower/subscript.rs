@@ -10,6 +10,9 @@ use crate::value::{Const, Slice, Tuple, Value};
 impl Lower<'_> {
     /// `object[index]`.
     pub(super) fn subscript(&mut self, object: &Value, index: &Value) -> Outcome<Value> {
+        if let Value::Dict(_) = object {
+            self.value_visited(object)?;
+        }
         match object {
             Value::Invalid => Err(Fault::reported()),
             Value::Tensor(t) => {
@@ -21,6 +24,7 @@ impl Lower<'_> {
             }
             Value::Tuple(t) => self.tuple_item(t, index),
             Value::Const(Const::Str(s)) => {
+                self.parts_visited(s.len())?;
                 let chars: Vec<Value> = s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect();
                 let picked = self.tuple_item(&Tuple { items: chars.into(), class: None }, index)?;
                 Ok(match picked {
@@ -101,6 +105,7 @@ impl Lower<'_> {
             items.extend(usize::try_from(at).ok().and_then(|i| t.items.get(i)).cloned());
             at = at.saturating_add(step);
         }
+        self.parts_visited(items.len())?;
         Ok(Value::tuple(items))
     }
 }

@@ -28,6 +28,7 @@ mod cancellation;
 mod diagnostic;
 mod diagnostics;
 mod render;
+mod similar;
 mod source_map;
 mod span;
 
@@ -35,5 +36,6 @@ pub use cancellation::{Cancellation, Watch};
 pub use diagnostic::{CallFrame, Diagnostic, Kind, Label, Severity};
 pub use diagnostics::Diagnostics;
 pub use render::{Style, render};
+pub use similar::similar;
 pub use source_map::SourceMap;
 pub use span::{FileId, Span};

@@ -122,7 +122,20 @@ fn run_condition(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 /// The values that `min`, `max` choose from: the arguments, or the elements of a single one.
 fn candidates(l: &mut Lower<'_>, args: &Args) -> Outcome<Vec<Value>> {
     match args.rest() {
-        [(one @ (Value::Tuple(_) | Value::Range(_)), span)] => l.elements(one, *span),
+        [(one @ (Value::Tuple(_) | Value::Range(_) | Value::Const(Const::Str(_))), span)] => l.elements(one, *span),
+        [(Value::Invalid, _)] => Err(Fault::reported()),
+        [(one, span)] => {
+            let name = args.function_name();
+            let error = Diagnostic::error(*span, format!("`{name}` chooses between two or more values"))
+                .label(format!("this is only {}", describe(one)));
+            Err(match one {
+                Value::Tensor(t) if !t.is_scalar() => {
+                    error.help(format!("for the {name} of a tile's elements use `tl.{name}(v, axis=0)`"))
+                }
+                _ => error.help(format!("give a second value: `{name}(a, b)`")),
+            }
+            .into())
+        }
         rest => Ok(rest.iter().map(|(v, _)| v.clone()).collect()),
     }
 }

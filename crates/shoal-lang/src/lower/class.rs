@@ -213,6 +213,9 @@ impl Lower<'_> {
             Value::Range(r) => self.range_items(r, span),
             Value::Dict(pairs) => Ok(pairs.iter().map(|(key, _)| key.clone()).collect()),
             Value::Class(Class::Enum(e)) => Ok(e.members.iter().cloned().map(Value::Member).collect()),
+            Value::Tensor(_) => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
+                .help("its elements are reduced with `tl.sum(v, axis=0)`, `tl.max(v, axis=0)` and the like")
+                .into()),
             _ => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
                 .help("only tuples and ranges known at compile time can")
                 .into()),
@@ -223,6 +226,12 @@ impl Lower<'_> {
     pub(super) fn range_items(&mut self, range: &Range, span: Span) -> Outcome<Vec<Value>> {
         const MOST: usize = 1 << 16;
         let part = |v: &Value, what: &str| {
+            if let Some(Const::Float(_)) = v.as_const() {
+                return Err(Diagnostic::error(span, format!("the {what} of this range is not an integer"))
+                    .label(format!("the {what} is {}", describe(v)))
+                    .help("`/` gives a float: divide with `//`")
+                    .into());
+            }
             v.as_const().and_then(Const::as_int).ok_or_else(|| {
                 Fault::from(
                     Diagnostic::error(span, format!("the {what} of this range must be known at compile time"))

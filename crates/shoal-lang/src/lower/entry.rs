@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Elem, Ptr, Scalar, Type};
 use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
-use shoal_source::{Cancellation, Diagnostic, Diagnostics};
+use shoal_source::{Cancellation, Diagnostic, Diagnostics, similar};
 
 use super::Lower;
 use crate::fault::Outcome;
 use crate::module::{Function, Global, ModuleId};
-use crate::names::nearest;
 use crate::options::Options;
 use crate::program::{ArgRole, Lowered, LoweredArg, Program};
 use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
@@ -86,7 +85,7 @@ impl Lower<'_> {
                 let names = f.def.params.iter().map(|p| &*p.name.name);
                 let diagnostic =
                     Diagnostic::error(f.def.name.span, format!("`{}` has no parameter `{name}`", f.name()));
-                return Err(match nearest(name, names) {
+                return Err(match similar(name, names) {
                     Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
                     None => diagnostic,
                 }

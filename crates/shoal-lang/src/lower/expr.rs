@@ -53,7 +53,10 @@ impl Lower<'_> {
             ExprKind::Subscript { value, index } => {
                 let object = self.expr(value)?;
                 let index = self.expr(index)?;
-                self.subscript(&object, &index)
+                match self.indexed_shape(value, &object) {
+                    Some(fault) => Err(fault),
+                    None => self.subscript(&object, &index),
+                }
             }
             ExprKind::Slice { lower, upper, step } => {
                 let mut part = |e: &Option<Box<Expr>>| e.as_deref().map_or(Ok(Value::NONE), |e| self.expr(e));

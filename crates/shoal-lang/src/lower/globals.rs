@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use super::frame::Frame;
@@ -156,10 +156,10 @@ impl Lower<'_> {
         let mut open = vec![e];
         while let Some(e) = open.pop() {
             match &e.kind {
-                ExprKind::Call { func, .. } => {
-                    if self.program.language_name(module, func).as_deref() == Some("constexpr") {
-                        return true;
-                    }
+                ExprKind::Call { func, .. }
+                    if self.program.language_name(module, func).as_deref() == Some("constexpr") =>
+                {
+                    return true;
                 }
                 ExprKind::Name(n) => {
                     if let Some(Global::Assign(a)) = unit.globals.get(n)
@@ -272,18 +272,30 @@ impl Lower<'_> {
             text => text.to_owned(),
         };
         let diagnostic = Diagnostic::error(span, format!("`{shown}` has no `{name}`")).label("unknown name");
+        let language = matches!(
+            module,
+            ModuleRef::Known(KnownModule::Language | KnownModule::LanguageMath | KnownModule::Root | KnownModule::Math)
+        );
+        if language && builtin::find(&format!("libdevice.{name}")).is_some() {
+            let package = self.program.package(self.frame.module);
+            return diagnostic
+                .help(format!(
+                    "it is in libdevice: `from {package}.language.extra import libdevice`, then `libdevice.{name}(...)`"
+                ))
+                .into();
+        }
         let standard = self.program.module(self.program.standard());
         let close = match module {
             ModuleRef::Known(KnownModule::Language | KnownModule::Root) => {
                 let mut names: Vec<&str> = standard.globals.keys().map(|n| &**n).collect();
-                for known in builtin::names().filter(|n| !n.contains('.')).chain(dtype::language_names()) {
+                names.retain(|name| !name.starts_with('_'));
+                for known in builtin::names().filter(|name| !name.contains('.')).chain(dtype::language_names()) {
                     names.push(known);
                 }
-                crate::names::nearest(name, names.into_iter())
+                similar(name, names.into_iter())
             }
             ModuleRef::Known(KnownModule::Libdevice) => {
-                let names = builtin::names().filter_map(|n| n.strip_prefix("libdevice."));
-                crate::names::nearest(name, names)
+                similar(name, builtin::names().filter_map(|n| n.strip_prefix("libdevice.")))
             }
             ModuleRef::Known(_) | ModuleRef::User(_) | ModuleRef::Host(_) => None,
         };

@@ -159,6 +159,14 @@ impl Lower<'_> {
     }
 
     fn bound(&mut self, value: &Value, what: &str) -> Outcome<Tensor> {
+        if let Value::Const(Const::Float(_)) = value {
+            return Err(self
+                .emit
+                .error(format!("the {what} of a loop must be integers"))
+                .label(format!("this is {}", describe(value)))
+                .help("`/` gives a float: divide with `//`")
+                .into());
+        }
         let mut t = operand::to_tensor(&mut self.emit, value)?;
         if !t.is_scalar() && t.shape().iter().all(|&d| d == 1) {
             let item = self.builtin_call("item", vec![Value::Tensor(t.clone())])?;
@@ -171,7 +179,7 @@ impl Lower<'_> {
             .emit
             .error(format!("the {what} of a loop must be integers"))
             .label(format!("this is {}", describe(&Value::Tensor(t))))
-            .help("convert to an integer with `.to(tl.int32)`")
+            .help("divide with `//` instead of `/`, or convert to an integer with `.to(tl.int32)`")
             .into())
     }
 

@@ -44,7 +44,6 @@ mod listing;
 mod live;
 mod lower;
 mod module;
-mod names;
 mod options;
 mod program;
 mod read;

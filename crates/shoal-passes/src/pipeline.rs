@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use shoal_ir::Module;
+use shoal_ir::source::Cancellation;
 
 use crate::annotate_contiguity::annotate_contiguity;
 use crate::canonicalize::canonicalize;
@@ -75,18 +76,34 @@ pub fn by_name(name: &str) -> Option<&'static Pass> {
 /// Sees the module after each pass, and how long the pass took.
 pub type Observer<'o> = &'o mut dyn FnMut(&'static Pass, &Module, Duration);
 
+/// The host asked to end the compilation; the module is between two passes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
 /// Runs passes in the order given.
+///
+/// # Errors
+/// When `cancellation` says so, which is asked before each pass.
 ///
 /// # Panics
 /// In debug builds, if a pass breaks a rule of the IR.
-pub fn run(module: &mut Module, passes: &[&'static Pass], observer: Observer<'_>) {
+pub fn run(
+    module: &mut Module,
+    passes: &[&'static Pass],
+    cancellation: &Cancellation,
+    observer: Observer<'_>,
+) -> Result<(), Cancelled> {
     for &pass in passes {
+        if cancellation.is_requested() {
+            return Err(Cancelled);
+        }
         let start = Instant::now();
         (pass.run)(module);
         let took = start.elapsed();
         check(module, pass);
         observer(pass, module, took);
     }
+    Ok(())
 }
 
 #[cfg(debug_assertions)]
@@ -119,11 +136,35 @@ pub fn cpu_passes() -> Vec<&'static Pass> {
 }
 
 /// Optimises a module for any target.
-pub fn optimize(module: &mut Module) {
-    run(module, &common_passes(), &mut |_, _, _| {});
+///
+/// # Errors
+/// As [`run`].
+pub fn optimize(module: &mut Module, cancellation: &Cancellation) -> Result<(), Cancelled> {
+    run(module, &common_passes(), cancellation, &mut |_, _, _| {})
 }
 
 /// Optimises a module for CPUs and prepares it for their backend.
-pub fn for_cpu(module: &mut Module) {
-    run(module, &cpu_passes(), &mut |_, _, _| {});
+///
+/// # Errors
+/// As [`run`].
+pub fn for_cpu(module: &mut Module, cancellation: &Cancellation) -> Result<(), Cancelled> {
+    run(module, &cpu_passes(), cancellation, &mut |_, _, _| {})
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn the_host_is_asked_before_each_pass() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let cancellation = Cancellation::new(move || count.fetch_add(1, Ordering::Relaxed) == 3);
+        let mut seen = 0;
+        let done = run(&mut Module::default(), &cpu_passes(), &cancellation, &mut |_, _, _| seen += 1);
+        assert_eq!((done, seen, asked.load(Ordering::Relaxed)), (Err(Cancelled), 3, 4));
+    }
 }

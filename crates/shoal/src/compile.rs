@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use shoal_codegen::cpu::{self, Target};
 use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
 use shoal_lang::{ArgSpec, Lowered};
+use shoal_passes::pipeline;
 
 use crate::cache::{Cache, Entry, Facts, Key, KeyWriter};
 use crate::kernel::KernelShared;
@@ -92,7 +93,12 @@ pub(crate) fn optimise(
     options: &Options,
 ) -> Result<(Lowered, CompileReport), Error> {
     let (mut lowered, mut report) = lower(kernel, specs, options)?;
-    timed(&mut report.passes, || shoal_passes::pipeline::for_cpu(&mut lowered.module));
+    let cancellation = lowering::cancellation(options);
+    let done = timed(&mut report.passes, || pipeline::for_cpu(&mut lowered.module, &cancellation));
+    done.map_err(|pipeline::Cancelled| lowering::cancelled(kernel))?;
+    if cancellation.is_requested() {
+        return Err(lowering::cancelled(kernel));
+    }
     Ok((lowered, report))
 }
 

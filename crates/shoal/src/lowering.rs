@@ -1,6 +1,8 @@
 //! The front end, called with what the facade knows.
 
+use shoal_driver::cpu::LaunchError;
 use shoal_lang::{ArgSpec, Lowered, Specialization};
+use shoal_source::{Cancellation, Kind};
 
 use crate::kernel::KernelShared;
 use crate::{Error, Options, error::Report};
@@ -9,13 +11,33 @@ use crate::{Error, Options, error::Report};
 pub(crate) fn lower(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Result<Lowered, Error> {
     let spec = specialization(kernel, specs, options);
     let lowered = kernel.module.program().lower(&kernel.name, &spec);
-    lowered.map_err(|errors| Error::Compile(Report::new(errors, kernel.module.sources())))
+    lowered.map_err(|errors| match errors.iter().any(|error| error.kind == Kind::Cancelled) {
+        true => cancelled(kernel),
+        false => Error::Compile(Report::new(errors, kernel.module.sources())),
+    })
+}
+
+/// The launch's interrupt, as the stages of the compiler know it.
+pub(crate) fn cancellation(options: &Options) -> Cancellation {
+    match options.interrupt.clone() {
+        Some(interrupt) => Cancellation::new(move || interrupt.is_requested()),
+        None => Cancellation::default(),
+    }
+}
+
+/// What a launch fails with when it is interrupted while its kernel is compiled: the same as when it runs.
+pub(crate) fn cancelled(kernel: &KernelShared) -> Error {
+    LaunchError::Interrupted { kernel: kernel.name.clone() }.into()
 }
 
 /// A specialisation in the front end's words.
 pub(crate) fn specialization(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Specialization {
     let names = kernel.params.iter().map(|param| param.name.clone());
-    Specialization { args: names.zip(specs.iter().cloned()).collect(), options: language(options) }
+    Specialization {
+        args: names.zip(specs.iter().cloned()).collect(),
+        options: language(options),
+        cancellation: cancellation(options),
+    }
 }
 
 fn language(options: &Options) -> shoal_lang::Options {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_passes::pipeline;
-use shoal_source::SourceMap;
+use shoal_source::{Cancellation, SourceMap};
 
 use crate::Error;
 use crate::error::Report;
@@ -68,9 +68,11 @@ pub fn run_passes(file: &str, text: &str, names: &[&str]) -> Result<Vec<AfterPas
         }
     }
     let mut after = Vec::new();
-    pipeline::run(&mut module, &passes, &mut |pass, module, took| {
+    let observe = &mut |pass: &'static pipeline::Pass, module: &shoal_ir::Module, took| {
         after.push(AfterPass { pass: pass.name, text: module.to_string(), took });
-    });
+    };
+    // Nobody cancels.
+    let (Ok(()) | Err(pipeline::Cancelled)) = pipeline::run(&mut module, &passes, &Cancellation::default(), observe);
     if after.is_empty() {
         after.push(AfterPass { pass: "", text: module.to_string(), took: Duration::ZERO });
     }

@@ -48,7 +48,8 @@ pub struct Options {
     pub disk_cache: DiskCache,
     /// How long programs may wait for each other in vain; by default the device's limit.
     pub timeout: Option<Duration>,
-    /// Asked about every 50 ms, on the thread that launches, whether the launch is to stop.
+    /// Asked about every 50 ms, on the thread that launches, whether the launch is to stop, while its kernel is compiled
+    /// as well.
     pub interrupt: Option<Interrupt>,
     /// Where `device_print` goes.
     pub print: PrintSink,

@@ -1,10 +1,9 @@
 //! Binding the arguments of a call to the parameters of a builtin.
 
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::{Args, Builtin, BuiltinParam, Need, ParamShape, params};
 use crate::fault::{Fault, Outcome};
-use crate::names::nearest;
 use crate::syntax::ast::Ident;
 use crate::value::Value;
 
@@ -86,6 +85,9 @@ fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> Outcome<(
         return Err(Fault::reported());
     }
     if param.need == Need::Const && arg.value.is_dynamic() {
+        if let Some(name) = builtin.name.strip_prefix("pymath.") {
+            return Err(compile_time_math(name, arg));
+        }
         let message = format!("`{}` of `{}` must be known at compile time", param.name, builtin.short_name());
         return Err(Diagnostic::error(arg.span, message)
             .label(format!("this is computed on the device: {}", arg.value.type_name()))
@@ -93,6 +95,19 @@ fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> Outcome<(
             .into());
     }
     Ok(())
+}
+
+/// Python's `math` on a device value: the language has most of it under the same name.
+fn compile_time_math(name: &str, arg: &Given) -> Fault {
+    let help = match (super::find(name), super::find(&format!("libdevice.{name}"))) {
+        (Some(_), _) => format!("use `tl.{name}`, which works on scalars and tiles"),
+        (None, Some(_)) => format!("use `libdevice.{name}`, which works on scalars and tiles"),
+        (None, None) => "compute it from functions of the language".to_owned(),
+    };
+    Diagnostic::error(arg.span, format!("`math.{name}` works at compile time only"))
+        .label(format!("this is computed on the device: {}", arg.value.type_name()))
+        .help(help)
+        .into()
 }
 
 fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> Fault {
@@ -110,7 +125,7 @@ fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], keyword: &Ident) 
     let names = params.iter().map(|p| p.name);
     let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", builtin.short_name()))
         .label("unknown keyword");
-    match nearest(name, names.clone()) {
+    match similar(name, names.clone()) {
         Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
         None => diagnostic.help(format!("its parameters are: {}", names.collect::<Vec<_>>().join(", "))),
     }

@@ -122,7 +122,20 @@ fn run_condition(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 /// The values that `min`, `max` choose from: the arguments, or the elements of a single one.
 fn candidates(l: &mut Lower<'_>, args: &Args) -> Outcome<Vec<Value>> {
     match args.rest() {
-        [(one @ (Value::Tuple(_) | Value::Range(_)), span)] => l.elements(one, *span),
+        [(one @ (Value::Tuple(_) | Value::Range(_) | Value::Const(Const::Str(_))), span)] => l.elements(one, *span),
+        [(Value::Invalid, _)] => Err(Fault::reported()),
+        [(one, span)] => {
+            let name = args.function_name();
+            let error = Diagnostic::error(*span, format!("`{name}` chooses between two or more values"))
+                .label(format!("this is only {}", describe(one)));
+            Err(match one {
+                Value::Tensor(t) if !t.is_scalar() => {
+                    error.help(format!("for the {name} of a tile's elements use `tl.{name}(v, axis=0)`"))
+                }
+                _ => error.help(format!("give a second value: `{name}(a, b)`")),
+            }
+            .into())
+        }
         rest => Ok(rest.iter().map(|(v, _)| v.clone()).collect()),
     }
 }
@@ -208,7 +221,7 @@ fn run_round(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 }
 
 fn run_repr(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    Ok(Value::str(&l.shown(args.value("x"))))
+    l.shown(args.value("x")).map(|text| Value::str(&text))
 }
 
 fn run_zip(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
@@ -326,7 +339,7 @@ fn run_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 }
 
 fn run_static_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    let parts: Vec<String> = args.rest().iter().map(|(v, _)| l.text(v)).collect();
+    let parts = args.rest().iter().map(|(v, _)| l.text(v)).collect::<Outcome<Vec<String>>>()?;
     let note = Diagnostic::new(Severity::Note, args.span, parts.join(args.str("sep")?));
     l.emit.notes.push(note);
     Ok(Value::NONE)

@@ -185,7 +185,7 @@ fn bad_target(target: &Expr) -> Fault {
     let (what, help) = match &target.kind {
         ExprKind::Subscript { .. } => (
             "elements of a value cannot be assigned",
-            "tiles are values: compute a new one with `tl.where`, or write to memory with `tl.store`",
+            "tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`",
         ),
         ExprKind::Attribute { .. } => {
             ("attributes cannot be assigned", "values are immutable: make a new one with the changed field")

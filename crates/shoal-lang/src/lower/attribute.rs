@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use shoal_ir::{Elem, Type};
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use crate::builtin::{self, describe};
 use crate::enums;
 use crate::fault::{Fault, Outcome};
 use crate::module::ModuleRef;
-use crate::names::nearest;
 use crate::syntax::ast::{Ident, Name};
 use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Tuple, Value};
 
@@ -94,12 +93,7 @@ impl Lower<'_> {
 
     fn name_of_module(&mut self, module: &ModuleRef, attr: &Ident, span: Span) -> Outcome<Value> {
         match self.module_attribute(module, &attr.name)? {
-            Some(Value::Host(what)) => {
-                Err(Diagnostic::error(attr.span, format!("`{what}` belongs to the host program"))
-                    .label("cannot be used in a kernel")
-                    .help("pass what you need as an argument")
-                    .into())
-            }
+            Some(Value::Host(what)) => Err(self.host_only(&what, attr.span, "cannot be used in a kernel")),
             Some(value) => Ok(value),
             None => Err(self.no_such_attribute(module, &attr.name, attr.span, span)),
         }
@@ -140,7 +134,14 @@ impl Lower<'_> {
             Value::Class(Class::Enum(e)) => e.members.iter().map(|m| &*m.name).collect(),
             _ => Vec::new(),
         };
-        match nearest(&attr.name, names.into_iter()) {
+        let pointer = object.as_tensor().is_some_and(|t| t.ty.elem().is_some_and(|e| e.ptr().is_some()));
+        if pointer && matches!(&*attr.name, "size" | "stride" | "strides" | "ndim" | "itemsize" | "nbytes" | "data_ptr")
+        {
+            return diagnostic
+                .help("a kernel gets the address alone: pass sizes and strides as arguments of their own")
+                .into();
+        }
+        match similar(&attr.name, names.into_iter()) {
             Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
             None => diagnostic.into(),
         }

@@ -67,6 +67,7 @@ impl Lower<'_> {
         body: &[Stmt],
         orelse: &[Stmt],
     ) -> Outcome<()> {
+        self.frame_visited()?;
         let before = self.frame.clone();
         let (then_region, ()) = self.in_region(|l| l.plain_block(body));
         let then_frame = std::mem::replace(&mut self.frame, before.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use super::operator::equal;
@@ -10,7 +10,6 @@ use crate::builtin::{self, Builtin, Given, Phase, describe};
 use crate::consts::MAX_STRING;
 use crate::fault::{Fault, Outcome};
 use crate::module::{Function, FunctionKind};
-use crate::names::nearest;
 use crate::syntax::ast::{Arg, ArgKind, Expr, Ident, Name, ParamKind};
 use crate::value::{Const, Dtype, Method, MethodTarget, NamedTupleClass, Tuple, Value};
 
@@ -42,6 +41,7 @@ impl Lower<'_> {
                 ArgKind::Keyword(name) => given.push(Given { name: Some(name.clone()), value, span }),
                 ArgKind::Star => match value {
                     Value::Tuple(t) => {
+                        self.parts_visited(t.items.len())?;
                         given.extend(t.items.iter().map(|v| Given::positional(v.clone(), span)));
                     }
                     other => {
@@ -73,9 +73,7 @@ impl Lower<'_> {
             }
             Value::Class(class) => self.construct(class, given, span),
             Value::Object(o) => self.call_host(o.object, &o.shown.clone(), &given, span),
-            Value::Host(name) => Err(Diagnostic::error(span, format!("`{name}` belongs to the host program"))
-                .label("cannot be called in a kernel")
-                .into()),
+            Value::Host(name) => Err(self.host_only(name, span, "cannot be called in a kernel")),
             _ => Err(Diagnostic::error(span, format!("{} cannot be called", describe(callee))).into()),
         }
     }
@@ -121,7 +119,7 @@ impl Lower<'_> {
                 Err(Diagnostic::error(span, format!("`{}` is a host function", f.name()))
                     .label("called with values that are on the device")
                     .with_label(f.def.name.span, "defined here without `@jit`")
-                    .help(format!("decorate `{}` with `@triton.jit`", f.name()))
+                    .help(format!("decorate `{}` with `@{}.jit`", f.name(), self.program.package(f.module)))
                     .into())
             }
             FunctionKind::Jit | FunctionKind::CompileTime | FunctionKind::Plain => {
@@ -238,8 +236,16 @@ impl Lower<'_> {
             (Value::Dtype(d), _) if name.starts_with("is_") => {
                 d.method(name).ok_or_else(|| Fault::new(span, format!("`{name}` does not apply to `{d}`")))
             }
-            (Value::Dict(pairs), _) => dict_method(pairs, name, given, span),
-            (Value::Const(Const::Str(s)), _) => string_method(s, name, given, span),
+            (Value::Dict(pairs), _) => {
+                self.value_visited(receiver)?;
+                dict_method(pairs, name, given, span)
+            }
+            (Value::Const(Const::Str(s)), _) => {
+                let made = string_method(s, name, given, span)?;
+                self.text_visited(s.len())?;
+                self.value_visited(&made)?;
+                Ok(made)
+            }
             (Value::Tuple(Tuple { items, class: Some(class) }), _) if &**name == "_replace" => {
                 replace_fields(items, class, given)
             }
@@ -348,7 +354,7 @@ fn unknown_parameter(f: &Function, keyword: &Ident) -> Fault {
     let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", f.name()))
         .label("unknown keyword")
         .with_label(f.def.name.span, "defined here");
-    match nearest(name, names) {
+    match similar(name, names) {
         Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
         None => diagnostic.into(),
     }

@@ -179,7 +179,7 @@ impl Lower<'_> {
             return Ok(Value::bool(self.truthy(&g.value)?));
         }
         if class == KnownClass::Str {
-            return Ok(Value::str(&self.display(&g.value)));
+            return self.text(&g.value).map(|text| Value::str(&text));
         }
         let failed = || {
             let message = format!("`{}` cannot convert {}", class.name(), describe(&g.value));
@@ -200,6 +200,12 @@ impl Lower<'_> {
 
     /// The elements of something that can be iterated at compile time.
     pub(super) fn items(&mut self, value: &Value, span: Span) -> Outcome<Vec<Value>> {
+        let items = self.all_items(value, span)?;
+        self.parts_visited(items.len())?;
+        Ok(items)
+    }
+
+    fn all_items(&mut self, value: &Value, span: Span) -> Outcome<Vec<Value>> {
         match value {
             Value::Invalid => Err(Fault::reported()),
             Value::Tuple(t) => Ok(t.items.to_vec()),
@@ -207,6 +213,9 @@ impl Lower<'_> {
             Value::Range(r) => self.range_items(r, span),
             Value::Dict(pairs) => Ok(pairs.iter().map(|(key, _)| key.clone()).collect()),
             Value::Class(Class::Enum(e)) => Ok(e.members.iter().cloned().map(Value::Member).collect()),
+            Value::Tensor(_) => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
+                .help("its elements are reduced with `tl.sum(v, axis=0)`, `tl.max(v, axis=0)` and the like")
+                .into()),
             _ => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
                 .help("only tuples and ranges known at compile time can")
                 .into()),
@@ -217,6 +226,12 @@ impl Lower<'_> {
     pub(super) fn range_items(&mut self, range: &Range, span: Span) -> Outcome<Vec<Value>> {
         const MOST: usize = 1 << 16;
         let part = |v: &Value, what: &str| {
+            if let Some(Const::Float(_)) = v.as_const() {
+                return Err(Diagnostic::error(span, format!("the {what} of this range is not an integer"))
+                    .label(format!("the {what} is {}", describe(v)))
+                    .help("`/` gives a float: divide with `//`")
+                    .into());
+            }
             v.as_const().and_then(Const::as_int).ok_or_else(|| {
                 Fault::from(
                     Diagnostic::error(span, format!("the {what} of this range must be known at compile time"))

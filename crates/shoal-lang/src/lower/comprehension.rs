@@ -7,6 +7,7 @@ use crate::value::Value;
 
 impl Lower<'_> {
     pub(super) fn comprehension(&mut self, element: &Expr, generators: &[Generator]) -> Outcome<Value> {
+        self.frame_visited()?;
         let outer = self.frame.scope.clone();
         let mut items = Vec::new();
         let result = self.generate(element, generators, &mut items);

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Elem, Ptr, Scalar, Type};
 use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
-use shoal_source::{Diagnostic, Diagnostics};
+use shoal_source::{Cancellation, Diagnostic, Diagnostics, similar};
 
 use super::Lower;
 use crate::fault::Outcome;
 use crate::module::{Function, Global, ModuleId};
-use crate::names::nearest;
 use crate::options::Options;
 use crate::program::{ArgRole, Lowered, LoweredArg, Program};
 use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
@@ -20,7 +19,7 @@ use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
 pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specialization) -> Result<Lowered, Diagnostics> {
     let mut options = spec.options.clone();
     options.debug = f.options.debug.unwrap_or(options.debug);
-    let mut lower = Lower::new(program, &options, f.module);
+    let mut lower = Lower::new(program, &options, &spec.cancellation, f.module);
     let name = lower.fresh_name(f.name());
     lower.emit.func = Func::new(name.clone(), FuncKind::Kernel, f.def.name.span);
     lower.emit.region = lower.emit.func.body();
@@ -86,7 +85,7 @@ impl Lower<'_> {
                 let names = f.def.params.iter().map(|p| &*p.name.name);
                 let diagnostic =
                     Diagnostic::error(f.def.name.span, format!("`{}` has no parameter `{name}`", f.name()));
-                return Err(match nearest(name, names) {
+                return Err(match similar(name, names) {
                     Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
                     None => diagnostic,
                 }
@@ -232,7 +231,7 @@ fn has_value(arg: &ArgSpec) -> bool {
 /// The value of an expression of a file, if it is a constant.
 pub(crate) fn constant_of(program: &Program, module: ModuleId, e: &Expr) -> Option<ConstValue> {
     let options = Options::default();
-    let mut lower = Lower::new(program, &options, module);
+    let mut lower = Lower::new(program, &options, &Cancellation::default(), module);
     let value = lower.in_module(module, |l| l.expr(e)).ok()?;
     lower.as_constant(&value)
 }

@@ -30,10 +30,14 @@ impl Lower<'_> {
             ExprKind::Str(s) => Ok(Value::Const(Const::Str(s.clone()))),
             ExprKind::Ellipsis => Ok(Value::Const(Const::Ellipsis)),
             ExprKind::FString(parts) => self.fstring(parts),
-            ExprKind::Binary { op, left, right } => {
-                let a = self.expr(left)?;
-                let b = self.expr(right)?;
-                self.binary(*op, &a, &b)
+            ExprKind::Binary { first, rest } => {
+                let mut value = self.expr(first)?;
+                for link in rest {
+                    let right = self.expr(&link.right)?;
+                    self.emit.span = link.span;
+                    value = self.binary(link.op, &value, &right)?;
+                }
+                Ok(value)
             }
             ExprKind::Unary { op, operand } => {
                 let a = self.expr(operand)?;
@@ -49,7 +53,10 @@ impl Lower<'_> {
             ExprKind::Subscript { value, index } => {
                 let object = self.expr(value)?;
                 let index = self.expr(index)?;
-                self.subscript(&object, &index)
+                match self.indexed_shape(value, &object) {
+                    Some(fault) => Err(fault),
+                    None => self.subscript(&object, &index),
+                }
             }
             ExprKind::Slice { lower, upper, step } => {
                 let mut part = |e: &Option<Box<Expr>>| e.as_deref().map_or(Ok(Value::NONE), |e| self.expr(e));
@@ -100,6 +107,7 @@ impl Lower<'_> {
                 },
             };
             for (key, value) in new {
+                self.parts_visited(pairs.len())?;
                 match pairs.iter_mut().find(|(known, _)| equal(known, &key)) {
                     Some(slot) => slot.1 = value,
                     None => pairs.push((key, value)),

@@ -161,6 +161,7 @@ impl Lower<'_> {
             .help("compute the result first and return once, at the end")
             .into());
         }
+        self.frame_visited()?;
         self.open_returns += 1;
         let before = self.frame.clone();
         let (then_region, then_value) = self.in_region(|l| l.block(arms[0], Some(after)));
@@ -304,7 +305,7 @@ impl Lower<'_> {
                 .label("a loop on the device runs to its end")
                 .help("put the condition into a `while`, or mask what must not happen")
                 .into()),
-            _ => Err(unsupported(stmt)),
+            _ => Err(unsupported(stmt, self.program.package(self.frame.module))),
         }
     }
 
@@ -370,11 +371,12 @@ fn different_returns(span: Span, values: &[Value; 2]) -> Fault {
         .into()
 }
 
-fn unsupported(stmt: &Stmt) -> Fault {
+fn unsupported(stmt: &Stmt, package: &str) -> Fault {
+    let nested = format!("define it outside of the kernel, with `@{package}.jit`");
     let (what, help) = match &stmt.kind {
         StmtKind::Break => ("`break`", "loops on the device run to their end: use `while` with the condition"),
         StmtKind::Continue => ("`continue`", "put the rest of the loop body under an `if`"),
-        StmtKind::FunctionDef(_) => ("nested functions", "define it outside of the kernel, with `@triton.jit`"),
+        StmtKind::FunctionDef(_) => ("nested functions", nested.as_str()),
         StmtKind::ClassDef(_) => ("nested classes", "move it to module level"),
         StmtKind::Import(_) | StmtKind::ImportFrom { .. } => ("imports", "import at module level"),
         StmtKind::Raise(_) => ("`raise`", "use `tl.static_assert` at compile time or `tl.device_assert` at run time"),

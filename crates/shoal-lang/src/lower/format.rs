@@ -17,6 +17,7 @@ impl Lower<'_> {
         if text.len() > MAX_STRING {
             return Err(self.emit.fault("the string is too long"));
         }
+        self.text_visited(text.len())?;
         Ok(Value::str(&text))
     }
 

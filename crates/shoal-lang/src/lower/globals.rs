@@ -1,6 +1,8 @@
 //! Module-level values, computed when a kernel asks for them.
 
-use shoal_source::{Diagnostic, Span};
+use std::collections::BTreeSet;
+
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use super::frame::Frame;
@@ -116,7 +118,7 @@ impl Lower<'_> {
     }
 
     fn assigned(&mut self, module: ModuleId, name: &Name, assigned: &Assigned) -> Outcome<GlobalValue> {
-        let constexpr = self.is_constexpr(module, &assigned.value, 0) || self.annotated_constexpr(module, assigned);
+        let constexpr = self.is_constexpr(module, &assigned.value) || self.annotated_constexpr(module, assigned);
         let frame = Frame::compile_time(module);
         let outer = std::mem::replace(&mut self.frame, frame);
         let errors = self.errors.len();
@@ -146,31 +148,40 @@ impl Lower<'_> {
         annotation.as_deref() == Some("constexpr")
     }
 
-    /// Whether an expression is `constexpr(...)` or computed from such values.
-    fn is_constexpr(&self, module: ModuleId, e: &Expr, depth: u32) -> bool {
-        if depth > 64 {
-            // Definitions in a circle; evaluating them reports it.
-            return false;
+    /// Whether an expression is `constexpr(...)` or computed from such values. Each name is looked at once, so
+    /// definitions in a circle and those that use another twice take no time; evaluating circles reports them.
+    fn is_constexpr(&self, module: ModuleId, e: &Expr) -> bool {
+        let unit = self.program.module(module);
+        let mut seen = BTreeSet::new();
+        let mut open = vec![e];
+        while let Some(e) = open.pop() {
+            match &e.kind {
+                ExprKind::Call { func, .. }
+                    if self.program.language_name(module, func).as_deref() == Some("constexpr") =>
+                {
+                    return true;
+                }
+                ExprKind::Name(n) => {
+                    if let Some(Global::Assign(a)) = unit.globals.get(n)
+                        && seen.insert(n)
+                    {
+                        open.push(&a.value);
+                    }
+                }
+                ExprKind::Binary { first, rest } => {
+                    open.push(first);
+                    open.extend(rest.iter().map(|link| &link.right));
+                }
+                ExprKind::Unary { operand, .. } => open.push(operand),
+                ExprKind::IfElse { body, orelse, .. } => open.extend([&**body, &**orelse]),
+                ExprKind::Compare { left, rest } => {
+                    open.push(left);
+                    open.extend(rest.iter().map(|(_, right)| right));
+                }
+                _ => {}
+            }
         }
-        match &e.kind {
-            ExprKind::Call { func, .. } => self.program.language_name(module, func).as_deref() == Some("constexpr"),
-            ExprKind::Name(n) => match self.program.module(module).globals.get(n) {
-                Some(Global::Assign(a)) => self.is_constexpr(module, &a.value, depth + 1),
-                _ => false,
-            },
-            ExprKind::Binary { left, right, .. } => {
-                self.is_constexpr(module, left, depth + 1) || self.is_constexpr(module, right, depth + 1)
-            }
-            ExprKind::Unary { operand, .. } => self.is_constexpr(module, operand, depth + 1),
-            ExprKind::IfElse { body, orelse, .. } => {
-                self.is_constexpr(module, body, depth + 1) || self.is_constexpr(module, orelse, depth + 1)
-            }
-            ExprKind::Compare { left, rest } => {
-                self.is_constexpr(module, left, depth + 1)
-                    || rest.iter().any(|(_, right)| self.is_constexpr(module, right, depth + 1))
-            }
-            _ => false,
-        }
+        false
     }
 
     /// A name inside a module.
@@ -261,18 +272,30 @@ impl Lower<'_> {
             text => text.to_owned(),
         };
         let diagnostic = Diagnostic::error(span, format!("`{shown}` has no `{name}`")).label("unknown name");
+        let language = matches!(
+            module,
+            ModuleRef::Known(KnownModule::Language | KnownModule::LanguageMath | KnownModule::Root | KnownModule::Math)
+        );
+        if language && builtin::find(&format!("libdevice.{name}")).is_some() {
+            let package = self.program.package(self.frame.module);
+            return diagnostic
+                .help(format!(
+                    "it is in libdevice: `from {package}.language.extra import libdevice`, then `libdevice.{name}(...)`"
+                ))
+                .into();
+        }
         let standard = self.program.module(self.program.standard());
         let close = match module {
             ModuleRef::Known(KnownModule::Language | KnownModule::Root) => {
                 let mut names: Vec<&str> = standard.globals.keys().map(|n| &**n).collect();
-                for known in builtin::names().filter(|n| !n.contains('.')).chain(dtype::language_names()) {
+                names.retain(|name| !name.starts_with('_'));
+                for known in builtin::names().filter(|name| !name.contains('.')).chain(dtype::language_names()) {
                     names.push(known);
                 }
-                crate::names::nearest(name, names.into_iter())
+                similar(name, names.into_iter())
             }
             ModuleRef::Known(KnownModule::Libdevice) => {
-                let names = builtin::names().filter_map(|n| n.strip_prefix("libdevice."));
-                crate::names::nearest(name, names)
+                similar(name, builtin::names().filter_map(|n| n.strip_prefix("libdevice.")))
             }
             ModuleRef::Known(_) | ModuleRef::User(_) | ModuleRef::Host(_) => None,
         };

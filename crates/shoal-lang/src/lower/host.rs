@@ -197,11 +197,16 @@ impl Lower<'_> {
                 return Err(Fault::reported());
             }
             let Some(value) = self.to_host(&arg.value) else {
+                let package = self.program.package(self.frame.module);
+                let help = match self.in_language(name.rsplit('.').next().unwrap_or(name)) {
+                    Some(function) => format!("in a kernel use `{function}(...)`"),
+                    None => format!(
+                        "decorate `{name}` with `@{package}.jit` to compile it, or pass values known at compile time"
+                    ),
+                };
                 return Err(Diagnostic::error(arg.span, format!("`{name}` is called in the host program"))
                     .label(format!("this is {}, which only exists in the kernel", describe(&arg.value)))
-                    .help(format!(
-                        "decorate `{name}` with `@triton.jit` to compile it, or pass values known at compile time"
-                    ))
+                    .help(help)
                     .into());
             };
             match &arg.name {

@@ -18,8 +18,8 @@ use crate::value::Value;
 pub(super) enum Callee {
     /// Its body is being lowered.
     Running,
-    /// It is in the module, under this name; the value stands for what it returns.
-    Done { name: String, returns: Box<Value> },
+    /// It is in the module, under this name, with this weight; the value stands for what it returns.
+    Done { name: String, weight: u64, returns: Box<Value> },
     /// It has errors, which were reported.
     Failed,
 }
@@ -31,6 +31,7 @@ impl Lower<'_> {
         for arg in &args {
             let _ = write!(key, "|{}", arg.type_name());
         }
+        self.text_visited(key.len())?;
         match self.callees.get(&key) {
             Some(Callee::Done { .. }) => {}
             Some(Callee::Failed) => return Err(Fault::reported()),
@@ -39,7 +40,7 @@ impl Lower<'_> {
                 self.callees.insert(key.clone(), Callee::Running);
                 let lowered = self.in_call(span, f.name(), |l| l.lower_callee(f, &args));
                 let callee = match lowered {
-                    Ok((name, returns)) => Callee::Done { name, returns: Box::new(returns) },
+                    Ok((name, weight, returns)) => Callee::Done { name, weight, returns: Box::new(returns) },
                     Err(fault) => {
                         self.callees.insert(key, Callee::Failed);
                         return Err(fault);
@@ -48,7 +49,7 @@ impl Lower<'_> {
                 self.callees.insert(key.clone(), callee);
             }
         }
-        let Some(Callee::Done { name, returns }) = self.callees.get(&key).cloned() else {
+        let Some(Callee::Done { name, weight, returns }) = self.callees.get(&key).cloned() else {
             return Err(Fault::reported());
         };
         if f.options.noinline && args.iter().any(has_tile) {
@@ -62,11 +63,12 @@ impl Lower<'_> {
         self.emit.span = span;
         let op = self.emit.b().op(OpKind::Call { callee: name }, operands, types, []);
         let results = self.emit.func.op(op).results().to_vec();
+        self.weigh_call(weight, span)?;
         Ok(refill(&returns, &results))
     }
 
-    /// Lowers one specialisation into a function of its own; its name and what it returns.
-    fn lower_callee(&mut self, f: &Function, args: &[Value]) -> Outcome<(String, Value)> {
+    /// Lowers one specialisation into a function of its own; its name, its weight and what it returns.
+    fn lower_callee(&mut self, f: &Function, args: &[Value]) -> Outcome<(String, u64, Value)> {
         let name = self.fresh_name(f.name());
         let mut func = Func::new(name.clone(), FuncKind::Device, f.def.name.span);
         func.noinline = f.options.noinline;
@@ -85,18 +87,23 @@ impl Lower<'_> {
         let outer_func = std::mem::replace(&mut self.emit.func, func);
         let outer_region = std::mem::replace(&mut self.emit.region, region);
         let (outer_span, copies) = (self.emit.span, self.copies);
-        let result = self.function_body(f, params);
+        let outer_size = self.budget.enter_function();
+        let mut result = self.function_body(f, params);
         if let Ok(value) = &result {
             self.emit.span = f.def.name.span;
             self.return_value(value);
+            if let Err(fault) = self.weigh_call(0, f.def.name.span) {
+                result = Err(fault);
+            }
         }
+        let weight = self.budget.leave_function(outer_size);
         self.emit.span = outer_span;
         self.copies = copies;
         self.emit.region = outer_region;
         let func = std::mem::replace(&mut self.emit.func, outer_func);
         let value = result?;
         self.module.funcs.push(func);
-        Ok((name, value))
+        Ok((name, weight, value))
     }
 
     /// Ends the function under construction.

@@ -1,6 +1,6 @@
 //! What a name stands for.
 
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use super::frame::Mode;
@@ -8,7 +8,6 @@ use super::globals::GlobalValue;
 use crate::builtin;
 use crate::fault::{Fault, Outcome};
 use crate::module::{Global, ModuleId, ModuleRef};
-use crate::names::nearest;
 use crate::syntax::ast::Name;
 use crate::value::{Class, KnownClass, Value};
 
@@ -57,10 +56,14 @@ impl Lower<'_> {
             return Err(Fault::reported());
         }
         if let Value::Host(what) = &global.value {
-            return Err(Diagnostic::error(span, format!("`{name}` belongs to the host program"))
-                .label(format!("`{what}` cannot be used in a kernel"))
-                .help("pass what you need as an argument, or make it a `tl.constexpr(...)` of the module")
-                .into());
+            let label = format!("`{what}` cannot be used in a kernel");
+            return Err(match self.in_language(last_part(what)) {
+                Some(_) => self.host_only(what, span, &label),
+                None => Diagnostic::error(span, format!("`{name}` belongs to the host program"))
+                    .label(label)
+                    .help("pass what you need as an argument, or make it a `tl.constexpr(...)` of the module")
+                    .into(),
+            });
         }
         if plain && !global.constexpr && !allowed {
             let refused = Diagnostic::error(span, format!("the global `{name}` is not a `constexpr`"))
@@ -80,25 +83,44 @@ impl Lower<'_> {
             .chain(module.globals.keys().map(|n| &**n))
             .chain(PYTHON_NAMES.iter().copied());
         let diagnostic = Diagnostic::error(span, format!("`{name}` is not defined")).label("unknown name");
-        let language = module.globals.iter().find_map(|(alias, global)| match global {
-            Global::Import(target) => is_language(target).then_some(alias),
-            _ => None,
-        });
-        if let Some(alias) = language
-            && self.is_language_name(name)
+        if self.language_alias().is_some()
+            && let Some(function) = self.in_language(name)
         {
-            return diagnostic.help(format!("did you mean `{alias}.{name}`?")).into();
+            return diagnostic.help(format!("did you mean `{function}`?")).into();
         }
-        match nearest(name, candidates) {
+        match similar(name, candidates) {
             Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
             None => diagnostic.into(),
         }
     }
 
-    fn is_language_name(&self, name: &str) -> bool {
-        builtin::find(name).is_some()
+    /// What the file calls the language.
+    fn language_alias(&self) -> Option<Name> {
+        let module = self.program.module(self.frame.module);
+        module.globals.iter().find_map(|(alias, global)| match global {
+            Global::Import(target) => is_language(target).then(|| alias.clone()),
+            _ => None,
+        })
+    }
+
+    /// What a name of NumPy, torch or Python's `math` is called in the language, if it has it.
+    pub(super) fn in_language(&self, name: &str) -> Option<String> {
+        let language = builtin::find(name).is_some()
             || crate::dtype::from_language_name(name).is_some()
-            || self.program.module(self.program.standard()).globals.contains_key(name)
+            || (!name.starts_with('_') && self.program.module(self.program.standard()).globals.contains_key(name));
+        if language {
+            return Some(format!("{}.{name}", self.language_alias().as_deref().unwrap_or("tl")));
+        }
+        builtin::find(&format!("libdevice.{name}")).map(|_| format!("libdevice.{name}"))
+    }
+
+    /// The error for something of the host program: what to use instead, where the language has its like.
+    pub(super) fn host_only(&self, what: &str, span: Span, label: &str) -> Fault {
+        let help = match self.in_language(last_part(what)) {
+            Some(function) => format!("in a kernel use `{function}`"),
+            None => "pass what you need as an argument".to_owned(),
+        };
+        Diagnostic::error(span, format!("`{what}` belongs to the host program")).label(label).help(help).into()
     }
 
     /// A module-level name of a kernel file.
@@ -121,6 +143,10 @@ impl Lower<'_> {
     pub(super) fn at_compile_time(&self) -> bool {
         self.frame.mode == Mode::CompileTime
     }
+}
+
+fn last_part(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
 }
 
 fn is_language(target: &crate::module::ImportTarget) -> bool {

@@ -89,6 +89,7 @@ impl Lower<'_> {
         self.emit.span = span;
         let mut assigned = assigned_names(body);
         assigned.remove(variable);
+        self.frame_visited()?;
         let before = self.frame.clone();
         let carried = self.carried(&assigned);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));
@@ -158,6 +159,14 @@ impl Lower<'_> {
     }
 
     fn bound(&mut self, value: &Value, what: &str) -> Outcome<Tensor> {
+        if let Value::Const(Const::Float(_)) = value {
+            return Err(self
+                .emit
+                .error(format!("the {what} of a loop must be integers"))
+                .label(format!("this is {}", describe(value)))
+                .help("`/` gives a float: divide with `//`")
+                .into());
+        }
         let mut t = operand::to_tensor(&mut self.emit, value)?;
         if !t.is_scalar() && t.shape().iter().all(|&d| d == 1) {
             let item = self.builtin_call("item", vec![Value::Tensor(t.clone())])?;
@@ -170,7 +179,7 @@ impl Lower<'_> {
             .emit
             .error(format!("the {what} of a loop must be integers"))
             .label(format!("this is {}", describe(&Value::Tensor(t))))
-            .help("convert to an integer with `.to(tl.int32)`")
+            .help("divide with `//` instead of `/`, or convert to an integer with `.to(tl.int32)`")
             .into())
     }
 
@@ -187,6 +196,7 @@ impl Lower<'_> {
         let in_test = walrus_names(test);
         let mut assigned = assigned_names(body);
         assigned.extend(in_test.iter().cloned());
+        self.frame_visited()?;
         let before = self.frame.clone();
         let carried = self.carried(&assigned);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));

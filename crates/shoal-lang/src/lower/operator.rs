@@ -26,7 +26,11 @@ impl Lower<'_> {
             return semantic::binary::apply(&mut self.emit, op, a, b);
         }
         if let (Some(x), Some(y)) = (a.as_const(), b.as_const()) {
-            return consts::binary(op, x, y).map(Value::Const).map_err(|message| self.emit.fault(message));
+            let result = consts::binary(op, x, y).map_err(|message| self.emit.fault(message))?;
+            if let Const::Str(text) = &result {
+                self.text_visited(text.len())?;
+            }
+            return Ok(Value::Const(result));
         }
         match (op, a, b) {
             (BinOp::Add, Value::Tuple(x), Value::Tuple(y)) => {
@@ -190,6 +194,8 @@ impl Lower<'_> {
         if matches!(a, Value::Invalid) || matches!(b, Value::Invalid) {
             return Err(Fault::reported());
         }
+        self.value_visited(a)?;
+        self.value_visited(b)?;
         match op {
             CmpOp::Is => return Ok(Value::bool(identical(a, b))),
             CmpOp::IsNot => return Ok(Value::bool(!identical(a, b))),

@@ -21,19 +21,26 @@ impl Lower<'_> {
 
     /// `a + b`.
     pub(crate) fn plus(&mut self, a: &Value, b: &Value) -> Outcome<Value> {
+        self.step(self.emit.span)?;
         self.binary(BinOp::Add, a, b)
     }
 
     /// `str(value)`.
-    pub(crate) fn text(&self, value: &Value) -> String {
-        self.display(value)
+    pub(crate) fn text(&mut self, value: &Value) -> Outcome<String> {
+        self.value_visited(value)?;
+        let text = self.display(value);
+        self.text_visited(text.len())?;
+        Ok(text)
     }
 
     /// `repr(value)`.
-    pub(crate) fn shown(&self, value: &Value) -> String {
+    pub(crate) fn shown(&mut self, value: &Value) -> Outcome<String> {
         match value {
-            Value::Const(Const::Str(_)) => value.as_const().map_or_else(String::new, ToString::to_string),
-            _ => self.display(value),
+            Value::Const(text @ Const::Str(_)) => {
+                self.value_visited(value)?;
+                Ok(text.to_string())
+            }
+            _ => self.text(value),
         }
     }
 

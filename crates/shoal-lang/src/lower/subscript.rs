@@ -1,15 +1,21 @@
 //! `value[index]`.
 
+use shoal_source::Diagnostic;
+
 use super::Lower;
 use super::operator::equal;
 use crate::builtin::describe;
 use crate::fault::{Fault, Outcome};
 use crate::semantic;
+use crate::syntax::ast::{Expr, ExprKind};
 use crate::value::{Const, Slice, Tuple, Value};
 
 impl Lower<'_> {
     /// `object[index]`.
     pub(super) fn subscript(&mut self, object: &Value, index: &Value) -> Outcome<Value> {
+        if let Value::Dict(_) = object {
+            self.value_visited(object)?;
+        }
         match object {
             Value::Invalid => Err(Fault::reported()),
             Value::Tensor(t) => {
@@ -17,10 +23,16 @@ impl Lower<'_> {
                     Value::Tuple(t) => t.items.to_vec(),
                     other => vec![other.clone()],
                 };
+                if t.ty.elem().is_some_and(|e| e.ptr().is_some())
+                    && !indices.iter().all(semantic::shape::is_shape_index)
+                {
+                    return Err(self.indexed_pointer());
+                }
                 semantic::shape::index(&mut self.emit, t, &indices).map(Value::Tensor)
             }
             Value::Tuple(t) => self.tuple_item(t, index),
             Value::Const(Const::Str(s)) => {
+                self.parts_visited(s.len())?;
                 let chars: Vec<Value> = s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect();
                 let picked = self.tuple_item(&Tuple { items: chars.into(), class: None }, index)?;
                 Ok(match picked {
@@ -53,6 +65,43 @@ impl Lower<'_> {
                 .into()),
             _ => Err(self.emit.fault(format!("{} cannot be indexed", describe(object)))),
         }
+    }
+
+    /// `x[offsets]` of a pointer, in the words of the expression at hand.
+    fn indexed_pointer(&self) -> Fault {
+        let sources = self.program.sources();
+        let text = sources.slice(self.emit.span);
+        let simple = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let address = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
+            Some((base, index)) if simple(base) && simple(index) => format!("{base} + {index}"),
+            Some((base, index)) if simple(base) && !index.contains(['[', ':', ',', '\n']) => {
+                format!("{base} + ({index})")
+            }
+            _ => "pointer + offsets".to_owned(),
+        };
+        self.emit
+            .error("a pointer cannot be indexed")
+            .label("this is an address, not an array")
+            .help(format!("read with `tl.load({address})`, write with `tl.store({address}, value)`"))
+            .into()
+    }
+
+    /// `x.shape[0]` and the like, where `x` has no dimensions; `None` for everything else.
+    pub(super) fn indexed_shape(&mut self, value: &Expr, shape: &Value) -> Option<Fault> {
+        let ExprKind::Attribute { value: object, attr } = &value.kind else { return None };
+        if &*attr.name != "shape" || !matches!(shape, Value::Tuple(t) if t.items.is_empty()) {
+            return None;
+        }
+        let found = self.expr(object).ok()?;
+        let pointer = found.as_tensor()?.ty.elem()?.ptr().is_some();
+        let what = if pointer { "a pointer" } else { "a scalar" };
+        let error = Diagnostic::error(value.span, format!("{what} has no dimensions"))
+            .label(format!("this is {}", describe(&found)));
+        Some(if pointer {
+            error.help("a kernel gets the address alone: pass sizes and strides as arguments of their own").into()
+        } else {
+            error.into()
+        })
     }
 
     fn tuple_item(&mut self, t: &Tuple, index: &Value) -> Outcome<Value> {
@@ -101,6 +150,7 @@ impl Lower<'_> {
             items.extend(usize::try_from(at).ok().and_then(|i| t.items.get(i)).cloned());
             at = at.saturating_add(step);
         }
+        self.parts_visited(items.len())?;
         Ok(Value::tuple(items))
     }
 }

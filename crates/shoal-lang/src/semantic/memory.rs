@@ -43,6 +43,23 @@ pub(crate) fn scalar_beside_scalar(e: &Emit<'_>, what: &str, pointer: &Tensor, t
     Ok(())
 }
 
+/// Masks and values have the shape of the pointers, or one that broadcasts with it.
+fn fits_pointer(e: &Emit<'_>, what: &str, pointer: &Tensor, t: &Tensor) -> Outcome<()> {
+    if broadcast::common_shape(e, pointer.shape(), t.shape()).is_ok() {
+        return Ok(());
+    }
+    let error = e.error(format!("the {what} does not have the shape of the pointers")).label(format!(
+        "the pointers have shape {:?}, the {what} has {:?}",
+        pointer.shape(),
+        t.shape()
+    ));
+    Err(match what {
+        "mask" => error.help("compare the offsets that the pointers are made of: `mask = offsets < n`"),
+        _ => error.help("make it from the same `tl.arange` as the pointers, or use `tl.broadcast_to`"),
+    }
+    .into())
+}
+
 /// A mask: truth values.
 pub(crate) fn mask_of(e: &mut Emit<'_>, mask: &Operand) -> Outcome<Tensor> {
     match mask {
@@ -98,11 +115,13 @@ pub(crate) fn load(
     if let Some(mask) = mask {
         let mask = mask_of(e, mask)?;
         scalar_beside_scalar(e, "mask", &parts[0], &mask)?;
+        fits_pointer(e, "mask", &parts[0], &mask)?;
         parts.push(mask);
     }
     if let Some(other) = other {
         if let Operand::Tensor(t) = other {
             scalar_beside_scalar(e, "`other`", &parts[0], t)?;
+            fits_pointer(e, "`other`", &parts[0], t)?;
         }
         parts.push(at_element(e, other, stored)?);
     }
@@ -126,10 +145,12 @@ pub(crate) fn store(
     writable(e, "store", p)?;
     if let Operand::Tensor(t) = value {
         scalar_beside_scalar(e, "value", p, t)?;
+        fits_pointer(e, "value", p, t)?;
     }
     let mask = mask.map(|m| mask_of(e, m)).transpose()?;
     if let Some(mask) = &mask {
         scalar_beside_scalar(e, "mask", p, mask)?;
+        fits_pointer(e, "mask", p, mask)?;
     }
     // First to the type the language sees, then to what memory holds.
     let value = at_element(e, value, element)?;

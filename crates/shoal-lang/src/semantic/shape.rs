@@ -37,7 +37,9 @@ pub(crate) fn reshape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> Outcome<Te
         return Err(e
             .error(format!("cannot reshape {:?} to {shape:?}", t.shape()))
             .label(format!("{from} elements do not fill {to} places"))
-            .help("a reshape keeps the number of elements")
+            .help(
+                "a reshape keeps the number of elements: repeat them with `tl.broadcast_to`, or load only those you need",
+            )
             .into());
     }
     if t.is_scalar() {
@@ -108,6 +110,15 @@ pub(crate) fn index(e: &mut Emit<'_>, t: &Tensor, entries: &[Value]) -> Outcome<
         }
     }
     Ok(result)
+}
+
+/// Whether an entry of a subscript changes the shape only, as `None` and `:` do.
+pub(crate) fn is_shape_index(entry: &Value) -> bool {
+    match entry {
+        Value::Slice(s) => s.lower.is_none() && s.upper.is_none() && s.step.is_none(),
+        Value::Const(Const::None) | Value::Invalid => true,
+        _ => false,
+    }
 }
 
 fn index_entry(e: &Emit<'_>, entry: &Value) -> Outcome<Index> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shoal::{Args, Backend, Device, Error, Interrupt, Kernel, LaunchError, Options, args};
+use shoal::{Args, Backend, Device, DiskCache, Error, Interrupt, Kernel, LaunchError, Options, args};
 
 use crate::launches::kernel;
 
@@ -17,6 +17,8 @@ fn is_stopped(kernel: &Kernel, grid: u32, args: Args<'_>) -> bool {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let interrupt = Interrupt::new(move || count.fetch_add(1, Ordering::Relaxed) > 0);
+    // Compilation would ask too.
+    kernel.warm_up(&args).unwrap();
     let options = Options { interrupt: Some(interrupt), ..kernel.options().clone() };
     match kernel.clone().with(options).launch(grid, args) {
         Ok(()) => false,
@@ -99,5 +101,29 @@ def k(out, BLOCK: tl.constexpr):
         let mut out = vec![0; 4];
         assert!(is_stopped(&kernel, 1_000_000_000, args!(&mut out, BLOCK = 256)));
         assert!(!is_stopped(&kernel, 3, args!(&mut out, BLOCK = 256)));
+    }
+}
+
+/// Ctrl-C is noticed while a kernel is compiled, on every backend, and the next launch compiles it.
+#[test]
+fn compilation_is_stopped() {
+    let text = "\
+@shoal.jit
+def k(out, n):
+    for i in tl.static_range(4000):
+        n += i
+    tl.store(out, n)
+";
+    for device in devices() {
+        let kernel = kernel(text, device.backend()).on(device);
+        let mut out = vec![0i32];
+        let interrupt = Some(Interrupt::new(|| true));
+        let stopping = kernel.clone().with(Options { interrupt, disk_cache: DiskCache::Off, ..Options::default() });
+        match stopping.warm_up(&args!(&mut out, 1)) {
+            Err(Error::Launch(LaunchError::Interrupted { kernel })) => assert_eq!(kernel, "k"),
+            other => panic!("{other:?}"),
+        }
+        kernel.launch(1, args!(&mut out, 1)).unwrap();
+        assert_eq!(out, [1 + 4000 * 3999 / 2]);
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use shoal_codegen::cpu::{self, Target};
 use shoal_lang::{Program, Specialization};
-use shoal_source::{SourceMap, Style};
+use shoal_source::{Cancellation, SourceMap, Style};
 
 use crate::random_kernels::choices::Choices;
 
@@ -338,7 +338,7 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, code
     };
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the front end made invalid IR: {checked:?}\n{}", lowered.module);
-    shoal_passes::pipeline::for_cpu(&mut lowered.module);
+    shoal_passes::pipeline::for_cpu(&mut lowered.module, &Cancellation::default()).unwrap();
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the passes made invalid IR: {checked:?}\n{}", lowered.module);
     if !codegen {

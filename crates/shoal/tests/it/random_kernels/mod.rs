@@ -21,6 +21,7 @@ mod tiles;
 use shoal_codegen::cpu::Target;
 use shoal_driver::cpu::CpuDevice;
 use shoal_ir::Module;
+use shoal_source::Cancellation;
 
 use generate::{Case, Sums, case};
 
@@ -45,7 +46,7 @@ enum Form {
 fn formed(module: &Module, form: Form) -> Module {
     let mut module = module.clone();
     if form != Form::Plain {
-        shoal_passes::pipeline::for_cpu(&mut module);
+        shoal_passes::pipeline::for_cpu(&mut module, &Cancellation::default()).unwrap();
     }
     module
 }

@@ -65,13 +65,17 @@ mod blocked;
 mod conversion;
 mod elimination;
 mod error;
+mod inverse;
 mod layout;
+mod matrix;
 mod place;
+mod place_bits;
 mod product;
 mod reshape;
 mod text;
 
 pub use conversion::{Conversion, Reach};
 pub use error::{LayoutError, ParseLayoutError};
+pub use inverse::Placement;
 pub use layout::LinearLayout;
 pub use place::{InDim, Place};

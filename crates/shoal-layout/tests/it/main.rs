@@ -1,4 +1,6 @@
-//! The laws of the algebra, on random layouts.
+//! The laws of the algebra on random layouts, and the constructors against formulas of the manuals.
 
+mod fragments;
 mod laws;
 mod random;
+mod shared;

@@ -4,6 +4,7 @@
 //! place's element goes. It is again a linear map, from places to places, found by Gaussian elimination.
 
 use crate::elimination::Echelon;
+use crate::linear_index::LinearIndex;
 use crate::matrix::{Matrix, combine, low_mask};
 use crate::place_bits::PlaceBits;
 use crate::{InDim, LayoutError, LinearLayout, Place};
@@ -111,6 +112,17 @@ impl Conversion {
     /// The number of places along `dim` after.
     pub fn out_size(&self, dim: InDim) -> u32 {
         1 << self.out_bits.width(dim)
+    }
+
+    /// The index along `dim` of where each element goes, alone.
+    pub fn index_along(&self, dim: InDim) -> LinearIndex {
+        let mut index = LinearIndex::default();
+        for from in InDim::ALL {
+            let (first, width) = (self.in_bits.first(from), self.in_bits.width(from));
+            let columns = self.columns[first..first + width].iter();
+            index.columns[from.index()] = columns.map(|&place| self.out_bits.part(place, dim).into()).collect();
+        }
+        index
     }
 
     /// Whether every element stays where it is.

@@ -60,18 +60,45 @@
 //! author. The text form reads back as the same layout.
 #![forbid(unsafe_code)]
 
+mod access;
 mod analysis;
+pub mod banks;
 mod blocked;
 mod conversion;
 mod elimination;
 mod error;
+mod inverse;
 mod layout;
+mod linear_index;
+mod matrix;
+mod mfma;
+mod mma;
+mod nvmma_shared;
 mod place;
+mod place_bits;
+mod plan;
 mod product;
 mod reshape;
+mod scratch;
+mod shuffle;
+mod slice;
+mod subspace;
+mod swizzled;
 mod text;
+mod tiling;
+mod wgmma;
 
+pub use access::{Access, AccessKind, Direction, MatrixAccess, MatrixOrder};
 pub use conversion::{Conversion, Reach};
 pub use error::{LayoutError, ParseLayoutError};
+pub use inverse::Placement;
 pub use layout::LinearLayout;
+pub use linear_index::LinearIndex;
+pub use mfma::{MfmaProduct, MfmaShape};
+pub use mma::MmaShape;
+pub use nvmma_shared::{Major, TmaSwizzle};
 pub use place::{InDim, Place};
+pub use plan::{Barrier, ConversionOptions, ConversionPlan, MemoryPlan, PassBit};
+pub use shuffle::ShufflePlan;
+pub use swizzled::Swizzle;
+pub use tiling::Operand;

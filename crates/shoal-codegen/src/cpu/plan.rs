@@ -144,6 +144,7 @@ pub(super) fn is_fusible(kind: &OpKind) -> bool {
         OpKind::ProgramId { .. }
         | OpKind::NumPrograms { .. }
         | OpKind::InlineAsm(_)
+        | OpKind::ConvertLayout
         | OpKind::MapElementwise { .. }
         | OpKind::Reduce { .. }
         | OpKind::Scan { .. }

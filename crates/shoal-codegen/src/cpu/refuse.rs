@@ -22,6 +22,7 @@ pub(super) fn refusals(func: &Func) -> Vec<Diagnostic> {
                     "tensor descriptors reach the CPU backend as pointers: run the pass `lower_descriptors` first",
                 ));
             }
+            OpKind::ConvertLayout => found.push(refuse("a CPU has no lanes or warps to lay tiles out over")),
             OpKind::Call { callee } => {
                 found.push(refuse(&format!(
                     "the call of `{callee}` reaches the CPU backend inlined: run the pass `inline` first"

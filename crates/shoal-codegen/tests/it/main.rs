@@ -4,5 +4,6 @@ mod code_size;
 mod exponential;
 mod extern_fn;
 mod kernels;
+mod refusals;
 mod run;
 mod waits;

@@ -63,6 +63,8 @@ impl<'p> Program<'p> {
             ShapeOp::Broadcast => shape::broadcast(shapes().0, shapes().1, bits(0)),
             ShapeOp::Reshape => shape::reshape(site.result_ty(0), self.operand(site, 0).clone()),
             ShapeOp::Transpose { perm } => shape::transpose(shapes().0, perm, bits(0)),
+            // Where elements are is no business of the interpreter's.
+            ShapeOp::ConvertLayout => self.operand(site, 0).clone(),
             ShapeOp::Join => shape::join(bits(0), bits(1)),
             ShapeOp::Gather { axis } => self.gather(site, usize::from(axis))?,
             ShapeOp::Split => return Err(self.invalid(site, "an operation with two results")),

@@ -157,7 +157,7 @@ impl<'f> Builder<'f> {
         self.value_as(OpKind::Splat, &[a], Type::tile(elem, shape))
     }
 
-    /// Dimensions of size 1 repeated up to `shape`; itself if it has that shape.
+    /// Dimensions of size 1 repeated up to `shape`; itself if it has that shape. The layout of the result is open.
     pub fn broadcast(&mut self, a: Value, shape: &[u32]) -> Value {
         if self.func.ty(a).shape() == shape {
             return a;
@@ -171,8 +171,8 @@ impl<'f> Builder<'f> {
         if self.func.ty(a).shape() == shape {
             return a;
         }
-        let elem = self.func.ty(a).elem().expect("a reshape of a tile");
-        self.value_as(OpKind::Reshape, &[a], Type::tile(elem, shape))
+        let ty = infer::at_shape(self.func.ty(a), shape).expect("a shape with as many elements");
+        self.value_as(OpKind::Reshape, &[a], ty)
     }
 
     /// `start..start + len`.

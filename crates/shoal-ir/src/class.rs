@@ -108,6 +108,8 @@ pub enum ShapeOp<'k> {
     Join,
     /// [`OpKind::Split`].
     Split,
+    /// [`OpKind::ConvertLayout`].
+    ConvertLayout,
     /// [`OpKind::Gather`].
     Gather {
         /// The indexed dimension.
@@ -265,6 +267,7 @@ impl OpKind {
             OpKind::Transpose { perm } => Shape(ShapeOp::Transpose { perm }),
             OpKind::Join => Shape(ShapeOp::Join),
             OpKind::Split => Shape(ShapeOp::Split),
+            OpKind::ConvertLayout => Shape(ShapeOp::ConvertLayout),
             OpKind::Gather { axis } => Shape(ShapeOp::Gather { axis: *axis }),
             OpKind::Histogram => Tile(TileOp::Histogram),
             OpKind::Dot { precision, max_imprecise_acc } => {

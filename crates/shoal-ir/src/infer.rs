@@ -1,10 +1,14 @@
 //! The result types of an operation, from its kind and its operands' types.
 //!
-//! Only for kinds whose result types follow from that; for the others the one who builds the operation gives them.
+//! Only for kinds whose result types follow from that; for the others the one who builds the operation gives them. Where
+//! operands have layouts the results have the layouts that follow; results made of no tile have open ones, and whoever
+//! builds the operation may decide them.
 
 use crate::class::{AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
+use crate::layouts;
 use crate::op::OpKind;
 use crate::types::{Elem, Scalar, Shape, Type};
+use shoal_layout::LinearLayout;
 
 /// The result types, or `None` if the kind does not determine them or the operand types make no sense (the verifier
 /// says why).
@@ -32,8 +36,8 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
             ShapeOp::Transpose { perm } => transpose(perm, operands.first()?).map(|ty| vec![ty]),
             ShapeOp::Join => join(operands.first()?).map(|ty| vec![ty]),
             ShapeOp::Split => split(operands.first()?).map(|ty| vec![ty.clone(), ty]),
-            ShapeOp::Gather { .. } => Some(vec![Type::tile(operands.first()?.elem()?, operands.get(1)?.shape())]),
-            ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape => None,
+            ShapeOp::Gather { .. } => Some(vec![operands.get(1)?.with_elem(operands.first()?.elem()?)]),
+            ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape | ShapeOp::ConvertLayout => None,
         },
         OpClass::Tile(TileOp::Dot { .. }) => same_as(2),
         OpClass::Tile(TileOp::Histogram) => None,
@@ -60,21 +64,30 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
     }
 }
 
+/// A tile of another shape, in the layout that `derive` makes of this one's; `None` if it makes none.
+fn reshaped(ty: &Type, shape: &[u32], derive: impl FnOnce(&LinearLayout) -> Option<LinearLayout>) -> Option<Type> {
+    let open = Type::tile(ty.elem()?, shape);
+    match ty.layout() {
+        Some(layout) if open.is_tile() => Some(open.with_layout(Some(derive(layout)?))),
+        Some(_) | None => Some(open),
+    }
+}
+
 fn transpose(perm: &[u8], ty: &Type) -> Option<Type> {
     let shape: Option<Shape> = perm.iter().map(|&p| ty.shape().get(usize::from(p)).copied()).collect();
-    Some(Type::tile(ty.elem()?, &shape?))
+    reshaped(ty, &shape?, |layout| layouts::transposed(layout, perm))
 }
 
 fn join(ty: &Type) -> Option<Type> {
     let mut shape = Shape::from_slice(ty.shape());
     shape.push(2);
-    Some(Type::tile(ty.elem()?, &shape))
+    reshaped(ty, &shape, layouts::joined)
 }
 
 fn split(ty: &Type) -> Option<Type> {
     let (last, rest) = ty.shape().split_last()?;
     (*last == 2).then_some(())?;
-    Some(Type::tile(ty.elem()?, rest))
+    reshaped(ty, rest, layouts::split)
 }
 
 /// The type with one dimension taken away; a scalar when none is left.
@@ -84,5 +97,10 @@ pub fn without_axis(ty: &Type, axis: usize) -> Option<Type> {
         return None;
     }
     shape.remove(axis);
-    Some(Type::tile(ty.elem()?, &shape))
+    reshaped(ty, &shape, |layout| layouts::sliced(layout, axis))
+}
+
+/// The type at another shape with as many elements.
+pub fn at_shape(ty: &Type, shape: &[u32]) -> Option<Type> {
+    reshaped(ty, shape, |layout| layouts::reshaped(layout, shape))
 }

@@ -10,6 +10,11 @@
 //! row-major array whose dimensions are powers of two), a tensor descriptor or a token; see [`types`]. Tiles are
 //! values, not memory: nothing can change one.
 //!
+//! **Layouts.** A tile's type may say where on a device its elements are ([`types::TileType::layout`]). As long as none
+//! does, layouts are open. Once they are decided, every tile of an operation has one, the results' follow from the
+//! operands' ([`layouts`]), and `convert_layout` is the only operation that moves elements. Layouts never change what a
+//! program computes.
+//!
 //! **Scope.** Control flow is structured. A function has one body [`Region`]; operations such as `if`, `for`, `while`,
 //! `reduce` and `scan` own further regions. A region is a list of parameters and a list of operations. An operation
 //! may use the results of operations before it in its own region, the parameters of its region, and whatever the
@@ -48,6 +53,7 @@
 //! | [`func`] | functions, regions, values, use lists, editing |
 //! | [`builder`] | appending operations with inferred result types |
 //! | [`infer`] | the result types of an operation |
+//! | [`layouts`] | what becomes of a tile's layout |
 //! | [`effects`] | what an operation reads, writes, orders |
 //! | [`weight`] | what an operation costs the compiler |
 //! | [`verify()`] | what must hold of a function |
@@ -63,6 +69,7 @@ pub mod class;
 pub mod effects;
 pub mod func;
 pub mod infer;
+pub mod layouts;
 pub mod numeric;
 pub mod op;
 pub mod parse;

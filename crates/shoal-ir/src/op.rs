@@ -77,6 +77,8 @@ pub enum OpKind {
     Join,
     /// `(tile) -> T, T`: takes an innermost dimension of size 2 apart.
     Split,
+    /// `(tile) -> tile`: the same tile in another layout. Elements move between registers, lanes and warps.
+    ConvertLayout,
     /// `(tile, int tile) -> tile`: element `[…, i, …]` is `src[…, index[…, i, …], …]` along `axis`.
     Gather {
         /// The indexed dimension.

@@ -80,6 +80,7 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         }
         OpKind::Join => plain("join"),
         OpKind::Split => plain("split"),
+        OpKind::ConvertLayout => plain("convert_layout"),
         OpKind::Gather { axis } => ("gather", vec![("axis", Attr::word(axis))]),
         OpKind::Reduce { axis } => ("reduce", vec![("axis", Attr::word(axis))]),
         OpKind::Scan { axis, reverse } => {

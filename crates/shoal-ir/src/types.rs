@@ -402,6 +402,20 @@ impl Type {
         }
     }
 
+    /// The tile's layout, if it is decided.
+    pub fn layout(&self) -> Option<&LinearLayout> {
+        self.as_tile().and_then(|tile| tile.layout.as_ref())
+    }
+
+    /// The same with another layout, or an open one. Only tiles have layouts; other types stay as they are.
+    #[must_use]
+    pub fn with_layout(&self, layout: Option<LinearLayout>) -> Type {
+        match self {
+            Type::Tile(tile) => Type::Tile(TileType { layout, ..tile.clone() }),
+            Type::Elem(_) | Type::Desc(_) | Type::Token => self.clone(),
+        }
+    }
+
     /// Whether it is a tile.
     pub fn is_tile(&self) -> bool {
         self.as_tile().is_some()

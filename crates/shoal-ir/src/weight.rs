@@ -4,6 +4,7 @@
 //! and the memory of a compilation, so they have to be right to a small factor for the operations that grow most
 //! (`dot`, functions of mathematics), and the same for every target.
 
+use crate::class::{AccessOp, ApplyOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, TileOp};
 use crate::op::{MathFn, OpKind};
 use crate::{Func, Region};
 
@@ -14,47 +15,23 @@ impl OpKind {
     /// The operation's weight; its regions and the function it calls are counted on their own.
     #[must_use]
     pub fn weight(&self) -> u64 {
-        match self {
-            OpKind::Const(_)
-            | OpKind::Iota { .. }
-            | OpKind::ProgramId { .. }
-            | OpKind::NumPrograms { .. }
-            | OpKind::Unary(_)
-            | OpKind::Binary(_)
-            | OpKind::Cmp(_)
-            | OpKind::Select
-            | OpKind::Fma
-            | OpKind::Cast(_)
-            | OpKind::Bitcast
-            | OpKind::PtrAdd
-            | OpKind::Splat
-            | OpKind::Broadcast
-            | OpKind::Reshape
-            | OpKind::Transpose { .. }
-            | OpKind::Join
-            | OpKind::Split
-            | OpKind::Barrier
-            | OpKind::Assume
-            | OpKind::Condition
-            | OpKind::Yield
-            | OpKind::Return
-            | OpKind::Call { .. } => 1,
-            OpKind::Load(_) => 2,
-            OpKind::If | OpKind::For(_) | OpKind::While { .. } | OpKind::Store { .. } => 4,
-            OpKind::Extern(_)
-            | OpKind::InlineAsm(_)
-            | OpKind::MapElementwise { .. }
-            | OpKind::AtomicRmw { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::AtomicLoad { .. }
-            | OpKind::AtomicStore { .. }
-            | OpKind::AtomicPoll { .. }
-            | OpKind::Print { .. }
-            | OpKind::Assert { .. } => 8,
-            OpKind::Gather { .. } | OpKind::MakeDesc | OpKind::DescLoad | OpKind::DescStore => 16,
-            OpKind::Reduce { .. } | OpKind::Scan { .. } | OpKind::Histogram => 32,
-            OpKind::Math(function) => function.weight(),
-            OpKind::Dot { .. } => 256,
+        match self.class() {
+            OpClass::Elementwise(ElementwiseOp::Math(function)) => function.weight(),
+            OpClass::Elementwise(ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_)) => 8,
+            OpClass::Shape(ShapeOp::Gather { .. } | ShapeOp::ConvertLayout) | OpClass::Desc(_) => 16,
+            OpClass::Source(_)
+            | OpClass::Elementwise(_)
+            | OpClass::Shape(_)
+            | OpClass::Effect(EffectOp::Barrier | EffectOp::Assume)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => 1,
+            OpClass::Tile(TileOp::Histogram) | OpClass::Apply(ApplyOp::Reduce { .. } | ApplyOp::Scan { .. }) => 32,
+            OpClass::Tile(TileOp::Dot { .. }) => 256,
+            OpClass::Apply(ApplyOp::MapElementwise { .. })
+            | OpClass::Atomic(..)
+            | OpClass::Effect(EffectOp::Print { .. } | EffectOp::Assert { .. }) => 8,
+            OpClass::Access(AccessOp::Load(_)) => 2,
+            OpClass::Access(AccessOp::Store { .. }) | OpClass::Control(_) => 4,
         }
     }
 }

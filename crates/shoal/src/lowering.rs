@@ -1,6 +1,6 @@
 //! The front end, called with what the facade knows.
 
-use shoal_driver::cpu::LaunchError;
+use shoal_driver::LaunchError;
 use shoal_lang::{ArgSpec, Lowered, Specialization};
 use shoal_source::{Cancellation, Kind};
 

@@ -307,6 +307,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
                 self.chunk(operands[0], &inside)
             }
             ShapeOp::Gather { axis } => self.gather(operands, usize::from(axis), index),
+            ShapeOp::ConvertLayout => unreachable!("refused before emission"),
         }
     }
 

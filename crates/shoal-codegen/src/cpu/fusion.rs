@@ -210,7 +210,7 @@ fn place_in_operand(func: &Func, op: OpId, result: usize, operand: Value, of_res
         // Both sides of a join are read at the same place.
         ShapeOp::Join => {}
         // The operand is a scalar; the source is memory, and the indices are read in place.
-        ShapeOp::Splat | ShapeOp::Gather { .. } => return of_result,
+        ShapeOp::Splat | ShapeOp::Gather { .. } | ShapeOp::ConvertLayout => return of_result,
     }
     hasher.finish()
 }
@@ -250,11 +250,13 @@ fn needed_in_memory(func: &Func, kind: &OpKind, operands: &[Value]) -> SmallVec<
 /// Whether single chunks of the result can be computed from chunks of the operands.
 pub(super) fn is_fusible(kind: &OpKind) -> bool {
     match kind.class() {
-        OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. }) | OpClass::Shape(_) => true,
-        OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. }) => false,
+        OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. })
+        | OpClass::Shape(ShapeOp::ConvertLayout) => false,
         OpClass::Elementwise(ElementwiseOp::Extern(function)) => function.pure,
         OpClass::Elementwise(ElementwiseOp::InlineAsm(_)) => false,
-        OpClass::Elementwise(_) => true,
+        OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. }) | OpClass::Shape(_) | OpClass::Elementwise(_) => {
+            true
+        }
         OpClass::Access(AccessOp::Load(attrs)) => !attrs.volatile,
         OpClass::Access(AccessOp::Store { .. })
         | OpClass::Tile(_)
@@ -301,7 +303,7 @@ fn own_cost(kind: &OpKind) -> u32 {
         OpClass::Source(_) => 0,
         OpClass::Shape(ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape) => 0,
         OpClass::Shape(ShapeOp::Join | ShapeOp::Split | ShapeOp::Transpose { .. }) => 1,
-        OpClass::Shape(ShapeOp::Gather { .. }) => LONG,
+        OpClass::Shape(ShapeOp::Gather { .. } | ShapeOp::ConvertLayout) => LONG,
         OpClass::Elementwise(op) => match op {
             ElementwiseOp::Bitcast => 0,
             ElementwiseOp::Binary(BinaryOp::Div | BinaryOp::DivRn | BinaryOp::Rem) => 8,

@@ -7,5 +7,6 @@ mod filetests;
 mod kernels;
 mod may_wait;
 mod mutants;
+mod refusals;
 mod run;
 mod waits;

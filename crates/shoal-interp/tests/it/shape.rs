@@ -62,3 +62,16 @@ fn histograms_count_what_is_inside() {
     );
     assert_eq!(i32s(&eval(&masked, "i32", 4)), [1; 4]);
 }
+
+#[test]
+fn layouts_do_not_change_what_is_computed() {
+    let body = "%i = iota {start = 0} () : tile<4xi32, #layout<lane=[[1],[2]], out=[4]>>
+        %s = add (%i, %i) : tile<4xi32, #layout<lane=[[1],[2]], out=[4]>>
+        %c = convert_layout (%s) : tile<4xi32, #layout<register=[[2],[1]], out=[4]>>
+        %x = reduce {axis = 0} (%c) : i32 do (%a: i32, %b: i32) {
+            %m = add (%a, %b) : i32
+            yield (%m)
+        }
+        %r = splat (%x) : tile<2xi32>";
+    assert_eq!(i32s(&eval(body, "i32", 2)), [12, 12]);
+}

@@ -48,6 +48,7 @@ pub(super) fn from_parts(
         "transpose" => OpKind::Transpose { perm: permutation(a, span)? },
         "join" => OpKind::Join,
         "split" => OpKind::Split,
+        "convert_layout" => OpKind::ConvertLayout,
         "gather" => OpKind::Gather { axis: a.number("axis")? },
         "reduce" => OpKind::Reduce { axis: a.number("axis")? },
         "scan" => OpKind::Scan { axis: a.number("axis")?, reverse: a.flag("reverse")? },

@@ -1,6 +1,6 @@
 //! The typing rules of control flow and of operations that own regions.
 
-use super::typing::{Rule, Typed, int, require};
+use super::typing::{Rule, Typed, int, require, same_layout};
 use crate::func::{FuncKind, Module, Region};
 use crate::infer::without_axis;
 use crate::types::{Scalar, Type};
@@ -76,6 +76,7 @@ pub(super) fn combine(t: &Typed<'_>, axis: usize) -> Rule {
     t.operand_count(1..=usize::MAX)?;
     for ty in &t.operands {
         require!(ty.shape() == t.operands[0].shape(), "shapes of `{}` and `{ty}` differ", t.operands[0]);
+        same_layout(t.operands[0], ty)?;
         require!(without_axis(ty, axis).is_some(), "`{ty}` has no axis {axis}");
     }
     let scalars: Vec<Type> = t.operands.iter().filter_map(|ty| ty.elem().map(Type::Elem)).collect();
@@ -96,6 +97,7 @@ pub(super) fn map_elementwise(t: &Typed<'_>, pack: u32) -> Rule {
             "shapes of `{}` and `{ty}` differ",
             t.operands[0]
         );
+        same_layout(t.operands[0], ty)?;
     }
     let count: u64 = t.operands[0].shape().iter().map(|&d| u64::from(d)).product();
     require!(count.is_multiple_of(u64::from(pack)), "`pack` does not divide the number of elements");

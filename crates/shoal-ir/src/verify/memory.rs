@@ -102,7 +102,7 @@ pub(super) fn desc_load(t: &Typed<'_>) -> Rule {
 pub(super) fn desc_store(t: &Typed<'_>) -> Rule {
     t.operand_count(2..=usize::MAX)?;
     let desc = desc(t.operands[0])?;
-    t.same(t.operands[1], &Type::tile(desc.elem, &desc.block))?;
+    t.same(&t.operands[1].with_layout(None), &Type::tile(desc.elem, &desc.block))?;
     offsets(t, &t.operands[2..], desc.block.len())?;
     t.result_count(0)
 }

@@ -4,6 +4,7 @@ use super::{control, memory};
 use crate::effects::CallEffects;
 use crate::func::{Func, Module, OpId};
 use crate::infer;
+use crate::layouts;
 use crate::op::{BinaryOp, OpKind, UnaryOp};
 use crate::types::{Elem, Scalar, Type};
 
@@ -51,7 +52,7 @@ impl Typed<'_> {
         self.result_count(results)
     }
 
-    /// All operands and results have one shape (and are scalars or tiles).
+    /// All operands and results have one shape and one layout (and are scalars or tiles).
     fn elementwise(&self) -> Rule {
         for ty in self.operands.iter().chain(&self.results) {
             require!(ty.elem().is_some(), "`{ty}` is neither a scalar nor a tile");
@@ -60,6 +61,20 @@ impl Typed<'_> {
         let Some(first) = all.next() else { return Ok(()) };
         for ty in all {
             require!(ty.shape() == first.shape(), "shapes of `{first}` and `{ty}` differ");
+            same_layout(first, ty)?;
+        }
+        Ok(())
+    }
+
+    /// Layouts are decided of all tiles or of none.
+    pub(super) fn layouts_decided_together(&self) -> Rule {
+        let mut tiles = self.operands.iter().chain(&self.results).filter(|ty| ty.is_tile());
+        let Some(first) = tiles.next() else { return Ok(()) };
+        for ty in tiles {
+            require!(
+                ty.layout().is_some() == first.layout().is_some(),
+                "one of `{first}` and `{ty}` has a layout, the other has none"
+            );
         }
         Ok(())
     }
@@ -69,16 +84,23 @@ impl Typed<'_> {
         Ok(())
     }
 
-    /// The results have the types that [`infer::result_types`] gives.
+    /// The results have the types that [`infer::result_types`] gives. What is made of no tile may have any layout.
     pub(super) fn inferred(&self) -> Rule {
         let expected = infer::result_types(&self.func.op(self.op).kind, &self.operands);
         let Some(expected) = expected else { return Err("operands of the wrong kind".into()) };
         self.result_count(expected.len())?;
+        let any_layout = self.operands.iter().all(|ty| !ty.is_tile());
         for (found, expected) in self.results.iter().zip(&expected) {
-            require!(*found == expected, "the result is `{found}`, but must be `{expected}`");
+            let fits = *found == expected || (any_layout && found.with_layout(None) == *expected);
+            require!(fits, "the result is `{found}`, but must be `{expected}`");
         }
         Ok(())
     }
+}
+
+pub(super) fn same_layout(a: &Type, b: &Type) -> Rule {
+    require!(a.layout() == b.layout(), "layouts of `{a}` and `{b}` differ");
+    Ok(())
 }
 
 fn number(ty: &Type) -> Result<Scalar, String> {
@@ -179,10 +201,8 @@ pub(super) fn check(module: &Module, calls: &CallEffects, func: &Func, op: OpId)
             t.same(t.operands[0], t.operands[1])?;
             t.inferred()
         }
-        OpKind::Split => {
-            t.operand_count(1..=1)?;
-            t.inferred()
-        }
+        OpKind::Split => split(&t),
+        OpKind::ConvertLayout => convert_layout(&t),
         OpKind::Gather { axis } => gather(&t, usize::from(*axis)),
         OpKind::Reduce { axis } | OpKind::Scan { axis, .. } => control::combine(&t, usize::from(*axis)),
         OpKind::Histogram => histogram(&t),
@@ -300,6 +320,13 @@ fn broadcast(t: &Typed<'_>) -> Rule {
     let fits =
         from.shape().len() == to.shape().len() && from.shape().iter().zip(to.shape()).all(|(&a, &b)| a == b || a == 1);
     require!(fits && from.elem() == to.elem(), "`{from}` does not broadcast to `{to}`");
+    t.layouts_decided_together()?;
+    if let (Some(a), Some(b)) = (from.layout(), to.layout()) {
+        require!(
+            layouts::broadcasts(a, b),
+            "the elements of `{from}` are not where `{to}` repeats them; convert the layout first"
+        );
+    }
     Ok(())
 }
 
@@ -309,6 +336,36 @@ fn reshape(t: &Typed<'_>) -> Rule {
     require!(from.elem().is_some() && from.elem() == to.elem(), "`{from}` does not reshape to `{to}`");
     let count = |ty: &Type| ty.shape().iter().map(|&d| u64::from(d)).product::<u64>();
     require!(count(from) == count(to), "`{from}` and `{to}` have different numbers of elements");
+    t.layouts_decided_together()?;
+    if let (Some(layout), true) = (from.layout(), to.is_tile()) {
+        let expected = to.with_layout(layouts::reshaped(layout, to.shape()));
+        require!(*to == expected, "the result is `{to}`, but must be `{expected}`");
+    }
+    Ok(())
+}
+
+fn split(t: &Typed<'_>) -> Rule {
+    t.operand_count(1..=1)?;
+    let from = t.operands[0];
+    if let Some(layout) = from.layout()
+        && from.shape().len() > 1
+    {
+        require!(
+            from.shape().last() != Some(&2) || layouts::split(layout).is_some(),
+            "the halves of `{from}` are not in registers of one lane; convert the layout first"
+        );
+    }
+    t.inferred()
+}
+
+fn convert_layout(t: &Typed<'_>) -> Rule {
+    t.counts(1, 1)?;
+    let (from, to) = (t.operands[0], t.results[0]);
+    for ty in [from, to] {
+        require!(ty.layout().is_some(), "`{ty}` is not a tile with a layout");
+    }
+    let same = from.with_layout(None) == to.with_layout(None);
+    require!(same, "`{from}` and `{to}` differ in more than their layout");
     Ok(())
 }
 
@@ -332,6 +389,7 @@ fn gather(t: &Typed<'_>, axis: usize) -> Rule {
     require!(ranks, "`{index}` does not index axis {axis} of `{src}`");
     let others = src.shape().iter().zip(index.shape()).enumerate().all(|(d, (a, b))| d == axis || a == b);
     require!(others, "`{src}` and `{index}` differ in more than axis {axis}");
+    t.layouts_decided_together()?;
     t.inferred()
 }
 
@@ -348,7 +406,7 @@ fn histogram(t: &Typed<'_>) -> Rule {
         result.number() == Some(Scalar::I32) && result.shape().len() == 1,
         "the result is a one-dimensional `i32` tile"
     );
-    Ok(())
+    t.layouts_decided_together()
 }
 
 fn dot(t: &Typed<'_>) -> Rule {
@@ -369,5 +427,6 @@ fn dot(t: &Typed<'_>) -> Rule {
         _ => false,
     };
     require!(fits, "`{}` times `{}` does not accumulate in `{}`", types.0, types.1, types.2);
+    t.layouts_decided_together()?;
     t.inferred()
 }

@@ -114,7 +114,7 @@ impl Choices {
 }
 
 /// How many makers [`computing`] and [`acting`] have.
-const COMPUTING: usize = 25;
+const COMPUTING: usize = 26;
 const ACTING: usize = 23;
 
 fn kind(c: &mut Choices, callees: &[String]) -> OpKind {
@@ -154,6 +154,7 @@ fn computing(c: &mut Choices, which: usize) -> OpKind {
         21 => OpKind::Split,
         22 => OpKind::Gather { axis: byte(c) },
         23 => OpKind::Histogram,
+        24 => OpKind::ConvertLayout,
         _ => OpKind::Dot { precision: c.of(DotPrecision::ALL), max_imprecise_acc: c.of(&[0, 1, u32::MAX]) },
     }
 }
@@ -270,7 +271,7 @@ pub(crate) fn module(choices: Vec<u64>) -> Module {
 }
 
 /// How many kinds of operations there are. Whoever adds one adds it to the makers above.
-const KINDS: usize = 48;
+const KINDS: usize = 49;
 
 #[test]
 fn every_kind_is_made() {

@@ -36,7 +36,11 @@ fn evaluate(cx: &Rewriter<'_>, op: OpId, operands: &[Const]) -> Option<Const> {
             ElementwiseOp::PtrAdd | ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_) => None,
         },
         OpClass::Shape(kind) => match kind {
-            ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape | ShapeOp::Transpose { .. } => Some(a),
+            ShapeOp::Splat
+            | ShapeOp::Broadcast
+            | ShapeOp::Reshape
+            | ShapeOp::Transpose { .. }
+            | ShapeOp::ConvertLayout => Some(a),
             ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => None,
         },
         OpClass::Source(_)

@@ -132,6 +132,7 @@ impl Rewriter<'_> {
                 ShapeOp::Broadcast => shape::broadcast(self, op),
                 ShapeOp::Reshape => shape::reshape(self, op),
                 ShapeOp::Transpose { .. } => shape::transpose(self, op),
+                ShapeOp::ConvertLayout => shape::convert_layout(self, op),
                 ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => None,
             },
             OpClass::Access(AccessOp::Load(_)) => memory::load(self, op),

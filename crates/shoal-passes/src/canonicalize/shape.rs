@@ -1,6 +1,6 @@
 //! Operations that only move elements.
 
-use shoal_ir::{OpId, OpKind, Type, Value};
+use shoal_ir::{OpId, OpKind, Value};
 
 use super::Rewriter;
 use crate::constants::splatted;
@@ -61,9 +61,17 @@ pub(super) fn transpose(cx: &mut Rewriter<'_>, op: OpId) -> Option<Value> {
     Some(cx.make(OpKind::Transpose { perm }, &[x], ty))
 }
 
-/// The type of a tile whose elements are those of `ty`, at another shape; `None` once layouts are decided, because
-/// then a shape has no type of its own.
-pub(super) fn at_shape(ty: &Type, shape: &[u32]) -> Option<Type> {
-    let tile = ty.as_tile()?;
-    tile.layout.is_none().then(|| Type::tile(tile.elem, shape))
+/// Conversions that change nothing, of uniform tiles and of conversions.
+pub(super) fn convert_layout(cx: &mut Rewriter<'_>, op: OpId) -> Option<Value> {
+    let a = cx.operand(op, 0);
+    let ty = cx.result_type(op);
+    if *cx.func.ty(a) == ty {
+        return Some(a);
+    }
+    if let Some(scalar) = splatted(cx.func, a) {
+        return Some(cx.make(OpKind::Splat, &[scalar], ty));
+    }
+    let inner = cx.def_if(a, |k| matches!(k, OpKind::ConvertLayout))?;
+    let x = cx.operand(inner, 0);
+    Some(cx.make(OpKind::ConvertLayout, &[x], ty))
 }

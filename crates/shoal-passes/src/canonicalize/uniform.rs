@@ -7,19 +7,18 @@
 //!
 //! This is what moves the uniform part of address arithmetic from tiles to scalars.
 
-use shoal_ir::{OpId, OpKind, Shape, Type, Value};
+use shoal_ir::{OpId, OpKind, TileType, Type, Value};
 use smallvec::SmallVec;
 
 use super::Rewriter;
-use super::shape::at_shape;
 use crate::constants::{constant, splatted};
 
 /// What a tile operand repeats.
 enum Repeats {
     /// A scalar.
     Scalar,
-    /// A smaller tile of this shape.
-    Tile(Shape),
+    /// A smaller tile, of this type but for its elements.
+    Tile(TileType),
     /// Nothing that is known.
     Nothing,
 }
@@ -29,7 +28,10 @@ fn repeats(cx: &Rewriter<'_>, value: Value) -> Repeats {
         return Repeats::Scalar;
     }
     match cx.def_if(value, |k| matches!(k, OpKind::Broadcast)) {
-        Some(op) => Repeats::Tile(cx.func.ty(cx.operand(op, 0)).shape().into()),
+        Some(op) => match cx.func.ty(cx.operand(op, 0)) {
+            Type::Tile(tile) => Repeats::Tile(tile.clone()),
+            Type::Elem(_) | Type::Desc(_) | Type::Token => Repeats::Nothing,
+        },
         None => Repeats::Nothing,
     }
 }
@@ -40,27 +42,29 @@ pub(super) fn elementwise(cx: &mut Rewriter<'_>, op: OpId) -> Option<Value> {
     if !ty.is_tile() {
         return None;
     }
-    let mut shape: Option<Shape> = None;
+    let mut small: Option<TileType> = None;
     for &operand in cx.func.op(op).operands() {
-        match (repeats(cx, operand), &shape) {
+        match (repeats(cx, operand), &small) {
             (Repeats::Nothing, _) => return None,
             (Repeats::Scalar, _) => {}
-            (Repeats::Tile(other), Some(known)) if other != *known => return None,
-            (Repeats::Tile(other), _) => shape = Some(other),
+            (Repeats::Tile(other), Some(known)) if (&other.shape, &other.layout) != (&known.shape, &known.layout) => {
+                return None;
+            }
+            (Repeats::Tile(other), _) => small = Some(other),
         }
     }
     let kind = cx.func.op(op).kind.clone();
     let operands: SmallVec<[Value; 3]> = cx.func.op(op).operands().into();
-    match shape {
+    match small {
         None => {
             let scalars: SmallVec<[Value; 3]> = operands.iter().map(|&v| scalar_of(cx, v)).collect();
             let scalar = cx.make(kind, &scalars, Type::Elem(ty.elem()?));
             Some(cx.make(OpKind::Splat, &[scalar], ty))
         }
-        Some(shape) => {
-            let small_type = at_shape(&ty, &shape)?;
-            let small: Option<SmallVec<[Value; 3]>> = operands.iter().map(|&v| small_of(cx, v, &shape)).collect();
-            let small = cx.make(kind, &small?, small_type);
+        Some(tile) => {
+            let tile = Type::Tile(tile);
+            let small: Option<SmallVec<[Value; 3]>> = operands.iter().map(|&v| small_of(cx, v, &tile)).collect();
+            let small = cx.make(kind, &small?, tile.with_elem(ty.elem()?));
             Some(cx.make(OpKind::Broadcast, &[small], ty))
         }
     }
@@ -75,12 +79,12 @@ fn scalar_of(cx: &mut Rewriter<'_>, value: Value) -> Value {
     cx.constant(c, Type::scalar(c.ty()))
 }
 
-/// The tile of `shape` that a tile repeats.
-fn small_of(cx: &mut Rewriter<'_>, value: Value, shape: &[u32]) -> Option<Value> {
+/// The tile that a tile repeats, of the type `small` but for its elements.
+fn small_of(cx: &mut Rewriter<'_>, value: Value, small: &Type) -> Option<Value> {
     if let Some(op) = cx.def_if(value, |k| matches!(k, OpKind::Broadcast)) {
         return Some(cx.operand(op, 0));
     }
-    let ty = at_shape(cx.func.ty(value), shape)?;
+    let ty = small.with_elem(cx.func.ty(value).elem()?);
     let scalar = scalar_of(cx, value);
     Some(cx.make(OpKind::Splat, &[scalar], ty))
 }

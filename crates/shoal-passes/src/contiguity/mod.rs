@@ -259,6 +259,7 @@ impl Analysis<'_> {
                 ShapeOp::Broadcast => shape::broadcast(ty, self.func.ty(data.operands()[0]), operand(0)),
                 ShapeOp::Reshape => shape::reshape(ty, self.func.ty(data.operands()[0]), operand(0)),
                 ShapeOp::Transpose { perm } => shape::transpose(perm, operand(0)),
+                ShapeOp::ConvertLayout => operand(0).clone(),
                 ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => AxisInfo::unknown(ty),
             },
             OpClass::Tile(_)

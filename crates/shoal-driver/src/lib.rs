@@ -9,6 +9,7 @@
 
 pub mod cpu;
 mod error;
+pub mod fork;
 mod interrupt;
 mod lock;
 mod mapping;

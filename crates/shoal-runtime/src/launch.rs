@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use shoal_driver::Buffer;
 use shoal_driver::cpu::{ArgBlock, ArgWriter, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+use shoal_driver::fork::Section;
 
 use crate::family::{Family, Slot, Variant};
 use crate::{Error, IntoGrid};
@@ -19,6 +20,7 @@ fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Resul
     if let Some(value) = cell.get() {
         return Ok(value);
     }
+    let _section = Section::enter();
     let made = make()?;
     Ok(cell.get_or_init(|| made))
 }

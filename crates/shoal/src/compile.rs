@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use shoal_codegen::cpu::{self, Target};
 use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
+use shoal_driver::fork::Section;
 use shoal_lang::{ArgSpec, Lowered};
 use shoal_passes::pipeline;
 
@@ -75,6 +76,7 @@ pub(crate) fn lower(
     specs: &[ArgSpec],
     options: &Options,
 ) -> Result<(Lowered, CompileReport), Error> {
+    let _section = Section::enter();
     let mut report = CompileReport { parse: kernel.module.parse_time(), ..CompileReport::default() };
     let lowered = timed(&mut report.lower, || {
         let lowered = lowering::lower(kernel, specs, options)?;
@@ -104,6 +106,7 @@ pub(crate) fn optimise(
 
 /// Source to loaded native code, by way of the disk cache.
 pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Result<Compiled, Error> {
+    let _section = Section::enter();
     let target = host_target();
     let mut lookup = Duration::ZERO;
     let cache = match options.disk_cache {
@@ -146,6 +149,10 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: 
 /// What native code for this machine is compiled for.
 pub(crate) fn host_target() -> &'static Target {
     static HOST: OnceLock<Target> = OnceLock::new();
+    if let Some(target) = HOST.get() {
+        return target;
+    }
+    let _section = Section::enter();
     HOST.get_or_init(Target::host)
 }
 
@@ -183,6 +190,8 @@ pub(crate) fn generate(
     target: &Target,
     options: &Options,
 ) -> Result<Entry, Error> {
+    // LLVM has locks of its own.
+    let _section = Section::enter();
     let sources = kernel.module.sources();
     let compiled = cpu::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
         .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;

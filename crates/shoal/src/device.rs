@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use shoal_driver::cpu::CpuDevice;
+use shoal_driver::fork::Section;
 
 use crate::Error;
 
@@ -45,6 +46,7 @@ impl Device {
         if let Some(device) = HOST.get() {
             return Ok(Device::Cpu(device.clone()));
         }
+        let _section = Section::enter();
         let device = Arc::new(CpuDevice::host()?);
         Ok(Device::Cpu(HOST.get_or_init(|| device).clone()))
     }

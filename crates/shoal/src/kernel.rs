@@ -9,6 +9,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use shoal_driver::cpu::{ArgBlock, ArgWriter, LaunchOptions};
+use shoal_driver::fork::Section;
 use shoal_lang::ArgSpec;
 use shoal_source::{Diagnostic, Span};
 
@@ -144,6 +145,7 @@ impl Kernel {
     /// How each compiled variant of the kernel came to be, in no order.
     #[must_use]
     pub fn reports(&self) -> Vec<CompileReport> {
+        let _section = Section::enter();
         let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
         known.values().map(|variant| variant.report().clone()).collect()
     }
@@ -172,6 +174,7 @@ impl Kernel {
     /// # Errors
     /// When the signature cannot be read or leaves out a parameter without default.
     pub fn read_signature(&self, text: &str) -> Result<Vec<ArgSpec>, Error> {
+        let _section = Section::enter();
         let sources = self.shared.module.sources();
         let given = self.shared.module.program().signature(&self.shared.name, text);
         let given = given.map_err(|errors| Error::Argument(Report::new(errors, sources.clone())))?;
@@ -238,6 +241,7 @@ impl Kernel {
     #[inline]
     #[must_use]
     pub fn find(&self, prepared: &Prepared<'_>) -> Option<Arc<Variant>> {
+        let _section = Section::enter();
         let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
         known.get(prepared.key.as_slice()).cloned()
     }
@@ -257,6 +261,7 @@ impl Kernel {
     #[cold]
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
         let variant = self.compile_for(self.specs(&prepared.bound)?)?;
+        let _section = Section::enter();
         let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have been faster: its variant stays, so that all launches share one.
         Ok(known.entry(prepared.key.as_slice().into()).or_insert(variant).clone())
@@ -320,6 +325,7 @@ impl Kernel {
 
     #[cold]
     fn wrong(&self, fault: Diagnostic) -> Error {
+        let _section = Section::enter();
         Error::Argument(Report::new(fault, self.shared.module.sources()))
     }
 }

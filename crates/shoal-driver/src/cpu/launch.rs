@@ -45,9 +45,13 @@ impl CpuDevice {
             return Ok(());
         }
         let info = kernel.info();
+        let workers = self.workers().map_err(|error| LaunchError::Memory {
+            kernel: info.name.clone(),
+            what: format!("the worker threads of a forked process ({error})"),
+        })?;
         let timeout = options.timeout.unwrap_or(self.wait_timeout());
         let state = LaunchState::new(options, (info.waits == Waits::MayWait).then_some(timeout));
-        let job = Job { device: self, kernel, grid, programs, args, state: &state };
+        let job = Job { threads: self.threads(), workers, kernel, grid, programs, args, state: &state };
         if info.waits == Waits::MayWait || info.can_fail || options.fibers == Fibers::Always {
             fiber_launch::run(&job, timeout)?;
         } else {
@@ -57,6 +61,7 @@ impl CpuDevice {
         match state.into_end() {
             None => Ok(()),
             Some(End::Failed(failure)) => Err(LaunchError::Failed { kernel: kernel(), failure: Box::new(failure) }),
+            Some(End::Forked) => Err(LaunchError::Forked { kernel: kernel() }),
             Some(End::Interrupted) => Err(LaunchError::Interrupted { kernel: kernel() }),
             Some(End::Panicked(panic)) => resume_unwind(panic),
             Some(End::Stuck(_)) => unreachable!("reported by those who know who waits"),

@@ -3,6 +3,7 @@
 use super::{bounds::Bounds, launch_options::LaunchOptions};
 use crate::{
     error::Failure,
+    fork,
     interrupt::{HOST_POLL_INTERVAL, Interrupt},
     lock::lock,
     print_sink::PrintSink,
@@ -35,6 +36,8 @@ pub(crate) enum End {
     Failed(Failure),
     /// The host asked for it.
     Interrupted,
+    /// The process was forked meanwhile, and this is the child, which does not have the other threads.
+    Forked,
     /// Programs wait, and nothing has moved for so long.
     Stuck(Duration),
     /// The host's interrupt panicked.
@@ -49,6 +52,8 @@ pub(crate) struct LaunchState<'a> {
     bounds: Option<&'a Bounds>,
     /// How long programs may wait in vain, for launches in which programs wait.
     patience: Option<Duration>,
+    /// The process that it belongs to.
+    generation: u64,
     end: Mutex<Option<End>>,
     ending: AtomicBool,
     /// Changes whenever a program starts, ends or does real work.
@@ -73,6 +78,7 @@ impl<'a> LaunchState<'a> {
             interrupt: options.interrupt.as_ref(),
             bounds: options.bounds.as_deref(),
             patience,
+            generation: fork::generation(),
             end: Mutex::new(None),
             ending: AtomicBool::new(false),
             moves: AtomicU64::new(0),
@@ -106,15 +112,23 @@ impl<'a> LaunchState<'a> {
     pub(crate) fn stuck_for(&self) -> Option<Duration> {
         match &*lock(&self.end) {
             Some(End::Stuck(after)) => Some(*after),
-            Some(End::Failed(_) | End::Interrupted | End::Panicked(_)) | None => None,
+            Some(End::Failed(_) | End::Forked | End::Interrupted | End::Panicked(_)) | None => None,
         }
     }
 
     pub(crate) fn into_end(self) -> Option<End> {
+        if self.is_forked() {
+            return Some(End::Forked);
+        }
         if !self.is_ending() {
             return None;
         }
         self.end.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this is a child of the process that launched, which cannot go on with it.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
     }
 
     /// Some program started, ended, or came to wait after real work.
@@ -135,6 +149,9 @@ impl<'a> LaunchState<'a> {
 
     /// Whether it is time for the launching thread to [poll the host](Self::poll_host).
     pub(crate) fn host_poll_is_due(&self, now: Instant) -> bool {
+        if self.is_forked() {
+            return true;
+        }
         if !self.is_watched() || self.is_ending() {
             return false;
         }
@@ -149,6 +166,11 @@ impl<'a> LaunchState<'a> {
     /// The launching thread finds out whether the launch should end: it asks the host, and counts for how long nothing
     /// has moved. Needs a large stack, because the host may do what it likes.
     pub(crate) fn poll_host(&self, now: Instant) {
+        if self.is_forked() {
+            // Without the lock, which a thread may have held that is not here.
+            self.ending.store(true, Ordering::Release);
+            return;
+        }
         if let Some(interrupt) = self.interrupt {
             match catch_unwind(AssertUnwindSafe(|| interrupt.is_requested())) {
                 Ok(false) => {}

@@ -5,6 +5,7 @@ mod objects;
 mod debugging;
 mod failing;
 mod features;
+mod forking;
 mod fuzzing;
 mod launching;
 mod loading;

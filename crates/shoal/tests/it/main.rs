@@ -4,6 +4,7 @@ mod checks;
 mod debugger;
 mod embedded;
 mod errors;
+mod forking;
 mod language;
 mod launches;
 mod live;

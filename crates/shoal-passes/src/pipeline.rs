@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use shoal_abi::Target;
 use shoal_ir::Module;
 
 use crate::annotate_contiguity::annotate_contiguity;
@@ -21,8 +22,8 @@ use crate::unroll::unroll;
 pub struct Pass {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Does it.
-    pub run: fn(&mut Module),
+    /// Does it, for a target.
+    pub run: fn(&mut Module, &Target),
     /// What it does, in a line.
     pub doc: &'static str,
 }
@@ -30,7 +31,7 @@ pub struct Pass {
 macro_rules! passes {
     ($($name:ident: $doc:literal,)*) => {
         /// Every pass, by name.
-        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: $name, doc: $doc },)*];
+        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: |module, _| $name(module), doc: $doc },)*];
     };
 }
 
@@ -79,10 +80,10 @@ pub type Observer<'o> = &'o mut dyn FnMut(&'static Pass, &Module, Duration);
 ///
 /// # Panics
 /// In debug builds, if a pass breaks a rule of the IR.
-pub fn run(module: &mut Module, passes: &[&'static Pass], observer: Observer<'_>) {
+pub fn run(module: &mut Module, target: &Target, passes: &[&'static Pass], observer: Observer<'_>) {
     for &pass in passes {
         let start = Instant::now();
-        (pass.run)(module);
+        (pass.run)(module, target);
         let took = start.elapsed();
         check(module, pass);
         observer(pass, module, took);
@@ -108,22 +109,17 @@ fn listed(names: &[&str]) -> Vec<&'static Pass> {
     names.iter().map(|name| by_name(name).expect("the lists name passes")).collect()
 }
 
-/// The passes for every target, in order.
-pub fn common_passes() -> Vec<&'static Pass> {
-    listed(COMMON)
+/// The passes for a target, in order.
+pub fn passes_for(target: &Target) -> Vec<&'static Pass> {
+    let own: &[&str] = match target {
+        Target::Cpu(_) => CPU,
+        // Their backends bring the lists of what they need.
+        Target::Nvptx(_) | Target::Amdgpu(_) => &[],
+    };
+    listed(COMMON).into_iter().chain(listed(own)).collect()
 }
 
-/// The passes for CPUs, in order.
-pub fn cpu_passes() -> Vec<&'static Pass> {
-    listed(COMMON).into_iter().chain(listed(CPU)).collect()
-}
-
-/// Optimises a module for any target.
-pub fn optimize(module: &mut Module) {
-    run(module, &common_passes(), &mut |_, _, _| {});
-}
-
-/// Optimises a module for CPUs and prepares it for their backend.
-pub fn for_cpu(module: &mut Module) {
-    run(module, &cpu_passes(), &mut |_, _, _| {});
+/// Optimises a module for a target and prepares it for its backend.
+pub fn optimize(module: &mut Module, target: &Target) {
+    run(module, target, &passes_for(target), &mut |_, _, _| {});
 }

@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             none.choose(0, &[0, 0]).unwrap_err().to_string(),
             "kernel `k` was compiled for CPUs with impulse, warp-drive, which this one does not have; compile it with \
-             `--cpu` for this one as well"
+             `--target` for this one as well"
         );
     }
 }

@@ -1,9 +1,9 @@
 //! From source to code: lower, verify, passes, code generation, loading; with the disk cache in between.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shoal_codegen::cpu::{self, Target};
+use shoal_abi::Target;
 use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
 use shoal_lang::{ArgSpec, Lowered};
 
@@ -11,6 +11,7 @@ use crate::cache::{Cache, Entry, Facts, Key, KeyWriter};
 use crate::kernel::KernelShared;
 use crate::lowering;
 use crate::options::{DebugInfo, DiskCache};
+use crate::targets::host_target;
 use crate::{Error, Options, error::Report};
 
 /// How a compiled kernel came to be, and how long each step took.
@@ -73,10 +74,11 @@ pub(crate) fn lower(
     kernel: &KernelShared,
     specs: &[ArgSpec],
     options: &Options,
+    target: &Target,
 ) -> Result<(Lowered, CompileReport), Error> {
     let mut report = CompileReport { parse: kernel.module.parse_time(), ..CompileReport::default() };
     let lowered = timed(&mut report.lower, || {
-        let lowered = lowering::lower(kernel, specs, options)?;
+        let lowered = lowering::lower(kernel, specs, options, target)?;
         let sources = kernel.module.sources();
         shoal_ir::verify(&lowered.module).map_err(|errors| Error::Compile(Report::new(errors, sources)))?;
         Ok::<_, Error>(lowered)
@@ -90,9 +92,10 @@ pub(crate) fn optimise(
     kernel: &KernelShared,
     specs: &[ArgSpec],
     options: &Options,
+    target: &Target,
 ) -> Result<(Lowered, CompileReport), Error> {
-    let (mut lowered, mut report) = lower(kernel, specs, options)?;
-    timed(&mut report.passes, || shoal_passes::pipeline::for_cpu(&mut lowered.module));
+    let (mut lowered, mut report) = lower(kernel, specs, options, target)?;
+    timed(&mut report.passes, || shoal_passes::pipeline::optimize(&mut lowered.module, target));
     Ok((lowered, report))
 }
 
@@ -124,7 +127,7 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: 
             return Ok(Compiled { kernel, report });
         }
     }
-    let (lowered, mut report) = optimise(kernel, specs, options)?;
+    let (lowered, mut report) = optimise(kernel, specs, options, target)?;
     report.lookup = lookup;
     let entry = timed(&mut report.codegen, || generate(kernel, &lowered, target, options))?;
     report.object_bytes = entry.object.len();
@@ -137,17 +140,11 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: 
     Ok(Compiled { kernel: loaded, report })
 }
 
-/// What native code for this machine is compiled for.
-pub(crate) fn host_target() -> &'static Target {
-    static HOST: OnceLock<Target> = OnceLock::new();
-    HOST.get_or_init(Target::host)
-}
-
 /// The key of a compiled kernel; `None` when it depends on a file that cannot be read, or on an object of the host that
 /// nobody can tell from another in the next run.
 fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target: &Target) -> Option<Key> {
     let mut writer = KeyWriter::default();
-    let spec = lowering::specialization(kernel, specs, options);
+    let spec = lowering::specialization(kernel, specs, options, target);
     writer.part("source", kernel.module.program().source_key(&kernel.name, &spec)?);
     writer.part("kernel", &kernel.name);
     for (param, spec) in kernel.params.iter().zip(specs) {
@@ -162,8 +159,8 @@ fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target
 }
 
 /// Code generation's options.
-pub(crate) fn codegen_options(options: &Options) -> cpu::Options {
-    cpu::Options {
+pub(crate) fn codegen_options(options: &Options) -> shoal_codegen::Options {
+    shoal_codegen::Options {
         debug_info: options.debug_info == DebugInfo::Lines,
         checks: options.debug,
         extern_libs: options.extern_libs.clone(),
@@ -178,8 +175,9 @@ pub(crate) fn generate(
     options: &Options,
 ) -> Result<Entry, Error> {
     let sources = kernel.module.sources();
-    let compiled = cpu::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
-        .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
+    let compiled =
+        shoal_codegen::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
+            .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
     let facts = Facts {
         kernel: kernel.name.clone(),
         source: kernel.module.name().to_owned(),

@@ -1,11 +1,12 @@
 //! A kernel in the forms it has on its way to code, for people to look at and for other tools to take.
 
-use shoal_codegen::cpu::{self, Emit};
+use shoal_abi::Target;
+use shoal_codegen::Emit;
 use shoal_lang::ArgSpec;
 
-use crate::compile::{codegen_options, host_target, lower, optimise};
+use crate::compile::{codegen_options, lower, optimise};
 use crate::error::Report;
-use crate::{Error, Kernel, targets};
+use crate::{Error, Kernel};
 
 /// A form of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,30 +59,22 @@ impl Stage {
 }
 
 impl Kernel {
-    /// The kernel in a form, for one specialisation. `cpu` is LLVM's name of the CPU to compile for (`x86-64-v3`), by
-    /// default this machine's.
+    /// The kernel in a form, for one specialisation on one target.
     ///
     /// # Errors
-    /// When it does not compile.
-    pub fn emit(&self, specs: &[ArgSpec], stage: Stage, cpu: Option<&str>) -> Result<Vec<u8>, Error> {
+    /// When it does not compile, or there is no backend for the target.
+    pub fn emit(&self, specs: &[ArgSpec], stage: Stage, target: &Target) -> Result<Vec<u8>, Error> {
+        let (kernel, options) = (self.shared(), self.options());
         let what = match stage {
-            Stage::Tile => return Ok(lower(self.shared(), specs, self.options())?.0.module.to_string().into_bytes()),
-            Stage::Optimised => {
-                return Ok(optimise(self.shared(), specs, self.options())?.0.module.to_string().into_bytes());
-            }
+            Stage::Tile => return Ok(lower(kernel, specs, options, target)?.0.module.to_string().into_bytes()),
+            Stage::Optimised => return Ok(optimise(kernel, specs, options, target)?.0.module.to_string().into_bytes()),
             Stage::Llvm => Emit::Llvm,
             Stage::Asm => Emit::Asm,
             Stage::Object => Emit::Object,
         };
-        let named = cpu.map(targets::named).transpose()?;
-        let target = match &named {
-            Some(target) => target,
-            None => host_target(),
-        };
-        let (lowered, _) = optimise(self.shared(), specs, self.options())?;
-        let sources = self.shared().module.sources();
-        let options = codegen_options(self.options());
-        cpu::emit(&lowered.module, &lowered.kernel, target, &sources, &options, what)
+        let (lowered, _) = optimise(kernel, specs, options, target)?;
+        let sources = kernel.module.sources();
+        shoal_codegen::emit(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options), what)
             .map_err(|errors| Error::Compile(Report::new(errors, sources.clone())))
     }
 }

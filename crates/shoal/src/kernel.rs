@@ -153,7 +153,7 @@ impl Kernel {
     /// # Errors
     /// When it does not compile.
     pub fn notes(&self, specs: &[ArgSpec]) -> Result<Vec<Report>, Error> {
-        Ok(lower(&self.shared, specs, &self.options)?.1.notes)
+        Ok(lower(&self.shared, specs, &self.options, self.device.target())?.1.notes)
     }
 
     /// How the kernel is specialised for these arguments.
@@ -273,7 +273,7 @@ impl Kernel {
                 Variant::new(specs, report, Runnable::Native(kernel))
             }
             Device::Interpreter => {
-                let (module, report) = lower(&self.shared, &specs, &self.options)?;
+                let (module, report) = lower(&self.shared, &specs, &self.options, self.device.target())?;
                 Variant::new(specs, report, Runnable::Lowered(module))
             }
         }))
@@ -327,6 +327,7 @@ impl Kernel {
 fn key_start(options: &Options, device: &Device) -> Words {
     let mut words = options.key_words();
     words.push(device.backend() as u64);
+    variant_key::write_target(&mut words, device.target());
     words
 }
 

@@ -70,6 +70,7 @@ pub use kernel::{Kernel, Prepared};
 pub use module::Module;
 pub use options::{DebugInfo, DiskCache, Options};
 pub use param::{Param, ParamKind};
+pub use shoal_abi::{AmdgpuArch, CpuTarget, NvptxArch, Target};
 pub use shoal_driver::cpu::{Fibers, Interrupt, LaunchError, PrintSink};
 pub use shoal_ir::op::DotPrecision;
 pub use shoal_lang::{ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions};
@@ -78,6 +79,7 @@ pub use shoal_lang::{
 };
 pub use shoal_lang::{LanguageFunction, language_functions, language_names};
 pub use shoal_source::{Kind, Style};
+pub use targets::{host_target, target_named};
 pub use tensor::{Element, Tensor};
 pub use variant::Variant;
 

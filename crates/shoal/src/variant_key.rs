@@ -5,6 +5,7 @@
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use shoal_abi::Target;
 use shoal_lang::{HostObject, HostValue};
 use smallvec::SmallVec;
 
@@ -44,6 +45,12 @@ enum Tag {
 #[inline]
 fn word(tag: Tag, dtype: DType, flags: u64) -> u64 {
     tag as u64 | (dtype as u64) << 8 | flags << 16
+}
+
+/// Adds the target. Its list of features is long, so that a hash stands for it: 16 bytes of a cryptographic one.
+pub(crate) fn write_target(words: &mut Words, target: &Target) {
+    let hash = blake3::hash(target.key().as_bytes());
+    words.extend(hash.as_bytes()[..16].chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default())));
 }
 
 /// Adds what is compiled in of one argument.
@@ -248,6 +255,18 @@ mod tests {
         ];
         seen.extend(values.iter().map(|arg| words(ParamKind::Open, arg)));
         assert_eq!(seen.len(), constants.len() + values.len());
+    }
+
+    #[test]
+    fn targets_do_not_share_variants() {
+        let names = ["x86-64", "x86-64-v3", "sm_80", "sm_90", "sm_90a", "gfx90a", "gfx942"];
+        let key = |name: &str| {
+            let mut words = Words::new();
+            write_target(&mut words, &name.parse().expect("a target"));
+            words.to_vec()
+        };
+        let keys: HashSet<Vec<u64>> = names.into_iter().map(key).collect();
+        assert_eq!(keys.len(), names.len());
     }
 
     #[test]

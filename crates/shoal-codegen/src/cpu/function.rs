@@ -4,6 +4,7 @@
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::values::{FunctionValue, InstructionOpcode, PointerValue};
+use shoal_abi::CpuTarget;
 use shoal_ir::source::SourceMap;
 use shoal_ir::{Elem, Func, Type};
 
@@ -13,7 +14,6 @@ use super::debug_info::DebugInfo;
 use super::emitter::{Emitter, Needs};
 use super::isa::Isa;
 use super::poll;
-use super::target::Target;
 use crate::llvm::{Llvm, V};
 
 /// Offsets in the runtime's `Context`.
@@ -35,7 +35,7 @@ pub(super) fn param_layout(func: &Func) -> Vec<(u32, u32)> {
 pub(super) fn emit_kernel<'ctx>(
     llvm: &Llvm<'ctx>,
     func: &Func,
-    target: &Target,
+    target: &CpuTarget,
     isa: &Isa,
     sources: &SourceMap,
     options: &Options,
@@ -64,14 +64,14 @@ fn flag(llvm: &Llvm<'_>, name: &str) -> Attribute {
 
 fn add_function<'ctx>(
     llvm: &Llvm<'ctx>,
-    target: &Target,
+    target: &CpuTarget,
     name: &str,
     params: &[inkwell::types::BasicMetadataTypeEnum<'ctx>],
 ) -> FunctionValue<'ctx> {
     let function = llvm.module.add_function(name, llvm.context.void_type().fn_type(params, false), None);
     let text = |key: &str, value: &str| llvm.context.create_string_attribute(key, value);
     for attribute in [
-        text("target-cpu", target.cpu()),
+        text("target-cpu", target.name()),
         text("target-features", target.features()),
         text("prefer-vector-width", "512"),
     ] {

@@ -63,56 +63,15 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use inkwell::values::InstructionOpcode;
+use shoal_abi::CpuTarget;
 use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module};
 
 use crate::llvm::Llvm;
+use crate::{Compiled, Emit, Options};
 use isa::Isa;
-pub use target::Target;
-
-/// How code is made.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// With line tables for debuggers.
-    pub debug_info: bool,
-    /// With a check of every access to memory, for kernels that are being debugged.
-    pub checks: bool,
-    /// Bitcode files with functions that kernels call by `extern_elementwise`.
-    pub extern_libs: Vec<PathBuf>,
-}
-
-/// A compiled kernel.
-#[derive(Clone, Debug)]
-pub struct Compiled {
-    /// A relocatable object.
-    pub object: Vec<u8>,
-    /// The symbol of its entry point.
-    pub entry: String,
-    /// How much scratch a program needs.
-    pub scratch_bytes: u64,
-    /// Whether a program may wait for another.
-    pub may_wait: bool,
-    /// Whether a program may fail.
-    pub can_fail: bool,
-    /// Whether AMX must be enabled.
-    pub uses_amx: bool,
-    /// Size and alignment of each parameter in the argument block.
-    pub params: Vec<(u32, u32)>,
-}
-
-/// What [`emit`] writes.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Emit {
-    /// LLVM IR as this backend makes it.
-    LlvmRaw,
-    /// LLVM IR after LLVM's passes.
-    Llvm,
-    /// Assembly.
-    Asm,
-    /// A relocatable object.
-    Object,
-}
+pub use target::host;
 
 /// LLVM's passes: enough to clean up what chunk-by-chunk emission leaves behind, and no more, since every pass is paid
 /// for at each compilation. (Unrolling, GVN and loop rotation were tried: longer compilations, no faster kernels.)
@@ -123,7 +82,7 @@ const PASSES: &str =
 pub fn compile(
     module: &Module,
     kernel: &str,
-    target: &Target,
+    target: &CpuTarget,
     sources: &SourceMap,
     options: &Options,
 ) -> Result<Compiled, Diagnostics> {
@@ -147,7 +106,7 @@ pub fn compile(
 pub fn emit(
     module: &Module,
     kernel: &str,
-    target: &Target,
+    target: &CpuTarget,
     sources: &SourceMap,
     options: &Options,
     what: Emit,
@@ -168,7 +127,7 @@ pub fn emit(
 fn build<'ctx>(
     context: &'ctx Context,
     func: &Func,
-    target: &Target,
+    target: &CpuTarget,
     sources: &SourceMap,
     options: &Options,
     what: Emit,
@@ -177,14 +136,14 @@ fn build<'ctx>(
     if !refused.is_empty() {
         return Err(refused.into());
     }
-    let machine = target.machine(OptimizationLevel::Default).map_err(one)?;
+    let machine = target::machine(target, OptimizationLevel::Default).map_err(one)?;
     let llvm = Llvm::new(context, &func.name);
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
     for (library, span) in extern_libraries(func, options) {
         link(&llvm, &library, span).map_err(one)?;
     }
-    let isa = Isa::of_cpu(target.cpu(), target.features());
+    let isa = Isa::of(target);
     let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options);
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
@@ -195,7 +154,7 @@ fn build<'ctx>(
             .map_err(|why| broken(func, &why.to_string()))?;
     }
     let machine = if longest_access_run(&llvm.module) > MOST_SCHEDULED {
-        target.machine(OptimizationLevel::None).map_err(one)?
+        target::machine(target, OptimizationLevel::None).map_err(one)?
     } else {
         machine
     };

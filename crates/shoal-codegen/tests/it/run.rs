@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use shoal_codegen::cpu::{self, Options, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::{Options, cpu};
 use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
 use shoal_source::{SourceMap, Style};
 
@@ -15,11 +16,11 @@ pub(crate) enum Arg<'a> {
 
 /// Compiles the only kernel of a module for this machine's CPU and runs it on a grid.
 pub(crate) fn run(text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
-    run_as(&Target::host(), text, grid, args);
+    run_as(&cpu::host(), text, grid, args);
 }
 
 /// As [`run`], with code for some CPU that this machine's can do all of.
-pub(crate) fn run_as(target: &Target, text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
+pub(crate) fn run_as(target: &CpuTarget, text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
     let mut sources = SourceMap::default();
     let file = sources.add("test.tile", text);
     let module = shoal_ir::parse::module(text, file)

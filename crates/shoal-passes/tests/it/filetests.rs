@@ -4,6 +4,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use shoal_abi::{CpuTarget, Target};
 use shoal_passes::pipeline::{self, Pass};
 
 use crate::text;
@@ -37,7 +38,7 @@ fn passes(source: &str, file: &Path) -> Vec<&'static Pass> {
 
 fn run(source: &str, file: &Path) -> String {
     let mut module = text::module(source);
-    pipeline::run(&mut module, &passes(source, file), &mut |_, _, _| {});
+    pipeline::run(&mut module, &Target::Cpu(CpuTarget::generic()), &passes(source, file), &mut |_, _, _| {});
     text::verified(&module);
     let mut expected = String::new();
     for line in module.to_string().lines() {

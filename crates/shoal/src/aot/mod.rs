@@ -12,8 +12,8 @@
 //! Build::from_file("kernels/add.py", "add")?
 //!     .signature("*kfp32:16, *kfp32:16, *fp32:16, i32, 1024")
 //!     .signature("*kfp32, *kfp32, *fp32, i32, 1024")
-//!     .cpu("x86-64-v3")
-//!     .cpu("generic")
+//!     .target("x86-64-v3")
+//!     .target("generic")
 //!     .for_cargo()?; // then: mod add { include!(concat!(env!("OUT_DIR"), "/add.rs")); }
 //! # Ok::<(), shoal::Error>(())
 //! ```
@@ -22,7 +22,6 @@
 
 mod c_header;
 mod c_source;
-mod cpu;
 mod family;
 mod library;
 mod merge;
@@ -38,8 +37,8 @@ use std::path::{Path, PathBuf};
 pub use family::Family;
 pub use library::find_runtime;
 
-use crate::compile::{generate, host_target, optimise};
-use crate::{DebugInfo, Error, Kernel, Module, Options, Report, targets};
+use crate::compile::{generate, optimise};
+use crate::{DebugInfo, Error, Kernel, Module, Options, Report, Target, target_named};
 use family::{Needs, Variant};
 use signature::Signature;
 
@@ -49,7 +48,7 @@ pub struct Build {
     kernel: Kernel,
     name: String,
     signatures: Vec<String>,
-    cpus: Vec<String>,
+    targets: Vec<String>,
 }
 
 impl Build {
@@ -57,7 +56,7 @@ impl Build {
     #[must_use]
     pub fn new(kernel: Kernel) -> Build {
         let name = kernel.name().to_owned();
-        Build { kernel, name, signatures: Vec::new(), cpus: Vec::new() }
+        Build { kernel, name, signatures: Vec::new(), targets: Vec::new() }
     }
 
     /// Compiles a kernel of a file. Relative paths start at the current folder, which for a build script is its
@@ -83,14 +82,14 @@ impl Build {
         self
     }
 
-    /// Adds a CPU by LLVM's name (`x86-64-v3`); `native` is this machine, `generic` any. By default this machine.
+    /// Adds a target by its name, such as `x86-64-v3`; see [`target_named`]. By default this machine.
     #[must_use]
-    pub fn cpu(mut self, cpu: &str) -> Build {
-        self.cpus.push(cpu.to_owned());
+    pub fn target(mut self, target: &str) -> Build {
+        self.targets.push(target.to_owned());
         self
     }
 
-    /// Compiles every signature for every CPU.
+    /// Compiles every signature for every target.
     ///
     /// # Errors
     /// When the kernel does not compile, or no one function takes the arguments of all signatures.
@@ -103,10 +102,10 @@ impl Build {
         let signatures = signatures?;
         let merged = merge::merge(&signatures)?;
         let (mut variants, mut notes) = (Vec::new(), Vec::new());
-        for (i, cpu) in self.cpus().into_iter().enumerate() {
+        for (i, target) in self.targets().into_iter().enumerate() {
             for (signature, (configuration, slots)) in signatures.iter().zip(&merged.of_signature) {
-                let (variant, said) = self.variant(signature, cpu)?;
-                // Each CPU's compiler says the same.
+                let (variant, said) = self.variant(signature, target)?;
+                // The compiler says the same for each target.
                 notes.extend(said.into_iter().filter(|_| i == 0));
                 variants.push(Variant { configuration: *configuration, slots: slots.clone(), ..variant });
             }
@@ -140,23 +139,24 @@ impl Build {
         Ok(written.into_iter().next().unwrap_or_default())
     }
 
-    fn cpus(&self) -> Vec<&str> {
-        if self.cpus.is_empty() { vec!["native"] } else { self.cpus.iter().map(String::as_str).collect() }
+    fn targets(&self) -> Vec<&str> {
+        if self.targets.is_empty() { vec!["native"] } else { self.targets.iter().map(String::as_str).collect() }
     }
 
     /// One variant, as far as it is known without the others, and what the compiler said.
-    fn variant(&self, signature: &Signature, cpu: &str) -> Result<(Variant, Vec<Report>), Error> {
-        let target = if cpu == "native" { host_target().clone() } else { targets::named(cpu)? };
+    fn variant(&self, signature: &Signature, name: &str) -> Result<(Variant, Vec<Report>), Error> {
+        let target = target_named(name)?;
         let options = self.kernel.options().clone();
         let debug_info = if options.debug { DebugInfo::Lines } else { DebugInfo::None };
         let options = Options { debug_info, ..options };
-        let (lowered, report) = optimise(self.kernel.shared(), &signature.specs, &options)?;
+        let (lowered, report) = optimise(self.kernel.shared(), &signature.specs, &options, &target)?;
         let code = generate(self.kernel.shared(), &lowered, &target, &options)?;
-        let text = if self.cpus().len() > 1 { format!("{} for {cpu}", signature.text) } else { signature.text.clone() };
+        let text =
+            if self.targets().len() > 1 { format!("{} for {name}", signature.text) } else { signature.text.clone() };
         let variant = Variant {
             signature: text,
             configuration: 0,
-            features: cpu::required(&target),
+            features: required_features(&target),
             slots: Vec::new(),
             entry: code.facts.entry,
             object: code.object,
@@ -200,6 +200,14 @@ impl Family {
     /// When it cannot be written.
     pub fn write_header(&self, folder: &Path) -> Result<PathBuf, Error> {
         write(folder, &format!("{}.h", self.name), self.c_header().as_bytes())
+    }
+}
+
+/// What a CPU must have to run code for the target.
+fn required_features(target: &Target) -> Vec<&'static str> {
+    match target {
+        Target::Cpu(cpu) => cpu.required(),
+        Target::Nvptx(_) | Target::Amdgpu(_) => Vec::new(),
     }
 }
 

@@ -10,3 +10,4 @@ mod live;
 mod random_kernels;
 mod specialisation;
 mod stopping;
+mod targets;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use shoal_codegen::cpu::{self, Options, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::{Options, cpu};
 use shoal_driver::cpu::{
     ArgBlock, ArgMemory, Bounds, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits,
 };
@@ -31,7 +32,7 @@ pub(crate) fn native(
     device: &CpuDevice,
     case: &Case,
     module: &Module,
-    target: &Target,
+    target: &CpuTarget,
     checks: bool,
 ) -> Result<Buffers, String> {
     let (sources, how) = (SourceMap::default(), Options { checks, ..Options::default() });

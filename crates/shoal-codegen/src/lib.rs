@@ -10,7 +10,7 @@ mod llvm;
 use std::path::PathBuf;
 
 use inkwell::targets::TargetMachine;
-use shoal_abi::Target;
+use shoal_abi::{KernelDescription, Target};
 use shoal_ir::Module;
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 
@@ -30,18 +30,8 @@ pub struct Options {
 pub struct Compiled {
     /// A relocatable object.
     pub object: Vec<u8>,
-    /// The symbol of its entry point.
-    pub entry: String,
-    /// How much scratch a program needs.
-    pub scratch_bytes: u64,
-    /// Whether a program may wait for another.
-    pub may_wait: bool,
-    /// Whether a program may fail.
-    pub can_fail: bool,
-    /// Whether AMX must be enabled.
-    pub uses_amx: bool,
-    /// Size and alignment of each parameter in the argument block.
-    pub params: Vec<(u32, u32)>,
+    /// What a device must know of it.
+    pub description: KernelDescription,
 }
 
 /// What [`emit`] writes.

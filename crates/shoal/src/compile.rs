@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shoal_abi::Target;
-use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
+use shoal_driver::cpu::{Code, Kernel};
 use shoal_lang::{ArgSpec, Lowered};
 
-use crate::cache::{Cache, Entry, Facts, Key, KeyWriter};
+use crate::cache::{Cache, Entry, Key, KeyWriter, Label};
 use crate::kernel::KernelShared;
 use crate::lowering;
 use crate::options::{DebugInfo, DiskCache};
@@ -178,33 +178,11 @@ pub(crate) fn generate(
     let compiled =
         shoal_codegen::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
             .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
-    let facts = Facts {
-        kernel: kernel.name.clone(),
-        source: kernel.module.name().to_owned(),
-        target: target.key(),
-        entry: compiled.entry,
-        scratch_bytes: compiled.scratch_bytes,
-        may_wait: compiled.may_wait,
-        can_fail: compiled.can_fail,
-        uses_amx: compiled.uses_amx,
-        params: compiled.params,
-    };
-    Ok(Entry { facts, object: compiled.object })
+    let label =
+        Label { kernel: kernel.name.clone(), source: kernel.module.name().to_owned(), target: target.to_string() };
+    Ok(Entry { label, description: compiled.description, object: compiled.object })
 }
 
 fn load(entry: &Entry) -> Result<Kernel, Error> {
-    let Facts { entry: name, scratch_bytes, may_wait, can_fail, uses_amx, params, .. } = &entry.facts;
-    let code = Code::load(&entry.object)?;
-    let info = KernelInfo {
-        name: name.clone(),
-        scratch_bytes: usize::try_from(*scratch_bytes).unwrap_or(usize::MAX),
-        waits: if *may_wait { Waits::MayWait } else { Waits::Never },
-        can_fail: *can_fail,
-        uses_amx: *uses_amx,
-        params: params
-            .iter()
-            .map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize })
-            .collect(),
-    };
-    Ok(Kernel::new(Arc::new(code), info)?)
+    Ok(Kernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?)
 }

@@ -4,7 +4,7 @@
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::values::{FunctionValue, InstructionOpcode, PointerValue};
-use shoal_abi::CpuTarget;
+use shoal_abi::{CpuTarget, ParamLayout};
 use shoal_ir::source::SourceMap;
 use shoal_ir::{Elem, Func, Type};
 
@@ -22,9 +22,9 @@ const GRID_AT: i64 = 8;
 const PROGRAM_AT: i64 = 24;
 
 /// Size and alignment of each parameter in the argument block.
-pub(super) fn param_layout(func: &Func) -> Vec<(u32, u32)> {
+pub(super) fn param_layout(func: &Func) -> Vec<ParamLayout> {
     let layout = |ty: &Type| match ty {
-        Type::Elem(elem) => (elem.bytes(), elem.bytes()),
+        Type::Elem(elem) => ParamLayout { size: elem.bytes() as usize, align: elem.bytes() as usize },
         Type::Tile(_) | Type::Desc(_) | Type::Token => unreachable!("refused before emission"),
     };
     func.params().iter().map(|&p| layout(func.ty(p))).collect()
@@ -134,11 +134,11 @@ fn emit_program<'ctx>(
         emitter.check_accesses();
     }
     let mut offset = 0u64;
-    for (&value, (size, align)) in func.params().iter().zip(param_layout(func)) {
-        offset = offset.next_multiple_of(u64::from(align));
+    for (&value, ParamLayout { size, align }) in func.params().iter().zip(param_layout(func)) {
+        offset = offset.next_multiple_of(align as u64);
         let loaded = load_param(llvm, emitter.elem(value), args, offset);
         emitter.scalars.insert(value, loaded);
-        offset += u64::from(size);
+        offset += size as u64;
     }
     emitter.region_body(func.body());
     if let Some(leave) = emitter.leave {

@@ -63,7 +63,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use inkwell::values::InstructionOpcode;
-use shoal_abi::CpuTarget;
+use shoal_abi::{CpuNeeds, CpuTarget, KernelDescription, TargetNeeds, Waits};
 use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module};
@@ -91,15 +91,19 @@ pub fn compile(
     let (llvm, machine, needs) = build(&context, func, target, sources, options, Emit::Object)?;
     let object =
         machine.write_to_memory_buffer(&llvm.module, FileType::Object).map_err(|why| broken(func, &why.to_string()))?;
-    Ok(Compiled {
-        object: bytes(&object),
-        entry: func.name.clone(),
-        scratch_bytes: needs.scratch_bytes,
-        may_wait: needs.may_wait,
-        can_fail: needs.can_fail,
+    let cpu = CpuNeeds {
+        scratch_bytes: usize::try_from(needs.scratch_bytes).unwrap_or(usize::MAX),
         uses_amx: needs.uses_amx,
+        features: target.required().into_iter().map(str::to_owned).collect(),
+    };
+    let description = KernelDescription {
+        name: func.name.clone(),
         params: function::param_layout(func),
-    })
+        waits: if needs.may_wait { Waits::MayWait } else { Waits::Never },
+        can_fail: needs.can_fail,
+        needs: TargetNeeds::Cpu(cpu),
+    };
+    Ok(Compiled { object: bytes(&object), description })
 }
 
 /// A kernel in one of the forms it has on its way to an object.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_abi::CpuTarget;
 use shoal_codegen::{Options, cpu};
-use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, LaunchOptions};
 use shoal_source::{SourceMap, Style};
 
 /// An argument of a kernel.
@@ -31,20 +31,8 @@ pub(crate) fn run_as(target: &CpuTarget, text: &str, grid: [u32; 3], args: &mut 
     let kernel = &module.funcs[0].name;
     let compiled =
         cpu::compile(&module, kernel, target, &sources, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
-    let info = KernelInfo {
-        name: compiled.entry,
-        scratch_bytes: compiled.scratch_bytes as usize,
-        waits: if compiled.may_wait { Waits::MayWait } else { Waits::Never },
-        can_fail: compiled.can_fail,
-        uses_amx: compiled.uses_amx,
-        params: compiled
-            .params
-            .iter()
-            .map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize })
-            .collect(),
-    };
     let code = Arc::new(Code::load(&compiled.object).expect("the object loads"));
-    let kernel = Kernel::new(code, info).expect("the kernel is in the object");
+    let kernel = Kernel::new(code, compiled.description).expect("the kernel is in the object");
     let mut block = ArgBlock::writer();
     for arg in args.iter_mut() {
         match arg {

@@ -53,7 +53,7 @@
 //! | `shoal_check_range` | `void (Context *, const Access *, uint64_t first, int64_t step, uint64_t mask)` | fails unless the launch may access all addresses `first + i * step` whose bit `i` is set in `mask` |
 //! | `shoal_check_each` | `void (Context *, const Access *, const uint64_t *addresses, uint64_t mask)` | the same for the addresses of up to 64 lanes |
 //!
-//! A kernel that can reach `shoal_yield` or `shoal_poll_wait` must be described with [`Waits::MayWait`](super::Waits),
+//! A kernel that can reach `shoal_yield` or `shoal_poll_wait` must be described with [`Waits::MayWait`](shoal_abi::Waits),
 //! one that can reach `shoal_fail` or the two checks with `can_fail`. A failure abandons the program's stack without
 //! unwinding it, which only works on a fiber: called outside one it aborts the process. `site` may be null everywhere.
 //! A program that keeps calling the two waiting hooks without doing anything else is taken to wait in vain after the

@@ -8,7 +8,6 @@ use super::{
     abi::Context,
     error::{LaunchError, SourceSite, Waiting, coordinates},
     fiber::{Fiber, Resumed},
-    kernel::Waits,
     launch::Launch,
     pool::Work,
     run::{End, Role, lock},
@@ -19,6 +18,7 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
+use shoal_abi::Waits;
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -234,7 +234,7 @@ impl FiberJob<'_> {
         let Launch { device, kernel, grid, run, .. } = *self.launch;
         // SAFETY: the job outlives its fibers: `conclude` ends them all.
         let body = move |context| unsafe { job.run_programs(context, range) };
-        match Fiber::new(device.seats(), run, grid, kernel.info().scratch_bytes, body) {
+        match Fiber::new(device.seats(), run, grid, kernel.info().cpu().scratch_bytes, body) {
             Ok(fiber) => Some(fiber),
             Err(_) => {
                 self.update(|state| {

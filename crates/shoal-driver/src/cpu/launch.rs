@@ -12,7 +12,7 @@ use super::{
     features::host_features,
     fiber_launch,
     interrupt::Interrupt,
-    kernel::{Kernel, Waits},
+    kernel::Kernel,
     pool::Work,
     print::PrintSink,
     run::{End, Role, Run},
@@ -22,6 +22,7 @@ use core::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     time::Duration,
 };
+use shoal_abi::Waits;
 use std::{panic::resume_unwind, sync::Arc, time::Instant};
 
 /// Each chunk is this part of a thread's share of what is left: large ones first, so that taking them costs nothing,
@@ -70,7 +71,7 @@ impl CpuDevice {
     /// # Safety
     ///
     /// The kernel's code keeps to [`abi`](super::abi) and is described truthfully by its
-    /// [`KernelInfo`](super::KernelInfo); `args` holds its arguments, whose pointers are valid for everything the
+    /// [`KernelDescription`](shoal_abi::KernelDescription); `args` holds its arguments, whose pointers are valid for everything the
     /// kernel does with them; nothing else accesses the memory it writes during the launch, other than through
     /// atomics.
     pub unsafe fn launch(
@@ -121,7 +122,7 @@ fn check(kernel: &Kernel, args: &ArgBlock) -> Result<(), LaunchError> {
     if expected != got {
         return Err(LaunchError::Arguments { kernel: kernel.info().name.clone(), expected, got });
     }
-    if kernel.info().uses_amx && !host_features().amx_usable() {
+    if kernel.info().cpu().uses_amx && !host_features().amx_usable() {
         return Err(LaunchError::Feature { kernel: kernel.info().name.clone(), feature: "AMX" });
     }
     Ok(())
@@ -156,7 +157,7 @@ impl Launch<'_> {
             self.share(&chunks);
         }
         if chunks.no_memory.into_inner() {
-            let bytes = self.kernel.info().scratch_bytes;
+            let bytes = self.kernel.info().cpu().scratch_bytes;
             return Err(self.out_of_memory(format!("{bytes} bytes of scratch for each thread")));
         }
         Ok(())
@@ -224,7 +225,7 @@ impl Chunks<'_> {
     fn run(&self, patience: Patience, role: Role) {
         let Launch { kernel, grid, args, run, .. } = *self.launch;
         let mut scratch = ThreadScratch::take();
-        let Ok(scratch) = scratch.reserve(kernel.info().scratch_bytes) else {
+        let Ok(scratch) = scratch.reserve(kernel.info().cpu().scratch_bytes) else {
             self.no_memory.store(true, Ordering::Release);
             return;
         };

@@ -41,7 +41,7 @@ pub use error::{DeviceError, Failure, LaunchError, SourceSite, Waiting};
 pub use features::{HostFeatures, host_features};
 pub use gdb::registered_objects;
 pub use interrupt::Interrupt;
-pub use kernel::{Kernel, KernelError, KernelInfo, ParamLayout, Waits};
+pub use kernel::{Kernel, KernelError};
 pub use launch::{Fibers, LaunchOptions};
 pub use loader::{Code, LoadError};
 pub(crate) use mapping::PageMapping;

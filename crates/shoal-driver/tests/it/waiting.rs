@@ -1,14 +1,15 @@
 //! Programs that wait for each other make progress on any number of threads, and are found out when they cannot.
 
-use crate::objects::{info, kernel, options, pointers};
+use crate::objects::{info, kernel, options, pointers, with_scratch};
+use shoal_abi::{KernelDescription, Waits};
 use shoal_driver::{
     Buffer,
-    cpu::{CpuDevice, KernelInfo, LaunchError, LaunchOptions, Waits},
+    cpu::{CpuDevice, LaunchError, LaunchOptions},
 };
 use std::time::{Duration, Instant};
 
-fn waiting(pointers: usize) -> KernelInfo {
-    KernelInfo { waits: Waits::MayWait, ..info(pointers) }
+fn waiting(pointers: usize) -> KernelDescription {
+    KernelDescription { waits: Waits::MayWait, ..info(pointers) }
 }
 
 /// Each program takes a lock, yields inside the critical section, and adds one.
@@ -94,7 +95,7 @@ fn a_barrier_over_the_whole_grid_works() {
 /// A huge grid whose programs seldom wait needs few stacks and little time.
 #[test]
 fn a_huge_grid_needs_few_fibers() {
-    let kernel = kernel(LOCK, KernelInfo { scratch_bytes: 100_000, ..waiting(2) });
+    let kernel = kernel(LOCK, with_scratch(100_000, waiting(2)));
     let device = CpuDevice::new(2).unwrap();
     let (lock, sum) = (Buffer::zeroed(4).unwrap(), Buffer::zeroed(8).unwrap());
     let args = pointers(&[lock.as_ptr(), sum.as_ptr()]);

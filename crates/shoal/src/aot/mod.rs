@@ -37,9 +37,10 @@ use std::path::{Path, PathBuf};
 pub use family::Family;
 pub use library::find_runtime;
 
+use crate::cache::Entry;
 use crate::compile::{generate, optimise};
-use crate::{DebugInfo, Error, Kernel, Module, Options, Report, Target, target_named};
-use family::{Needs, Variant};
+use crate::{DebugInfo, Error, Kernel, Module, Options, Report, target_named};
+use family::Variant;
 use signature::Signature;
 
 /// A kernel and what to compile it for.
@@ -153,20 +154,8 @@ impl Build {
         let code = generate(self.kernel.shared(), &lowered, &target, &options)?;
         let text =
             if self.targets().len() > 1 { format!("{} for {name}", signature.text) } else { signature.text.clone() };
-        let variant = Variant {
-            signature: text,
-            configuration: 0,
-            features: required_features(&target),
-            slots: Vec::new(),
-            entry: code.facts.entry,
-            object: code.object,
-            scratch_bytes: code.facts.scratch_bytes,
-            needs: Needs {
-                may_wait: code.facts.may_wait,
-                can_fail: code.facts.can_fail,
-                uses_amx: code.facts.uses_amx,
-            },
-        };
+        let Entry { description, object, .. } = code;
+        let variant = Variant { signature: text, configuration: 0, slots: Vec::new(), description, object };
         Ok((variant, report.notes))
     }
 }
@@ -200,14 +189,6 @@ impl Family {
     /// When it cannot be written.
     pub fn write_header(&self, folder: &Path) -> Result<PathBuf, Error> {
         write(folder, &format!("{}.h", self.name), self.c_header().as_bytes())
-    }
-}
-
-/// What a CPU must have to run code for the target.
-fn required_features(target: &Target) -> Vec<&'static str> {
-    match target {
-        Target::Cpu(cpu) => cpu.required(),
-        Target::Nvptx(_) | Target::Amdgpu(_) => Vec::new(),
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 use dir::PrivateDir;
 pub use dir::Refusal;
-pub use entry::{Entry, Facts};
+pub use entry::{Entry, Label};
 pub use key::{Key, KeyWriter};
 use limit::Limit;
 
@@ -35,8 +35,8 @@ pub struct ListedEntry {
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// What it states; `None` if it is damaged.
-    pub facts: Option<Facts>,
+    /// What it is; `None` if it is damaged.
+    pub label: Option<Label>,
 }
 
 const SUFFIX: &str = ".kernel";
@@ -130,11 +130,11 @@ impl Cache {
         let mut entries = Vec::new();
         for file in self.dir.list()? {
             if file.name.ends_with(SUFFIX) {
-                let facts = self.dir.read(&file.name)?.and_then(|c| entry::read_any(&c)).map(|e| e.facts);
-                entries.push(ListedEntry { file: file.name, bytes: file.bytes, facts });
+                let label = self.dir.read(&file.name)?.and_then(|c| entry::read_any(&c)).map(|e| e.label);
+                entries.push(ListedEntry { file: file.name, bytes: file.bytes, label });
             }
         }
-        entries.sort_by_cached_key(|e| (e.facts.as_ref().map(|f| f.kernel.clone()), e.file.clone()));
+        entries.sort_by_cached_key(|e| (e.label.as_ref().map(|l| l.kernel.clone()), e.file.clone()));
         Ok(entries)
     }
 

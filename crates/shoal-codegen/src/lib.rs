@@ -32,6 +32,17 @@ pub struct Compiled {
     pub object: Vec<u8>,
     /// What a device must know of it.
     pub description: KernelDescription,
+    /// The bitcode that became part of it.
+    pub linked: Vec<Linked>,
+}
+
+/// A file of bitcode that was linked.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it held.
+    pub bitcode: Vec<u8>,
 }
 
 /// What [`emit`] writes.

@@ -9,10 +9,11 @@ use shoal_lang::{ArgSpec, Lowered};
 
 use crate::cache::{Cache, Entry, Key, KeyWriter, Label};
 use crate::kernel::KernelShared;
+use crate::linked::LinkedFile;
 use crate::lowering;
 use crate::options::{DebugInfo, DiskCache};
 use crate::targets::host_target;
-use crate::{Error, Options, error::Report};
+use crate::{CompileOptions, Error, error::Report};
 
 /// How a compiled kernel came to be, and how long each step took.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +59,7 @@ impl CompileReport {
 /// A kernel in native code.
 pub(crate) struct Compiled {
     pub(crate) kernel: Kernel,
+    pub(crate) linked: Vec<LinkedFile>,
     pub(crate) report: CompileReport,
 }
 
@@ -73,7 +75,7 @@ fn timed<T>(spent: &mut Duration, f: impl FnOnce() -> T) -> T {
 pub(crate) fn lower(
     kernel: &KernelShared,
     specs: &[ArgSpec],
-    options: &Options,
+    options: &CompileOptions,
     target: &Target,
 ) -> Result<(Lowered, CompileReport), Error> {
     let mut report = CompileReport { parse: kernel.module.parse_time(), ..CompileReport::default() };
@@ -91,7 +93,7 @@ pub(crate) fn lower(
 pub(crate) fn optimise(
     kernel: &KernelShared,
     specs: &[ArgSpec],
-    options: &Options,
+    options: &CompileOptions,
     target: &Target,
 ) -> Result<(Lowered, CompileReport), Error> {
     let (mut lowered, mut report) = lower(kernel, specs, options, target)?;
@@ -100,7 +102,11 @@ pub(crate) fn optimise(
 }
 
 /// Source to loaded native code, by way of the disk cache.
-pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Result<Compiled, Error> {
+pub(crate) fn compile_native(
+    kernel: &KernelShared,
+    specs: &[ArgSpec],
+    options: &CompileOptions,
+) -> Result<Compiled, Error> {
     let target = host_target();
     let mut lookup = Duration::ZERO;
     let cache = match options.disk_cache {
@@ -124,7 +130,7 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: 
         };
         // An object that passes its checksum and still cannot be loaded was made by another build: compile again.
         if let Ok(kernel) = timed(&mut report.load, || load(&entry)) {
-            return Ok(Compiled { kernel, report });
+            return Ok(Compiled { kernel, linked: entry.linked, report });
         }
     }
     let (lowered, mut report) = optimise(kernel, specs, options, target)?;
@@ -137,12 +143,12 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: 
     {
         tracing::warn!("cannot keep {} in the kernel cache: {reason}", kernel.name);
     }
-    Ok(Compiled { kernel: loaded, report })
+    Ok(Compiled { kernel: loaded, linked: entry.linked, report })
 }
 
-/// The key of a compiled kernel; `None` when it depends on a file that cannot be read, or on an object of the host that
-/// nobody can tell from another in the next run.
-fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target: &Target) -> Option<Key> {
+/// The key of a compiled kernel; `None` when it depends on an object of the host that nobody can tell from another in
+/// the next run.
+fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &CompileOptions, target: &Target) -> Option<Key> {
     let mut writer = KeyWriter::default();
     let spec = lowering::specialization(kernel, specs, options, target);
     writer.part("source", kernel.module.program().source_key(&kernel.name, &spec)?);
@@ -150,16 +156,13 @@ fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target
     for (param, spec) in kernel.params.iter().zip(specs) {
         writer.part(&param.name, spec.to_string());
     }
-    writer.part("options", options.compile_key());
+    writer.part("options", options.disk_key());
     writer.part("target", target.key());
-    for lib in &options.extern_libs {
-        writer.part("bitcode", std::fs::read(lib).ok()?);
-    }
     Some(writer.finish())
 }
 
 /// Code generation's options.
-pub(crate) fn codegen_options(options: &Options) -> shoal_codegen::Options {
+pub(crate) fn codegen_options(options: &CompileOptions) -> shoal_codegen::Options {
     shoal_codegen::Options {
         debug_info: options.debug_info == DebugInfo::Lines,
         checks: options.debug,
@@ -172,7 +175,7 @@ pub(crate) fn generate(
     kernel: &KernelShared,
     lowered: &Lowered,
     target: &Target,
-    options: &Options,
+    options: &CompileOptions,
 ) -> Result<Entry, Error> {
     let sources = kernel.module.sources();
     let compiled =
@@ -180,7 +183,8 @@ pub(crate) fn generate(
             .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
     let label =
         Label { kernel: kernel.name.clone(), source: kernel.module.name().to_owned(), target: target.to_string() };
-    Ok(Entry { label, description: compiled.description, object: compiled.object })
+    let linked = compiled.linked.into_iter().map(|file| LinkedFile::new(file.path, &file.bitcode)).collect();
+    Ok(Entry { label, linked, description: compiled.description, object: compiled.object })
 }
 
 fn load(entry: &Entry) -> Result<Kernel, Error> {

@@ -4,13 +4,13 @@ use shoal_abi::Target;
 use shoal_lang::{ArgSpec, Lowered, Specialization};
 
 use crate::kernel::KernelShared;
-use crate::{Error, Options, error::Report};
+use crate::{CompileOptions, Error, error::Report};
 
 /// Lowers one specialisation of a kernel; `specs` has one entry for each parameter.
 pub(crate) fn lower(
     kernel: &KernelShared,
     specs: &[ArgSpec],
-    options: &Options,
+    options: &CompileOptions,
     target: &Target,
 ) -> Result<Lowered, Error> {
     let spec = specialization(kernel, specs, options, target);
@@ -22,14 +22,14 @@ pub(crate) fn lower(
 pub(crate) fn specialization(
     kernel: &KernelShared,
     specs: &[ArgSpec],
-    options: &Options,
+    options: &CompileOptions,
     target: &Target,
 ) -> Specialization {
     let names = kernel.params.iter().map(|param| param.name.clone());
     Specialization { args: names.zip(specs.iter().cloned()).collect(), options: language(options, target) }
 }
 
-fn language(options: &Options, target: &Target) -> shoal_lang::Options {
+fn language(options: &CompileOptions, target: &Target) -> shoal_lang::Options {
     shoal_lang::Options {
         target: target.clone(),
         debug: options.debug,

@@ -1,7 +1,7 @@
 //! Keys of compiled variants in memory.
 //!
-//! A key is a list of words that says all that is compiled in: what a warm launch compares. It is exact, not a hash,
-//! and fits on the stack for kernels with some dozens of parameters.
+//! A key is a list of words that says all that is compiled in: what a warm launch compares. Arguments are in it
+//! exactly, not by a hash, and it fits on the stack for kernels with some dozens of parameters.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -47,9 +47,14 @@ fn word(tag: Tag, dtype: DType, flags: u64) -> u64 {
     tag as u64 | (dtype as u64) << 8 | flags << 16
 }
 
-/// Adds the target. Its list of features is long, so that a hash stands for it: 16 bytes of a cryptographic one.
+/// Adds the target. Its list of features is long, so that a hash stands for it.
 pub(crate) fn write_target(words: &mut Words, target: &Target) {
-    let hash = blake3::hash(target.key().as_bytes());
+    write_hash(words, target.key().as_bytes());
+}
+
+/// Adds 16 bytes of a cryptographic hash: for long texts that are known before a launch.
+pub(crate) fn write_hash(words: &mut Words, text: &[u8]) {
+    let hash = blake3::hash(text);
     words.extend(hash.as_bytes()[..16].chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default())));
 }
 

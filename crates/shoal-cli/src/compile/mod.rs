@@ -4,7 +4,7 @@ mod ahead;
 
 use std::path::{Path, PathBuf};
 
-use shoal::{CompileReport, Kernel, Module, Options, Stage, target_named};
+use shoal::{CompileReport, Kernel, Module, Stage, target_named};
 
 use crate::command_line::CompileOptions;
 use crate::failure::{Failure, write};
@@ -14,7 +14,8 @@ use ahead::Form;
 
 pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(), Failure> {
     let (stages, forms) = what(&options.emit)?;
-    let kernel = kernel_of(&options.kernel)?.with(Options { debug: options.debug, ..Options::default() });
+    let kernel = kernel_of(&options.kernel)?
+        .with(shoal::CompileOptions { debug: options.debug, ..shoal::CompileOptions::default() });
     if options.time {
         for signature in &options.signatures {
             steps(&kernel.compile_uncached(&kernel.read_signature(signature)?)?);

@@ -53,7 +53,7 @@ mod region;
 mod streaming;
 mod target;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use inkwell::OptimizationLevel;
 use inkwell::basic_block::BasicBlock;
@@ -69,7 +69,7 @@ use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module};
 
 use crate::llvm::Llvm;
-use crate::{Compiled, Emit, Options};
+use crate::{Compiled, Emit, Linked, Options};
 use isa::Isa;
 pub use target::host;
 
@@ -88,7 +88,7 @@ pub fn compile(
 ) -> Result<Compiled, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
-    let (llvm, machine, needs) = build(&context, func, target, sources, options, Emit::Object)?;
+    let Built { llvm, machine, needs, linked } = build(&context, func, target, sources, options, Emit::Object)?;
     let object =
         machine.write_to_memory_buffer(&llvm.module, FileType::Object).map_err(|why| broken(func, &why.to_string()))?;
     let cpu = CpuNeeds {
@@ -103,7 +103,7 @@ pub fn compile(
         can_fail: needs.can_fail,
         needs: TargetNeeds::Cpu(cpu),
     };
-    Ok(Compiled { object: bytes(&object), description })
+    Ok(Compiled { object: bytes(&object), description, linked })
 }
 
 /// A kernel in one of the forms it has on its way to an object.
@@ -117,7 +117,7 @@ pub fn emit(
 ) -> Result<Vec<u8>, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
-    let (llvm, machine, _) = build(&context, func, target, sources, options, what)?;
+    let Built { llvm, machine, .. } = build(&context, func, target, sources, options, what)?;
     let file_type = match what {
         Emit::LlvmRaw | Emit::Llvm => return Ok(llvm.module.print_to_string().to_string().into_bytes()),
         Emit::Asm => FileType::Assembly,
@@ -128,6 +128,14 @@ pub fn emit(
     Ok(bytes(&buffer))
 }
 
+/// A module of LLVM and what is known of it.
+struct Built<'ctx> {
+    llvm: Llvm<'ctx>,
+    machine: TargetMachine,
+    needs: emitter::Needs,
+    linked: Vec<Linked>,
+}
+
 fn build<'ctx>(
     context: &'ctx Context,
     func: &Func,
@@ -135,7 +143,7 @@ fn build<'ctx>(
     sources: &SourceMap,
     options: &Options,
     what: Emit,
-) -> Result<(Llvm<'ctx>, TargetMachine, emitter::Needs), Diagnostics> {
+) -> Result<Built<'ctx>, Diagnostics> {
     let refused = refuse::refusals(func);
     if !refused.is_empty() {
         return Err(refused.into());
@@ -144,8 +152,9 @@ fn build<'ctx>(
     let llvm = Llvm::new(context, &func.name);
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
+    let mut linked = Vec::new();
     for (library, span) in extern_libraries(func, options) {
-        link(&llvm, &library, span).map_err(one)?;
+        linked.push(link(&llvm, library, span).map_err(one)?);
     }
     let isa = Isa::of(target);
     let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options);
@@ -162,7 +171,7 @@ fn build<'ctx>(
     } else {
         machine
     };
-    Ok((llvm, machine, needs))
+    Ok(Built { llvm, machine, needs, linked })
 }
 
 /// Accesses to memory in one block of code that LLVM may still order. It compares each with many others, so that tens of
@@ -197,17 +206,20 @@ fn extern_libraries(func: &Func, options: &Options) -> Vec<(PathBuf, Span)> {
 }
 
 /// Links user bitcode into the module.
-fn link(llvm: &Llvm<'_>, library: &Path, span: Span) -> Result<(), Diagnostic> {
+fn link(llvm: &Llvm<'_>, path: PathBuf, span: Span) -> Result<Linked, Diagnostic> {
     let refuse = |why: String| {
-        Diagnostic::error(span, format!("cannot link `{}`", library.display()))
+        Diagnostic::error(span, format!("cannot link `{}`", path.display()))
             .note(why)
             .help("`extern_elementwise` takes a file of LLVM bitcode, such as `clang -O2 -emit-llvm -c` writes")
     };
-    let buffer = MemoryBuffer::create_from_file(library).map_err(|why| refuse(why.to_string()))?;
+    // Read once, so that what is said to be linked is what was.
+    let bitcode = std::fs::read(&path).map_err(|why| refuse(why.to_string()))?;
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "bitcode");
     let other = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
     other.set_triple(&llvm.module.get_triple());
     other.set_data_layout(&llvm.module.get_data_layout());
-    llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))
+    llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))?;
+    Ok(Linked { path, bitcode })
 }
 
 fn one(diagnostic: Diagnostic) -> Diagnostics {

@@ -1,5 +1,7 @@
 //! The one description of a kernel that was compiled ahead of time; all writers of files work from it.
 
+use std::path::PathBuf;
+
 use shoal_abi::{KernelDescription, Slot, WordKind};
 use shoal_ir::types::Ptr;
 use shoal_lang::{Access, ConstValue};
@@ -24,6 +26,8 @@ pub struct Family {
     pub(crate) configurations: Vec<Configuration>,
     /// The variants, in the order in which a launch tries them.
     pub(crate) variants: Vec<Variant>,
+    /// The files of bitcode that became part of the code.
+    pub(crate) linked: Vec<PathBuf>,
     /// Warnings, and what `static_print` said.
     pub(crate) notes: Vec<Report>,
 }

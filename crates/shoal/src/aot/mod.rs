@@ -37,9 +37,9 @@ use std::path::{Path, PathBuf};
 pub use family::Family;
 pub use library::find_runtime;
 
-use crate::cache::Entry;
+use crate::cache::{Entry, LinkedFile};
 use crate::compile::{generate, optimise};
-use crate::{DebugInfo, Error, Kernel, Module, Options, Report, target_named};
+use crate::{CompileOptions, DebugInfo, Error, Kernel, Module, Report, target_named};
 use family::Variant;
 use signature::Signature;
 
@@ -102,10 +102,11 @@ impl Build {
         let signatures: Result<Vec<_>, _> = self.signatures.iter().map(|s| Signature::read(&self.kernel, s)).collect();
         let signatures = signatures?;
         let merged = merge::merge(&signatures)?;
-        let (mut variants, mut notes) = (Vec::new(), Vec::new());
+        let (mut variants, mut linked, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for (i, target) in self.targets().into_iter().enumerate() {
             for (signature, (configuration, slots)) in signatures.iter().zip(&merged.of_signature) {
-                let (variant, said) = self.variant(signature, target)?;
+                let (variant, files, said) = self.variant(signature, target)?;
+                linked.extend(files.iter().map(|file| file.path().to_owned()));
                 // The compiler says the same for each target.
                 notes.extend(said.into_iter().filter(|_| i == 0));
                 variants.push(Variant { configuration: *configuration, slots: slots.clone(), ..variant });
@@ -120,6 +121,7 @@ impl Build {
             constants: merged.constants,
             configurations: merged.configurations,
             variants,
+            linked,
             notes,
         })
     }
@@ -136,7 +138,11 @@ impl Build {
         let folder = std::env::var_os("OUT_DIR").ok_or_else(|| {
             Error::AheadOfTime("OUT_DIR is not set: `for_cargo` is for build scripts, which Cargo starts".into())
         })?;
-        let written = self.compile()?.write_rust(Path::new(&folder))?;
+        let family = self.compile()?;
+        for file in &family.linked {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+        let written = family.write_rust(Path::new(&folder))?;
         Ok(written.into_iter().next().unwrap_or_default())
     }
 
@@ -144,19 +150,19 @@ impl Build {
         if self.targets.is_empty() { vec!["native"] } else { self.targets.iter().map(String::as_str).collect() }
     }
 
-    /// One variant, as far as it is known without the others, and what the compiler said.
-    fn variant(&self, signature: &Signature, name: &str) -> Result<(Variant, Vec<Report>), Error> {
+    /// One variant, as far as it is known without the others, what was linked into it, and what the compiler said.
+    fn variant(&self, signature: &Signature, name: &str) -> Result<(Variant, Vec<LinkedFile>, Vec<Report>), Error> {
         let target = target_named(name)?;
         let options = self.kernel.options().clone();
         let debug_info = if options.debug { DebugInfo::Lines } else { DebugInfo::None };
-        let options = Options { debug_info, ..options };
+        let options = CompileOptions { debug_info, ..options };
         let (lowered, report) = optimise(self.kernel.shared(), &signature.specs, &options, &target)?;
         let code = generate(self.kernel.shared(), &lowered, &target, &options)?;
         let text =
             if self.targets().len() > 1 { format!("{} for {name}", signature.text) } else { signature.text.clone() };
-        let Entry { description, object, .. } = code;
+        let Entry { description, object, linked, label: _ } = code;
         let variant = Variant { signature: text, configuration: 0, slots: Vec::new(), description, object };
-        Ok((variant, report.notes))
+        Ok((variant, linked, report.notes))
     }
 }
 

@@ -50,6 +50,7 @@ fn family(signatures: &[&str]) -> Family {
         constants: merged.constants,
         configurations: merged.configurations,
         variants,
+        linked: Vec::new(),
         notes: Vec::new(),
     }
 }

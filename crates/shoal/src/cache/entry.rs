@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use shoal_abi::KernelDescription;
 
 use super::Key;
+use crate::linked::LinkedFile;
 
 const MAGIC: &[u8; 8] = b"SHOALKRN";
 const FORMAT: u32 = 2;
@@ -33,6 +34,8 @@ pub struct Label {
 pub struct Entry {
     /// What people look at.
     pub label: Label,
+    /// The files that became part of it: with another content, the entry is out of date.
+    pub linked: Vec<LinkedFile>,
     /// What the device must know.
     pub description: KernelDescription,
     /// Its relocatable object.
@@ -43,12 +46,14 @@ pub struct Entry {
 #[derive(Serialize, Deserialize)]
 struct Facts {
     label: Label,
+    linked: Vec<LinkedFile>,
     description: String,
 }
 
 /// The header and the facts; the object follows them.
 pub(super) fn head(key: &Key, entry: &Entry) -> Vec<u8> {
-    let facts = Facts { label: entry.label.clone(), description: entry.description.to_string() };
+    let (label, linked) = (entry.label.clone(), entry.linked.clone());
+    let facts = Facts { label, linked, description: entry.description.to_string() };
     let facts = serde_json::to_vec(&facts).unwrap_or_default();
     let mut head = Vec::with_capacity(HEADER + facts.len());
     head.extend_from_slice(MAGIC);
@@ -81,8 +86,8 @@ pub(super) fn read_any(content: &[u8]) -> Option<Entry> {
     if object.len() != object_len || checksum(&header[..56], facts, object) != header[56..] {
         return None;
     }
-    let Facts { label, description } = serde_json::from_slice(facts).ok()?;
-    Some(Entry { label, description: description.parse().ok()?, object: object.to_vec() })
+    let Facts { label, linked, description } = serde_json::from_slice(facts).ok()?;
+    Some(Entry { label, linked, description: description.parse().ok()?, object: object.to_vec() })
 }
 
 fn checksum(header: &[u8], facts: &[u8], object: &[u8]) -> [u8; 32] {

@@ -15,6 +15,7 @@ mod limit;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+pub use crate::linked::LinkedFile;
 use dir::PrivateDir;
 pub use dir::Refusal;
 pub use entry::{Entry, Label};
@@ -99,17 +100,20 @@ impl Cache {
         self.dir.path()
     }
 
-    /// The entry for a key, if there is a whole and undamaged one.
+    /// The entry for a key, if there is a whole and undamaged one and what was linked into it is still the same.
     #[must_use]
     pub fn find(&self, key: &Key) -> Option<Entry> {
         let content = self.dir.read(&file_name(key)).ok()??;
-        let entry = entry::read(key, &content);
-        if entry.is_none() {
+        let Some(entry) = entry::read(key, &content) else {
             tracing::info!("cache entry {} is damaged or foreign: compiling again", file_name(key));
-        } else {
-            self.dir.mark_used(&file_name(key));
+            return None;
+        };
+        if let Some(file) = entry.linked.iter().find(|file| !file.is_unchanged()) {
+            tracing::info!("{}, linked into {}, has changed: compiling again", file.path().display(), file_name(key));
+            return None;
         }
-        entry
+        self.dir.mark_used(&file_name(key));
+        Some(entry)
     }
 
     /// Keeps an entry, in place of one with the same key. Others may go to make room for it.

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 
-use super::{Cache, Entry, Key, KeyWriter, Label, Refusal, file_name};
+use super::{Cache, Entry, Key, KeyWriter, Label, LinkedFile, Refusal, file_name};
 use crate::testing::TempDir;
 
 fn key(text: &str) -> Key {
@@ -16,7 +16,7 @@ fn sample(size: usize) -> Entry {
     let description =
         "shoal-kernel 1 name=add params=8/8,4/4 waits=never fails=yes cpu scratch=64 amx=no features=avx2";
     let description = description.parse().unwrap();
-    Entry { label, description, object: (0..size).map(|i| (i % 251) as u8).collect() }
+    Entry { label, linked: Vec::new(), description, object: (0..size).map(|i| (i % 251) as u8).collect() }
 }
 
 fn opened() -> (TempDir, Cache) {
@@ -34,6 +34,19 @@ fn what_is_kept_is_found_under_its_key_only() {
     assert_eq!(cache.find(&key("b")), None);
     cache.keep(&key("a"), &sample(10)).unwrap();
     assert_eq!(cache.find(&key("a")), Some(sample(10)));
+}
+
+#[test]
+fn an_entry_goes_out_of_date_with_what_it_links() {
+    let (dir, cache) = opened();
+    let library = dir.path().join("user.bc");
+    let entry = Entry { linked: vec![LinkedFile::new(library.clone(), b"one")], ..sample(10) };
+    cache.keep(&key("a"), &entry).unwrap();
+    assert_eq!(cache.find(&key("a")), None);
+    fs::write(&library, "one").unwrap();
+    assert_eq!(cache.find(&key("a")), Some(entry));
+    fs::write(&library, "two").unwrap();
+    assert_eq!(cache.find(&key("a")), None);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shoal::{Args, Backend, Device, Error, Interrupt, Kernel, LaunchError, Options, args};
+use shoal::{Args, Backend, Device, Error, Interrupt, Kernel, LaunchError, LaunchOptions, args};
 
 use crate::launches::kernel;
 
@@ -17,8 +17,8 @@ fn is_stopped(kernel: &Kernel, grid: u32, args: Args<'_>) -> bool {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let interrupt = Interrupt::new(move || count.fetch_add(1, Ordering::Relaxed) > 0);
-    let options = Options { interrupt: Some(interrupt), ..kernel.options().clone() };
-    match kernel.clone().with(options).launch(grid, args) {
+    let options = LaunchOptions { interrupt: Some(interrupt), ..LaunchOptions::default() };
+    match kernel.clone().launching(options).launch(grid, args) {
         Ok(()) => false,
         Err(Error::Launch(LaunchError::Interrupted { kernel })) => {
             assert_eq!((asked.load(Ordering::Relaxed), kernel.as_str()), (2, "k"));

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use shoal::fork::Section;
-use shoal::{Device, Error, Kernel, Module, Options};
+use shoal::{CompileOptions, Device, Error, Kernel, Module};
 
 /// A file of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,7 +92,7 @@ impl Source {
 #[derive(Debug)]
 pub struct Library {
     device: Device,
-    options: Options,
+    options: CompileOptions,
     kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
 }
 
@@ -100,12 +100,12 @@ impl Library {
     /// The library on a device.
     #[must_use]
     pub fn on(device: Device) -> Library {
-        Library::with(device, Options::default())
+        Library::with(device, CompileOptions::default())
     }
 
     /// The library on a device, compiled and launched with these options.
     #[must_use]
-    pub fn with(device: Device, options: Options) -> Library {
+    pub fn with(device: Device, options: CompileOptions) -> Library {
         Library { device, options, kernels: Mutex::default() }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use shoal_abi::Target;
 use shoal_ir::Module;
 use shoal_ir::source::Cancellation;
 
@@ -22,8 +23,8 @@ use crate::unroll::unroll;
 pub struct Pass {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Does it.
-    pub run: fn(&mut Module),
+    /// Does it, for a target.
+    pub run: fn(&mut Module, &Target),
     /// What it does, in a line.
     pub doc: &'static str,
 }
@@ -31,7 +32,7 @@ pub struct Pass {
 macro_rules! passes {
     ($($name:ident: $doc:literal,)*) => {
         /// Every pass, by name.
-        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: $name, doc: $doc },)*];
+        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: |module, _| $name(module), doc: $doc },)*];
     };
 }
 
@@ -89,6 +90,7 @@ pub struct Cancelled;
 /// In debug builds, if a pass breaks a rule of the IR.
 pub fn run(
     module: &mut Module,
+    target: &Target,
     passes: &[&'static Pass],
     cancellation: &Cancellation,
     observer: Observer<'_>,
@@ -98,7 +100,7 @@ pub fn run(
             return Err(Cancelled);
         }
         let start = Instant::now();
-        (pass.run)(module);
+        (pass.run)(module, target);
         let took = start.elapsed();
         check(module, pass);
         observer(pass, module, took);
@@ -125,36 +127,30 @@ fn listed(names: &[&str]) -> Vec<&'static Pass> {
     names.iter().map(|name| by_name(name).expect("the lists name passes")).collect()
 }
 
-/// The passes for every target, in order.
-pub fn common_passes() -> Vec<&'static Pass> {
-    listed(COMMON)
+/// The passes for a target, in order.
+pub fn passes_for(target: &Target) -> Vec<&'static Pass> {
+    let own: &[&str] = match target {
+        Target::Cpu(_) => CPU,
+        // Their backends bring the lists of what they need.
+        Target::Nvptx(_) | Target::Amdgpu(_) => &[],
+    };
+    listed(COMMON).into_iter().chain(listed(own)).collect()
 }
 
-/// The passes for CPUs, in order.
-pub fn cpu_passes() -> Vec<&'static Pass> {
-    listed(COMMON).into_iter().chain(listed(CPU)).collect()
-}
-
-/// Optimises a module for any target.
+/// Optimises a module for a target and prepares it for its backend.
 ///
 /// # Errors
 /// As [`run`].
-pub fn optimize(module: &mut Module, cancellation: &Cancellation) -> Result<(), Cancelled> {
-    run(module, &common_passes(), cancellation, &mut |_, _, _| {})
-}
-
-/// Optimises a module for CPUs and prepares it for their backend.
-///
-/// # Errors
-/// As [`run`].
-pub fn for_cpu(module: &mut Module, cancellation: &Cancellation) -> Result<(), Cancelled> {
-    run(module, &cpu_passes(), cancellation, &mut |_, _, _| {})
+pub fn optimize(module: &mut Module, target: &Target, cancellation: &Cancellation) -> Result<(), Cancelled> {
+    run(module, target, &passes_for(target), cancellation, &mut |_, _, _| {})
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use shoal_abi::CpuTarget;
 
     use super::*;
 
@@ -164,7 +160,9 @@ mod tests {
         let count = asked.clone();
         let cancellation = Cancellation::new(move || count.fetch_add(1, Ordering::Relaxed) == 3);
         let mut seen = 0;
-        let done = run(&mut Module::default(), &cpu_passes(), &cancellation, &mut |_, _, _| seen += 1);
+        let target = Target::Cpu(CpuTarget::generic());
+        let passes = passes_for(&target);
+        let done = run(&mut Module::default(), &target, &passes, &cancellation, &mut |_, _, _| seen += 1);
         assert_eq!((done, seen, asked.load(Ordering::Relaxed)), (Err(Cancelled), 3, 4));
     }
 }

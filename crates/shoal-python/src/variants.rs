@@ -65,7 +65,7 @@ impl Variants {
         for (name, value) in given {
             named.set_item(name, value)?;
         }
-        let mut kernel = kernel.clone().with(options::read(py, debug, &named)?);
+        let mut kernel = kernel.clone().with(options::read(py, debug, &named)?).launching(options::launching());
         if let Some(device) = options::device(py, &named)?.filter(|_| !self.interpret) {
             kernel = kernel.on(device);
         }

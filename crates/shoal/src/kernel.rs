@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use shoal_driver::cpu::{ArgBlock, ArgWriter, LaunchOptions};
+use shoal_driver::cpu::{self, ArgBlock, ArgWriter};
 use shoal_driver::fork::Section;
 use shoal_lang::ArgSpec;
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Cancellation, Diagnostic, Span};
 
 use crate::arg::{Arg, Args};
 use crate::bound::{Bound, Signature};
@@ -24,15 +24,15 @@ use crate::param::Param;
 use crate::specialise::{Fault, classify};
 use crate::variant::{Runnable, Variant};
 use crate::variant_key::{BuildWordHasher, Words};
-use crate::{Device, DiskCache, Error, Options, interpret, native, pack, variant_key};
+use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, interpret, lowering, native, pack, variant_key};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
 #[derive(Clone)]
 pub struct Kernel {
     shared: Arc<KernelShared>,
-    options: Arc<Options>,
-    launch: Arc<LaunchOptions>,
+    options: Arc<CompileOptions>,
+    launch: Arc<cpu::LaunchOptions>,
     key_start: Words,
     device: Device,
 }
@@ -68,24 +68,25 @@ impl Kernel {
         Kernel {
             shared,
             launch: Arc::default(),
-            key_start: key_start(&Options::default(), &device),
+            key_start: key_start(&CompileOptions::default(), &device),
             options: Arc::default(),
             device,
         }
     }
 
-    /// The same kernel with other options.
+    /// The same kernel, compiled with other options.
     #[must_use]
-    pub fn with(mut self, options: Options) -> Kernel {
+    pub fn with(mut self, options: CompileOptions) -> Kernel {
         self.key_start = key_start(&options, &self.device);
-        self.launch = Arc::new(LaunchOptions {
-            timeout: options.timeout,
-            interrupt: options.interrupt.clone(),
-            print: options.print.clone(),
-            fibers: options.fibers,
-            bounds: None,
-        });
         self.options = Arc::new(options);
+        self
+    }
+
+    /// The same kernel with other options for its launches.
+    #[must_use]
+    pub fn launching(mut self, options: LaunchOptions) -> Kernel {
+        let LaunchOptions { timeout, interrupt, print, fibers } = options;
+        self.launch = Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, bounds: None });
         self
     }
 
@@ -109,9 +110,9 @@ impl Kernel {
         &self.shared.params
     }
 
-    /// Its options.
+    /// How it is compiled.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &CompileOptions {
         &self.options
     }
 
@@ -119,10 +120,10 @@ impl Kernel {
     /// was not yet for arguments of this kind.
     ///
     /// Native code is trusted as the program that launches it is: a kernel that computes a wrong address writes there.
-    /// With [`Options::debug`] every access is checked first.
+    /// With [`CompileOptions::debug`] every access is checked first.
     ///
     /// # Errors
-    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`Options::interrupt`] says to
+    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`LaunchOptions::interrupt`] says to
     /// stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
@@ -155,7 +156,7 @@ impl Kernel {
     /// # Errors
     /// When it does not compile.
     pub fn notes(&self, specs: &[ArgSpec]) -> Result<Vec<Report>, Error> {
-        Ok(lower(&self.shared, specs, &self.options)?.1.notes)
+        Ok(lower(&self.shared, specs, &self.options, self.device.target(), &self.cancellation())?.1.notes)
     }
 
     /// How the kernel is specialised for these arguments.
@@ -195,8 +196,8 @@ impl Kernel {
     /// # Errors
     /// When it does not compile.
     pub fn compile_uncached(&self, specs: &[ArgSpec]) -> Result<CompileReport, Error> {
-        let options = Options { disk_cache: DiskCache::Off, ..(*self.options).clone() };
-        Ok(compile_native(&self.shared, specs, &options)?.report)
+        let options = CompileOptions { disk_cache: DiskCache::Off, ..(*self.options).clone() };
+        Ok(compile_native(&self.shared, specs, &options, &self.cancellation())?.report)
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.
@@ -243,7 +244,7 @@ impl Kernel {
     pub fn find(&self, prepared: &Prepared<'_>) -> Option<Arc<Variant>> {
         let _section = Section::enter();
         let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(prepared.key.as_slice()).cloned()
+        known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()).cloned()
     }
 
     /// How the kernel is specialised for these arguments.
@@ -264,7 +265,11 @@ impl Kernel {
         let _section = Section::enter();
         let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have been faster: its variant stays, so that all launches share one.
-        Ok(known.entry(prepared.key.as_slice().into()).or_insert(variant).clone())
+        if let Some(variant) = known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()) {
+            return Ok(variant.clone());
+        }
+        known.insert(prepared.key.as_slice().into(), variant.clone());
+        Ok(variant)
     }
 
     /// Compiles a specialisation that no launch has asked for yet; see [`Kernel::read_signature`].
@@ -274,12 +279,14 @@ impl Kernel {
     pub fn compile_for(&self, specs: Vec<ArgSpec>) -> Result<Arc<Variant>, Error> {
         Ok(Arc::new(match self.device {
             Device::Cpu(_) => {
-                let Compiled { kernel, report } = compile_native(&self.shared, &specs, &self.options)?;
-                Variant::new(specs, report, Runnable::Native(kernel))
+                let Compiled { kernel, linked, report } =
+                    compile_native(&self.shared, &specs, &self.options, &self.cancellation())?;
+                Variant::new(specs, report, linked, Runnable::Native(kernel))
             }
             Device::Interpreter => {
-                let (module, report) = lower(&self.shared, &specs, &self.options)?;
-                Variant::new(specs, report, Runnable::Lowered(module))
+                let (module, report) =
+                    lower(&self.shared, &specs, &self.options, self.device.target(), &self.cancellation())?;
+                Variant::new(specs, report, Vec::new(), Runnable::Lowered(module))
             }
         }))
     }
@@ -287,26 +294,31 @@ impl Kernel {
     /// Runs a specialisation with the arguments that it was found or compiled for.
     ///
     /// # Errors
-    /// When a program fails, or [`Options::interrupt`] says to stop.
+    /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
         match (variant.code(), &self.device) {
             (Runnable::Native(kernel), Device::Cpu(device)) if self.options.debug => {
                 let bounds = Some(native::bounds(&prepared.bound));
-                let options = LaunchOptions { bounds, ..(*self.launch).clone() };
+                let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
                 native::launch(device, kernel, grid, &prepared.block, &options)
             }
             (Runnable::Native(kernel), Device::Cpu(device)) => {
                 native::launch(device, kernel, grid, &prepared.block, &self.launch)
             }
             (Runnable::Lowered(module), _) => {
-                interpret::launch(&self.shared, &self.options, module, grid, &prepared.bound)
+                interpret::launch(&self.shared, &self.launch, module, grid, &prepared.bound)
             }
             // The backend is part of the key.
             (Runnable::Native(_), Device::Interpreter) => {
                 Err(Error::Interpreter("native code cannot be interpreted".into()))
             }
         }
+    }
+
+    /// What ends a launch also ends the compilation that it asks for.
+    fn cancellation(&self) -> Cancellation {
+        lowering::cancellation(self.launch.interrupt.as_ref())
     }
 
     #[inline]
@@ -330,9 +342,10 @@ impl Kernel {
     }
 }
 
-fn key_start(options: &Options, device: &Device) -> Words {
+fn key_start(options: &CompileOptions, device: &Device) -> Words {
     let mut words = options.key_words();
     words.push(device.backend() as u64);
+    variant_key::write_target(&mut words, device.target());
     words
 }
 

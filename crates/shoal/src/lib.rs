@@ -41,6 +41,7 @@ mod error;
 mod grid;
 mod interpret;
 mod kernel;
+mod linked;
 mod lowering;
 mod module;
 mod native;
@@ -68,8 +69,9 @@ pub use error::{Error, Report};
 pub use grid::{Extent, IntoGrid};
 pub use kernel::{Kernel, Prepared};
 pub use module::Module;
-pub use options::{DebugInfo, DiskCache, Options};
+pub use options::{CompileOptions, DebugInfo, DiskCache, LaunchOptions};
 pub use param::{Param, ParamKind};
+pub use shoal_abi::{AmdgpuArch, CpuTarget, NvptxArch, Target};
 pub use shoal_driver::cpu::Fibers;
 pub use shoal_driver::fork;
 pub use shoal_driver::{Interrupt, LaunchError, PrintSink};
@@ -80,6 +82,7 @@ pub use shoal_lang::{
 };
 pub use shoal_lang::{LanguageFunction, language_functions, language_names};
 pub use shoal_source::{Kind, Style};
+pub use targets::{host_target, target_named};
 pub use tensor::{Element, Tensor};
 pub use variant::Variant;
 

@@ -1,6 +1,6 @@
 //! What a CPU cannot run.
 
-use shoal_codegen::cpu::{self, Options, Target};
+use shoal_codegen::{Options, cpu};
 use shoal_source::SourceMap;
 
 #[test]
@@ -15,7 +15,7 @@ fn conversions_of_layouts_are_refused() {
     let file = sources.add("test.tile", text);
     let module = shoal_ir::parse::module(text, file).expect("the text parses");
     shoal_ir::verify(&module).expect("the text is valid");
-    let refused = cpu::compile(&module, "k", &Target::host(), &sources, &Options::default());
+    let refused = cpu::compile(&module, "k", &cpu::host(), &sources, &Options::default());
     let message = refused.expect_err("a CPU has no lanes").to_string();
     assert!(message.contains("no lanes or warps to lay tiles out over"), "{message}");
 }

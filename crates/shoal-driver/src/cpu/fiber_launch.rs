@@ -8,7 +8,6 @@ use super::{
     context::ProgramContext,
     fiber::{Fiber, Resumed},
     job::Job,
-    kernel::Waits,
     launch_state::{End, Role},
     pool::Work,
     schedule::{Next, Ran, Range, Round, Schedule},
@@ -20,7 +19,7 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
-use shoal_abi::coordinates;
+use shoal_abi::{Waits, coordinates};
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -245,7 +244,7 @@ impl FiberLaunch<'_> {
         let Job { workers, kernel, grid, state, .. } = *self.job;
         // SAFETY: the launch outlives its fibers: `conclude` ends them all.
         let body = move |context| unsafe { launch.run_programs(context, range) };
-        match Fiber::new(&workers.fibers, state, grid, kernel.info().scratch_bytes, body) {
+        match Fiber::new(&workers.fibers, state, grid, kernel.info().cpu().scratch_bytes, body) {
             Ok(fiber) => Some(fiber),
             Err(_) => {
                 self.update(|state| {

@@ -9,12 +9,13 @@ use super::{
     features::host_features,
     fiber_launch,
     job::Job,
-    kernel::{Kernel, Waits},
+    kernel::Kernel,
     launch_options::{Fibers, LaunchOptions},
     launch_state::{End, LaunchState},
     plain_launch,
 };
 use crate::error::LaunchError;
+use shoal_abi::Waits;
 use std::panic::resume_unwind;
 
 impl CpuDevice {
@@ -29,7 +30,7 @@ impl CpuDevice {
     /// # Safety
     ///
     /// The kernel's code keeps to [the binary interface](shoal_abi) and is described truthfully by its
-    /// [`KernelInfo`](super::KernelInfo); `args` holds its arguments, whose pointers are valid for everything the
+    /// [`KernelDescription`](shoal_abi::KernelDescription); `args` holds its arguments, whose pointers are valid for everything the
     /// kernel does with them; nothing else accesses the memory it writes during the launch, other than through
     /// atomics.
     pub unsafe fn launch(
@@ -85,7 +86,7 @@ fn check(kernel: &Kernel, args: &ArgBlock) -> Result<(), LaunchError> {
     if expected != got {
         return Err(LaunchError::Arguments { kernel: kernel.info().name.clone(), expected, got });
     }
-    if kernel.info().uses_amx && !host_features().amx_usable() {
+    if kernel.info().cpu().uses_amx && !host_features().amx_usable() {
         return Err(LaunchError::Feature { kernel: kernel.info().name.clone(), feature: "AMX" });
     }
     Ok(())

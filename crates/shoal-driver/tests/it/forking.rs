@@ -1,9 +1,10 @@
 //! Children of a fork launch on all their threads, whatever other threads of the parent were doing.
 
 use crate::objects::{compile, info, kernel, options, pointers};
+use shoal_abi::{KernelDescription, Waits};
 use shoal_driver::{
     Buffer, LaunchError, PrintSink,
-    cpu::{Code, CpuDevice, Fibers, Kernel, KernelInfo, LaunchOptions, Waits},
+    cpu::{Code, CpuDevice, Fibers, Kernel, LaunchOptions},
 };
 use std::{
     fs,
@@ -62,7 +63,7 @@ fn counts(device: &CpuDevice, kernel: &Kernel) -> bool {
 #[test]
 fn children_launch_while_the_parent_launches_and_loads() {
     let device = CpuDevice::new(4).unwrap();
-    let waiting = kernel(COUNT, KernelInfo { waits: Waits::MayWait, ..info(1) });
+    let waiting = kernel(COUNT, KernelDescription { waits: Waits::MayWait, ..info(1) });
     let plain = kernel(PLAIN, info(1));
     let object = compile(PLAIN, &[]);
     let done = AtomicBool::new(false);

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
-use shoal::{DiskCache, Module, Options, args};
+use shoal::{CompileOptions, DiskCache, Module, args};
 
 unsafe extern "C" {
     fn fork() -> i32;
@@ -30,7 +30,7 @@ fn module() -> Module {
 
 /// Compiles for a constant and launches.
 fn works(module: &Module, factor: i32) -> bool {
-    let options = Options { disk_cache: DiskCache::Off, ..Options::default() };
+    let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
     let kernel = module.kernel("scaled").expect("the kernel").with(options);
     let mut x = vec![1f32; 1000];
     let n = x.len() as i32;

@@ -1,5 +1,6 @@
 //! Tests of the facade, and of the compiler as a whole.
 
+mod bitcode;
 mod checks;
 mod debugger;
 mod embedded;
@@ -11,3 +12,4 @@ mod live;
 mod random_kernels;
 mod specialisation;
 mod stopping;
+mod targets;

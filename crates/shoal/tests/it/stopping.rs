@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shoal::{Args, Backend, Device, DiskCache, Error, Interrupt, Kernel, LaunchError, Options, args};
+use shoal::{
+    Args, Backend, CompileOptions, Device, DiskCache, Error, Interrupt, Kernel, LaunchError, LaunchOptions, args,
+};
 
 use crate::launches::kernel;
 
@@ -19,8 +21,8 @@ fn is_stopped(kernel: &Kernel, grid: u32, args: Args<'_>) -> bool {
     let interrupt = Interrupt::new(move || count.fetch_add(1, Ordering::Relaxed) > 0);
     // Compilation would ask too.
     kernel.warm_up(&args).unwrap();
-    let options = Options { interrupt: Some(interrupt), ..kernel.options().clone() };
-    match kernel.clone().with(options).launch(grid, args) {
+    let options = LaunchOptions { interrupt: Some(interrupt), ..LaunchOptions::default() };
+    match kernel.clone().launching(options).launch(grid, args) {
         Ok(()) => false,
         Err(Error::Launch(LaunchError::Interrupted { kernel })) => {
             assert_eq!((asked.load(Ordering::Relaxed), kernel.as_str()), (2, "k"));
@@ -118,7 +120,9 @@ def k(out, n):
         let kernel = kernel(text, device.backend()).on(device);
         let mut out = vec![0i32];
         let interrupt = Some(Interrupt::new(|| true));
-        let stopping = kernel.clone().with(Options { interrupt, disk_cache: DiskCache::Off, ..Options::default() });
+        let uncached = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
+        let options = LaunchOptions { interrupt, ..LaunchOptions::default() };
+        let stopping = kernel.clone().with(uncached).launching(options);
         match stopping.warm_up(&args!(&mut out, 1)) {
             Err(Error::Launch(LaunchError::Interrupted { kernel })) => assert_eq!(kernel, "k"),
             other => panic!("{other:?}"),

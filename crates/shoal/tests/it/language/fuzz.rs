@@ -9,7 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use shoal_codegen::cpu::{self, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::cpu;
 use shoal_lang::{Program, Specialization};
 use shoal_source::{Cancellation, SourceMap, Style};
 
@@ -315,7 +316,7 @@ enum Reached {
     Compiled,
 }
 
-fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, codegen: bool) -> Reached {
+fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &CpuTarget, codegen: bool) -> Reached {
     let mut sources = SourceMap::default();
     let program = match Program::parse(&mut sources, "kernel.py", text) {
         Ok(program) => program,
@@ -338,13 +339,14 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, code
     };
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the front end made invalid IR: {checked:?}\n{}", lowered.module);
-    shoal_passes::pipeline::for_cpu(&mut lowered.module, &Cancellation::default()).unwrap();
+    shoal_passes::pipeline::optimize(&mut lowered.module, shoal::host_target(), &Cancellation::default()).unwrap();
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the passes made invalid IR: {checked:?}\n{}", lowered.module);
     if !codegen {
         return Reached::Lowered;
     }
-    match cpu::compile(&lowered.module, &lowered.kernel, target, &program.sources(), &cpu::Options::default()) {
+    match cpu::compile(&lowered.module, &lowered.kernel, target, &program.sources(), &shoal_codegen::Options::default())
+    {
         Ok(_) => Reached::Compiled,
         Err(errors) => {
             assert!(!errors.render(&program.sources(), Style::Plain).is_empty());
@@ -356,7 +358,7 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, code
 /// Damage is only worth its time where the whole would compile.
 #[test]
 fn seeds_compile_as_they_are() {
-    let target = Target::host();
+    let target = cpu::host();
     for seed in seeds().iter().filter(|seed| seed.signature.is_some()) {
         let reached = compile(seed, &seed.text, &mut Choices::new(0), &target, true);
         assert_eq!(reached, Reached::Compiled, "`{}` of\n{}", seed.kernel, seed.text);
@@ -373,7 +375,7 @@ fn damaged_kernels_are_compiled_or_refused() {
     let first = number_from("SHOAL_FUZZ_SEED").unwrap_or(1);
     let count = KERNELS * rounds.unwrap_or(1) as usize;
     let (exact, open): (Vec<Seed>, Vec<Seed>) = seeds().into_iter().partition(|seed| seed.signature.is_some());
-    let target = Target::host();
+    let target = cpu::host();
     let mut reached = [0; 3];
     for number in 0..count {
         let mut choices = Choices::new(first.wrapping_mul(0x1_0000_0000).wrapping_add(number as u64));
@@ -409,7 +411,7 @@ fn damaged_kernels_are_compiled_or_refused() {
 /// Kernels that are deep or long in one way go through all stages, or are refused.
 #[test]
 fn deep_and_long_kernels() {
-    let target = Target::host();
+    let target = cpu::host();
     let nested_ifs = |depth: usize| {
         let ifs: String = (0..depth).map(|d| format!("{}if n > {d}:\n", "  ".repeat(d + 2))).collect();
         format!("{ifs}{}tl.store(out, n)\n", "  ".repeat(depth + 2))

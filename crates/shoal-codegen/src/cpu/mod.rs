@@ -81,6 +81,9 @@ pub use target::host;
 const PASSES: &str =
     "function(early-cse,loop-mssa(licm),early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 
+/// The same for code with long blocks, where `instcombine` takes quadratic time.
+const PASSES_FOR_LONG_BLOCKS: &str = "function(early-cse,loop-mssa(licm),early-cse<memssa>,instsimplify,simplifycfg)";
+
 /// Compiles a kernel to an object.
 pub fn compile(
     module: &Module,
@@ -165,11 +168,12 @@ fn build<'ctx>(
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
     if what != Emit::LlvmRaw {
+        let passes = if has_long_block(&llvm.module) { PASSES_FOR_LONG_BLOCKS } else { PASSES };
         llvm.module
-            .run_passes(PASSES, &machine, PassBuilderOptions::create())
+            .run_passes(passes, &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
-    let machine = if longest_access_run(&llvm.module) > MOST_SCHEDULED {
+    let machine = if has_long_block(&llvm.module) {
         target::machine(target, OptimizationLevel::None).map_err(one)?
     } else {
         machine
@@ -177,17 +181,23 @@ fn build<'ctx>(
     Ok(Built { llvm, machine, needs, linked })
 }
 
-/// Accesses to memory in one block of code that LLVM may still order. It compares each with many others, so that tens of
-/// thousands, which only `static_range` makes, would take minutes.
-const MOST_SCHEDULED: usize = 1 << 12;
+/// Instructions of one block that LLVM may still combine and order, which takes quadratic time. Only `static_range` over
+/// scalars makes longer blocks: the bodies of loops over tiles are split.
+const LONG_BLOCK: usize = 1 << 13;
 
-/// The most accesses to memory that one block of the code has.
-fn longest_access_run(module: &LlvmModule<'_>) -> usize {
+/// The same for accesses to memory, each of which is compared with many others.
+const MANY_ACCESSES: usize = 1 << 12;
+
+fn has_long_block(module: &LlvmModule<'_>) -> bool {
     use InstructionOpcode::{Call, Load, Store};
-    let accesses = |block: BasicBlock<'_>| {
-        block.get_instructions().filter(|i| matches!(i.get_opcode(), Call | Load | Store)).count()
+    let is_long = |block: BasicBlock<'_>| {
+        let mut accesses = 0;
+        block.get_instructions().enumerate().any(|(at, instruction)| {
+            accesses += usize::from(matches!(instruction.get_opcode(), Call | Load | Store));
+            at >= LONG_BLOCK || accesses > MANY_ACCESSES
+        })
     };
-    module.get_functions().flat_map(|f| f.get_basic_block_iter()).map(accesses).max().unwrap_or(0)
+    module.get_functions().flat_map(|f| f.get_basic_block_iter()).any(is_long)
 }
 
 fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {

@@ -196,7 +196,7 @@ unsafe extern "C" fn in_child() {
 /// A value that a forked child makes anew when it first uses it. What the parent had is left alone there: threads that
 /// were using it do not exist, and would never let go of it.
 #[derive(Debug)]
-pub(crate) struct PerProcess<T> {
+pub struct PerProcess<T> {
     current: AtomicPtr<Made<T>>,
 }
 
@@ -208,7 +208,7 @@ struct Made<T> {
 
 impl<T> PerProcess<T> {
     /// The value of this process.
-    pub(crate) fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         if REGISTERED.load(Ordering::Acquire) != DONE {
             register();
         }
@@ -219,17 +219,21 @@ impl<T> PerProcess<T> {
         Box::into_raw(Box::new(Made { generation: generation(), value }))
     }
 
-    /// The value, made now if it is the parent's.
+    /// The value, made from the parent's now if this is a child. Whatever the parent's shares with other threads may be
+    /// held by them for ever.
+    ///
+    /// # Errors
+    /// Those of `make`.
     #[inline]
-    pub(crate) fn get<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+    pub fn get<E>(&self, make: impl FnOnce(&T) -> Result<T, E>) -> Result<&T, E> {
         // SAFETY: what was current once is never freed before `self` is.
         let made = unsafe { &*self.current.load(Ordering::Acquire) };
         if made.generation == generation() { Ok(&made.value) } else { self.remake(made, make) }
     }
 
     #[cold]
-    fn remake<E>(&self, parents: &Made<T>, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
-        let made = Self::made(make()?);
+    fn remake<E>(&self, parents: &Made<T>, make: impl FnOnce(&T) -> Result<T, E>) -> Result<&T, E> {
+        let made = Self::made(make(&parents.value)?);
         let parents = ptr::from_ref(parents).cast_mut();
         match self.current.compare_exchange(parents, made, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: current now; see `get`.
@@ -285,6 +289,6 @@ mod tests {
     #[test]
     fn a_value_is_made_once_in_a_process() {
         let value = PerProcess::new(1);
-        assert_eq!(value.get(|| Err("made again")), Ok(&1));
+        assert_eq!(value.get(|_| Err("made again")), Ok(&1));
     }
 }

@@ -5,11 +5,12 @@
 //! allocates nothing (tuples aside).
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 
 use shoal_driver::cpu::{self, ArgBlock, ArgWriter};
-use shoal_driver::fork::Section;
+use shoal_driver::fork::{PerProcess, Section};
 use shoal_lang::ArgSpec;
 use shoal_source::{Cancellation, Diagnostic, Span};
 
@@ -43,12 +44,31 @@ pub(crate) struct KernelShared {
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) params: Vec<Param>,
-    variants: RwLock<HashMap<Box<[u64]>, Arc<Variant>, BuildWordHasher>>,
+    variants: PerProcess<Variants>,
 }
+
+/// What is compiled, by the key of the arguments.
+type Variants = RwLock<HashMap<Box<[u64]>, Arc<Variant>, BuildWordHasher>>;
 
 impl KernelShared {
     pub(crate) fn new(module: Arc<Shared>, name: String, span: Span, params: Vec<Param>) -> KernelShared {
-        KernelShared { module, name, span, params, variants: RwLock::default() }
+        KernelShared { module, name, span, params, variants: PerProcess::new(RwLock::default()) }
+    }
+
+    /// What is compiled. It is written in [sections](Section) only, so a forked child finds it whole; but launches of
+    /// threads that it does not have may be reading it for ever, so that it has a lock of its own.
+    #[inline]
+    fn variants(&self) -> &Variants {
+        let copied = |parents: &Variants| {
+            let known = match parents.try_read() {
+                Ok(known) => known.clone(),
+                Err(TryLockError::Poisoned(known)) => known.into_inner().clone(),
+                Err(TryLockError::WouldBlock) => unreachable!("forks wait for those who write"),
+            };
+            Ok::<_, Infallible>(RwLock::new(known))
+        };
+        let Ok(variants) = self.variants.get(copied);
+        variants
     }
 
     fn signature(&self) -> Signature<'_> {
@@ -86,7 +106,7 @@ impl Kernel {
     #[must_use]
     pub fn launching(mut self, options: LaunchOptions) -> Kernel {
         let LaunchOptions { timeout, interrupt, print, fibers } = options;
-        self.launch = Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, bounds: None });
+        self.launch = Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, ..cpu::LaunchOptions::default() });
         self
     }
 
@@ -146,8 +166,7 @@ impl Kernel {
     /// How each compiled variant of the kernel came to be, in no order.
     #[must_use]
     pub fn reports(&self) -> Vec<CompileReport> {
-        let _section = Section::enter();
-        let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.shared.variants().read().unwrap_or_else(PoisonError::into_inner);
         known.values().map(|variant| variant.report().clone()).collect()
     }
 
@@ -242,8 +261,7 @@ impl Kernel {
     #[inline]
     #[must_use]
     pub fn find(&self, prepared: &Prepared<'_>) -> Option<Arc<Variant>> {
-        let _section = Section::enter();
-        let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.shared.variants().read().unwrap_or_else(PoisonError::into_inner);
         known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()).cloned()
     }
 
@@ -263,7 +281,7 @@ impl Kernel {
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
         let variant = self.compile_for(self.specs(&prepared.bound)?)?;
         let _section = Section::enter();
-        let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.shared.variants().write().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have been faster: its variant stays, so that all launches share one.
         if let Some(variant) = known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()) {
             return Ok(variant.clone());

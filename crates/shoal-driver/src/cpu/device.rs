@@ -76,7 +76,7 @@ impl CpuDevice {
     /// The workers, which a forked child starts when it first launches.
     #[inline]
     pub(crate) fn workers(&self) -> io::Result<&Workers> {
-        self.workers.get(|| {
+        self.workers.get(|_| {
             let _section = Section::enter();
             Workers::new(self.threads)
         })

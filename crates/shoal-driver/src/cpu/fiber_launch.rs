@@ -8,7 +8,7 @@ use super::{
     context::ProgramContext,
     fiber::{Fiber, Resumed},
     job::Job,
-    launch_state::{End, Role},
+    launch_state::Role,
     pool::Work,
     schedule::{Next, Ran, Range, Round, Schedule},
     wait::Wait,
@@ -182,7 +182,10 @@ impl FiberLaunch<'_> {
                     let (program, _) = fiber.position();
                     fiber.recycle(&self.job.workers.fibers);
                     let looped = self.job.state.stuck_for().is_some();
-                    self.job.state.moved();
+                    // A program that was told to end does not show that the others of its group are alive.
+                    if !self.job.state.is_ending() {
+                        self.job.state.moved();
+                    }
                     self.update(|state| {
                         state.looping.extend(looped.then_some(program));
                         state.schedule.ended(round);
@@ -295,12 +298,14 @@ impl FiberLaunch<'_> {
     /// The owner's pause between two rounds in which nothing moved. Gives up when that has lasted too long.
     fn pause<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let Some(since) = state.schedule.stuck_since() else { return state };
-        let waited = since.elapsed();
-        if waited >= self.timeout {
-            self.job.state.end(End::Stuck(waited));
+        let now = Instant::now();
+        self.job.state.give_up_if_stuck(now);
+        if self.job.state.is_ending() {
             return state;
         }
-        let pause = state.schedule.pause().min(self.timeout - waited);
+        let left = self.timeout.saturating_sub(now.saturating_duration_since(since));
+        // Whoever others of the group have to thank for their progress may take longer.
+        let pause = if left.is_zero() { state.schedule.pause() } else { state.schedule.pause().min(left) };
         self.sleep(state, pause)
     }
 

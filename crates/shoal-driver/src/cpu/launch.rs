@@ -59,7 +59,7 @@ impl CpuDevice {
             plain_launch::run(&job)?;
         }
         let kernel = || info.name.clone();
-        match state.into_end() {
+        match state.take_end() {
             None => Ok(()),
             Some(End::Failed(failure)) => Err(LaunchError::Failed { kernel: kernel(), failure: Box::new(failure) }),
             Some(End::Forked) => Err(LaunchError::Forked { kernel: kernel() }),

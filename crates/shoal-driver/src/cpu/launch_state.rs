@@ -5,20 +5,17 @@ use crate::{
     error::Failure,
     fork,
     interrupt::{HOST_POLL_INTERVAL, Interrupt},
+    launch_group::{GroupMember, Progress},
     lock::lock,
     print_sink::PrintSink,
 };
 use core::{
     any::Any,
     panic::AssertUnwindSafe,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::Duration,
 };
-use std::{
-    panic::catch_unwind,
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::{panic::catch_unwind, sync::Mutex, time::Instant};
 
 /// What a thread is to a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,8 +53,10 @@ pub(crate) struct LaunchState<'a> {
     generation: u64,
     end: Mutex<Option<End>>,
     ending: AtomicBool,
-    /// Changes whenever a program starts, ends or does real work.
-    moves: AtomicU64,
+    /// The member of a group on whose behalf it is, if any.
+    member: Option<&'a GroupMember>,
+    /// The progress of a launch without a group.
+    own: Progress,
     /// Programs that wait.
     waiting: AtomicUsize,
     watch: Mutex<Watch>,
@@ -73,7 +72,7 @@ struct Watch {
 
 impl<'a> LaunchState<'a> {
     pub(crate) fn new(options: &'a LaunchOptions, patience: Option<Duration>) -> Self {
-        Self {
+        let state = Self {
             sink: &options.print,
             interrupt: options.interrupt.as_ref(),
             bounds: options.bounds.as_deref(),
@@ -81,10 +80,21 @@ impl<'a> LaunchState<'a> {
             generation: fork::generation(),
             end: Mutex::new(None),
             ending: AtomicBool::new(false),
-            moves: AtomicU64::new(0),
+            member: options.member.as_ref(),
+            own: Progress::of_one_launch(),
             waiting: AtomicUsize::new(0),
             watch: Mutex::new(Watch::default()),
+        };
+        if let Some(member) = state.member {
+            // In this order, nobody takes the group for one that waits in between.
+            member.progress().runs();
+            member.enters_launch();
         }
+        state
+    }
+
+    fn progress(&self) -> &Progress {
+        self.member.map_or(&self.own, GroupMember::progress)
     }
 
     pub(crate) fn sink(&self) -> &PrintSink {
@@ -116,14 +126,15 @@ impl<'a> LaunchState<'a> {
         }
     }
 
-    pub(crate) fn into_end(self) -> Option<End> {
+    /// Takes out why the launch ends.
+    pub(crate) fn take_end(&self) -> Option<End> {
         if self.is_forked() {
             return Some(End::Forked);
         }
         if !self.is_ending() {
             return None;
         }
-        self.end.into_inner().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.end).take()
     }
 
     /// Whether this is a child of the process that launched, which cannot go on with it.
@@ -133,12 +144,16 @@ impl<'a> LaunchState<'a> {
 
     /// Some program started, ended, or came to wait after real work.
     pub(crate) fn moved(&self) {
-        self.moves.fetch_add(1, Ordering::Relaxed);
+        self.progress().moved();
     }
 
     /// So many programs wait now.
     pub(crate) fn set_waiting(&self, programs: usize) {
-        self.waiting.store(programs, Ordering::Relaxed);
+        match (self.waiting.swap(programs, Ordering::Relaxed), programs) {
+            (0, 1..) => self.progress().waits_or_ends(),
+            (1.., 0) => self.progress().runs(),
+            _ => {}
+        }
     }
 
     /// Whether the launching thread has reasons to poll the host.
@@ -173,22 +188,40 @@ impl<'a> LaunchState<'a> {
         }
         if let Some(interrupt) = self.interrupt {
             match catch_unwind(AssertUnwindSafe(|| interrupt.is_requested())) {
+                _ if self.is_forked() => {
+                    self.ending.store(true, Ordering::Release);
+                    return;
+                }
                 Ok(false) => {}
                 Ok(true) => self.end(End::Interrupted),
                 Err(panic) => self.end(End::Panicked(panic)),
             }
         }
+        self.give_up_if_stuck(now);
+    }
+
+    /// Ends the launch if its programs wait in vain: nothing has moved in the group for too long, and nobody is left who
+    /// could move.
+    pub(crate) fn give_up_if_stuck(&self, now: Instant) {
         let Some(patience) = self.patience else { return };
-        let moves = self.moves.load(Ordering::Relaxed);
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let (progress, moves) = (self.progress(), self.progress().moves());
         let mut watch = lock(&self.watch);
-        match watch.moves {
-            Some((seen, since)) if seen == moves => {
-                let quiet = now.saturating_duration_since(since);
-                if quiet >= patience && self.waiting.load(Ordering::Relaxed) > 0 {
-                    self.end(End::Stuck(quiet));
-                }
+        let since = match watch.moves {
+            Some((seen, since)) if seen == moves => since,
+            Some(_) | None => {
+                watch.moves = Some((moves, now));
+                now
             }
-            Some(_) | None => watch.moves = Some((moves, now)),
+        };
+        let quiet = now.saturating_duration_since(since);
+        if quiet >= patience && progress.all_wait() {
+            progress.declare_stuck(moves);
+        }
+        if progress.is_declared_stuck(moves) {
+            self.end(End::Stuck(quiet));
         }
     }
 
@@ -196,6 +229,17 @@ impl<'a> LaunchState<'a> {
     pub(crate) fn poll_host_if_due(&self, now: Instant) {
         if self.host_poll_is_due(now) {
             self.poll_host(now);
+        }
+    }
+}
+
+impl Drop for LaunchState<'_> {
+    fn drop(&mut self) {
+        if let Some(member) = self.member {
+            member.leaves_launch();
+            if *self.waiting.get_mut() == 0 {
+                member.progress().waits_or_ends();
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ mod failing;
 mod features;
 mod forking;
 mod fuzzing;
+mod groups;
 mod launching;
 mod loading;
 mod printing;

@@ -1,11 +1,10 @@
 //! What kernels ask about their target: `shoal.language.target_info`. The target is a CPU.
 
-use crate::builtin::{Args, Builtin};
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::builtin::{Args, Builtin, BuiltinContext};
+use crate::lower_error::LowerResult;
 use crate::value::Value;
 
-fn run_no(_: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
+fn run_no(_: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
     Ok(Value::bool(false))
 }
 

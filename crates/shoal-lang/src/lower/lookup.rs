@@ -68,7 +68,7 @@ impl Lower<'_> {
         if plain && !global.constexpr && !allowed {
             let refused = Diagnostic::error(span, format!("the global `{name}` is not a `constexpr`"))
                 .label("kernels see only globals that cannot change");
-            // Of a live object, nobody knows the line that made it.
+            // Live objects have no span.
             let placed = if global.span.is_none() { refused } else { refused.with_label(global.span, "defined here") };
             return Err(placed
                 .help(format!("write `{name} = tl.constexpr(...)`, or pass it as a parameter `{name}: tl.constexpr`"))

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use shoal_ir::{Builder, Func, FuncKind, Region, Type};
 use shoal_source::{Diagnostic, Span};
 
-use crate::fault::Fault;
+use crate::lower_error::LowerError;
 use crate::options::Options;
 use crate::value::{Access, Tensor, Value};
 
@@ -44,8 +44,8 @@ impl<'p> Emit<'p> {
         Diagnostic::error(self.span, message)
     }
 
-    /// A fault at the expression being lowered.
-    pub fn fault(&self, message: impl Into<String>) -> Fault {
+    /// A error at the expression being lowered.
+    pub fn lower_error(&self, message: impl Into<String>) -> LowerError {
         self.error(message).into()
     }
 

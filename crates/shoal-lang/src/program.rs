@@ -7,22 +7,22 @@ use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span, similar};
 
 use crate::dtype;
 use crate::host::{HostBridge, HostSource, HostValue};
+use crate::host_cache::HostCache;
 use crate::kernel::Kernel;
 use crate::key;
-use crate::live::Live;
 use crate::lower;
 use crate::module::{self, Function, FunctionKind, Global, ModuleId, UserModule};
 use crate::read::{self, STANDARD_ID};
+use crate::sources::Sources;
 use crate::spec::{ArgSpec, ConstValue, Specialization, split_top_level};
 use crate::syntax::ast::{Expr, FunctionDef, Name, Stmt, StmtKind};
 use crate::syntax::scan::stmt_parts;
-use crate::units::Units;
 
 /// A kernel file with everything it imports, or a live function with everything it reaches.
 pub struct Program {
-    pub(crate) units: Units,
+    pub(crate) files: Sources,
     main: ModuleId,
-    pub(crate) live: Option<Live>,
+    pub(crate) live: Option<HostCache>,
 }
 
 /// A lowered kernel.
@@ -84,7 +84,7 @@ impl Program {
         others: &[(&str, &str)],
     ) -> Result<Program, Diagnostics> {
         let (modules, main) = read::read_file(sources, name, text, others)?;
-        Ok(Program { units: Units::new(sources, modules), main, live: None })
+        Ok(Program { files: Sources::new(sources, modules), main, live: None })
     }
 
     /// A program around one live function, a kernel. What it reaches is asked of the host when it is needed.
@@ -97,16 +97,16 @@ impl Program {
         bridge: Arc<dyn HostBridge>,
     ) -> Result<Program, Diagnostics> {
         let modules = read::read_standard(sources);
-        let units = Units::new(sources, modules);
-        let unit = units.live(&Arc::new(source));
-        *sources = (*units.sources()).clone();
-        Ok(Program { main: unit?.module, units, live: Some(Live::new(bridge)) })
+        let files = Sources::new(sources, modules);
+        let kernel = files.live(&Arc::new(source));
+        *sources = (*files.sources()).clone();
+        Ok(Program { main: kernel?.module, files, live: Some(HostCache::new(bridge)) })
     }
 
     /// The texts of the program. Those of live functions are added as kernels are compiled.
     #[must_use]
     pub fn sources(&self) -> Arc<SourceMap> {
-        self.units.sources()
+        self.files.sources()
     }
 
     /// The kernels of the file, in its order: every function that is `@jit`.
@@ -249,7 +249,7 @@ impl Program {
     }
 
     pub(crate) fn module(&self, id: ModuleId) -> Arc<UserModule> {
-        self.units.module(id)
+        self.files.module(id)
     }
 
     pub(crate) fn standard(&self) -> ModuleId {

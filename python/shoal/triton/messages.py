@@ -73,7 +73,7 @@ _RULES = (
     ),
     # Shapes.
     Rule(
-        r"dimension (\d+) is (\d+) on the left and (\d+) on the right",
+        r"dimension (\d+) is (\d+) (?:on the left|in the pointers) and (\d+) (?:on the right|in the)",
         ValueError,
         "Cannot make_shape_compatible: incompatible dimensions at index {0}: {1} and {2}",
     ),

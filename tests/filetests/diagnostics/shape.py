@@ -38,10 +38,10 @@ def k(x):
 #    |
 #    = help: a reshape keeps the number of elements: repeat them with `tl.broadcast_to`, or load only those you need
 #
-# error: the mask does not have the shape of the pointers
+# error: the mask has shape [32], the pointers have [16]
 #   --> shape.py:14:9
 #    |
 # 14 |     g = tl.load(x + a, mask=b < 4)
-#    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^ the pointers have shape [16], the mask has [32]
+#    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^ dimension 0 is 16 in the pointers and 32 in the mask
 #    |
 #    = help: compare the offsets that the pointers are made of: `mask = offsets < n`

@@ -166,27 +166,27 @@ def extremes(x):
 #    |
 #    = help: a reshape keeps the number of elements: repeat them with `tl.broadcast_to`, or load only those you need
 #
-# error: the mask does not have the shape of the pointers
+# error: the mask has shape [8], the pointers have [16]
 #   --> triton_way.py:45:5
 #    |
 # 45 |     tl.load(x + offsets, mask=m)
-#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the pointers have shape [16], the mask has [8]
+#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^ dimension 0 is 16 in the pointers and 8 in the mask
 #    |
 #    = help: compare the offsets that the pointers are made of: `mask = offsets < n`
 #
-# error: the mask does not have the shape of the pointers
+# error: the mask has shape [8], the pointers have [16]
 #   --> triton_way.py:46:5
 #    |
 # 46 |     tl.store(x + offsets, v, mask=m)
-#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the pointers have shape [16], the mask has [8]
+#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ dimension 0 is 16 in the pointers and 8 in the mask
 #    |
 #    = help: compare the offsets that the pointers are made of: `mask = offsets < n`
 #
-# error: the value does not have the shape of the pointers
+# error: the value has shape [8], the pointers have [16]
 #   --> triton_way.py:47:5
 #    |
 # 47 |     tl.store(x + offsets, tl.arange(0, 8))
-#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ the pointers have shape [16], the value has [8]
+#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ dimension 0 is 16 in the pointers and 8 in the value
 #    |
 #    = help: make it from the same `tl.arange` as the pointers, or use `tl.broadcast_to`
 # error: `max` chooses between two or more values

@@ -3,7 +3,7 @@
 use shoal_source::{Diagnostic, Span, similar};
 
 use super::{Args, Builtin, BuiltinParam, Need, ParamShape, params};
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::syntax::ast::Ident;
 use crate::value::Value;
 
@@ -27,7 +27,7 @@ impl Given {
 const INTERNAL: [&str; 3] = ["_semantic", "_generator", "_builder"];
 
 /// Binds the arguments of a call to a builtin's parameters.
-pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> Outcome<Args> {
+pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> LowerResult<Args> {
     let params = params(builtin);
     let mut args = Args::new(builtin, span, params.len());
     let by_position = |p: &&BuiltinParam| !matches!(p.shape, ParamShape::KeywordOnly | ParamShape::Keywords);
@@ -80,9 +80,9 @@ pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> 
     if missing.is_empty() { Ok(args) } else { Err(missing_arguments(builtin, &missing, span)) }
 }
 
-fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> Outcome<()> {
+fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> LowerResult<()> {
     if matches!(arg.value, Value::Invalid) {
-        return Err(Fault::reported());
+        return Err(LowerError::reported());
     }
     if param.need == Need::Const && arg.value.is_dynamic() {
         if let Some(name) = builtin.name.strip_prefix("pymath.") {
@@ -98,7 +98,7 @@ fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> Outcome<(
 }
 
 /// Python's `math` on a device value: the language has most of it under the same name.
-fn compile_time_math(name: &str, arg: &Given) -> Fault {
+fn compile_time_math(name: &str, arg: &Given) -> LowerError {
     let help = match (super::find(name), super::find(&format!("libdevice.{name}"))) {
         (Some(_), _) => format!("use `tl.{name}`, which works on scalars and tiles"),
         (None, Some(_)) => format!("use `libdevice.{name}`, which works on scalars and tiles"),
@@ -110,7 +110,7 @@ fn compile_time_math(name: &str, arg: &Given) -> Fault {
         .into()
 }
 
-fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> Fault {
+fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> LowerError {
     let most = params.iter().filter(|p| p.shape == ParamShape::Normal).count();
     let names: Vec<&str> = params.iter().map(|p| p.name).collect();
     let message = format!("`{}` takes at most {most} positional arguments", builtin.short_name());
@@ -120,7 +120,7 @@ fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> Fault {
         .into()
 }
 
-fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], keyword: &Ident) -> Fault {
+fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], keyword: &Ident) -> LowerError {
     let (name, span) = (&*keyword.name, keyword.span);
     let names = params.iter().map(|p| p.name);
     let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", builtin.short_name()))
@@ -132,7 +132,7 @@ fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], keyword: &Ident) 
     .into()
 }
 
-fn missing_arguments(builtin: &Builtin, missing: &[&str], span: Span) -> Fault {
+fn missing_arguments(builtin: &Builtin, missing: &[&str], span: Span) -> LowerError {
     let quoted: Vec<String> = missing.iter().map(|m| format!("`{m}`")).collect();
     let plural = if missing.len() == 1 { "argument" } else { "arguments" };
     let message = format!("`{}` is missing the {plural} {}", builtin.short_name(), quoted.join(", "));

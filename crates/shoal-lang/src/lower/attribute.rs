@@ -8,7 +8,7 @@ use shoal_source::{Diagnostic, Span, similar};
 use super::Lower;
 use crate::builtin::{self, describe};
 use crate::enums;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::ModuleRef;
 use crate::syntax::ast::{Ident, Name};
 use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Tuple, Value};
@@ -32,16 +32,16 @@ const STRING_METHODS: [&str; 6] = ["startswith", "endswith", "lower", "upper", "
 
 impl Lower<'_> {
     /// `object.attr`.
-    pub(super) fn attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> Outcome<Value> {
+    pub(super) fn attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> LowerResult<Value> {
         let found = self.find_attribute(object, attr, span)?;
         found.ok_or_else(|| self.missing_attribute(object, attr))
     }
 
     /// `object.attr`, or `None` if there is no such thing.
-    pub(super) fn find_attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> Outcome<Option<Value>> {
+    pub(super) fn find_attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> LowerResult<Option<Value>> {
         let name = &*attr.name;
         match object {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Module(module) => self.name_of_module(module, attr, span).map(Some),
             Value::Tensor(t) => self.tensor_attribute(t, attr, span),
             Value::Dtype(d) => Ok(match d.attribute(name) {
@@ -91,7 +91,7 @@ impl Lower<'_> {
         }
     }
 
-    fn name_of_module(&mut self, module: &ModuleRef, attr: &Ident, span: Span) -> Outcome<Value> {
+    fn name_of_module(&mut self, module: &ModuleRef, attr: &Ident, span: Span) -> LowerResult<Value> {
         match self.module_attribute(module, &attr.name)? {
             Some(Value::Host(what)) => Err(self.host_only(&what, attr.span, "cannot be used in a kernel")),
             Some(value) => Ok(value),
@@ -99,14 +99,14 @@ impl Lower<'_> {
         }
     }
 
-    fn tensor_attribute(&mut self, t: &Tensor, attr: &Ident, span: Span) -> Outcome<Option<Value>> {
+    fn tensor_attribute(&mut self, t: &Tensor, attr: &Ident, span: Span) -> LowerResult<Option<Value>> {
         let object = Value::Tensor(t.clone());
         Ok(match &*attr.name {
             "shape" => Some(Value::ints(t.shape())),
             "dtype" => t.ty.elem().map(|e| Value::Dtype(Dtype { ty: Type::Elem(e), access: t.access })),
             "type" => Some(Value::Dtype(Dtype { ty: t.ty.clone(), access: t.access })),
             "numel" => Some(Value::int(t.shape().iter().map(|&d| i128::from(d)).product::<i128>())),
-            "T" => Some(self.builtin_call("permute", vec![object, Value::int(1), Value::int(0)])?),
+            "T" => Some(self.call_builtin_named("permute", vec![object, Value::int(1), Value::int(0)])?),
             "to" => builtin::find("cast").map(|b| bound(&object, Value::Builtin(b), span)),
             "logical_and" | "logical_or" => Some(named_method(&object, attr, span)),
             name if builtin::METHODS.contains(&name) => match builtin::find(name) {
@@ -120,7 +120,7 @@ impl Lower<'_> {
         })
     }
 
-    fn missing_attribute(&self, object: &Value, attr: &Ident) -> Fault {
+    fn missing_attribute(&self, object: &Value, attr: &Ident) -> LowerError {
         let diagnostic = Diagnostic::error(attr.span, format!("{} has no attribute `{}`", describe(object), attr.name))
             .label("unknown attribute");
         let names: Vec<&str> = match object {

@@ -9,7 +9,7 @@ use shoal_source::{Cancellation, Diagnostic, Kind, Span, Watch};
 
 use super::Lower;
 use super::frame::Binding;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Const, Value};
 
 /// Statements and compile-time steps before we say that the code does not end.
@@ -76,24 +76,24 @@ impl Budget {
 
 impl Lower<'_> {
     /// Counts one step of work.
-    pub(super) fn step(&mut self, span: Span) -> Outcome<()> {
+    pub(super) fn step(&mut self, span: Span) -> LowerResult<()> {
         self.steps(span, 1)
     }
 
     /// Counts the work of going through so many parts of a value.
-    pub(super) fn parts_visited(&mut self, parts: usize) -> Outcome<()> {
+    pub(super) fn parts_visited(&mut self, parts: usize) -> LowerResult<()> {
         let steps = parts / PARTS_PER_STEP;
         if steps == 0 { Ok(()) } else { self.steps(self.emit.span, steps as u64) }
     }
 
     /// Counts the work of going through a text.
-    pub(super) fn text_visited(&mut self, bytes: usize) -> Outcome<()> {
+    pub(super) fn text_visited(&mut self, bytes: usize) -> LowerResult<()> {
         let steps = bytes / BYTES_PER_STEP;
         if steps == 0 { Ok(()) } else { self.steps(self.emit.span, steps as u64) }
     }
 
     /// Counts the work of going through a value with all its parts.
-    pub(super) fn value_visited(&mut self, value: &Value) -> Outcome<()> {
+    pub(super) fn value_visited(&mut self, value: &Value) -> LowerResult<()> {
         match value {
             Value::Const(Const::Str(text)) => self.text_visited(text.len()),
             Value::Tuple(_) | Value::Aggregate(_) | Value::Dict(_) => {
@@ -106,7 +106,7 @@ impl Lower<'_> {
     }
 
     /// Counts the work of copying and merging all names of the function.
-    pub(super) fn frame_visited(&mut self) -> Outcome<()> {
+    pub(super) fn frame_visited(&mut self) -> LowerResult<()> {
         let parts = |binding: &Binding| {
             let mut budget = MAX_PARTS;
             count_parts(&binding.value, &mut budget, MAX_VALUE_DEPTH);
@@ -116,9 +116,9 @@ impl Lower<'_> {
         self.parts_visited(parts)
     }
 
-    fn steps(&mut self, span: Span, steps: u64) -> Outcome<()> {
+    fn steps(&mut self, span: Span, steps: u64) -> LowerResult<()> {
         if self.gave_up() {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         }
         self.budget.steps += steps;
         if self.budget.steps > MAX_STEPS {
@@ -138,13 +138,13 @@ impl Lower<'_> {
     }
 
     /// Counts a call of a function of this weight: it will be inlined.
-    pub(super) fn weigh_call(&mut self, callee: u64, span: Span) -> Outcome<()> {
+    pub(super) fn weigh_call(&mut self, callee: u64, span: Span) -> LowerResult<()> {
         self.budget.size.weight = self.budget.size.weight.saturating_add(callee);
         self.weigh(span)
     }
 
     /// Counts the operations that are new since the last time.
-    fn weigh(&mut self, span: Span) -> Outcome<()> {
+    fn weigh(&mut self, span: Span) -> LowerResult<()> {
         let Budget { size, written, state, .. } = &mut self.budget;
         while size.counted < self.emit.func.num_ops() {
             let op = OpId::from_u32(u32::try_from(size.counted).unwrap_or(u32::MAX));
@@ -165,7 +165,7 @@ impl Lower<'_> {
     }
 
     /// A value made of parts, unless it has too many: sharing parts can make a small program describe a huge value.
-    pub(super) fn bounded(&mut self, value: Value) -> Outcome<Value> {
+    pub(super) fn bounded(&mut self, value: Value) -> LowerResult<Value> {
         let mut budget = MAX_PARTS;
         match count_parts(&value, &mut budget, MAX_VALUE_DEPTH) {
             Parts::Fine => {

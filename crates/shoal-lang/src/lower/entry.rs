@@ -7,7 +7,7 @@ use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
 use shoal_source::{Cancellation, Diagnostic, Diagnostics, similar};
 
 use super::Lower;
-use crate::fault::Outcome;
+use crate::lower_error::LowerResult;
 use crate::module::{Function, Global, ModuleId};
 use crate::options::Options;
 use crate::program::{ArgRole, Lowered, LoweredArg, Program};
@@ -27,8 +27,8 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
     match lower.kernel(f, spec, &mut args) {
         Ok(()) if lower.errors.is_empty() => {}
         Ok(()) => return Err(lower.into_diagnostics()),
-        Err(fault) => {
-            lower.report(fault);
+        Err(error) => {
+            lower.report(error);
             return Err(lower.into_diagnostics());
         }
     }
@@ -39,7 +39,7 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
 }
 
 impl Lower<'_> {
-    fn kernel(&mut self, f: &Function, spec: &Specialization, args: &mut Vec<LoweredArg>) -> Outcome<()> {
+    fn kernel(&mut self, f: &Function, spec: &Specialization, args: &mut Vec<LoweredArg>) -> LowerResult<()> {
         self.check_names(f, spec)?;
         let mut values = Vec::new();
         let mut missing = Vec::new();
@@ -79,7 +79,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn check_names(&self, f: &Function, spec: &Specialization) -> Outcome<()> {
+    fn check_names(&self, f: &Function, spec: &Specialization) -> LowerResult<()> {
         for (name, _) in &spec.args {
             if !f.def.params.iter().any(|p| *p.name.name == **name) {
                 let names = f.def.params.iter().map(|p| &*p.name.name);
@@ -95,7 +95,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn check_constexpr(&self, f: &Function, param: &Param, arg: &ArgSpec) -> Outcome<()> {
+    fn check_constexpr(&self, f: &Function, param: &Param, arg: &ArgSpec) -> LowerResult<()> {
         let annotation = param.annotation.as_ref().and_then(|a| self.program.language_name(f.module, a));
         let constexpr = annotation.as_deref() == Some("constexpr");
         if constexpr && has_value(arg) {
@@ -115,7 +115,7 @@ impl Lower<'_> {
         arg: &ArgSpec,
         path: &mut Vec<u32>,
         args: &mut Vec<LoweredArg>,
-    ) -> Outcome<Value> {
+    ) -> LowerResult<Value> {
         match arg {
             ArgSpec::Constant(c) => self.constant(f, name, c),
             ArgSpec::Tuple(parts) => Ok(Value::tuple(self.parts(f, name, parts, path, args)?)),
@@ -145,7 +145,7 @@ impl Lower<'_> {
                         Ok(Value::Tensor(Tensor { value, ty, access: *access }))
                     }
                     ArgType::Descriptor(desc) if desc.block.is_empty() => {
-                        Err(self.emit.fault(format!("the descriptor given for `{name}` has no dimensions")))
+                        Err(self.emit.lower_error(format!("the descriptor given for `{name}` has no dimensions")))
                     }
                     ArgType::Descriptor(desc) => Ok(self.descriptor_parameter(desc, &mut add)),
                 }
@@ -160,7 +160,7 @@ impl Lower<'_> {
         parts: &[ArgSpec],
         path: &mut Vec<u32>,
         args: &mut Vec<LoweredArg>,
-    ) -> Outcome<Vec<Value>> {
+    ) -> LowerResult<Vec<Value>> {
         let mut items = Vec::with_capacity(parts.len());
         for (i, part) in parts.iter().enumerate() {
             path.push(u32::try_from(i).unwrap_or(u32::MAX));
@@ -195,12 +195,12 @@ impl Lower<'_> {
         Value::Descriptor(Arc::new(Descriptor { value, ty, shape, strides, access: Access::ReadWrite }))
     }
 
-    fn constant(&mut self, f: &Function, name: &Name, value: &ConstValue) -> Outcome<Value> {
+    fn constant(&mut self, f: &Function, name: &Name, value: &ConstValue) -> LowerResult<Value> {
         Ok(match value {
             ConstValue::Const(c) => Value::Const(c.clone()),
             ConstValue::Dtype(d) => Value::Dtype(d.clone()),
             ConstValue::Tuple(items) => {
-                Value::tuple(items.iter().map(|v| self.constant(f, name, v)).collect::<Outcome<Vec<_>>>()?)
+                Value::tuple(items.iter().map(|v| self.constant(f, name, v)).collect::<LowerResult<Vec<_>>>()?)
             }
             ConstValue::Host(value) => self.host_value(value)?,
             ConstValue::Function(function) => {

@@ -7,20 +7,20 @@ use shoal_source::{Diagnostic, Kind};
 use super::Lower;
 use super::operator::equal;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::syntax::ast::{Expr, ExprKind, Unsupported};
 use crate::value::{Const, Slice, Value};
 
 impl Lower<'_> {
     /// The value of an expression.
-    pub(crate) fn expr(&mut self, e: &Expr) -> Outcome<Value> {
+    pub(crate) fn expr(&mut self, e: &Expr) -> LowerResult<Value> {
         let outer = std::mem::replace(&mut self.emit.span, e.span);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.expr_kind(e));
         self.emit.span = outer;
         value
     }
 
-    fn expr_kind(&mut self, e: &Expr) -> Outcome<Value> {
+    fn expr_kind(&mut self, e: &Expr) -> LowerResult<Value> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e.span),
             ExprKind::None => Ok(Value::NONE),
@@ -54,7 +54,7 @@ impl Lower<'_> {
                 let object = self.expr(value)?;
                 let index = self.expr(index)?;
                 match self.indexed_shape(value, &object) {
-                    Some(fault) => Err(fault),
+                    Some(error) => Err(error),
                     None => self.subscript(&object, &index),
                 }
             }
@@ -80,7 +80,7 @@ impl Lower<'_> {
         }
     }
 
-    fn dict(&mut self, entries: &[(Option<Expr>, Expr)]) -> Outcome<Value> {
+    fn dict(&mut self, entries: &[(Option<Expr>, Expr)]) -> LowerResult<Value> {
         let mut pairs: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let new = match key {
@@ -99,7 +99,7 @@ impl Lower<'_> {
                 None => match self.expr(value)? {
                     Value::Dict(inner) => inner.to_vec(),
                     other => {
-                        return Err(Fault::new(
+                        return Err(LowerError::new(
                             value.span,
                             format!("`**` needs a dictionary, this is {}", describe(&other)),
                         ));
@@ -117,7 +117,7 @@ impl Lower<'_> {
         self.bounded(Value::Dict(pairs.into()))
     }
 
-    fn tuple(&mut self, items: &[Expr]) -> Outcome<Value> {
+    fn tuple(&mut self, items: &[Expr]) -> LowerResult<Value> {
         let mut values = Vec::with_capacity(items.len());
         for item in items {
             match &item.kind {
@@ -125,7 +125,7 @@ impl Lower<'_> {
                     Value::Tuple(t) => values.extend(t.items.iter().cloned()),
                     other => {
                         let message = format!("`*` needs a tuple, this is {}", describe(&other));
-                        return Err(Fault::new(inner.span, message));
+                        return Err(LowerError::new(inner.span, message));
                     }
                 },
                 _ => values.push(self.expr(item)?),
@@ -135,7 +135,7 @@ impl Lower<'_> {
     }
 }
 
-fn unsupported(e: &Expr, what: &Unsupported) -> Fault {
+fn unsupported(e: &Expr, what: &Unsupported) -> LowerError {
     Diagnostic::error(e.span, format!("kernels have no {}", what.what))
         .kind(Kind::Unsupported)
         .label("not supported")

@@ -9,9 +9,9 @@ use super::frame::Frame;
 use crate::builtin;
 use crate::dtype;
 use crate::enums;
-use crate::fault::{Fault, Outcome};
 use crate::host::HostSource;
-use crate::live::Place;
+use crate::host_cache::Place;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef};
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::value::{Class, Dtype, KnownClass, Value};
@@ -35,13 +35,13 @@ pub(super) enum GlobalState {
 
 impl Lower<'_> {
     /// The value of a name that the module defines.
-    pub(super) fn global_value(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
+    pub(super) fn global_value(&mut self, module: ModuleId, name: &Name) -> LowerResult<GlobalValue> {
         let key = (module, name.clone());
         match self.globals.get(&key) {
             Some(GlobalState::Done(value)) => return Ok((**value).clone()),
-            Some(GlobalState::Failed) => return Err(Fault::reported()),
+            Some(GlobalState::Failed) => return Err(LowerError::reported()),
             Some(GlobalState::Running) => {
-                return Err(self.emit.fault(format!("the value of `{name}` depends on itself")));
+                return Err(self.emit.lower_error(format!("the value of `{name}` depends on itself")));
             }
             None => {}
         }
@@ -61,14 +61,14 @@ impl Lower<'_> {
         module: ModuleId,
         function: &HostSource,
         name: &Name,
-    ) -> Outcome<Option<GlobalValue>> {
+    ) -> LowerResult<Option<GlobalValue>> {
         if self.frame.place == Place::Signature {
             return self.live_name(function, name);
         }
         let key = (module, name.clone());
         match self.globals.get(&key) {
             Some(GlobalState::Done(value)) => return Ok(Some((**value).clone())),
-            Some(GlobalState::Failed) => return Err(Fault::reported()),
+            Some(GlobalState::Failed) => return Err(LowerError::reported()),
             Some(GlobalState::Running) | None => {}
         }
         let found = self.live_name(function, name);
@@ -80,9 +80,9 @@ impl Lower<'_> {
         found
     }
 
-    fn compute_global(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
+    fn compute_global(&mut self, module: ModuleId, name: &Name) -> LowerResult<GlobalValue> {
         let Some(global) = self.program.module(module).globals.get(name).cloned() else {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         };
         let fixed = |value, span| Ok(GlobalValue { value, constexpr: true, span });
         match global {
@@ -100,13 +100,13 @@ impl Lower<'_> {
         }
     }
 
-    fn imported(&mut self, from: &ModuleRef, name: &Name) -> Outcome<GlobalValue> {
+    fn imported(&mut self, from: &ModuleRef, name: &Name) -> LowerResult<GlobalValue> {
         if let ModuleRef::User(id) = from {
             return match self.global(*id, name)? {
                 Some(value) => Ok(value),
                 None => {
                     let file = self.program.file_name(*id);
-                    Err(self.emit.fault(format!("`{file}` does not define `{name}`")))
+                    Err(self.emit.lower_error(format!("`{file}` does not define `{name}`")))
                 }
             };
         }
@@ -117,7 +117,7 @@ impl Lower<'_> {
         Ok(GlobalValue { value, constexpr: true, span: Span::NONE })
     }
 
-    fn assigned(&mut self, module: ModuleId, name: &Name, assigned: &Assigned) -> Outcome<GlobalValue> {
+    fn assigned(&mut self, module: ModuleId, name: &Name, assigned: &Assigned) -> LowerResult<GlobalValue> {
         let constexpr = self.is_constexpr(module, &assigned.value) || self.annotated_constexpr(module, assigned);
         let frame = Frame::compile_time(module);
         let outer = std::mem::replace(&mut self.frame, frame);
@@ -127,12 +127,12 @@ impl Lower<'_> {
         let mut value = match value {
             Ok(value) => value,
             // What only the host can compute is no error of the kernel file: the use of it is.
-            Err(fault) if !constexpr => {
+            Err(error) if !constexpr => {
                 self.errors.truncate(errors);
-                drop(fault);
+                drop(error);
                 Value::Host(name.clone())
             }
-            Err(fault) => return Err(fault),
+            Err(error) => return Err(error),
         };
         for &i in &assigned.path {
             value = match &value {
@@ -185,7 +185,7 @@ impl Lower<'_> {
     }
 
     /// A name inside a module.
-    pub(super) fn module_attribute(&mut self, module: &ModuleRef, name: &str) -> Outcome<Option<Value>> {
+    pub(super) fn module_attribute(&mut self, module: &ModuleRef, name: &str) -> LowerResult<Option<Value>> {
         match module {
             ModuleRef::User(id) => {
                 let name = Name::from(name);
@@ -196,7 +196,7 @@ impl Lower<'_> {
         }
     }
 
-    fn known_attribute(&mut self, module: KnownModule, name: &str) -> Outcome<Option<Value>> {
+    fn known_attribute(&mut self, module: KnownModule, name: &str) -> LowerResult<Option<Value>> {
         if let Some(sub) = module.submodule(name) {
             return Ok(Some(Value::Module(ModuleRef::Known(sub))));
         }
@@ -231,7 +231,7 @@ impl Lower<'_> {
         })
     }
 
-    fn language_attribute(&mut self, name: &str) -> Outcome<Option<Value>> {
+    fn language_attribute(&mut self, name: &str) -> LowerResult<Option<Value>> {
         if let Some(scalar) = dtype::from_language_name(name) {
             return Ok(Some(Value::Dtype(Dtype::scalar(scalar))));
         }
@@ -254,7 +254,7 @@ impl Lower<'_> {
     }
 
     /// A function of the standard library.
-    fn standard(&mut self, name: &str) -> Outcome<Option<Value>> {
+    fn standard(&mut self, name: &str) -> LowerResult<Option<Value>> {
         let name = Name::from(name);
         let id = self.program.standard();
         let module = self.program.module(id);
@@ -265,7 +265,7 @@ impl Lower<'_> {
     }
 
     /// The error for a name that a module does not have.
-    pub(super) fn no_such_attribute(&self, module: &ModuleRef, name: &str, span: Span, object: Span) -> Fault {
+    pub(super) fn no_such_attribute(&self, module: &ModuleRef, name: &str, span: Span, object: Span) -> LowerError {
         // The module is called what the user calls it.
         let shown = match self.program.sources().slice(object) {
             "" => module.to_string(),

@@ -6,17 +6,17 @@ use super::Lower;
 use super::frame::Mode;
 use super::globals::GlobalValue;
 use crate::builtin;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Global, ModuleId, ModuleRef};
 use crate::syntax::ast::Name;
 use crate::value::{Class, KnownClass, Value};
 
 impl Lower<'_> {
     /// The value of a name, as an expression.
-    pub(super) fn name(&mut self, name: &Name, span: Span) -> Outcome<Value> {
+    pub(super) fn name(&mut self, name: &Name, span: Span) -> LowerResult<Value> {
         if let Some(binding) = self.frame.scope.get(name) {
             return match &binding.value {
-                Value::Invalid => Err(Fault::reported()),
+                Value::Invalid => Err(LowerError::reported()),
                 value => Ok(value.clone()),
             };
         }
@@ -44,7 +44,7 @@ impl Lower<'_> {
     }
 
     /// Kernels see only those globals that cannot change after compilation.
-    fn check_global(&mut self, name: &Name, global: GlobalValue, span: Span) -> Outcome<Value> {
+    fn check_global(&mut self, name: &Name, global: GlobalValue, span: Span) -> LowerResult<Value> {
         // Named tuples are allowed, as Triton does it: they are written once, next to their class.
         let plain = match &global.value {
             Value::Const(_) | Value::Member(_) | Value::Dict(_) => true,
@@ -53,7 +53,7 @@ impl Lower<'_> {
         };
         let allowed = self.frame.plain_globals || self.emit.options.allow_plain_globals;
         if matches!(global.value, Value::Invalid) {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         }
         if let Value::Host(what) = &global.value {
             let label = format!("`{what}` cannot be used in a kernel");
@@ -68,7 +68,7 @@ impl Lower<'_> {
         if plain && !global.constexpr && !allowed {
             let refused = Diagnostic::error(span, format!("the global `{name}` is not a `constexpr`"))
                 .label("kernels see only globals that cannot change");
-            // Of a live object, nobody knows the line that made it.
+            // Live objects have no span.
             let placed = if global.span.is_none() { refused } else { refused.with_label(global.span, "defined here") };
             return Err(placed
                 .help(format!("write `{name} = tl.constexpr(...)`, or pass it as a parameter `{name}: tl.constexpr`"))
@@ -77,7 +77,7 @@ impl Lower<'_> {
         Ok(global.value)
     }
 
-    fn unknown_name(&self, name: &Name, span: Span) -> Fault {
+    fn unknown_name(&self, name: &Name, span: Span) -> LowerError {
         let module = self.program.module(self.frame.module);
         let candidates = (self.frame.scope.keys().map(|n| &**n))
             .chain(module.globals.keys().map(|n| &**n))
@@ -115,7 +115,7 @@ impl Lower<'_> {
     }
 
     /// The error for something of the host program: what to use instead, where the language has its like.
-    pub(super) fn host_only(&self, what: &str, span: Span, label: &str) -> Fault {
+    pub(super) fn host_only(&self, what: &str, span: Span, label: &str) -> LowerError {
         let help = match self.in_language(last_part(what)) {
             Some(function) => format!("in a kernel use `{function}`"),
             None => "pass what you need as an argument".to_owned(),
@@ -124,7 +124,7 @@ impl Lower<'_> {
     }
 
     /// A module-level name of a kernel file.
-    pub(super) fn global(&mut self, module: ModuleId, name: &Name) -> Outcome<Option<GlobalValue>> {
+    pub(super) fn global(&mut self, module: ModuleId, name: &Name) -> LowerResult<Option<GlobalValue>> {
         if let Some(function) = self.live_unit(module) {
             return self.live_global(module, &function, name);
         }

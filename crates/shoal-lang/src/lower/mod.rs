@@ -12,6 +12,7 @@ mod assign;
 mod attribute;
 mod branch;
 mod budget;
+mod builtin_context;
 mod call;
 mod class;
 mod comprehension;
@@ -29,7 +30,6 @@ mod lookup;
 mod loops;
 mod nesting;
 mod operator;
-mod service;
 mod subscript;
 
 use std::collections::{BTreeMap, HashMap};
@@ -38,8 +38,8 @@ use shoal_ir::Module;
 use shoal_source::{Cancellation, Diagnostic, Diagnostics, Span};
 
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
 use crate::host::HostObject;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::ModuleId;
 use crate::options::Options;
 use crate::program::Program;
@@ -58,7 +58,7 @@ const MAX_ERRORS: usize = 40;
 const MAX_CALLS: usize = 128;
 
 /// The state of lowering one kernel.
-pub struct Lower<'p> {
+pub(crate) struct Lower<'p> {
     /// Where IR is written.
     pub emit: Emit<'p>,
     pub(crate) program: &'p Program,
@@ -109,8 +109,8 @@ impl<'p> Lower<'p> {
     }
 
     /// Records an error, with the calls that led to it.
-    fn report(&mut self, fault: Fault) {
-        let Some(mut diagnostic) = fault.into_diagnostic() else { return };
+    fn report(&mut self, error: LowerError) {
+        let Some(mut diagnostic) = error.into_diagnostic() else { return };
         for call in self.calls.iter().rev() {
             diagnostic = diagnostic.in_call(call.span, call.function.clone());
         }
@@ -139,7 +139,12 @@ impl<'p> Lower<'p> {
     }
 
     /// Runs `f` as the body of a call, so that errors inside name the call.
-    fn in_call<T>(&mut self, span: Span, function: &str, f: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+    fn in_call<T>(
+        &mut self,
+        span: Span,
+        function: &str,
+        f: impl FnOnce(&mut Self) -> LowerResult<T>,
+    ) -> LowerResult<T> {
         if self.calls.len() >= MAX_CALLS {
             return Err(Diagnostic::error(span, format!("calls nest deeper than {MAX_CALLS} levels"))
                 .label(format!("`{function}` is called again and again"))
@@ -148,9 +153,9 @@ impl<'p> Lower<'p> {
         }
         self.calls.push(CallSite { span, function: function.to_owned() });
         let result = stacker::maybe_grow(256 << 10, 4 << 20, || f(self));
-        let result = result.map_err(|fault| {
-            self.report(fault);
-            Fault::reported()
+        let result = result.map_err(|error| {
+            self.report(error);
+            LowerError::reported()
         });
         self.calls.pop();
         result

@@ -5,19 +5,19 @@ use shoal_source::Diagnostic;
 use super::Lower;
 use super::operator::equal;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic;
 use crate::syntax::ast::{Expr, ExprKind};
 use crate::value::{Const, Slice, Tuple, Value};
 
 impl Lower<'_> {
     /// `object[index]`.
-    pub(super) fn subscript(&mut self, object: &Value, index: &Value) -> Outcome<Value> {
+    pub(super) fn subscript(&mut self, object: &Value, index: &Value) -> LowerResult<Value> {
         if let Value::Dict(_) = object {
             self.value_visited(object)?;
         }
         match object {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Tensor(t) => {
                 let indices = match index {
                     Value::Tuple(t) => t.items.to_vec(),
@@ -50,11 +50,11 @@ impl Lower<'_> {
                     .error("the key of a dictionary must be known at compile time")
                     .label(format!("the key is {}", describe(index)))
                     .into()),
-                None => Err(self.emit.fault(format!("the dictionary has no key {}", describe(index)))),
+                None => Err(self.emit.lower_error(format!("the dictionary has no key {}", describe(index)))),
             },
             Value::Object(o) => match self.object_method(o, "__getitem__", std::slice::from_ref(index))? {
                 Some(item) => Ok(item),
-                None => Err(self.emit.fault(format!("`{}` cannot be indexed", o.shown))),
+                None => Err(self.emit.lower_error(format!("`{}` cannot be indexed", o.shown))),
             },
             // Subscripts of classes are type annotations: `tuple[int, int]`.
             Value::Class(_) => Ok(object.clone()),
@@ -63,12 +63,12 @@ impl Lower<'_> {
                 .error(format!("`{}[...]` launches a kernel, which only the host can do", f.name()))
                 .help(format!("call it as a function: `{}(...)`", f.name()))
                 .into()),
-            _ => Err(self.emit.fault(format!("{} cannot be indexed", describe(object)))),
+            _ => Err(self.emit.lower_error(format!("{} cannot be indexed", describe(object)))),
         }
     }
 
     /// `x[offsets]` of a pointer, in the words of the expression at hand.
-    fn indexed_pointer(&self) -> Fault {
+    fn indexed_pointer(&self) -> LowerError {
         let sources = self.program.sources();
         let text = sources.slice(self.emit.span);
         let simple = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || c == '_');
@@ -87,7 +87,7 @@ impl Lower<'_> {
     }
 
     /// `x.shape[0]` and the like, where `x` has no dimensions; `None` for everything else.
-    pub(super) fn indexed_shape(&mut self, value: &Expr, shape: &Value) -> Option<Fault> {
+    pub(super) fn indexed_shape(&mut self, value: &Expr, shape: &Value) -> Option<LowerError> {
         let ExprKind::Attribute { value: object, attr } = &value.kind else { return None };
         if &*attr.name != "shape" || !matches!(shape, Value::Tuple(t) if t.items.is_empty()) {
             return None;
@@ -104,9 +104,9 @@ impl Lower<'_> {
         })
     }
 
-    fn tuple_item(&mut self, t: &Tuple, index: &Value) -> Outcome<Value> {
+    fn tuple_item(&mut self, t: &Tuple, index: &Value) -> LowerResult<Value> {
         match index {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Slice(slice) => self.tuple_slice(t, slice),
             _ => {
                 let Some(i) = index.as_const().and_then(Const::as_int) else {
@@ -121,21 +121,23 @@ impl Lower<'_> {
                 let at = if i < 0 { i + length } else { i };
                 match usize::try_from(at).ok().and_then(|at| t.items.get(at)) {
                     Some(item) => Ok(item.clone()),
-                    None => Err(self.emit.fault(format!("index {i} is out of range: the tuple has {length} elements"))),
+                    None => Err(self
+                        .emit
+                        .lower_error(format!("index {i} is out of range: the tuple has {length} elements"))),
                 }
             }
         }
     }
 
-    fn tuple_slice(&mut self, t: &Tuple, slice: &Slice) -> Outcome<Value> {
+    fn tuple_slice(&mut self, t: &Tuple, slice: &Slice) -> LowerResult<Value> {
         let part = |v: &Value| match v.as_const() {
             Some(Const::None) => Ok(None),
             Some(c) if c.as_int().is_some() => Ok(c.as_int()),
-            _ => Err(self.emit.fault("the bounds of a slice must be integers known at compile time")),
+            _ => Err(self.emit.lower_error("the bounds of a slice must be integers known at compile time")),
         };
         let (lower, upper, step) = (part(&slice.lower)?, part(&slice.upper)?, part(&slice.step)?.unwrap_or(1));
         if step == 0 {
-            return Err(self.emit.fault("the step of a slice cannot be zero"));
+            return Err(self.emit.lower_error("the step of a slice cannot be zero"));
         }
         let length = t.items.len() as i128;
         let clamp = |v: i128| {

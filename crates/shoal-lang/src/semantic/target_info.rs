@@ -2,18 +2,17 @@
 
 use shoal_abi::{AmdgpuArch, Target};
 
-use crate::builtin::{Args, Builtin};
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::builtin::{Args, Builtin, BuiltinContext};
+use crate::lower_error::LowerResult;
 use crate::value::Value;
 
-fn is_cuda(l: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
-    Ok(Value::bool(matches!(l.emit.options.target, Target::Nvptx(_))))
+fn is_cuda(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
+    Ok(Value::bool(matches!(l.emit().options.target, Target::Nvptx(_))))
 }
 
-fn cuda_capability_geq(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn cuda_capability_geq(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let asked = (args.int("major")?, args.int("minor")?);
-    Ok(Value::bool(match l.emit.options.target {
+    Ok(Value::bool(match l.emit().options.target {
         Target::Nvptx(arch) => {
             let (major, minor) = arch.capability();
             (major.into(), minor.into()) >= asked
@@ -22,20 +21,20 @@ fn cuda_capability_geq(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     }))
 }
 
-fn is_hip(l: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
-    Ok(Value::bool(matches!(l.emit.options.target, Target::Amdgpu(_))))
+fn is_hip(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
+    Ok(Value::bool(matches!(l.emit().options.target, Target::Amdgpu(_))))
 }
 
-fn is_hip_cdna3(l: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
-    Ok(Value::bool(l.emit.options.target == Target::Amdgpu(AmdgpuArch::Gfx942)))
+fn is_hip_cdna3(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
+    Ok(Value::bool(l.emit().options.target == Target::Amdgpu(AmdgpuArch::Gfx942)))
 }
 
-fn is_hip_cdna4(l: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
-    Ok(Value::bool(l.emit.options.target == Target::Amdgpu(AmdgpuArch::Gfx950)))
+fn is_hip_cdna4(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
+    Ok(Value::bool(l.emit().options.target == Target::Amdgpu(AmdgpuArch::Gfx950)))
 }
 
 /// No target is one.
-fn is_hip_gfx1250(_: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
+fn is_hip_gfx1250(_: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
     Ok(Value::bool(false))
 }
 

@@ -99,6 +99,8 @@ pub struct Access {
 
 impl LinearLayout {
     /// How a tile in this layout goes from or to `memory`, with the instructions that take the least time.
+    ///
+    /// If the blocks of a cluster hold different parts of the tile, `memory` says so along [`InDim::Block`].
     pub fn access(
         &self,
         memory: &Self,

@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(of(4, |_| 64), 1);
         assert_eq!(of(4, |lane| lane * 8), 2);
         assert_eq!(of(2, |lane| lane * 2), 1);
-        assert_eq!(of(1, |lane| lane * 128 + lane), 32);
+        assert_eq!(of(1, |lane| lane * 128 + lane), 4, "four lanes in each of eight banks");
     }
 
     #[test]

@@ -79,6 +79,18 @@ pub enum Barrier {
     Block,
 }
 
+impl ConversionPlan {
+    /// What the conversion costs one warp, in accesses of 128 bytes: shuffles, or wavefronts of shared memory. Moves between
+    /// registers and barriers are not counted.
+    pub fn cost(&self) -> u32 {
+        match self {
+            Self::Nothing | Self::Registers(_) => 0,
+            Self::Shuffles(plan) => plan.shuffles(),
+            Self::Memory(plan) => (plan.store.cost().0 + plan.load.cost().0) * plan.passes(),
+        }
+    }
+}
+
 impl MemoryPlan {
     /// The bytes of shared memory that one pass needs.
     pub fn scratch_bytes(&self) -> u64 {

@@ -25,7 +25,8 @@ use crate::linear_index::LinearIndex;
 use crate::matrix::{combine, low_mask};
 use crate::{InDim, LinearLayout};
 
-/// A conversion by shuffles; the [module](self) says what its parts do.
+/// A conversion by shuffles, in rounds: each lane selects a register for every round (`select`), takes what another lane
+/// selected (`source_lane`), and puts it where it belongs (`place`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShufflePlan {
     /// The number of rounds.

@@ -1,10 +1,12 @@
 //! Conversion plans, run on a machine that follows every element.
 
+use std::collections::HashMap;
+
 use proptest::prelude::*;
 use shoal_layout::banks::ideal_wavefronts;
 use shoal_layout::{
     AccessKind, Barrier, ConversionOptions, ConversionPlan, Direction, InDim, LayoutError, LinearLayout, MatrixAccess,
-    MatrixOrder, MemoryPlan, MmaShape, Operand, Swizzle,
+    MatrixOrder, MemoryPlan, MfmaProduct, MfmaShape, MmaShape, Operand, Swizzle,
 };
 
 use crate::machine::check;
@@ -159,6 +161,77 @@ fn what_cannot_be_planned_is_refused() {
     let two = blocked(&[64], &[1], &[32], &[4], &[0]);
     assert_eq!(one.plan_conversion(&two, options(32)), Err(LayoutError::PlacesDiffer { dim: InDim::Warp }));
     assert_eq!(one.plan_conversion(&one, options(4)), Err(LayoutError::ElementBits { bits: 4 }));
+}
+
+/// The layouts that a kernel with four warps gives a 64 × 64 tile.
+fn layouts_of_a_kernel() -> Vec<(&'static str, LinearLayout)> {
+    let shape = [64, 64];
+    let operand = |which| LinearLayout::mma_operand(&shape, &[2, 2], MmaShape::M16N8, which, 2).unwrap();
+    vec![
+        ("rows", blocked(&shape, &[1, 8], &[4, 8], &[4, 1], &[1, 0])),
+        ("columns", blocked(&shape, &[8, 1], &[8, 4], &[1, 4], &[0, 1])),
+        ("mma", LinearLayout::mma_accumulator(&shape, &[2, 2], MmaShape::M16N8).unwrap()),
+        ("mma a", operand(Operand::A)),
+        ("mma b", operand(Operand::B)),
+        ("wgmma", LinearLayout::wgmma_accumulator(&shape, &[4, 1], 64).unwrap()),
+        ("wgmma a", LinearLayout::wgmma_operand(&shape, &[4, 1], 2).unwrap()),
+        ("one row each", blocked(&shape, &[1, 64], &[32, 1], &[2, 2], &[1, 0])),
+    ]
+}
+
+#[test]
+fn layouts_of_a_kernel_convert_without_conflicts() {
+    for (from_name, from) in layouts_of_a_kernel() {
+        for (to_name, to) in layouts_of_a_kernel() {
+            for bits in [8, 16, 32] {
+                let text = plan(&from, &to, bits).to_string();
+                assert!(!text.contains("conflict"), "{from_name} to {to_name}, {bits} bits: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn plans_in_words() {
+    let layouts: HashMap<&str, LinearLayout> = layouts_of_a_kernel().into_iter().collect();
+    let text = |from: &str, to: &str, bits| plan(&layouts[from], &layouts[to], bits).to_string();
+    let expected = [
+        ("wgmma", "wgmma a", 16, "nothing"),
+        ("mma a", "mma", 16, "registers by lane"),
+        ("mma b", "mma", 16, "16 shuffles of 2 × 16 bits, selected by lane"),
+        ("mma", "rows", 16, "memory of 8192 bytes: store 4 × stmatrix.x4, load 4 × 16 bytes"),
+        ("rows", "mma b", 16, "memory of 8192 bytes: store 4 × 16 bytes, load 8 × ldmatrix.x4.trans"),
+        ("rows", "columns", 32, "memory of 16384 bytes: store 8 × 16 bytes, load 32 × 4 bytes"),
+        ("rows", "columns", 8, "memory of 4096 bytes: store 2 × 16 bytes, load 32 × 1 byte"),
+    ];
+    for (from, to, bits, plan) in expected {
+        assert_eq!(text(from, to, bits), plan, "from {from} to {to}");
+    }
+}
+
+#[test]
+fn slices_of_two_layouts_convert() {
+    let layouts = layouts_of_a_kernel();
+    for out in [0, 1] {
+        for (_, from) in &layouts {
+            for (_, to) in &layouts {
+                plan(&from.slice(out).unwrap(), &to.slice(out).unwrap(), 32);
+            }
+        }
+    }
+}
+
+#[test]
+fn wavefronts_of_64_lanes() {
+    let accumulator =
+        LinearLayout::mfma_accumulator(&[64, 64], &[2, 2], MfmaShape::M32N32, MfmaProduct::Plain).unwrap();
+    let rows = blocked(&[64, 64], &[1, 4], &[4, 16], &[4, 1], &[1, 0]);
+    let operand = LinearLayout::mfma_operand(&[64, 64], &[2, 2], MfmaShape::M32N32, Operand::A, 4).unwrap();
+    for (from, to) in [(&accumulator, &rows), (&rows, &operand), (&accumulator, &operand)] {
+        let plan = memory(from, to, 16);
+        assert_eq!((plan.store.conflicts, plan.load.conflicts), (0, 0), "{plan}");
+        assert!(matches!((plan.store.kind, plan.load.kind), (AccessKind::Vector { .. }, AccessKind::Vector { .. })));
+    }
 }
 
 /// How many index bits registers, lanes and warps have.

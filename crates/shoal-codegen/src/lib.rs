@@ -4,8 +4,10 @@
 //! target cannot do is a diagnostic with the user's line.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+mod abi;
 pub mod cpu;
 mod llvm;
+mod recursion;
 
 /// The version of LLVM that this program is linked with.
 pub fn llvm_version() -> String {

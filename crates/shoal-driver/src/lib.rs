@@ -1,12 +1,25 @@
 //! Devices: memory, loaded code, worker threads, fibers and launches.
 //!
 //! This crate runs machine code that somebody else produced; it never sees the compiler. What ties the two
-//! together is a small binary interface, specified in [`cpu::abi`].
+//! together is the binary interface of [`shoal_abi`].
 //!
 //! Each device kind is a module. [`cpu`] runs kernels on the host: a pool of worker threads, fibers for kernels
-//! whose programs wait for each other, a loader for the relocatable objects the compiler emits.
+//! whose programs wait for each other, a loader for the relocatable objects the compiler emits. What all devices have
+//! in common stands above them: how launches fail, how they are interrupted, where they print.
 
 pub mod cpu;
+mod error;
+mod interrupt;
+mod lock;
+mod mapping;
 pub mod memory;
+mod print_sink;
+mod source_site;
+mod waiting;
 
+pub use error::{DeviceError, Failure, LaunchError};
+pub use interrupt::Interrupt;
 pub use memory::{Buffer, Pod};
+pub use print_sink::PrintSink;
+pub use source_site::SourceSite;
+pub use waiting::{AwaitedValue, Waiting};

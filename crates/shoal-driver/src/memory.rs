@@ -39,7 +39,7 @@ pub struct Buffer {
 enum Storage {
     Empty,
     Heap(NonNull<u8>, Layout),
-    Mapped(crate::cpu::PageMapping),
+    Mapped(crate::mapping::PageMapping),
 }
 
 // SAFETY: a buffer owns its memory; access through `&self` is read-only and plain data.
@@ -67,7 +67,7 @@ impl Buffer {
             return Ok(Self { len: 0, storage: Storage::Empty });
         }
         if bytes >= MAPPED_FROM {
-            let mapping = crate::cpu::PageMapping::huge(bytes).map_err(|_| error)?;
+            let mapping = crate::mapping::PageMapping::huge(bytes).map_err(|_| error)?;
             return Ok(Self { len: bytes, storage: Storage::Mapped(mapping) });
         }
         let layout = Layout::from_size_align(bytes, ALIGN).map_err(|_| error.clone())?;

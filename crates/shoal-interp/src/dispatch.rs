@@ -1,5 +1,6 @@
 //! What each operation does, family by family.
 
+use shoal_ir::abi::print::Radix;
 use shoal_ir::class::{
     AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TerminatorOp,
     TileOp,
@@ -91,7 +92,7 @@ impl<'p> Program<'p> {
     fn effect(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: EffectOp<'_>) -> Result<Turn, Error> {
         match op {
             EffectOp::Print { prefix, hex } => {
-                print::print(self, world, site, prefix, if hex { print::Radix::Hex } else { print::Radix::Decimal });
+                print::print(self, world, site, prefix, if hex { Radix::Hex } else { Radix::Decimal });
             }
             EffectOp::Assert { message } => return self.assert(site, message),
             // A program has one thread here, and promises are not needed.

@@ -58,9 +58,11 @@
 //! | [`verify()`] | what must hold of a function |
 //! | [`mod@print`], [`mod@parse`] | the text format, which round-trips |
 //! | [`numeric`] | the meaning of operations on single elements |
+//! | [`abi`] | what of the binary interface follows from types |
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod abi;
 pub mod builder;
 pub mod class;
 pub mod effects;

@@ -309,15 +309,7 @@ spelled! {
     }
 }
 
-spelled! {
-    /// How a conversion to a narrower float rounds.
-    Rounding {
-        /// To the nearest, ties to even.
-        Nearest = "rtne",
-        /// Towards zero.
-        Zero = "rtz",
-    }
-}
+pub use shoal_abi::float_format::Rounding;
 
 spelled! {
     /// Functions of mathematics on floats.

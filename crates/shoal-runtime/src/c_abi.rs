@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use half::{bf16, f16};
-use shoal_driver::cpu::LaunchError;
+use shoal_driver::LaunchError;
 
 use crate::{Error, Family, Kind, Param, Slot, Variant};
 

@@ -1,7 +1,8 @@
 //! What can go wrong with a launch of a kernel that was compiled ahead of time.
 
-use shoal_driver::cpu::{DeviceError, KernelError, LaunchError, LoadError};
+use shoal_driver::cpu::{KernelError, LoadError};
 use shoal_driver::memory::AllocError;
+use shoal_driver::{DeviceError, LaunchError};
 
 /// What can go wrong.
 #[derive(Debug, thiserror::Error)]

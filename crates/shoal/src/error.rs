@@ -5,8 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use shoal_driver::cpu::{DeviceError, KernelError, LaunchError, LoadError};
+use shoal_driver::cpu::{KernelError, LoadError};
 use shoal_driver::memory::AllocError;
+use shoal_driver::{DeviceError, LaunchError};
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Style};
 
 use crate::{DType, dtype_name};

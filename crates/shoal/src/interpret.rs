@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
-use shoal_driver::cpu::{Interrupt, LaunchError, PrintSink};
+use shoal_driver::{Interrupt, LaunchError, PrintSink};
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
 use shoal_lang::Lowered;

@@ -70,7 +70,8 @@ pub use kernel::{Kernel, Prepared};
 pub use module::Module;
 pub use options::{DebugInfo, DiskCache, Options};
 pub use param::{Param, ParamKind};
-pub use shoal_driver::cpu::{Fibers, Interrupt, LaunchError, PrintSink};
+pub use shoal_driver::cpu::Fibers;
+pub use shoal_driver::{Interrupt, LaunchError, PrintSink};
 pub use shoal_ir::op::DotPrecision;
 pub use shoal_lang::{ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions};
 pub use shoal_lang::{

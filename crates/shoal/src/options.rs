@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use shoal_driver::cpu::{Fibers, Interrupt, PrintSink};
+use shoal_driver::cpu::Fibers;
+use shoal_driver::{Interrupt, PrintSink};
 use shoal_ir::op::DotPrecision;
 
 use crate::variant_key::Words;

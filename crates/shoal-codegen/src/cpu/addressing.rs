@@ -4,36 +4,46 @@
 //! end of the narrower type. Offsets do not: what lies there is further away than any memory. Other integers, such as
 //! hashes, do.
 
-use std::collections::HashSet;
-
-use shoal_ir::Value;
+use cranelift_entity::EntitySet;
 use shoal_ir::op::{BinaryOp, OpKind};
+use shoal_ir::{Func, OpId, Value};
 
-use super::emitter::Emitter;
+/// The values of a function that are used for addresses, and for the comparisons that make their masks, and for
+/// nothing else.
+#[derive(Debug)]
+pub(super) struct Offsets(EntitySet<Value>);
 
-impl Emitter<'_, '_> {
-    /// Whether an integer is used for addresses, and for the comparisons that make their masks, and for nothing else.
-    pub(super) fn becomes_addresses(&self, value: Value) -> bool {
-        self.only_addresses(value, &mut HashSet::new())
+impl Offsets {
+    /// Users are looked at before what they use; what is carried around loops counts as used otherwise.
+    pub(super) fn new(func: &Func) -> Offsets {
+        let mut offsets = Offsets(EntitySet::new());
+        for &op in func.walk().iter().rev() {
+            for &result in func.op(op).results() {
+                let uses = func.value(result).uses();
+                if uses.iter().all(|used| offsets.makes_offsets(func, used.op)) {
+                    offsets.0.insert(result);
+                }
+            }
+        }
+        offsets
+    }
+
+    /// Whether an integer only ever becomes addresses.
+    pub(super) fn contains(&self, value: Value) -> bool {
+        self.0.contains(value)
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
-    fn only_addresses(&self, value: Value, seen: &mut HashSet<Value>) -> bool {
-        let func = self.func;
-        !seen.insert(value)
-            || func.value(value).uses().iter().all(|used| {
-                let user = func.op(used.op);
-                match &user.kind {
-                    OpKind::PtrAdd | OpKind::Cmp(_) => true,
-                    OpKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul)
-                    | OpKind::Splat
-                    | OpKind::Broadcast
-                    | OpKind::Reshape
-                    | OpKind::Transpose { .. } => {
-                        user.results().iter().all(|&result| self.only_addresses(result, seen))
-                    }
-                    _ => false,
-                }
-            })
+    fn makes_offsets(&self, func: &Func, user: OpId) -> bool {
+        let user = func.op(user);
+        match &user.kind {
+            OpKind::PtrAdd | OpKind::Cmp(_) => true,
+            OpKind::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul)
+            | OpKind::Splat
+            | OpKind::Broadcast
+            | OpKind::Reshape
+            | OpKind::Transpose { .. } => user.results().iter().all(|&result| self.contains(result)),
+            _ => false,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use inkwell::values::InstructionOpcode as Op;
 use inkwell::{FloatPredicate, IntPredicate};
+use shoal_abi::math::{FloatWidth, symbol};
 use shoal_ir::op::{BinaryOp, CmpOp, MathFn, UnaryOp};
 use shoal_ir::{Elem, Scalar};
 
@@ -86,7 +87,7 @@ fn float_binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b
         BinaryOp::Sub => llvm.bin(Op::FSub, a, b),
         BinaryOp::Mul => llvm.bin(Op::FMul, a, b),
         BinaryOp::Div | BinaryOp::DivRn => llvm.bin(Op::FDiv, a, b),
-        BinaryOp::Rem => per_lane(llvm, &format!("shoal_fmod_{ty}"), ty, &[a, b]),
+        BinaryOp::Rem => math_call(llvm, MathFn::Fmod, ty, &[a, b]),
         BinaryOp::Min => number_of_two(llvm, FloatPredicate::OLT, a, b),
         BinaryOp::Max => number_of_two(llvm, FloatPredicate::OGT, a, b),
         BinaryOp::MinNan => nan_or(llvm, a, b, number_of_two(llvm, FloatPredicate::OLT, a, b)),
@@ -225,12 +226,18 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Sca
                 let unit = register_type(llvm, Elem::Scalar(ty)).into_float_type().const_float(1.0);
                 llvm.bin(Op::FDiv, llvm.splat_like(unit.into(), root), root)
             }
-            other => per_lane(llvm, &format!("shoal_{}_{ty}", other.name()), ty, v),
+            other => math_call(llvm, other, ty, v),
         }
     })
 }
 
-/// Calls a scalar function of the runtime for each lane.
+/// Calls the runtime's function of mathematics for each lane.
+fn math_call<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    let width = if ty == Scalar::F64 { FloatWidth::F64 } else { FloatWidth::F32 };
+    per_lane(llvm, &symbol(function.name(), width), ty, operands)
+}
+
+/// Calls a scalar function for each lane.
 pub(super) fn per_lane<'ctx>(llvm: &Llvm<'ctx>, symbol: &str, result: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
     let scalar = |v: V<'ctx>| {
         if let V::VectorValue(v) = v { v.get_type().get_element_type() } else { v.get_type() }

@@ -2,13 +2,15 @@
 
 use inkwell::values::{BasicValue, InstructionOpcode, PointerValue};
 use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
+use shoal_abi::Hook;
+use shoal_ir::class::{AtomicOp, OpClass};
 use shoal_ir::op::{BinaryOp, OpKind, RmwOp, Sem};
 use shoal_ir::{Elem, OpId, Shape};
 
 use super::arith;
 use super::chunk::{Chunk, from_memory, memory_type, register_type, to_memory};
 use super::emitter::Emitter;
-use super::nest::Width;
+use super::tile_loops::Width;
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -70,37 +72,38 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only atomic accesses come here")]
     fn atomic_access(&mut self, op: OpId, elem: Elem, operands: &[V<'ctx>]) -> Option<V<'ctx>> {
         let llvm = self.llvm;
         let pointer = operands[0].into_pointer_value();
         self.check(op, Chunk::Uniform(operands[0]), None, 1);
-        match &self.func.op(op).kind {
-            OpKind::AtomicLoad { sem, .. } => {
+        let kind = &self.func.op(op).kind;
+        let OpClass::Atomic(atomic, sem, _) = kind.class() else { unreachable!("{kind:?} is not an atomic access") };
+        match atomic {
+            AtomicOp::Load => {
                 let bits = llvm.int_type(elem.bytes() * 8);
                 let value = llvm.load(bits, pointer, elem.bytes());
                 let instruction = value.as_instruction_value().expect("a load");
-                instruction.set_atomic_ordering(load_ordering(*sem)).expect("an ordering a load can have");
+                instruction.set_atomic_ordering(load_ordering(sem)).expect("an ordering a load can have");
                 Some(self.value_of(elem, value))
             }
-            OpKind::AtomicStore { sem, .. } => {
+            AtomicOp::Store => {
                 let value = self.bits_of(elem, operands[1]);
                 let instruction = llvm.builder.build_store(pointer, value).expect("a store");
                 instruction.set_alignment(elem.bytes()).expect("an alignment");
-                instruction.set_atomic_ordering(store_ordering(*sem)).expect("an ordering a store can have");
+                instruction.set_atomic_ordering(store_ordering(sem)).expect("an ordering a store can have");
                 None
             }
-            OpKind::AtomicCas { sem, .. } => {
+            AtomicOp::Cas => {
                 let (expected, new) = (self.bits_of(elem, operands[1]), self.bits_of(elem, operands[2]));
                 let pair = llvm
                     .builder
-                    .build_cmpxchg(pointer, expected, new, ordering(*sem), load_ordering(*sem))
+                    .build_cmpxchg(pointer, expected, new, ordering(sem), load_ordering(sem))
                     .expect("a compare-and-swap");
                 let old = llvm.builder.build_extract_value(pair, 0, "").expect("the old value");
                 Some(self.value_of(elem, old))
             }
-            OpKind::AtomicRmw { op, sem, .. } => Some(self.atomic_rmw(*op, *sem, elem, pointer, operands[1])),
-            kind => unreachable!("{kind:?} is not an atomic access"),
+            AtomicOp::Rmw(op) => Some(self.atomic_rmw(op, sem, elem, pointer, operands[1])),
+            AtomicOp::Poll => unreachable!("a poll is a loop of its own"),
         }
     }
 
@@ -193,7 +196,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let pointer = self.scalar(data.operands()[0]).into_pointer_value();
         self.check(op, Chunk::Uniform(pointer.into()), None, 1);
         let expected = self.bits_of(elem, self.scalar(data.operands()[1]));
-        let clock = llvm.external("shoal_clock_ns", Some(llvm.i64().into()), &[]);
+        let clock = llvm.hook(Hook::ClockNs);
         let deadline = data.operands().get(2).map(|&timeout| {
             let now = llvm.call(clock, &[]).expect("a time").into_int_value();
             llvm.add64(now, self.scalar(timeout).into_int_value())
@@ -207,7 +210,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let equal = llvm.icmp(IntPredicate::EQ, value, expected).into_int_value();
         llvm.branch(equal, after, wait);
         llvm.builder.position_at_end(wait);
-        self.call_wait("shoal_poll_wait", op, "atomic_poll");
+        self.call_wait(op, "atomic_poll", pointer, elem, expected);
         let phi_values: Vec<(V<'ctx>, _)> = match deadline {
             None => {
                 llvm.jump(head);

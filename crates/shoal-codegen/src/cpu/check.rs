@@ -1,14 +1,14 @@
 //! Checks of every access, for kernels that are being debugged: the runtime knows the memory of each argument, and is
 //! shown the addresses before they are used.
 
-use inkwell::module::Linkage;
 use inkwell::values::{InstructionOpcode, PointerValue};
-use shoal_ir::op::OpKind;
-use shoal_ir::{Elem, OpId, Scalar, effects};
+use shoal_abi::{Access, AccessBase, AccessKind, Field, Hook, Site};
+use shoal_ir::class::{AccessOp, OpClass};
+use shoal_ir::{Elem, OpId, Scalar};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
-use super::origin::{self, Origin};
+use super::provenance::{self, Provenance};
 use crate::llvm::V;
 
 /// Most lanes that are checked at once: a bit for each.
@@ -37,20 +37,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let access: V<'ctx> = self.access(op).into();
         let llvm = self.llvm;
         let mask = self.mask_bits(mask, lanes);
-        let (ptr, i64) = (llvm.ptr().into(), llvm.i64().into());
         let context: V<'ctx> = self.context.into();
         let range = |first: V<'ctx>, step: i64| {
-            let hook = llvm.external("shoal_check_range", None, &[ptr, ptr, i64, i64, i64]);
             let first = llvm.ptr_to_int(first.into_pointer_value()).into();
-            llvm.call(hook, &[context, access, first, llvm.const_i64(step).into(), mask]);
+            llvm.call(llvm.hook(Hook::CheckRange), &[context, access, first, llvm.const_i64(step).into(), mask]);
         };
         match pointers {
             Chunk::Uniform(pointer) => range(pointer, 0),
             Chunk::Affine { base, step } => range(base, step),
             Chunk::Vector(addresses) => {
                 llvm.store(addresses.into(), room, 8);
-                let hook = llvm.external("shoal_check_each", None, &[ptr, ptr, ptr, i64]);
-                llvm.call(hook, &[context, access, room.into(), mask]);
+                llvm.call(llvm.hook(Hook::CheckEach), &[context, access, room.into(), mask]);
             }
         }
     }
@@ -71,7 +68,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The constant that describes an access to the runtime.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all other accesses are atomic")]
     fn access(&mut self, op: OpId) -> PointerValue<'ctx> {
         if let Some(&known) = self.checks.as_ref().and_then(|checks| checks.accesses.get(&op)) {
             return known;
@@ -79,33 +75,39 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let data = self.func.op(op);
         let pointers = data.operands()[0];
-        let (kind, what) = match &data.kind {
-            OpKind::Load(_) => (0, "load"),
-            OpKind::Store { .. } => (1, "store"),
-            kind => {
-                debug_assert!(effects::of_kind(kind).order.is_some(), "an atomic access, not {kind:?}");
-                (2, "atomic")
-            }
+        let (kind, what) = match data.kind.class() {
+            OpClass::Access(AccessOp::Load(_)) => (AccessKind::Read, "load"),
+            OpClass::Access(AccessOp::Store { .. }) => (AccessKind::Write, "store"),
+            OpClass::Atomic(..) => (AccessKind::Atomic, "atomic"),
+            OpClass::Source(_)
+            | OpClass::Elementwise(_)
+            | OpClass::Shape(_)
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Desc(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => unreachable!("{:?} accesses no memory through pointers", data.kind),
         };
         let bytes = self.elem(pointers).ptr().map_or(1, |p| p.element().bytes());
-        let from = match origin::of(self.func, pointers) {
-            Origin::Param(param) => param as i64,
-            Origin::SomeParam => -1,
-            Origin::Elsewhere => -2,
+        let base = match provenance::of(self.func, pointers) {
+            Provenance::Param(param) => AccessBase::Param(param as u32),
+            Provenance::SomeParam => AccessBase::SomeParam,
+            Provenance::Elsewhere => AccessBase::Unknown,
         };
-        let number = |n: i64| llvm.const_i32(n).into();
-        let site = self.site_constant(op, what);
-        let access = llvm
-            .context
-            .const_struct(&[site.into(), number(i64::from(bytes)), number(kind), number(from), number(0)], false);
-        let global = llvm.module.add_global(access.get_type(), None, "access");
-        global.set_initializer(&access);
-        global.set_constant(true);
-        global.set_linkage(Linkage::Private);
-        let access = global.as_pointer_value();
+        let number = |n: u32| llvm.i32().const_int(u64::from(n), false).into();
+        let values = [number(bytes), number(kind.number()), number(base.number().cast_unsigned())];
+        let values = [&self.site_values(op, what)[..], &values].concat();
+        let access = llvm.constant_data("access", &access_fields(), &values);
         if let Some(checks) = &mut self.checks {
             checks.accesses.insert(op, access);
         }
         access
     }
+}
+
+/// All fields of an [`Access`], those of its site first.
+fn access_fields() -> Vec<Field> {
+    [&Site::FIELDS[..], &Access::FIELDS].concat()
 }

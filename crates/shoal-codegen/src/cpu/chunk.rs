@@ -7,6 +7,9 @@ use shoal_ir::{Elem, Scalar};
 use super::index::{Index, LaneBits};
 use crate::llvm::{Llvm, V, pointer_as_int, vector_type};
 
+/// Chunks whose lanes lie within this many vectors are shuffled out of them.
+const MOST_SHUFFLED: i64 = 4;
+
 /// What the lanes of a chunk hold. Keeping the first two forms as long as possible is what turns address arithmetic
 /// into scalar code and loads into vector loads.
 #[derive(Copy, Clone, Debug)]
@@ -133,7 +136,7 @@ impl Order {
     }
 }
 
-/// A tile kept in scratch.
+/// A tile in scratch.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer<'ctx> {
     pub(super) base: PointerValue<'ctx>,
@@ -172,14 +175,64 @@ impl<'ctx> Buffer<'ctx> {
         Chunk::Vector(from_memory(llvm, self.elem, value).into_vector_value())
     }
 
-    /// Lanes at constant distances, loaded one by one: cheaper than a hardware gather for the few lanes of a chunk.
+    /// Lanes at constant distances. Where few vectors hold them all, those are loaded and shuffled; others are loaded
+    /// one by one, which is cheaper than a hardware gather for the few lanes of a chunk.
     fn read_scattered(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, lanes: &LaneBits, log_lanes: u8) -> V<'ctx> {
+        let offsets: Vec<i64> = Index::lane_offsets(lanes, log_lanes).collect();
+        let reach = offsets.iter().max().map_or(1, |last| last + 1);
+        let count = 1i64 << log_lanes;
+        if reach <= MOST_SHUFFLED * count {
+            self.read_shuffled(llvm, base, &offsets, reach, count)
+        } else {
+            self.read_one_by_one(llvm, base, &offsets)
+        }
+    }
+
+    /// Loads whole vectors, none of which goes beyond the last lane's element, and picks the lanes from them.
+    fn read_shuffled(
+        &self,
+        llvm: &Llvm<'ctx>,
+        base: PointerValue<'ctx>,
+        offsets: &[i64],
+        reach: i64,
+        count: i64,
+    ) -> V<'ctx> {
         let (memory, bytes) = (memory_type(llvm, self.elem), self.elem.bytes());
-        let V::VectorValue(mut vector) = llvm.undef(vector_type(memory, 1 << log_lanes)) else {
+        let width = count.min(1 << (63 - reach.leading_zeros()));
+        let starts: Vec<i64> = (0..reach).step_by(width as usize).map(|at| at.min(reach - width)).collect();
+        let load = |&start: &i64| {
+            let at = llvm.offset(base, llvm.const_i64(start * i64::from(bytes)));
+            llvm.load(vector_type(memory, width as u32), at, bytes).into_vector_value()
+        };
+        let vectors: Vec<VectorValue<'ctx>> = starts.iter().map(load).collect();
+        // Each pair of vectors gives the lanes that lie in it; the lanes of later pairs replace those of earlier ones.
+        let pairs = starts.chunks(2).zip(vectors.chunks(2)).map(|(starts, vectors)| {
+            let pick = |&offset: &i64| {
+                let inside = |start: i64| (start..start + width).contains(&offset).then(|| (offset - start) as u32);
+                let second = || Some(inside(*starts.get(1)?)? + width as u32);
+                inside(starts[0]).or_else(second)
+            };
+            let picks: Vec<Option<u32>> = offsets.iter().map(pick).collect();
+            let filled: Vec<u32> = picks.iter().map(|pick| pick.unwrap_or(0)).collect();
+            let second = vectors.get(1).copied().unwrap_or(vectors[0]);
+            (picks, llvm.shuffle(vectors[0], second, &filled))
+        });
+        let merged = pairs.reduce(|(known, a), (picks, b)| {
+            let blend: Vec<u32> =
+                (0..count as u32).map(|i| if picks[i as usize].is_some() { i + count as u32 } else { i }).collect();
+            let both = known.iter().zip(&picks).map(|(a, b)| b.or(*a)).collect();
+            (both, llvm.shuffle(a, b, &blend))
+        });
+        merged.expect("a chunk has a lane").1.into()
+    }
+
+    fn read_one_by_one(&self, llvm: &Llvm<'ctx>, base: PointerValue<'ctx>, offsets: &[i64]) -> V<'ctx> {
+        let (memory, bytes) = (memory_type(llvm, self.elem), self.elem.bytes());
+        let V::VectorValue(mut vector) = llvm.undef(vector_type(memory, offsets.len() as u32)) else {
             unreachable!("a vector")
         };
         let mut seen: Vec<(i64, V<'ctx>)> = Vec::new();
-        for (lane, offset) in Index::lane_offsets(lanes, log_lanes).enumerate() {
+        for (lane, &offset) in offsets.iter().enumerate() {
             let value = match seen.iter().find(|(o, _)| *o == offset) {
                 Some((_, value)) => *value,
                 None => {

@@ -1,6 +1,6 @@
 //! `if`, `for` and `while`: scalars travel in registers, tiles in memory that belongs to the construct.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, PhiValue};
@@ -8,8 +8,9 @@ use shoal_ir::{OpId, Region, Value, effects};
 
 use super::chunk::Buffer;
 use super::emitter::Emitter;
-use super::nest::moves_elements;
+use super::tile_loops::moves_elements;
 use crate::llvm::V;
+use crate::recursion::deep;
 
 /// How a value that is computed on the fly reads a tile in memory.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,11 +27,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Emits code inside a region; room in scratch taken there is free again afterwards.
     fn inside<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
         let top = self.scratch_top;
-        let unread = std::mem::take(&mut self.unread);
+        let unread = std::mem::take(&mut self.unread_loads);
         let known: HashSet<Value> = self.buffers.keys().copied().collect();
         let result = self.scoped(body);
-        self.unread = unread;
-        self.pending.clear();
+        self.unread_loads = unread;
+        self.deferred.clear();
         // Tiles of the code around may have been computed in here, too: for in here only.
         self.buffers.retain(|value, _| known.contains(value));
         self.scratch_top = top;
@@ -42,7 +43,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     pub(super) fn if_op(&mut self, op: OpId) {
-        self.settle(op);
+        self.flush_before(op);
         let func = self.func;
         let llvm = self.llvm;
         let data = func.op(op);
@@ -123,7 +124,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     pub(super) fn for_op(&mut self, op: OpId) {
-        self.settle(op);
+        self.flush_before(op);
         let func = self.func;
         let llvm = self.llvm;
         let data = func.op(op);
@@ -150,7 +151,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let next = self.inside(|e| e.loop_body(region, &slots));
         self.trips.truncate(self.trips.len() - usize::from(trips.is_some()));
         if !self.runs_few_rounds(bounds) {
-            self.poll();
+            self.check_stop();
         }
         let following = llvm.bin(InstructionOpcode::Add, i.as_basic_value(), step);
         let latch = llvm.here();
@@ -196,7 +197,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     pub(super) fn while_op(&mut self, op: OpId) {
-        self.settle(op);
+        self.flush_before(op);
         let func = self.func;
         let llvm = self.llvm;
         let data = func.op(op);
@@ -213,18 +214,18 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (condition, passed) = func.op(last).operands().split_first().expect("a condition");
         let condition = self.as_bool(self.scalar(*condition));
         let passed_tiles: Vec<Option<Buffer<'ctx>>> =
-            passed.iter().map(|&v| self.is_tile(v).then(|| self.keep(v))).collect();
+            passed.iter().map(|&v| self.is_tile(v).then(|| self.materialise(v))).collect();
         let passed_scalars: Vec<V<'ctx>> =
             passed.iter().filter(|&&v| !self.is_tile(v)).map(|&v| self.scalar(v)).collect();
-        self.pending.clear();
+        self.deferred.clear();
         llvm.branch(condition, body, after);
         llvm.builder.position_at_end(body);
         self.leave_loop(func.region(body_region).params(), passed_tiles.clone(), &passed_scalars);
         let next = self.inside(|e| e.loop_body(body_region, &slots));
         if watches {
-            self.call_wait("shoal_yield", op, "a while loop that watches memory");
+            self.call_yield(op, "a while loop that watches memory");
         } else {
-            self.poll();
+            self.check_stop();
         }
         let latch = llvm.here();
         llvm.jump(head);
@@ -252,15 +253,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 }
                 Some(held) => moves.push((*value, slot.clone(), Some(held))),
                 None => {
-                    let others = tiles.iter().enumerate().filter(|(j, _)| *j != i);
-                    let read_by_others =
-                        others.map(|(_, (other, _))| self.reads(*other, slot)).max().unwrap_or(Reads::Nothing);
-                    let direct = read_by_others == Reads::Nothing && self.reads(*value, slot) <= Reads::InPlace;
+                    let mut reads = SlotReads::of(slot);
+                    let mut others = tiles.iter().enumerate().filter(|(j, _)| *j != i);
+                    let direct = others.all(|(_, (other, _))| reads.by(self, *other) == Reads::Nothing)
+                        && reads.by(self, *value) <= Reads::InPlace;
                     if direct {
                         moves.push((*value, slot.clone(), None));
                     } else {
-                        let kept = self.keep(*value);
-                        moves.push((*value, slot.clone(), Some(kept)));
+                        let held = self.materialise(*value);
+                        moves.push((*value, slot.clone(), Some(held)));
                     }
                 }
             }
@@ -271,7 +272,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             match held {
                 None => self.compute_into(value, &slot),
                 Some(held) => {
-                    self.for_each_chunk(&held.shape.clone(), super::nest::Width::Vector, &mut |e, index| {
+                    self.for_each_chunk(&held.shape.clone(), super::tile_loops::Width::Vector, &mut |e, index| {
                         let chunk = held.read(e.llvm, index);
                         slot.write(e.llvm, index, chunk);
                     });
@@ -279,18 +280,35 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
         }
     }
+}
 
-    /// How computing `value` reads the memory of `buffer`.
-    pub(super) fn reads(&self, value: Value, buffer: &Buffer<'ctx>) -> Reads {
-        if !self.is_tile(value) {
+/// How tiles that are computed on the way read one piece of memory.
+pub(super) struct SlotReads<'a, 'ctx> {
+    slot: &'a Buffer<'ctx>,
+    known: HashMap<Value, Reads>,
+}
+
+impl<'a, 'ctx> SlotReads<'a, 'ctx> {
+    pub(super) fn of(slot: &'a Buffer<'ctx>) -> Self {
+        SlotReads { slot, known: HashMap::new() }
+    }
+
+    /// How computing `value` reads it.
+    pub(super) fn by(&mut self, emitter: &Emitter<'_, 'ctx>, value: Value) -> Reads {
+        if !emitter.is_tile(value) {
             return Reads::Nothing;
         }
-        if let Some(held) = self.buffers.get(&value) {
-            return if held.base == buffer.base { Reads::InPlace } else { Reads::Nothing };
+        if let Some(held) = emitter.buffers.get(&value) {
+            return if held.base == self.slot.base { Reads::InPlace } else { Reads::Nothing };
         }
-        let Some(op) = self.func.def_op(value) else { return Reads::Nothing };
-        let data = self.func.op(op);
-        let inner = data.operands().iter().map(|&v| self.reads(v, buffer)).max().unwrap_or(Reads::Nothing);
-        if inner == Reads::InPlace && moves_elements(&data.kind) { Reads::Elsewhere } else { inner }
+        let Some(op) = emitter.func.def_op(value) else { return Reads::Nothing };
+        if let Some(&known) = self.known.get(&value) {
+            return known;
+        }
+        let data = emitter.func.op(op);
+        let inner = deep(|| data.operands().iter().map(|&v| self.by(emitter, v)).max()).unwrap_or(Reads::Nothing);
+        let reads = if inner == Reads::InPlace && moves_elements(&data.kind) { Reads::Elsewhere } else { inner };
+        self.known.insert(value, reads);
+        reads
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn to_f32<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, a: V<'ctx>) -> V<'ct
             let half = llvm.cast(Op::BitCast, llvm.bin(Op::Shl, wide, bits.int(8)), llvm.context.f16_type().into());
             llvm.cast(Op::FPExt, half, llvm.f32().into())
         }
-        _ => match FloatFormat::of(from) {
+        _ => match from.float_format() {
             Some(format) if from.is_fp8() => fp8_to_f32(llvm, format, a),
             _ => a,
         },
@@ -94,7 +94,7 @@ fn narrow<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>, rounding: Rounding) -
         (Scalar::F32, _) => a,
         (Scalar::F16, Rounding::Nearest) => llvm.cast(Op::FPTrunc, a, llvm.context.f16_type().into()),
         (Scalar::BF16, _) => to_bf16(llvm, a, rounding),
-        _ => match FloatFormat::of(to) {
+        _ => match to.float_format() {
             Some(format) => {
                 let encoded = encode(llvm, format, a, rounding);
                 let int = llvm.cast(Op::Trunc, encoded, llvm.int_type(to.bits()).into());

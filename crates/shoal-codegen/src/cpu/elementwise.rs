@@ -2,12 +2,13 @@
 
 use inkwell::FloatPredicate;
 use inkwell::values::{InstructionOpcode, VectorValue};
+use shoal_ir::class::{ElementwiseOp, OpClass};
 use shoal_ir::op::{BinaryOp, OpKind};
 use shoal_ir::{Elem, OpId, Region, Scalar, Value};
 
 use super::chunk::{Chunk, lane_type};
 use super::emitter::Emitter;
-use super::{arith, convert, plan};
+use super::{arith, convert, fusion};
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -100,7 +101,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let runs = from.is_int() && to.is_int() && to.bits() >= from.bits() && from.bits() >= 32;
                 // Offsets below zero, made unsigned, jump at zero.
                 let stays =
-                    to.bits() == from.bits() || from.is_signed_int() && self.becomes_addresses(data.results()[0]);
+                    to.bits() == from.bits() || from.is_signed_int() && self.offsets.contains(data.results()[0]);
                 (runs && stays).then(|| {
                     let base = convert::cast(llvm, from.into(), to.into(), shoal_ir::op::Rounding::Nearest, a);
                     Chunk::Affine { base, step: step_a }
@@ -171,30 +172,32 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// An elementwise operation on scalars or on vectors.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "only elementwise operations come here")]
     pub(super) fn apply(&mut self, op: OpId, v: &[V<'ctx>]) -> V<'ctx> {
         let llvm = self.llvm;
         let func = self.func;
         let data = func.op(op);
         let operand = |i: usize| self.elem(data.operands()[i]);
         let scalar = |i: usize| self.number(data.operands()[i]);
-        match &data.kind {
-            OpKind::Unary(kind) => arith::unary(llvm, *kind, scalar(0), v[0]),
-            OpKind::Binary(kind) => arith::binary(llvm, *kind, scalar(0), v[0], v[1]),
-            OpKind::Math(function) => arith::math(llvm, self.isa, *function, scalar(0), v),
-            OpKind::Cmp(kind) => arith::compare(llvm, *kind, operand(0), v[0], v[1]),
-            OpKind::Select => llvm.select(v[0], v[1], v[2]),
-            OpKind::Fma => arith::fma(llvm, scalar(0), v),
-            OpKind::Cast(rounding) => convert::cast(llvm, operand(0), self.elem(data.results()[0]), *rounding, v[0]),
-            OpKind::Bitcast => self.bitcast(operand(0), self.elem(data.results()[0]), v[0]),
-            OpKind::PtrAdd => self.ptr_add(op, v[0], v[1]),
-            OpKind::Extern(function) => {
+        let OpClass::Elementwise(kind) = data.kind.class() else { unreachable!("{:?} is not elementwise", data.kind) };
+        match kind {
+            ElementwiseOp::Unary(kind) => arith::unary(llvm, kind, scalar(0), v[0]),
+            ElementwiseOp::Binary(kind) => arith::binary(llvm, kind, scalar(0), v[0], v[1]),
+            ElementwiseOp::Math(function) => arith::math(llvm, self.isa, function, scalar(0), v),
+            ElementwiseOp::Cmp(kind) => arith::compare(llvm, kind, operand(0), v[0], v[1]),
+            ElementwiseOp::Select => llvm.select(v[0], v[1], v[2]),
+            ElementwiseOp::Fma => arith::fma(llvm, scalar(0), v),
+            ElementwiseOp::Cast(rounding) => {
+                convert::cast(llvm, operand(0), self.elem(data.results()[0]), rounding, v[0])
+            }
+            ElementwiseOp::Bitcast => self.bitcast(operand(0), self.elem(data.results()[0]), v[0]),
+            ElementwiseOp::PtrAdd => self.ptr_add(op, v[0], v[1]),
+            ElementwiseOp::Extern(function) => {
                 let result = self.number(data.results()[0]);
                 let args: Vec<V<'ctx>> =
                     v.iter().enumerate().map(|(i, &v)| convert::as_passed(llvm, operand(i), v)).collect();
                 arith::per_lane(llvm, &function.symbol, result, &args)
             }
-            kind => unreachable!("{kind:?} is not elementwise"),
+            ElementwiseOp::InlineAsm(_) => unreachable!("refused before emission"),
         }
     }
 
@@ -248,7 +251,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         ops.iter().all(|&op| {
             let kind = &self.func.op(op).kind;
             self.func.op(op).regions().is_empty()
-                && (plan::is_fusible(kind) && !matches!(kind, OpKind::Load(_))
+                && (fusion::is_fusible(kind) && !matches!(kind, OpKind::Load(_))
                     || matches!(kind, OpKind::Yield | OpKind::ProgramId { .. } | OpKind::NumPrograms { .. }))
         })
     }

@@ -4,18 +4,23 @@ use std::collections::{HashMap, HashSet};
 
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
-use shoal_ir::op::OpKind;
+use shoal_ir::class::{AccessOp, OpClass, ShapeOp, SourceOp};
 use shoal_ir::source::SourceMap;
-use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value};
+use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value, effects};
 
+use super::addressing::Offsets;
+use super::affine::AffineTiles;
 use super::check::Checks;
 use super::chunk::{Buffer, Chunk, Order, lane_type, register_type};
 use super::debug_info::DebugInfo;
+
+use super::alias_guard::AliasGuard;
+use super::fusion::FusionPlan;
 use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
-use super::overlap::Guard;
-use super::plan::{self, Plan};
+use super::tile_queue::TileQueue;
 use crate::llvm::{Llvm, V, vector_type};
+use crate::recursion::deep;
 
 /// What a compiled kernel turned out to need.
 #[derive(Copy, Clone, Debug, Default)]
@@ -24,7 +29,7 @@ pub(super) struct Needs {
     pub(super) can_fail: bool,
     pub(super) uses_amx: bool,
     /// Whether stores bypass the caches, so that a fence must follow.
-    pub(super) streams: bool,
+    pub(super) nontemporal_stores: bool,
 }
 
 /// Emits the body of one kernel. Loops and operations that run by themselves are in the files beside this one.
@@ -39,20 +44,25 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) scratch: PointerValue<'ctx>,
     pub(super) program: [V<'ctx>; 3],
     pub(super) grid: [V<'ctx>; 3],
-    pub(super) plan: Plan,
+    pub(super) fusion: FusionPlan,
+    pub(super) affine: AffineTiles,
+    pub(super) offsets: Offsets,
+    /// Whether the kernel orders memory, so that stores must not be reordered by bypassing the caches.
+    pub(super) orders_memory: bool,
     pub(super) needs: Needs,
     /// Values of scalar type.
     pub(super) scalars: HashMap<Value, V<'ctx>>,
     /// Parameters of regions that are applied to whole chunks at a time.
     pub(super) bound: HashMap<Value, Chunk<'ctx>>,
-    /// Kept tiles that have been computed.
+    /// Materialised tiles that have been computed.
     pub(super) buffers: HashMap<Value, Buffer<'ctx>>,
-    /// Kept tiles that nobody has asked for yet: the first root that visits all their elements computes them.
-    pub(super) pending: Vec<Value>,
-    /// Virtual loads: they must have been read before memory changes.
-    pub(super) unread: Vec<Value>,
-    /// Virtual loads that are read from a copy if their memory overlaps that of the store they are fused with.
-    pub(super) guards: HashMap<Value, Guard<'ctx>>,
+    /// Tiles to be materialised that nobody has asked for yet: the first root that visits all their elements computes
+    /// them.
+    pub(super) deferred: TileQueue,
+    /// Fused loads: they must have been read before memory changes.
+    pub(super) unread_loads: TileQueue,
+    /// Fused loads that are read from a copy if their memory overlaps that of the store they are fused with.
+    pub(super) guards: HashMap<Value, AliasGuard<'ctx>>,
     pub(super) done: HashSet<OpId>,
     pub(super) scratch_top: u64,
     /// How often each loop around the present place runs, for those that store tiles.
@@ -62,9 +72,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     /// Set when accesses are checked.
     pub(super) checks: Option<Checks<'ctx>>,
     memo: Vec<HashMap<(Value, IndexKey, u8), Chunk<'ctx>>>,
-    /// The place the current root's loop is at; pending tiles of this shape are filled there.
+    /// The place the current root's loop is at; deferred tiles of this shape are filled there.
     root_place: Option<(IndexKey, u8)>,
-    filled: Vec<(Value, Buffer<'ctx>)>,
+    /// Deferred tiles that the current root's loop materialises.
+    filled: HashMap<Value, Buffer<'ctx>>,
 }
 
 impl<'a, 'ctx> Emitter<'a, 'ctx> {
@@ -90,13 +101,16 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             scratch,
             program,
             grid,
-            plan: Plan::new(func),
+            fusion: FusionPlan::new(func),
+            affine: AffineTiles::new(func),
+            offsets: Offsets::new(func),
+            orders_memory: effects::of_region(func, func.body()).order.is_some(),
             needs: Needs::default(),
             scalars: HashMap::new(),
             bound: HashMap::new(),
             buffers: HashMap::new(),
-            pending: Vec::new(),
-            unread: Vec::new(),
+            deferred: TileQueue::default(),
+            unread_loads: TileQueue::default(),
             guards: HashMap::new(),
             done: HashSet::new(),
             scratch_top: 0,
@@ -105,7 +119,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             checks: None,
             memo: vec![HashMap::new()],
             root_place: None,
-            filled: Vec::new(),
+            filled: HashMap::new(),
         }
     }
 
@@ -154,7 +168,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         llvm.cast(InstructionOpcode::BitCast, bits.into(), register_type(llvm, Elem::Scalar(c.ty())))
     }
 
-    /// Sets the place that pending tiles may be filled at, for code emitted by `body`.
+    /// Sets the place that deferred tiles may be filled at, for code emitted by `body`.
     pub(super) fn at_root_place<T>(&mut self, index: &Index<'ctx>, body: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.root_place.replace((index.key(), index.log_lanes));
         let result = body(self);
@@ -165,7 +179,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     /// Ends a root: what its loop filled is now in memory.
     pub(super) fn finish_root(&mut self) {
         for (value, buffer) in std::mem::take(&mut self.filled) {
-            self.pending.retain(|&p| p != value);
+            self.deferred.remove(value);
             self.buffers.insert(value, buffer);
         }
     }
@@ -186,7 +200,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             return *chunk;
         }
         // Computed from its operands, and they from theirs: as deep as the kernel's longest chain of operations.
-        let chunk = stacker::maybe_grow(256 << 10, 4 << 20, || match self.chunk_by_facts(value, index) {
+        let chunk = deep(|| match self.chunk_by_facts(value, index) {
             Some(chunk) => chunk,
             None => self.read_or_compute(value, index, &key),
         });
@@ -196,7 +210,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
 
     /// What the promises about a value save: a run of equal or consecutive elements is known by its first.
     fn chunk_by_facts(&mut self, value: Value, index: &Index<'ctx>) -> Option<Chunk<'ctx>> {
-        if self.buffers.contains_key(&value) || self.pending.contains(&value) {
+        if self.buffers.contains_key(&value) || self.deferred.contains(value) {
             return None;
         }
         let dim = index.contiguous_dim()?;
@@ -209,7 +223,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         }
         let step = match self.elem(value) {
             Elem::Ptr(p) => i64::from(p.element().bytes()),
-            Elem::Scalar(s) if s.is_int() && (s.bits() == 32 || s.bits() == 64 && self.becomes_addresses(value)) => 1,
+            Elem::Scalar(s) if s.is_int() && (s.bits() == 32 || s.bits() == 64 && self.offsets.contains(value)) => 1,
             Elem::Scalar(_) => return None,
         };
         if !contiguous {
@@ -226,12 +240,12 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         }
         let chunk = self.located(value, |this, op| this.compute(op, value, index));
         let at_root = self.root_place.as_ref().is_some_and(|(k, lanes)| *k == key.1 && *lanes == key.2);
-        if self.pending.contains(&value) && at_root {
-            let buffer = match self.filled.iter().find(|(v, _)| *v == value) {
-                Some((_, buffer)) => buffer.clone(),
+        if self.deferred.contains(value) && at_root {
+            let buffer = match self.filled.get(&value) {
+                Some(buffer) => buffer.clone(),
                 None => {
                     let buffer = self.allocate(self.elem(value), self.shape(value));
-                    self.filled.push((value, buffer.clone()));
+                    self.filled.insert(value, buffer.clone());
                     buffer
                 }
             };
@@ -240,42 +254,61 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         chunk
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "tiles of all other operations are kept")]
     fn compute(&mut self, op: OpId, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
         let func = self.func;
         let data = func.op(op);
         let operands = data.operands();
-        match &data.kind {
-            OpKind::Const(c) => Chunk::Uniform(self.constant(*c)),
-            OpKind::Iota { start } => self.iota(*start, index),
-            OpKind::Splat => Chunk::Uniform(self.scalar_or_bound(operands[0])),
-            OpKind::Broadcast => {
+        match data.kind.class() {
+            OpClass::Source(SourceOp::Const(c)) => Chunk::Uniform(self.constant(c)),
+            OpClass::Source(SourceOp::Iota { start }) => self.iota(start, index),
+            OpClass::Shape(shape) => self.rearranged(op, shape, value, index),
+            OpClass::Access(AccessOp::Load(_)) => self.load_chunk(op, index),
+            OpClass::Elementwise(_) => {
+                let chunks: Vec<Chunk<'ctx>> = operands.iter().map(|&v| self.chunk(v, index)).collect();
+                self.elementwise(op, &chunks, index.lanes())
+            }
+            OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. })
+            | OpClass::Access(AccessOp::Store { .. })
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Atomic(..)
+            | OpClass::Desc(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => unreachable!("{:?} materialises its tiles", data.kind),
+        }
+    }
+
+    /// The elements of a rearranged tile are elsewhere in its operands.
+    fn rearranged(&mut self, op: OpId, shape: ShapeOp<'_>, value: Value, index: &Index<'ctx>) -> Chunk<'ctx> {
+        let data = self.func.op(op);
+        let operands = data.operands();
+        match shape {
+            ShapeOp::Splat => Chunk::Uniform(self.scalar_or_bound(operands[0])),
+            ShapeOp::Broadcast => {
                 let from = self.shape(operands[0]);
                 self.chunk(operands[0], &index.before_broadcast(self.llvm, from))
             }
-            OpKind::Reshape => {
+            ShapeOp::Reshape => {
                 let (from, to) = (self.shape(value), self.shape(operands[0]));
                 self.chunk(operands[0], &index.reshaped(self.llvm, from, to))
             }
-            OpKind::Transpose { perm } => {
+            ShapeOp::Transpose { perm } => {
                 let order =
                     (0..perm.len()).map(|d| perm.iter().position(|&p| usize::from(p) == d).expect("a permutation"));
                 self.chunk(operands[0], &index.picked(order))
             }
-            OpKind::Join => self.join(operands, index),
-            OpKind::Split => {
+            ShapeOp::Join => self.join(operands, index),
+            ShapeOp::Split => {
                 let which = data.results().iter().position(|&r| r == value).expect("one of the results");
                 let mut inside = index.clone();
                 inside.dims.push(Dim { base: self.llvm.const_i64(which as i64), lanes: LaneBits::new() });
                 self.chunk(operands[0], &inside)
             }
-            OpKind::Gather { axis } => self.gather(operands, usize::from(*axis), index),
-            OpKind::Load(_) => self.load_chunk(op, index),
-            kind if plan::is_fusible(kind) => {
-                let chunks: Vec<Chunk<'ctx>> = operands.iter().map(|&v| self.chunk(v, index)).collect();
-                self.elementwise(op, &chunks, index.lanes())
-            }
-            kind => unreachable!("{kind:?} keeps its tiles"),
+            // A CPU has no lanes or warps over which tiles could be laid out.
+            ShapeOp::ConvertLayout => self.chunk(operands[0], index),
+            ShapeOp::Gather { axis } => self.gather(operands, usize::from(axis), index),
         }
     }
 
@@ -327,7 +360,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
 
     fn gather(&mut self, operands: &[Value], axis: usize, index: &Index<'ctx>) -> Chunk<'ctx> {
         let llvm = self.llvm;
-        let source = self.buffers.get(&operands[0]).expect("a gather's source is kept").clone();
+        let source = self.buffers.get(&operands[0]).expect("a gather's source is materialised").clone();
         let ty = self.number(operands[1]);
         let picks = self.chunk(operands[1], index);
         let lanes = index.lanes();

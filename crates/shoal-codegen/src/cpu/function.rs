@@ -1,9 +1,9 @@
-//! The frame of a kernel: its arguments, the loop over programs, its place in the grid. The driver's ABI is the
-//! contract.
+//! The frame of a kernel: its arguments, the loop over programs, its place in the grid, as [`shoal_abi`] has them.
 
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::values::{FunctionValue, InstructionOpcode, PointerValue};
+use shoal_abi::Context;
 use shoal_ir::source::SourceMap;
 use shoal_ir::{Elem, Func, Type};
 
@@ -12,14 +12,9 @@ use super::chunk::{from_memory, memory_type};
 use super::debug_info::DebugInfo;
 use super::emitter::{Emitter, Needs};
 use super::isa::Isa;
-use super::poll;
+use super::preempt;
 use super::target::Target;
 use crate::llvm::{Llvm, V};
-
-/// Offsets in the runtime's `Context`.
-const SCRATCH_AT: i64 = 0;
-const GRID_AT: i64 = 8;
-const PROGRAM_AT: i64 = 24;
 
 /// Size and alignment of each parameter in the argument block.
 pub(super) fn param_layout(func: &Func) -> Vec<(u32, u32)> {
@@ -92,8 +87,8 @@ fn emit_entry<'ctx>(llvm: &Llvm<'ctx>, entry: FunctionValue<'ctx>, program: Func
     llvm.builder.unset_current_debug_location();
     let (args, context) = (param(entry, 0), param(entry, 1));
     let (first, last) = (param(entry, 2), param(entry, 3));
-    let at = |offset: i64| llvm.offset(context.into_pointer_value(), llvm.const_i64(offset));
-    let scratch = llvm.load(llvm.ptr(), at(SCRATCH_AT), 8);
+    let at = |offset: usize| llvm.offset(context.into_pointer_value(), llvm.const_i64(offset as i64));
+    let scratch = llvm.load(llvm.ptr(), at(Context::SCRATCH_AT), 8);
     llvm.jump(head);
     llvm.builder.position_at_end(head);
     let id = llvm.builder.build_phi(llvm.i64(), "id").expect("a phi");
@@ -101,9 +96,9 @@ fn emit_entry<'ctx>(llvm: &Llvm<'ctx>, entry: FunctionValue<'ctx>, program: Func
     let more = llvm.icmp(IntPredicate::ULT, id.as_basic_value(), last).into_int_value();
     llvm.branch(more, body, end);
     llvm.builder.position_at_end(body);
-    llvm.store(id.as_basic_value(), at(PROGRAM_AT), 8);
+    llvm.store(id.as_basic_value(), at(Context::PROGRAM_AT), 8);
     llvm.call(program, &[args, context, scratch, id.as_basic_value()]);
-    poll::emit(llvm, context.into_pointer_value(), end);
+    preempt::emit(llvm, context.into_pointer_value(), end);
     let next = llvm.add64(id.as_basic_value().into_int_value(), llvm.const_i64(1));
     id.add_incoming(&[(&next, llvm.here())]);
     llvm.jump(head);
@@ -126,8 +121,8 @@ fn emit_program<'ctx>(
     }
     let [args, context, scratch] = [0, 1, 2].map(|i| param(function, i).into_pointer_value());
     let id = param(function, 3);
-    let at = |offset: i64| llvm.offset(context, llvm.const_i64(offset));
-    let grid: [V<'ctx>; 3] = [0, 1, 2].map(|axis| llvm.load(llvm.i32(), at(GRID_AT + 4 * axis), 4));
+    let at = |offset: usize| llvm.offset(context, llvm.const_i64(offset as i64));
+    let grid: [V<'ctx>; 3] = [0, 1, 2].map(|axis| llvm.load(llvm.i32(), at(Context::GRID_AT + 4 * axis), 4));
     let place = place_in_grid(llvm, id, grid);
     let mut emitter = Emitter::new(llvm, isa, func, sources, debug, context, scratch, place, grid);
     if options.checks {
@@ -145,7 +140,7 @@ fn emit_program<'ctx>(
         llvm.jump(leave);
         llvm.builder.position_at_end(leave);
     }
-    if emitter.needs.streams {
+    if emitter.needs.nontemporal_stores {
         llvm.intrinsic("llvm.x86.sse.sfence", &[], &[]);
     }
     llvm.builder.build_return(None).expect("a return");

@@ -6,7 +6,7 @@ use shoal_ir::{Elem, OpId, Shape};
 use super::chunk::{Chunk, from_memory, memory_type, to_memory};
 use super::emitter::Emitter;
 use super::index::Index;
-use super::nest::Width;
+use super::tile_loops::Width;
 use crate::llvm::{V, vector_type};
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -208,7 +208,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return;
         }
         let elements: u64 = shape.iter().map(|&d| u64::from(d)).product();
-        let streams = self.streams(elements * u64::from(elem.bytes()));
+        let streams = self.bypasses_caches(elements * u64::from(elem.bytes()));
         self.for_each_chunk(&shape, Width::Vector, &mut |e, index| {
             let pointers = e.chunk(operands[0], index);
             let value = e.chunk(operands[1], index);
@@ -265,7 +265,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let mask: Option<V<'ctx>> = mask.map(|m| m.widen(llvm, lanes).into());
                 let store = |e: &mut Self| e.store_vector(elem, to, value, mask);
                 match streams {
-                    Some(condition) if bytes >= 16 => self.store_streaming(condition, value, to, mask, bytes, store),
+                    Some(condition) if bytes >= 16 => self.store_nontemporal(condition, value, to, mask, bytes, store),
                     _ => store(self),
                 }
             }

@@ -1,28 +1,30 @@
 //! Tile IR to native code for CPUs.
 //!
 //! A program instance becomes one native function. Tiles are never unrolled into huge vectors: operations that *run*
-//! (stores, reductions, dots; see `plan`) become loops over their tile in chunks of one vector, and everything they
-//! need is computed on the way, chunk by chunk (see `emitter`). What several loops need is kept in scratch, which stays
+//! (stores, reductions, dots; see `fusion`) become loops over their tile in chunks of one vector, and everything they
+//! need is computed on the way, chunk by chunk (see `emitter`). What several loops need is materialised in scratch, which stays
 //! in the nearest caches. Code size and compile time do not depend on the number of elements.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `plan` | which tiles get memory |
+//! | `fusion` | which tiles are materialised, and which are fused into loops |
 //! | `index` | which elements a chunk is about: bits of coordinates |
 //! | `chunk` | what its lanes hold: one number, even steps, a vector |
 //! | `emitter` | the value of any chunk of any tile |
-//! | `nest` | loops over a tile |
+//! | `tile_loops`, `tile_queue` | loops over a tile, and what is materialised on the way |
 //! | `elementwise`, `arith`, `exponential`, `convert` | elementwise operations and number formats |
-//! | `streaming`, `prefetch` | stores past the caches, and loads ahead of time |
-//! | `addressing` | which integers become addresses |
-//! | `overlap`, `distinct` | loads and stores of memory that may be the same |
-//! | `memory`, `atomic`, `reduce`, `control`, `product`, `observe` | operations that run |
+//! | `nontemporal`, `prefetch` | stores past the caches, and loads ahead of time |
+//! | `addressing`, `affine` | which integers become addresses, and which addresses are evenly spaced |
+//! | `alias_guard`, `injective` | loads and stores of memory that may be the same |
+//! | `memory`, `atomic`, `reduce`, `control`, `product`, `runtime_calls` | operations that run |
 //! | `dot`, `isa` | matrix micro-kernels |
-//! | `check`, `origin` | accesses that are checked, and the arguments they belong to |
-//! | `poll` | looking up from loops, whether the launch is to end |
+//! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
+//! | `preempt` | looking up from loops, whether the launch is to end |
 //! | `function` | the frame of a kernel |
 
 mod addressing;
+mod affine;
+mod alias_guard;
 mod arith;
 mod atomic;
 mod check;
@@ -30,28 +32,29 @@ mod chunk;
 mod control;
 mod convert;
 mod debug_info;
-mod distinct;
 pub mod dot;
 mod elementwise;
 mod emitter;
 mod exponential;
 mod function;
+mod fusion;
 mod index;
+mod injective;
 mod isa;
 mod memory;
-mod nest;
-mod observe;
-mod origin;
-mod overlap;
-mod plan;
-mod poll;
+mod nontemporal;
+
+mod preempt;
 mod prefetch;
 mod product;
+mod provenance;
 mod reduce;
 mod refuse;
 mod region;
-mod streaming;
+mod runtime_calls;
 mod target;
+mod tile_loops;
+mod tile_queue;
 
 use std::path::{Path, PathBuf};
 

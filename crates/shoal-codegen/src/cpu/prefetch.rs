@@ -5,6 +5,8 @@
 //! itself: each vector that is loaded also asks for what the next trip will load in its place. Nothing happens if that
 //! is no memory.
 
+use std::collections::HashMap;
+
 use inkwell::values::{InstructionOpcode, IntValue};
 use shoal_ir::op::{BinaryOp, OpKind};
 use shoal_ir::{OpId, Region, Scalar, Value};
@@ -12,9 +14,18 @@ use shoal_ir::{OpId, Region, Scalar, Value};
 use super::chunk::Chunk;
 use super::emitter::Emitter;
 use crate::llvm::V;
+use crate::recursion::deep;
 
 /// Smaller tiles are not there in time; larger ones push out what the present trip works with.
 const TILE_BYTES: std::ops::RangeInclusive<u64> = 1 << 10..=32 << 10;
+
+/// How values change from one trip of a loop to the next.
+struct Changes<'ctx> {
+    body: Region,
+    /// Of the loop's counter.
+    step: IntValue<'ctx>,
+    known: HashMap<Value, Option<IntValue<'ctx>>>,
+}
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Asks for what the next trip of the loop around a load will read where it now reads this chunk of addresses. Only
@@ -25,8 +36,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let bytes = u64::from(self.elem(value).bytes());
         let tile_bytes = bytes * self.shape(value).iter().map(|&d| u64::from(d)).product::<u64>();
         let Chunk::Affine { base: V::PointerValue(base), step } = pointers else { return };
-        let readers = self.plan.roots(value).iter().filter(|root| !self.done.contains(root)).count();
-        if step != bytes as i64 || self.plan.is_kept(value) || readers > 1 || !TILE_BYTES.contains(&tile_bytes) {
+        let readers = self.fusion.unfinished_readers(value, &self.done, None);
+        if step != bytes as i64
+            || self.fusion.is_materialised(value)
+            || readers > 1
+            || !TILE_BYTES.contains(&tile_bytes)
+        {
             return;
         }
         let Some(distance) = self.distance_to_next_trip(load, addresses) else { return };
@@ -43,19 +58,31 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let owner = self.func.region(body).owner()?;
         let OpKind::For(_) = self.func.op(owner).kind else { return None };
         let step = self.wide(self.func.op(owner).operands()[2])?;
-        self.change(addresses, body, step).filter(|distance| !distance.is_null())
+        let mut changes = Changes { body, step, known: HashMap::new() };
+        self.change(addresses, &mut changes).filter(|distance| !distance.is_null())
     }
 
     /// How much a number or address changes from one trip of a loop to the next; addresses in bytes.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
-    fn change(&self, value: Value, body: Region, step: IntValue<'ctx>) -> Option<IntValue<'ctx>> {
-        let (func, llvm) = (self.func, self.llvm);
-        if func.defining_region(value) != body {
-            return Some(llvm.const_i64(0));
+    fn change(&self, value: Value, changes: &mut Changes<'ctx>) -> Option<IntValue<'ctx>> {
+        let func = self.func;
+        if func.defining_region(value) != changes.body {
+            return Some(self.llvm.const_i64(0));
         }
-        let Some(op) = func.def_op(value) else { return self.carried_change(value, body, step) };
+        let Some(op) = func.def_op(value) else { return self.carried_change(value, changes.body, changes.step) };
+        if let Some(&known) = changes.known.get(&value) {
+            return known;
+        }
+        let change = deep(|| self.computed_change(op, changes));
+        changes.known.insert(value, change);
+        change
+    }
+
+    /// The same for what an operation of the loop's body computes.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
+    fn computed_change(&self, op: OpId, changes: &mut Changes<'ctx>) -> Option<IntValue<'ctx>> {
+        let (func, llvm) = (self.func, self.llvm);
         let operands = func.op(op).operands();
-        let of = |i: usize| self.change(operands[i], body, step);
+        let mut of = |i: usize| self.change(operands[i], changes);
         match &func.op(op).kind {
             OpKind::Const(_) | OpKind::Iota { .. } => Some(llvm.const_i64(0)),
             OpKind::Splat | OpKind::Broadcast | OpKind::Reshape | OpKind::Cast(_) => of(0),
@@ -69,7 +96,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                     (false, false) => None,
                 }
             }
-            OpKind::PtrAdd => Some(llvm.add64(of(0)?, self.in_bytes(value, of(1)?))),
+            OpKind::PtrAdd => Some(llvm.add64(of(0)?, self.in_bytes(func.op(op).result(), of(1)?))),
             _ => None,
         }
     }

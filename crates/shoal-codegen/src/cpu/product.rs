@@ -5,11 +5,11 @@ use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Value};
 
 use super::chunk::{Buffer, Order};
-use super::control::Reads;
+use super::control::{Reads, SlotReads};
 use super::dot::{DotPlan, DotPointers, Operand, Problem, Stride};
 use super::emitter::Emitter;
+use super::fusion::behind_transpose;
 use super::index::{Dim, Index, LaneBits};
-use super::plan::behind_transpose;
 use crate::llvm::V;
 
 /// An operand of a product.
@@ -68,15 +68,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let order = self.order_in_memory(source, op);
         let matrix = match self.loaded_matrix(source, order, op) {
             Some(matrix) => matrix,
-            None => self.kept_matrix(source, order),
+            None => self.materialised_matrix(source, order),
         };
         if transposed { Matrix { operand: matrix.operand.transposed(), ..matrix } } else { matrix }
     }
 
     /// A matrix in scratch.
-    fn kept_matrix(&mut self, value: Value, order: Order) -> Matrix<'ctx> {
+    fn materialised_matrix(&mut self, value: Value, order: Order) -> Matrix<'ctx> {
         let elem = self.number(value);
-        let buffer = self.keep_in_order(value, order);
+        let buffer = self.materialise_in_order(value, order);
         let [.., rows, columns] = buffer.shape[..] else { unreachable!("a matrix, not {:?}", buffer.shape) };
         let operand = match buffer.order {
             Order::RowMajor => Operand::row_major(elem, columns),
@@ -91,7 +91,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let load = self.func.def_op(value).map(|op| self.func.op(op))?;
         let (OpKind::Load(attrs), [pointers]) = (&load.kind, load.operands()) else { return None };
         let [rows, columns] = *self.shape(value) else { return None };
-        let read_here = !self.buffers.contains_key(&value) && self.plan.roots(value).iter().all(|&root| root == op);
+        let read_here = !self.buffers.contains_key(&value) && self.fusion.is_read_only_by(value, op);
         let (along, across, next) = match order {
             Order::RowMajor => (1, rows, [1, 0]),
             Order::ColumnMajor => (0, columns, [0, 1]),
@@ -100,14 +100,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let whole = runs.get(along).is_some_and(|&run| run >= u64::from([rows, columns][along]));
         // Accesses are checked where they are loads.
         let plain = !attrs.volatile && self.checks.is_none();
-        if !plain || !read_here || across == 1 || !whole || !self.is_affine(*pointers) {
+        if !plain || !read_here || across == 1 || !whole || !self.affine.is_affine(self.func, *pointers) {
             return None;
         }
         let (base, second) = (self.address_at(*pointers, [0, 0]), self.address_at(*pointers, next));
         let llvm = self.llvm;
         let (from, to) = (llvm.ptr_to_int(base), llvm.ptr_to_int(second));
         let stride = llvm.bin(InstructionOpcode::Sub, to.into(), from.into()).into_int_value();
-        self.pending.retain(|&p| p != value);
+        self.deferred.remove(value);
         let elem = self.number(value);
         let buffer = Buffer { base, elem: elem.into(), shape: [rows, columns].as_slice().into(), order };
         let operand = match order {
@@ -125,7 +125,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// A matrix loaded for this product alone is read along whichever side it is contiguous in memory.
     fn order_in_memory(&self, value: Value, op: OpId) -> Order {
         let Some(load) = self.func.def_op(value).map(|op| self.func.op(op)) else { return Order::RowMajor };
-        if !matches!(load.kind, OpKind::Load(_)) || self.plan.roots(value).iter().any(|&root| root != op) {
+        if !matches!(load.kind, OpKind::Load(_)) || !self.fusion.is_read_only_by(value, op) {
             return Order::RowMajor;
         }
         let runs = &self.func.value(load.operands()[0]).facts.contiguous;
@@ -153,15 +153,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Memory for the result, which may hold what the accumulator is computed from.
     fn target(&mut self, op: OpId, operands: [&Buffer<'ctx>; 2]) -> Buffer<'ctx> {
         let acc = self.func.op(op).operands()[2];
-        let slot = self
-            .slot_of(op)
-            .filter(|slot| operands.iter().all(|o| o.base != slot.base) && self.reads(acc, slot) != Reads::Elsewhere);
+        let slot = self.slot_of(op).filter(|slot| {
+            operands.iter().all(|o| o.base != slot.base) && SlotReads::of(slot).by(self, acc) != Reads::Elsewhere
+        });
         slot.unwrap_or_else(|| self.allocate(self.elem(acc), self.shape(acc)))
     }
 
     /// Whether nobody reads a tile after `op`.
     fn is_last_use(&self, value: Value, op: OpId) -> bool {
-        self.plan.roots(value).iter().all(|root| *root == op || self.done.contains(root))
+        self.fusion.unfinished_readers(value, &self.done, Some(op)) == 0
     }
 
     /// If the result of `op` is carried to the next iteration, the memory it will be carried in, provided that its

@@ -11,7 +11,7 @@ use shoal_ir::{Elem, OpId, Region, Shape, Value};
 use super::chunk::{Buffer, Chunk};
 use super::emitter::Emitter;
 use super::index::{Dim, Index, LaneBits};
-use super::nest::Width;
+use super::tile_loops::Width;
 use crate::llvm::{V, lanes, pointer_as_int};
 
 /// How many lanes a reduction along the last axis runs beside each other.
@@ -349,7 +349,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for &operand in data.operands() {
             // Elements of a group are neighbours in row-major order: read them from memory.
             if self.func.ty(operand).is_tile() {
-                self.keep(operand);
+                self.materialise(operand);
             }
         }
         let shape = Shape::from_slice(self.shape(data.operands()[0]));

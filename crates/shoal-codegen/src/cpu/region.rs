@@ -1,13 +1,15 @@
-//! The operations of a region, in order: scalars are computed, virtual tiles are noted, roots run.
+//! The operations of a region, in order: scalars are computed, tiles are deferred or fused, roots run.
 
 use inkwell::values::InstructionOpcode;
+use shoal_ir::class::{
+    AccessOp, ApplyOp, AtomicOp, ControlOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp,
+};
 use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Region, Value, effects};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
 use super::index::Index;
-use super::plan;
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -33,80 +35,86 @@ impl<'ctx> Emitter<'_, 'ctx> {
         func.op(last).operands().iter().map(|&v| self.scalar(v)).collect()
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "all other operations have no effects: they are computed where they are used, or now if scalar"
-    )]
     fn op(&mut self, op: OpId) {
         self.locate(op);
-        let func = self.func;
-        let data = func.op(op);
-        match &data.kind {
-            OpKind::Store { .. } => self.store_op(op),
-            OpKind::AtomicRmw { .. }
-            | OpKind::AtomicCas { .. }
-            | OpKind::AtomicLoad { .. }
-            | OpKind::AtomicStore { .. } => {
+        let data = self.func.op(op);
+        match data.kind.class() {
+            OpClass::Source(SourceOp::ProgramId { axis }) => {
+                self.scalars.insert(data.result(), self.program[usize::from(axis)]);
+            }
+            OpClass::Source(SourceOp::NumPrograms { axis }) => {
+                self.scalars.insert(data.result(), self.grid[usize::from(axis)]);
+            }
+            OpClass::Elementwise(ElementwiseOp::Extern(function)) if !function.pure => self.impure_extern(op),
+            OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. })
+            | OpClass::Elementwise(_)
+            | OpClass::Shape(_) => self.fusible(op),
+            OpClass::Tile(TileOp::Histogram) => self.histogram_op(op),
+            OpClass::Tile(TileOp::Dot { .. }) => self.dot_op(op),
+            OpClass::Apply(ApplyOp::Reduce { .. }) => self.reduce_op(op),
+            OpClass::Apply(ApplyOp::Scan { .. }) => self.scan_op(op),
+            OpClass::Apply(ApplyOp::MapElementwise { .. }) => self.map_op(op),
+            OpClass::Access(AccessOp::Store { .. }) => self.store_op(op),
+            OpClass::Access(AccessOp::Load(attrs)) => match (self.func.ty(data.result()).is_tile(), attrs.volatile) {
+                (false, _) => self.scalar_load(op),
+                (true, true) => self.volatile_load(op),
+                (true, false) => self.defer(op),
+            },
+            OpClass::Atomic(AtomicOp::Poll, ..) => self.atomic_poll(op),
+            OpClass::Atomic(AtomicOp::Rmw(_) | AtomicOp::Cas | AtomicOp::Load | AtomicOp::Store, ..) => {
                 self.atomic_op(op);
             }
-            OpKind::AtomicPoll { .. } => self.atomic_poll(op),
-            OpKind::Reduce { .. } => self.reduce_op(op),
-            OpKind::Scan { .. } => self.scan_op(op),
-            OpKind::Histogram => self.histogram_op(op),
-            OpKind::MapElementwise { .. } => self.map_op(op),
-            OpKind::Dot { .. } => self.dot_op(op),
-            OpKind::If => self.if_op(op),
-            OpKind::For(_) => self.for_op(op),
-            OpKind::While { .. } => self.while_op(op),
-            OpKind::Print { .. } => self.print_op(op),
-            OpKind::Assert { .. } => self.assert_op(op),
-            OpKind::Assume => {
+            OpClass::Effect(EffectOp::Print { .. }) => self.print_op(op),
+            OpClass::Effect(EffectOp::Assert { .. }) => self.assert_op(op),
+            OpClass::Effect(EffectOp::Assume) => {
                 let condition = self.scalar(data.operands()[0]);
                 self.llvm.intrinsic("llvm.assume", &[], &[condition]);
             }
             // One thread runs a program: everything before is done.
-            OpKind::Barrier => self.read_before_write(),
-            OpKind::Load(_) if !func.ty(data.result()).is_tile() => self.scalar_load(op),
-            OpKind::Load(attrs) if attrs.volatile => self.volatile_load(op),
-            OpKind::ProgramId { axis } => {
-                self.scalars.insert(data.result(), self.program[usize::from(*axis)]);
-            }
-            OpKind::NumPrograms { axis } => {
-                self.scalars.insert(data.result(), self.grid[usize::from(*axis)]);
-            }
-            OpKind::Extern(function) if !function.pure => self.impure_extern(op),
-            _ if data.results().iter().all(|&r| func.ty(r).is_tile()) => self.note(op),
-            _ => self.scalar_op(op),
+            OpClass::Effect(EffectOp::Barrier) => self.read_before_write(),
+            OpClass::Control(ControlOp::If) => self.if_op(op),
+            OpClass::Control(ControlOp::For(_)) => self.for_op(op),
+            OpClass::Control(ControlOp::While { .. }) => self.while_op(op),
+            OpClass::Desc(_) | OpClass::Call(_) => unreachable!("{:?} is refused before emission", data.kind),
+            OpClass::Terminator(_) => unreachable!("a terminator is emitted by the operation around its region"),
         }
         self.mark_done(op);
     }
 
+    /// An operation whose tiles can be computed chunk by chunk, and whose scalars are computed now.
+    fn fusible(&mut self, op: OpId) {
+        if self.func.op(op).results().iter().all(|&r| self.func.ty(r).is_tile()) {
+            self.defer(op);
+        } else {
+            self.scalar_op(op);
+        }
+    }
+
     /// A tile that will be computed where it is used, or by the first root that passes.
-    fn note(&mut self, op: OpId) {
+    fn defer(&mut self, op: OpId) {
         let data = self.func.op(op);
         for &result in data.results() {
-            if self.plan.is_kept(result) {
-                self.pending.push(result);
+            if self.fusion.is_materialised(result) {
+                self.deferred.push(result);
             } else if matches!(data.kind, OpKind::Load(_)) {
-                self.unread.push(result);
+                self.unread_loads.push(result);
             }
         }
     }
 
     /// An operation on scalars, or one that takes a scalar out of a tile.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "all others were refused before emission")]
     fn scalar_op(&mut self, op: OpId) {
         let func = self.func;
         let data = func.op(op);
-        let value = match &data.kind {
-            OpKind::Const(c) => self.constant(*c),
-            OpKind::Reshape => {
+        let value = match data.kind.class() {
+            OpClass::Source(SourceOp::Const(c)) => self.constant(c),
+            OpClass::Shape(ShapeOp::Reshape) => {
                 self.prepare_aside(data.operands());
                 let rank = self.shape(data.operands()[0]).len();
                 let first = self.first_place(rank);
                 self.scalar_at(data.operands()[0], &first)
             }
-            OpKind::Split => {
+            OpClass::Shape(ShapeOp::Split) => {
                 self.prepare_aside(data.operands());
                 for (i, &result) in data.results().iter().enumerate() {
                     let mut place = self.first_place(1);
@@ -116,7 +124,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 }
                 return;
             }
-            kind if plan::is_fusible(kind) => {
+            OpClass::Elementwise(_) => {
                 let chunks: Vec<Chunk<'ctx>> =
                     data.operands().iter().map(|&v| Chunk::Uniform(self.scalar(v))).collect();
                 match self.elementwise(op, &chunks, 1) {
@@ -124,16 +132,26 @@ impl<'ctx> Emitter<'_, 'ctx> {
                     Chunk::Vector(v) => self.llvm.extract(v, 0),
                 }
             }
-            kind => unreachable!("{kind:?} is refused before emission"),
+            OpClass::Source(_)
+            | OpClass::Shape(_)
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Access(_)
+            | OpClass::Atomic(..)
+            | OpClass::Desc(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => unreachable!("{:?} has no scalar that is computed from scalars", data.kind),
         };
         self.scalars.insert(data.results()[0], value);
     }
 
-    /// Everything pending that these values need is computed now: only one element of them will be read.
+    /// Everything deferred that these values need is computed now: only one element of them will be read.
     pub(super) fn prepare_aside(&mut self, operands: &[Value]) {
         for &operand in operands {
             if self.func.ty(operand).is_tile() && !self.buffers.contains_key(&operand) {
-                self.keep(operand);
+                self.materialise(operand);
             }
         }
     }
@@ -158,7 +176,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let shape = shoal_ir::Shape::from_slice(self.shape(result));
         let buffer = self.allocate(self.elem(result), &shape);
-        self.for_each_chunk(&shape, super::nest::Width::One, &mut |e, index| {
+        self.for_each_chunk(&shape, super::tile_loops::Width::One, &mut |e, index| {
             let args: Vec<V<'ctx>> = data.operands().iter().map(|&v| e.scalar_at(v, index)).collect();
             let value = e.apply(op, &args);
             buffer.write(e.llvm, index, Chunk::Uniform(value));
@@ -167,13 +185,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.buffers.insert(result, buffer);
     }
 
-    /// Before control flow: what is pending is computed, and what must be read before memory changes is read.
-    pub(super) fn settle(&mut self, op: OpId) {
+    /// Before control flow: what is deferred is computed, and what must be read before memory changes is read.
+    pub(super) fn flush_before(&mut self, op: OpId) {
         let inside = effects::of_op(self.func, op);
         if inside.writes.any() || inside.order.is_some() || inside.waits || inside.observable {
             self.read_before_write();
         }
-        self.keep_pending();
+        self.flush_deferred();
     }
 
     /// The type in which a scalar value is held, for a phi.

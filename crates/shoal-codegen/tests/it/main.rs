@@ -3,7 +3,8 @@
 mod code_size;
 mod exponential;
 mod extern_fn;
+mod filetests;
 mod kernels;
-mod refusals;
+mod may_wait;
+mod mutants;
 mod run;
-mod waits;

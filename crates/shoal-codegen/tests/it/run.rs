@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_codegen::cpu::{self, Options, Target};
+use shoal_driver::LaunchError;
 use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
 use shoal_source::{SourceMap, Style};
 
@@ -20,6 +21,17 @@ pub(crate) fn run(text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
 
 /// As [`run`], with code for some CPU that this machine's can do all of.
 pub(crate) fn run_as(target: &Target, text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
+    launch(target, text, grid, args, &LaunchOptions::default()).expect("the launch succeeds");
+}
+
+/// As [`run_as`], for launches that may fail.
+pub(crate) fn launch(
+    target: &Target,
+    text: &str,
+    grid: [u32; 3],
+    args: &mut [Arg<'_>],
+    options: &LaunchOptions,
+) -> Result<(), LaunchError> {
     let mut sources = SourceMap::default();
     let file = sources.add("test.tile", text);
     let module = shoal_ir::parse::module(text, file)
@@ -54,5 +66,5 @@ pub(crate) fn run_as(target: &Target, text: &str, grid: [u32; 3], args: &mut [Ar
     }
     let device = CpuDevice::new(2).expect("a device");
     // SAFETY: the kernels of these tests stay inside the slices they are given.
-    unsafe { device.launch(&kernel, grid, &block.finish(), &LaunchOptions::default()) }.expect("the launch succeeds");
+    unsafe { device.launch(&kernel, grid, &block.finish(), options) }
 }

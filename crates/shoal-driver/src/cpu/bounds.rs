@@ -1,7 +1,7 @@
 //! Which memory the programs of a launch may touch, for code that checks its accesses.
 
-use super::abi::Access;
 use core::ops::Range;
+use shoal_abi::{Access, AccessBase, AccessKind};
 
 /// Memory that one run-time parameter points at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,10 @@ pub struct ArgMemory {
 }
 
 impl ArgMemory {
+    fn title(&self) -> String {
+        format!("`{}` ({} bytes)", self.name, self.bytes)
+    }
+
     fn range(&self) -> Range<u64> {
         self.start as u64..(self.start + self.bytes) as u64
     }
@@ -61,16 +65,20 @@ impl Bounds {
         Self { args: args.into_iter().map(|arg| arg.map(reach)).collect() }
     }
 
-    fn memory(&self, from: i32) -> Option<&(ArgMemory, Range<u64>)> {
-        self.args.get(usize::try_from(from).ok()?)?.as_ref()
+    /// The memory of the parameter that addresses are computed from, if it is known.
+    fn memory(&self, base: AccessBase) -> Option<&(ArgMemory, Range<u64>)> {
+        match base {
+            AccessBase::Param(param) => self.args.get(param as usize)?.as_ref(),
+            AccessBase::SomeParam | AccessBase::Unknown => None,
+        }
     }
 
     /// Whether the bytes `first..last` may be accessed as `access` does.
     pub(crate) fn allow(&self, access: &Access, first: u64, last: u64) -> bool {
         let inside = |range: &Range<u64>| range.start <= first && last <= range.end;
-        match access.from {
-            Access::FROM_SOME_ARGUMENT => self.args.iter().flatten().any(|(_, reach)| inside(reach)),
-            from => self.memory(from).map_or(first >= FIRST_PAGES, |(_, reach)| inside(reach)),
+        match AccessBase::from_number(access.base) {
+            AccessBase::SomeParam => self.args.iter().flatten().any(|(_, reach)| inside(reach)),
+            base => self.memory(base).map_or(first >= FIRST_PAGES, |(_, reach)| inside(reach)),
         }
     }
 
@@ -82,10 +90,16 @@ impl Bounds {
         (!address.is_multiple_of(bytes)).then_some(Wrong::Alignment)
     }
 
+    /// Where in the memory of which argument an address lies.
+    pub(crate) fn place(&self, address: u64) -> Option<String> {
+        let (memory, _) = self.args.iter().flatten().find(|(memory, _)| memory.range().contains(&address))?;
+        Some(format!("byte {} of {}", address - memory.range().start, memory.title()))
+    }
+
     /// What is wrong with the first of these addresses that may not be accessed.
     pub(crate) fn complaint(&self, access: &Access, addresses: impl Iterator<Item = u64>) -> Option<String> {
         let (address, wrong) = addresses.filter_map(|a| Some((a, self.wrong(access, a)?))).next()?;
-        let (verb, bytes) = (access.verb(), access.bytes);
+        let (verb, bytes) = (verb(access), access.bytes);
         let place = match wrong {
             Wrong::Place => self.describe(access, address),
             Wrong::Alignment => format!("which is not a multiple of {bytes}"),
@@ -97,12 +111,12 @@ impl Bounds {
     fn describe(&self, access: &Access, address: u64) -> String {
         let distance = |range: &Range<u64>| range.start.saturating_sub(address).max(address.saturating_sub(range.end));
         let nearest = || self.args.iter().flatten().min_by_key(|(memory, _)| distance(&memory.range()));
-        let found = match access.from {
-            Access::FROM_SOME_ARGUMENT => nearest(),
-            from => self.memory(from),
+        let found = match AccessBase::from_number(access.base) {
+            AccessBase::SomeParam => nearest(),
+            base => self.memory(base),
         };
         let Some((memory, _)) = found else { return "where no memory is".into() };
-        let (range, title) = (memory.range(), format!("`{}` ({} bytes)", memory.name, memory.bytes));
+        let (range, title) = (memory.range(), memory.title());
         if address < range.start {
             format!("{} bytes before {title}", range.start - address)
         } else if address < range.end {
@@ -113,15 +127,24 @@ impl Bounds {
     }
 }
 
+/// What an access does, in words.
+fn verb(access: &Access) -> &'static str {
+    match AccessKind::from_number(access.kind) {
+        Some(AccessKind::Read) => "reads",
+        Some(AccessKind::Write) => "writes",
+        Some(AccessKind::Atomic) | None => "atomically accesses",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::abi::Site;
     use core::ptr;
+    use shoal_abi::Site;
 
-    fn access(from: i32) -> Access {
+    fn access(base: AccessBase) -> Access {
         let site = Site { file: ptr::null(), file_len: 0, line: 0, col: 0, what: ptr::null(), what_len: 0 };
-        Access { site, bytes: 4, kind: 0, from }
+        Access { site, bytes: 4, kind: AccessKind::Read.number(), base: base.number() }
     }
 
     fn bounds() -> Bounds {
@@ -133,30 +156,27 @@ mod tests {
     #[test]
     fn an_argument_ends_where_it_ends() {
         let bounds = bounds();
-        let complaint = |from, address| bounds.complaint(&access(from), [address].into_iter());
-        assert_eq!(complaint(0, 0x1000c), None);
+        let complaint = |base, address| bounds.complaint(&access(base), [address].into_iter());
+        assert_eq!(complaint(AccessBase::Param(0), 0x1000c), None);
         assert_eq!(
-            complaint(0, 0x10010).unwrap(),
+            complaint(AccessBase::Param(0), 0x10010).unwrap(),
             "the program reads 4 bytes at 0x10010, 0 bytes past the end of `x` (16 bytes)"
         );
         assert_eq!(
-            complaint(0, 0x1000e).unwrap(),
+            complaint(AccessBase::Param(0), 0x1000e).unwrap(),
             "the program reads 4 bytes at 0x1000e, at byte 14 of `x` (16 bytes)"
         );
         assert_eq!(
-            complaint(2, 0x10008).unwrap(),
+            complaint(AccessBase::Param(2), 0x10008).unwrap(),
             "the program reads 4 bytes at 0x10008, 8 bytes before `y` (32 bytes)"
         );
         assert_eq!(
-            complaint(0, 0x10002).unwrap(),
+            complaint(AccessBase::Param(0), 0x10002).unwrap(),
             "the program reads 4 bytes at 0x10002, which is not a multiple of 4"
         );
-        assert_eq!(complaint(3, 0x10010), None, "a part of a tensor reaches all of it");
-        assert_eq!(complaint(Access::FROM_SOME_ARGUMENT, 0x10010), None);
-        assert_eq!(complaint(Access::FROM_ELSEWHERE, 0x5000_0000), None);
-        assert_eq!(
-            complaint(Access::FROM_ELSEWHERE, 8).unwrap(),
-            "the program reads 4 bytes at 0x8, where no memory is"
-        );
+        assert_eq!(complaint(AccessBase::Param(3), 0x10010), None, "a part of a tensor reaches all of it");
+        assert_eq!(complaint(AccessBase::SomeParam, 0x10010), None);
+        assert_eq!(complaint(AccessBase::Unknown, 0x5000_0000), None);
+        assert_eq!(complaint(AccessBase::Unknown, 8).unwrap(), "the program reads 4 bytes at 0x8, where no memory is");
     }
 }

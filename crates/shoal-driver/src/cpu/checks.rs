@@ -1,11 +1,8 @@
-//! The hooks of code that checks its accesses; [`abi`](super::abi) specifies them.
+//! The hooks of code that checks its accesses; [`Hook`](shoal_abi::Hook) specifies them.
 
-use super::{
-    abi::{Access, Context},
-    bounds::Bounds,
-    hooks::{fail, run_of},
-};
+use super::{bounds::Bounds, context::ProgramContext, hooks::fail};
 use core::slice;
+use shoal_abi::Access;
 
 /// Checks the addresses `first + i * step` for each bit `i` of `mask`.
 ///
@@ -13,15 +10,15 @@ use core::slice;
 ///
 /// `ctx` is the context the calling program was given; `access` is valid for the life of the code.
 pub(crate) unsafe extern "C" fn shoal_check_range(
-    ctx: *mut Context,
+    ctx: *mut ProgramContext,
     access: *const Access,
     first: u64,
     step: i64,
     mask: u64,
 ) {
     // SAFETY: by contract.
-    let (run, access) = unsafe { (run_of(ctx), &*access) };
-    let Some(bounds) = run.bounds() else { return };
+    let (launch, access) = unsafe { (ProgramContext::launch(ctx), &*access) };
+    let Some(bounds) = launch.bounds() else { return };
     if mask == 0 {
         return;
     }
@@ -42,14 +39,14 @@ pub(crate) unsafe extern "C" fn shoal_check_range(
 ///
 /// As [`shoal_check_range`]; `addresses` points at one number for each lane up to the last in the mask.
 pub(crate) unsafe extern "C" fn shoal_check_each(
-    ctx: *mut Context,
+    ctx: *mut ProgramContext,
     access: *const Access,
     addresses: *const u64,
     mask: u64,
 ) {
     // SAFETY: by contract.
-    let (run, access) = unsafe { (run_of(ctx), &*access) };
-    let Some(bounds) = run.bounds() else { return };
+    let (launch, access) = unsafe { (ProgramContext::launch(ctx), &*access) };
+    let Some(bounds) = launch.bounds() else { return };
     // SAFETY: by contract.
     let addresses = unsafe { slice::from_raw_parts(addresses, (64 - mask.leading_zeros()) as usize) };
     let bytes = u64::from(access.bytes);
@@ -71,7 +68,7 @@ fn lanes(mask: u64) -> impl Iterator<Item = u32> {
 ///
 /// `ctx` is the context the calling program was given, `access` its access.
 #[cold]
-unsafe fn complain(ctx: *mut Context, bounds: &Bounds, access: &Access, addresses: impl Iterator<Item = u64>) {
+unsafe fn complain(ctx: *mut ProgramContext, bounds: &Bounds, access: &Access, addresses: impl Iterator<Item = u64>) {
     if let Some(complaint) = bounds.complaint(access, addresses) {
         // SAFETY: the contract of the hooks; the message is handed over.
         unsafe { fail(ctx, &raw const access.site, complaint) };

@@ -1,6 +1,7 @@
 //! The device: its worker threads and what they keep between launches.
 
-use super::{error::DeviceError, fiber::SeatPool, pool::Pool};
+use super::{fiber::FiberPool, pool::Pool};
+use crate::error::DeviceError;
 use core::{fmt, num::NonZeroUsize, time::Duration};
 use std::{env, thread};
 
@@ -10,7 +11,7 @@ const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 /// The CPU as a device: a number of threads that run kernels.
 pub struct CpuDevice {
     pool: Pool,
-    seats: SeatPool,
+    fibers: FiberPool,
     wait_timeout: Duration,
 }
 
@@ -26,7 +27,7 @@ impl CpuDevice {
             Ok(value) => parse_seconds(value)?,
             Err(_) => DEFAULT_WAIT_TIMEOUT,
         };
-        Ok(Self { pool: Pool::new(threads.max(1) - 1)?, seats: SeatPool::default(), wait_timeout })
+        Ok(Self { pool: Pool::new(threads.max(1) - 1)?, fibers: FiberPool::default(), wait_timeout })
     }
 
     /// A device with all cores this process may use, or as many threads as `SHOAL_CPU_THREADS` says.
@@ -58,8 +59,8 @@ impl CpuDevice {
         &self.pool
     }
 
-    pub(crate) fn seats(&self) -> &SeatPool {
-        &self.seats
+    pub(crate) fn fibers(&self) -> &FiberPool {
+        &self.fibers
     }
 }
 

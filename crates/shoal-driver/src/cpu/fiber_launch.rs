@@ -5,20 +5,22 @@
 //! for them, also when all programs only spin, and are called back when something moves.
 
 use super::{
-    abi::Context,
-    error::{LaunchError, SourceSite, Waiting, coordinates},
+    context::ProgramContext,
     fiber::{Fiber, Resumed},
+    job::Job,
     kernel::Waits,
-    launch::Launch,
+    launch_state::{End, Role},
     pool::Work,
-    run::{End, Role, lock},
     schedule::{Next, Ran, Range, Round, Schedule},
+    wait::Wait,
 };
+use crate::{error::LaunchError, lock::lock};
 use core::{
     ptr,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
+use shoal_abi::coordinates;
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -33,26 +35,26 @@ const CHUNKS_PER_THREAD: u64 = 16;
 /// Most programs a report of a stuck launch lists.
 const LISTED: usize = 16;
 /// Resumptions in vain after which a thread begins to leave the CPU to others.
-const HASTE: u32 = 32;
+const SPINS_BEFORE_YIELD: u32 = 32;
 /// A fiber that ran this long may have found what it waited for; one that computed this long has.
 const A_WHILE: Duration = Duration::from_micros(5);
 const LONG: Duration = Duration::from_micros(200);
 /// How long the launching thread sleeps when other threads run all that can run; it is woken when that changes.
 const IDLE: Duration = Duration::from_millis(10);
 
-/// Runs all programs of a launch on fibers. A failure of a program is left in the launch's `run`.
-pub(crate) fn run(launch: &Launch<'_>, timeout: Duration) -> Result<(), LaunchError> {
-    let threads = launch.device.threads();
-    let grain = match launch.kernel.info().waits {
+/// Runs all programs of a launch on fibers. A failure of a program is left in the launch's state.
+pub(crate) fn run(job: &Job<'_>, timeout: Duration) -> Result<(), LaunchError> {
+    let threads = job.device.threads();
+    let grain = match job.kernel.info().waits {
         // A program that waits must not hold up others on its fiber.
         Waits::MayWait => 1,
-        Waits::Never => (launch.programs / (threads as u64 * CHUNKS_PER_THREAD)).max(1),
+        Waits::Never => (job.programs / (threads as u64 * CHUNKS_PER_THREAD)).max(1),
     };
-    let job = FiberJob {
-        launch,
+    let launch = FiberLaunch {
+        job,
         timeout,
         state: Mutex::new(State {
-            schedule: Schedule::new(launch.programs, grain, threads, threads * FIBERS_PER_THREAD),
+            schedule: Schedule::new(job.programs, grain, threads, threads * FIBERS_PER_THREAD),
             owner: Owner::Busy,
             no_memory: false,
             looping: Vec::new(),
@@ -60,9 +62,9 @@ pub(crate) fn run(launch: &Launch<'_>, timeout: Duration) -> Result<(), LaunchEr
         changed: Condvar::new(),
         inviting: AtomicBool::new(true),
     };
-    let helpers = usize::try_from(launch.programs.div_ceil(grain) - 1).unwrap_or(usize::MAX);
-    launch.device.pool().share(&job, helpers, || job.work(Role::Owner));
-    job.conclude()
+    let helpers = usize::try_from(job.programs.div_ceil(grain) - 1).unwrap_or(usize::MAX);
+    job.device.pool().share(&launch, helpers, || launch.work(Role::Owner));
+    launch.conclude()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,16 +73,16 @@ enum Owner {
     Sleeping,
 }
 
-/// A fiber to run, and in what mood.
+/// A fiber to run, and how eagerly.
 struct Turn {
     fiber: Fiber,
     round: Round,
-    pace: Pace,
+    backoff: Backoff,
 }
 
 /// What is known about the fibers when one is resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pace {
+enum Backoff {
     /// It was not tried in this round yet.
     Fresh,
     /// All suspended ones were tried in this round; one that runs elsewhere keeps it open.
@@ -98,8 +100,8 @@ struct Stopwatch {
 }
 
 impl Stopwatch {
-    fn start(pace: Pace) -> Self {
-        Self { start: Instant::now(), cpu: (pace == Pace::Calm).then(thread_cpu_time) }
+    fn start(backoff: Backoff) -> Self {
+        Self { start: Instant::now(), cpu: (backoff == Backoff::Calm).then(thread_cpu_time) }
     }
 
     fn stop(self) -> Ran {
@@ -130,8 +132,8 @@ struct State {
     looping: Vec<u64>,
 }
 
-struct FiberJob<'a> {
-    launch: &'a Launch<'a>,
+struct FiberLaunch<'a> {
+    job: &'a Job<'a>,
     timeout: Duration,
     state: Mutex<State>,
     changed: Condvar,
@@ -139,7 +141,7 @@ struct FiberJob<'a> {
     inviting: AtomicBool,
 }
 
-impl Work for FiberJob<'_> {
+impl Work for FiberLaunch<'_> {
     fn help(&self) {
         self.work(Role::Helper);
     }
@@ -148,34 +150,34 @@ impl Work for FiberJob<'_> {
         self.inviting.load(Ordering::Relaxed)
     }
 
-    fn attend(&self) {
-        self.launch.run.attend(Instant::now());
+    fn poll_host(&self) {
+        self.job.state.poll_host_if_due(Instant::now());
     }
 }
 
-impl FiberJob<'_> {
+impl FiberLaunch<'_> {
     /// Runs fibers until there is nothing left to do for a thread in this role.
     fn work(&self, role: Role) {
         let mut vain = 0;
-        while let Some(Turn { mut fiber, round, pace }) = self.next(role) {
-            match pace {
-                Pace::Again => {
+        while let Some(Turn { mut fiber, round, backoff }) = self.next(role) {
+            match backoff {
+                Backoff::Again => {
                     vain += 1;
                     leave_the_cpu(vain);
                 }
-                Pace::Fresh | Pace::Calm => vain = 0,
+                Backoff::Fresh | Backoff::Calm => vain = 0,
             }
-            let watch = Stopwatch::start(pace);
+            let watch = Stopwatch::start(backoff);
             if role == Role::Owner {
-                self.launch.run.attend(watch.start);
+                self.job.state.poll_host_if_due(watch.start);
             }
             match fiber.resume(role) {
                 Resumed::Waits => self.put_back(fiber, round, watch.stop()),
                 Resumed::Finished | Resumed::Failed => {
                     let (program, _) = fiber.position();
-                    fiber.retire(self.launch.device.seats());
-                    let looped = self.launch.run.stuck_for().is_some();
-                    self.launch.run.moved();
+                    fiber.recycle(self.job.device.fibers());
+                    let looped = self.job.state.stuck_for().is_some();
+                    self.job.state.moved();
                     self.update(|state| {
                         state.looping.extend(looped.then_some(program));
                         state.schedule.ended(round);
@@ -189,7 +191,7 @@ impl FiberJob<'_> {
     fn next(&self, role: Role) -> Option<Turn> {
         let mut state = lock(&self.state);
         loop {
-            if state.no_memory || self.launch.run.is_ending() {
+            if state.no_memory || self.job.state.is_ending() {
                 self.inviting.store(false, Ordering::Relaxed);
                 return None;
             }
@@ -200,24 +202,24 @@ impl FiberJob<'_> {
                     Role::Owner => state = self.pause(state),
                 }
             }
-            let pace = match () {
-                () if state.schedule.is_calm() => Pace::Calm,
-                () if state.schedule.all_tried() => Pace::Again,
-                () => Pace::Fresh,
+            let backoff = match () {
+                () if state.schedule.is_calm() => Backoff::Calm,
+                () if state.schedule.all_tried() => Backoff::Again,
+                () => Backoff::Fresh,
             };
             match state.schedule.next() {
-                Next::Resume(fiber, round) => return Some(Turn { fiber, round, pace }),
+                Next::Resume(fiber, round) => return Some(Turn { fiber, round, backoff }),
                 Next::Start(range) => {
-                    self.launch.run.moved();
+                    self.job.state.moved();
                     drop(state);
                     if let Some(fiber) = self.start(range) {
-                        return Some(Turn { fiber, round: Round::NONE, pace: Pace::Fresh });
+                        return Some(Turn { fiber, round: Round::NONE, backoff: Backoff::Fresh });
                     }
                     state = lock(&self.state);
                 }
                 Next::Idle if role == Role::Owner => {
                     drop(self.sleep(state, IDLE));
-                    self.launch.run.attend(Instant::now());
+                    self.job.state.poll_host_if_due(Instant::now());
                     state = lock(&self.state);
                 }
                 Next::Idle | Next::Done => {
@@ -230,11 +232,11 @@ impl FiberJob<'_> {
 
     /// Makes a fiber for some programs; `None` when there is no memory for it now.
     fn start(&self, range: Range) -> Option<Fiber> {
-        let job = JobPointer(ptr::from_ref(self).cast());
-        let Launch { device, kernel, grid, run, .. } = *self.launch;
-        // SAFETY: the job outlives its fibers: `conclude` ends them all.
-        let body = move |context| unsafe { job.run_programs(context, range) };
-        match Fiber::new(device.seats(), run, grid, kernel.info().scratch_bytes, body) {
+        let launch = LaunchPointer(ptr::from_ref(self).cast());
+        let Job { device, kernel, grid, state, .. } = *self.job;
+        // SAFETY: the launch outlives its fibers: `conclude` ends them all.
+        let body = move |context| unsafe { launch.run_programs(context, range) };
+        match Fiber::new(device.fibers(), state, grid, kernel.info().scratch_bytes, body) {
             Ok(fiber) => Some(fiber),
             Err(_) => {
                 self.update(|state| {
@@ -251,7 +253,7 @@ impl FiberJob<'_> {
     /// Queues a fiber that waits.
     fn put_back(&self, fiber: Fiber, round: Round, ran: Ran) {
         if ran == Ran::Long {
-            self.launch.run.moved();
+            self.job.state.moved();
         }
         let mut state = lock(&self.state);
         state.schedule.suspended(fiber, round, ran, Instant::now);
@@ -271,14 +273,14 @@ impl FiberJob<'_> {
     fn after_change(&self, state: MutexGuard<'_, State>, spare: bool) {
         let wake_owner = state.owner == Owner::Sleeping;
         let invite = spare && !state.schedule.is_calm() && !state.no_memory;
-        self.launch.run.set_waiting(state.schedule.queued());
+        self.job.state.set_waiting(state.schedule.queued());
         let invited = self.inviting.swap(invite, Ordering::Relaxed);
         drop(state);
         if wake_owner {
             self.changed.notify_one();
         }
         if invite && !invited {
-            self.launch.device.pool().nudge();
+            self.job.device.pool().nudge();
         }
     }
 
@@ -287,7 +289,7 @@ impl FiberJob<'_> {
         let Some(since) = state.schedule.stuck_since() else { return state };
         let waited = since.elapsed();
         if waited >= self.timeout {
-            self.launch.run.end(End::Stuck(waited));
+            self.job.state.end(End::Stuck(waited));
             return state;
         }
         let pause = state.schedule.pause().min(self.timeout - waited);
@@ -305,44 +307,44 @@ impl FiberJob<'_> {
     #[inline(never)]
     fn take_more(&self) -> Option<Range> {
         let mut state = lock(&self.state);
-        if state.no_memory || self.launch.run.is_ending() {
+        if state.no_memory || self.job.state.is_ending() {
             return None;
         }
-        self.launch.run.moved();
+        self.job.state.moved();
         state.schedule.take_more()
     }
 
     /// Ends the fibers that are left and says how the launch went.
     fn conclude(self) -> Result<(), LaunchError> {
-        let Self { launch, state, .. } = self;
+        let Self { job, state, .. } = self;
         let State { mut schedule, no_memory, mut looping, .. } =
             state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut waiting = Vec::new();
         for fiber in schedule.drain() {
             waiting.push(fiber.position());
-            fiber.retire(launch.device.seats());
+            fiber.recycle(job.device.fibers());
         }
-        match launch.run.stuck_for() {
+        match job.state.stuck_for() {
             // Whoever launched knows why.
-            None if launch.run.is_ending() => Ok(()),
-            None if no_memory => Err(launch.out_of_memory("the stack or the scratch of a program")),
+            None if job.state.is_ending() => Ok(()),
+            None if no_memory => Err(job.out_of_memory("the stack or the scratch of a program")),
             None => Ok(()),
             Some(after) => {
-                waiting.sort_unstable();
+                waiting.sort_unstable_by_key(|&(program, _)| program);
                 let more = waiting.len().saturating_sub(LISTED);
                 waiting.truncate(LISTED);
                 looping.sort_unstable();
                 looping.truncate(LISTED);
-                let describe = |(program, site)| Waiting {
-                    program: coordinates(program, launch.grid),
-                    // SAFETY: sites are constant data of the code, which the kernel keeps loaded.
-                    site: unsafe { SourceSite::read(site) },
+                // SAFETY: sites are constant data of the code, which the kernel keeps loaded; memory that programs
+                // watch is readable until the launch returns.
+                let describe = |(program, wait): (u64, Wait)| unsafe {
+                    wait.describe(coordinates(program, job.grid), job.state.bounds())
                 };
                 Err(LaunchError::Stuck {
-                    kernel: launch.kernel.info().name.clone(),
+                    kernel: job.kernel.info().name.clone(),
                     waiting: waiting.into_iter().map(describe).collect(),
                     more,
-                    looping: looping.into_iter().map(|program| coordinates(program, launch.grid)).collect(),
+                    looping: looping.into_iter().map(|program| coordinates(program, job.grid)).collect(),
                     unstarted: schedule.unstarted(),
                     after,
                 })
@@ -354,40 +356,40 @@ impl FiberJob<'_> {
 /// Leaves the CPU to others after some resumptions in vain: the thread that holds what these programs wait for may
 /// need it.
 fn leave_the_cpu(vain: u32) {
-    if vain > HASTE * 32 {
+    if vain > SPINS_BEFORE_YIELD * 32 {
         thread::sleep(Duration::from_micros(20));
-    } else if vain > HASTE {
+    } else if vain > SPINS_BEFORE_YIELD {
         thread::yield_now();
     }
 }
 
-/// The job, as its fibers know it.
-struct JobPointer(*const FiberJob<'static>);
+/// The launch, as its fibers know it.
+struct LaunchPointer(*const FiberLaunch<'static>);
 
-// SAFETY: the job is `Sync` and outlives its fibers.
-unsafe impl Send for JobPointer {}
+// SAFETY: the launch is `Sync` and outlives its fibers.
+unsafe impl Send for LaunchPointer {}
 
-impl JobPointer {
+impl LaunchPointer {
     /// The body of a fiber: runs `range`, then more programs as long as that keeps nobody waiting.
     ///
     /// # Safety
     ///
-    /// The job is alive, and `context` is the fiber's.
-    unsafe fn run_programs(&self, context: *mut Context, mut range: Range) {
+    /// The launch is alive, and `context` is the fiber's.
+    unsafe fn run_programs(&self, context: *mut ProgramContext, mut range: Range) {
         // SAFETY: alive by contract.
-        let job = unsafe { &*self.0 };
-        let (entry, args) = (job.launch.kernel.entry(), job.launch.args.as_ptr());
+        let launch = unsafe { &*self.0 };
+        let (entry, args) = (launch.job.kernel.entry(), launch.job.args.as_ptr());
         loop {
             // SAFETY: the contract of `CpuDevice::launch`; the context is the fiber's own.
             let waited = unsafe {
-                (*context).program = range.first;
-                entry(args, context, range.first, range.last);
+                (*context).shared.program = range.first;
+                entry(args, context.cast(), range.first, range.last);
                 (*context).waited
             };
             if waited {
                 return;
             }
-            match job.take_more() {
+            match launch.take_more() {
                 Some(more) => range = more,
                 None => return,
             }

@@ -4,7 +4,7 @@
 //! What is registered is a copy of the object whose section headers say where each section was loaded; from it the
 //! debugger reads symbols, lines and unwind information.
 
-use super::run::lock;
+use crate::lock::lock;
 use core::{ffi::c_void, ptr};
 use std::sync::Mutex;
 

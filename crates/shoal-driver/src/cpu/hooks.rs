@@ -1,4 +1,4 @@
-//! The functions that generated code calls by name; [`abi`](super::abi) specifies them.
+//! The functions that generated code calls by name; [`Hook`](shoal_abi::Hook) specifies them.
 //!
 //! No panic leaves a hook: what user code in a print sink throws becomes the launch's failure.
 //!
@@ -7,34 +7,58 @@
 //! suspension.
 
 use super::{
-    abi::{Context, Site},
-    error::{Failure, SourceSite, coordinates, text},
+    context::ProgramContext,
     fiber::{self, Suspend},
-    print::{PrintKind, Printed, render_text},
-    run::{End, Role, Run},
+    launch_state::{End, Role},
+    wait::Wait,
+};
+use crate::{
+    error::Failure,
+    source_site::{SourceSite, text},
 };
 use core::{panic::AssertUnwindSafe, slice};
+use shoal_abi::{
+    Site, coordinates,
+    print::{PrintFlags, PrintKind, Printed, render_text},
+};
 use std::{panic::catch_unwind, process, sync::OnceLock, time::Instant};
-
-/// The launch of `ctx`.
-///
-/// # Safety
-///
-/// `ctx` is the context a running program was given.
-pub(crate) unsafe fn run_of<'a>(ctx: *mut Context) -> &'a Run<'a> {
-    // SAFETY: the launch outlives its programs, and `Run` is only shared.
-    unsafe { &*(*ctx).run }
-}
 
 /// Scheduling point of a spin loop.
 ///
 /// # Safety
 ///
 /// `ctx` is the context the calling program was given; `site` is null or valid for the life of the code.
-pub(crate) unsafe extern "C" fn shoal_yield(ctx: *mut Context, site: *const Site) {
+pub(crate) unsafe extern "C" fn shoal_yield(ctx: *mut ProgramContext, site: *const Site) {
+    // SAFETY: the contract of `suspend_for`.
+    unsafe { suspend_for(ctx, Wait::at(site)) }
+}
+
+/// Scheduling point of a program that watches a number in memory.
+///
+/// # Safety
+///
+/// As [`shoal_yield`]; `address` stays readable as long as the launch.
+pub(crate) unsafe extern "C" fn shoal_wait(
+    ctx: *mut ProgramContext,
+    site: *const Site,
+    address: *const u8,
+    expected: u64,
+    kind: u32,
+    condition: u32,
+) {
+    // SAFETY: the contract of `suspend_for`.
+    unsafe { suspend_for(ctx, Wait::for_value(site, address, expected, kind, condition)) }
+}
+
+/// Lets other programs run.
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given.
+unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
     // SAFETY: by contract only this program uses its context now.
     let on_fiber = unsafe {
-        (*ctx).site = site;
+        (*ctx).wait = wait;
         (*ctx).waited = true;
         fiber::suspend(ctx, Suspend::Wait)
     };
@@ -43,35 +67,25 @@ pub(crate) unsafe extern "C" fn shoal_yield(ctx: *mut Context, site: *const Site
     }
 }
 
-/// Scheduling point between two polls.
-///
-/// # Safety
-///
-/// As [`shoal_yield`].
-pub(crate) unsafe extern "C" fn shoal_poll_wait(ctx: *mut Context, site: *const Site) {
-    // SAFETY: the same contract.
-    unsafe { shoal_yield(ctx, site) }
-}
-
 /// Gives a program more fuel; says whether it is to end instead (not 0).
 ///
 /// # Safety
 ///
 /// `ctx` is the context the calling program was given.
-pub(crate) unsafe extern "C" fn shoal_poll(ctx: *mut Context) -> i32 {
+pub(crate) unsafe extern "C" fn shoal_check_stop(ctx: *mut ProgramContext) -> i32 {
     // SAFETY: by contract only this program uses its context now.
-    let (run, role, refills) = unsafe { (run_of(ctx), (*ctx).role, (*ctx).refills) };
+    let (launch, role, refills) = unsafe { (ProgramContext::launch(ctx), (*ctx).role, (*ctx).refills) };
     let now = Instant::now();
-    if role == Role::Owner && run.is_due(now) {
-        // SAFETY: by contract; looking suspends nothing.
-        unsafe { fiber::on_thread_stack(ctx, || run.look(now)) };
+    if role == Role::Owner && launch.host_poll_is_due(now) {
+        // SAFETY: by contract; polling suspends nothing.
+        unsafe { fiber::on_thread_stack(ctx, || launch.poll_host(now)) };
     }
-    let ending = run.is_ending();
+    let ending = launch.is_ending();
     let refills = refills.next(now);
-    // SAFETY: as above. Without fuel, every further poll ends up here again.
+    // SAFETY: as above. Without fuel, the end of every further round comes here again.
     unsafe {
         (*ctx).refills = refills;
-        (*ctx).fuel = if ending { 0 } else { refills.amount() };
+        (*ctx).shared.fuel = if ending { 0 } else { refills.amount() };
     }
     i32::from(ending)
 }
@@ -87,7 +101,12 @@ pub(crate) extern "C" fn shoal_clock_ns() -> u64 {
 /// # Safety
 ///
 /// `ctx` is the context the calling program was given, `site` null or valid, `message` null or `len` readable bytes.
-pub(crate) unsafe extern "C" fn shoal_fail(ctx: *mut Context, site: *const Site, message: *const u8, len: u64) -> ! {
+pub(crate) unsafe extern "C" fn shoal_fail(
+    ctx: *mut ProgramContext,
+    site: *const Site,
+    message: *const u8,
+    len: u64,
+) -> ! {
     // SAFETY: by contract. Everything allocated in `record` is owned by the launch when it returns, so nothing on
     // this stack needs dropping when it is abandoned.
     unsafe { fail(ctx, site, text(message, len)) }
@@ -98,7 +117,7 @@ pub(crate) unsafe extern "C" fn shoal_fail(ctx: *mut Context, site: *const Site,
 /// # Safety
 ///
 /// As [`shoal_fail`]; no value on this stack above the generated code needs dropping.
-pub(crate) unsafe fn fail(ctx: *mut Context, site: *const Site, message: String) -> ! {
+pub(crate) unsafe fn fail(ctx: *mut ProgramContext, site: *const Site, message: String) -> ! {
     // SAFETY: by contract. The message is owned by the launch when `record` returns.
     unsafe {
         record(ctx, site, message);
@@ -116,12 +135,12 @@ pub(crate) unsafe fn fail(ctx: *mut Context, site: *const Site, message: String)
 ///
 /// As [`shoal_fail`].
 #[inline(never)]
-unsafe fn record(ctx: *mut Context, site: *const Site, message: String) {
+unsafe fn record(ctx: *mut ProgramContext, site: *const Site, message: String) {
     // SAFETY: the contract of `shoal_fail`.
     unsafe {
-        let program = coordinates((*ctx).program, (*ctx).grid);
+        let program = coordinates((*ctx).shared.program, (*ctx).shared.grid);
         let failure = Failure { program, site: SourceSite::read(site), message };
-        run_of(ctx).end(End::Failed(failure));
+        ProgramContext::launch(ctx).end(End::Failed(failure));
     }
 }
 
@@ -129,10 +148,10 @@ unsafe fn record(ctx: *mut Context, site: *const Site, message: String) {
 ///
 /// # Safety
 ///
-/// `ctx` and `site` as in [`shoal_fail`]; `prefix`, `shape` and `data` are readable as [`super::print`] says.
+/// `ctx` and `site` as in [`shoal_fail`]; `prefix`, `shape` and `data` are readable as [`Hook::PrintValue`](shoal_abi::Hook::PrintValue) says.
 #[allow(clippy::too_many_arguments, reason = "the binary interface is flat")]
 pub(crate) unsafe extern "C" fn shoal_print_value(
-    ctx: *mut Context,
+    ctx: *mut ProgramContext,
     site: *const Site,
     prefix: *const u8,
     prefix_len: u64,
@@ -146,14 +165,21 @@ pub(crate) unsafe extern "C" fn shoal_print_value(
     unsafe {
         let shape: &[u32] = if rank == 0 { &[] } else { slice::from_raw_parts(shape, rank as usize) };
         let count: usize = shape.iter().map(|&extent| extent as usize).product();
-        let (program, grid) = ((*ctx).program, (*ctx).grid);
+        let program = coordinates((*ctx).shared.program, (*ctx).shared.grid);
         deliver(ctx, site, move || {
             let kind = PrintKind::from_number(kind)?;
-            let data = slice::from_raw_parts(data, count * kind.size());
-            let prefix = text(prefix, prefix_len);
-            Some(Printed { program, grid, prefix: &prefix, kind, flags, data, shape }.render())
+            let elements = slice::from_raw_parts(data, count * kind.size()).chunks_exact(kind.size());
+            let (prefix, flags) = (text(prefix, prefix_len), PrintFlags::from_bits(flags));
+            Some(Printed { program, prefix: &prefix, kind, flags, shape }.render(elements.map(bits)))
         });
     }
+}
+
+/// The bits of an element in memory.
+fn bits(element: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    bytes[..element.len()].copy_from_slice(element);
+    u64::from_le_bytes(bytes)
 }
 
 /// Prints the text of a `device_print` without operands.
@@ -161,11 +187,16 @@ pub(crate) unsafe extern "C" fn shoal_print_value(
 /// # Safety
 ///
 /// As [`shoal_fail`].
-pub(crate) unsafe extern "C" fn shoal_print_text(ctx: *mut Context, site: *const Site, data: *const u8, len: u64) {
+pub(crate) unsafe extern "C" fn shoal_print_text(
+    ctx: *mut ProgramContext,
+    site: *const Site,
+    data: *const u8,
+    len: u64,
+) {
     // SAFETY: by contract.
     unsafe {
-        let (program, grid) = ((*ctx).program, (*ctx).grid);
-        deliver(ctx, site, move || Some(render_text(program, grid, &text(data, len))));
+        let program = coordinates((*ctx).shared.program, (*ctx).shared.grid);
+        deliver(ctx, site, move || Some(render_text(program, &text(data, len))));
     }
 }
 
@@ -175,11 +206,11 @@ pub(crate) unsafe extern "C" fn shoal_print_text(ctx: *mut Context, site: *const
 ///
 /// `ctx` and `site` as in [`shoal_fail`].
 #[inline(never)]
-unsafe fn deliver(ctx: *mut Context, site: *const Site, render: impl FnOnce() -> Option<String>) {
+unsafe fn deliver(ctx: *mut ProgramContext, site: *const Site, render: impl FnOnce() -> Option<String>) {
     // SAFETY: by contract.
-    let run = unsafe { run_of(ctx) };
+    let launch = unsafe { ProgramContext::launch(ctx) };
     let panicked = || {
-        let deliver = || render().map(|text| run.sink().write(&text));
+        let deliver = || render().map(|text| launch.sink().write(&text));
         catch_unwind(AssertUnwindSafe(deliver)).is_err()
     };
     // SAFETY: by contract.

@@ -1,7 +1,8 @@
 //! Kernels: an entry point of loaded code with the facts the compiler states about it.
 
-use super::{abi::Entry, loader::Code};
+use super::loader::Code;
 use core::sync::atomic::{AtomicU64, Ordering};
+use shoal_abi::Entry;
 use std::sync::Arc;
 
 /// Whether programs of a kernel may wait for other programs.

@@ -6,43 +6,39 @@
 //! 2. [`Kernel`] ties an entry point of that code to the facts the compiler states about it.
 //! 3. [`ArgBlock`] packs the arguments.
 //! 4. [`CpuDevice::launch`] cuts the grid into chunks for the worker threads of the [`pool`](self), or, when
-//!    programs may wait or fail, makes fibers of them. An [`Interrupt`] ends a launch early.
+//!    programs may wait or fail, makes fibers of them. An [`Interrupt`](crate::Interrupt) ends a launch early.
 //!
-//! The binary interface between these and the generated code is specified in [`abi`].
+//! The binary interface between these and the generated code is specified in [`shoal_abi`].
 
-pub mod abi;
 mod args;
 mod bounds;
 mod checks;
+mod context;
 mod device;
-mod error;
 mod features;
 mod fiber;
 mod fiber_launch;
+mod fuel;
 mod gdb;
 mod hooks;
-mod interrupt;
+mod job;
 mod kernel;
 mod launch;
+mod launch_options;
+mod launch_state;
 pub mod loader;
-mod mapping;
-pub mod math;
+mod plain_launch;
 mod pool;
-mod print;
-mod run;
 mod schedule;
 mod scratch;
 pub mod symbols;
+mod wait;
 
 pub use args::{ArgBlock, ArgWriter};
 pub use bounds::{ArgMemory, Bounds};
 pub use device::CpuDevice;
-pub use error::{DeviceError, Failure, LaunchError, SourceSite, Waiting};
 pub use features::{HostFeatures, host_features};
 pub use gdb::registered_objects;
-pub use interrupt::Interrupt;
 pub use kernel::{Kernel, KernelError, KernelInfo, ParamLayout, Waits};
-pub use launch::{Fibers, LaunchOptions};
+pub use launch_options::{Fibers, LaunchOptions};
 pub use loader::{Code, LoadError};
-pub(crate) use mapping::PageMapping;
-pub use print::{PrintKind, PrintSink};

@@ -3,7 +3,7 @@
 //! A launch posts its work and takes part itself; idle workers help. So work posted from any number of threads
 //! always moves, even when every worker is busy elsewhere.
 
-use super::{interrupt::ATTENTION, run::lock};
+use crate::{interrupt::HOST_POLL_INTERVAL, lock::lock};
 use core::{
     hint,
     ptr::NonNull,
@@ -28,7 +28,7 @@ pub(crate) trait Work: Sync {
     /// Whether `help` would find something to do.
     fn wants_help(&self) -> bool;
     /// Called by the thread that posted the work, now and then while it waits for its helpers.
-    fn attend(&self);
+    fn poll_host(&self);
 }
 
 /// The worker threads of a device.
@@ -146,9 +146,9 @@ impl Drop for Offer<'_> {
             hint::spin_loop();
         }
         while busy() {
-            thread::park_timeout(ATTENTION);
+            thread::park_timeout(HOST_POLL_INTERVAL);
             // SAFETY: this is the poster, which keeps the work alive.
-            unsafe { self.posted.work.as_ref() }.attend();
+            unsafe { self.posted.work.as_ref() }.poll_host();
         }
     }
 }
@@ -266,7 +266,7 @@ mod tests {
             self.left.load(Ordering::Acquire) > 0
         }
 
-        fn attend(&self) {}
+        fn poll_host(&self) {}
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Working memory of programs: grown on demand, kept for the next launch.
 
-use super::mapping::PageMapping;
+use crate::mapping::PageMapping;
 use core::{cell::Cell, ptr};
 use std::io;
 

@@ -2,8 +2,8 @@
 
 use crate::objects::{info, kernel, options, pointers};
 use shoal_driver::{
-    Buffer,
-    cpu::{CpuDevice, KernelInfo, LaunchError, Waits},
+    Buffer, LaunchError,
+    cpu::{CpuDevice, KernelInfo, Waits},
 };
 
 const ASSERT: &str = r#"

@@ -2,8 +2,8 @@
 
 use crate::objects::{compile, info, options, pointers};
 use shoal_driver::{
-    Buffer,
-    cpu::{Code, CpuDevice, Kernel, KernelInfo, LaunchError, host_features},
+    Buffer, LaunchError,
+    cpu::{Code, CpuDevice, Kernel, KernelInfo, host_features},
 };
 use std::sync::Arc;
 

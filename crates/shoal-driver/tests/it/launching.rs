@@ -2,8 +2,8 @@
 
 use crate::objects::{info, kernel, options, pointers};
 use shoal_driver::{
-    Buffer,
-    cpu::{ArgBlock, CpuDevice, Fibers, KernelInfo, LaunchError, LaunchOptions, ParamLayout},
+    Buffer, LaunchError,
+    cpu::{ArgBlock, CpuDevice, Fibers, KernelInfo, LaunchOptions, ParamLayout},
 };
 use std::time::Instant;
 

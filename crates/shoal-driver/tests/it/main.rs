@@ -9,6 +9,7 @@ mod fuzzing;
 mod launching;
 mod loading;
 mod printing;
+mod rooms;
 mod stopping;
 mod stress;
 mod waiting;

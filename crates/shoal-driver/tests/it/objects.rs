@@ -1,5 +1,6 @@
 //! Objects made from C snippets with the system's compiler, as the kernel compiler would make them.
 
+use shoal_abi::{Access, Context, Hook, Site};
 use shoal_driver::cpu::{ArgBlock, Code, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
 use std::{
     io::Write,
@@ -12,25 +13,38 @@ use std::{
     time::Duration,
 };
 
-/// The binary interface, from `shoal_driver::cpu::abi`, in C.
-const HEADER: &str = r#"
-#include <stdint.h>
-typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; } Context;
-typedef struct { const char *file; uint64_t file_len; uint32_t line, col; const char *what; uint64_t what_len; } Site;
-void shoal_yield(Context *, const Site *);
-void shoal_poll_wait(Context *, const Site *);
-int32_t shoal_poll(Context *);
-uint64_t shoal_clock_ns(void);
-_Noreturn void shoal_fail(Context *, const Site *, const char *, uint64_t);
-void shoal_print_value(Context *, const Site *, const char *, uint64_t, uint32_t, uint32_t, const void *, uint32_t,
-                       const uint32_t *);
-void shoal_print_text(Context *, const Site *, const char *, uint64_t);
+/// What kernels in C need besides the binary interface.
+const MACROS: &str = r#"
 #define ENTRY(name) void name(const unsigned char *args, Context *ctx, uint64_t first, uint64_t last)
 #define EACH(p) for (uint64_t p = first; p < last && (ctx->program = p, 1); p++)
-#define POLL() do { if (--ctx->fuel < 0 && shoal_poll(ctx)) return; } while (0)
+#define CHECK_STOP() do { if (--ctx->fuel < 0 && shoal_check_stop(ctx)) return; } while (0)
 #define ARG(type, offset) (*(type const *)(args + (offset)))
 #define SITE(name, line, what) static const Site name = {"kernel.py", 9, line, 5, what, sizeof(what) - 1}
 "#;
+
+/// The binary interface in C, with the places of its fields asserted.
+fn header() -> String {
+    let mut out = String::from("#include <stdint.h>\n#include <stddef.h>\n");
+    for definition in [Context::C_DEFINITION, Site::C_DEFINITION, Access::C_DEFINITION] {
+        out += &format!("{definition}\n");
+    }
+    for hook in Hook::ALL {
+        out += &format!("{}\n", hook.declaration());
+    }
+    let mut place =
+        |field: &str, offset: usize| out += &format!("_Static_assert(offsetof({field}) == {offset}, \"{field}\");\n");
+    place("Context, scratch", Context::SCRATCH_AT);
+    place("Context, grid", Context::GRID_AT);
+    place("Context, program", Context::PROGRAM_AT);
+    place("Context, fuel", Context::FUEL_AT);
+    for (name, field) in ["file", "file_len", "line", "col", "what", "what_len"].into_iter().zip(Site::FIELDS) {
+        place(&format!("Site, {name}"), field.offset);
+    }
+    for (name, field) in ["bytes", "kind", "base"].into_iter().zip(Access::FIELDS) {
+        place(&format!("Access, {name}"), field.offset);
+    }
+    out + MACROS
+}
 
 /// Compiles C to a relocatable object.
 pub(crate) fn compile(source: &str, flags: &[&str]) -> Vec<u8> {
@@ -46,7 +60,7 @@ pub(crate) fn compile(source: &str, flags: &[&str]) -> Vec<u8> {
         .spawn()
         .expect("a C compiler");
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(HEADER.as_bytes()).and_then(|()| stdin.write_all(source.as_bytes())).unwrap();
+    stdin.write_all(header().as_bytes()).and_then(|()| stdin.write_all(source.as_bytes())).unwrap();
     drop(stdin);
     assert!(child.wait().unwrap().success(), "the snippet does not compile");
     let object = std::fs::read(&output).unwrap();

@@ -2,8 +2,8 @@
 
 use crate::objects::{info, kernel, options, pointers};
 use shoal_driver::{
-    Buffer,
-    cpu::{CpuDevice, Fibers, LaunchError, LaunchOptions, PrintSink},
+    Buffer, LaunchError, PrintSink,
+    cpu::{CpuDevice, Fibers, LaunchOptions},
 };
 use std::sync::{Arc, Mutex};
 

@@ -2,8 +2,8 @@
 
 use crate::objects::{info, kernel, options, pointers};
 use shoal_driver::{
-    Buffer,
-    cpu::{CpuDevice, Fibers, Interrupt, KernelInfo, LaunchError, LaunchOptions, Waits},
+    Buffer, Interrupt, LaunchError,
+    cpu::{CpuDevice, Fibers, KernelInfo, LaunchOptions, Waits},
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -31,9 +31,9 @@ const ENDLESS: &str = r#"
 ENTRY(k) {
     volatile int32_t *again = ARG(int32_t *, 0); int64_t *done = ARG(int64_t *, 8);
     EACH(p) {
-        while (*again) POLL();
+        while (*again) CHECK_STOP();
         __atomic_fetch_add(done, 1, __ATOMIC_RELAXED);
-        POLL();
+        CHECK_STOP();
     }
 }"#;
 
@@ -68,7 +68,7 @@ ENTRY(k) {
         uint64_t end = shoal_clock_ns() + 1000000;
         while (shoal_clock_ns() < end) {}
         __atomic_fetch_add(done, 1, __ATOMIC_RELAXED);
-        POLL();
+        CHECK_STOP();
     }
 }"#;
 
@@ -98,11 +98,11 @@ ENTRY(k) {
         while (!__atomic_compare_exchange_n(lock, &expected, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
             expected = 0;
             shoal_yield(ctx, &acquire);
-            POLL();
+            CHECK_STOP();
         }
-        while (*again) POLL();
+        while (*again) CHECK_STOP();
         __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
-        POLL();
+        CHECK_STOP();
     }
 }"#;
 
@@ -133,10 +133,10 @@ SITE(wait, 3, "atomic_poll");
 ENTRY(k) {
     volatile int32_t *again = ARG(int32_t *, 0); int32_t *flag = ARG(int32_t *, 8);
     EACH(p) {
-        if (p == 0) while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) shoal_poll_wait(ctx, &wait);
-        if (p == 1) while (*again) POLL();
+        if (p == 0) while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) shoal_wait(ctx, &wait, flag, 1, 3, 0);
+        if (p == 1) while (*again) CHECK_STOP();
         __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
-        POLL();
+        CHECK_STOP();
     }
 }"#;
 

@@ -2,8 +2,8 @@
 
 use crate::objects::{info, kernel, options, pointers};
 use shoal_driver::{
-    Buffer,
-    cpu::{CpuDevice, Fibers, KernelInfo, LaunchError, LaunchOptions, Waits},
+    Buffer, LaunchError,
+    cpu::{CpuDevice, Fibers, KernelInfo, LaunchOptions, Waits},
 };
 use std::time::Duration;
 

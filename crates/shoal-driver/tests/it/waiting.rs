@@ -1,11 +1,15 @@
 //! Programs that wait for each other make progress on any number of threads, and are found out when they cannot.
 
 use crate::objects::{info, kernel, options, pointers};
+use shoal_abi::{WaitCondition, print::PrintKind};
 use shoal_driver::{
-    Buffer,
-    cpu::{CpuDevice, KernelInfo, LaunchError, LaunchOptions, Waits},
+    Buffer, LaunchError,
+    cpu::{ArgMemory, Bounds, CpuDevice, KernelInfo, LaunchOptions, Waits},
 };
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 fn waiting(pointers: usize) -> KernelInfo {
     KernelInfo { waits: Waits::MayWait, ..info(pointers) }
@@ -51,7 +55,7 @@ ENTRY(k) {
     int32_t *flags = ARG(int32_t *, 0);
     EACH(p) {
         uint64_t count = (uint64_t)ctx->grid[0] * ctx->grid[1];
-        while (p + 1 < count && !__atomic_load_n(&flags[p + 1], __ATOMIC_ACQUIRE)) shoal_poll_wait(ctx, &wait);
+        while (p + 1 < count && !__atomic_load_n(&flags[p + 1], __ATOMIC_ACQUIRE)) shoal_wait(ctx, &wait, &flags[p + 1], 1, 3, 0);
         __atomic_store_n(&flags[p], 1, __ATOMIC_RELEASE);
     }
 }"#;
@@ -128,6 +132,50 @@ fn a_deadlock_is_reported_and_the_device_stays_usable() {
         // SAFETY: as above.
         unsafe { device.launch(&kernel, [64, 1, 1], &args, &options) }.unwrap();
         assert_eq!(sum.as_slice::<i64>(), &[64]);
+    }
+}
+
+/// Programs 0 and 1 wait for numbers that nobody writes.
+const UNWRITTEN: &str = r#"
+SITE(wait, 3, "atomic_poll");
+ENTRY(k) {
+    int16_t *flags = ARG(int16_t *, 0);
+    EACH(p) if (p == 0) {
+        while (__atomic_load_n(&flags[1], __ATOMIC_ACQUIRE) != -2) shoal_wait(ctx, &wait, &flags[1], 0xfffe, I16, EQUAL);
+    } else {
+        while (__atomic_load_n(&flags[0], __ATOMIC_ACQUIRE) == 7) shoal_wait(ctx, &wait, &flags[0], 7, I16, NOT_EQUAL);
+    }
+}"#;
+
+#[test]
+fn a_deadlock_report_says_what_is_waited_for_and_what_is_there() {
+    let numbers = [("I16", PrintKind::I16.number()), ("EQUAL", WaitCondition::Equal.number())];
+    let numbers = numbers.into_iter().chain([("NOT_EQUAL", WaitCondition::NotEqual.number())]);
+    let defines: String = numbers.map(|(name, number)| format!("enum {{ {name} = {number} }};\n")).collect();
+    let kernel = kernel(&format!("{defines}{UNWRITTEN}"), waiting(1));
+    let device = CpuDevice::new(2).unwrap();
+    let flags = Buffer::from_slice(&[7i16, -1]).unwrap();
+    let (start, bytes) = (flags.as_ptr().addr(), 4);
+    let bounds = Bounds::new(vec![Some(ArgMemory { name: "flags".into(), start, bytes })]);
+    for bounds in [None, Some(Arc::new(bounds))] {
+        let place = |byte| bounds.as_ref().map_or(String::new(), |_| format!(" (byte {byte} of `flags` (4 bytes))"));
+        let expected = [
+            format!(
+                "program (0, 0, 0) waits at kernel.py:3:5 (atomic_poll) for -2 at {:#x}{}, where -1 is",
+                start + 2,
+                place(2)
+            ),
+            format!(
+                "program (1, 0, 0) waits at kernel.py:3:5 (atomic_poll) for anything but 7 at {start:#x}{}, where 7 is",
+                place(0)
+            ),
+        ];
+        let options = LaunchOptions { timeout: Some(Duration::from_millis(100)), bounds: bounds.clone(), ..options() };
+        // SAFETY: the kernel reads the two numbers.
+        let error = unsafe { device.launch(&kernel, [2, 1, 1], &pointers(&[flags.as_ptr()]), &options) }.unwrap_err();
+        let LaunchError::Stuck { waiting, .. } = &error else { panic!("{error}") };
+        assert_eq!(waiting.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+        assert!(error.to_string().contains(&expected[0]), "{error}");
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Slices of one call have one length; only as many elements as the shortest has are computed.
 
-use super::float::NonFinite;
+use shoal_abi::float_format::NonFinite;
+
 use super::format::{Format, Real, layout, with_format};
 use super::integer::{self, Int};
 use crate::op::{BinaryOp, CmpOp, UnaryOp};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::float::{FloatFormat, decode_float, encode_float};
+use shoal_abi::float_format::{decode_float, encode_float};
+
 use crate::op::Rounding;
 use crate::types::Scalar;
 
@@ -42,7 +43,7 @@ impl Const {
 
     /// From a float: rounded for float types, truncated and saturated for integers (`i1`: not zero).
     pub fn from_f64(ty: Scalar, value: f64) -> Const {
-        match FloatFormat::of(ty) {
+        match ty.float_format() {
             Some(format) => Const { ty, bits: encode_float(format, value, Rounding::Nearest) },
             None => super::cast(Const { ty: Scalar::F64, bits: value.to_bits() }, ty, Rounding::Nearest),
         }
@@ -78,7 +79,7 @@ impl Const {
 
     /// Its value as a float: exact for floats, rounded for 64-bit integers.
     pub fn as_f64(self) -> f64 {
-        match FloatFormat::of(self.ty) {
+        match self.ty.float_format() {
             Some(format) => decode_float(format, self.bits),
             None => self.as_int().unwrap_or(0) as f64,
         }

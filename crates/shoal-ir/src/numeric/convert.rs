@@ -1,7 +1,8 @@
 //! Conversions between types, by value and by bits.
 
+use shoal_abi::float_format::encode_float;
+
 use super::arithmetic::map;
-use super::float::encode_float;
 use super::format::{Format, Real, layout, with_format};
 use super::integer::Int;
 use crate::op::Rounding;

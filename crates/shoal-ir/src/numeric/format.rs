@@ -4,9 +4,8 @@ use std::ops::{Add, Div, Mul, Rem, Sub};
 use std::sync::LazyLock;
 
 use half::{bf16, f16};
+use shoal_abi::float_format::{FloatFormat, Rounding, decode_float, encode_float};
 
-use super::float::{FloatFormat, decode_float, encode_float};
-use crate::op::Rounding;
 use crate::types::Scalar;
 
 /// A type in which floats are computed.
@@ -115,7 +114,7 @@ impl Format for BF16 {
 
 /// The layout of a type that is known to be a float.
 pub(super) fn layout(ty: Scalar) -> FloatFormat {
-    FloatFormat::of(ty).expect("a floating-point type")
+    ty.float_format().expect("a floating-point type")
 }
 
 macro_rules! eight_bit {

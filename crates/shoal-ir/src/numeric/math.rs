@@ -3,12 +3,10 @@
 //! `f64` is the definition; `f32` is the `f64` result rounded, which for `sqrt` and the functions that round to
 //! integers is the correctly rounded one.
 
-use std::f64::consts::PI;
+use shoal_abi::float_format::NonFinite;
+use shoal_abi::math;
 
 use super::arithmetic::{map, zip};
-use super::bessel::{cyl_bessel_i0, cyl_bessel_i1};
-use super::error_function::{erfcinv, erfcx, erfinv, normcdf, normcdfinv};
-use super::float::NonFinite;
 use super::format::{Format, Real, layout, with_format};
 use crate::op::MathFn;
 use crate::types::Scalar;
@@ -53,112 +51,64 @@ fn float<F: Format>(function: MathFn, a: &[u64], b: &[u64], out: &mut [u64]) {
 fn rule(function: MathFn) -> Rule {
     use Rule::{One, Two};
     match function {
-        MathFn::Acos => One(libm::acos),
-        MathFn::Acosh => One(libm::acosh),
-        MathFn::Asin => One(libm::asin),
-        MathFn::Asinh => One(libm::asinh),
-        MathFn::Atan => One(libm::atan),
-        MathFn::Atan2 => Two(libm::atan2),
-        MathFn::Atanh => One(libm::atanh),
-        MathFn::Cbrt => One(libm::cbrt),
-        MathFn::Ceil => One(libm::ceil),
+        MathFn::Acos => One(math::acos),
+        MathFn::Acosh => One(math::acosh),
+        MathFn::Asin => One(math::asin),
+        MathFn::Asinh => One(math::asinh),
+        MathFn::Atan => One(math::atan),
+        MathFn::Atan2 => Two(math::atan2),
+        MathFn::Atanh => One(math::atanh),
+        MathFn::Cbrt => One(math::cbrt),
+        MathFn::Ceil => One(math::ceil),
         MathFn::Copysign => Rule::CopySign,
-        MathFn::Cos => One(libm::cos),
-        MathFn::Cosh => One(libm::cosh),
-        MathFn::Cospi => One(cospi),
-        MathFn::CylBesselI0 => One(cyl_bessel_i0),
-        MathFn::CylBesselI1 => One(cyl_bessel_i1),
-        MathFn::Erf => One(libm::erf),
-        MathFn::Erfc => One(libm::erfc),
-        MathFn::Erfcinv => One(erfcinv),
-        MathFn::Erfcx => One(erfcx),
-        MathFn::Erfinv => One(erfinv),
-        MathFn::Exp => One(libm::exp),
-        MathFn::Exp10 => One(libm::exp10),
-        MathFn::Exp2 => One(libm::exp2),
-        MathFn::Expm1 => One(libm::expm1),
+        MathFn::Cos => One(math::cos),
+        MathFn::Cosh => One(math::cosh),
+        MathFn::Cospi => One(math::cospi),
+        MathFn::CylBesselI0 => One(math::cyl_bessel_i0),
+        MathFn::CylBesselI1 => One(math::cyl_bessel_i1),
+        MathFn::Erf => One(math::erf),
+        MathFn::Erfc => One(math::erfc),
+        MathFn::Erfcinv => One(math::erfcinv),
+        MathFn::Erfcx => One(math::erfcx),
+        MathFn::Erfinv => One(math::erfinv),
+        MathFn::Exp => One(math::exp),
+        MathFn::Exp10 => One(math::exp10),
+        MathFn::Exp2 => One(math::exp2),
+        MathFn::Expm1 => One(math::expm1),
         MathFn::Fdim => Rule::PositiveDifference,
-        MathFn::Floor => One(libm::floor),
-        MathFn::Fmod => Two(libm::fmod),
-        MathFn::Hypot => Two(libm::hypot),
-        MathFn::J0 => One(libm::j0),
-        MathFn::J1 => One(libm::j1),
-        MathFn::Jn => Two(|n, x| of_order(libm::jn, n, x)),
-        MathFn::Lgamma => One(libm::lgamma),
-        MathFn::Log => One(libm::log),
-        MathFn::Log10 => One(libm::log10),
-        MathFn::Log1p => One(libm::log1p),
-        MathFn::Log2 => One(libm::log2),
-        MathFn::Logb => One(logb),
+        MathFn::Floor => One(math::floor),
+        MathFn::Fmod => Two(math::fmod),
+        MathFn::Hypot => Two(math::hypot),
+        MathFn::J0 => One(math::j0),
+        MathFn::J1 => One(math::j1),
+        MathFn::Jn => Two(math::jn),
+        MathFn::Lgamma => One(math::lgamma),
+        MathFn::Log => One(math::log),
+        MathFn::Log10 => One(math::log10),
+        MathFn::Log1p => One(math::log1p),
+        MathFn::Log2 => One(math::log2),
+        MathFn::Logb => One(math::logb),
         MathFn::Nextafter => Rule::NextAfter,
-        MathFn::Normcdf => One(normcdf),
-        MathFn::Normcdfinv => One(normcdfinv),
-        MathFn::Pow => Two(libm::pow),
-        MathFn::Rcbrt => One(|x| 1.0 / libm::cbrt(x)),
-        MathFn::Remainder => Two(libm::remainder),
-        MathFn::Rhypot => Two(|x, y| 1.0 / libm::hypot(x, y)),
-        MathFn::Rint => One(libm::rint),
-        MathFn::Round => One(libm::round),
-        MathFn::Rsqrt => One(|x| 1.0 / libm::sqrt(x)),
-        MathFn::Sin => One(libm::sin),
-        MathFn::Sinh => One(libm::sinh),
-        MathFn::Sinpi => One(sinpi),
-        MathFn::Sqrt | MathFn::SqrtRn => One(libm::sqrt),
-        MathFn::Tan => One(libm::tan),
-        MathFn::Tanh => One(libm::tanh),
-        MathFn::Tgamma => One(libm::tgamma),
-        MathFn::Trunc => One(libm::trunc),
-        MathFn::Y0 => One(libm::y0),
-        MathFn::Y1 => One(libm::y1),
-        MathFn::Yn => Two(|n, x| of_order(libm::yn, n, x)),
-    }
-}
-
-/// A Bessel function by its order. The time grows with the order, so absurd ones are refused with NaN.
-fn of_order(bessel: fn(i32, f64) -> f64, order: f64, x: f64) -> f64 {
-    if order.abs() <= f64::from(1 << 20) { bessel(order as i32, x) } else { f64::NAN }
-}
-
-/// The exponent of a number as a number.
-fn logb(x: f64) -> f64 {
-    if x == 0.0 {
-        f64::NEG_INFINITY
-    } else if x.is_finite() {
-        f64::from(libm::ilogb(x))
-    } else {
-        x * x
-    }
-}
-
-/// `sin(pi x)`: exact reduction first, so that it is zero at every integer.
-fn sinpi(x: f64) -> f64 {
-    if !x.is_finite() {
-        return f64::NAN;
-    }
-    let turn = libm::remainder(x, 2.0);
-    let size = turn.abs();
-    let value = if size <= 0.25 {
-        libm::sin(PI * size)
-    } else if size <= 0.75 {
-        libm::cos(PI * (0.5 - size))
-    } else {
-        libm::sin(PI * (1.0 - size))
-    };
-    value.copysign(if turn == 0.0 { x } else { turn })
-}
-
-/// `cos(pi x)`, likewise.
-fn cospi(x: f64) -> f64 {
-    if !x.is_finite() {
-        return f64::NAN;
-    }
-    let size = libm::remainder(x, 2.0).abs();
-    if size <= 0.25 {
-        libm::cos(PI * size)
-    } else if size <= 0.75 {
-        libm::sin(PI * (0.5 - size))
-    } else {
-        -libm::cos(PI * (1.0 - size))
+        MathFn::Normcdf => One(math::normcdf),
+        MathFn::Normcdfinv => One(math::normcdfinv),
+        MathFn::Pow => Two(math::pow),
+        MathFn::Rcbrt => One(math::rcbrt),
+        MathFn::Remainder => Two(math::remainder),
+        MathFn::Rhypot => Two(math::rhypot),
+        MathFn::Rint => One(math::rint),
+        MathFn::Round => One(math::round),
+        MathFn::Rsqrt => One(math::rsqrt),
+        MathFn::Sin => One(math::sin),
+        MathFn::Sinh => One(math::sinh),
+        MathFn::Sinpi => One(math::sinpi),
+        MathFn::Sqrt | MathFn::SqrtRn => One(math::sqrt),
+        MathFn::Tan => One(math::tan),
+        MathFn::Tanh => One(math::tanh),
+        MathFn::Tgamma => One(math::tgamma),
+        MathFn::Trunc => One(math::trunc),
+        MathFn::Y0 => One(math::y0),
+        MathFn::Y1 => One(math::y1),
+        MathFn::Yn => Two(math::yn),
     }
 }
 

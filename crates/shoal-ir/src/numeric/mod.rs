@@ -18,11 +18,8 @@
 //! payload) is unspecified, except for `neg`, `abs`, `copysign`, `select` and `bitcast`, which move bits.
 
 mod arithmetic;
-mod bessel;
 mod constant;
 mod convert;
-mod error_function;
-mod float;
 mod format;
 mod integer;
 mod math;
@@ -32,8 +29,8 @@ mod tests;
 pub use arithmetic::{binary_slice, compare_slice, fma_slice, select_slice, unary_slice};
 pub use constant::Const;
 pub use convert::{bitcast_slice, cast_slice};
-pub use float::{FloatFormat, NonFinite, decode_float, encode_float};
 pub use math::math_slice;
+pub use shoal_abi::float_format::{FloatFormat, NonFinite, decode_float, encode_float};
 
 use crate::op::{BinaryOp, CmpOp, MathFn, Rounding, UnaryOp};
 use crate::types::Scalar;

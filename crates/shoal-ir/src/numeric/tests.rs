@@ -139,7 +139,7 @@ proptest! {
             let expected = if x.ty() == to {
                 x
             } else {
-                Const::from_bits(to, encode_float(FloatFormat::of(to).unwrap(), x.as_f64(), rounding))
+                Const::from_bits(to, encode_float(to.float_format().unwrap(), x.as_f64(), rounding))
             };
             prop_assert!(same(cast(x, to, rounding), expected), "{} {} to {} {}", x.ty(), x, to, rounding);
         }
@@ -265,7 +265,7 @@ fn every_function_has_a_value_in_every_format() {
             // Only the inverse hyperbolic cosine is undefined at one half.
             assert_eq!(
                 x.as_f64().is_nan(),
-                function == MathFn::Acosh && FloatFormat::of(ty).unwrap().non_finite != NonFinite::Saturating,
+                function == MathFn::Acosh && ty.float_format().unwrap().non_finite != NonFinite::Saturating,
                 "{function} {ty}"
             );
         }

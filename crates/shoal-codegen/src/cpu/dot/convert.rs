@@ -26,7 +26,7 @@ pub(super) fn to_f32<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, v: VectorValue<'ctx>, e
             llvm.cast(InstructionOpcode::FPExt, half, llvm.f32().into()).into_vector_value()
         }
         Scalar::F16 | Scalar::F8E4M3 | Scalar::F8E5M2 | Scalar::F8E4B15 | Scalar::F8E4M3Fnuz | Scalar::F8E5M2Fnuz => {
-            let format = FloatFormat::of(elem).expect("a float");
+            let format = elem.float_format().expect("a float");
             widen(&Lanes::of(llvm, v), v, format)
         }
         Scalar::I1

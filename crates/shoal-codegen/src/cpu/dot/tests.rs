@@ -4,7 +4,7 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::targets::TargetMachine;
 use shoal_ir::Scalar;
-use shoal_ir::numeric::{FloatFormat, decode_float, encode_float};
+use shoal_ir::numeric::{decode_float, encode_float};
 use shoal_ir::op::Rounding;
 
 use super::plan::{DotPlan, Operand, Problem, Stride};
@@ -121,7 +121,7 @@ impl Random {
 
     /// The bits of a number: any integer, or a float of either sign around 1 down to 2^-8.
     fn bits(&mut self, ty: Scalar) -> u64 {
-        match FloatFormat::of(ty) {
+        match ty.float_format() {
             None => self.next() ^ self.next() << 16,
             Some(format) => {
                 let magnitude =
@@ -174,7 +174,7 @@ impl Matrix {
 }
 
 fn decode(elem: Scalar, bits: u64) -> f64 {
-    match FloatFormat::of(elem) {
+    match elem.float_format() {
         Some(format) => decode_float(format, bits),
         None if elem == Scalar::I32 => f64::from(bits as u32 as i32),
         None if elem == Scalar::I8 => f64::from(bits as u8 as i8),
@@ -198,7 +198,7 @@ fn expected(product: Product, k: u32, a: &Matrix, b: &Matrix, c: &Matrix, row: u
         let (x, y) = (x(i) as f32, y(i) as f32);
         if product == Product::Exact { x.mul_add(y, sum) } else { x * y + sum }
     };
-    let f16 = FloatFormat::of(Scalar::F16).expect("a float");
+    let f16 = Scalar::F16.float_format().expect("a float");
     match c.operand.elem {
         Scalar::F64 if product == Product::Exact => (0..k).fold(start, |sum, i| x(i).mul_add(y(i), sum)).to_bits(),
         Scalar::F64 => (0..k).fold(start, |sum, i| x(i) * y(i) + sum).to_bits(),
@@ -356,7 +356,7 @@ fn narrow_floats_convert_exactly() {
             let mut random = Random(1);
             let mut a = Matrix::random(&mut random, 1, 1, operands[0]);
             let mut b = Matrix::random(&mut random, 1, n, operands[1]);
-            let one = encode_float(FloatFormat::of(elem).expect("a float"), 1.0, Rounding::Nearest);
+            let one = encode_float(elem.float_format().expect("a float"), 1.0, Rounding::Nearest);
             a.memory.set(0, elem.bytes(), one);
             // Spread over all of the type, from the subnormal numbers to the last NaN.
             let value = |i: u32| u64::from(i) << (elem.bits() - bits) | u64::from(i) & 1;

@@ -4,7 +4,7 @@ use super::{
     Elf, LoadError,
     layout::{Access, Layout},
 };
-use crate::cpu::mapping::PageMapping;
+use crate::mapping::PageMapping;
 use core::slice;
 use object::{Object, ObjectSection};
 use rustix::mm::{self, MprotectFlags};

@@ -1,7 +1,7 @@
 //! Where each section of an object goes in the mapping.
 
 use super::{Elf, LoadError};
-use crate::cpu::mapping::PAGE;
+use crate::mapping::PAGE;
 use core::ops::Range;
 use object::{Object, ObjectSection, RelocationTarget, SectionFlags, SectionIndex, SymbolIndex, elf};
 use std::collections::{HashMap, HashSet};

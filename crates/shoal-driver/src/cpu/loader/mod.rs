@@ -14,10 +14,11 @@ mod image;
 mod layout;
 mod relocate;
 
-use super::{abi::Entry, gdb::Registration, symbols};
+use super::{gdb::Registration, symbols};
 use image::Image;
 use layout::Layout;
 use object::{LittleEndian, Object, ObjectKind, ObjectSymbol, SymbolIndex, SymbolKind, read::elf::ElfFile64};
+use shoal_abi::Entry;
 use std::collections::HashMap;
 
 type Elf<'data> = ElfFile64<'data, LittleEndian>;

@@ -104,5 +104,5 @@ pub(crate) fn difference(case: &Case, expected: &Buffers, found: &Buffers) -> Op
 
 fn is_nan(ty: Scalar, bytes: &[u8]) -> bool {
     let bits = bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b));
-    shoal_ir::numeric::FloatFormat::of(ty).is_some_and(|f| shoal_ir::numeric::decode_float(f, bits).is_nan())
+    ty.float_format().is_some_and(|f| shoal_ir::numeric::decode_float(f, bits).is_nan())
 }

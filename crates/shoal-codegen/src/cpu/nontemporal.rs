@@ -11,7 +11,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::op::OpKind;
-use shoal_ir::{OpId, Region, effects};
+use shoal_ir::{OpId, Region};
 
 use super::emitter::Emitter;
 use crate::llvm::V;
@@ -21,10 +21,8 @@ const STREAMED_BYTES: i64 = 8 << 20;
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Whether a store should bypass the caches: a condition, or `None` if never.
-    pub(super) fn streams(&mut self, tile_bytes: u64) -> Option<IntValue<'ctx>> {
-        let body = self.func.body();
-        let orders_memory = effects::of_region(self.func, body).order.is_some();
-        if orders_memory || tile_bytes < 64 || self.isa.vector_bits < 256 || !self.isa.fma {
+    pub(super) fn bypasses_caches(&mut self, tile_bytes: u64) -> Option<IntValue<'ctx>> {
+        if self.orders_memory || tile_bytes < 64 || self.isa.vector_bits < 256 || !self.isa.fma {
             return None;
         }
         let llvm = self.llvm;
@@ -32,7 +30,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let programs = self.grid.map(wide).into_iter().reduce(|a, b| llvm.mul64(a, b)).expect("three axes");
         let tiles = self.trips.iter().fold(programs, |tiles, &trips| llvm.mul64(tiles, trips));
         let bytes = llvm.mul64(tiles, llvm.const_i64(tile_bytes as i64));
-        self.needs.streams = true;
+        self.needs.nontemporal_stores = true;
         Some(llvm.icmp(IntPredicate::UGE, bytes.into(), llvm.const_i64(STREAMED_BYTES).into()).into_int_value())
     }
 
@@ -60,7 +58,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Stores a vector past the caches if the condition holds, the address is aligned and no lane is masked out;
     /// otherwise as `otherwise` does.
-    pub(super) fn store_streaming(
+    pub(super) fn store_nontemporal(
         &mut self,
         condition: IntValue<'ctx>,
         value: V<'ctx>,

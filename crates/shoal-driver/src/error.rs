@@ -1,7 +1,7 @@
 //! What can go wrong with a device and with a launch, in words for users.
 
-use super::abi::Site;
-use core::{fmt, slice, time::Duration};
+use crate::{source_site::SourceSite, waiting::Waiting};
+use core::{fmt, time::Duration};
 
 /// A device could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum LaunchError {
         /// The first failure.
         failure: Box<Failure>,
     },
-    /// The launch's [`Interrupt`](super::Interrupt) asked for it to stop.
+    /// The launch's [`Interrupt`](crate::Interrupt) asked for it to stop.
     #[error("kernel `{kernel}` was interrupted: programs that had not ended were stopped or not started")]
     Interrupted {
         /// The kernel.
@@ -99,77 +99,6 @@ pub struct Failure {
     pub message: String,
 }
 
-/// A program that waits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
-    /// The program's id.
-    pub program: [u32; 3],
-    /// Where it waits, when known.
-    pub site: Option<SourceSite>,
-}
-
-/// A place in a kernel's source.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceSite {
-    /// The file.
-    pub file: String,
-    /// Line, counted from 1; 0 when unknown.
-    pub line: u32,
-    /// Column, counted from 1; 0 when unknown.
-    pub col: u32,
-    /// What the program does there.
-    pub what: String,
-}
-
-impl SourceSite {
-    /// Copies a site out of loaded code.
-    ///
-    /// # Safety
-    ///
-    /// `site` is null or points at a valid [`Site`].
-    pub(crate) unsafe fn read(site: *const Site) -> Option<Self> {
-        // SAFETY: valid or null by contract.
-        let site = unsafe { site.as_ref() }?;
-        // SAFETY: a valid site has valid texts.
-        let (file, what) = unsafe { (text(site.file, site.file_len), text(site.what, site.what_len)) };
-        Some(Self { file, line: site.line, col: site.col, what })
-    }
-}
-
-/// Copies a text that generated code passed.
-///
-/// # Safety
-///
-/// `data` is null or points at `len` readable bytes.
-pub(crate) unsafe fn text(data: *const u8, len: u64) -> String {
-    if data.is_null() || len == 0 {
-        return String::new();
-    }
-    // SAFETY: by contract; the length of something in memory fits `usize`.
-    let bytes = unsafe { slice::from_raw_parts(data, usize::try_from(len).unwrap_or(0)) };
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The coordinates of linear program `program` of `grid`.
-pub(crate) fn coordinates(program: u64, grid: [u32; 3]) -> [u32; 3] {
-    let (x, y) = (u64::from(grid[0].max(1)), u64::from(grid[1].max(1)));
-    let clamp = |v: u64| u32::try_from(v).unwrap_or(u32::MAX);
-    [clamp(program % x), clamp(program / x % y), clamp(program / x / y)]
-}
-
-impl fmt::Display for SourceSite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.file)?;
-        if self.line > 0 {
-            write!(f, ":{}", self.line)?;
-            if self.col > 0 {
-                write!(f, ":{}", self.col)?;
-            }
-        }
-        if self.what.is_empty() { Ok(()) } else { write!(f, " ({})", self.what) }
-    }
-}
-
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.program;
@@ -192,11 +121,8 @@ fn stuck_message(
     use fmt::Write;
     let count = waiting.len() + more;
     let mut out = format!("kernel `{kernel}` is stuck: {count} programs wait, and none has moved for {after:?}");
-    for Waiting { program: [x, y, z], site } in waiting {
-        let _ = write!(out, "\n  program ({x}, {y}, {z}) waits");
-        if let Some(site) = site {
-            let _ = write!(out, " at {site}");
-        }
+    for waiting in waiting {
+        let _ = write!(out, "\n  {waiting}");
     }
     if more > 0 {
         let _ = write!(out, "\n  and {more} more");
@@ -213,13 +139,26 @@ fn stuck_message(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waiting::AwaitedValue;
+    use shoal_abi::{WaitCondition, print::PrintKind};
 
     #[test]
     fn stuck_lists_who_waits_where() {
         let site = SourceSite { file: "lock.py".into(), line: 7, col: 5, what: "atomic_cas".into() };
+        let value = AwaitedValue {
+            address: 0x1000,
+            place: Some("byte 4 of `flags` (8 bytes)".into()),
+            kind: PrintKind::I32,
+            condition: WaitCondition::Equal,
+            expected: u64::from(u32::MAX),
+            held: 3,
+        };
         let error = LaunchError::Stuck {
             kernel: "k".into(),
-            waiting: vec![Waiting { program: [0, 0, 0], site: Some(site) }, Waiting { program: [1, 0, 0], site: None }],
+            waiting: vec![
+                Waiting { program: [0, 0, 0], site: Some(site), value: None },
+                Waiting { program: [1, 0, 0], site: None, value: Some(value) },
+            ],
             more: 3,
             looping: vec![[2, 0, 0]],
             unstarted: 0,
@@ -228,16 +167,9 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "kernel `k` is stuck: 5 programs wait, and none has moved for 2s\n  program (0, 0, 0) waits at \
-             lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits\n  and 3 more\n  program (2, 0, 0) \
+             lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits for -1 at 0x1000 \
+             (byte 4 of `flags` (8 bytes)), where 3 is\n  and 3 more\n  program (2, 0, 0) \
              runs on and on without waiting"
         );
-    }
-
-    #[test]
-    fn coordinates_run_x_fastest() {
-        assert_eq!(coordinates(0, [2, 3, 4]), [0, 0, 0]);
-        assert_eq!(coordinates(1, [2, 3, 4]), [1, 0, 0]);
-        assert_eq!(coordinates(2, [2, 3, 4]), [0, 1, 0]);
-        assert_eq!(coordinates(23, [2, 3, 4]), [1, 2, 3]);
     }
 }

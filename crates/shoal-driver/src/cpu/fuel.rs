@@ -1,42 +1,12 @@
-//! Ending a launch early: what the host asks for, and how running programs come to know.
+//! Fuel: how running programs come to know that their launch is to end.
 //!
-//! Generated code counts the rounds of its loops down in [`Context::fuel`](super::abi::Context) and calls
-//! `shoal_poll` when none is left. So a thread that runs programs looks up now and then without a clock in its loops,
-//! without a signal and without another thread that would have to wake; on the launching thread that is also when the
-//! host is asked.
+//! Generated code counts the rounds of its loops down in [`Context::fuel`](shoal_abi::Context::fuel) and calls
+//! [`CheckStop`](shoal_abi::Hook::CheckStop) when none is left. So a thread that runs programs looks up now and then
+//! without a clock in its loops, without a signal and without another thread that would have to wake; on the launching
+//! thread that is also when the host is asked.
 
-use core::{fmt, time::Duration};
-use std::{sync::Arc, time::Instant};
-
-/// How often the launching thread asks whether to stop.
-pub(crate) const ATTENTION: Duration = Duration::from_millis(50);
-
-/// A question to the host: is the launch to stop?
-///
-/// It is asked about every 50 ms while a launch runs, always on the thread that launched. Once it says yes, no more
-/// programs are started, those that run end at the next round of a loop, and the launch fails with
-/// [`LaunchError::Interrupted`](super::LaunchError::Interrupted).
-#[derive(Clone)]
-pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
-
-impl Interrupt {
-    /// Asks by calling `f`. If it panics, the launch ends and the panic goes on in the thread that launched.
-    pub fn new(f: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(f))
-    }
-
-    /// Asks.
-    #[must_use]
-    pub fn is_requested(&self) -> bool {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for Interrupt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Interrupt(..)")
-    }
-}
+use core::time::Duration;
+use std::time::Instant;
 
 /// Fuel of a thread's first turn: few rounds, because nothing is known about how long they take.
 const FIRST_FUEL: u32 = 16;

@@ -118,7 +118,7 @@ pub fn normcdfinv(p: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpu::math::tests_support::assert_close;
+    use crate::math::tests_support::assert_close;
 
     #[test]
     fn erfcx_over_its_range() {

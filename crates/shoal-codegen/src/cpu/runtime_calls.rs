@@ -1,13 +1,14 @@
-//! What a program tells the runtime: prints, failed assertions, waits. The symbols are those of the driver's ABI.
+//! What a program tells the runtime: prints, failed assertions, waits.
 
-use inkwell::module::Linkage;
-use inkwell::values::{InstructionOpcode, PointerValue, StructValue};
+use inkwell::values::{InstructionOpcode, PointerValue};
+use shoal_abi::print::{PrintFlags, Radix};
+use shoal_abi::{Hook, Site, WaitCondition};
 use shoal_ir::op::OpKind;
-use shoal_ir::{Elem, OpId, Scalar, Shape};
+use shoal_ir::{Elem, OpId, Shape};
 
 use super::chunk::to_memory;
 use super::emitter::Emitter;
-use super::nest::Width;
+use super::tile_loops::Width;
 use crate::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -15,15 +16,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn text(&self, text: &str) -> (V<'ctx>, V<'ctx>) {
         let llvm = self.llvm;
         let bytes = llvm.context.const_string(text.as_bytes(), false);
-        let global = llvm.module.add_global(bytes.get_type(), None, "text");
-        global.set_initializer(&bytes);
-        global.set_constant(true);
-        global.set_linkage(Linkage::Private);
-        (global.as_pointer_value().into(), llvm.const_i64(text.len() as i64).into())
+        (llvm.private_constant("text", bytes.into()).into(), llvm.const_i64(text.len() as i64).into())
     }
 
-    /// Where an operation stands in the user's source.
-    pub(super) fn site_constant(&self, op: OpId, what: &str) -> StructValue<'ctx> {
+    /// The fields of the [`Site`] where an operation stands in the user's source.
+    pub(super) fn site_values(&self, op: OpId, what: &str) -> [V<'ctx>; Site::FIELDS.len()] {
         let llvm = self.llvm;
         let span = self.func.op(op).span;
         let (line, column) = self.sources.line_col(span).unwrap_or((0, 0));
@@ -31,26 +28,39 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (file, file_len) = self.text(file);
         let (what, what_len) = self.text(what);
         let number = |n: u32| llvm.i32().const_int(u64::from(n), false).into();
-        llvm.context.const_struct(&[file, file_len, number(line), number(column), what, what_len], false)
+        [file, file_len, number(line), number(column), what, what_len]
     }
 
     /// The same, as constant data.
     fn site(&self, op: OpId, what: &str) -> PointerValue<'ctx> {
-        let llvm = self.llvm;
-        let site = self.site_constant(op, what);
-        let global = llvm.module.add_global(site.get_type(), None, "site");
-        global.set_initializer(&site);
-        global.set_constant(true);
-        global.set_linkage(Linkage::Private);
-        global.as_pointer_value()
+        self.llvm.constant_data("site", &Site::FIELDS, &self.site_values(op, what))
     }
 
     /// Lets other programs run.
-    pub(super) fn call_wait(&mut self, hook: &str, op: OpId, what: &str) {
+    pub(super) fn call_yield(&mut self, op: OpId, what: &str) {
         let llvm = self.llvm;
-        let function = llvm.external(hook, None, &[llvm.ptr().into(), llvm.ptr().into()]);
         let site = self.site(op, what);
-        llvm.call(function, &[self.context.into(), site.into()]);
+        llvm.call(llvm.hook(Hook::Yield), &[self.context.into(), site.into()]);
+    }
+
+    /// Lets other programs run until memory holds `expected`, which is the bits of an element.
+    pub(super) fn call_wait(
+        &mut self,
+        op: OpId,
+        what: &str,
+        address: PointerValue<'ctx>,
+        elem: Elem,
+        expected: V<'ctx>,
+    ) {
+        let llvm = self.llvm;
+        let site = self.site(op, what);
+        let expected = llvm.cast(InstructionOpcode::ZExt, expected, llvm.i64().into());
+        let number = |n: u32| llvm.i32().const_int(u64::from(n), false).into();
+        let (kind, condition) = (number(elem.print_kind().number()), number(WaitCondition::Equal.number()));
+        llvm.call(
+            llvm.hook(Hook::Wait),
+            &[self.context.into(), site.into(), address.into(), expected, kind, condition],
+        );
     }
 
     pub(super) fn assert_op(&mut self, op: OpId) {
@@ -74,9 +84,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             let context = e.context;
             e.when(broken, &[], |_| {
-                let (ptr, i64) = (llvm.ptr().into(), llvm.i64().into());
-                let fail = llvm.external("shoal_fail", None, &[ptr, ptr, ptr, i64]);
-                llvm.call(fail, &[context.into(), site.into(), text, length]);
+                llvm.call(llvm.hook(Hook::Fail), &[context.into(), site.into(), text, length]);
                 Vec::new()
             });
         };
@@ -102,18 +110,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let OpKind::Print { prefix, hex } = &data.kind else { unreachable!("a print") };
         let site: V<'ctx> = self.site(op, "device_print").into();
         let (text, length) = self.text(prefix);
-        let (ptr, i32, i64) = (llvm.ptr().into(), llvm.i32().into(), llvm.i64().into());
         if data.operands().is_empty() {
-            let hook = llvm.external("shoal_print_text", None, &[ptr, ptr, ptr, i64]);
-            llvm.call(hook, &[self.context.into(), site, text, length]);
+            llvm.call(llvm.hook(Hook::PrintText), &[self.context.into(), site, text, length]);
             return;
         }
-        let hook = llvm.external("shoal_print_value", None, &[ptr, ptr, ptr, i64, i32, i32, ptr, i32, ptr]);
-        for (i, &value) in data.operands().iter().enumerate() {
+        let radix = if *hex { Radix::Hex } else { Radix::Decimal };
+        for (number, &value) in (0..).zip(data.operands()) {
             let elem = self.elem(value);
             let top = self.scratch_top;
             let base = if func.ty(value).is_tile() {
-                self.keep(value).base
+                self.materialise(value).base
             } else {
                 let place = self.allocate_bytes(8);
                 let stored = to_memory(llvm, elem, self.scalar(value));
@@ -121,54 +127,24 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 self.scratch_top = top;
                 place
             };
-            let number = if data.operands().len() > 1 { i as i64 + 1 } else { 0 };
-            let flags = llvm.const_i32(i64::from(*hex) | (number << 8));
+            let operand = (data.operands().len() > 1).then_some(number);
+            let flags = PrintFlags { radix, operand }.bits();
             let shape = self.shape(value);
-            let dims: Vec<_> = shape.iter().map(|&d| llvm.i32().const_int(u64::from(d), false)).collect();
-            let dims = llvm.i32().const_array(&dims);
-            let global = llvm.module.add_global(dims.get_type(), None, "shape");
-            global.set_initializer(&dims);
-            global.set_constant(true);
-            global.set_linkage(Linkage::Private);
+            let number = |n: u32| llvm.i32().const_int(u64::from(n), false);
+            let dims: Vec<_> = shape.iter().map(|&d| number(d)).collect();
+            let dims = llvm.private_constant("shape", llvm.i32().const_array(&dims).into());
             let args: [V<'ctx>; 9] = [
                 self.context.into(),
                 site,
                 text,
                 length,
-                llvm.const_i32(print_kind(elem)).into(),
-                flags.into(),
+                number(elem.print_kind().number()).into(),
+                number(flags).into(),
                 base.into(),
-                llvm.const_i32(shape.len() as i64).into(),
-                global.as_pointer_value().into(),
+                number(shape.len() as u32).into(),
+                dims.into(),
             ];
-            llvm.call(hook, &args);
+            llvm.call(llvm.hook(Hook::PrintValue), &args);
         }
-    }
-}
-
-/// The runtime's number for an element type.
-fn print_kind(elem: Elem) -> i64 {
-    match elem {
-        Elem::Ptr(_) => 18,
-        Elem::Scalar(scalar) => match scalar {
-            Scalar::I1 => 0,
-            Scalar::I8 => 1,
-            Scalar::I16 => 2,
-            Scalar::I32 => 3,
-            Scalar::I64 => 4,
-            Scalar::U8 => 5,
-            Scalar::U16 => 6,
-            Scalar::U32 => 7,
-            Scalar::U64 => 8,
-            Scalar::F8E4M3 => 9,
-            Scalar::F8E5M2 => 10,
-            Scalar::F8E4M3Fnuz => 11,
-            Scalar::F8E5M2Fnuz => 12,
-            Scalar::F8E4B15 => 13,
-            Scalar::F16 => 14,
-            Scalar::BF16 => 15,
-            Scalar::F32 => 16,
-            Scalar::F64 => 17,
-        },
     }
 }

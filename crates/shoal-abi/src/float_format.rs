@@ -3,8 +3,42 @@
 //! Every format narrower than `f64` is contained in it exactly, so `f64` is the common ground, and a conversion is one
 //! rounding.
 
-use crate::op::Rounding;
-use crate::types::Scalar;
+use core::fmt;
+
+/// How a conversion to a narrower float rounds.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rounding {
+    /// To the nearest, ties to even.
+    Nearest,
+    /// Towards zero.
+    Zero,
+}
+
+impl Rounding {
+    /// Every variant.
+    pub const ALL: &'static [Self] = &[Self::Nearest, Self::Zero];
+
+    /// The spelling in the text of programs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nearest => "rtne",
+            Self::Zero => "rtz",
+        }
+    }
+
+    /// The variant with that spelling.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|v| v.name() == name)
+    }
+}
+
+impl fmt::Display for Rounding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// What a format does at and beyond its ends.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -33,29 +67,27 @@ pub struct FloatFormat {
 }
 
 impl FloatFormat {
-    /// The format of a floating-point type.
-    pub fn of(ty: Scalar) -> Option<FloatFormat> {
-        let format = |exponent, mantissa, bias, non_finite| Some(FloatFormat { exponent, mantissa, bias, non_finite });
-        match ty {
-            Scalar::F8E4M3 => format(4, 3, 7, NonFinite::AllOnesNan),
-            Scalar::F8E5M2 => format(5, 2, 15, NonFinite::Ieee),
-            Scalar::F8E4B15 => format(4, 3, 15, NonFinite::Saturating),
-            Scalar::F8E4M3Fnuz => format(4, 3, 8, NonFinite::SignNan),
-            Scalar::F8E5M2Fnuz => format(5, 2, 16, NonFinite::SignNan),
-            Scalar::F16 => format(5, 10, 15, NonFinite::Ieee),
-            Scalar::BF16 => format(8, 7, 127, NonFinite::Ieee),
-            Scalar::F32 => format(8, 23, 127, NonFinite::Ieee),
-            Scalar::F64 => format(11, 52, 1023, NonFinite::Ieee),
-            Scalar::I1
-            | Scalar::I8
-            | Scalar::I16
-            | Scalar::I32
-            | Scalar::I64
-            | Scalar::U8
-            | Scalar::U16
-            | Scalar::U32
-            | Scalar::U64 => None,
-        }
+    /// 4 exponent bits, 3 mantissa bits, bias 7, no infinities (`e4m3fn`).
+    pub const F8E4M3: Self = Self::new(4, 3, 7, NonFinite::AllOnesNan);
+    /// 5 exponent bits, 2 mantissa bits, bias 15, IEEE-like.
+    pub const F8E5M2: Self = Self::new(5, 2, 15, NonFinite::Ieee);
+    /// 4 exponent bits, 3 mantissa bits, bias 15, no infinities, no NaN.
+    pub const F8E4B15: Self = Self::new(4, 3, 15, NonFinite::Saturating);
+    /// 4 exponent bits, 3 mantissa bits, bias 8, one zero, one NaN (`e4m3fnuz`).
+    pub const F8E4M3_FNUZ: Self = Self::new(4, 3, 8, NonFinite::SignNan);
+    /// 5 exponent bits, 2 mantissa bits, bias 16, one zero, one NaN (`e5m2fnuz`).
+    pub const F8E5M2_FNUZ: Self = Self::new(5, 2, 16, NonFinite::SignNan);
+    /// IEEE half precision.
+    pub const F16: Self = Self::new(5, 10, 15, NonFinite::Ieee);
+    /// The upper half of an `f32`.
+    pub const BF16: Self = Self::new(8, 7, 127, NonFinite::Ieee);
+    /// IEEE single precision.
+    pub const F32: Self = Self::new(8, 23, 127, NonFinite::Ieee);
+    /// IEEE double precision.
+    pub const F64: Self = Self::new(11, 52, 1023, NonFinite::Ieee);
+
+    const fn new(exponent: u32, mantissa: u32, bias: i32, non_finite: NonFinite) -> Self {
+        Self { exponent, mantissa, bias, non_finite }
     }
 
     fn sign_bit(self) -> u64 {
@@ -92,6 +124,7 @@ impl FloatFormat {
 }
 
 /// The number that `bits` stand for.
+#[must_use]
 pub fn decode_float(format: FloatFormat, bits: u64) -> f64 {
     if format.mantissa == 52 {
         return f64::from_bits(bits);
@@ -116,6 +149,7 @@ pub fn decode_float(format: FloatFormat, bits: u64) -> f64 {
 }
 
 /// The bits for `value`, rounded once.
+#[must_use]
 pub fn encode_float(format: FloatFormat, value: f64, rounding: Rounding) -> u64 {
     if format.mantissa == 52 {
         return value.to_bits();
@@ -170,22 +204,21 @@ mod tests {
 
     #[test]
     fn every_narrow_pattern_survives_the_round_trip() {
-        for ty in [
-            Scalar::F8E4M3,
-            Scalar::F8E5M2,
-            Scalar::F8E4B15,
-            Scalar::F8E4M3Fnuz,
-            Scalar::F8E5M2Fnuz,
-            Scalar::F16,
-            Scalar::BF16,
+        for (format, width) in [
+            (FloatFormat::F8E4M3, 8),
+            (FloatFormat::F8E5M2, 8),
+            (FloatFormat::F8E4B15, 8),
+            (FloatFormat::F8E4M3_FNUZ, 8),
+            (FloatFormat::F8E5M2_FNUZ, 8),
+            (FloatFormat::F16, 16),
+            (FloatFormat::BF16, 16),
         ] {
-            let format = FloatFormat::of(ty).unwrap();
-            for bits in 0..1u64 << ty.bits() {
+            for bits in 0..1u64 << width {
                 let value = decode_float(format, bits);
                 if value.is_nan() {
                     assert!(decode_float(format, encode_float(format, value, Rounding::Nearest)).is_nan());
                 } else {
-                    assert_eq!(encode_float(format, value, Rounding::Nearest), bits, "{ty} {bits:#x} {value}");
+                    assert_eq!(encode_float(format, value, Rounding::Nearest), bits, "{format:?} {bits:#x} {value}");
                 }
             }
         }
@@ -193,7 +226,7 @@ mod tests {
 
     #[test]
     fn f32_and_f16_round_like_the_hardware() {
-        let (f32s, f16s) = (FloatFormat::of(Scalar::F32).unwrap(), FloatFormat::of(Scalar::F16).unwrap());
+        let (f32s, f16s) = (FloatFormat::F32, FloatFormat::F16);
         let mut state = 1u64;
         for _ in 0..200_000 {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

@@ -1,14 +1,17 @@
 //! Loops over the elements of a tile, in chunks, and what must be in memory before one starts.
 
+use std::collections::{HashMap, HashSet};
+
 use inkwell::values::IntValue;
 use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Shape, Value};
 
 use super::chunk::{Buffer, Order};
 use super::emitter::Emitter;
+use super::fusion;
 use super::index::{Dim, Index, LaneBits, split_linear};
-use super::plan;
 use crate::llvm::V;
+use crate::recursion::deep;
 
 /// How many elements a loop handles at a time.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -94,79 +97,77 @@ impl<'ctx> Emitter<'_, 'ctx> {
         dims
     }
 
-    /// Computes all pending tiles that these values need.
-    pub(super) fn keep_pending_behind(&mut self, values: &[Value]) {
-        let mut aside = Vec::new();
-        for &value in values {
-            self.pending_aside(value, false, &mut Vec::new(), &mut aside);
-        }
-        for value in aside {
-            self.keep(value);
-        }
+    /// Materialises all deferred tiles that these values need.
+    pub(super) fn flush_deferred_behind(&mut self, values: &[Value]) {
+        self.flush_aside(values, false);
     }
 
-    /// Makes sure that all pending tiles a root reads can be filled by its loop, and computes the others now.
+    /// Makes sure that all deferred tiles a root reads can be filled by its loop, and materialises the others now.
     pub(super) fn prepare(&mut self, operands: &[Value]) {
-        let mut aside = Vec::new();
-        for &operand in operands {
-            self.pending_aside(operand, true, &mut Vec::new(), &mut aside);
+        self.flush_aside(operands, true);
+    }
+
+    fn flush_aside(&mut self, values: &[Value], same_place: bool) {
+        let (mut seen, mut aside) = (HashSet::new(), Vec::new());
+        for &value in values {
+            self.deferred_aside(value, same_place, &mut seen, &mut aside);
         }
         for value in aside {
-            self.keep(value);
+            self.materialise(value);
         }
     }
 
-    /// Collects pending tiles that `value` needs at other places than its own, definitions first.
-    fn pending_aside(&self, value: Value, same_place: bool, seen: &mut Vec<(Value, bool)>, aside: &mut Vec<Value>) {
-        if !self.func.ty(value).is_tile() || self.buffers.contains_key(&value) || seen.contains(&(value, same_place)) {
+    /// Collects deferred tiles that `value` needs at other places than its own.
+    fn deferred_aside(
+        &self,
+        value: Value,
+        same_place: bool,
+        seen: &mut HashSet<(Value, bool)>,
+        aside: &mut Vec<Value>,
+    ) {
+        let in_memory = !self.func.ty(value).is_tile() || self.buffers.contains_key(&value);
+        if in_memory || !seen.insert((value, same_place)) {
             return;
         }
-        seen.push((value, same_place));
         let Some(op) = self.func.def_op(value) else { return };
-        if self.pending.contains(&value) && !same_place {
-            if !aside.contains(&value) {
-                aside.push(value);
-            }
+        if !same_place && self.deferred.contains(value) {
+            aside.push(value);
             return;
         }
         let kind = &self.func.op(op).kind;
-        let stays = same_place && plan::is_fusible(kind) && !moves_elements(kind);
-        for &operand in self.func.op(op).operands() {
-            self.pending_aside(operand, stays, seen, aside);
-        }
+        let stays = same_place && fusion::is_fusible(kind) && !moves_elements(kind);
+        deep(|| {
+            for &operand in self.func.op(op).operands() {
+                self.deferred_aside(operand, stays, seen, aside);
+            }
+        });
     }
 
     /// Computes a tile into scratch.
-    pub(super) fn keep(&mut self, value: Value) -> Buffer<'ctx> {
-        self.keep_in_order(value, Order::RowMajor)
+    pub(super) fn materialise(&mut self, value: Value) -> Buffer<'ctx> {
+        self.materialise_in_order(value, Order::RowMajor)
     }
 
     /// Computes a tile into scratch, where it is not there yet, to lie there in some order.
-    pub(super) fn keep_in_order(&mut self, value: Value, order: Order) -> Buffer<'ctx> {
+    pub(super) fn materialise_in_order(&mut self, value: Value, order: Order) -> Buffer<'ctx> {
         if let Some(buffer) = self.buffers.get(&value) {
             return buffer.clone();
         }
         let buffer = Buffer { order, ..self.allocate(self.elem(value), self.shape(value)) };
         self.compute_into(value, &buffer);
         self.buffers.insert(value, buffer.clone());
-        self.pending.retain(|&p| p != value);
-        self.unread.retain(|&p| p != value);
+        self.deferred.remove(value);
+        self.unread_loads.remove(value);
         buffer
     }
 
     /// Computes a tile into given memory, which the tile may itself read element by element.
     pub(super) fn compute_into(&mut self, value: Value, buffer: &Buffer<'ctx>) {
-        let was_pending = self.pending.contains(&value);
-        self.pending.retain(|&p| p != value);
-        let operands = match (self.func.def_op(value), self.buffers.contains_key(&value)) {
-            (Some(op), false) => self.func.op(op).operands().to_vec(),
-            _ => Vec::new(),
-        };
-        let moves = self.func.def_op(value).is_some_and(|op| moves_elements(&self.func.op(op).kind));
-        if moves {
-            self.keep_pending_behind(&operands);
-        } else {
-            self.prepare(&operands);
+        let was_deferred = self.deferred.remove(value);
+        let func = self.func;
+        if let (Some(op), false) = (func.def_op(value), self.buffers.contains_key(&value)) {
+            // Materialises operands, and they theirs: as deep as the longest chain of operations.
+            deep(|| self.flush_aside(func.op(op).operands(), !moves_elements(&func.op(op).kind)));
         }
         let mut shape = Shape::from_slice(self.shape(value));
         buffer.order.swap(&mut shape);
@@ -177,46 +178,53 @@ impl<'ctx> Emitter<'_, 'ctx> {
             buffer.write(e.llvm, &index, chunk);
         });
         self.finish_root();
-        if was_pending && !self.buffers.contains_key(&value) {
+        if was_deferred && !self.buffers.contains_key(&value) {
             self.buffers.insert(value, buffer.clone());
         }
     }
 
-    /// Computes everything that is still pending: control flow follows.
-    pub(super) fn keep_pending(&mut self) {
-        while let Some(&value) = self.pending.first() {
-            self.keep(value);
+    /// Materialises everything that is still deferred: control flow follows.
+    pub(super) fn flush_deferred(&mut self) {
+        while let Some(value) = self.deferred.first() {
+            self.materialise(value);
         }
     }
 
     /// Reads what must be read before memory changes.
     pub(super) fn read_before_write(&mut self) {
-        let loads: Vec<Value> = self.unread.clone();
+        let loads: Vec<Value> = self.unread_loads.iter().collect();
         for value in loads {
             if self.is_awaited(value) && !self.buffers.contains_key(&value) {
-                self.keep(value);
+                self.materialise(value);
             }
         }
-        self.unread.clear();
-        // Pending tiles computed from memory must be computed now, too.
-        let pending: Vec<Value> = self.pending.iter().copied().filter(|&v| self.depends_on_memory(v)).collect();
-        for value in pending {
-            self.keep(value);
+        self.unread_loads.clear();
+        // Deferred tiles computed from memory must be computed now, too.
+        let mut known = HashMap::new();
+        let deferred: Vec<Value> = self.deferred.iter().filter(|&v| self.depends_on_memory(v, &mut known)).collect();
+        for value in deferred {
+            self.materialise(value);
         }
     }
 
     /// Whether some root that has not run yet reads a tile.
     pub(super) fn is_awaited(&self, value: Value) -> bool {
-        self.plan.roots(value).iter().any(|root| !self.done.contains(root))
+        self.fusion.unfinished_readers(value, &self.done, None) > 0
     }
 
-    fn depends_on_memory(&self, value: Value) -> bool {
+    fn depends_on_memory(&self, value: Value, known: &mut HashMap<Value, bool>) -> bool {
         if self.buffers.contains_key(&value) || !self.func.ty(value).is_tile() {
             return false;
         }
         let Some(op) = self.func.def_op(value) else { return false };
-        matches!(self.func.op(op).kind, OpKind::Load(_))
-            || self.func.op(op).operands().iter().any(|&v| self.depends_on_memory(v))
+        if let Some(&known) = known.get(&value) {
+            return known;
+        }
+        let data = self.func.op(op);
+        let depends = matches!(data.kind, OpKind::Load(_))
+            || deep(|| data.operands().iter().any(|&v| self.depends_on_memory(v, known)));
+        known.insert(value, depends);
+        depends
     }
 
     pub(super) fn mark_done(&mut self, op: OpId) {

@@ -9,7 +9,7 @@ const TERMS: i32 = 64;
 
 /// `I₀(x)`.
 #[must_use]
-pub fn i0(x: f64) -> f64 {
+pub fn cyl_bessel_i0(x: f64) -> f64 {
     let x = libm::fabs(x);
     if x < FAR {
         // Σ (x²/4)ᵏ / k!², nested.
@@ -22,7 +22,7 @@ pub fn i0(x: f64) -> f64 {
 
 /// `I₁(x)`.
 #[must_use]
-pub fn i1(x: f64) -> f64 {
+pub fn cyl_bessel_i1(x: f64) -> f64 {
     let magnitude = libm::fabs(x);
     let value = if magnitude < FAR {
         // x/2 Σ (x²/4)ᵏ / (k! (k+1)!), nested.
@@ -68,8 +68,8 @@ fn of_order(bessel: fn(i32, f64) -> f64, order: f64, x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::cpu::math::tests_support::assert_close;
+    use super::{cyl_bessel_i0 as i0, cyl_bessel_i1 as i1};
+    use crate::math::tests_support::assert_close;
 
     #[test]
     fn bessel_functions_over_their_range() {

@@ -1,4 +1,4 @@
-//! Looking up from a loop: whether the launch is to end.
+//! Preemption: loops find out whether the launch is to end.
 //!
 //! The runtime's `Context` holds fuel. Loops of the kernel count it down at the end of each round, and so does the loop
 //! over programs; when it is used up, the runtime gives more or says to leave. Where a round is long enough to matter
@@ -8,24 +8,23 @@ use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{FunctionValue, InstructionOpcode, PointerValue};
+use shoal_abi::{Context, Hook};
 use shoal_ir::Value;
 use shoal_ir::op::OpKind;
 
 use super::emitter::Emitter;
 use crate::llvm::Llvm;
 
-/// Offset of the fuel in the runtime's `Context`.
-const FUEL_AT: i64 = 32;
 /// Loops of at most so many rounds end soon enough by themselves.
 const FEW_ROUNDS: i128 = 16;
 
 /// Counts down, and goes to `leave` if the runtime says so.
 pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, context: PointerValue<'ctx>, leave: BasicBlock<'ctx>) {
-    let at = llvm.offset(context, llvm.const_i64(FUEL_AT));
+    let at = llvm.offset(context, llvm.const_i64(Context::FUEL_AT as i64));
     let fuel = llvm.bin(InstructionOpcode::Add, llvm.load(llvm.i64(), at, 8), llvm.const_i64(-1).into());
     llvm.store(fuel, at, 8);
     let empty = llvm.icmp(IntPredicate::SLT, fuel, llvm.const_i64(0).into()).into_int_value();
-    let (ask, on) = (llvm.new_block("poll"), llvm.new_block("on"));
+    let (ask, on) = (llvm.new_block("check_stop"), llvm.new_block("on"));
     rarely(llvm, empty, ask, on);
     llvm.builder.position_at_end(ask);
     let answer = llvm.call(hook(llvm), &[context.into()]).expect("an answer");
@@ -51,7 +50,7 @@ fn rarely<'ctx>(
 /// The runtime's side, which touches no memory that the kernel knows of but the context.
 fn hook<'ctx>(llvm: &Llvm<'ctx>) -> FunctionValue<'ctx> {
     const CONTEXT_AND_UNKNOWN_MEMORY: u64 = 0b1111;
-    let hook = llvm.external("shoal_poll", Some(llvm.i32().into()), &[llvm.ptr().into()]);
+    let hook = llvm.hook(Hook::CheckStop);
     for (name, value) in [("cold", 0), ("nounwind", 0), ("memory", CONTEXT_AND_UNKNOWN_MEMORY)] {
         let kind = Attribute::get_named_enum_kind_id(name);
         hook.add_attribute(AttributeLoc::Function, llvm.context.create_enum_attribute(kind, value));
@@ -61,7 +60,7 @@ fn hook<'ctx>(llvm: &Llvm<'ctx>) -> FunctionValue<'ctx> {
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// At the end of a round of a loop.
-    pub(super) fn poll(&mut self) {
+    pub(super) fn check_stop(&mut self) {
         let leave = *self.leave.get_or_insert_with(|| self.llvm.new_block("leave"));
         emit(self.llvm, self.context, leave);
     }

@@ -1,4 +1,4 @@
-//! Loads fused into the loop of a store, although their memory might overlap.
+//! Alias checks: loads fused into the loop of a store, although their memory might overlap.
 //!
 //! A tile is loaded as a whole before anything is stored, so fusing `store(q, f(load(p)))` into one loop is right only
 //! if no chunk's store hits what a later chunk loads. Where the compiler cannot know, the code finds out: it compares
@@ -9,27 +9,25 @@ use std::collections::HashSet;
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, IntValue};
-use shoal_ir::op::{BinaryOp, OpKind};
+use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Value};
 
 use super::chunk::{Buffer, Chunk};
 use super::emitter::Emitter;
 use super::index::{Dim, Index, LaneBits};
-use super::nest::moves_elements;
+use super::tile_loops::moves_elements;
 use crate::llvm::V;
+use crate::recursion::deep;
 
 /// A load that is read from scratch if its memory overlaps a store's.
 #[derive(Clone, Debug)]
-pub(super) struct Guard<'ctx> {
+pub(super) struct AliasGuard<'ctx> {
     overlaps: IntValue<'ctx>,
     copy: Buffer<'ctx>,
 }
 
-/// More dimensions have too many corners to look at.
-const MAX_RANK: usize = 3;
-
 impl<'ctx> Emitter<'_, 'ctx> {
-    /// Before a store: virtual loads that its loop would do are read now, or guarded.
+    /// Before a store: fused loads that its loop would do are read now, or guarded.
     pub(super) fn read_before_store(&mut self, op: OpId) {
         self.mark_done(op);
         let pointers = self.func.op(op).operands()[0];
@@ -42,14 +40,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 Fusion::Safe => {}
                 Fusion::Guarded => self.guard(load, pointers),
                 Fusion::Never => {
-                    self.keep(load);
+                    self.materialise(load);
                 }
             }
         }
         self.read_before_write();
     }
 
-    /// The virtual loads that the loop of a store would do for a value, there in the same place as the store or
+    /// The fused loads that the loop of a store would do for a value, there in the same place as the store or
     /// elsewhere. What was seen is not looked at again: values that are used twice, again and again, make many paths.
     fn loads_read_by(
         &self,
@@ -65,12 +63,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let kind = &self.func.op(op).kind;
         let operands = self.func.op(op).operands();
         if matches!(kind, OpKind::Load(_)) {
-            let fusion = if same_place && operands[0] == pointers && self.are_distinct(pointers) {
+            let fusion = if same_place && operands[0] == pointers && self.is_injective(pointers) {
                 Fusion::Safe
-            } else if !self.plan.is_kept(value)
+            } else if !self.fusion.is_materialised(value)
                 && !self.is_awaited(value)
-                && self.is_affine(operands[0])
-                && self.is_affine(pointers)
+                && self.affine.is_affine(self.func, operands[0])
+                && self.affine.is_affine(self.func, pointers)
             {
                 Fusion::Guarded
             } else {
@@ -79,45 +77,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
             found.push((value, fusion));
         }
         let stays = same_place && !moves_elements(kind);
-        for &operand in operands {
-            self.loads_read_by((operand, stays), pointers, seen, found);
-        }
-    }
-
-    /// Whether a tile of addresses or integers changes by a fixed amount along each dimension, so that its corners
-    /// bound it.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing is known of all other operations")]
-    pub(super) fn is_affine(&self, value: Value) -> bool {
-        if !self.func.ty(value).is_tile() {
-            return true;
-        }
-        if self.shape(value).len() > MAX_RANK || self.buffers.contains_key(&value) {
-            return false;
-        }
-        let Some(op) = self.func.def_op(value) else { return false };
-        let operands = self.func.op(op).operands();
-        let uniform = |v: Value| matches!(self.func.def_kind(v), Some(OpKind::Splat | OpKind::Const(_)));
-        match &self.func.op(op).kind {
-            OpKind::Iota { .. } | OpKind::Splat | OpKind::Const(_) => true,
-            OpKind::Broadcast => self.is_affine(operands[0]),
-            OpKind::Cast(_) => {
-                // What is cut off would come back at the other end.
-                let keeps = |v: Value| self.func.ty(v).number().is_some_and(|s| s.is_int() && s.bits() >= 32);
-                keeps(value) && self.is_affine(operands[0])
+        deep(|| {
+            for &operand in operands {
+                self.loads_read_by((operand, stays), pointers, seen, found);
             }
-            OpKind::Reshape => {
-                let real = |v: Value| -> Vec<u32> { self.shape(v).iter().copied().filter(|&d| d > 1).collect() };
-                real(value) == real(operands[0]) && self.is_affine(operands[0])
-            }
-            OpKind::Binary(BinaryOp::Add | BinaryOp::Sub) | OpKind::PtrAdd => {
-                operands.iter().all(|&v| self.is_affine(v))
-            }
-            OpKind::Binary(BinaryOp::Mul) => {
-                operands.iter().any(|&v| uniform(behind_broadcast(self.func, v)))
-                    && operands.iter().all(|&v| self.is_affine(v))
-            }
-            _ => false,
-        }
+        });
     }
 
     fn guard(&mut self, load: Value, store_pointers: Value) {
@@ -125,7 +89,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let op = self.func.def_op(load).expect("a load");
         let operands = self.func.op(op).operands();
         // What the copy needs must not first come to be inside the branch that makes it.
-        self.keep_pending_behind(operands);
+        self.flush_deferred_behind(operands);
         let theirs = self.corners(operands[0]);
         let ours = self.corners(store_pointers);
         let bytes = i64::from(self.elem(load).bytes());
@@ -141,8 +105,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let same_shape = self.shape(operands[0]) == self.shape(store_pointers);
         let equal = theirs.iter().zip(&ours).map(|(&a, &b)| llvm.icmp(IntPredicate::EQ, a.into(), b.into()));
         let equal = equal.reduce(|a, b| llvm.bin(InstructionOpcode::And, a, b)).expect("a tile has a corner");
-        let equal = if same_shape && !self.are_distinct(store_pointers) {
-            llvm.bin(InstructionOpcode::And, equal, self.are_distinct_at_run_time(store_pointers, &ours))
+        let equal = if same_shape && !self.is_injective(store_pointers) {
+            llvm.bin(InstructionOpcode::And, equal, self.is_injective_at_run_time(store_pointers, &ours))
         } else {
             equal
         };
@@ -153,8 +117,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             e.compute_into(load, &copy);
             Vec::new()
         });
-        self.guards.insert(load, Guard { overlaps: overlaps.into_int_value(), copy });
-        self.unread.retain(|&v| v != load);
+        self.guards.insert(load, AliasGuard { overlaps: overlaps.into_int_value(), copy });
+        self.unread_loads.remove(load);
     }
 
     /// The addresses at the corners of a tile of pointers.
@@ -222,13 +186,4 @@ enum Fusion {
     Guarded,
     /// It cannot be.
     Never,
-}
-
-pub(super) fn behind_broadcast(func: &shoal_ir::Func, value: Value) -> Value {
-    match func.def_op(value) {
-        Some(op) if matches!(func.op(op).kind, OpKind::Broadcast | OpKind::Reshape) => {
-            behind_broadcast(func, func.op(op).operands()[0])
-        }
-        _ => value,
-    }
 }

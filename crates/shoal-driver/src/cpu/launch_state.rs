@@ -1,30 +1,23 @@
 //! What all programs of one launch share: where prints go, and whether and why they are to end early.
 
-use super::{
-    abi::Context,
-    bounds::Bounds,
+use super::{bounds::Bounds, launch_options::LaunchOptions};
+use crate::{
     error::Failure,
-    interrupt::{ATTENTION, Fuel, Interrupt},
-    launch::LaunchOptions,
-    print::PrintSink,
+    interrupt::{HOST_POLL_INTERVAL, Interrupt},
+    lock::lock,
+    print_sink::PrintSink,
 };
 use core::{
     any::Any,
     panic::AssertUnwindSafe,
-    ptr,
     sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     time::Duration,
 };
 use std::{
     panic::catch_unwind,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Instant,
 };
-
-/// Locks a mutex whose data stays consistent even if a holder panicked.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What a thread is to a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +41,9 @@ pub(crate) enum End {
     Panicked(Box<dyn Any + Send>),
 }
 
-/// State of one launch that its hooks reach through [`Context`].
+/// State of one launch, which its hooks reach through their programs' contexts.
 #[derive(Debug)]
-pub(crate) struct Run<'a> {
+pub(crate) struct LaunchState<'a> {
     sink: &'a PrintSink,
     interrupt: Option<&'a Interrupt>,
     bounds: Option<&'a Bounds>,
@@ -65,7 +58,7 @@ pub(crate) struct Run<'a> {
     watch: Mutex<Watch>,
 }
 
-/// What the launching thread remembers between two looks.
+/// What the launching thread remembers between two polls.
 #[derive(Debug, Default)]
 struct Watch {
     next: Option<Instant>,
@@ -73,7 +66,7 @@ struct Watch {
     moves: Option<(u64, Instant)>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> LaunchState<'a> {
     pub(crate) fn new(options: &'a LaunchOptions, patience: Option<Duration>) -> Self {
         Self {
             sink: &options.print,
@@ -134,28 +127,28 @@ impl<'a> Run<'a> {
         self.waiting.store(programs, Ordering::Relaxed);
     }
 
-    /// Whether the launching thread has reasons to look up.
+    /// Whether the launching thread has reasons to poll the host.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
         self.interrupt.is_some() || self.patience.is_some()
     }
 
-    /// Whether it is time for the launching thread to [`look`](Self::look).
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
+    /// Whether it is time for the launching thread to [poll the host](Self::poll_host).
+    pub(crate) fn host_poll_is_due(&self, now: Instant) -> bool {
         if !self.is_watched() || self.is_ending() {
             return false;
         }
         let mut watch = lock(&self.watch);
-        let due = *watch.next.get_or_insert(now + ATTENTION) <= now;
+        let due = *watch.next.get_or_insert(now + HOST_POLL_INTERVAL) <= now;
         if due {
-            watch.next = Some(now + ATTENTION);
+            watch.next = Some(now + HOST_POLL_INTERVAL);
         }
         due
     }
 
-    /// The launching thread looks whether the launch should end: it asks the host, and counts for how long nothing has
-    /// moved. Needs a large stack, because the host may do what it likes.
-    pub(crate) fn look(&self, now: Instant) {
+    /// The launching thread finds out whether the launch should end: it asks the host, and counts for how long nothing
+    /// has moved. Needs a large stack, because the host may do what it likes.
+    pub(crate) fn poll_host(&self, now: Instant) {
         if let Some(interrupt) = self.interrupt {
             match catch_unwind(AssertUnwindSafe(|| interrupt.is_requested())) {
                 Ok(false) => {}
@@ -177,28 +170,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Looks if it is time to.
-    pub(crate) fn attend(&self, now: Instant) {
-        if self.is_due(now) {
-            self.look(now);
-        }
-    }
-
-    /// A context for programs of this launch that runs them off fibers.
-    ///
-    /// The context holds a plain pointer: whoever uses it keeps `self` alive.
-    pub(crate) fn context(&self, grid: [u32; 3], scratch: *mut u8, role: Role) -> Context {
-        Context {
-            scratch,
-            grid,
-            program: 0,
-            fuel: Fuel::FIRST.amount(),
-            run: ptr::from_ref(self).cast(),
-            yielder: ptr::null(),
-            site: ptr::null(),
-            waited: false,
-            role,
-            refills: Fuel::FIRST,
+    /// Polls the host if it is time to.
+    pub(crate) fn poll_host_if_due(&self, now: Instant) {
+        if self.host_poll_is_due(now) {
+            self.poll_host(now);
         }
     }
 }

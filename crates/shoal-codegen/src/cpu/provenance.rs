@@ -7,7 +7,7 @@ use shoal_ir::{Func, OpId, Structure, Value, ValueDef};
 
 /// Where addresses come from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum Provenance {
     /// The parameter of the kernel with this number.
     Param(usize),
     /// One parameter or another, which is decided at run time.
@@ -17,13 +17,13 @@ pub(super) enum Origin {
 }
 
 /// Where a pointer, or the pointers of a tile, come from.
-pub(super) fn of(func: &Func, pointers: Value) -> Origin {
+pub(super) fn of(func: &Func, pointers: Value) -> Provenance {
     let mut search = Search { func, seen: HashSet::new(), found: Vec::new() };
     search.visit(pointers);
     match search.found[..] {
-        [Some(param)] => Origin::Param(param),
-        _ if search.found.is_empty() || search.found.contains(&None) => Origin::Elsewhere,
-        _ => Origin::SomeParam,
+        [Some(param)] => Provenance::Param(param),
+        _ if search.found.is_empty() || search.found.contains(&None) => Provenance::Elsewhere,
+        _ => Provenance::SomeParam,
     }
 }
 

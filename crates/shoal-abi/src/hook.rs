@@ -1,0 +1,90 @@
+//! The functions of the driver that generated code calls by name.
+
+use crate::c_type::{CResult, CType, Signature};
+
+macro_rules! hooks {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal ($($param:ident),*) -> $result:expr;)*) => {
+        /// A function that every device provides to generated code.
+        ///
+        /// A kernel that can reach a waiting hook must be described as one that may wait, one that can reach a failing
+        /// hook as one that can fail. A failure abandons the program's stack without unwinding it, which only works on
+        /// a fiber: called outside one it aborts the process. Sites may be null everywhere.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Hook {
+            $($(#[$doc])* #[doc = concat!("\n\n`", $name, "(", stringify!($($param),*), ")`")] $variant,)*
+        }
+
+        impl Hook {
+            /// All hooks.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The symbol in the object.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            /// The C type.
+            #[must_use]
+            pub const fn signature(self) -> Signature {
+                match self {
+                    $(Self::$variant => Signature { params: &[$(CType::$param),*], result: $result }),*
+                }
+            }
+        }
+    };
+}
+
+hooks! {
+    /// Waits: a scheduling point inside a spin loop. Lets other programs run, then returns. A program that keeps
+    /// calling waiting hooks without doing anything else is taken to wait in vain after the launch's wait timeout.
+    Yield = "shoal_yield" (Context, Site) -> CResult::Void;
+    /// Waits: the same, for a number in memory, so that a stuck launch can say on what. Called between two looks at it,
+    /// also if the program would give up later. Takes the address, the expected bits, the
+    /// [kind](crate::print::PrintKind) of the number, and the [condition](crate::WaitCondition).
+    Wait = "shoal_wait" (Context, Site, Bytes, U64, U32, U32) -> CResult::Void;
+    /// The fuel is used up: gives more, and says whether the program is to end (not 0). Any program may call it, on a
+    /// fiber or not.
+    CheckStop = "shoal_check_stop" (Context) -> CResult::Value(CType::I32);
+    /// Monotonic time in nanoseconds, for timeouts.
+    ClockNs = "shoal_clock_ns" () -> CResult::Value(CType::U64);
+    /// Fails: a `device_assert` that does not hold or a run-time trap, with a message and its length; ends the launch.
+    Fail = "shoal_fail" (Context, Site, Text, U64) -> CResult::Never;
+    /// Prints one operand of a `device_print`: its prefix and the prefix's length, the
+    /// [kind](crate::print::PrintKind) of the elements, the [flags](crate::print::PrintFlags), the elements in
+    /// row-major order, the rank and the extents. A scalar has rank 0.
+    PrintValue = "shoal_print_value" (Context, Site, Text, U64, U32, U32, Bytes, U32, U32s) -> CResult::Void;
+    /// Prints a `device_print` without operands: a text and its length.
+    PrintText = "shoal_print_text" (Context, Site, Text, U64) -> CResult::Void;
+    /// Fails unless the launch may access all addresses `first + i * step` whose bit `i` is set in `mask`; the numbers
+    /// are `first`, `step`, `mask`.
+    CheckRange = "shoal_check_range" (Context, Access, U64, I64, U64) -> CResult::Void;
+    /// Fails likewise for the addresses of up to 64 lanes; the number is the mask.
+    CheckEach = "shoal_check_each" (Context, Access, U64s, U64) -> CResult::Void;
+}
+
+impl Hook {
+    /// The hook's declaration in C.
+    #[must_use]
+    pub fn declaration(self) -> String {
+        self.signature().declaration(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn hooks_have_names_of_their_own_and_declarations() {
+        let names: HashSet<&str> = Hook::ALL.iter().map(|hook| hook.name()).collect();
+        assert_eq!(names.len(), Hook::ALL.len());
+        assert!(names.iter().all(|name| name.starts_with("shoal_")));
+        assert_eq!(
+            Hook::Fail.declaration(),
+            "_Noreturn void shoal_fail(Context *, const Site *, const char *, uint64_t);"
+        );
+        assert_eq!(Hook::ClockNs.declaration(), "uint64_t shoal_clock_ns(void);");
+    }
+}

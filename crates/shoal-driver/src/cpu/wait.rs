@@ -1,0 +1,85 @@
+//! Where a suspended program waits, and for what.
+
+use super::bounds::Bounds;
+use crate::{
+    source_site::SourceSite,
+    waiting::{AwaitedValue, Waiting},
+};
+use core::{
+    ptr,
+    sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering},
+};
+use shoal_abi::{Site, WaitCondition, print::PrintKind};
+
+/// A program's last wait, as its hook was told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    site: *const Site,
+    value: Option<Awaited>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    address: *const u8,
+    expected: u64,
+    kind: PrintKind,
+    condition: WaitCondition,
+}
+
+impl Wait {
+    /// None yet.
+    pub(crate) const NONE: Self = Self { site: ptr::null(), value: None };
+
+    /// A wait for something unknown.
+    pub(crate) fn at(site: *const Site) -> Self {
+        Self { site, value: None }
+    }
+
+    /// A wait for a number in memory; `kind` and `condition` by their numbers.
+    pub(crate) fn for_value(site: *const Site, address: *const u8, expected: u64, kind: u32, condition: u32) -> Self {
+        let value = PrintKind::from_number(kind).zip(WaitCondition::from_number(condition));
+        let value = value.map(|(kind, condition)| Awaited { address, expected, kind, condition });
+        Self { site, value }
+    }
+
+    /// What a report says of it, and of the memory as it is now.
+    ///
+    /// # Safety
+    ///
+    /// The site is null or valid, and the memory can still be read.
+    pub(crate) unsafe fn describe(&self, program: [u32; 3], bounds: Option<&Bounds>) -> Waiting {
+        let value = self.value.and_then(|value| {
+            // SAFETY: readable by contract.
+            let held = unsafe { value.held() }?;
+            let Awaited { address, expected, kind, condition } = value;
+            let place = bounds.and_then(|bounds| bounds.place(address.addr() as u64));
+            Some(AwaitedValue { address: address.addr(), place, kind, condition, expected, held })
+        });
+        // SAFETY: null or valid by contract.
+        Waiting { program, site: unsafe { SourceSite::read(self.site) }, value }
+    }
+}
+
+impl Awaited {
+    /// The number in memory now; `None` where no number of this kind can be.
+    ///
+    /// # Safety
+    ///
+    /// The memory can be read.
+    unsafe fn held(&self) -> Option<u64> {
+        let (address, size) = (self.address.cast_mut(), self.kind.size());
+        if address.is_null() || !address.addr().is_multiple_of(size) {
+            return None;
+        }
+        // SAFETY: readable by contract, aligned as was just seen; atomic, because others may write it now.
+        let held = unsafe {
+            match size {
+                1 => AtomicU8::from_ptr(address).load(Ordering::Relaxed).into(),
+                2 => AtomicU16::from_ptr(address.cast()).load(Ordering::Relaxed).into(),
+                4 => AtomicU32::from_ptr(address.cast()).load(Ordering::Relaxed).into(),
+                _ => AtomicU64::from_ptr(address.cast()).load(Ordering::Relaxed),
+            }
+        };
+        Some(held)
+    }
+}

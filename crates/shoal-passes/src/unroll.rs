@@ -25,7 +25,6 @@ use shoal_ir::{Builder, Func, Module, OpId, Region, Value};
 
 use crate::clone_region::{Origin, Renaming, clone_op};
 use crate::constants::int_constant;
-use crate::ends::ends;
 
 /// How many operations a loop may grow to.
 pub const MAX_OPERATIONS: u32 = 1 << 12;
@@ -103,7 +102,7 @@ fn trip(func: &mut Func, target: Region, op: OpId, counter: Value, carried: &[Va
     for &inner in &ops[..ops.len() - 1] {
         clone_op(Origin::Same, inner, func, target, &mut names);
     }
-    ends(func, body).iter().map(|&v| names.of(v)).collect()
+    func.yielded(body).iter().map(|&v| names.of(v)).collect()
 }
 
 /// `counter + n step`.

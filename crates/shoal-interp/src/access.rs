@@ -4,19 +4,19 @@ use shoal_ir::numeric::binary_slice;
 use shoal_ir::op::{BinaryOp, RmwOp};
 use shoal_ir::{Elem, Scalar};
 
-use crate::error::{Access, Awaited, Error, Waiting};
-use crate::memory::{Fault, Memory};
-use crate::program::{Program, Site, Turn, Wait, World};
+use crate::error::{AccessKind, Awaited, Error, Waiting};
+use crate::memory::{AccessError, Memory};
+use crate::program::{Machine, Program, Site, Step, Wait};
 use crate::shape::index_of;
 use crate::value::Val;
 
 /// An element as it comes from memory: a truth value is any byte but zero.
-pub(crate) fn read(memory: &Memory, elem: Elem, address: u64) -> Result<u64, Fault> {
+pub(crate) fn read(memory: &Memory, elem: Elem, address: u64) -> Result<u64, AccessError> {
     let bits = memory.load(address, elem.bytes())?;
     Ok(if elem == Elem::Scalar(Scalar::I1) { u64::from(bits != 0) } else { bits })
 }
 
-pub(crate) fn write(memory: &mut Memory, elem: Elem, address: u64, bits: u64) -> Result<(), Fault> {
+pub(crate) fn write(memory: &mut Memory, elem: Elem, address: u64, bits: u64) -> Result<(), AccessError> {
     memory.store(address, elem.bytes(), bits)
 }
 
@@ -47,29 +47,29 @@ impl<'p> Program<'p> {
         &self,
         memory: &Memory,
         site: Site<'p>,
-        fault: Fault,
+        fault: AccessError,
         (address, bytes): (u64, u32),
-        access: Access,
+        access: AccessKind,
         element: Vec<u32>,
     ) -> Error {
         let at = self.place(site);
         match fault {
-            Fault::OutOfBounds => {
+            AccessError::OutOfBounds => {
                 let near = memory.describe(address);
                 Error::OutOfBounds { address, bytes, access, element, near, at }
             }
-            Fault::Misaligned => Error::Misaligned { address, bytes, access, element, at },
+            AccessError::Misaligned => Error::Misaligned { address, bytes, access, element, at },
         }
     }
 
     /// Does `each` for every element that the mask (if there is one) does not hide; gives what it gave, zero elsewhere.
     fn at_each(
         &self,
-        world: &mut World<'p, '_>,
+        machine: &mut Machine<'p, '_>,
         site: Site<'p>,
-        access: Access,
+        access: AccessKind,
         mask: Option<usize>,
-        mut each: impl FnMut(&mut Memory, Elem, u64, usize) -> Result<u64, Fault>,
+        mut each: impl FnMut(&mut Memory, Elem, u64, usize) -> Result<u64, AccessError>,
     ) -> Result<Vec<u64>, Error> {
         let elem = self.pointee(site)?;
         let addresses = self.operand(site, 0).bits();
@@ -79,17 +79,17 @@ impl<'p> Program<'p> {
             if mask.is_some_and(|m| m[i] == 0) {
                 continue;
             }
-            out[i] = each(world.memory, elem, address, i).map_err(|fault| {
+            out[i] = each(machine.memory, elem, address, i).map_err(|fault| {
                 let element = index_of(i, site.ty(0).shape());
-                self.fault(world.memory, site, fault, (address, elem.bytes()), access, element)
+                self.fault(machine.memory, site, fault, (address, elem.bytes()), access, element)
             })?;
         }
         Ok(out)
     }
 
-    pub(crate) fn load(&self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Val, Error> {
+    pub(crate) fn load(&self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Val, Error> {
         let read = |memory: &mut Memory, elem, address, _| read(memory, elem, address);
-        let mut out = self.at_each(world, site, Access::Read, Some(1), read)?;
+        let mut out = self.at_each(machine, site, AccessKind::Read, Some(1), read)?;
         if site.operand_count() > 2 {
             let (mask, other) = (self.operand(site, 1).bits(), self.operand(site, 2).bits());
             for ((out, &mask), &other) in out.iter_mut().zip(mask).zip(other) {
@@ -101,33 +101,38 @@ impl<'p> Program<'p> {
         Ok(Val::of(site.result_ty(0), out))
     }
 
-    pub(crate) fn store(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn store(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let values = self.operand(site, 1).bits();
-        self.at_each(world, site, Access::Write, Some(2), |memory, elem, address, i| {
+        self.at_each(machine, site, AccessKind::Write, Some(2), |memory, elem, address, i| {
             write(memory, elem, address, values[i]).map(|()| 0)
         })?;
         Ok(self.finish(site, []))
     }
 
-    pub(crate) fn atomic_load(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn atomic_load(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let read = |memory: &mut Memory, elem, address, _| read(memory, elem, address);
-        let out = self.at_each(world, site, Access::Atomic, Some(1), read)?;
+        let out = self.at_each(machine, site, AccessKind::Atomic, Some(1), read)?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
-        Ok(Turn::Point)
+        Ok(Step::Yield)
     }
 
-    pub(crate) fn atomic_store(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn atomic_store(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let values = self.operand(site, 1).bits();
-        self.at_each(world, site, Access::Atomic, Some(2), |memory, elem, address, i| {
+        self.at_each(machine, site, AccessKind::Atomic, Some(2), |memory, elem, address, i| {
             write(memory, elem, address, values[i]).map(|()| 0)
         })?;
         self.finish(site, []);
-        Ok(Turn::Point)
+        Ok(Step::Yield)
     }
 
-    pub(crate) fn atomic_rmw(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: RmwOp) -> Result<Turn, Error> {
+    pub(crate) fn atomic_rmw(
+        &mut self,
+        machine: &mut Machine<'p, '_>,
+        site: Site<'p>,
+        op: RmwOp,
+    ) -> Result<Step, Error> {
         let values = self.operand(site, 1).bits();
-        let out = self.at_each(world, site, Access::Atomic, Some(2), |memory, elem, address, i| {
+        let out = self.at_each(machine, site, AccessKind::Atomic, Some(2), |memory, elem, address, i| {
             let old = read(memory, elem, address)?;
             let mut new = [values[i]];
             if let Some(op) = combination(op) {
@@ -137,12 +142,12 @@ impl<'p> Program<'p> {
             Ok(old)
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
-        Ok(Turn::Point)
+        Ok(Step::Yield)
     }
 
-    pub(crate) fn atomic_cas(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn atomic_cas(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let (compare, values) = (self.operand(site, 1).bits(), self.operand(site, 2).bits());
-        let out = self.at_each(world, site, Access::Atomic, None, |memory, elem, address, i| {
+        let out = self.at_each(machine, site, AccessKind::Atomic, None, |memory, elem, address, i| {
             let old = read(memory, elem, address)?;
             if old == compare[i] {
                 write(memory, elem, address, values[i])?;
@@ -150,30 +155,30 @@ impl<'p> Program<'p> {
             Ok(old)
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
-        Ok(Turn::Point)
+        Ok(Step::Yield)
     }
 
     /// Looks once. If the value is not there, the operation stays the next one, to be tried again when memory has
     /// changed.
-    pub(crate) fn atomic_poll(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn atomic_poll(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let (address, expected) = (self.operand(site, 0).scalar(), self.operand(site, 1).scalar());
         let read = |memory: &mut Memory, elem, address, _| read(memory, elem, address);
-        let found = self.at_each(world, site, Access::Atomic, None, read)?[0];
+        let found = self.at_each(machine, site, AccessKind::Atomic, None, read)?[0];
         if found == expected || self.expired {
             self.finish(site, [Val::Scalar(u64::from(found == expected))]);
             self.wait = None;
             self.expired = false;
-            return Ok(Turn::Point);
+            return Ok(Step::Yield);
         }
         let deadline = self.wait.take().map_or_else(
-            || (site.operand_count() > 2).then(|| world.steps.saturating_add(self.operand(site, 2).scalar())),
+            || (site.operand_count() > 2).then(|| machine.steps.saturating_add(self.operand(site, 2).scalar())),
             |earlier| earlier.deadline,
         );
         let report = Waiting { at: self.place(site), awaited: Awaited::Value { address, expected, found } };
-        self.wait = Some(Wait { version: world.memory.version(), deadline, report });
+        self.wait = Some(Wait { version: machine.memory.version(), deadline, report });
         if let Some(frame) = self.frames.last_mut() {
             frame.next -= 1;
         }
-        Ok(Turn::Waits)
+        Ok(Step::Waits)
     }
 }

@@ -1,12 +1,12 @@
-//! Applying a region to many lanes: all at once where it can be lifted, one after another where it cannot.
+//! Applying a region to many lanes: as vectors where they can be, one after another where it cannot.
 
 use shoal_ir::Region;
 
 use crate::control::Vals;
 use crate::error::Error;
-use crate::lifted::Lanes;
-use crate::program::{Program, Site, World};
+use crate::program::{Machine, Program, Site};
 use crate::value::Val;
+use crate::vector_region::Lanes;
 
 /// A region and how it is applied.
 pub(crate) enum Combiner<'p> {
@@ -19,9 +19,9 @@ impl<'p> Combiner<'p> {
     /// For the region that an operation owns.
     pub(crate) fn new(program: &Program<'p>, site: Site<'p>) -> Combiner<'p> {
         let region = site.op.regions()[0];
-        match site.plan.lifted(region) {
-            Some(lifted) => {
-                Combiner::AtOnce(Lanes::new(lifted, lifted.outer().map(|v| program.val(v).scalar()).collect()))
+        match site.plan.vector_region(region) {
+            Some(vectors) => {
+                Combiner::AtOnce(Lanes::new(vectors, vectors.outer().map(|v| program.val(v).scalar()).collect()))
             }
             None => Combiner::Stepwise(region, Vec::new()),
         }
@@ -31,7 +31,7 @@ impl<'p> Combiner<'p> {
     pub(crate) fn run<'a>(
         &mut self,
         program: &mut Program<'p>,
-        world: &mut World<'p, '_>,
+        machine: &mut Machine<'p, '_>,
         lanes: usize,
         inputs: impl Iterator<Item = &'a [u64]>,
     ) -> Result<(), Error> {
@@ -42,7 +42,7 @@ impl<'p> Combiner<'p> {
                 outputs.clear();
                 for lane in 0..lanes {
                     let args: Vals = inputs.iter().map(|input| Val::Scalar(input[lane])).collect();
-                    let results = program.apply(world, *region, args)?;
+                    let results = program.apply(machine, *region, args)?;
                     outputs.resize(results.len(), Vec::new());
                     outputs.iter_mut().zip(&results).for_each(|(out, result)| out.push(result.scalar()));
                 }

@@ -5,7 +5,7 @@ use shoal_ir::{OpId, Region, Scalar};
 use smallvec::SmallVec;
 
 use crate::error::{Awaited, Error, Waiting};
-use crate::program::{Activation, Frame, Program, Site, Turn, Wait, World};
+use crate::program::{Activation, Frame, Machine, Program, Site, Step, Wait};
 use crate::value::Val;
 
 /// Values on their way into or out of a region.
@@ -60,13 +60,13 @@ impl<'p> Program<'p> {
         Site { plan, id, op: plan.func.op(id) }
     }
 
-    pub(crate) fn enter_if(&mut self, site: Site<'p>) -> Turn {
+    pub(crate) fn enter_if(&mut self, site: Site<'p>) -> Step {
         let branch = if self.operand(site, 0).scalar() != 0 { 0 } else { 1 };
         self.enter(site.op.regions()[branch], Owner::Branch(site.id), Vals::new());
-        Turn::Goes
+        Step::Continue
     }
 
-    pub(crate) fn enter_for(&mut self, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn enter_for(&mut self, site: Site<'p>) -> Result<Step, Error> {
         let ty = site.ty(0).number().unwrap_or(Scalar::I32);
         let int = |i: usize| Const::from_bits(ty, self.operand(site, i).scalar()).as_int().unwrap_or(0);
         let counter = Counter { now: int(0), end: int(1), step: int(2), ty };
@@ -78,47 +78,47 @@ impl<'p> Program<'p> {
     }
 
     /// Another iteration of a `for`, or its end.
-    fn next_trip(&mut self, site: Site<'p>, counter: Counter, carried: Vals) -> Turn {
+    fn next_trip(&mut self, site: Site<'p>, counter: Counter, carried: Vals) -> Step {
         if counter.now >= counter.end {
             return self.finish(site, carried);
         }
         let index = Val::Scalar(Const::from_bits(counter.ty, counter.now as u64).bits());
         let args = std::iter::once(index).chain(carried).collect();
         self.enter(site.op.regions()[0], Owner::For(site.id, counter), args);
-        Turn::Goes
+        Step::Continue
     }
 
-    pub(crate) fn enter_while(&mut self, site: Site<'p>) -> Turn {
+    pub(crate) fn enter_while(&mut self, site: Site<'p>) -> Step {
         let args = self.operands(site, 0);
         self.enter(site.op.regions()[0], Owner::Before(site.id, None), args);
-        Turn::Goes
+        Step::Continue
     }
 
     /// Takes the operands of the operation that ends a region, and leaves the region.
     fn hand_over(&mut self, site: Site<'p>) -> (Option<Owner>, Vals) {
         let values = self.operands(site, 0);
-        self.bury(site);
+        self.drop_dead(site);
         (self.frames.pop().map(|frame| frame.owner), values)
     }
 
-    pub(crate) fn condition(&mut self, site: Site<'p>) -> Turn {
+    pub(crate) fn condition(&mut self, site: Site<'p>) -> Step {
         let (owner, mut values) = self.hand_over(site);
         let goes_on = values.remove(0).scalar() != 0;
-        let Some(Owner::Before(id, lap)) = owner else { return Turn::Done };
+        let Some(Owner::Before(id, lap)) = owner else { return Step::Done };
         let loop_site = self.site(id);
         if goes_on {
             self.enter(loop_site.op.regions()[1], Owner::Body(id, lap), values);
-            Turn::Goes
+            Step::Continue
         } else {
             self.finish(loop_site, values)
         }
     }
 
     /// Ends a region that yields, or a function.
-    pub(crate) fn leave(&mut self, world: &World<'p, '_>, site: Site<'p>) -> Turn {
+    pub(crate) fn leave(&mut self, machine: &Machine<'p, '_>, site: Site<'p>) -> Step {
         let (owner, values) = self.hand_over(site);
         match owner {
-            Some(Owner::Kernel) | None => Turn::Done,
+            Some(Owner::Kernel) | None => Step::Done,
             Some(Owner::Call(id)) => {
                 self.activations.pop();
                 let call = self.site(id);
@@ -133,46 +133,46 @@ impl<'p> Program<'p> {
                 let loop_site = self.site(id);
                 self.next_trip(loop_site, counter, values)
             }
-            Some(Owner::Before(id, lap) | Owner::Body(id, lap)) => self.back_edge(world, id, lap, values),
+            Some(Owner::Before(id, lap) | Owner::Body(id, lap)) => self.back_edge(machine, id, lap, values),
             Some(Owner::Applied) => {
                 self.handed = values;
-                Turn::Goes
+                Step::Continue
             }
         }
     }
 
     /// Starts a further iteration of a `while`; one that would only repeat the last has to wait.
-    fn back_edge(&mut self, world: &World<'p, '_>, id: OpId, last: Option<Lap>, values: Vals) -> Turn {
+    fn back_edge(&mut self, machine: &Machine<'p, '_>, id: OpId, last: Option<Lap>, values: Vals) -> Step {
         let site = self.site(id);
-        let version = world.memory.version();
+        let version = machine.memory.version();
         let same = |lap: &Lap| lap.version == version && lap.carried.iter().zip(&values).all(|(a, b)| a.same(b));
         let repeats = last.as_ref().is_some_and(same);
         let lap = Lap { version, carried: values.clone() };
         self.enter(site.op.regions()[0], Owner::Before(id, Some(lap)), values);
         if !repeats {
-            return Turn::Point;
+            return Step::Yield;
         }
         let report = Waiting { at: self.place(site), awaited: Awaited::LoopExit };
         self.wait = Some(Wait { version, deadline: None, report });
-        Turn::Waits
+        Step::Waits
     }
 
-    pub(crate) fn call(&mut self, world: &World<'p, '_>, site: Site<'p>, callee: &str) -> Result<Turn, Error> {
-        let Some(target) = world.plan.func(callee) else {
+    pub(crate) fn call(&mut self, machine: &Machine<'p, '_>, site: Site<'p>, callee: &str) -> Result<Step, Error> {
+        let Some(target) = machine.plan.func(callee) else {
             return Err(Error::Invalid { what: format!("there is no function `{callee}`"), at: self.place(site) });
         };
         let args = self.operands(site, 0);
         self.activations.push(Activation::new(target, args));
         self.frames.push(Frame { region: target.func.body(), next: 0, owner: Owner::Call(site.id) });
-        Ok(Turn::Goes)
+        Ok(Step::Continue)
     }
 
     /// Runs a region on scalars to its end. It computes and nothing else, so nobody needs a turn in between.
-    pub(crate) fn apply(&mut self, world: &mut World<'p, '_>, region: Region, args: Vals) -> Result<Vals, Error> {
+    pub(crate) fn apply(&mut self, machine: &mut Machine<'p, '_>, region: Region, args: Vals) -> Result<Vals, Error> {
         let depth = self.frames.len();
         self.enter(region, Owner::Applied, args);
         while self.frames.len() > depth {
-            if self.step(world)? == Turn::Waits {
+            if self.step(machine)? == Step::Waits {
                 let waiting = self.wait.take().map(|w| w.report).into_iter().collect();
                 return Err(Error::Deadlock { waiting });
             }

@@ -7,8 +7,8 @@ use shoal_ir::types::Padding;
 use shoal_ir::{DescType, Elem, Scalar, Type};
 
 use crate::access::{read, write};
-use crate::error::{Access, Error};
-use crate::program::{Program, Site, Turn, World};
+use crate::error::{AccessKind, Error};
+use crate::program::{Machine, Program, Site, Step};
 use crate::shape::{for_each_index, index_of, len};
 use crate::value::{Descriptor, Val};
 
@@ -64,27 +64,27 @@ impl<'p> Program<'p> {
         Ok((ty, desc.addresses(&ty.block, &offsets, u64::from(ty.elem.bytes()))))
     }
 
-    pub(crate) fn desc_load(&self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Val, Error> {
+    pub(crate) fn desc_load(&self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Val, Error> {
         let (ty, addresses) = self.block(site, 1)?;
         let mut out = vec![padding(ty.elem, ty.padding); addresses.len()];
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
-            out[i] = read(world.memory, Elem::Scalar(ty.elem), address).map_err(|fault| {
+            out[i] = read(machine.memory, Elem::Scalar(ty.elem), address).map_err(|fault| {
                 let element = index_of(i, &ty.block);
-                self.fault(world.memory, site, fault, (address, ty.elem.bytes()), Access::Read, element)
+                self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Read, element)
             })?;
         }
         Ok(Val::tile(out))
     }
 
-    pub(crate) fn desc_store(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn desc_store(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let (ty, addresses) = self.block(site, 2)?;
         let values = self.operand(site, 1).bits();
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
-            write(world.memory, Elem::Scalar(ty.elem), address, values[i]).map_err(|fault| {
+            write(machine.memory, Elem::Scalar(ty.elem), address, values[i]).map_err(|fault| {
                 let element = index_of(i, &ty.block);
-                self.fault(world.memory, site, fault, (address, ty.elem.bytes()), Access::Write, element)
+                self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Write, element)
             })?;
         }
         Ok(self.finish(site, []))

@@ -7,15 +7,15 @@ use shoal_ir::class::{
 };
 
 use crate::error::Error;
-use crate::program::{Program, Site, Turn, World};
+use crate::program::{Machine, Program, Site, Step};
 use crate::value::Val;
 use crate::{dot, print, shape};
 
 impl<'p> Program<'p> {
     /// Runs an operation that was not planned as elementwise.
-    pub(crate) fn dispatch(&mut self, world: &mut World<'p, '_>, site: Site<'p>) -> Result<Turn, Error> {
+    pub(crate) fn dispatch(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let result = match site.op.kind.class() {
-            OpClass::Source(op) => self.source(world, site, op),
+            OpClass::Source(op) => self.source(machine, site, op),
             OpClass::Elementwise(op) => return Err(self.unknown_function(site, op)),
             OpClass::Shape(ShapeOp::Split) => {
                 let halves = shape::split(site.result_ty(0), self.operand(site, 0).bits());
@@ -27,30 +27,30 @@ impl<'p> Program<'p> {
                 let types = [0, 1, 2].map(|i| site.ty(i));
                 dot::dot(types, [0, 1, 2].map(|i| self.operand(site, i)))
             }
-            OpClass::Apply(op) => return self.applied(world, site, op),
-            OpClass::Access(AccessOp::Load(_)) => self.load(world, site)?,
-            OpClass::Access(AccessOp::Store { .. }) => return self.store(world, site),
-            OpClass::Atomic(op, ..) => return self.atomic(world, site, op),
+            OpClass::Apply(op) => return self.applied(machine, site, op),
+            OpClass::Access(AccessOp::Load(_)) => self.load(machine, site)?,
+            OpClass::Access(AccessOp::Store { .. }) => return self.store(machine, site),
+            OpClass::Atomic(op, ..) => return self.atomic(machine, site, op),
             OpClass::Desc(DescOp::Make) => self.make_desc(site),
-            OpClass::Desc(DescOp::Load) => self.desc_load(world, site)?,
-            OpClass::Desc(DescOp::Store) => return self.desc_store(world, site),
-            OpClass::Effect(op) => return self.effect(world, site, op),
+            OpClass::Desc(DescOp::Load) => self.desc_load(machine, site)?,
+            OpClass::Desc(DescOp::Store) => return self.desc_store(machine, site),
+            OpClass::Effect(op) => return self.effect(machine, site, op),
             OpClass::Control(ControlOp::If) => return Ok(self.enter_if(site)),
             OpClass::Control(ControlOp::For(_)) => return self.enter_for(site),
             OpClass::Control(ControlOp::While { .. }) => return Ok(self.enter_while(site)),
             OpClass::Terminator(TerminatorOp::Condition) => return Ok(self.condition(site)),
-            OpClass::Terminator(TerminatorOp::Yield | TerminatorOp::Return) => return Ok(self.leave(world, site)),
-            OpClass::Call(callee) => return self.call(world, site, callee),
+            OpClass::Terminator(TerminatorOp::Yield | TerminatorOp::Return) => return Ok(self.leave(machine, site)),
+            OpClass::Call(callee) => return self.call(machine, site, callee),
         };
         Ok(self.finish(site, [result]))
     }
 
-    fn source(&self, world: &World<'p, '_>, site: Site<'p>, op: SourceOp) -> Val {
+    fn source(&self, machine: &Machine<'p, '_>, site: Site<'p>, op: SourceOp) -> Val {
         match op {
             SourceOp::Const(c) => shape::fill(site.result_ty(0), c.bits()),
             SourceOp::Iota { start } => shape::iota(site.result_ty(0), start),
             SourceOp::ProgramId { axis } => Val::Scalar(u64::from(self.id[usize::from(axis)])),
-            SourceOp::NumPrograms { axis } => Val::Scalar(u64::from(world.grid[usize::from(axis)])),
+            SourceOp::NumPrograms { axis } => Val::Scalar(u64::from(machine.grid[usize::from(axis)])),
         }
     }
 
@@ -71,28 +71,28 @@ impl<'p> Program<'p> {
         })
     }
 
-    fn applied(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: ApplyOp) -> Result<Turn, Error> {
+    fn applied(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: ApplyOp) -> Result<Step, Error> {
         match op {
-            ApplyOp::Reduce { axis } => self.reduce(world, site, usize::from(axis)),
-            ApplyOp::Scan { axis, reverse } => self.scan(world, site, usize::from(axis), reverse),
-            ApplyOp::MapElementwise { pack } => self.map_elementwise(world, site, pack as usize),
+            ApplyOp::Reduce { axis } => self.reduce(machine, site, usize::from(axis)),
+            ApplyOp::Scan { axis, reverse } => self.scan(machine, site, usize::from(axis), reverse),
+            ApplyOp::MapElementwise { pack } => self.map_elementwise(machine, site, pack as usize),
         }
     }
 
-    fn atomic(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: AtomicOp) -> Result<Turn, Error> {
+    fn atomic(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: AtomicOp) -> Result<Step, Error> {
         match op {
-            AtomicOp::Rmw(op) => self.atomic_rmw(world, site, op),
-            AtomicOp::Cas => self.atomic_cas(world, site),
-            AtomicOp::Load => self.atomic_load(world, site),
-            AtomicOp::Store => self.atomic_store(world, site),
-            AtomicOp::Poll => self.atomic_poll(world, site),
+            AtomicOp::Rmw(op) => self.atomic_rmw(machine, site, op),
+            AtomicOp::Cas => self.atomic_cas(machine, site),
+            AtomicOp::Load => self.atomic_load(machine, site),
+            AtomicOp::Store => self.atomic_store(machine, site),
+            AtomicOp::Poll => self.atomic_poll(machine, site),
         }
     }
 
-    fn effect(&mut self, world: &mut World<'p, '_>, site: Site<'p>, op: EffectOp<'_>) -> Result<Turn, Error> {
+    fn effect(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: EffectOp<'_>) -> Result<Step, Error> {
         match op {
             EffectOp::Print { prefix, hex } => {
-                print::print(self, world, site, prefix, if hex { Radix::Hex } else { Radix::Decimal });
+                print::print(self, machine, site, prefix, if hex { Radix::Hex } else { Radix::Decimal });
             }
             EffectOp::Assert { message } => return self.assert(site, message),
             // A program has one thread here, and promises are not needed.
@@ -124,7 +124,7 @@ impl<'p> Program<'p> {
         Error::Invalid { what: what.into(), at: self.place(site) }
     }
 
-    fn assert(&mut self, site: Site<'p>, message: &str) -> Result<Turn, Error> {
+    fn assert(&mut self, site: Site<'p>, message: &str) -> Result<Step, Error> {
         let mask = (site.operand_count() > 1).then(|| self.operand(site, 1));
         let holds = |(i, &bit): (usize, &u64)| bit != 0 || mask.is_some_and(|m| m.bits()[i] == 0);
         if let Some(flat) = self.operand(site, 0).bits().iter().enumerate().position(|e| !holds(e)) {

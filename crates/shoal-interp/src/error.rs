@@ -22,7 +22,7 @@ impl fmt::Display for Place {
 
 /// What an access does.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Access {
+pub enum AccessKind {
     /// A read.
     Read,
     /// A write.
@@ -31,12 +31,12 @@ pub enum Access {
     Atomic,
 }
 
-impl Access {
+impl AccessKind {
     fn verb(self) -> &'static str {
         match self {
-            Access::Read => "reads",
-            Access::Write => "writes",
-            Access::Atomic => "atomically accesses",
+            AccessKind::Read => "reads",
+            AccessKind::Write => "writes",
+            AccessKind::Atomic => "atomically accesses",
         }
     }
 }
@@ -88,7 +88,7 @@ pub enum Error {
         /// How many bytes there.
         bytes: u32,
         /// What was done.
-        access: Access,
+        access: AccessKind,
         /// Which element of the tile; empty for a scalar.
         element: Vec<u32>,
         /// Where the address lies.
@@ -104,7 +104,7 @@ pub enum Error {
         /// How many bytes there.
         bytes: u32,
         /// What was done.
-        access: Access,
+        access: AccessKind,
         /// Which element of the tile; empty for a scalar.
         element: Vec<u32>,
         /// Who did it.

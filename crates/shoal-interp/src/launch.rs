@@ -9,7 +9,7 @@ use shoal_ir::{Const, Elem, Module, Type};
 use crate::error::Error;
 use crate::memory::{Address, Memory};
 use crate::plan::{FuncPlan, Plan};
-use crate::program::World;
+use crate::program::Machine;
 use crate::schedule;
 use crate::value::{Descriptor, Val};
 
@@ -123,12 +123,12 @@ pub fn run_for(
     let entry = plan.kernel(kernel).ok_or_else(|| Error::NoKernel { name: kernel.into() })?;
     let args = check(entry, args)?;
     let next_look = Instant::now() + ATTENTION;
-    let mut world = World { plan: &plan, memory, grid, host, steps: 0, max_steps: options.max_steps, next_look };
+    let mut machine = Machine { plan: &plan, memory, grid, host, steps: 0, max_steps: options.max_steps, next_look };
     let effects = CallEffects::of_module(module).of_func(kernel);
     let meet = effects.waits || effects.order.is_some();
     let resident = if meet { options.resident } else { 1 };
-    schedule::run(&mut world, entry, &args, options.order, resident)?;
-    Ok(world.steps)
+    schedule::run(&mut machine, entry, &args, options.order, resident)?;
+    Ok(machine.steps)
 }
 
 /// The arguments as values, if each fits its parameter.

@@ -46,7 +46,6 @@ mod elementwise;
 mod error;
 mod launch;
 mod library;
-mod lifted;
 mod memory;
 mod plan;
 mod print;
@@ -55,7 +54,8 @@ mod reduce;
 mod schedule;
 mod shape;
 mod value;
+mod vector_region;
 
-pub use error::{Access, Awaited, Error, Place, Waiting};
+pub use error::{AccessKind, Awaited, Error, Place, Waiting};
 pub use launch::{Arg, Host, Options, Order, Report, run, run_for};
 pub use memory::{Address, Memory};

@@ -35,7 +35,7 @@ struct Block {
 
 /// What is wrong with an access.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum AccessError {
     OutOfBounds,
     Misaligned,
 }
@@ -116,20 +116,20 @@ impl Memory {
     }
 
     /// The block and the range in it of an access of `size` bytes.
-    fn locate(&self, address: u64, size: u32) -> Result<(usize, usize), Fault> {
-        let index = self.block_at(address).ok_or(Fault::OutOfBounds)?;
+    fn locate(&self, address: u64, size: u32) -> Result<(usize, usize), AccessError> {
+        let index = self.block_at(address).ok_or(AccessError::OutOfBounds)?;
         let start = (address - self.blocks[index].base) as usize;
         if start + size as usize > self.blocks[index].bytes.len() {
-            return Err(Fault::OutOfBounds);
+            return Err(AccessError::OutOfBounds);
         }
         if !address.is_multiple_of(u64::from(size)) {
-            return Err(Fault::Misaligned);
+            return Err(AccessError::Misaligned);
         }
         Ok((index, start))
     }
 
     /// Reads a little-endian number of 1, 2, 4 or 8 bytes.
-    pub(crate) fn load(&self, address: u64, size: u32) -> Result<u64, Fault> {
+    pub(crate) fn load(&self, address: u64, size: u32) -> Result<u64, AccessError> {
         let (index, start) = self.locate(address, size)?;
         let bytes = &self.blocks[index].bytes[start..start + size as usize];
         Ok(match *bytes {
@@ -141,7 +141,7 @@ impl Memory {
     }
 
     /// Writes a little-endian number. Writing what is there already changes nothing.
-    pub(crate) fn store(&mut self, address: u64, size: u32, value: u64) -> Result<(), Fault> {
+    pub(crate) fn store(&mut self, address: u64, size: u32, value: u64) -> Result<(), AccessError> {
         let (index, start) = self.locate(address, size)?;
         let new = &value.to_le_bytes()[..size as usize];
         let old = &mut self.blocks[index].bytes[start..start + size as usize];
@@ -207,13 +207,13 @@ mod tests {
         memory.store(a.0 + 4, 4, 0xdead_beef).unwrap();
         assert_eq!(memory.load(a.0 + 4, 4), Ok(0xdead_beef));
         assert_eq!(memory.load(a.0, 8), Ok(0xdead_beef_0000_0000));
-        assert_eq!(memory.load(a.0 + 2, 4), Err(Fault::Misaligned));
-        assert_eq!(memory.load(a.0 + 8, 1), Err(Fault::OutOfBounds));
-        assert_eq!(memory.load(a.0 + 4, 8), Err(Fault::OutOfBounds));
-        assert_eq!(memory.load(0, 1), Err(Fault::OutOfBounds));
-        assert_eq!(memory.store(b.0 - 1, 1, 0), Err(Fault::OutOfBounds));
+        assert_eq!(memory.load(a.0 + 2, 4), Err(AccessError::Misaligned));
+        assert_eq!(memory.load(a.0 + 8, 1), Err(AccessError::OutOfBounds));
+        assert_eq!(memory.load(a.0 + 4, 8), Err(AccessError::OutOfBounds));
+        assert_eq!(memory.load(0, 1), Err(AccessError::OutOfBounds));
+        assert_eq!(memory.store(b.0 - 1, 1, 0), Err(AccessError::OutOfBounds));
         memory.free(a);
-        assert_eq!(memory.load(a.0, 1), Err(Fault::OutOfBounds));
+        assert_eq!(memory.load(a.0, 1), Err(AccessError::OutOfBounds));
         assert_eq!(memory.load(b.0, 8), Ok(0));
     }
 

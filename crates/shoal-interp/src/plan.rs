@@ -7,7 +7,7 @@ use shoal_ir::{Func, FuncKind, Module, OpId, Region, Structure, Value, ValueDef}
 use smallvec::SmallVec;
 
 use crate::elementwise::Elementwise;
-use crate::lifted::Lifted;
+use crate::vector_region::VectorRegion;
 
 /// A module and what is known about its functions.
 pub(crate) struct Plan<'m> {
@@ -19,8 +19,8 @@ pub(crate) struct FuncPlan<'m> {
     pub(crate) func: &'m Func,
     elementwise: SecondaryMap<OpId, Option<Elementwise>>,
     /// The values that nothing needs after an operation. A program holds no tile longer than it must.
-    deaths: SecondaryMap<OpId, SmallVec<[Value; 2]>>,
-    lifted: HashMap<Region, Lifted>,
+    last_uses: SecondaryMap<OpId, SmallVec<[Value; 2]>>,
+    vector_regions: HashMap<Region, VectorRegion>,
 }
 
 impl<'m> Plan<'m> {
@@ -42,14 +42,15 @@ impl<'m> FuncPlan<'m> {
         let mut plan = FuncPlan {
             func,
             elementwise: SecondaryMap::with_capacity(func.num_ops()),
-            deaths: deaths(func),
-            lifted: HashMap::new(),
+            last_uses: last_uses(func),
+            vector_regions: HashMap::new(),
         };
         for op in func.walk() {
             plan.elementwise[op] = Elementwise::of(func, op);
             if Structure::of_op(func, op) == Structure::Elements {
                 for &region in func.op(op).regions() {
-                    plan.lifted.extend(Lifted::new(module, func, region).map(|l| (region, l)));
+                    plan.vector_regions
+                        .extend(VectorRegion::new(module, func, region).map(|vectors| (region, vectors)));
                 }
             }
         }
@@ -60,20 +61,20 @@ impl<'m> FuncPlan<'m> {
         self.elementwise[op]
     }
 
-    pub(crate) fn deaths(&self, op: OpId) -> &[Value] {
-        &self.deaths[op]
+    pub(crate) fn last_uses(&self, op: OpId) -> &[Value] {
+        &self.last_uses[op]
     }
 
     /// The region as a function of many lanes at once, if it can be one.
-    pub(crate) fn lifted(&self, region: Region) -> Option<&Lifted> {
-        self.lifted.get(&region)
+    pub(crate) fn vector_region(&self, region: Region) -> Option<&VectorRegion> {
+        self.vector_regions.get(&region)
     }
 }
 
 /// For each operation the values whose last use it is, seen from the region that defines them: a use inside a loop
 /// counts as a use by the loop.
-fn deaths(func: &Func) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
-    let mut deaths: SecondaryMap<OpId, SmallVec<[Value; 2]>> = SecondaryMap::with_capacity(func.num_ops());
+fn last_uses(func: &Func) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
+    let mut last_uses: SecondaryMap<OpId, SmallVec<[Value; 2]>> = SecondaryMap::with_capacity(func.num_ops());
     let mut place = SecondaryMap::<OpId, u32>::with_capacity(func.num_ops());
     for (index, op) in func.walk().into_iter().enumerate() {
         place[op] = index as u32;
@@ -90,10 +91,10 @@ fn deaths(func: &Func) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
         let uses = data.uses().iter().filter_map(|u| user_in(func, u.op, home));
         let last = uses.max_by_key(|&op| place[op]).or(definition);
         if let Some(op) = last {
-            deaths[op].push(value);
+            last_uses[op].push(value);
         }
     }
-    deaths
+    last_uses
 }
 
 /// The operation in `home` that is `op` or contains it.

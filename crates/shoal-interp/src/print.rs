@@ -2,11 +2,17 @@
 
 use shoal_ir::abi::print::{PrintFlags, Printed, Radix, render_text};
 
-use crate::program::{Program, Site, World};
+use crate::program::{Machine, Program, Site};
 
-pub(crate) fn print<'p>(program: &Program<'p>, world: &mut World<'p, '_>, site: Site<'p>, prefix: &str, radix: Radix) {
+pub(crate) fn print<'p>(
+    program: &Program<'p>,
+    machine: &mut Machine<'p, '_>,
+    site: Site<'p>,
+    prefix: &str,
+    radix: Radix,
+) {
     if site.operand_count() == 0 {
-        print_lines(world, &render_text(program.id, prefix));
+        print_lines(machine, &render_text(program.id, prefix));
     }
     for (number, &operand) in (0..).zip(site.op.operands()) {
         let ty = site.ty(number as usize);
@@ -15,12 +21,12 @@ pub(crate) fn print<'p>(program: &Program<'p>, world: &mut World<'p, '_>, site: 
         let operand_number = (site.operand_count() > 1).then_some(number);
         let flags = PrintFlags { radix, operand: operand_number };
         let printed = Printed { program: program.id, prefix, kind: elem.print_kind(), flags, shape: ty.shape() };
-        print_lines(world, &printed.render(program.val(operand).bits().iter().copied()));
+        print_lines(machine, &printed.render(program.val(operand).bits().iter().copied()));
     }
 }
 
-fn print_lines(world: &mut World<'_, '_>, text: &str) {
+fn print_lines(machine: &mut Machine<'_, '_>, text: &str) {
     for line in text.lines() {
-        world.host.print(line.to_owned());
+        machine.host.print(line.to_owned());
     }
 }

@@ -16,7 +16,7 @@ use crate::plan::{FuncPlan, Plan};
 use crate::value::Val;
 
 /// What the programs of a launch share.
-pub(crate) struct World<'p, 'x> {
+pub(crate) struct Machine<'p, 'x> {
     pub(crate) plan: &'p Plan<'p>,
     pub(crate) memory: &'x mut Memory,
     pub(crate) grid: [u32; 3],
@@ -32,7 +32,7 @@ pub(crate) struct World<'p, 'x> {
 /// How many operations are executed between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 64;
 
-impl World<'_, '_> {
+impl Machine<'_, '_> {
     /// Whether the host stops the run, looked at now and then.
     fn is_interrupted(&mut self) -> bool {
         if !self.steps.is_multiple_of(STEPS_PER_LOOK) || Instant::now() < self.next_look {
@@ -45,11 +45,11 @@ impl World<'_, '_> {
 
 /// What a step leads to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum Step {
     /// The program goes on.
-    Goes,
+    Continue,
     /// The program could go on; others may come first.
-    Point,
+    Yield,
     /// The program cannot go on until memory changes.
     Waits,
     /// The program has ended.
@@ -175,43 +175,43 @@ impl<'p> Program<'p> {
     }
 
     /// Ends an operation: its results come to be, and what only it needed is dropped.
-    pub(crate) fn finish(&mut self, site: Site<'p>, results: impl IntoIterator<Item = Val>) -> Turn {
+    pub(crate) fn finish(&mut self, site: Site<'p>, results: impl IntoIterator<Item = Val>) -> Step {
         for (&value, result) in site.op.results().iter().zip(results) {
             self.set(value, result);
         }
-        self.bury(site);
-        Turn::Goes
+        self.drop_dead(site);
+        Step::Continue
     }
 
     /// Drops what nothing needs after an operation.
-    pub(crate) fn bury(&mut self, site: Site<'p>) {
+    pub(crate) fn drop_dead(&mut self, site: Site<'p>) {
         let values = self.values();
-        for &value in site.plan.deaths(site.id) {
+        for &value in site.plan.last_uses(site.id) {
             values[value.index()] = Val::Empty;
         }
     }
 
     /// Runs the next operation.
-    pub(crate) fn step(&mut self, world: &mut World<'p, '_>) -> Result<Turn, Error> {
-        let Some(frame) = self.frames.last_mut() else { return Ok(Turn::Done) };
+    pub(crate) fn step(&mut self, machine: &mut Machine<'p, '_>) -> Result<Step, Error> {
+        let Some(frame) = self.frames.last_mut() else { return Ok(Step::Done) };
         let plan = self.activations.last().expect("a running program is in a function").plan;
         let id = plan.func.region(frame.region).ops()[frame.next];
         frame.next += 1;
         let site = Site { plan, id, op: plan.func.op(id) };
-        world.steps += 1;
-        if world.steps > world.max_steps {
-            return Err(Error::StepLimit { steps: world.max_steps, at: self.place(site) });
+        machine.steps += 1;
+        if machine.steps > machine.max_steps {
+            return Err(Error::StepLimit { steps: machine.max_steps, at: self.place(site) });
         }
-        if world.is_interrupted() {
+        if machine.is_interrupted() {
             return Err(Error::Interrupted { at: self.place(site) });
         }
         match plan.elementwise(id) {
             Some(operation) => Ok(self.elementwise(site, operation)),
-            None => self.dispatch(world, site),
+            None => self.dispatch(machine, site),
         }
     }
 
-    fn elementwise(&mut self, site: Site<'p>, operation: Elementwise) -> Turn {
+    fn elementwise(&mut self, site: Site<'p>, operation: Elementwise) -> Step {
         let args: SmallVec<[&[u64]; 3]> = site.op.operands().iter().map(|&v| self.val(v).bits()).collect();
         let result = if site.result_ty(0).is_tile() {
             let mut out = vec![0; args.first().map_or(0, |a| a.len())];

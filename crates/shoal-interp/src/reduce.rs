@@ -2,7 +2,7 @@
 
 use crate::combine::Combiner;
 use crate::error::Error;
-use crate::program::{Program, Site, Turn, World};
+use crate::program::{Machine, Program, Site, Step};
 use crate::shape::len;
 use crate::value::Val;
 
@@ -38,12 +38,12 @@ fn all_rows<B: AsRef<[u64]>>(tiles: &[B], stride: usize, start: usize, count: us
 fn combine<'p>(
     combiner: &mut Combiner<'p>,
     program: &mut Program<'p>,
-    world: &mut World<'p, '_>,
+    machine: &mut Machine<'p, '_>,
     first: &mut [Vec<u64>],
     second: &[Vec<u64>],
 ) -> Result<(), Error> {
     let lanes = first.first().map_or(0, Vec::len);
-    combiner.run(program, world, lanes, first.iter().chain(second).map(Vec::as_slice))?;
+    combiner.run(program, machine, lanes, first.iter().chain(second).map(Vec::as_slice))?;
     for (index, first) in first.iter_mut().enumerate() {
         first.copy_from_slice(combiner.output(index));
     }
@@ -55,7 +55,7 @@ impl<'p> Program<'p> {
         site.op.operands().iter().map(|&v| self.val(v).bits().to_vec()).collect()
     }
 
-    pub(crate) fn reduce(&mut self, world: &mut World<'p, '_>, site: Site<'p>, axis: usize) -> Result<Turn, Error> {
+    pub(crate) fn reduce(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, axis: usize) -> Result<Step, Error> {
         let shape = site.ty(0).shape();
         let Split { size, inner, .. } = Split::new(shape, axis);
         let tiles = self.tiles(site);
@@ -67,13 +67,13 @@ impl<'p> Program<'p> {
         let mut sums = all_rows(&tiles, stride, 0, width);
         for start in (width..stride).step_by(width) {
             let next = all_rows(&tiles, stride, start, width);
-            combine(&mut combiner, self, world, &mut sums, &next)?;
+            combine(&mut combiner, self, machine, &mut sums, &next)?;
         }
         while last_axis && width > 1 {
             let half = width / 2;
             let upper = all_rows(&sums, width, half, half);
             sums = all_rows(&sums, width, 0, half);
-            combine(&mut combiner, self, world, &mut sums, &upper)?;
+            combine(&mut combiner, self, machine, &mut sums, &upper)?;
             width = half;
         }
         let results: Vec<Val> = sums.into_iter().enumerate().map(|(i, sum)| Val::of(site.result_ty(i), sum)).collect();
@@ -82,11 +82,11 @@ impl<'p> Program<'p> {
 
     pub(crate) fn scan(
         &mut self,
-        world: &mut World<'p, '_>,
+        machine: &mut Machine<'p, '_>,
         site: Site<'p>,
         axis: usize,
         reverse: bool,
-    ) -> Result<Turn, Error> {
+    ) -> Result<Step, Error> {
         let Split { outer, size, inner } = Split::new(site.ty(0).shape(), axis);
         let mut tiles = self.tiles(site);
         let mut combiner = Combiner::new(self, site);
@@ -96,7 +96,7 @@ impl<'p> Program<'p> {
         for i in 1..size {
             let start = place(i);
             let next = all_rows(&tiles, stride, start, inner);
-            combine(&mut combiner, self, world, &mut sums, &next)?;
+            combine(&mut combiner, self, machine, &mut sums, &next)?;
             for (tile, sum) in tiles.iter_mut().zip(&sums) {
                 for row in 0..outer {
                     let to = row * stride + start;
@@ -109,10 +109,10 @@ impl<'p> Program<'p> {
 
     pub(crate) fn map_elementwise(
         &mut self,
-        world: &mut World<'p, '_>,
+        machine: &mut Machine<'p, '_>,
         site: Site<'p>,
         pack: usize,
-    ) -> Result<Turn, Error> {
+    ) -> Result<Step, Error> {
         let tiles = self.tiles(site);
         let lanes = tiles.first().map_or(0, Vec::len) / pack;
         let inputs: Vec<Vec<u64>> = tiles
@@ -120,7 +120,7 @@ impl<'p> Program<'p> {
             .flat_map(|tile| (0..pack).map(|part| tile.iter().skip(part).step_by(pack).copied().collect()))
             .collect();
         let mut combiner = Combiner::new(self, site);
-        combiner.run(self, world, lanes, inputs.iter().map(Vec::as_slice))?;
+        combiner.run(self, machine, lanes, inputs.iter().map(Vec::as_slice))?;
         let mut results = Vec::new();
         for result in 0..site.op.results().len() {
             let mut bits = vec![0; lanes * pack];

@@ -7,23 +7,23 @@
 use crate::error::{Awaited, Error};
 use crate::launch::Order;
 use crate::plan::FuncPlan;
-use crate::program::{Program, Turn, World};
+use crate::program::{Machine, Program, Step};
 use crate::value::Val;
 
 /// Runs every program of the grid to its end.
 pub(crate) fn run<'p>(
-    world: &mut World<'p, '_>,
+    machine: &mut Machine<'p, '_>,
     kernel: &'p FuncPlan<'p>,
     args: &[Val],
     order: Order,
     resident: usize,
 ) -> Result<(), Error> {
-    let mut unstarted = ids(world.grid);
+    let mut unstarted = ids(machine.grid);
     let mut live: Vec<Program<'p>> = Vec::new();
     let mut picker = Picker::new(order);
     loop {
         while live.len() < resident.max(1) && start(&mut live, &mut unstarted, kernel, args) {}
-        let runnable: Vec<usize> = (0..live.len()).filter(|&i| can_run(&mut live[i], world)).collect();
+        let runnable: Vec<usize> = (0..live.len()).filter(|&i| can_run(&mut live[i], machine)).collect();
         let Some(index) = picker.pick(&runnable) else {
             if live.is_empty() {
                 return Ok(());
@@ -34,7 +34,7 @@ pub(crate) fn run<'p>(
             }
             continue;
         };
-        if run_to_point(&mut live[index], world)? == Turn::Done {
+        if run_to_point(&mut live[index], machine)? == Step::Done {
             live.remove(index);
             picker.removed(index);
         }
@@ -58,12 +58,12 @@ fn start<'p>(
 }
 
 /// Whether a program can go on, now that memory and time are what they are.
-fn can_run(program: &mut Program<'_>, world: &World<'_, '_>) -> bool {
+fn can_run(program: &mut Program<'_>, machine: &Machine<'_, '_>) -> bool {
     let Some(wait) = &program.wait else { return true };
-    if wait.deadline.is_some_and(|deadline| deadline <= world.steps) {
+    if wait.deadline.is_some_and(|deadline| deadline <= machine.steps) {
         program.expired = true;
     }
-    program.expired || wait.version != world.memory.version()
+    program.expired || wait.version != machine.memory.version()
 }
 
 /// Lets the wait with the nearest deadline run out.
@@ -78,13 +78,13 @@ fn expire(live: &mut [Program<'_>]) -> bool {
     }
 }
 
-fn run_to_point<'p>(program: &mut Program<'p>, world: &mut World<'p, '_>) -> Result<Turn, Error> {
+fn run_to_point<'p>(program: &mut Program<'p>, machine: &mut Machine<'p, '_>) -> Result<Step, Error> {
     // A poll is tried again and keeps its deadline; a loop just goes on.
     program.wait.take_if(|wait| wait.report.awaited == Awaited::LoopExit);
     loop {
-        match program.step(world)? {
-            Turn::Goes => {}
-            turn @ (Turn::Point | Turn::Waits | Turn::Done) => return Ok(turn),
+        match program.step(machine)? {
+            Step::Continue => {}
+            turn @ (Step::Yield | Step::Waits | Step::Done) => return Ok(turn),
         }
     }
 }

@@ -482,6 +482,15 @@ impl Func {
         self.regions[region].ops.last().copied()
     }
 
+    /// The values a region ends with (for the first region of a `while`, the condition is the first).
+    ///
+    /// # Panics
+    /// If the region is empty.
+    pub fn yielded(&self, region: Region) -> &[Value] {
+        let end = self.terminator(region).expect("a region ends in a terminator");
+        self.ops[end].operands()
+    }
+
     /// Every operation, outer before inner, in order.
     pub fn walk(&self) -> Vec<OpId> {
         let mut order = Vec::new();

@@ -14,11 +14,10 @@
 //! Liveness is marked from the operations with effects, backwards along operands. A carried value is live only if its
 //! result or its parameter is: values that only feed themselves around a loop die.
 
+use cranelift_entity::EntitySet;
 use shoal_ir::effects::CallEffects;
 use shoal_ir::{Func, Module, OpId, Region, Value, ValueDef};
 
-use crate::dense::DenseSet;
-use crate::ends::ends;
 use shoal_ir::Structure;
 
 /// Removes what is dead in every function.
@@ -48,13 +47,13 @@ pub fn remove_dead(func: &mut Func, calls: &CallEffects) {
 
 /// What is needed.
 struct Live {
-    values: DenseSet<Value>,
-    ops: DenseSet<OpId>,
+    values: EntitySet<Value>,
+    ops: EntitySet<OpId>,
 }
 
 fn mark(func: &Func, calls: &CallEffects, order: &[OpId]) -> Live {
     let live =
-        Live { values: DenseSet::with_capacity(func.num_values()), ops: DenseSet::with_capacity(func.num_ops()) };
+        Live { values: EntitySet::with_capacity(func.num_values()), ops: EntitySet::with_capacity(func.num_ops()) };
     let mut marker = Marker { func, live, open: Vec::new() };
     for &op in order {
         let effects = calls.of_op_alone(func, op);
@@ -125,11 +124,11 @@ impl Marker<'_> {
         match Structure::of(&data.kind) {
             Structure::If => {
                 for &region in data.regions() {
-                    self.mark_value(ends(self.func, region)[index]);
+                    self.mark_value(self.func.yielded(region)[index]);
                 }
             }
             Structure::For => self.mark_carried(op, index),
-            Structure::While => self.mark_value(ends(self.func, data.regions()[0])[index + 1]),
+            Structure::While => self.mark_value(self.func.yielded(data.regions()[0])[index + 1]),
             Structure::Elements | Structure::Plain => {}
         }
     }
@@ -142,9 +141,9 @@ impl Marker<'_> {
             Structure::For if index > 0 => self.mark_carried(owner, index - 1),
             Structure::While if region == data.regions()[0] => {
                 self.mark_value(data.operands()[index]);
-                self.mark_value(ends(self.func, data.regions()[1])[index]);
+                self.mark_value(self.func.yielded(data.regions()[1])[index]);
             }
-            Structure::While => self.mark_value(ends(self.func, data.regions()[0])[index + 1]),
+            Structure::While => self.mark_value(self.func.yielded(data.regions()[0])[index + 1]),
             Structure::For | Structure::If | Structure::Elements | Structure::Plain => {}
         }
     }
@@ -156,7 +155,7 @@ impl Marker<'_> {
         self.mark_value(data.operands()[index + 3]);
         self.mark_value(data.results()[index]);
         self.mark_value(self.func.region(body).params()[index + 1]);
-        self.mark_value(ends(self.func, body)[index]);
+        self.mark_value(self.func.yielded(body)[index]);
     }
 }
 

@@ -18,12 +18,12 @@
 
 use std::collections::HashSet;
 
+use cranelift_entity::EntitySet;
 use shoal_ir::effects::{CallEffects, EffectTable};
 use shoal_ir::op::OpKind;
 use shoal_ir::{Func, Module, OpId, Region, Value};
 
 use crate::constants::int_constant;
-use crate::dense::DenseSet;
 use shoal_ir::Structure;
 
 /// Hoists invariant operations out of all loops.
@@ -65,7 +65,7 @@ fn invariant_ops(func: &mut Func, effects: &EffectTable, looped: OpId) -> Vec<Op
     let regions = func.op(looped).regions().to_vec();
     let loads_may_move = certainly_runs(func, looped);
     // Values that differ from trip to trip.
-    let mut varying = DenseSet::with_capacity(func.num_values());
+    let mut varying = EntitySet::with_capacity(func.num_values());
     let mut candidates = Vec::new();
     for &region in &regions {
         for &param in func.region(region).params() {
@@ -99,7 +99,7 @@ fn invariant_ops(func: &mut Func, effects: &EffectTable, looped: OpId) -> Vec<Op
     chosen
 }
 
-fn uses_any(func: &Func, op: OpId, values: &DenseSet<Value>) -> bool {
+fn uses_any(func: &Func, op: OpId, values: &EntitySet<Value>) -> bool {
     let data = func.op(op);
     data.operands().iter().any(|&v| values.contains(v))
         || data.regions().iter().any(|&r| func.region(r).ops().iter().any(|&inner| uses_any(func, inner, values)))

@@ -25,7 +25,6 @@ use shoal_ir::{Builder, Func, MAX_WEIGHT, Module, OpId, Region, Value};
 
 use crate::clone_region::{Origin, Renaming, clone_op};
 use crate::constants::int_constant;
-use crate::ends::ends;
 
 /// How heavy a loop may become.
 pub const MAX_LOOP_WEIGHT: u64 = 1 << 13;
@@ -109,7 +108,7 @@ fn trip(func: &mut Func, target: Region, op: OpId, counter: Value, carried: &[Va
     for &inner in &ops[..ops.len() - 1] {
         clone_op(Origin::Same, inner, func, target, &mut names);
     }
-    ends(func, body).iter().map(|&v| names.of(v)).collect()
+    func.yielded(body).iter().map(|&v| names.of(v)).collect()
 }
 
 /// `counter + n step`.

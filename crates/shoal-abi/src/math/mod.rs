@@ -13,9 +13,9 @@ pub use bessel::{cyl_bessel_i0, cyl_bessel_i1, jn, yn};
 use core::f64::consts::PI;
 pub use error_function::{erfcinv, erfcx, erfinv, normcdf, normcdfinv};
 pub use libm::{
-    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, copysign, cos, cosh, erf, erfc, exp, exp2, exp10, expm1,
-    floor, fmod, hypot, j0, j1, lgamma, log, log1p, log2, log10, nextafter, nextafterf as nextafter_f32, pow,
-    remainder, rint, round, sin, sinh, sqrt, tan, tanh, tgamma, trunc, y0, y1,
+    acos, asin, asinh, atan, atan2, atanh, cbrt, ceil, copysign, cos, cosh, erf, erfc, exp, exp2, exp10, expm1, floor,
+    fmod, hypot, j0, j1, lgamma, log, log1p, log2, log10, nextafter, nextafterf as nextafter_f32, pow, remainder, rint,
+    round, sin, sinh, sqrt, tan, tanh, tgamma, trunc, y0, y1,
 };
 
 /// Hands the names of all functions to another macro, by the number of operands.
@@ -104,6 +104,13 @@ pub fn sinpi(x: f64) -> f64 {
     if magnitude == 0.0 { libm::copysign(0.0, x) } else { libm::copysign(1.0, x) * sign * magnitude }
 }
 
+/// The inverse of `cosh` on numbers from 1 on; NaN below.
+#[must_use]
+pub fn acosh(x: f64) -> f64 {
+    // Below -2 the formula in `libm` cancels to nothing, and its logarithm is a number.
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+}
+
 /// `1 / cbrt(x)`.
 #[must_use]
 pub fn rcbrt(x: f64) -> f64 {
@@ -167,6 +174,20 @@ mod tests {
         assert!(sinpi(3.0).is_sign_positive() && sinpi(-2.0).is_sign_negative());
         assert!((sinpi(1e15 + 0.25) - 0.5f64.sqrt()).abs() < 1e-15);
         assert!(sinpi(f64::INFINITY).is_nan() && cospi(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn acosh_is_not_a_number_below_one() {
+        let mut size = 1.0;
+        while f64::is_finite(size) {
+            assert!(acosh(-size).is_nan(), "at {}", -size);
+            assert!(acosh(size).is_finite(), "at {size}");
+            size *= 1.75;
+        }
+        for x in [f64::NEG_INFINITY, f64::NAN, f64::MIN, 0.0, -0.0, 0.999] {
+            assert!(acosh(x).is_nan(), "at {x}");
+        }
+        assert_eq!((acosh(1.0), acosh(f64::INFINITY)), (0.0, f64::INFINITY));
     }
 
     #[test]

@@ -209,7 +209,7 @@ fn place_in_operand(func: &Func, op: OpId, result: usize, operand: Value, of_res
         ShapeOp::Split => result.hash(&mut hasher),
         // Both sides of a join are read at the same place.
         ShapeOp::Join => {}
-        // The operand is a scalar; the source is memory, and the indices are read in place.
+        // The operand is a scalar; the source is memory, and the indices are read in place; a layout is no place here.
         ShapeOp::Splat | ShapeOp::Gather { .. } | ShapeOp::ConvertLayout => return of_result,
     }
     hasher.finish()
@@ -250,8 +250,7 @@ fn needed_in_memory(func: &Func, kind: &OpKind, operands: &[Value]) -> SmallVec<
 /// Whether single chunks of the result can be computed from chunks of the operands.
 pub(super) fn is_fusible(kind: &OpKind) -> bool {
     match kind.class() {
-        OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. })
-        | OpClass::Shape(ShapeOp::ConvertLayout) => false,
+        OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. }) => false,
         OpClass::Elementwise(ElementwiseOp::Extern(function)) => function.pure,
         OpClass::Elementwise(ElementwiseOp::InlineAsm(_)) => false,
         OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. }) | OpClass::Shape(_) | OpClass::Elementwise(_) => {
@@ -301,9 +300,9 @@ fn own_cost(kind: &OpKind) -> u32 {
     const UNKNOWN: u32 = 100;
     match kind.class() {
         OpClass::Source(_) => 0,
-        OpClass::Shape(ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape) => 0,
+        OpClass::Shape(ShapeOp::Splat | ShapeOp::Broadcast | ShapeOp::Reshape | ShapeOp::ConvertLayout) => 0,
         OpClass::Shape(ShapeOp::Join | ShapeOp::Split | ShapeOp::Transpose { .. }) => 1,
-        OpClass::Shape(ShapeOp::Gather { .. } | ShapeOp::ConvertLayout) => LONG,
+        OpClass::Shape(ShapeOp::Gather { .. }) => LONG,
         OpClass::Elementwise(op) => match op {
             ElementwiseOp::Bitcast => 0,
             ElementwiseOp::Binary(BinaryOp::Div | BinaryOp::DivRn | BinaryOp::Rem) => 8,

@@ -1,6 +1,6 @@
 //! What a CPU cannot run, said before any code is made.
 
-use shoal_ir::class::{ElementwiseOp, OpClass, ShapeOp};
+use shoal_ir::class::{ElementwiseOp, OpClass};
 use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Span};
 use shoal_ir::{Func, Type};
@@ -24,8 +24,6 @@ enum Reason<'k> {
     Assembly,
     /// A pass takes it apart first.
     Descriptor,
-    /// Only GPUs lay tiles out.
-    Layout,
     /// A pass inlines it first.
     Call(&'k str),
 }
@@ -34,7 +32,6 @@ fn reason(kind: &OpKind) -> Option<Reason<'_>> {
     match kind.class() {
         OpClass::Elementwise(ElementwiseOp::InlineAsm(_)) => Some(Reason::Assembly),
         OpClass::Desc(_) => Some(Reason::Descriptor),
-        OpClass::Shape(ShapeOp::ConvertLayout) => Some(Reason::Layout),
         OpClass::Call(callee) => Some(Reason::Call(callee)),
         OpClass::Source(_)
         | OpClass::Elementwise(_)
@@ -61,7 +58,6 @@ impl Reason<'_> {
                     .to_owned(),
                 None,
             ),
-            Reason::Layout => ("a CPU has no lanes or warps to lay tiles out over".to_owned(), None),
             Reason::Call(callee) => {
                 (format!("the call of `{callee}` reaches the CPU backend inlined: run the pass `inline` first"), None)
             }

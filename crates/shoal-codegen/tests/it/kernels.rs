@@ -333,3 +333,24 @@ fn rows_that_two_loops_read() {
         .collect();
     assert_eq!(out, expected);
 }
+
+const LAID_OUT: &str = r"
+kernel @twice(%0: ptr<i32>) {
+  %1 = iota {start = 0} () : tile<4xi32, #layout<lane=[[1],[2]], out=[4]>>
+  %2 = splat (%0) : tile<4xptr<i32>, #layout<lane=[[1],[2]], out=[4]>>
+  %3 = ptr_add (%2, %1) : tile<4xptr<i32>, #layout<lane=[[1],[2]], out=[4]>>
+  %4 = load (%3) : tile<4xi32, #layout<lane=[[1],[2]], out=[4]>>
+  %5 = convert_layout (%4) : tile<4xi32, #layout<register=[[2],[1]], out=[4]>>
+  %6 = add (%5, %5) : tile<4xi32, #layout<register=[[2],[1]], out=[4]>>
+  %7 = convert_layout (%6) : tile<4xi32, #layout<lane=[[1],[2]], out=[4]>>
+  store (%3, %7)
+  return ()
+}
+";
+
+#[test]
+fn layouts_mean_nothing_to_a_cpu() {
+    let mut data = vec![1, 2, 3, 4];
+    run(LAID_OUT, [1, 1, 1], &mut [Arg::I32(&mut data)]);
+    assert_eq!(data, [2, 4, 6, 8]);
+}

@@ -7,6 +7,5 @@ mod filetests;
 mod kernels;
 mod may_wait;
 mod mutants;
-mod refusals;
 mod run;
 mod waits;

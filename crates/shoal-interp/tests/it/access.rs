@@ -1,4 +1,4 @@
-use shoal_interp::{Access, Address, Arg, Error, Memory};
+use shoal_interp::{AccessKind, Address, Arg, Error, Memory};
 
 use crate::support::{alloc_f32, alloc_i32, elements, int, launch, read_f32, read_i32};
 
@@ -42,7 +42,7 @@ fn masks_keep_accesses_inside() {
 fn an_access_outside_names_program_element_and_neighbour() {
     let (result, ..) = vector_add(21);
     let error = result.unwrap_err();
-    let Error::OutOfBounds { bytes: 4, access: Access::Read, element, at, .. } = &error else { panic!("{error}") };
+    let Error::OutOfBounds { bytes: 4, access: AccessKind::Read, element, at, .. } = &error else { panic!("{error}") };
     assert_eq!((element.as_slice(), at.program), ([4u32].as_slice(), [2, 0, 0]));
     assert!(at.span.start < at.span.end);
     assert!(error.to_string().ends_with("0 bytes past the end of `x` (80 bytes)"), "{error}");

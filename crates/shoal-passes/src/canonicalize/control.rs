@@ -4,7 +4,6 @@ use shoal_ir::{Func, OpId, OpKind, Region, Type, Value};
 
 use super::Rewriter;
 use crate::constants::{constant, int_constant};
-use crate::ends::ends;
 use crate::facts::replace_value;
 use shoal_ir::Structure;
 
@@ -62,7 +61,7 @@ fn dissolve_if(cx: &mut Rewriter<'_>, op: OpId) -> bool {
     let only_ends = regions.iter().all(|&r| cx.func.region(r).ops().len() == 1);
     let scalars = cx.func.op(op).results().iter().all(|&r| matches!(cx.func.ty(r), Type::Elem(_)));
     if only_ends && scalars {
-        let (a, b) = (ends(cx.func, regions[0]).to_vec(), ends(cx.func, regions[1]).to_vec());
+        let (a, b) = (cx.func.yielded(regions[0]).to_vec(), cx.func.yielded(regions[1]).to_vec());
         let pairs = a.into_iter().zip(b);
         let values: Vec<Value> = pairs.map(|(a, b)| cx.make_select(condition, a, b)).collect();
         finish(cx, op, &values);
@@ -76,8 +75,8 @@ fn dissolve_if(cx: &mut Rewriter<'_>, op: OpId) -> bool {
 fn same_in_both(cx: &mut Rewriter<'_>, op: OpId, regions: &[Region]) {
     for index in 0..cx.func.op(op).results().len() {
         let result = cx.func.op(op).results()[index];
-        let value = ends(cx.func, regions[0])[index];
-        if value == ends(cx.func, regions[1])[index] && !cx.func.value(result).uses().is_empty() {
+        let value = cx.func.yielded(regions[0])[index];
+        if value == cx.func.yielded(regions[1])[index] && !cx.func.value(result).uses().is_empty() {
             cx.func.replace_all_uses(result, value);
             cx.changed = true;
         }
@@ -116,7 +115,7 @@ fn dissolve_for(cx: &mut Rewriter<'_>, op: OpId) -> bool {
     }
     for (index, &initial) in start.iter().enumerate() {
         let param = cx.func.region(body).params()[index + 1];
-        let next = ends(cx.func, body)[index];
+        let next = cx.func.yielded(body)[index];
         if next == param || next == initial {
             let result = cx.func.op(op).results()[index];
             pass_by(cx, param, initial);
@@ -137,7 +136,7 @@ fn pass_by(cx: &mut Rewriter<'_>, always: Value, value: Value) {
 fn dissolve_while(cx: &mut Rewriter<'_>, op: OpId) -> bool {
     let [before, body] = [cx.func.op(op).regions()[0], cx.func.op(op).regions()[1]];
     let start = cx.func.op(op).operands().to_vec();
-    let condition = ends(cx.func, before)[0];
+    let condition = cx.func.yielded(before)[0];
     if constant(cx.func, condition).is_some_and(|c| c.is_zero()) {
         let values = unfold(cx, before, &start);
         finish(cx, op, &values[1..]);
@@ -145,8 +144,8 @@ fn dissolve_while(cx: &mut Rewriter<'_>, op: OpId) -> bool {
     }
     for (index, &initial) in start.iter().enumerate() {
         let param = cx.func.region(before).params()[index];
-        let next = ends(cx.func, body)[index];
-        let handed_on = ends(cx.func, before)[1..].iter().position(|&v| v == param);
+        let next = cx.func.yielded(body)[index];
+        let handed_on = cx.func.yielded(before)[1..].iter().position(|&v| v == param);
         let comes_back = handed_on.is_some_and(|i| next == cx.func.region(body).params()[i]);
         if next == initial || comes_back {
             pass_by(cx, param, initial);
@@ -159,7 +158,7 @@ fn dissolve_while(cx: &mut Rewriter<'_>, op: OpId) -> bool {
 /// What the condition hands on from outside the loop need not go through it.
 fn pass_by_condition(cx: &mut Rewriter<'_>, op: OpId, before: Region, body: Region) {
     for index in 0..cx.func.op(op).results().len() {
-        let value = ends(cx.func, before)[index + 1];
+        let value = cx.func.yielded(before)[index + 1];
         // While the loop is being put down its operation stands nowhere, so a region inside it ends the walk upwards.
         if !is_defined_inside(cx.func, value, before) {
             let (param, result) = (cx.func.region(body).params()[index], cx.func.op(op).results()[index]);

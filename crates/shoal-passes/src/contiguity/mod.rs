@@ -39,7 +39,6 @@ use shoal_ir::{Func, FuncKind, OpId, Region, Scalar, Type, Value};
 use cranelift_entity::EntityRef;
 use info::PowerOfTwo;
 
-use crate::ends::ends;
 use shoal_ir::Structure;
 
 /// What is known of every value of a function.
@@ -128,7 +127,7 @@ impl Analysis<'_> {
         for &region in data.regions() {
             self.region(region);
         }
-        let (a, b) = (ends(self.func, data.regions()[0]), ends(self.func, data.regions()[1]));
+        let (a, b) = (self.func.yielded(data.regions()[0]), self.func.yielded(data.regions()[1]));
         for (index, &result) in data.results().iter().enumerate() {
             let info = self.joined(a[index], b[index]);
             self.set(result, info);
@@ -160,10 +159,10 @@ impl Analysis<'_> {
         let start = &data.operands()[3..];
         self.carry(&params[1..], start, |this| {
             this.region(body);
-            ends(this.func, body).to_vec()
+            this.func.yielded(body).to_vec()
         });
         for (index, &result) in data.results().iter().enumerate() {
-            let info = self.joined(start[index], ends(self.func, body)[index]);
+            let info = self.joined(start[index], self.func.yielded(body)[index]);
             self.set(result, info);
         }
     }
@@ -174,13 +173,13 @@ impl Analysis<'_> {
         let params = self.func.region(before).params();
         self.carry(params, data.operands(), |this| {
             this.region(before);
-            for (&param, &value) in this.func.region(body).params().iter().zip(&ends(this.func, before)[1..]) {
+            for (&param, &value) in this.func.region(body).params().iter().zip(&this.func.yielded(before)[1..]) {
                 this.copy(param, value);
             }
             this.region(body);
-            ends(this.func, body).to_vec()
+            this.func.yielded(body).to_vec()
         });
-        for (&result, &value) in data.results().iter().zip(&ends(self.func, before)[1..]) {
+        for (&result, &value) in data.results().iter().zip(&self.func.yielded(before)[1..]) {
             self.copy(result, value);
         }
     }

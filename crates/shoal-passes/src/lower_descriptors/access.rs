@@ -9,7 +9,7 @@ use shoal_ir::types::Padding;
 use shoal_ir::{Builder, Const, OpId, OpKind, Scalar, Shape, Type, Value};
 
 use super::{Parts, as_desc};
-use crate::sign::is_non_negative;
+use crate::nonnegative::is_non_negative;
 
 struct Block {
     pointers: Value,

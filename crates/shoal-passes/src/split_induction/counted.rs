@@ -3,7 +3,6 @@
 use shoal_ir::{Func, OpId, Region};
 
 use super::{Movement, hand_over, movement, start_at_zero, turn_into_distance};
-use crate::ends::ends;
 
 /// A carried tile.
 struct Induction {
@@ -15,7 +14,7 @@ struct Induction {
 fn inductions(func: &Func, op: OpId) -> Vec<Induction> {
     let body = func.op(op).regions()[0];
     let params = &func.region(body).params()[1..];
-    let carried = params.iter().zip(ends(func, body)).enumerate();
+    let carried = params.iter().zip(func.yielded(body)).enumerate();
     carried
         .filter_map(|(index, (&param, &next))| Some(Induction { index, movement: movement(func, param, next)? }))
         .collect()

@@ -3,7 +3,6 @@
 use shoal_ir::{Func, OpId, Region};
 
 use super::{Movement, hand_over, movement, start_at_zero, turn_into_distance};
-use crate::ends::ends;
 
 /// A carried tile.
 struct Induction {
@@ -17,10 +16,10 @@ struct Induction {
 fn inductions(func: &Func, op: OpId) -> Vec<Induction> {
     let [before, body] = [func.op(op).regions()[0], func.op(op).regions()[1]];
     let params = func.region(before).params();
-    let carried = params.iter().zip(ends(func, body)).enumerate();
+    let carried = params.iter().zip(func.yielded(body)).enumerate();
     carried
         .filter_map(|(index, (&param, &next))| {
-            let handed_on = ends(func, before)[1..].iter().position(|&v| v == param)?;
+            let handed_on = func.yielded(before)[1..].iter().position(|&v| v == param)?;
             let tile = func.region(body).params()[handed_on];
             Some(Induction { index, handed_on, movement: movement(func, tile, next)? })
         })

@@ -103,10 +103,6 @@ fn anywhere(_: f32) -> bool {
     true
 }
 
-fn up_to_2_40(x: f32) -> bool {
-    x.abs() < 2f32.powi(40) || !x.is_finite()
-}
-
 #[test]
 fn exp10_is_accurate() {
     check(MathFn::Exp10, |x| 10f64.powf(x), 1.5, anywhere);
@@ -139,12 +135,12 @@ fn log2_is_accurate() {
 
 #[test]
 fn sin_is_accurate() {
-    check(MathFn::Sin, f64::sin, 1.5, up_to_2_40);
+    check(MathFn::Sin, f64::sin, 1.5, anywhere);
 }
 
 #[test]
 fn cos_is_accurate() {
-    check(MathFn::Cos, f64::cos, 1.5, up_to_2_40);
+    check(MathFn::Cos, f64::cos, 1.5, anywhere);
 }
 
 #[test]

@@ -288,3 +288,23 @@ fn libdevice_is_reached_by_all_its_names() {
     case("x, out", "    tl.store(out, libdevice.sqrt(x.to(tl.float16)))").refused(args!(4.0), &["float16"]);
     case("x: tl.float64, out", "    tl.store(out, libdevice.pow(x, 1.5))").refused(args!(4.0), &["fp64", "fp32"]);
 }
+
+#[test]
+fn huge_numbers_are_reduced_exactly() {
+    let x: Vec<f32> = (0..16).map(|at| (-1f32).powi(at) * 1.3 * 2f32.powi(7 + 8 * at)).collect();
+    let table: [(&str, Real); 7] = [
+        ("libdevice.sin(x)", f64::sin),
+        ("libdevice.cos(x)", f64::cos),
+        ("libdevice.isnan(libdevice.acosh(x)) * 1.0", |x| f64::from(u8::from(x < 1.0))),
+        ("libdevice.isnan(libdevice.sin(x * float('inf'))) * 1.0", |_| 1.0),
+        ("libdevice.isnan(libdevice.cos(x * float('inf'))) * 1.0", |_| 1.0),
+        ("libdevice.isnan(libdevice.cos(x * float('nan'))) * 1.0", |_| 1.0),
+        ("libdevice.isnan(libdevice.acosh(x * float('nan'))) * 1.0", |_| 1.0),
+    ];
+    let mut body = String::from("    i = tl.arange(0, 16)\n    x = tl.load(a + i)\n");
+    for (at, (value, _)) in table.iter().enumerate() {
+        body.push_str(&format!("    tl.store(out + {} + i, {value})\n", at * 16));
+    }
+    let expected: Vec<f64> = table.iter().flat_map(|(_, f)| x.iter().map(|&x| f(f64::from(x)))).collect();
+    case("a, out", &body).near::<f32>(args!(&x), 1e-6, &expected);
+}

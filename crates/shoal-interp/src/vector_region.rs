@@ -2,7 +2,7 @@
 //!
 //! A region of elementwise operations on scalars computes each application on its own, so all applications that do
 //! not depend on each other run as one loop per operation. Calls of such functions are followed; regions with control
-//! flow of their own are not lifted (the program steps through them).
+//! flow of their own are not (the program steps through them).
 
 use std::collections::HashMap;
 
@@ -18,16 +18,16 @@ enum What {
 }
 
 #[derive(Debug)]
-struct Step {
+struct LaneOp {
     what: What,
     args: SmallVec<[usize; 3]>,
     out: usize,
 }
 
-/// A region as a list of steps over slots; the first slots are its parameters.
+/// A region as a list of operations over slots; the first slots are its parameters.
 #[derive(Debug)]
-pub(crate) struct Lifted {
-    steps: Vec<Step>,
+pub(crate) struct VectorRegion {
+    ops: Vec<LaneOp>,
     slots: usize,
     /// Values from outside the region, and their slots.
     outer: Vec<(Value, usize)>,
@@ -37,13 +37,13 @@ pub(crate) struct Lifted {
 /// How deep calls are followed.
 const MAX_DEPTH: u32 = 16;
 
-impl Lifted {
+impl VectorRegion {
     /// `None` if the region does more than elementwise computation.
-    pub(crate) fn new(module: &Module, func: &Func, region: Region) -> Option<Lifted> {
-        let mut lifted = Lifted { steps: Vec::new(), slots: 0, outer: Vec::new(), outputs: Vec::new() };
-        let inputs: Vec<usize> = func.region(region).params().iter().map(|_| lifted.slot()).collect();
-        lifted.outputs = lifted.region(module, func, region, &inputs, 0)?;
-        Some(lifted)
+    pub(crate) fn new(module: &Module, func: &Func, region: Region) -> Option<VectorRegion> {
+        let mut vectors = VectorRegion { ops: Vec::new(), slots: 0, outer: Vec::new(), outputs: Vec::new() };
+        let inputs: Vec<usize> = func.region(region).params().iter().map(|_| vectors.slot()).collect();
+        vectors.outputs = vectors.region(module, func, region, &inputs, 0)?;
+        Some(vectors)
     }
 
     fn slot(&mut self) -> usize {
@@ -51,7 +51,7 @@ impl Lifted {
         self.slots - 1
     }
 
-    /// Appends a region's steps; gives the slots of what it hands over.
+    /// Appends a region's operations; gives the slots of what it hands over.
     fn region(
         &mut self,
         module: &Module,
@@ -98,7 +98,7 @@ impl Lifted {
             }
             let out = self.slot();
             slots.insert(result, out);
-            self.steps.push(Step { what, args, out });
+            self.ops.push(LaneOp { what, args, out });
         }
         None
     }
@@ -109,17 +109,17 @@ impl Lifted {
     }
 }
 
-/// A lifted region with room for its lanes.
+/// A vector region with room for its lanes.
 pub(crate) struct Lanes<'l> {
-    lifted: &'l Lifted,
+    region: &'l VectorRegion,
     slots: Vec<Vec<u64>>,
-    /// What the outer values are, in the order of [`Lifted::outer`].
+    /// What the outer values are, in the order of [`VectorRegion::outer`].
     outer: Vec<u64>,
 }
 
 impl<'l> Lanes<'l> {
-    pub(crate) fn new(lifted: &'l Lifted, outer: Vec<u64>) -> Lanes<'l> {
-        Lanes { lifted, slots: vec![Vec::new(); lifted.slots], outer }
+    pub(crate) fn new(region: &'l VectorRegion, outer: Vec<u64>) -> Lanes<'l> {
+        Lanes { region, slots: vec![Vec::new(); region.slots], outer }
     }
 
     /// Applies the region to `lanes` lanes of inputs. Outputs are then in [`Lanes::output`].
@@ -128,25 +128,25 @@ impl<'l> Lanes<'l> {
             slot.clear();
             slot.extend_from_slice(input);
         }
-        for (&(_, slot), &value) in self.lifted.outer.iter().zip(&self.outer) {
+        for (&(_, slot), &value) in self.region.outer.iter().zip(&self.outer) {
             self.slots[slot].clear();
             self.slots[slot].resize(lanes, value);
         }
-        for step in &self.lifted.steps {
-            let mut out = std::mem::take(&mut self.slots[step.out]);
+        for lane in &self.region.ops {
+            let mut out = std::mem::take(&mut self.slots[lane.out]);
             out.resize(lanes, 0);
-            match step.what {
+            match lane.what {
                 What::Fill(bits) => out.fill(bits),
                 What::Apply(op) => {
-                    let args: SmallVec<[&[u64]; 3]> = step.args.iter().map(|&a| self.slots[a].as_slice()).collect();
+                    let args: SmallVec<[&[u64]; 3]> = lane.args.iter().map(|&a| self.slots[a].as_slice()).collect();
                     op.apply(&args, &mut out);
                 }
             }
-            self.slots[step.out] = out;
+            self.slots[lane.out] = out;
         }
     }
 
     pub(crate) fn output(&self, index: usize) -> &[u64] {
-        &self.slots[self.lifted.outputs[index]]
+        &self.slots[self.region.outputs[index]]
     }
 }

@@ -10,9 +10,14 @@ type Lookup<'a> = dyn Fn(&str) -> Option<String> + 'a;
 /// Environment variables. Tests bring their own.
 pub(crate) struct Variables<'a>(Box<Lookup<'a>>);
 
-impl Variables<'_> {
+impl<'a> Variables<'a> {
     pub(crate) fn of_process() -> Variables<'static> {
         Variables(Box::new(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(pairs: &'a [(&'a str, &'a str)]) -> Variables<'a> {
+        Variables(Box::new(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())))
     }
 
     /// The text of a variable that is set and not empty.

@@ -1,6 +1,7 @@
 //! What can go wrong in a world, in the words of the person who started it.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Awaited, Call};
@@ -93,6 +94,12 @@ pub enum WorldError {
         ranks: usize,
         /// Slots that they need.
         needed: u128,
+    },
+    /// A stream ended before it came to what was waited for.
+    #[error("{source}")]
+    Stream {
+        /// What ended it.
+        source: Arc<WorldError>,
     },
     /// The function of a rank returned an error.
     #[error("rank {rank}: {source}")]

@@ -1,8 +1,9 @@
 //! Ranks, teams and symmetric memory: the world that distributed kernels run in.
 //!
 //! A [`World`] is a number of ranks. Each [`Rank`] has a symmetric heap, in which buffers lie at the same offset on all
-//! ranks ([`Symm`]), a [signal pad](SignalPad), and [teams](Team) with barriers and exchanges of small data between
-//! hosts. Ranks are threads of this process ([`World::threads`]) or processes of one host.
+//! ranks ([`Symm`]), a [signal pad](SignalPad), [streams](Stream) of copies, and [teams](Team) with barriers and exchanges of small data between
+//! hosts. Ranks are threads of this process ([`World::threads`]) or processes of one host ([`World::from_env`]), started
+//! by `shoal launch`, by `torchrun` or by a [`Job`](launch::Job).
 //!
 //! ```
 //! use shoal_world::{World, WorldError};
@@ -29,10 +30,12 @@ mod engine;
 mod environment;
 mod error;
 mod heap;
+pub mod launch;
 mod mesh;
 mod options;
 mod pad;
 mod rank;
+mod stream;
 mod team;
 mod world;
 
@@ -44,5 +47,6 @@ pub use mesh::Mesh;
 pub use options::WorldOptions;
 pub use pad::SignalPad;
 pub use rank::Rank;
+pub use stream::{Compare, Event, HostBuffer, Place, Stream, Value};
 pub use team::Team;
 pub use world::World;

@@ -10,6 +10,7 @@ use crate::error::{Failure, WorldError};
 use crate::heap::{Heap, Symm};
 use crate::options::WorldOptions;
 use crate::pad::SignalPad;
+use crate::stream::Stream;
 use crate::team::Team;
 
 /// One member of the world: its heap, its teams, its view of the others. Clones are the same rank.
@@ -160,10 +161,24 @@ impl Rank {
         }
     }
 
-    /// Ends the world with a reason that all ranks report.
+    /// Ends the world with a reason that all ranks report. Returns what ended it, if that was something earlier.
     pub fn fail(&self, reason: &str) -> Failure {
-        let reason = format!("{} failed: {reason}", self.0.engine.name(self.rank()));
-        self.0.engine.fail(Failure { rank: self.rank(), reason })
+        let reason = format!("{} failed: {reason}", self.name());
+        self.end_world(Failure { rank: self.rank(), reason })
+    }
+
+    /// A new stream.
+    pub fn stream(&self) -> Result<Stream, WorldError> {
+        Stream::new(self)
+    }
+
+    /// How messages call it: `rank 3 (pid 4711)`.
+    pub(crate) fn name(&self) -> String {
+        self.0.engine.name(self.rank())
+    }
+
+    pub(crate) fn end_world(&self, failure: Failure) -> Failure {
+        self.0.engine.fail(failure)
     }
 
     /// What ended the world, if something did.

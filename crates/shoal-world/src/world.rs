@@ -3,7 +3,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use crate::engine::{EngineKind, threads};
+use crate::engine::processes::membership::Membership;
+use crate::engine::{EngineKind, processes, threads};
+use crate::environment::Variables;
 use crate::error::WorldError;
 use crate::options::WorldOptions;
 use crate::rank::Rank;
@@ -46,6 +48,23 @@ impl World {
         }
         let engines = threads::start(options, n)?;
         Ok(World { ranks: engines.into_iter().map(|engine| Rank::new(Arc::new(engine), options)).collect() })
+    }
+
+    /// The world that this process was started for, by `shoal launch` or `torchrun`: it is one rank, of `WORLD_SIZE`.
+    /// Returns when all ranks have come.
+    ///
+    /// The variables are those of `torchrun`: `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`, and `LOCAL_RANK` and
+    /// `LOCAL_WORLD_SIZE` where they are set. `SHOAL_TOKEN` is a secret that `shoal launch` adds; where it is set, a
+    /// process without it cannot join. Only processes of the same user can in any case.
+    pub fn from_env() -> Result<World, WorldError> {
+        World::from_env_with(&WorldOptions::from_env()?)
+    }
+
+    /// The world that this process was started for, with settings, which must be the same on all ranks.
+    pub fn from_env_with(options: &WorldOptions) -> Result<World, WorldError> {
+        options.check()?;
+        let engine = processes::join(&Membership::read(&Variables::of_process())?, options)?;
+        Ok(World { ranks: vec![Rank::new(Arc::new(engine), options)] })
     }
 
     /// The number of ranks.

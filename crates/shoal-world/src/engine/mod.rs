@@ -10,6 +10,7 @@ use std::ptr::NonNull;
 
 use crate::error::{Failure, WorldError};
 
+pub(crate) mod processes;
 pub(crate) mod shared;
 pub(crate) mod threads;
 

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 
 pub(crate) use allocator::{Allocator, GRANULE};
 pub use symm::Symm;
+pub(crate) use symm::elements_in;
 
 use crate::engine::Call;
 use crate::error::WorldError;

@@ -113,21 +113,7 @@ impl<T: Element> Symm<T> {
 
     /// First element and number of elements of a range, which must lie inside.
     pub(crate) fn range(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize), WorldError> {
-        let start = match range.start_bound() {
-            Bound::Included(&start) => start,
-            Bound::Excluded(&before) => before.saturating_add(1),
-            Bound::Unbounded => 0,
-        };
-        let end = match range.end_bound() {
-            Bound::Included(&last) => last.saturating_add(1),
-            Bound::Excluded(&end) => end,
-            Bound::Unbounded => self.length,
-        };
-        if start <= end && end <= self.length {
-            return Ok((start, end - start));
-        }
-        let length = self.length;
-        Err(WorldError::Argument(format!("elements {start}..{end} do not lie in a symmetric buffer of {length}")))
+        elements_in(range, self.length, "symmetric buffer")
     }
 
     /// Gives the memory back on all ranks. Collective over the world.
@@ -143,4 +129,26 @@ impl<T: Element> Drop for Symm<T> {
             self.rank.drop_block(self.offset);
         }
     }
+}
+
+/// First element and number of elements of a range, which must lie in a buffer of `length`.
+pub(crate) fn elements_in(
+    range: impl RangeBounds<usize>,
+    length: usize,
+    buffer: &str,
+) -> Result<(usize, usize), WorldError> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => length,
+    };
+    if start <= end && end <= length {
+        return Ok((start, end - start));
+    }
+    Err(WorldError::Argument(format!("elements {start}..{end} do not lie in a {buffer} of {length}")))
 }

@@ -4,5 +4,7 @@ mod collectives;
 mod failing;
 mod heap;
 mod pads;
+mod processes;
+mod streams;
 mod teams;
 mod worlds;

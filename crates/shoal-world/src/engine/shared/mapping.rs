@@ -1,5 +1,6 @@
 //! The segments of all ranks, mapped one behind the other with a guard page after each.
 
+use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
 use rustix::mm::{self, MapFlags, MprotectFlags, ProtFlags};
@@ -31,6 +32,26 @@ impl Mapping {
                     mapping.segment(rank).as_ptr().cast(),
                     layout.segment(),
                     MprotectFlags::READ | MprotectFlags::WRITE,
+                )
+            }
+            .map_err(WorldError::system(mapping.what(rank)))?;
+        }
+        Ok(mapping)
+    }
+
+    /// The files of all ranks. Each must have at least the size of a segment and must not shrink.
+    pub(crate) fn files(layout: Layout, files: &[BorrowedFd<'_>]) -> Result<Mapping, WorldError> {
+        let mapping = Mapping::reserve(layout, files.len())?;
+        for (rank, file) in files.iter().enumerate() {
+            // SAFETY: the fixed range lies inside the reservation, which nobody uses yet.
+            unsafe {
+                mm::mmap(
+                    mapping.segment(rank).as_ptr().cast(),
+                    layout.segment(),
+                    ProtFlags::READ | ProtFlags::WRITE,
+                    MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE,
+                    file,
+                    0,
                 )
             }
             .map_err(WorldError::system(mapping.what(rank)))?;

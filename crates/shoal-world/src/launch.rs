@@ -97,6 +97,12 @@ impl Job {
         self.running.iter_mut().map(|running| (running.rank, &mut running.child))
     }
 
+    /// The number of ranks that have not ended.
+    #[must_use]
+    pub fn running(&self) -> usize {
+        self.running.len()
+    }
+
     /// The process groups of the ranks that have not ended, to send signals to.
     #[must_use]
     pub fn groups(&self) -> Groups {
@@ -131,7 +137,7 @@ impl Job {
 
 impl Drop for Job {
     fn drop(&mut self) {
-        self.groups.send(Signal::KILL);
+        self.groups.send(Signal::KILL.as_raw());
         for running in &mut self.running {
             let _ = running.child.wait();
         }
@@ -143,8 +149,10 @@ impl Drop for Job {
 pub struct Groups(Arc<Mutex<Vec<(usize, Pid)>>>);
 
 impl Groups {
-    /// Sends a signal to all ranks, and to the processes that they have started.
-    pub fn send(&self, signal: Signal) {
+    /// Sends a signal to all ranks, and to the processes that they have started. It is given by its number; numbers
+    /// that no signal has are ignored.
+    pub fn send(&self, signal: i32) {
+        let Some(signal) = Signal::from_named_raw(signal) else { return };
         for (_, group) in self.lock().iter() {
             // A group that is gone needs no signal.
             let _ = kill_process_group(*group, signal);

@@ -4,8 +4,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::shared::TEAM_SLOTS;
-use crate::engine::{Call, Engine, Route};
+use crate::engine::{Call, Engine, Route, TEAM_SLOTS};
 use crate::error::WorldError;
 
 /// The slots of a rank's teams that are taken.

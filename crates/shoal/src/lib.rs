@@ -78,6 +78,7 @@ pub use shoal_lang::{
 };
 pub use shoal_lang::{LanguageFunction, language_functions, language_names};
 pub use shoal_source::{Kind, Style};
+pub use shoal_world as world;
 pub use tensor::{Element, Tensor};
 pub use variant::Variant;
 

@@ -14,6 +14,9 @@ pub(crate) mod processes;
 pub(crate) mod shared;
 pub(crate) mod threads;
 
+/// Teams that a rank can be a member of at the same time.
+pub(crate) const TEAM_SLOTS: usize = 64;
+
 /// The engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

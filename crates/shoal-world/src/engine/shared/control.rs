@@ -3,9 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::words::Words;
-
-/// Teams that a rank can be a member of at the same time.
-pub(crate) const TEAM_SLOTS: usize = 64;
+use crate::engine::TEAM_SLOTS;
 
 /// A rank's control block.
 #[derive(Debug)]

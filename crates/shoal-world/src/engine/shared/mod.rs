@@ -16,7 +16,7 @@ use rustix::thread::futex;
 
 use crate::engine::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
-pub(crate) use control::{Control, TEAM_SLOTS};
+pub(crate) use control::Control;
 use control::{State, record};
 pub(crate) use layout::Layout;
 pub(crate) use mapping::Mapping;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
-use rustix::process::getuid;
+use rustix::process::geteuid;
 
 use super::message::{Hello, Word};
 use super::packet::{Packet, receive, send};
@@ -72,7 +72,7 @@ fn connect(joining: &Joining<'_>) -> Result<OwnedFd, WorldError> {
         match net::connect(&socket, &address) {
             Ok(()) => {
                 let host = sockopt::socket_peercred(&socket).map_err(WorldError::system(doing))?;
-                if host.uid == getuid() {
+                if host.uid == geteuid() {
                     return Ok(socket);
                 }
                 return Err(WorldError::Setup(format!(

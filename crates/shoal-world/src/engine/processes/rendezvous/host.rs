@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
-use rustix::process::getuid;
+use rustix::process::geteuid;
 
 use super::message::{Hello, Word};
 use super::packet::{MAX_HANDLES, receive, send};
@@ -141,7 +141,7 @@ impl Reception<'_> {
         // Whoever connected may be gone again.
         let Ok(socket) = net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) else { return };
         let Ok(peer) = sockopt::socket_peercred(&socket) else { return };
-        if peer.uid != getuid() {
+        if peer.uid != geteuid() {
             return;
         }
         if self.strangers.len() >= self.guests.len() + STRANGERS {
@@ -211,7 +211,7 @@ impl Reception<'_> {
                 _ => continue,
             }
             if let Ok(socket) = net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
-                && sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid == getuid())
+                && sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid == geteuid())
             {
                 let _ = send(&socket, &refused, &[]);
                 told += 1;

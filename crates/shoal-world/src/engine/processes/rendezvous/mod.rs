@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SocketAddrUnix;
-use rustix::process::getuid;
+use rustix::process::geteuid;
 
 use super::membership::Membership;
 use crate::error::WorldError;
@@ -47,7 +47,7 @@ impl Joining<'_> {
     fn address(&self) -> SocketAddrUnix {
         let mut hasher = blake3::Hasher::new_derive_key("shoal-world 2026 rendezvous name");
         hasher.update(self.membership.proof().as_bytes());
-        hasher.update(&getuid().as_raw().to_le_bytes());
+        hasher.update(&geteuid().as_raw().to_le_bytes());
         hasher.update(&self.generation.to_le_bytes());
         hasher.update(self.membership.job.as_bytes());
         let name = format!("shoal-{}", &hasher.finalize().to_hex()[..32]);

@@ -48,8 +48,12 @@ pub(super) fn receive(socket: &OwnedFd) -> rustix::io::Result<Option<Packet>> {
             handles.extend(received);
         }
     }
-    if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
+    if message.flags.contains(ReturnFlags::TRUNC) {
         return Err(Errno::MSGSIZE);
+    }
+    // There was room for all handles that a packet may have, so this process may not open more files.
+    if message.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(Errno::MFILE);
     }
     if message.bytes == 0 {
         return Ok(None);

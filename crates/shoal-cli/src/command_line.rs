@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Bench(BenchOptions),
     /// Compile and run the kernel library on this CPU, and check it against references
     Demo(DemoOptions),
+    /// Start a program as the ranks of a world, each a process of this host
+    Launch(LaunchOptions),
     /// Say what this build is, what it runs on, and what is missing
     Doctor,
     /// Look at or clear the cache of compiled kernels
@@ -220,6 +223,32 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) cold: bool,
 }
+
+/// Options of `shoal launch`.
+#[derive(Debug, Args)]
+#[command(after_long_help = LAUNCH_HELP)]
+pub(crate) struct LaunchOptions {
+    /// Number of ranks
+    #[arg(short = 'n', long = "ranks", value_name = "N", alias = "nproc-per-node")]
+    pub(crate) ranks: usize,
+    /// Number of hosts; only one so far
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) nnodes: usize,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+const LAUNCH_HELP: &str = "\
+Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment, as under
+torchrun, and SHOAL_TOKEN, a secret that lets the ranks of this job, and nobody else, meet.
+
+What ranks print appears with the rank before each line. Signals are passed on to all ranks. When a rank fails, the
+others are ended, and the command ends with that rank's exit status, or 128 + the signal that killed it.
+
+Examples:
+  shoal launch -n 4 -- python train.py --steps 100
+  SHOAL_HEAP_BYTES=4294967296 shoal launch -n 8 -- ./program";
 
 /// Options of `shoal cache`.
 #[derive(Debug, Args)]

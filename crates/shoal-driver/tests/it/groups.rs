@@ -1,9 +1,10 @@
 //! Launches that wait for each other: a slow peer is waited for, a deadlock of all is found.
 
 use crate::objects::{info, kernel, options, pointers};
+use shoal_abi::{KernelDescription, Waits};
 use shoal_driver::{
     Buffer, GroupMember, LaunchError, LaunchGroup,
-    cpu::{CpuDevice, Kernel, KernelInfo, LaunchOptions, Waits},
+    cpu::{CpuDevice, Kernel, LaunchOptions},
 };
 use std::{thread, time::Duration};
 
@@ -19,7 +20,7 @@ ENTRY(k) {
 }"#;
 
 fn meet() -> Kernel {
-    kernel(MEET, KernelInfo { waits: Waits::MayWait, ..info(2) })
+    kernel(MEET, KernelDescription { waits: Waits::MayWait, ..info(2) })
 }
 
 /// A launch that may wait for a short time only.

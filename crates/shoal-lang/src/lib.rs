@@ -60,6 +60,6 @@ pub use kernel::{Annotation, Kernel, KernelParam};
 pub use listing::{LanguageFunction, language_functions, language_names};
 pub use module::{FunctionKind, JitOptions};
 pub use options::Options;
-pub use program::{ArgRole, Lowered, LoweredArg, Program};
+pub use program::{Lowered, Program};
 pub use spec::{ArgSpec, ArgType, ConstValue, Specialization};
 pub use value::{Access, Const, Dtype};

@@ -27,14 +27,16 @@ def getenv(key: str, default: Any = None) -> Any:
 
 def getenv_bool(key: str, default: Any = False) -> Any:
     """An environment variable as a truth value. Shoal's own names are taken as well: SHOAL_X for TRITON_X."""
-    text = os.environ.get(key, os.environ.get(key.replace("TRITON_", "SHOAL_", 1)))
-    if text is None:
+    names = (key, key.replace("TRITON_", "SHOAL_", 1))
+    name = next((name for name in names if name in os.environ), None)
+    if name is None:
         return default
+    text = os.environ[name]
     if text.lower() in _TRUE:
         return True
     if text.lower() in _FALSE:
         return False
-    raise RuntimeError(f"{key}={text} cannot be used: it must be 1 or 0")
+    raise RuntimeError(f"{name}={text} cannot be used: it must be 1 or 0")
 
 
 def set_environment(variables: Mapping[str, str | None]) -> None:

@@ -1,6 +1,8 @@
 """The command `shoal`, as the package has it."""
 
 import ctypes
+import os
+import platform
 import subprocess
 import sys
 
@@ -51,3 +53,11 @@ def test_a_library_that_needs_no_python(tmp_path):
     wanted = x * 2
     assert library.twice_launch(Grid(2, 1, 1), x.ctypes.data, x.size) == 0
     np.testing.assert_array_equal(x, wanted)
+
+
+def test_the_doctor_asks_the_python_that_runs_it():
+    # A `python3` that comes first on the path is not asked.
+    told = command("doctor", env={**os.environ, "PATH": "/nowhere", "SHOAL_BENCH_PYTHON": ""}).stdout
+    found = dict(line.split(None, 1) for line in told.splitlines())
+    assert found["python"] == platform.python_version()
+    assert found["numpy"] == np.__version__

@@ -279,3 +279,38 @@ def test_torch_types_in_warmup():
     torch = pytest.importorskip("torch")
     compiled = copy.warmup(torch.float16, torch.float32, 64, BLOCK=64, grid=(1,))
     assert compiled.signature["x"] == "*fp16:16" and compiled.signature["out"] == "*fp32:16"
+
+
+@pytest.mark.torch
+def test_torch_tensors_without_memory():
+    torch = pytest.importorskip("torch")
+    out = torch.full((4,), 7.0)
+    freed = torch.zeros(4)
+    freed.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match="the tensor passed for `x` has elements but no memory"):
+        copy[(1,)](freed, out, 4, BLOCK=4)
+    copy[(1,)](torch.empty(0), out, 0, BLOCK=4)
+    assert torch.equal(out, torch.full((4,), 7.0))
+    copy.warmup(freed, out, 4, BLOCK=4, grid=(1,))
+
+
+@shoal.jit
+def first(pair, out, HELD: sl.constexpr):
+    sl.store(out, pair[0])
+
+
+def test_arguments_that_contain_themselves():
+    out = np.zeros(1, np.int32)
+    endless = [1]
+    endless.append(endless)
+    with pytest.raises(RecursionError, match="argument of a kernel"):
+        first[(1,)](endless, out, 0)
+    with pytest.raises(RecursionError, match="argument of a kernel"):
+        first[(1,)]((1,), out, endless)
+    nested = 1
+    for _ in range(100):
+        nested = (nested,)
+    with pytest.raises((TypeError, ValueError), match="nested more than 64 deep"):
+        first[(1,)](nested, out, 0)
+    first[(1,)]((5,), out, 0)
+    assert out[0] == 5

@@ -45,6 +45,10 @@ class TestKnobs:
         monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "perhaps")
         with pytest.raises(RuntimeError, match="TRITON_ALWAYS_COMPILE=perhaps"):
             knobs.compilation.always_compile  # noqa: B018
+        monkeypatch.delenv("TRITON_ALWAYS_COMPILE")
+        monkeypatch.setenv("SHOAL_ALWAYS_COMPILE", "perhaps")
+        with pytest.raises(RuntimeError, match="SHOAL_ALWAYS_COMPILE=perhaps"):
+            knobs.compilation.always_compile  # noqa: B018
         monkeypatch.setenv("TRITON_REDIS_PORT", "7000")
         assert knobs.redis.port == 7000 == knobs.cache.redis.port
 

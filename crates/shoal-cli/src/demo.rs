@@ -17,12 +17,12 @@ const TIMED: f64 = 0.2;
 
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
     warn_if_unused();
-    let device = Device::of(options.backend.into())?;
+    let device = Device::of(options.backend.into());
     outln!(
         "Compiling and running {} kernels on {} ({} threads).\nOutputs start as NaN and are compared with references in f64.\n",
         catalog().len(),
         device.backend().name(),
-        device.threads()
+        device.threads()?
     );
     let disk_cache = if options.cold { DiskCache::Off } else { DiskCache::User };
     let library = Library::with(device, CompileOptions { disk_cache, ..CompileOptions::default() });

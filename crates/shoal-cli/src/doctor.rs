@@ -1,7 +1,7 @@
 //! `shoal doctor`.
 
 use shoal::cache::Cache;
-use shoal::{Device, about};
+use shoal::{Device, build_info};
 use shoal_kernels::{Library, find};
 
 use crate::bench::peers;
@@ -9,14 +9,14 @@ use crate::failure::Failure;
 use crate::numbers::bytes;
 
 pub(crate) fn doctor() -> Result<(), Failure> {
-    let about = about()?;
+    let build = build_info()?;
     let line = |name: &str, value: &str| outln!("{name:<12} {value}");
-    line("shoal", about.version);
-    line("llvm", &about.llvm);
-    line("cpu", &about.cpu);
-    line("features", &about.features.join(" "));
-    line("amx", if about.amx { "can be used" } else { "not there" });
-    line("threads", &format!("{} (SHOAL_CPU_THREADS sets another number)", about.threads));
+    line("shoal", build.version);
+    line("llvm", &build.llvm);
+    line("cpu", &build.cpu);
+    line("features", &build.features.join(" "));
+    line("amx", if build.amx { "can be used" } else { "not there" });
+    line("threads", &format!("{} (SHOAL_CPU_THREADS sets another number)", build.threads));
     line("cache", &cache());
     for (name, found) in peers::versions() {
         line(name, found.as_deref().unwrap_or("not installed: `shoal bench` leaves its rows out"));
@@ -45,7 +45,7 @@ fn try_a_kernel() -> Option<String> {
     let attempt = || {
         let item = find("vector_add").ok_or_else(|| Failure::new("the library has no vector_add"))?;
         let workload = item.workload(&[1000], shoal::DType::F32)?;
-        workload.run(&Library::on(Device::cpu()?))?;
+        workload.run(&Library::on(Device::cpu()))?;
         if workload.check().iter().all(|checked| checked.passed()) {
             Ok(())
         } else {

@@ -34,6 +34,8 @@ use failure::Failure;
 pub struct Surroundings {
     /// How to start the command again, in another process: the program and its first arguments.
     pub command: Vec<OsString>,
+    /// The Python that runs the command, if one does.
+    pub python: Option<OsString>,
     /// Where else the runtime of kernels that are compiled ahead of time may lie.
     pub runtime: Vec<PathBuf>,
 }
@@ -50,6 +52,7 @@ pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString
             return u8::try_from(answer.exit_code()).unwrap_or(u8::MAX);
         }
     };
+    bench::peers::runs_in(surroundings.python.clone());
     let done = match &command_line.command {
         Command::Run(options) => run::run(options),
         Command::Compile(options) => compile::compile(options, &surroundings.runtime),

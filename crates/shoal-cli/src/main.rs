@@ -9,6 +9,6 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os();
     let named = words.next();
     let program = std::env::current_exe().map(Into::into).ok().or(named);
-    let surroundings = Surroundings { command: program.into_iter().collect(), runtime: Vec::new() };
+    let surroundings = Surroundings { command: program.into_iter().collect(), ..Surroundings::default() };
     ExitCode::from(shoal_cli::run(&surroundings, words))
 }

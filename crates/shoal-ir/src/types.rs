@@ -339,6 +339,35 @@ pub struct DescType {
     pub padding: Padding,
 }
 
+/// One of the values that a descriptor is passed to a kernel as.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum DescPart {
+    /// The address of its first element.
+    Base,
+    /// The size of a dimension, an `i32`.
+    Size(usize),
+    /// The stride of a dimension in elements, an `i64`.
+    Stride(usize),
+}
+
+impl DescPart {
+    /// The values of a descriptor with so many dimensions, in the order in which they are passed: the binary layout of
+    /// descriptors. The last dimension's stride is 1 and not passed.
+    pub fn passed(rank: usize) -> impl Iterator<Item = DescPart> {
+        let strides = (1..rank).map(|axis| DescPart::Stride(axis - 1));
+        std::iter::once(DescPart::Base).chain((0..rank).map(DescPart::Size)).chain(strides)
+    }
+
+    /// Its type, for a descriptor of a tensor of `elem`.
+    pub fn ty(self, elem: Scalar) -> Type {
+        match self {
+            DescPart::Base => Type::Elem(Elem::Ptr(Ptr::global(elem))),
+            DescPart::Size(_) => Type::scalar(Scalar::I32),
+            DescPart::Stride(_) => Type::scalar(Scalar::I64),
+        }
+    }
+}
+
 /// What a read beyond a tensor's edge gives.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Padding {

@@ -27,7 +27,7 @@ pub fn grouped_gemm(
         blocks += m.div_ceil(BLOCK) * n.div_ceil(BLOCK);
     }
     let table = Tensor::from_slice(&table)?;
-    let programs = blocks.min(library.device().threads() * 4);
+    let programs = blocks.min(library.device().threads()? * 4);
     let kernel = library.kernel(Source::GroupedGemm, "grouped_gemm")?;
     kernel.launch(programs, args!(a, b, c, &table, sizes.len(), BLOCK_M = BLOCK, BLOCK_N = BLOCK, BLOCK_K = 32))
 }

@@ -9,7 +9,7 @@
 //! use shoal::{Device, Tensor};
 //! use shoal_kernels::{Library, vector_add::vector_add};
 //!
-//! let library = Library::on(Device::cpu()?);
+//! let library = Library::on(Device::cpu());
 //! let x = Tensor::from_slice(&[1.0f32, 2.0, 3.0])?;
 //! let y = Tensor::from_slice(&[10.0f32, 20.0, 30.0])?;
 //! let out = Tensor::poisoned(x.dtype(), x.shape())?;

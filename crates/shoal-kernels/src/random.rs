@@ -2,6 +2,30 @@
 
 use shoal::{DType, Error, Tensor};
 
+/// Bytes that an element takes while it is made: as a float, as bits, rounded, and in the tensor.
+const BYTES_IN_THE_MAKING: usize = 32;
+
+/// How many elements a tensor of test data has.
+///
+/// # Errors
+/// When the machine has not enough memory to make it: the system would end the process.
+pub fn element_count(shape: &[usize]) -> Result<usize, Error> {
+    let count = shape.iter().try_fold(1usize, |count, &side| count.checked_mul(side));
+    let bytes = count.and_then(|count| count.checked_mul(BYTES_IN_THE_MAKING));
+    match (count, bytes) {
+        (Some(count), Some(bytes)) if bytes <= available_memory() => Ok(count),
+        _ => Err(Error::TooLarge { shape: shape.to_vec() }),
+    }
+}
+
+/// Bytes that the system says it could give; half of what can be addressed if it says nothing.
+fn available_memory() -> usize {
+    let said = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = said.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kilobytes = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok());
+    kilobytes.and_then(|count| count.checked_mul(1024)).unwrap_or(isize::MAX as usize)
+}
+
 /// A stream of random numbers (splitmix64).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
@@ -38,9 +62,24 @@ impl Random {
     /// # Errors
     /// When there is not enough memory.
     pub fn tensor(&mut self, dtype: DType, shape: &[usize]) -> Result<Tensor, Error> {
-        let len = shape.iter().product();
+        let len = element_count(shape)?;
         let element = |_| if dtype.is_int() { (self.uniform() * 201.0).floor() - 100.0 } else { self.normal() };
         let values: Vec<f64> = (0..len).map(element).collect();
         Tensor::from_f64(dtype, shape, &values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tensors_that_no_machine_holds_are_errors() {
+        assert_eq!(element_count(&[3, 4]).unwrap(), 12);
+        assert_eq!(element_count(&[]).unwrap(), 1);
+        for shape in [&[usize::MAX][..], &[1 << 40, 1 << 40], &[1 << 50]] {
+            let said = Random::new(1).tensor(DType::F32, shape).unwrap_err().to_string();
+            assert!(said.ends_with("is too large"), "{said}");
+        }
     }
 }

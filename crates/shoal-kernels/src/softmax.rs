@@ -16,7 +16,7 @@ const PROGRAMS_PER_THREAD: usize = 8;
 /// When the kernel does not compile or fails.
 pub fn softmax(library: &Library, x: &Tensor, out: &Tensor) -> Result<(), Error> {
     let (rows, cols) = (x.shape()[0], x.shape()[1]);
-    let programs = rows.min(library.device().threads() * PROGRAMS_PER_THREAD);
+    let programs = rows.min(library.device().threads()? * PROGRAMS_PER_THREAD);
     let kernel = library.kernel(Source::Softmax, "softmax")?;
     kernel.launch(programs, args!(x, out, cols, cols, rows, cols, BLOCK = cols.next_power_of_two()))
 }

@@ -59,6 +59,6 @@ pub use host::{HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, H
 pub use kernel::{Annotation, Kernel, KernelParam};
 pub use module::{FunctionKind, JitOptions};
 pub use options::Options;
-pub use program::{ArgRole, Lowered, LoweredArg, Program};
+pub use program::{Lowered, Program};
 pub use spec::{ArgSpec, ArgType, ConstValue, Specialization};
 pub use value::{Access, Const, Dtype};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use shoal_ir::Type;
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span, similar};
 
 use crate::dtype;
@@ -32,36 +31,8 @@ pub struct Lowered {
     pub module: shoal_ir::Module,
     /// The kernel's name in the module.
     pub kernel: String,
-    /// Where each parameter of the IR function comes from, in order.
-    pub args: Vec<LoweredArg>,
     /// Warnings, and what `static_print` said.
     pub notes: Diagnostics,
-}
-
-/// Where a parameter of the IR function comes from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoweredArg {
-    /// The kernel's parameter.
-    pub param: String,
-    /// For tuples: the way to the element.
-    pub path: Vec<u32>,
-    /// Which part of the argument it is.
-    pub role: ArgRole,
-    /// Its type.
-    pub ty: Type,
-}
-
-/// Which part of an argument a parameter of the IR function is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ArgRole {
-    /// The value itself.
-    Value,
-    /// The pointer of a tensor descriptor.
-    DescriptorBase,
-    /// The size of a dimension of a tensor descriptor.
-    DescriptorSize(u32),
-    /// The stride of a dimension of a tensor descriptor, in elements; the last dimension's is always 1 and not passed.
-    DescriptorStride(u32),
 }
 
 impl Program {

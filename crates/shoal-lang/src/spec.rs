@@ -7,7 +7,7 @@
 //! | `i32`, `fp32`, `u1` | a number |
 //! | `i32:16` | a number that is a multiple of 16 |
 //! | `*fp32`, `*kfp32:16`, `**fp32` | a pointer; to constant memory; aligned to 16 bytes; to pointers |
-//! | `tensordesc<fp16[128, 64]>` | a tensor descriptor |
+//! | `tensordesc<fp16[128, 64]>`, `tensordesc<kfp16[128]>` | a tensor descriptor; of constant memory |
 //! | `1024`, `1.5`, `True`, `None`, `'text'` | a constant |
 //! | `tl.float16` | a dtype as a constant |
 //! | `@name` | a function of the file as a constant |
@@ -62,8 +62,8 @@ pub enum ArgType {
     Scalar(Scalar),
     /// A pointer.
     Pointer(Ptr, Access),
-    /// A tensor descriptor: passed as pointer, sizes (`i32`) and strides (`i64`) except the last, which is 1.
-    Descriptor(DescType),
+    /// A tensor descriptor, and whether it may be written through; passed as [`DescPart::passed`](shoal_ir::types::DescPart::passed) says.
+    Descriptor(DescType, Access),
 }
 
 /// A value that is compiled in.
@@ -145,7 +145,7 @@ impl ArgType {
     pub fn parse(text: &str) -> Result<ArgType, String> {
         let text = text.trim();
         if let Some(inner) = text.strip_prefix("tensordesc<").and_then(|t| t.strip_suffix('>')) {
-            return parse_descriptor(inner).map(ArgType::Descriptor);
+            return parse_descriptor(inner);
         }
         if let Some(pointee) = text.strip_prefix('*') {
             let (access, pointee) = match pointee.strip_prefix('k') {
@@ -156,7 +156,7 @@ impl ArgType {
                 ArgType::Scalar(s) => Elem::Scalar(s),
                 ArgType::Pointer(p, _) if p.depth < 8 => Elem::Ptr(p),
                 ArgType::Pointer(..) => return Err(format!("`{text}` has too many `*`")),
-                ArgType::Descriptor(_) => return Err("there are no pointers to tensor descriptors".to_owned()),
+                ArgType::Descriptor(..) => return Err("there are no pointers to tensor descriptors".to_owned()),
             };
             return Ok(ArgType::Pointer(Ptr::to(element), access));
         }
@@ -171,16 +171,20 @@ impl ArgType {
         match self {
             ArgType::Scalar(s) => Some(Dtype::scalar(*s)),
             ArgType::Pointer(p, access) => Some(Dtype { ty: Type::Elem(Elem::Ptr(*p)), access: *access }),
-            ArgType::Descriptor(_) => None,
+            ArgType::Descriptor(..) => None,
         }
     }
 }
 
-fn parse_descriptor(text: &str) -> Result<DescType, String> {
+fn parse_descriptor(text: &str) -> Result<ArgType, String> {
     let wrong = || format!("`tensordesc<{text}>` should look like `tensordesc<fp16[128, 64]>`");
     let (elem, rest) = text.split_once('[').ok_or_else(wrong)?;
     let (dims, options) = rest.split_once(']').ok_or_else(wrong)?;
-    let elem = dtype::from_signature_name(elem.trim()).ok_or_else(wrong)?;
+    let (access, elem) = match elem.trim().strip_prefix('k') {
+        Some(rest) => (Access::ReadOnly, rest),
+        None => (Access::ReadWrite, elem.trim()),
+    };
+    let elem = dtype::from_signature_name(elem).ok_or_else(wrong)?;
     let padding = match options.trim().trim_start_matches(',').trim() {
         "" => Padding::Zero,
         "nan" => Padding::Nan,
@@ -198,7 +202,7 @@ fn parse_descriptor(text: &str) -> Result<DescType, String> {
     if block.len() > 5 || elements > shoal_ir::types::MAX_TILE_ELEMENTS {
         return Err("a descriptor has at most 5 dimensions and 2^20 elements in a block".to_owned());
     }
-    Ok(DescType { elem, block, padding })
+    Ok(ArgType::Descriptor(DescType { elem, block, padding }, access))
 }
 
 impl ConstValue {
@@ -298,12 +302,13 @@ impl fmt::Display for ArgType {
         match self {
             ArgType::Scalar(s) => f.write_str(dtype::scalar_name(*s)),
             ArgType::Pointer(p, access) => f.write_str(&dtype::display(&Type::Elem(Elem::Ptr(*p)), *access)),
-            ArgType::Descriptor(d) => {
+            ArgType::Descriptor(d, access) => {
+                let constant = if *access == Access::ReadOnly { "k" } else { "" };
                 let nan = match d.padding {
                     Padding::Zero => "",
                     Padding::Nan => ", nan",
                 };
-                write!(f, "tensordesc<{}{:?}{nan}>", dtype::scalar_name(d.elem), d.block.as_slice())
+                write!(f, "tensordesc<{constant}{}{:?}{nan}>", dtype::scalar_name(d.elem), d.block.as_slice())
             }
         }
     }
@@ -348,6 +353,7 @@ mod tests {
             "**fp32",
             "tensordesc<fp16[128, 64]>",
             "tensordesc<fp32[16, 16], nan>",
+            "tensordesc<kfp16[16]>",
             "1024",
             "-1",
             "1.5",

@@ -84,7 +84,7 @@ fn typed(param: &KernelParam, ty: &ArgType, annotation: &Annotation) -> Result<S
             }
             _ => ANY.to_owned(),
         },
-        ArgType::Descriptor(_) => "&'a ::shoal::TensorDescriptor<'a>".to_owned(),
+        ArgType::Descriptor(..) => "&'a ::shoal::TensorDescriptor<'a>".to_owned(),
     })
 }
 

@@ -13,7 +13,7 @@ use shoal::{Arg, HostValue, TensorDescriptor};
 use crate::bridge::Bridge;
 use crate::kernel::KernelObject;
 use crate::known::{CONSTEXPR, DESCRIPTOR, DTYPE, NDARRAY, NUMPY_SCALAR, TORCH_TENSOR};
-use crate::{descriptor, dtypes, host_value, memory, numpy};
+use crate::{descriptor, dtypes, host_value, memory, nesting, numpy};
 
 /// Whether a launch must know how far arrays reach.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -169,8 +169,9 @@ fn value<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Bridge) -> PyRe
         return Ok(Arg::Host(host_value::from_python(py, object, bridge)?));
     }
     if let Ok(items) = object.cast::<PyTuple>() {
-        let items = items.iter_borrowed().map(|item| convert(&item, Takes::Value, held, bridge));
-        let items = items.collect::<PyResult<Vec<_>>>()?;
+        let items = nesting::deeper(py, || {
+            items.iter_borrowed().map(|item| convert(&item, Takes::Value, held, bridge)).collect::<PyResult<Vec<_>>>()
+        })?;
         return Ok(match host_value::named_tuple_class(object, bridge)? {
             Some(class) => Arg::NamedTuple(class, items),
             None => Arg::Tuple(items),

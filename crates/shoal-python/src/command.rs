@@ -10,6 +10,7 @@ use shoal_cli::Surroundings;
 /// process, `runtime` names folders where the runtime of kernels that are compiled ahead of time may lie.
 #[pyfunction]
 pub(crate) fn run_command(py: Python<'_>, words: Vec<OsString>, command: Vec<OsString>, runtime: Vec<PathBuf>) -> u8 {
-    let surroundings = Surroundings { command, runtime };
+    let python = command.first().cloned();
+    let surroundings = Surroundings { command, python, runtime };
     py.detach(|| shoal_cli::run(&surroundings, words))
 }

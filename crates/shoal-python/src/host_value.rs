@@ -9,6 +9,7 @@ use pyo3::types::{PyBool, PyDict, PyEllipsis, PyFloat, PyInt, PyList, PyString, 
 use shoal::{FunctionKind, HostAggregate, HostEnum, HostField, HostNamedTuple, HostSource, HostValue, JitOptions};
 
 use crate::bridge::Bridge;
+use crate::nesting;
 
 /// What an object is to the compiler.
 pub(crate) fn from_python(py: Python<'_>, object: &Bound<'_, PyAny>, bridge: &Bridge) -> PyResult<HostValue> {
@@ -30,13 +31,13 @@ pub(crate) fn from_python(py: Python<'_>, object: &Bound<'_, PyAny>, bridge: &Br
         return Ok(HostValue::Str(text.to_str()?.to_owned()));
     }
     if object.is_exact_instance_of::<PyTuple>() || object.is_exact_instance_of::<PyList>() {
-        return Ok(HostValue::Tuple(list(py, object, bridge)?));
+        return Ok(HostValue::Tuple(nesting::deeper(py, || list(py, object, bridge))?));
     }
     if let Ok(dict) = object.cast_exact::<PyDict>() {
         let pair = |(key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
             Ok((from_python(py, &key, bridge)?, from_python(py, &value, bridge)?))
         };
-        return Ok(HostValue::Dict(dict.iter().map(pair).collect::<PyResult<_>>()?));
+        return Ok(HostValue::Dict(nesting::deeper(py, || dict.iter().map(pair).collect::<PyResult<_>>())?));
     }
     if object.is_instance_of::<PyEllipsis>() {
         return Ok(HostValue::Ellipsis);

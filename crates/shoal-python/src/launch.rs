@@ -98,7 +98,7 @@ fn converted<'a, 's>(
         };
         let arg = arg.map_err(|error| at_parameter(py, error, set, param.name()))?;
         if let Arg::Memory(memory) = &arg
-            && memory.access() == Access::Protected
+            && memory.access() == Access::Read
         {
             protected.push(param.name());
         }

@@ -23,6 +23,7 @@ mod launch;
 mod lock;
 mod memory;
 mod mock;
+mod nesting;
 mod numpy;
 mod options;
 mod output;

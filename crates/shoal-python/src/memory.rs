@@ -38,6 +38,8 @@ fn with_data_ptr<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memo
     };
     // Asking costs more than the rest of the launch.
     let bytes = match held.reach() {
+        // Whether elements are missing there, or there are none.
+        Reach::Unneeded | Reach::IfKnown if address == 0 => extent(tensor, dtype).unwrap_or(0),
         Reach::Unneeded => Memory::UNMEASURED,
         Reach::IfKnown => extent(tensor, dtype).unwrap_or(Memory::UNMEASURED),
         Reach::Needed => extent(tensor, dtype).ok_or_else(|| {
@@ -89,7 +91,7 @@ fn array_interface<'a, 'py>(interface: &Bound<'py, PyDict>) -> PyResult<Memory<'
         Some(strides) if !strides.is_none() => Some(strides.extract()?),
         _ => None,
     };
-    let access = if read_only { Access::Protected } else { Access::ReadWrite };
+    let access = if read_only { Access::Read } else { Access::ReadWrite };
     let bytes = reach(&shape, strides, dtype);
     // SAFETY: the interface says that its elements are there, and whoever passed the object keeps it for the launch.
     Ok(unsafe { Memory::from_raw(address, bytes, dtype, access) })

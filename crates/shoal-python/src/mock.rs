@@ -13,7 +13,14 @@ pub(crate) fn convert<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Br
     match stands_for(object)? {
         // SAFETY: no bytes at all, and nothing runs.
         Some(dtype) => Ok(Arg::Memory(unsafe { Memory::from_raw(0, 0, dtype, Access::ReadWrite) })),
-        None => arguments::convert(object, Takes::Value, held, bridge),
+        None => Ok(match arguments::convert(object, Takes::Value, held, bridge)? {
+            // A tensor that has only a shape will do: nothing runs.
+            // SAFETY: no bytes at all.
+            Arg::Memory(memory) if memory.address() == 0 => unsafe {
+                Arg::Memory(Memory::from_raw(0, 0, memory.dtype(), memory.access()))
+            },
+            arg => arg,
+        }),
     }
 }
 

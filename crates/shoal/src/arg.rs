@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::Arc;
 
 use shoal_lang::{HostNamedTuple, HostValue};
@@ -46,10 +47,8 @@ pub enum Arg<'a> {
 /// Whether a kernel may write to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// The kernel must not write to it.
+    /// It may not: to the kernel the pointer is `tl.const`, and one that stores through it does not compile.
     Read,
-    /// The same, and it is held to that: a kernel that writes to it does not compile.
-    Protected,
     /// The kernel may write to it.
     ReadWrite,
 }
@@ -88,6 +87,12 @@ impl<'a> Memory<'a> {
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The addresses that belong to it; `None` when nobody knows its size, or no memory lies there.
+    pub(crate) fn range(&self) -> Option<Range<usize>> {
+        let end = self.address.checked_add(self.bytes).filter(|_| self.bytes != Memory::UNMEASURED)?;
+        Some(self.address.checked_sub(self.before)?..end)
     }
 
     /// Whether the kernel may write to it.

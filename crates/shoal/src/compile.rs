@@ -15,7 +15,6 @@ use crate::kernel::KernelShared;
 use crate::linked::LinkedFile;
 use crate::lowering;
 use crate::options::{DebugInfo, DiskCache};
-use crate::targets::host_target;
 use crate::{CompileOptions, Error, error::Report};
 
 /// How a compiled kernel came to be, and how long each step took.
@@ -116,10 +115,10 @@ pub(crate) fn compile_native(
     kernel: &KernelShared,
     specs: &[ArgSpec],
     options: &CompileOptions,
+    target: &Target,
     cancellation: &Cancellation,
 ) -> Result<Compiled, Error> {
     let _section = Section::enter();
-    let target = host_target();
     let mut lookup = Duration::ZERO;
     let cache = match options.disk_cache {
         DiskCache::User => Cache::user().ok().flatten(),

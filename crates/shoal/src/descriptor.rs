@@ -90,11 +90,6 @@ impl<'a> TensorDescriptor<'a> {
         self
     }
 
-    /// All strides but the last, which is 1.
-    pub(crate) fn passed_strides(&self) -> &[i64] {
-        self.strides.split_last().map_or(&[], |(_, strides)| strides)
-    }
-
     /// What the tensor holds.
     #[must_use]
     pub fn dtype(&self) -> DType {

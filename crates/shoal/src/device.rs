@@ -1,13 +1,18 @@
-//! Where kernels run.
+//! Where kernels run: what they are compiled for, how they are made ready, and how they are launched there.
 
 use std::sync::{Arc, OnceLock};
 
 use shoal_abi::Target;
-use shoal_driver::cpu::CpuDevice;
+use shoal_driver::cpu::{CpuDevice, LaunchOptions};
 use shoal_driver::fork::Section;
+use shoal_lang::ArgSpec;
+use shoal_source::Cancellation;
 
-use crate::Error;
+use crate::compile::{Compiled, compile_native, lower};
+use crate::kernel::{KernelShared, Prepared};
 use crate::targets::host_target;
+use crate::variant::{Runnable, Variant};
+use crate::{CompileOptions, Error, cpu_launch, interpret};
 
 /// The two ways to run a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,25 +37,48 @@ impl Backend {
 /// Where kernels run. Cloning gives another handle to the same device.
 #[derive(Debug, Clone)]
 pub enum Device {
-    /// Native code on these threads.
-    Cpu(Arc<CpuDevice>),
+    /// Native code on the host's CPU.
+    Cpu(CpuThreads),
     /// The reference interpreter.
     Interpreter,
 }
 
-impl Device {
-    /// All cores, or as many threads as `SHOAL_CPU_THREADS` says. All callers share one device.
-    ///
-    /// # Errors
-    /// When its threads cannot be started.
-    pub fn cpu() -> Result<Device, Error> {
-        static HOST: OnceLock<Arc<CpuDevice>> = OnceLock::new();
-        if let Some(device) = HOST.get() {
-            return Ok(Device::Cpu(device.clone()));
+/// Threads that run kernels on the CPU. They are started by the first launch.
+#[derive(Debug, Clone)]
+pub struct CpuThreads {
+    started: Arc<OnceLock<CpuDevice>>,
+}
+
+impl CpuThreads {
+    /// Those of all cores, or as many as `SHOAL_CPU_THREADS` says: one set for all of the process.
+    fn of_host() -> CpuThreads {
+        static HOST: OnceLock<CpuThreads> = OnceLock::new();
+        HOST.get_or_init(|| CpuThreads { started: Arc::default() }).clone()
+    }
+
+    /// The threads, started now if they are not yet.
+    #[inline]
+    fn started(&self) -> Result<&CpuDevice, Error> {
+        match self.started.get() {
+            Some(device) => Ok(device),
+            None => self.start(),
         }
+    }
+
+    #[cold]
+    fn start(&self) -> Result<&CpuDevice, Error> {
         let _section = Section::enter();
-        let device = Arc::new(CpuDevice::host()?);
-        Ok(Device::Cpu(HOST.get_or_init(|| device).clone()))
+        let device = CpuDevice::host()?;
+        Ok(self.started.get_or_init(|| device))
+    }
+}
+
+impl Device {
+    /// All cores, or as many threads as `SHOAL_CPU_THREADS` says. All callers share one device, whose threads are
+    /// started by the first launch.
+    #[must_use]
+    pub fn cpu() -> Device {
+        Device::Cpu(CpuThreads::of_host())
     }
 
     /// A device with so many threads of its own.
@@ -58,17 +86,16 @@ impl Device {
     /// # Errors
     /// When they cannot be started.
     pub fn cpu_with_threads(threads: usize) -> Result<Device, Error> {
-        Ok(Device::Cpu(Arc::new(CpuDevice::new(threads)?)))
+        let started = Arc::new(OnceLock::from(CpuDevice::new(threads)?));
+        Ok(Device::Cpu(CpuThreads { started }))
     }
 
     /// The device of a backend.
-    ///
-    /// # Errors
-    /// When its threads cannot be started.
-    pub fn of(backend: Backend) -> Result<Device, Error> {
+    #[must_use]
+    pub fn of(backend: Backend) -> Device {
         match backend {
             Backend::Cpu => Device::cpu(),
-            Backend::Interpreter => Ok(Device::Interpreter),
+            Backend::Interpreter => Device::Interpreter,
         }
     }
 
@@ -90,11 +117,56 @@ impl Device {
     }
 
     /// Threads that work on a launch.
-    #[must_use]
-    pub fn threads(&self) -> usize {
+    ///
+    /// # Errors
+    /// When they cannot be started.
+    pub fn threads(&self) -> Result<usize, Error> {
         match self {
-            Device::Cpu(device) => device.threads(),
-            Device::Interpreter => 1,
+            Device::Cpu(threads) => Ok(threads.started()?.threads()),
+            Device::Interpreter => Ok(1),
+        }
+    }
+
+    /// Makes one specialisation of a kernel ready to run on it.
+    pub(crate) fn load(
+        &self,
+        kernel: &KernelShared,
+        specs: Vec<ArgSpec>,
+        options: &CompileOptions,
+        cancellation: &Cancellation,
+    ) -> Result<Variant, Error> {
+        Ok(match self {
+            Device::Cpu(_) => {
+                let Compiled { kernel, linked, report } =
+                    compile_native(kernel, &specs, options, self.target(), cancellation)?;
+                Variant::new(specs, report, linked, Runnable::Native(kernel))
+            }
+            Device::Interpreter => {
+                let (module, report) = lower(kernel, &specs, options, self.target(), cancellation)?;
+                Variant::new(specs, report, Vec::new(), Runnable::Lowered(module))
+            }
+        })
+    }
+
+    /// Runs a specialisation that was loaded for it.
+    #[inline]
+    pub(crate) fn launch(
+        &self,
+        kernel: &KernelShared,
+        variant: &Variant,
+        prepared: &Prepared<'_>,
+        grid: [u32; 3],
+        options: &LaunchOptions,
+    ) -> Result<(), Error> {
+        match (variant.code(), self) {
+            (Runnable::Native(code), Device::Cpu(threads)) => {
+                cpu_launch::launch(threads.started()?, code, grid, prepared.block(), options)
+            }
+            (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared.leaves()),
+            // The backend is part of the key.
+            (Runnable::Native(_), Device::Interpreter) => {
+                Err(Error::Interpreter("native code cannot be interpreted".into()))
+            }
         }
     }
 }

@@ -141,6 +141,15 @@ impl Report {
         Report { diagnostics: diagnostics.into(), sources }
     }
 
+    /// The same with a note on each diagnostic that speaks of something.
+    pub(crate) fn with_note_where(self, topic: &str, note: &str) -> Report {
+        let noted = |diagnostic: Diagnostic| {
+            let render = || Diagnostics::from(diagnostic.clone()).render(&self.sources, Style::Plain);
+            if render().contains(topic) { diagnostic.note(note) } else { diagnostic }
+        };
+        Report { diagnostics: self.diagnostics.into_iter().map(noted).collect(), sources: self.sources }
+    }
+
     /// The diagnostics.
     #[must_use]
     pub fn diagnostics(&self) -> &Diagnostics {

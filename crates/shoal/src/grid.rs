@@ -1,7 +1,7 @@
 //! Launch grids: one to three extents, or a function of the arguments.
 
 use crate::Error;
-use crate::bound::Bound;
+use crate::bind::Bound;
 
 /// What can be a grid: a number, a tuple or array of one to three numbers, or a closure that computes one from the
 /// launch's arguments.

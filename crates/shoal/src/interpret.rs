@@ -3,22 +3,24 @@
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
 use std::io::Write;
+use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
 use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::{Interrupt, LaunchError, PrintSink};
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
+use shoal_ir::types::DescPart;
 use shoal_lang::Lowered;
 use shoal_source::Diagnostic;
 
-use crate::arg::{Access, Arg, Memory};
-use crate::bound::Bound;
+use crate::arg::{Access, Memory};
 use crate::error::Report;
 use crate::kernel::KernelShared;
+use crate::leaves::Leaves;
 use crate::param::Param;
-use crate::specialise::{Class, Fault, classify};
-use crate::{DType, Error, pack};
+use crate::specialise::{ArgClass, ArgumentError};
+use crate::{DType, Error};
 
 /// One piece of the host's memory that arguments point into.
 struct Piece {
@@ -35,29 +37,26 @@ pub(crate) fn launch(
     options: &LaunchOptions,
     lowered: &Lowered,
     grid: [u32; 3],
-    bound: &Bound<'_>,
+    leaves: &Leaves<'_>,
 ) -> Result<(), Error> {
-    let wrong = |fault: Fault| Error::Argument(Report::new(*fault, kernel.module.sources()));
-    let mut pieces = Vec::new();
-    for (param, arg) in bound.params.iter().zip(&bound.args) {
-        collect(&mut pieces, param, arg);
-    }
+    let pieces = pieces(leaves).map_err(|error| Error::Argument(Report::new(*error, kernel.module.sources())))?;
     let mut pieces = merged(pieces);
     let mut space = Space::new();
     for piece in &mut pieces {
-        // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data. Pieces
-        // that overlap were merged, and overlapping arguments belong to one tensor, so the range is one allocation.
-        let content =
-            unsafe { std::slice::from_raw_parts(with_exposed_provenance(piece.start), piece.end - piece.start) };
+        let bytes = piece.end - piece.start;
+        let content: &[u8] = match bytes {
+            // Of an array without elements, the address may be null.
+            0 => &[],
+            // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data.
+            // Pieces that overlap were merged, and overlapping arguments belong to one tensor, so the range is one
+            // allocation.
+            bytes => unsafe { std::slice::from_raw_parts(with_exposed_provenance(piece.start), bytes) },
+        };
         let address = space.alloc_from(content);
         space.name(address, piece.name.clone());
         piece.copy = Some(address);
     }
-    let mut values = Vec::new();
-    for (param, &arg) in bound.params.iter().zip(&bound.args) {
-        let class = classify(param, arg).map_err(wrong)?;
-        push(&mut values, &pieces, param, arg, class).map_err(wrong)?;
-    }
+    let values = values(leaves, &pieces);
     let run = shoal_interp::run_for(
         &lowered.module,
         &lowered.kernel,
@@ -68,7 +67,8 @@ pub(crate) fn launch(
         &mut Host(options),
     );
     // What was written before a failure is shown too, as on a device.
-    for piece in pieces.iter().filter(|piece| piece.access == Access::ReadWrite) {
+    let written = |piece: &&Piece| piece.access == Access::ReadWrite && piece.end > piece.start;
+    for piece in pieces.iter().filter(written) {
         if let Some(content) = piece.copy.and_then(|copy| space.bytes(copy)) {
             // SAFETY: as above; the memory may be written, and nothing else accesses it during the launch.
             let target = unsafe {
@@ -115,29 +115,25 @@ fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
     Error::Program { text: Report::new(diagnostic, sources).to_string(), program: place.program, place: line }
 }
 
-fn collect(pieces: &mut Vec<Piece>, param: &Param, arg: &Arg<'_>) {
-    let mut add = |memory: &Memory<'_>| {
-        pieces.push(Piece {
-            start: memory.address - memory.before,
-            end: memory.address + memory.bytes,
-            access: memory.access,
-            name: param.name.clone(),
-            copy: None,
-        });
-    };
-    match arg {
-        Arg::Memory(memory) => add(memory),
-        Arg::Descriptor(descriptor) => add(&descriptor.base),
-        Arg::Tuple(items) | Arg::NamedTuple(_, items) => items.iter().for_each(|item| collect(pieces, param, item)),
-        Arg::None
-        | Arg::Bool(_)
-        | Arg::Int(_)
-        | Arg::Float(_)
-        | Arg::Text(_)
-        | Arg::DType(_)
-        | Arg::Function(_)
-        | Arg::Host(_) => {}
+/// The memory that arguments point into.
+fn pieces(leaves: &Leaves<'_>) -> Result<Vec<Piece>, ArgumentError> {
+    let mut pieces = Vec::new();
+    for (param, leaf) in leaves.iter() {
+        let memory = match leaf {
+            ArgClass::Pointer { memory, .. } => *memory,
+            ArgClass::Descriptor(descriptor) => &descriptor.base,
+            ArgClass::Constant(_) | ArgClass::Number { .. } | ArgClass::Tuple(..) => continue,
+        };
+        let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param))?;
+        pieces.push(Piece { start, end, access: memory.access, name: param.name.clone(), copy: None });
     }
+    Ok(pieces)
+}
+
+fn unmeasured(param: &Param) -> ArgumentError {
+    let text = format!("nobody knows how large the memory passed for `{}` is", param.name);
+    let help = "the interpreter copies it: pass an array that tells its size";
+    Box::new(Diagnostic::error(param.span, text).label("this parameter").help(help))
 }
 
 /// Joins pieces that overlap: the same tensor may be passed twice.
@@ -160,38 +156,29 @@ fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
 
 /// The interpreter's address of memory.
 fn address(pieces: &[Piece], memory: &Memory<'_>) -> Address {
-    let start = memory.address;
-    let at = pieces.iter().find(|p| p.start <= start && start + memory.bytes <= p.end);
-    match at.and_then(|piece| Some((piece, piece.copy?))) {
-        Some((piece, copy)) => copy.offset((start - piece.start) as u64),
+    let within =
+        |piece: &&Piece| memory.range().is_some_and(|range| piece.start <= range.start && range.end <= piece.end);
+    match pieces.iter().find(within).and_then(|piece| Some((piece, piece.copy?))) {
+        Some((piece, copy)) => copy.offset((memory.address - piece.start) as u64),
         None => Address(0),
     }
 }
 
-fn push(
-    values: &mut Vec<Value>,
-    pieces: &[Piece],
-    param: &Param,
-    arg: &Arg<'_>,
-    class: Class<'_>,
-) -> Result<(), Fault> {
-    match class {
-        Class::Constant(_) => {}
-        Class::Number { dtype, .. } => values.push(Value::Scalar(Const::from_bits(dtype, pack::bits(dtype, arg)))),
-        Class::Pointer { memory, .. } => values.push(Value::Pointer(address(pieces, &memory))),
-        // In the form that lowered kernels take descriptors; see `pack`.
-        Class::Descriptor(d) => {
-            let number = |dtype, value: i64| Value::Scalar(Const::from_bits(dtype, value.cast_unsigned()));
-            values.push(Value::Pointer(address(pieces, &d.base)));
-            values.extend(d.shape.iter().map(|&size| number(DType::I32, size)));
-            values.extend(d.passed_strides().iter().map(|&stride| number(DType::I64, stride)));
-        }
-        Class::Tuple(_, items) => {
-            let element = param.element();
-            for item in items {
-                push(values, pieces, &element, item, classify(&element, item)?)?;
-            }
+/// The values of run-time parameters, in the order in which `pack` writes them.
+fn values(leaves: &Leaves<'_>, pieces: &[Piece]) -> Vec<Value> {
+    let number = |dtype, bits: u64| Value::Scalar(Const::from_bits(dtype, bits));
+    let mut values = Vec::new();
+    for (_, leaf) in leaves.iter() {
+        match leaf {
+            ArgClass::Constant(_) | ArgClass::Tuple(..) => {}
+            ArgClass::Number { dtype, bits, .. } => values.push(number(*dtype, *bits)),
+            ArgClass::Pointer { memory, .. } => values.push(Value::Pointer(address(pieces, memory))),
+            ArgClass::Descriptor(d) => values.extend(DescPart::passed(d.shape.len()).map(|part| match part {
+                DescPart::Base => Value::Pointer(address(pieces, &d.base)),
+                DescPart::Size(axis) => number(DType::I32, d.shape[axis].cast_unsigned()),
+                DescPart::Stride(axis) => number(DType::I64, d.strides[axis].cast_unsigned()),
+            })),
         }
     }
-    Ok(())
+    values
 }

@@ -1,31 +1,31 @@
-//! Kernels: specialised, compiled and launched.
+//! Kernels: handles that are specialised, compiled and launched.
 //!
-//! A warm launch binds the arguments, writes a key of what is compiled in and the packed arguments in one walk over the
-//! parameters, finds the compiled variant by that key, and hands both to the driver. It takes no lock for writing and
-//! allocates nothing (tuples aside).
+//! A warm launch binds the arguments, classifies each and writes a key of what is compiled in and the packed arguments
+//! in one walk over them, finds the compiled variant by that key, and hands both to the device. It takes no lock for
+//! writing and allocates nothing.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, TryLockError};
+use std::sync::Arc;
 
 use shoal_driver::cpu::{self, ArgBlock, ArgWriter};
-use shoal_driver::fork::{PerProcess, Section};
-use shoal_lang::ArgSpec;
+use shoal_driver::fork::Section;
+use shoal_lang::{Access, ArgSpec};
 use shoal_source::{Cancellation, Diagnostic, Span};
 
 use crate::arg::{Arg, Args};
-use crate::bound::{Bound, Signature};
-use crate::compile::{CompileReport, Compiled, compile_native, lower};
+use crate::bind::{Bound, Signature};
+use crate::compile::{CompileReport, compile_native, lower};
 use crate::constant::constant_of;
 use crate::error::Report;
 use crate::grid::IntoGrid;
+use crate::leaves::Leaves;
 use crate::module::Shared;
-use crate::param::Param;
-use crate::specialise::{Fault, classify};
-use crate::variant::{Runnable, Variant};
-use crate::variant_key::{BuildWordHasher, Words};
-use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, interpret, lowering, native, pack, variant_key};
+use crate::param::{Param, ParamKind};
+use crate::specialise::ArgClass;
+use crate::variant::Variant;
+use crate::variant_key::Words;
+use crate::variant_table::VariantTable;
+use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, lowering, pack, variant_key};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
@@ -44,31 +44,12 @@ pub(crate) struct KernelShared {
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) params: Vec<Param>,
-    variants: PerProcess<Variants>,
+    variants: VariantTable,
 }
-
-/// What is compiled, by the key of the arguments.
-type Variants = RwLock<HashMap<Box<[u64]>, Arc<Variant>, BuildWordHasher>>;
 
 impl KernelShared {
     pub(crate) fn new(module: Arc<Shared>, name: String, span: Span, params: Vec<Param>) -> KernelShared {
-        KernelShared { module, name, span, params, variants: PerProcess::new(RwLock::default()) }
-    }
-
-    /// What is compiled. It is written in [sections](Section) only, so a forked child finds it whole; but launches of
-    /// threads that it does not have may be reading it for ever, so that it has a lock of its own.
-    #[inline]
-    fn variants(&self) -> &Variants {
-        let copied = |parents: &Variants| {
-            let known = match parents.try_read() {
-                Ok(known) => known.clone(),
-                Err(TryLockError::Poisoned(known)) => known.into_inner().clone(),
-                Err(TryLockError::WouldBlock) => unreachable!("forks wait for those who write"),
-            };
-            Ok::<_, Infallible>(RwLock::new(known))
-        };
-        let Ok(variants) = self.variants.get(copied);
-        variants
+        KernelShared { module, name, span, params, variants: VariantTable::default() }
     }
 
     fn signature(&self) -> Signature<'_> {
@@ -79,8 +60,19 @@ impl KernelShared {
 /// A launch, worked out as far as the arguments go; see [`Kernel::prepare`].
 pub struct Prepared<'a> {
     bound: Bound<'a>,
+    leaves: Leaves<'a>,
     key: Words,
     block: ArgBlock,
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn leaves(&self) -> &Leaves<'a> {
+        &self.leaves
+    }
+
+    pub(crate) fn block(&self) -> &ArgBlock {
+        &self.block
+    }
 }
 
 impl Kernel {
@@ -140,8 +132,9 @@ impl Kernel {
     /// Runs the kernel once for each program of the grid, and returns when all have ended. It is compiled first if it
     /// was not yet for arguments of this kind.
     ///
-    /// Native code is trusted as the program that launches it is: a kernel that computes a wrong address writes there.
-    /// With [`CompileOptions::debug`] every access is checked first.
+    /// Memory that is passed as `&[T]` or `&Vec<T>` is read-only: a kernel that stores through it does not compile.
+    /// Otherwise native code is trusted as the program that launches it is: a kernel that computes a wrong address
+    /// writes there. With [`CompileOptions::debug`] every access is checked first.
     ///
     /// # Errors
     /// When the arguments do not fit, the kernel does not compile, a program fails, or [`LaunchOptions::interrupt`] says to
@@ -167,8 +160,7 @@ impl Kernel {
     /// How each compiled variant of the kernel came to be, in no order.
     #[must_use]
     pub fn reports(&self) -> Vec<CompileReport> {
-        let known = self.shared.variants().read().unwrap_or_else(PoisonError::into_inner);
-        known.values().map(|variant| variant.report().clone()).collect()
+        self.shared.variants.reports()
     }
 
     /// Warnings about one specialisation, and what `static_print` says, without making code.
@@ -185,8 +177,9 @@ impl Kernel {
     /// When the arguments do not fit.
     pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<ArgSpec>, Error> {
         let args = self.gather(args.clone());
-        let bound = Bound::new(self.shared.signature(), &args).map_err(|fault| self.wrong(*fault))?;
-        self.specs(&bound)
+        let bound = Bound::new(self.shared.signature(), &args).map_err(|error| self.argument_error(*error))?;
+        let specs = Leaves::of(&bound, |_| {}).and_then(|leaves| leaves.specs());
+        specs.map_err(|error| self.argument_error(*error))
     }
 
     /// How the kernel is specialised by a signature such as `*fp32:16, i32, BLOCK=256`: one item for each parameter, by
@@ -217,7 +210,8 @@ impl Kernel {
     /// When it does not compile.
     pub fn compile_uncached(&self, specs: &[ArgSpec]) -> Result<CompileReport, Error> {
         let options = CompileOptions { disk_cache: DiskCache::Off, ..(*self.options).clone() };
-        Ok(compile_native(&self.shared, specs, &options, &self.cancellation())?.report)
+        let (target, cancellation) = (self.device.target(), self.cancellation());
+        Ok(compile_native(&self.shared, specs, &options, target, &cancellation)?.report)
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.
@@ -245,25 +239,22 @@ impl Kernel {
     /// When the arguments do not fit.
     #[inline]
     pub fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
-        let bound = Bound::new(self.shared.signature(), args).map_err(|fault| self.wrong(*fault))?;
+        let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
         let mut key = self.key_start.clone();
         let mut writer = ArgWriter::default();
-        for (param, &arg) in self.shared.params.iter().zip(&bound.args) {
-            let written = classify(param, arg).and_then(|class| {
-                variant_key::write(&mut key, param, class)?;
-                pack::write(&mut writer, param, arg, class)
-            });
-            written.map_err(|fault| self.wrong(*fault))?;
-        }
-        Ok(Prepared { bound, key, block: writer.finish() })
+        let leaves = Leaves::of(&bound, |leaf| {
+            variant_key::write(&mut key, leaf);
+            pack::write(&mut writer, leaf);
+        });
+        let leaves = leaves.map_err(|error| self.argument_error(*error))?;
+        Ok(Prepared { bound, leaves, key, block: writer.finish() })
     }
 
     /// The specialisation for these arguments, if it is compiled already.
     #[inline]
     #[must_use]
     pub fn find(&self, prepared: &Prepared<'_>) -> Option<Arc<Variant>> {
-        let known = self.shared.variants().read().unwrap_or_else(PoisonError::into_inner);
-        known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()).cloned()
+        self.shared.variants.find(&prepared.key)
     }
 
     /// How the kernel is specialised for these arguments.
@@ -271,7 +262,7 @@ impl Kernel {
     /// # Errors
     /// When an argument cannot be compiled in.
     pub fn specialised(&self, prepared: &Prepared<'_>) -> Result<Vec<ArgSpec>, Error> {
-        self.specs(&prepared.bound)
+        prepared.leaves.specs().map_err(|error| self.argument_error(*error))
     }
 
     /// Compiles the specialisation for these arguments.
@@ -280,15 +271,8 @@ impl Kernel {
     /// When the kernel does not compile.
     #[cold]
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
-        let variant = self.compile_for(self.specs(&prepared.bound)?)?;
-        let _section = Section::enter();
-        let mut known = self.shared.variants().write().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have been faster: its variant stays, so that all launches share one.
-        if let Some(variant) = known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()) {
-            return Ok(variant.clone());
-        }
-        known.insert(prepared.key.as_slice().into(), variant.clone());
-        Ok(variant)
+        let variant = self.compile_for(self.specialised(prepared)?)?;
+        Ok(self.shared.variants.keep(&prepared.key, variant))
     }
 
     /// Compiles a specialisation that no launch has asked for yet; see [`Kernel::read_signature`].
@@ -296,18 +280,7 @@ impl Kernel {
     /// # Errors
     /// When the kernel does not compile.
     pub fn compile_for(&self, specs: Vec<ArgSpec>) -> Result<Arc<Variant>, Error> {
-        Ok(Arc::new(match self.device {
-            Device::Cpu(_) => {
-                let Compiled { kernel, linked, report } =
-                    compile_native(&self.shared, &specs, &self.options, &self.cancellation())?;
-                Variant::new(specs, report, linked, Runnable::Native(kernel))
-            }
-            Device::Interpreter => {
-                let (module, report) =
-                    lower(&self.shared, &specs, &self.options, self.device.target(), &self.cancellation())?;
-                Variant::new(specs, report, Vec::new(), Runnable::Lowered(module))
-            }
-        }))
+        Ok(Arc::new(self.device.load(&self.shared, specs, &self.options, &self.cancellation())?))
     }
 
     /// Runs a specialisation with the arguments that it was found or compiled for.
@@ -316,23 +289,12 @@ impl Kernel {
     /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
-        match (variant.code(), &self.device) {
-            (Runnable::Native(kernel), Device::Cpu(device)) if self.options.debug => {
-                let bounds = Some(native::bounds(&prepared.bound));
-                let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
-                native::launch(device, kernel, grid, &prepared.block, &options)
-            }
-            (Runnable::Native(kernel), Device::Cpu(device)) => {
-                native::launch(device, kernel, grid, &prepared.block, &self.launch)
-            }
-            (Runnable::Lowered(module), _) => {
-                interpret::launch(&self.shared, &self.launch, module, grid, &prepared.bound)
-            }
-            // The backend is part of the key.
-            (Runnable::Native(_), Device::Interpreter) => {
-                Err(Error::Interpreter("native code cannot be interpreted".into()))
-            }
+        if self.options.debug {
+            let bounds = Some(cpu_launch::bounds(&prepared.leaves));
+            let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
+            return self.device.launch(&self.shared, variant, prepared, grid, &options);
         }
+        self.device.launch(&self.shared, variant, prepared, grid, &self.launch)
     }
 
     /// What ends a launch also ends the compilation that it asks for.
@@ -344,21 +306,27 @@ impl Kernel {
     fn variant(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
         match self.find(prepared) {
             Some(variant) => Ok(variant),
-            None => self.compile(prepared),
+            None => self.compile(prepared).map_err(|error| read_only_noted(error, prepared)),
         }
     }
 
-    fn specs(&self, bound: &Bound<'_>) -> Result<Vec<ArgSpec>, Error> {
-        let spec = |(param, &arg): (&Param, &_)| classify(param, arg)?.to_spec(param);
-        let specs: Result<Vec<ArgSpec>, Fault> = self.shared.params.iter().zip(&bound.args).map(spec).collect();
-        specs.map_err(|fault| self.wrong(*fault))
-    }
-
     #[cold]
-    fn wrong(&self, fault: Diagnostic) -> Error {
+    fn argument_error(&self, error: Diagnostic) -> Error {
         let _section = Section::enter();
-        Error::Argument(Report::new(fault, self.shared.module.sources()))
+        Error::Argument(Report::new(error, self.shared.module.sources()))
     }
+}
+
+/// An error about a store through `tl.const`, with a note for arguments that count as such because of what was passed.
+fn read_only_noted(error: Error, prepared: &Prepared<'_>) -> Error {
+    let Error::Compile(report) = error else { return error };
+    let read_only = |(param, leaf): (&Param, &ArgClass<'_>)| {
+        let by_itself = matches!(param.kind, ParamKind::Const | ParamKind::Pointer(_, Access::ReadOnly));
+        (leaf.is_read_only_memory() && !by_itself).then(|| param.name.clone())
+    };
+    let Some(param) = prepared.leaves.iter().find_map(read_only) else { return Error::Compile(report) };
+    let note = format!("`{param}` was passed as a shared reference, which counts as `tl.const`: pass `&mut`");
+    Error::Compile(report.with_note_where("`tl.const`", &note))
 }
 
 fn key_start(options: &CompileOptions, device: &Device) -> Words {

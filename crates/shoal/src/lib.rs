@@ -25,13 +25,14 @@
 //! [`Tensor`] is memory with a type and a shape; slices work too. Compiled kernels are kept on disk, see [`cache`].
 #![deny(unsafe_code)]
 
-mod about;
 pub mod aot;
 mod arg;
-mod bound;
+mod bind;
+mod build_info;
 pub mod cache;
 mod compile;
 mod constant;
+mod cpu_launch;
 mod descriptor;
 mod device;
 mod dtype;
@@ -41,10 +42,10 @@ mod error;
 mod grid;
 mod interpret;
 mod kernel;
+mod leaves;
 mod linked;
 mod lowering;
 mod module;
-mod native;
 pub mod opt;
 mod options;
 mod pack;
@@ -56,10 +57,11 @@ mod tensor;
 mod testing;
 mod variant;
 mod variant_key;
+mod variant_table;
 
-pub use about::{About, about};
 pub use arg::{Access, Arg, Args, Memory};
-pub use bound::Bound;
+pub use bind::Bound;
+pub use build_info::{BuildInfo, build_info};
 pub use compile::{CompileReport, Origin};
 pub use descriptor::TensorDescriptor;
 pub use device::{Backend, Device};

@@ -112,9 +112,9 @@ impl Module {
     /// A kernel, to be launched on the CPU unless it is put on another device.
     ///
     /// # Errors
-    /// When there is no kernel of that name, or the CPU's threads cannot be started.
+    /// When there is no kernel of that name.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
-        Ok(Kernel::new(self.kernel_shared(name)?, Device::cpu()?))
+        Ok(Kernel::new(self.kernel_shared(name)?, Device::cpu()))
     }
 
     /// Launches a kernel on the CPU; see [`Kernel::launch`].
@@ -151,7 +151,7 @@ fn param(param: &KernelParam) -> Param {
         Annotation::Type(ArgType::Pointer(pointer, access)) if pointer.depth == 1 => {
             ParamKind::Pointer(pointer.pointee, *access)
         }
-        Annotation::None | Annotation::Type(ArgType::Pointer(..) | ArgType::Descriptor(_)) => ParamKind::Open,
+        Annotation::None | Annotation::Type(ArgType::Pointer(..) | ArgType::Descriptor(..)) => ParamKind::Open,
     };
     let specialise = |yes| if yes { Specialise::Yes } else { Specialise::No };
     Param {

@@ -65,13 +65,26 @@ pub struct LaunchOptions {
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
         CompileOptions {
-            debug: std::env::var_os("SHOAL_DEBUG").is_some_and(|v| v == "1"),
+            debug: debug_from_env(),
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
             allow_plain_globals: false,
             extern_libs: Vec::new(),
             debug_info: DebugInfo::default(),
             disk_cache: DiskCache::default(),
+        }
+    }
+}
+
+/// Whether `SHOAL_DEBUG` asks for checks. A value that cannot be read is told, and counts as no.
+fn debug_from_env() -> bool {
+    let Some(value) = std::env::var_os("SHOAL_DEBUG") else { return false };
+    match value.to_string_lossy().to_lowercase().as_str() {
+        "1" | "true" | "on" | "yes" | "y" => true,
+        "" | "0" | "false" | "off" | "no" | "n" => false,
+        other => {
+            tracing::warn!("SHOAL_DEBUG={other} cannot be used: it must be 1 or 0");
+            false
         }
     }
 }

@@ -4,39 +4,31 @@ use half::{bf16, f16};
 use shoal_driver::cpu::ArgWriter;
 use shoal_ir::numeric::cast;
 use shoal_ir::op::Rounding;
+use shoal_ir::types::DescPart;
 
 use crate::DType;
 use crate::arg::Arg;
-use crate::param::Param;
-use crate::specialise::{Class, Fault, classify};
+use crate::specialise::ArgClass;
 
-/// Appends one argument; what is compiled in takes no room.
+/// Appends one value; what is compiled in takes no room.
 #[inline]
-pub(crate) fn write(writer: &mut ArgWriter, param: &Param, arg: &Arg<'_>, class: Class<'_>) -> Result<(), Fault> {
-    match class {
-        Class::Constant(_) => {}
-        Class::Number { dtype, .. } => number(writer, dtype, bits(dtype, arg)),
-        Class::Pointer { memory, .. } => {
+pub(crate) fn write(writer: &mut ArgWriter, leaf: &ArgClass<'_>) {
+    match leaf {
+        ArgClass::Constant(_) | ArgClass::Tuple(..) => {}
+        ArgClass::Number { dtype, bits, .. } => number(writer, *dtype, *bits),
+        ArgClass::Pointer { memory, .. } => {
             writer.push_u64(memory.address as u64);
         }
-        Class::Descriptor(d) => {
-            // A lowered kernel takes a descriptor apart: pointer, sizes, and all strides but the last, which is 1.
-            writer.push_u64(d.base.address as u64);
-            for &size in &d.shape {
-                writer.push_u32(size as u32);
-            }
-            for &stride in d.passed_strides() {
-                writer.push_i64(stride);
-            }
-        }
-        Class::Tuple(_, items) => {
-            let element = param.element();
-            for item in items {
-                write(writer, &element, item, classify(&element, item)?)?;
+        ArgClass::Descriptor(d) => {
+            for part in DescPart::passed(d.shape.len()) {
+                match part {
+                    DescPart::Base => writer.push_u64(d.base.address as u64),
+                    DescPart::Size(axis) => writer.push_u32(d.shape[axis] as u32),
+                    DescPart::Stride(axis) => writer.push_i64(d.strides[axis]),
+                };
             }
         }
     }
-    Ok(())
 }
 
 #[inline]

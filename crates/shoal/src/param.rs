@@ -41,19 +41,6 @@ pub(crate) enum Specialise {
 }
 
 impl Param {
-    /// What elements of a tuple count as: nothing is said about them, and they are always specialised.
-    pub(crate) fn element(&self) -> Param {
-        Param {
-            name: self.name.clone(),
-            span: self.span,
-            kind: ParamKind::Open,
-            default: None,
-            variadic: false,
-            value: Specialise::Yes,
-            alignment: Specialise::Yes,
-        }
-    }
-
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -11,8 +11,7 @@ use smallvec::SmallVec;
 
 use crate::DType;
 use crate::arg::Arg;
-use crate::param::Param;
-use crate::specialise::{Class, Fault, classify};
+use crate::specialise::ArgClass;
 
 /// The words of a key.
 pub(crate) type Words = SmallVec<[u64; 64]>;
@@ -26,7 +25,7 @@ enum Tag {
     Int,
     Float,
     Text,
-    DType,
+    ElementType,
     Function,
     ConstantTuple,
     Number,
@@ -35,7 +34,7 @@ enum Tag {
     Tuple,
     Ellipsis,
     Object,
-    Dtype,
+    HostDtype,
     Language,
     Dict,
     NamedTuple,
@@ -58,29 +57,25 @@ pub(crate) fn write_hash(words: &mut Words, text: &[u8]) {
     words.extend(hash.as_bytes()[..16].chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default())));
 }
 
-/// Adds what is compiled in of one argument.
+/// Adds what is compiled in of one value.
 #[inline]
-pub(crate) fn write(words: &mut Words, param: &Param, class: Class<'_>) -> Result<(), Fault> {
-    match class {
-        Class::Number { dtype, divisible } => words.push(word(Tag::Number, dtype, u64::from(divisible))),
-        Class::Pointer { dtype, divisible, read_only, .. } => {
-            words.push(word(Tag::Pointer, dtype, u64::from(divisible) | u64::from(read_only) << 1));
+pub(crate) fn write(words: &mut Words, leaf: &ArgClass<'_>) {
+    match *leaf {
+        ArgClass::Number { dtype, divisible, .. } => words.push(word(Tag::Number, dtype, u64::from(divisible))),
+        ArgClass::Pointer { memory, divisible, read_only } => {
+            words.push(word(Tag::Pointer, memory.dtype, u64::from(divisible) | u64::from(read_only) << 1));
         }
-        Class::Constant(arg) => constant(words, arg),
-        Class::Descriptor(d) => {
-            words.push(word(Tag::Descriptor, d.dtype(), (d.padding as u64) | (d.block.len() as u64) << 8));
+        ArgClass::Constant(arg) => constant(words, arg),
+        ArgClass::Descriptor(d) => {
+            let flags = d.padding as u64 | u64::from(leaf.is_read_only_memory()) << 1 | (d.block.len() as u64) << 8;
+            words.push(word(Tag::Descriptor, d.dtype(), flags));
             words.extend(d.block.iter().map(|&side| u64::from(side)));
         }
-        Class::Tuple(class, items) => {
+        ArgClass::Tuple(class, len) => {
             words.extend(class.iter().flat_map(|class| [Tag::Object as u64, class.object.0]));
-            words.push(Tag::Tuple as u64 | (items.len() as u64) << 8);
-            let element = param.element();
-            for item in items {
-                write(words, &element, classify(&element, item)?)?;
-            }
+            words.push(Tag::Tuple as u64 | (len as u64) << 8);
         }
     }
-    Ok(())
 }
 
 fn constant(words: &mut Words, arg: &Arg<'_>) {
@@ -89,7 +84,7 @@ fn constant(words: &mut Words, arg: &Arg<'_>) {
         Arg::Bool(true) => words.push(Tag::True as u64),
         Arg::Int(value) => words.extend([Tag::Int as u64, *value as u64, (*value >> 64) as u64]),
         Arg::Float(value) => words.extend([Tag::Float as u64, value.to_bits()]),
-        Arg::DType(dtype) => words.push(word(Tag::DType, *dtype, 0)),
+        Arg::DType(dtype) => words.push(word(Tag::ElementType, *dtype, 0)),
         Arg::Text(text) => spelled(words, Tag::Text, text),
         Arg::Function(name) => spelled(words, Tag::Function, name),
         Arg::Host(value) => host(words, value),
@@ -120,7 +115,7 @@ fn host(words: &mut Words, value: &HostValue) {
         HostValue::Float(value) => constant(words, &Arg::Float(*value)),
         HostValue::Str(text) => spelled(words, Tag::Text, text),
         HostValue::Ellipsis => words.push(Tag::Ellipsis as u64),
-        HostValue::Dtype(name) => spelled(words, Tag::Dtype, name),
+        HostValue::Dtype(name) => spelled(words, Tag::HostDtype, name),
         HostValue::Language(path) => spelled(words, Tag::Language, path),
         HostValue::Constexpr(inner) => host(words, inner),
         HostValue::Tuple(items) => list(words, Tag::ConstantTuple, items),
@@ -194,7 +189,9 @@ mod tests {
     use std::hash::BuildHasher;
 
     use super::*;
-    use crate::param::{ParamKind, Specialise};
+    use crate::bind::Bound;
+    use crate::leaves::Leaves;
+    use crate::param::{Param, ParamKind, Specialise};
 
     fn param(kind: ParamKind) -> Param {
         let span = shoal_source::Span::NONE;
@@ -207,10 +204,10 @@ mod tests {
     }
 
     fn words(kind: ParamKind, arg: &Arg<'_>) -> Vec<u64> {
-        let param = param(kind);
+        let params = [param(kind)];
+        let bound = Bound { params: &params, args: SmallVec::from_slice(&[arg]) };
         let mut words = Words::new();
-        let class = classify(&param, arg).expect("an argument that fits");
-        write(&mut words, &param, class).expect("an argument that fits");
+        Leaves::of(&bound, |leaf| write(&mut words, leaf)).expect("an argument that fits");
         words.to_vec()
     }
 

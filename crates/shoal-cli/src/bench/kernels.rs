@@ -41,7 +41,7 @@ pub(super) fn benches() -> Vec<Bench> {
 }
 
 fn against_peers(session: &Session, case: &Case) -> Result<Vec<Row>, Failure> {
-    let all = Device::cpu()?.threads();
+    let all = Device::cpu().threads()?;
     let counts = match case.threads {
         Threads::OneAndAll if all > 1 => vec![1, all],
         Threads::One | Threads::OneAndAll => vec![1],

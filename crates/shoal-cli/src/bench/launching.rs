@@ -29,7 +29,7 @@ pub(super) fn benches() -> Vec<Bench> {
 }
 
 fn empty_launch(session: &Session) -> Result<Vec<Row>, Failure> {
-    let kernel = Module::from_source("empty.py", EMPTY)?.kernel("empty")?.on(Device::cpu()?);
+    let kernel = Module::from_source("empty.py", EMPTY)?.kernel("empty")?.on(Device::cpu());
     let tensors: Vec<Tensor> =
         (0..6).map(|_| Tensor::zeros(shoal::DType::F32, &[64])).collect::<Result<_, shoal::Error>>()?;
     let launch = || {

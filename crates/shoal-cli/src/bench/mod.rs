@@ -78,7 +78,7 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
             known.join(", ")
         )));
     }
-    let about = shoal::about()?;
+    let about = shoal::build_info()?;
     outln!("{} with {} threads, Shoal {}, LLVM {}", about.cpu, about.threads, about.version, about.llvm);
     for (name, version) in peers::versions() {
         match version {

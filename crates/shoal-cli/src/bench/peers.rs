@@ -117,14 +117,24 @@ struct Python {
     modules: Value,
 }
 
-/// The Pythons to look in: those that `SHOAL_BENCH_PYTHON` lists with colons, else `python3`.
+/// The Python that runs the command, if one does.
+static RUNNING: OnceLock<Option<OsString>> = OnceLock::new();
+
+/// Says which Python runs the command.
+pub(crate) fn runs_in(python: Option<OsString>) {
+    // The first command of a process decides; all of them are run by one Python.
+    RUNNING.get_or_init(|| python);
+}
+
+/// The Pythons to look in: those that `SHOAL_BENCH_PYTHON` lists with colons, else the one that runs the command, else
+/// `python3`.
 fn pythons() -> &'static [Python] {
     static FOUND: OnceLock<Vec<Python>> = OnceLock::new();
     FOUND.get_or_init(|| {
         let named = std::env::var_os("SHOAL_BENCH_PYTHON").filter(|names| !names.is_empty());
         let programs: Vec<OsString> = match named {
             Some(names) => std::env::split_paths(&names).map(PathBuf::into_os_string).collect(),
-            None => vec!["python3".into()],
+            None => vec![RUNNING.get().cloned().flatten().unwrap_or_else(|| "python3".into())],
         };
         let asked = |program: OsString| {
             let answer =

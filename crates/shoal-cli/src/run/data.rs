@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use shoal::{Arg, DType, Tensor, dtype_from_name};
-use shoal_kernels::random::Random;
+use shoal_kernels::random::{Random, element_count};
 
 use super::npy;
 use crate::failure::{Failure, read as read_file};
@@ -43,9 +43,10 @@ fn tensor(name: &str, fill: &str, dtype: &str, shape: &str, seed: u64) -> Result
         .filter(|side| !side.trim().is_empty())
         .map(|side| side.trim().parse().map_err(|_| wrong(format!("`{side}` is not a size"))))
         .collect::<Result<_, _>>()?;
+    let count = element_count(&shape).map_err(|error| wrong(error.to_string()))?;
     let mut random = Random::new(seed);
     let filled = |mut element: Box<dyn FnMut(usize) -> f64 + '_>| {
-        let values: Vec<f64> = (0..shape.iter().product()).map(&mut *element).collect();
+        let values: Vec<f64> = (0..count).map(&mut *element).collect();
         Tensor::from_f64(dtype, &shape, &values)
     };
     Ok(match fill.trim() {
@@ -89,6 +90,10 @@ mod tests {
         assert!(shown("randn:f33[2]").starts_with("--arg x: there is no type `f33`; there are u1, i8"));
         assert_eq!(shown("randn:f32[2"), "--arg x: a shape ends with `]`");
         assert_eq!(shown("randn:f32[a]"), "--arg x: `a` is not a size");
+        for fill in ["randn", "rand", "zeros", "ones", "arange", "empty"] {
+            let said = shown(&format!("{fill}:f32[99999999999, 99999999999]"));
+            assert_eq!(said, "--arg x: a tensor of shape [99999999999, 99999999999] is too large");
+        }
         assert!(shown("junk:f32[2]").contains("nothing is filled with `junk`"));
         assert!(shown("@does-not-exist.npy").starts_with("cannot read does-not-exist.npy"));
     }

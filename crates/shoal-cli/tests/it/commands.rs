@@ -108,6 +108,19 @@ fn code_for_another_cpu() {
 }
 
 #[test]
+fn sizes_that_no_machine_holds_are_errors() {
+    let place = place();
+    for wrong in [
+        &["run", "vector_add", "--size", "18446744073709551615"][..],
+        &["run", "matmul", "--size", "4294967296,4294967296,4294967296"],
+        &["run", "add.py", "-a", "x=ones:f32[99999999999,99999999999]"],
+    ] {
+        let said = place.fails(wrong);
+        assert!(said.contains("too large"), "{said}");
+    }
+}
+
+#[test]
 fn mistakes_are_told_in_the_users_words() {
     let place = place();
     place.write("two.py", &format!("{ADD}\n\n{}", ADD.replace("def add", "def sub")));

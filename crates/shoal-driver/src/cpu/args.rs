@@ -145,20 +145,6 @@ impl ArgWriter {
     pub fn push_ptr<T>(&mut self, pointer: *const T) -> &mut Self {
         self.push_u64(pointer.expose_provenance() as u64)
     }
-
-    /// Appends a tensor descriptor. Strides are in elements.
-    ///
-    /// # Panics
-    ///
-    /// When `shape` and `strides` differ in length.
-    pub fn push_descriptor<T>(&mut self, base: *const T, shape: &[i64], strides: &[i64]) -> &mut Self {
-        assert_eq!(shape.len(), strides.len(), "a descriptor has one stride for each dimension");
-        self.push_ptr(base);
-        for &extent in shape.iter().chain(strides) {
-            self.push_i64(extent);
-        }
-        self
-    }
 }
 
 #[cfg(test)]
@@ -193,9 +179,9 @@ mod tests {
         let block = writer.finish();
         assert_eq!(block.len(), 800);
         let mut writer = ArgWriter::reuse(block);
-        writer.push_descriptor(std::ptr::null::<f32>(), &[3, 4], &[4, 1]);
+        writer.push_u64(3).push_u64(4);
         let block = writer.finish();
-        assert_eq!(block.len(), 40);
-        assert_eq!(block.words.as_slice(), &[0, 3, 4, 4, 1]);
+        assert_eq!(block.len(), 16);
+        assert_eq!(block.words.as_slice(), &[3, 4]);
     }
 }

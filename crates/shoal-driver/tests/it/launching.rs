@@ -74,7 +74,7 @@ fn arguments_arrive_in_order_and_aligned() {
     let out = Buffer::poisoned(80).unwrap();
     let mut writer = ArgBlock::writer();
     writer.push_u8(200).push_u16(0xffff).push_f32(0.5).push_f64(-3.25).push_ptr(out.as_ptr());
-    writer.push_descriptor(out.as_ptr(), &[30, 40], &[40, 1]).push_bool(true);
+    writer.push_ptr(out.as_ptr()).push_i64(30).push_i64(40).push_i64(40).push_i64(1).push_bool(true);
     let device = CpuDevice::new(1).unwrap();
     // SAFETY: the kernel writes ten doubles.
     unsafe { device.launch(&kernel, [1, 1, 1], &writer.finish(), &options()) }.unwrap();

@@ -25,7 +25,7 @@ fn programs_that_wait_for_each_other_finish_on_one_thread() {
 
 #[test]
 fn the_same_seed_drops_the_same_elements() {
-    let library = Library::on(Device::cpu().unwrap());
+    let library = Library::on(Device::cpu());
     let x = Tensor::from_slice(&[1.0f32; 4096]).unwrap();
     let run = |seed| {
         let out = Tensor::poisoned(DType::F32, &[4096]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ir::types::{DescType, Elem, Ptr, Scalar, Type};
+use shoal_ir::types::{DescPart, DescType, Elem, Scalar, Type};
 use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
 use shoal_source::{Cancellation, Diagnostic, Diagnostics, similar};
 
@@ -10,7 +10,7 @@ use super::Lower;
 use crate::lower_error::LowerResult;
 use crate::module::{Function, Global, ModuleId};
 use crate::options::Options;
-use crate::program::{ArgRole, Lowered, LoweredArg, Program};
+use crate::program::{Lowered, Program};
 use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, Name, Param};
 use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
@@ -23,8 +23,7 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
     let name = lower.fresh_name(f.name());
     lower.emit.func = Func::new(name.clone(), FuncKind::Kernel, f.def.name.span);
     lower.emit.region = lower.emit.func.body();
-    let mut args = Vec::new();
-    match lower.kernel(f, spec, &mut args) {
+    match lower.kernel(f, spec) {
         Ok(()) if lower.errors.is_empty() => {}
         Ok(()) => return Err(lower.into_diagnostics()),
         Err(error) => {
@@ -35,11 +34,11 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
     let mut funcs = vec![lower.emit.func];
     funcs.append(&mut lower.module.funcs);
     super::nesting::check(&funcs).map_err(Diagnostics::from)?;
-    Ok(Lowered { module: Module { funcs }, kernel: name, args, notes: lower.emit.notes.into_iter().collect() })
+    Ok(Lowered { module: Module { funcs }, kernel: name, notes: lower.emit.notes.into_iter().collect() })
 }
 
 impl Lower<'_> {
-    fn kernel(&mut self, f: &Function, spec: &Specialization, args: &mut Vec<LoweredArg>) -> LowerResult<()> {
+    fn kernel(&mut self, f: &Function, spec: &Specialization) -> LowerResult<()> {
         self.check_names(f, spec)?;
         let mut values = Vec::new();
         let mut missing = Vec::new();
@@ -49,7 +48,7 @@ impl Lower<'_> {
             values.push(match (given, &param.default) {
                 (Some(arg), _) => {
                     self.check_constexpr(f, param, arg)?;
-                    self.parameter(f, &param.name.name, arg, &mut Vec::new(), args)?
+                    self.parameter(f, &param.name.name, arg)?
                 }
                 (None, Some(default)) => self.in_module(f.module, |l| l.expr(default))?,
                 (None, None) => {
@@ -108,91 +107,68 @@ impl Lower<'_> {
     }
 
     /// The value of a parameter inside the kernel.
-    fn parameter(
-        &mut self,
-        f: &Function,
-        name: &Name,
-        arg: &ArgSpec,
-        path: &mut Vec<u32>,
-        args: &mut Vec<LoweredArg>,
-    ) -> LowerResult<Value> {
+    fn parameter(&mut self, f: &Function, name: &Name, arg: &ArgSpec) -> LowerResult<Value> {
         match arg {
             ArgSpec::Constant(c) => self.constant(f, name, c),
-            ArgSpec::Tuple(parts) => Ok(Value::tuple(self.parts(f, name, parts, path, args)?)),
+            ArgSpec::Tuple(parts) => Ok(Value::tuple(self.parts(f, name, parts)?)),
             ArgSpec::NamedTuple(class, parts) => {
-                let items = self.parts(f, name, parts, path, args)?;
+                let items = self.parts(f, name, parts)?;
                 let class = self.live_named_tuple(class)?;
                 Ok(Value::Tuple(Tuple { items: items.into(), class: Some(class) }))
             }
-            ArgSpec::Value { ty, divisible } => {
-                let mut add = |l: &mut Self, ty: Type, role: ArgRole, divisible: u64| {
-                    let value = l.emit.func.add_param(l.emit.func.body(), ty.clone());
-                    if divisible > 1 {
-                        l.emit.func.value_mut(value).facts = Facts::divisible(divisible);
-                    }
-                    args.push(LoweredArg { param: name.to_string(), path: path.clone(), role, ty: ty.clone() });
-                    value
-                };
-                match ty {
-                    ArgType::Scalar(s) => {
-                        let ty = Type::scalar(*s);
-                        let value = add(self, ty.clone(), ArgRole::Value, *divisible);
-                        Ok(Value::Tensor(Tensor { value, ty, access: Access::ReadWrite }))
-                    }
-                    ArgType::Pointer(p, access) => {
-                        let ty = Type::Elem(Elem::Ptr(*p));
-                        let value = add(self, ty.clone(), ArgRole::Value, *divisible);
-                        Ok(Value::Tensor(Tensor { value, ty, access: *access }))
-                    }
-                    ArgType::Descriptor(desc) if desc.block.is_empty() => {
-                        Err(self.emit.lower_error(format!("the descriptor given for `{name}` has no dimensions")))
-                    }
-                    ArgType::Descriptor(desc) => Ok(self.descriptor_parameter(desc, &mut add)),
-                }
+            ArgSpec::Value { ty: ArgType::Scalar(s), divisible } => {
+                let ty = Type::scalar(*s);
+                let value = self.add_param(ty.clone(), *divisible);
+                Ok(Value::Tensor(Tensor { value, ty, access: Access::ReadWrite }))
+            }
+            ArgSpec::Value { ty: ArgType::Pointer(p, access), divisible } => {
+                let ty = Type::Elem(Elem::Ptr(*p));
+                let value = self.add_param(ty.clone(), *divisible);
+                Ok(Value::Tensor(Tensor { value, ty, access: *access }))
+            }
+            ArgSpec::Value { ty: ArgType::Descriptor(desc, _), .. } if desc.block.is_empty() => {
+                Err(self.emit.lower_error(format!("the descriptor given for `{name}` has no dimensions")))
+            }
+            ArgSpec::Value { ty: ArgType::Descriptor(desc, access), .. } => {
+                Ok(self.descriptor_parameter(desc, *access))
             }
         }
     }
 
-    fn parts(
-        &mut self,
-        f: &Function,
-        name: &Name,
-        parts: &[ArgSpec],
-        path: &mut Vec<u32>,
-        args: &mut Vec<LoweredArg>,
-    ) -> LowerResult<Vec<Value>> {
-        let mut items = Vec::with_capacity(parts.len());
-        for (i, part) in parts.iter().enumerate() {
-            path.push(u32::try_from(i).unwrap_or(u32::MAX));
-            items.push(self.parameter(f, name, part, path, args)?);
-            path.pop();
+    fn add_param(&mut self, ty: Type, divisible: u64) -> shoal_ir::Value {
+        let value = self.emit.func.add_param(self.emit.func.body(), ty);
+        if divisible > 1 {
+            self.emit.func.value_mut(value).facts = Facts::divisible(divisible);
         }
-        Ok(items)
+        value
     }
 
-    /// A descriptor arrives as pointer, sizes and strides, and is made at the kernel's beginning.
-    fn descriptor_parameter(
-        &mut self,
-        desc: &DescType,
-        add: &mut dyn FnMut(&mut Self, Type, ArgRole, u64) -> shoal_ir::Value,
-    ) -> Value {
-        let rank = desc.block.len();
-        let base = add(self, Type::Elem(Elem::Ptr(Ptr::global(desc.elem))), ArgRole::DescriptorBase, 16);
-        let sizes: Vec<_> =
-            (0..rank).map(|i| add(self, Type::scalar(Scalar::I32), ArgRole::DescriptorSize(i as u32), 1)).collect();
-        let mut strides: Vec<_> = (0..rank - 1)
-            .map(|i| add(self, Type::scalar(Scalar::I64), ArgRole::DescriptorStride(i as u32), 1))
-            .collect();
-        strides.push(self.emit.b().int(1, Scalar::I64));
+    fn parts(&mut self, f: &Function, name: &Name, parts: &[ArgSpec]) -> LowerResult<Vec<Value>> {
+        parts.iter().map(|part| self.parameter(f, name, part)).collect()
+    }
+
+    /// A descriptor arrives in parts, and is made at the kernel's beginning.
+    fn descriptor_parameter(&mut self, desc: &DescType, access: Access) -> Value {
+        let (mut operands, mut sizes, mut strides) = (Vec::new(), Vec::new(), Vec::new());
+        for part in DescPart::passed(desc.block.len()) {
+            let value = self.add_param(part.ty(desc.elem), if part == DescPart::Base { 16 } else { 1 });
+            operands.push(value);
+            match part {
+                DescPart::Base => {}
+                DescPart::Size(_) => sizes.push(value),
+                DescPart::Stride(_) => strides.push(value),
+            }
+        }
+        let one = self.emit.b().int(1, Scalar::I64);
+        operands.push(one);
+        strides.push(one);
         let ty = Type::Desc(desc.clone());
-        let operands: Vec<_> =
-            std::iter::once(base).chain(sizes.iter().copied()).chain(strides.iter().copied()).collect();
         let value = self.emit.b().value_as(OpKind::MakeDesc, &operands, ty.clone());
         let tensors = |l: &Self, values: &[shoal_ir::Value]| -> Vec<Value> {
             values.iter().map(|&v| Value::Tensor(l.emit.tensor(v))).collect()
         };
         let (shape, strides) = (tensors(self, &sizes), tensors(self, &strides));
-        Value::Descriptor(Arc::new(Descriptor { value, ty, shape, strides, access: Access::ReadWrite }))
+        Value::Descriptor(Arc::new(Descriptor { value, ty, shape, strides, access }))
     }
 
     fn constant(&mut self, f: &Function, name: &Name, value: &ConstValue) -> LowerResult<Value> {

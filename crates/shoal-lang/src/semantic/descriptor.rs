@@ -162,7 +162,7 @@ pub(crate) fn load(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand]) -> Lower
 pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: &Tensor) -> LowerResult<()> {
     if desc.access == Access::ReadOnly {
         return Err(e
-            .error("this descriptor was made from a pointer that is `tl.const`")
+            .error("this descriptor is of memory that is `tl.const`")
             .label("a store through it would write there")
             .help("drop the `tl.const` annotation, or make the descriptor from another pointer")
             .into());

@@ -12,8 +12,7 @@
 //! of the arithmetic made here is the same for all blocks.
 //!
 //! A descriptor that is carried around a loop or comes out of a branch is carried as its parts. A descriptor parameter
-//! of a kernel becomes, at its place, a pointer, `i64` sizes and `i64` strides; its last stride is 1 by contract, so it
-//! is passed but not read. Functions that take or return descriptors are left alone: calls must be inlined first.
+//! of a kernel becomes, at its place, the values that [`DescPart::passed`] lists. Functions that take or return descriptors are left alone: calls must be inlined first.
 
 mod access;
 mod carry;
@@ -21,7 +20,8 @@ mod carry;
 use std::collections::HashMap;
 
 use shoal_ir::effects::CallEffects;
-use shoal_ir::types::DescType;
+use shoal_ir::op::Rounding;
+use shoal_ir::types::{DescPart, DescType};
 use shoal_ir::{Builder, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
 use smallvec::SmallVec;
 
@@ -115,8 +115,9 @@ impl Lowering {
         let mut uses_to_come = Vec::new();
         for &param in &old {
             if let Some(desc) = as_desc(func, param).cloned() {
-                let values: Vec<Value> = Parts::types(&desc).into_iter().map(|ty| func.add_param(body, ty)).collect();
-                uses_to_come.push((param, Parts::from_values(&values)));
+                let parts = DescPart::passed(desc.block.len());
+                let values: Vec<_> = parts.map(|part| (part, func.add_param(body, part.ty(desc.elem)))).collect();
+                uses_to_come.push((param, values));
             } else {
                 let data = func.value(param);
                 let (ty, facts, name) = (data.ty.clone(), data.facts.clone(), data.name.clone());
@@ -129,18 +130,13 @@ impl Lowering {
         // Descriptors lose their uses while the body is lowered, so until then they stay, behind the others, as the
         // results of operations that are never put down.
         let span = func.span;
-        for (param, mut parts) in uses_to_come {
+        for (param, values) in uses_to_come {
             let ty = func.ty(param).clone();
             let holder = func.make_op(OpKind::MakeDesc, [], [ty], [], span);
             let held = func.op(holder).result();
             func.replace_all_uses(param, held);
             self.replaced.push(holder);
-            let one =
-                func.make_op(OpKind::Const(shoal_ir::Const::one(Scalar::I64)), [], [Scalar::I64.into()], [], span);
-            func.insert(body, 0, one);
-            if let Some(last) = parts.strides.last_mut() {
-                *last = func.op(one).result();
-            }
+            let parts = passed_parts(func, &values);
             self.parts.insert(held, parts);
         }
         for _ in 0..old.len() {
@@ -169,6 +165,27 @@ impl Lowering {
             }
         }
     }
+}
+
+/// The parts of a descriptor from the values that it was passed as; what is missing is computed at the function's
+/// beginning.
+fn passed_parts(func: &mut Func, values: &[(DescPart, Value)]) -> Parts {
+    let (body, span) = (func.body(), func.span);
+    let mut at_start = |kind: OpKind, operands: &[Value]| {
+        let op = func.make_op(kind, operands.iter().copied(), [Scalar::I64.into()], [], span);
+        func.insert(body, 0, op);
+        func.op(op).result()
+    };
+    let mut parts = Parts { base: values[0].1, sizes: SmallVec::new(), strides: SmallVec::new() };
+    for &(part, value) in values {
+        match part {
+            DescPart::Base => {}
+            DescPart::Size(_) => parts.sizes.push(at_start(OpKind::Cast(Rounding::Nearest), &[value])),
+            DescPart::Stride(_) => parts.strides.push(value),
+        }
+    }
+    parts.strides.push(at_start(OpKind::Const(shoal_ir::Const::one(Scalar::I64)), &[]));
+    parts
 }
 
 /// The parts of a descriptor made by `op`.

@@ -3,7 +3,7 @@
 //! Signatures are written as everywhere (see [`ArgSpec`]), with one addition: `i32:1` is an integer that a launch
 //! passes and that must be 1, which is then compiled in.
 
-use shoal_ir::types::{DescType, Ptr};
+use shoal_ir::types::{DescPart, DescType, Ptr};
 use shoal_lang::spec::split_top_level;
 use shoal_lang::{Access, ArgSpec, ArgType, Const, ConstValue};
 
@@ -86,8 +86,8 @@ fn take_apart(name: &str, spec: &ArgSpec, one: Option<DType>, leaves: &mut Vec<L
         ArgSpec::Value { ty: ArgType::Pointer(ptr, access), divisible } => {
             push(name.to_owned(), Known::Type(ParamType::Pointer(*ptr, *access, Null::Refused), *divisible));
         }
-        ArgSpec::Value { ty: ArgType::Descriptor(descriptor), .. } => {
-            for (part, ty) in parts(descriptor) {
+        ArgSpec::Value { ty: ArgType::Descriptor(descriptor, access), .. } => {
+            for (part, ty) in parts(descriptor, *access) {
                 push(format!("{name}{part}"), Known::Type(ty, 1));
             }
         }
@@ -99,13 +99,14 @@ fn take_apart(name: &str, spec: &ArgSpec, one: Option<DType>, leaves: &mut Vec<L
     }
 }
 
-/// A descriptor is passed as pointer, sizes, and all strides but the last, which is 1.
-fn parts(descriptor: &DescType) -> impl Iterator<Item = (String, ParamType)> {
-    let rank = descriptor.block.len();
-    let pointer = ParamType::Pointer(Ptr::global(descriptor.elem), Access::ReadWrite, Null::Refused);
-    let sizes = (0..rank).map(|i| (format!("_size_{i}"), ParamType::Number(DType::I32)));
-    let strides = (1..rank).map(|i| (format!("_stride_{}", i - 1), ParamType::Number(DType::I64)));
-    std::iter::once((String::new(), pointer)).chain(sizes).chain(strides)
+/// The names and types of the values that a descriptor is passed as.
+fn parts(descriptor: &DescType, access: Access) -> impl Iterator<Item = (String, ParamType)> {
+    let pointer = ParamType::Pointer(Ptr::global(descriptor.elem), access, Null::Refused);
+    DescPart::passed(descriptor.block.len()).map(move |part| match part {
+        DescPart::Base => (String::new(), pointer),
+        DescPart::Size(axis) => (format!("_size_{axis}"), ParamType::Number(DType::I32)),
+        DescPart::Stride(axis) => (format!("_stride_{axis}"), ParamType::Number(DType::I64)),
+    })
 }
 
 /// The integer that a constant is at run time, when it can be passed there.

@@ -8,6 +8,9 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
 use super::SUFFIX;
 use super::dir::{Listed, PrivateDir, Refusal, TEMPORARY};
 
@@ -17,6 +20,9 @@ const DEFAULT: u64 = 1 << 30;
 const LOOK_EVERY: u64 = 16;
 /// An unfinished file of this age belongs to a writer that crashed.
 const ABANDONED: Duration = Duration::from_secs(3600);
+/// So does one of this age whose writer does not run any more. (Younger ones may be of a writer on another machine that
+/// shares the directory.)
+const ORPHANED: Duration = Duration::from_secs(60);
 
 /// The limit of a cache, and what this process has written since it last looked.
 #[derive(Debug)]
@@ -52,10 +58,7 @@ impl Limit {
         self.written.store(0, Ordering::Relaxed);
         let now = SystemTime::now();
         let files = dir.list()?;
-        let abandoned = |file: &&Listed| {
-            file.name.starts_with(TEMPORARY) && now.duration_since(file.used).is_ok_and(|age| age > ABANDONED)
-        };
-        files.iter().filter(abandoned).try_for_each(|file| dir.remove(&file.name))?;
+        files.iter().filter(|file| is_abandoned(file, now)).try_for_each(|file| dir.remove(&file.name))?;
         let mut entries: Vec<Listed> = files.into_iter().filter(|file| file.name.ends_with(SUFFIX)).collect();
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
         if total <= self.bytes {
@@ -73,6 +76,15 @@ impl Limit {
         }
         Ok(())
     }
+}
+
+/// Whether nobody will finish this file.
+fn is_abandoned(file: &Listed, now: SystemTime) -> bool {
+    let Some(writer) = file.name.strip_prefix(TEMPORARY) else { return false };
+    let pid = writer.split('-').next().and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+    // Asking about a process of another user is refused, but it is there.
+    let runs = pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH));
+    now.duration_since(file.used).is_ok_and(|age| age > if runs { ABANDONED } else { ORPHANED })
 }
 
 /// A number of bytes, such as `500000000`, `512M` or `2G`.

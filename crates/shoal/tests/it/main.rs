@@ -1,5 +1,6 @@
 //! Tests of the facade, and of the compiler as a whole.
 
+mod arguments;
 mod bitcode;
 mod checks;
 mod debugger;

@@ -49,10 +49,12 @@ fn pointers_go_by_type_and_alignment() {
     let tensor = Tensor::from_slice(&[0u8; 64]).unwrap();
     assert_eq!(spec(OPEN, args!(&tensor)), "*u8:16");
     let bytes = tensor.as_slice::<u8>().unwrap();
-    assert_eq!(spec(OPEN, args!(&bytes[16..])), "*u8:16");
-    assert_eq!(spec(OPEN, args!(&bytes[4..])), "*u8");
+    assert_eq!(spec(OPEN, args!(&bytes[16..])), "*ku8:16");
+    assert_eq!(spec(OPEN, args!(&bytes[4..])), "*ku8");
     assert_eq!(spec("@shoal.jit\ndef k(x: tl.const)", args!(&tensor)), "*ku8:16");
-    assert_eq!(spec("@shoal.jit\ndef k(x: '*u8')", args!(&bytes[1..])), "*u8");
+    assert_eq!(spec("@shoal.jit\ndef k(x: '*u8')", args!(&bytes[1..])), "*ku8");
+    let mut bytes = [0u8; 4];
+    assert!(spec(OPEN, args!(&mut bytes[..])).starts_with("*u8"));
 }
 
 #[test]

@@ -67,7 +67,8 @@ fn unknown_targets_are_told_with_those_that_there_are() {
 fn this_machine_has_what_code_for_it_needs() {
     let shoal::Target::Cpu(cpu) = shoal::host_target() else { panic!("this machine is a CPU") };
     let required = cpu.required();
-    let missing: Vec<_> = required.iter().filter(|name| !shoal::about().unwrap().features.contains(name)).collect();
+    let missing: Vec<_> =
+        required.iter().filter(|name| !shoal::build_info().unwrap().features.contains(name)).collect();
     assert!(missing.is_empty(), "{missing:?} are not detected");
     assert!(!required.is_empty());
 }

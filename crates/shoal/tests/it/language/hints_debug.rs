@@ -102,8 +102,8 @@ fn static_print_speaks_while_compiling() {
 ";
     let case = case("out, N: tl.constexpr", body);
     case.gives(args!(N = 32), &[32]);
-    let out = [0i32];
-    let report = case.kernel(Backend::Interpreter).unwrap().warm_up(&args!(&out[..], N = 32)).unwrap();
+    let mut out = [0i32];
+    let report = case.kernel(Backend::Interpreter).unwrap().warm_up(&args!(&mut out[..], N = 32)).unwrap();
     let notes: Vec<String> = report.notes.iter().map(ToString::to_string).collect();
     assert!(notes.iter().any(|note| note.contains("block 32")), "{notes:?}");
 }

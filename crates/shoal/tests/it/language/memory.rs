@@ -198,12 +198,12 @@ fn a_table_of_addresses() {
 
 #[test]
 fn wrong_accesses() {
-    let x = [0.0f32; 16];
+    let x = Tensor::from_slice(&[0.0f32; 16]).unwrap();
     let wrong = |statement: &str, words: &[&str]| {
         let body = format!("    i = tl.arange(0, 8)\n    {statement}");
         let mut words = words.to_vec();
         words.push("kernel.py:10");
-        case("x, n, out", &body).refused(args!(&x[..], 3), &words);
+        case("x, n, out", &body).refused(args!(&x, 3), &words);
     };
     wrong("y = tl.load(x + i, other=0.0)", &["other", "mask"]);
     wrong("y = tl.load(i)", &["pointer"]);
@@ -216,7 +216,7 @@ fn wrong_accesses() {
     wrong("y = x - x", &["pointer"]);
     wrong("y = x * 2", &["pointer"]);
     let constant = case("x: tl.const, out", "    tl.store(x, 1.0)");
-    constant.refused(args!(&x[..]), &["const", "kernel.py:9"]);
+    constant.refused(args!(&x), &["const", "kernel.py:9"]);
     case("x: tl.const, out", "    tl.store(out, tl.load(x + 1))").gives(args!(&[1.0f32, 2.0][..]), &[2.0f32]);
 }
 

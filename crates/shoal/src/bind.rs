@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use crate::Error;
 use crate::arg::{Arg, Args};
 use crate::param::Param;
-use crate::specialise::Fault;
+use crate::specialise::ArgumentError;
 
 /// Launch options that are accepted by name next to the arguments, as in Triton. They tell a GPU how to run a kernel
 /// and mean nothing to a CPU.
@@ -35,7 +35,7 @@ pub struct Bound<'a> {
 impl<'a> Bound<'a> {
     /// Finds the argument of each parameter.
     #[inline]
-    pub(crate) fn new(kernel: Signature<'a>, args: &'a Args<'_>) -> Result<Bound<'a>, Fault> {
+    pub(crate) fn new(kernel: Signature<'a>, args: &'a Args<'_>) -> Result<Bound<'a>, ArgumentError> {
         let params = kernel.params;
         if args.positional.len() > params.len() {
             return Err(too_many(kernel, args.positional.len()));
@@ -92,7 +92,7 @@ pub(crate) struct Signature<'a> {
     pub(crate) params: &'a [Param],
 }
 
-fn too_many(kernel: Signature<'_>, given: usize) -> Fault {
+fn too_many(kernel: Signature<'_>, given: usize) -> ArgumentError {
     let takes = kernel.params.len();
     let text = format!("kernel `{}` takes {takes} arguments, but {given} were passed", kernel.name);
     let label = format!("takes {}", names(kernel.params.iter()));
@@ -100,12 +100,12 @@ fn too_many(kernel: Signature<'_>, given: usize) -> Fault {
     Box::new(Diagnostic::error(kernel.span, text).label(label).help(help))
 }
 
-fn twice(param: &Param) -> Fault {
+fn twice(param: &Param) -> ArgumentError {
     let text = format!("`{}` was passed twice: by position and by name", param.name);
     Box::new(Diagnostic::error(param.span, text).label("this parameter").help("leave one of the two out"))
 }
 
-fn unknown(kernel: Signature<'_>, name: &str) -> Fault {
+fn unknown(kernel: Signature<'_>, name: &str) -> ArgumentError {
     let text = format!("kernel `{}` has no parameter `{name}`, and no launch option has that name", kernel.name);
     let near = similar(name, kernel.params.iter().map(|p| p.name.as_str()));
     let help = match near {
@@ -115,7 +115,7 @@ fn unknown(kernel: Signature<'_>, name: &str) -> Fault {
     Box::new(Diagnostic::error(kernel.span, text).label("this kernel").help(help))
 }
 
-fn missing(kernel: Signature<'_>, found: &[Option<&Arg<'_>>]) -> Fault {
+fn missing(kernel: Signature<'_>, found: &[Option<&Arg<'_>>]) -> ArgumentError {
     let absent: Vec<&Param> = kernel
         .params
         .iter()

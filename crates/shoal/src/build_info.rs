@@ -8,7 +8,7 @@ use crate::targets::host_target;
 
 /// What this build is and what it runs on.
 #[derive(Debug, Clone)]
-pub struct About {
+pub struct BuildInfo {
     /// Shoal's version.
     pub version: &'static str,
     /// The version of LLVM that it is linked with.
@@ -27,14 +27,14 @@ pub struct About {
 ///
 /// # Errors
 /// When the CPU's threads cannot be started.
-pub fn about() -> Result<About, Error> {
+pub fn build_info() -> Result<BuildInfo, Error> {
     let features = host_features();
-    Ok(About {
+    Ok(BuildInfo {
         version: env!("CARGO_PKG_VERSION"),
         llvm: shoal_codegen::llvm_version(),
         cpu: host_target().name().to_owned(),
         features: features.names().to_vec(),
         amx: features.amx_usable(),
-        threads: Device::cpu()?.threads(),
+        threads: Device::cpu().threads()?,
     })
 }

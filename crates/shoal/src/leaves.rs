@@ -1,0 +1,105 @@
+//! The arguments of a launch as the single values they are made of: tuples taken apart, each classified once.
+//!
+//! Everything that looks at arguments reads this one list: the variant's key, the argument block, the bounds of checked
+//! launches, the interpreter, and the specialisation when a kernel has to be compiled.
+
+use shoal_lang::ArgSpec;
+use smallvec::SmallVec;
+
+use crate::arg::Arg;
+use crate::bind::Bound;
+use crate::param::Param;
+use crate::specialise::{ArgClass, ArgumentError, Rules, classify, too_deep};
+
+/// How deep tuples of arguments may be nested.
+pub(crate) const DEEPEST: usize = 64;
+
+/// The classified arguments in the order of the parameters; a tuple is followed by its elements.
+#[derive(Debug)]
+pub(crate) struct Leaves<'a> {
+    params: &'a [Param],
+    flat: SmallVec<[ArgClass<'a>; 32]>,
+}
+
+impl<'a> Leaves<'a> {
+    /// Classifies all arguments, and shows each value to `each` on the way.
+    #[inline]
+    pub(crate) fn of(bound: &Bound<'a>, mut each: impl FnMut(&ArgClass<'a>)) -> Result<Leaves<'a>, ArgumentError> {
+        let mut leaves = Leaves { params: bound.params, flat: SmallVec::new() };
+        for (param, &arg) in bound.params.iter().zip(&bound.args) {
+            match classify(Rules::of(param), arg)? {
+                ArgClass::Tuple(..) => leaves.tuple(Rules::of(param), arg, 0, &mut each)?,
+                leaf => leaves.push(leaf, &mut each),
+            }
+        }
+        Ok(leaves)
+    }
+
+    #[inline]
+    fn push(&mut self, leaf: ArgClass<'a>, each: &mut impl FnMut(&ArgClass<'a>)) {
+        each(&leaf);
+        self.flat.push(leaf);
+    }
+
+    fn tuple(
+        &mut self,
+        rules: Rules<'_>,
+        arg: &'a Arg<'a>,
+        depth: usize,
+        each: &mut impl FnMut(&ArgClass<'a>),
+    ) -> Result<(), ArgumentError> {
+        if depth > DEEPEST {
+            return Err(too_deep(rules));
+        }
+        let class = classify(rules, arg)?;
+        self.push(class, each);
+        if let (ArgClass::Tuple(..), Arg::Tuple(items) | Arg::NamedTuple(_, items)) = (class, arg) {
+            items.iter().try_for_each(|item| self.tuple(rules.element(), item, depth + 1, each))?;
+        }
+        Ok(())
+    }
+
+    /// Each value with the parameter it belongs to.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a Param, &ArgClass<'a>)> {
+        let mut params = self.params.iter();
+        let (mut param, mut left) = (None, 0);
+        self.flat.iter().filter_map(move |leaf| {
+            if left == 0 {
+                (param, left) = (params.next(), 1);
+            }
+            left -= 1;
+            if let ArgClass::Tuple(_, len) = leaf {
+                left += len;
+            }
+            param.map(|param| (param, leaf))
+        })
+    }
+
+    /// What is compiled in of each argument, in the compiler's words.
+    pub(crate) fn specs(&self) -> Result<Vec<ArgSpec>, ArgumentError> {
+        let mut leaves = self.iter();
+        let mut specs = Vec::with_capacity(self.params.len());
+        while let Some((param, leaf)) = leaves.next() {
+            specs.push(spec(param, leaf, &mut leaves)?);
+        }
+        Ok(specs)
+    }
+}
+
+fn spec<'l, 'a: 'l>(
+    param: &Param,
+    leaf: &ArgClass<'a>,
+    rest: &mut impl Iterator<Item = (&'a Param, &'l ArgClass<'a>)>,
+) -> Result<ArgSpec, ArgumentError> {
+    let ArgClass::Tuple(class, len) = leaf else { return leaf.to_spec(param) };
+    let mut items = Vec::with_capacity(*len);
+    for _ in 0..*len {
+        if let Some((param, item)) = rest.next() {
+            items.push(spec(param, item, rest)?);
+        }
+    }
+    Ok(match class {
+        Some(class) => ArgSpec::NamedTuple((*class).clone(), items),
+        None => ArgSpec::Tuple(items),
+    })
+}

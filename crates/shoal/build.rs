@@ -8,7 +8,8 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The crates that decide what code is made.
-const COMPILER: [&str; 6] = ["shoal-ir", "shoal-lang", "shoal-passes", "shoal-codegen", "shoal-layout", "shoal"];
+const COMPILER: [&str; 7] =
+    ["shoal-abi", "shoal-ir", "shoal-lang", "shoal-passes", "shoal-codegen", "shoal-layout", "shoal"];
 
 fn main() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -60,3 +60,12 @@ pub use context::{Context, Entry, coordinates};
 pub use hook::Hook;
 pub use site::{Access, AccessBase, AccessKind, Field, Site};
 pub use wait::WaitCondition;
+mod cpu_target;
+mod description;
+mod slot;
+mod target;
+
+pub use cpu_target::CpuTarget;
+pub use description::{CpuNeeds, DescriptionError, KernelDescription, ParamLayout, TargetNeeds, Waits};
+pub use slot::{AHEAD_OF_TIME_VERSION, Slot, WordKind};
+pub use target::{AmdgpuArch, NvptxArch, Target, UnknownTarget};

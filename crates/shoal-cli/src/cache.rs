@@ -45,8 +45,8 @@ fn list(cache: &Cache) -> std::io::Result<()> {
         Table::new(&[("kernel", Align::Left), ("source", Align::Left), ("size", Align::Right), ("entry", Align::Left)]);
     for entry in &entries {
         let short: String = entry.file.chars().take(12).collect();
-        match &entry.facts {
-            Some(facts) => table.row([facts.kernel.clone(), facts.source.clone(), bytes(entry.bytes), short]),
+        match &entry.label {
+            Some(label) => table.row([label.kernel.clone(), label.source.clone(), bytes(entry.bytes), short]),
             None => table.row(["(damaged)".into(), String::new(), bytes(entry.bytes), short]),
         }
     }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Bench(BenchOptions),
     /// Compile and run the kernel library on this CPU, and check it against references
     Demo(DemoOptions),
+    /// Start a program as the ranks of a world, each a process of this host
+    Launch(LaunchOptions),
     /// Say what this build is, what it runs on, and what is missing
     Doctor,
     /// Look at or clear the cache of compiled kernels
@@ -121,19 +124,16 @@ pub(crate) struct CompileOptions {
     /// One item for each parameter: `*fp32:16, i32, BLOCK=256`; see --help. May be given several times for so, c and rust
     #[arg(short, long = "signature", value_name = "SIGNATURE", required = true)]
     pub(crate) signatures: Vec<String>,
-    /// What to make, comma-separated: tile, tile-opt, llvm, asm, obj to look at; so, c, rust to use in other programs
+    /// What to make, comma-separated: tile, tile-opt, llvm-raw, llvm, asm, obj to look at; so, c, rust to use in other programs
     #[arg(short, long, value_delimiter = ',', default_value = "tile")]
     pub(crate) emit: Vec<String>,
     /// Write files into this folder; without it, texts are printed and so, c and rust go to the current folder
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
-    /// The kind of device to compile for
-    #[arg(long, default_value = "cpu")]
-    pub(crate) target: Target,
-    /// LLVM's name of the CPU to compile for, such as `x86-64-v3`; `generic` for any x86-64. Several, comma-separated, for
-    /// so, c and rust: the best that a machine can run is taken there [default: this machine's]
-    #[arg(long = "cpu", value_name = "CPU", value_delimiter = ',')]
-    pub(crate) cpus: Vec<String>,
+    /// What to compile for: a CPU by LLVM's name, such as `x86-64-v3`, `generic` for any x86-64, or `native`. Several,
+    /// comma-separated, for so, c and rust: the best that a machine can run is taken there
+    #[arg(long = "target", value_name = "TARGET", value_delimiter = ',', default_value = "native")]
+    pub(crate) targets: Vec<String>,
     /// What functions and files of so, c and rust are named after [default: the kernel's name]
     #[arg(long)]
     pub(crate) name: Option<String>,
@@ -143,13 +143,6 @@ pub(crate) struct CompileOptions {
     /// Say how long each step takes
     #[arg(long)]
     pub(crate) time: bool,
-}
-
-/// Kinds of devices that code is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Target {
-    /// x86-64 CPUs
-    Cpu,
 }
 
 const COMPILE_HELP: &str = "\
@@ -172,7 +165,7 @@ so, c and rust:
 Examples:
   shoal compile add.py:add -s \"*fp32:16, *fp32:16, *fp32:16, i32, 256\" --emit tile,asm
   shoal compile add.py:add -s \"*kfp32:16, *kfp32:16, *fp32:16, i32:16, 1024\" \\
-      -s \"*kfp32, *kfp32, *fp32, i32, 1024\" --cpu x86-64-v3,generic --emit so,rust --output made";
+      -s \"*kfp32, *kfp32, *fp32, i32, 1024\" --target x86-64-v3,generic --emit so,rust --output made";
 
 /// Options of `shoal opt`.
 #[derive(Debug, Args)]
@@ -230,6 +223,32 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) cold: bool,
 }
+
+/// Options of `shoal launch`.
+#[derive(Debug, Args)]
+#[command(after_long_help = LAUNCH_HELP)]
+pub(crate) struct LaunchOptions {
+    /// Number of ranks
+    #[arg(short = 'n', long = "ranks", value_name = "N", alias = "nproc-per-node")]
+    pub(crate) ranks: usize,
+    /// Number of hosts; only one so far
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) nnodes: usize,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    pub(crate) program: Vec<OsString>,
+}
+
+const LAUNCH_HELP: &str = "\
+Each rank finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT in its environment, as under
+torchrun, and SHOAL_TOKEN, a secret that lets the ranks of this job, and nobody else, meet.
+
+What ranks print appears with the rank before each line. Signals are passed on to all ranks. When a rank fails, the
+others are ended, and the command ends with that rank's exit status, or 128 + the signal that killed it.
+
+Examples:
+  shoal launch -n 4 -- python train.py --steps 100
+  SHOAL_HEAP_BYTES=4294967296 shoal launch -n 8 -- ./program";
 
 /// Options of `shoal cache`.
 #[derive(Debug, Args)]

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use shoal::{DType, Device, DiskCache, Options};
+use shoal::{CompileOptions, DType, Device, DiskCache};
 use shoal_kernels::{Checked, Item, Library, catalog};
 
 use crate::cache::warn_if_unused;
@@ -25,7 +25,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
         device.threads()
     );
     let disk_cache = if options.cold { DiskCache::Off } else { DiskCache::User };
-    let library = Library::with(device, Options { disk_cache, ..Options::default() });
+    let library = Library::with(device, CompileOptions { disk_cache, ..CompileOptions::default() });
     let mut table = Table::new(&[
         ("kernel", Align::Left),
         ("what", Align::Left),

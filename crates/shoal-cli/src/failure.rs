@@ -11,12 +11,26 @@ pub(crate) enum Failure {
     /// A file.
     #[error("cannot {verb} {}: {reason}", .path.display())]
     File { verb: &'static str, path: PathBuf, reason: std::io::Error },
+    /// Something between ranks.
+    #[error("{0}")]
+    World(#[from] shoal::world::WorldError),
+    /// A rank that `shoal launch` started.
+    #[error("{message}")]
+    Rank { message: String, code: u8 },
     /// What the user wrote, or what was measured.
     #[error("{0}")]
     Message(String),
 }
 
 impl Failure {
+    /// The exit status that tells of it.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Failure::Rank { code, .. } => *code,
+            Failure::Shoal(_) | Failure::File { .. } | Failure::World(_) | Failure::Message(_) => 1,
+        }
+    }
+
     /// A message.
     pub(crate) fn new(message: impl Into<String>) -> Failure {
         Failure::Message(message.into())

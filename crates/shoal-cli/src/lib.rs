@@ -12,6 +12,7 @@ mod compile;
 mod demo;
 mod doctor;
 mod failure;
+mod launch;
 mod numbers;
 mod opt;
 mod progress;
@@ -55,6 +56,7 @@ pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString
         Command::Opt(options) => opt::opt(options),
         Command::Bench(options) => bench::bench(options, &surroundings.command),
         Command::Demo(options) => demo::demo(options),
+        Command::Launch(options) => launch::launch(options),
         Command::Doctor => doctor::doctor(),
         Command::Cache(options) => cache::cache(&options.action),
         Command::MeasureCompile => bench::compiling::measure(),
@@ -63,7 +65,7 @@ pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString
         Ok(()) => 0,
         Err(failure) => {
             report(&failure);
-            1
+            failure.code()
         }
     }
 }

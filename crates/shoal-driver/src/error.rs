@@ -70,6 +70,13 @@ pub enum LaunchError {
         /// The kernel.
         kernel: String,
     },
+    /// The process was forked during the launch, from a print or from the question whether to stop, and this is the
+    /// child.
+    #[error("kernel `{kernel}` was launched by the process that this one was forked from: launch it again here")]
+    Forked {
+        /// The kernel.
+        kernel: String,
+    },
     /// Programs wait, and none has started, ended or moved for the wait timeout.
     #[error("{}", stuck_message(.kernel, .waiting, *.more, .looping, *.unstarted, *.after))]
     Stuck {

@@ -9,7 +9,9 @@
 
 pub mod cpu;
 mod error;
+pub mod fork;
 mod interrupt;
+mod launch_group;
 mod lock;
 mod mapping;
 pub mod memory;
@@ -19,6 +21,7 @@ mod waiting;
 
 pub use error::{DeviceError, Failure, LaunchError};
 pub use interrupt::Interrupt;
+pub use launch_group::{GroupMember, LaunchGroup};
 pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
 pub use source_site::SourceSite;

@@ -1,5 +1,6 @@
 //! Where the lines of `device_print` go.
 
+use crate::fork::Section;
 use core::fmt;
 use std::{io, sync::Arc};
 
@@ -24,6 +25,7 @@ impl PrintSink {
         match self {
             Self::Stdout => {
                 use io::Write;
+                let _section = Section::enter();
                 let mut out = io::stdout().lock();
                 // A closed standard output is no reason to fail a kernel.
                 let _ = out.write_all(text.as_bytes());

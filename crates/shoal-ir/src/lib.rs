@@ -55,6 +55,7 @@
 //! | [`infer`] | the result types of an operation |
 //! | [`layouts`] | what becomes of a tile's layout |
 //! | [`effects`] | what an operation reads, writes, orders |
+//! | [`weight`] | what an operation costs the compiler |
 //! | [`verify()`] | what must hold of a function |
 //! | [`mod@print`], [`mod@parse`] | the text format, which round-trips |
 //! | [`numeric`] | the meaning of operations on single elements |
@@ -75,6 +76,7 @@ pub mod parse;
 pub mod print;
 pub mod types;
 pub mod verify;
+pub mod weight;
 
 pub use builder::Builder;
 pub use class::{OpClass, Structure};
@@ -84,6 +86,7 @@ pub use numeric::Const;
 pub use op::OpKind;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};
 pub use verify::verify;
+pub use weight::MAX_WEIGHT;
 
 /// Places in source text and what is said about them: every operation has one, so the IR brings them along.
 pub use shoal_source as source;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use shoal::{Device, Error, Kernel, Module, Options};
+use shoal::fork::Section;
+use shoal::{CompileOptions, Device, Error, Kernel, Module};
 
 /// A file of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,6 +59,7 @@ impl Source {
     /// When it does not parse.
     pub fn module(self) -> Result<Module, Error> {
         static PARSED: OnceLock<Mutex<HashMap<Source, Module>>> = OnceLock::new();
+        let _section = Section::enter();
         let mut parsed = PARSED.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(module) = parsed.get(&self) {
             return Ok(module.clone());
@@ -90,7 +92,7 @@ impl Source {
 #[derive(Debug)]
 pub struct Library {
     device: Device,
-    options: Options,
+    options: CompileOptions,
     kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
 }
 
@@ -98,12 +100,12 @@ impl Library {
     /// The library on a device.
     #[must_use]
     pub fn on(device: Device) -> Library {
-        Library::with(device, Options::default())
+        Library::with(device, CompileOptions::default())
     }
 
     /// The library on a device, compiled and launched with these options.
     #[must_use]
-    pub fn with(device: Device, options: Options) -> Library {
+    pub fn with(device: Device, options: CompileOptions) -> Library {
         Library { device, options, kernels: Mutex::default() }
     }
 
@@ -116,6 +118,7 @@ impl Library {
     /// How long compiling all that was launched took, without parsing.
     #[must_use]
     pub fn compile_time(&self) -> Duration {
+        let _section = Section::enter();
         let kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         let reports = kernels.values().flat_map(Kernel::reports);
         reports.map(|report| report.total().saturating_sub(report.parse)).sum()
@@ -126,6 +129,7 @@ impl Library {
     /// # Errors
     /// When the file does not parse or has no such kernel.
     pub fn kernel(&self, source: Source, name: &'static str) -> Result<Kernel, Error> {
+        let _section = Section::enter();
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&(source, name)) {
             return Ok(kernel.clone());

@@ -1,9 +1,11 @@
 //! Where IR is written: the function under construction, the place in it, and what the target allows.
 
+use std::collections::HashSet;
+
 use shoal_ir::{Builder, Func, FuncKind, Region, Type};
 use shoal_source::{Diagnostic, Span};
 
-use crate::fault::Fault;
+use crate::lower_error::LowerError;
 use crate::options::Options;
 use crate::value::{Access, Tensor, Value};
 
@@ -20,6 +22,8 @@ pub struct Emit<'p> {
     pub options: &'p Options,
     /// Warnings and the output of `static_print`.
     pub notes: Vec<Diagnostic>,
+    /// Places and words of the warnings given.
+    warned: HashSet<(Span, String)>,
 }
 
 impl<'p> Emit<'p> {
@@ -27,7 +31,7 @@ impl<'p> Emit<'p> {
     pub(crate) fn new(options: &'p Options) -> Emit<'p> {
         let func = Func::new("", FuncKind::Device, Span::NONE);
         let region = func.body();
-        Emit { func, region, span: Span::NONE, options, notes: Vec::new() }
+        Emit { func, region, span: Span::NONE, options, notes: Vec::new(), warned: HashSet::new() }
     }
 
     /// A builder at the current place.
@@ -40,16 +44,16 @@ impl<'p> Emit<'p> {
         Diagnostic::error(self.span, message)
     }
 
-    /// A fault at the expression being lowered.
-    pub fn fault(&self, message: impl Into<String>) -> Fault {
+    /// A error at the expression being lowered.
+    pub fn lower_error(&self, message: impl Into<String>) -> LowerError {
         self.error(message).into()
     }
 
     /// Adds a warning at the expression being lowered. Each is given once.
     pub fn warn(&mut self, message: impl Into<String>, help: impl Into<String>) {
-        let warning = Diagnostic::warning(self.span, message).help(help);
-        if !self.notes.contains(&warning) {
-            self.notes.push(warning);
+        let message = message.into();
+        if self.warned.insert((self.span, message.clone())) {
+            self.notes.push(Diagnostic::warning(self.span, message).help(help));
         }
     }
 

@@ -32,32 +32,31 @@
 #![forbid(unsafe_code)]
 
 mod builtin;
+mod builtin_index;
 mod consts;
 mod dtype;
 mod emit;
 mod enums;
-mod fault;
 mod host;
+mod host_cache;
 mod kernel;
 mod key;
-mod listing;
-mod live;
 mod lower;
+mod lower_error;
 mod module;
-mod names;
 mod options;
 mod program;
 mod read;
 mod semantic;
+mod sources;
 pub mod spec;
 mod syntax;
-mod units;
 mod value;
 
+pub use builtin_index::{LanguageFunction, language_functions, language_names};
 pub use dtype::{language_name, scalar_name};
 pub use host::{HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue};
 pub use kernel::{Annotation, Kernel, KernelParam};
-pub use listing::{LanguageFunction, language_functions, language_names};
 pub use module::{FunctionKind, JitOptions};
 pub use options::Options;
 pub use program::{ArgRole, Lowered, LoweredArg, Program};

@@ -1,11 +1,14 @@
 //! Compile options that the language's meaning depends on.
 
+use shoal_abi::{CpuTarget, Target};
 use shoal_ir::Scalar;
 use shoal_ir::op::DotPrecision;
 
 /// Compile options that the language's meaning depends on, and what the target allows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
+    /// What the kernel is compiled for, which it may ask about.
+    pub target: Target,
     /// Whether `device_assert` and `assert` are checked at run time.
     pub debug: bool,
     /// Whether integer overflow in `+`, `-`, `*` is checked at run time (only with `debug`).
@@ -26,6 +29,7 @@ impl Default for Options {
     /// Everything the language has, without run-time checks: what the interpreter and CPUs run.
     fn default() -> Options {
         Options {
+            target: Target::Cpu(CpuTarget::generic()),
             debug: false,
             sanitize_overflow: false,
             default_dot_precision: DotPrecision::Ieee,

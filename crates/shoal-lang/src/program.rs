@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use shoal_ir::Type;
-use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span};
+use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span, similar};
 
 use crate::dtype;
 use crate::host::{HostBridge, HostSource, HostValue};
+use crate::host_cache::HostCache;
 use crate::kernel::Kernel;
 use crate::key;
-use crate::live::Live;
 use crate::lower;
 use crate::module::{self, Function, FunctionKind, Global, ModuleId, UserModule};
-use crate::names::nearest;
 use crate::read::{self, STANDARD_ID};
+use crate::sources::Sources;
 use crate::spec::{ArgSpec, ConstValue, Specialization, split_top_level};
 use crate::syntax::ast::{Expr, FunctionDef, Name, Stmt, StmtKind};
 use crate::syntax::scan::stmt_parts;
-use crate::units::Units;
 
 /// A kernel file with everything it imports, or a live function with everything it reaches.
 pub struct Program {
-    pub(crate) units: Units,
+    pub(crate) files: Sources,
     main: ModuleId,
-    pub(crate) live: Option<Live>,
+    pub(crate) live: Option<HostCache>,
 }
 
 /// A lowered kernel.
@@ -85,7 +84,7 @@ impl Program {
         others: &[(&str, &str)],
     ) -> Result<Program, Diagnostics> {
         let (modules, main) = read::read_file(sources, name, text, others)?;
-        Ok(Program { units: Units::new(sources, modules), main, live: None })
+        Ok(Program { files: Sources::new(sources, modules), main, live: None })
     }
 
     /// A program around one live function, a kernel. What it reaches is asked of the host when it is needed.
@@ -98,16 +97,16 @@ impl Program {
         bridge: Arc<dyn HostBridge>,
     ) -> Result<Program, Diagnostics> {
         let modules = read::read_standard(sources);
-        let units = Units::new(sources, modules);
-        let unit = units.live(&Arc::new(source));
-        *sources = (*units.sources()).clone();
-        Ok(Program { main: unit?.module, units, live: Some(Live::new(bridge)) })
+        let files = Sources::new(sources, modules);
+        let kernel = files.live(&Arc::new(source));
+        *sources = (*files.sources()).clone();
+        Ok(Program { main: kernel?.module, files, live: Some(HostCache::new(bridge)) })
     }
 
     /// The texts of the program. Those of live functions are added as kernels are compiled.
     #[must_use]
     pub fn sources(&self) -> Arc<SourceMap> {
-        self.units.sources()
+        self.files.sources()
     }
 
     /// The kernels of the file, in its order: every function that is `@jit`.
@@ -198,11 +197,11 @@ impl Program {
         if let Some(f) = self.jit_function(kernel) {
             return Ok(f);
         }
-        let file = self.file_name(self.main);
+        let (file, package) = (self.file_name(self.main), self.package(self.main));
         let diagnostic = match self.module(self.main).globals.get(kernel) {
             Some(Global::Function(f)) => Diagnostic::error(f.def.name.span, format!("`{kernel}` is not a kernel"))
-                .label("this function has no `@triton.jit` decorator")
-                .help("decorate it with `@triton.jit`"),
+                .label(format!("this function has no `@{package}.jit` decorator"))
+                .help(format!("decorate it with `@{package}.jit`")),
             _ => {
                 if let Some(nested) = self.nested_kernel(kernel) {
                     return Err(nested.into());
@@ -210,9 +209,11 @@ impl Program {
                 let diagnostic = Diagnostic::error(Span::NONE, format!("`{file}` has no kernel `{kernel}`"));
                 let functions = self.jit_functions();
                 let names: Vec<&str> = functions.iter().map(Function::name).collect();
-                match nearest(kernel, names.iter().copied()) {
+                match similar(kernel, names.iter().copied()) {
                     Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
-                    None if names.is_empty() => diagnostic.help("kernels are functions decorated with `@triton.jit`"),
+                    None if names.is_empty() => {
+                        diagnostic.help(format!("kernels are functions decorated with `@{package}.jit`"))
+                    }
                     None => diagnostic.help(format!("its kernels are: {}", names.join(", "))),
                 }
             }
@@ -248,11 +249,31 @@ impl Program {
     }
 
     pub(crate) fn module(&self, id: ModuleId) -> Arc<UserModule> {
-        self.units.module(id)
+        self.files.module(id)
     }
 
     pub(crate) fn standard(&self) -> ModuleId {
         STANDARD_ID
+    }
+
+    /// What a file calls the package: `triton` if it imports that, else `shoal`.
+    pub(crate) fn package(&self, module: ModuleId) -> &'static str {
+        let sources = self.sources();
+        let text = sources.text(self.module(module).file);
+        let says = |line: &str, package: &str| {
+            let imports = line.strip_prefix("import ").or_else(|| line.strip_prefix("from "));
+            let decorates = line.strip_prefix('@');
+            imports.or(decorates).is_some_and(|rest| rest.trim_start().starts_with(package))
+        };
+        let of_line = |line: &str| {
+            let line = line.trim_start();
+            ["triton", "shoal"].into_iter().find(|package| says(line, package))
+        };
+        match text.lines().find_map(of_line) {
+            // `from shoal import triton`
+            Some("shoal") if text.contains("triton.jit") => "triton",
+            found => found.unwrap_or("shoal"),
+        }
     }
 
     pub(crate) fn file_name(&self, module: ModuleId) -> String {

@@ -17,6 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Elem, Padding, Ptr, Scalar, Shape, Type};
+use shoal_source::Cancellation;
 
 use crate::consts::float_repr;
 use crate::dtype;
@@ -25,12 +26,15 @@ use crate::options::Options;
 use crate::value::{Access, Const, Dtype};
 
 /// What a kernel is compiled for.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Specialization {
     /// Parameters by name. Parameters with a default value may be left out.
     pub args: Vec<(String, ArgSpec)>,
     /// Compile options.
     pub options: Options,
+    /// Asked now and then whether to go on. A compilation that is to end fails with
+    /// [`Kind::Cancelled`](shoal_source::Kind::Cancelled).
+    pub cancellation: Cancellation,
 }
 
 /// What is known of one argument.

@@ -57,7 +57,7 @@ pub enum Value {
     Object(Object),
     /// Something of the host program that kernels cannot use, by name.
     Host(Name),
-    /// The ruins of an error that was reported.
+    /// The poisoned value of an expression whose error was reported.
     Invalid,
 }
 

@@ -1,18 +1,18 @@
 //! What a layout is like: does it cover the tile, does it copy, how wide are its runs.
 
 use crate::elimination::Echelon;
-use crate::layout::low_mask;
+use crate::matrix::low_mask;
 use crate::{InDim, LinearLayout, Place};
 
 impl LinearLayout {
     /// Whether every element of the tile is held somewhere.
     pub fn is_surjective(&self) -> bool {
-        Echelon::of(self.columns()).rank() == self.total_out_bits()
+        Echelon::of(self.matrix.columns()).rank() == self.matrix.total_out_bits()
     }
 
     /// Whether no element is held twice.
     pub fn is_injective(&self) -> bool {
-        Echelon::of(self.columns()).dependent_columns() == 0
+        Echelon::of(self.matrix.columns()).dependent_columns() == 0
     }
 
     /// Whether every element is held exactly once.
@@ -25,7 +25,7 @@ impl LinearLayout {
     ///
     /// A store must be done once: by the places where all these bits are zero.
     pub fn free_variable_masks(&self) -> Place {
-        self.split(Echelon::of(self.columns()).dependent_columns())
+        self.split(Echelon::of(self.matrix.columns()).dependent_columns())
     }
 
     /// The length of the runs along `dim`: the largest power of two `n` such that the places `k*n..(k+1)*n` along `dim`
@@ -33,12 +33,12 @@ impl LinearLayout {
     ///
     /// For [`InDim::Register`] this is how many elements one vector load may fetch.
     pub fn num_consecutive(&self, dim: InDim) -> u32 {
-        let bases = &self.bases[dim.index()];
+        let bases = self.flat_bases(dim);
         let leading = bases.iter().enumerate().take_while(|&(bit, &basis)| basis == 1 << bit).count();
         let fits = |run: usize| {
             let others = InDim::ALL.into_iter().flat_map(|other| {
                 let skip = if other == dim { run } else { 0 };
-                self.bases[other.index()].iter().skip(skip)
+                self.flat_bases(other).iter().skip(skip)
             });
             others.fold(0, |all, basis| all | basis) & low_mask(run) == 0
         };
@@ -49,11 +49,12 @@ impl LinearLayout {
     /// Whether the layout holds the element `i` at place `i` along `dim`, and uses no other dimension.
     pub fn is_identity_along(&self, dim: InDim) -> bool {
         InDim::ALL.into_iter().all(|other| {
-            let bases = &self.bases[other.index()];
+            let bases = self.flat_bases(other);
             if other != dim {
                 return bases.is_empty();
             }
-            bases.len() == self.total_out_bits() && bases.iter().enumerate().all(|(bit, &basis)| basis == 1 << bit)
+            bases.len() == self.matrix.total_out_bits()
+                && bases.iter().enumerate().all(|(bit, &basis)| basis == 1 << bit)
         })
     }
 
@@ -61,7 +62,7 @@ impl LinearLayout {
     fn split(&self, mut mask: u64) -> Place {
         let mut place = Place::default();
         for dim in InDim::ALL {
-            let bits = self.bases[dim.index()].len();
+            let bits = self.flat_bases(dim).len();
             place[dim] = (mask & low_mask(bits)) as u32;
             mask >>= bits;
         }

@@ -1,6 +1,6 @@
 //! Blocked layouts: each lane holds a small block, and blocks, lanes and warps tile the plane in order.
 
-use crate::layout::{log2, shape_bits};
+use crate::matrix::{Matrix, log2, shape_bits};
 use crate::{InDim, LayoutError, LinearLayout};
 
 impl LinearLayout {
@@ -22,7 +22,7 @@ impl LinearLayout {
         let rank = shape.len();
         check_order(order, rank)?;
         let mut remaining = shape_bits(shape)?;
-        let mut layout = Self { out_bits: vec![0; rank], ..Self::default() };
+        let mut layout = Matrix::of_tile(vec![0; rank]).finish();
         for (dim, sizes) in [(InDim::Register, size_per_thread), (InDim::Lane, threads_per_warp), (InDim::Warp, warps)]
         {
             if sizes.len() != rank {

@@ -4,7 +4,9 @@
 //! place's element goes. It is again a linear map, from places to places, found by Gaussian elimination.
 
 use crate::elimination::Echelon;
-use crate::layout::{combine, low_mask};
+use crate::linear_index::LinearIndex;
+use crate::matrix::{Matrix, combine, low_mask};
+use crate::place_bits::PlaceBits;
 use crate::{InDim, LayoutError, LinearLayout, Place};
 
 /// A linear map over F2 from places to places.
@@ -12,8 +14,8 @@ use crate::{InDim, LayoutError, LinearLayout, Place};
 pub struct Conversion {
     /// The images of 1, 2, 4, … along each dimension, the nearest first, with all coordinates packed into one number.
     columns: Vec<u64>,
-    in_bits: [u8; InDim::COUNT],
-    out_bits: [u8; InDim::COUNT],
+    in_bits: PlaceBits,
+    out_bits: PlaceBits,
 }
 
 /// How far data moves in a conversion.
@@ -34,61 +36,93 @@ pub enum Reach {
 impl LinearLayout {
     /// `target⁻¹ ∘ self`: for each place of `self`, the place where `target` holds the same element.
     ///
-    /// If `target` holds copies there is a choice. An element stays where it is if it may; otherwise the bits of
-    /// [`LinearLayout::free_variable_masks`] are zero.
+    /// If `target` holds copies there is a choice, and the nearest copy is taken: the same place, or else one in the
+    /// same lane, or else one in the same warp, and so on. So [`Conversion::reach`] is as short as it can be. Beyond
+    /// that the bits of [`LinearLayout::free_variable_masks`] are zero.
     pub fn invert_and_compose(&self, target: &Self) -> Result<Conversion, LayoutError> {
-        if self.out_bits != target.out_bits {
+        if self.matrix.out_bits != target.matrix.out_bits {
             return Err(LayoutError::Shape { expected: self.shape(), found: target.shape() });
         }
-        let echelon = Echelon::of(target.columns());
-        let out_bits = target.in_bits();
+        let search = NearestPlace::new(target);
         let mut columns = Vec::new();
         for dim in InDim::ALL {
-            for (bit, &basis) in self.bases[dim.index()].iter().enumerate() {
-                let in_place = target.bases[dim.index()].get(bit) == Some(&basis);
-                columns.push(if in_place {
-                    1 << (first_bit(&out_bits, dim) + bit)
-                } else {
-                    echelon.solve(basis).ok_or_else(|| LayoutError::NotCovered { element: self.unpack(basis) })?
-                });
+            for (bit, &basis) in self.flat_bases(dim).iter().enumerate() {
+                let found = search.find(dim, bit, basis);
+                columns.push(found.ok_or_else(|| LayoutError::NotCovered { element: self.matrix.unpack(basis) })?);
             }
         }
-        Ok(Conversion { columns, in_bits: self.in_bits(), out_bits })
+        Ok(Conversion { columns, in_bits: PlaceBits(self.matrix.in_bits()), out_bits: search.bits })
     }
 
     /// `self ∘ first`: the layout of the data that `first` brings to the places of `self`.
     pub fn compose(&self, first: &Conversion) -> Result<Self, LayoutError> {
-        if let Some(dim) = differing_dim(&first.out_bits, &self.in_bits()) {
+        if let Some(dim) = first.out_bits.differing(&PlaceBits(self.matrix.in_bits())) {
             return Err(LayoutError::PlacesDiffer { dim });
         }
-        let own: Vec<u64> = self.columns().collect();
+        let own: Vec<u64> = self.matrix.columns().collect();
         let mut images = first.columns.iter().map(|&place| combine(&own, place));
-        let mut result = Self { out_bits: self.out_bits.clone(), ..Self::default() };
+        let mut result = Matrix::of_tile(self.matrix.out_bits.clone());
         for dim in InDim::ALL {
-            result.bases[dim.index()] = images.by_ref().take(first.in_bits[dim.index()].into()).collect();
+            result.bases[dim.index()] = images.by_ref().take(first.in_bits.width(dim)).collect();
         }
-        Ok(result)
+        Ok(result.finish())
+    }
+}
+
+/// Looks for holders of elements, the nearest first.
+struct NearestPlace<'a> {
+    target: &'a LinearLayout,
+    bits: PlaceBits,
+    /// For each dimension, what the columns of it and of all nearer ones span.
+    within: [Echelon; InDim::COUNT],
+}
+
+impl<'a> NearestPlace<'a> {
+    fn new(target: &'a LinearLayout) -> Self {
+        let bits = PlaceBits(target.matrix.in_bits());
+        let within = InDim::ALL.map(|dim| Echelon::of(target.matrix.columns().take(bits.first(dim) + bits.width(dim))));
+        Self { target, bits, within }
     }
 
-    fn in_bits(&self) -> [u8; InDim::COUNT] {
-        InDim::ALL.map(|dim| self.bases[dim.index()].len() as u8)
+    /// The packed place of the target that holds `element`, as near as can be to index 2^`bit` along `dim`.
+    fn find(&self, dim: InDim, bit: usize, element: u64) -> Option<u64> {
+        let own = self.target.flat_bases(dim).get(bit).map(|&held| (held, 1 << (self.bits.first(dim) + bit)));
+        if let Some((_, place)) = own.filter(|&(held, _)| held == element) {
+            return Some(place);
+        }
+        InDim::ALL.into_iter().find_map(|reach| {
+            // Farther than `reach` the index must stay what it is; nearer, anything may be chosen.
+            let (kept, place) = if dim > reach { own? } else { (0, 0) };
+            Some(place | self.within[reach.index()].solve(element ^ kept)?)
+        })
     }
 }
 
 impl Conversion {
     /// Where the element at `place` goes.
     pub fn apply(&self, place: Place) -> Place {
-        unpack(&self.out_bits, combine(&self.columns, pack(&self.in_bits, place)))
+        self.out_bits.unpack(combine(&self.columns, self.in_bits.pack(place)))
     }
 
     /// The number of places along `dim` before.
     pub fn in_size(&self, dim: InDim) -> u32 {
-        1 << self.in_bits[dim.index()]
+        1 << self.in_bits.width(dim)
     }
 
     /// The number of places along `dim` after.
     pub fn out_size(&self, dim: InDim) -> u32 {
-        1 << self.out_bits[dim.index()]
+        1 << self.out_bits.width(dim)
+    }
+
+    /// The index along `dim` of where each element goes, alone.
+    pub fn index_along(&self, dim: InDim) -> LinearIndex {
+        let mut index = LinearIndex::default();
+        for from in InDim::ALL {
+            let (first, width) = (self.in_bits.first(from), self.in_bits.width(from));
+            let columns = self.columns[first..first + width].iter();
+            index.columns[from.index()] = columns.map(|&place| self.out_bits.part(place, dim).into()).collect();
+        }
+        index
     }
 
     /// Whether every element stays where it is.
@@ -98,9 +132,9 @@ impl Conversion {
 
     /// Whether every element keeps its index along `dim`.
     pub fn keeps(&self, dim: InDim) -> bool {
-        let (first_in, first_out) = (first_bit(&self.in_bits, dim), first_bit(&self.out_bits, dim));
-        let width = usize::from(self.out_bits[dim.index()]);
-        self.in_bits[dim.index()] == self.out_bits[dim.index()]
+        let (first_in, first_out) = (self.in_bits.first(dim), self.out_bits.first(dim));
+        let width = self.out_bits.width(dim);
+        self.in_bits.width(dim) == width
             && self.columns.iter().enumerate().all(|(column, image)| {
                 let own = column.checked_sub(first_in).filter(|bit| *bit < width);
                 (image >> first_out) & low_mask(width) == own.map_or(0, |bit| 1 << bit)
@@ -121,7 +155,7 @@ impl Conversion {
 
     /// `next ∘ self`: first this conversion, then the other.
     pub fn then(&self, next: &Self) -> Result<Self, LayoutError> {
-        if let Some(dim) = differing_dim(&self.out_bits, &next.in_bits) {
+        if let Some(dim) = self.out_bits.differing(&next.in_bits) {
             return Err(LayoutError::PlacesDiffer { dim });
         }
         let columns = self.columns.iter().map(|&place| combine(&next.columns, place)).collect();
@@ -131,37 +165,13 @@ impl Conversion {
     /// The conversion that brings everything back; `None` if elements were dropped, merged or copied.
     pub fn inverse(&self) -> Option<Self> {
         let echelon = Echelon::of(self.columns.iter().copied());
-        let out_bits: usize = self.out_bits.iter().map(|&bits| usize::from(bits)).sum();
+        let out_bits = self.out_bits.total();
         if out_bits != self.columns.len() {
             return None;
         }
         let columns = (0..out_bits).map(|bit| echelon.solve(1 << bit)).collect::<Option<_>>()?;
         Some(Self { columns, in_bits: self.out_bits, out_bits: self.in_bits })
     }
-}
-
-fn differing_dim(a: &[u8; InDim::COUNT], b: &[u8; InDim::COUNT]) -> Option<InDim> {
-    InDim::ALL.into_iter().find(|dim| a[dim.index()] != b[dim.index()])
-}
-
-/// Where the bits of `dim` begin in a packed place.
-fn first_bit(bits: &[u8; InDim::COUNT], dim: InDim) -> usize {
-    bits[..dim.index()].iter().map(|&bits| usize::from(bits)).sum()
-}
-
-fn pack(bits: &[u8; InDim::COUNT], place: Place) -> u64 {
-    InDim::ALL.into_iter().fold(0, |packed, dim| {
-        let index = u64::from(place[dim]) & low_mask(bits[dim.index()].into());
-        packed | index << first_bit(bits, dim)
-    })
-}
-
-fn unpack(bits: &[u8; InDim::COUNT], packed: u64) -> Place {
-    let mut place = Place::default();
-    for dim in InDim::ALL {
-        place[dim] = ((packed >> first_bit(bits, dim)) & low_mask(bits[dim.index()].into())) as u32;
-    }
-    place
 }
 
 #[cfg(test)]
@@ -205,6 +215,17 @@ mod tests {
     fn copies_stay_where_they_are() {
         let copies = parse("#layout<register=[[0]], lane=[[1],[0],[2]], out=[4]>");
         assert!(copies.invert_and_compose(&copies).unwrap().is_identity());
+    }
+
+    #[test]
+    fn the_nearest_copy_is_taken() {
+        // Every lane of the target holds everything: each element is found in its own lane.
+        let spread = parse("#layout<lane=[[1],[2]], out=[4]>");
+        let everywhere = parse("#layout<register=[[1],[2]], lane=[[0],[0]], out=[4]>");
+        let conversion = spread.invert_and_compose(&everywhere).unwrap();
+        assert_eq!(conversion.reach(), Reach::Registers);
+        let place = conversion.apply(Place { lane: 2, ..Place::default() });
+        assert_eq!(place, Place { register: 2, lane: 2, ..Place::default() });
     }
 
     #[test]

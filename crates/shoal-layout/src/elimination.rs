@@ -1,13 +1,17 @@
 //! Gaussian elimination over F2, on columns of up to 64 bits.
 
 /// A matrix in echelon form: which columns are independent, and how to write a vector as a sum of those.
+#[derive(Clone, Default)]
 pub(crate) struct Echelon {
     rows: Vec<Row>,
+    /// The number of columns so far.
+    columns: u32,
     /// Bit `i` is set if column `i` is the sum of columns before it.
     dependent: u64,
 }
 
 /// A vector in the span of the columns.
+#[derive(Clone)]
 struct Row {
     vector: u64,
     /// The highest set bit of `vector`; no other row has it as its highest.
@@ -19,18 +23,39 @@ struct Row {
 impl Echelon {
     /// The echelon form of a matrix with these columns, 64 at most.
     pub(crate) fn of(columns: impl IntoIterator<Item = u64>) -> Self {
-        let mut echelon = Self { rows: Vec::new(), dependent: 0 };
-        for (index, column) in columns.into_iter().enumerate() {
-            let (rest, used) = echelon.reduce(column);
-            if rest == 0 {
-                echelon.dependent |= 1 << index;
-            } else {
-                let pivot = 1 << rest.ilog2();
-                let at = echelon.rows.partition_point(|row| row.pivot > pivot);
-                echelon.rows.insert(at, Row { vector: rest, pivot, columns: used | 1 << index });
-            }
+        let mut echelon = Self::default();
+        for column in columns {
+            echelon.push(column);
         }
         echelon
+    }
+
+    /// Adds one more column.
+    pub(crate) fn push(&mut self, column: u64) {
+        let own = 1 << self.columns;
+        self.columns += 1;
+        let (rest, used) = self.reduce(column);
+        if rest == 0 {
+            self.dependent |= own;
+        } else {
+            let pivot = 1 << rest.ilog2();
+            let at = self.rows.partition_point(|row| row.pivot > pivot);
+            self.rows.insert(at, Row { vector: rest, pivot, columns: used | own });
+        }
+    }
+
+    /// Adds the column if it is no sum of the others, and says whether it did.
+    pub(crate) fn extend_by(&mut self, column: u64) -> bool {
+        let independent = !self.spans(column);
+        if independent {
+            self.push(column);
+        }
+        independent
+    }
+
+    /// Whether `vector` is a sum of columns.
+    pub(crate) fn spans(&self, vector: u64) -> bool {
+        self.reduce(vector).0 == 0
     }
 
     /// The dimension of the space that the columns span.

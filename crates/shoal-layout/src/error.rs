@@ -49,6 +49,25 @@ pub enum LayoutError {
         /// The hardware dimension whose sizes differ.
         dim: InDim,
     },
+    /// A matrix instruction, or what memory it works on, has no such form.
+    Instruction {
+        /// Why not.
+        reason: &'static str,
+    },
+    /// Memory has no elements of this size.
+    ElementBits {
+        /// The bits of an element.
+        bits: u32,
+    },
+    /// A conversion would move elements between the blocks of a cluster.
+    BetweenBlocks,
+    /// A conversion needs more shared memory than it may use, however many passes it makes.
+    ScratchTooSmall {
+        /// The bytes that one pass needs.
+        needed: u64,
+        /// The bytes that may be used.
+        available: u32,
+    },
     /// More than 2³¹ places along a dimension, or more than 2⁶³ in all.
     TooLarge,
 }
@@ -65,6 +84,12 @@ impl fmt::Display for LayoutError {
             Self::Shape { expected, found } => write!(f, "the shapes {expected:?} and {found:?} do not fit"),
             Self::NotCovered { element } => write!(f, "the target layout has no place for element {element:?}"),
             Self::PlacesDiffer { dim } => write!(f, "the numbers of places along {dim} differ"),
+            Self::Instruction { reason } => f.write_str(reason),
+            Self::ElementBits { bits } => write!(f, "elements of {bits} bits do not lie in memory one by one"),
+            Self::BetweenBlocks => f.write_str("elements would have to move between the blocks of a cluster"),
+            Self::ScratchTooSmall { needed, available } => {
+                write!(f, "the conversion needs {needed} bytes of shared memory, but {available} are available")
+            }
             Self::TooLarge => f.write_str("the layout has more places than an index can count"),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ops::Mul;
 
+use crate::matrix::Matrix;
 use crate::{InDim, LinearLayout};
 
 impl LinearLayout {
@@ -16,9 +17,8 @@ impl LinearLayout {
     #[must_use]
     pub fn product(&self, outer: &Self) -> Self {
         let rank = self.rank().max(outer.rank());
-        let bits = |layout: &Self, dim| layout.out_bits.get(dim).copied().unwrap_or(0);
-        let mut result =
-            Self { out_bits: (0..rank).map(|dim| bits(self, dim) + bits(outer, dim)).collect(), ..Self::default() };
+        let bits = |layout: &Self, dim| layout.matrix.out_bits.get(dim).copied().unwrap_or(0);
+        let mut result = Matrix::of_tile((0..rank).map(|dim| bits(self, dim) + bits(outer, dim)).collect());
         for dim in InDim::ALL {
             let inner_bases = self.bases(dim).map(|basis| result.pack(&padded(basis, rank)));
             let outer_bases = outer.bases(dim).map(|basis| {
@@ -29,7 +29,7 @@ impl LinearLayout {
             result.bases[dim.index()] = inner_bases.chain(outer_bases).collect();
         }
         result.check_size().expect("the product of these layouts is too large");
-        result
+        result.finish()
     }
 
     /// The layout `q` with `inner * q == self`, if there is one.
@@ -41,9 +41,8 @@ impl LinearLayout {
         if inner.rank() > rank {
             return None;
         }
-        let inner_bits: Vec<u8> = inner.out_bits.iter().copied().chain(std::iter::repeat(0)).take(rank).collect();
-        let quotient_bits = self.out_bits.iter().zip(&inner_bits).map(|(all, inner)| all.checked_sub(*inner));
-        let mut quotient = Self { out_bits: quotient_bits.collect::<Option<_>>()?, ..Self::default() };
+        let inner_bits = padded_bits(inner, rank);
+        let mut quotient = Matrix::of_tile(self.bits_without(&inner_bits)?);
         for dim in InDim::ALL {
             let all: Vec<Vec<u32>> = self.bases(dim).collect();
             let (low, high) = all.split_at_checked(inner.bases(dim).len())?;
@@ -56,8 +55,39 @@ impl LinearLayout {
                 quotient.bases[dim.index()].push(packed);
             }
         }
-        Some(quotient)
+        Some(quotient.finish())
     }
+
+    /// The layout `q` with `q * outer == self`, if there is one: the tile of which `self` is a grid laid out as `outer`.
+    pub fn divide_right(&self, outer: &Self) -> Option<Self> {
+        let rank = self.rank();
+        if outer.rank() > rank {
+            return None;
+        }
+        let mut quotient = Matrix::of_tile(self.bits_without(&padded_bits(outer, rank))?);
+        for dim in InDim::ALL {
+            let all: Vec<Vec<u32>> = self.bases(dim).collect();
+            let inner = all.len().checked_sub(outer.bases(dim).len())?;
+            let (low, high) = all.split_at(inner);
+            for (basis, wanted) in high.iter().zip(outer.bases(dim)) {
+                if divide_coordinates(basis, &quotient.out_bits)? != padded(wanted, rank) {
+                    return None;
+                }
+            }
+            quotient.bases[dim.index()] =
+                low.iter().map(|basis| quotient.checked_pack(dim, basis).ok()).collect::<Option<_>>()?;
+        }
+        Some(quotient.finish())
+    }
+
+    /// The logarithms of the sizes that are left when a factor with these is taken away.
+    fn bits_without(&self, factor: &[u8]) -> Option<Vec<u8>> {
+        self.matrix.out_bits.iter().zip(factor).map(|(all, factor)| all.checked_sub(*factor)).collect()
+    }
+}
+
+fn padded_bits(layout: &LinearLayout, rank: usize) -> Vec<u8> {
+    layout.matrix.out_bits.iter().copied().chain(std::iter::repeat(0)).take(rank).collect()
 }
 
 /// The coordinates divided by the sizes of the inner tile, if they are multiples of them.
@@ -136,6 +166,16 @@ mod tests {
         let quotient = all.divide_left(&tile).expect("it was built of such tiles");
         assert_eq!(quotient, registers(4, 1) * LinearLayout::identity1d(2, InDim::Warp, 0));
         assert_eq!(&tile * &quotient, all);
+    }
+
+    #[test]
+    fn division_on_the_right_finds_the_tile() {
+        let tile = registers(2, 1) * lanes(4, 1) * lanes(8, 0);
+        let grid = registers(4, 1) * LinearLayout::identity1d(2, InDim::Warp, 0);
+        let all = &tile * &grid;
+        assert_eq!(all.divide_right(&grid), Some(tile));
+        assert_eq!(all.divide_right(&registers(16, 1)), None, "too many registers");
+        assert_eq!(all.divide_right(&lanes(2, 1)), None, "the last lanes go down the rows");
     }
 
     #[test]

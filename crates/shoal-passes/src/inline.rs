@@ -1,5 +1,6 @@
 //! **What.** Replaces calls of device functions by their bodies, and removes the functions nobody calls any more.
-//! Functions marked `noinline` stay calls, and so does a call that closes a cycle.
+//! Functions marked `noinline` stay calls, and so does a call that closes a cycle, and one whose body would make the
+//! function heavier than [`MAX_WEIGHT`]: functions that call the next one twice double with each level.
 //!
 //! ```text
 //! func @twice(%0: f32) -> (f32) {            kernel @k(%0: f32) {
@@ -17,7 +18,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use shoal_ir::{Func, FuncKind, Module, OpId, OpKind, Region};
+use shoal_ir::{Func, FuncKind, MAX_WEIGHT, Module, OpId, OpKind, Region};
 
 use crate::clone_region::{Origin, Renaming, clone_op};
 use crate::facts::replace_value;
@@ -31,6 +32,7 @@ pub fn inline(module: &mut Module) {
     let mut inliner = Inliner {
         by_name: module.funcs.iter().enumerate().map(|(i, f)| (f.name.clone(), i)).collect(),
         state: vec![State::Open; module.funcs.len()],
+        weight: module.funcs.iter().map(|f| f.region_weight(f.body())).collect(),
     };
     for index in 0..module.funcs.len() {
         inliner.finish(module, index);
@@ -49,6 +51,8 @@ enum State {
 struct Inliner {
     by_name: HashMap<String, usize>,
     state: Vec<State>,
+    /// Of each function, as far as it is inlined.
+    weight: Vec<u64>,
 }
 
 impl Inliner {
@@ -69,32 +73,40 @@ impl Inliner {
             let stand_in = Func::new(String::new(), FuncKind::Device, span);
             let mut func = std::mem::replace(&mut module.funcs[index], stand_in);
             let body = func.body();
-            self.inline_region(module, &mut func, body);
+            self.inline_region(module, &mut func, index, body);
             module.funcs[index] = func;
         }
         self.state[index] = State::Done;
     }
 
-    fn inline_region(&self, module: &Module, func: &mut Func, region: Region) {
+    fn inline_region(&mut self, module: &Module, func: &mut Func, index: usize, region: Region) {
         for op in func.take_ops(region) {
             match self.body_of(module, func, op) {
-                Some(callee) => inline_call(func, region, op, callee),
-                None => {
+                Some(callee) if self.weight_with(index, callee) <= MAX_WEIGHT => {
+                    self.weight[index] = self.weight_with(index, callee);
+                    inline_call(func, region, op, &module.funcs[callee]);
+                }
+                Some(_) | None => {
                     func.append(region, op);
                     for inner in func.op(op).regions().to_vec() {
-                        self.inline_region(module, func, inner);
+                        self.inline_region(module, func, index, inner);
                     }
                 }
             }
         }
     }
 
+    /// The weight of a function after a call is inlined; the call and the callee's `return` go.
+    fn weight_with(&self, index: usize, callee: usize) -> u64 {
+        (self.weight[index] + self.weight[callee]).saturating_sub(2)
+    }
+
     /// The function whose body takes the place of `op`, if it is such a call.
-    fn body_of<'m>(&self, module: &'m Module, func: &Func, op: OpId) -> Option<&'m Func> {
+    fn body_of(&self, module: &Module, func: &Func, op: OpId) -> Option<usize> {
         let OpKind::Call { callee } = &func.op(op).kind else { return None };
         let index = *self.by_name.get(callee)?;
         let callee = &module.funcs[index];
-        (self.state[index] == State::Done && !callee.noinline && callee.kind == FuncKind::Device).then_some(callee)
+        (self.state[index] == State::Done && !callee.noinline && callee.kind == FuncKind::Device).then_some(index)
     }
 }
 
@@ -143,4 +155,35 @@ fn remove_uncalled(module: &mut Module, called_before: &HashSet<String>) {
         }
     }
     module.funcs.retain(|f| reached.contains(&f.name));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn calls_that_double_are_inlined_up_to_the_limit() {
+        let mut text = String::from("func @f0(%0: f32) -> (f32) {\n  %1 = add (%0, %0) : f32\n  return (%1)\n}\n");
+        for level in 1..60 {
+            let call = format!("call {{callee = \"f{}\"}}", level - 1);
+            let _ = write!(
+                text,
+                "func @f{level}(%0: f32) -> (f32) {{\n  %1 = {call} (%0) : f32\n  %2 = {call} (%1) : f32\n  return (%2)\n}}\n"
+            );
+        }
+        text.push_str(
+            "kernel @k(%0: f32, %1: ptr<f32>) {\n  %2 = call {callee = \"f59\"} (%0) : f32\n  store (%1, %2)\n  return ()\n}\n",
+        );
+        let mut sources = shoal_source::SourceMap::default();
+        let file = sources.add("test.tile", text.as_str());
+        let mut module = shoal_ir::parse::module(&text, file).expect("the kernel parses");
+        inline(&mut module);
+        for func in &module.funcs {
+            assert!(func.region_weight(func.body()) <= MAX_WEIGHT, "{}", func.name);
+        }
+        assert!(module.func("k").is_some_and(|k| !callees(k).is_empty()), "the rest stays calls");
+        assert!(module.funcs.iter().any(|f| f.region_weight(f.body()) > MAX_WEIGHT / 4), "what fits is inlined");
+    }
 }

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use shoal_abi::Target;
 use shoal_ir::Module;
+use shoal_ir::source::Cancellation;
 
 use crate::annotate_contiguity::annotate_contiguity;
 use crate::canonicalize::canonicalize;
@@ -21,8 +23,8 @@ use crate::unroll::unroll;
 pub struct Pass {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Does it.
-    pub run: fn(&mut Module),
+    /// Does it, for a target.
+    pub run: fn(&mut Module, &Target),
     /// What it does, in a line.
     pub doc: &'static str,
 }
@@ -30,7 +32,7 @@ pub struct Pass {
 macro_rules! passes {
     ($($name:ident: $doc:literal,)*) => {
         /// Every pass, by name.
-        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: $name, doc: $doc },)*];
+        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: |module, _| $name(module), doc: $doc },)*];
     };
 }
 
@@ -75,18 +77,35 @@ pub fn by_name(name: &str) -> Option<&'static Pass> {
 /// Sees the module after each pass, and how long the pass took.
 pub type Observer<'o> = &'o mut dyn FnMut(&'static Pass, &Module, Duration);
 
+/// The host asked to end the compilation; the module is between two passes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
 /// Runs passes in the order given.
+///
+/// # Errors
+/// When `cancellation` says so, which is asked before each pass.
 ///
 /// # Panics
 /// In debug builds, if a pass breaks a rule of the IR.
-pub fn run(module: &mut Module, passes: &[&'static Pass], observer: Observer<'_>) {
+pub fn run(
+    module: &mut Module,
+    target: &Target,
+    passes: &[&'static Pass],
+    cancellation: &Cancellation,
+    observer: Observer<'_>,
+) -> Result<(), Cancelled> {
     for &pass in passes {
+        if cancellation.is_requested() {
+            return Err(Cancelled);
+        }
         let start = Instant::now();
-        (pass.run)(module);
+        (pass.run)(module, target);
         let took = start.elapsed();
         check(module, pass);
         observer(pass, module, took);
     }
+    Ok(())
 }
 
 #[cfg(debug_assertions)]
@@ -108,22 +127,42 @@ fn listed(names: &[&str]) -> Vec<&'static Pass> {
     names.iter().map(|name| by_name(name).expect("the lists name passes")).collect()
 }
 
-/// The passes for every target, in order.
-pub fn common_passes() -> Vec<&'static Pass> {
-    listed(COMMON)
+/// The passes for a target, in order.
+pub fn passes_for(target: &Target) -> Vec<&'static Pass> {
+    let own: &[&str] = match target {
+        Target::Cpu(_) => CPU,
+        // Their backends bring the lists of what they need.
+        Target::Nvptx(_) | Target::Amdgpu(_) => &[],
+    };
+    listed(COMMON).into_iter().chain(listed(own)).collect()
 }
 
-/// The passes for CPUs, in order.
-pub fn cpu_passes() -> Vec<&'static Pass> {
-    listed(COMMON).into_iter().chain(listed(CPU)).collect()
+/// Optimises a module for a target and prepares it for its backend.
+///
+/// # Errors
+/// As [`run`].
+pub fn optimize(module: &mut Module, target: &Target, cancellation: &Cancellation) -> Result<(), Cancelled> {
+    run(module, target, &passes_for(target), cancellation, &mut |_, _, _| {})
 }
 
-/// Optimises a module for any target.
-pub fn optimize(module: &mut Module) {
-    run(module, &common_passes(), &mut |_, _, _| {});
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Optimises a module for CPUs and prepares it for their backend.
-pub fn for_cpu(module: &mut Module) {
-    run(module, &cpu_passes(), &mut |_, _, _| {});
+    use shoal_abi::CpuTarget;
+
+    use super::*;
+
+    #[test]
+    fn the_host_is_asked_before_each_pass() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let cancellation = Cancellation::new(move || count.fetch_add(1, Ordering::Relaxed) == 3);
+        let mut seen = 0;
+        let target = Target::Cpu(CpuTarget::generic());
+        let passes = passes_for(&target);
+        let done = run(&mut Module::default(), &target, &passes, &cancellation, &mut |_, _, _| seen += 1);
+        assert_eq!((done, seen, asked.load(Ordering::Relaxed)), (Err(Cancelled), 3, 4));
+    }
 }

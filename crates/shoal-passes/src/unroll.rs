@@ -17,32 +17,34 @@
 //!
 //! A loop that is known to make no more trips than asked for becomes straight-line code. The second loop, for the rest,
 //! is left out where the number of trips is known to leave none. `step` is positive, and the counter is taken not to
-//! wrap. A factor that would make more than [`MAX_OPERATIONS`] of a loop is taken for the greatest that does not: past
-//! that, code only grows.
+//! wrap. A factor that would make a loop heavier than [`MAX_LOOP_WEIGHT`] is taken for the greatest that does not: past
+//! that, code only grows. Loops of a function that has grown to half of [`MAX_WEIGHT`] stay as they are.
 
 use shoal_ir::op::{BinaryOp, ForAttrs, OpKind};
-use shoal_ir::{Builder, Func, Module, OpId, Region, Value};
+use shoal_ir::{Builder, Func, MAX_WEIGHT, Module, OpId, Region, Value};
 
 use crate::clone_region::{Origin, Renaming, clone_op};
 use crate::constants::int_constant;
 
-/// How many operations a loop may grow to.
-pub const MAX_OPERATIONS: u32 = 1 << 12;
+/// How heavy a loop may become.
+pub const MAX_LOOP_WEIGHT: u64 = 1 << 13;
 
 /// Unrolls the loops that ask for it.
 pub fn unroll(module: &mut Module) {
     for func in &mut module.funcs {
         let body = func.body();
-        unroll_in(func, body);
+        let mut weight = func.region_weight(body);
+        unroll_in(func, body, &mut weight);
     }
 }
 
-fn unroll_in(func: &mut Func, region: Region) {
+/// Unrolls the loops of a region, and counts what that adds to the function's weight.
+fn unroll_in(func: &mut Func, region: Region, weight: &mut u64) {
     for op in func.take_ops(region) {
         for inner in func.op(op).regions().to_vec() {
-            unroll_in(func, inner);
+            unroll_in(func, inner, weight);
         }
-        match factor(func, op) {
+        match factor(func, op, weight) {
             Some(factor) => unroll_loop(func, region, op, factor),
             None => func.append(region, op),
         }
@@ -50,12 +52,16 @@ fn unroll_in(func: &mut Func, region: Region) {
 }
 
 /// By how much a loop is to be unrolled.
-fn factor(func: &Func, op: OpId) -> Option<u32> {
+fn factor(func: &Func, op: OpId, weight: &mut u64) -> Option<u32> {
     let OpKind::For(ForAttrs { unroll: Some(factor), .. }) = func.op(op).kind else { return None };
-    let mut body = Vec::new();
-    func.walk_region(func.op(op).regions()[0], &mut body);
-    let most = MAX_OPERATIONS / u32::try_from(body.len()).unwrap_or(u32::MAX).max(1);
-    Some(factor.min(most)).filter(|&factor| factor > 1)
+    if *weight > MAX_WEIGHT / 2 {
+        return None;
+    }
+    // Each trip also advances the counter.
+    let trip = func.region_weight(func.op(op).regions()[0]) + 3;
+    let factor = u64::from(factor).min(MAX_LOOP_WEIGHT / trip);
+    *weight += trip * factor;
+    u32::try_from(factor).ok().filter(|&factor| factor > 1)
 }
 
 fn unroll_loop(func: &mut Func, region: Region, op: OpId, factor: u32) {
@@ -205,6 +211,6 @@ mod tests {
         unroll(&mut module);
         let ops = module.funcs[0].walk().len();
         assert!(ops > 1000, "the loop is unrolled");
-        assert!(ops < 2 * MAX_OPERATIONS as usize + 100, "{ops} operations");
+        assert!(ops < 2 * MAX_LOOP_WEIGHT as usize, "{ops} operations");
     }
 }

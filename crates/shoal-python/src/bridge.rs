@@ -13,6 +13,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
 use shoal::{HostBridge, HostNamedTuple, HostObject, HostValue};
+use smallvec::SmallVec;
 
 use crate::host_value;
 use crate::lock::{lock, lock_briefly};
@@ -143,6 +144,7 @@ impl Bridge {
     /// # Errors
     /// When a value has changed.
     pub(crate) fn check_names(&self, py: Python<'_>) -> PyResult<Names> {
+        let mut others: SmallVec<[(Used, Option<Bound<'_, PyAny>>); 0]> = SmallVec::new();
         for used in lock(py, &self.used).iter() {
             let now = used.namespace.bind(py).get_item(&used.name)?;
             if now.as_ref().is_some_and(|now| now.as_ptr() == used.value.as_ptr()) {
@@ -151,15 +153,18 @@ impl Bridge {
             if used.matters == Matters::Function {
                 return Ok(Names::NewFunctions);
             }
-            used.compare(py, now)?;
+            others.push((used.clone_ref(py), now));
         }
+        // Without the lock: comparing may run Python code, and another thread may fork meanwhile.
+        others.into_iter().try_for_each(|(used, now)| used.compare(py, now))?;
         Ok(Names::Same)
     }
 
     /// The values that were compiled in: `{(name, id of the namespace): (value, namespace)}`.
     pub(crate) fn used_values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let values = PyDict::new(py);
-        for used in lock(py, &self.used).iter().filter(|used| used.matters == Matters::Value) {
+        let used: Vec<Used> = lock(py, &self.used).iter().map(|used| used.clone_ref(py)).collect();
+        for used in used.iter().filter(|used| used.matters == Matters::Value) {
             let namespace = used.namespace.bind(py);
             values.set_item((&used.name, namespace.as_ptr() as usize), (&used.value, namespace))?;
         }
@@ -192,14 +197,18 @@ impl Bridge {
 
     /// Runs `ask`; what it raises is kept.
     fn asked<T>(&self, ask: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, String> {
-        Python::attach(|py| {
-            ask(py).map_err(|error| {
-                let text = error.to_string();
-                let before = lock(py, &self.raised).replace(error);
-                drop(before);
-                text
+        let asked = || {
+            Python::attach(|py| {
+                ask(py).map_err(|error| {
+                    let text = error.to_string();
+                    let before = lock(py, &self.raised).replace(error);
+                    drop(before);
+                    text
+                })
             })
-        })
+        };
+        // A thread that holds the interpreter may be forking, which waits for compilations but not for this.
+        shoal::fork::outside(asked)
     }
 
     fn found(&self, py: Python<'_>, answer: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<HostValue>> {
@@ -217,6 +226,16 @@ impl Bridge {
 }
 
 impl Used {
+    fn clone_ref(&self, py: Python<'_>) -> Used {
+        let Used { namespace, name, value, matters } = self;
+        Used {
+            namespace: namespace.clone_ref(py),
+            name: name.clone_ref(py),
+            value: value.clone_ref(py),
+            matters: *matters,
+        }
+    }
+
     /// Other objects may still be equal.
     #[cold]
     fn compare(&self, py: Python<'_>, now: Option<Bound<'_, PyAny>>) -> PyResult<()> {

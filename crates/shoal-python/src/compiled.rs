@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use shoal::{ArgSpec, Origin, Stage, Variant};
+use shoal::{ArgSpec, Origin, Stage, Variant, host_target};
 
 use crate::errors::raise;
 
@@ -75,13 +75,13 @@ impl Compiled {
         self.variant.report().object_bytes
     }
 
-    /// The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`.
+    /// The kernel in one of its forms: `tile`, `tile-opt`, `llvm-raw`, `llvm`, `asm`, `obj`.
     fn emit<'py>(&self, py: Python<'py>, stage: &str) -> PyResult<Bound<'py, PyBytes>> {
         let stage = Stage::ALL
             .into_iter()
             .find(|known| known.name() == stage)
             .ok_or_else(|| PyKeyError::new_err(format!("kernels have no form `{stage}`")))?;
-        let emitted = py.detach(|| self.kernel.emit(self.variant.specs(), stage, None));
+        let emitted = py.detach(|| self.kernel.emit(self.variant.specs(), stage, host_target()));
         Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
     }
 }

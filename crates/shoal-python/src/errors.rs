@@ -45,7 +45,7 @@ fn compilation(py: Python<'_>, report: &Report) -> PyErr {
     let class = match kind(report) {
         Kind::Assertion => "CompileTimeAssertionFailure",
         Kind::Unsupported => "UnsupportedLanguageConstruct",
-        Kind::OutOfRange | Kind::Other => "CompilationError",
+        Kind::OutOfRange | Kind::Cancelled | Kind::Other => "CompilationError",
     };
     new(py, class, &report.to_string(), |facts| facts.set_item("error_message", message))
 }
@@ -55,7 +55,7 @@ fn argument(py: Python<'_>, report: &Report) -> PyErr {
     let text = with_other_words(py, report.to_string());
     match kind(report) {
         Kind::OutOfRange => PyOverflowError::new_err(text),
-        Kind::Assertion | Kind::Unsupported | Kind::Other => PyTypeError::new_err(text),
+        Kind::Assertion | Kind::Unsupported | Kind::Cancelled | Kind::Other => PyTypeError::new_err(text),
     }
 }
 

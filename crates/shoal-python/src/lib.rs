@@ -52,8 +52,8 @@ mod _native {
 
     /// LLVM's name of this machine's CPU.
     #[pyfunction]
-    fn cpu_name(py: Python<'_>) -> PyResult<String> {
-        py.detach(shoal::about).map(|about| about.cpu).map_err(|error| crate::errors::raise(py, error, None))
+    fn cpu_name() -> &'static str {
+        shoal::host_target().name()
     }
 
     #[pymodule_init]

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use shoal::{Device, DiskCache, DotPrecision, Interrupt, Options, PrintSink};
+use shoal::{CompileOptions, Device, DiskCache, DotPrecision, Interrupt, LaunchOptions, PrintSink};
 
 use crate::errors::raise;
 use crate::lock::lock;
@@ -69,7 +69,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The compiler's options for a launch with these named ones.
-pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> PyResult<Options> {
+pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> PyResult<CompileOptions> {
     let truth = |name: &Bound<'_, PyString>, default: bool| match given.get_item(name)? {
         Some(value) if !value.is_none() => value.is_truthy(),
         _ => Ok(default),
@@ -82,13 +82,11 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
     let settings = py.import(intern!(py, "shoal.knobs"))?;
     let compilation = settings.getattr(intern!(py, "compilation"))?;
     let knob = |name: &Bound<'_, PyString>| compilation.getattr(name).and_then(|value| value.is_truthy());
-    let mut options = Options {
+    let mut options = CompileOptions {
         debug,
         sanitize_overflow: truth(intern!(py, "sanitize_overflow"), true)?,
         allow_plain_globals: knob(intern!(py, "allow_non_constexpr_globals"))?,
-        interrupt: Some(Interrupt::new(signals::pending)),
-        print: PrintSink::Call(std::sync::Arc::new(output::write)),
-        ..Options::default()
+        ..CompileOptions::default()
     };
     if knob(intern!(py, "always_compile"))? {
         options.disk_cache = DiskCache::Off;
@@ -108,6 +106,15 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
         options.extern_libs = paths;
     }
     Ok(options)
+}
+
+/// How every launch from Python runs: it listens to signals and prints where Python does.
+pub(crate) fn launching() -> LaunchOptions {
+    LaunchOptions {
+        interrupt: Some(Interrupt::new(signals::pending)),
+        print: PrintSink::Call(std::sync::Arc::new(output::write)),
+        ..LaunchOptions::default()
+    }
 }
 
 /// The device with as many threads as `num_cpu_threads` says; `None` for the one with all cores.

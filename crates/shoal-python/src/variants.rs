@@ -53,15 +53,19 @@ impl Variants {
         debug: bool,
         given: &Given<'_>,
     ) -> PyResult<Arc<OptionSet>> {
-        let mut known = lock(py, &self.sets);
-        if let Some(set) = known.iter().find(|set| set.is(py, debug, given)) {
+        if let Some(set) = lock(py, &self.sets).iter().find(|set| set.is_same(debug, given)) {
+            return Ok(set.clone());
+        }
+        // Without the lock: comparing may run Python code, and another thread may fork meanwhile.
+        let known = lock(py, &self.sets).clone();
+        if let Some(set) = known.iter().find(|set| set.is_equal(py, debug, given)) {
             return Ok(set.clone());
         }
         let named = PyDict::new(py);
         for (name, value) in given {
             named.set_item(name, value)?;
         }
-        let mut kernel = kernel.clone().with(options::read(py, debug, &named)?);
+        let mut kernel = kernel.clone().with(options::read(py, debug, &named)?).launching(options::launching());
         if let Some(device) = options::device(py, &named)?.filter(|_| !self.interpret) {
             kernel = kernel.on(device);
         }
@@ -71,7 +75,12 @@ impl Variants {
             kernel,
             compiled: Mutex::default(),
         });
-        known.push(set.clone());
+        let mut sets = lock(py, &self.sets);
+        // Another thread may have been faster.
+        if let Some(set) = sets[known.len()..].iter().find(|set| set.is_same(debug, given)) {
+            return Ok(set.clone());
+        }
+        sets.push(set.clone());
         Ok(set)
     }
 
@@ -89,20 +98,29 @@ impl Variants {
 
     /// All `CompiledKernel`s.
     pub(crate) fn all<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
-        for set in lock(py, &self.sets).iter() {
-            for known in lock(py, &set.compiled).values() {
-                list.append(&known.shown)?;
-            }
-        }
-        Ok(list)
+        let sets = lock(py, &self.sets).clone();
+        let shown = |set: &Arc<OptionSet>| -> Vec<Py<PyAny>> {
+            lock(py, &set.compiled).values().map(|known| known.shown.clone_ref(py)).collect()
+        };
+        PyList::new(py, sets.iter().flat_map(shown).collect::<Vec<_>>())
     }
 }
 
 impl OptionSet {
+    /// Whether the options are the same objects.
     #[inline]
-    fn is(&self, py: Python<'_>, debug: bool, given: &Given<'_>) -> bool {
-        let same = |a: &Py<PyAny>, b: &Bound<'_, PyAny>| a.as_ptr() == b.as_ptr() || a.bind(py).eq(b).unwrap_or(false);
+    fn is_same(&self, debug: bool, given: &Given<'_>) -> bool {
+        self.agrees(debug, given, |a, b| a.as_ptr() == b.as_ptr())
+    }
+
+    /// Whether the options are equal.
+    #[cold]
+    fn is_equal(&self, py: Python<'_>, debug: bool, given: &Given<'_>) -> bool {
+        self.agrees(debug, given, |a, b| a.as_ptr() == b.as_ptr() || a.bind(py).eq(b).unwrap_or(false))
+    }
+
+    #[inline]
+    fn agrees(&self, debug: bool, given: &Given<'_>, same: impl Fn(&Py<PyAny>, &Bound<'_, PyAny>) -> bool) -> bool {
         self.debug == debug
             && self.given.len() == given.len()
             && self

@@ -1,7 +1,7 @@
 //! The C interface: what the C files that `shoal compile` makes describe their kernels with, and call.
 //!
 //! The structures here are repeated in every such file (`crates/shoal/src/aot/c_source.rs` writes them);
-//! [`ABI_VERSION`] changes whenever they do. Functions return a [`Status`]; the text of the last error of the calling
+//! [`AHEAD_OF_TIME_VERSION`] changes whenever they do. Functions return a [`Status`]; the text of the last error of the calling
 //! thread is at [`shoal_aot_error`]. No panic leaves them.
 
 use core::ffi::{CStr, c_char};
@@ -9,16 +9,13 @@ use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use half::{bf16, f16};
+use shoal_abi::AHEAD_OF_TIME_VERSION;
 use shoal_driver::LaunchError;
 
-use crate::{Error, Family, Kind, Param, Slot, Variant};
-
-/// The version of the structures; a description with another one is refused.
-pub const ABI_VERSION: u32 = 1;
+use crate::{Error, Family, Loaded, Param, Slot, Variant, WordKind};
 
 /// How a call ended.
 #[repr(C)]
@@ -54,7 +51,7 @@ pub struct CGrid {
 #[repr(C)]
 #[derive(Debug)]
 pub struct CFamily {
-    /// [`ABI_VERSION`].
+    /// [`AHEAD_OF_TIME_VERSION`].
     pub version: u32,
     /// How many configurations there are.
     pub configurations: u32,
@@ -78,7 +75,7 @@ pub struct CFamily {
 pub struct CParam {
     /// Its name.
     pub name: *const c_char,
-    /// 0: pointer, 1: signed integer, 2: unsigned integer, 3: float, 4: pointer that may be null.
+    /// The number of its [`WordKind`].
     pub kind: u32,
 }
 
@@ -88,22 +85,16 @@ pub struct CParam {
 pub struct CVariant {
     /// The signature it was compiled for.
     pub signature: *const c_char,
-    /// The CPU features it needs, separated by spaces.
-    pub features: *const c_char,
-    /// The symbol of its entry point.
-    pub entry: *const c_char,
+    /// What the compiler states about it; see [`Variant::description`].
+    pub description: *const c_char,
     /// One for each parameter of the family.
     pub slots: *const CSlot,
     /// Its relocatable object.
     pub object: *const u8,
     /// How long.
     pub object_bytes: usize,
-    /// Working memory of a program.
-    pub scratch_bytes: usize,
     /// The configuration it belongs to.
     pub configuration: u32,
-    /// 1: programs may wait for each other; 2: a program may fail; 4: it uses AMX tiles.
-    pub flags: u32,
 }
 
 /// What a variant asks of an argument, as C describes it.
@@ -239,15 +230,15 @@ unsafe fn described(family: *const CFamily) -> Result<&'static Family, Error> {
     if let Some(known) = unsafe { description.state.load(Ordering::Acquire).as_ref() } {
         return Ok(known);
     }
-    if description.version != ABI_VERSION {
+    if description.version != AHEAD_OF_TIME_VERSION {
         return Err(Error::Description(format!(
-            "the kernel was compiled for version {} of the runtime's interface, but the runtime has version {ABI_VERSION}; \
+            "the kernel was compiled for version {} of the runtime's interface, but the runtime has version {AHEAD_OF_TIME_VERSION}; \
              compile and link with one release of Shoal",
             description.version
         )));
     }
     // SAFETY: the caller's promise.
-    let made = Box::into_raw(Box::new(unsafe { read(description) }));
+    let made = Box::into_raw(Box::new(unsafe { read(description) }?));
     let kept = description.state.compare_exchange(ptr::null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
     // SAFETY: `made` is fresh; when another thread was faster it is freed, and that thread's is taken. What `read`
     // leaked for it stays: a few bytes, once.
@@ -264,18 +255,24 @@ unsafe fn described(family: *const CFamily) -> Result<&'static Family, Error> {
 
 /// # Safety
 /// The description is truthful and lives as long as the program.
-unsafe fn read(family: &CFamily) -> Family {
+unsafe fn read(family: &CFamily) -> Result<Family, Error> {
     // SAFETY: the caller's promise covers all texts and arrays.
     unsafe {
         let params = array(family.params, family.param_count);
         let variants = array(family.variants, family.variant_count).iter();
         let variants: Vec<Variant> = variants.map(|v| read_variant(v, params.len())).collect();
-        Family {
+        let param = |p: &CParam| {
+            let (name, kind) = (text(p.name), WordKind::from_number(p.kind));
+            let unknown = || Error::Description(format!("`{name}` is a parameter of no kind that there is"));
+            Ok(Param { name, kind: kind.ok_or_else(unknown)? })
+        };
+        let params: Vec<Param> = params.iter().map(param).collect::<Result<_, Error>>()?;
+        Ok(Family {
             name: text(family.name),
-            params: params.iter().map(|p| Param { name: text(p.name), kind: kind(p.kind) }).collect::<Vec<_>>().leak(),
+            params: params.leak(),
             configurations: family.configurations,
             variants: variants.leak(),
-        }
+        })
     }
 }
 
@@ -292,26 +289,11 @@ unsafe fn read_variant(variant: &CVariant, params: usize) -> Variant {
         Variant {
             signature: text(variant.signature),
             configuration: variant.configuration,
-            features: text(variant.features).split_whitespace().collect::<Vec<_>>().leak(),
             slots: array(variant.slots, params).iter().map(slot).collect::<Vec<_>>().leak(),
-            entry: text(variant.entry),
+            description: text(variant.description),
             object: array(variant.object, variant.object_bytes),
-            scratch_bytes: variant.scratch_bytes,
-            may_wait: variant.flags & 1 != 0,
-            can_fail: variant.flags & 2 != 0,
-            uses_amx: variant.flags & 4 != 0,
-            kernel: OnceLock::new(),
+            loaded: Loaded::new(),
         }
-    }
-}
-
-fn kind(number: u32) -> Kind {
-    match number {
-        0 => Kind::Pointer,
-        1 => Kind::Signed,
-        2 => Kind::Unsigned,
-        3 => Kind::Float,
-        _ => Kind::OptionalPointer,
     }
 }
 

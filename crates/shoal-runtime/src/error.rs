@@ -21,7 +21,7 @@ pub enum Error {
     /// All variants are for other CPUs.
     #[error(
         "kernel `{kernel}` was compiled for CPUs with {missing}, which this one does not have; \
-             compile it with `--cpu` for this one as well"
+             compile it with `--target` for this one as well"
     )]
     Cpu {
         /// The kernel.

@@ -7,7 +7,9 @@
 use std::fmt::Write;
 use std::sync::OnceLock;
 
+use shoal_abi::{DescriptionError, KernelDescription, Slot, WordKind};
 use shoal_driver::cpu::{Kernel, host_features};
+use shoal_driver::fork::Section;
 
 use crate::Error;
 
@@ -30,22 +32,7 @@ pub struct Param {
     /// Its name, for messages.
     pub name: &'static str,
     /// How its word is read.
-    pub kind: Kind,
-}
-
-/// How the word of an argument is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// An address.
-    Pointer,
-    /// An address or null, for which there are variants of their own: no other variant takes null.
-    OptionalPointer,
-    /// A signed integer, extended to 64 bits.
-    Signed,
-    /// An unsigned integer or a truth value.
-    Unsigned,
-    /// The bits of a float.
-    Float,
+    pub kind: WordKind,
 }
 
 /// One compiled variant.
@@ -55,69 +42,48 @@ pub struct Variant {
     pub signature: &'static str,
     /// The configuration it belongs to.
     pub configuration: u32,
-    /// The CPU features it needs.
-    pub features: &'static [&'static str],
     /// What it takes and asks of each parameter of the family.
     pub slots: &'static [Slot],
-    /// The symbol of its entry point.
-    pub entry: &'static str,
+    /// What the compiler states about it: the text of a [`KernelDescription`].
+    pub description: &'static str,
     /// Its relocatable object.
     pub object: &'static [u8],
-    /// Working memory of a program.
-    pub scratch_bytes: usize,
-    /// Whether programs may wait for each other.
-    pub may_wait: bool,
-    /// Whether a program may fail.
-    pub can_fail: bool,
-    /// Whether it uses AMX tiles.
-    pub uses_amx: bool,
-    /// Its code, once it is loaded.
-    pub kernel: OnceLock<Kernel>,
+    /// What is made of these when it is first needed.
+    pub loaded: Loaded,
 }
 
-/// What a variant takes and asks of one argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slot {
-    /// Bytes in the argument block; 0 when the value is compiled in.
-    pub bytes: u8,
-    /// The argument must be a multiple of this.
-    pub divisible: u64,
-    /// The argument must be this.
-    pub equals: Option<i64>,
+/// What is made of a variant when it is first needed.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    description: OnceLock<KernelDescription>,
+    pub(crate) kernel: OnceLock<Kernel>,
 }
 
-impl Slot {
-    /// Whether an argument is as the variant wants it.
-    fn fits(&self, kind: Kind, word: u64) -> bool {
-        if let Some(value) = self.equals {
-            return word.cast_signed() == value;
-        }
-        let unused = 64 - 8 * u32::from(self.bytes.clamp(1, 8));
-        let divisor = self.divisible.max(1);
-        match kind {
-            Kind::Float => true,
-            Kind::Pointer => word.is_multiple_of(divisor),
-            Kind::OptionalPointer => word != 0 && word.is_multiple_of(divisor),
-            Kind::Unsigned => word << unused >> unused == word && word.is_multiple_of(divisor),
-            Kind::Signed => {
-                let value = word.cast_signed();
-                value << unused >> unused == value && value.unsigned_abs().is_multiple_of(divisor)
-            }
-        }
+impl Loaded {
+    /// Nothing yet.
+    #[must_use]
+    pub const fn new() -> Loaded {
+        Loaded { description: OnceLock::new(), kernel: OnceLock::new() }
     }
 }
 
 impl Variant {
+    /// What the compiler states about it.
+    pub(crate) fn described(&self) -> Result<&KernelDescription, Error> {
+        kept(&self.loaded.description, || {
+            self.description.parse().map_err(|error: DescriptionError| Error::Description(error.to_string()))
+        })
+    }
+
     /// The features it needs that this CPU does not have.
-    fn missing(&self) -> Vec<&'static str> {
-        let host = host_features();
-        self.features.iter().copied().filter(|name| !host.has(name)).collect()
+    fn missing(&self) -> Result<Vec<&str>, Error> {
+        let (host, features) = (host_features(), &self.described()?.cpu().features);
+        Ok(features.iter().map(String::as_str).filter(|name| !host.has(name)).collect())
     }
 
     /// Whether this CPU can run it; quick once it has.
-    fn runs_here(&self) -> bool {
-        let host = host_features();
-        self.kernel.get().is_some() || self.features.iter().all(|name| host.has(name))
+    fn runs_here(&self) -> Result<bool, Error> {
+        Ok(self.loaded.kernel.get().is_some() || self.missing()?.is_empty())
     }
 
     fn fits(&self, params: &[Param], words: &[u64]) -> bool {
@@ -139,13 +105,17 @@ impl Family {
             let (name, takes, got) = (self.name, self.params.len(), words.len());
             return Err(Error::Description(format!("kernel `{name}` takes {takes} arguments, but {got} were passed")));
         }
-        let found = self.of(configuration).find(|v| v.fits(self.params, words) && v.runs_here());
-        found.ok_or_else(|| self.none(configuration, words))
+        for variant in self.of(configuration).filter(|v| v.fits(self.params, words)) {
+            if variant.runs_here()? {
+                return Ok(variant);
+            }
+        }
+        Err(self.none(configuration, words)?)
     }
 
     /// The variants that this CPU can run.
-    pub(crate) fn runnable(&self) -> impl Iterator<Item = &Variant> {
-        self.variants.iter().filter(|v| v.runs_here())
+    pub(crate) fn runnable(&self) -> Result<Vec<&Variant>, Error> {
+        runnable(self.variants.iter())
     }
 
     fn of(&self, configuration: u32) -> impl Iterator<Item = &Variant> {
@@ -153,8 +123,8 @@ impl Family {
     }
 
     #[cold]
-    fn none(&self, configuration: u32, words: &[u64]) -> Error {
-        let of_cpu: Vec<&Variant> = self.of(configuration).filter(|v| v.runs_here()).collect();
+    fn none(&self, configuration: u32, words: &[u64]) -> Result<Error, Error> {
+        let of_cpu = runnable(self.of(configuration))?;
         if of_cpu.is_empty() {
             return self.wrong_cpu();
         }
@@ -162,25 +132,46 @@ impl Family {
         for (i, variant) in of_cpu.iter().enumerate() {
             let _ = write!(known, "{}{}", if i > 0 { "\n            " } else { "" }, variant.signature);
         }
-        Error::NoVariant { kernel: self.name.to_owned(), passed: self.described(words), known }
+        Ok(Error::NoVariant { kernel: self.name.to_owned(), passed: self.described(words), known })
     }
 
     /// That no variant runs here.
-    pub(crate) fn wrong_cpu(&self) -> Error {
-        let missing = self.variants.iter().map(Variant::missing).min_by_key(Vec::len).unwrap_or_default();
-        Error::Cpu { kernel: self.name.to_owned(), missing: missing.join(", ") }
+    pub(crate) fn wrong_cpu(&self) -> Result<Error, Error> {
+        let missing = self.variants.iter().map(Variant::missing).collect::<Result<Vec<_>, _>>()?;
+        let missing = missing.into_iter().min_by_key(Vec::len).unwrap_or_default();
+        Ok(Error::Cpu { kernel: self.name.to_owned(), missing: missing.join(", ") })
     }
 
     fn described(&self, words: &[u64]) -> String {
         let one = |(param, &word): (&Param, &u64)| match param.kind {
-            Kind::OptionalPointer if word == 0 => format!("{} = None", param.name),
-            Kind::Pointer | Kind::OptionalPointer => format!("{} at {word:#x}", param.name),
-            Kind::Signed => format!("{} = {}", param.name, word.cast_signed()),
-            Kind::Unsigned => format!("{} = {word}", param.name),
-            Kind::Float => format!("{} (a float)", param.name),
+            WordKind::OptionalPointer if word == 0 => format!("{} = None", param.name),
+            WordKind::Pointer | WordKind::OptionalPointer => format!("{} at {word:#x}", param.name),
+            WordKind::Signed => format!("{} = {}", param.name, word.cast_signed()),
+            WordKind::Unsigned => format!("{} = {word}", param.name),
+            WordKind::Float => format!("{} (a float)", param.name),
         };
         self.params.iter().zip(words).map(one).collect::<Vec<_>>().join(", ")
     }
+}
+
+fn runnable<'v>(variants: impl Iterator<Item = &'v Variant>) -> Result<Vec<&'v Variant>, Error> {
+    let mut found = Vec::new();
+    for variant in variants {
+        if variant.runs_here()? {
+            found.push(variant);
+        }
+    }
+    Ok(found)
+}
+
+/// What the cell holds, made now if it is empty. What fails is tried again the next time.
+pub(crate) fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
+    if let Some(value) = cell.get() {
+        return Ok(value);
+    }
+    let _section = Section::enter();
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
 }
 
 #[cfg(test)]
@@ -191,24 +182,25 @@ mod tests {
         Slot { bytes, divisible, equals: None }
     }
 
+    fn described(features: &[&str]) -> String {
+        let features = features.join(",");
+        format!("shoal-kernel 1 name=k params= waits=never fails=no cpu scratch=0 amx=no features={features}")
+    }
+
     fn variant(signature: &'static str, slots: &'static [Slot], features: &'static [&'static str]) -> Variant {
         Variant {
             signature,
             configuration: 0,
-            features,
             slots,
-            entry: "k",
+            description: described(features).leak(),
             object: &[],
-            scratch_bytes: 0,
-            may_wait: false,
-            can_fail: false,
-            uses_amx: false,
-            kernel: OnceLock::new(),
+            loaded: Loaded::new(),
         }
     }
 
     fn family(variants: Vec<Variant>) -> Family {
-        const PARAMS: &[Param] = &[Param { name: "x", kind: Kind::Pointer }, Param { name: "n", kind: Kind::Signed }];
+        const PARAMS: &[Param] =
+            &[Param { name: "x", kind: WordKind::Pointer }, Param { name: "n", kind: WordKind::Signed }];
         Family { name: "k", params: PARAMS, configurations: 1, variants: variants.leak() }
     }
 
@@ -250,12 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn null_is_for_variants_that_were_compiled_for_it() {
-        let slot = slot(8, 16);
-        assert!(slot.fits(Kind::Pointer, 0) && slot.fits(Kind::OptionalPointer, 32));
-        assert!(!slot.fits(Kind::OptionalPointer, 0));
-        let none = Slot { bytes: 0, divisible: 1, equals: Some(0) };
-        assert!(none.fits(Kind::OptionalPointer, 0) && !none.fits(Kind::OptionalPointer, 32));
+    fn other_descriptions_are_told() {
+        let family = family(vec![Variant { description: "shoal-kernel 0", ..variant("k", &[], &[]) }]);
+        let said = family.choose(0, &[0, 0]).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "`shoal-kernel 0` does not describe a kernel that this release of Shoal can run; compile it again"
+        );
     }
 
     #[test]
@@ -267,7 +260,7 @@ mod tests {
         assert_eq!(
             none.choose(0, &[0, 0]).unwrap_err().to_string(),
             "kernel `k` was compiled for CPUs with impulse, warp-drive, which this one does not have; compile it with \
-             `--cpu` for this one as well"
+             `--target` for this one as well"
         );
     }
 }

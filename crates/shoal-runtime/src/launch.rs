@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
+use shoal_abi::Slot;
 use shoal_driver::Buffer;
-use shoal_driver::cpu::{ArgBlock, ArgWriter, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+use shoal_driver::cpu::{ArgBlock, ArgWriter, Code, CpuDevice, Kernel, LaunchOptions};
 
-use crate::family::{Family, Slot, Variant};
+use crate::family::{Family, Variant, kept};
 use crate::{Error, IntoGrid};
 
 /// The threads that run kernels, started when they are first needed.
@@ -14,27 +15,18 @@ fn device() -> Result<&'static CpuDevice, Error> {
     kept(&DEVICE, || Ok(CpuDevice::host()?))
 }
 
-/// What the cell holds, made now if it is empty. What fails is tried again the next time.
-fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Result<&T, Error> {
-    if let Some(value) = cell.get() {
-        return Ok(value);
-    }
-    let made = make()?;
-    Ok(cell.get_or_init(|| made))
-}
-
 impl Family {
     /// Loads all variants that this CPU can run and starts the threads, so that no launch has to.
     ///
     /// # Errors
     /// When no variant runs on this CPU, or code cannot be loaded.
     pub fn load(&self) -> Result<(), Error> {
-        let mut runnable = self.runnable().peekable();
-        if runnable.peek().is_none() {
-            return Err(self.wrong_cpu());
+        let runnable = self.runnable()?;
+        if runnable.is_empty() {
+            return Err(self.wrong_cpu()?);
         }
         device()?;
-        runnable.try_for_each(|variant| variant.kernel().map(drop))
+        runnable.into_iter().try_for_each(|variant| variant.kernel().map(drop))
     }
 
     /// Runs the kernel once for each program of the grid, and returns when all have ended.
@@ -43,7 +35,7 @@ impl Family {
     /// When no variant takes the arguments, code cannot be loaded, or a program fails.
     ///
     /// # Safety
-    /// The family describes its code truthfully. Each word is what its parameter's [`Kind`](crate::Kind) says; memory
+    /// The family describes its code truthfully. Each word is what its parameter's [`WordKind`](crate::WordKind) says; memory
     /// behind pointers is valid for everything the kernel does with it, and nothing else touches what it writes until
     /// this function returns.
     pub unsafe fn launch(&self, configuration: u32, grid: impl IntoGrid, words: &[u64]) -> Result<(), Error> {
@@ -58,21 +50,11 @@ impl Family {
 
 impl Variant {
     fn kernel(&self) -> Result<&Kernel, Error> {
-        kept(&self.kernel, || {
+        kept(&self.loaded.kernel, || {
             // The loader reads the object in place, which needs it aligned; constants in programs may not be.
             let object = Buffer::from_slice(self.object)?;
             let code = Code::load(object.as_slice())?;
-            let passed = self.slots.iter().filter(|slot| slot.bytes > 0);
-            let layout = |slot: &Slot| ParamLayout { size: slot.bytes.into(), align: slot.bytes.into() };
-            let info = KernelInfo {
-                name: self.entry.to_owned(),
-                scratch_bytes: self.scratch_bytes,
-                waits: if self.may_wait { Waits::MayWait } else { Waits::Never },
-                can_fail: self.can_fail,
-                uses_amx: self.uses_amx,
-                params: passed.map(layout).collect(),
-            };
-            Ok(Kernel::new(Arc::new(code), info)?)
+            Ok(Kernel::new(Arc::new(code), self.described()?.clone())?)
         })
     }
 }

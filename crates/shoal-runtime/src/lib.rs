@@ -22,6 +22,7 @@ mod launch;
 
 pub use argument::Argument;
 pub use error::Error;
-pub use family::{Family, Kind, Param, Slot, Variant};
+pub use family::{Family, Loaded, Param, Variant};
 pub use grid::IntoGrid;
 pub use half;
+pub use shoal_abi::{Slot, WordKind};

@@ -37,6 +37,8 @@ pub enum Kind {
     Unsupported,
     /// A number does not fit.
     OutOfRange,
+    /// The host asked to end the compilation; the code is not to blame.
+    Cancelled,
 }
 
 /// A second place that helps to understand the first.

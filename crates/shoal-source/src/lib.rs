@@ -9,6 +9,8 @@
 //! - A [`Diagnostic`] is plain data, built where the problem is seen and [rendered](render) where it is shown. A
 //!   stage reports all its problems at once, as [`Diagnostics`].
 //!
+//! It also holds [`Cancellation`], by which every stage asks the host whether to go on.
+//!
 //! ```
 //! use shoal_source::{Diagnostic, SourceMap, Span, Style, render};
 //!
@@ -22,14 +24,18 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod cancellation;
 mod diagnostic;
 mod diagnostics;
 mod render;
+mod similar;
 mod source_map;
 mod span;
 
+pub use cancellation::{Cancellation, Watch};
 pub use diagnostic::{CallFrame, Diagnostic, Kind, Label, Severity};
 pub use diagnostics::Diagnostics;
 pub use render::{Style, render};
+pub use similar::similar;
 pub use source_map::SourceMap;
 pub use span::{FileId, Span};

@@ -3,8 +3,8 @@
 use shoal_driver::cpu::host_features;
 
 use crate::Error;
-use crate::compile::host_target;
 use crate::device::Device;
+use crate::targets::host_target;
 
 /// What this build is and what it runs on.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub fn about() -> Result<About, Error> {
     Ok(About {
         version: env!("CARGO_PKG_VERSION"),
         llvm: shoal_codegen::llvm_version(),
-        cpu: host_target().cpu().to_owned(),
+        cpu: host_target().name().to_owned(),
         features: features.names().to_vec(),
         amx: features.amx_usable(),
         threads: Device::cpu()?.threads(),

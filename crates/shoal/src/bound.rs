@@ -1,6 +1,6 @@
 //! Arguments bound to a kernel's parameters.
 
-use shoal_source::Diagnostic;
+use shoal_source::{Diagnostic, similar};
 use smallvec::SmallVec;
 
 use crate::Error;
@@ -107,29 +107,12 @@ fn twice(param: &Param) -> Fault {
 
 fn unknown(kernel: Signature<'_>, name: &str) -> Fault {
     let text = format!("kernel `{}` has no parameter `{name}`, and no launch option has that name", kernel.name);
-    let folded = |s: &str| s.to_lowercase().replace('_', "");
-    let near =
-        kernel.params.iter().map(|p| (edits(&folded(&p.name), &folded(name)), p)).min_by_key(|(count, _)| *count);
-    let near = near.filter(|(count, p)| *count <= 2 && *count < p.name.len()).map(|(_, p)| p);
+    let near = similar(name, kernel.params.iter().map(|p| p.name.as_str()));
     let help = match near {
-        Some(param) => format!("did you mean `{}`?", param.name),
+        Some(near) => format!("did you mean `{near}`?"),
         None => format!("its parameters are {}", names(kernel.params.iter())),
     };
     Box::new(Diagnostic::error(kernel.span, text).label("this kernel").help(help))
-}
-
-/// How many letters must be added, removed or changed to make one name of the other.
-fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.chars().enumerate() {
-            let changed = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 fn missing(kernel: Signature<'_>, found: &[Option<&Arg<'_>>]) -> Fault {

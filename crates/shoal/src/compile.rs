@@ -1,17 +1,22 @@
 //! From source to code: lower, verify, passes, code generation, loading; with the disk cache in between.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shoal_codegen::cpu::{self, Target};
-use shoal_driver::cpu::{Code, Kernel, KernelInfo, ParamLayout, Waits};
+use shoal_abi::Target;
+use shoal_driver::cpu::{Code, Kernel};
+use shoal_driver::fork::Section;
 use shoal_lang::{ArgSpec, Lowered};
+use shoal_passes::pipeline;
+use shoal_source::Cancellation;
 
-use crate::cache::{Cache, Entry, Facts, Key, KeyWriter};
+use crate::cache::{Cache, Entry, Key, KeyWriter, Label};
 use crate::kernel::KernelShared;
+use crate::linked::LinkedFile;
 use crate::lowering;
 use crate::options::{DebugInfo, DiskCache};
-use crate::{Error, Options, error::Report};
+use crate::targets::host_target;
+use crate::{CompileOptions, Error, error::Report};
 
 /// How a compiled kernel came to be, and how long each step took.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +62,7 @@ impl CompileReport {
 /// A kernel in native code.
 pub(crate) struct Compiled {
     pub(crate) kernel: Kernel,
+    pub(crate) linked: Vec<LinkedFile>,
     pub(crate) report: CompileReport,
 }
 
@@ -72,11 +78,14 @@ fn timed<T>(spent: &mut Duration, f: impl FnOnce() -> T) -> T {
 pub(crate) fn lower(
     kernel: &KernelShared,
     specs: &[ArgSpec],
-    options: &Options,
+    options: &CompileOptions,
+    target: &Target,
+    cancellation: &Cancellation,
 ) -> Result<(Lowered, CompileReport), Error> {
+    let _section = Section::enter();
     let mut report = CompileReport { parse: kernel.module.parse_time(), ..CompileReport::default() };
     let lowered = timed(&mut report.lower, || {
-        let lowered = lowering::lower(kernel, specs, options)?;
+        let lowered = lowering::lower(kernel, specs, options, target, cancellation)?;
         let sources = kernel.module.sources();
         shoal_ir::verify(&lowered.module).map_err(|errors| Error::Compile(Report::new(errors, sources)))?;
         Ok::<_, Error>(lowered)
@@ -89,15 +98,27 @@ pub(crate) fn lower(
 pub(crate) fn optimise(
     kernel: &KernelShared,
     specs: &[ArgSpec],
-    options: &Options,
+    options: &CompileOptions,
+    target: &Target,
+    cancellation: &Cancellation,
 ) -> Result<(Lowered, CompileReport), Error> {
-    let (mut lowered, mut report) = lower(kernel, specs, options)?;
-    timed(&mut report.passes, || shoal_passes::pipeline::for_cpu(&mut lowered.module));
+    let (mut lowered, mut report) = lower(kernel, specs, options, target, cancellation)?;
+    let done = timed(&mut report.passes, || pipeline::optimize(&mut lowered.module, target, cancellation));
+    done.map_err(|pipeline::Cancelled| lowering::cancelled(kernel))?;
+    if cancellation.is_requested() {
+        return Err(lowering::cancelled(kernel));
+    }
     Ok((lowered, report))
 }
 
 /// Source to loaded native code, by way of the disk cache.
-pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: &Options) -> Result<Compiled, Error> {
+pub(crate) fn compile_native(
+    kernel: &KernelShared,
+    specs: &[ArgSpec],
+    options: &CompileOptions,
+    cancellation: &Cancellation,
+) -> Result<Compiled, Error> {
+    let _section = Section::enter();
     let target = host_target();
     let mut lookup = Duration::ZERO;
     let cache = match options.disk_cache {
@@ -121,10 +142,10 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: 
         };
         // An object that passes its checksum and still cannot be loaded was made by another build: compile again.
         if let Ok(kernel) = timed(&mut report.load, || load(&entry)) {
-            return Ok(Compiled { kernel, report });
+            return Ok(Compiled { kernel, linked: entry.linked, report });
         }
     }
-    let (lowered, mut report) = optimise(kernel, specs, options)?;
+    let (lowered, mut report) = optimise(kernel, specs, options, target, cancellation)?;
     report.lookup = lookup;
     let entry = timed(&mut report.codegen, || generate(kernel, &lowered, target, options))?;
     report.object_bytes = entry.object.len();
@@ -134,36 +155,27 @@ pub(crate) fn compile_native(kernel: &KernelShared, specs: &[ArgSpec], options: 
     {
         tracing::warn!("cannot keep {} in the kernel cache: {reason}", kernel.name);
     }
-    Ok(Compiled { kernel: loaded, report })
+    Ok(Compiled { kernel: loaded, linked: entry.linked, report })
 }
 
-/// What native code for this machine is compiled for.
-pub(crate) fn host_target() -> &'static Target {
-    static HOST: OnceLock<Target> = OnceLock::new();
-    HOST.get_or_init(Target::host)
-}
-
-/// The key of a compiled kernel; `None` when it depends on a file that cannot be read, or on an object of the host that
-/// nobody can tell from another in the next run.
-fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &Options, target: &Target) -> Option<Key> {
+/// The key of a compiled kernel; `None` when it depends on an object of the host that nobody can tell from another in
+/// the next run.
+fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &CompileOptions, target: &Target) -> Option<Key> {
     let mut writer = KeyWriter::default();
-    let spec = lowering::specialization(kernel, specs, options);
+    let spec = lowering::specialization(kernel, specs, options, target, &Cancellation::default());
     writer.part("source", kernel.module.program().source_key(&kernel.name, &spec)?);
     writer.part("kernel", &kernel.name);
     for (param, spec) in kernel.params.iter().zip(specs) {
         writer.part(&param.name, spec.to_string());
     }
-    writer.part("options", options.compile_key());
+    writer.part("options", options.disk_key());
     writer.part("target", target.key());
-    for lib in &options.extern_libs {
-        writer.part("bitcode", std::fs::read(lib).ok()?);
-    }
     Some(writer.finish())
 }
 
 /// Code generation's options.
-pub(crate) fn codegen_options(options: &Options) -> cpu::Options {
-    cpu::Options {
+pub(crate) fn codegen_options(options: &CompileOptions) -> shoal_codegen::Options {
+    shoal_codegen::Options {
         debug_info: options.debug_info == DebugInfo::Lines,
         checks: options.debug,
         extern_libs: options.extern_libs.clone(),
@@ -175,38 +187,20 @@ pub(crate) fn generate(
     kernel: &KernelShared,
     lowered: &Lowered,
     target: &Target,
-    options: &Options,
+    options: &CompileOptions,
 ) -> Result<Entry, Error> {
+    // LLVM has locks of its own.
+    let _section = Section::enter();
     let sources = kernel.module.sources();
-    let compiled = cpu::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
-        .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
-    let facts = Facts {
-        kernel: kernel.name.clone(),
-        source: kernel.module.name().to_owned(),
-        target: target.key(),
-        entry: compiled.entry,
-        scratch_bytes: compiled.scratch_bytes,
-        may_wait: compiled.may_wait,
-        can_fail: compiled.can_fail,
-        uses_amx: compiled.uses_amx,
-        params: compiled.params,
-    };
-    Ok(Entry { facts, object: compiled.object })
+    let compiled =
+        shoal_codegen::compile(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options))
+            .map_err(|diagnostics| Error::Compile(Report::new(diagnostics, sources.clone())))?;
+    let label =
+        Label { kernel: kernel.name.clone(), source: kernel.module.name().to_owned(), target: target.to_string() };
+    let linked = compiled.linked.into_iter().map(|file| LinkedFile::new(file.path, &file.bitcode)).collect();
+    Ok(Entry { label, linked, description: compiled.description, object: compiled.object })
 }
 
 fn load(entry: &Entry) -> Result<Kernel, Error> {
-    let Facts { entry: name, scratch_bytes, may_wait, can_fail, uses_amx, params, .. } = &entry.facts;
-    let code = Code::load(&entry.object)?;
-    let info = KernelInfo {
-        name: name.clone(),
-        scratch_bytes: usize::try_from(*scratch_bytes).unwrap_or(usize::MAX),
-        waits: if *may_wait { Waits::MayWait } else { Waits::Never },
-        can_fail: *can_fail,
-        uses_amx: *uses_amx,
-        params: params
-            .iter()
-            .map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize })
-            .collect(),
-    };
-    Ok(Kernel::new(Arc::new(code), info)?)
+    Ok(Kernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?)
 }

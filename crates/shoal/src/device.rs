@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use shoal_abi::Target;
 use shoal_driver::cpu::CpuDevice;
+use shoal_driver::fork::Section;
 
 use crate::Error;
+use crate::targets::host_target;
 
 /// The two ways to run a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +48,7 @@ impl Device {
         if let Some(device) = HOST.get() {
             return Ok(Device::Cpu(device.clone()));
         }
+        let _section = Section::enter();
         let device = Arc::new(CpuDevice::host()?);
         Ok(Device::Cpu(HOST.get_or_init(|| device).clone()))
     }
@@ -74,6 +78,14 @@ impl Device {
         match self {
             Device::Cpu(_) => Backend::Cpu,
             Device::Interpreter => Backend::Interpreter,
+        }
+    }
+
+    /// What kernels on it are compiled for. The interpreter runs what this machine would.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        match self {
+            Device::Cpu(_) | Device::Interpreter => host_target(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::OnceLock;
 
+use shoal_driver::fork::Section;
+
 use crate::{Error, Module};
 
 /// A kernel file and those it imports, as texts.
@@ -57,6 +59,7 @@ fn kept<T>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, Error>) -> Resul
     if let Some(value) = cell.get() {
         return Ok(value);
     }
+    let _section = Section::enter();
     let made = make()?;
     Ok(cell.get_or_init(|| made))
 }

@@ -1,11 +1,13 @@
 //! A kernel in the forms it has on its way to code, for people to look at and for other tools to take.
 
-use shoal_codegen::cpu::{self, Emit};
+use shoal_abi::Target;
+use shoal_codegen::Emit;
 use shoal_lang::ArgSpec;
+use shoal_source::Cancellation;
 
-use crate::compile::{codegen_options, host_target, lower, optimise};
+use crate::compile::{codegen_options, lower, optimise};
 use crate::error::Report;
-use crate::{Error, Kernel, targets};
+use crate::{Error, Kernel};
 
 /// A form of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,7 +16,9 @@ pub enum Stage {
     Tile,
     /// Tile IR after all passes.
     Optimised,
-    /// LLVM IR.
+    /// LLVM IR as the backend writes it.
+    LlvmRaw,
+    /// LLVM IR after LLVM's passes.
     Llvm,
     /// Assembly.
     Asm,
@@ -24,7 +28,7 @@ pub enum Stage {
 
 impl Stage {
     /// All forms, in their order.
-    pub const ALL: [Stage; 5] = [Stage::Tile, Stage::Optimised, Stage::Llvm, Stage::Asm, Stage::Object];
+    pub const ALL: [Stage; 6] = [Stage::Tile, Stage::Optimised, Stage::LlvmRaw, Stage::Llvm, Stage::Asm, Stage::Object];
 
     /// The name on the command line.
     #[must_use]
@@ -32,6 +36,7 @@ impl Stage {
         match self {
             Stage::Tile => "tile",
             Stage::Optimised => "tile-opt",
+            Stage::LlvmRaw => "llvm-raw",
             Stage::Llvm => "llvm",
             Stage::Asm => "asm",
             Stage::Object => "obj",
@@ -44,6 +49,7 @@ impl Stage {
         match self {
             Stage::Tile => "tile",
             Stage::Optimised => "opt.tile",
+            Stage::LlvmRaw => "raw.ll",
             Stage::Llvm => "ll",
             Stage::Asm => "s",
             Stage::Object => "o",
@@ -58,30 +64,26 @@ impl Stage {
 }
 
 impl Kernel {
-    /// The kernel in a form, for one specialisation. `cpu` is LLVM's name of the CPU to compile for (`x86-64-v3`), by
-    /// default this machine's.
+    /// The kernel in a form, for one specialisation on one target.
     ///
     /// # Errors
-    /// When it does not compile.
-    pub fn emit(&self, specs: &[ArgSpec], stage: Stage, cpu: Option<&str>) -> Result<Vec<u8>, Error> {
+    /// When it does not compile, or there is no backend for the target.
+    pub fn emit(&self, specs: &[ArgSpec], stage: Stage, target: &Target) -> Result<Vec<u8>, Error> {
+        let (kernel, options) = (self.shared(), self.options());
+        let never = &Cancellation::default();
         let what = match stage {
-            Stage::Tile => return Ok(lower(self.shared(), specs, self.options())?.0.module.to_string().into_bytes()),
+            Stage::Tile => return Ok(lower(kernel, specs, options, target, never)?.0.module.to_string().into_bytes()),
             Stage::Optimised => {
-                return Ok(optimise(self.shared(), specs, self.options())?.0.module.to_string().into_bytes());
+                return Ok(optimise(kernel, specs, options, target, never)?.0.module.to_string().into_bytes());
             }
+            Stage::LlvmRaw => Emit::LlvmRaw,
             Stage::Llvm => Emit::Llvm,
             Stage::Asm => Emit::Asm,
             Stage::Object => Emit::Object,
         };
-        let named = cpu.map(targets::named).transpose()?;
-        let target = match &named {
-            Some(target) => target,
-            None => host_target(),
-        };
-        let (lowered, _) = optimise(self.shared(), specs, self.options())?;
-        let sources = self.shared().module.sources();
-        let options = codegen_options(self.options());
-        cpu::emit(&lowered.module, &lowered.kernel, target, &sources, &options, what)
+        let (lowered, _) = optimise(kernel, specs, options, target, never)?;
+        let sources = kernel.module.sources();
+        shoal_codegen::emit(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options), what)
             .map_err(|errors| Error::Compile(Report::new(errors, sources.clone())))
     }
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use shoal_abi::UnknownTarget;
 use shoal_driver::cpu::{KernelError, LoadError};
 use shoal_driver::memory::AllocError;
 use shoal_driver::{DeviceError, LaunchError};
@@ -110,9 +111,9 @@ pub enum Error {
     /// Compiled code does not hold its kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// LLVM cannot make code for the target.
-    #[error("{0}")]
-    Target(String),
+    /// There is no target of that name.
+    #[error(transparent)]
+    Target(#[from] UnknownTarget),
     /// A kernel cannot be compiled ahead of time as asked.
     #[error("{0}")]
     AheadOfTime(String),

@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
+use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::{Interrupt, LaunchError, PrintSink};
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
@@ -17,7 +18,7 @@ use crate::error::Report;
 use crate::kernel::KernelShared;
 use crate::param::Param;
 use crate::specialise::{Class, Fault, classify};
-use crate::{DType, Error, Options, pack};
+use crate::{DType, Error, pack};
 
 /// One piece of the host's memory that arguments point into.
 struct Piece {
@@ -31,7 +32,7 @@ struct Piece {
 /// Runs a kernel on the interpreter.
 pub(crate) fn launch(
     kernel: &KernelShared,
-    options: &Options,
+    options: &LaunchOptions,
     lowered: &Lowered,
     grid: [u32; 3],
     bound: &Bound<'_>,
@@ -86,7 +87,7 @@ pub(crate) fn launch(
 }
 
 /// Whoever launched, as the interpreter knows them.
-struct Host<'a>(&'a Options);
+struct Host<'a>(&'a LaunchOptions);
 
 impl shoal_interp::Host for Host<'_> {
     fn print(&mut self, line: String) {

@@ -5,12 +5,14 @@
 //! allocates nothing (tuples aside).
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, TryLockError};
 
-use shoal_driver::cpu::{ArgBlock, ArgWriter, LaunchOptions};
+use shoal_driver::cpu::{self, ArgBlock, ArgWriter};
+use shoal_driver::fork::{PerProcess, Section};
 use shoal_lang::ArgSpec;
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Cancellation, Diagnostic, Span};
 
 use crate::arg::{Arg, Args};
 use crate::bound::{Bound, Signature};
@@ -23,15 +25,15 @@ use crate::param::Param;
 use crate::specialise::{Fault, classify};
 use crate::variant::{Runnable, Variant};
 use crate::variant_key::{BuildWordHasher, Words};
-use crate::{Device, DiskCache, Error, Options, interpret, native, pack, variant_key};
+use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, interpret, lowering, native, pack, variant_key};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
 #[derive(Clone)]
 pub struct Kernel {
     shared: Arc<KernelShared>,
-    options: Arc<Options>,
-    launch: Arc<LaunchOptions>,
+    options: Arc<CompileOptions>,
+    launch: Arc<cpu::LaunchOptions>,
     key_start: Words,
     device: Device,
 }
@@ -42,12 +44,31 @@ pub(crate) struct KernelShared {
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) params: Vec<Param>,
-    variants: RwLock<HashMap<Box<[u64]>, Arc<Variant>, BuildWordHasher>>,
+    variants: PerProcess<Variants>,
 }
+
+/// What is compiled, by the key of the arguments.
+type Variants = RwLock<HashMap<Box<[u64]>, Arc<Variant>, BuildWordHasher>>;
 
 impl KernelShared {
     pub(crate) fn new(module: Arc<Shared>, name: String, span: Span, params: Vec<Param>) -> KernelShared {
-        KernelShared { module, name, span, params, variants: RwLock::default() }
+        KernelShared { module, name, span, params, variants: PerProcess::new(RwLock::default()) }
+    }
+
+    /// What is compiled. It is written in [sections](Section) only, so a forked child finds it whole; but launches of
+    /// threads that it does not have may be reading it for ever, so that it has a lock of its own.
+    #[inline]
+    fn variants(&self) -> &Variants {
+        let copied = |parents: &Variants| {
+            let known = match parents.try_read() {
+                Ok(known) => known.clone(),
+                Err(TryLockError::Poisoned(known)) => known.into_inner().clone(),
+                Err(TryLockError::WouldBlock) => unreachable!("forks wait for those who write"),
+            };
+            Ok::<_, Infallible>(RwLock::new(known))
+        };
+        let Ok(variants) = self.variants.get(copied);
+        variants
     }
 
     fn signature(&self) -> Signature<'_> {
@@ -67,24 +88,25 @@ impl Kernel {
         Kernel {
             shared,
             launch: Arc::default(),
-            key_start: key_start(&Options::default(), &device),
+            key_start: key_start(&CompileOptions::default(), &device),
             options: Arc::default(),
             device,
         }
     }
 
-    /// The same kernel with other options.
+    /// The same kernel, compiled with other options.
     #[must_use]
-    pub fn with(mut self, options: Options) -> Kernel {
+    pub fn with(mut self, options: CompileOptions) -> Kernel {
         self.key_start = key_start(&options, &self.device);
-        self.launch = Arc::new(LaunchOptions {
-            timeout: options.timeout,
-            interrupt: options.interrupt.clone(),
-            print: options.print.clone(),
-            fibers: options.fibers,
-            bounds: None,
-        });
         self.options = Arc::new(options);
+        self
+    }
+
+    /// The same kernel with other options for its launches.
+    #[must_use]
+    pub fn launching(mut self, options: LaunchOptions) -> Kernel {
+        let LaunchOptions { timeout, interrupt, print, fibers } = options;
+        self.launch = Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, ..cpu::LaunchOptions::default() });
         self
     }
 
@@ -108,9 +130,9 @@ impl Kernel {
         &self.shared.params
     }
 
-    /// Its options.
+    /// How it is compiled.
     #[must_use]
-    pub fn options(&self) -> &Options {
+    pub fn options(&self) -> &CompileOptions {
         &self.options
     }
 
@@ -118,10 +140,10 @@ impl Kernel {
     /// was not yet for arguments of this kind.
     ///
     /// Native code is trusted as the program that launches it is: a kernel that computes a wrong address writes there.
-    /// With [`Options::debug`] every access is checked first.
+    /// With [`CompileOptions::debug`] every access is checked first.
     ///
     /// # Errors
-    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`Options::interrupt`] says to
+    /// When the arguments do not fit, the kernel does not compile, a program fails, or [`LaunchOptions::interrupt`] says to
     /// stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
@@ -144,7 +166,7 @@ impl Kernel {
     /// How each compiled variant of the kernel came to be, in no order.
     #[must_use]
     pub fn reports(&self) -> Vec<CompileReport> {
-        let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.shared.variants().read().unwrap_or_else(PoisonError::into_inner);
         known.values().map(|variant| variant.report().clone()).collect()
     }
 
@@ -153,7 +175,7 @@ impl Kernel {
     /// # Errors
     /// When it does not compile.
     pub fn notes(&self, specs: &[ArgSpec]) -> Result<Vec<Report>, Error> {
-        Ok(lower(&self.shared, specs, &self.options)?.1.notes)
+        Ok(lower(&self.shared, specs, &self.options, self.device.target(), &self.cancellation())?.1.notes)
     }
 
     /// How the kernel is specialised for these arguments.
@@ -172,6 +194,7 @@ impl Kernel {
     /// # Errors
     /// When the signature cannot be read or leaves out a parameter without default.
     pub fn read_signature(&self, text: &str) -> Result<Vec<ArgSpec>, Error> {
+        let _section = Section::enter();
         let sources = self.shared.module.sources();
         let given = self.shared.module.program().signature(&self.shared.name, text);
         let given = given.map_err(|errors| Error::Argument(Report::new(errors, sources.clone())))?;
@@ -192,8 +215,8 @@ impl Kernel {
     /// # Errors
     /// When it does not compile.
     pub fn compile_uncached(&self, specs: &[ArgSpec]) -> Result<CompileReport, Error> {
-        let options = Options { disk_cache: DiskCache::Off, ..(*self.options).clone() };
-        Ok(compile_native(&self.shared, specs, &options)?.report)
+        let options = CompileOptions { disk_cache: DiskCache::Off, ..(*self.options).clone() };
+        Ok(compile_native(&self.shared, specs, &options, &self.cancellation())?.report)
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.
@@ -238,8 +261,8 @@ impl Kernel {
     #[inline]
     #[must_use]
     pub fn find(&self, prepared: &Prepared<'_>) -> Option<Arc<Variant>> {
-        let known = self.shared.variants.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(prepared.key.as_slice()).cloned()
+        let known = self.shared.variants().read().unwrap_or_else(PoisonError::into_inner);
+        known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()).cloned()
     }
 
     /// How the kernel is specialised for these arguments.
@@ -257,9 +280,14 @@ impl Kernel {
     #[cold]
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
         let variant = self.compile_for(self.specs(&prepared.bound)?)?;
-        let mut known = self.shared.variants.write().unwrap_or_else(PoisonError::into_inner);
+        let _section = Section::enter();
+        let mut known = self.shared.variants().write().unwrap_or_else(PoisonError::into_inner);
         // Another thread may have been faster: its variant stays, so that all launches share one.
-        Ok(known.entry(prepared.key.as_slice().into()).or_insert(variant).clone())
+        if let Some(variant) = known.get(prepared.key.as_slice()).filter(|variant| variant.is_current()) {
+            return Ok(variant.clone());
+        }
+        known.insert(prepared.key.as_slice().into(), variant.clone());
+        Ok(variant)
     }
 
     /// Compiles a specialisation that no launch has asked for yet; see [`Kernel::read_signature`].
@@ -269,12 +297,14 @@ impl Kernel {
     pub fn compile_for(&self, specs: Vec<ArgSpec>) -> Result<Arc<Variant>, Error> {
         Ok(Arc::new(match self.device {
             Device::Cpu(_) => {
-                let Compiled { kernel, report } = compile_native(&self.shared, &specs, &self.options)?;
-                Variant::new(specs, report, Runnable::Native(kernel))
+                let Compiled { kernel, linked, report } =
+                    compile_native(&self.shared, &specs, &self.options, &self.cancellation())?;
+                Variant::new(specs, report, linked, Runnable::Native(kernel))
             }
             Device::Interpreter => {
-                let (module, report) = lower(&self.shared, &specs, &self.options)?;
-                Variant::new(specs, report, Runnable::Lowered(module))
+                let (module, report) =
+                    lower(&self.shared, &specs, &self.options, self.device.target(), &self.cancellation())?;
+                Variant::new(specs, report, Vec::new(), Runnable::Lowered(module))
             }
         }))
     }
@@ -282,26 +312,31 @@ impl Kernel {
     /// Runs a specialisation with the arguments that it was found or compiled for.
     ///
     /// # Errors
-    /// When a program fails, or [`Options::interrupt`] says to stop.
+    /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
         match (variant.code(), &self.device) {
             (Runnable::Native(kernel), Device::Cpu(device)) if self.options.debug => {
                 let bounds = Some(native::bounds(&prepared.bound));
-                let options = LaunchOptions { bounds, ..(*self.launch).clone() };
+                let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
                 native::launch(device, kernel, grid, &prepared.block, &options)
             }
             (Runnable::Native(kernel), Device::Cpu(device)) => {
                 native::launch(device, kernel, grid, &prepared.block, &self.launch)
             }
             (Runnable::Lowered(module), _) => {
-                interpret::launch(&self.shared, &self.options, module, grid, &prepared.bound)
+                interpret::launch(&self.shared, &self.launch, module, grid, &prepared.bound)
             }
             // The backend is part of the key.
             (Runnable::Native(_), Device::Interpreter) => {
                 Err(Error::Interpreter("native code cannot be interpreted".into()))
             }
         }
+    }
+
+    /// What ends a launch also ends the compilation that it asks for.
+    fn cancellation(&self) -> Cancellation {
+        lowering::cancellation(self.launch.interrupt.as_ref())
     }
 
     #[inline]
@@ -320,13 +355,15 @@ impl Kernel {
 
     #[cold]
     fn wrong(&self, fault: Diagnostic) -> Error {
+        let _section = Section::enter();
         Error::Argument(Report::new(fault, self.shared.module.sources()))
     }
 }
 
-fn key_start(options: &Options, device: &Device) -> Words {
+fn key_start(options: &CompileOptions, device: &Device) -> Words {
     let mut words = options.key_words();
     words.push(device.backend() as u64);
+    variant_key::write_target(&mut words, device.target());
     words
 }
 

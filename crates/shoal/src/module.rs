@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use shoal_driver::fork::Section;
 use shoal_lang::{Annotation, ArgType, HostBridge, HostSource, KernelParam, Program};
 use shoal_source::{Diagnostics, SourceMap};
 
@@ -88,6 +89,7 @@ impl Module {
     }
 
     fn parsed(name: &str, parse: impl FnOnce(&mut SourceMap) -> Result<Program, Diagnostics>) -> Result<Module, Error> {
+        let _section = Section::enter();
         let start = Instant::now();
         let mut sources = SourceMap::default();
         let program = parse(&mut sources).map_err(|errors| Error::Compile(Report::new(errors, Arc::new(sources))))?;
@@ -124,6 +126,7 @@ impl Module {
     }
 
     fn kernel_shared(&self, name: &str) -> Result<Arc<KernelShared>, Error> {
+        let _section = Section::enter();
         let mut known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = known.get(name) {
             return Ok(kernel.clone());

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_passes::pipeline;
-use shoal_source::SourceMap;
+use shoal_source::{Cancellation, SourceMap};
 
 use crate::Error;
 use crate::error::Report;
+use crate::targets::host_target;
 
 /// A pass.
 #[derive(Debug, Clone, Copy)]
@@ -35,10 +36,10 @@ pub fn passes() -> Vec<PassInfo> {
     pipeline::PASSES.iter().map(|pass| PassInfo { name: pass.name, doc: pass.doc }).collect()
 }
 
-/// The passes that native code goes through, in order.
+/// The passes that code for this machine goes through, in order.
 #[must_use]
 pub fn cpu_pipeline() -> Vec<&'static str> {
-    pipeline::cpu_passes().iter().map(|pass| pass.name).collect()
+    pipeline::passes_for(host_target()).iter().map(|pass| pass.name).collect()
 }
 
 /// Runs passes by name over a module's text. `cpu` stands for the whole pipeline. The last entry has the result; there
@@ -56,7 +57,7 @@ pub fn run_passes(file: &str, text: &str, names: &[&str]) -> Result<Vec<AfterPas
     let mut passes = Vec::new();
     for &name in names {
         match (name, pipeline::by_name(name)) {
-            ("cpu", _) => passes.extend(pipeline::cpu_passes()),
+            ("cpu", _) => passes.extend(pipeline::passes_for(host_target())),
             (_, Some(pass)) => passes.push(pass),
             (_, None) => {
                 let known: Vec<&str> = pipeline::PASSES.iter().map(|pass| pass.name).collect();
@@ -68,9 +69,12 @@ pub fn run_passes(file: &str, text: &str, names: &[&str]) -> Result<Vec<AfterPas
         }
     }
     let mut after = Vec::new();
-    pipeline::run(&mut module, &passes, &mut |pass, module, took| {
+    let observe = &mut |pass: &'static pipeline::Pass, module: &shoal_ir::Module, took| {
         after.push(AfterPass { pass: pass.name, text: module.to_string(), took });
-    });
+    };
+    // Nobody cancels.
+    let (Ok(()) | Err(pipeline::Cancelled)) =
+        pipeline::run(&mut module, host_target(), &passes, &Cancellation::default(), observe);
     if after.is_empty() {
         after.push(AfterPass { pass: "", text: module.to_string(), took: Duration::ZERO });
     }

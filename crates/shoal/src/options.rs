@@ -1,4 +1,4 @@
-//! How a kernel is compiled and launched, beyond its arguments.
+//! How a kernel is compiled, and how it is launched, beyond its arguments.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use shoal_driver::cpu::Fibers;
 use shoal_driver::{Interrupt, PrintSink};
 use shoal_ir::op::DotPrecision;
 
-use crate::variant_key::Words;
+use crate::variant_key::{self, Words};
 
 /// Whether compiled kernels are looked up and kept on disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub enum DebugInfo {
     None,
 }
 
-/// How a kernel is compiled and launched.
+/// How a kernel is compiled: other options, another variant.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct CompileOptions {
     /// Whether `device_assert`, `assert` and every access to memory are checked at run time.
     pub debug: bool,
     /// Whether integer overflow is checked at run time (only with `debug`).
@@ -40,15 +40,21 @@ pub struct Options {
     pub dot_precision: DotPrecision,
     /// Whether kernels may use module-level names that are not `constexpr`.
     pub allow_plain_globals: bool,
-    /// Files of LLVM bitcode that `extern_elementwise` may call into.
+    /// Files of LLVM bitcode that `extern_elementwise` may call into. One that changes is linked again.
     pub extern_libs: Vec<PathBuf>,
     /// Whether the code carries lines for debuggers.
     pub debug_info: DebugInfo,
-    /// Whether compiled kernels are kept on disk.
+    /// Whether compiled kernels are kept on disk; the code does not depend on it.
     pub disk_cache: DiskCache,
+}
+
+/// How a kernel is launched: the code does not depend on it.
+#[derive(Debug, Clone, Default)]
+pub struct LaunchOptions {
     /// How long programs may wait for each other in vain; by default the device's limit.
     pub timeout: Option<Duration>,
-    /// Asked about every 50 ms, on the thread that launches, whether the launch is to stop.
+    /// Asked about every 50 ms, on the thread that launches, whether the launch is to stop, while its kernel is compiled
+    /// as well.
     pub interrupt: Option<Interrupt>,
     /// Where `device_print` goes.
     pub print: PrintSink,
@@ -56,9 +62,9 @@ pub struct Options {
     pub fibers: Fibers,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for CompileOptions {
+    fn default() -> CompileOptions {
+        CompileOptions {
             debug: std::env::var_os("SHOAL_DEBUG").is_some_and(|v| v == "1"),
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
@@ -66,33 +72,88 @@ impl Default for Options {
             extern_libs: Vec::new(),
             debug_info: DebugInfo::default(),
             disk_cache: DiskCache::default(),
-            timeout: None,
-            interrupt: None,
-            print: PrintSink::default(),
-            fibers: Fibers::default(),
         }
     }
 }
 
-impl Options {
-    /// Everything that changes the compiled code, as text for the disk cache's key.
-    pub(crate) fn compile_key(&self) -> String {
+// Both keys take the options apart without `..`, so that a new option cannot be forgotten in one.
+impl CompileOptions {
+    /// Everything that changes the compiled code, as text for the key on disk. What is linked counts by its name here;
+    /// entries state its content.
+    pub(crate) fn disk_key(&self) -> String {
+        let CompileOptions {
+            debug,
+            sanitize_overflow,
+            dot_precision,
+            allow_plain_globals,
+            extern_libs,
+            debug_info,
+            disk_cache: _,
+        } = self;
         format!(
-            "debug={} overflow={} dot={} globals={} lines={:?}",
-            self.debug, self.sanitize_overflow, self.dot_precision, self.allow_plain_globals, self.debug_info
+            "debug={debug} overflow={sanitize_overflow} dot={dot_precision} globals={allow_plain_globals} \
+             lines={debug_info:?} libs={extern_libs:?}"
         )
     }
 
     /// The same as the first words of keys in memory.
     pub(crate) fn key_words(&self) -> Words {
-        let flags = [self.debug, self.sanitize_overflow, self.allow_plain_globals, self.debug_info == DebugInfo::Lines];
+        let CompileOptions {
+            debug,
+            sanitize_overflow,
+            dot_precision,
+            allow_plain_globals,
+            extern_libs,
+            debug_info,
+            disk_cache: _,
+        } = self;
+        let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
         let mut words = Words::new();
-        words.push(packed | (self.dot_precision as u64) << 8 | (self.extern_libs.len() as u64) << 16);
-        for lib in &self.extern_libs {
-            let hash = blake3::hash(lib.as_os_str().as_encoded_bytes());
-            words.extend(hash.as_bytes()[..16].chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default())));
+        words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16);
+        for lib in extern_libs {
+            variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
         }
         words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// One change of each option that code depends on.
+    fn changed() -> Vec<CompileOptions> {
+        let base = || CompileOptions { debug: false, ..CompileOptions::default() };
+        let libs = |names: &[&str]| names.iter().map(PathBuf::from).collect();
+        vec![
+            base(),
+            CompileOptions { debug: true, ..base() },
+            CompileOptions { sanitize_overflow: true, ..base() },
+            CompileOptions { dot_precision: DotPrecision::Tf32, ..base() },
+            CompileOptions { allow_plain_globals: true, ..base() },
+            CompileOptions { extern_libs: libs(&["a.bc"]), ..base() },
+            CompileOptions { extern_libs: libs(&["b.bc"]), ..base() },
+            CompileOptions { extern_libs: libs(&["a.bc", "b.bc"]), ..base() },
+            CompileOptions { debug_info: DebugInfo::None, ..base() },
+        ]
+    }
+
+    #[test]
+    fn each_option_changes_both_keys() {
+        let all = changed();
+        let on_disk: HashSet<String> = all.iter().map(CompileOptions::disk_key).collect();
+        let in_memory: HashSet<Vec<u64>> = all.iter().map(|options| options.key_words().to_vec()).collect();
+        assert_eq!((on_disk.len(), in_memory.len()), (all.len(), all.len()));
+    }
+
+    #[test]
+    fn where_code_is_kept_changes_no_key() {
+        let (kept, not) =
+            (CompileOptions::default(), CompileOptions { disk_cache: DiskCache::Off, ..Default::default() });
+        assert_eq!(kept.disk_key(), not.disk_key());
+        assert_eq!(kept.key_words(), not.key_words());
     }
 }

@@ -1,49 +1,23 @@
-//! The CPUs that code can be compiled for by name.
+//! What code is made for, by name.
 
-use shoal_codegen::cpu::Target;
+use std::sync::OnceLock;
+
+use shoal_abi::Target;
 
 use crate::Error;
-use crate::compile::host_target;
 
-/// LLVM ends the process on names it does not know, so only these reach it.
-const CPUS: &[&str] = &[
-    "x86-64",
-    "x86-64-v2",
-    "x86-64-v3",
-    "x86-64-v4",
-    "haswell",
-    "broadwell",
-    "skylake",
-    "skylake-avx512",
-    "cascadelake",
-    "cooperlake",
-    "icelake-client",
-    "icelake-server",
-    "tigerlake",
-    "alderlake",
-    "raptorlake",
-    "sapphirerapids",
-    "emeraldrapids",
-    "graniterapids",
-    "znver1",
-    "znver2",
-    "znver3",
-    "znver4",
-    "znver5",
-];
+/// This machine.
+#[must_use]
+pub fn host_target() -> &'static Target {
+    static HOST: OnceLock<Target> = OnceLock::new();
+    HOST.get_or_init(|| Target::Cpu(shoal_codegen::cpu::host()))
+}
 
-/// The target of this name; `native` is this machine, `generic` any x86-64.
-pub(crate) fn named(cpu: &str) -> Result<Target, Error> {
-    let cpu = match cpu {
-        "native" => return Ok(host_target().clone()),
-        "generic" => "x86-64",
-        other => other,
-    };
-    if CPUS.contains(&cpu) {
-        return Ok(Target::named(cpu, ""));
-    }
-    let known = CPUS.join(", ");
-    Err(Error::Target(format!(
-        "no code can be made for the CPU `{cpu}`: this build's LLVM makes code for native, generic, {known}"
-    )))
+/// The target of this name: a CPU by LLVM's name (`x86-64-v3`), an NVIDIA GPU (`sm_90a`) or an AMD GPU (`gfx942`);
+/// `native` is this machine, `generic` any x86-64.
+///
+/// # Errors
+/// When there is no such target.
+pub fn target_named(name: &str) -> Result<Target, Error> {
+    Ok(if name == "native" { host_target().clone() } else { name.parse()? })
 }

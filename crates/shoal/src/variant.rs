@@ -6,11 +6,13 @@ use shoal_driver::cpu;
 use shoal_lang::{ArgSpec, Lowered};
 
 use crate::CompileReport;
+use crate::linked::{LinkedFile, WatchedFile};
 
 /// One specialisation of a kernel, ready to run.
 pub struct Variant {
     specs: Vec<ArgSpec>,
     report: CompileReport,
+    linked: Vec<WatchedFile>,
     code: Runnable,
 }
 
@@ -21,8 +23,14 @@ pub(crate) enum Runnable {
 }
 
 impl Variant {
-    pub(crate) fn new(specs: Vec<ArgSpec>, report: CompileReport, code: Runnable) -> Variant {
-        Variant { specs, report, code }
+    pub(crate) fn new(specs: Vec<ArgSpec>, report: CompileReport, linked: Vec<LinkedFile>, code: Runnable) -> Variant {
+        Variant { specs, report, linked: linked.into_iter().map(WatchedFile::new).collect(), code }
+    }
+
+    /// Whether what was linked into it is still the same.
+    #[inline]
+    pub(crate) fn is_current(&self) -> bool {
+        self.linked.iter().all(WatchedFile::is_unchanged)
     }
 
     /// What is compiled in of each argument.

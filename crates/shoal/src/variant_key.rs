@@ -1,10 +1,11 @@
 //! Keys of compiled variants in memory.
 //!
-//! A key is a list of words that says all that is compiled in: what a warm launch compares. It is exact, not a hash,
-//! and fits on the stack for kernels with some dozens of parameters.
+//! A key is a list of words that says all that is compiled in: what a warm launch compares. Arguments are in it
+//! exactly, not by a hash, and it fits on the stack for kernels with some dozens of parameters.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
+use shoal_abi::Target;
 use shoal_lang::{HostObject, HostValue};
 use smallvec::SmallVec;
 
@@ -44,6 +45,17 @@ enum Tag {
 #[inline]
 fn word(tag: Tag, dtype: DType, flags: u64) -> u64 {
     tag as u64 | (dtype as u64) << 8 | flags << 16
+}
+
+/// Adds the target. Its list of features is long, so that a hash stands for it.
+pub(crate) fn write_target(words: &mut Words, target: &Target) {
+    write_hash(words, target.key().as_bytes());
+}
+
+/// Adds 16 bytes of a cryptographic hash: for long texts that are known before a launch.
+pub(crate) fn write_hash(words: &mut Words, text: &[u8]) {
+    let hash = blake3::hash(text);
+    words.extend(hash.as_bytes()[..16].chunks(8).map(|c| u64::from_le_bytes(c.try_into().unwrap_or_default())));
 }
 
 /// Adds what is compiled in of one argument.
@@ -248,6 +260,18 @@ mod tests {
         ];
         seen.extend(values.iter().map(|arg| words(ParamKind::Open, arg)));
         assert_eq!(seen.len(), constants.len() + values.len());
+    }
+
+    #[test]
+    fn targets_do_not_share_variants() {
+        let names = ["x86-64", "x86-64-v3", "sm_80", "sm_90", "sm_90a", "gfx90a", "gfx942"];
+        let key = |name: &str| {
+            let mut words = Words::new();
+            write_target(&mut words, &name.parse().expect("a target"));
+            words.to_vec()
+        };
+        let keys: HashSet<Vec<u64>> = names.into_iter().map(key).collect();
+        assert_eq!(keys.len(), names.len());
     }
 
     #[test]

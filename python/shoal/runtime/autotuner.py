@@ -19,6 +19,7 @@ from typing import Any
 
 from .. import knobs
 from ..errors import AutotunerError, CompileTimeAssertionFailure, OutOfResources
+from .computed_once import computed_once
 from .config import Config
 from .heuristics import Heuristics, heuristics, names_of_arguments
 from .in_place import copy_of, fill_with_zeros, overwrite
@@ -131,7 +132,7 @@ class Autotuner(KernelInterface):
         warmup = 25 if warmup is None else warmup
         return lambda call, quantiles: testing.do_bench(call, warmup=warmup, rep=rep, quantiles=quantiles)
 
-    @functools.cached_property
+    @computed_once
     def do_bench(self) -> Callable[..., Any]:
         """Measures a call: `do_bench(call, quantiles=...)` gives milliseconds."""
         if self._do_bench is not None:

@@ -5,11 +5,31 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from .source import text_of
+
+
+class _Hashing:
+    """The hashes that a thread is computing."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.unfinished: list[JITCallable] = []
+
+    def start_over(self) -> None:
+        """In a forked child, which does not have that thread."""
+        for function in self.unfinished:
+            function.hash = None
+        self.lock = threading.RLock()
+        self.unfinished = []
+
+
+_hashing = _Hashing()
+os.register_at_fork(after_in_child=_hashing.start_over)
 
 
 class JITCallable:
@@ -26,7 +46,6 @@ class JITCallable:
         self.file_name = text.file
         self._src, self.def_file_line_number = text.from_def
         self._fn_name = f"{fn.__module__}.{fn.__qualname__}"
-        self._hash_lock = threading.RLock()
         self.hash: str | None = None
         self.__doc__ = fn.__doc__
         self.__name__ = fn.__name__
@@ -55,12 +74,14 @@ class JITCallable:
     @property
     def cache_key(self) -> str:
         """One word for the source, and for that of all functions and values it uses."""
-        with self._hash_lock:
+        with _hashing.lock:
             if self.hash is None:
                 # A function that calls itself finds this.
                 self.hash = f"recursion:{self._fn_name}"
+                _hashing.unfinished.append(self)
                 facts = [self._src, str(self.starting_line_number), *map(repr, self._dependencies())]
                 self.hash = hashlib.sha256("\0".join(facts).encode()).hexdigest()
+                _hashing.unfinished.remove(self)
             return self.hash
 
     def _dependencies(self) -> list[tuple[str, str]]:

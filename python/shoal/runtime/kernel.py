@@ -7,8 +7,9 @@ import hashlib
 import html
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .computed_once import computed_once
 
 if TYPE_CHECKING:
     from .. import _native
@@ -130,13 +131,13 @@ class CompiledKernel:
             name: "constexpr" if name in self.constants else spec.split(":")[0] for name, spec in self.signature.items()
         }
 
-    @cached_property
+    @computed_once
     def hash(self) -> str:
         """One word for everything that the code depends on."""
         facts = (self.fn.cache_key, sorted(self.signature.items()), sorted(map(str, self._options.items())))
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
-    @cached_property
+    @computed_once
     def metadata(self) -> Any:
         """What the kernel was compiled with and for, as a named tuple.
 
@@ -161,13 +162,13 @@ class CompiledKernel:
         }
         return namedtuple("KernelMetadata", sorted(facts))(**facts)  # noqa: PYI024
 
-    @cached_property
+    @computed_once
     def packed_metadata(self) -> tuple[Any, ...]:
         """A few facts that launchers of other devices take."""
         facts = self.metadata
         return (facts.num_warps, facts.num_ctas, facts.shared, *facts.cluster_dims)
 
-    @cached_property
+    @computed_once
     def src(self) -> Any:
         """The kernel with the types of its arguments, as `shoal.compile` takes it."""
         from ..compiler.source import ASTSource

@@ -73,7 +73,7 @@ _RULES = (
     ),
     # Shapes.
     Rule(
-        r"dimension (\d+) is (\d+) on the left and (\d+) on the right",
+        r"dimension (\d+) is (\d+) (?:on the left|in the pointers) and (\d+) (?:on the right|in the)",
         ValueError,
         "Cannot make_shape_compatible: incompatible dimensions at index {0}: {1} and {2}",
     ),
@@ -92,6 +92,7 @@ _RULES = (
         "expected last dimension to be 2 for split, got {0}",
     ),
     Rule(r"a tile cannot be indexed by `(.*?)`", ValueError, "unsupported tensor index: {0}"),
+    Rule("a pointer cannot be indexed", ValueError, "unsupported tensor index"),
     # Memory.
     Rule(r"`(\w+)` takes a pointer, not `(.*?)`", ValueError, "Unsupported ptr type {1} in `tl.{0}`"),
     Rule("`other` has no meaning without `mask`", ValueError, "`other` cannot be provided without `mask`"),

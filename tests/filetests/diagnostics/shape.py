@@ -36,12 +36,12 @@ def k(x):
 # 13 |     f = tl.reshape(d, (16, 16))
 #    |         ^^^^^^^^^^^^^^^^^^^^^^^ 512 elements do not fill 256 places
 #    |
-#    = help: a reshape keeps the number of elements
+#    = help: a reshape keeps the number of elements: repeat them with `tl.broadcast_to`, or load only those you need
 #
-# error: shapes [16] and [32] do not match
+# error: the mask has shape [32], the pointers have [16]
 #   --> shape.py:14:9
 #    |
 # 14 |     g = tl.load(x + a, mask=b < 4)
-#    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^ dimension 0 is 16 on the left and 32 on the right
+#    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^ dimension 0 is 16 in the pointers and 32 in the mask
 #    |
-#    = help: dimensions must be equal, or one of them 1
+#    = help: compare the offsets that the pointers are made of: `mask = offsets < n`

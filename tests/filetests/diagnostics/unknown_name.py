@@ -45,8 +45,6 @@ def k(x_ptr, n, BLOCK: tl.constexpr):
 #    |
 # 11 |     z = n.too(tl.float32)
 #    |           ^^^ unknown attribute
-#    |
-#    = help: did you mean `to`?
 #
 # error: `load` has no parameter `msk`
 #   --> unknown_name.py:12:24
@@ -69,8 +67,6 @@ def k(x_ptr, n, BLOCK: tl.constexpr):
 #    |
 # 14 |     q = float23
 #    |         ^^^^^^^ unknown name
-#    |
-#    = help: did you mean `float`?
 #
 # error: `something_else` is not defined
 #   --> unknown_name.py:15:9

@@ -178,7 +178,7 @@ def k(x, n):
 # 39 |     x[0] = 1.0
 #    |     ^^^^ cannot be assigned
 #    |
-#    = help: tiles are values: compute a new one with `tl.where`, or write to memory with `tl.store`
+#    = help: tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`
 #
 # error: attributes cannot be assigned
 #   --> unsupported.py:40:5

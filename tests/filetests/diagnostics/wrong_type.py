@@ -42,13 +42,13 @@ def k(x, n, f):
 #    |
 #    = help: add the offset to a pointer argument: `ptr + offsets`
 #
-# error: a tile cannot be indexed by `0`
+# error: a pointer cannot be indexed
 #   --> wrong_type.py:11:9
 #    |
 # 11 |     d = x[0]
-#    |         ^^^^
+#    |         ^^^^ this is an address, not an array
 #    |
-#    = help: only `:` and `None` index a tile; to pick elements use `tl.gather`, `tl.where` or `tl.load`
+#    = help: read with `tl.load(x + 0)`, write with `tl.store(x + 0, value)`
 #
 # error: `exp` takes `fp32` or `fp64`, not `i32`
 #   --> wrong_type.py:12:9
@@ -72,7 +72,7 @@ def k(x, n, f):
 # 15 |     for i in range(f):
 #    |              ^^^^^^^^ this is a scalar of type `fp32`
 #    |
-#    = help: convert to an integer with `.to(tl.int32)`
+#    = help: divide with `//` instead of `/`, or convert to an integer with `.to(tl.int32)`
 #
 # error: a scalar of type `i32` cannot be called
 #   --> wrong_type.py:17:5

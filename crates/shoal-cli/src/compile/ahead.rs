@@ -46,7 +46,7 @@ pub(crate) fn emit(
         build = build.name(name);
     }
     build = options.signatures.iter().fold(build, |build, signature| build.signature(signature));
-    build = options.cpus.iter().fold(build, |build, cpu| build.cpu(cpu));
+    build = options.targets.iter().fold(build, |build, target| build.target(target));
     let family = build.compile()?;
     for note in family.notes() {
         eprintln!("{note}");

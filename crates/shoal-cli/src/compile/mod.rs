@@ -4,9 +4,9 @@ mod ahead;
 
 use std::path::{Path, PathBuf};
 
-use shoal::{CompileReport, Kernel, Module, Options, Stage};
+use shoal::{CompileReport, Kernel, Module, Stage, target_named};
 
-use crate::command_line::{CompileOptions, Target};
+use crate::command_line::CompileOptions;
 use crate::failure::{Failure, write};
 use crate::numbers::duration;
 use crate::table::{Align, Table};
@@ -14,8 +14,8 @@ use ahead::Form;
 
 pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(), Failure> {
     let (stages, forms) = what(&options.emit)?;
-    let Target::Cpu = options.target;
-    let kernel = kernel_of(&options.kernel)?.with(Options { debug: options.debug, ..Options::default() });
+    let kernel = kernel_of(&options.kernel)?
+        .with(shoal::CompileOptions { debug: options.debug, ..shoal::CompileOptions::default() });
     if options.time {
         for signature in &options.signatures {
             steps(&kernel.compile_uncached(&kernel.read_signature(signature)?)?);
@@ -32,16 +32,19 @@ pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(
 
 /// Prints or writes the kernel in the forms it has on its way to code.
 fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(), Failure> {
-    let ([signature], [] | [_]) = (&options.signatures[..], &options.cpus[..]) else {
-        return Err(Failure::new("tile, tile-opt, llvm, asm and obj show one signature on one CPU at a time"));
+    let ([signature], [target]) = (&options.signatures[..], &options.targets[..]) else {
+        return Err(Failure::new(
+            "tile, tile-opt, llvm-raw, llvm, asm and obj show one signature on one target at a time",
+        ));
     };
+    let target = target_named(target)?;
     let specs = kernel.read_signature(signature)?;
     for note in kernel.notes(&specs)? {
         eprintln!("{note}");
     }
     let mut texts = 0;
     for &stage in stages {
-        let content = kernel.emit(&specs, stage, options.cpus.first().map(String::as_str))?;
+        let content = kernel.emit(&specs, stage, &target)?;
         match &options.output {
             Some(folder) => {
                 std::fs::create_dir_all(folder).map_err(|reason| Failure::File {

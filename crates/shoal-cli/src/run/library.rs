@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use shoal::{Device, Options, dtype_from_name};
+use shoal::{CompileOptions, Device, dtype_from_name};
 use shoal_kernels::{Checked, Library, catalog, find};
 
 use crate::cache::warn_if_unused;
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     let workload = item.workload(sizes, dtype)?;
     let backends = [Some(options.backend), options.check];
     for backend in backends.into_iter().flatten() {
-        let settings = Options { debug: options.debug, ..Options::default() };
+        let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
         let library = Library::with(Device::of(backend.into())?, settings);
         let start = Instant::now();
         workload.run(&library)?;

@@ -9,7 +9,7 @@ mod show;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use shoal::{Arg, Args, Device, Kernel, Options, Origin, Tensor};
+use shoal::{Arg, Args, CompileOptions, Device, Kernel, Origin, Tensor};
 
 use crate::cache::warn_if_unused;
 use crate::command_line::RunOptions;
@@ -33,7 +33,7 @@ pub(crate) struct Named {
 }
 
 fn run_file(options: &RunOptions) -> Result<(), Failure> {
-    let settings = Options { debug: options.debug, ..Options::default() };
+    let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
     let kernel = kernel_of(&options.target)?.with(settings);
     let values = values(options)?;
     let before = contents(&values);

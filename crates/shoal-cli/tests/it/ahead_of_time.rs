@@ -174,7 +174,10 @@ fn several_kernels_configurations_and_null_in_one_static_program() {
     let place = place();
     place.write("configurations.c", include_str!("../programs/configurations.c"));
     let signatures = SCALE.map(|signature| ["-s", signature]).concat();
-    compile(&place, &[&["compile", "kernels.py:scale", "--emit=c", "-o=.", "--cpu=generic"], &signatures[..]].concat());
+    compile(
+        &place,
+        &[&["compile", "kernels.py:scale", "--emit=c", "-o=.", "--target=generic"], &signatures[..]].concat(),
+    );
     compile(&place, &["compile", "examples/add.py", "-s", "*kfp32, *kfp32, *fp32, i32, 16", "--emit=c", "-o", "."]);
     let corner = "tensordesc<fp32[2, 4]>, (i32, (fp32, 3)), *fp32";
     compile(&place, &["compile", "kernels.py:corner", "-s", corner, "--emit=c", "-o", "."]);
@@ -213,7 +216,7 @@ fn code_for_another_cpu_is_refused_and_the_best_that_runs_is_taken() {
     let place = place();
     let signature = "*kfp32, *kfp32, *fp32, i32, 1024";
     let made = |cpus: &str| {
-        compile(&place, &["compile", "examples/add.py", "-s", signature, "-e", "so", "--cpu", cpus, "-o", "made"]);
+        compile(&place, &["compile", "examples/add.py", "-s", signature, "-e", "so", "--target", cpus, "-o", "made"]);
         run(&place, "cc", &["main.c", "-Imade", "-Lmade", "-ladd", "-Wl,-rpath,made", "-o", "main"]);
         let output = Command::new(place.path().join("main")).current_dir(place.path()).output().expect("a program");
         (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -251,9 +254,9 @@ fn what_is_missing_is_told() {
     let said = fails(&mut command(&place, &[&args[..], &["-s", "*kfp16, *kfp32, *fp32, i32, 1024"]].concat()));
     assert!(said.contains("`x` is *fp32 in one signature and *fp16 in another"), "{said}");
     let said = fails(&mut command(&place, &[&args[..], &["-e", "tile", "-s", signature]].concat()));
-    assert!(said.contains("show one signature on one CPU at a time"), "{said}");
+    assert!(said.contains("show one signature on one target at a time"), "{said}");
     let said = fails(&mut command(&place, &[&args[..], &["--target", "sm_90a"]].concat()));
-    assert!(said.contains("invalid value 'sm_90a' for '--target <TARGET>'"), "{said}");
+    assert!(said.contains("no code can be made for sm_90a: this version of Shoal has no backend"), "{said}");
     let left: Vec<PathBuf> = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(!left.iter().any(|path| path.extension().is_some_and(|e| e == "so")), "{left:?}");
 }

@@ -101,7 +101,7 @@ fn code_for_another_cpu() {
     let place = place();
     let asm = |cpu: &str| {
         let signature = "*fp32:16, *fp32:16, *fp32:16, i32, 256";
-        place.ok(&["compile", "add.py", "-s", signature, "-e", "asm", "--cpu", cpu]).out
+        place.ok(&["compile", "add.py", "-s", signature, "-e", "asm", "--target", cpu]).out
     };
     assert!(asm("x86-64-v3").contains("ymm") && !asm("x86-64-v3").contains("zmm"));
     assert!(!asm("x86-64").contains("ymm"));
@@ -128,7 +128,7 @@ fn mistakes_are_told_in_the_users_words() {
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 100"]),
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "ptx"]),
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "obj"]),
-        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "asm", "--cpu", "z80"]),
+        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "asm", "--target", "z80"]),
         place.fails(&["opt", "bad.tile", "-p", "cse"]),
         place.fails(&["opt", "none.tile"]),
         place.fails(&["bench", "cpu", "--filter", "nothing"]),

@@ -2,6 +2,7 @@
 
 mod ahead_of_time;
 mod commands;
+mod launch;
 mod readme;
 mod runtime;
 mod setup;

@@ -68,6 +68,7 @@ impl Drop for Workplace {
 /// What a call left.
 pub(crate) struct Called {
     pub(crate) success: bool,
+    pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
 }
@@ -76,6 +77,7 @@ impl Called {
     fn new(output: &Output) -> Called {
         Called {
             success: output.status.success(),
+            code: output.status.code(),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
             err: String::from_utf8_lossy(&output.stderr).into_owned(),
         }

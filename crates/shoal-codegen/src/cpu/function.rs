@@ -3,7 +3,7 @@
 use inkwell::IntPredicate;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::values::{FunctionValue, InstructionOpcode, PointerValue};
-use shoal_abi::Context;
+use shoal_abi::{Context, CpuTarget, ParamLayout};
 use shoal_ir::source::SourceMap;
 use shoal_ir::{Elem, Func, Type};
 
@@ -13,13 +13,13 @@ use super::debug_info::DebugInfo;
 use super::emitter::{Emitter, Needs};
 use super::isa::Isa;
 use super::preempt;
-use super::target::Target;
+
 use crate::llvm::{Llvm, V};
 
 /// Size and alignment of each parameter in the argument block.
-pub(super) fn param_layout(func: &Func) -> Vec<(u32, u32)> {
+pub(super) fn param_layout(func: &Func) -> Vec<ParamLayout> {
     let layout = |ty: &Type| match ty {
-        Type::Elem(elem) => (elem.bytes(), elem.bytes()),
+        Type::Elem(elem) => ParamLayout { size: elem.bytes() as usize, align: elem.bytes() as usize },
         Type::Tile(_) | Type::Desc(_) | Type::Token => unreachable!("refused before emission"),
     };
     func.params().iter().map(|&p| layout(func.ty(p))).collect()
@@ -30,7 +30,7 @@ pub(super) fn param_layout(func: &Func) -> Vec<(u32, u32)> {
 pub(super) fn emit_kernel<'ctx>(
     llvm: &Llvm<'ctx>,
     func: &Func,
-    target: &Target,
+    target: &CpuTarget,
     isa: &Isa,
     sources: &SourceMap,
     options: &Options,
@@ -59,14 +59,14 @@ fn flag(llvm: &Llvm<'_>, name: &str) -> Attribute {
 
 fn add_function<'ctx>(
     llvm: &Llvm<'ctx>,
-    target: &Target,
+    target: &CpuTarget,
     name: &str,
     params: &[inkwell::types::BasicMetadataTypeEnum<'ctx>],
 ) -> FunctionValue<'ctx> {
     let function = llvm.module.add_function(name, llvm.context.void_type().fn_type(params, false), None);
     let text = |key: &str, value: &str| llvm.context.create_string_attribute(key, value);
     for attribute in [
-        text("target-cpu", target.cpu()),
+        text("target-cpu", target.name()),
         text("target-features", target.features()),
         text("prefer-vector-width", "512"),
     ] {
@@ -129,11 +129,11 @@ fn emit_program<'ctx>(
         emitter.check_accesses();
     }
     let mut offset = 0u64;
-    for (&value, (size, align)) in func.params().iter().zip(param_layout(func)) {
-        offset = offset.next_multiple_of(u64::from(align));
+    for (&value, ParamLayout { size, align }) in func.params().iter().zip(param_layout(func)) {
+        offset = offset.next_multiple_of(align as u64);
         let loaded = load_param(llvm, emitter.elem(value), args, offset);
         emitter.scalars.insert(value, loaded);
-        offset += u64::from(size);
+        offset += size as u64;
     }
     emitter.region_body(func.body());
     if let Some(leave) = emitter.leave {

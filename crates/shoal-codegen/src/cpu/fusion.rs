@@ -250,11 +250,12 @@ fn needed_in_memory(func: &Func, kind: &OpKind, operands: &[Value]) -> SmallVec<
 /// Whether single chunks of the result can be computed from chunks of the operands.
 pub(super) fn is_fusible(kind: &OpKind) -> bool {
     match kind.class() {
-        OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. }) | OpClass::Shape(_) => true,
         OpClass::Source(SourceOp::ProgramId { .. } | SourceOp::NumPrograms { .. }) => false,
         OpClass::Elementwise(ElementwiseOp::Extern(function)) => function.pure,
         OpClass::Elementwise(ElementwiseOp::InlineAsm(_)) => false,
-        OpClass::Elementwise(_) => true,
+        OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. }) | OpClass::Shape(_) | OpClass::Elementwise(_) => {
+            true
+        }
         OpClass::Access(AccessOp::Load(attrs)) => !attrs.volatile,
         OpClass::Access(AccessOp::Store { .. })
         | OpClass::Tile(_)

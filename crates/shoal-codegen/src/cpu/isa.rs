@@ -1,7 +1,9 @@
 //! What a CPU's vector unit can do, as far as code is written differently for it.
 
-/// The vector instructions that code may use. Made from LLVM's names of CPU features, so that code and target machine
-/// are told the same.
+use shoal_abi::CpuTarget;
+
+/// The vector instructions that code may use. Made from the target that LLVM's machine is made from, so that both are
+/// told the same.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each feature of a CPU is there or not, independently of the others")]
 pub(crate) struct Isa {
@@ -24,13 +26,9 @@ pub(crate) struct Isa {
 }
 
 impl Isa {
-    /// What a CPU with these features can do: LLVM's spelling, `+avx2,+fma,-avx512f`; the last mention of a feature
-    /// counts.
-    pub(crate) fn from_features(features: &str) -> Isa {
-        let has = |name: &str| {
-            let last = features.split(',').rev().map(str::trim).find(|f| f.get(1..) == Some(name));
-            last.is_some_and(|f| f.starts_with('+'))
-        };
+    /// What code for this CPU may use.
+    pub(crate) fn of(target: &CpuTarget) -> Isa {
+        let has = |feature: &str| target.has(feature);
         let avx512 = ["avx512f", "avx512bw", "avx512dq", "avx512vl"].into_iter().all(has);
         let avx2 = avx512 || has("avx2");
         Isa {
@@ -53,25 +51,9 @@ impl Isa {
         }
     }
 
-    /// What the CPU of this name in LLVM can do, with further features as for [`Isa::from_features`]. Of a name that is
-    /// not listed here only the features count.
-    pub(crate) fn of_cpu(cpu: &str, features: &str) -> Isa {
-        const AVX2: &str = "+avx2,+fma,+f16c";
-        const AVX512: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl";
-        const VNNI: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni";
-        const BF16: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni,+avx512bf16";
-        const AMX: &str = "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512vnni,+avx512bf16,+avx512fp16,\
-                           +amx-tile,+amx-bf16,+amx-int8";
-        let implied = match cpu {
-            "x86-64-v3" | "haswell" | "broadwell" | "skylake" | "alderlake" | "raptorlake" | "meteorlake"
-            | "arrowlake" | "lunarlake" | "znver1" | "znver2" | "znver3" => AVX2,
-            "x86-64-v4" | "skylake-avx512" => AVX512,
-            "cascadelake" | "icelake-client" | "icelake-server" | "tigerlake" | "rocketlake" => VNNI,
-            "cooperlake" | "znver4" | "znver5" => BF16,
-            "sapphirerapids" | "emeraldrapids" | "graniterapids" => AMX,
-            _ => "",
-        };
-        Isa::from_features(&format!("{implied},{features}"))
+    /// What a CPU with these features beyond the first x86-64 may use, in LLVM's spelling: `+avx2,+fma`.
+    pub(crate) fn from_features(features: &str) -> Isa {
+        Isa::of(&CpuTarget::new("x86-64", features))
     }
 
     /// How many elements of `bits` fit a register; at least 1.
@@ -82,7 +64,11 @@ impl Isa {
 
 #[cfg(test)]
 mod tests {
-    use super::Isa;
+    use super::{CpuTarget, Isa};
+
+    fn of_cpu(name: &str, features: &str) -> Isa {
+        Isa::of(&CpuTarget::new(name, features))
+    }
 
     #[test]
     fn widths_follow_features() {
@@ -106,13 +92,13 @@ mod tests {
 
     #[test]
     fn a_name_stands_for_its_features() {
-        let v3 = Isa::of_cpu("x86-64-v3", "");
+        let v3 = of_cpu("x86-64-v3", "");
         assert_eq!((v3.vector_bits, v3.fma, v3.f16c), (256, true, true));
-        assert!(Isa::of_cpu("sapphirerapids", "").amx_int8);
-        assert!(!Isa::of_cpu("sapphirerapids", "-amx-tile").amx_int8);
-        assert_eq!(Isa::of_cpu("znver4", "-avx512f").vector_bits, 256);
-        assert!(Isa::of_cpu("znver4", "").avx512_bf16);
-        assert_eq!(Isa::of_cpu("unheard-of", "+avx2").vector_bits, 256);
+        assert!(of_cpu("sapphirerapids", "").amx_int8);
+        assert!(!of_cpu("sapphirerapids", "-amx-tile").amx_int8);
+        assert_eq!(of_cpu("znver4", "-avx512f").vector_bits, 256);
+        assert!(of_cpu("znver4", "").avx512_bf16);
+        assert_eq!(of_cpu("unheard-of", "+avx2").vector_bits, 256);
     }
 
     #[test]

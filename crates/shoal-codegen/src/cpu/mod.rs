@@ -56,7 +56,7 @@ mod target;
 mod tile_loops;
 mod tile_queue;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use inkwell::OptimizationLevel;
 use inkwell::basic_block::BasicBlock;
@@ -66,98 +66,64 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use inkwell::values::InstructionOpcode;
+use shoal_abi::{CpuNeeds, CpuTarget, KernelDescription, TargetNeeds, Waits};
 use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module, effects};
 
 use crate::llvm::Llvm;
+use crate::{Compiled, Emit, Linked, Options};
 use isa::Isa;
-pub use target::Target;
-
-/// How code is made.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// With line tables for debuggers.
-    pub debug_info: bool,
-    /// With a check of every access to memory, for kernels that are being debugged.
-    pub checks: bool,
-    /// Bitcode files with functions that kernels call by `extern_elementwise`.
-    pub extern_libs: Vec<PathBuf>,
-}
-
-/// A compiled kernel.
-#[derive(Clone, Debug)]
-pub struct Compiled {
-    /// A relocatable object.
-    pub object: Vec<u8>,
-    /// The symbol of its entry point.
-    pub entry: String,
-    /// How much scratch a program needs.
-    pub scratch_bytes: u64,
-    /// Whether a program may wait for another.
-    pub may_wait: bool,
-    /// Whether a program may fail.
-    pub can_fail: bool,
-    /// Whether AMX must be enabled.
-    pub uses_amx: bool,
-    /// Size and alignment of each parameter in the argument block.
-    pub params: Vec<(u32, u32)>,
-}
-
-/// What [`emit`] writes.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Emit {
-    /// LLVM IR as this backend makes it.
-    LlvmRaw,
-    /// LLVM IR after LLVM's passes.
-    Llvm,
-    /// Assembly.
-    Asm,
-    /// A relocatable object.
-    Object,
-}
+pub use target::host;
 
 /// LLVM's passes: enough to clean up what chunk-by-chunk emission leaves behind, and no more, since every pass is paid
 /// for at each compilation. (Unrolling, GVN and loop rotation were tried: longer compilations, no faster kernels.)
 const PASSES: &str =
     "function(early-cse,loop-mssa(licm),early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)";
 
+/// The same for code with long blocks, where `instcombine` takes quadratic time.
+const PASSES_FOR_LONG_BLOCKS: &str = "function(early-cse,loop-mssa(licm),early-cse<memssa>,instsimplify,simplifycfg)";
+
 /// Compiles a kernel to an object.
 pub fn compile(
     module: &Module,
     kernel: &str,
-    target: &Target,
+    target: &CpuTarget,
     sources: &SourceMap,
     options: &Options,
 ) -> Result<Compiled, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
-    let (llvm, machine, needs) = build(&context, func, target, sources, options, Emit::Object)?;
+    let Built { llvm, machine, needs, linked } = build(&context, func, target, sources, options, Emit::Object)?;
     let object =
         machine.write_to_memory_buffer(&llvm.module, FileType::Object).map_err(|why| broken(func, &why.to_string()))?;
-    Ok(Compiled {
-        object: bytes(&object),
-        entry: func.name.clone(),
-        scratch_bytes: needs.scratch_bytes,
-        may_wait: effects::may_wait(module, func),
-        can_fail: needs.can_fail,
+    let cpu = CpuNeeds {
+        scratch_bytes: usize::try_from(needs.scratch_bytes).unwrap_or(usize::MAX),
         uses_amx: needs.uses_amx,
+        features: target.required().into_iter().map(str::to_owned).collect(),
+    };
+    let description = KernelDescription {
+        name: func.name.clone(),
         params: function::param_layout(func),
-    })
+        waits: if effects::may_wait(module, func) { Waits::MayWait } else { Waits::Never },
+        can_fail: needs.can_fail,
+        needs: TargetNeeds::Cpu(cpu),
+    };
+    Ok(Compiled { object: bytes(&object), description, linked })
 }
 
 /// A kernel in one of the forms it has on its way to an object.
 pub fn emit(
     module: &Module,
     kernel: &str,
-    target: &Target,
+    target: &CpuTarget,
     sources: &SourceMap,
     options: &Options,
     what: Emit,
 ) -> Result<Vec<u8>, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
-    let (llvm, machine, _) = build(&context, func, target, sources, options, what)?;
+    let Built { llvm, machine, .. } = build(&context, func, target, sources, options, what)?;
     let file_type = match what {
         Emit::LlvmRaw | Emit::Llvm => return Ok(llvm.module.print_to_string().to_string().into_bytes()),
         Emit::Asm => FileType::Assembly,
@@ -168,54 +134,70 @@ pub fn emit(
     Ok(bytes(&buffer))
 }
 
+/// A module of LLVM and what is known of it.
+struct Built<'ctx> {
+    llvm: Llvm<'ctx>,
+    machine: TargetMachine,
+    needs: emitter::Needs,
+    linked: Vec<Linked>,
+}
+
 fn build<'ctx>(
     context: &'ctx Context,
     func: &Func,
-    target: &Target,
+    target: &CpuTarget,
     sources: &SourceMap,
     options: &Options,
     what: Emit,
-) -> Result<(Llvm<'ctx>, TargetMachine, emitter::Needs), Diagnostics> {
+) -> Result<Built<'ctx>, Diagnostics> {
     let refused = refuse::refusals(func);
     if !refused.is_empty() {
         return Err(refused.into());
     }
-    let machine = target.machine(OptimizationLevel::Default).map_err(one)?;
+    let machine = target::machine(target, OptimizationLevel::Default).map_err(one)?;
     let llvm = Llvm::new(context, &func.name);
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
+    let mut linked = Vec::new();
     for (library, span) in extern_libraries(func, options) {
-        link(&llvm, &library, span).map_err(one)?;
+        linked.push(link(&llvm, library, span).map_err(one)?);
     }
-    let isa = Isa::of_cpu(target.cpu(), target.features());
+    let isa = Isa::of(target);
     let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options);
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
     if what != Emit::LlvmRaw {
+        let passes = if has_long_block(&llvm.module) { PASSES_FOR_LONG_BLOCKS } else { PASSES };
         llvm.module
-            .run_passes(PASSES, &machine, PassBuilderOptions::create())
+            .run_passes(passes, &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
-    let machine = if longest_access_run(&llvm.module) > MOST_SCHEDULED {
-        target.machine(OptimizationLevel::None).map_err(one)?
+    let machine = if has_long_block(&llvm.module) {
+        target::machine(target, OptimizationLevel::None).map_err(one)?
     } else {
         machine
     };
-    Ok((llvm, machine, needs))
+    Ok(Built { llvm, machine, needs, linked })
 }
 
-/// Accesses to memory in one block of code that LLVM may still order. It compares each with many others, so that tens of
-/// thousands, which only `static_range` makes, would take minutes.
-const MOST_SCHEDULED: usize = 1 << 12;
+/// Instructions of one block that LLVM may still combine and order, which takes quadratic time. Only `static_range` over
+/// scalars makes longer blocks: the bodies of loops over tiles are split.
+const LONG_BLOCK: usize = 1 << 13;
 
-/// The most accesses to memory that one block of the code has.
-fn longest_access_run(module: &LlvmModule<'_>) -> usize {
+/// The same for accesses to memory, each of which is compared with many others.
+const MANY_ACCESSES: usize = 1 << 12;
+
+fn has_long_block(module: &LlvmModule<'_>) -> bool {
     use InstructionOpcode::{Call, Load, Store};
-    let accesses = |block: BasicBlock<'_>| {
-        block.get_instructions().filter(|i| matches!(i.get_opcode(), Call | Load | Store)).count()
+    let is_long = |block: BasicBlock<'_>| {
+        let mut accesses = 0;
+        block.get_instructions().enumerate().any(|(at, instruction)| {
+            accesses += usize::from(matches!(instruction.get_opcode(), Call | Load | Store));
+            at >= LONG_BLOCK || accesses > MANY_ACCESSES
+        })
     };
-    module.get_functions().flat_map(|f| f.get_basic_block_iter()).map(accesses).max().unwrap_or(0)
+    module.get_functions().flat_map(|f| f.get_basic_block_iter()).any(is_long)
 }
 
 fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
@@ -237,17 +219,20 @@ fn extern_libraries(func: &Func, options: &Options) -> Vec<(PathBuf, Span)> {
 }
 
 /// Links user bitcode into the module.
-fn link(llvm: &Llvm<'_>, library: &Path, span: Span) -> Result<(), Diagnostic> {
+fn link(llvm: &Llvm<'_>, path: PathBuf, span: Span) -> Result<Linked, Diagnostic> {
     let refuse = |why: String| {
-        Diagnostic::error(span, format!("cannot link `{}`", library.display()))
+        Diagnostic::error(span, format!("cannot link `{}`", path.display()))
             .note(why)
             .help("`extern_elementwise` takes a file of LLVM bitcode, such as `clang -O2 -emit-llvm -c` writes")
     };
-    let buffer = MemoryBuffer::create_from_file(library).map_err(|why| refuse(why.to_string()))?;
+    // Read once, so that what is said to be linked is what was.
+    let bitcode = std::fs::read(&path).map_err(|why| refuse(why.to_string()))?;
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "bitcode");
     let other = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
     other.set_triple(&llvm.module.get_triple());
     other.set_data_layout(&llvm.module.get_data_layout());
-    llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))
+    llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))?;
+    Ok(Linked { path, bitcode })
 }
 
 fn one(diagnostic: Diagnostic) -> Diagnostics {

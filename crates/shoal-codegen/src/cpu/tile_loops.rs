@@ -13,6 +13,9 @@ use super::index::{Dim, Index, LaneBits, split_linear};
 use crate::llvm::V;
 use crate::recursion::deep;
 
+/// The weight of operations that one loop's body may compute.
+const MOST_FUSED: u64 = 512;
+
 /// How many elements a loop handles at a time.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Width {
@@ -115,6 +118,35 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for value in aside {
             self.materialise(value);
         }
+        self.split_long_body(values);
+    }
+
+    /// Materialises parts of what a loop would compute for these values if its body would grow long: LLVM takes time
+    /// that is quadratic in the length of a block, and a trip through scratch costs little beside so much work.
+    fn split_long_body(&mut self, values: &[Value]) {
+        let (mut seen, mut parts) = (HashSet::new(), Vec::new());
+        for &value in values {
+            self.body_weight(value, &mut seen, &mut parts);
+        }
+        for value in parts {
+            self.materialise(value);
+        }
+    }
+
+    /// What a loop's body gains with a value. Collects the tiles to split it at, operands before their users.
+    fn body_weight(&self, value: Value, seen: &mut HashSet<Value>, parts: &mut Vec<Value>) -> u64 {
+        if !self.func.ty(value).is_tile() || self.buffers.contains_key(&value) || !seen.insert(value) {
+            return 0;
+        }
+        let Some(op) = self.func.def_op(value) else { return 0 };
+        let data = self.func.op(op);
+        let operands: u64 = deep(|| data.operands().iter().map(|&v| self.body_weight(v, seen, parts)).sum());
+        let weight = data.kind.weight() + operands;
+        if weight > MOST_FUSED {
+            parts.push(value);
+            return 0;
+        }
+        weight
     }
 
     /// Collects deferred tiles that `value` needs at other places than its own.

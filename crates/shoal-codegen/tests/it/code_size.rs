@@ -1,6 +1,7 @@
 //! Code does not grow with the number of elements of a tile.
 
-use shoal_codegen::cpu::{self, Emit, Options, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::{Emit, Options, cpu};
 use shoal_source::SourceMap;
 
 /// `out = exp-like polynomial of x, masked`, on tiles of `n` elements.
@@ -57,7 +58,7 @@ fn instructions(text: &str, form: Emit) -> usize {
     let file = sources.add("k.tile", text);
     let module = shoal_ir::parse::module(text, file).unwrap_or_else(|e| panic!("{e:?}"));
     shoal_ir::verify(&module).unwrap_or_else(|e| panic!("{e:?}"));
-    let code = cpu::emit(&module, "k", &Target::named("x86-64-v3", ""), &sources, &Options::default(), form);
+    let code = cpu::emit(&module, "k", &CpuTarget::new("x86-64-v3", ""), &sources, &Options::default(), form);
     let code = String::from_utf8(code.unwrap_or_else(|e| panic!("{e}"))).expect("text");
     // Instructions are the indented lines.
     code.lines().filter(|line| line.starts_with("  ")).count()

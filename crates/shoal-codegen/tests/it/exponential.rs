@@ -1,11 +1,12 @@
 //! `exp` and `exp2` against `f64`, on a dense sample of `f32` inputs, on every kind of vector unit.
 
-use shoal_codegen::cpu::Target;
+use shoal_abi::CpuTarget;
+use shoal_codegen::cpu;
 
 use crate::run::{Arg, run_as};
 
 /// Applies a function to as many elements as there are, `lanes` at a time.
-fn applied(target: &Target, function: &str, lanes: u32, x: &mut [f32]) -> Vec<f32> {
+fn applied(target: &CpuTarget, function: &str, lanes: u32, x: &mut [f32]) -> Vec<f32> {
     let text = format!(
         "kernel @apply(%0: ptr<f32>, %1: ptr<f32>) {{
            %2 = program_id {{axis = 0}} () : i32
@@ -60,7 +61,7 @@ fn ulps(found: f32, exact: f64) -> f64 {
 
 fn check(function: &str, exact: fn(f64) -> f64) {
     let mut x = inputs();
-    let found = applied(&Target::host(), function, 64, &mut x);
+    let found = applied(&cpu::host(), function, 64, &mut x);
     for (&x, &y) in x.iter().zip(&found) {
         let error = ulps(y, exact(f64::from(x)));
         assert!(error <= 1.0, "{function}({x:e}) = {y:e}, not {:e}: {error} ulp", exact(f64::from(x)));
@@ -73,10 +74,10 @@ fn check(function: &str, exact: fn(f64) -> f64) {
     };
     let few = &mut x.clone();
     for lanes in [1, 2, 4, 8] {
-        same(&format!("in {lanes} lanes"), &applied(&Target::host(), function, lanes, few));
+        same(&format!("in {lanes} lanes"), &applied(&cpu::host(), function, lanes, few));
     }
     if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma") {
-        same("with AVX2", &applied(&Target::named("x86-64-v3", ""), function, 64, few));
+        same("with AVX2", &applied(&CpuTarget::new("x86-64-v3", ""), function, 64, few));
     }
 }
 

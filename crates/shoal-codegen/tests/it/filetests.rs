@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use shoal_codegen::cpu::{self, Emit, Options, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::{Emit, Options, cpu};
 use shoal_source::{SourceMap, Style};
 
 const HEADER: &str = "; test: ";
@@ -34,7 +35,7 @@ fn emitted(source: &str, cpu: &str, what: Emit) -> Result<String, String> {
         .unwrap_or_else(|d| panic!("{}", shoal_source::render(&sources, &d, Style::Plain)));
     shoal_ir::verify(&module).unwrap_or_else(|errors| panic!("{errors:#?}"));
     let kernel = &module.funcs[0].name;
-    let code = cpu::emit(&module, kernel, &Target::named(cpu, ""), &sources, &Options::default(), what);
+    let code = cpu::emit(&module, kernel, &CpuTarget::new(cpu, ""), &sources, &Options::default(), what);
     code.map(|code| String::from_utf8(code).expect("text")).map_err(|refused| {
         let rendered = refused.iter().map(|d| shoal_source::render(&sources, d, Style::Plain));
         rendered.collect::<Vec<_>>().join("\n")

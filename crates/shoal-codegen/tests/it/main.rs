@@ -8,3 +8,4 @@ mod kernels;
 mod may_wait;
 mod mutants;
 mod run;
+mod waits;

@@ -1,6 +1,6 @@
 //! Which kernels run on fibers.
 
-use shoal_codegen::cpu::{self, Options, Target};
+use shoal_codegen::{Options, cpu};
 use shoal_source::SourceMap;
 
 fn may_wait(looped: &str) -> bool {
@@ -16,7 +16,8 @@ fn may_wait(looped: &str) -> bool {
     let file = sources.add("test.tile", text.as_str());
     let module = shoal_ir::parse::module(&text, file).expect("the text parses");
     shoal_ir::verify(&module).expect("the text is valid");
-    cpu::compile(&module, "k", &Target::host(), &sources, &Options::default()).expect("it compiles").may_wait
+    cpu::compile(&module, "k", &cpu::host(), &sources, &Options::default()).expect("it compiles").description.waits
+        == shoal_abi::Waits::MayWait
 }
 
 /// A loop that goes on until what it loads is not zero.

@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use shoal_codegen::cpu::{self, Emit, Options, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::{Emit, Options, cpu};
 use shoal_source::SourceMap;
 
 /// More than any mutant of these small kernels takes, by far.
@@ -106,7 +107,7 @@ fn compile(text: &str) -> usize {
     if shoal_ir::verify(&module).is_err() {
         return 0;
     }
-    let target = Target::named("x86-64-v4", "");
+    let target = CpuTarget::new("x86-64-v4", "");
     for func in &module.funcs {
         let _ = cpu::emit(&module, &func.name, &target, &sources, &Options::default(), Emit::Object);
     }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use shoal_codegen::cpu::{self, Options, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::{Options, cpu};
 use shoal_driver::LaunchError;
-use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, LaunchOptions};
 use shoal_source::{SourceMap, Style};
 
 /// An argument of a kernel.
@@ -16,17 +17,17 @@ pub(crate) enum Arg<'a> {
 
 /// Compiles the only kernel of a module for this machine's CPU and runs it on a grid.
 pub(crate) fn run(text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
-    run_as(&Target::host(), text, grid, args);
+    run_as(&cpu::host(), text, grid, args);
 }
 
 /// As [`run`], with code for some CPU that this machine's can do all of.
-pub(crate) fn run_as(target: &Target, text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
+pub(crate) fn run_as(target: &CpuTarget, text: &str, grid: [u32; 3], args: &mut [Arg<'_>]) {
     launch(target, text, grid, args, &LaunchOptions::default()).expect("the launch succeeds");
 }
 
 /// As [`run_as`], for launches that may fail.
 pub(crate) fn launch(
-    target: &Target,
+    target: &CpuTarget,
     text: &str,
     grid: [u32; 3],
     args: &mut [Arg<'_>],
@@ -42,20 +43,8 @@ pub(crate) fn launch(
     let kernel = &module.funcs[0].name;
     let compiled =
         cpu::compile(&module, kernel, target, &sources, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
-    let info = KernelInfo {
-        name: compiled.entry,
-        scratch_bytes: compiled.scratch_bytes as usize,
-        waits: if compiled.may_wait { Waits::MayWait } else { Waits::Never },
-        can_fail: compiled.can_fail,
-        uses_amx: compiled.uses_amx,
-        params: compiled
-            .params
-            .iter()
-            .map(|&(size, align)| ParamLayout { size: size as usize, align: align as usize })
-            .collect(),
-    };
     let code = Arc::new(Code::load(&compiled.object).expect("the object loads"));
-    let kernel = Kernel::new(code, info).expect("the kernel is in the object");
+    let kernel = Kernel::new(code, compiled.description).expect("the kernel is in the object");
     let mut block = ArgBlock::writer();
     for arg in args.iter_mut() {
         match arg {

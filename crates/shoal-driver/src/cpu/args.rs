@@ -1,4 +1,4 @@
-//! Packed argument blocks, in the layout that [`abi`](super::abi) specifies.
+//! Packed argument blocks, in the layout that [the binary interface](shoal_abi) specifies.
 //!
 //! Blocks up to 256 bytes need no allocation, so a warm launch allocates nothing.
 
@@ -39,7 +39,7 @@ impl ArgBlock {
         self.len == 0
     }
 
-    /// The block's address, aligned to 8 bytes; what an [`Entry`](super::abi::Entry) takes.
+    /// The block's address, aligned to 8 bytes; what an [`Entry`](shoal_abi::Entry) takes.
     #[must_use]
     pub fn as_ptr(&self) -> *const u8 {
         self.words.as_ptr().cast()

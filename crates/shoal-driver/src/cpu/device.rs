@@ -1,18 +1,34 @@
 //! The device: its worker threads and what they keep between launches.
 
 use super::{fiber::FiberPool, pool::Pool};
-use crate::error::DeviceError;
+use crate::{
+    error::DeviceError,
+    fork::{PerProcess, Section},
+};
 use core::{fmt, num::NonZeroUsize, time::Duration};
-use std::{env, thread};
+use std::{env, io, thread};
 
 /// How long programs may wait in vain unless told otherwise.
 const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The CPU as a device: a number of threads that run kernels.
 pub struct CpuDevice {
-    pool: Pool,
-    fibers: FiberPool,
+    threads: usize,
+    workers: PerProcess<Workers>,
     wait_timeout: Duration,
+}
+
+/// What launches of one process share.
+pub(crate) struct Workers {
+    pub(crate) pool: Pool,
+    pub(crate) fibers: FiberPool,
+}
+
+impl Workers {
+    /// The workers of a device with so many threads.
+    fn new(threads: usize) -> io::Result<Self> {
+        Ok(Self { pool: Pool::new(threads - 1)?, fibers: FiberPool::default() })
+    }
 }
 
 impl CpuDevice {
@@ -23,11 +39,13 @@ impl CpuDevice {
     ///
     /// When a thread cannot be started or `SHOAL_WAIT_TIMEOUT` (seconds) is not a number.
     pub fn new(threads: usize) -> Result<Self, DeviceError> {
+        let _section = Section::enter();
         let wait_timeout = match env::var("SHOAL_WAIT_TIMEOUT") {
             Ok(value) => parse_seconds(value)?,
             Err(_) => DEFAULT_WAIT_TIMEOUT,
         };
-        Ok(Self { pool: Pool::new(threads.max(1) - 1)?, fibers: FiberPool::default(), wait_timeout })
+        let threads = threads.max(1);
+        Ok(Self { threads, workers: PerProcess::new(Workers::new(threads)?), wait_timeout })
     }
 
     /// A device with all cores this process may use, or as many threads as `SHOAL_CPU_THREADS` says.
@@ -46,7 +64,7 @@ impl CpuDevice {
     /// Threads that work on a launch, the launching one included.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.pool.threads()
+        self.threads
     }
 
     /// How long programs of a launch may wait in vain by default.
@@ -55,12 +73,13 @@ impl CpuDevice {
         self.wait_timeout
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    pub(crate) fn fibers(&self) -> &FiberPool {
-        &self.fibers
+    /// The workers, which a forked child starts when it first launches.
+    #[inline]
+    pub(crate) fn workers(&self) -> io::Result<&Workers> {
+        self.workers.get(|_| {
+            let _section = Section::enter();
+            Workers::new(self.threads)
+        })
     }
 }
 

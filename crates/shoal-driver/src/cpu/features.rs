@@ -1,5 +1,6 @@
 //! What the host's CPU can do at run time, including what the operating system must be asked for.
 
+use crate::fork::Section;
 use std::sync::OnceLock;
 
 /// Features of the host's CPU that matter to generated code, by LLVM's names for them.
@@ -31,6 +32,10 @@ impl HostFeatures {
 /// The host's features, found out on the first call, which also asks the system for the use of AMX.
 pub fn host_features() -> &'static HostFeatures {
     static FEATURES: OnceLock<HostFeatures> = OnceLock::new();
+    if let Some(features) = FEATURES.get() {
+        return features;
+    }
+    let _section = Section::enter();
     FEATURES.get_or_init(|| {
         let mut names = detect();
         names.sort_unstable();

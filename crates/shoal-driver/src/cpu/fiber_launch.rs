@@ -8,8 +8,7 @@ use super::{
     context::ProgramContext,
     fiber::{Fiber, Resumed},
     job::Job,
-    kernel::Waits,
-    launch_state::{End, Role},
+    launch_state::Role,
     pool::Work,
     schedule::{Next, Ran, Range, Round, Schedule},
     wait::Wait,
@@ -20,7 +19,7 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
-use shoal_abi::coordinates;
+use shoal_abi::{Waits, coordinates};
 use std::{
     sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -44,7 +43,7 @@ const IDLE: Duration = Duration::from_millis(10);
 
 /// Runs all programs of a launch on fibers. A failure of a program is left in the launch's state.
 pub(crate) fn run(job: &Job<'_>, timeout: Duration) -> Result<(), LaunchError> {
-    let threads = job.device.threads();
+    let threads = job.threads;
     let grain = match job.kernel.info().waits {
         // A program that waits must not hold up others on its fiber.
         Waits::MayWait => 1,
@@ -63,7 +62,7 @@ pub(crate) fn run(job: &Job<'_>, timeout: Duration) -> Result<(), LaunchError> {
         inviting: AtomicBool::new(true),
     };
     let helpers = usize::try_from(job.programs.div_ceil(grain) - 1).unwrap_or(usize::MAX);
-    job.device.pool().share(&launch, helpers, || launch.work(Role::Owner));
+    job.workers.pool.share(&launch, helpers, || launch.work(Role::Owner));
     launch.conclude()
 }
 
@@ -171,13 +170,22 @@ impl FiberLaunch<'_> {
             if role == Role::Owner {
                 self.job.state.poll_host_if_due(watch.start);
             }
-            match fiber.resume(role) {
+            let resumed = fiber.resume(role);
+            if self.job.state.is_forked() {
+                // Locks may be held by threads that are not here.
+                core::mem::forget(fiber);
+                return;
+            }
+            match resumed {
                 Resumed::Waits => self.put_back(fiber, round, watch.stop()),
                 Resumed::Finished | Resumed::Failed => {
                     let (program, _) = fiber.position();
-                    fiber.recycle(self.job.device.fibers());
+                    fiber.recycle(&self.job.workers.fibers);
                     let looped = self.job.state.stuck_for().is_some();
-                    self.job.state.moved();
+                    // A program that was told to end does not show that the others of its group are alive.
+                    if !self.job.state.is_ending() {
+                        self.job.state.moved();
+                    }
                     self.update(|state| {
                         state.looping.extend(looped.then_some(program));
                         state.schedule.ended(round);
@@ -220,6 +228,9 @@ impl FiberLaunch<'_> {
                 Next::Idle if role == Role::Owner => {
                     drop(self.sleep(state, IDLE));
                     self.job.state.poll_host_if_due(Instant::now());
+                    if self.job.state.is_forked() {
+                        return None;
+                    }
                     state = lock(&self.state);
                 }
                 Next::Idle | Next::Done => {
@@ -233,10 +244,10 @@ impl FiberLaunch<'_> {
     /// Makes a fiber for some programs; `None` when there is no memory for it now.
     fn start(&self, range: Range) -> Option<Fiber> {
         let launch = LaunchPointer(ptr::from_ref(self).cast());
-        let Job { device, kernel, grid, state, .. } = *self.job;
+        let Job { workers, kernel, grid, state, .. } = *self.job;
         // SAFETY: the launch outlives its fibers: `conclude` ends them all.
         let body = move |context| unsafe { launch.run_programs(context, range) };
-        match Fiber::new(device.fibers(), state, grid, kernel.info().scratch_bytes, body) {
+        match Fiber::new(&workers.fibers, state, grid, kernel.info().cpu().scratch_bytes, body) {
             Ok(fiber) => Some(fiber),
             Err(_) => {
                 self.update(|state| {
@@ -280,19 +291,21 @@ impl FiberLaunch<'_> {
             self.changed.notify_one();
         }
         if invite && !invited {
-            self.job.device.pool().nudge();
+            self.job.workers.pool.nudge();
         }
     }
 
     /// The owner's pause between two rounds in which nothing moved. Gives up when that has lasted too long.
     fn pause<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let Some(since) = state.schedule.stuck_since() else { return state };
-        let waited = since.elapsed();
-        if waited >= self.timeout {
-            self.job.state.end(End::Stuck(waited));
+        let now = Instant::now();
+        self.job.state.give_up_if_stuck(now);
+        if self.job.state.is_ending() {
             return state;
         }
-        let pause = state.schedule.pause().min(self.timeout - waited);
+        let left = self.timeout.saturating_sub(now.saturating_duration_since(since));
+        // Whoever others of the group have to thank for their progress may take longer.
+        let pause = if left.is_zero() { state.schedule.pause() } else { state.schedule.pause().min(left) };
         self.sleep(state, pause)
     }
 
@@ -319,10 +332,14 @@ impl FiberLaunch<'_> {
         let Self { job, state, .. } = self;
         let State { mut schedule, no_memory, mut looping, .. } =
             state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if job.state.is_forked() {
+            core::mem::forget(schedule);
+            return Ok(());
+        }
         let mut waiting = Vec::new();
         for fiber in schedule.drain() {
             waiting.push(fiber.position());
-            fiber.recycle(job.device.fibers());
+            fiber.recycle(&job.workers.fibers);
         }
         match job.state.stuck_for() {
             // Whoever launched knows why.

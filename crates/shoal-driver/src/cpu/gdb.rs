@@ -4,7 +4,7 @@
 //! What is registered is a copy of the object whose section headers say where each section was loaded; from it the
 //! debugger reads symbols, lines and unwind information.
 
-use crate::lock::lock;
+use crate::{fork::Section, lock::lock};
 use core::{ffi::c_void, ptr};
 use std::sync::Mutex;
 
@@ -101,6 +101,7 @@ impl Registration {
             file_size: file.len() as u64,
         };
         let entry = Box::into_raw(Box::new(entry));
+        let _section = Section::enter();
         let _guard = lock(&LIST);
         // SAFETY: under the lock we alone change the list; `entry` is fresh, and the first one is alive because
         // entries leave the list before they are freed.
@@ -124,6 +125,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        let _section = Section::enter();
         let _guard = lock(&LIST);
         // SAFETY: the entry is ours and in the list; its neighbours are alive because they are in it, too.
         unsafe {
@@ -182,6 +184,7 @@ fn relocated_copy(object: &[u8], sections: &[(usize, u64)]) -> Box<[u8]> {
 /// Addresses of the objects debuggers are told about now; for tests and diagnostics.
 #[must_use]
 pub fn registered_objects() -> Vec<*const c_void> {
+    let _section = Section::enter();
     let _guard = lock(&LIST);
     let mut files = Vec::new();
     // SAFETY: under the lock the list is consistent and its entries are alive.

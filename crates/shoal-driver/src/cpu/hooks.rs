@@ -21,7 +21,7 @@ use shoal_abi::{
     Site, coordinates,
     print::{PrintFlags, PrintKind, Printed, render_text},
 };
-use std::{panic::catch_unwind, process, sync::OnceLock, time::Instant};
+use std::{panic::catch_unwind, process, time::Instant};
 
 /// Scheduling point of a spin loop.
 ///
@@ -90,10 +90,10 @@ pub(crate) unsafe extern "C" fn shoal_check_stop(ctx: *mut ProgramContext) -> i3
     i32::from(ending)
 }
 
-/// Monotonic nanoseconds since some moment in this process.
+/// Monotonic nanoseconds since some moment.
 pub(crate) extern "C" fn shoal_clock_ns() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    u64::try_from(START.get_or_init(Instant::now).elapsed().as_nanos()).unwrap_or(u64::MAX)
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 /// Ends the launch with a failure of the calling program.

@@ -1,11 +1,12 @@
 //! One launch that was found to be possible.
 
-use super::{args::ArgBlock, device::CpuDevice, kernel::Kernel, launch_state::LaunchState};
+use super::{args::ArgBlock, device::Workers, kernel::Kernel, launch_state::LaunchState};
 use crate::error::LaunchError;
 
 /// One launch, checked.
 pub(crate) struct Job<'a> {
-    pub(crate) device: &'a CpuDevice,
+    pub(crate) threads: usize,
+    pub(crate) workers: &'a Workers,
     pub(crate) kernel: &'a Kernel,
     pub(crate) grid: [u32; 3],
     pub(crate) programs: u64,

@@ -2,51 +2,8 @@
 
 use super::loader::Code;
 use core::sync::atomic::{AtomicU64, Ordering};
-use shoal_abi::Entry;
+use shoal_abi::{Entry, KernelDescription};
 use std::sync::Arc;
-
-/// Whether programs of a kernel may wait for other programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Waits {
-    /// No program reaches a scheduling point.
-    Never,
-    /// Programs may spin on memory that others write; each of them runs as a fiber.
-    MayWait,
-}
-
-/// Size and alignment of one run-time parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ParamLayout {
-    /// Size in bytes.
-    pub size: usize,
-    /// Alignment in bytes, a power of two up to 8.
-    pub align: usize,
-}
-
-/// What the compiler states about a kernel.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KernelInfo {
-    /// The entry point's symbol, and the name used in messages.
-    pub name: String,
-    /// Working memory each program needs.
-    pub scratch_bytes: usize,
-    /// Whether programs may wait for each other.
-    pub waits: Waits,
-    /// Whether a program may reach `shoal_fail`.
-    pub can_fail: bool,
-    /// Whether the code uses AMX tiles.
-    pub uses_amx: bool,
-    /// The run-time parameters in order.
-    pub params: Vec<ParamLayout>,
-}
-
-impl KernelInfo {
-    /// Bytes of an argument block for these parameters.
-    #[must_use]
-    pub fn args_bytes(&self) -> usize {
-        self.params.iter().fold(0, |end, p| end.next_multiple_of(p.align.max(1)) + p.size)
-    }
-}
 
 /// A kernel that can be launched. It keeps its code loaded.
 #[derive(Clone, Debug)]
@@ -60,7 +17,7 @@ pub struct Kernel {
 /// What all copies of a kernel share.
 #[derive(Debug)]
 struct Facts {
-    info: KernelInfo,
+    info: KernelDescription,
     /// Seconds a program took in the last launch, as the bits of an `f64`; 0 before the first.
     program_time: AtomicU64,
 }
@@ -79,14 +36,14 @@ impl Kernel {
     /// # Errors
     ///
     /// When the code defines no such function.
-    pub fn new(code: Arc<Code>, info: KernelInfo) -> Result<Self, KernelError> {
+    pub fn new(code: Arc<Code>, info: KernelDescription) -> Result<Self, KernelError> {
         let entry = code.entry(&info.name).ok_or_else(|| KernelError { name: info.name.clone() })?;
         Ok(Self { _code: Some(code), ..Self::linked(entry, info) })
     }
 
     /// A kernel whose code is part of this program, for instance one that was linked ahead of time.
     #[must_use]
-    pub fn linked(entry: Entry, info: KernelInfo) -> Self {
+    pub fn linked(entry: Entry, info: KernelDescription) -> Self {
         let args_bytes = info.args_bytes();
         let facts = Facts { info, program_time: AtomicU64::new(0) };
         Self { entry, args_bytes, facts: Arc::new(facts), _code: None }
@@ -100,7 +57,7 @@ impl Kernel {
 
     /// What the compiler stated.
     #[must_use]
-    pub fn info(&self) -> &KernelInfo {
+    pub fn info(&self) -> &KernelDescription {
         &self.facts.info
     }
 

@@ -9,12 +9,13 @@ use super::{
     features::host_features,
     fiber_launch,
     job::Job,
-    kernel::{Kernel, Waits},
+    kernel::Kernel,
     launch_options::{Fibers, LaunchOptions},
     launch_state::{End, LaunchState},
     plain_launch,
 };
 use crate::error::LaunchError;
+use shoal_abi::Waits;
 use std::panic::resume_unwind;
 
 impl CpuDevice {
@@ -29,7 +30,7 @@ impl CpuDevice {
     /// # Safety
     ///
     /// The kernel's code keeps to [the binary interface](shoal_abi) and is described truthfully by its
-    /// [`KernelInfo`](super::KernelInfo); `args` holds its arguments, whose pointers are valid for everything the
+    /// [`KernelDescription`](shoal_abi::KernelDescription); `args` holds its arguments, whose pointers are valid for everything the
     /// kernel does with them; nothing else accesses the memory it writes during the launch, other than through
     /// atomics.
     pub unsafe fn launch(
@@ -45,18 +46,23 @@ impl CpuDevice {
             return Ok(());
         }
         let info = kernel.info();
+        let workers = self.workers().map_err(|error| LaunchError::Memory {
+            kernel: info.name.clone(),
+            what: format!("the worker threads of a forked process ({error})"),
+        })?;
         let timeout = options.timeout.unwrap_or(self.wait_timeout());
         let state = LaunchState::new(options, (info.waits == Waits::MayWait).then_some(timeout));
-        let job = Job { device: self, kernel, grid, programs, args, state: &state };
+        let job = Job { threads: self.threads(), workers, kernel, grid, programs, args, state: &state };
         if info.waits == Waits::MayWait || info.can_fail || options.fibers == Fibers::Always {
             fiber_launch::run(&job, timeout)?;
         } else {
             plain_launch::run(&job)?;
         }
         let kernel = || info.name.clone();
-        match state.into_end() {
+        match state.take_end() {
             None => Ok(()),
             Some(End::Failed(failure)) => Err(LaunchError::Failed { kernel: kernel(), failure: Box::new(failure) }),
+            Some(End::Forked) => Err(LaunchError::Forked { kernel: kernel() }),
             Some(End::Interrupted) => Err(LaunchError::Interrupted { kernel: kernel() }),
             Some(End::Panicked(panic)) => resume_unwind(panic),
             Some(End::Stuck(_)) => unreachable!("reported by those who know who waits"),
@@ -80,7 +86,7 @@ fn check(kernel: &Kernel, args: &ArgBlock) -> Result<(), LaunchError> {
     if expected != got {
         return Err(LaunchError::Arguments { kernel: kernel.info().name.clone(), expected, got });
     }
-    if kernel.info().uses_amx && !host_features().amx_usable() {
+    if kernel.info().cpu().uses_amx && !host_features().amx_usable() {
         return Err(LaunchError::Feature { kernel: kernel.info().name.clone(), feature: "AMX" });
     }
     Ok(())

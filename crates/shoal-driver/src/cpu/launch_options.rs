@@ -1,7 +1,7 @@
 //! How a kernel is launched.
 
 use super::bounds::Bounds;
-use crate::{interrupt::Interrupt, print_sink::PrintSink};
+use crate::{interrupt::Interrupt, launch_group::GroupMember, print_sink::PrintSink};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -23,6 +23,9 @@ pub struct LaunchOptions {
     /// place where it would wait counts as not moving, if another waits. A launch in which nobody waits has no limit:
     /// see `interrupt`.
     pub timeout: Option<Duration>,
+    /// On whose behalf, where programs may wait for those of other launches. Without it, the launch is a group of its
+    /// own: it is given up as stuck when none of its own programs moves.
+    pub member: Option<GroupMember>,
     /// Asked now and then whether to stop.
     pub interrupt: Option<Interrupt>,
     /// The memory of the arguments, for kernels that check their accesses. Without it they check nothing.

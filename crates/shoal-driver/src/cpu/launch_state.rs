@@ -3,21 +3,19 @@
 use super::{bounds::Bounds, launch_options::LaunchOptions};
 use crate::{
     error::Failure,
+    fork,
     interrupt::{HOST_POLL_INTERVAL, Interrupt},
+    launch_group::{GroupMember, Progress},
     lock::lock,
     print_sink::PrintSink,
 };
 use core::{
     any::Any,
     panic::AssertUnwindSafe,
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::Duration,
 };
-use std::{
-    panic::catch_unwind,
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::{panic::catch_unwind, sync::Mutex, time::Instant};
 
 /// What a thread is to a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +33,8 @@ pub(crate) enum End {
     Failed(Failure),
     /// The host asked for it.
     Interrupted,
+    /// The process was forked meanwhile, and this is the child, which does not have the other threads.
+    Forked,
     /// Programs wait, and nothing has moved for so long.
     Stuck(Duration),
     /// The host's interrupt panicked.
@@ -49,10 +49,14 @@ pub(crate) struct LaunchState<'a> {
     bounds: Option<&'a Bounds>,
     /// How long programs may wait in vain, for launches in which programs wait.
     patience: Option<Duration>,
+    /// The process that it belongs to.
+    generation: u64,
     end: Mutex<Option<End>>,
     ending: AtomicBool,
-    /// Changes whenever a program starts, ends or does real work.
-    moves: AtomicU64,
+    /// The member of a group on whose behalf it is, if any.
+    member: Option<&'a GroupMember>,
+    /// The progress of a launch without a group.
+    own: Progress,
     /// Programs that wait.
     waiting: AtomicUsize,
     watch: Mutex<Watch>,
@@ -68,17 +72,29 @@ struct Watch {
 
 impl<'a> LaunchState<'a> {
     pub(crate) fn new(options: &'a LaunchOptions, patience: Option<Duration>) -> Self {
-        Self {
+        let state = Self {
             sink: &options.print,
             interrupt: options.interrupt.as_ref(),
             bounds: options.bounds.as_deref(),
             patience,
+            generation: fork::generation(),
             end: Mutex::new(None),
             ending: AtomicBool::new(false),
-            moves: AtomicU64::new(0),
+            member: options.member.as_ref(),
+            own: Progress::of_one_launch(),
             waiting: AtomicUsize::new(0),
             watch: Mutex::new(Watch::default()),
+        };
+        if let Some(member) = state.member {
+            // In this order, nobody takes the group for one that waits in between.
+            member.progress().runs();
+            member.enters_launch();
         }
+        state
+    }
+
+    fn progress(&self) -> &Progress {
+        self.member.map_or(&self.own, GroupMember::progress)
     }
 
     pub(crate) fn sink(&self) -> &PrintSink {
@@ -106,25 +122,38 @@ impl<'a> LaunchState<'a> {
     pub(crate) fn stuck_for(&self) -> Option<Duration> {
         match &*lock(&self.end) {
             Some(End::Stuck(after)) => Some(*after),
-            Some(End::Failed(_) | End::Interrupted | End::Panicked(_)) | None => None,
+            Some(End::Failed(_) | End::Forked | End::Interrupted | End::Panicked(_)) | None => None,
         }
     }
 
-    pub(crate) fn into_end(self) -> Option<End> {
+    /// Takes out why the launch ends.
+    pub(crate) fn take_end(&self) -> Option<End> {
+        if self.is_forked() {
+            return Some(End::Forked);
+        }
         if !self.is_ending() {
             return None;
         }
-        self.end.into_inner().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.end).take()
+    }
+
+    /// Whether this is a child of the process that launched, which cannot go on with it.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
     }
 
     /// Some program started, ended, or came to wait after real work.
     pub(crate) fn moved(&self) {
-        self.moves.fetch_add(1, Ordering::Relaxed);
+        self.progress().moved();
     }
 
     /// So many programs wait now.
     pub(crate) fn set_waiting(&self, programs: usize) {
-        self.waiting.store(programs, Ordering::Relaxed);
+        match (self.waiting.swap(programs, Ordering::Relaxed), programs) {
+            (0, 1..) => self.progress().waits_or_ends(),
+            (1.., 0) => self.progress().runs(),
+            _ => {}
+        }
     }
 
     /// Whether the launching thread has reasons to poll the host.
@@ -135,6 +164,9 @@ impl<'a> LaunchState<'a> {
 
     /// Whether it is time for the launching thread to [poll the host](Self::poll_host).
     pub(crate) fn host_poll_is_due(&self, now: Instant) -> bool {
+        if self.is_forked() {
+            return true;
+        }
         if !self.is_watched() || self.is_ending() {
             return false;
         }
@@ -149,24 +181,47 @@ impl<'a> LaunchState<'a> {
     /// The launching thread finds out whether the launch should end: it asks the host, and counts for how long nothing
     /// has moved. Needs a large stack, because the host may do what it likes.
     pub(crate) fn poll_host(&self, now: Instant) {
+        if self.is_forked() {
+            // Without the lock, which a thread may have held that is not here.
+            self.ending.store(true, Ordering::Release);
+            return;
+        }
         if let Some(interrupt) = self.interrupt {
             match catch_unwind(AssertUnwindSafe(|| interrupt.is_requested())) {
+                _ if self.is_forked() => {
+                    self.ending.store(true, Ordering::Release);
+                    return;
+                }
                 Ok(false) => {}
                 Ok(true) => self.end(End::Interrupted),
                 Err(panic) => self.end(End::Panicked(panic)),
             }
         }
+        self.give_up_if_stuck(now);
+    }
+
+    /// Ends the launch if its programs wait in vain: nothing has moved in the group for too long, and nobody is left who
+    /// could move.
+    pub(crate) fn give_up_if_stuck(&self, now: Instant) {
         let Some(patience) = self.patience else { return };
-        let moves = self.moves.load(Ordering::Relaxed);
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let (progress, moves) = (self.progress(), self.progress().moves());
         let mut watch = lock(&self.watch);
-        match watch.moves {
-            Some((seen, since)) if seen == moves => {
-                let quiet = now.saturating_duration_since(since);
-                if quiet >= patience && self.waiting.load(Ordering::Relaxed) > 0 {
-                    self.end(End::Stuck(quiet));
-                }
+        let since = match watch.moves {
+            Some((seen, since)) if seen == moves => since,
+            Some(_) | None => {
+                watch.moves = Some((moves, now));
+                now
             }
-            Some(_) | None => watch.moves = Some((moves, now)),
+        };
+        let quiet = now.saturating_duration_since(since);
+        if quiet >= patience && progress.all_wait() {
+            progress.declare_stuck(moves);
+        }
+        if progress.is_declared_stuck(moves) {
+            self.end(End::Stuck(quiet));
         }
     }
 
@@ -174,6 +229,17 @@ impl<'a> LaunchState<'a> {
     pub(crate) fn poll_host_if_due(&self, now: Instant) {
         if self.host_poll_is_due(now) {
             self.poll_host(now);
+        }
+    }
+}
+
+impl Drop for LaunchState<'_> {
+    fn drop(&mut self) {
+        if let Some(member) = self.member {
+            member.leaves_launch();
+            if *self.waiting.get_mut() == 0 {
+                member.progress().waits_or_ends();
+            }
         }
     }
 }

@@ -39,6 +39,6 @@ pub use bounds::{ArgMemory, Bounds};
 pub use device::CpuDevice;
 pub use features::{HostFeatures, host_features};
 pub use gdb::registered_objects;
-pub use kernel::{Kernel, KernelError, KernelInfo, ParamLayout, Waits};
+pub use kernel::{Kernel, KernelError};
 pub use launch_options::{Fibers, LaunchOptions};
 pub use loader::{Code, LoadError};

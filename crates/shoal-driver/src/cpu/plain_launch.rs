@@ -20,7 +20,7 @@ const SHORT: Duration = Duration::from_micros(4);
 pub(crate) fn run(job: &Job<'_>) -> Result<(), LaunchError> {
     let chunks = Chunks {
         job,
-        divisor: job.device.threads() as u64 * CHUNKS_PER_SHARE,
+        divisor: job.threads as u64 * CHUNKS_PER_SHARE,
         next: AtomicU64::new(0),
         no_memory: AtomicBool::new(false),
     };
@@ -30,7 +30,7 @@ pub(crate) fn run(job: &Job<'_>) -> Result<(), LaunchError> {
         share(job, &chunks);
     }
     if chunks.no_memory.into_inner() {
-        let bytes = job.kernel.info().scratch_bytes;
+        let bytes = job.kernel.info().cpu().scratch_bytes;
         return Err(job.out_of_memory(format!("{bytes} bytes of scratch for each thread")));
     }
     Ok(())
@@ -46,8 +46,8 @@ fn share(job: &Job<'_>, chunks: &Chunks<'_>) {
     }
     if chunks.wants_help() {
         let helpers = usize::try_from(job.programs - 1).unwrap_or(usize::MAX);
-        threads = job.device.threads().min(helpers.saturating_add(1));
-        job.device.pool().share(chunks, helpers, || chunks.run(Patience::Unlimited, Role::Owner));
+        threads = job.threads.min(helpers.saturating_add(1));
+        job.workers.pool.share(chunks, helpers, || chunks.run(Patience::Unlimited, Role::Owner));
     }
     let spent = start.elapsed().as_secs_f64() * threads as f64;
     job.kernel.set_program_time(spent / job.programs as f64);
@@ -97,7 +97,7 @@ impl Chunks<'_> {
     fn run(&self, patience: Patience, role: Role) {
         let Job { kernel, grid, args, state, .. } = *self.job;
         let mut scratch = ThreadScratch::take();
-        let Ok(scratch) = scratch.reserve(kernel.info().scratch_bytes) else {
+        let Ok(scratch) = scratch.reserve(kernel.info().cpu().scratch_bytes) else {
             self.no_memory.store(true, Ordering::Release);
             return;
         };

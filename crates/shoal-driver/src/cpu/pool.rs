@@ -3,7 +3,7 @@
 //! A launch posts its work and takes part itself; idle workers help. So work posted from any number of threads
 //! always moves, even when every worker is busy elsewhere.
 
-use crate::{interrupt::HOST_POLL_INTERVAL, lock::lock};
+use crate::{fork, interrupt::HOST_POLL_INTERVAL, lock::lock};
 use core::{
     hint,
     ptr::NonNull,
@@ -59,6 +59,8 @@ struct Posted {
     helpers: AtomicUsize,
     most_helpers: usize,
     owner: Thread,
+    /// The process that posted it.
+    generation: u64,
 }
 
 // SAFETY: `work` points at a `Sync` value, and is used only while the poster keeps it alive.
@@ -85,11 +87,6 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Threads that can work on one launch: the workers and the launching thread.
-    pub(crate) fn threads(&self) -> usize {
-        self.workers.len() + 1
-    }
-
     /// Offers `work` to at most `helpers` workers while `f` runs; returns when both `f` and they are done with it.
     pub(crate) fn share<'a, R>(&self, work: &'a (dyn Work + 'a), helpers: usize, f: impl FnOnce() -> R) -> R {
         let helpers = helpers.min(self.workers.len());
@@ -103,6 +100,7 @@ impl Pool {
             helpers: AtomicUsize::new(0),
             most_helpers: helpers,
             owner: thread::current(),
+            generation: fork::generation(),
         });
         self.shared.announce(|queue| queue.posted.push(Arc::clone(&posted)));
         let _offer = Offer { shared: &self.shared, posted };
@@ -137,8 +135,13 @@ struct Offer<'a> {
 
 impl Drop for Offer<'_> {
     fn drop(&mut self) {
+        // Helpers of a launch that was forked (from a print, say) never come to an end in the child.
+        let forked = || self.posted.generation != fork::generation();
+        let busy = || self.posted.helpers.load(Ordering::Acquire) > 0 && !forked();
+        if forked() {
+            return;
+        }
         lock(&self.shared.queue).posted.retain(|p| !Arc::ptr_eq(p, &self.posted));
-        let busy = || self.posted.helpers.load(Ordering::Acquire) > 0;
         for _ in 0..SPINS_FOR_HELPERS {
             if !busy() {
                 return;

@@ -1,10 +1,8 @@
 //! Failures of programs end the launch with the program, the line and the message.
 
 use crate::objects::{info, kernel, options, pointers};
-use shoal_driver::{
-    Buffer, LaunchError,
-    cpu::{CpuDevice, KernelInfo, Waits},
-};
+use shoal_abi::{KernelDescription, Waits};
+use shoal_driver::{Buffer, LaunchError, cpu::CpuDevice};
 
 const ASSERT: &str = r#"
 SITE(site, 7, "device_assert");
@@ -20,7 +18,7 @@ ENTRY(k) {
 #[test]
 fn a_failure_names_program_line_and_message() {
     for waits in [Waits::Never, Waits::MayWait] {
-        let kernel = kernel(ASSERT, KernelInfo { can_fail: true, waits, ..info(2) });
+        let kernel = kernel(ASSERT, KernelDescription { can_fail: true, waits, ..info(2) });
         for threads in [1, 3] {
             let device = CpuDevice::new(threads).unwrap();
             let out = Buffer::zeroed(600 * 4).unwrap();
@@ -57,7 +55,7 @@ fn a_failure_ends_those_who_wait() {
             while (!__atomic_load_n(never, __ATOMIC_ACQUIRE)) shoal_yield(ctx, &wait);
         }
     }"#;
-    let kernel = kernel(source, KernelInfo { can_fail: true, waits: Waits::MayWait, ..info(1) });
+    let kernel = kernel(source, KernelDescription { can_fail: true, waits: Waits::MayWait, ..info(1) });
     let device = CpuDevice::new(2).unwrap();
     let never = Buffer::zeroed(4).unwrap();
     for _ in 0..20 {

@@ -1,9 +1,10 @@
 //! Kernels that use CPU features the system must be asked for.
 
 use crate::objects::{compile, info, options, pointers};
+use shoal_abi::{CpuNeeds, KernelDescription, TargetNeeds};
 use shoal_driver::{
     Buffer, LaunchError,
-    cpu::{Code, CpuDevice, Kernel, KernelInfo, host_features},
+    cpu::{Code, CpuDevice, Kernel, host_features},
 };
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ ENTRY(k) {
 #[test]
 fn amx_is_granted_where_there_is_one_and_refused_elsewhere() {
     let object = compile(TILES, &["-mamx-tile", "-mamx-int8"]);
-    let info = KernelInfo { uses_amx: true, scratch_bytes: 2048, ..info(1) };
+    let needs = CpuNeeds { uses_amx: true, scratch_bytes: 2048, features: Vec::new() };
+    let info = KernelDescription { needs: TargetNeeds::Cpu(needs), ..info(1) };
     let kernel = Kernel::new(Arc::new(Code::load(&object).unwrap()), info).unwrap();
     let device = CpuDevice::new(3).unwrap();
     let out = Buffer::zeroed(100 * 4).unwrap();

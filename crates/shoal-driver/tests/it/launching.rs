@@ -1,9 +1,10 @@
 //! Plain kernels: every program runs once, with its arguments, grid and scratch.
 
-use crate::objects::{info, kernel, options, pointers};
+use crate::objects::{info, kernel, options, pointers, with_scratch};
+use shoal_abi::{KernelDescription, ParamLayout};
 use shoal_driver::{
     Buffer, LaunchError,
-    cpu::{ArgBlock, CpuDevice, Fibers, KernelInfo, LaunchOptions, ParamLayout},
+    cpu::{ArgBlock, CpuDevice, Fibers, LaunchOptions},
 };
 use std::time::Instant;
 
@@ -69,7 +70,7 @@ fn arguments_arrive_in_order_and_aligned() {
     let layout = |size, align| ParamLayout { size, align };
     let params =
         vec![layout(1, 1), layout(2, 2), layout(4, 4), layout(8, 8), layout(8, 8), layout(40, 8), layout(1, 1)];
-    let kernel = kernel(source, KernelInfo { params, ..info(0) });
+    let kernel = kernel(source, KernelDescription { params, ..info(0) });
     let out = Buffer::poisoned(80).unwrap();
     let mut writer = ArgBlock::writer();
     writer.push_u8(200).push_u16(0xffff).push_f32(0.5).push_f64(-3.25).push_ptr(out.as_ptr());
@@ -93,7 +94,7 @@ fn scratch_is_large_aligned_and_private() {
             out[p] = good;
         }
     }";
-    let kernel = kernel(source, KernelInfo { scratch_bytes: 3_000_000, ..info(1) });
+    let kernel = kernel(source, with_scratch(3_000_000, info(1)));
     let device = CpuDevice::new(4).unwrap();
     for fibers in [Fibers::Auto, Fibers::Always] {
         let out = Buffer::zeroed(40 * 4).unwrap();
@@ -123,7 +124,7 @@ fn bad_launches_are_refused() {
 #[test]
 fn impossible_scratch_is_an_error() {
     let device = CpuDevice::new(2).unwrap();
-    let kernel = kernel(COUNT, KernelInfo { scratch_bytes: 1 << 60, ..info(1) });
+    let kernel = kernel(COUNT, with_scratch(1 << 60, info(1)));
     let out = Buffer::zeroed(4 * 4).unwrap();
     for fibers in [Fibers::Auto, Fibers::Always] {
         let options = LaunchOptions { fibers, ..options() };

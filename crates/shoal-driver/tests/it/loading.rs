@@ -87,7 +87,7 @@ fn entries_are_global_functions() {
     assert!(code.entry("exported").is_none());
     assert!(code.entry("twice").is_none());
     assert!(code.entry("nothing").is_none());
-    let error = Kernel::new(Arc::new(code), shoal_driver::cpu::KernelInfo { name: "gone".into(), ..info(0) });
+    let error = Kernel::new(Arc::new(code), shoal_abi::KernelDescription { name: "gone".into(), ..info(0) });
     assert_eq!(error.unwrap_err().to_string(), "the compiled code has no kernel named `gone`");
 }
 

@@ -1,7 +1,7 @@
 //! Objects made from C snippets with the system's compiler, as the kernel compiler would make them.
 
-use shoal_abi::{Access, Context, Hook, Site};
-use shoal_driver::cpu::{ArgBlock, Code, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits};
+use shoal_abi::{Access, Context, CpuNeeds, Hook, KernelDescription, ParamLayout, Site, TargetNeeds, Waits};
+use shoal_driver::cpu::{ArgBlock, Code, Kernel, LaunchOptions};
 use std::{
     io::Write,
     path::PathBuf,
@@ -69,19 +69,24 @@ pub(crate) fn compile(source: &str, flags: &[&str]) -> Vec<u8> {
 }
 
 /// A description of kernel `k` that takes `params` pointers, and neither waits nor fails.
-pub(crate) fn info(pointers: usize) -> KernelInfo {
-    KernelInfo {
+pub(crate) fn info(pointers: usize) -> KernelDescription {
+    KernelDescription {
         name: "k".into(),
-        scratch_bytes: 0,
         waits: Waits::Never,
         can_fail: false,
-        uses_amx: false,
+        needs: TargetNeeds::Cpu(CpuNeeds::default()),
         params: vec![ParamLayout { size: 8, align: 8 }; pointers],
     }
 }
 
+/// The same with so much working memory for each program.
+pub(crate) fn with_scratch(scratch_bytes: usize, info: KernelDescription) -> KernelDescription {
+    let needs = TargetNeeds::Cpu(CpuNeeds { scratch_bytes, ..info.cpu().clone() });
+    KernelDescription { needs, ..info }
+}
+
 /// The kernel `k` of a C snippet.
-pub(crate) fn kernel(source: &str, info: KernelInfo) -> Kernel {
+pub(crate) fn kernel(source: &str, info: KernelDescription) -> Kernel {
     let code = Code::load(&compile(source, &[])).unwrap();
     Kernel::new(Arc::new(code), info).unwrap()
 }

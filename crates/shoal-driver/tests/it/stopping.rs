@@ -1,9 +1,10 @@
 //! Launches are stopped from outside, whatever their programs do, and the device stays usable.
 
 use crate::objects::{info, kernel, options, pointers};
+use shoal_abi::{KernelDescription, Waits};
 use shoal_driver::{
     Buffer, Interrupt, LaunchError,
-    cpu::{CpuDevice, Fibers, KernelInfo, LaunchOptions, Waits},
+    cpu::{CpuDevice, Fibers, LaunchOptions},
 };
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -108,7 +109,7 @@ ENTRY(k) {
 
 #[test]
 fn programs_that_wait_are_stopped() {
-    let kernel = kernel(LOCKED, KernelInfo { waits: Waits::MayWait, ..info(2) });
+    let kernel = kernel(LOCKED, KernelDescription { waits: Waits::MayWait, ..info(2) });
     for threads in [1, 2] {
         let device = CpuDevice::new(threads).unwrap();
         // Nobody holds the lock and all wait; one holds it and loops.
@@ -142,7 +143,7 @@ ENTRY(k) {
 
 #[test]
 fn the_wait_timeout_ends_a_program_that_others_wait_for() {
-    let kernel = kernel(LATE, KernelInfo { waits: Waits::MayWait, ..info(2) });
+    let kernel = kernel(LATE, KernelDescription { waits: Waits::MayWait, ..info(2) });
     for threads in [1, 2] {
         let device = CpuDevice::new(threads).unwrap();
         let (again, flag) = (Buffer::from_slice(&[1i32]).unwrap(), Buffer::zeroed(4).unwrap());

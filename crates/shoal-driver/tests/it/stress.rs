@@ -1,9 +1,10 @@
 //! Many launches from several threads at the same time onto one device.
 
 use crate::objects::{info, kernel, options, pointers};
+use shoal_abi::{KernelDescription, Waits};
 use shoal_driver::{
     Buffer, LaunchError,
-    cpu::{CpuDevice, Fibers, KernelInfo, LaunchOptions, Waits},
+    cpu::{CpuDevice, Fibers, LaunchOptions},
 };
 use std::time::Duration;
 
@@ -22,11 +23,11 @@ fn launches_from_many_threads_do_not_disturb_each_other() {
                 __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
             }
         }"#,
-        KernelInfo { waits: Waits::MayWait, ..info(2) },
+        KernelDescription { waits: Waits::MayWait, ..info(2) },
     );
     let fail = kernel(
         r#"ENTRY(k) { EACH(p) if (p == 5) shoal_fail(ctx, 0, "no", 2); }"#,
-        KernelInfo { can_fail: true, ..info(0) },
+        KernelDescription { can_fail: true, ..info(0) },
     );
     let device = CpuDevice::new(3).unwrap();
     std::thread::scope(|scope| {

@@ -1,18 +1,18 @@
 //! Programs that wait for each other make progress on any number of threads, and are found out when they cannot.
 
-use crate::objects::{info, kernel, options, pointers};
-use shoal_abi::{WaitCondition, print::PrintKind};
+use crate::objects::{info, kernel, options, pointers, with_scratch};
+use shoal_abi::{KernelDescription, WaitCondition, Waits, print::PrintKind};
 use shoal_driver::{
     Buffer, LaunchError,
-    cpu::{ArgMemory, Bounds, CpuDevice, KernelInfo, LaunchOptions, Waits},
+    cpu::{ArgMemory, Bounds, CpuDevice, LaunchOptions},
 };
 use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
 
-fn waiting(pointers: usize) -> KernelInfo {
-    KernelInfo { waits: Waits::MayWait, ..info(pointers) }
+fn waiting(pointers: usize) -> KernelDescription {
+    KernelDescription { waits: Waits::MayWait, ..info(pointers) }
 }
 
 /// Each program takes a lock, yields inside the critical section, and adds one.
@@ -98,7 +98,7 @@ fn a_barrier_over_the_whole_grid_works() {
 /// A huge grid whose programs seldom wait needs few stacks and little time.
 #[test]
 fn a_huge_grid_needs_few_fibers() {
-    let kernel = kernel(LOCK, KernelInfo { scratch_bytes: 100_000, ..waiting(2) });
+    let kernel = kernel(LOCK, with_scratch(100_000, waiting(2)));
     let device = CpuDevice::new(2).unwrap();
     let (lock, sum) = (Buffer::zeroed(4).unwrap(), Buffer::zeroed(8).unwrap());
     let args = pointers(&[lock.as_ptr(), sum.as_ptr()]);

@@ -1,13 +1,13 @@
 //! Every kernel, on every backend, for every element type and odd sizes, against its reference.
 
-use shoal::{Backend, Device, DiskCache, Options};
+use shoal::{Backend, CompileOptions, Device, DiskCache};
 use shoal_kernels::{Library, catalog, find};
 
 /// Runs all test sizes and types of a kernel, and lists what is wrong.
 fn hold(name: &str, backend: Backend) {
     let item = find(name).unwrap_or_else(|| panic!("{name} is in the catalog"));
     // What this very build makes is tested, not what an earlier one has left on disk.
-    let options = Options { disk_cache: DiskCache::Off, ..Options::default() };
+    let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
     let library = Library::with(Device::of(backend).unwrap(), options);
     let mut wrong = Vec::new();
     for sizes in item.tests {

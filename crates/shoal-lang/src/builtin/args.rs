@@ -3,7 +3,7 @@
 use shoal_source::{Diagnostic, Span};
 
 use super::Builtin;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::Function;
 use crate::value::{Const, Dtype, Tensor, Value};
 
@@ -92,27 +92,27 @@ impl Args {
 
     /// An error about an argument.
     #[must_use]
-    pub fn wrong(&self, name: &str, expected: &str) -> Fault {
+    pub fn wrong(&self, name: &str, expected: &str) -> LowerError {
         let found = self.value(name);
         if matches!(found, Value::Invalid) {
-            return Fault::reported();
+            return LowerError::reported();
         }
         let message = format!("`{name}` of `{}` must be {expected}", self.function_name());
         Diagnostic::error(self.span_of(name), message).label(format!("this is {}", describe(found))).into()
     }
 
     /// A compile-time integer.
-    pub fn int(&self, name: &str) -> Outcome<i128> {
+    pub fn int(&self, name: &str) -> LowerResult<i128> {
         self.value(name).as_const().and_then(Const::as_int).ok_or_else(|| self.wrong(name, "a compile-time integer"))
     }
 
     /// A compile-time integer, unless `None`.
-    pub fn optional_int(&self, name: &str) -> Outcome<Option<i128>> {
+    pub fn optional_int(&self, name: &str) -> LowerResult<Option<i128>> {
         if self.value(name).is_none() { Ok(None) } else { self.int(name).map(Some) }
     }
 
     /// A compile-time truth value.
-    pub fn bool(&self, name: &str) -> Outcome<bool> {
+    pub fn bool(&self, name: &str) -> LowerResult<bool> {
         match self.value(name).as_const() {
             Some(c @ (Const::Bool(_) | Const::Int(_) | Const::None)) => Ok(c.truthy()),
             _ => Err(self.wrong(name, "`True` or `False`")),
@@ -120,7 +120,7 @@ impl Args {
     }
 
     /// A string.
-    pub fn str(&self, name: &str) -> Outcome<&str> {
+    pub fn str(&self, name: &str) -> LowerResult<&str> {
         match self.value(name) {
             Value::Const(Const::Str(s)) => Ok(s),
             _ => Err(self.wrong(name, "a string")),
@@ -128,12 +128,12 @@ impl Args {
     }
 
     /// A string, unless `None`; the empty string counts as `None`.
-    pub fn optional_str(&self, name: &str) -> Outcome<Option<&str>> {
+    pub fn optional_str(&self, name: &str) -> LowerResult<Option<&str>> {
         if self.value(name).is_none() { Ok(None) } else { self.str(name).map(|s| Some(s).filter(|s| !s.is_empty())) }
     }
 
     /// A dtype.
-    pub fn dtype(&self, name: &str) -> Outcome<&Dtype> {
+    pub fn dtype(&self, name: &str) -> LowerResult<&Dtype> {
         match self.value(name) {
             Value::Dtype(d) => Ok(d),
             _ => Err(self.wrong(name, "a dtype such as `tl.float32`")),
@@ -141,12 +141,12 @@ impl Args {
     }
 
     /// A dtype, unless `None`.
-    pub fn optional_dtype(&self, name: &str) -> Outcome<Option<&Dtype>> {
+    pub fn optional_dtype(&self, name: &str) -> LowerResult<Option<&Dtype>> {
         if self.value(name).is_none() { Ok(None) } else { self.dtype(name).map(Some) }
     }
 
     /// A `@jit` function.
-    pub fn function(&self, name: &str) -> Outcome<&Function> {
+    pub fn function(&self, name: &str) -> LowerResult<&Function> {
         match self.value(name) {
             Value::Function(f) => Ok(f),
             _ => Err(self.wrong(name, "a `@jit` function")),
@@ -154,7 +154,7 @@ impl Args {
     }
 
     /// A value that is already on the device.
-    pub fn tensor(&self, name: &str) -> Outcome<&Tensor> {
+    pub fn tensor(&self, name: &str) -> LowerResult<&Tensor> {
         self.value(name).as_tensor().ok_or_else(|| self.wrong(name, "a tensor"))
     }
 
@@ -168,12 +168,12 @@ impl Args {
     }
 
     /// A shape: a tuple of compile-time integers that are each a power of two.
-    pub fn shape(&self, name: &str) -> Outcome<Vec<u32>> {
+    pub fn shape(&self, name: &str) -> LowerResult<Vec<u32>> {
         shape_from(&self.sequence(name), self.span_of(name))
     }
 
     /// A list of compile-time integers.
-    pub fn ints(&self, name: &str) -> Outcome<Vec<i128>> {
+    pub fn ints(&self, name: &str) -> LowerResult<Vec<i128>> {
         self.sequence(name)
             .iter()
             .map(|v| v.as_const().and_then(Const::as_int))
@@ -183,12 +183,12 @@ impl Args {
 }
 
 /// Checks a shape: every dimension a power of two, at most 2^20 elements.
-pub(crate) fn shape_from(dims: &[Value], span: Span) -> Outcome<Vec<u32>> {
+pub(crate) fn shape_from(dims: &[Value], span: Span) -> LowerResult<Vec<u32>> {
     let mut shape = Vec::with_capacity(dims.len());
     let mut elements: u64 = 1;
     for (i, dim) in dims.iter().enumerate() {
         if matches!(dim, Value::Invalid) {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         }
         let Some(size) = dim.as_const().and_then(Const::as_int) else {
             return Err(Diagnostic::error(span, format!("dimension {i} of the shape must be a compile-time integer"))
@@ -214,7 +214,7 @@ pub(crate) fn shape_from(dims: &[Value], span: Span) -> Outcome<Vec<u32>> {
 }
 
 /// The error for a size that is not a power of two.
-pub(crate) fn not_a_power_of_two(span: Span, what: &str, size: i128) -> Fault {
+pub(crate) fn not_a_power_of_two(span: Span, what: &str, size: i128) -> LowerError {
     let diagnostic = Diagnostic::error(span, format!("{what} must be a power of two")).label(format!("this is {size}"));
     match u32::try_from(size).ok().filter(|s| *s > 0).and_then(u32::checked_next_power_of_two) {
         Some(next) => diagnostic.help(format!("use {next} and mask the elements past the end")),

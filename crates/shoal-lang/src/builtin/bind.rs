@@ -1,10 +1,9 @@
 //! Binding the arguments of a call to the parameters of a builtin.
 
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::{Args, Builtin, BuiltinParam, Need, ParamShape, params};
-use crate::fault::{Fault, Outcome};
-use crate::names::nearest;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::syntax::ast::Ident;
 use crate::value::Value;
 
@@ -28,7 +27,7 @@ impl Given {
 const INTERNAL: [&str; 3] = ["_semantic", "_generator", "_builder"];
 
 /// Binds the arguments of a call to a builtin's parameters.
-pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> Outcome<Args> {
+pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> LowerResult<Args> {
     let params = params(builtin);
     let mut args = Args::new(builtin, span, params.len());
     let by_position = |p: &&BuiltinParam| !matches!(p.shape, ParamShape::KeywordOnly | ParamShape::Keywords);
@@ -81,11 +80,14 @@ pub(crate) fn bind(builtin: &'static Builtin, given: Vec<Given>, span: Span) -> 
     if missing.is_empty() { Ok(args) } else { Err(missing_arguments(builtin, &missing, span)) }
 }
 
-fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> Outcome<()> {
+fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> LowerResult<()> {
     if matches!(arg.value, Value::Invalid) {
-        return Err(Fault::reported());
+        return Err(LowerError::reported());
     }
     if param.need == Need::Const && arg.value.is_dynamic() {
+        if let Some(name) = builtin.name.strip_prefix("pymath.") {
+            return Err(compile_time_math(name, arg));
+        }
         let message = format!("`{}` of `{}` must be known at compile time", param.name, builtin.short_name());
         return Err(Diagnostic::error(arg.span, message)
             .label(format!("this is computed on the device: {}", arg.value.type_name()))
@@ -95,7 +97,20 @@ fn check_need(builtin: &Builtin, param: &BuiltinParam, arg: &Given) -> Outcome<(
     Ok(())
 }
 
-fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> Fault {
+/// Python's `math` on a device value: the language has most of it under the same name.
+fn compile_time_math(name: &str, arg: &Given) -> LowerError {
+    let help = match (super::find(name), super::find(&format!("libdevice.{name}"))) {
+        (Some(_), _) => format!("use `tl.{name}`, which works on scalars and tiles"),
+        (None, Some(_)) => format!("use `libdevice.{name}`, which works on scalars and tiles"),
+        (None, None) => "compute it from functions of the language".to_owned(),
+    };
+    Diagnostic::error(arg.span, format!("`math.{name}` works at compile time only"))
+        .label(format!("this is computed on the device: {}", arg.value.type_name()))
+        .help(help)
+        .into()
+}
+
+fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> LowerError {
     let most = params.iter().filter(|p| p.shape == ParamShape::Normal).count();
     let names: Vec<&str> = params.iter().map(|p| p.name).collect();
     let message = format!("`{}` takes at most {most} positional arguments", builtin.short_name());
@@ -105,19 +120,19 @@ fn too_many(builtin: &Builtin, params: &[BuiltinParam], span: Span) -> Fault {
         .into()
 }
 
-fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], keyword: &Ident) -> Fault {
+fn unknown_keyword(builtin: &Builtin, params: &[BuiltinParam], keyword: &Ident) -> LowerError {
     let (name, span) = (&*keyword.name, keyword.span);
     let names = params.iter().map(|p| p.name);
     let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", builtin.short_name()))
         .label("unknown keyword");
-    match nearest(name, names.clone()) {
+    match similar(name, names.clone()) {
         Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
         None => diagnostic.help(format!("its parameters are: {}", names.collect::<Vec<_>>().join(", "))),
     }
     .into()
 }
 
-fn missing_arguments(builtin: &Builtin, missing: &[&str], span: Span) -> Fault {
+fn missing_arguments(builtin: &Builtin, missing: &[&str], span: Span) -> LowerError {
     let quoted: Vec<String> = missing.iter().map(|m| format!("`{m}`")).collect();
     let plural = if missing.len() == 1 { "argument" } else { "arguments" };
     let message = format!("`{}` is missing the {plural} {}", builtin.short_name(), quoted.join(", "));

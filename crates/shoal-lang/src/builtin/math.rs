@@ -1,8 +1,7 @@
 //! Python's `math` module, at compile time.
 
-use super::{Args, Builtin};
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use super::{Args, Builtin, BuiltinContext};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Const, Value};
 
 /// Python's `math` module.
@@ -50,18 +49,21 @@ pub(crate) fn constant(name: &str) -> Option<Value> {
     Some(Value::Const(Const::Float(value)))
 }
 
-fn float(args: &Args, name: &str) -> Outcome<f64> {
+fn float(args: &Args, name: &str) -> LowerResult<f64> {
     args.value(name).as_const().and_then(Const::as_float).ok_or_else(|| args.wrong(name, "a number"))
 }
 
-fn result(args: &Args, value: f64, inputs: &[f64]) -> Outcome<Value> {
+fn result(args: &Args, value: f64, inputs: &[f64]) -> LowerResult<Value> {
     if value.is_nan() && !inputs.iter().any(|x| x.is_nan()) {
-        return Err(Fault::new(args.span, format!("`math.{}` is not defined for this number", args.function_name())));
+        return Err(LowerError::new(
+            args.span,
+            format!("`math.{}` is not defined for this number", args.function_name()),
+        ));
     }
     Ok(Value::Const(Const::Float(value)))
 }
 
-fn run_function(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_function(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let x = float(args, "x")?;
     let value = match args.function_name() {
         "sqrt" => x.sqrt(),
@@ -91,7 +93,7 @@ fn logarithm(x: f64, f: fn(f64) -> f64) -> f64 {
     if x <= 0.0 { f64::NAN } else { f(x) }
 }
 
-fn run_log(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_log(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let x = float(args, "x")?;
     if args.value("base").is_none() {
         return result(args, logarithm(x, f64::ln), &[x]);
@@ -100,12 +102,12 @@ fn run_log(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     result(args, logarithm(x, f64::ln) / logarithm(base, f64::ln), &[x, base])
 }
 
-fn run_pow(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_pow(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let (x, y) = (float(args, "x")?, float(args, "y")?);
     result(args, x.powf(y), &[x, y])
 }
 
-fn run_whole(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_whole(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     if let Some(i) = args.value("x").as_const().and_then(Const::as_int) {
         return Ok(Value::int(i));
     }
@@ -120,25 +122,25 @@ fn run_whole(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     } as i128))
 }
 
-fn run_isnan(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_isnan(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     Ok(Value::bool(float(args, "x")?.is_nan()))
 }
 
-fn run_isinf(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_isinf(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     Ok(Value::bool(float(args, "x")?.is_infinite()))
 }
 
-fn run_prod(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_prod(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let mut product = Const::Int(1);
     for item in l.elements(args.value("items"), args.span_of("items"))? {
         let Some(c) = item.as_const() else { return Err(args.wrong("items", "a tuple of numbers")) };
         product = crate::consts::binary(crate::syntax::ast::BinOp::Mul, &product, c)
-            .map_err(|message| Fault::new(args.span, message))?;
+            .map_err(|message| LowerError::new(args.span, message))?;
     }
     Ok(Value::Const(product))
 }
 
-fn run_gcd(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_gcd(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let (mut a, mut b) = (args.int("x")?.unsigned_abs(), args.int("y")?.unsigned_abs());
     while b != 0 {
         (a, b) = (b, a % b);

@@ -7,20 +7,24 @@
 
 mod args;
 mod bind;
+mod context;
 pub(crate) mod math;
 pub(crate) mod python;
 mod signature;
 mod table;
 
+#[cfg(test)]
+mod declared_args_tests;
+
 use std::fmt;
 
 pub(crate) use args::{Args, describe, not_a_power_of_two, shape_from};
 pub(crate) use bind::{Given, bind};
+pub(crate) use context::BuiltinContext;
 pub(crate) use signature::{BuiltinParam, Need, ParamShape};
 pub(crate) use table::{METHODS, find, names, params};
 
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::lower_error::LowerResult;
 use crate::value::Value;
 
 /// A function of the language.
@@ -38,7 +42,7 @@ pub struct Builtin {
 }
 
 /// What a builtin does with its bound arguments.
-pub(crate) type Run = fn(&mut Lower<'_>, &Args) -> Outcome<Value>;
+pub(crate) type Run = fn(&mut dyn BuiltinContext<'_>, &Args) -> LowerResult<Value>;
 
 /// Where a function of the language can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

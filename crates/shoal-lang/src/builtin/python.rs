@@ -5,10 +5,9 @@ use std::sync::Arc;
 use shoal_ir::op::ForAttrs;
 use shoal_source::{Diagnostic, Severity};
 
-use super::{Args, Builtin, describe};
+use super::{Args, Builtin, BuiltinContext, describe};
 use crate::consts;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic::debug;
 use crate::semantic::operand::Operand;
 use crate::syntax::ast::CmpOp;
@@ -52,21 +51,21 @@ pub(crate) static BUILTINS: &[Builtin] = &[
 ];
 
 /// The same aggregate with other values in some fields.
-fn run_aggregate_replace(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_aggregate_replace(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let Value::Aggregate(before) = args.value("obj") else { return Err(args.wrong("obj", "an aggregate")) };
     let mut fields = before.fields.to_vec();
     for (change, span) in args.rest() {
         let Value::Tuple(pair) = change else { continue };
         let Value::Const(Const::Str(name)) = &pair.items[0] else { continue };
         let Some(at) = before.class.fields.iter().position(|field| field.name == *name) else {
-            return Err(Fault::new(*span, format!("`{}` has no field `{name}`", before.class.name)));
+            return Err(LowerError::new(*span, format!("`{}` has no field `{name}`", before.class.name)));
         };
         fields[at] = pair.items[1].clone();
     }
     Ok(Value::Aggregate(Aggregate { class: before.class.clone(), fields: fields.into() }))
 }
 
-fn run_len(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_len(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     match args.value("x") {
         Value::Tuple(t) => Ok(Value::int(t.items.len() as i128)),
         Value::Dict(pairs) => Ok(Value::int(pairs.len() as i128)),
@@ -87,13 +86,13 @@ fn make_range(start: &Value, end: &Value, step: &Value, kind: RangeKind) -> Valu
     Value::Range(Arc::new(Range { start, end, step, kind }))
 }
 
-fn run_python_range(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_python_range(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let kind = RangeKind::Dynamic(ForAttrs::default());
     Ok(make_range(args.value("start"), args.value("end"), args.value("step"), kind))
 }
 
-fn run_range(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    let count = |name: &str| -> Outcome<Option<u32>> {
+fn run_range(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
+    let count = |name: &str| -> LowerResult<Option<u32>> {
         match args.optional_int(name)? {
             None => Ok(None),
             Some(n) => u32::try_from(n).map(Some).map_err(|_| args.wrong(name, "a small positive integer")),
@@ -110,32 +109,45 @@ fn run_range(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     Ok(make_range(args.value("arg1"), args.value("arg2"), args.value("step"), RangeKind::Dynamic(attrs)))
 }
 
-fn run_static_range(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_static_range(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     Ok(make_range(args.value("arg1"), args.value("arg2"), args.value("step"), RangeKind::Static))
 }
 
-fn run_condition(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_condition(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let condition = Condition { test: args.value("arg1").clone(), disable_licm: args.bool("disable_licm")? };
     Ok(Value::Condition(Arc::new(condition)))
 }
 
 /// The values that `min`, `max` choose from: the arguments, or the elements of a single one.
-fn candidates(l: &mut Lower<'_>, args: &Args) -> Outcome<Vec<Value>> {
+fn candidates(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Vec<Value>> {
     match args.rest() {
-        [(one @ (Value::Tuple(_) | Value::Range(_)), span)] => l.elements(one, *span),
+        [(one @ (Value::Tuple(_) | Value::Range(_) | Value::Const(Const::Str(_))), span)] => l.elements(one, *span),
+        [(Value::Invalid, _)] => Err(LowerError::reported()),
+        [(one, span)] => {
+            let name = args.function_name();
+            let error = Diagnostic::error(*span, format!("`{name}` chooses between two or more values"))
+                .label(format!("this is only {}", describe(one)));
+            Err(match one {
+                Value::Tensor(t) if !t.is_scalar() => {
+                    error.help(format!("for the {name} of a tile's elements use `tl.{name}(v, axis=0)`"))
+                }
+                _ => error.help(format!("give a second value: `{name}(a, b)`")),
+            }
+            .into())
+        }
         rest => Ok(rest.iter().map(|(v, _)| v.clone()).collect()),
     }
 }
 
-fn choose(l: &mut Lower<'_>, args: &Args, op: CmpOp, device: &str) -> Outcome<Value> {
+fn choose(l: &mut dyn BuiltinContext<'_>, args: &Args, op: CmpOp, device: &str) -> LowerResult<Value> {
     let mut values = candidates(l, args)?.into_iter();
     let Some(mut best) = values.next() else {
-        return Err(Fault::new(args.span, format!("`{}` needs at least one value", args.function_name())));
+        return Err(LowerError::new(args.span, format!("`{}` needs at least one value", args.function_name())));
     };
     for value in values {
         best = match (best.as_const(), value.as_const()) {
             (Some(a), Some(b)) => {
-                let take = consts::compare(op, b, a).map_err(|message| Fault::new(args.span, message))?;
+                let take = consts::compare(op, b, a).map_err(|message| LowerError::new(args.span, message))?;
                 if take { value } else { best }
             }
             _ => l.builtin_call(device, vec![best, value])?,
@@ -144,15 +156,15 @@ fn choose(l: &mut Lower<'_>, args: &Args, op: CmpOp, device: &str) -> Outcome<Va
     Ok(best)
 }
 
-fn run_min(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_min(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     choose(l, args, CmpOp::Lt, "minimum")
 }
 
-fn run_max(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_max(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     choose(l, args, CmpOp::Gt, "maximum")
 }
 
-fn run_abs(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_abs(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     match args.value("x") {
         x @ Value::Tensor(_) => l.builtin_call("abs", vec![x.clone()]),
         x => match x.as_const() {
@@ -165,7 +177,7 @@ fn run_abs(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     }
 }
 
-fn run_sum(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_sum(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let mut total = args.value("start").clone();
     for item in l.elements(args.value("items"), args.span_of("items"))? {
         total = l.plus(&total, &item)?;
@@ -173,7 +185,7 @@ fn run_sum(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     Ok(total)
 }
 
-fn run_any(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_any(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     for item in l.elements(args.value("items"), args.span_of("items"))? {
         if l.is_true(&item)? {
             return Ok(Value::bool(true));
@@ -182,7 +194,7 @@ fn run_any(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     Ok(Value::bool(false))
 }
 
-fn run_all(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_all(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     for item in l.elements(args.value("items"), args.span_of("items"))? {
         if !l.is_true(&item)? {
             return Ok(Value::bool(false));
@@ -191,7 +203,7 @@ fn run_all(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     Ok(Value::bool(true))
 }
 
-fn run_round(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_round(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let Some(c) = args.value("x").as_const() else { return Err(args.wrong("x", "a number known at compile time")) };
     match (c, args.optional_int("digits")?) {
         (Const::Float(f), None) if f.is_finite() && f.abs() < 1e38 => Ok(Value::int(f.round_ties_even() as i128)),
@@ -207,31 +219,31 @@ fn run_round(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
     }
 }
 
-fn run_repr(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    Ok(Value::str(&l.shown(args.value("x"))))
+fn run_repr(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
+    l.shown(args.value("x")).map(|text| Value::str(&text))
 }
 
-fn run_zip(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    let lists = args.rest().iter().map(|(v, s)| l.elements(v, *s)).collect::<Outcome<Vec<_>>>()?;
+fn run_zip(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
+    let lists = args.rest().iter().map(|(v, s)| l.elements(v, *s)).collect::<LowerResult<Vec<_>>>()?;
     let shortest = lists.iter().map(Vec::len).min().unwrap_or(0);
     let row = |i: usize| Value::tuple(lists.iter().filter_map(|list| list.get(i).cloned()).collect());
     Ok(Value::tuple((0..shortest).map(row).collect()))
 }
 
-fn run_enumerate(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_enumerate(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let start = args.int("start")?;
     let items = l.elements(args.value("items"), args.span_of("items"))?;
     let pair = |(i, v): (usize, Value)| Value::tuple(vec![Value::int(start.saturating_add(i as i128)), v]);
     Ok(Value::tuple(items.into_iter().enumerate().map(pair).collect()))
 }
 
-fn run_reversed(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_reversed(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let mut items = l.elements(args.value("items"), args.span_of("items"))?;
     items.reverse();
     Ok(Value::tuple(items))
 }
 
-fn run_isinstance(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_isinstance(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let x = args.value("x");
     for class in args.sequence("classes") {
         let yes = match &class {
@@ -281,21 +293,23 @@ fn is_known_instance(x: &Value, class: KnownClass) -> bool {
     }
 }
 
-fn run_getattr(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_getattr(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let name = args.str("name")?;
     match (l.attribute_named(args.value("x"), name, args.span_of("name"))?, args.rest()) {
         (Some(value), _) => Ok(value),
         (None, [(default, _)]) => Ok(default.clone()),
-        (None, _) => Err(Fault::new(args.span, format!("{} has no attribute `{name}`", describe(args.value("x"))))),
+        (None, _) => {
+            Err(LowerError::new(args.span, format!("{} has no attribute `{name}`", describe(args.value("x")))))
+        }
     }
 }
 
-fn run_hasattr(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_hasattr(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let found = l.attribute_named(args.value("x"), args.str("name")?, args.span_of("name"));
     Ok(Value::bool(matches!(found, Ok(Some(_)))))
 }
 
-fn run_type(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_type(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let class = match args.value("x") {
         Value::Const(Const::Bool(_)) => KnownClass::Bool,
         Value::Const(Const::Int(_)) => KnownClass::Int,
@@ -315,19 +329,19 @@ fn run_type(_: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
 }
 
 /// `print(...)` in a kernel is `tl.device_print`, which wants a text first.
-fn run_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
+fn run_print(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let (prefix, values) = match args.rest() {
         [(Value::Const(Const::Str(prefix)), _), values @ ..] => (&**prefix, values),
         values => ("", values),
     };
-    let values = values.iter().map(|(v, _)| Operand::new(&l.emit, v)).collect::<Outcome<Vec<_>>>()?;
-    debug::print(&mut l.emit, prefix, &values, args.bool("hex")?)?;
+    let values = values.iter().map(|(v, _)| Operand::new(l.emit(), v)).collect::<LowerResult<Vec<_>>>()?;
+    debug::print(l.emit(), prefix, &values, args.bool("hex")?)?;
     Ok(Value::NONE)
 }
 
-fn run_static_print(l: &mut Lower<'_>, args: &Args) -> Outcome<Value> {
-    let parts: Vec<String> = args.rest().iter().map(|(v, _)| l.text(v)).collect();
+fn run_static_print(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
+    let parts = args.rest().iter().map(|(v, _)| l.text(v)).collect::<LowerResult<Vec<String>>>()?;
     let note = Diagnostic::new(Severity::Note, args.span, parts.join(args.str("sep")?));
-    l.emit.notes.push(note);
+    l.emit().notes.push(note);
     Ok(Value::NONE)
 }

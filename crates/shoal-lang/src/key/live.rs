@@ -9,14 +9,19 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::host::{HostAggregate, HostObject, HostSource, HostValue};
-use crate::live::{Live, Place};
+use crate::host_cache::{HostCache, Place};
 use crate::module::{Function, FunctionKind};
 use crate::program::Program;
 use crate::spec::{ArgSpec, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, ExprKind, Name, Stmt, StmtKind};
 use crate::syntax::scan::{assigned_names, children, stmt_parts, target_names};
 
-pub(super) fn source_key(program: &Program, live: &Live, kernel: &Function, spec: &Specialization) -> Option<Vec<u8>> {
+pub(super) fn source_key(
+    program: &Program,
+    live: &HostCache,
+    kernel: &Function,
+    spec: &Specialization,
+) -> Option<Vec<u8>> {
     let mut walk = Walk::new(program, live);
     let mut objects = BTreeMap::new();
     for (name, arg) in &spec.args {
@@ -39,7 +44,7 @@ struct Scope {
 
 struct Walk<'p> {
     program: &'p Program,
-    live: &'p Live,
+    live: &'p HostCache,
     /// Functions and classes get numbers in the order of being met: numbers of objects differ from run to run.
     met: Vec<HostObject>,
     todo: Vec<Arc<HostSource>>,
@@ -48,7 +53,7 @@ struct Walk<'p> {
 }
 
 impl<'p> Walk<'p> {
-    fn new(program: &'p Program, live: &'p Live) -> Walk<'p> {
+    fn new(program: &'p Program, live: &'p HostCache) -> Walk<'p> {
         Walk { program, live, met: Vec::new(), todo: Vec::new(), out: String::new(), exact: true }
     }
 
@@ -102,7 +107,7 @@ impl<'p> Walk<'p> {
         let (number, _) = self.meet(*object);
         let _ = writeln!(self.out, "function @{number} {name:?} {file:?}:{first_line} {kind:?} {options:?}");
         let _ = writeln!(self.out, "{}:{text}", text.len());
-        let Ok(f) = self.program.units.live(source) else {
+        let Ok(f) = self.program.files.live(source) else {
             self.exact = false;
             return;
         };

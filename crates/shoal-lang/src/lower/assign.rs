@@ -9,14 +9,14 @@ use shoal_source::{Diagnostic, Kind, Span};
 use super::Lower;
 use super::jit::name_leaves;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic::operand;
 use crate::syntax::ast::{BinOp, Expr, ExprKind, Name};
 use crate::value::{Aggregate, Class, Const, Field, FieldPhase, KnownClass, Tuple, Value};
 
 impl Lower<'_> {
     /// The value as an assignment stores it.
-    pub(super) fn storable(&mut self, value: Value) -> Outcome<Value> {
+    pub(super) fn storable(&mut self, value: Value) -> LowerResult<Value> {
         if self.at_compile_time() {
             return Ok(value);
         }
@@ -25,7 +25,7 @@ impl Lower<'_> {
                 operand::to_tensor(&mut self.emit, &value).map(Value::Tensor)
             }
             Value::Tuple(t) => {
-                let items = t.items.iter().map(|v| self.storable(v.clone())).collect::<Outcome<Vec<_>>>()?;
+                let items = t.items.iter().map(|v| self.storable(v.clone())).collect::<LowerResult<Vec<_>>>()?;
                 Ok(Value::Tuple(Tuple { items: items.into(), class: t.class.clone() }))
             }
             Value::Aggregate(a) => {
@@ -33,7 +33,7 @@ impl Lower<'_> {
                     FieldPhase::Device => self.storable(v.clone()),
                     FieldPhase::Constexpr => Ok(v.clone()),
                 };
-                let fields = a.fields.iter().zip(&a.class.fields).map(store).collect::<Outcome<Vec<_>>>()?;
+                let fields = a.fields.iter().zip(&a.class.fields).map(store).collect::<LowerResult<Vec<_>>>()?;
                 Ok(Value::Aggregate(Aggregate { class: a.class.clone(), fields: fields.into() }))
             }
             _ => Ok(value),
@@ -47,7 +47,7 @@ impl Lower<'_> {
     }
 
     /// `targets = value`.
-    pub(super) fn assign(&mut self, targets: &[Expr], value: &Expr) -> Outcome<()> {
+    pub(super) fn assign(&mut self, targets: &[Expr], value: &Expr) -> LowerResult<()> {
         let value = self.expr(value)?;
         for target in targets {
             self.store(target, &value)?;
@@ -55,7 +55,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn store(&mut self, target: &Expr, value: &Value) -> Outcome<()> {
+    fn store(&mut self, target: &Expr, value: &Value) -> LowerResult<()> {
         match &target.kind {
             ExprKind::Name(name) => {
                 let value = if self.frame.declared_constexpr.remove(name) {
@@ -75,7 +75,7 @@ impl Lower<'_> {
     }
 
     /// Binds a loop variable or the like; numbers stay at compile time.
-    pub(super) fn bind_target(&mut self, target: &Expr, value: &Value) -> Outcome<()> {
+    pub(super) fn bind_target(&mut self, target: &Expr, value: &Value) -> LowerResult<()> {
         match &target.kind {
             ExprKind::Name(name) => {
                 self.frame.bind(name.clone(), value.clone(), target.span);
@@ -90,7 +90,7 @@ impl Lower<'_> {
     }
 
     /// `target: annotation = value`.
-    pub(super) fn annotated(&mut self, target: &Expr, annotation: &Expr, value: Option<&Expr>) -> Outcome<()> {
+    pub(super) fn annotated(&mut self, target: &Expr, annotation: &Expr, value: Option<&Expr>) -> LowerResult<()> {
         let annotation = match &annotation.kind {
             // Quoted annotations and those of the host say nothing to us.
             ExprKind::Str(_) => Value::NONE,
@@ -145,7 +145,7 @@ impl Lower<'_> {
     }
 
     /// `target op= value`.
-    pub(super) fn augmented(&mut self, target: &Expr, op: BinOp, value: &Expr, span: Span) -> Outcome<()> {
+    pub(super) fn augmented(&mut self, target: &Expr, op: BinOp, value: &Expr, span: Span) -> LowerResult<()> {
         let ExprKind::Name(_) = &target.kind else { return Err(bad_target(target)) };
         let old = self.expr(target)?;
         let change = self.expr(value)?;
@@ -157,7 +157,7 @@ impl Lower<'_> {
 }
 
 /// The parts of a value that is assigned to several targets.
-fn unpack(targets: &[Expr], value: &Value, span: Span) -> Outcome<Vec<Value>> {
+fn unpack(targets: &[Expr], value: &Value, span: Span) -> LowerResult<Vec<Value>> {
     if let Some(starred) = targets.iter().find(|t| matches!(t.kind, ExprKind::Starred(_))) {
         return Err(Diagnostic::error(starred.span, "kernels have no `*name` targets")
             .kind(Kind::Unsupported)
@@ -165,7 +165,7 @@ fn unpack(targets: &[Expr], value: &Value, span: Span) -> Outcome<Vec<Value>> {
             .into());
     }
     match value {
-        Value::Invalid => Err(Fault::reported()),
+        Value::Invalid => Err(LowerError::reported()),
         Value::Tuple(t) if t.items.len() == targets.len() => Ok(t.items.to_vec()),
         Value::Tuple(t) => {
             let (want, got) = (targets.len(), t.items.len());
@@ -177,15 +177,15 @@ fn unpack(targets: &[Expr], value: &Value, span: Span) -> Outcome<Vec<Value>> {
             .label(format!("the value is {}", describe(value)))
             .help("use `tl.split` to take a tile apart")
             .into()),
-        _ => Err(Fault::new(span, format!("{} cannot be unpacked", describe(value)))),
+        _ => Err(LowerError::new(span, format!("{} cannot be unpacked", describe(value)))),
     }
 }
 
-fn bad_target(target: &Expr) -> Fault {
+fn bad_target(target: &Expr) -> LowerError {
     let (what, help) = match &target.kind {
         ExprKind::Subscript { .. } => (
             "elements of a value cannot be assigned",
-            "tiles are values: compute a new one with `tl.where`, or write to memory with `tl.store`",
+            "tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`",
         ),
         ExprKind::Attribute { .. } => {
             ("attributes cannot be assigned", "values are immutable: make a new one with the changed field")

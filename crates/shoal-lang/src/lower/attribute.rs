@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use shoal_ir::{Elem, Type};
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use crate::builtin::{self, describe};
 use crate::enums;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::ModuleRef;
-use crate::names::nearest;
 use crate::syntax::ast::{Ident, Name};
 use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Tuple, Value};
 
@@ -33,16 +32,16 @@ const STRING_METHODS: [&str; 6] = ["startswith", "endswith", "lower", "upper", "
 
 impl Lower<'_> {
     /// `object.attr`.
-    pub(super) fn attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> Outcome<Value> {
+    pub(super) fn attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> LowerResult<Value> {
         let found = self.find_attribute(object, attr, span)?;
         found.ok_or_else(|| self.missing_attribute(object, attr))
     }
 
     /// `object.attr`, or `None` if there is no such thing.
-    pub(super) fn find_attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> Outcome<Option<Value>> {
+    pub(super) fn find_attribute(&mut self, object: &Value, attr: &Ident, span: Span) -> LowerResult<Option<Value>> {
         let name = &*attr.name;
         match object {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Module(module) => self.name_of_module(module, attr, span).map(Some),
             Value::Tensor(t) => self.tensor_attribute(t, attr, span),
             Value::Dtype(d) => Ok(match d.attribute(name) {
@@ -92,27 +91,22 @@ impl Lower<'_> {
         }
     }
 
-    fn name_of_module(&mut self, module: &ModuleRef, attr: &Ident, span: Span) -> Outcome<Value> {
+    fn name_of_module(&mut self, module: &ModuleRef, attr: &Ident, span: Span) -> LowerResult<Value> {
         match self.module_attribute(module, &attr.name)? {
-            Some(Value::Host(what)) => {
-                Err(Diagnostic::error(attr.span, format!("`{what}` belongs to the host program"))
-                    .label("cannot be used in a kernel")
-                    .help("pass what you need as an argument")
-                    .into())
-            }
+            Some(Value::Host(what)) => Err(self.host_only(&what, attr.span, "cannot be used in a kernel")),
             Some(value) => Ok(value),
             None => Err(self.no_such_attribute(module, &attr.name, attr.span, span)),
         }
     }
 
-    fn tensor_attribute(&mut self, t: &Tensor, attr: &Ident, span: Span) -> Outcome<Option<Value>> {
+    fn tensor_attribute(&mut self, t: &Tensor, attr: &Ident, span: Span) -> LowerResult<Option<Value>> {
         let object = Value::Tensor(t.clone());
         Ok(match &*attr.name {
             "shape" => Some(Value::ints(t.shape())),
             "dtype" => t.ty.elem().map(|e| Value::Dtype(Dtype { ty: Type::Elem(e), access: t.access })),
             "type" => Some(Value::Dtype(Dtype { ty: t.ty.clone(), access: t.access })),
             "numel" => Some(Value::int(t.shape().iter().map(|&d| i128::from(d)).product::<i128>())),
-            "T" => Some(self.builtin_call("permute", vec![object, Value::int(1), Value::int(0)])?),
+            "T" => Some(self.call_builtin_named("permute", vec![object, Value::int(1), Value::int(0)])?),
             "to" => builtin::find("cast").map(|b| bound(&object, Value::Builtin(b), span)),
             "logical_and" | "logical_or" => Some(named_method(&object, attr, span)),
             name if builtin::METHODS.contains(&name) => match builtin::find(name) {
@@ -126,7 +120,7 @@ impl Lower<'_> {
         })
     }
 
-    fn missing_attribute(&self, object: &Value, attr: &Ident) -> Fault {
+    fn missing_attribute(&self, object: &Value, attr: &Ident) -> LowerError {
         let diagnostic = Diagnostic::error(attr.span, format!("{} has no attribute `{}`", describe(object), attr.name))
             .label("unknown attribute");
         let names: Vec<&str> = match object {
@@ -140,7 +134,14 @@ impl Lower<'_> {
             Value::Class(Class::Enum(e)) => e.members.iter().map(|m| &*m.name).collect(),
             _ => Vec::new(),
         };
-        match nearest(&attr.name, names.into_iter()) {
+        let pointer = object.as_tensor().is_some_and(|t| t.ty.elem().is_some_and(|e| e.ptr().is_some()));
+        if pointer && matches!(&*attr.name, "size" | "stride" | "strides" | "ndim" | "itemsize" | "nbytes" | "data_ptr")
+        {
+            return diagnostic
+                .help("a kernel gets the address alone: pass sizes and strides as arguments of their own")
+                .into();
+        }
+        match similar(&attr.name, names.into_iter()) {
             Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
             None => diagnostic.into(),
         }

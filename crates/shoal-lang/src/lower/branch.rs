@@ -6,7 +6,7 @@ use super::Lower;
 use super::frame::{Binding, Scope};
 use super::jit::refill;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic::{cast, operand};
 use crate::syntax::ast::{Expr, Name, Stmt};
 use crate::value::{Tensor, Value};
@@ -19,7 +19,7 @@ pub(super) enum Condition {
 
 impl Lower<'_> {
     /// Evaluates the condition of an `if` or `while`.
-    pub(super) fn condition(&mut self, test: &Expr, word: &str) -> Outcome<Condition> {
+    pub(super) fn condition(&mut self, test: &Expr, word: &str) -> LowerResult<Condition> {
         let value = self.expr(test)?;
         let outer = std::mem::replace(&mut self.emit.span, test.span);
         let condition = match &value {
@@ -31,7 +31,7 @@ impl Lower<'_> {
     }
 
     /// A scalar `i1` that says whether a tensor is true.
-    pub(super) fn truth(&mut self, t: &Tensor, word: &str) -> Outcome<shoal_ir::Value> {
+    pub(super) fn truth(&mut self, t: &Tensor, word: &str) -> LowerResult<shoal_ir::Value> {
         let elements: u64 = t.shape().iter().map(|&d| u64::from(d)).product();
         if elements > 1 {
             return Err(self
@@ -44,14 +44,14 @@ impl Lower<'_> {
         let mut value = Value::Tensor(t.clone());
         if !t.is_scalar() {
             self.emit.warn(format!("the condition of `{word}` is a tile of one element"), "use `.item()`");
-            value = self.builtin_call("item", vec![value])?;
+            value = self.call_builtin_named("item", vec![value])?;
         }
         let scalar = operand::to_tensor(&mut self.emit, &value)?;
         cast::truth(&mut self.emit, &scalar).map(|t| t.value)
     }
 
     /// An `if` statement without `return` inside.
-    pub(super) fn branch(&mut self, span: Span, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> Outcome<()> {
+    pub(super) fn branch(&mut self, span: Span, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> LowerResult<()> {
         match self.condition(test, "if")? {
             Condition::Static(true) => self.plain_block(body),
             Condition::Static(false) => self.plain_block(orelse),
@@ -66,7 +66,8 @@ impl Lower<'_> {
         condition: shoal_ir::Value,
         body: &[Stmt],
         orelse: &[Stmt],
-    ) -> Outcome<()> {
+    ) -> LowerResult<()> {
+        self.frame_visited()?;
         let before = self.frame.clone();
         let (then_region, ()) = self.in_region(|l| l.plain_block(body));
         let then_frame = std::mem::replace(&mut self.frame, before.clone());
@@ -163,7 +164,7 @@ impl Lower<'_> {
     }
 
     /// `body if test else orelse`.
-    pub(super) fn ternary(&mut self, test: &Expr, body: &Expr, orelse: &Expr) -> Outcome<Value> {
+    pub(super) fn ternary(&mut self, test: &Expr, body: &Expr, orelse: &Expr) -> LowerResult<Value> {
         let condition = match self.condition(test, "if")? {
             Condition::Static(true) => return self.expr(body),
             Condition::Static(false) => return self.expr(orelse),
@@ -183,10 +184,10 @@ impl Lower<'_> {
         Ok(refill(&a, &results))
     }
 
-    fn arm(&mut self, e: &Expr) -> Outcome<Value> {
+    fn arm(&mut self, e: &Expr) -> LowerResult<Value> {
         let value = self.expr(e)?;
         match &value {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Const(c) if c.as_float().is_some() => operand::to_tensor(&mut self.emit, &value).map(Value::Tensor),
             _ => Ok(value),
         }

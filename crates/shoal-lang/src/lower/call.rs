@@ -2,28 +2,27 @@
 
 use std::sync::Arc;
 
-use shoal_source::{Diagnostic, Span};
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use super::operator::equal;
 use crate::builtin::{self, Builtin, Given, Phase, describe};
 use crate::consts::MAX_STRING;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Function, FunctionKind};
-use crate::names::nearest;
 use crate::syntax::ast::{Arg, ArgKind, Expr, Ident, Name, ParamKind};
 use crate::value::{Const, Dtype, Method, MethodTarget, NamedTupleClass, Tuple, Value};
 
 impl Lower<'_> {
     /// `func(args)`.
-    pub(super) fn call(&mut self, func: &Expr, args: &[Arg], span: Span) -> Outcome<Value> {
+    pub(super) fn call(&mut self, func: &Expr, args: &[Arg], span: Span) -> LowerResult<Value> {
         let callee = self.expr(func)?;
         let given = self.arguments(args)?;
         self.emit.span = span;
         self.call_value(&callee, given, span)
     }
 
-    fn arguments(&mut self, args: &[Arg]) -> Outcome<Vec<Given>> {
+    fn arguments(&mut self, args: &[Arg]) -> LowerResult<Vec<Given>> {
         let mut given = Vec::with_capacity(args.len());
         let mut failed = None;
         for arg in args {
@@ -31,9 +30,9 @@ impl Lower<'_> {
             let value = match self.expr(&arg.value) {
                 Ok(value) => value,
                 // The other arguments may have errors of their own.
-                Err(fault) => {
-                    self.report(fault);
-                    failed = Some(Fault::reported());
+                Err(error) => {
+                    self.report(error);
+                    failed = Some(LowerError::reported());
                     continue;
                 }
             };
@@ -42,11 +41,12 @@ impl Lower<'_> {
                 ArgKind::Keyword(name) => given.push(Given { name: Some(name.clone()), value, span }),
                 ArgKind::Star => match value {
                     Value::Tuple(t) => {
+                        self.parts_visited(t.items.len())?;
                         given.extend(t.items.iter().map(|v| Given::positional(v.clone(), span)));
                     }
                     other => {
                         let message = format!("`*` needs a tuple, this is {}", describe(&other));
-                        return Err(Fault::new(span, message));
+                        return Err(LowerError::new(span, message));
                     }
                 },
                 ArgKind::StarStar => given.extend(named_arguments(&value, span)?),
@@ -56,9 +56,9 @@ impl Lower<'_> {
     }
 
     /// Calls a value with evaluated arguments.
-    pub(crate) fn call_value(&mut self, callee: &Value, mut given: Vec<Given>, span: Span) -> Outcome<Value> {
+    pub(crate) fn call_value(&mut self, callee: &Value, mut given: Vec<Given>, span: Span) -> LowerResult<Value> {
         match callee {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Builtin(builtin) => self.call_builtin(builtin, given, span),
             Value::Function(f) => self.call_function(f, given, span),
             Value::Method(m) => {
@@ -73,14 +73,12 @@ impl Lower<'_> {
             }
             Value::Class(class) => self.construct(class, given, span),
             Value::Object(o) => self.call_host(o.object, &o.shown.clone(), &given, span),
-            Value::Host(name) => Err(Diagnostic::error(span, format!("`{name}` belongs to the host program"))
-                .label("cannot be called in a kernel")
-                .into()),
+            Value::Host(name) => Err(self.host_only(name, span, "cannot be called in a kernel")),
             _ => Err(Diagnostic::error(span, format!("{} cannot be called", describe(callee))).into()),
         }
     }
 
-    fn call_builtin(&mut self, builtin: &'static Builtin, given: Vec<Given>, span: Span) -> Outcome<Value> {
+    fn call_builtin(&mut self, builtin: &'static Builtin, given: Vec<Given>, span: Span) -> LowerResult<Value> {
         if builtin.phase == Phase::Kernel && self.at_compile_time() {
             let message = format!("`{}` cannot run at compile time", builtin.short_name());
             return Err(Diagnostic::error(span, message)
@@ -93,7 +91,7 @@ impl Lower<'_> {
     }
 
     /// Calls a function of the language by name, with positional arguments.
-    pub(crate) fn builtin_call(&mut self, name: &str, args: Vec<Value>) -> Outcome<Value> {
+    pub(super) fn call_builtin_named(&mut self, name: &str, args: Vec<Value>) -> LowerResult<Value> {
         let span = self.emit.span;
         let given = args.into_iter().map(|value| Given::positional(value, span)).collect();
         match builtin::find(name) {
@@ -102,13 +100,13 @@ impl Lower<'_> {
                 let language = crate::module::ModuleRef::Known(crate::module::KnownModule::Language);
                 match self.module_attribute(&language, name)? {
                     Some(callee) => self.call_value(&callee, given, span),
-                    None => Err(self.emit.fault(format!("`{name}` is not available"))),
+                    None => Err(self.emit.lower_error(format!("`{name}` is not available"))),
                 }
             }
         }
     }
 
-    fn call_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> Outcome<Value> {
+    fn call_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> LowerResult<Value> {
         if f.kind != FunctionKind::Jit
             && let Some(source) = self.runs_in_host(f, &given)
         {
@@ -121,7 +119,7 @@ impl Lower<'_> {
                 Err(Diagnostic::error(span, format!("`{}` is a host function", f.name()))
                     .label("called with values that are on the device")
                     .with_label(f.def.name.span, "defined here without `@jit`")
-                    .help(format!("decorate `{}` with `@triton.jit`", f.name()))
+                    .help(format!("decorate `{}` with `@{}.jit`", f.name(), self.program.package(f.module)))
                     .into())
             }
             FunctionKind::Jit | FunctionKind::CompileTime | FunctionKind::Plain => {
@@ -131,20 +129,20 @@ impl Lower<'_> {
     }
 
     /// Calls a function with positional values.
-    pub(crate) fn call_values(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
+    pub(crate) fn call_values(&mut self, f: &Function, args: Vec<Value>, span: Span) -> LowerResult<Value> {
         let given = args.into_iter().map(|value| Given::positional(value, span)).collect();
         self.call_function(f, given, span)
     }
 
     /// One value for each parameter of a function, `*args` as a tuple.
-    pub(super) fn bind_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> Outcome<Vec<Value>> {
+    pub(super) fn bind_function(&mut self, f: &Function, given: Vec<Given>, span: Span) -> LowerResult<Vec<Value>> {
         let params = &f.def.params;
         let mut values: Vec<Option<Value>> = vec![None; params.len()];
         let mut extra = Vec::new();
         let mut next = 0;
         for arg in given {
             if matches!(arg.value, Value::Invalid) {
-                return Err(Fault::reported());
+                return Err(LowerError::reported());
             }
             match &arg.name {
                 None => match params.get(next).map(|p| p.kind) {
@@ -163,7 +161,7 @@ impl Lower<'_> {
                     });
                     let Some(i) = found else { return Err(unknown_parameter(f, name)) };
                     if values[i].replace(arg.value).is_some() {
-                        return Err(Fault::new(
+                        return Err(LowerError::new(
                             name.span,
                             format!("`{}` gets two values for `{}`", f.name(), name.name),
                         ));
@@ -180,7 +178,7 @@ impl Lower<'_> {
         values: Vec<Option<Value>>,
         extra: Vec<Value>,
         span: Span,
-    ) -> Outcome<Vec<Value>> {
+    ) -> LowerResult<Vec<Value>> {
         let mut bound = Vec::with_capacity(values.len());
         let mut missing = Vec::new();
         let mut extra = Some(extra);
@@ -213,8 +211,8 @@ impl Lower<'_> {
     pub(super) fn in_module<T>(
         &mut self,
         module: crate::module::ModuleId,
-        f: impl FnOnce(&mut Self) -> Outcome<T>,
-    ) -> Outcome<T> {
+        f: impl FnOnce(&mut Self) -> LowerResult<T>,
+    ) -> LowerResult<T> {
         let frame = super::frame::Frame::signature(module);
         let outer = std::mem::replace(&mut self.frame, frame);
         let result = f(self);
@@ -223,23 +221,31 @@ impl Lower<'_> {
     }
 
     /// A method that compile-time values have.
-    fn named_method(&mut self, receiver: &Value, name: &Name, given: &[Given], span: Span) -> Outcome<Value> {
+    fn named_method(&mut self, receiver: &Value, name: &Name, given: &[Given], span: Span) -> LowerResult<Value> {
         match (receiver, given) {
             (Value::Dtype(d), [only]) if &**name == "with_element_ty" => match &only.value {
                 Value::Dtype(elem) if elem.elem().is_some() => {
                     let ty = elem.elem().map_or_else(|| d.ty.clone(), |e| d.ty.with_elem(e));
                     Ok(Value::Dtype(Dtype { ty, access: elem.access }))
                 }
-                other => Err(Fault::new(only.span, format!("expected a dtype, found {}", describe(other)))),
+                other => Err(LowerError::new(only.span, format!("expected a dtype, found {}", describe(other)))),
             },
             (Value::Dtype(d), []) => {
-                d.method(name).ok_or_else(|| Fault::new(span, format!("`{name}` does not apply to `{d}`")))
+                d.method(name).ok_or_else(|| LowerError::new(span, format!("`{name}` does not apply to `{d}`")))
             }
             (Value::Dtype(d), _) if name.starts_with("is_") => {
-                d.method(name).ok_or_else(|| Fault::new(span, format!("`{name}` does not apply to `{d}`")))
+                d.method(name).ok_or_else(|| LowerError::new(span, format!("`{name}` does not apply to `{d}`")))
             }
-            (Value::Dict(pairs), _) => dict_method(pairs, name, given, span),
-            (Value::Const(Const::Str(s)), _) => string_method(s, name, given, span),
+            (Value::Dict(pairs), _) => {
+                self.value_visited(receiver)?;
+                dict_method(pairs, name, given, span)
+            }
+            (Value::Const(Const::Str(s)), _) => {
+                let made = string_method(s, name, given, span)?;
+                self.text_visited(s.len())?;
+                self.value_visited(&made)?;
+                Ok(made)
+            }
             (Value::Tuple(Tuple { items, class: Some(class) }), _) if &**name == "_replace" => {
                 replace_fields(items, class, given)
             }
@@ -252,15 +258,15 @@ impl Lower<'_> {
                 };
                 crate::semantic::binary::logical(&mut self.emit, logic, receiver, &only.value)
             }
-            _ => Err(Fault::new(span, format!("`{name}` does not take these arguments"))),
+            _ => Err(LowerError::new(span, format!("`{name}` does not take these arguments"))),
         }
     }
 
-    fn tuple_method(&mut self, t: &Tuple, name: &Name, only: &Given) -> Outcome<Value> {
+    fn tuple_method(&mut self, t: &Tuple, name: &Name, only: &Given) -> LowerResult<Value> {
         match &**name {
             "index" => match t.items.iter().position(|v| equal(v, &only.value)) {
                 Some(i) => Ok(Value::int(i as i128)),
-                None => Err(Fault::new(only.span, format!("{} is not in the tuple", describe(&only.value)))),
+                None => Err(LowerError::new(only.span, format!("{} is not in the tuple", describe(&only.value)))),
             },
             _ => Ok(Value::int(t.items.iter().filter(|v| equal(v, &only.value)).count() as i128)),
         }
@@ -268,20 +274,20 @@ impl Lower<'_> {
 }
 
 /// The arguments of `**dictionary`.
-fn named_arguments(value: &Value, span: Span) -> Outcome<Vec<Given>> {
+fn named_arguments(value: &Value, span: Span) -> LowerResult<Vec<Given>> {
     let Value::Dict(pairs) = value else {
-        return Err(Fault::new(span, format!("`**` needs a dictionary, this is {}", describe(value))));
+        return Err(LowerError::new(span, format!("`**` needs a dictionary, this is {}", describe(value))));
     };
     let named = |(key, value): &(Value, Value)| match key {
         Value::Const(Const::Str(name)) => {
             Ok(Given { name: Some(Ident { name: name.clone(), span }), value: value.clone(), span })
         }
-        other => Err(Fault::new(span, format!("{} cannot name an argument", describe(other)))),
+        other => Err(LowerError::new(span, format!("{} cannot name an argument", describe(other)))),
     };
     pairs.iter().map(named).collect()
 }
 
-fn dict_method(pairs: &[(Value, Value)], name: &Name, given: &[Given], span: Span) -> Outcome<Value> {
+fn dict_method(pairs: &[(Value, Value)], name: &Name, given: &[Given], span: Span) -> LowerResult<Value> {
     match (&**name, given) {
         ("keys", []) => Ok(Value::tuple(pairs.iter().map(|(k, _)| k.clone()).collect())),
         ("values", []) => Ok(Value::tuple(pairs.iter().map(|(_, v)| v.clone()).collect())),
@@ -293,23 +299,23 @@ fn dict_method(pairs: &[(Value, Value)], name: &Name, given: &[Given], span: Spa
             let found = pairs.iter().find(|(k, _)| equal(k, &key.value)).map(|(_, v)| v.clone());
             Ok(found.unwrap_or_else(|| given.get(1).map_or(Value::NONE, |default| default.value.clone())))
         }
-        _ => Err(Fault::new(span, format!("the dictionary's `{name}` does not take these arguments"))),
+        _ => Err(LowerError::new(span, format!("the dictionary's `{name}` does not take these arguments"))),
     }
 }
 
-fn replace_fields(items: &Arc<[Value]>, class: &Arc<NamedTupleClass>, given: &[Given]) -> Outcome<Value> {
+fn replace_fields(items: &Arc<[Value]>, class: &Arc<NamedTupleClass>, given: &[Given]) -> LowerResult<Value> {
     let mut items = items.to_vec();
     for arg in given {
         let at = arg.name.as_ref().and_then(|n| class.fields.iter().position(|f| f.name == n.name));
         match at.and_then(|i| items.get_mut(i)) {
             Some(slot) => *slot = arg.value.clone(),
-            None => return Err(Fault::new(arg.span, format!("`{}` has no such field", class.name))),
+            None => return Err(LowerError::new(arg.span, format!("`{}` has no such field", class.name))),
         }
     }
     Ok(Value::Tuple(Tuple { items: items.into(), class: Some(class.clone()) }))
 }
 
-fn string_method(s: &Name, name: &Name, given: &[Given], span: Span) -> Outcome<Value> {
+fn string_method(s: &Name, name: &Name, given: &[Given], span: Span) -> LowerResult<Value> {
     let texts: Option<Vec<&str>> = given
         .iter()
         .map(|g| match &g.value {
@@ -326,15 +332,15 @@ fn string_method(s: &Name, name: &Name, given: &[Given], span: Span) -> Outcome<
         ("replace", Some([from, to])) if !from.is_empty() => {
             let grown = s.matches(from).count().saturating_mul(to.len());
             if grown > MAX_STRING {
-                return Err(Fault::new(span, "the string is too long"));
+                return Err(LowerError::new(span, "the string is too long"));
             }
             Ok(Value::str(&s.replace(from, to)))
         }
-        _ => Err(Fault::new(span, format!("the string method `{name}` does not take these arguments"))),
+        _ => Err(LowerError::new(span, format!("the string method `{name}` does not take these arguments"))),
     }
 }
 
-fn too_many_arguments(f: &Function, most: usize, span: Span) -> Fault {
+fn too_many_arguments(f: &Function, most: usize, span: Span) -> LowerError {
     let names: Vec<&str> = f.def.params.iter().map(|p| &*p.name.name).collect();
     Diagnostic::error(span, format!("`{}` takes at most {most} positional arguments", f.name()))
         .label("one too many")
@@ -342,13 +348,13 @@ fn too_many_arguments(f: &Function, most: usize, span: Span) -> Fault {
         .into()
 }
 
-fn unknown_parameter(f: &Function, keyword: &Ident) -> Fault {
+fn unknown_parameter(f: &Function, keyword: &Ident) -> LowerError {
     let (name, span) = (&*keyword.name, keyword.span);
     let names = f.def.params.iter().map(|p| &*p.name.name);
     let diagnostic = Diagnostic::error(span, format!("`{}` has no parameter `{name}`", f.name()))
         .label("unknown keyword")
         .with_label(f.def.name.span, "defined here");
-    match nearest(name, names) {
+    match similar(name, names) {
         Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
         None => diagnostic.into(),
     }

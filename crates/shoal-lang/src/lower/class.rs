@@ -6,9 +6,9 @@ use shoal_ir::Type;
 use shoal_source::{Diagnostic, Span};
 
 use super::Lower;
-use crate::builtin::{Given, describe, shape_from};
+use crate::builtin::{BuiltinContext, Given, describe, shape_from};
 use crate::consts::float_repr;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Function, FunctionKind, JitOptions, ModuleId};
 use crate::syntax::ast::{ClassDef, ExprKind, Name, StmtKind};
 use crate::value::{
@@ -18,7 +18,7 @@ use crate::value::{
 
 impl Lower<'_> {
     /// The class that a definition makes.
-    pub(super) fn class(&mut self, module: ModuleId, def: &Arc<ClassDef>) -> Outcome<Value> {
+    pub(super) fn class(&mut self, module: ModuleId, def: &Arc<ClassDef>) -> LowerResult<Value> {
         if let Some(class) = self.classes.get(&def.span) {
             return Ok(class.clone());
         }
@@ -42,7 +42,7 @@ impl Lower<'_> {
         Ok(value)
     }
 
-    fn base_class(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Option<KnownClass>> {
+    fn base_class(&mut self, module: ModuleId, def: &ClassDef) -> LowerResult<Option<KnownClass>> {
         for base in &def.bases {
             let value = self.in_module(module, |l| l.expr(base));
             if let Ok(Value::Class(Class::Known(known))) = value {
@@ -52,7 +52,7 @@ impl Lower<'_> {
         Ok(None)
     }
 
-    fn fields(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Vec<Field>> {
+    fn fields(&mut self, module: ModuleId, def: &ClassDef) -> LowerResult<Vec<Field>> {
         let mut fields = Vec::new();
         for stmt in &def.body {
             if let StmtKind::AnnAssign { target, value, annotation } = &stmt.kind
@@ -72,7 +72,7 @@ impl Lower<'_> {
         Ok(fields)
     }
 
-    fn aggregate_class(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Value> {
+    fn aggregate_class(&mut self, module: ModuleId, def: &ClassDef) -> LowerResult<Value> {
         let fields = self.fields(module, def)?;
         let mut methods = Vec::new();
         for stmt in &def.body {
@@ -90,7 +90,7 @@ impl Lower<'_> {
         Ok(Value::Class(Class::Aggregate(Arc::new(class))))
     }
 
-    fn enum_class(&mut self, module: ModuleId, def: &ClassDef) -> Outcome<Value> {
+    fn enum_class(&mut self, module: ModuleId, def: &ClassDef) -> LowerResult<Value> {
         let class = &def.name.name;
         let mut members = Vec::new();
         for stmt in &def.body {
@@ -106,7 +106,7 @@ impl Lower<'_> {
     }
 
     /// `Class(args)`.
-    pub(super) fn construct(&mut self, class: &Class, given: Vec<Given>, span: Span) -> Outcome<Value> {
+    pub(super) fn construct(&mut self, class: &Class, given: Vec<Given>, span: Span) -> LowerResult<Value> {
         match class {
             Class::Known(known) => self.construct_known(*known, &given, span),
             Class::NamedTuple(c) => {
@@ -124,16 +124,17 @@ impl Lower<'_> {
             Class::Enum(c) => match given.as_slice() {
                 [Given { value, .. }] => match c.members.iter().find(|m| super::operator::equal(&m.value, value)) {
                     Some(member) => Ok(Value::Member(member.clone())),
-                    None => Err(Fault::new(span, format!("`{}` has no member {}", c.name, describe(value)))),
+                    None => Err(LowerError::new(span, format!("`{}` has no member {}", c.name, describe(value)))),
                 },
-                _ => Err(Fault::new(span, format!("`{}` takes one value", c.name))),
+                _ => Err(LowerError::new(span, format!("`{}` takes one value", c.name))),
             },
         }
     }
 
-    fn construct_known(&mut self, class: KnownClass, given: &[Given], span: Span) -> Outcome<Value> {
-        let wrong =
-            |expected: &str| Err(Fault::from(Diagnostic::error(span, format!("`{}` takes {expected}", class.name()))));
+    fn construct_known(&mut self, class: KnownClass, given: &[Given], span: Span) -> LowerResult<Value> {
+        let wrong = |expected: &str| {
+            Err(LowerError::from(Diagnostic::error(span, format!("`{}` takes {expected}", class.name()))))
+        };
         match (class, given) {
             (KnownClass::Constexpr, [g]) => match &g.value {
                 v if v.is_dynamic() => Err(Diagnostic::error(g.span, "a `constexpr` must be known at compile time")
@@ -151,7 +152,7 @@ impl Lower<'_> {
                 Value::Dtype(d) => Ok(Value::Dtype(d.clone())),
                 Value::Const(Const::Str(s)) => match crate::dtype::from_signature_name(s) {
                     Some(scalar) => Ok(Value::Dtype(Dtype::scalar(scalar))),
-                    None => Err(Fault::new(g.span, format!("there is no dtype `{s}`"))),
+                    None => Err(LowerError::new(g.span, format!("there is no dtype `{s}`"))),
                 },
                 _ => wrong("the name of a dtype"),
             },
@@ -162,7 +163,7 @@ impl Lower<'_> {
     }
 
     /// `int(x)`, `float(x)`, `bool(x)`, `str(x)`.
-    fn convert(&mut self, class: KnownClass, g: &Given) -> Outcome<Value> {
+    fn convert(&mut self, class: KnownClass, g: &Given) -> LowerResult<Value> {
         if let Value::Tensor(_) = &g.value {
             let (name, to) = match class {
                 KnownClass::Int => ("int", "tl.int32"),
@@ -179,11 +180,11 @@ impl Lower<'_> {
             return Ok(Value::bool(self.truthy(&g.value)?));
         }
         if class == KnownClass::Str {
-            return Ok(Value::str(&self.display(&g.value)));
+            return self.text(&g.value).map(|text| Value::str(&text));
         }
         let failed = || {
             let message = format!("`{}` cannot convert {}", class.name(), describe(&g.value));
-            Fault::new(g.span, message)
+            LowerError::new(g.span, message)
         };
         let constant = g.value.as_const().ok_or_else(failed)?;
         let converted = match (class, constant) {
@@ -199,14 +200,23 @@ impl Lower<'_> {
     }
 
     /// The elements of something that can be iterated at compile time.
-    pub(super) fn items(&mut self, value: &Value, span: Span) -> Outcome<Vec<Value>> {
+    pub(super) fn items(&mut self, value: &Value, span: Span) -> LowerResult<Vec<Value>> {
+        let items = self.all_items(value, span)?;
+        self.parts_visited(items.len())?;
+        Ok(items)
+    }
+
+    fn all_items(&mut self, value: &Value, span: Span) -> LowerResult<Vec<Value>> {
         match value {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Tuple(t) => Ok(t.items.to_vec()),
             Value::Const(Const::Str(s)) => Ok(s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect()),
             Value::Range(r) => self.range_items(r, span),
             Value::Dict(pairs) => Ok(pairs.iter().map(|(key, _)| key.clone()).collect()),
             Value::Class(Class::Enum(e)) => Ok(e.members.iter().cloned().map(Value::Member).collect()),
+            Value::Tensor(_) => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
+                .help("its elements are reduced with `tl.sum(v, axis=0)`, `tl.max(v, axis=0)` and the like")
+                .into()),
             _ => Err(Diagnostic::error(span, format!("{} cannot be iterated", describe(value)))
                 .help("only tuples and ranges known at compile time can")
                 .into()),
@@ -214,11 +224,17 @@ impl Lower<'_> {
     }
 
     /// The numbers of a range that is known at compile time.
-    pub(super) fn range_items(&mut self, range: &Range, span: Span) -> Outcome<Vec<Value>> {
+    pub(super) fn range_items(&mut self, range: &Range, span: Span) -> LowerResult<Vec<Value>> {
         const MOST: usize = 1 << 16;
         let part = |v: &Value, what: &str| {
+            if let Some(Const::Float(_)) = v.as_const() {
+                return Err(Diagnostic::error(span, format!("the {what} of this range is not an integer"))
+                    .label(format!("the {what} is {}", describe(v)))
+                    .help("`/` gives a float: divide with `//`")
+                    .into());
+            }
             v.as_const().and_then(Const::as_int).ok_or_else(|| {
-                Fault::from(
+                LowerError::from(
                     Diagnostic::error(span, format!("the {what} of this range must be known at compile time"))
                         .label(format!("the {what} is {}", describe(v)))
                         .help("make it a `constexpr`, or use `range` for a loop on the device"),
@@ -227,7 +243,7 @@ impl Lower<'_> {
         };
         let (start, end, step) = (part(&range.start, "start")?, part(&range.end, "end")?, part(&range.step, "step")?);
         if step == 0 {
-            return Err(Fault::new(span, "the step of a range cannot be zero"));
+            return Err(LowerError::new(span, "the step of a range cannot be zero"));
         }
         let mut items = Vec::new();
         let mut at = start;
@@ -291,7 +307,7 @@ fn parse_float(text: &str) -> Option<f64> {
     if known || plain { text.parse().ok() } else { None }
 }
 
-fn fill_fields(class: &Name, fields: &[Field], given: Vec<Given>, span: Span) -> Outcome<Vec<Value>> {
+fn fill_fields(class: &Name, fields: &[Field], given: Vec<Given>, span: Span) -> LowerResult<Vec<Value>> {
     let mut values: Vec<Option<Value>> = vec![None; fields.len()];
     for (position, arg) in given.into_iter().enumerate() {
         let at = match &arg.name {
@@ -313,12 +329,12 @@ fn fill_fields(class: &Name, fields: &[Field], given: Vec<Given>, span: Span) ->
         .map(|(field, value)| {
             value
                 .or_else(|| field.default.clone())
-                .ok_or_else(|| Fault::new(span, format!("`{class}` is missing the field `{}`", field.name)))
+                .ok_or_else(|| LowerError::new(span, format!("`{class}` is missing the field `{}`", field.name)))
         })
         .collect()
 }
 
-fn pointer_type(elem: &Given, rest: &[Given], span: Span) -> Outcome<Value> {
+fn pointer_type(elem: &Given, rest: &[Given], span: Span) -> LowerResult<Value> {
     let mut access = Access::ReadWrite;
     for (i, arg) in rest.iter().enumerate() {
         let by_position = if i == 0 { "address_space" } else { "const" };
@@ -326,21 +342,24 @@ fn pointer_type(elem: &Given, rest: &[Given], span: Span) -> Outcome<Value> {
         match (name, arg.value.as_const()) {
             ("const", Some(c)) if c.truthy() => access = Access::ReadOnly,
             ("const" | "address_space", Some(_)) => {}
-            _ => return Err(Fault::new(arg.span, format!("`pointer_type` has no parameter `{name}`"))),
+            _ => return Err(LowerError::new(arg.span, format!("`pointer_type` has no parameter `{name}`"))),
         }
     }
     match &elem.value {
         Value::Dtype(d) => match d.pointer_to(access) {
             Some(pointer) => Ok(Value::Dtype(pointer)),
-            None => Err(Fault::new(span, format!("there is no pointer to `{d}`"))),
+            None => Err(LowerError::new(span, format!("there is no pointer to `{d}`"))),
         },
-        other => Err(Fault::new(elem.span, format!("`pointer_type` takes a dtype, this is {}", describe(other)))),
+        other => Err(LowerError::new(elem.span, format!("`pointer_type` takes a dtype, this is {}", describe(other)))),
     }
 }
 
-fn block_type(elem: &Given, shape: &Given) -> Outcome<Value> {
+fn block_type(elem: &Given, shape: &Given) -> LowerResult<Value> {
     let Value::Dtype(d) = &elem.value else {
-        return Err(Fault::new(elem.span, format!("`block_type` takes a dtype, this is {}", describe(&elem.value))));
+        return Err(LowerError::new(
+            elem.span,
+            format!("`block_type` takes a dtype, this is {}", describe(&elem.value)),
+        ));
     };
     let dims = match &shape.value {
         Value::Tuple(t) => t.items.to_vec(),
@@ -349,6 +368,6 @@ fn block_type(elem: &Given, shape: &Given) -> Outcome<Value> {
     let shape = shape_from(&dims, shape.span)?;
     match d.elem() {
         Some(elem) => Ok(Value::Dtype(Dtype { ty: Type::tile(elem, &shape), access: d.access })),
-        None => Err(Fault::new(elem.span, "a block holds numbers or pointers")),
+        None => Err(LowerError::new(elem.span, "a block holds numbers or pointers")),
     }
 }

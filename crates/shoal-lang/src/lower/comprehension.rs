@@ -1,12 +1,13 @@
 //! `[element for target in iter if cond]`: over tuples and ranges known at compile time; gives a tuple.
 
 use super::Lower;
-use crate::fault::Outcome;
+use crate::lower_error::LowerResult;
 use crate::syntax::ast::{Expr, Generator};
 use crate::value::Value;
 
 impl Lower<'_> {
-    pub(super) fn comprehension(&mut self, element: &Expr, generators: &[Generator]) -> Outcome<Value> {
+    pub(super) fn comprehension(&mut self, element: &Expr, generators: &[Generator]) -> LowerResult<Value> {
+        self.frame_visited()?;
         let outer = self.frame.scope.clone();
         let mut items = Vec::new();
         let result = self.generate(element, generators, &mut items);
@@ -16,7 +17,7 @@ impl Lower<'_> {
         self.bounded(Value::tuple(items))
     }
 
-    fn generate(&mut self, element: &Expr, generators: &[Generator], items: &mut Vec<Value>) -> Outcome<()> {
+    fn generate(&mut self, element: &Expr, generators: &[Generator], items: &mut Vec<Value>) -> LowerResult<()> {
         let Some((generator, inner)) = generators.split_first() else {
             items.push(self.expr(element)?);
             return Ok(());

@@ -8,7 +8,7 @@ use shoal_source::{Diagnostic, Span};
 use super::Lower;
 use super::frame::Frame;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::Function;
 use crate::syntax::ast::{ArgKind, Expr, ExprKind, Name, Stmt, StmtKind};
 use crate::value::{Const, Value};
@@ -23,7 +23,7 @@ enum Exit {
 
 impl Lower<'_> {
     /// Runs a function at compile time.
-    pub(super) fn run_at_compile_time(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
+    pub(super) fn run_at_compile_time(&mut self, f: &Function, args: Vec<Value>, span: Span) -> LowerResult<Value> {
         self.in_call(span, f.name(), |l| {
             let mut frame = Frame::compile_time(f.module).of(f);
             for (param, value) in f.def.params.iter().zip(args) {
@@ -41,7 +41,7 @@ impl Lower<'_> {
         })
     }
 
-    fn run(&mut self, stmts: &[Stmt]) -> Outcome<Exit> {
+    fn run(&mut self, stmts: &[Stmt]) -> LowerResult<Exit> {
         for stmt in stmts {
             self.step(stmt.span)?;
             self.emit.span = stmt.span;
@@ -53,7 +53,7 @@ impl Lower<'_> {
         Ok(Exit::Next)
     }
 
-    fn run_stmt(&mut self, stmt: &Stmt) -> Outcome<Exit> {
+    fn run_stmt(&mut self, stmt: &Stmt) -> LowerResult<Exit> {
         match &stmt.kind {
             StmtKind::Pass | StmtKind::Import(_) | StmtKind::ImportFrom { .. } => {}
             StmtKind::Break => return Ok(Exit::Break),
@@ -96,7 +96,7 @@ impl Lower<'_> {
                 return Err(Diagnostic::error(stmt.span, format!("compile-time code raised {what}")).into());
             }
             StmtKind::FunctionDef(_) | StmtKind::ClassDef(_) | StmtKind::Try(_) => {
-                return Err(Fault::new(stmt.span, "this statement is not supported in compile-time functions"));
+                return Err(LowerError::new(stmt.span, "this statement is not supported in compile-time functions"));
             }
             StmtKind::Unsupported(what) => {
                 return Err(Diagnostic::error(stmt.span, format!("compile-time functions have no {}", what.what))
@@ -123,7 +123,7 @@ impl Lower<'_> {
         }
     }
 
-    fn run_expr(&mut self, e: &Expr) -> Outcome<()> {
+    fn run_expr(&mut self, e: &Expr) -> LowerResult<()> {
         if let ExprKind::Call { func, args } = &e.kind
             && let ExprKind::Attribute { value, attr } = &func.kind
             && let ExprKind::Name(name) = &value.kind
@@ -146,20 +146,22 @@ impl Lower<'_> {
         self.expr(e).map(drop)
     }
 
-    fn run_assign(&mut self, target: &Expr, value: &Value) -> Outcome<()> {
+    fn run_assign(&mut self, target: &Expr, value: &Value) -> LowerResult<()> {
         let ExprKind::Subscript { value: list, index } = &target.kind else {
             return self.bind_target(target, value);
         };
         let index = self.expr(index)?;
         let (ExprKind::Name(name), Value::Tuple(t)) = (&list.kind, self.expr(list)?) else {
-            return Err(Fault::new(target.span, "only elements of a list held by a name can be assigned"));
+            return Err(LowerError::new(target.span, "only elements of a list held by a name can be assigned"));
         };
         let length = t.items.len() as i128;
         let at = index.as_const().and_then(Const::as_int).map(|i| if i < 0 { i + length } else { i });
         let mut items = t.items.to_vec();
         match at.and_then(|at| usize::try_from(at).ok()).and_then(|at| items.get_mut(at)) {
             Some(slot) => *slot = value.clone(),
-            None => return Err(Fault::new(target.span, format!("the index {} is out of range", describe(&index)))),
+            None => {
+                return Err(LowerError::new(target.span, format!("the index {} is out of range", describe(&index))));
+            }
         }
         let name: Name = name.clone();
         let list = self.bounded(Value::tuple(items))?;
@@ -167,7 +169,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn run_for(&mut self, target: &Expr, iter: &Expr, body: &[Stmt], orelse: &[Stmt]) -> Outcome<Exit> {
+    fn run_for(&mut self, target: &Expr, iter: &Expr, body: &[Stmt], orelse: &[Stmt]) -> LowerResult<Exit> {
         let source = self.expr(iter)?;
         for item in self.items(&source, iter.span)? {
             self.step(iter.span)?;
@@ -181,7 +183,7 @@ impl Lower<'_> {
         self.run(orelse)
     }
 
-    fn run_while(&mut self, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> Outcome<Exit> {
+    fn run_while(&mut self, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> LowerResult<Exit> {
         loop {
             self.step(test.span)?;
             let condition = self.expr(test)?;
@@ -196,7 +198,7 @@ impl Lower<'_> {
         }
     }
 
-    fn run_assert(&mut self, test: &Expr, msg: Option<&Expr>) -> Outcome<()> {
+    fn run_assert(&mut self, test: &Expr, msg: Option<&Expr>) -> LowerResult<()> {
         let condition = self.expr(test)?;
         if self.truthy(&condition)? {
             return Ok(());

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use shoal_ir::types::{DescType, Elem, Ptr, Scalar, Type};
 use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
-use shoal_source::{Diagnostic, Diagnostics};
+use shoal_source::{Cancellation, Diagnostic, Diagnostics, similar};
 
 use super::Lower;
-use crate::fault::Outcome;
+use crate::lower_error::LowerResult;
 use crate::module::{Function, Global, ModuleId};
-use crate::names::nearest;
 use crate::options::Options;
 use crate::program::{ArgRole, Lowered, LoweredArg, Program};
 use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
@@ -20,7 +19,7 @@ use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
 pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specialization) -> Result<Lowered, Diagnostics> {
     let mut options = spec.options.clone();
     options.debug = f.options.debug.unwrap_or(options.debug);
-    let mut lower = Lower::new(program, &options, f.module);
+    let mut lower = Lower::new(program, &options, &spec.cancellation, f.module);
     let name = lower.fresh_name(f.name());
     lower.emit.func = Func::new(name.clone(), FuncKind::Kernel, f.def.name.span);
     lower.emit.region = lower.emit.func.body();
@@ -28,8 +27,8 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
     match lower.kernel(f, spec, &mut args) {
         Ok(()) if lower.errors.is_empty() => {}
         Ok(()) => return Err(lower.into_diagnostics()),
-        Err(fault) => {
-            lower.report(fault);
+        Err(error) => {
+            lower.report(error);
             return Err(lower.into_diagnostics());
         }
     }
@@ -40,7 +39,7 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
 }
 
 impl Lower<'_> {
-    fn kernel(&mut self, f: &Function, spec: &Specialization, args: &mut Vec<LoweredArg>) -> Outcome<()> {
+    fn kernel(&mut self, f: &Function, spec: &Specialization, args: &mut Vec<LoweredArg>) -> LowerResult<()> {
         self.check_names(f, spec)?;
         let mut values = Vec::new();
         let mut missing = Vec::new();
@@ -80,13 +79,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn check_names(&self, f: &Function, spec: &Specialization) -> Outcome<()> {
+    fn check_names(&self, f: &Function, spec: &Specialization) -> LowerResult<()> {
         for (name, _) in &spec.args {
             if !f.def.params.iter().any(|p| *p.name.name == **name) {
                 let names = f.def.params.iter().map(|p| &*p.name.name);
                 let diagnostic =
                     Diagnostic::error(f.def.name.span, format!("`{}` has no parameter `{name}`", f.name()));
-                return Err(match nearest(name, names) {
+                return Err(match similar(name, names) {
                     Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
                     None => diagnostic,
                 }
@@ -96,7 +95,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn check_constexpr(&self, f: &Function, param: &Param, arg: &ArgSpec) -> Outcome<()> {
+    fn check_constexpr(&self, f: &Function, param: &Param, arg: &ArgSpec) -> LowerResult<()> {
         let annotation = param.annotation.as_ref().and_then(|a| self.program.language_name(f.module, a));
         let constexpr = annotation.as_deref() == Some("constexpr");
         if constexpr && has_value(arg) {
@@ -116,7 +115,7 @@ impl Lower<'_> {
         arg: &ArgSpec,
         path: &mut Vec<u32>,
         args: &mut Vec<LoweredArg>,
-    ) -> Outcome<Value> {
+    ) -> LowerResult<Value> {
         match arg {
             ArgSpec::Constant(c) => self.constant(f, name, c),
             ArgSpec::Tuple(parts) => Ok(Value::tuple(self.parts(f, name, parts, path, args)?)),
@@ -146,7 +145,7 @@ impl Lower<'_> {
                         Ok(Value::Tensor(Tensor { value, ty, access: *access }))
                     }
                     ArgType::Descriptor(desc) if desc.block.is_empty() => {
-                        Err(self.emit.fault(format!("the descriptor given for `{name}` has no dimensions")))
+                        Err(self.emit.lower_error(format!("the descriptor given for `{name}` has no dimensions")))
                     }
                     ArgType::Descriptor(desc) => Ok(self.descriptor_parameter(desc, &mut add)),
                 }
@@ -161,7 +160,7 @@ impl Lower<'_> {
         parts: &[ArgSpec],
         path: &mut Vec<u32>,
         args: &mut Vec<LoweredArg>,
-    ) -> Outcome<Vec<Value>> {
+    ) -> LowerResult<Vec<Value>> {
         let mut items = Vec::with_capacity(parts.len());
         for (i, part) in parts.iter().enumerate() {
             path.push(u32::try_from(i).unwrap_or(u32::MAX));
@@ -196,12 +195,12 @@ impl Lower<'_> {
         Value::Descriptor(Arc::new(Descriptor { value, ty, shape, strides, access: Access::ReadWrite }))
     }
 
-    fn constant(&mut self, f: &Function, name: &Name, value: &ConstValue) -> Outcome<Value> {
+    fn constant(&mut self, f: &Function, name: &Name, value: &ConstValue) -> LowerResult<Value> {
         Ok(match value {
             ConstValue::Const(c) => Value::Const(c.clone()),
             ConstValue::Dtype(d) => Value::Dtype(d.clone()),
             ConstValue::Tuple(items) => {
-                Value::tuple(items.iter().map(|v| self.constant(f, name, v)).collect::<Outcome<Vec<_>>>()?)
+                Value::tuple(items.iter().map(|v| self.constant(f, name, v)).collect::<LowerResult<Vec<_>>>()?)
             }
             ConstValue::Host(value) => self.host_value(value)?,
             ConstValue::Function(function) => {
@@ -232,7 +231,7 @@ fn has_value(arg: &ArgSpec) -> bool {
 /// The value of an expression of a file, if it is a constant.
 pub(crate) fn constant_of(program: &Program, module: ModuleId, e: &Expr) -> Option<ConstValue> {
     let options = Options::default();
-    let mut lower = Lower::new(program, &options, module);
+    let mut lower = Lower::new(program, &options, &Cancellation::default(), module);
     let value = lower.in_module(module, |l| l.expr(e)).ok()?;
     lower.as_constant(&value)
 }

@@ -7,20 +7,20 @@ use shoal_source::{Diagnostic, Kind};
 use super::Lower;
 use super::operator::equal;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::syntax::ast::{Expr, ExprKind, Unsupported};
 use crate::value::{Const, Slice, Value};
 
 impl Lower<'_> {
     /// The value of an expression.
-    pub(crate) fn expr(&mut self, e: &Expr) -> Outcome<Value> {
+    pub(crate) fn expr(&mut self, e: &Expr) -> LowerResult<Value> {
         let outer = std::mem::replace(&mut self.emit.span, e.span);
         let value = stacker::maybe_grow(128 << 10, 2 << 20, || self.expr_kind(e));
         self.emit.span = outer;
         value
     }
 
-    fn expr_kind(&mut self, e: &Expr) -> Outcome<Value> {
+    fn expr_kind(&mut self, e: &Expr) -> LowerResult<Value> {
         match &e.kind {
             ExprKind::Name(name) => self.name(name, e.span),
             ExprKind::None => Ok(Value::NONE),
@@ -30,10 +30,14 @@ impl Lower<'_> {
             ExprKind::Str(s) => Ok(Value::Const(Const::Str(s.clone()))),
             ExprKind::Ellipsis => Ok(Value::Const(Const::Ellipsis)),
             ExprKind::FString(parts) => self.fstring(parts),
-            ExprKind::Binary { op, left, right } => {
-                let a = self.expr(left)?;
-                let b = self.expr(right)?;
-                self.binary(*op, &a, &b)
+            ExprKind::Binary { first, rest } => {
+                let mut value = self.expr(first)?;
+                for link in rest {
+                    let right = self.expr(&link.right)?;
+                    self.emit.span = link.span;
+                    value = self.binary(link.op, &value, &right)?;
+                }
+                Ok(value)
             }
             ExprKind::Unary { op, operand } => {
                 let a = self.expr(operand)?;
@@ -49,7 +53,10 @@ impl Lower<'_> {
             ExprKind::Subscript { value, index } => {
                 let object = self.expr(value)?;
                 let index = self.expr(index)?;
-                self.subscript(&object, &index)
+                match self.indexed_shape(value, &object) {
+                    Some(error) => Err(error),
+                    None => self.subscript(&object, &index),
+                }
             }
             ExprKind::Slice { lower, upper, step } => {
                 let mut part = |e: &Option<Box<Expr>>| e.as_deref().map_or(Ok(Value::NONE), |e| self.expr(e));
@@ -73,7 +80,7 @@ impl Lower<'_> {
         }
     }
 
-    fn dict(&mut self, entries: &[(Option<Expr>, Expr)]) -> Outcome<Value> {
+    fn dict(&mut self, entries: &[(Option<Expr>, Expr)]) -> LowerResult<Value> {
         let mut pairs: Vec<(Value, Value)> = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let new = match key {
@@ -92,7 +99,7 @@ impl Lower<'_> {
                 None => match self.expr(value)? {
                     Value::Dict(inner) => inner.to_vec(),
                     other => {
-                        return Err(Fault::new(
+                        return Err(LowerError::new(
                             value.span,
                             format!("`**` needs a dictionary, this is {}", describe(&other)),
                         ));
@@ -100,6 +107,7 @@ impl Lower<'_> {
                 },
             };
             for (key, value) in new {
+                self.parts_visited(pairs.len())?;
                 match pairs.iter_mut().find(|(known, _)| equal(known, &key)) {
                     Some(slot) => slot.1 = value,
                     None => pairs.push((key, value)),
@@ -109,7 +117,7 @@ impl Lower<'_> {
         self.bounded(Value::Dict(pairs.into()))
     }
 
-    fn tuple(&mut self, items: &[Expr]) -> Outcome<Value> {
+    fn tuple(&mut self, items: &[Expr]) -> LowerResult<Value> {
         let mut values = Vec::with_capacity(items.len());
         for item in items {
             match &item.kind {
@@ -117,7 +125,7 @@ impl Lower<'_> {
                     Value::Tuple(t) => values.extend(t.items.iter().cloned()),
                     other => {
                         let message = format!("`*` needs a tuple, this is {}", describe(&other));
-                        return Err(Fault::new(inner.span, message));
+                        return Err(LowerError::new(inner.span, message));
                     }
                 },
                 _ => values.push(self.expr(item)?),
@@ -127,7 +135,7 @@ impl Lower<'_> {
     }
 }
 
-fn unsupported(e: &Expr, what: &Unsupported) -> Fault {
+fn unsupported(e: &Expr, what: &Unsupported) -> LowerError {
     Diagnostic::error(e.span, format!("kernels have no {}", what.what))
         .kind(Kind::Unsupported)
         .label("not supported")

@@ -14,7 +14,7 @@ use super::jit::refill;
 use super::loops::Iteration;
 use super::nesting::MAX_NESTING;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome, Reach};
+use crate::lower_error::{LowerError, LowerResult, Reach};
 use crate::semantic::operand;
 use crate::syntax::ast::{Expr, ExprKind, Stmt, StmtKind};
 use crate::syntax::scan::{assigned_names, contains_return};
@@ -51,7 +51,7 @@ enum Task<'a> {
 
 impl Lower<'_> {
     /// Lowers the body of a function; gives what it returns.
-    pub(super) fn body(&mut self, stmts: &[Stmt]) -> Outcome<Value> {
+    pub(super) fn body(&mut self, stmts: &[Stmt]) -> LowerResult<Value> {
         self.copies = 0;
         Ok(self.block(stmts, None).unwrap_or(Value::NONE))
     }
@@ -73,8 +73,8 @@ impl Lower<'_> {
                 continue;
             }
             let after = Rest { task: Task::Stmts(&stmts[i + 1..]), next: rest };
-            let exit = self.returning(stmt, &after).unwrap_or_else(|fault| {
-                self.report(fault);
+            let exit = self.returning(stmt, &after).unwrap_or_else(|error| {
+                self.report(error);
                 Exit::Function(Some(Value::Invalid))
             });
             if let Exit::Function(value) = exit {
@@ -91,8 +91,8 @@ impl Lower<'_> {
             Task::Unrolled { target, body, items } => match items.split_first() {
                 None => self.follow(rest.next),
                 Some((first, items)) => {
-                    if let Err(fault) = self.bind_target(target, first) {
-                        self.report(fault);
+                    if let Err(error) = self.bind_target(target, first) {
+                        self.report(error);
                         return Some(Value::Invalid);
                     }
                     let after = Rest { task: Task::Unrolled { target, body, items }, next: rest.next };
@@ -103,7 +103,7 @@ impl Lower<'_> {
     }
 
     /// A statement that contains a `return`, and all that follows.
-    fn returning(&mut self, stmt: &Stmt, after: &Rest<'_>) -> Outcome<Exit> {
+    fn returning(&mut self, stmt: &Stmt, after: &Rest<'_>) -> LowerResult<Exit> {
         match &stmt.kind {
             StmtKind::Return(value) => {
                 self.step(stmt.span)?;
@@ -144,7 +144,7 @@ impl Lower<'_> {
         condition: shoal_ir::Value,
         arms: [&[Stmt]; 2],
         after: &Rest<'_>,
-    ) -> Outcome<Option<Value>> {
+    ) -> LowerResult<Option<Value>> {
         if !arms.iter().any(|arm| always_returns(arm)) {
             self.copies += 1;
             if self.copies > MAX_COPIES {
@@ -161,6 +161,7 @@ impl Lower<'_> {
             .help("compute the result first and return once, at the end")
             .into());
         }
+        self.frame_visited()?;
         self.open_returns += 1;
         let before = self.frame.clone();
         let (then_region, then_value) = self.in_region(|l| l.block(arms[0], Some(after)));
@@ -186,7 +187,7 @@ impl Lower<'_> {
     }
 
     /// Some value of the same type, written at the end of a region.
-    fn any_like(&mut self, value: &Value, region: shoal_ir::Region) -> Outcome<Value> {
+    fn any_like(&mut self, value: &Value, region: shoal_ir::Region) -> LowerResult<Value> {
         let mut leaves = Vec::new();
         value.leaves(&mut leaves);
         let outer = std::mem::replace(&mut self.emit.region, region);
@@ -211,10 +212,15 @@ impl Lower<'_> {
     }
 
     /// Makes what two paths return the same type; constants become scalars if they differ.
-    fn unify_returns(&mut self, span: Span, regions: [shoal_ir::Region; 2], values: &mut [Value; 2]) -> Outcome<()> {
+    fn unify_returns(
+        &mut self,
+        span: Span,
+        regions: [shoal_ir::Region; 2],
+        values: &mut [Value; 2],
+    ) -> LowerResult<()> {
         let [a, b] = &*values;
         if matches!(a, Value::Invalid) || matches!(b, Value::Invalid) {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         }
         if a.type_name() == b.type_name() {
             return Ok(());
@@ -269,24 +275,24 @@ impl Lower<'_> {
     }
 
     /// Runs a statement; on an error, the names it would have assigned have no value.
-    fn recovering(&mut self, stmt: &Stmt, f: impl FnOnce(&mut Self) -> Outcome<()>) {
+    fn recovering(&mut self, stmt: &Stmt, f: impl FnOnce(&mut Self) -> LowerResult<()>) {
         let span = self.emit.span;
         let result = self.step(stmt.span).and_then(|()| f(self));
         self.emit.span = span;
-        if let Err(fault) = result {
-            self.ended |= fault.reach() == Reach::Function;
-            self.report(fault);
+        if let Err(error) = result {
+            self.ended |= error.reach() == Reach::Function;
+            self.report(error);
             for name in assigned_names(std::slice::from_ref(stmt)) {
                 self.frame.bind(name, Value::Invalid, stmt.span);
             }
         }
     }
 
-    fn stmt(&mut self, stmt: &Stmt) -> Outcome<()> {
+    fn stmt(&mut self, stmt: &Stmt) -> LowerResult<()> {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.stmt_kind(stmt))
     }
 
-    fn stmt_kind(&mut self, stmt: &Stmt) -> Outcome<()> {
+    fn stmt_kind(&mut self, stmt: &Stmt) -> LowerResult<()> {
         match &stmt.kind {
             StmtKind::Pass => Ok(()),
             StmtKind::Expr(e) => match &e.kind {
@@ -304,18 +310,18 @@ impl Lower<'_> {
                 .label("a loop on the device runs to its end")
                 .help("put the condition into a `while`, or mask what must not happen")
                 .into()),
-            _ => Err(unsupported(stmt)),
+            _ => Err(unsupported(stmt, self.program.package(self.frame.module))),
         }
     }
 
     /// `assert test, msg` is `tl.device_assert(test, msg)`.
-    fn assertion(&mut self, test: &Expr, msg: Option<&Expr>) -> Outcome<()> {
+    fn assertion(&mut self, test: &Expr, msg: Option<&Expr>) -> LowerResult<()> {
         let test = self.expr(test)?;
         let msg = match msg {
             Some(msg) => self.expr(msg)?,
             None => Value::str(""),
         };
-        self.builtin_call("device_assert", vec![test, msg]).map(drop)
+        self.call_builtin_named("device_assert", vec![test, msg]).map(drop)
     }
 
     /// Runs `f` with a fresh region as the place to write; gives the region too.
@@ -332,7 +338,7 @@ impl Lower<'_> {
         &mut self,
         condition: shoal_ir::Value,
         arms: [(shoal_ir::Region, &[&Value]); 2],
-    ) -> Outcome<Vec<shoal_ir::Value>> {
+    ) -> LowerResult<Vec<shoal_ir::Value>> {
         let outer = self.emit.region;
         let mut types = Vec::new();
         for (region, values) in arms {
@@ -362,7 +368,7 @@ fn always_returns(stmts: &[Stmt]) -> bool {
     })
 }
 
-fn different_returns(span: Span, values: &[Value; 2]) -> Fault {
+fn different_returns(span: Span, values: &[Value; 2]) -> LowerError {
     Diagnostic::error(span, "this function returns different types")
         .label("on the two sides of this branch")
         .note(format!("one side returns {}, the other {}", describe(&values[0]), describe(&values[1])))
@@ -370,11 +376,12 @@ fn different_returns(span: Span, values: &[Value; 2]) -> Fault {
         .into()
 }
 
-fn unsupported(stmt: &Stmt) -> Fault {
+fn unsupported(stmt: &Stmt, package: &str) -> LowerError {
+    let nested = format!("define it outside of the kernel, with `@{package}.jit`");
     let (what, help) = match &stmt.kind {
         StmtKind::Break => ("`break`", "loops on the device run to their end: use `while` with the condition"),
         StmtKind::Continue => ("`continue`", "put the rest of the loop body under an `if`"),
-        StmtKind::FunctionDef(_) => ("nested functions", "define it outside of the kernel, with `@triton.jit`"),
+        StmtKind::FunctionDef(_) => ("nested functions", nested.as_str()),
         StmtKind::ClassDef(_) => ("nested classes", "move it to module level"),
         StmtKind::Import(_) | StmtKind::ImportFrom { .. } => ("imports", "import at module level"),
         StmtKind::Raise(_) => ("`raise`", "use `tl.static_assert` at compile time or `tl.device_assert` at run time"),

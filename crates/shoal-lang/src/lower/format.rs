@@ -3,7 +3,7 @@
 use super::Lower;
 use crate::builtin::describe;
 use crate::consts::{MAX_STRING, float_repr};
-use crate::fault::Outcome;
+use crate::lower_error::LowerResult;
 use crate::syntax::ast::FStringPart;
 use crate::value::{Const, Value};
 
@@ -12,15 +12,16 @@ const MAX_WIDTH: usize = 1000;
 
 impl Lower<'_> {
     /// The text of an f-string.
-    pub(super) fn fstring(&mut self, parts: &[FStringPart]) -> Outcome<Value> {
+    pub(super) fn fstring(&mut self, parts: &[FStringPart]) -> LowerResult<Value> {
         let text = self.fstring_text(parts)?;
         if text.len() > MAX_STRING {
-            return Err(self.emit.fault("the string is too long"));
+            return Err(self.emit.lower_error("the string is too long"));
         }
+        self.text_visited(text.len())?;
         Ok(Value::str(&text))
     }
 
-    fn fstring_text(&mut self, parts: &[FStringPart]) -> Outcome<String> {
+    fn fstring_text(&mut self, parts: &[FStringPart]) -> LowerResult<String> {
         let mut text = String::new();
         for part in parts {
             match part {
@@ -45,7 +46,7 @@ impl Lower<'_> {
                             Some(field) => text.push_str(&field),
                             None => {
                                 let message = format!("the format `{spec}` does not fit {}", describe(&shown));
-                                return Err(self.emit.fault(message));
+                                return Err(self.emit.lower_error(message));
                             }
                         },
                         _ => text.push_str(&pad(&self.display(&shown), &spec)),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shoal_source::Span;
 
-use crate::live::Place;
+use crate::host_cache::Place;
 use crate::module::{Function, ModuleId};
 use crate::syntax::ast::Name;
 use crate::syntax::scan::assigned_names;

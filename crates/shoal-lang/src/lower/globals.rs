@@ -1,15 +1,17 @@
 //! Module-level values, computed when a kernel asks for them.
 
-use shoal_source::{Diagnostic, Span};
+use std::collections::BTreeSet;
+
+use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
 use super::frame::Frame;
 use crate::builtin;
 use crate::dtype;
 use crate::enums;
-use crate::fault::{Fault, Outcome};
 use crate::host::HostSource;
-use crate::live::Place;
+use crate::host_cache::Place;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef};
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::value::{Class, Dtype, KnownClass, Value};
@@ -33,13 +35,13 @@ pub(super) enum GlobalState {
 
 impl Lower<'_> {
     /// The value of a name that the module defines.
-    pub(super) fn global_value(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
+    pub(super) fn global_value(&mut self, module: ModuleId, name: &Name) -> LowerResult<GlobalValue> {
         let key = (module, name.clone());
         match self.globals.get(&key) {
             Some(GlobalState::Done(value)) => return Ok((**value).clone()),
-            Some(GlobalState::Failed) => return Err(Fault::reported()),
+            Some(GlobalState::Failed) => return Err(LowerError::reported()),
             Some(GlobalState::Running) => {
-                return Err(self.emit.fault(format!("the value of `{name}` depends on itself")));
+                return Err(self.emit.lower_error(format!("the value of `{name}` depends on itself")));
             }
             None => {}
         }
@@ -59,14 +61,14 @@ impl Lower<'_> {
         module: ModuleId,
         function: &HostSource,
         name: &Name,
-    ) -> Outcome<Option<GlobalValue>> {
+    ) -> LowerResult<Option<GlobalValue>> {
         if self.frame.place == Place::Signature {
             return self.live_name(function, name);
         }
         let key = (module, name.clone());
         match self.globals.get(&key) {
             Some(GlobalState::Done(value)) => return Ok(Some((**value).clone())),
-            Some(GlobalState::Failed) => return Err(Fault::reported()),
+            Some(GlobalState::Failed) => return Err(LowerError::reported()),
             Some(GlobalState::Running) | None => {}
         }
         let found = self.live_name(function, name);
@@ -78,9 +80,9 @@ impl Lower<'_> {
         found
     }
 
-    fn compute_global(&mut self, module: ModuleId, name: &Name) -> Outcome<GlobalValue> {
+    fn compute_global(&mut self, module: ModuleId, name: &Name) -> LowerResult<GlobalValue> {
         let Some(global) = self.program.module(module).globals.get(name).cloned() else {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         };
         let fixed = |value, span| Ok(GlobalValue { value, constexpr: true, span });
         match global {
@@ -98,13 +100,13 @@ impl Lower<'_> {
         }
     }
 
-    fn imported(&mut self, from: &ModuleRef, name: &Name) -> Outcome<GlobalValue> {
+    fn imported(&mut self, from: &ModuleRef, name: &Name) -> LowerResult<GlobalValue> {
         if let ModuleRef::User(id) = from {
             return match self.global(*id, name)? {
                 Some(value) => Ok(value),
                 None => {
                     let file = self.program.file_name(*id);
-                    Err(self.emit.fault(format!("`{file}` does not define `{name}`")))
+                    Err(self.emit.lower_error(format!("`{file}` does not define `{name}`")))
                 }
             };
         }
@@ -115,8 +117,8 @@ impl Lower<'_> {
         Ok(GlobalValue { value, constexpr: true, span: Span::NONE })
     }
 
-    fn assigned(&mut self, module: ModuleId, name: &Name, assigned: &Assigned) -> Outcome<GlobalValue> {
-        let constexpr = self.is_constexpr(module, &assigned.value, 0) || self.annotated_constexpr(module, assigned);
+    fn assigned(&mut self, module: ModuleId, name: &Name, assigned: &Assigned) -> LowerResult<GlobalValue> {
+        let constexpr = self.is_constexpr(module, &assigned.value) || self.annotated_constexpr(module, assigned);
         let frame = Frame::compile_time(module);
         let outer = std::mem::replace(&mut self.frame, frame);
         let errors = self.errors.len();
@@ -125,12 +127,12 @@ impl Lower<'_> {
         let mut value = match value {
             Ok(value) => value,
             // What only the host can compute is no error of the kernel file: the use of it is.
-            Err(fault) if !constexpr => {
+            Err(error) if !constexpr => {
                 self.errors.truncate(errors);
-                drop(fault);
+                drop(error);
                 Value::Host(name.clone())
             }
-            Err(fault) => return Err(fault),
+            Err(error) => return Err(error),
         };
         for &i in &assigned.path {
             value = match &value {
@@ -146,35 +148,44 @@ impl Lower<'_> {
         annotation.as_deref() == Some("constexpr")
     }
 
-    /// Whether an expression is `constexpr(...)` or computed from such values.
-    fn is_constexpr(&self, module: ModuleId, e: &Expr, depth: u32) -> bool {
-        if depth > 64 {
-            // Definitions in a circle; evaluating them reports it.
-            return false;
+    /// Whether an expression is `constexpr(...)` or computed from such values. Each name is looked at once, so
+    /// definitions in a circle and those that use another twice take no time; evaluating circles reports them.
+    fn is_constexpr(&self, module: ModuleId, e: &Expr) -> bool {
+        let unit = self.program.module(module);
+        let mut seen = BTreeSet::new();
+        let mut open = vec![e];
+        while let Some(e) = open.pop() {
+            match &e.kind {
+                ExprKind::Call { func, .. }
+                    if self.program.language_name(module, func).as_deref() == Some("constexpr") =>
+                {
+                    return true;
+                }
+                ExprKind::Name(n) => {
+                    if let Some(Global::Assign(a)) = unit.globals.get(n)
+                        && seen.insert(n)
+                    {
+                        open.push(&a.value);
+                    }
+                }
+                ExprKind::Binary { first, rest } => {
+                    open.push(first);
+                    open.extend(rest.iter().map(|link| &link.right));
+                }
+                ExprKind::Unary { operand, .. } => open.push(operand),
+                ExprKind::IfElse { body, orelse, .. } => open.extend([&**body, &**orelse]),
+                ExprKind::Compare { left, rest } => {
+                    open.push(left);
+                    open.extend(rest.iter().map(|(_, right)| right));
+                }
+                _ => {}
+            }
         }
-        match &e.kind {
-            ExprKind::Call { func, .. } => self.program.language_name(module, func).as_deref() == Some("constexpr"),
-            ExprKind::Name(n) => match self.program.module(module).globals.get(n) {
-                Some(Global::Assign(a)) => self.is_constexpr(module, &a.value, depth + 1),
-                _ => false,
-            },
-            ExprKind::Binary { left, right, .. } => {
-                self.is_constexpr(module, left, depth + 1) || self.is_constexpr(module, right, depth + 1)
-            }
-            ExprKind::Unary { operand, .. } => self.is_constexpr(module, operand, depth + 1),
-            ExprKind::IfElse { body, orelse, .. } => {
-                self.is_constexpr(module, body, depth + 1) || self.is_constexpr(module, orelse, depth + 1)
-            }
-            ExprKind::Compare { left, rest } => {
-                self.is_constexpr(module, left, depth + 1)
-                    || rest.iter().any(|(_, right)| self.is_constexpr(module, right, depth + 1))
-            }
-            _ => false,
-        }
+        false
     }
 
     /// A name inside a module.
-    pub(super) fn module_attribute(&mut self, module: &ModuleRef, name: &str) -> Outcome<Option<Value>> {
+    pub(super) fn module_attribute(&mut self, module: &ModuleRef, name: &str) -> LowerResult<Option<Value>> {
         match module {
             ModuleRef::User(id) => {
                 let name = Name::from(name);
@@ -185,7 +196,7 @@ impl Lower<'_> {
         }
     }
 
-    fn known_attribute(&mut self, module: KnownModule, name: &str) -> Outcome<Option<Value>> {
+    fn known_attribute(&mut self, module: KnownModule, name: &str) -> LowerResult<Option<Value>> {
         if let Some(sub) = module.submodule(name) {
             return Ok(Some(Value::Module(ModuleRef::Known(sub))));
         }
@@ -220,7 +231,7 @@ impl Lower<'_> {
         })
     }
 
-    fn language_attribute(&mut self, name: &str) -> Outcome<Option<Value>> {
+    fn language_attribute(&mut self, name: &str) -> LowerResult<Option<Value>> {
         if let Some(scalar) = dtype::from_language_name(name) {
             return Ok(Some(Value::Dtype(Dtype::scalar(scalar))));
         }
@@ -243,7 +254,7 @@ impl Lower<'_> {
     }
 
     /// A function of the standard library.
-    fn standard(&mut self, name: &str) -> Outcome<Option<Value>> {
+    fn standard(&mut self, name: &str) -> LowerResult<Option<Value>> {
         let name = Name::from(name);
         let id = self.program.standard();
         let module = self.program.module(id);
@@ -254,25 +265,37 @@ impl Lower<'_> {
     }
 
     /// The error for a name that a module does not have.
-    pub(super) fn no_such_attribute(&self, module: &ModuleRef, name: &str, span: Span, object: Span) -> Fault {
+    pub(super) fn no_such_attribute(&self, module: &ModuleRef, name: &str, span: Span, object: Span) -> LowerError {
         // The module is called what the user calls it.
         let shown = match self.program.sources().slice(object) {
             "" => module.to_string(),
             text => text.to_owned(),
         };
         let diagnostic = Diagnostic::error(span, format!("`{shown}` has no `{name}`")).label("unknown name");
+        let language = matches!(
+            module,
+            ModuleRef::Known(KnownModule::Language | KnownModule::LanguageMath | KnownModule::Root | KnownModule::Math)
+        );
+        if language && builtin::find(&format!("libdevice.{name}")).is_some() {
+            let package = self.program.package(self.frame.module);
+            return diagnostic
+                .help(format!(
+                    "it is in libdevice: `from {package}.language.extra import libdevice`, then `libdevice.{name}(...)`"
+                ))
+                .into();
+        }
         let standard = self.program.module(self.program.standard());
         let close = match module {
             ModuleRef::Known(KnownModule::Language | KnownModule::Root) => {
                 let mut names: Vec<&str> = standard.globals.keys().map(|n| &**n).collect();
-                for known in builtin::names().filter(|n| !n.contains('.')).chain(dtype::language_names()) {
+                names.retain(|name| !name.starts_with('_'));
+                for known in builtin::names().filter(|name| !name.contains('.')).chain(dtype::language_names()) {
                     names.push(known);
                 }
-                crate::names::nearest(name, names.into_iter())
+                similar(name, names.into_iter())
             }
             ModuleRef::Known(KnownModule::Libdevice) => {
-                let names = builtin::names().filter_map(|n| n.strip_prefix("libdevice."));
-                crate::names::nearest(name, names)
+                similar(name, builtin::names().filter_map(|n| n.strip_prefix("libdevice.")))
             }
             ModuleRef::Known(_) | ModuleRef::User(_) | ModuleRef::Host(_) => None,
         };

@@ -7,8 +7,8 @@ use shoal_source::{Diagnostic, Span};
 use super::Lower;
 use super::globals::GlobalValue;
 use crate::builtin::{Given, describe};
-use crate::fault::{Fault, Outcome};
 use crate::host::{HostAggregate, HostEnum, HostNamedTuple, HostObject, HostSource, HostValue};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Function, KnownModule, ModuleId, ModuleRef};
 use crate::spec::ArgType;
 use crate::syntax::ast::Name;
@@ -19,7 +19,7 @@ use crate::value::{
 
 impl Lower<'_> {
     /// A free name of a live function, as the host sees it.
-    pub(super) fn live_name(&mut self, function: &HostSource, name: &Name) -> Outcome<Option<GlobalValue>> {
+    pub(super) fn live_name(&mut self, function: &HostSource, name: &Name) -> LowerResult<Option<GlobalValue>> {
         let Some(live) = &self.program.live else { return Ok(None) };
         let Some(answer) = live.name(function.object, name, self.frame.place) else { return Ok(None) };
         let constexpr = matches!(answer, HostValue::Constexpr(_));
@@ -28,7 +28,7 @@ impl Lower<'_> {
     }
 
     /// What a value of the host is in a kernel.
-    pub(super) fn host_value(&mut self, value: &HostValue) -> Outcome<Value> {
+    pub(super) fn host_value(&mut self, value: &HostValue) -> LowerResult<Value> {
         Ok(match value {
             HostValue::None => Value::NONE,
             HostValue::Bool(b) => Value::bool(*b),
@@ -50,7 +50,7 @@ impl Lower<'_> {
             }
             HostValue::Dtype(name) => match ArgType::parse(name).ok().and_then(|ty| ty.as_dtype()) {
                 Some(dtype) => Value::Dtype(dtype),
-                None => return Err(self.emit.fault(format!("kernels have no dtype `{name}`"))),
+                None => return Err(self.emit.lower_error(format!("kernels have no dtype `{name}`"))),
             },
             HostValue::Language(path) => self.at_path(path)?,
             HostValue::Function(source) => Value::Function(self.live_function(source)?),
@@ -66,7 +66,7 @@ impl Lower<'_> {
                 let class = self.live_enum(class)?;
                 match class.members.iter().find(|m| *m.name == **name) {
                     Some(member) => Value::Member(member.clone()),
-                    None => return Err(self.emit.fault(format!("`{}` has no member `{name}`", class.name))),
+                    None => return Err(self.emit.lower_error(format!("`{}` has no member `{name}`", class.name))),
                 }
             }
             HostValue::Object { object, shown } => {
@@ -75,22 +75,22 @@ impl Lower<'_> {
         })
     }
 
-    fn all_host_values(&mut self, values: &[HostValue]) -> Outcome<Vec<Value>> {
+    fn all_host_values(&mut self, values: &[HostValue]) -> LowerResult<Vec<Value>> {
         values.iter().map(|value| self.host_value(value)).collect()
     }
 
     /// A live function as a unit of the program.
-    fn live_function(&mut self, source: &Arc<HostSource>) -> Outcome<Function> {
-        self.program.units.live(source).map_err(|errors| {
+    fn live_function(&mut self, source: &Arc<HostSource>) -> LowerResult<Function> {
+        self.program.files.live(source).map_err(|errors| {
             for error in &errors {
                 self.report(error.clone().into());
             }
-            Fault::reported()
+            LowerError::reported()
         })
     }
 
     /// What the language has at a dotted path.
-    fn at_path(&mut self, path: &str) -> Outcome<Value> {
+    fn at_path(&mut self, path: &str) -> LowerResult<Value> {
         if let Some(known) = KnownModule::from_path(path) {
             return Ok(Value::Module(ModuleRef::Known(known)));
         }
@@ -104,7 +104,11 @@ impl Lower<'_> {
     }
 
     /// A class of the host, made once, so that it stays the same class.
-    fn live_class(&mut self, object: HostObject, make: impl FnOnce(&mut Self) -> Outcome<Class>) -> Outcome<Value> {
+    fn live_class(
+        &mut self,
+        object: HostObject,
+        make: impl FnOnce(&mut Self) -> LowerResult<Class>,
+    ) -> LowerResult<Value> {
         if let Some(class) = self.live_classes.get(&object) {
             return Ok(Value::Class(class.clone()));
         }
@@ -113,7 +117,7 @@ impl Lower<'_> {
         Ok(Value::Class(class))
     }
 
-    pub(super) fn live_named_tuple(&mut self, class: &Arc<HostNamedTuple>) -> Outcome<Arc<NamedTupleClass>> {
+    pub(super) fn live_named_tuple(&mut self, class: &Arc<HostNamedTuple>) -> LowerResult<Arc<NamedTupleClass>> {
         let made = self.live_class(class.object, |l| {
             let mut fields = Vec::with_capacity(class.fields.len());
             for (name, default) in &class.fields {
@@ -129,7 +133,7 @@ impl Lower<'_> {
         }
     }
 
-    fn live_enum(&mut self, class: &Arc<HostEnum>) -> Outcome<Arc<EnumClass>> {
+    fn live_enum(&mut self, class: &Arc<HostEnum>) -> LowerResult<Arc<EnumClass>> {
         let made = self.live_class(class.object, |l| {
             let name = Name::from(class.name.as_str());
             let mut members = Vec::with_capacity(class.members.len());
@@ -146,11 +150,11 @@ impl Lower<'_> {
         }
     }
 
-    fn two_classes(&self, name: &str) -> Fault {
-        self.emit.fault(format!("the host describes the class `{name}` in two ways"))
+    fn two_classes(&self, name: &str) -> LowerError {
+        self.emit.lower_error(format!("the host describes the class `{name}` in two ways"))
     }
 
-    fn live_aggregate(&mut self, class: &HostAggregate) -> Outcome<Class> {
+    fn live_aggregate(&mut self, class: &HostAggregate) -> LowerResult<Class> {
         let mut fields = Vec::with_capacity(class.fields.len());
         for field in &class.fields {
             let default = field.default.as_ref().map(|d| self.host_value(d)).transpose()?;
@@ -166,7 +170,7 @@ impl Lower<'_> {
     }
 
     /// `object.name` of a live object.
-    pub(super) fn object_attribute(&mut self, object: &Object, name: &str) -> Outcome<Option<Value>> {
+    pub(super) fn object_attribute(&mut self, object: &Object, name: &str) -> LowerResult<Option<Value>> {
         let Some(live) = &self.program.live else { return Ok(None) };
         match live.bridge.attribute(object.object, name) {
             Some(answer) => self.host_value(&answer).map(Some),
@@ -175,7 +179,7 @@ impl Lower<'_> {
     }
 
     /// Calls a method of a live object, if it has it.
-    pub(super) fn object_method(&mut self, object: &Object, name: &str, args: &[Value]) -> Outcome<Option<Value>> {
+    pub(super) fn object_method(&mut self, object: &Object, name: &str, args: &[Value]) -> LowerResult<Option<Value>> {
         let Some(method) = self.object_attribute(object, name)? else { return Ok(None) };
         let span = self.emit.span;
         let given = args.iter().map(|value| Given::positional(value.clone(), span)).collect();
@@ -189,19 +193,30 @@ impl Lower<'_> {
     }
 
     /// Calls something of the host with values known at compile time.
-    pub(super) fn call_host(&mut self, object: HostObject, name: &str, given: &[Given], span: Span) -> Outcome<Value> {
+    pub(super) fn call_host(
+        &mut self,
+        object: HostObject,
+        name: &str,
+        given: &[Given],
+        span: Span,
+    ) -> LowerResult<Value> {
         let mut positional = Vec::new();
         let mut named = Vec::new();
         for arg in given {
             if matches!(arg.value, Value::Invalid) {
-                return Err(Fault::reported());
+                return Err(LowerError::reported());
             }
             let Some(value) = self.to_host(&arg.value) else {
+                let package = self.program.package(self.frame.module);
+                let help = match self.in_language(name.rsplit('.').next().unwrap_or(name)) {
+                    Some(function) => format!("in a kernel use `{function}(...)`"),
+                    None => format!(
+                        "decorate `{name}` with `@{package}.jit` to compile it, or pass values known at compile time"
+                    ),
+                };
                 return Err(Diagnostic::error(arg.span, format!("`{name}` is called in the host program"))
                     .label(format!("this is {}, which only exists in the kernel", describe(&arg.value)))
-                    .help(format!(
-                        "decorate `{name}` with `@triton.jit` to compile it, or pass values known at compile time"
-                    ))
+                    .help(help)
                     .into());
             };
             match &arg.name {
@@ -209,7 +224,7 @@ impl Lower<'_> {
                 None => positional.push(value),
             }
         }
-        let Some(live) = &self.program.live else { return Err(Fault::reported()) };
+        let Some(live) = &self.program.live else { return Err(LowerError::reported()) };
         match live.bridge.call(object, &positional, &named) {
             Ok(answer) => self.host_value(&answer),
             Err(raised) => Err(Diagnostic::error(span, format!("`{name}` failed at compile time"))

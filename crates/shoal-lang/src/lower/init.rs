@@ -5,7 +5,7 @@ use shoal_source::{Diagnostic, Span};
 use super::Lower;
 use super::frame::Frame;
 use crate::builtin::Given;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::Function;
 use crate::syntax::ast::{Expr, ExprKind, Ident, Stmt, StmtKind};
 use crate::value::{AggregateClass, Value};
@@ -18,9 +18,9 @@ impl Lower<'_> {
         init: &Function,
         mut given: Vec<Given>,
         span: Span,
-    ) -> Outcome<Vec<Value>> {
+    ) -> LowerResult<Vec<Value>> {
         let Some(this) = init.def.params.first() else {
-            return Err(Fault::new(init.def.name.span, "`__init__` needs the parameter `self`"));
+            return Err(LowerError::new(init.def.name.span, "`__init__` needs the parameter `self`"));
         };
         given.insert(0, Given::positional(Value::NONE, span));
         let args = self.bind_function(init, given, span)?;
@@ -34,7 +34,7 @@ impl Lower<'_> {
         values
     }
 
-    fn assigned_fields(&mut self, class: &AggregateClass, this: &Ident, body: &[Stmt]) -> Outcome<Vec<Value>> {
+    fn assigned_fields(&mut self, class: &AggregateClass, this: &Ident, body: &[Stmt]) -> LowerResult<Vec<Value>> {
         let mut values: Vec<Option<Value>> = class.fields.iter().map(|field| field.default.clone()).collect();
         for stmt in body {
             self.emit.span = stmt.span;
@@ -51,7 +51,9 @@ impl Lower<'_> {
             values[at] = Some(self.expr(value)?);
         }
         let missing = |(value, field): (Option<Value>, &crate::value::Field)| {
-            value.ok_or_else(|| Fault::new(this.span, format!("`__init__` does not assign the field `{}`", field.name)))
+            value.ok_or_else(|| {
+                LowerError::new(this.span, format!("`__init__` does not assign the field `{}`", field.name))
+            })
         };
         values.into_iter().zip(&class.fields).map(missing).collect()
     }

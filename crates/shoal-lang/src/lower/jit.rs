@@ -9,7 +9,7 @@ use super::Lower;
 use super::frame::Frame;
 use crate::builtin::Given;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::Function;
 use crate::value::Value;
 
@@ -18,38 +18,39 @@ use crate::value::Value;
 pub(super) enum Callee {
     /// Its body is being lowered.
     Running,
-    /// It is in the module, under this name; the value stands for what it returns.
-    Done { name: String, returns: Box<Value> },
+    /// It is in the module, under this name, with this weight; the value stands for what it returns.
+    Done { name: String, weight: u64, returns: Box<Value> },
     /// It has errors, which were reported.
     Failed,
 }
 
 impl Lower<'_> {
     /// Calls the specialisation of `f` for these arguments, lowering it first if it is new.
-    pub(super) fn call_jit(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
+    pub(super) fn call_jit(&mut self, f: &Function, args: Vec<Value>, span: Span) -> LowerResult<Value> {
         let mut key = f.key();
         for arg in &args {
             let _ = write!(key, "|{}", arg.type_name());
         }
+        self.text_visited(key.len())?;
         match self.callees.get(&key) {
             Some(Callee::Done { .. }) => {}
-            Some(Callee::Failed) => return Err(Fault::reported()),
+            Some(Callee::Failed) => return Err(LowerError::reported()),
             Some(Callee::Running) => return Err(endless_recursion(f, span)),
             None => {
                 self.callees.insert(key.clone(), Callee::Running);
                 let lowered = self.in_call(span, f.name(), |l| l.lower_callee(f, &args));
                 let callee = match lowered {
-                    Ok((name, returns)) => Callee::Done { name, returns: Box::new(returns) },
-                    Err(fault) => {
+                    Ok((name, weight, returns)) => Callee::Done { name, weight, returns: Box::new(returns) },
+                    Err(error) => {
                         self.callees.insert(key, Callee::Failed);
-                        return Err(fault);
+                        return Err(error);
                     }
                 };
                 self.callees.insert(key.clone(), callee);
             }
         }
-        let Some(Callee::Done { name, returns }) = self.callees.get(&key).cloned() else {
-            return Err(Fault::reported());
+        let Some(Callee::Done { name, weight, returns }) = self.callees.get(&key).cloned() else {
+            return Err(LowerError::reported());
         };
         if f.options.noinline && args.iter().any(has_tile) {
             return Err(Diagnostic::error(span, format!("`{}` is `noinline` and gets a tile", f.name()))
@@ -62,11 +63,12 @@ impl Lower<'_> {
         self.emit.span = span;
         let op = self.emit.b().op(OpKind::Call { callee: name }, operands, types, []);
         let results = self.emit.func.op(op).results().to_vec();
+        self.weigh_call(weight, span)?;
         Ok(refill(&returns, &results))
     }
 
-    /// Lowers one specialisation into a function of its own; its name and what it returns.
-    fn lower_callee(&mut self, f: &Function, args: &[Value]) -> Outcome<(String, Value)> {
+    /// Lowers one specialisation into a function of its own; its name, its weight and what it returns.
+    fn lower_callee(&mut self, f: &Function, args: &[Value]) -> LowerResult<(String, u64, Value)> {
         let name = self.fresh_name(f.name());
         let mut func = Func::new(name.clone(), FuncKind::Device, f.def.name.span);
         func.noinline = f.options.noinline;
@@ -85,18 +87,23 @@ impl Lower<'_> {
         let outer_func = std::mem::replace(&mut self.emit.func, func);
         let outer_region = std::mem::replace(&mut self.emit.region, region);
         let (outer_span, copies) = (self.emit.span, self.copies);
-        let result = self.function_body(f, params);
+        let outer_size = self.budget.enter_function();
+        let mut result = self.function_body(f, params);
         if let Ok(value) = &result {
             self.emit.span = f.def.name.span;
             self.return_value(value);
+            if let Err(error) = self.weigh_call(0, f.def.name.span) {
+                result = Err(error);
+            }
         }
+        let weight = self.budget.leave_function(outer_size);
         self.emit.span = outer_span;
         self.copies = copies;
         self.emit.region = outer_region;
         let func = std::mem::replace(&mut self.emit.func, outer_func);
         let value = result?;
         self.module.funcs.push(func);
-        Ok((name, value))
+        Ok((name, weight, value))
     }
 
     /// Ends the function under construction.
@@ -108,7 +115,7 @@ impl Lower<'_> {
     }
 
     /// Lowers the body of `f` at the current place with these values as arguments; gives what it returns.
-    pub(super) fn function_body(&mut self, f: &Function, args: Vec<Value>) -> Outcome<Value> {
+    pub(super) fn function_body(&mut self, f: &Function, args: Vec<Value>) -> LowerResult<Value> {
         let mut frame = Frame::kernel(f.module).of(f);
         for (param, value) in f.def.params.iter().zip(args) {
             name_leaves(&mut self.emit, &param.name.name, &value);
@@ -120,12 +127,12 @@ impl Lower<'_> {
         let value = self.body(&f.def.body);
         self.ended = ended;
         self.frame = outer;
-        if self.errors.len() > errors { Err(Fault::reported()) } else { value }
+        if self.errors.len() > errors { Err(LowerError::reported()) } else { value }
     }
 
     /// Lowers a `@jit` function into the region under construction instead of calling it: for the combine functions of
     /// `reduce`, `associative_scan` and `map_elementwise`.
-    pub(crate) fn inline_call(&mut self, f: &Function, args: Vec<Value>, span: Span) -> Outcome<Value> {
+    pub(super) fn lower_inline(&mut self, f: &Function, args: Vec<Value>, span: Span) -> LowerResult<Value> {
         let given = args.into_iter().map(|value| Given::positional(value, span)).collect();
         let args = self.bind_function(f, given, span)?;
         let (outer_span, copies) = (self.emit.span, self.copies);
@@ -170,7 +177,7 @@ pub(super) fn name_leaves(emit: &mut Emit<'_>, name: &str, value: &Value) {
     }
 }
 
-fn endless_recursion(f: &Function, span: Span) -> Fault {
+fn endless_recursion(f: &Function, span: Span) -> LowerError {
     Diagnostic::error(span, format!("`{}` calls itself with the same types", f.name()))
         .label("this recursion would never end")
         .with_label(f.def.name.span, "defined here")

@@ -15,7 +15,7 @@ use super::Lower;
 use super::frame::{Binding, Frame};
 use super::jit::{name_leaves, refill};
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic::promote::{self, Rules, Side};
 use crate::semantic::{cast, operand};
 use crate::syntax::ast::{Expr, ExprKind, Name, Stmt};
@@ -36,14 +36,14 @@ struct Carried {
 
 impl Lower<'_> {
     /// What a `for` loop runs over.
-    pub(super) fn iteration(&mut self, iter: &Expr) -> Outcome<Iteration> {
+    pub(super) fn iteration(&mut self, iter: &Expr) -> LowerResult<Iteration> {
         match self.expr(iter)? {
             Value::Range(range) => match range.kind {
                 RangeKind::Static => Ok(Iteration::Unrolled(self.range_items(&range, iter.span)?.into())),
                 RangeKind::Dynamic(_) => Ok(Iteration::Dynamic(range)),
             },
             Value::Tuple(t) => Ok(Iteration::Unrolled(t.items)),
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             other => Err(Diagnostic::error(iter.span, format!("a loop cannot run over {}", describe(&other)))
                 .help("use `range`, `tl.range` or `tl.static_range`")
                 .into()),
@@ -57,7 +57,7 @@ impl Lower<'_> {
         iter: &Expr,
         body: &[Stmt],
         orelse: &[Stmt],
-    ) -> Outcome<()> {
+    ) -> LowerResult<()> {
         no_else(orelse, "for")?;
         match self.iteration(iter)? {
             Iteration::Unrolled(items) => {
@@ -80,15 +80,16 @@ impl Lower<'_> {
         iter: &Expr,
         range: &Range,
         body: &[Stmt],
-    ) -> Outcome<()> {
+    ) -> LowerResult<()> {
         let ExprKind::Name(variable) = &target.kind else {
-            return Err(Fault::new(target.span, "the variable of a loop must be a name"));
+            return Err(LowerError::new(target.span, "the variable of a loop must be a name"));
         };
         self.emit.span = iter.span;
         let bounds = self.bounds(range)?;
         self.emit.span = span;
         let mut assigned = assigned_names(body);
         assigned.remove(variable);
+        self.frame_visited()?;
         let before = self.frame.clone();
         let carried = self.carried(&assigned);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));
@@ -129,10 +130,10 @@ impl Lower<'_> {
     }
 
     /// The bounds of a device loop: scalars of one integer type, with a positive step.
-    fn bounds(&mut self, range: &Range) -> Outcome<Bounds> {
+    fn bounds(&mut self, range: &Range) -> LowerResult<Bounds> {
         let step_value = range.step.as_const().and_then(Const::as_int);
         if step_value == Some(0) {
-            return Err(self.emit.fault("the step of a loop cannot be zero"));
+            return Err(self.emit.lower_error("the step of a loop cannot be zero"));
         }
         let reversed = step_value.is_some_and(|s| s < 0);
         let step = match step_value {
@@ -152,15 +153,24 @@ impl Lower<'_> {
         Ok(Bounds { from: at(&from)?, to: at(&to)?, step: at(&step)?, ty: Type::scalar(ty), reversed })
     }
 
-    fn common_integer(&self, a: Scalar, b: Scalar) -> Outcome<Scalar> {
+    fn common_integer(&self, a: Scalar, b: Scalar) -> LowerResult<Scalar> {
         let sides = (Side::Tensor(a), Side::Tensor(b));
-        promote::common_type(sides.0, sides.1, Rules::Plain).map_err(|mismatch| self.emit.fault(mismatch.words().0))
+        promote::common_type(sides.0, sides.1, Rules::Plain)
+            .map_err(|mismatch| self.emit.lower_error(mismatch.words().0))
     }
 
-    fn bound(&mut self, value: &Value, what: &str) -> Outcome<Tensor> {
+    fn bound(&mut self, value: &Value, what: &str) -> LowerResult<Tensor> {
+        if let Value::Const(Const::Float(_)) = value {
+            return Err(self
+                .emit
+                .error(format!("the {what} of a loop must be integers"))
+                .label(format!("this is {}", describe(value)))
+                .help("`/` gives a float: divide with `//`")
+                .into());
+        }
         let mut t = operand::to_tensor(&mut self.emit, value)?;
         if !t.is_scalar() && t.shape().iter().all(|&d| d == 1) {
-            let item = self.builtin_call("item", vec![Value::Tensor(t.clone())])?;
+            let item = self.call_builtin_named("item", vec![Value::Tensor(t.clone())])?;
             t = item.as_tensor().cloned().unwrap_or(t);
         }
         if t.is_scalar() && t.ty.number().is_some_and(Scalar::is_int) {
@@ -170,7 +180,7 @@ impl Lower<'_> {
             .emit
             .error(format!("the {what} of a loop must be integers"))
             .label(format!("this is {}", describe(&Value::Tensor(t))))
-            .help("convert to an integer with `.to(tl.int32)`")
+            .help("divide with `//` instead of `/`, or convert to an integer with `.to(tl.int32)`")
             .into())
     }
 
@@ -182,11 +192,12 @@ impl Lower<'_> {
         b.binary(BinaryOp::Sub, sum, index)
     }
 
-    pub(super) fn while_loop(&mut self, span: Span, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> Outcome<()> {
+    pub(super) fn while_loop(&mut self, span: Span, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> LowerResult<()> {
         no_else(orelse, "while")?;
         let in_test = walrus_names(test);
         let mut assigned = assigned_names(body);
         assigned.extend(in_test.iter().cloned());
+        self.frame_visited()?;
         let before = self.frame.clone();
         let carried = self.carried(&assigned);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));
@@ -201,10 +212,10 @@ impl Lower<'_> {
         let condition = self.while_condition(test);
         let (condition, disable_licm) = match condition {
             Ok(found) => found,
-            Err(fault) => {
+            Err(error) => {
                 self.emit.region = outer;
                 self.frame = before;
-                return Err(fault);
+                return Err(error);
             }
         };
         let mut handed: Vec<Carried> = Vec::new();
@@ -246,7 +257,7 @@ impl Lower<'_> {
     }
 
     /// The condition of a `while` as a scalar `i1`, and whether `tl.condition` keeps invariant code inside.
-    fn while_condition(&mut self, test: &Expr) -> Outcome<(shoal_ir::Value, bool)> {
+    fn while_condition(&mut self, test: &Expr) -> LowerResult<(shoal_ir::Value, bool)> {
         let value = self.expr(test)?;
         self.emit.span = test.span;
         let (value, disable_licm) = match value {
@@ -305,8 +316,8 @@ impl Lower<'_> {
                 Some(now) if matches!(now.value, Value::Invalid) => {}
                 Some(now) => self.report(type_changed(c, &now)),
                 None => {
-                    let fault = self.name(&c.name, span).err().unwrap_or_else(Fault::reported);
-                    self.report(fault);
+                    let error = self.name(&c.name, span).err().unwrap_or_else(LowerError::reported);
+                    self.report(error);
                 }
             }
             failed.insert(c.name.clone());
@@ -400,7 +411,7 @@ fn leaves_of<'a>(values: impl IntoIterator<Item = &'a Value>) -> Vec<shoal_ir::V
     leaves
 }
 
-fn no_else(orelse: &[Stmt], word: &str) -> Outcome<()> {
+fn no_else(orelse: &[Stmt], word: &str) -> LowerResult<()> {
     match orelse.first() {
         None => Ok(()),
         Some(first) => Err(Diagnostic::error(first.span, format!("kernels have no `else` after a `{word}` loop"))
@@ -411,7 +422,7 @@ fn no_else(orelse: &[Stmt], word: &str) -> Outcome<()> {
     }
 }
 
-fn type_changed(c: &Carried, now: &Binding) -> Fault {
+fn type_changed(c: &Carried, now: &Binding) -> LowerError {
     let (old, new) = (&c.init.value, &now.value);
     let help = match (old.as_tensor(), new.as_tensor()) {
         (Some(a), Some(b)) if a.shape() == b.shape() => {

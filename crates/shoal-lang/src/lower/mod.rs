@@ -11,6 +11,8 @@
 mod assign;
 mod attribute;
 mod branch;
+mod budget;
+mod builtin_context;
 mod call;
 mod class;
 mod comprehension;
@@ -28,23 +30,23 @@ mod lookup;
 mod loops;
 mod nesting;
 mod operator;
-mod service;
 mod subscript;
 
 use std::collections::{BTreeMap, HashMap};
 
 use shoal_ir::Module;
-use shoal_source::{Diagnostic, Diagnostics, Span};
+use shoal_source::{Cancellation, Diagnostic, Diagnostics, Span};
 
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
 use crate::host::HostObject;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::ModuleId;
 use crate::options::Options;
 use crate::program::Program;
 use crate::syntax::ast::Name;
-use crate::value::{Class, Const, Value};
+use crate::value::{Class, Value};
 
+use budget::Budget;
 pub(crate) use entry::{constant_of, lower_kernel};
 use frame::Frame;
 use globals::GlobalState;
@@ -52,17 +54,11 @@ use jit::Callee;
 
 /// After this many errors the rest is not looked at.
 const MAX_ERRORS: usize = 40;
-/// Statements and compile-time steps before we say that the code does not end.
-const MAX_STEPS: u64 = 2_000_000;
-/// Operations of one IR function before we say that the kernel is too large: compiling as many takes LLVM some seconds.
-const MAX_OPS: usize = 1 << 18;
-/// Parts of one compile-time value, nested ones included.
-const MAX_PARTS: usize = 1 << 16;
 /// How deep calls may nest.
 const MAX_CALLS: usize = 128;
 
 /// The state of lowering one kernel.
-pub struct Lower<'p> {
+pub(crate) struct Lower<'p> {
     /// Where IR is written.
     pub emit: Emit<'p>,
     pub(crate) program: &'p Program,
@@ -75,15 +71,13 @@ pub struct Lower<'p> {
     live_classes: HashMap<HostObject, Class>,
     errors: Vec<Diagnostic>,
     calls: Vec<CallSite>,
-    steps: u64,
+    budget: Budget,
     /// Copies made of the code after early returns in the current function.
     copies: u32,
     /// Branches with a `return` inside that are being lowered.
     open_returns: u32,
     /// Whether an error ended the current function.
     ended: bool,
-    /// Whether the IR grew beyond bounds.
-    too_large: bool,
 }
 
 /// A call on the way to the code being lowered.
@@ -94,7 +88,7 @@ struct CallSite {
 }
 
 impl<'p> Lower<'p> {
-    fn new(program: &'p Program, options: &'p Options, module: ModuleId) -> Lower<'p> {
+    fn new(program: &'p Program, options: &'p Options, cancellation: &Cancellation, module: ModuleId) -> Lower<'p> {
         Lower {
             emit: Emit::new(options),
             program,
@@ -107,17 +101,16 @@ impl<'p> Lower<'p> {
             live_classes: HashMap::new(),
             errors: Vec::new(),
             calls: Vec::new(),
-            steps: 0,
+            budget: Budget::new(cancellation),
             copies: 0,
             open_returns: 0,
             ended: false,
-            too_large: false,
         }
     }
 
     /// Records an error, with the calls that led to it.
-    fn report(&mut self, fault: Fault) {
-        let Some(mut diagnostic) = fault.into_diagnostic() else { return };
+    fn report(&mut self, error: LowerError) {
+        let Some(mut diagnostic) = error.into_diagnostic() else { return };
         for call in self.calls.iter().rev() {
             diagnostic = diagnostic.in_call(call.span, call.function.clone());
         }
@@ -142,43 +135,16 @@ impl<'p> Lower<'p> {
     }
 
     fn gave_up(&self) -> bool {
-        self.ended || self.too_large || self.errors.len() >= MAX_ERRORS || self.steps > MAX_STEPS
-    }
-
-    /// Counts one step of work; an error when the code seems not to end.
-    fn step(&mut self, span: Span) -> Outcome<()> {
-        self.steps += 1;
-        if self.steps == MAX_STEPS {
-            return Err(Diagnostic::error(span, "compiling this takes too many steps")
-                .label(format!("given up here after {MAX_STEPS} steps"))
-                .help("use `range` instead of `static_range`, or do the work in host code")
-                .into());
-        }
-        if self.emit.func.num_ops() > MAX_OPS && !self.too_large {
-            self.too_large = true;
-            return Err(Diagnostic::error(span, format!("this function has more than {MAX_OPS} operations"))
-                .label("given up here")
-                .help("use `range` instead of `static_range`, or split the work over several kernels")
-                .into());
-        }
-        if self.gave_up() { Err(Fault::reported()) } else { Ok(()) }
-    }
-
-    /// A value made of parts, unless it has too many: sharing parts can make a small program describe a huge value.
-    fn bounded(&self, value: Value) -> Outcome<Value> {
-        let mut budget = MAX_PARTS;
-        if count_parts(&value, &mut budget) {
-            return Ok(value);
-        }
-        Err(self
-            .emit
-            .error(format!("this value has more than {MAX_PARTS} parts"))
-            .help("keep such data in memory")
-            .into())
+        self.ended || self.budget.is_spent() || self.errors.len() >= MAX_ERRORS
     }
 
     /// Runs `f` as the body of a call, so that errors inside name the call.
-    fn in_call<T>(&mut self, span: Span, function: &str, f: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+    fn in_call<T>(
+        &mut self,
+        span: Span,
+        function: &str,
+        f: impl FnOnce(&mut Self) -> LowerResult<T>,
+    ) -> LowerResult<T> {
         if self.calls.len() >= MAX_CALLS {
             return Err(Diagnostic::error(span, format!("calls nest deeper than {MAX_CALLS} levels"))
                 .label(format!("`{function}` is called again and again"))
@@ -187,9 +153,9 @@ impl<'p> Lower<'p> {
         }
         self.calls.push(CallSite { span, function: function.to_owned() });
         let result = stacker::maybe_grow(256 << 10, 4 << 20, || f(self));
-        let result = result.map_err(|fault| {
-            self.report(fault);
-            Fault::reported()
+        let result = result.map_err(|error| {
+            self.report(error);
+            LowerError::reported()
         });
         self.calls.pop();
         result
@@ -199,22 +165,5 @@ impl<'p> Lower<'p> {
         let mut all: Diagnostics = self.errors.into_iter().collect();
         all.sort();
         all
-    }
-}
-
-/// Takes the number of parts of a value off the budget; whether that suffices.
-fn count_parts(value: &Value, budget: &mut usize) -> bool {
-    let cost = match value {
-        // Long texts count by length, so that showing a value is bounded too.
-        Value::Const(Const::Str(s)) => 1 + s.len() / 64,
-        _ => 1,
-    };
-    let Some(left) = budget.checked_sub(cost) else { return false };
-    *budget = left;
-    match value {
-        Value::Tuple(t) => t.items.iter().all(|v| count_parts(v, budget)),
-        Value::Aggregate(a) => a.fields.iter().all(|v| count_parts(v, budget)),
-        Value::Dict(pairs) => pairs.iter().all(|(k, v)| count_parts(k, budget) && count_parts(v, budget)),
-        _ => true,
     }
 }

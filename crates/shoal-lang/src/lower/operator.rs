@@ -5,7 +5,7 @@ use shoal_source::Diagnostic;
 use super::Lower;
 use crate::builtin::describe;
 use crate::consts;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic;
 use crate::syntax::ast::{BinOp, BoolOp, CmpOp, Expr, UnaryOp};
 use crate::value::{Class, Const, Member, Tuple, Value};
@@ -15,9 +15,9 @@ const MAX_TUPLE: usize = 1 << 16;
 
 impl Lower<'_> {
     /// `a op b`.
-    pub(super) fn binary(&mut self, op: BinOp, a: &Value, b: &Value) -> Outcome<Value> {
+    pub(super) fn binary(&mut self, op: BinOp, a: &Value, b: &Value) -> LowerResult<Value> {
         if matches!(a, Value::Invalid) || matches!(b, Value::Invalid) {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         }
         if let Some(result) = self.operator_method(op, a, b)? {
             return Ok(result);
@@ -26,7 +26,11 @@ impl Lower<'_> {
             return semantic::binary::apply(&mut self.emit, op, a, b);
         }
         if let (Some(x), Some(y)) = (a.as_const(), b.as_const()) {
-            return consts::binary(op, x, y).map(Value::Const).map_err(|message| self.emit.fault(message));
+            let result = consts::binary(op, x, y).map_err(|message| self.emit.lower_error(message))?;
+            if let Const::Str(text) = &result {
+                self.text_visited(text.len())?;
+            }
+            return Ok(Value::Const(result));
         }
         match (op, a, b) {
             (BinOp::Add, Value::Tuple(x), Value::Tuple(y)) => {
@@ -43,19 +47,19 @@ impl Lower<'_> {
         }
     }
 
-    fn repeat_tuple(&mut self, t: &Tuple, n: &Const) -> Outcome<Value> {
+    fn repeat_tuple(&mut self, t: &Tuple, n: &Const) -> LowerResult<Value> {
         let Some(times) = n.as_int() else {
-            return Err(self.emit.fault("a tuple can be multiplied by an integer only"));
+            return Err(self.emit.lower_error("a tuple can be multiplied by an integer only"));
         };
         let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
         if t.items.len().saturating_mul(times) > MAX_TUPLE {
-            return Err(self.emit.fault("the tuple is too long"));
+            return Err(self.emit.lower_error("the tuple is too long"));
         }
         self.bounded(Value::tuple((0..times).flat_map(|_| t.items.iter().cloned()).collect()))
     }
 
     /// An operator that an aggregate class or a live object defines as a method.
-    fn operator_method(&mut self, op: BinOp, a: &Value, b: &Value) -> Outcome<Option<Value>> {
+    fn operator_method(&mut self, op: BinOp, a: &Value, b: &Value) -> LowerResult<Option<Value>> {
         let (forward, reflected) = match op {
             BinOp::Add => ("__add__", "__radd__"),
             BinOp::Sub => ("__sub__", "__rsub__"),
@@ -89,25 +93,25 @@ impl Lower<'_> {
     }
 
     /// `op a`.
-    pub(super) fn unary(&mut self, op: UnaryOp, a: &Value) -> Outcome<Value> {
+    pub(super) fn unary(&mut self, op: UnaryOp, a: &Value) -> LowerResult<Value> {
         match a {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Tensor(_) => semantic::unary::apply(&mut self.emit, op, a),
             _ if op == UnaryOp::Not => Ok(Value::bool(!self.truthy(a)?)),
             _ => match a.as_const() {
-                Some(c) => consts::unary(op, c).map(Value::Const).map_err(|message| self.emit.fault(message)),
+                Some(c) => consts::unary(op, c).map(Value::Const).map_err(|message| self.emit.lower_error(message)),
                 None => {
                     let message = format!("unary `{}` does not work on {}", op.symbol(), describe(a));
-                    Err(self.emit.fault(message))
+                    Err(self.emit.lower_error(message))
                 }
             },
         }
     }
 
     /// Python's truth value of something known at compile time.
-    pub(super) fn truthy(&mut self, value: &Value) -> Outcome<bool> {
+    pub(super) fn truthy(&mut self, value: &Value) -> LowerResult<bool> {
         match value {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Const(c) => Ok(c.truthy()),
             Value::Tuple(t) => Ok(!t.items.is_empty()),
             Value::Dict(pairs) => Ok(!pairs.is_empty()),
@@ -131,13 +135,13 @@ impl Lower<'_> {
     }
 
     /// `a and b and …`, `a or b or …`: operands known at compile time cut the chain short.
-    pub(super) fn bools(&mut self, op: BoolOp, values: &[Expr]) -> Outcome<Value> {
+    pub(super) fn bools(&mut self, op: BoolOp, values: &[Expr]) -> LowerResult<Value> {
         let mut dynamic = Vec::new();
         let mut last = Value::NONE;
         for e in values {
             let value = self.expr(e)?;
             if matches!(value, Value::Invalid) {
-                return Err(Fault::reported());
+                return Err(LowerError::reported());
             }
             if let Value::Tensor(t) = &value {
                 if !t.is_scalar() {
@@ -153,7 +157,7 @@ impl Lower<'_> {
         self.join_bools(op, dynamic, last)
     }
 
-    fn join_bools(&mut self, op: BoolOp, dynamic: Vec<Value>, last: Value) -> Outcome<Value> {
+    fn join_bools(&mut self, op: BoolOp, dynamic: Vec<Value>, last: Value) -> LowerResult<Value> {
         let logic = match op {
             BoolOp::And => semantic::binary::Logic::And,
             BoolOp::Or => semantic::binary::Logic::Or,
@@ -167,7 +171,7 @@ impl Lower<'_> {
     }
 
     /// `a < b`, and chains of comparisons in which each middle operand is evaluated once.
-    pub(super) fn comparison(&mut self, left: &Expr, rest: &[(CmpOp, Expr)]) -> Outcome<Value> {
+    pub(super) fn comparison(&mut self, left: &Expr, rest: &[(CmpOp, Expr)]) -> LowerResult<Value> {
         let mut a = self.expr(left)?;
         let mut dynamic = Vec::new();
         let mut last = Value::bool(true);
@@ -186,10 +190,12 @@ impl Lower<'_> {
     }
 
     /// `a op b` for one comparison.
-    pub(super) fn compare(&mut self, op: CmpOp, a: &Value, b: &Value) -> Outcome<Value> {
+    pub(super) fn compare(&mut self, op: CmpOp, a: &Value, b: &Value) -> LowerResult<Value> {
         if matches!(a, Value::Invalid) || matches!(b, Value::Invalid) {
-            return Err(Fault::reported());
+            return Err(LowerError::reported());
         }
+        self.value_visited(a)?;
+        self.value_visited(b)?;
         match op {
             CmpOp::Is => return Ok(Value::bool(identical(a, b))),
             CmpOp::IsNot => return Ok(Value::bool(!identical(a, b))),
@@ -201,7 +207,7 @@ impl Lower<'_> {
             return semantic::binary::compare(&mut self.emit, op, a, b);
         }
         if let (Some(x), Some(y)) = (a.as_const(), b.as_const()) {
-            return consts::compare(op, x, y).map(Value::bool).map_err(|message| self.emit.fault(message));
+            return consts::compare(op, x, y).map(Value::bool).map_err(|message| self.emit.lower_error(message));
         }
         match op {
             CmpOp::Eq => Ok(Value::bool(equal(a, b))),
@@ -216,14 +222,14 @@ impl Lower<'_> {
         }
     }
 
-    fn no_order(&self, op: CmpOp, a: &Value, b: &Value) -> Fault {
+    fn no_order(&self, op: CmpOp, a: &Value, b: &Value) -> LowerError {
         self.emit
             .error(format!("`{}` does not work between these values", op.symbol()))
             .label(format!("{} and {}", describe(a), describe(b)))
             .into()
     }
 
-    fn contains(&mut self, op: CmpOp, a: &Value, b: &Value) -> Outcome<Value> {
+    fn contains(&mut self, op: CmpOp, a: &Value, b: &Value) -> LowerResult<Value> {
         match (a, b) {
             (_, Value::Dict(pairs)) if !a.is_dynamic() => {
                 Ok(Value::bool(pairs.iter().any(|(key, _)| equal(a, key)) == (op == CmpOp::In)))
@@ -232,7 +238,7 @@ impl Lower<'_> {
                 Ok(Value::bool(t.items.iter().any(|item| equal(a, item)) == (op == CmpOp::In)))
             }
             (Value::Const(x), Value::Const(y)) => {
-                consts::compare(op, x, y).map(Value::bool).map_err(|message| self.emit.fault(message))
+                consts::compare(op, x, y).map(Value::bool).map_err(|message| self.emit.lower_error(message))
             }
             _ => {
                 Err(Diagnostic::error(self.emit.span, format!("`{}` needs values known at compile time", op.symbol()))

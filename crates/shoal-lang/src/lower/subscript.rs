@@ -1,26 +1,38 @@
 //! `value[index]`.
 
+use shoal_source::Diagnostic;
+
 use super::Lower;
 use super::operator::equal;
 use crate::builtin::describe;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic;
+use crate::syntax::ast::{Expr, ExprKind};
 use crate::value::{Const, Slice, Tuple, Value};
 
 impl Lower<'_> {
     /// `object[index]`.
-    pub(super) fn subscript(&mut self, object: &Value, index: &Value) -> Outcome<Value> {
+    pub(super) fn subscript(&mut self, object: &Value, index: &Value) -> LowerResult<Value> {
+        if let Value::Dict(_) = object {
+            self.value_visited(object)?;
+        }
         match object {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Tensor(t) => {
                 let indices = match index {
                     Value::Tuple(t) => t.items.to_vec(),
                     other => vec![other.clone()],
                 };
+                if t.ty.elem().is_some_and(|e| e.ptr().is_some())
+                    && !indices.iter().all(semantic::shape::is_shape_index)
+                {
+                    return Err(self.indexed_pointer());
+                }
                 semantic::shape::index(&mut self.emit, t, &indices).map(Value::Tensor)
             }
             Value::Tuple(t) => self.tuple_item(t, index),
             Value::Const(Const::Str(s)) => {
+                self.parts_visited(s.len())?;
                 let chars: Vec<Value> = s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect();
                 let picked = self.tuple_item(&Tuple { items: chars.into(), class: None }, index)?;
                 Ok(match picked {
@@ -38,11 +50,11 @@ impl Lower<'_> {
                     .error("the key of a dictionary must be known at compile time")
                     .label(format!("the key is {}", describe(index)))
                     .into()),
-                None => Err(self.emit.fault(format!("the dictionary has no key {}", describe(index)))),
+                None => Err(self.emit.lower_error(format!("the dictionary has no key {}", describe(index)))),
             },
             Value::Object(o) => match self.object_method(o, "__getitem__", std::slice::from_ref(index))? {
                 Some(item) => Ok(item),
-                None => Err(self.emit.fault(format!("`{}` cannot be indexed", o.shown))),
+                None => Err(self.emit.lower_error(format!("`{}` cannot be indexed", o.shown))),
             },
             // Subscripts of classes are type annotations: `tuple[int, int]`.
             Value::Class(_) => Ok(object.clone()),
@@ -51,13 +63,50 @@ impl Lower<'_> {
                 .error(format!("`{}[...]` launches a kernel, which only the host can do", f.name()))
                 .help(format!("call it as a function: `{}(...)`", f.name()))
                 .into()),
-            _ => Err(self.emit.fault(format!("{} cannot be indexed", describe(object)))),
+            _ => Err(self.emit.lower_error(format!("{} cannot be indexed", describe(object)))),
         }
     }
 
-    fn tuple_item(&mut self, t: &Tuple, index: &Value) -> Outcome<Value> {
+    /// `x[offsets]` of a pointer, in the words of the expression at hand.
+    fn indexed_pointer(&self) -> LowerError {
+        let sources = self.program.sources();
+        let text = sources.slice(self.emit.span);
+        let simple = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let address = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
+            Some((base, index)) if simple(base) && simple(index) => format!("{base} + {index}"),
+            Some((base, index)) if simple(base) && !index.contains(['[', ':', ',', '\n']) => {
+                format!("{base} + ({index})")
+            }
+            _ => "pointer + offsets".to_owned(),
+        };
+        self.emit
+            .error("a pointer cannot be indexed")
+            .label("this is an address, not an array")
+            .help(format!("read with `tl.load({address})`, write with `tl.store({address}, value)`"))
+            .into()
+    }
+
+    /// `x.shape[0]` and the like, where `x` has no dimensions; `None` for everything else.
+    pub(super) fn indexed_shape(&mut self, value: &Expr, shape: &Value) -> Option<LowerError> {
+        let ExprKind::Attribute { value: object, attr } = &value.kind else { return None };
+        if &*attr.name != "shape" || !matches!(shape, Value::Tuple(t) if t.items.is_empty()) {
+            return None;
+        }
+        let found = self.expr(object).ok()?;
+        let pointer = found.as_tensor()?.ty.elem()?.ptr().is_some();
+        let what = if pointer { "a pointer" } else { "a scalar" };
+        let error = Diagnostic::error(value.span, format!("{what} has no dimensions"))
+            .label(format!("this is {}", describe(&found)));
+        Some(if pointer {
+            error.help("a kernel gets the address alone: pass sizes and strides as arguments of their own").into()
+        } else {
+            error.into()
+        })
+    }
+
+    fn tuple_item(&mut self, t: &Tuple, index: &Value) -> LowerResult<Value> {
         match index {
-            Value::Invalid => Err(Fault::reported()),
+            Value::Invalid => Err(LowerError::reported()),
             Value::Slice(slice) => self.tuple_slice(t, slice),
             _ => {
                 let Some(i) = index.as_const().and_then(Const::as_int) else {
@@ -72,21 +121,23 @@ impl Lower<'_> {
                 let at = if i < 0 { i + length } else { i };
                 match usize::try_from(at).ok().and_then(|at| t.items.get(at)) {
                     Some(item) => Ok(item.clone()),
-                    None => Err(self.emit.fault(format!("index {i} is out of range: the tuple has {length} elements"))),
+                    None => Err(self
+                        .emit
+                        .lower_error(format!("index {i} is out of range: the tuple has {length} elements"))),
                 }
             }
         }
     }
 
-    fn tuple_slice(&mut self, t: &Tuple, slice: &Slice) -> Outcome<Value> {
+    fn tuple_slice(&mut self, t: &Tuple, slice: &Slice) -> LowerResult<Value> {
         let part = |v: &Value| match v.as_const() {
             Some(Const::None) => Ok(None),
             Some(c) if c.as_int().is_some() => Ok(c.as_int()),
-            _ => Err(self.emit.fault("the bounds of a slice must be integers known at compile time")),
+            _ => Err(self.emit.lower_error("the bounds of a slice must be integers known at compile time")),
         };
         let (lower, upper, step) = (part(&slice.lower)?, part(&slice.upper)?, part(&slice.step)?.unwrap_or(1));
         if step == 0 {
-            return Err(self.emit.fault("the step of a slice cannot be zero"));
+            return Err(self.emit.lower_error("the step of a slice cannot be zero"));
         }
         let length = t.items.len() as i128;
         let clamp = |v: i128| {
@@ -101,6 +152,7 @@ impl Lower<'_> {
             items.extend(usize::try_from(at).ok().and_then(|i| t.items.get(i)).cloned());
             at = at.saturating_add(step);
         }
+        self.parts_visited(items.len())?;
         Ok(Value::tuple(items))
     }
 }

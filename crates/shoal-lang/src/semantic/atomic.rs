@@ -6,11 +6,10 @@ use shoal_ir::types::{Elem, Ptr, Scalar, Type};
 
 use super::operand::{Operand, elem, number_type};
 use super::{attribute, broadcast, cast, memory, unary};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype::scalar_name;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
 /// The order and the scope of an atomic operation.
@@ -26,12 +25,12 @@ const ANY_ORDER: &[Sem] = &[Sem::AcqRel, Sem::Acquire, Sem::Release, Sem::Relaxe
 const READ_ORDERS: &[Sem] = &[Sem::Acquire, Sem::Relaxed];
 const WRITE_ORDERS: &[Sem] = &[Sem::Release, Sem::Relaxed];
 
-fn refuse(e: &Emit<'_>, function: &str, ty: &str, help: &str) -> Fault {
+fn refuse(e: &Emit<'_>, function: &str, ty: &str, help: &str) -> LowerError {
     e.error(format!("`{function}` does not work on `{ty}`")).help(help).into()
 }
 
 /// The number type an atomic operation works on, if it does.
-fn rmw_type(e: &Emit<'_>, function: &str, op: RmwOp, p: &Tensor) -> Outcome<Scalar> {
+fn rmw_type(e: &Emit<'_>, function: &str, op: RmwOp, p: &Tensor) -> LowerResult<Scalar> {
     let Elem::Scalar(ty) = memory::pointer(e, function, p)?.element() else {
         return Err(refuse(e, function, &cast::name(elem(p)), "atomics work on numbers: cast the pointer to `*int64`"));
     };
@@ -56,7 +55,7 @@ fn prepare(
     p: &Tensor,
     value: &Operand,
     mask: Option<&Operand>,
-) -> Outcome<(Tensor, Tensor, Option<Tensor>)> {
+) -> LowerResult<(Tensor, Tensor, Option<Tensor>)> {
     memory::writable(e, function, p)?;
     if let Operand::Tensor(t) = value {
         memory::scalar_beside_scalar(e, "value", p, t)?;
@@ -81,7 +80,7 @@ pub(crate) fn rmw(
     value: &Operand,
     mask: Option<&Operand>,
     ordering: Ordering,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let function = format!("atomic_{op}");
     let ty = rmw_type(e, &function, op, p)?;
     let (p, value, mask) = prepare(e, &function, p, value, mask)?;
@@ -113,7 +112,7 @@ fn float_extreme(
     value: &Tensor,
     mask: Option<&Tensor>,
     ordering: Ordering,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let ty = number_type(value).expect("a number");
     let signed = Scalar::int(ty.bits(), true).expect("32 or 64 bits");
     let unsigned = Scalar::int(ty.bits(), false).expect("32 or 64 bits");
@@ -152,7 +151,7 @@ pub(crate) fn cas(
     expected: &Operand,
     value: &Operand,
     Ordering { sem, scope }: Ordering,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let element = memory::pointer(e, "atomic_cas", p)?.element();
     if element.bits() < 16 {
         return Err(refuse(e, "atomic_cas", &cast::name(element), "elements need 16, 32 or 64 bits"));
@@ -169,7 +168,7 @@ pub(crate) fn load(
     p: &Tensor,
     mask: Option<&Operand>,
     Ordering { sem, scope }: Ordering,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let element = number_element(e, "atomic_load", p)?;
     let (p, _) = memory::as_stored(e, p)?;
     let mut parts = vec![p];
@@ -191,7 +190,7 @@ pub(crate) fn store(
     value: &Operand,
     mask: Option<&Operand>,
     Ordering { sem, scope }: Ordering,
-) -> Outcome<()> {
+) -> LowerResult<()> {
     let element = number_element(e, "atomic_store", p)?;
     // As for a plain store: to the type of the language first, then to what memory holds.
     let value = memory::at_element(e, value, element.into())?;
@@ -203,7 +202,7 @@ pub(crate) fn store(
     Ok(())
 }
 
-fn number_element(e: &Emit<'_>, function: &str, p: &Tensor) -> Outcome<Scalar> {
+fn number_element(e: &Emit<'_>, function: &str, p: &Tensor) -> LowerResult<Scalar> {
     match memory::pointer(e, function, p)?.element() {
         Elem::Scalar(s) => Ok(s),
         Elem::Ptr(_) => {
@@ -219,7 +218,7 @@ pub(crate) fn poll(
     expected: &Operand,
     timeout: Option<&Operand>,
     Ordering { sem, scope }: Ordering,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let element = memory::pointer(e, "atomic_poll", p)?.element();
     if !element.scalar().is_some_and(|s| s.is_int() && s.bits() >= 16) {
         return Err(refuse(e, "atomic_poll", &cast::name(element), "it waits for integers of 16, 32 or 64 bits"));
@@ -242,28 +241,28 @@ pub(crate) fn poll(
     Ok(e.tensor(value))
 }
 
-fn timeout_of(e: &mut Emit<'_>, timeout: &Operand) -> Outcome<Tensor> {
+fn timeout_of(e: &mut Emit<'_>, timeout: &Operand) -> LowerResult<Tensor> {
     if let Operand::Number(n) = timeout
         && n.as_int().is_some_and(|i| i < 0)
     {
-        return Err(e.fault("`timeout_ns` of `atomic_poll` must not be negative"));
+        return Err(e.lower_error("`timeout_ns` of `atomic_poll` must not be negative"));
     }
     super::block_ptr::integer(e, "time in nanoseconds", timeout, Scalar::I64)
 }
 
-fn ordering(e: &Emit<'_>, a: &Args, allowed: &[Sem]) -> Outcome<Ordering> {
+fn ordering(e: &Emit<'_>, a: &Args, allowed: &[Sem]) -> LowerResult<Ordering> {
     Ok(Ordering {
         sem: attribute::memory_order(e, a.optional_str("sem")?, allowed)?,
         scope: attribute::scope(e, a.optional_str("scope")?)?,
     })
 }
 
-fn optional(e: &Emit<'_>, a: &Args, name: &str) -> Outcome<Option<Operand>> {
+fn optional(e: &Emit<'_>, a: &Args, name: &str) -> LowerResult<Option<Operand>> {
     a.optional(name).map(|v| Operand::new(e, v)).transpose()
 }
 
-fn run_rmw(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_rmw(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let name = a.function_name().trim_start_matches("atomic_");
     let op = RmwOp::from_name(name).expect("the table names read-modify-write operations");
     let value = Operand::new(e, a.value("val"))?;
@@ -272,23 +271,23 @@ fn run_rmw(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     rmw(e, op, a.tensor("pointer")?, &value, mask.as_ref(), ordering).map(Value::from)
 }
 
-fn run_cas(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_cas(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let expected = Operand::new(e, a.value("cmp"))?;
     let value = Operand::new(e, a.value("val"))?;
     let ordering = ordering(e, a, ANY_ORDER)?;
     cas(e, a.tensor("pointer")?, &expected, &value, ordering).map(Value::from)
 }
 
-fn run_load(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_load(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let mask = optional(e, a, "mask")?;
     let ordering = ordering(e, a, READ_ORDERS)?;
     load(e, a.tensor("pointer")?, mask.as_ref(), ordering).map(Value::from)
 }
 
-fn run_store(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_store(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let value = Operand::new(e, a.value("val"))?;
     let mask = optional(e, a, "mask")?;
     let ordering = ordering(e, a, WRITE_ORDERS)?;
@@ -296,8 +295,8 @@ fn run_store(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     Ok(Value::NONE)
 }
 
-fn run_poll(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_poll(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let expected = Operand::new(e, a.value("expected_value"))?;
     let timeout = optional(e, a, "timeout_ns")?;
     let ordering = ordering(e, a, READ_ORDERS)?;

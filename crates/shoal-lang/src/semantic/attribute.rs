@@ -5,9 +5,9 @@ use shoal_ir::types::Padding;
 
 use super::words::any_of;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 
-fn unknown(e: &Emit<'_>, what: &str, word: &str, known: &str) -> Fault {
+fn unknown(e: &Emit<'_>, what: &str, word: &str, known: &str) -> LowerError {
     e.error(format!("unknown {what} \"{word}\"")).help(format!("use {known}")).into()
 }
 
@@ -18,7 +18,7 @@ fn cache_word(word: Option<&str>) -> &str {
 }
 
 /// `cache_modifier` of a load.
-pub(crate) fn load_cache(e: &Emit<'_>, word: Option<&str>) -> Outcome<LoadCache> {
+pub(crate) fn load_cache(e: &Emit<'_>, word: Option<&str>) -> LowerResult<LoadCache> {
     match cache_word(word) {
         "none" => Ok(LoadCache::Default),
         "ca" => Ok(LoadCache::All),
@@ -30,7 +30,7 @@ pub(crate) fn load_cache(e: &Emit<'_>, word: Option<&str>) -> Outcome<LoadCache>
 }
 
 /// `cache_modifier` of a store.
-pub(crate) fn store_cache(e: &Emit<'_>, word: Option<&str>) -> Outcome<StoreCache> {
+pub(crate) fn store_cache(e: &Emit<'_>, word: Option<&str>) -> LowerResult<StoreCache> {
     match cache_word(word) {
         "none" => Ok(StoreCache::Default),
         "wb" => Ok(StoreCache::WriteBack),
@@ -42,7 +42,7 @@ pub(crate) fn store_cache(e: &Emit<'_>, word: Option<&str>) -> Outcome<StoreCach
 }
 
 /// `eviction_policy`.
-pub(crate) fn eviction(e: &Emit<'_>, word: Option<&str>) -> Outcome<Evict> {
+pub(crate) fn eviction(e: &Emit<'_>, word: Option<&str>) -> LowerResult<Evict> {
     match word.unwrap_or("evict_normal") {
         "evict_normal" => Ok(Evict::Normal),
         "evict_first" => Ok(Evict::First),
@@ -52,7 +52,7 @@ pub(crate) fn eviction(e: &Emit<'_>, word: Option<&str>) -> Outcome<Evict> {
 }
 
 /// `sem` of an atomic operation that may have any of `allowed`; the first is the default.
-pub(crate) fn memory_order(e: &Emit<'_>, word: Option<&str>, allowed: &[Sem]) -> Outcome<Sem> {
+pub(crate) fn memory_order(e: &Emit<'_>, word: Option<&str>, allowed: &[Sem]) -> LowerResult<Sem> {
     let Some(word) = word else { return Ok(allowed[0]) };
     Sem::from_name(word).filter(|sem| allowed.contains(sem)).ok_or_else(|| {
         let names: Vec<String> = allowed.iter().map(|s| format!("\"{s}\"")).collect();
@@ -61,13 +61,13 @@ pub(crate) fn memory_order(e: &Emit<'_>, word: Option<&str>, allowed: &[Sem]) ->
 }
 
 /// `scope` of an atomic operation.
-pub(crate) fn scope(e: &Emit<'_>, word: Option<&str>) -> Outcome<Scope> {
+pub(crate) fn scope(e: &Emit<'_>, word: Option<&str>) -> LowerResult<Scope> {
     let Some(word) = word else { return Ok(Scope::Gpu) };
     Scope::from_name(word).ok_or_else(|| unknown(e, "scope", word, "\"gpu\", \"cta\" or \"sys\""))
 }
 
 /// `padding_option`.
-pub(crate) fn padding(e: &Emit<'_>, word: Option<&str>) -> Outcome<Option<Padding>> {
+pub(crate) fn padding(e: &Emit<'_>, word: Option<&str>) -> LowerResult<Option<Padding>> {
     match word {
         None => Ok(None),
         Some("zero") => Ok(Some(Padding::Zero)),

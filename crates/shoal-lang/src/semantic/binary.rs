@@ -6,11 +6,10 @@ use shoal_ir::types::{Elem, Scalar};
 use super::operand::{Operand, constant, elem, joint_access, materialize, number_type, tensor_like};
 use super::promote::{self, Mismatch, Rules, Side};
 use super::{broadcast, cast, debug, unary};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype::{int_range, scalar_name};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::syntax::ast::{BinOp, CmpOp};
 use crate::value::{Tensor, Value};
 
@@ -24,13 +23,13 @@ pub(crate) enum Overflow {
 }
 
 /// `x op y` on the device. At least one side is a tensor, or both are numbers that should become one.
-pub(crate) fn apply(e: &mut Emit<'_>, op: BinOp, x: &Value, y: &Value) -> Outcome<Value> {
+pub(crate) fn apply(e: &mut Emit<'_>, op: BinOp, x: &Value, y: &Value) -> LowerResult<Value> {
     let (x, y) = (Operand::new(e, x)?, Operand::new(e, y)?);
     operator(e, op, &x, &y).map(Value::from)
 }
 
 /// `x op y` on the device.
-pub(crate) fn operator(e: &mut Emit<'_>, op: BinOp, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+pub(crate) fn operator(e: &mut Emit<'_>, op: BinOp, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     match op {
         BinOp::Add => add(e, x, y, Overflow::Checked),
         BinOp::Sub => sub(e, x, y, Overflow::Checked),
@@ -54,7 +53,7 @@ pub(crate) fn operator(e: &mut Emit<'_>, op: BinOp, x: &Operand, y: &Operand) ->
 }
 
 /// Two operands at one type and one shape.
-pub(crate) fn unify(e: &mut Emit<'_>, x: &Operand, y: &Operand, rules: Rules) -> Outcome<(Tensor, Tensor)> {
+pub(crate) fn unify(e: &mut Emit<'_>, x: &Operand, y: &Operand, rules: Rules) -> LowerResult<(Tensor, Tensor)> {
     let (Some(a), Some(b)) = (side(x), side(y)) else { return Err(not_numbers(e, x, y)) };
     let ty = promote::common_type(a, b, rules).map_err(|m| mismatch(e, m))?;
     let x = at_type(e, x, ty)?;
@@ -63,7 +62,7 @@ pub(crate) fn unify(e: &mut Emit<'_>, x: &Operand, y: &Operand, rules: Rules) ->
 }
 
 /// Three operands at one type and one shape.
-pub(crate) fn unify_three(e: &mut Emit<'_>, operands: [&Operand; 3]) -> Outcome<[Tensor; 3]> {
+pub(crate) fn unify_three(e: &mut Emit<'_>, operands: [&Operand; 3]) -> LowerResult<[Tensor; 3]> {
     let [Some(a), Some(b), Some(c)] = operands.map(side) else {
         let [x, y, z] = operands;
         return Err(if x.is_pointer() || y.is_pointer() { not_numbers(e, x, y) } else { not_numbers(e, y, z) });
@@ -85,19 +84,19 @@ fn side(x: &Operand) -> Option<Side> {
     }
 }
 
-fn at_type(e: &mut Emit<'_>, x: &Operand, ty: Scalar) -> Outcome<Tensor> {
+fn at_type(e: &mut Emit<'_>, x: &Operand, ty: Scalar) -> LowerResult<Tensor> {
     match x {
         Operand::Tensor(t) => cast::to_number(e, t, ty),
         Operand::Number(n) => Ok(constant(e, *n, ty)),
     }
 }
 
-pub(crate) fn mismatch(e: &Emit<'_>, m: Mismatch) -> Fault {
+pub(crate) fn mismatch(e: &Emit<'_>, m: Mismatch) -> LowerError {
     let (what, help) = m.words();
     e.error(what).help(help).into()
 }
 
-fn not_numbers(e: &Emit<'_>, x: &Operand, y: &Operand) -> Fault {
+fn not_numbers(e: &Emit<'_>, x: &Operand, y: &Operand) -> LowerError {
     e.error(format!("this operation does not work on pointers: {} and {}", x.describe(), y.describe()))
         .help("pointers take `ptr + offset` and `ptr - offset`; compare addresses as `ptr.to(tl.int64)`")
         .into()
@@ -109,7 +108,7 @@ fn emit(e: &mut Emit<'_>, op: ir::BinaryOp, x: &Tensor, y: &Tensor) -> Tensor {
 }
 
 /// `x + y`, also for a pointer and an offset.
-pub(crate) fn add(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow) -> Outcome<Tensor> {
+pub(crate) fn add(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow) -> LowerResult<Tensor> {
     match (x, y) {
         (Operand::Tensor(p), offset) if x.is_pointer() => pointer_offset(e, p, offset),
         (offset, Operand::Tensor(p)) if y.is_pointer() => pointer_offset(e, p, offset),
@@ -122,7 +121,7 @@ pub(crate) fn add(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow
 }
 
 /// `x - y`, also for a pointer and an offset.
-pub(crate) fn sub(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow) -> Outcome<Tensor> {
+pub(crate) fn sub(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow) -> LowerResult<Tensor> {
     match x {
         Operand::Tensor(p) if x.is_pointer() => {
             if y.is_pointer() {
@@ -144,13 +143,13 @@ pub(crate) fn sub(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow
 }
 
 /// `x * y`.
-pub(crate) fn mul(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow) -> Outcome<Tensor> {
+pub(crate) fn mul(e: &mut Emit<'_>, x: &Operand, y: &Operand, overflow: Overflow) -> LowerResult<Tensor> {
     let (x, y) = unify(e, x, y, Rules::Plain)?;
     check_overflow(e, ir::BinaryOp::Mul, &x, &y, overflow)?;
     Ok(emit(e, ir::BinaryOp::Mul, &x, &y))
 }
 
-fn pointer_offset(e: &mut Emit<'_>, p: &Tensor, offset: &Operand) -> Outcome<Tensor> {
+fn pointer_offset(e: &mut Emit<'_>, p: &Tensor, offset: &Operand) -> LowerResult<Tensor> {
     if offset.is_pointer() {
         return Err(e.error("cannot add pointers").help("add an integer offset to one pointer").into());
     }
@@ -172,7 +171,7 @@ fn pointer_offset(e: &mut Emit<'_>, p: &Tensor, offset: &Operand) -> Outcome<Ten
 }
 
 /// `x / y`: always a float.
-pub(crate) fn divide(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+pub(crate) fn divide(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     let (mut x, mut y) = unify(e, x, y, Rules::Division)?;
     if number_type(&x).is_some_and(Scalar::is_int) {
         x = cast::to_number(e, &x, Scalar::F32)?;
@@ -182,7 +181,7 @@ pub(crate) fn divide(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcome<Tens
 }
 
 /// `x // y` on integers: the quotient towards zero.
-pub(crate) fn whole_quotient(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+pub(crate) fn whole_quotient(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     let (a, b) = unify(e, x, y, Rules::Division)?;
     if number_type(&a).is_some_and(Scalar::is_float) {
         return Err(e
@@ -194,18 +193,18 @@ pub(crate) fn whole_quotient(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outc
 }
 
 /// `x % y`: the remainder with the sign of `x`.
-pub(crate) fn remainder(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+pub(crate) fn remainder(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     let (x, y) = unify(e, x, y, Rules::Division)?;
     Ok(emit(e, ir::BinaryOp::Rem, &x, &y))
 }
 
-fn bits(e: &mut Emit<'_>, op: BinOp, ir_op: ir::BinaryOp, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+fn bits(e: &mut Emit<'_>, op: BinOp, ir_op: ir::BinaryOp, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     let (x, y) = integers(e, op, x, y)?;
     Ok(emit(e, ir_op, &x, &y))
 }
 
 /// Shifts right are arithmetic if the tensor on the left (of `number >> tensor`: on the right) is signed.
-fn shift(e: &mut Emit<'_>, op: BinOp, ir_op: ir::BinaryOp, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+fn shift(e: &mut Emit<'_>, op: BinOp, ir_op: ir::BinaryOp, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     if let (Operand::Tensor(t), Operand::Number(n)) = (x, y) {
         let width = elem(t).bits();
         if n.as_int().is_some_and(|by| by >= i128::from(width)) {
@@ -230,7 +229,7 @@ fn shift(e: &mut Emit<'_>, op: BinOp, ir_op: ir::BinaryOp, x: &Operand, y: &Oper
     cast::by_bits(e, &shifted, ty.into())
 }
 
-fn integers(e: &mut Emit<'_>, op: BinOp, x: &Operand, y: &Operand) -> Outcome<(Tensor, Tensor)> {
+fn integers(e: &mut Emit<'_>, op: BinOp, x: &Operand, y: &Operand) -> LowerResult<(Tensor, Tensor)> {
     let (a, b) = unify(e, x, y, Rules::Plain)?;
     if number_type(&a).is_some_and(Scalar::is_float) {
         let message = format!("`{}` works on integers, not on {} and {}", op.symbol(), x.describe(), y.describe());
@@ -245,7 +244,7 @@ fn integers(e: &mut Emit<'_>, op: BinOp, x: &Operand, y: &Operand) -> Outcome<(T
 }
 
 /// With overflow checks on, asserts that a result of less than 64 bits fits its type.
-fn check_overflow(e: &mut Emit<'_>, op: ir::BinaryOp, x: &Tensor, y: &Tensor, overflow: Overflow) -> Outcome<()> {
+fn check_overflow(e: &mut Emit<'_>, op: ir::BinaryOp, x: &Tensor, y: &Tensor, overflow: Overflow) -> LowerResult<()> {
     let ty = number_type(x).expect("numbers");
     let wanted = e.options.debug && e.options.sanitize_overflow && overflow == Overflow::Checked;
     let Some((low, high)) = int_range(ty).filter(|_| wanted && ty.bits() < 64 && ty != Scalar::I1) else {
@@ -266,7 +265,7 @@ fn check_overflow(e: &mut Emit<'_>, op: ir::BinaryOp, x: &Tensor, y: &Tensor, ov
 }
 
 /// `x op y` for the comparisons on the device.
-pub(crate) fn compare(e: &mut Emit<'_>, op: CmpOp, x: &Value, y: &Value) -> Outcome<Value> {
+pub(crate) fn compare(e: &mut Emit<'_>, op: CmpOp, x: &Value, y: &Value) -> LowerResult<Value> {
     let ir_op = match op {
         CmpOp::Eq => ir::CmpOp::Eq,
         CmpOp::Ne => ir::CmpOp::Ne,
@@ -286,7 +285,7 @@ pub(crate) fn compare(e: &mut Emit<'_>, op: CmpOp, x: &Value, y: &Value) -> Outc
 }
 
 /// A comparison, element by element.
-pub(crate) fn comparison(e: &mut Emit<'_>, op: ir::CmpOp, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+pub(crate) fn comparison(e: &mut Emit<'_>, op: ir::CmpOp, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     let (x, y) = unify(e, x, y, Rules::Plain)?;
     let value = e.b().cmp(op, x.value, y.value);
     Ok(e.tensor(value))
@@ -302,7 +301,7 @@ pub(crate) enum Logic {
 }
 
 /// `x and y`, `x or y` on the device.
-pub(crate) fn logical(e: &mut Emit<'_>, op: Logic, x: &Value, y: &Value) -> Outcome<Value> {
+pub(crate) fn logical(e: &mut Emit<'_>, op: Logic, x: &Value, y: &Value) -> LowerResult<Value> {
     let word = if op == Logic::And { "and" } else { "or" };
     let x = condition(e, word, x)?;
     let y = condition(e, word, y)?;
@@ -312,7 +311,7 @@ pub(crate) fn logical(e: &mut Emit<'_>, op: Logic, x: &Value, y: &Value) -> Outc
 }
 
 /// An operand of `and`, `or`, `not`: a truth value.
-pub(crate) fn condition(e: &mut Emit<'_>, word: &str, x: &Value) -> Outcome<Tensor> {
+pub(crate) fn condition(e: &mut Emit<'_>, word: &str, x: &Value) -> LowerResult<Tensor> {
     let operand = Operand::new(e, x)?;
     let t = match operand {
         Operand::Number(n) => constant(e, n, Scalar::I1),
@@ -330,7 +329,7 @@ pub(crate) fn condition(e: &mut Emit<'_>, word: &str, x: &Value) -> Outcome<Tens
 }
 
 /// `where(condition, x, y)`; also chooses between pointers.
-pub(crate) fn select(e: &mut Emit<'_>, c: &Tensor, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+pub(crate) fn select(e: &mut Emit<'_>, c: &Tensor, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     let c = match elem(c) {
         Elem::Scalar(Scalar::I1) => c.clone(),
         Elem::Scalar(_) | Elem::Ptr(_) => {
@@ -359,31 +358,31 @@ pub(crate) fn select(e: &mut Emit<'_>, c: &Tensor, x: &Operand, y: &Operand) -> 
     Ok(Tensor { access, ..e.tensor(value) })
 }
 
-fn overflow_of(a: &Args) -> Outcome<Overflow> {
+fn overflow_of(a: &Args) -> LowerResult<Overflow> {
     Ok(if a.bool("sanitize_overflow")? { Overflow::Checked } else { Overflow::Wraps })
 }
 
-fn operands(e: &Emit<'_>, a: &Args) -> Outcome<(Operand, Operand)> {
+fn operands(e: &Emit<'_>, a: &Args) -> LowerResult<(Operand, Operand)> {
     Ok((Operand::new(e, a.value("x"))?, Operand::new(e, a.value("y"))?))
 }
 
-fn run_add(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let (x, y) = operands(&l.emit, a)?;
-    add(&mut l.emit, &x, &y, overflow_of(a)?).map(Value::from)
+fn run_add(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let (x, y) = operands(l.emit(), a)?;
+    add(l.emit(), &x, &y, overflow_of(a)?).map(Value::from)
 }
 
-fn run_sub(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let (x, y) = operands(&l.emit, a)?;
-    sub(&mut l.emit, &x, &y, overflow_of(a)?).map(Value::from)
+fn run_sub(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let (x, y) = operands(l.emit(), a)?;
+    sub(l.emit(), &x, &y, overflow_of(a)?).map(Value::from)
 }
 
-fn run_mul(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let (x, y) = operands(&l.emit, a)?;
-    mul(&mut l.emit, &x, &y, overflow_of(a)?).map(Value::from)
+fn run_mul(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let (x, y) = operands(l.emit(), a)?;
+    mul(l.emit(), &x, &y, overflow_of(a)?).map(Value::from)
 }
 
-fn run_where(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_where(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let (x, y) = operands(e, a)?;
     let c = super::operand::to_tensor(e, a.value("condition"))?;
     select(e, &c, &x, &y).map(Value::from)

@@ -11,14 +11,13 @@ use shoal_ir::types::{Padding, Scalar, Type};
 use super::operand::{self, Number, Operand, elem, number_type};
 use super::words::counted;
 use super::{cast, memory, shape};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::lower_error::LowerResult;
 use crate::value::{BlockPtr, Tensor, Value};
 
 /// The pointers of a block, and the mask of what lies inside the tensor along the checked dimensions.
-fn materialize(e: &mut Emit<'_>, p: &BlockPtr, checked: &[usize]) -> Outcome<(Tensor, Option<Tensor>)> {
+fn materialize(e: &mut Emit<'_>, p: &BlockPtr, checked: &[usize]) -> LowerResult<(Tensor, Option<Tensor>)> {
     let rank = p.block_shape.len();
     let mut pointers: Operand = p.base.clone().into();
     let mut mask: Option<Tensor> = None;
@@ -46,7 +45,7 @@ fn materialize(e: &mut Emit<'_>, p: &BlockPtr, checked: &[usize]) -> Outcome<(Te
 }
 
 /// Where the block's elements lie along a dimension: `int64`, with size 1 in all other dimensions.
-fn places(e: &mut Emit<'_>, p: &BlockPtr, dim: usize) -> Outcome<Tensor> {
+fn places(e: &mut Emit<'_>, p: &BlockPtr, dim: usize) -> LowerResult<Tensor> {
     let size = p.block_shape[dim];
     let mut b = e.b();
     let steps = b.iota(0, size);
@@ -81,7 +80,7 @@ pub(crate) fn load(
     checked: &[usize],
     padding: Option<Padding>,
     attrs: LoadAttrs,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let pointee = memory::pointer(e, "load", &p.base)?.element();
     let is_float = pointee.scalar().is_some_and(Scalar::is_float);
     if padding == Some(Padding::Nan) && !is_float {
@@ -107,7 +106,7 @@ pub(crate) fn store(
     value: &Operand,
     checked: &[usize],
     attrs: (StoreCache, Evict),
-) -> Outcome<()> {
+) -> LowerResult<()> {
     if let Operand::Tensor(t) = value
         && !t.is_scalar()
         && t.shape() != p.block_shape
@@ -122,7 +121,7 @@ pub(crate) fn store(
 }
 
 /// The block pointer moved by an offset in each dimension.
-pub(crate) fn advance(e: &mut Emit<'_>, p: &BlockPtr, by: &[Operand]) -> Outcome<BlockPtr> {
+pub(crate) fn advance(e: &mut Emit<'_>, p: &BlockPtr, by: &[Operand]) -> LowerResult<BlockPtr> {
     if by.len() != p.block_shape.len() {
         return Err(e
             .error(format!(
@@ -143,13 +142,13 @@ pub(crate) fn advance(e: &mut Emit<'_>, p: &BlockPtr, by: &[Operand]) -> Outcome
 }
 
 /// A scalar integer of a given type.
-pub(crate) fn integer(e: &mut Emit<'_>, what: &str, x: &Operand, ty: Scalar) -> Outcome<Tensor> {
+pub(crate) fn integer(e: &mut Emit<'_>, what: &str, x: &Operand, ty: Scalar) -> LowerResult<Tensor> {
     match x {
         Operand::Number(n) => match n.as_int() {
             Some(i) if crate::dtype::int_range(ty).is_some_and(|(low, high)| (low..=high).contains(&i)) => {
                 Ok(operand::constant(e, *n, ty))
             }
-            _ => Err(e.fault(format!(
+            _ => Err(e.lower_error(format!(
                 "{} is no {what}: it must be an integer of type `{}`",
                 x.describe(),
                 cast::name(ty.into())
@@ -169,7 +168,7 @@ pub(crate) fn integer(e: &mut Emit<'_>, what: &str, x: &Operand, ty: Scalar) -> 
     }
 }
 
-fn integers(e: &mut Emit<'_>, a: &Args, name: &str, what: &str, ty: Scalar) -> Outcome<Vec<Tensor>> {
+fn integers(e: &mut Emit<'_>, a: &Args, name: &str, what: &str, ty: Scalar) -> LowerResult<Vec<Tensor>> {
     let mut tensors = Vec::new();
     for value in a.sequence(name) {
         let operand = Operand::new(e, &value)?;
@@ -179,7 +178,7 @@ fn integers(e: &mut Emit<'_>, a: &Args, name: &str, what: &str, ty: Scalar) -> O
 }
 
 /// The dimensions a load or store checks.
-pub(crate) fn checked_dims(e: &Emit<'_>, a: &Args, p: &BlockPtr) -> Outcome<Vec<usize>> {
+pub(crate) fn checked_dims(e: &Emit<'_>, a: &Args, p: &BlockPtr) -> LowerResult<Vec<usize>> {
     if a.value("boundary_check").is_none() {
         return Ok(Vec::new());
     }
@@ -187,7 +186,7 @@ pub(crate) fn checked_dims(e: &Emit<'_>, a: &Args, p: &BlockPtr) -> Outcome<Vec<
 }
 
 /// Refuses the words of block pointers at plain pointers.
-pub(crate) fn only_for_block_pointers(e: &Emit<'_>, a: &Args) -> Outcome<()> {
+pub(crate) fn only_for_block_pointers(e: &Emit<'_>, a: &Args) -> LowerResult<()> {
     for name in ["boundary_check", "padding_option"] {
         if a.given(name) && a.optional(name).is_some() && a.sequence(name).iter().any(|v| !is_empty_text(v)) {
             return Err(e
@@ -204,7 +203,7 @@ fn is_empty_text(value: &Value) -> bool {
 }
 
 /// Refuses masks at block pointers.
-pub(crate) fn no_mask(e: &Emit<'_>, given: bool) -> Outcome<()> {
+pub(crate) fn no_mask(e: &Emit<'_>, given: bool) -> LowerResult<()> {
     if given {
         return Err(e
             .error("a block pointer takes no `mask` and no `other`")
@@ -214,8 +213,8 @@ pub(crate) fn no_mask(e: &Emit<'_>, given: bool) -> Outcome<()> {
     Ok(())
 }
 
-fn run_make(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_make(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let base = a.tensor("base")?.clone();
     if elem(&base).ptr().is_none() || !base.is_scalar() {
         return Err(a.wrong("base", "a scalar pointer"));
@@ -244,7 +243,7 @@ fn run_make(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     Ok(Value::BlockPtr(Arc::new(block)))
 }
 
-fn order(a: &Args, rank: usize) -> Outcome<Vec<u32>> {
+fn order(a: &Args, rank: usize) -> LowerResult<Vec<u32>> {
     let mut order = a.ints("order")?;
     let given = order.clone();
     order.sort_unstable();
@@ -254,12 +253,12 @@ fn order(a: &Args, rank: usize) -> Outcome<Vec<u32>> {
     Ok(given.into_iter().map(|d| d as u32).collect())
 }
 
-fn run_advance(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_advance(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let Value::BlockPtr(p) = a.value("base") else {
         return Err(a.wrong("base", "a block pointer made by `tl.make_block_ptr`"));
     };
-    let by = a.sequence("offsets").iter().map(|v| Operand::new(e, v)).collect::<Outcome<Vec<_>>>()?;
+    let by = a.sequence("offsets").iter().map(|v| Operand::new(e, v)).collect::<LowerResult<Vec<_>>>()?;
     Ok(Value::BlockPtr(Arc::new(advance(e, p, &by)?)))
 }
 

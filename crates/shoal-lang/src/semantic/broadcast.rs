@@ -3,20 +3,19 @@
 use shoal_ir::types::{MAX_TILE_ELEMENTS, Shape};
 
 use super::operand::{self, tensor_like};
-use crate::builtin::{Args, Builtin, shape_from};
+use crate::builtin::{Args, Builtin, BuiltinContext, shape_from};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
 /// Two tensors at their common shape.
-pub(crate) fn pair(e: &mut Emit<'_>, a: &Tensor, b: &Tensor) -> Outcome<(Tensor, Tensor)> {
+pub(crate) fn pair(e: &mut Emit<'_>, a: &Tensor, b: &Tensor) -> LowerResult<(Tensor, Tensor)> {
     let shape = common_shape(e, a.shape(), b.shape())?;
     Ok((expand(e, a, &shape), expand(e, b, &shape)))
 }
 
 /// All tensors at their common shape.
-pub(crate) fn all(e: &mut Emit<'_>, tensors: &[Tensor]) -> Outcome<Vec<Tensor>> {
+pub(crate) fn all(e: &mut Emit<'_>, tensors: &[Tensor]) -> LowerResult<Vec<Tensor>> {
     let mut shape = Shape::new();
     for t in tensors {
         shape = common_shape(e, &shape, t.shape())?;
@@ -25,22 +24,28 @@ pub(crate) fn all(e: &mut Emit<'_>, tensors: &[Tensor]) -> Outcome<Vec<Tensor>> 
 }
 
 /// The shape both can be broadcast to.
-pub(crate) fn common_shape(e: &Emit<'_>, a: &[u32], b: &[u32]) -> Outcome<Shape> {
+pub(crate) fn common_shape(e: &Emit<'_>, a: &[u32], b: &[u32]) -> LowerResult<Shape> {
+    if let Some((at, sizes)) = mismatch(a, b) {
+        return Err(incompatible(e, a, b, at, sizes));
+    }
     let rank = a.len().max(b.len());
-    // Dimensions are right-aligned; missing ones count as 1.
-    let size = |shape: &[u32], i: usize| (i + shape.len()).checked_sub(rank).map_or(1, |j| shape[j]);
-    let shape = (0..rank)
-        .map(|i| match (size(a, i), size(b, i)) {
-            (1, n) | (n, 1) => Ok(n),
-            (m, n) if m == n => Ok(n),
-            (m, n) => Err(incompatible(e, a, b, i, (m, n))),
-        })
-        .collect::<Outcome<Shape>>()?;
-    within_limit(e, shape)
+    within_limit(e, (0..rank).map(|i| aligned(a, rank, i).max(aligned(b, rank, i))).collect())
+}
+
+/// A dimension of a shape aligned at the right with one of another rank: missing dimensions count as 1.
+fn aligned(shape: &[u32], rank: usize, i: usize) -> u32 {
+    (i + shape.len()).checked_sub(rank).map_or(1, |j| shape[j])
+}
+
+/// The first dimension in which two shapes cannot be broadcast together, and its two sizes.
+pub(crate) fn mismatch(a: &[u32], b: &[u32]) -> Option<(usize, [u32; 2])> {
+    let rank = a.len().max(b.len());
+    let sizes = |i| [aligned(a, rank, i), aligned(b, rank, i)];
+    (0..rank).map(|i| (i, sizes(i))).find(|(_, [m, n])| m != n && *m != 1 && *n != 1)
 }
 
 /// A shape that an operation makes out of others, if a tile may have so many elements.
-pub(crate) fn within_limit(e: &Emit<'_>, shape: Shape) -> Outcome<Shape> {
+pub(crate) fn within_limit(e: &Emit<'_>, shape: Shape) -> LowerResult<Shape> {
     let elements = shape.iter().fold(1u64, |all, &size| all.saturating_mul(size.into()));
     if elements <= MAX_TILE_ELEMENTS {
         return Ok(shape);
@@ -52,7 +57,7 @@ pub(crate) fn within_limit(e: &Emit<'_>, shape: Shape) -> Outcome<Shape> {
         .into())
 }
 
-fn incompatible(e: &Emit<'_>, a: &[u32], b: &[u32], at: usize, (m, n): (u32, u32)) -> Fault {
+fn incompatible(e: &Emit<'_>, a: &[u32], b: &[u32], at: usize, [m, n]: [u32; 2]) -> LowerError {
     let error = e
         .error(format!("shapes {a:?} and {b:?} do not match"))
         .label(format!("dimension {at} is {m} on the left and {n} on the right"));
@@ -81,7 +86,7 @@ pub(crate) fn expand(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> Tensor {
 }
 
 /// `broadcast_to`: the rank must agree, and only dimensions of size 1 grow.
-pub(crate) fn to_shape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> Outcome<Tensor> {
+pub(crate) fn to_shape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> LowerResult<Tensor> {
     let from = t.shape();
     if !t.is_scalar() {
         if from.len() != shape.len() {
@@ -101,16 +106,16 @@ pub(crate) fn to_shape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> Outcome<T
     Ok(expand(e, t, shape))
 }
 
-fn run_broadcast(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_broadcast(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = operand::to_tensor(e, a.value("input"))?;
     let y = operand::to_tensor(e, a.value("other"))?;
     let (x, y) = pair(e, &x, &y)?;
     Ok(Value::tuple(vec![x.into(), y.into()]))
 }
 
-fn run_broadcast_to(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_broadcast_to(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = operand::to_tensor(e, a.value("input"))?;
     let shape = shape_from(&a.rest_flat(), a.span)?;
     to_shape(e, &x, &shape).map(Value::from)

@@ -5,21 +5,20 @@ use shoal_ir::op::Rounding;
 use shoal_ir::types::{Elem, Scalar, Type};
 
 use super::operand::{self, elem};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Access, Dtype, Tensor, Value};
 
 /// A tensor at another number type, by value. Conversions between fp8 and integers are not in the language, but here
 /// they may be asked for by an implicit cast; see [`checked`].
-pub(crate) fn to_number(e: &mut Emit<'_>, t: &Tensor, to: Scalar) -> Outcome<Tensor> {
+pub(crate) fn to_number(e: &mut Emit<'_>, t: &Tensor, to: Scalar) -> LowerResult<Tensor> {
     by_value(e, t, Elem::Scalar(to), None)
 }
 
 /// A tensor at another element type, by value; `rounding` only for narrower floats.
-pub(crate) fn by_value(e: &mut Emit<'_>, t: &Tensor, to: Elem, rounding: Option<Rounding>) -> Outcome<Tensor> {
+pub(crate) fn by_value(e: &mut Emit<'_>, t: &Tensor, to: Elem, rounding: Option<Rounding>) -> LowerResult<Tensor> {
     let from = elem(t);
     if from == to {
         return Ok(t.clone());
@@ -56,7 +55,7 @@ fn convert(e: &mut Emit<'_>, t: &Tensor, to: Elem, rounding: Rounding) -> Tensor
 }
 
 /// Whether the language has this conversion.
-fn checked(e: &Emit<'_>, from: Elem, to: Elem) -> Outcome<()> {
+fn checked(e: &Emit<'_>, from: Elem, to: Elem) -> LowerResult<()> {
     match (from, to) {
         (Elem::Scalar(a), Elem::Scalar(b)) => {
             if (a.is_fp8() && b.is_int()) || (a.is_int() && b.is_fp8()) {
@@ -81,7 +80,7 @@ fn checked(e: &Emit<'_>, from: Elem, to: Elem) -> Outcome<()> {
 }
 
 /// The same bits at another element type. Pointers are cast instead.
-pub(crate) fn by_bits(e: &mut Emit<'_>, t: &Tensor, to: Elem) -> Outcome<Tensor> {
+pub(crate) fn by_bits(e: &mut Emit<'_>, t: &Tensor, to: Elem) -> LowerResult<Tensor> {
     let from = elem(t);
     if from == to {
         return Ok(t.clone());
@@ -102,12 +101,12 @@ pub(crate) fn by_bits(e: &mut Emit<'_>, t: &Tensor, to: Elem) -> Outcome<Tensor>
 }
 
 /// A truth value for each element: not zero.
-pub(crate) fn truth(e: &mut Emit<'_>, t: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn truth(e: &mut Emit<'_>, t: &Tensor) -> LowerResult<Tensor> {
     to_number(e, t, Scalar::I1)
 }
 
 /// Complains about fp8 types that the target does not have.
-pub(crate) fn supported(e: &Emit<'_>, elem: Elem) -> Outcome<()> {
+pub(crate) fn supported(e: &Emit<'_>, elem: Elem) -> LowerResult<()> {
     match elem {
         Elem::Scalar(s) if s.is_fp8() && !e.options.fp8_types.contains(&s) => {
             let known: Vec<String> =
@@ -128,11 +127,11 @@ fn is_float(elem: Elem) -> bool {
     elem.scalar().is_some_and(Scalar::is_float)
 }
 
-fn rounding_of(e: &Emit<'_>, word: Option<&str>) -> Outcome<Option<Rounding>> {
+fn rounding_of(e: &Emit<'_>, word: Option<&str>) -> LowerResult<Option<Rounding>> {
     word.map(|word| Rounding::from_name(word).ok_or_else(|| unknown_rounding(e, word))).transpose()
 }
 
-fn unknown_rounding(e: &Emit<'_>, word: &str) -> Fault {
+fn unknown_rounding(e: &Emit<'_>, word: &str) -> LowerError {
     e.error(format!("unknown rounding `{word}`"))
         .help("use \"rtne\" (nearest, ties to even) or \"rtz\" (toward zero)")
         .into()
@@ -145,9 +144,9 @@ pub(crate) fn to_dtype(
     to: &Dtype,
     rounding: Option<Rounding>,
     how: Conversion,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let Some(target) = to.elem() else {
-        return Err(e.fault(format!("cannot cast to `{to}`")));
+        return Err(e.lower_error(format!("cannot cast to `{to}`")));
     };
     let cast = match how {
         Conversion::Value => by_value(e, t, target, rounding)?,
@@ -165,16 +164,16 @@ pub(crate) enum Conversion {
     Bits,
 }
 
-fn run_cast(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_cast(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = operand::to_tensor(e, a.value("input"))?;
     let rounding = rounding_of(e, a.optional_str("fp_downcast_rounding")?)?;
     let how = if a.bool("bitcast")? { Conversion::Bits } else { Conversion::Value };
     to_dtype(e, &x, a.dtype("dtype")?, rounding, how).map(Value::from)
 }
 
-fn run_to_tensor(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    operand::to_tensor(&mut l.emit, a.value("x")).map(Value::from)
+fn run_to_tensor(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    operand::to_tensor(l.emit(), a.value("x")).map(Value::from)
 }
 
 /// The functions of this file.

@@ -6,14 +6,13 @@ use shoal_source::Diagnostic;
 
 use super::operand::{Number, Operand, constant};
 use super::{broadcast, cast, shape};
-use crate::builtin::{Args, Builtin, not_a_power_of_two};
+use crate::builtin::{Args, Builtin, BuiltinContext, not_a_power_of_two};
 use crate::emit::Emit;
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::lower_error::LowerResult;
 use crate::value::{Dtype, Tensor, Value};
 
 /// `start..end` as a tile of `int32`.
-pub(crate) fn arange(e: &mut Emit<'_>, start: i128, end: i128) -> Outcome<Tensor> {
+pub(crate) fn arange(e: &mut Emit<'_>, start: i128, end: i128) -> LowerResult<Tensor> {
     let (Ok(first), true) = (i32::try_from(start), (-(1 << 31)..=1 << 31).contains(&end)) else {
         return Err(e.error(format!("`arange({start}, {end})` does not fit in `int32`")).into());
     };
@@ -38,15 +37,15 @@ pub(crate) fn arange(e: &mut Emit<'_>, start: i128, end: i128) -> Outcome<Tensor
 }
 
 /// One value everywhere.
-pub(crate) fn full(e: &mut Emit<'_>, shape: &[u32], value: &Operand, dtype: &Dtype) -> Outcome<Tensor> {
+pub(crate) fn full(e: &mut Emit<'_>, shape: &[u32], value: &Operand, dtype: &Dtype) -> LowerResult<Tensor> {
     let scalar = scalar_of(e, value, dtype)?;
     Ok(broadcast::expand(e, &scalar, shape))
 }
 
 /// A scalar of a type, from a number or a tensor of one element.
-fn scalar_of(e: &mut Emit<'_>, value: &Operand, dtype: &Dtype) -> Outcome<Tensor> {
+fn scalar_of(e: &mut Emit<'_>, value: &Operand, dtype: &Dtype) -> LowerResult<Tensor> {
     let Some(elem) = dtype.elem() else {
-        return Err(e.fault(format!("no tile has elements of type `{dtype}`")));
+        return Err(e.lower_error(format!("no tile has elements of type `{dtype}`")));
     };
     cast::supported(e, elem)?;
     match (value, elem) {
@@ -66,7 +65,7 @@ fn scalar_of(e: &mut Emit<'_>, value: &Operand, dtype: &Dtype) -> Outcome<Tensor
 }
 
 /// Constants are written at the type they have: no fraction is cut off silently.
-fn check_constant(e: &mut Emit<'_>, n: Number, ty: Scalar, dtype: &Dtype) -> Outcome<()> {
+fn check_constant(e: &mut Emit<'_>, n: Number, ty: Scalar, dtype: &Dtype) -> LowerResult<()> {
     let shown = Operand::Number(n).describe();
     match (n, crate::dtype::int_range(ty)) {
         (Number::Float(f), Some(_)) if f != 0.0 => {
@@ -95,7 +94,7 @@ enum Grid {
     Size,
 }
 
-fn grid(l: &mut Lower<'_>, a: &Args, what: Grid) -> Outcome<Value> {
+fn grid(l: &mut dyn BuiltinContext<'_>, a: &Args, what: Grid) -> LowerResult<Value> {
     let given = a.int("axis")?;
     let axis = match u8::try_from(given) {
         Ok(axis) if axis < 3 => axis,
@@ -104,7 +103,7 @@ fn grid(l: &mut Lower<'_>, a: &Args, what: Grid) -> Outcome<Value> {
             return Err(Diagnostic::error(a.span_of("axis"), message).label(format!("this is {given}")).into());
         }
     };
-    let e = &mut l.emit;
+    let e = l.emit();
     let kind = match what {
         Grid::Place => OpKind::ProgramId { axis },
         Grid::Size => OpKind::NumPrograms { axis },
@@ -113,20 +112,20 @@ fn grid(l: &mut Lower<'_>, a: &Args, what: Grid) -> Outcome<Value> {
     Ok(e.tensor(value).into())
 }
 
-fn run_program_id(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_program_id(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     grid(l, a, Grid::Place)
 }
 
-fn run_num_programs(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_num_programs(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     grid(l, a, Grid::Size)
 }
 
-fn run_arange(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    arange(&mut l.emit, a.int("start")?, a.int("end")?).map(Value::from)
+fn run_arange(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    arange(l.emit(), a.int("start")?, a.int("end")?).map(Value::from)
 }
 
-fn run_full(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_full(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let value = Operand::new(e, a.value("value"))?;
     full(e, &a.shape("shape")?, &value, a.dtype("dtype")?).map(Value::from)
 }

@@ -6,14 +6,13 @@ use shoal_source::Kind;
 
 use super::operand::{Operand, elem, materialize, number_type};
 use super::{broadcast, cast, memory};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Const, Tensor, Value};
 
 /// With debug on: the program fails with `message` unless every (unmasked) element is true.
-pub(crate) fn check(e: &mut Emit<'_>, condition: &Tensor, message: &str, mask: Option<&Operand>) -> Outcome<()> {
+pub(crate) fn check(e: &mut Emit<'_>, condition: &Tensor, message: &str, mask: Option<&Operand>) -> LowerResult<()> {
     if !e.options.debug {
         return Ok(());
     }
@@ -36,7 +35,7 @@ pub(crate) fn check(e: &mut Emit<'_>, condition: &Tensor, message: &str, mask: O
 }
 
 /// Prints each element of each value.
-pub(crate) fn print(e: &mut Emit<'_>, prefix: &str, values: &[Operand], hex: bool) -> Outcome<()> {
+pub(crate) fn print(e: &mut Emit<'_>, prefix: &str, values: &[Operand], hex: bool) -> LowerResult<()> {
     if !prefix.chars().all(|c| c.is_ascii() && (!c.is_ascii_control() || c.is_ascii_whitespace())) {
         return Err(e
             .error("the prefix of a print must be plain ASCII")
@@ -67,41 +66,43 @@ fn spaced(prefix: &str, alone: bool) -> String {
 }
 
 /// A failed or ill-formed compile-time assertion.
-pub(crate) fn static_check(e: &Emit<'_>, condition: &Value, message: &str) -> Outcome<()> {
+pub(crate) fn static_check(e: &Emit<'_>, condition: &Value, message: &str) -> LowerResult<()> {
     match condition {
-        Value::Invalid => Err(Fault::reported()),
+        Value::Invalid => Err(LowerError::reported()),
         Value::Const(c @ (Const::Bool(_) | Const::Int(_) | Const::None)) => {
             if c.truthy() {
                 return Ok(());
             }
             let error = e.error("compile-time assertion failed").kind(Kind::Assertion);
-            Err(Fault::from(if message.is_empty() { error } else { error.label(message) }).ending_function())
+            Err(LowerError::from(if message.is_empty() { error } else { error.label(message) }).ending_function())
         }
         Value::Tensor(t) => Err(e
             .error("`static_assert` needs a condition that is known at compile time")
             .label(format!("this is `{}`, computed on the device", t.type_name()))
             .help("use `tl.device_assert`, or make what it depends on `tl.constexpr`")
             .into()),
-        other => Err(e.fault(format!("`static_assert` needs a condition, not {}", crate::builtin::describe(other)))),
+        other => {
+            Err(e.lower_error(format!("`static_assert` needs a condition, not {}", crate::builtin::describe(other))))
+        }
     }
 }
 
-fn run_device_print(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_device_print(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let prefix = match a.value("prefix") {
         Value::Const(Const::Str(s)) => s.clone(),
         _ => {
-            let fault = a.wrong("prefix", "a string literal");
-            return Err(fault.map(|d| d.help("write a text first: `tl.device_print(\"x\", x)`")));
+            let error = a.wrong("prefix", "a string literal");
+            return Err(error.map(|d| d.help("write a text first: `tl.device_print(\"x\", x)`")));
         }
     };
-    let values = a.rest().iter().map(|(v, _)| Operand::new(e, v)).collect::<Outcome<Vec<_>>>()?;
+    let values = a.rest().iter().map(|(v, _)| Operand::new(e, v)).collect::<LowerResult<Vec<_>>>()?;
     print(e, &prefix, &values, a.bool("hex")?)?;
     Ok(Value::NONE)
 }
 
-fn run_device_assert(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_device_assert(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let condition = match a.value("cond") {
         // A condition known to hold needs no check.
         Value::Const(c) if c.truthy() => return Ok(Value::NONE),
@@ -115,17 +116,17 @@ fn run_device_assert(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     Ok(Value::NONE)
 }
 
-fn run_static_assert(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_static_assert(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let message = match a.value("msg") {
         Value::Const(Const::Str(s)) => s.to_string(),
         other => other.as_const().map(ToString::to_string).unwrap_or_default(),
     };
-    static_check(&l.emit, a.value("cond"), &message)?;
+    static_check(l.emit(), a.value("cond"), &message)?;
     Ok(Value::NONE)
 }
 
-fn run_debug_barrier(l: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
-    l.emit.b().inferred(OpKind::Barrier, &[], &[]);
+fn run_debug_barrier(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
+    l.emit().b().inferred(OpKind::Barrier, &[], &[]);
     Ok(Value::NONE)
 }
 

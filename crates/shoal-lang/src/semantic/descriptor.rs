@@ -8,10 +8,9 @@ use shoal_ir::types::{DescType, Elem, Padding, Scalar, Type};
 use super::operand::{self, Operand, elem, number_type};
 use super::words::counted;
 use super::{attribute, block_ptr, cast};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Access, Descriptor, Tensor, Value};
 
 /// The most dimensions a descriptor has.
@@ -35,7 +34,7 @@ pub(crate) struct Parts<'a> {
 }
 
 /// `make_tensor_descriptor`.
-pub(crate) fn make(e: &mut Emit<'_>, parts: &Parts<'_>) -> Outcome<Descriptor> {
+pub(crate) fn make(e: &mut Emit<'_>, parts: &Parts<'_>) -> LowerResult<Descriptor> {
     let ty = check(e, parts)?;
     let mut operands = vec![parts.base.value];
     let mut scalars = |e: &mut Emit<'_>, values: &[Operand], what: &str, ty: Scalar| {
@@ -45,7 +44,7 @@ pub(crate) fn make(e: &mut Emit<'_>, parts: &Parts<'_>) -> Outcome<Descriptor> {
             operands.push(t.value);
             tensors.push(Value::from(t));
         }
-        Ok::<_, Fault>(tensors)
+        Ok::<_, LowerError>(tensors)
     };
     let shape = scalars(e, &parts.shape, "size", Scalar::I32)?;
     let strides = scalars(e, &parts.strides, "stride", Scalar::I64)?;
@@ -53,7 +52,7 @@ pub(crate) fn make(e: &mut Emit<'_>, parts: &Parts<'_>) -> Outcome<Descriptor> {
     Ok(Descriptor { value, ty: Type::Desc(ty), shape, strides, access: parts.base.access })
 }
 
-fn check(e: &Emit<'_>, parts: &Parts<'_>) -> Outcome<DescType> {
+fn check(e: &Emit<'_>, parts: &Parts<'_>) -> LowerResult<DescType> {
     let base = match elem(parts.base) {
         Elem::Ptr(p) if parts.base.is_scalar() => p.element(),
         _ => {
@@ -64,11 +63,11 @@ fn check(e: &Emit<'_>, parts: &Parts<'_>) -> Outcome<DescType> {
         }
     };
     let Elem::Scalar(elem) = base else {
-        return Err(e.fault(format!("a descriptor views numbers, not `{}`", cast::name(base))));
+        return Err(e.lower_error(format!("a descriptor views numbers, not `{}`", cast::name(base))));
     };
     let rank = parts.shape.len();
     if !(1..=MAX_RANK).contains(&rank) {
-        return Err(e.fault(format!("a descriptor has 1 to {MAX_RANK} dimensions, not {rank}")));
+        return Err(e.lower_error(format!("a descriptor has 1 to {MAX_RANK} dimensions, not {rank}")));
     }
     if parts.strides.len() != rank || parts.block.len() != rank {
         return Err(e
@@ -94,7 +93,7 @@ fn check(e: &Emit<'_>, parts: &Parts<'_>) -> Outcome<DescType> {
     Ok(DescType { elem, block: parts.block.as_slice().into(), padding: parts.padding })
 }
 
-fn check_strides(e: &Emit<'_>, strides: &[Operand], bytes: u64) -> Outcome<()> {
+fn check_strides(e: &Emit<'_>, strides: &[Operand], bytes: u64) -> LowerResult<()> {
     let (last, others) = strides.split_last().expect("at least one dimension");
     if !matches!(last, Operand::Number(n) if n.as_int() == Some(1)) {
         return Err(e
@@ -116,7 +115,7 @@ fn check_strides(e: &Emit<'_>, strides: &[Operand], bytes: u64) -> Outcome<()> {
     Ok(())
 }
 
-fn scalar(e: &mut Emit<'_>, what: &str, value: &Operand, ty: Scalar) -> Outcome<Tensor> {
+fn scalar(e: &mut Emit<'_>, what: &str, value: &Operand, ty: Scalar) -> LowerResult<Tensor> {
     block_ptr::integer(e, what, value, ty)
 }
 
@@ -128,7 +127,7 @@ fn block_type(desc: &Descriptor) -> &DescType {
 }
 
 /// Offsets of a block: one `int32` for each dimension.
-fn offsets(e: &mut Emit<'_>, desc: &Descriptor, given: &[Operand]) -> Outcome<Vec<shoal_ir::Value>> {
+fn offsets(e: &mut Emit<'_>, desc: &Descriptor, given: &[Operand]) -> LowerResult<Vec<shoal_ir::Value>> {
     let rank = block_type(desc).block.len();
     if given.len() != rank {
         return Err(e
@@ -152,7 +151,7 @@ fn offsets(e: &mut Emit<'_>, desc: &Descriptor, given: &[Operand]) -> Outcome<Ve
 }
 
 /// `desc.load(offsets)`.
-pub(crate) fn load(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand]) -> Outcome<Tensor> {
+pub(crate) fn load(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand]) -> LowerResult<Tensor> {
     let mut operands = vec![desc.value];
     operands.extend(offsets(e, desc, at)?);
     let value = e.b().value(OpKind::DescLoad, &operands);
@@ -160,7 +159,7 @@ pub(crate) fn load(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand]) -> Outco
 }
 
 /// `desc.store(offsets, value)`.
-pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: &Tensor) -> Outcome<()> {
+pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: &Tensor) -> LowerResult<()> {
     if desc.access == Access::ReadOnly {
         return Err(e
             .error("this descriptor was made from a pointer that is `tl.const`")
@@ -183,12 +182,12 @@ pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: 
     Ok(())
 }
 
-fn operands(e: &Emit<'_>, a: &Args, name: &str) -> Outcome<Vec<Operand>> {
+fn operands(e: &Emit<'_>, a: &Args, name: &str) -> LowerResult<Vec<Operand>> {
     a.sequence(name).iter().map(|v| Operand::new(e, v)).collect()
 }
 
-fn run_make(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_make(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let parts = Parts {
         base: a.tensor("base")?,
         shape: operands(e, a, "shape")?,
@@ -199,35 +198,35 @@ fn run_make(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     Ok(Value::Descriptor(Arc::new(make(e, &parts)?)))
 }
 
-fn descriptor(a: &Args) -> Outcome<&Descriptor> {
+fn descriptor(a: &Args) -> LowerResult<&Descriptor> {
     match a.value("desc") {
         Value::Descriptor(d) => Ok(d),
         _ => Err(a.wrong("desc", "a tensor descriptor")),
     }
 }
 
-fn run_load(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_load(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let at = operands(e, a, "offsets")?;
     load(e, descriptor(a)?, &at).map(Value::from)
 }
 
-fn run_store(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_store(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let at = operands(e, a, "offsets")?;
     let value = operand::to_tensor(e, a.value("value"))?;
     store(e, descriptor(a)?, &at, &value)?;
     Ok(Value::NONE)
 }
 
-fn run_absent(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_absent(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let name = a.function_name();
     let way_out = match name {
         "gather" => "load rows through pointers: `tl.load(base + rows[:, None] * stride + cols[None, :])`",
         "scatter" => "store rows through pointers: `tl.store(base + rows[:, None] * stride + cols[None, :], value)`",
         _ => "use the atomic on pointers, such as `tl.atomic_add(base + offsets, value)`",
     };
-    Err(l.emit.error(format!("descriptors do not have `{name}` yet")).help(way_out).into())
+    Err(l.emit().error(format!("descriptors do not have `{name}` yet")).help(way_out).into())
 }
 
 /// The functions of this file.

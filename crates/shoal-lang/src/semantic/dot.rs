@@ -7,11 +7,10 @@ use shoal_ir::types::{Scalar, Shape, Type};
 use super::operand::{number_type, to_tensor};
 use super::words::any_of;
 use super::{cast, shape};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype::scalar_name;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
 /// What a product may be told.
@@ -32,7 +31,7 @@ pub(crate) fn dot(
     b: &Tensor,
     acc: Option<&Tensor>,
     options: &DotOptions,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let shape = result_shape(e, a, b, acc)?;
     let (a, b) = input_types(e, a, b)?;
     let input = number_type(&a).expect("numbers");
@@ -77,7 +76,7 @@ fn flat_shape(shape: &[u32]) -> Shape {
     }
 }
 
-fn result_shape(e: &Emit<'_>, a: &Tensor, b: &Tensor, acc: Option<&Tensor>) -> Outcome<Shape> {
+fn result_shape(e: &Emit<'_>, a: &Tensor, b: &Tensor, acc: Option<&Tensor>) -> LowerResult<Shape> {
     let (x, y) = (a.shape(), b.shape());
     let rank = x.len();
     if rank < 2 || y.len() != rank {
@@ -112,7 +111,7 @@ fn result_shape(e: &Emit<'_>, a: &Tensor, b: &Tensor, acc: Option<&Tensor>) -> O
 }
 
 /// The inputs at a type the IR multiplies.
-fn input_types(e: &mut Emit<'_>, a: &Tensor, b: &Tensor) -> Outcome<(Tensor, Tensor)> {
+fn input_types(e: &mut Emit<'_>, a: &Tensor, b: &Tensor) -> LowerResult<(Tensor, Tensor)> {
     let (Some(x), Some(y)) = (number_type(a), number_type(b)) else { return Err(cannot_multiply(e, a, b)) };
     if x.is_fp8() && y.is_fp8() {
         if x == y && x != Scalar::F8E4B15 {
@@ -125,7 +124,7 @@ fn input_types(e: &mut Emit<'_>, a: &Tensor, b: &Tensor) -> Outcome<(Tensor, Ten
     if x == y && known.contains(&x) { Ok((a.clone(), b.clone())) } else { Err(cannot_multiply(e, a, b)) }
 }
 
-fn cannot_multiply(e: &Emit<'_>, a: &Tensor, b: &Tensor) -> Fault {
+fn cannot_multiply(e: &Emit<'_>, a: &Tensor, b: &Tensor) -> LowerError {
     let (x, y) = (number_type(a), number_type(b));
     let error = e.error(format!("`dot` cannot multiply `{}` and `{}`", a.type_name(), b.type_name()));
     match (x, y) {
@@ -137,7 +136,7 @@ fn cannot_multiply(e: &Emit<'_>, a: &Tensor, b: &Tensor) -> Fault {
     }
 }
 
-fn check_k(e: &Emit<'_>, a: &Tensor) -> Outcome<()> {
+fn check_k(e: &Emit<'_>, a: &Tensor) -> LowerResult<()> {
     let k = *a.shape().last().expect("a matrix");
     let bytes = number_type(a).expect("numbers").bytes();
     let least = e.options.min_dot_k_bytes.div_ceil(bytes);
@@ -150,7 +149,7 @@ fn check_k(e: &Emit<'_>, a: &Tensor) -> Outcome<()> {
     Ok(())
 }
 
-fn result_type(e: &Emit<'_>, input: Scalar, acc: Option<&Tensor>, options: &DotOptions) -> Outcome<Scalar> {
+fn result_type(e: &Emit<'_>, input: Scalar, acc: Option<&Tensor>, options: &DotOptions) -> LowerResult<Scalar> {
     let wanted = options.out_dtype.or_else(|| acc.and_then(number_type)).unwrap_or(Scalar::F32);
     if input == Scalar::I8 {
         return Ok(Scalar::I32);
@@ -172,7 +171,7 @@ fn result_type(e: &Emit<'_>, input: Scalar, acc: Option<&Tensor>, options: &DotO
     }
 }
 
-fn wrong_accumulator(e: &Emit<'_>, acc: &Tensor, result: Scalar, options: &DotOptions) -> Fault {
+fn wrong_accumulator(e: &Emit<'_>, acc: &Tensor, result: Scalar, options: &DotOptions) -> LowerError {
     let error =
         e.error(format!("the accumulator is `{}`, but the product is `{}`", acc.type_name(), scalar_name(result)));
     match options.out_dtype {
@@ -181,7 +180,7 @@ fn wrong_accumulator(e: &Emit<'_>, acc: &Tensor, result: Scalar, options: &DotOp
     }
 }
 
-fn imprecise(e: &Emit<'_>, input: Scalar, k: u32, options: &DotOptions) -> Outcome<u32> {
+fn imprecise(e: &Emit<'_>, input: Scalar, k: u32, options: &DotOptions) -> LowerResult<u32> {
     match options.max_imprecise {
         Some(n) if input.is_fp8() && n > k => Err(e
             .error(format!("`max_num_imprecise_acc` is {n}, but only {k} products are summed"))
@@ -192,7 +191,7 @@ fn imprecise(e: &Emit<'_>, input: Scalar, k: u32, options: &DotOptions) -> Outco
     }
 }
 
-fn precision_of(e: &Emit<'_>, a: &Args) -> Outcome<Option<DotPrecision>> {
+fn precision_of(e: &Emit<'_>, a: &Args) -> LowerResult<Option<DotPrecision>> {
     let word = a.optional_str("input_precision")?;
     if word.is_some() && a.optional("allow_tf32").is_some() {
         return Err(e
@@ -219,8 +218,8 @@ fn precision_of(e: &Emit<'_>, a: &Args) -> Outcome<Option<DotPrecision>> {
     }
 }
 
-fn run_dot(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_dot(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let out_dtype = match a.optional_dtype("out_dtype")? {
         Some(d) => Some(d.number().ok_or_else(|| a.wrong("out_dtype", "a number type"))?),
         None => None,
@@ -236,9 +235,9 @@ fn run_dot(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     dot(e, &x, &y, acc.as_ref(), &options).map(Value::from)
 }
 
-fn run_dot_scaled(l: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
+fn run_dot_scaled(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
     Err(l
-        .emit
+        .emit()
         .error("`dot_scaled` is not available yet")
         .help(
             "scale the inputs and use `tl.dot`: `tl.dot((a * a_scale).to(tl.bfloat16), (b * b_scale).to(tl.bfloat16))`",
@@ -268,7 +267,7 @@ mod tests {
     use crate::options::Options;
     use crate::semantic::testing::{Sandbox, message, type_of};
 
-    fn product(s: &mut Sandbox, ty: Scalar, other: Scalar, options: &DotOptions) -> Outcome<Tensor> {
+    fn product(s: &mut Sandbox, ty: Scalar, other: Scalar, options: &DotOptions) -> LowerResult<Tensor> {
         let a = s.param(ty, &[16, 32]);
         let b = s.param(other, &[32, 64]);
         dot(&mut s.emit, &a, &b, None, options)

@@ -6,14 +6,18 @@ use shoal_ir::types::{Elem, Type};
 
 use super::broadcast;
 use super::operand::{elem, to_tensor};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Const, Dtype, Tensor, Value};
 
 /// Target assembly on tiles of one shape; one result for each type.
-pub(crate) fn assembly(e: &mut Emit<'_>, code: InlineAsm, args: &[Tensor], results: &[Elem]) -> Outcome<Vec<Tensor>> {
+pub(crate) fn assembly(
+    e: &mut Emit<'_>,
+    code: InlineAsm,
+    args: &[Tensor],
+    results: &[Elem],
+) -> LowerResult<Vec<Tensor>> {
     let args = broadcast::all(e, args)?;
     let shape = args.first().map_or(&[][..], |t| t.shape()).to_vec();
     let count: u64 = shape.iter().map(|&d| u64::from(d)).product();
@@ -48,7 +52,7 @@ pub(crate) fn external(
     args: &[Tensor],
     overloads: &[Overload],
     purity: Purity,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let types: Vec<Elem> = args.iter().map(elem).collect();
     let Some(chosen) = overloads.iter().find(|o| o.params == types) else {
         return Err(no_overload(e, args, overloads));
@@ -71,7 +75,7 @@ pub(crate) enum Purity {
     Effects,
 }
 
-fn no_overload(e: &Emit<'_>, args: &[Tensor], overloads: &[Overload]) -> Fault {
+fn no_overload(e: &Emit<'_>, args: &[Tensor], overloads: &[Overload]) -> LowerError {
     let given: Vec<String> = args.iter().map(Tensor::type_name).collect();
     let known: Vec<String> = overloads
         .iter()
@@ -82,28 +86,28 @@ fn no_overload(e: &Emit<'_>, args: &[Tensor], overloads: &[Overload]) -> Fault {
         .into()
 }
 
-fn purity(a: &Args) -> Outcome<Purity> {
+fn purity(a: &Args) -> LowerResult<Purity> {
     Ok(if a.bool("is_pure")? { Purity::Pure } else { Purity::Effects })
 }
 
-fn tensors(e: &mut Emit<'_>, a: &Args) -> Outcome<Vec<Tensor>> {
+fn tensors(e: &mut Emit<'_>, a: &Args) -> LowerResult<Vec<Tensor>> {
     a.sequence("args").iter().map(|v| to_tensor(e, v)).collect()
 }
 
-fn elem_of(a: &Args, name: &str, value: &Value) -> Outcome<Elem> {
+fn elem_of(a: &Args, name: &str, value: &Value) -> LowerResult<Elem> {
     match value {
         Value::Dtype(Dtype { ty: Type::Elem(elem), .. }) => Ok(*elem),
         _ => Err(a.wrong(name, "a dtype such as `tl.float32`, or a tuple of them")),
     }
 }
 
-fn run_inline_asm(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_inline_asm(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let pack = match u32::try_from(a.int("pack")?) {
         Ok(pack) if pack > 0 => pack,
         _ => return Err(a.wrong("pack", "a positive number of elements")),
     };
-    let results = a.sequence("dtype").iter().map(|v| elem_of(a, "dtype", v)).collect::<Outcome<Vec<_>>>()?;
+    let results = a.sequence("dtype").iter().map(|v| elem_of(a, "dtype", v)).collect::<LowerResult<Vec<_>>>()?;
     if results.is_empty() {
         return Err(a.wrong("dtype", "the type of at least one result"));
     }
@@ -122,7 +126,7 @@ fn run_inline_asm(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
 }
 
 /// The overloads in a dictionary from argument types to symbol and result type.
-fn overloads(a: &Args) -> Outcome<Vec<Overload>> {
+fn overloads(a: &Args) -> LowerResult<Vec<Overload>> {
     let name = "arg_type_symbol_dict";
     let wrong = || a.wrong(name, "a dictionary such as `{(tl.float32,): (\"symbol\", tl.float32)}`");
     let pair = |v: &Value| match v {
@@ -134,7 +138,7 @@ fn overloads(a: &Args) -> Outcome<Vec<Overload>> {
         .iter()
         .map(|(params, target)| {
             let params = match params {
-                Value::Tuple(t) => t.items.iter().map(|v| elem_of(a, name, v)).collect::<Outcome<Vec<_>>>()?,
+                Value::Tuple(t) => t.items.iter().map(|v| elem_of(a, name, v)).collect::<LowerResult<Vec<_>>>()?,
                 one => vec![elem_of(a, name, one)?],
             };
             let (symbol, result) = pair(target)?;
@@ -144,8 +148,8 @@ fn overloads(a: &Args) -> Outcome<Vec<Overload>> {
         .collect()
 }
 
-fn run_extern(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_extern(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let overloads = overloads(a)?;
     let args = tensors(e, a)?;
     external(e, a.str("lib_path")?, &args, &overloads, purity(a)?).map(Value::from)

@@ -2,24 +2,23 @@
 //!
 //! Hints about launches do nothing where there is nothing to hint; questions about warps and timers have no answer.
 
-use crate::builtin::{Args, Builtin};
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::builtin::{Args, Builtin, BuiltinContext};
+use crate::lower_error::LowerResult;
 use crate::value::Value;
 
 /// A hint: a launch that depends on another one is ordered after it anyway.
-fn run_hint(_: &mut Lower<'_>, _: &Args) -> Outcome<Value> {
+fn run_hint(_: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
     Ok(Value::NONE)
 }
 
-fn run_absent(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_absent(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let way_out = match a.function_name() {
         "globaltimer" | "memrealtime" => "measure in the host program",
         "smid" => "use `tl.program_id(0)` to tell programs apart",
         "num_warps" | "num_threads" => "pass the number as a `tl.constexpr` argument",
         _ => "cast with `.to(dtype)`",
     };
-    Err(l.emit.error(format!("`{}` has no meaning on this target", a.function_name())).help(way_out).into())
+    Err(l.emit().error(format!("`{}` has no meaning on this target", a.function_name())).help(way_out).into())
 }
 
 /// The functions of this file.

@@ -5,14 +5,13 @@ use shoal_ir::types::Scalar;
 
 use super::operand::{number_type, tensor_like, to_tensor};
 use super::{cast, shape};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::lower_error::LowerResult;
 use crate::value::{Tensor, Value};
 
 /// `src[…, index[…, i, …], …]` along an axis, at the index's shape.
-pub(crate) fn gather(e: &mut Emit<'_>, src: &Tensor, index: &Tensor, axis: i128) -> Outcome<Tensor> {
+pub(crate) fn gather(e: &mut Emit<'_>, src: &Tensor, index: &Tensor, axis: i128) -> LowerResult<Tensor> {
     let index = &match number_type(index) {
         // Truth values pick element 0 or 1.
         Some(Scalar::I1) => cast::to_number(e, index, Scalar::I32)?,
@@ -43,8 +42,8 @@ pub(crate) fn gather(e: &mut Emit<'_>, src: &Tensor, index: &Tensor, axis: i128)
     Ok(tensor_like(e, value, src))
 }
 
-fn run_gather(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_gather(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let src = to_tensor(e, a.value("src"))?;
     let index = to_tensor(e, a.value("index"))?;
     gather(e, &src, &index, a.int("axis")?).map(Value::from)

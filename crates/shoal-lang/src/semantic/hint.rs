@@ -6,10 +6,9 @@ use shoal_ir::func::Facts;
 use super::operand::{Number, Operand, to_tensor};
 use super::unary;
 use super::words::counted;
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::lower_error::LowerResult;
 use crate::value::{Tensor, Value};
 
 /// What is promised of a value.
@@ -24,7 +23,7 @@ pub(crate) enum Promise {
 }
 
 /// Writes a promise on a value: one number for each dimension (one for a scalar).
-pub(crate) fn promise(e: &mut Emit<'_>, function: &str, what: Promise, t: &Tensor, values: &[i128]) -> Outcome<()> {
+pub(crate) fn promise(e: &mut Emit<'_>, function: &str, what: Promise, t: &Tensor, values: &[i128]) -> LowerResult<()> {
     let rank = t.shape().len().max(1);
     if values.len() != rank {
         return Err(e
@@ -39,7 +38,7 @@ pub(crate) fn promise(e: &mut Emit<'_>, function: &str, what: Promise, t: &Tenso
     }
     let Some(values) = values.iter().map(|&v| u64::try_from(v).ok().filter(|v| *v > 0)).collect::<Option<Vec<_>>>()
     else {
-        return Err(e.fault(format!("the values of `{function}` must be positive")));
+        return Err(e.lower_error(format!("the values of `{function}` must be positive")));
     };
     let list = values.into_iter().collect();
     let facts = match what {
@@ -52,7 +51,7 @@ pub(crate) fn promise(e: &mut Emit<'_>, function: &str, what: Promise, t: &Tenso
 }
 
 /// The compiler may rely on a condition.
-pub(crate) fn assume(e: &mut Emit<'_>, condition: &Operand) -> Outcome<()> {
+pub(crate) fn assume(e: &mut Emit<'_>, condition: &Operand) -> LowerResult<()> {
     match condition {
         // Nothing is learned from what is known anyway.
         Operand::Number(n) if n.as_float() != 0.0 => Ok(()),
@@ -68,36 +67,36 @@ pub(crate) fn assume(e: &mut Emit<'_>, condition: &Operand) -> Outcome<()> {
     }
 }
 
-fn hint(l: &mut Lower<'_>, a: &Args, what: Promise) -> Outcome<Value> {
+fn hint(l: &mut dyn BuiltinContext<'_>, a: &Args, what: Promise) -> LowerResult<Value> {
     let input = a.value("input").clone();
     // Numbers are known; there is nothing to promise.
     if let Value::Tensor(t) = &input {
-        promise(&mut l.emit, a.function_name(), what, t, &a.ints("values")?)?;
+        promise(l.emit(), a.function_name(), what, t, &a.ints("values")?)?;
     }
     Ok(input)
 }
 
-fn run_multiple_of(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_multiple_of(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     hint(l, a, Promise::Divisible)
 }
 
-fn run_max_contiguous(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_max_contiguous(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     hint(l, a, Promise::Contiguous)
 }
 
-fn run_max_constancy(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_max_constancy(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     hint(l, a, Promise::Constant)
 }
 
-fn run_assume(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let condition = Operand::new(&l.emit, a.value("cond"))?;
-    assume(&mut l.emit, &condition)?;
+fn run_assume(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let condition = Operand::new(l.emit(), a.value("cond"))?;
+    assume(l.emit(), &condition)?;
     Ok(Value::NONE)
 }
 
 /// With debug on, checks that values expected to have underflowed are zero.
-fn run_expect_zero(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_expect_zero(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("x"))?;
     let mask = to_tensor(e, a.value("mask"))?;
     let zero = super::binary::comparison(e, shoal_ir::op::CmpOp::Eq, &x.clone().into(), &Number::Int(0).into())?;

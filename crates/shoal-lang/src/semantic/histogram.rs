@@ -5,14 +5,13 @@ use shoal_ir::types::{Scalar, Type};
 
 use super::operand::{Operand, number_type, to_tensor};
 use super::{broadcast, memory};
-use crate::builtin::{Args, Builtin, not_a_power_of_two};
+use crate::builtin::{Args, Builtin, BuiltinContext, not_a_power_of_two};
 use crate::emit::Emit;
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::lower_error::LowerResult;
 use crate::value::{Tensor, Value};
 
 /// How often each of `0..bins` occurs among the (unmasked) elements.
-pub(crate) fn histogram(e: &mut Emit<'_>, x: &Tensor, bins: u32, mask: Option<&Operand>) -> Outcome<Tensor> {
+pub(crate) fn histogram(e: &mut Emit<'_>, x: &Tensor, bins: u32, mask: Option<&Operand>) -> LowerResult<Tensor> {
     if x.shape().len() != 1 {
         return Err(e
             .error(format!("`histogram` takes a tile of one dimension, not `{}`", x.type_name()))
@@ -34,8 +33,8 @@ pub(crate) fn histogram(e: &mut Emit<'_>, x: &Tensor, bins: u32, mask: Option<&O
     Ok(e.tensor(value))
 }
 
-fn run_histogram(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_histogram(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("input"))?;
     let bins = a.int("num_bins")?;
     let most = shoal_ir::types::MAX_TILE_ELEMENTS;

@@ -7,14 +7,13 @@ use super::broadcast;
 use super::operand::{elem, to_tensor};
 use super::reduce::open;
 use super::words::counted;
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
 /// The element types of the results, from the scalars the function returned: `pack` for each result.
-fn result_elems(e: &Emit<'_>, function: &str, returned: &[Tensor], pack: usize) -> Outcome<Vec<Elem>> {
+fn result_elems(e: &Emit<'_>, function: &str, returned: &[Tensor], pack: usize) -> LowerResult<Vec<Elem>> {
     if returned.is_empty() || !returned.len().is_multiple_of(pack) {
         return Err(e
             .error(format!(
@@ -26,7 +25,7 @@ fn result_elems(e: &Emit<'_>, function: &str, returned: &[Tensor], pack: usize) 
             .into());
     }
     if let Some(tile) = returned.iter().find(|t| !t.is_scalar()) {
-        return Err(e.fault(format!("`{function}` must return scalars, not `{}`", tile.type_name())));
+        return Err(e.lower_error(format!("`{function}` must return scalars, not `{}`", tile.type_name())));
     }
     returned
         .chunks(pack)
@@ -44,52 +43,52 @@ fn result_elems(e: &Emit<'_>, function: &str, returned: &[Tensor], pack: usize) 
         .collect()
 }
 
-fn returned_tensors(e: &mut Emit<'_>, result: &Value) -> Outcome<Vec<Tensor>> {
+fn returned_tensors(e: &mut Emit<'_>, result: &Value) -> LowerResult<Vec<Tensor>> {
     match result {
-        Value::Invalid => Err(Fault::reported()),
+        Value::Invalid => Err(LowerError::reported()),
         Value::Tuple(t) => t.items.iter().map(|v| to_tensor(e, v)).collect(),
         one => Ok(vec![to_tensor(e, one)?]),
     }
 }
 
-fn pack_of(a: &Args, count: u64) -> Outcome<u32> {
+fn pack_of(a: &Args, count: u64) -> LowerResult<u32> {
     match u32::try_from(a.int("pack")?) {
         Ok(pack) if pack > 0 && count.is_multiple_of(u64::from(pack)) => Ok(pack),
         _ => Err(a.wrong("pack", &format!("a positive number that divides the {count} elements"))),
     }
 }
 
-fn run_map(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_map(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let f = a.function("scalar_fn")?.clone();
     let mut inputs = Vec::new();
     for (value, _) in a.rest() {
-        inputs.push(to_tensor(&mut l.emit, value)?);
+        inputs.push(to_tensor(l.emit(), value)?);
     }
     if inputs.is_empty() {
-        return Err(l.emit.fault("`map_elementwise` needs at least one tile"));
+        return Err(l.emit().lower_error("`map_elementwise` needs at least one tile"));
     }
-    let inputs = broadcast::all(&mut l.emit, &inputs)?;
+    let inputs = broadcast::all(l.emit(), &inputs)?;
     let pack = pack_of(a, inputs[0].ty.as_tile().map_or(1, |t| t.len()))?;
     if inputs[0].is_scalar() {
         return l.inline_call(&f, inputs.into_iter().map(Value::from).collect(), a.span);
     }
     let types: Vec<Type> = inputs.iter().map(|t| Type::Elem(elem(t))).collect();
     let packed = types.iter().flat_map(|ty| std::iter::repeat_n(ty, pack as usize));
-    let (region, params) = open(&mut l.emit, packed);
-    let before = std::mem::replace(&mut l.emit.region, region);
-    let here = l.emit.span;
+    let (region, params) = open(l.emit(), packed);
+    let before = std::mem::replace(&mut l.emit().region, region);
+    let here = l.emit().span;
     let result = l.inline_call(&f, params.into_iter().map(Value::from).collect(), a.span);
-    l.emit.span = here;
+    l.emit().span = here;
     let ended = result.and_then(|result| {
-        let returned = returned_tensors(&mut l.emit, &result)?;
-        let elems = result_elems(&l.emit, f.name(), &returned, pack as usize)?;
+        let returned = returned_tensors(l.emit(), &result)?;
+        let elems = result_elems(l.emit(), f.name(), &returned, pack as usize)?;
         let values: Vec<_> = returned.iter().map(|t| t.value).collect();
-        l.emit.b().yield_(&values);
+        l.emit().b().yield_(&values);
         Ok((elems, matches!(result, Value::Tuple(_))))
     });
-    l.emit.region = before;
+    l.emit().region = before;
     let (elems, tuple) = ended?;
-    let e = &mut l.emit;
+    let e = l.emit();
     let operands: Vec<_> = inputs.iter().map(|t| t.value).collect();
     let results: Vec<Type> = elems.into_iter().map(|elem| Type::tile(elem, inputs[0].shape())).collect();
     let op = e.b().op(OpKind::MapElementwise { pack }, operands, results, [region]);

@@ -8,11 +8,10 @@ use super::operand::{Operand, materialize, number_type, to_tensor};
 use super::promote::Rules;
 use super::words::any_of;
 use super::{binary, unary};
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype::scalar_name;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
 /// What a minimum or maximum does with NaN.
@@ -38,14 +37,14 @@ const FLOATS: &[Scalar] = &[Scalar::F32, Scalar::F64];
 const SINGLE: &[Scalar] = &[Scalar::F32];
 const WIDE_INTS: &[Scalar] = &[Scalar::I32, Scalar::I64, Scalar::U32, Scalar::U64];
 
-fn check_type(e: &Emit<'_>, function: &str, t: &Tensor, allowed: &[Scalar]) -> Outcome<()> {
+fn check_type(e: &Emit<'_>, function: &str, t: &Tensor, allowed: &[Scalar]) -> LowerResult<()> {
     match number_type(t) {
         Some(ty) if allowed.contains(&ty) => Ok(()),
         _ => Err(wrong_type(e, function, t, allowed)),
     }
 }
 
-fn wrong_type(e: &Emit<'_>, function: &str, t: &Tensor, allowed: &[Scalar]) -> Fault {
+fn wrong_type(e: &Emit<'_>, function: &str, t: &Tensor, allowed: &[Scalar]) -> LowerError {
     let names: Vec<String> = allowed.iter().map(|&s| format!("`{}`", scalar_name(s))).collect();
     let error = e.error(format!("`{function}` takes {}, not `{}`", any_of(&names), t.type_name()));
     if t.ty.elem().is_some_and(|e| e.ptr().is_some()) {
@@ -56,14 +55,14 @@ fn wrong_type(e: &Emit<'_>, function: &str, t: &Tensor, allowed: &[Scalar]) -> F
 }
 
 /// A function of one float.
-pub(crate) fn function(e: &mut Emit<'_>, name: &str, f: MathFn, x: &Tensor, allowed: &[Scalar]) -> Outcome<Tensor> {
+pub(crate) fn function(e: &mut Emit<'_>, name: &str, f: MathFn, x: &Tensor, allowed: &[Scalar]) -> LowerResult<Tensor> {
     check_type(e, name, x, allowed)?;
     let value = e.b().value(OpKind::Math(f), &[x.value]);
     Ok(e.tensor(value))
 }
 
 /// The lesser or the greater, element by element.
-pub(crate) fn extreme(e: &mut Emit<'_>, which: Extreme, x: &Operand, y: &Operand, nan: Nan) -> Outcome<Tensor> {
+pub(crate) fn extreme(e: &mut Emit<'_>, which: Extreme, x: &Operand, y: &Operand, nan: Nan) -> LowerResult<Tensor> {
     let (x, y) = binary::unify(e, x, y, Rules::Plain)?;
     Ok(extreme_of(e, which, &x, &y, nan))
 }
@@ -82,14 +81,14 @@ fn extreme_of(e: &mut Emit<'_>, which: Extreme, x: &Tensor, y: &Tensor, nan: Nan
 }
 
 /// `x`, but at least `low` and at most `high`.
-pub(crate) fn clamp(e: &mut Emit<'_>, x: &Operand, low: &Operand, high: &Operand, nan: Nan) -> Outcome<Tensor> {
+pub(crate) fn clamp(e: &mut Emit<'_>, x: &Operand, low: &Operand, high: &Operand, nan: Nan) -> LowerResult<Tensor> {
     let [x, low, high] = binary::unify_three(e, [x, low, high])?;
     let raised = extreme_of(e, Extreme::Max, &x, &low, nan);
     Ok(extreme_of(e, Extreme::Min, &raised, &high, nan))
 }
 
 /// `x * y + z`, rounded once.
-pub(crate) fn fused(e: &mut Emit<'_>, x: &Operand, y: &Operand, z: &Operand) -> Outcome<Tensor> {
+pub(crate) fn fused(e: &mut Emit<'_>, x: &Operand, y: &Operand, z: &Operand) -> LowerResult<Tensor> {
     let [x, y, z] = binary::unify_three(e, [x, y, z])?;
     if number_type(&x).is_some_and(Scalar::is_int) {
         return Err(e
@@ -111,7 +110,7 @@ pub(crate) enum Quotient {
 }
 
 /// The quotient of floats.
-pub(crate) fn quotient(e: &mut Emit<'_>, x: &Operand, y: &Operand, how: Quotient) -> Outcome<Tensor> {
+pub(crate) fn quotient(e: &mut Emit<'_>, x: &Operand, y: &Operand, how: Quotient) -> LowerResult<Tensor> {
     let (x, y) = binary::unify(e, x, y, Rules::Division)?;
     if number_type(&x).is_some_and(Scalar::is_int) {
         return Err(e
@@ -128,7 +127,7 @@ pub(crate) fn quotient(e: &mut Emit<'_>, x: &Operand, y: &Operand, how: Quotient
 }
 
 /// The upper half of a product of integers.
-pub(crate) fn product_high(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcome<Tensor> {
+pub(crate) fn product_high(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> LowerResult<Tensor> {
     for operand in [x, y] {
         if let Operand::Tensor(t) = operand {
             check_type(e, "umulhi", t, WIDE_INTS)?;
@@ -147,28 +146,28 @@ pub(crate) fn product_high(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> Outcom
     super::cast::by_bits(e, &high, ty.into())
 }
 
-fn unary_function(l: &mut Lower<'_>, a: &Args, f: MathFn, allowed: &[Scalar]) -> Outcome<Value> {
-    let x = to_tensor(&mut l.emit, a.value("x"))?;
-    function(&mut l.emit, a.function_name(), f, &x, allowed).map(Value::from)
+fn unary_function(l: &mut dyn BuiltinContext<'_>, a: &Args, f: MathFn, allowed: &[Scalar]) -> LowerResult<Value> {
+    let x = to_tensor(l.emit(), a.value("x"))?;
+    function(l.emit(), a.function_name(), f, &x, allowed).map(Value::from)
 }
 
 /// The function of mathematics a builtin is named after.
-fn run_function(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_function(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let f = MathFn::from_name(a.function_name()).expect("the table names functions of mathematics");
     let allowed = if f == MathFn::SqrtRn { SINGLE } else { FLOATS };
     unary_function(l, a, f, allowed)
 }
 
-fn run_abs(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let x = to_tensor(&mut l.emit, a.value("x"))?;
-    unary::absolute(&mut l.emit, &x).map(Value::from)
+fn run_abs(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let x = to_tensor(l.emit(), a.value("x"))?;
+    unary::absolute(l.emit(), &x).map(Value::from)
 }
 
-fn operand(l: &Lower<'_>, a: &Args, name: &str) -> Outcome<Operand> {
-    Operand::new(&l.emit, a.value(name))
+fn operand(l: &mut dyn BuiltinContext<'_>, a: &Args, name: &str) -> LowerResult<Operand> {
+    Operand::new(l.emit(), a.value(name))
 }
 
-fn nan_of(a: &Args) -> Outcome<Nan> {
+fn nan_of(a: &Args) -> LowerResult<Nan> {
     match a.value("propagate_nan").as_const().and_then(crate::value::Const::as_int) {
         Some(0) => Ok(Nan::Ignore),
         Some(0xFFFF) => Ok(Nan::Propagate),
@@ -176,49 +175,49 @@ fn nan_of(a: &Args) -> Outcome<Nan> {
     }
 }
 
-fn run_minimum(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_minimum(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let (x, y) = (operand(l, a, "x")?, operand(l, a, "y")?);
-    extreme(&mut l.emit, Extreme::Min, &x, &y, nan_of(a)?).map(Value::from)
+    extreme(l.emit(), Extreme::Min, &x, &y, nan_of(a)?).map(Value::from)
 }
 
-fn run_maximum(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_maximum(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let (x, y) = (operand(l, a, "x")?, operand(l, a, "y")?);
-    extreme(&mut l.emit, Extreme::Max, &x, &y, nan_of(a)?).map(Value::from)
+    extreme(l.emit(), Extreme::Max, &x, &y, nan_of(a)?).map(Value::from)
 }
 
-fn run_clamp(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_clamp(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let (x, low, high) = (operand(l, a, "x")?, operand(l, a, "min")?, operand(l, a, "max")?);
-    clamp(&mut l.emit, &x, &low, &high, nan_of(a)?).map(Value::from)
+    clamp(l.emit(), &x, &low, &high, nan_of(a)?).map(Value::from)
 }
 
-fn run_fma(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_fma(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let (x, y, z) = (operand(l, a, "x")?, operand(l, a, "y")?, operand(l, a, "z")?);
-    fused(&mut l.emit, &x, &y, &z).map(Value::from)
+    fused(l.emit(), &x, &y, &z).map(Value::from)
 }
 
-fn run_fdiv(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_fdiv(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let (x, y) = (operand(l, a, "x")?, operand(l, a, "y")?);
     let (rounded, approximate) = (a.bool("ieee_rounding")?, a.bool("approx")?);
     if rounded && approximate {
-        return Err(l.emit.error("`approx` and `ieee_rounding` exclude each other").help("choose one").into());
+        return Err(l.emit().error("`approx` and `ieee_rounding` exclude each other").help("choose one").into());
     }
-    quotient(&mut l.emit, &x, &y, if rounded { Quotient::Rounded } else { Quotient::Fast }).map(Value::from)
+    quotient(l.emit(), &x, &y, if rounded { Quotient::Rounded } else { Quotient::Fast }).map(Value::from)
 }
 
-fn run_div_rn(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_div_rn(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let (x, y) = (operand(l, a, "x")?, operand(l, a, "y")?);
     for operand in [&x, &y] {
         if let Operand::Tensor(t) = operand {
-            check_type(&l.emit, "div_rn", t, SINGLE)?;
+            check_type(l.emit(), "div_rn", t, SINGLE)?;
         }
     }
-    let x = materialize(&mut l.emit, &x)?;
-    quotient(&mut l.emit, &x.into(), &y, Quotient::Rounded).map(Value::from)
+    let x = materialize(l.emit(), &x)?;
+    quotient(l.emit(), &x.into(), &y, Quotient::Rounded).map(Value::from)
 }
 
-fn run_umulhi(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
+fn run_umulhi(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let (x, y) = (operand(l, a, "x")?, operand(l, a, "y")?);
-    product_high(&mut l.emit, &x, &y).map(Value::from)
+    product_high(l.emit(), &x, &y).map(Value::from)
 }
 
 /// The functions of this file.

@@ -6,14 +6,13 @@ use shoal_ir::types::{Elem, Ptr, Scalar};
 
 use super::operand::{Operand, constant, elem, number_type};
 use super::{attribute, block_ptr, broadcast, cast};
-use crate::builtin::{Args, Builtin, describe};
+use crate::builtin::{Args, Builtin, BuiltinContext, describe};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Access, Tensor, Value};
 
 /// What a memory operation goes through: pointers, and the type of what they point to.
-pub(crate) fn pointer(e: &Emit<'_>, function: &str, t: &Tensor) -> Outcome<Ptr> {
+pub(crate) fn pointer(e: &Emit<'_>, function: &str, t: &Tensor) -> LowerResult<Ptr> {
     elem(t).ptr().ok_or_else(|| {
         e.error(format!("`{function}` takes a pointer, not `{}`", t.type_name()))
             .help("add the offset to a pointer argument: `ptr + offsets`")
@@ -22,7 +21,7 @@ pub(crate) fn pointer(e: &Emit<'_>, function: &str, t: &Tensor) -> Outcome<Ptr> 
 }
 
 /// Complains about writes through a pointer that may only be read.
-pub(crate) fn writable(e: &Emit<'_>, function: &str, t: &Tensor) -> Outcome<()> {
+pub(crate) fn writable(e: &Emit<'_>, function: &str, t: &Tensor) -> LowerResult<()> {
     if t.access == Access::ReadOnly {
         return Err(e
             .error(format!("`{function}` writes through a pointer that is `tl.const`"))
@@ -33,7 +32,7 @@ pub(crate) fn writable(e: &Emit<'_>, function: &str, t: &Tensor) -> Outcome<()> 
 }
 
 /// With a scalar pointer, masks and values are scalars too.
-pub(crate) fn scalar_beside_scalar(e: &Emit<'_>, what: &str, pointer: &Tensor, t: &Tensor) -> Outcome<()> {
+pub(crate) fn scalar_beside_scalar(e: &Emit<'_>, what: &str, pointer: &Tensor, t: &Tensor) -> LowerResult<()> {
     if pointer.is_scalar() && !t.is_scalar() {
         return Err(e
             .error(format!("the pointer is a scalar, but the {what} is `{}`", t.type_name()))
@@ -43,8 +42,21 @@ pub(crate) fn scalar_beside_scalar(e: &Emit<'_>, what: &str, pointer: &Tensor, t
     Ok(())
 }
 
+/// Masks and values have the shape of the pointers, or one that broadcasts with it.
+fn fits_pointer(e: &Emit<'_>, what: &str, pointer: &Tensor, t: &Tensor) -> LowerResult<()> {
+    let Some((at, [p, m])) = broadcast::mismatch(pointer.shape(), t.shape()) else { return Ok(()) };
+    let error = e
+        .error(format!("the {what} has shape {:?}, the pointers have {:?}", t.shape(), pointer.shape()))
+        .label(format!("dimension {at} is {p} in the pointers and {m} in the {what}"));
+    Err(match what {
+        "mask" => error.help("compare the offsets that the pointers are made of: `mask = offsets < n`"),
+        _ => error.help("make it from the same `tl.arange` as the pointers, or use `tl.broadcast_to`"),
+    }
+    .into())
+}
+
 /// A mask: truth values.
-pub(crate) fn mask_of(e: &mut Emit<'_>, mask: &Operand) -> Outcome<Tensor> {
+pub(crate) fn mask_of(e: &mut Emit<'_>, mask: &Operand) -> LowerResult<Tensor> {
     match mask {
         Operand::Number(n) => Ok(constant(e, *n, Scalar::I1)),
         Operand::Tensor(t) if number_type(t) == Some(Scalar::I1) => Ok(t.clone()),
@@ -56,7 +68,7 @@ pub(crate) fn mask_of(e: &mut Emit<'_>, mask: &Operand) -> Outcome<Tensor> {
 }
 
 /// An operand at the type of what a pointer points to; numbers convert as a cast would.
-pub(crate) fn at_element(e: &mut Emit<'_>, x: &Operand, to: Elem) -> Outcome<Tensor> {
+pub(crate) fn at_element(e: &mut Emit<'_>, x: &Operand, to: Elem) -> LowerResult<Tensor> {
     match (x, to) {
         (Operand::Number(n), Elem::Scalar(ty)) => Ok(constant(e, *n, ty)),
         (Operand::Number(_), Elem::Ptr(_)) => {
@@ -68,7 +80,7 @@ pub(crate) fn at_element(e: &mut Emit<'_>, x: &Operand, to: Elem) -> Outcome<Ten
 }
 
 /// A pointer through which memory holds bytes, where the language sees truth values.
-pub(crate) fn as_stored(e: &mut Emit<'_>, p: &Tensor) -> Outcome<(Tensor, Elem)> {
+pub(crate) fn as_stored(e: &mut Emit<'_>, p: &Tensor) -> LowerResult<(Tensor, Elem)> {
     let element = elem(p).ptr().expect("a pointer").element();
     if element != Elem::Scalar(Scalar::I1) {
         return Ok((p.clone(), element));
@@ -84,7 +96,7 @@ pub(crate) fn load(
     mask: Option<&Operand>,
     other: Option<&Operand>,
     attrs: LoadAttrs,
-) -> Outcome<Tensor> {
+) -> LowerResult<Tensor> {
     let element = pointer(e, "load", p)?.element();
     cast::supported(e, element)?;
     if mask.is_none() && other.is_some() {
@@ -98,11 +110,13 @@ pub(crate) fn load(
     if let Some(mask) = mask {
         let mask = mask_of(e, mask)?;
         scalar_beside_scalar(e, "mask", &parts[0], &mask)?;
+        fits_pointer(e, "mask", &parts[0], &mask)?;
         parts.push(mask);
     }
     if let Some(other) = other {
         if let Operand::Tensor(t) = other {
             scalar_beside_scalar(e, "`other`", &parts[0], t)?;
+            fits_pointer(e, "`other`", &parts[0], t)?;
         }
         parts.push(at_element(e, other, stored)?);
     }
@@ -121,15 +135,17 @@ pub(crate) fn store(
     value: &Operand,
     mask: Option<&Operand>,
     (cache, evict): (StoreCache, Evict),
-) -> Outcome<()> {
+) -> LowerResult<()> {
     let element = pointer(e, "store", p)?.element();
     writable(e, "store", p)?;
     if let Operand::Tensor(t) = value {
         scalar_beside_scalar(e, "value", p, t)?;
+        fits_pointer(e, "value", p, t)?;
     }
     let mask = mask.map(|m| mask_of(e, m)).transpose()?;
     if let Some(mask) = &mask {
         scalar_beside_scalar(e, "mask", p, mask)?;
+        fits_pointer(e, "mask", p, mask)?;
     }
     // First to the type the language sees, then to what memory holds.
     let value = at_element(e, value, element)?;
@@ -146,7 +162,7 @@ pub(crate) fn at_pointer_shape(
     p: &Tensor,
     value: &Tensor,
     mask: Option<&Tensor>,
-) -> Outcome<Vec<shoal_ir::Value>> {
+) -> LowerResult<Vec<shoal_ir::Value>> {
     let parts: Vec<Tensor> = [Some(p), Some(value), mask].into_iter().flatten().cloned().collect();
     let shape = p.shape().to_vec();
     let parts = broadcast::all(e, &parts)?;
@@ -159,13 +175,13 @@ pub(crate) fn at_pointer_shape(
     Ok(parts.iter().map(|t| t.value).collect())
 }
 
-fn optional_operand(e: &Emit<'_>, a: &Args, name: &str) -> Outcome<Option<Operand>> {
+fn optional_operand(e: &Emit<'_>, a: &Args, name: &str) -> LowerResult<Option<Operand>> {
     a.optional(name).map(|v| Operand::new(e, v)).transpose()
 }
 
-fn not_a_pointer(e: &Emit<'_>, function: &str, found: &Value) -> Fault {
+fn not_a_pointer(e: &Emit<'_>, function: &str, found: &Value) -> LowerError {
     match found {
-        Value::Invalid => Fault::reported(),
+        Value::Invalid => LowerError::reported(),
         Value::Descriptor(_) => e
             .error(format!("`{function}` takes a pointer, not a tensor descriptor"))
             .help(format!("use `desc.{function}(offsets)`"))
@@ -177,8 +193,8 @@ fn not_a_pointer(e: &Emit<'_>, function: &str, found: &Value) -> Fault {
     }
 }
 
-fn run_load(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_load(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let attrs = LoadAttrs {
         cache: attribute::load_cache(e, a.optional_str("cache_modifier")?)?,
         evict: attribute::eviction(e, a.optional_str("eviction_policy")?)?,
@@ -200,8 +216,8 @@ fn run_load(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     }
 }
 
-fn run_store(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_store(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let cache = attribute::store_cache(e, a.optional_str("cache_modifier")?)?;
     let evict = attribute::eviction(e, a.optional_str("eviction_policy")?)?;
     let value = Operand::new(e, a.value("value"))?;

@@ -8,7 +8,7 @@ use shoal_ir::{Const as IrConst, Value as IrValue};
 use crate::builtin::describe;
 use crate::dtype;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Access, Const, Tensor, Value};
 
 /// A Python number.
@@ -98,15 +98,15 @@ impl fmt::Display for Number {
 
 impl Operand {
     /// A value as an operand.
-    pub(crate) fn new(e: &Emit<'_>, value: &Value) -> Outcome<Operand> {
+    pub(crate) fn new(e: &Emit<'_>, value: &Value) -> LowerResult<Operand> {
         match value {
             Value::Tensor(t) => return Ok(Operand::Tensor(t.clone())),
-            Value::Invalid => return Err(Fault::reported()),
+            Value::Invalid => return Err(LowerError::reported()),
             _ => {}
         }
         match value.as_const().and_then(Number::of) {
             Some(number) => Ok(Operand::Number(number)),
-            None => Err(e.fault(format!("expected a tensor or a number, found {}", describe(value)))),
+            None => Err(e.lower_error(format!("expected a tensor or a number, found {}", describe(value)))),
         }
     }
 
@@ -173,7 +173,7 @@ pub(crate) fn constant(e: &mut Emit<'_>, number: Number, ty: Scalar) -> Tensor {
 }
 
 /// The operand on the device; a number takes its literal's type.
-pub(crate) fn materialize(e: &mut Emit<'_>, operand: &Operand) -> Outcome<Tensor> {
+pub(crate) fn materialize(e: &mut Emit<'_>, operand: &Operand) -> LowerResult<Tensor> {
     match operand {
         Operand::Tensor(t) => Ok(t.clone()),
         Operand::Number(n) => match n.literal_type() {
@@ -184,13 +184,13 @@ pub(crate) fn materialize(e: &mut Emit<'_>, operand: &Operand) -> Outcome<Tensor
 }
 
 /// The value on the device; a number takes its literal's type.
-pub(crate) fn to_tensor(e: &mut Emit<'_>, value: &Value) -> Outcome<Tensor> {
+pub(crate) fn to_tensor(e: &mut Emit<'_>, value: &Value) -> LowerResult<Tensor> {
     let operand = Operand::new(e, value)?;
     materialize(e, &operand)
 }
 
 /// The error for an integer that no type holds.
-pub(crate) fn too_large(e: &Emit<'_>, number: Number) -> Fault {
+pub(crate) fn too_large(e: &Emit<'_>, number: Number) -> LowerError {
     let shown = Operand::Number(number).describe();
     e.error(format!("{shown} fits no integer type")).help("the widest types are `tl.int64` and `tl.uint64`").into()
 }

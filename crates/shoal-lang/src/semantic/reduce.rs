@@ -7,10 +7,9 @@ use shoal_source::Span;
 use super::operand::{elem, to_tensor};
 use super::shape;
 use super::words::counted;
-use crate::builtin::{Args, Builtin, describe};
+use crate::builtin::{Args, Builtin, BuiltinContext, describe};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::module::Function;
 use crate::value::{Tensor, Value};
 
@@ -31,7 +30,7 @@ enum Form {
 
 impl Inputs {
     /// A tensor or a tuple of tensors.
-    pub(crate) fn new(e: &mut Emit<'_>, function: &str, value: &Value) -> Outcome<Inputs> {
+    pub(crate) fn new(e: &mut Emit<'_>, function: &str, value: &Value) -> LowerResult<Inputs> {
         let (values, form) = match value {
             Value::Tuple(t) => (t.items.to_vec(), Form::Tuple),
             one => (vec![one.clone()], Form::One),
@@ -41,7 +40,7 @@ impl Inputs {
             tensors.push(to_tensor(e, value)?);
         }
         let Some(first) = tensors.first() else {
-            return Err(e.fault(format!("`{function}` needs at least one tile")));
+            return Err(e.lower_error(format!("`{function}` needs at least one tile")));
         };
         if first.is_scalar() {
             return Err(e
@@ -69,18 +68,23 @@ impl Inputs {
 }
 
 /// The region that combines two groups of scalars: it calls the user's function.
-pub(crate) fn combine_region(l: &mut Lower<'_>, f: &Function, inputs: &[Tensor], span: Span) -> Outcome<Region> {
+pub(crate) fn combine_region(
+    l: &mut dyn BuiltinContext<'_>,
+    f: &Function,
+    inputs: &[Tensor],
+    span: Span,
+) -> LowerResult<Region> {
     let types: Vec<Type> = inputs.iter().map(|t| Type::Elem(elem(t))).collect();
-    let (region, params) = open(&mut l.emit, types.iter().chain(&types));
-    let before = std::mem::replace(&mut l.emit.region, region);
-    let here = l.emit.span;
+    let (region, params) = open(l.emit(), types.iter().chain(&types));
+    let before = std::mem::replace(&mut l.emit().region, region);
+    let here = l.emit().span;
     let arguments = params.into_iter().map(Value::from).collect();
     let outcome = l.inline_call(f, arguments, span).and_then(|result| {
-        l.emit.span = here;
-        close(&mut l.emit, f.name(), &types, &result)
+        l.emit().span = here;
+        close(l.emit(), f.name(), &types, &result)
     });
-    l.emit.span = here;
-    l.emit.region = before;
+    l.emit().span = here;
+    l.emit().region = before;
     outcome.map(|()| region)
 }
 
@@ -97,10 +101,10 @@ pub(crate) fn open<'t>(e: &mut Emit<'_>, types: impl Iterator<Item = &'t Type>) 
 }
 
 /// Ends the current region with what the combine function gave, which must have the types it was given.
-fn close(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> Outcome<()> {
+fn close(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> LowerResult<()> {
     let values = match result {
         Value::Tuple(t) => t.items.to_vec(),
-        Value::Invalid => return Err(Fault::reported()),
+        Value::Invalid => return Err(LowerError::reported()),
         one => vec![one.clone()],
     };
     if values.len() != types.len() {
@@ -134,7 +138,7 @@ fn close(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> Ou
 }
 
 /// One tile or several, flat, if no axis is given.
-pub(crate) fn flatten(e: &mut Emit<'_>, inputs: &[Tensor]) -> Outcome<Vec<Tensor>> {
+pub(crate) fn flatten(e: &mut Emit<'_>, inputs: &[Tensor]) -> LowerResult<Vec<Tensor>> {
     let count: u32 = inputs[0].shape().iter().product();
     inputs.iter().map(|t| shape::reshape(e, t, &[count])).collect()
 }
@@ -147,21 +151,21 @@ pub(crate) fn along(e: &mut Emit<'_>, inputs: &[Tensor], axis: usize, region: Re
     results.into_iter().map(|v| e.tensor(v)).collect()
 }
 
-fn run_reduce(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let inputs = Inputs::new(&mut l.emit, "reduce", a.value("input"))?;
+fn run_reduce(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let inputs = Inputs::new(l.emit(), "reduce", a.value("input"))?;
     let f = a.function("combine_fn")?.clone();
     let rank = inputs.tensors[0].shape().len();
     let keep = a.bool("keep_dims")?;
     let axis = match a.optional_int("axis")? {
-        Some(given) => Some(shape::axis(&l.emit, given, rank)?),
+        Some(given) => Some(shape::axis(l.emit(), given, rank)?),
         None => None,
     };
     let tensors = match axis {
         Some(_) => inputs.tensors.clone(),
-        None => flatten(&mut l.emit, &inputs.tensors)?,
+        None => flatten(l.emit(), &inputs.tensors)?,
     };
     let region = combine_region(l, &f, &tensors, a.span)?;
-    let e = &mut l.emit;
+    let e = l.emit();
     let mut results = along(e, &tensors, axis.unwrap_or(0), region);
     if keep {
         for t in &mut results {
@@ -175,8 +179,8 @@ fn run_reduce(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
 }
 
 /// The places along an axis, at the shape of a tile: what `max` and `min` return as indices.
-fn run_axis_indices(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_axis_indices(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let shape = a.shape("shape")?;
     let axis = shape::axis(e, a.int("axis")?, shape.len())?;
     let value = e.b().iota(0, shape[axis]);

@@ -4,10 +4,9 @@ use shoal_ir::{OpKind, Region};
 
 use super::reduce::{Inputs, combine_region};
 use super::shape;
-use crate::builtin::{Args, Builtin};
+use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::fault::Outcome;
-use crate::lower::Lower;
+use crate::lower_error::LowerResult;
 use crate::value::{Tensor, Value};
 
 /// Where a scan begins.
@@ -28,13 +27,13 @@ pub(crate) fn along(e: &mut Emit<'_>, inputs: &[Tensor], axis: usize, begin: Beg
     results.into_iter().map(|v| e.tensor(v)).collect()
 }
 
-fn run_scan(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let inputs = Inputs::new(&mut l.emit, "associative_scan", a.value("input"))?;
+fn run_scan(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let inputs = Inputs::new(l.emit(), "associative_scan", a.value("input"))?;
     let f = a.function("combine_fn")?.clone();
-    let axis = shape::axis(&l.emit, a.int("axis")?, inputs.tensors[0].shape().len())?;
+    let axis = shape::axis(l.emit(), a.int("axis")?, inputs.tensors[0].shape().len())?;
     let begin = if a.bool("reverse")? { Begin::Last } else { Begin::First };
     let region = combine_region(l, &f, &inputs.tensors, a.span)?;
-    let results = along(&mut l.emit, &inputs.tensors, axis, begin, region);
+    let results = along(l.emit(), &inputs.tensors, axis, begin, region);
     Ok(inputs.results(results))
 }
 

@@ -6,14 +6,13 @@ use shoal_ir::types::{Elem, Shape};
 use super::broadcast;
 use super::operand::{elem, tensor_like, to_tensor};
 use super::words::counted;
-use crate::builtin::{Args, Builtin, describe, shape_from};
+use crate::builtin::{Args, Builtin, BuiltinContext, describe, shape_from};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Const, Tensor, Value};
 
 /// An axis counted from the front; negative ones count from the end.
-pub(crate) fn axis(e: &Emit<'_>, axis: i128, rank: usize) -> Outcome<usize> {
+pub(crate) fn axis(e: &Emit<'_>, axis: i128, rank: usize) -> LowerResult<usize> {
     let rank = rank as i128;
     if (-rank..rank).contains(&axis) {
         return Ok((if axis < 0 { axis + rank } else { axis }) as usize);
@@ -27,7 +26,7 @@ pub(crate) fn axis(e: &Emit<'_>, axis: i128, rank: usize) -> Outcome<usize> {
 }
 
 /// The same elements, row-major, at another shape; a scalar if the shape is empty.
-pub(crate) fn reshape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> Outcome<Tensor> {
+pub(crate) fn reshape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> LowerResult<Tensor> {
     if t.shape() == shape {
         return Ok(t.clone());
     }
@@ -37,7 +36,9 @@ pub(crate) fn reshape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> Outcome<Te
         return Err(e
             .error(format!("cannot reshape {:?} to {shape:?}", t.shape()))
             .label(format!("{from} elements do not fill {to} places"))
-            .help("a reshape keeps the number of elements")
+            .help(
+                "a reshape keeps the number of elements: repeat them with `tl.broadcast_to`, or load only those you need",
+            )
             .into());
     }
     if t.is_scalar() {
@@ -48,7 +49,7 @@ pub(crate) fn reshape(e: &mut Emit<'_>, t: &Tensor, shape: &[u32]) -> Outcome<Te
 }
 
 /// The only element of a tensor, as a scalar.
-pub(crate) fn unsplat(e: &mut Emit<'_>, t: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn unsplat(e: &mut Emit<'_>, t: &Tensor) -> LowerResult<Tensor> {
     if t.ty.as_tile().is_some_and(|tile| tile.len() != 1) {
         return Err(e
             .error(format!("`{}` is not a single element", t.type_name()))
@@ -68,9 +69,9 @@ pub(crate) fn expand_dim(e: &mut Emit<'_>, t: &Tensor, at: usize) -> Tensor {
 }
 
 /// New dimensions of size 1 at these axes of the result.
-pub(crate) fn expand_dims(e: &mut Emit<'_>, t: &Tensor, axes: &[i128]) -> Outcome<Tensor> {
+pub(crate) fn expand_dims(e: &mut Emit<'_>, t: &Tensor, axes: &[i128]) -> LowerResult<Tensor> {
     let rank = t.shape().len() + axes.len();
-    let mut places = axes.iter().map(|&a| axis(e, a, rank)).collect::<Outcome<Vec<_>>>()?;
+    let mut places = axes.iter().map(|&a| axis(e, a, rank)).collect::<LowerResult<Vec<_>>>()?;
     places.sort_unstable();
     if let Some(twice) = places.windows(2).find(|w| w[0] == w[1]) {
         return Err(e
@@ -91,8 +92,8 @@ enum Index {
 }
 
 /// `x[None, :]`: only `None` and `:` index a tile.
-pub(crate) fn index(e: &mut Emit<'_>, t: &Tensor, entries: &[Value]) -> Outcome<Tensor> {
-    let entries = entries.iter().map(|entry| index_entry(e, entry)).collect::<Outcome<Vec<_>>>()?;
+pub(crate) fn index(e: &mut Emit<'_>, t: &Tensor, entries: &[Value]) -> LowerResult<Tensor> {
+    let entries = entries.iter().map(|entry| index_entry(e, entry)).collect::<LowerResult<Vec<_>>>()?;
     let used = entries.iter().filter(|i| **i == Index::Full).count();
     if used > t.shape().len() {
         return Err(e
@@ -110,11 +111,20 @@ pub(crate) fn index(e: &mut Emit<'_>, t: &Tensor, entries: &[Value]) -> Outcome<
     Ok(result)
 }
 
-fn index_entry(e: &Emit<'_>, entry: &Value) -> Outcome<Index> {
+/// Whether an entry of a subscript changes the shape only, as `None` and `:` do.
+pub(crate) fn is_shape_index(entry: &Value) -> bool {
+    match entry {
+        Value::Slice(s) => s.lower.is_none() && s.upper.is_none() && s.step.is_none(),
+        Value::Const(Const::None) | Value::Invalid => true,
+        _ => false,
+    }
+}
+
+fn index_entry(e: &Emit<'_>, entry: &Value) -> LowerResult<Index> {
     match entry {
         Value::Const(Const::None) => Ok(Index::NewAxis),
         Value::Slice(s) if s.lower.is_none() && s.upper.is_none() && s.step.is_none() => Ok(Index::Full),
-        Value::Invalid => Err(Fault::reported()),
+        Value::Invalid => Err(LowerError::reported()),
         Value::Slice(_) => Err(e
             .error("tiles cannot be sliced")
             .help("only `:` and `None` index a tile; load the part you need, or use `tl.split`, `tl.gather` or a mask")
@@ -127,7 +137,7 @@ fn index_entry(e: &Emit<'_>, entry: &Value) -> Outcome<Index> {
 }
 
 /// Dimension `i` of the result is dimension `dims[i]`.
-pub(crate) fn permute(e: &mut Emit<'_>, t: &Tensor, dims: &[i128]) -> Outcome<Tensor> {
+pub(crate) fn permute(e: &mut Emit<'_>, t: &Tensor, dims: &[i128]) -> LowerResult<Tensor> {
     let rank = t.shape().len();
     let mut seen = vec![false; rank];
     let mut perm = Vec::with_capacity(rank);
@@ -151,7 +161,7 @@ pub(crate) fn permute(e: &mut Emit<'_>, t: &Tensor, dims: &[i128]) -> Outcome<Te
     Ok(tensor_like(e, value, t))
 }
 
-fn not_a_permutation(e: &Emit<'_>, t: &Tensor, dims: &[i128]) -> Fault {
+fn not_a_permutation(e: &Emit<'_>, t: &Tensor, dims: &[i128]) -> LowerError {
     let rank = t.shape().len();
     let wanted: Vec<usize> = (0..rank).collect();
     let count = counted(rank, "dimension");
@@ -161,7 +171,7 @@ fn not_a_permutation(e: &Emit<'_>, t: &Tensor, dims: &[i128]) -> Fault {
 }
 
 /// The last two dimensions swapped.
-pub(crate) fn transpose(e: &mut Emit<'_>, t: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn transpose(e: &mut Emit<'_>, t: &Tensor) -> LowerResult<Tensor> {
     let rank = t.shape().len() as i128;
     if rank < 2 {
         return Err(e
@@ -174,7 +184,7 @@ pub(crate) fn transpose(e: &mut Emit<'_>, t: &Tensor) -> Outcome<Tensor> {
 }
 
 /// Both in a new innermost dimension of size 2.
-pub(crate) fn join(e: &mut Emit<'_>, x: &Tensor, y: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn join(e: &mut Emit<'_>, x: &Tensor, y: &Tensor) -> LowerResult<Tensor> {
     let y = match (elem(x), elem(y)) {
         (a, b) if a == b => y.clone(),
         // Integers that differ only in their sign are one type to Triton; the first decides.
@@ -197,7 +207,7 @@ pub(crate) fn join(e: &mut Emit<'_>, x: &Tensor, y: &Tensor) -> Outcome<Tensor> 
 }
 
 /// The two halves of an innermost dimension of size 2.
-pub(crate) fn split(e: &mut Emit<'_>, t: &Tensor) -> Outcome<(Tensor, Tensor)> {
+pub(crate) fn split(e: &mut Emit<'_>, t: &Tensor) -> LowerResult<(Tensor, Tensor)> {
     if t.shape().last() != Some(&2) {
         return Err(e
             .error(format!("`split` takes a last dimension of size 2, but this is `{}`", t.type_name()))
@@ -210,7 +220,7 @@ pub(crate) fn split(e: &mut Emit<'_>, t: &Tensor) -> Outcome<(Tensor, Tensor)> {
 }
 
 /// One after the other along a dimension.
-pub(crate) fn concatenate(e: &mut Emit<'_>, x: &Tensor, y: &Tensor, dim: i128) -> Outcome<Tensor> {
+pub(crate) fn concatenate(e: &mut Emit<'_>, x: &Tensor, y: &Tensor, dim: i128) -> LowerResult<Tensor> {
     if x.shape() != y.shape() || x.is_scalar() {
         let help = if x.is_scalar() && y.is_scalar() {
             "to put two scalars side by side use `tl.join`"
@@ -235,37 +245,37 @@ pub(crate) fn concatenate(e: &mut Emit<'_>, x: &Tensor, y: &Tensor, dim: i128) -
     reshape(e, &moved, &shape)
 }
 
-fn too_many_elements(e: &Emit<'_>, shape: &[u32]) -> Outcome<()> {
+fn too_many_elements(e: &Emit<'_>, shape: &[u32]) -> LowerResult<()> {
     let dims: Vec<Value> = shape.iter().map(|&d| Value::int(d)).collect();
     shape_from(&dims, e.span).map(|_| ())
 }
 
-fn run_reshape(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_reshape(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("input"))?;
     let shape = shape_from(&a.rest_flat(), a.span)?;
     if shape.is_empty() { unsplat(e, &x) } else { reshape(e, &x, &shape) }.map(Value::from)
 }
 
-fn run_view(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    l.emit.warn("`view` is deprecated", "use `tl.reshape`");
+fn run_view(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    l.emit().warn("`view` is deprecated", "use `tl.reshape`");
     run_reshape(l, a)
 }
 
-fn run_expand_dims(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_expand_dims(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("input"))?;
     expand_dims(e, &x, &a.ints("axis")?).map(Value::from)
 }
 
-fn run_unsqueeze(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_unsqueeze(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("x"))?;
     expand_dims(e, &x, &[a.int("dim")?]).map(Value::from)
 }
 
-fn run_squeeze(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_squeeze(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("x"))?;
     let at = axis(e, a.int("dim")?, x.shape().len())?;
     let mut shape = Shape::from_slice(x.shape());
@@ -278,50 +288,50 @@ fn run_squeeze(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
     reshape(e, &x, &shape).map(Value::from)
 }
 
-fn run_item(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_item(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("input"))?;
     unsplat(e, &x).map(Value::from)
 }
 
-fn dims(e: &Emit<'_>, a: &Args) -> Outcome<Vec<i128>> {
+fn dims(e: &Emit<'_>, a: &Args) -> LowerResult<Vec<i128>> {
     a.rest_flat().iter().map(|v| v.as_const().and_then(Const::as_int).ok_or_else(|| not_a_dim(e, v))).collect()
 }
 
-fn not_a_dim(e: &Emit<'_>, v: &Value) -> Fault {
+fn not_a_dim(e: &Emit<'_>, v: &Value) -> LowerError {
     e.error(format!("dimensions are compile-time integers, not {}", describe(v))).into()
 }
 
-fn run_trans(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_trans(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("input"))?;
     let dims = dims(e, a)?;
     if dims.is_empty() { transpose(e, &x) } else { permute(e, &x, &dims) }.map(Value::from)
 }
 
-fn run_permute(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_permute(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("input"))?;
     let dims = dims(e, a)?;
     permute(e, &x, &dims).map(Value::from)
 }
 
-fn run_cat(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_cat(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("input"))?;
     let y = to_tensor(e, a.value("other"))?;
     concatenate(e, &x, &y, a.int("dim")?).map(Value::from)
 }
 
-fn run_join(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_join(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("a"))?;
     let y = to_tensor(e, a.value("b"))?;
     join(e, &x, &y).map(Value::from)
 }
 
-fn run_split(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run_split(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let x = to_tensor(e, a.value("a"))?;
     let (x, y) = split(e, &x)?;
     Ok(Value::tuple(vec![x.into(), y.into()]))

@@ -3,7 +3,7 @@
 use shoal_ir::types::{Elem, Ptr, Scalar, Type};
 
 use crate::emit::Emit;
-use crate::fault::Outcome;
+use crate::lower_error::LowerResult;
 use crate::options::Options;
 use crate::value::{Tensor, Value};
 
@@ -66,6 +66,6 @@ pub(crate) fn type_of(t: &Tensor) -> String {
 }
 
 /// The message of a failure.
-pub(crate) fn message<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
+pub(crate) fn message<T: std::fmt::Debug>(outcome: LowerResult<T>) -> String {
     outcome.expect_err("an error").into_diagnostic().expect("a diagnostic").message
 }

@@ -6,12 +6,12 @@ use shoal_ir::types::Scalar;
 use super::operand::{number_type, to_tensor};
 use super::{binary, cast};
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
+use crate::lower_error::{LowerError, LowerResult};
 use crate::syntax::ast::UnaryOp;
 use crate::value::{Tensor, Value};
 
 /// `op x` on the device.
-pub(crate) fn apply(e: &mut Emit<'_>, op: UnaryOp, x: &Value) -> Outcome<Value> {
+pub(crate) fn apply(e: &mut Emit<'_>, op: UnaryOp, x: &Value) -> LowerResult<Value> {
     match op {
         UnaryOp::Not => {
             let x = binary::condition(e, "not", x)?;
@@ -30,7 +30,7 @@ pub(crate) fn apply(e: &mut Emit<'_>, op: UnaryOp, x: &Value) -> Outcome<Value> 
 }
 
 /// `-x`; unsigned integers wrap.
-pub(crate) fn negate(e: &mut Emit<'_>, x: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn negate(e: &mut Emit<'_>, x: &Tensor) -> LowerResult<Tensor> {
     match number_type(x) {
         None => Err(wrong(e, "-", x)),
         // Modulo 2 every number is its own negation.
@@ -40,7 +40,7 @@ pub(crate) fn negate(e: &mut Emit<'_>, x: &Tensor) -> Outcome<Tensor> {
 }
 
 /// `~x`.
-pub(crate) fn invert(e: &mut Emit<'_>, x: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn invert(e: &mut Emit<'_>, x: &Tensor) -> LowerResult<Tensor> {
     match number_type(x) {
         Some(ty) if ty.is_int() => Ok(emit(e, IrUnary::Not, x)),
         _ => Err(wrong(e, "~", x)),
@@ -48,7 +48,7 @@ pub(crate) fn invert(e: &mut Emit<'_>, x: &Tensor) -> Outcome<Tensor> {
 }
 
 /// The absolute value.
-pub(crate) fn absolute(e: &mut Emit<'_>, x: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn absolute(e: &mut Emit<'_>, x: &Tensor) -> LowerResult<Tensor> {
     match number_type(x) {
         Some(ty) if ty.is_unsigned_int() => Ok(x.clone()),
         Some(_) => Ok(emit(e, IrUnary::Abs, x)),
@@ -61,7 +61,7 @@ pub(crate) fn emit(e: &mut Emit<'_>, op: IrUnary, x: &Tensor) -> Tensor {
     e.tensor(value)
 }
 
-fn wrong(e: &Emit<'_>, op: &str, x: &Tensor) -> Fault {
+fn wrong(e: &Emit<'_>, op: &str, x: &Tensor) -> LowerError {
     let help = match number_type(x) {
         Some(_) => "to work on the bits of a float, cast it with `.to(tl.int32, bitcast=True)`",
         None => "cast the pointer to `tl.int64` to work on the address",
@@ -70,7 +70,7 @@ fn wrong(e: &Emit<'_>, op: &str, x: &Tensor) -> Fault {
 }
 
 /// The condition of an `if` or a `while`: one truth value on the device.
-pub(crate) fn scalar_condition(e: &mut Emit<'_>, x: &Tensor) -> Outcome<Tensor> {
+pub(crate) fn scalar_condition(e: &mut Emit<'_>, x: &Tensor) -> LowerResult<Tensor> {
     let x = match x.ty.as_tile() {
         Some(tile) if tile.len() == 1 => super::shape::unsplat(e, x)?,
         Some(_) => {

@@ -222,6 +222,17 @@ pub struct Expr {
     pub span: Span,
 }
 
+/// One operator of a chain, with its right operand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BinaryLink {
+    /// The operator.
+    pub op: BinOp,
+    /// The right operand.
+    pub right: Expr,
+    /// From the beginning of the chain to the end of the operand.
+    pub span: Span,
+}
+
 /// The kinds of expressions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExprKind {
@@ -241,14 +252,12 @@ pub enum ExprKind {
     Ellipsis,
     /// An f-string.
     FString(Vec<FStringPart>),
-    /// `left op right`
+    /// `first op right op right …`, from left to right: a long sum is long, not deep.
     Binary {
-        /// The operator.
-        op: BinOp,
-        /// The left operand.
-        left: Box<Expr>,
-        /// The right operand.
-        right: Box<Expr>,
+        /// The leftmost operand.
+        first: Box<Expr>,
+        /// The operators and their right operands; at least one.
+        rest: Vec<BinaryLink>,
     },
     /// `op operand`
     Unary {

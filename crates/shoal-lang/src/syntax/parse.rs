@@ -11,12 +11,17 @@ use ruff_text_size::{Ranged, TextRange};
 use shoal_source::{Diagnostic, FileId, Span};
 
 use super::ast::{
-    Alias, Arg, ArgKind, BinOp, BoolOp, ClassDef, CmpOp, Expr, ExprKind, FStringPart, FunctionDef, Generator, Ident,
-    Module, Name, Param, ParamKind, Stmt, StmtKind, UnaryOp, Unsupported,
+    Alias, Arg, ArgKind, BinOp, BinaryLink, BoolOp, ClassDef, CmpOp, Expr, ExprKind, FStringPart, FunctionDef,
+    Generator, Ident, Module, Name, Param, ParamKind, Stmt, StmtKind, UnaryOp, Unsupported,
 };
 
 /// How deep statements and expressions may nest, counted together.
 pub(crate) const MAX_DEPTH: usize = 200;
+
+/// The longest chain of operators whose tree is dropped; longer ones are left to the end of the process.
+const MAX_DROPPED_CHAIN: usize = 1 << 15;
+/// More stack than dropping one link takes.
+const STACK_PER_LINK: usize = 1 << 10;
 
 /// Parses the text of one file.
 ///
@@ -28,7 +33,8 @@ pub(crate) fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnos
         return Err(vec![Diagnostic::error(span, "the file is larger than 4 GiB")]);
     }
     let parsed = parse_unchecked(text, ParseOptions::from(ruff_python_parser::Mode::Module));
-    let mut convert = Convert { file, depth: 0, depth_reached: Depth::Fine, errors: Vec::new() };
+    let mut convert =
+        Convert { file, depth: 0, depth_reached: Depth::Fine, chained: 0, deepest_chain: 0, errors: Vec::new() };
     for error in parsed.errors() {
         convert.syntax_error(error);
     }
@@ -41,8 +47,13 @@ pub(crate) fn parse_file(file: FileId, text: &str) -> Result<Module, Vec<Diagnos
         return Err(vec![Diagnostic::error(Span::new(file, 0, 0), "the file is not a Python module")]);
     };
     let body = convert.stmts(parsed.suite());
-    if convert.depth_reached == Depth::TooDeep {
-        std::mem::forget(parsed);
+    match convert.depth_reached {
+        Depth::Fine if convert.deepest_chain <= MAX_DEPTH => drop(parsed),
+        // Dropping the parser's tree recurses as deep as its longest chain of operators.
+        Depth::Fine if convert.deepest_chain <= MAX_DROPPED_CHAIN => {
+            stacker::grow(convert.deepest_chain * STACK_PER_LINK, || drop(parsed));
+        }
+        Depth::Fine | Depth::TooDeep => std::mem::forget(parsed),
     }
     Ok(Module { body })
 }
@@ -62,6 +73,9 @@ struct Convert {
     file: FileId,
     depth: usize,
     depth_reached: Depth,
+    /// Links of the chains of operators around the expression at hand.
+    chained: usize,
+    deepest_chain: usize,
     errors: Vec<Diagnostic>,
 }
 
@@ -272,9 +286,7 @@ impl Convert {
             py::Expr::StringLiteral(s) => ExprKind::Str(Name::from(s.value.to_str())),
             py::Expr::EllipsisLiteral(_) => ExprKind::Ellipsis,
             py::Expr::FString(f) => ExprKind::FString(self.fstring(f)),
-            py::Expr::BinOp(b) => {
-                ExprKind::Binary { op: bin_op(b.op), left: self.boxed(&b.left), right: self.boxed(&b.right) }
-            }
+            py::Expr::BinOp(b) => self.binary(b),
             py::Expr::UnaryOp(u) => ExprKind::Unary { op: unary_op(u.op), operand: self.boxed(&u.operand) },
             py::Expr::BoolOp(b) => ExprKind::Bools {
                 op: match b.op {
@@ -317,6 +329,32 @@ impl Convert {
             py::Expr::BytesLiteral(_) => unsupported_expr("byte strings", "use a string"),
             py::Expr::IpyEscapeCommand(_) => unsupported_expr("notebook commands", IN_HELPER),
         }
+    }
+
+    /// Operators nest to the left in the parser's tree: `((a + b) + c) + d`.
+    fn binary(&mut self, outermost: &py::ExprBinOp) -> ExprKind {
+        let mut links = vec![outermost];
+        let mut first = &*outermost.left;
+        while let py::Expr::BinOp(inner) = first {
+            links.push(inner);
+            first = &inner.left;
+        }
+        self.chained += links.len();
+        self.deepest_chain = self.deepest_chain.max(self.chained);
+        let kind = ExprKind::Binary {
+            first: self.boxed(first),
+            rest: links
+                .iter()
+                .rev()
+                .map(|link| BinaryLink {
+                    op: bin_op(link.op),
+                    right: self.expr(&link.right),
+                    span: self.span(link.range),
+                })
+                .collect(),
+        };
+        self.chained -= links.len();
+        kind
     }
 
     fn walrus(&mut self, n: &py::ExprNamed) -> ExprKind {

@@ -143,9 +143,9 @@ pub(crate) fn stmt_parts(stmt: &Stmt) -> (Vec<&Expr>, Vec<&Stmt>) {
 pub(crate) fn children<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     match &e.kind {
         ExprKind::FString(parts) => fstring_children(parts, f),
-        ExprKind::Binary { left, right, .. } => {
-            f(left);
-            f(right);
+        ExprKind::Binary { first, rest } => {
+            f(first);
+            rest.iter().for_each(|link| f(&link.right));
         }
         ExprKind::Unary { operand, .. } => f(operand),
         ExprKind::Bools { values, .. } | ExprKind::Tuple(values) | ExprKind::List(values) => {

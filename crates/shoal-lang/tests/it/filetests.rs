@@ -94,9 +94,9 @@ fn outcome(path: &Path, name: &str, source: &str) -> String {
     for line in source.lines().filter_map(|l| l.strip_prefix("# lower: ")) {
         let (kernel, signature) = line.split_once('(').expect("a signature in parentheses");
         let signature = signature.strip_suffix(')').expect("a closing parenthesis");
-        let result = program
-            .signature(kernel, signature)
-            .and_then(|args| program.lower(kernel, &Specialization { args, options: options(source) }));
+        let result = program.signature(kernel, signature).and_then(|args| {
+            program.lower(kernel, &Specialization { args, options: options(source), ..Default::default() })
+        });
         match result {
             Ok(lowered) => {
                 if let Err(errors) = shoal_ir::verify(&lowered.module) {

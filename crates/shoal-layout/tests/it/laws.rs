@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
-use shoal_layout::{InDim, LinearLayout, Place};
+use shoal_layout::{InDim, LinearLayout, Place, Reach};
 
 use crate::random::{DIMS, bijection_of, layout, layout_of, places, shape};
 
@@ -72,6 +72,62 @@ proptest! {
         if let Some(quotient) = a.divide_left(&b) {
             prop_assert_eq!(&b * &quotient, a);
         }
+    }
+
+    #[test]
+    fn division_on_the_right_undoes_the_product(a in layout(), b in layout()) {
+        let product = &a * &b;
+        prop_assert_eq!(product.divide_right(&b), Some(with_rank(&a, b.rank())));
+    }
+
+    #[test]
+    fn division_on_the_right_gives_a_factor_or_nothing(a in layout(), b in layout()) {
+        if let Some(quotient) = a.divide_right(&b) {
+            prop_assert_eq!(&quotient * &b, a);
+        }
+    }
+
+    #[test]
+    fn one_sided_inverses_undo_the_layout_on_their_side(layout in layout()) {
+        prop_assert_eq!(layout.right_inverse().is_some(), layout.is_surjective());
+        prop_assert_eq!(layout.left_inverse().is_some(), layout.is_injective());
+        prop_assert_eq!(layout.inverse().is_some(), layout.is_bijective());
+        if let Some(inverse) = layout.right_inverse() {
+            for element in 0..layout.num_elements() {
+                prop_assert_eq!(layout.apply_flat(inverse.apply_flat(element)), element);
+            }
+        }
+        if let Some(inverse) = layout.left_inverse() {
+            for place in places(&layout) {
+                prop_assert_eq!(inverse.apply(&layout.apply(place)), place);
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_dimensions_is_found((layout, order) in layout().prop_flat_map(|layout| {
+        let order: Vec<usize> = (0..layout.rank()).collect();
+        (Just(layout), Just(order).prop_shuffle())
+    })) {
+        let transposed = layout.transpose_outs(&order).unwrap();
+        let found = layout.order_to(&transposed).expect("they differ in the order alone");
+        prop_assert_eq!(layout.transpose_outs(&found), Ok(transposed));
+    }
+
+    #[test]
+    fn the_reach_of_a_conversion_is_as_short_as_can_be(
+        (from, to) in shape().prop_flat_map(|shape| (layout_of(shape.clone()), layout_of(shape)))
+    ) {
+        let Ok(conversion) = from.invert_and_compose(&to) else { return Ok(()) };
+        let held_within = |place: Place, dims: &[InDim]| places(&to).any(|other| {
+            dims.iter().all(|&dim| other[dim] == place[dim]) && to.apply_flat(other) == from.apply_flat(place)
+        });
+        let same_size = |dim| from.in_size(dim) == to.in_size(dim);
+        let in_lane = same_size(InDim::Lane) && same_size(InDim::Warp)
+            && places(&from).all(|place| held_within(place, &[InDim::Lane, InDim::Warp]));
+        let in_warp = same_size(InDim::Warp) && places(&from).all(|place| held_within(place, &[InDim::Warp]));
+        prop_assert_eq!(conversion.reach() <= Reach::Registers, in_lane);
+        prop_assert_eq!(conversion.reach() <= Reach::Lanes, in_warp);
     }
 
     #[test]

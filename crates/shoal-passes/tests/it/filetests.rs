@@ -4,7 +4,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use shoal_abi::{CpuTarget, Target};
 use shoal_passes::pipeline::{self, Pass};
+use shoal_source::Cancellation;
 
 use crate::text;
 
@@ -37,7 +39,9 @@ fn passes(source: &str, file: &Path) -> Vec<&'static Pass> {
 
 fn run(source: &str, file: &Path) -> String {
     let mut module = text::module(source);
-    pipeline::run(&mut module, &passes(source, file), &mut |_, _, _| {});
+    let target = Target::Cpu(CpuTarget::generic());
+    pipeline::run(&mut module, &target, &passes(source, file), &Cancellation::default(), &mut |_, _, _| {})
+        .expect("nobody cancels");
     text::verified(&module);
     let mut expected = String::new();
     for line in module.to_string().lines() {

@@ -1,6 +1,7 @@
 //! Random programs: whatever the passes do, what a program stores stays the same, and the verifier is content.
 
 use proptest::prelude::*;
+use shoal_abi::{CpuTarget, Target};
 use shoal_ir::op::{BinaryOp, CmpOp, ForAttrs, OpKind, UnaryOp};
 use shoal_ir::{Builder, Const, Elem, Func, FuncKind, Module, Ptr, Region, Scalar, Type, Value};
 use shoal_passes::contiguity;
@@ -361,6 +362,10 @@ fn stored(module: &Module) -> Memory {
     Evaluator::run(&module.funcs[0], &[4096, 37, 1]).0.memory
 }
 
+fn cpu() -> Target {
+    Target::Cpu(CpuTarget::generic())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -370,8 +375,8 @@ proptest! {
         verified(&module);
         let before = module.to_string();
         let expected = stored(&module);
-        for pass in pipeline::cpu_passes() {
-            (pass.run)(&mut module);
+        for pass in pipeline::passes_for(&cpu()) {
+            (pass.run)(&mut module, &cpu());
             verified(&module);
             prop_assert!(expected == stored(&module), "`{}` changes what\n{before}does:\n{module}", pass.name);
         }
@@ -383,7 +388,7 @@ proptest! {
         let expected = stored(&original);
         for pass in pipeline::PASSES {
             let mut module = original.clone();
-            (pass.run)(&mut module);
+            (pass.run)(&mut module, &cpu());
             verified(&module);
             prop_assert!(expected == stored(&module), "`{}` changes what\n{original}does:\n{module}", pass.name);
         }
@@ -414,10 +419,10 @@ proptest! {
         let mut module = program(seed, Range::Wild, size);
         let pass = |name| pipeline::by_name(name).expect("a pass").run;
         for _ in 0..2 {
-            pass("canonicalize")(&mut module);
+            pass("canonicalize")(&mut module, &cpu());
         }
         let once = module.to_string();
-        pass("canonicalize")(&mut module);
+        pass("canonicalize")(&mut module, &cpu());
         prop_assert_eq!(once, module.to_string());
     }
 }

@@ -5,13 +5,12 @@
 
 use std::fmt::{self, Write};
 
+use shoal_abi::{AHEAD_OF_TIME_VERSION, Slot};
+
 use super::c_header::{parameters, parameters_or_void};
-use super::family::{Family, Null, Param, ParamType, Slot, Variant};
+use super::family::{Family, Param, ParamType, Variant};
 use super::names;
 use crate::DType;
-
-/// The version of the structures below; `shoal-runtime` refuses another one.
-pub(super) const ABI_VERSION: u32 = 1;
 
 impl Family {
     /// The source file that belongs to [`c_header`](Family::c_header).
@@ -39,22 +38,16 @@ fn write_source(family: &Family, out: &mut String) -> fmt::Result {
     // C has no empty arrays: a family without parameters gets one entry that is never read.
     writeln!(out, "static const shoal_aot_param params[] = {{")?;
     for param in &family.params {
-        writeln!(out, "    {{ {}, {} }},", text(&param.name), kind(param))?;
+        writeln!(out, "    {{ {}, {} }},", text(&param.name), param.ty.word_kind() as u32)?;
     }
     writeln!(out, "    {{ NULL, 0 }},\n}};\n\nstatic const shoal_aot_variant variants[] = {{")?;
     for (number, variant) in family.variants.iter().enumerate() {
-        writeln!(out, "    {{ {},\n      {},", text(&variant.signature), text(&variant.features.join(" ")))?;
-        writeln!(
-            out,
-            "      {}, slots_{number}, object_{number}, sizeof object_{number}, {}, {}, {} }},",
-            text(&variant.entry),
-            variant.scratch_bytes,
-            variant.configuration,
-            flags(variant)
-        )?;
+        let Variant { signature, configuration, description, .. } = variant;
+        writeln!(out, "    {{ {},\n      {},", text(signature), text(&description.to_string()))?;
+        writeln!(out, "      slots_{number}, object_{number}, sizeof object_{number}, {configuration} }},")?;
     }
     writeln!(out, "}};\n\nstatic shoal_aot_family family = {{")?;
-    writeln!(out, "    {ABI_VERSION}, {}, {},", family.configurations.len(), text(&family.kernel))?;
+    writeln!(out, "    {AHEAD_OF_TIME_VERSION}, {}, {},", family.configurations.len(), text(&family.kernel))?;
     writeln!(out, "    params, {}, variants, {}, NULL,\n}};\n", family.params.len(), family.variants.len())?;
     write_functions(family, out)
 }
@@ -75,14 +68,11 @@ typedef struct shoal_aot_slot {
 
 typedef struct shoal_aot_variant {
     const char *signature;
-    const char *features;
-    const char *entry;
+    const char *description;
     const shoal_aot_slot *slots;
     const unsigned char *object;
     size_t object_bytes;
-    size_t scratch_bytes;
     uint32_t configuration;
-    uint32_t flags; /* 1: may wait, 2: can fail, 4: AMX */
 } shoal_aot_variant;
 
 typedef struct shoal_aot_family {
@@ -158,21 +148,6 @@ fn word(dtype: DType, name: &str) -> String {
         dtype if dtype.is_signed_int() => format!("(uint64_t)(int64_t){name}"),
         _ => format!("(uint64_t){name}"),
     }
-}
-
-fn kind(param: &Param) -> u8 {
-    match param.ty {
-        ParamType::Pointer(_, _, Null::Refused) => 0,
-        ParamType::Pointer(_, _, Null::Allowed) => 4,
-        ParamType::Number(dtype) if dtype.is_signed_int() => 1,
-        ParamType::Number(dtype) if dtype.is_int() => 2,
-        ParamType::Number(_) => 3,
-    }
-}
-
-fn flags(variant: &Variant) -> u8 {
-    let needs = variant.needs;
-    u8::from(needs.may_wait) | u8::from(needs.can_fail) << 1 | u8::from(needs.uses_amx) << 2
 }
 
 /// A text as C writes it.

@@ -1,5 +1,8 @@
 //! The one description of a kernel that was compiled ahead of time; all writers of files work from it.
 
+use std::path::PathBuf;
+
+use shoal_abi::{KernelDescription, Slot, WordKind};
 use shoal_ir::types::Ptr;
 use shoal_lang::{Access, ConstValue};
 
@@ -23,6 +26,8 @@ pub struct Family {
     pub(crate) configurations: Vec<Configuration>,
     /// The variants, in the order in which a launch tries them.
     pub(crate) variants: Vec<Variant>,
+    /// The files of bitcode that became part of the code.
+    pub(crate) linked: Vec<PathBuf>,
     /// Warnings, and what `static_print` said.
     pub(crate) notes: Vec<Report>,
 }
@@ -45,6 +50,19 @@ pub(crate) enum ParamType {
     Pointer(Ptr, Access, Null),
 }
 
+impl ParamType {
+    /// How the runtime reads the word that is passed.
+    pub(crate) fn word_kind(self) -> WordKind {
+        match self {
+            ParamType::Pointer(_, _, Null::Refused) => WordKind::Pointer,
+            ParamType::Pointer(_, _, Null::Allowed) => WordKind::OptionalPointer,
+            ParamType::Number(dtype) if dtype.is_signed_int() => WordKind::Signed,
+            ParamType::Number(dtype) if dtype.is_int() => WordKind::Unsigned,
+            ParamType::Number(_) => WordKind::Float,
+        }
+    }
+}
+
 /// Whether a pointer may be null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Null {
@@ -65,40 +83,12 @@ pub(crate) struct Variant {
     pub(crate) signature: String,
     /// The number of its configuration.
     pub(crate) configuration: usize,
-    /// The CPU features it needs.
-    pub(crate) features: Vec<&'static str>,
     /// What it takes and asks of each parameter.
     pub(crate) slots: Vec<Slot>,
-    /// The symbol of its entry point.
-    pub(crate) entry: String,
+    /// What the runtime must know of it.
+    pub(crate) description: KernelDescription,
     /// Its relocatable object.
     pub(crate) object: Vec<u8>,
-    /// Working memory of a program.
-    pub(crate) scratch_bytes: u64,
-    /// What the runtime must provide for.
-    pub(crate) needs: Needs,
-}
-
-/// What the runtime must provide for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
-    /// Programs that wait for each other.
-    pub(crate) may_wait: bool,
-    /// Programs that fail.
-    pub(crate) can_fail: bool,
-    /// AMX tiles.
-    pub(crate) uses_amx: bool,
-}
-
-/// What a variant takes and asks of one argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slot {
-    /// Bytes in the argument block; 0 when the value is compiled in.
-    pub(crate) bytes: u32,
-    /// The argument must be a multiple of this.
-    pub(crate) divisible: u64,
-    /// The argument must be this.
-    pub(crate) equals: Option<i64>,
 }
 
 impl Family {

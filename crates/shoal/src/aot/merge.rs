@@ -11,9 +11,10 @@
 
 use std::cmp::Reverse;
 
+use shoal_abi::Slot;
 use shoal_lang::{Access, Const, ConstValue};
 
-use super::family::{Configuration, Null, Param, ParamType, Slot, Variant};
+use super::family::{Configuration, Null, Param, ParamType, Variant};
 use super::signature::{Known, Signature, passable};
 use crate::{DType, Error, signature_name};
 
@@ -84,8 +85,8 @@ pub(crate) fn sort(variants: &mut [Variant]) {
     variants.sort_by_key(|variant| {
         let values = variant.slots.iter().filter(|slot| slot.equals.is_some()).count();
         let divisors: u32 = variant.slots.iter().map(|slot| slot.divisible.ilog2()).sum();
-        let bytes: u32 = variant.slots.iter().map(|slot| slot.bytes).sum();
-        (Reverse(variant.features.len()), Reverse(values), Reverse(divisors), bytes)
+        let bytes: u32 = variant.slots.iter().map(|slot| u32::from(slot.bytes)).sum();
+        (Reverse(variant.description.cpu().features.len()), Reverse(values), Reverse(divisors), bytes)
     });
 }
 
@@ -141,7 +142,7 @@ fn slot(name: &str, known: &Known, ty: ParamType) -> Result<Slot, Error> {
     match known {
         Known::Type(own, divisible) => {
             let bytes = match own {
-                ParamType::Number(dtype) => dtype.bytes(),
+                ParamType::Number(dtype) => dtype.bytes() as u8,
                 ParamType::Pointer(..) => 8,
             };
             Ok(Slot { bytes, divisible: *divisible, equals: None })

@@ -12,8 +12,8 @@
 //! Build::from_file("kernels/add.py", "add")?
 //!     .signature("*kfp32:16, *kfp32:16, *fp32:16, i32, 1024")
 //!     .signature("*kfp32, *kfp32, *fp32, i32, 1024")
-//!     .cpu("x86-64-v3")
-//!     .cpu("generic")
+//!     .target("x86-64-v3")
+//!     .target("generic")
 //!     .for_cargo()?; // then: mod add { include!(concat!(env!("OUT_DIR"), "/add.rs")); }
 //! # Ok::<(), shoal::Error>(())
 //! ```
@@ -22,7 +22,6 @@
 
 mod c_header;
 mod c_source;
-mod cpu;
 mod family;
 mod library;
 mod merge;
@@ -38,9 +37,12 @@ use std::path::{Path, PathBuf};
 pub use family::Family;
 pub use library::find_runtime;
 
-use crate::compile::{generate, host_target, optimise};
-use crate::{DebugInfo, Error, Kernel, Module, Options, Report, targets};
-use family::{Needs, Variant};
+use shoal_source::Cancellation;
+
+use crate::cache::{Entry, LinkedFile};
+use crate::compile::{generate, optimise};
+use crate::{CompileOptions, DebugInfo, Error, Kernel, Module, Report, target_named};
+use family::Variant;
 use signature::Signature;
 
 /// A kernel and what to compile it for.
@@ -49,7 +51,7 @@ pub struct Build {
     kernel: Kernel,
     name: String,
     signatures: Vec<String>,
-    cpus: Vec<String>,
+    targets: Vec<String>,
 }
 
 impl Build {
@@ -57,7 +59,7 @@ impl Build {
     #[must_use]
     pub fn new(kernel: Kernel) -> Build {
         let name = kernel.name().to_owned();
-        Build { kernel, name, signatures: Vec::new(), cpus: Vec::new() }
+        Build { kernel, name, signatures: Vec::new(), targets: Vec::new() }
     }
 
     /// Compiles a kernel of a file. Relative paths start at the current folder, which for a build script is its
@@ -83,14 +85,14 @@ impl Build {
         self
     }
 
-    /// Adds a CPU by LLVM's name (`x86-64-v3`); `native` is this machine, `generic` any. By default this machine.
+    /// Adds a target by its name, such as `x86-64-v3`; see [`target_named`]. By default this machine.
     #[must_use]
-    pub fn cpu(mut self, cpu: &str) -> Build {
-        self.cpus.push(cpu.to_owned());
+    pub fn target(mut self, target: &str) -> Build {
+        self.targets.push(target.to_owned());
         self
     }
 
-    /// Compiles every signature for every CPU.
+    /// Compiles every signature for every target.
     ///
     /// # Errors
     /// When the kernel does not compile, or no one function takes the arguments of all signatures.
@@ -102,11 +104,12 @@ impl Build {
         let signatures: Result<Vec<_>, _> = self.signatures.iter().map(|s| Signature::read(&self.kernel, s)).collect();
         let signatures = signatures?;
         let merged = merge::merge(&signatures)?;
-        let (mut variants, mut notes) = (Vec::new(), Vec::new());
-        for (i, cpu) in self.cpus().into_iter().enumerate() {
+        let (mut variants, mut linked, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, target) in self.targets().into_iter().enumerate() {
             for (signature, (configuration, slots)) in signatures.iter().zip(&merged.of_signature) {
-                let (variant, said) = self.variant(signature, cpu)?;
-                // Each CPU's compiler says the same.
+                let (variant, files, said) = self.variant(signature, target)?;
+                linked.extend(files.iter().map(|file| file.path().to_owned()));
+                // The compiler says the same for each target.
                 notes.extend(said.into_iter().filter(|_| i == 0));
                 variants.push(Variant { configuration: *configuration, slots: slots.clone(), ..variant });
             }
@@ -120,6 +123,7 @@ impl Build {
             constants: merged.constants,
             configurations: merged.configurations,
             variants,
+            linked,
             notes,
         })
     }
@@ -136,38 +140,32 @@ impl Build {
         let folder = std::env::var_os("OUT_DIR").ok_or_else(|| {
             Error::AheadOfTime("OUT_DIR is not set: `for_cargo` is for build scripts, which Cargo starts".into())
         })?;
-        let written = self.compile()?.write_rust(Path::new(&folder))?;
+        let family = self.compile()?;
+        for file in &family.linked {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+        let written = family.write_rust(Path::new(&folder))?;
         Ok(written.into_iter().next().unwrap_or_default())
     }
 
-    fn cpus(&self) -> Vec<&str> {
-        if self.cpus.is_empty() { vec!["native"] } else { self.cpus.iter().map(String::as_str).collect() }
+    fn targets(&self) -> Vec<&str> {
+        if self.targets.is_empty() { vec!["native"] } else { self.targets.iter().map(String::as_str).collect() }
     }
 
-    /// One variant, as far as it is known without the others, and what the compiler said.
-    fn variant(&self, signature: &Signature, cpu: &str) -> Result<(Variant, Vec<Report>), Error> {
-        let target = if cpu == "native" { host_target().clone() } else { targets::named(cpu)? };
+    /// One variant, as far as it is known without the others, what was linked into it, and what the compiler said.
+    fn variant(&self, signature: &Signature, name: &str) -> Result<(Variant, Vec<LinkedFile>, Vec<Report>), Error> {
+        let target = target_named(name)?;
         let options = self.kernel.options().clone();
         let debug_info = if options.debug { DebugInfo::Lines } else { DebugInfo::None };
-        let options = Options { debug_info, ..options };
-        let (lowered, report) = optimise(self.kernel.shared(), &signature.specs, &options)?;
+        let options = CompileOptions { debug_info, ..options };
+        let (lowered, report) =
+            optimise(self.kernel.shared(), &signature.specs, &options, &target, &Cancellation::default())?;
         let code = generate(self.kernel.shared(), &lowered, &target, &options)?;
-        let text = if self.cpus().len() > 1 { format!("{} for {cpu}", signature.text) } else { signature.text.clone() };
-        let variant = Variant {
-            signature: text,
-            configuration: 0,
-            features: cpu::required(&target),
-            slots: Vec::new(),
-            entry: code.facts.entry,
-            object: code.object,
-            scratch_bytes: code.facts.scratch_bytes,
-            needs: Needs {
-                may_wait: code.facts.may_wait,
-                can_fail: code.facts.can_fail,
-                uses_amx: code.facts.uses_amx,
-            },
-        };
-        Ok((variant, report.notes))
+        let text =
+            if self.targets().len() > 1 { format!("{} for {name}", signature.text) } else { signature.text.clone() };
+        let Entry { description, object, linked, label: _ } = code;
+        let variant = Variant { signature: text, configuration: 0, slots: Vec::new(), description, object };
+        Ok((variant, linked, report.notes))
     }
 }
 

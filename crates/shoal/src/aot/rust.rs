@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Write};
 
+use shoal_abi::Slot;
 use shoal_lang::{Access, Const, ConstValue};
 
-use super::family::{Family, Needs, Null, Param, ParamType, Slot, Variant};
+use super::family::{Family, Null, Param, ParamType, Variant};
 use super::names;
 use crate::{DType, Error};
 
@@ -35,7 +36,10 @@ fn write_module(family: &Family, parameters: &[String], out: &mut String) -> fmt
     for signature in family.signatures() {
         writeln!(out, "//   {signature}")?;
     }
-    writeln!(out, "\nuse ::shoal_runtime::{{Argument, Error, Family, IntoGrid, Kind, Param, Slot, Variant}};")?;
+    writeln!(
+        out,
+        "\nuse ::shoal_runtime::{{Argument, Error, Family, IntoGrid, Loaded, Param, Slot, Variant, WordKind}};"
+    )?;
     for (constant, value) in &family.constants {
         if let Some((ty, literal)) = rust_literal(value) {
             writeln!(out, "\n/// Compiled in.\n#[allow(dead_code)]")?;
@@ -99,8 +103,8 @@ fn write_family(family: &Family, out: &mut String) -> fmt::Result {
     writeln!(out, "\nstatic FAMILY: Family = Family {{")?;
     writeln!(out, "    name: {:?},\n    params: &[", family.kernel)?;
     for param in &family.params {
-        let kind = kind(param);
-        writeln!(out, "        Param {{ name: {:?}, kind: Kind::{kind} }},", param.name)?;
+        let kind = param.ty.word_kind();
+        writeln!(out, "        Param {{ name: {:?}, kind: WordKind::{kind:?} }},", param.name)?;
     }
     writeln!(out, "    ],\n    configurations: {},\n    variants: &VARIANTS,\n}};", family.configurations.len())?;
     writeln!(out, "\nstatic VARIANTS: [Variant; {}] = [", family.variants.len())?;
@@ -111,29 +115,15 @@ fn write_family(family: &Family, out: &mut String) -> fmt::Result {
 }
 
 fn write_variant(object: &str, variant: &Variant, out: &mut String) -> fmt::Result {
-    let Variant { signature, configuration, features, slots, entry, scratch_bytes, needs, .. } = variant;
-    let Needs { may_wait, can_fail, uses_amx } = needs;
+    let Variant { signature, configuration, slots, description, object: _ } = variant;
     writeln!(out, "    Variant {{\n        signature: {signature:?},")?;
-    writeln!(out, "        configuration: {configuration},\n        features: &{features:?},\n        slots: &[")?;
+    writeln!(out, "        configuration: {configuration},\n        slots: &[")?;
     for Slot { bytes, divisible, equals } in slots {
         writeln!(out, "            Slot {{ bytes: {bytes}, divisible: {divisible}, equals: {equals:?} }},")?;
     }
-    writeln!(out, "        ],\n        entry: {entry:?},\n        object: include_bytes!({object:?}),")?;
-    writeln!(
-        out,
-        "        scratch_bytes: {scratch_bytes},\n        may_wait: {may_wait},\n        can_fail: {can_fail},"
-    )?;
-    writeln!(out, "        uses_amx: {uses_amx},\n        kernel: ::std::sync::OnceLock::new(),\n    }},")
-}
-
-fn kind(param: &Param) -> &'static str {
-    match param.ty {
-        ParamType::Pointer(_, _, Null::Refused) => "Pointer",
-        ParamType::Pointer(_, _, Null::Allowed) => "OptionalPointer",
-        ParamType::Number(dtype) if dtype.is_signed_int() => "Signed",
-        ParamType::Number(dtype) if dtype.is_int() => "Unsigned",
-        ParamType::Number(_) => "Float",
-    }
+    let description = description.to_string();
+    writeln!(out, "        ],\n        description: {description:?},\n        object: include_bytes!({object:?}),")?;
+    writeln!(out, "        loaded: Loaded::new(),\n    }},")
 }
 
 fn rust_parameter(param: &Param) -> Result<String, Error> {

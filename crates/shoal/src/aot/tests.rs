@@ -2,8 +2,7 @@
 
 use insta::assert_snapshot;
 
-use super::c_source::ABI_VERSION;
-use super::family::{Family, Needs, Variant};
+use super::family::{Family, Variant};
 use super::merge::{Merged, merge, sort};
 use super::signature::Signature;
 use crate::{Kernel, Module};
@@ -17,6 +16,9 @@ def scale(x, out, n, factor, bias, BLOCK: tl.constexpr, KIND: tl.constexpr = 'pl
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + at, tl.load(x + at, mask=at < n) * factor, mask=at < n)
 ";
+
+const DESCRIPTION: &str =
+    "shoal-kernel 1 name=scale params=8/8 waits=never fails=yes cpu scratch=64 amx=no features=avx2,fma";
 
 fn kernel() -> Kernel {
     Module::from_source("scale.py", SCALE).unwrap().kernel("scale").unwrap()
@@ -34,12 +36,9 @@ fn family(signatures: &[&str]) -> Family {
     let variant = |(signature, (configuration, slots)): (&&str, (usize, Vec<_>))| Variant {
         signature: (*signature).to_owned(),
         configuration,
-        features: vec!["avx2", "fma"],
         slots,
-        entry: "scale".into(),
+        description: DESCRIPTION.parse().unwrap(),
         object: vec![0x7f, b'E', b'L', b'F'],
-        scratch_bytes: 64,
-        needs: Needs { can_fail: true, ..Needs::default() },
     };
     let mut variants: Vec<Variant> = signatures.iter().zip(merged.of_signature).map(variant).collect();
     sort(&mut variants);
@@ -51,6 +50,7 @@ fn family(signatures: &[&str]) -> Family {
         constants: merged.constants,
         configurations: merged.configurations,
         variants,
+        linked: Vec::new(),
         notes: Vec::new(),
     }
 }
@@ -137,9 +137,4 @@ fn tuples_and_descriptors_are_passed_in_parts() {
     let header = family.c_header();
     let launch = header.lines().find(|line| line.contains("_launch(")).unwrap();
     assert_snapshot!(launch, @"shoal_status scale_launch(shoal_grid grid, float *x, shoal_fp16 *out, int32_t out_size_0, int32_t out_size_1, int64_t out_stride_0, int32_t n_0, float n_1_0, float factor);");
-}
-
-#[test]
-fn the_runtime_reads_what_is_written() {
-    assert_eq!(ABI_VERSION, shoal_runtime::c_abi::ABI_VERSION);
 }

@@ -9,48 +9,52 @@
 //! out is who may write to the directory. It is there for crashed writers and failing disks.
 
 use serde::{Deserialize, Serialize};
+use shoal_abi::KernelDescription;
 
 use super::Key;
+use crate::linked::LinkedFile;
 
 const MAGIC: &[u8; 8] = b"SHOALKRN";
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const HEADER: usize = 8 + 4 + 4 + 8 + 32 + 32;
 
-/// What is stated about a compiled kernel, next to its code.
+/// What people look at in a list of entries; not part of the key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Facts {
+pub struct Label {
     /// The kernel's name in the source.
     pub kernel: String,
-    /// The file it came from; for people, not part of the key.
+    /// The file it came from.
     pub source: String,
     /// What it was compiled for.
     pub target: String,
-    /// The entry point's symbol.
-    pub entry: String,
-    /// Working memory of a program, in bytes.
-    pub scratch_bytes: u64,
-    /// Whether programs may wait for each other.
-    pub may_wait: bool,
-    /// Whether a program may fail.
-    pub can_fail: bool,
-    /// Whether the code uses AMX tiles.
-    pub uses_amx: bool,
-    /// Size and alignment of each run-time parameter.
-    pub params: Vec<(u32, u32)>,
 }
 
 /// A compiled kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What is stated about it.
-    pub facts: Facts,
+    /// What people look at.
+    pub label: Label,
+    /// The files that became part of it: with another content, the entry is out of date.
+    pub linked: Vec<LinkedFile>,
+    /// What the device must know.
+    pub description: KernelDescription,
     /// Its relocatable object.
     pub object: Vec<u8>,
 }
 
+/// All but the object, as it is written.
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    label: Label,
+    linked: Vec<LinkedFile>,
+    description: String,
+}
+
 /// The header and the facts; the object follows them.
 pub(super) fn head(key: &Key, entry: &Entry) -> Vec<u8> {
-    let facts = serde_json::to_vec(&entry.facts).unwrap_or_default();
+    let (label, linked) = (entry.label.clone(), entry.linked.clone());
+    let facts = Facts { label, linked, description: entry.description.to_string() };
+    let facts = serde_json::to_vec(&facts).unwrap_or_default();
     let mut head = Vec::with_capacity(HEADER + facts.len());
     head.extend_from_slice(MAGIC);
     head.extend_from_slice(&FORMAT.to_le_bytes());
@@ -82,7 +86,8 @@ pub(super) fn read_any(content: &[u8]) -> Option<Entry> {
     if object.len() != object_len || checksum(&header[..56], facts, object) != header[56..] {
         return None;
     }
-    Some(Entry { facts: serde_json::from_slice(facts).ok()?, object: object.to_vec() })
+    let Facts { label, linked, description } = serde_json::from_slice(facts).ok()?;
+    Some(Entry { label, linked, description: description.parse().ok()?, object: object.to_vec() })
 }
 
 fn checksum(header: &[u8], facts: &[u8], object: &[u8]) -> [u8; 32] {

@@ -31,12 +31,14 @@ impl fmt::Debug for Key {
 pub struct KeyWriter(blake3::Hasher);
 
 impl Default for KeyWriter {
-    /// Starts with Shoal's own version and build, and with LLVM's: another compiler makes other code.
+    /// Starts with Shoal's own version and build, with LLVM's, and with the kind of objects: another compiler makes other
+    /// code.
     fn default() -> KeyWriter {
         let mut writer = KeyWriter(blake3::Hasher::new());
         writer.part("shoal", env!("CARGO_PKG_VERSION"));
         writer.part("build", env!("SHOAL_BUILD"));
         writer.part("llvm", shoal_codegen::llvm_version());
+        writer.part("triple", shoal_codegen::triple());
         writer
     }
 }

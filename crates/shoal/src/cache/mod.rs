@@ -15,9 +15,10 @@ mod limit;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+pub use crate::linked::LinkedFile;
 use dir::PrivateDir;
 pub use dir::Refusal;
-pub use entry::{Entry, Facts};
+pub use entry::{Entry, Label};
 pub use key::{Key, KeyWriter};
 use limit::Limit;
 
@@ -35,8 +36,8 @@ pub struct ListedEntry {
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// What it states; `None` if it is damaged.
-    pub facts: Option<Facts>,
+    /// What it is; `None` if it is damaged.
+    pub label: Option<Label>,
 }
 
 const SUFFIX: &str = ".kernel";
@@ -99,17 +100,20 @@ impl Cache {
         self.dir.path()
     }
 
-    /// The entry for a key, if there is a whole and undamaged one.
+    /// The entry for a key, if there is a whole and undamaged one and what was linked into it is still the same.
     #[must_use]
     pub fn find(&self, key: &Key) -> Option<Entry> {
         let content = self.dir.read(&file_name(key)).ok()??;
-        let entry = entry::read(key, &content);
-        if entry.is_none() {
+        let Some(entry) = entry::read(key, &content) else {
             tracing::info!("cache entry {} is damaged or foreign: compiling again", file_name(key));
-        } else {
-            self.dir.mark_used(&file_name(key));
+            return None;
+        };
+        if let Some(file) = entry.linked.iter().find(|file| !file.is_unchanged()) {
+            tracing::info!("{}, linked into {}, has changed: compiling again", file.path().display(), file_name(key));
+            return None;
         }
-        entry
+        self.dir.mark_used(&file_name(key));
+        Some(entry)
     }
 
     /// Keeps an entry, in place of one with the same key. Others may go to make room for it.
@@ -130,11 +134,11 @@ impl Cache {
         let mut entries = Vec::new();
         for file in self.dir.list()? {
             if file.name.ends_with(SUFFIX) {
-                let facts = self.dir.read(&file.name)?.and_then(|c| entry::read_any(&c)).map(|e| e.facts);
-                entries.push(ListedEntry { file: file.name, bytes: file.bytes, facts });
+                let label = self.dir.read(&file.name)?.and_then(|c| entry::read_any(&c)).map(|e| e.label);
+                entries.push(ListedEntry { file: file.name, bytes: file.bytes, label });
             }
         }
-        entries.sort_by_cached_key(|e| (e.facts.as_ref().map(|f| f.kernel.clone()), e.file.clone()));
+        entries.sort_by_cached_key(|e| (e.label.as_ref().map(|l| l.kernel.clone()), e.file.clone()));
         Ok(entries)
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::{Duration, SystemTime};
 
-use super::{Cache, Entry, Facts, Key, KeyWriter, Refusal, file_name};
+use super::{Cache, Entry, Key, KeyWriter, Label, LinkedFile, Refusal, file_name};
 use crate::testing::TempDir;
 
 fn key(text: &str) -> Key {
@@ -12,18 +12,11 @@ fn key(text: &str) -> Key {
 }
 
 fn sample(size: usize) -> Entry {
-    let facts = Facts {
-        kernel: "add".into(),
-        source: "add.py".into(),
-        target: "test".into(),
-        entry: "add".into(),
-        scratch_bytes: 64,
-        may_wait: false,
-        can_fail: true,
-        uses_amx: false,
-        params: vec![(8, 8), (4, 4)],
-    };
-    Entry { facts, object: (0..size).map(|i| (i % 251) as u8).collect() }
+    let label = Label { kernel: "add".into(), source: "add.py".into(), target: "test".into() };
+    let description =
+        "shoal-kernel 1 name=add params=8/8,4/4 waits=never fails=yes cpu scratch=64 amx=no features=avx2";
+    let description = description.parse().unwrap();
+    Entry { label, linked: Vec::new(), description, object: (0..size).map(|i| (i % 251) as u8).collect() }
 }
 
 fn opened() -> (TempDir, Cache) {
@@ -41,6 +34,19 @@ fn what_is_kept_is_found_under_its_key_only() {
     assert_eq!(cache.find(&key("b")), None);
     cache.keep(&key("a"), &sample(10)).unwrap();
     assert_eq!(cache.find(&key("a")), Some(sample(10)));
+}
+
+#[test]
+fn an_entry_goes_out_of_date_with_what_it_links() {
+    let (dir, cache) = opened();
+    let library = dir.path().join("user.bc");
+    let entry = Entry { linked: vec![LinkedFile::new(library.clone(), b"one")], ..sample(10) };
+    cache.keep(&key("a"), &entry).unwrap();
+    assert_eq!(cache.find(&key("a")), None);
+    fs::write(&library, "one").unwrap();
+    assert_eq!(cache.find(&key("a")), Some(entry));
+    fs::write(&library, "two").unwrap();
+    assert_eq!(cache.find(&key("a")), None);
 }
 
 #[test]
@@ -149,7 +155,7 @@ fn clear_removes_entries_and_leftovers_but_no_other_files() {
     fs::write(cache.path().join(file_name(&key("c"))), "damaged").unwrap();
     let list = cache.list().unwrap();
     assert_eq!(list.len(), 3);
-    assert_eq!(list.iter().filter(|e| e.facts.is_none()).count(), 1);
+    assert_eq!(list.iter().filter(|e| e.label.is_none()).count(), 1);
     assert_eq!(cache.clear().unwrap(), 3);
     let left: Vec<_> = fs::read_dir(cache.path()).unwrap().map(|f| f.unwrap().file_name()).collect();
     assert_eq!(left, ["notes.txt"]);
@@ -202,7 +208,7 @@ fn writers_at_the_same_time_hold_the_limit() {
     // Each writer may have put one entry there since the last look.
     let total: u64 = cache.list().unwrap().iter().map(|entry| entry.bytes).sum();
     assert!(total <= 30_000 + 4 * 4000, "{total}");
-    assert!(cache.list().unwrap().iter().all(|entry| entry.facts.is_some()));
+    assert!(cache.list().unwrap().iter().all(|entry| entry.label.is_some()));
 }
 
 #[test]

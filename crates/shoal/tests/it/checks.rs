@@ -1,6 +1,6 @@
 //! With `debug`, native code finds accesses outside of the arguments, and says so in the interpreter's words.
 
-use shoal::{Args, Backend, Device, Kernel, Options, args};
+use shoal::{Args, Backend, CompileOptions, Device, Kernel, args};
 
 use crate::launches::kernel;
 
@@ -58,7 +58,7 @@ const WRONG: &[(&str, &str, &str)] = &[
 
 fn wrong(body: &str, backend: Backend) -> Kernel {
     let kernel = kernel(&format!("@shoal.jit\ndef k(x, y, n):\n    {body}\n"), backend);
-    let options = Options { debug: true, ..kernel.options().clone() };
+    let options = CompileOptions { debug: true, ..kernel.options().clone() };
     kernel.with(options)
 }
 

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use shoal::{DebugInfo, DiskCache, Module, Options, args};
+use shoal::{CompileOptions, DebugInfo, DiskCache, Module, args};
 
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/debugger/scale.py")
@@ -14,7 +14,8 @@ fn source() -> PathBuf {
 #[test]
 fn the_kernel_runs() {
     let module = Module::from_file(source()).unwrap();
-    let options = Options { disk_cache: DiskCache::Off, debug_info: DebugInfo::Lines, ..Options::default() };
+    let options =
+        CompileOptions { disk_cache: DiskCache::Off, debug_info: DebugInfo::Lines, ..CompileOptions::default() };
     let x: Vec<f32> = (0..100).map(|i| i as f32).collect();
     let mut out = vec![0.0f32; 100];
     module.kernel("scale").unwrap().with(options).launch(2, args!(&x, &mut out, 100, BLOCK = 64)).unwrap();

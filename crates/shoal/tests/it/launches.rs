@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use shoal::{
-    Args, Backend, Bound, DType, Device, DiskCache, Error, Kernel, Module, Options, PrintSink, Tensor,
-    TensorDescriptor, args,
+    Args, Backend, Bound, CompileOptions, DType, Device, DiskCache, Error, Kernel, LaunchOptions, Module, PrintSink,
+    Tensor, TensorDescriptor, args,
 };
 
 /// The kernel of a text that has one, on a backend, without the user's cache.
@@ -12,7 +12,7 @@ pub(crate) fn kernel(text: &str, backend: Backend) -> Kernel {
     let text = format!("import shoal\nimport shoal.language as tl\n\n\n{text}");
     let module = Module::from_source("kernel.py", &text).unwrap();
     let name = module.kernels().last().cloned().unwrap();
-    let options = Options { disk_cache: DiskCache::Off, ..Options::default() };
+    let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
     module.kernel(&name).unwrap().with(options).on(Device::of(backend).unwrap())
 }
 
@@ -150,7 +150,7 @@ def check(x):
     tl.device_assert(tl.load(x) > 0, 'must be positive')
 ";
     for backend in BACKENDS {
-        let options = Options { debug: true, disk_cache: DiskCache::Off, ..Options::default() };
+        let options = CompileOptions { debug: true, disk_cache: DiskCache::Off, ..CompileOptions::default() };
         let check = kernel(text, backend).with(options);
         check.launch(1, args!(&[1i32][..])).unwrap();
         let error = check.launch(1, args!(&[-1i32][..])).unwrap_err().to_string();
@@ -202,8 +202,9 @@ def show(x):
         let said = Arc::new(Mutex::new(String::new()));
         let sink = said.clone();
         let print = PrintSink::new(move |text| sink.lock().unwrap().push_str(text));
-        let options = Options { print, disk_cache: DiskCache::Off, ..Options::default() };
-        kernel(text, backend).with(options).launch(1, args!(&[1.5f32, -2.0][..])).unwrap();
+        let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
+        let launching = LaunchOptions { print, ..LaunchOptions::default() };
+        kernel(text, backend).with(options).launching(launching).launch(1, args!(&[1.5f32, -2.0][..])).unwrap();
         let said = said.lock().unwrap();
         said.clone()
     });

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use shoal::{
-    Arg, Args, Device, DiskCache, Error, FunctionKind, HostBridge, HostObject, HostSource, HostValue, JitOptions,
-    Module, Options, args,
+    Arg, Args, CompileOptions, Device, DiskCache, Error, FunctionKind, HostBridge, HostObject, HostSource, HostValue,
+    JitOptions, Module, args,
 };
 
 /// A host with a helper function, a number in its closure, and a configuration object.
@@ -62,7 +62,7 @@ fn a_live_kernel_runs_and_is_specialised_for_host_values() -> Result<(), Error> 
     let module = Module::from_host(function(1, "k", 10, KERNEL), host)?;
     assert_eq!((module.name(), module.kernels()), ("notebook.py", vec!["k".to_owned()]));
     for device in [Device::cpu()?, Device::Interpreter] {
-        let options = Options { disk_cache: DiskCache::Off, ..Options::default() };
+        let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
         let kernel = module.kernel("k")?.with(options).on(device);
         let before = kernel.reports().len();
         for factor in [2, 3, 2] {

@@ -1,12 +1,15 @@
 //! Tests of the facade, and of the compiler as a whole.
 
+mod bitcode;
 mod checks;
 mod debugger;
 mod embedded;
 mod errors;
+mod forking;
 mod language;
 mod launches;
 mod live;
 mod random_kernels;
 mod specialisation;
 mod stopping;
+mod targets;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use shoal::{Args, Backend, Device, Error, Interrupt, Kernel, LaunchError, Options, args};
+use shoal::{
+    Args, Backend, CompileOptions, Device, DiskCache, Error, Interrupt, Kernel, LaunchError, LaunchOptions, args,
+};
 
 use crate::launches::kernel;
 
@@ -17,8 +19,10 @@ fn is_stopped(kernel: &Kernel, grid: u32, args: Args<'_>) -> bool {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let interrupt = Interrupt::new(move || count.fetch_add(1, Ordering::Relaxed) > 0);
-    let options = Options { interrupt: Some(interrupt), ..kernel.options().clone() };
-    match kernel.clone().with(options).launch(grid, args) {
+    // Compilation would ask too.
+    kernel.warm_up(&args).unwrap();
+    let options = LaunchOptions { interrupt: Some(interrupt), ..LaunchOptions::default() };
+    match kernel.clone().launching(options).launch(grid, args) {
         Ok(()) => false,
         Err(Error::Launch(LaunchError::Interrupted { kernel })) => {
             assert_eq!((asked.load(Ordering::Relaxed), kernel.as_str()), (2, "k"));
@@ -99,5 +103,31 @@ def k(out, BLOCK: tl.constexpr):
         let mut out = vec![0; 4];
         assert!(is_stopped(&kernel, 1_000_000_000, args!(&mut out, BLOCK = 256)));
         assert!(!is_stopped(&kernel, 3, args!(&mut out, BLOCK = 256)));
+    }
+}
+
+/// Ctrl-C is noticed while a kernel is compiled, on every backend, and the next launch compiles it.
+#[test]
+fn compilation_is_stopped() {
+    let text = "\
+@shoal.jit
+def k(out, n):
+    for i in tl.static_range(4000):
+        n += i
+    tl.store(out, n)
+";
+    for device in devices() {
+        let kernel = kernel(text, device.backend()).on(device);
+        let mut out = vec![0i32];
+        let interrupt = Some(Interrupt::new(|| true));
+        let uncached = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
+        let options = LaunchOptions { interrupt, ..LaunchOptions::default() };
+        let stopping = kernel.clone().with(uncached).launching(options);
+        match stopping.warm_up(&args!(&mut out, 1)) {
+            Err(Error::Launch(LaunchError::Interrupted { kernel })) => assert_eq!(kernel, "k"),
+            other => panic!("{other:?}"),
+        }
+        kernel.launch(1, args!(&mut out, 1)).unwrap();
+        assert_eq!(out, [1 + 4000 * 3999 / 2]);
     }
 }

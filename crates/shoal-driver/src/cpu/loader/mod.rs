@@ -15,6 +15,7 @@ mod layout;
 mod relocate;
 
 use super::{gdb::Registration, symbols};
+use crate::fork::Section;
 use image::Image;
 use layout::Layout;
 use object::{LittleEndian, Object, ObjectKind, ObjectSymbol, SymbolIndex, SymbolKind, read::elf::ElfFile64};
@@ -81,6 +82,7 @@ impl Code {
         if !cfg!(all(target_arch = "x86_64", target_os = "linux")) {
             return Err(LoadError::UnsupportedHost);
         }
+        let _section = Section::enter();
         let elf = Elf::parse(object).map_err(LoadError::malformed)?;
         if elf.architecture() != object::Architecture::X86_64 || elf.kind() != ObjectKind::Relocatable {
             return Err(LoadError::Malformed("not a relocatable object for x86-64".into()));

@@ -6,7 +6,7 @@ use shoal_ir::op::{BinaryOp, CmpOp, MathFn, UnaryOp};
 use shoal_ir::types::{Scalar, Type};
 
 use crate::emit::Emit;
-use crate::fault::Outcome;
+use crate::lower_error::LowerResult;
 use crate::semantic::operand::number_type;
 use crate::value::Tensor;
 
@@ -19,7 +19,7 @@ fn float(e: &mut Emit<'_>, value: f64, like: &Type) -> IrValue {
     e.b().float(value, like.clone())
 }
 
-fn done(e: &Emit<'_>, value: IrValue) -> Outcome<Tensor> {
+fn done(e: &Emit<'_>, value: IrValue) -> LowerResult<Tensor> {
     Ok(e.tensor(value))
 }
 
@@ -28,7 +28,7 @@ fn at(t: &Tensor, ty: Scalar) -> Type {
 }
 
 /// Bytes of two words, picked by the nibbles of a third.
-pub(super) fn byte_perm(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn byte_perm(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let wide = at(&args[0], Scalar::U64);
     let mut b = e.b();
     let as_wide = |b: &mut shoal_ir::Builder<'_>, v: IrValue| {
@@ -58,7 +58,7 @@ pub(super) fn byte_perm(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// The product of the lower 24 bits.
-pub(super) fn mul24(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn mul24(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let eight = int(e, 8, &args[0].ty);
     let mut b = e.b();
     // Up and down again: the upper bits become copies of the sign, or zero.
@@ -72,7 +72,7 @@ pub(super) fn mul24(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// `|x - y| + z`.
-pub(super) fn sad(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn sad(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let ty = number_type(&args[0]).expect("integers");
     let mut b = e.b();
     let greater = b.binary(BinaryOp::Max, args[0].value, args[1].value);
@@ -85,7 +85,7 @@ pub(super) fn sad(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// The place of the lowest set bit, counted from 1; 0 if none is set.
-pub(super) fn ffs(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn ffs(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let ty = args[0].ty.clone();
     let width = int(e, i64::from(number_type(&args[0]).expect("integers").bits()), &ty);
     let mut b = e.b();
@@ -98,7 +98,7 @@ pub(super) fn ffs(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// The mean, rounded down, without overflow.
-pub(super) fn hadd(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn hadd(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let half = half_difference(e, args);
     let mut b = e.b();
     let common = b.binary(BinaryOp::And, args[0].value, args[1].value);
@@ -107,7 +107,7 @@ pub(super) fn hadd(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// The mean, rounded up, without overflow.
-pub(super) fn rhadd(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn rhadd(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let half = half_difference(e, args);
     let mut b = e.b();
     let either = b.binary(BinaryOp::Or, args[0].value, args[1].value);
@@ -123,7 +123,7 @@ fn half_difference(e: &mut Emit<'_>, args: &[Tensor]) -> IrValue {
 }
 
 /// Clamped to 0 and 1; NaN becomes 0.
-pub(super) fn saturatef(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn saturatef(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let zero = float(e, 0.0, &args[0].ty);
     let one = float(e, 1.0, &args[0].ty);
     let mut b = e.b();
@@ -133,7 +133,7 @@ pub(super) fn saturatef(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// `1 / x`, rounded once.
-pub(super) fn rcp_rn(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn rcp_rn(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let value = reciprocal(e, args[0].value);
     done(e, value)
 }
@@ -145,7 +145,7 @@ fn reciprocal(e: &mut Emit<'_>, x: IrValue) -> IrValue {
 }
 
 /// `1 / sqrt(x)`: computed in `fp64`, so that one rounding is left.
-pub(super) fn rsqrt_rn(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn rsqrt_rn(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let mut b = e.b();
     let wide = b.cast(args[0].value, Scalar::F64);
     let root = b.value(OpKind::Math(MathFn::SqrtRn), &[wide]);
@@ -155,7 +155,7 @@ pub(super) fn rsqrt_rn(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// A double from its upper and its lower word.
-pub(super) fn hiloint2double(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn hiloint2double(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let up = int(e, 32, &at(&args[0], Scalar::U64));
     let mut b = e.b();
     let mut wide = |v: IrValue| {
@@ -170,7 +170,7 @@ pub(super) fn hiloint2double(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tenso
 }
 
 /// The lower word of a double.
-pub(super) fn double2loint(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn double2loint(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let mut b = e.b();
     let bits = b.bitcast(args[0].value, Scalar::I64);
     let word = b.cast(bits, Scalar::I32);
@@ -178,7 +178,7 @@ pub(super) fn double2loint(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor>
 }
 
 /// The upper word of a double.
-pub(super) fn double2hiint(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn double2hiint(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let down = int(e, 32, &at(&args[0], Scalar::I64));
     let mut b = e.b();
     let bits = b.bitcast(args[0].value, Scalar::I64);
@@ -188,19 +188,19 @@ pub(super) fn double2hiint(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor>
 }
 
 /// Whether it is not a number.
-pub(super) fn isnan(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn isnan(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let value = e.b().cmp(CmpOp::Ne, args[0].value, args[0].value);
     done(e, value)
 }
 
 /// Whether it is an infinity.
-pub(super) fn isinf(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn isinf(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let value = compare_to_infinity(e, &args[0], CmpOp::Eq);
     done(e, value)
 }
 
 /// Whether it is neither an infinity nor NaN.
-pub(super) fn is_finite(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn is_finite(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let value = compare_to_infinity(e, &args[0], CmpOp::Lt);
     done(e, value)
 }
@@ -213,7 +213,7 @@ fn compare_to_infinity(e: &mut Emit<'_>, x: &Tensor, op: CmpOp) -> IrValue {
 }
 
 /// The sign bit: 0 or 1.
-pub(super) fn signbit(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn signbit(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let bits = Scalar::int(number_type(&args[0]).expect("floats").bits(), true).expect("32 or 64 bits");
     let zero = int(e, 0, &at(&args[0], bits));
     let mut b = e.b();
@@ -234,30 +234,30 @@ fn length(e: &mut Emit<'_>, args: &[Tensor]) -> IrValue {
 }
 
 /// The length of a 3-vector.
-pub(super) fn norm3d(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn norm3d(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let value = length(e, args);
     done(e, value)
 }
 
 /// The reciprocal length of a 3-vector.
-pub(super) fn rnorm3d(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn rnorm3d(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let value = length(e, args);
     let value = reciprocal(e, value);
     done(e, value)
 }
 
 /// The length of a 4-vector.
-pub(super) fn norm4d(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn norm4d(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     norm3d(e, args)
 }
 
 /// The reciprocal length of a 4-vector.
-pub(super) fn rnorm4d(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn rnorm4d(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     rnorm3d(e, args)
 }
 
 /// `x * 2^n`. The power is applied in four steps, so that none of them leaves the range of exponents.
-pub(super) fn ldexp(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn ldexp(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let ty = number_type(&args[0]).expect("floats");
     // Beyond this the result is zero or infinite whatever `x` is; (mantissa bits, exponent bias) follow the format.
     let (limit, mantissa, bias) = if ty == Scalar::F64 { (2200, 52, 1023) } else { (300, 23, 127) };
@@ -290,7 +290,7 @@ pub(super) fn ldexp(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// `x` to a power that is an integer or a float.
-pub(super) fn pow(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn pow(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let ty = number_type(&args[0]).expect("floats");
     let mut b = e.b();
     let exponent = b.cast(args[1].value, ty);
@@ -299,7 +299,7 @@ pub(super) fn pow(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// The exponent as an integer; the least integer for zero and NaN.
-pub(super) fn ilogb(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn ilogb(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     let least = int(e, i64::from(i32::MIN), &at(&args[0], Scalar::I32));
     let mut b = e.b();
     let exponent = b.value(OpKind::Math(MathFn::Logb), &[args[0].value]);
@@ -310,17 +310,17 @@ pub(super) fn ilogb(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
 }
 
 /// The Bessel function of the first kind of an integer order.
-pub(super) fn jn(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn jn(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     of_order(e, MathFn::Jn, args)
 }
 
 /// The Bessel function of the second kind of an integer order.
-pub(super) fn yn(e: &mut Emit<'_>, args: &[Tensor]) -> Outcome<Tensor> {
+pub(super) fn yn(e: &mut Emit<'_>, args: &[Tensor]) -> LowerResult<Tensor> {
     of_order(e, MathFn::Yn, args)
 }
 
 /// The IR's operands have one type: the order becomes a float, exact for all orders that are not absurd.
-fn of_order(e: &mut Emit<'_>, function: MathFn, args: &[Tensor]) -> Outcome<Tensor> {
+fn of_order(e: &mut Emit<'_>, function: MathFn, args: &[Tensor]) -> LowerResult<Tensor> {
     let ty = number_type(&args[1]).expect("floats");
     let mut b = e.b();
     let order = b.cast(args[0].value, ty);

@@ -14,11 +14,10 @@ use shoal_ir::types::Scalar;
 use self::directed::{Arithmetic, Direction};
 use super::broadcast;
 use super::operand::{number_type, to_tensor};
-use crate::builtin::Args;
+use crate::builtin::{Args, BuiltinContext};
 use crate::dtype::scalar_name;
 use crate::emit::Emit;
-use crate::fault::{Fault, Outcome};
-use crate::lower::Lower;
+use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
 pub(crate) use table::BUILTINS;
@@ -58,7 +57,7 @@ enum Meaning {
     /// The upper half of an approximate reciprocal.
     Rcp64h,
     /// Several operations.
-    Compose(fn(&mut Emit<'_>, &[Tensor]) -> Outcome<Tensor>),
+    Compose(fn(&mut Emit<'_>, &[Tensor]) -> LowerResult<Tensor>),
 }
 
 /// One name.
@@ -77,7 +76,7 @@ fn accepts(domain: Domain, types: &[Option<Scalar>]) -> bool {
     }
 }
 
-fn wrong_types(e: &Emit<'_>, entry: &Entry, args: &[Tensor]) -> Fault {
+fn wrong_types(e: &Emit<'_>, entry: &Entry, args: &[Tensor]) -> LowerError {
     let given: Vec<String> = args.iter().map(Tensor::type_name).collect();
     let known: Vec<String> = match entry.domain {
         Domain::Floats => [Scalar::F32, Scalar::F64].map(|s| signature(&vec![s; args.len()])).to_vec(),
@@ -94,7 +93,7 @@ fn signature(types: &[Scalar]) -> String {
 }
 
 /// Calls a function by name.
-fn call(e: &mut Emit<'_>, name: &str, args: &[Tensor]) -> Outcome<Tensor> {
+fn call(e: &mut Emit<'_>, name: &str, args: &[Tensor]) -> LowerResult<Tensor> {
     let entry = table::ENTRIES.iter().find(|entry| entry.name == name).expect("the table lists every name");
     let types: Vec<Option<Scalar>> = args.iter().map(number_type).collect();
     if !accepts(entry.domain, &types) {
@@ -104,7 +103,7 @@ fn call(e: &mut Emit<'_>, name: &str, args: &[Tensor]) -> Outcome<Tensor> {
     apply(e, entry.meaning, &args)
 }
 
-fn apply(e: &mut Emit<'_>, meaning: Meaning, args: &[Tensor]) -> Outcome<Tensor> {
+fn apply(e: &mut Emit<'_>, meaning: Meaning, args: &[Tensor]) -> LowerResult<Tensor> {
     let operands: Vec<_> = args.iter().map(|t| t.value).collect();
     let mut b = e.b();
     let value = match meaning {
@@ -131,8 +130,8 @@ fn apply(e: &mut Emit<'_>, meaning: Meaning, args: &[Tensor]) -> Outcome<Tensor>
     Ok(e.tensor(value))
 }
 
-fn run(l: &mut Lower<'_>, a: &Args) -> Outcome<Value> {
-    let e = &mut l.emit;
+fn run(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
     let mut args = Vec::new();
     for name in ["arg0", "arg1", "arg2", "arg3"].into_iter().take(table::arity(a.function_name())) {
         args.push(to_tensor(e, a.value(name))?);

@@ -1,17 +1,23 @@
 //! Nothing a user writes makes the compiler panic: damaged kernels go all the way to machine code.
 //!
-//! The number of damaged kernels is small enough for every run; `SHOAL_FUZZ=N` makes it N times as many, with other
-//! seeds from `SHOAL_FUZZ_SEED`. The kernel at work is then kept in the temporary directory, for the case that the
-//! process ends.
+//! The number of damaged kernels is small enough for every run. The long run is asked for by name, with other kernels
+//! for each `SHOAL_FUZZ_SEED`:
+//!
+//! ```text
+//! cargo nextest run -p shoal --run-ignored only twenty_thousand
+//! ```
+//!
+//! It keeps the kernel at work in the temporary directory, for the case that the process ends.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use shoal_codegen::cpu::{self, Target};
+use shoal_abi::CpuTarget;
+use shoal_codegen::cpu;
 use shoal_lang::{Program, Specialization};
-use shoal_source::{SourceMap, Style};
+use shoal_source::{Cancellation, SourceMap, Style};
 
 use crate::random_kernels::choices::Choices;
 
@@ -21,8 +27,11 @@ const KERNELS: usize = 1500;
 /// One of so many goes through code generation too.
 const CODEGEN: usize = 6;
 
+/// Damaged kernels of the long run.
+const MANY_KERNELS: usize = 20_000;
+
 /// No kernel of the size that we damage may take longer.
-const LONGEST: Duration = Duration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// Pieces that fit in many places and mean something else there.
 const PIECES: &[&str] = &[
@@ -315,7 +324,7 @@ enum Reached {
     Compiled,
 }
 
-fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, codegen: bool) -> Reached {
+fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &CpuTarget, codegen: bool) -> Reached {
     let mut sources = SourceMap::default();
     let program = match Program::parse(&mut sources, "kernel.py", text) {
         Ok(program) => program,
@@ -338,13 +347,14 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, code
     };
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the front end made invalid IR: {checked:?}\n{}", lowered.module);
-    shoal_passes::pipeline::for_cpu(&mut lowered.module);
+    shoal_passes::pipeline::optimize(&mut lowered.module, shoal::host_target(), &Cancellation::default()).unwrap();
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the passes made invalid IR: {checked:?}\n{}", lowered.module);
     if !codegen {
         return Reached::Lowered;
     }
-    match cpu::compile(&lowered.module, &lowered.kernel, target, &program.sources(), &cpu::Options::default()) {
+    match cpu::compile(&lowered.module, &lowered.kernel, target, &program.sources(), &shoal_codegen::Options::default())
+    {
         Ok(_) => Reached::Compiled,
         Err(errors) => {
             assert!(!errors.render(&program.sources(), Style::Plain).is_empty());
@@ -356,7 +366,7 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, code
 /// Damage is only worth its time where the whole would compile.
 #[test]
 fn seeds_compile_as_they_are() {
-    let target = Target::host();
+    let target = cpu::host();
     for seed in seeds().iter().filter(|seed| seed.signature.is_some()) {
         let reached = compile(seed, &seed.text, &mut Choices::new(0), &target, true);
         assert_eq!(reached, Reached::Compiled, "`{}` of\n{}", seed.kernel, seed.text);
@@ -369,11 +379,20 @@ fn number_from(variable: &str) -> Option<u64> {
 
 #[test]
 fn damaged_kernels_are_compiled_or_refused() {
-    let rounds = number_from("SHOAL_FUZZ");
-    let first = number_from("SHOAL_FUZZ_SEED").unwrap_or(1);
-    let count = KERNELS * rounds.unwrap_or(1) as usize;
+    damage_many(KERNELS, 1, None);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn twenty_thousand_damaged_kernels_are_compiled_or_refused() {
+    let seed = number_from("SHOAL_FUZZ_SEED").unwrap_or(2);
+    damage_many(MANY_KERNELS, seed, Some(&std::env::temp_dir().join("shoal-fuzz.py")));
+}
+
+/// Damages as many kernels and compiles them; `keep` holds the one at work.
+fn damage_many(count: usize, first: u64, keep: Option<&Path>) {
     let (exact, open): (Vec<Seed>, Vec<Seed>) = seeds().into_iter().partition(|seed| seed.signature.is_some());
-    let target = Target::host();
+    let target = cpu::host();
     let mut reached = [0; 3];
     for number in 0..count {
         let mut choices = Choices::new(first.wrapping_mul(0x1_0000_0000).wrapping_add(number as u64));
@@ -385,8 +404,8 @@ fn damaged_kernels_are_compiled_or_refused() {
             1..=4 => damaged(&seed.text, &mut choices),
             _ => damaged_kernel(seed, &mut choices),
         };
-        if rounds.is_some() {
-            std::fs::write(std::env::temp_dir().join("shoal-fuzz.py"), &text).unwrap();
+        if let Some(path) = keep {
+            std::fs::write(path, &text).unwrap();
         }
         let start = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -409,7 +428,7 @@ fn damaged_kernels_are_compiled_or_refused() {
 /// Kernels that are deep or long in one way go through all stages, or are refused.
 #[test]
 fn deep_and_long_kernels() {
-    let target = Target::host();
+    let target = cpu::host();
     let nested_ifs = |depth: usize| {
         let ifs: String = (0..depth).map(|d| format!("{}if n > {d}:\n", "  ".repeat(d + 2))).collect();
         format!("{ifs}{}tl.store(out, n)\n", "  ".repeat(depth + 2))
@@ -419,7 +438,14 @@ fn deep_and_long_kernels() {
         format!("{loops}{}tl.store(out, n)\n", "  ".repeat(depth + 2))
     };
     let bodies = [
-        format!("    x = n{}\n    tl.store(out, x)\n", " + n".repeat(180)),
+        format!("    x = n{}\n    tl.store(out, x)\n", " + n".repeat(1_000)),
+        format!("    x = n{}\n    tl.store(out, x)\n", " + n * 3".repeat(10_000)),
+        "    x = tl.full([16, 16], 1.0, tl.float32)\n    for i in tl.static_range(2000):\n        x = tl.dot(x, x)\n"
+            .into(),
+        "    x = tl.full([16], 1.0, tl.float32)\n    for i in tl.static_range(20000):\n        x = tl.exp(x)\n".into(),
+        "    inner(n, out, 40)\n\n\n@shoal.jit\ndef inner(n, out, D: tl.constexpr):\n    if D > 0:\n        \
+         inner(n, out, D - 1)\n        inner(n, out, D - 1)\n    tl.store(out, n)\n"
+            .into(),
         format!("    x = n\n{}    tl.store(out, x)\n", "    x = x * 3 + n\n".repeat(3000)),
         format!(
             "    x = tl.load(out + tl.arange(0, 64))\n{}    tl.store(out + tl.arange(0, 64), x)\n",

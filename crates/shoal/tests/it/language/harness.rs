@@ -3,7 +3,7 @@
 //! The parameter `out` of a kernel, after those that are passed by position, is the memory that is looked at
 //! afterwards. It is followed by a margin that must stay as it was.
 
-use shoal::{Args, Backend, Device, DiskCache, Element, Error, Kernel, Module, Options, Tensor};
+use shoal::{Args, Backend, CompileOptions, Device, DiskCache, Element, Error, Kernel, LaunchOptions, Module, Tensor};
 
 /// All ways to run a kernel.
 pub(crate) const BACKENDS: [Backend; 2] = [Backend::Cpu, Backend::Interpreter];
@@ -16,7 +16,8 @@ const MARGIN: usize = 32;
 pub(crate) struct Case {
     source: String,
     grid: (u32, u32, u32),
-    options: Options,
+    options: CompileOptions,
+    launching: LaunchOptions,
 }
 
 /// A kernel from its parameters and its body, which is indented by four and begins on line 9.
@@ -33,8 +34,8 @@ pub(crate) fn with(definitions: &str, params: &str, body: &str) -> Case {
         some => format!("{some}\n\n\n"),
     };
     let source = format!("{head}\n\n{definitions}@shoal.jit\ndef kernel({params}):\n{body}\n");
-    let options = Options { disk_cache: DiskCache::Off, ..Options::default() };
-    Case { source, grid: (1, 1, 1), options }
+    let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
+    Case { source, grid: (1, 1, 1), options, launching: LaunchOptions::default() }
 }
 
 impl Case {
@@ -43,8 +44,13 @@ impl Case {
         self
     }
 
-    pub(crate) fn options(mut self, change: impl FnOnce(&mut Options)) -> Case {
+    pub(crate) fn options(mut self, change: impl FnOnce(&mut CompileOptions)) -> Case {
         change(&mut self.options);
+        self
+    }
+
+    pub(crate) fn launching(mut self, options: LaunchOptions) -> Case {
+        self.launching = options;
         self
     }
 
@@ -56,7 +62,7 @@ impl Case {
     /// The kernel on a backend.
     pub(crate) fn kernel(&self, backend: Backend) -> Result<Kernel, Error> {
         let kernel = Module::from_source("kernel.py", &self.source)?.kernel("kernel")?;
-        Ok(kernel.with(self.options.clone()).on(Device::of(backend)?))
+        Ok(kernel.with(self.options.clone()).launching(self.launching.clone()).on(Device::of(backend)?))
     }
 
     /// One launch on memory that begins with `initial`; gives what is there afterwards.

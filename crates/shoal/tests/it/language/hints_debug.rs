@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use shoal::{Backend, PrintSink, args};
+use shoal::{Backend, LaunchOptions, PrintSink, args};
 
 use super::harness::{BACKENDS, Case, case, with};
 
@@ -10,7 +10,8 @@ use super::harness::{BACKENDS, Case, case, with};
 fn printed(case: &Case, backend: Backend, x: &[f32]) -> Vec<String> {
     let text = Arc::new(Mutex::new(String::new()));
     let sink = text.clone();
-    let case = case.clone().options(|o| o.print = PrintSink::new(move |line| sink.lock().unwrap().push_str(line)));
+    let print = PrintSink::new(move |line| sink.lock().unwrap().push_str(line));
+    let case = case.clone().launching(LaunchOptions { print, ..LaunchOptions::default() });
     case.run::<i8>(backend, &args!(x), &[], 1).unwrap();
     let mut lines: Vec<String> = text.lock().unwrap().lines().map(str::to_owned).collect();
     lines.sort();

@@ -45,7 +45,7 @@ fn kernels_that_once_went_wrong() {
                 if let Some(target) = target()
                     && let Some(why) = wrong(&device, &case, &case.module, form, &target)
                 {
-                    panic!("{name}, {form:?}, {}: {why}", target.cpu());
+                    panic!("{name}, {form:?}, {}: {why}", target.name());
                 }
             }
         }

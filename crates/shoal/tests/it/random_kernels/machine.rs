@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use shoal_codegen::cpu::{self, Options, Target};
-use shoal_driver::cpu::{
-    ArgBlock, ArgMemory, Bounds, Code, CpuDevice, Kernel, KernelInfo, LaunchOptions, ParamLayout, Waits,
-};
+use shoal_abi::CpuTarget;
+use shoal_codegen::{Options, cpu};
+use shoal_driver::cpu::{ArgBlock, ArgMemory, Bounds, Code, CpuDevice, Kernel, LaunchOptions};
 use shoal_interp::{Arg, Memory};
 use shoal_ir::{Module, Scalar};
 use shoal_source::SourceMap;
@@ -31,22 +30,13 @@ pub(crate) fn native(
     device: &CpuDevice,
     case: &Case,
     module: &Module,
-    target: &Target,
+    target: &CpuTarget,
     checks: bool,
 ) -> Result<Buffers, String> {
     let (sources, how) = (SourceMap::default(), Options { checks, ..Options::default() });
     let compiled = cpu::compile(module, "k", target, &sources, &how).map_err(|e| e.to_string())?;
-    let layout = |&(size, align): &(u32, u32)| ParamLayout { size: size as usize, align: align as usize };
-    let info = KernelInfo {
-        name: compiled.entry,
-        scratch_bytes: compiled.scratch_bytes as usize,
-        waits: if compiled.may_wait { Waits::MayWait } else { Waits::Never },
-        can_fail: compiled.can_fail,
-        uses_amx: compiled.uses_amx,
-        params: compiled.params.iter().map(layout).collect(),
-    };
     let code = Arc::new(Code::load(&compiled.object).map_err(|e| e.to_string())?);
-    let kernel = Kernel::new(code, info).map_err(|e| e.to_string())?;
+    let kernel = Kernel::new(code, compiled.description).map_err(|e| e.to_string())?;
     let mut buffers: Vec<Aligned> = case.buffers.iter().map(|(_, contents)| Aligned::from(contents)).collect();
     let mut block = ArgBlock::writer();
     let mut memory = Vec::new();

@@ -18,17 +18,19 @@ mod machine;
 mod shrink;
 mod tiles;
 
-use shoal_codegen::cpu::Target;
+use shoal_abi::CpuTarget;
+use shoal_codegen::cpu;
 use shoal_driver::cpu::CpuDevice;
 use shoal_ir::Module;
+use shoal_source::Cancellation;
 
 use generate::{Case, Sums, case};
 
 /// The CPUs that code is made for, where this machine can run it.
-const TARGETS: [fn() -> Option<Target>; 3] = [
-    || Some(Target::host()),
-    || std::is_x86_feature_detected!("avx2").then(|| Target::named("x86-64-v3", "")),
-    || std::is_x86_feature_detected!("sse4.2").then(|| Target::named("x86-64-v2", "")),
+const TARGETS: [fn() -> Option<CpuTarget>; 3] = [
+    || Some(cpu::host()),
+    || std::is_x86_feature_detected!("avx2").then(|| CpuTarget::new("x86-64-v3", "")),
+    || std::is_x86_feature_detected!("sse4.2").then(|| CpuTarget::new("x86-64-v2", "")),
 ];
 
 /// The forms in which a kernel is compiled.
@@ -45,13 +47,13 @@ enum Form {
 fn formed(module: &Module, form: Form) -> Module {
     let mut module = module.clone();
     if form != Form::Plain {
-        shoal_passes::pipeline::for_cpu(&mut module);
+        shoal_passes::pipeline::optimize(&mut module, shoal::host_target(), &Cancellation::default()).unwrap();
     }
     module
 }
 
 /// What is wrong with native code for a module, if anything. A module that the interpreter refuses is no test.
-fn wrong(device: &CpuDevice, case: &Case, module: &Module, form: Form, target: &Target) -> Option<String> {
+fn wrong(device: &CpuDevice, case: &Case, module: &Module, form: Form, target: &CpuTarget) -> Option<String> {
     let expected = machine::interpreted(case, module).ok()?;
     match machine::native(device, case, &formed(module, form), target, form == Form::Checked) {
         Ok(found) => machine::difference(case, &expected, &found),
@@ -69,14 +71,14 @@ fn check(seeds: std::ops::Range<u64>, form: Form) {
     let device = CpuDevice::new(1).expect("a device");
     for seed in seeds {
         let Some(target) = TARGETS[(seed % 3) as usize]() else { continue };
-        let sums = if target.cpu() == "x86-64-v2" { Sums::Rounded } else { Sums::Fused };
+        let sums = if target.name() == "x86-64-v2" { Sums::Rounded } else { Sums::Fused };
         let case = case(seed, 4 + (seed / 3 % 24) as usize, sums);
         shoal_ir::verify(&case.module).unwrap_or_else(|e| panic!("seed {seed}: {e:?}\n{}", case.module));
         if let Err(why) = machine::interpreted(&case, &case.module) {
             panic!("seed {seed}: the interpreter refuses a kernel: {why}\n{}", case.module);
         }
         if let Some(why) = wrong(&device, &case, &case.module, form, &target) {
-            eprintln!("seed {seed}, {form:?}, {}: {why}", target.cpu());
+            eprintln!("seed {seed}, {form:?}, {}: {why}", target.name());
             let small = shrink::shrink(&case.module, &|m| wrong(&device, &case, m, form, &target).is_some());
             let why = wrong(&device, &case, &small, form, &target).unwrap_or_default();
             panic!("{why}\n{small}\ncompiled as\n{}", formed(&small, form));

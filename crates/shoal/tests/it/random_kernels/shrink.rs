@@ -53,7 +53,7 @@ fn changed(module: &Module, change: impl FnOnce(&mut Func) -> bool) -> Option<Mo
     if !change(&mut candidate.funcs[0]) {
         return None;
     }
-    (shoal_passes::pipeline::by_name("dce").expect("a pass").run)(&mut candidate);
+    (shoal_passes::pipeline::by_name("dce").expect("a pass").run)(&mut candidate, shoal::host_target());
     (size(&candidate) < size(module) && shoal_ir::verify(&candidate).is_ok()).then_some(candidate)
 }
 

@@ -7,7 +7,7 @@ use crate::host::{HostBridge, HostObject, HostValue};
 use crate::syntax::ast::{Expr, ExprKind, Name};
 
 /// The host of a program. Names keep their first answer, so that all kernels compiled from the program agree.
-pub(crate) struct Live {
+pub(crate) struct HostCache {
     pub(crate) bridge: Arc<dyn HostBridge>,
     names: Mutex<BTreeMap<(HostObject, Name, Place), HostValue>>,
 }
@@ -21,9 +21,9 @@ pub(crate) enum Place {
     Signature,
 }
 
-impl Live {
-    pub(crate) fn new(bridge: Arc<dyn HostBridge>) -> Live {
-        Live { bridge, names: Mutex::default() }
+impl HostCache {
+    pub(crate) fn new(bridge: Arc<dyn HostBridge>) -> HostCache {
+        HostCache { bridge, names: Mutex::default() }
     }
 
     /// A free name of a function.

@@ -1,4 +1,4 @@
-//! The units of a program: kernel files, or live functions, which are parsed when a kernel first reaches them.
+//! The sources of a program: kernel files, or live functions, which are parsed when a kernel first reaches them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -10,9 +10,9 @@ use crate::module::{Function, Global, ModuleId, UserModule};
 use crate::syntax::ast::{FunctionDef, StmtKind};
 use crate::syntax::parse_file;
 
-/// The units of a program and their texts. Units are added, never changed. The lock is held while a text is parsed, and
+/// The modules of a program and their texts. Modules are added, never changed. The lock is held while a text is parsed, and
 /// never while the host is asked something.
-pub(crate) struct Units(RwLock<State>);
+pub(crate) struct Sources(RwLock<State>);
 
 struct State {
     sources: Arc<SourceMap>,
@@ -20,9 +20,9 @@ struct State {
     live: HashMap<HostObject, Result<Function, Diagnostics>>,
 }
 
-impl Units {
-    pub(crate) fn new(sources: &SourceMap, modules: Vec<Arc<UserModule>>) -> Units {
-        Units(RwLock::new(State { sources: Arc::new(sources.clone()), modules, live: HashMap::new() }))
+impl Sources {
+    pub(crate) fn new(sources: &SourceMap, modules: Vec<Arc<UserModule>>) -> Sources {
+        Sources(RwLock::new(State { sources: Arc::new(sources.clone()), modules, live: HashMap::new() }))
     }
 
     fn state(&self) -> RwLockReadGuard<'_, State> {
@@ -38,7 +38,7 @@ impl Units {
         self.state().modules[id.0 as usize].clone()
     }
 
-    /// The unit of a live function.
+    /// A live function, parsed.
     ///
     /// # Errors
     /// Its syntax errors.

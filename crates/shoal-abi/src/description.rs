@@ -1,0 +1,229 @@
+//! What a compiler states about a kernel it has compiled, and a device must know to run it.
+//!
+//! The description travels with the code: in memory as it is here, on disk and inside other programs as one line of
+//! text, which [`KernelDescription::to_string`] writes and `parse` reads. There is no other form.
+//!
+//! ```text
+//! shoal-kernel 1 name=add params=8/8,8/8,4/4 waits=never fails=no cpu scratch=64 amx=no features=avx2,fma
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a compiler states about a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelDescription {
+    /// The entry point's symbol, and the name used in messages.
+    pub name: String,
+    /// The run-time parameters in order.
+    pub params: Vec<ParamLayout>,
+    /// Whether programs may wait for each other.
+    pub waits: Waits,
+    /// Whether a program may fail.
+    pub can_fail: bool,
+    /// What its kind of target must provide.
+    pub needs: TargetNeeds,
+}
+
+/// Size and alignment of one run-time parameter in the argument block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ParamLayout {
+    /// Size in bytes.
+    pub size: usize,
+    /// Alignment in bytes, a power of two up to 8.
+    pub align: usize,
+}
+
+/// Whether programs of a kernel may wait for other programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Waits {
+    /// No program reaches a scheduling point.
+    Never,
+    /// Programs may spin on memory that others write.
+    MayWait,
+}
+
+/// What each kind of target must provide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetNeeds {
+    /// A CPU.
+    Cpu(CpuNeeds),
+}
+
+/// What a CPU must provide.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuNeeds {
+    /// Working memory of each program.
+    pub scratch_bytes: usize,
+    /// AMX tiles, which the operating system must be asked for.
+    pub uses_amx: bool,
+    /// The features that the code may use, AMX aside; see [`CpuTarget::required`](crate::CpuTarget::required).
+    pub features: Vec<String>,
+}
+
+impl KernelDescription {
+    /// Bytes of an argument block for these parameters.
+    #[must_use]
+    pub fn args_bytes(&self) -> usize {
+        self.params.iter().fold(0, |end, p| end.next_multiple_of(p.align.max(1)) + p.size)
+    }
+
+    /// What a CPU must provide.
+    #[must_use]
+    pub fn cpu(&self) -> &CpuNeeds {
+        let TargetNeeds::Cpu(needs) = &self.needs;
+        needs
+    }
+}
+
+impl fmt::Display for KernelDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let KernelDescription { name, params, waits, can_fail, needs } = self;
+        write!(f, "{FORMAT} name={name} params=")?;
+        for (i, ParamLayout { size, align }) in params.iter().enumerate() {
+            write!(f, "{}{size}/{align}", if i > 0 { "," } else { "" })?;
+        }
+        let waits = match waits {
+            Waits::Never => "never",
+            Waits::MayWait => "may",
+        };
+        write!(f, " waits={waits} fails={}", yes_or_no(*can_fail))?;
+        match needs {
+            TargetNeeds::Cpu(CpuNeeds { scratch_bytes, uses_amx, features }) => {
+                let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
+                write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
+            }
+        }
+    }
+}
+
+/// How every description starts; the number changes with the form.
+const FORMAT: &str = "shoal-kernel 1";
+
+/// A text is no description of a kernel, or one of another release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DescriptionError {
+    text: String,
+}
+
+impl fmt::Display for DescriptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` does not describe a kernel that this release of Shoal can run; compile it again", self.text)
+    }
+}
+
+impl std::error::Error for DescriptionError {}
+
+impl FromStr for KernelDescription {
+    type Err = DescriptionError;
+
+    fn from_str(text: &str) -> Result<KernelDescription, DescriptionError> {
+        read(text).ok_or_else(|| DescriptionError { text: text.to_owned() })
+    }
+}
+
+fn read(text: &str) -> Option<KernelDescription> {
+    let mut words = text.strip_prefix(FORMAT)?.split_ascii_whitespace();
+    let mut value = |key: &str| match key {
+        "cpu" => words.next().filter(|word| *word == "cpu"),
+        key => words.next()?.strip_prefix(key)?.strip_prefix('='),
+    };
+    let name = value("name")?.to_owned();
+    let params = list(value("params")?).map(param).collect::<Option<_>>()?;
+    let waits = match value("waits")? {
+        "never" => Waits::Never,
+        "may" => Waits::MayWait,
+        _ => return None,
+    };
+    let can_fail = truth(value("fails")?)?;
+    value("cpu")?;
+    let cpu = CpuNeeds {
+        scratch_bytes: value("scratch")?.parse().ok()?,
+        uses_amx: truth(value("amx")?)?,
+        features: list(value("features")?).map(str::to_owned).collect(),
+    };
+    words.next().is_none().then_some(KernelDescription { name, params, waits, can_fail, needs: TargetNeeds::Cpu(cpu) })
+}
+
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(|item| !item.is_empty())
+}
+
+fn param(text: &str) -> Option<ParamLayout> {
+    let (size, align) = text.split_once('/')?;
+    let align: usize = align.parse().ok()?;
+    align.is_power_of_two().then_some(ParamLayout { size: size.parse().ok()?, align })
+}
+
+fn truth(text: &str) -> Option<bool> {
+    match text {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn yes_or_no(truth: bool) -> &'static str {
+    if truth { "yes" } else { "no" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add() -> KernelDescription {
+        let param = |size| ParamLayout { size, align: size };
+        let cpu = CpuNeeds { scratch_bytes: 64, uses_amx: false, features: vec!["avx2".into(), "fma".into()] };
+        KernelDescription {
+            name: "add".into(),
+            params: vec![param(8), param(8), param(4)],
+            waits: Waits::Never,
+            can_fail: false,
+            needs: TargetNeeds::Cpu(cpu),
+        }
+    }
+
+    #[test]
+    fn the_text_is_the_documented_one() {
+        let text =
+            "shoal-kernel 1 name=add params=8/8,8/8,4/4 waits=never fails=no cpu scratch=64 amx=no features=avx2,fma";
+        assert_eq!(add().to_string(), text);
+        assert_eq!(text.parse(), Ok(add()));
+    }
+
+    #[test]
+    fn every_field_survives_its_text() {
+        let bare = KernelDescription {
+            name: "größe".into(),
+            params: Vec::new(),
+            needs: TargetNeeds::Cpu(CpuNeeds::default()),
+            ..add()
+        };
+        let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..add().cpu().clone() });
+        for description in [
+            bare,
+            KernelDescription { waits: Waits::MayWait, ..add() },
+            KernelDescription { can_fail: true, ..add() },
+            KernelDescription { needs: amx, ..add() },
+        ] {
+            assert_eq!(description.to_string().parse(), Ok(description));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        let text = add().to_string();
+        for wrong in [
+            "",
+            "shoal-kernel 2",
+            &text[..text.len() - 30],
+            &format!("{text} more=1"),
+            &text.replace("never", "often"),
+            &text.replace("8/8", "8/3"),
+            &text.replace("cpu", "abacus"),
+        ] {
+            assert!(wrong.parse::<KernelDescription>().is_err(), "{wrong}");
+        }
+        assert!("x".parse::<KernelDescription>().unwrap_err().to_string().contains("compile it again"));
+    }
+}

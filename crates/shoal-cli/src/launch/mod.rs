@@ -1,0 +1,137 @@
+//! `shoal launch`.
+
+mod output;
+mod signals;
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use shoal::world::launch::{Ended, Groups, Job};
+use signal_hook::consts::{SIGKILL, SIGTERM};
+
+use crate::command_line::LaunchOptions;
+use crate::failure::Failure;
+use output::Output;
+use signals::Forwarded;
+
+/// How often the launcher looks up while no rank ends.
+const TICK: Duration = Duration::from_millis(50);
+/// When a rank has failed, the others get this time to notice, and to say what they were waiting for.
+const NOTICE: Duration = Duration::from_secs(1);
+/// The time between asking a rank to end and killing it.
+const GRACE: Duration = Duration::from_secs(5);
+
+pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
+    let LaunchOptions { ranks, nnodes, program } = options;
+    if *nnodes != 1 {
+        return Err(Failure::new(format!(
+            "--nnodes {nnodes}: ranks on several hosts are not supported yet; start all ranks on one host"
+        )));
+    }
+    if *ranks == 0 || u32::try_from(*ranks).is_err() {
+        return Err(Failure::new(format!("-n {ranks}: a world needs at least one rank")));
+    }
+    let mut job = Job::start(*ranks, |_| {
+        let mut command = Command::new(&program[0]);
+        command.args(&program[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    })?;
+    let forwarded = signals::forward(job.groups())?;
+    let output = Output::of(&mut job);
+    let outcome = supervise(&mut job, &forwarded);
+    // What ranks left running holds their pipes open.
+    drop(job);
+    output.finish();
+    outcome
+}
+
+/// What happens to the ranks that still run, from a time on.
+enum Ending {
+    NotYet,
+    Ask(Instant),
+    Kill(Instant),
+}
+
+impl Ending {
+    /// Does what is due.
+    fn proceed(self, groups: &Groups) -> Ending {
+        let now = Instant::now();
+        match self {
+            Ending::Ask(at) if now >= at => {
+                groups.send(SIGTERM);
+                Ending::Kill(now + GRACE)
+            }
+            Ending::Kill(at) if now >= at => {
+                groups.send(SIGKILL);
+                Ending::Kill(at)
+            }
+            ending @ (Ending::NotYet | Ending::Ask(_) | Ending::Kill(_)) => ending,
+        }
+    }
+}
+
+/// Waits for all ranks, and ends the others when one fails.
+fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
+    let mut failed: Option<Failure> = None;
+    let mut ending = Ending::NotYet;
+    while job.running() > 0 {
+        let ended = job.next_ended(Some(TICK)).filter(|ended| !ended.status.success());
+        if let Some(ended) = ended
+            && failed.is_none()
+        {
+            let first = first_cause(job, ended);
+            failed = Some(failure(&first, job.running()));
+            if let Some(failed) = &failed
+                && job.running() > 0
+                && forwarded.terminating().is_none()
+            {
+                eprintln!("shoal launch: {failed}");
+            }
+            ending = Ending::Ask(Instant::now() + NOTICE);
+        }
+        if let (Some(_), Ending::NotYet) = (forwarded.terminating(), &ending) {
+            ending = Ending::Kill(Instant::now() + GRACE);
+        }
+        ending = ending.proceed(&job.groups());
+    }
+    match (failed, forwarded.terminating()) {
+        (None, _) => Ok(()),
+        (Some(_), Some(signal)) => {
+            let name = signals::name(signal);
+            Err(Failure::Rank { message: format!("ended by {name}"), code: exit_code(signal) })
+        }
+        (Some(failed), None) => Err(failed),
+    }
+}
+
+/// Of the ranks that have ended by now, the one that probably began it: one that was killed, else the first seen.
+fn first_cause(job: &mut Job, seen: Ended) -> Ended {
+    let mut first = seen;
+    while let Some(other) = job.next_ended(Some(Duration::ZERO)) {
+        if first.status.signal().is_none() && other.status.signal().is_some() {
+            first = other;
+        }
+    }
+    first
+}
+
+fn failure(ended: &Ended, others: usize) -> Failure {
+    let Ended { rank, pid, status } = ended;
+    let (how, code) = match (status.code(), status.signal()) {
+        (Some(code), _) => (format!("exited with status {code}"), u8::try_from(code).unwrap_or(1)),
+        (None, Some(signal)) => (format!("was killed by {}", signals::name(signal)), exit_code(signal)),
+        (None, None) => (format!("ended: {status}"), 1),
+    };
+    let rest = match others {
+        0 => "",
+        1 => "; ending the other",
+        _ => "; ending the others",
+    };
+    Failure::Rank { message: format!("rank {rank} (pid {pid}) {how}{rest}"), code }
+}
+
+/// As shells tell of signals.
+fn exit_code(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
+}

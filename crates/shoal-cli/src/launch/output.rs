@@ -1,0 +1,67 @@
+//! What ranks print, with the rank before each line.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use shoal::world::launch::Job;
+
+/// Longer lines are shown in pieces, so that a rank that prints no line ends needs no memory here.
+const LONGEST_LINE: u64 = 1 << 16;
+/// How long to wait for the last lines: a process that left the rank's group may hold a pipe for ever.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
+/// Threads that pass on what ranks print.
+pub(super) struct Output {
+    /// Ends when all of them have.
+    open: Receiver<()>,
+}
+
+impl Output {
+    pub(super) fn of(job: &mut Job) -> Output {
+        let (held, open) = channel();
+        let width = job.running().saturating_sub(1).to_string().len();
+        for (rank, child) in job.processes() {
+            let prefix = format!("[{rank:>width$}] ");
+            if let Some(pipe) = child.stdout.take() {
+                pass_on(pipe, std::io::stdout, &prefix, &held);
+            }
+            if let Some(pipe) = child.stderr.take() {
+                pass_on(pipe, std::io::stderr, &prefix, &held);
+            }
+        }
+        Output { open }
+    }
+
+    /// Waits for the last lines.
+    pub(super) fn finish(self) {
+        let until = Instant::now() + LAST_LINES;
+        // Nothing is ever sent: the only news is that all senders are gone.
+        let _ = self.open.recv_timeout(until.saturating_duration_since(Instant::now()));
+    }
+}
+
+fn pass_on<W: Write>(
+    pipe: impl Read + Send + 'static,
+    to: impl Fn() -> W + Send + 'static,
+    prefix: &str,
+    held: &Sender<()>,
+) {
+    let (prefix, held) = (prefix.to_owned(), held.clone());
+    std::thread::spawn(move || {
+        let mut lines = BufReader::new(pipe);
+        let mut line = prefix.clone().into_bytes();
+        while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
+            if line.last() != Some(&b'\n') {
+                line.push(b'\n');
+            }
+            // In one piece, so that lines of different ranks do not mix.
+            if to().write_all(&line).is_err() {
+                // Nobody reads it any more; the ranks end with the launcher.
+                std::process::exit(0);
+            }
+            line.truncate(prefix.len());
+        }
+        drop(held);
+    });
+}

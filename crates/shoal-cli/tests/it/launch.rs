@@ -1,0 +1,120 @@
+//! `shoal launch`, with shell scripts as ranks.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::shoal::{Called, Workplace};
+
+fn launch(ranks: &str, script: &str) -> Called {
+    Workplace::new().call(&["launch", "-n", ranks, "--", "sh", "-c", script])
+}
+
+fn lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn ranks_get_their_environment_and_lines_their_rank() {
+    let script = "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR; echo warning $RANK >&2; \
+                  test ${#SHOAL_TOKEN} = 64 && test $MASTER_PORT -gt 0 && printf 'no end'";
+    let called = launch("3", script);
+    assert_eq!(called.code, Some(0), "{}", called.err);
+    let expected = ["[0] 0/3 0/3 127.0.0.1", "[0] no end", "[1] 1/3 1/3 127.0.0.1", "[1] no end"];
+    assert_eq!(lines(&called.out)[..4], expected);
+    assert_eq!(lines(&called.err), ["[0] warning 0", "[1] warning 1", "[2] warning 2"]);
+}
+
+#[test]
+fn prefixes_are_aligned() {
+    let called = launch("11", "echo hello");
+    assert!(called.out.contains("[ 3] hello\n") && called.out.contains("[10] hello\n"), "{}", called.out);
+}
+
+#[test]
+fn a_failing_rank_ends_the_others_and_is_named() {
+    let called = launch("3", "if [ $RANK = 1 ]; then exit 42; fi; exec sleep 100");
+    assert_eq!(called.code, Some(42));
+    assert!(called.err.contains("rank 1 (pid ") && called.err.contains(") exited with status 42"), "{}", called.err);
+}
+
+#[test]
+fn a_killed_rank_is_named_with_its_signal() {
+    let called = launch("3", "if [ $RANK = 2 ]; then kill -9 $$; fi; exec sleep 100");
+    assert_eq!(called.code, Some(128 + 9));
+    assert!(called.err.contains("rank 2 (pid ") && called.err.contains(") was killed by SIGKILL"), "{}", called.err);
+}
+
+#[test]
+fn ranks_that_ignore_the_request_are_killed() {
+    let called = launch("2", "if [ $RANK = 1 ]; then exit 3; fi; trap '' TERM; while :; do sleep 1; done");
+    assert_eq!(called.code, Some(3), "{}", called.err);
+}
+
+#[test]
+fn mistakes_are_told() {
+    let place = Workplace::new();
+    assert_eq!(place.fails(&["launch", "-n", "0", "--", "true"]), "error: -n 0: a world needs at least one rank\n");
+    let said = place.fails(&["launch", "-n", "2", "--nnodes", "2", "--", "true"]);
+    assert_eq!(said, "error: --nnodes 2: ranks on several hosts are not supported yet; start all ranks on one host\n");
+    let said = place.fails(&["launch", "-n", "2", "--", "/no/such/program"]);
+    assert!(said.starts_with("error: cannot start `/no/such/program` as rank 0: No such file"), "{said}");
+    assert!(place.fails(&["launch", "-n", "2"]).contains("<PROGRAM>"));
+}
+
+/// A launcher whose ranks have said that they are ready, and what they said.
+fn started(script: &str) -> (Child, BufReader<ChildStdout>, String) {
+    let mut launcher = Command::new(env!("CARGO_BIN_EXE_shoal"))
+        .args(["launch", "-n", "2", "--", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let mut out = BufReader::new(launcher.stdout.take().expect("a pipe"));
+    let mut said = String::new();
+    for _ in 0..2 {
+        out.read_line(&mut said).expect("text");
+    }
+    assert_eq!(said.matches("ready").count(), 2, "{said}");
+    (launcher, out, said)
+}
+
+fn send(signal: &str, process: u32) {
+    let status = Command::new("kill").args([signal, &process.to_string()]).status().expect("kill runs");
+    assert!(status.success());
+}
+
+#[test]
+fn signals_are_passed_on() {
+    let script = "trap 'echo got usr1' USR1; trap 'echo got int; exit 5' INT; echo ready; while :; do sleep 0.05; done";
+    let (mut launcher, mut out, _) = started(script);
+    send("-USR1", launcher.id());
+    let mut heard = String::new();
+    for _ in 0..2 {
+        out.read_line(&mut heard).expect("text");
+    }
+    assert_eq!(lines(&heard), ["[0] got usr1", "[1] got usr1"]);
+    send("-INT", launcher.id());
+    let status = launcher.wait().expect("it ends");
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("text");
+    assert_eq!(lines(&rest), ["[0] got int", "[1] got int"]);
+    assert_eq!(status.code(), Some(128 + 2));
+}
+
+#[test]
+fn ranks_end_with_a_launcher_that_is_killed() {
+    let (mut launcher, _, said) = started("echo ready $$; exec sleep 100");
+    send("-KILL", launcher.id());
+    launcher.wait().expect("it ends");
+    let until = Instant::now() + Duration::from_secs(30);
+    for pid in said.lines().filter_map(|line| line.split_whitespace().last()) {
+        // Who has ended is gone, or a zombie that nobody has waited for.
+        while std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(Instant::now() < until, "rank with pid {pid} outlives its launcher");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}

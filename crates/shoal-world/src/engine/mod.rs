@@ -1,0 +1,185 @@
+//! How ranks reach each other. Everything above an engine (heap, teams, collectives, streams) is the same for all of
+//! them; an engine brings memory, one collective, and news of failures.
+//!
+//! An engine value is one rank's view. Engines whose ranks are not all reachable by load and store answer `None` from
+//! [`Engine::base`] for those; their one-sided operations (put, get, atomics, fence, quiet) belong into this trait,
+//! beside `base`, when the first such engine arrives.
+
+use std::fmt;
+use std::ptr::NonNull;
+
+use crate::error::{Failure, WorldError};
+
+pub(crate) mod processes;
+pub(crate) mod shared;
+pub(crate) mod threads;
+
+/// Teams that a rank can be a member of at the same time.
+pub(crate) const TEAM_SLOTS: usize = 64;
+
+/// The engines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EngineKind {
+    /// Ranks are threads of one process.
+    Threads,
+    /// Ranks are processes of one host.
+    Processes,
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            EngineKind::Threads => "threads",
+            EngineKind::Processes => "processes",
+        })
+    }
+}
+
+/// One rank's access to its world.
+pub(crate) trait Engine: fmt::Debug + Send + Sync {
+    /// Which engine this is.
+    fn kind(&self) -> EngineKind;
+
+    /// The rank whose view this is.
+    fn rank(&self) -> usize;
+
+    /// The number of ranks.
+    fn size(&self) -> usize;
+
+    /// The ranks that share a host with this one, itself included, in order.
+    fn node(&self) -> Vec<usize>;
+
+    /// How a rank is named in messages: `rank 3 (pid 4711)`.
+    fn name(&self, rank: usize) -> String;
+
+    /// Bytes of each rank's symmetric segment: the signal pad, then the heap.
+    fn segment_bytes(&self) -> usize;
+
+    /// Where the symmetric segment of a rank begins in this process, if it can be reached by load and store.
+    fn base(&self, rank: usize) -> Option<NonNull<u8>>;
+
+    /// The collective that all others are made of: every member of the team gives bytes and receives those of all, in
+    /// the order of the team. No member returns before all have called.
+    fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError>;
+
+    /// Makes this rank's slot ready for messages of a new team.
+    fn prepare_slot(&self, slot: usize);
+
+    /// Waits until no member reads messages of the team any more, so that its slot may go to another.
+    fn retire_slot(&self, route: &Route<'_>) -> Result<(), WorldError>;
+
+    /// What ended the world, if something did.
+    fn failure(&self) -> Option<Failure>;
+
+    /// Ends the world: every rank that waits, now or later, gets an error with this reason. The first failure counts;
+    /// it is the one returned.
+    fn fail(&self, failure: Failure) -> Failure;
+
+    /// This rank takes part (again).
+    fn enter(&self);
+
+    /// This rank is done. Ranks that wait for it later get an error.
+    fn leave(&self);
+}
+
+/// The way of a team's messages.
+#[derive(Debug)]
+pub(crate) struct Route<'a> {
+    /// What messages call the team.
+    pub(crate) team: &'a str,
+    /// The place for the team's messages in each member's memory.
+    pub(crate) slot: usize,
+    /// The members, as ranks of the world.
+    pub(crate) members: &'a [usize],
+    /// Number of rounds that were exchanged so far; counted up by the engine.
+    pub(crate) rounds: &'a std::sync::atomic::AtomicU32,
+}
+
+/// A collective operation, as far as all members must agree on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Call {
+    /// Wait for all members.
+    Barrier,
+    /// Bytes from this member of the team to all.
+    Broadcast(u32),
+    /// Bytes from all to all.
+    AllGather,
+    /// Allocation on the symmetric heap.
+    Allocate,
+    /// Return of memory to the symmetric heap.
+    Free,
+    /// Division of a team.
+    Split,
+    /// Return of a team.
+    FreeTeam,
+}
+
+impl Call {
+    pub(crate) fn encode(self) -> u64 {
+        match self {
+            Call::Barrier => 1,
+            Call::Broadcast(root) => 2 | u64::from(root) << 32,
+            Call::AllGather => 3,
+            Call::Allocate => 4,
+            Call::Free => 5,
+            Call::Split => 6,
+            Call::FreeTeam => 7,
+        }
+    }
+
+    pub(crate) fn decode(code: u64) -> Option<Call> {
+        let root = (code >> 32) as u32;
+        Some(match code & 0xffff_ffff {
+            1 => Call::Barrier,
+            2 => Call::Broadcast(root),
+            3 => Call::AllGather,
+            4 => Call::Allocate,
+            5 => Call::Free,
+            6 => Call::Split,
+            7 => Call::FreeTeam,
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Call::Barrier => f.write_str("barrier"),
+            Call::Broadcast(root) => write!(f, "broadcast from member {root}"),
+            Call::AllGather => f.write_str("all-gather"),
+            Call::Allocate => f.write_str("symmetric allocation"),
+            Call::Free => f.write_str("symmetric free"),
+            Call::Split => f.write_str("team split"),
+            Call::FreeTeam => f.write_str("team free"),
+        }
+    }
+}
+
+/// What a rank waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Awaited {
+    /// The other members of a team.
+    Collective {
+        /// What was called.
+        call: Call,
+        /// The team.
+        team: String,
+    },
+    /// A word of symmetric memory.
+    Word {
+        /// The condition, such as `word at offset 64 of rank 2 == 1`.
+        condition: String,
+    },
+}
+
+impl fmt::Display for Awaited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Awaited::Collective { call, team } => write!(f, "in {call} of {team}"),
+            Awaited::Word { condition } => write!(f, "waiting for {condition}"),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The control block at the start of every rank's segment. All of it is atomics, and all zero is its initial state.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::words::Words;
+use crate::engine::TEAM_SLOTS;
+
+/// A rank's control block.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Control {
+    state: AtomicU32,
+    /// The rank's process, as the host numbers it.
+    pub(crate) pid: AtomicU32,
+    /// What ended the world; only that of rank 0 is used.
+    pub(crate) failure: FailureRecord,
+    /// Mailboxes for the rank's teams.
+    pub(crate) teams: [TeamSlot; TEAM_SLOTS],
+}
+
+/// Whether a rank takes part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not yet.
+    Absent,
+    /// Yes.
+    Running,
+    /// It is done.
+    Left,
+}
+
+impl Control {
+    pub(crate) fn state(&self) -> State {
+        match self.state.load(Ordering::Acquire) {
+            0 => State::Absent,
+            1 => State::Running,
+            _ => State::Left,
+        }
+    }
+
+    pub(crate) fn set_state(&self, state: State) {
+        let code = match state {
+            State::Absent => 0,
+            State::Running => 1,
+            State::Left => 2,
+        };
+        self.state.store(code, Ordering::Release);
+    }
+}
+
+/// A rank's part in the messages of one team.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct TeamSlot {
+    /// At the team's first member: how many members have arrived in this round.
+    pub(crate) arrived: AtomicU32,
+    /// At the team's first member: how many rounds were completed; members sleep on it.
+    pub(crate) completed: AtomicU32,
+    /// The last round that this rank has arrived in.
+    pub(crate) posted: AtomicU32,
+    /// What this rank says in even and in odd rounds. Two suffice: who arrives in round r has read all of round r - 1,
+    /// so that once r is complete nobody reads r - 1 any more.
+    pub(crate) mailboxes: [Mailbox; 2],
+}
+
+/// A rank's message in one round.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Mailbox {
+    /// Which collective operation it belongs to, see `Call::encode`.
+    pub(crate) call: AtomicU64,
+    /// Bytes of the whole message; the rounds that follow carry what does not fit.
+    pub(crate) length: AtomicU64,
+    pub(crate) payload: Words<126>,
+}
+
+/// Bytes that fit into one round.
+pub(crate) const PAYLOAD: usize = Words::<126>::CAPACITY;
+
+/// What ended the world, told once.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct FailureRecord {
+    /// 0: nothing; 1: being written; 2: written.
+    phase: AtomicU32,
+    rank: AtomicU32,
+    length: AtomicU32,
+    reason: Words<60>,
+}
+
+/// Access to the failure record.
+pub(super) mod record {
+    use std::time::{Duration, Instant};
+
+    use super::{FailureRecord, Ordering, Words};
+    use crate::error::Failure;
+
+    const EMPTY: u32 = 0;
+    const WRITING: u32 = 1;
+    const WRITTEN: u32 = 2;
+    /// A writer that takes longer was killed while it wrote.
+    const PATIENCE: Duration = Duration::from_millis(200);
+
+    pub(in crate::engine::shared) fn read(record: &FailureRecord) -> Option<Failure> {
+        if record.phase.load(Ordering::Acquire) == EMPTY {
+            return None;
+        }
+        let begun = Instant::now();
+        while record.phase.load(Ordering::Acquire) == WRITING {
+            if begun.elapsed() > PATIENCE {
+                let rank = record.rank.load(Ordering::Relaxed) as usize;
+                return Some(Failure { rank, reason: format!("rank {rank} failed") });
+            }
+            std::thread::yield_now();
+        }
+        let mut reason = Vec::new();
+        record.reason.read(record.length.load(Ordering::Relaxed) as usize, &mut reason);
+        let reason = String::from_utf8_lossy(&reason).into_owned();
+        Some(Failure { rank: record.rank.load(Ordering::Relaxed) as usize, reason })
+    }
+
+    pub(in crate::engine::shared) fn write(record: &FailureRecord, failure: Failure) -> Failure {
+        if record.phase.compare_exchange(EMPTY, WRITING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+            return read(record).unwrap_or(failure);
+        }
+        record.rank.store(u32::try_from(failure.rank).unwrap_or(u32::MAX), Ordering::Relaxed);
+        let mut end = failure.reason.len().min(Words::<60>::CAPACITY);
+        while !failure.reason.is_char_boundary(end) {
+            end -= 1;
+        }
+        record.reason.write(&failure.reason.as_bytes()[..end]);
+        record.length.store(end as u32, Ordering::Relaxed);
+        record.phase.store(WRITTEN, Ordering::Release);
+        failure
+    }
+}

@@ -1,0 +1,185 @@
+//! The collective of ranks that share memory: each member writes its own mailbox, the last to arrive wakes the others,
+//! then each reads all mailboxes. Waiting ranks sleep in the kernel. Every wait is bounded, and ends early when a rank
+//! dies or leaves.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::thread::futex;
+
+use super::SharedMemory;
+use super::control::{PAYLOAD, TeamSlot};
+use crate::engine::{Awaited, Call, Route};
+use crate::error::{Failure, WorldError, spell};
+
+/// Looks at the word before going to sleep: the others are often about to arrive.
+const SPINS_BEFORE_SLEEP: u32 = 100;
+/// How long a rank sleeps before it looks whether the others are still there.
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
+
+pub(super) fn exchange(
+    memory: &SharedMemory,
+    me: usize,
+    route: &Route<'_>,
+    call: Call,
+    mine: &[u8],
+) -> Result<Vec<Vec<u8>>, WorldError> {
+    let mut all: Vec<Vec<u8>> = vec![Vec::new(); route.members.len()];
+    let mut lengths = vec![0; route.members.len()];
+    let mut from = 0;
+    loop {
+        let round = Round { memory, me, route, call, number: next(route.rounds) };
+        round.post(mine, from);
+        round.arrive()?;
+        if from == 0 {
+            lengths = round.lengths()?;
+        }
+        for ((&member, bytes), &length) in route.members.iter().zip(&mut all).zip(&lengths) {
+            let rest = length.saturating_sub(from).min(PAYLOAD);
+            round.slot(member).mailboxes[round.parity()].payload.read(rest, bytes);
+        }
+        from += PAYLOAD;
+        // All members see the same lengths, so they go the same number of rounds.
+        if lengths.iter().all(|&length| length <= from) {
+            return Ok(all);
+        }
+    }
+}
+
+/// A last round, after which nobody reads the team's mailboxes.
+pub(super) fn retire(memory: &SharedMemory, me: usize, route: &Route<'_>) -> Result<(), WorldError> {
+    let round = Round { memory, me, route, call: Call::FreeTeam, number: next(route.rounds) };
+    round.post(&[], 0);
+    round.arrive()
+}
+
+fn next(rounds: &AtomicU32) -> u32 {
+    rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+/// One round of messages, seen by one rank.
+struct Round<'a> {
+    memory: &'a SharedMemory,
+    me: usize,
+    route: &'a Route<'a>,
+    call: Call,
+    number: u32,
+}
+
+impl Round<'_> {
+    fn slot(&self, rank: usize) -> &TeamSlot {
+        &self.memory.control(rank).teams[self.route.slot]
+    }
+
+    fn parity(&self) -> usize {
+        self.number as usize % 2
+    }
+
+    fn post(&self, mine: &[u8], from: usize) {
+        let slot = self.slot(self.me);
+        let mailbox = &slot.mailboxes[self.parity()];
+        mailbox.call.store(self.call.encode(), Ordering::Relaxed);
+        mailbox.length.store(mine.len() as u64, Ordering::Relaxed);
+        let rest = mine.get(from..).unwrap_or_default();
+        mailbox.payload.write(&rest[..rest.len().min(PAYLOAD)]);
+        slot.posted.store(self.number, Ordering::Release);
+    }
+
+    /// Says that this rank is here, and returns when all are.
+    fn arrive(&self) -> Result<(), WorldError> {
+        let root = self.slot(self.route.members[0]);
+        // Nobody can complete this round before this rank has arrived.
+        let before = root.completed.load(Ordering::Acquire);
+        let arrived = root.arrived.fetch_add(1, Ordering::AcqRel) + 1;
+        if arrived as usize == self.route.members.len() {
+            root.arrived.store(0, Ordering::Relaxed);
+            root.completed.store(before.wrapping_add(1), Ordering::Release);
+            // The only error of waking is a bad address.
+            let _ = futex::wake(&root.completed, self.memory.futex_flags(), i32::MAX as u32);
+            return Ok(());
+        }
+        self.sleep_while(&root.completed, before)
+    }
+
+    fn sleep_while(&self, completed: &AtomicU32, before: u32) -> Result<(), WorldError> {
+        let is_complete = || completed.load(Ordering::Acquire) != before;
+        for _ in 0..SPINS_BEFORE_SLEEP {
+            if is_complete() {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        let deadline = Instant::now() + self.memory.timeout;
+        loop {
+            // In this order: what made the round complete may be the last thing that a rank did before it left.
+            let trouble = self.trouble(deadline);
+            if is_complete() {
+                return Ok(());
+            }
+            if let Some(failure) = trouble {
+                return Err(self.failed(self.memory.fail(failure)));
+            }
+            let interval = LIVENESS_INTERVAL.min(deadline.saturating_duration_since(Instant::now()));
+            let interval = futex::Timespec::try_from(interval).expect("a short time");
+            // Woken, timed out, interrupted or too late to sleep: in every case the loop looks again.
+            let _ = futex::wait(completed, self.memory.futex_flags(), before, Some(&interval));
+        }
+    }
+
+    /// Why this round will not be completed.
+    fn trouble(&self, deadline: Instant) -> Option<Failure> {
+        if let Some(failure) = self.memory.failure() {
+            return Some(failure);
+        }
+        let missing = || self.route.members.iter().copied().filter(|&member| !self.has_posted(member));
+        if let Some(rank) = missing().find(|&member| self.memory.has_left(member)) {
+            // The rank may have posted between the two looks.
+            if !self.has_posted(rank) {
+                let team = self.route.team;
+                let reason = format!(
+                    "{} left the world while {} waited for it in {} of {team}",
+                    self.memory.name(rank),
+                    self.memory.name(self.me),
+                    self.call,
+                );
+                return Some(Failure { rank, reason });
+            }
+        }
+        if Instant::now() < deadline {
+            return None;
+        }
+        let late: Vec<String> = missing().map(|rank| self.memory.name(rank)).collect();
+        let rank = missing().next()?;
+        let reason = format!(
+            "{} waited {} in {} of {} for {}",
+            self.memory.name(self.me),
+            spell(self.memory.timeout),
+            self.call,
+            self.route.team,
+            late.join(", ")
+        );
+        Some(Failure { rank, reason })
+    }
+
+    fn has_posted(&self, rank: usize) -> bool {
+        let posted = self.slot(rank).posted.load(Ordering::Acquire);
+        posted.wrapping_sub(self.number) as i32 >= 0
+    }
+
+    fn failed(&self, failure: Failure) -> WorldError {
+        let awaited = Awaited::Collective { call: self.call, team: self.route.team.to_owned() };
+        WorldError::Failed { rank: self.me, awaited: Some(awaited), failure }
+    }
+
+    /// The lengths of all messages, if all members called the same operation.
+    fn lengths(&self) -> Result<Vec<usize>, WorldError> {
+        let mailboxes = self.route.members.iter().map(|&member| &self.slot(member).mailboxes[self.parity()]);
+        let codes: Vec<u64> = mailboxes.clone().map(|mailbox| mailbox.call.load(Ordering::Relaxed)).collect();
+        if codes.iter().any(|&code| code != self.call.encode()) {
+            let calls = self.route.members.iter().zip(codes);
+            let calls = calls.filter_map(|(&rank, code)| Some((rank, Call::decode(code)?))).collect();
+            return Err(WorldError::OutOfStep { team: self.route.team.to_owned(), calls });
+        }
+        Ok(mailboxes.map(|mailbox| mailbox.length.load(Ordering::Relaxed) as usize).collect())
+    }
+}

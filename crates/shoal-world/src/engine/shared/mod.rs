@@ -1,0 +1,150 @@
+//! Ranks that share memory: what the engines `threads` and `processes` have in common. They differ in how the memory
+//! came to be mapped and in how the death of a rank is noticed.
+
+mod control;
+mod exchange;
+pub(crate) mod layout;
+mod mapping;
+mod words;
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::thread::futex;
+
+use crate::engine::{Call, Engine, EngineKind, Route};
+use crate::error::{Failure, WorldError};
+pub(crate) use control::Control;
+use control::{State, record};
+pub(crate) use layout::Layout;
+pub(crate) use mapping::Mapping;
+
+/// Memory that all ranks of a world have mapped.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    pub(crate) mapping: Mapping,
+    pub(crate) kind: EngineKind,
+    /// How long a rank waits for others.
+    pub(crate) timeout: Duration,
+}
+
+impl SharedMemory {
+    pub(crate) fn size(&self) -> usize {
+        self.mapping.ranks()
+    }
+
+    /// The control block of a rank.
+    pub(crate) fn control(&self, rank: usize) -> &Control {
+        // SAFETY: a segment begins with a control block, zeroed when it was mapped (a valid one), and stays mapped as
+        // long as `self`. It consists of atomics only, so that other ranks may write it meanwhile.
+        unsafe { self.mapping.segment(rank).cast::<Control>().as_ref() }
+    }
+
+    /// Futexes between processes are found by page, those of threads by address.
+    fn futex_flags(&self) -> futex::Flags {
+        match self.kind {
+            EngineKind::Threads => futex::Flags::PRIVATE,
+            EngineKind::Processes => futex::Flags::empty(),
+        }
+    }
+
+    /// `rank 3 (pid 4711)`.
+    pub(crate) fn name(&self, rank: usize) -> String {
+        match self.kind {
+            EngineKind::Threads => format!("rank {rank}"),
+            EngineKind::Processes => match self.control(rank).pid.load(Ordering::Relaxed) {
+                0 => format!("rank {rank}"),
+                pid => format!("rank {rank} (pid {pid})"),
+            },
+        }
+    }
+
+    pub(crate) fn has_left(&self, rank: usize) -> bool {
+        self.control(rank).state() == State::Left
+    }
+
+    pub(crate) fn enter(&self, rank: usize) {
+        self.control(rank).set_state(State::Running);
+    }
+
+    pub(crate) fn leave(&self, rank: usize) {
+        self.control(rank).set_state(State::Left);
+    }
+
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        record::read(&self.control(0).failure)
+    }
+
+    pub(crate) fn fail(&self, failure: Failure) -> Failure {
+        record::write(&self.control(0).failure, failure)
+    }
+}
+
+/// One rank's view of shared memory.
+#[derive(Debug)]
+pub(crate) struct SharedEngine<K> {
+    pub(crate) memory: Arc<SharedMemory>,
+    pub(crate) rank: usize,
+    /// What must live as long as the rank takes part.
+    pub(crate) _keep: K,
+}
+
+impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
+    fn kind(&self) -> EngineKind {
+        self.memory.kind
+    }
+
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.memory.size()
+    }
+
+    fn node(&self) -> Vec<usize> {
+        (0..self.memory.size()).collect()
+    }
+
+    fn name(&self, rank: usize) -> String {
+        self.memory.name(rank)
+    }
+
+    fn segment_bytes(&self) -> usize {
+        self.memory.mapping.layout().symmetric
+    }
+
+    fn base(&self, rank: usize) -> Option<NonNull<u8>> {
+        (rank < self.memory.size()).then(|| self.memory.mapping.symmetric(rank))
+    }
+
+    fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
+        exchange::exchange(&self.memory, self.rank, route, call, mine)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.memory.failure()
+    }
+
+    fn fail(&self, failure: Failure) -> Failure {
+        self.memory.fail(failure)
+    }
+
+    fn prepare_slot(&self, slot: usize) {
+        self.memory.control(self.rank).teams[slot].posted.store(0, Ordering::Release);
+    }
+
+    fn retire_slot(&self, route: &Route<'_>) -> Result<(), WorldError> {
+        exchange::retire(&self.memory, self.rank, route)
+    }
+
+    fn enter(&self) {
+        self.memory.enter(self.rank);
+    }
+
+    fn leave(&self) {
+        self.memory.leave(self.rank);
+    }
+}

@@ -1,0 +1,170 @@
+//! What can go wrong in a world, in the words of the person who started it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::{Awaited, Call};
+
+/// Why something in a world did not happen.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorldError {
+    /// The world cannot be what was asked for.
+    #[error("{0}")]
+    Setup(String),
+    /// An environment variable is missing or makes no sense.
+    #[error("{name}{}: {problem}", .value.as_ref().map(|value| format!("={value}")).unwrap_or_default())]
+    Environment {
+        /// The variable.
+        name: &'static str,
+        /// What it says, if it is set.
+        value: Option<String>,
+        /// What is wrong, and the way out.
+        problem: String,
+    },
+    /// The operating system refused something.
+    #[error("cannot {doing}: {source}")]
+    System {
+        /// What was tried.
+        doing: String,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The world has failed: a rank died, left too early, timed out or returned an error.
+    #[error("rank {rank}{}: {failure}", .awaited.as_ref().map(|awaited| format!(", {awaited}")).unwrap_or_default())]
+    Failed {
+        /// The rank that reports it.
+        rank: usize,
+        /// What that rank was waiting for, if it was.
+        awaited: Option<Awaited>,
+        /// What happened.
+        failure: Failure,
+    },
+    /// The members of a team called different operations.
+    #[error("the members of {team} are not in step: {}", told(.calls))]
+    OutOfStep {
+        /// The team.
+        team: String,
+        /// Rank in the world, and what it called.
+        calls: Vec<(usize, Call)>,
+    },
+    /// The members of a team passed different values where all must pass the same.
+    #[error("the members of {team} disagree on {what}: {}", told(.values))]
+    Disagreement {
+        /// The team.
+        team: String,
+        /// What they should agree on.
+        what: &'static str,
+        /// Rank in the world, and its value.
+        values: Vec<(usize, String)>,
+    },
+    /// The symmetric heap has no block that large.
+    #[error(
+        "the symmetric heap has no room for {requested} bytes (aligned to {alignment}): {free} of {heap} bytes are free on \
+         each rank, the largest block has {largest}; make the heap larger with `WorldOptions::heap_bytes` or \
+         SHOAL_HEAP_BYTES"
+    )]
+    OutOfMemory {
+        /// Bytes asked for.
+        requested: usize,
+        /// Their alignment.
+        alignment: usize,
+        /// Free bytes.
+        free: usize,
+        /// Bytes of the largest free block.
+        largest: usize,
+        /// Bytes of the whole heap.
+        heap: usize,
+    },
+    /// A size, a rank, an address or a range that cannot be.
+    #[error("{0}")]
+    Argument(String),
+    /// A signal pad is too small for a launch.
+    #[error(
+        "the signal pad has {slots} slots, but {programs} programs on {ranks} ranks need {needed}; launch fewer programs, or \
+         make the pad larger with `WorldOptions::pad_slots` or SHOAL_PAD_SLOTS"
+    )]
+    PadTooSmall {
+        /// Slots of each rank's pad.
+        slots: usize,
+        /// Programs of the launch.
+        programs: usize,
+        /// Ranks that signal each other.
+        ranks: usize,
+        /// Slots that they need.
+        needed: u128,
+    },
+    /// A stream ended before it came to what was waited for.
+    #[error("{source}")]
+    Stream {
+        /// What ended it.
+        source: Arc<WorldError>,
+    },
+    /// The function of a rank returned an error.
+    #[error("rank {rank}: {source}")]
+    Rank {
+        /// The rank.
+        rank: usize,
+        /// Its error.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The function of a rank panicked.
+    #[error("rank {rank} panicked: {message}")]
+    Panicked {
+        /// The rank.
+        rank: usize,
+        /// The panic's message.
+        message: String,
+    },
+}
+
+impl WorldError {
+    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> WorldError {
+        let doing = doing.into();
+        move |source| WorldError::System { doing, source: source.into() }
+    }
+}
+
+/// What ended a world. All its ranks report the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The rank that failed.
+    pub rank: usize,
+    /// What happened, naming the rank.
+    pub reason: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+/// `rank 0: barrier; rank 3: broadcast from rank 1`; ranks of the same value share an entry.
+fn told<T: fmt::Display>(values: &[(usize, T)]) -> String {
+    let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
+    for (rank, value) in values {
+        let value = value.to_string();
+        match groups.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, ranks)) => ranks.push(*rank),
+            None => groups.push((value, vec![*rank])),
+        }
+    }
+    let groups: Vec<String> =
+        groups.into_iter().map(|(value, ranks)| format!("{} {value}", of_ranks(&ranks))).collect();
+    groups.join("; ")
+}
+
+/// `rank 3:` or `ranks 0, 1, 2:`.
+fn of_ranks(ranks: &[usize]) -> String {
+    let plural = if ranks.len() == 1 { "" } else { "s" };
+    let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
+    format!("rank{plural} {}:", ranks.join(", "))
+}
+
+/// A duration as people say it.
+pub(crate) fn spell(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds >= 1.0 { format!("{seconds:.0} s") } else { format!("{:.0} ms", seconds * 1e3) }
+}

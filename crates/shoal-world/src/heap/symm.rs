@@ -1,0 +1,154 @@
+//! Symmetric buffers.
+
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use crate::copy::copy;
+use crate::element::{Element, bytes_of, bytes_of_mut, zeroed};
+use crate::error::WorldError;
+use crate::rank::Rank;
+
+/// A buffer at the same offset of every rank's heap.
+///
+/// Reading and writing copy. Other ranks may do the same, or run kernels on the memory, meanwhile: what is read then is
+/// old, new or a mixture, by element for elements that the hardware writes at once. Order is made with barriers, events
+/// and signals.
+///
+/// Dropping it gives the memory back as soon as all ranks have dropped theirs; [`Symm::free`] does so now.
+#[derive(Debug)]
+pub struct Symm<T: Element> {
+    rank: Rank,
+    offset: usize,
+    length: usize,
+    /// Taken by `free`, which leaves nothing to drop.
+    is_owned: bool,
+    elements: PhantomData<T>,
+}
+
+impl<T: Element> Symm<T> {
+    pub(crate) fn new(rank: Rank, offset: usize, length: usize) -> Symm<T> {
+        Symm { rank, offset, length, is_owned: true, elements: PhantomData }
+    }
+
+    /// Number of elements on each rank.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Where it lies in every rank's segment, in bytes.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The rank whose own part [`Symm::read`] and [`Symm::write`] access.
+    #[must_use]
+    pub fn rank(&self) -> &Rank {
+        &self.rank
+    }
+
+    /// The address of this rank's part.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.address_at(self.rank.rank()).expect("a rank reaches its own memory")
+    }
+
+    /// The address of a rank's part in this process. An error if it cannot be reached by load and store.
+    pub fn address_at(&self, peer: usize) -> Result<usize, WorldError> {
+        Ok(self.rank.base(peer)?.as_ptr().addr() + self.offset)
+    }
+
+    /// The elements of this rank.
+    #[must_use]
+    pub fn read(&self) -> Vec<T> {
+        self.read_from(self.rank.rank(), ..).expect("a rank reaches its own memory")
+    }
+
+    /// Overwrites the elements of this rank. An error if their number is another.
+    pub fn write(&self, elements: &[T]) -> Result<(), WorldError> {
+        if elements.len() != self.length {
+            let (given, length) = (elements.len(), self.length);
+            return Err(WorldError::Argument(format!("{given} elements do not fill a symmetric buffer of {length}")));
+        }
+        self.write_to(self.rank.rank(), 0, elements)
+    }
+
+    /// Elements of any rank.
+    pub fn read_from(&self, peer: usize, range: impl RangeBounds<usize>) -> Result<Vec<T>, WorldError> {
+        let (start, count) = self.range(range)?;
+        let mut elements = zeroed(count);
+        let bytes = bytes_of_mut(&mut elements);
+        let from = self.rank.base(peer)?.as_ptr().wrapping_add(self.offset + start * size_of::<T>());
+        // SAFETY: the range was checked to lie in the block, which stays mapped as long as the rank; the vector is
+        // ours. All of Rust's accesses to symmetric memory go through `copy` or atomics.
+        unsafe { copy(from, bytes.as_mut_ptr(), bytes.len()) };
+        Ok(elements)
+    }
+
+    /// Overwrites elements of any rank, from the `start`-th on.
+    pub fn write_to(&self, peer: usize, start: usize, elements: &[T]) -> Result<(), WorldError> {
+        let (start, _) = self.range(start..start.saturating_add(elements.len()))?;
+        let bytes = bytes_of(elements);
+        let to = self.rank.base(peer)?.as_ptr().wrapping_add(self.offset + start * size_of::<T>());
+        // SAFETY: see `read_from`.
+        unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
+        Ok(())
+    }
+
+    /// Sets all elements of this rank.
+    pub fn fill(&self, value: T) {
+        let piece = vec![value; self.length.min(4096)];
+        for start in (0..self.length).step_by(4096) {
+            let piece = &piece[..piece.len().min(self.length - start)];
+            self.write_to(self.rank.rank(), start, piece).expect("a rank reaches its own memory");
+        }
+    }
+
+    /// First element and number of elements of a range, which must lie inside.
+    pub(crate) fn range(&self, range: impl RangeBounds<usize>) -> Result<(usize, usize), WorldError> {
+        elements_in(range, self.length, "symmetric buffer")
+    }
+
+    /// Gives the memory back on all ranks. Collective over the world.
+    pub fn free(mut self) -> Result<(), WorldError> {
+        self.is_owned = false;
+        self.rank.free_block(self.offset)
+    }
+}
+
+impl<T: Element> Drop for Symm<T> {
+    fn drop(&mut self) {
+        if self.is_owned {
+            self.rank.drop_block(self.offset);
+        }
+    }
+}
+
+/// First element and number of elements of a range, which must lie in a buffer of `length`.
+pub(crate) fn elements_in(
+    range: impl RangeBounds<usize>,
+    length: usize,
+    buffer: &str,
+) -> Result<(usize, usize), WorldError> {
+    let start = match range.start_bound() {
+        Bound::Included(&start) => start,
+        Bound::Excluded(&before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&last) => last.saturating_add(1),
+        Bound::Excluded(&end) => end,
+        Bound::Unbounded => length,
+    };
+    if start <= end && end <= length {
+        return Ok((start, end - start));
+    }
+    Err(WorldError::Argument(format!("elements {start}..{end} do not lie in a {buffer} of {length}")))
+}

@@ -1,0 +1,71 @@
+//! How large a world is, and how patient.
+
+use std::time::Duration;
+
+use crate::environment::Variables;
+use crate::error::WorldError;
+
+/// Settings of a world. All its ranks must choose the same.
+///
+/// ```
+/// use shoal_world::{World, WorldOptions};
+///
+/// let world = World::threads_with(2, &WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() })?;
+/// assert_eq!(world.size(), 2);
+/// # Ok::<(), shoal_world::WorldError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorldOptions {
+    /// Bytes of each rank's symmetric heap; memory is taken when it is touched first. From the environment:
+    /// `SHOAL_HEAP_BYTES`.
+    pub heap_bytes: usize,
+    /// Slots of each rank's signal pad, four bytes each. From the environment: `SHOAL_PAD_SLOTS`.
+    pub pad_slots: usize,
+    /// How long a rank waits for others before it gives up. From the environment: `SHOAL_TIMEOUT`, in seconds.
+    pub timeout: Duration,
+}
+
+impl Default for WorldOptions {
+    fn default() -> Self {
+        WorldOptions { heap_bytes: 1 << 30, pad_slots: 1 << 14, timeout: Duration::from_secs(300) }
+    }
+}
+
+impl WorldOptions {
+    /// The defaults, changed by what the environment says.
+    pub fn from_env() -> Result<WorldOptions, WorldError> {
+        WorldOptions::read(&Variables::of_process())
+    }
+
+    pub(crate) fn read(variables: &Variables<'_>) -> Result<WorldOptions, WorldError> {
+        let mut options = WorldOptions::default();
+        if let Some(bytes) = variables.number("SHOAL_HEAP_BYTES")? {
+            options.heap_bytes = bytes;
+        }
+        if let Some(slots) = variables.number("SHOAL_PAD_SLOTS")? {
+            options.pad_slots = slots;
+        }
+        if let Some(seconds) = variables.number::<u32>("SHOAL_TIMEOUT")? {
+            options.timeout = Duration::from_secs(seconds.into());
+        }
+        options.check()?;
+        Ok(options)
+    }
+
+    /// Refuses what no world can have.
+    pub(crate) fn check(&self) -> Result<(), WorldError> {
+        if self.timeout.is_zero() || self.timeout > Duration::from_secs(u32::MAX.into()) {
+            return Err(WorldError::Setup("the timeout of a world must lie between 1 ns and 136 years".to_owned()));
+        }
+        if self.pad_slots > 1 << 28 {
+            let slots = self.pad_slots;
+            return Err(WorldError::Setup(format!("a signal pad of {slots} slots is larger than 1 GiB")));
+        }
+        Ok(())
+    }
+
+    /// Bytes from a segment's begin to its heap.
+    pub(crate) fn pad_bytes(&self) -> usize {
+        (self.pad_slots * 4).next_multiple_of(crate::heap::GRANULE)
+    }
+}

@@ -1,0 +1,208 @@
+//! A rank: one member of the world.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::element::Element;
+use crate::engine::{Engine, EngineKind};
+use crate::error::{Failure, WorldError};
+use crate::heap::{Heap, Symm};
+use crate::options::WorldOptions;
+use crate::pad::SignalPad;
+use crate::stream::Stream;
+use crate::team::Team;
+
+/// One member of the world: its heap, its teams, its view of the others. Clones are the same rank.
+///
+/// Collectives (allocation too) must be called by all ranks in the same order.
+#[derive(Clone)]
+pub struct Rank(Arc<Inner>);
+
+struct Inner {
+    engine: Arc<dyn Engine>,
+    options: WorldOptions,
+    world: Team,
+    node: Team,
+    heap: Mutex<Heap>,
+}
+
+impl fmt::Debug for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rank({} of {}, {})", self.rank(), self.size(), self.engine())
+    }
+}
+
+impl Rank {
+    pub(crate) fn new(engine: Arc<dyn Engine>, options: &WorldOptions) -> Rank {
+        let (world, node) = Team::initial(&engine);
+        let heap = Mutex::new(Heap::new(options.pad_bytes(), options.pad_bytes() + options.heap_bytes));
+        Rank(Arc::new(Inner { engine, options: options.clone(), world, node, heap }))
+    }
+
+    /// Its number, from 0.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.0.engine.rank()
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.engine.size()
+    }
+
+    /// How the ranks reach each other.
+    #[must_use]
+    pub fn engine(&self) -> EngineKind {
+        self.0.engine.kind()
+    }
+
+    /// The settings of the world.
+    #[must_use]
+    pub fn options(&self) -> &WorldOptions {
+        &self.0.options
+    }
+
+    /// The team of all ranks.
+    #[must_use]
+    pub fn world(&self) -> &Team {
+        &self.0.world
+    }
+
+    /// The team of the ranks on this host.
+    #[must_use]
+    pub fn node(&self) -> &Team {
+        &self.0.node
+    }
+
+    /// Waits for all ranks.
+    pub fn barrier(&self) -> Result<(), WorldError> {
+        self.0.world.barrier()
+    }
+
+    /// Allocates on every rank's heap; what lies in it is not known. Collective over the world.
+    pub fn symm_empty<T: Element>(&self, count: usize) -> Result<Symm<T>, WorldError> {
+        self.symm_empty_aligned(count, align_of::<T>())
+    }
+
+    /// Allocates on every rank's heap, at a multiple of `alignment` bytes; what lies in it is not known. Collective
+    /// over the world.
+    pub fn symm_empty_aligned<T: Element>(&self, count: usize, alignment: usize) -> Result<Symm<T>, WorldError> {
+        // Segments begin at pages, so offsets cannot promise more.
+        if !alignment.is_power_of_two() || alignment > 4096 {
+            return Err(WorldError::Argument(format!("alignment {alignment} is not a power of two of at most 4096")));
+        }
+        let bytes = count.checked_mul(size_of::<T>()).filter(|&bytes| isize::try_from(bytes).is_ok());
+        let bytes = bytes.ok_or_else(|| {
+            let size = size_of::<T>();
+            WorldError::Argument(format!("{count} elements of {size} bytes are more than there are addresses"))
+        })?;
+        let offset = self.heap().allocate(&self.0.world, bytes, alignment)?;
+        Ok(Symm::new(self.clone(), offset, count))
+    }
+
+    /// Allocates zeros on every rank's heap; they are there on all ranks when this returns. Collective over the world.
+    pub fn symm_zeros<T: Element>(&self, count: usize) -> Result<Symm<T>, WorldError> {
+        let buffer = self.symm_empty(count)?;
+        buffer.fill(crate::element::zeroed(1)[0]);
+        self.barrier()?;
+        Ok(buffer)
+    }
+
+    /// Bytes of the heap that are free.
+    #[must_use]
+    pub fn free_bytes(&self) -> usize {
+        self.heap().free_bytes()
+    }
+
+    /// The signal pads.
+    #[must_use]
+    pub fn signal_pad(&self) -> SignalPad {
+        SignalPad::new(self.clone(), self.0.options.pad_slots)
+    }
+
+    /// Bytes of each rank's symmetric segment: the signal pad, then the heap.
+    #[must_use]
+    pub fn segment_bytes(&self) -> usize {
+        self.0.engine.segment_bytes()
+    }
+
+    /// Where a rank's symmetric segment begins in this process. An error if it cannot be reached by load and store.
+    pub fn base(&self, peer: usize) -> Result<NonNull<u8>, WorldError> {
+        self.0.engine.base(peer).ok_or_else(|| {
+            let size = self.size();
+            WorldError::Argument(match peer < size {
+                true => format!("rank {peer} cannot be reached by load and store; use put and get"),
+                false => format!("there is no rank {peer} in a world of {size}"),
+            })
+        })
+    }
+
+    /// The place in a peer's segment that corresponds to an address in this rank's.
+    pub fn symm_at(&self, address: usize, peer: usize) -> Result<usize, WorldError> {
+        let base = self.base(self.rank())?.as_ptr().addr();
+        match address.checked_sub(base).filter(|&offset| offset < self.segment_bytes()) {
+            Some(offset) => Ok(self.base(peer)?.as_ptr().addr() + offset),
+            None => {
+                let rank = self.rank();
+                Err(WorldError::Argument(format!(
+                    "address {address:#x} does not lie in the symmetric heap of rank {rank}"
+                )))
+            }
+        }
+    }
+
+    /// An error if the world has failed. For code that runs long without waiting for others.
+    pub fn check(&self) -> Result<(), WorldError> {
+        match self.failure() {
+            None => Ok(()),
+            Some(failure) => Err(WorldError::Failed { rank: self.rank(), awaited: None, failure }),
+        }
+    }
+
+    /// Ends the world with a reason that all ranks report. Returns what ended it, if that was something earlier.
+    pub fn fail(&self, reason: &str) -> Failure {
+        let reason = format!("{} failed: {reason}", self.name());
+        self.end_world(Failure { rank: self.rank(), reason })
+    }
+
+    /// A new stream.
+    pub fn stream(&self) -> Result<Stream, WorldError> {
+        Stream::new(self)
+    }
+
+    /// How messages call it: `rank 3 (pid 4711)`.
+    pub(crate) fn name(&self) -> String {
+        self.0.engine.name(self.rank())
+    }
+
+    pub(crate) fn end_world(&self, failure: Failure) -> Failure {
+        self.0.engine.fail(failure)
+    }
+
+    /// What ended the world, if something did.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        self.0.engine.failure()
+    }
+
+    pub(crate) fn enter(&self) {
+        self.0.engine.enter();
+    }
+
+    pub(crate) fn leave(&self) {
+        self.0.engine.leave();
+    }
+
+    pub(crate) fn free_block(&self, offset: usize) -> Result<(), WorldError> {
+        self.heap().free(&self.0.world, offset)
+    }
+
+    pub(crate) fn drop_block(&self, offset: usize) {
+        self.heap().drop_block(offset);
+    }
+
+    fn heap(&self) -> std::sync::MutexGuard<'_, Heap> {
+        self.0.heap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

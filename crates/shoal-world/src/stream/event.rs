@@ -1,0 +1,76 @@
+//! Events: points in a stream that others wait for.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::SharedError;
+use crate::engine::Awaited;
+use crate::error::{Failure, WorldError, spell};
+use crate::rank::Rank;
+
+/// How often a waiting rank looks whether the world has failed.
+const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A point in a stream, see [`Stream::record`](crate::Stream::record). Clones are the same event.
+#[derive(Debug, Clone)]
+pub struct Event(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    happened: Condvar,
+}
+
+#[derive(Debug, Clone)]
+enum State {
+    Pending,
+    Happened,
+    /// The stream had failed before it got here.
+    Failed(SharedError),
+}
+
+impl Event {
+    pub(super) fn new() -> Event {
+        Event(Arc::new(Inner { state: Mutex::new(State::Pending), happened: Condvar::new() }))
+    }
+
+    pub(super) fn happen(&self, failed: Option<SharedError>) {
+        *self.lock() = failed.map_or(State::Happened, State::Failed);
+        self.0.happened.notify_all();
+    }
+
+    /// Whether the stream has come here, or ended before.
+    #[must_use]
+    pub fn has_happened(&self) -> bool {
+        !matches!(*self.lock(), State::Pending)
+    }
+
+    /// Waits until the stream has come here. Returns the error that ended the stream before, if one did.
+    pub fn wait(&self, rank: &Rank) -> Result<(), WorldError> {
+        let deadline = Instant::now() + rank.options().timeout;
+        let awaited = || Awaited::Word { condition: "an event of a stream".to_owned() };
+        let mut state = self.lock();
+        loop {
+            match &*state {
+                State::Happened => return Ok(()),
+                State::Failed(error) => return Err(WorldError::Stream { source: Arc::clone(error) }),
+                State::Pending => {}
+            }
+            if Instant::now() >= deadline {
+                let name = rank.name();
+                let reason = format!("{name} waited {} for an event of a stream", spell(rank.options().timeout));
+                let failure = rank.end_world(Failure { rank: rank.rank(), reason });
+                return Err(WorldError::Failed { rank: rank.rank(), awaited: Some(awaited()), failure });
+            }
+            if let Some(failure) = rank.failure() {
+                return Err(WorldError::Failed { rank: rank.rank(), awaited: Some(awaited()), failure });
+            }
+            let waited = self.0.happened.wait_timeout(state, LIVENESS_INTERVAL);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,130 @@
+//! Streams: work of a rank that runs in order, beside what else the rank does.
+//!
+//! A stream is a queue with a thread of its own. Copies on it really run while kernels and other streams do, as those of
+//! a copy engine would. Order between streams, kernels and ranks is made with [events](Event) and with words of
+//! symmetric memory: a write value is a release and a wait value an acquire, for all ranks.
+
+mod event;
+mod place;
+mod queue;
+mod value;
+
+use std::sync::Arc;
+
+pub use event::Event;
+pub use place::{HostBuffer, Place};
+pub use value::{Compare, Value};
+
+use crate::copy::copy;
+use crate::error::WorldError;
+use crate::rank::Rank;
+use queue::Queue;
+
+/// A queue of a rank's work. What is put in runs in order, one after the other, on a thread of its own.
+///
+/// The first operation that fails ends the stream: those after it do not run, and [`Stream::synchronize`] returns its
+/// error. Dropping a stream waits for what is in it.
+///
+/// ```
+/// use shoal_world::{Compare, HostBuffer, Place, Value, World, WorldError};
+///
+/// World::threads(2)?.run(|rank| {
+///     let inbox = rank.symm_zeros::<f32>(4)?;
+///     let flag = rank.symm_zeros::<u32>(1)?;
+///     let stream = rank.stream()?;
+///     // To the neighbour: the data, then the flag that says so.
+///     let peer = 1 - rank.rank();
+///     let source = HostBuffer::new(vec![rank.rank() as f32; 4]);
+///     stream.copy(Place::symm(&inbox, peer, ..)?, source.place(..)?)?;
+///     stream.write_value(Place::symm(&flag, peer, ..)?, Value::U32(1))?;
+///     // From the neighbour: wait for the flag, then take the data.
+///     let result = HostBuffer::new(vec![0.0f32; 4]);
+///     stream.wait_value(Place::symm(&flag, rank.rank(), ..)?, Compare::Equal, Value::U32(1))?;
+///     stream.copy(result.place(..)?, Place::symm(&inbox, rank.rank(), ..)?)?;
+///     stream.synchronize()?;
+///     assert_eq!(result.read(), vec![peer as f32; 4]);
+///     Ok::<_, WorldError>(())
+/// })?;
+/// # Ok::<(), WorldError>(())
+/// ```
+#[derive(Debug)]
+pub struct Stream {
+    rank: Rank,
+    queue: Queue,
+}
+
+impl Stream {
+    pub(crate) fn new(rank: &Rank) -> Result<Stream, WorldError> {
+        Ok(Stream { rank: rank.clone(), queue: Queue::start(rank)? })
+    }
+
+    /// Copies all bytes of one place to another of the same size. The two must not overlap.
+    pub fn copy(&self, to: Place, from: Place) -> Result<(), WorldError> {
+        if to.bytes() != from.bytes() {
+            let (to, from) = (to.bytes(), from.bytes());
+            return Err(WorldError::Argument(format!("a copy of {from} bytes to a place of {to}")));
+        }
+        if to.overlaps(&from) {
+            return Err(WorldError::Argument("a copy to a place that overlaps its source".to_owned()));
+        }
+        self.queue.push(move || {
+            // SAFETY: both places are checked, of the same size and apart; they keep their memory alive. All of
+            // Rust's accesses to such memory go through `copy` or atomics.
+            unsafe { copy(from.pointer(), to.pointer(), from.bytes()) };
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Writes a word of symmetric memory, after all that is in the stream before it, for all ranks to see.
+    pub fn write_value(&self, to: Place, value: Value) -> Result<(), WorldError> {
+        let word = value::Word::new(to, value)?;
+        self.queue.push(move || {
+            word.store();
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// Holds the stream until a word of symmetric memory compares so; what follows sees what was written before the
+    /// word. Bounded by the world's timeout.
+    pub fn wait_value(&self, at: Place, compare: Compare, value: Value) -> Result<(), WorldError> {
+        let word = value::Word::new(at, value)?;
+        let rank = self.rank.clone();
+        self.queue.push(move || word.wait(&rank, compare));
+        Ok(())
+    }
+
+    /// Calls a function in the stream's order.
+    pub fn call(&self, function: impl FnOnce() -> Result<(), WorldError> + Send + 'static) {
+        self.queue.push(function);
+    }
+
+    /// An event that happens when all that is in the stream now is done.
+    #[must_use]
+    pub fn record(&self) -> Event {
+        let event = Event::new();
+        self.queue.push_always(event.clone());
+        event
+    }
+
+    /// Holds the stream until an event of this or another stream has happened. If that stream failed, so does this one.
+    pub fn wait(&self, event: &Event) {
+        let (event, rank) = (event.clone(), self.rank.clone());
+        self.queue.push(move || event.wait(&rank));
+    }
+
+    /// Waits until all that is in the stream is done. Returns the error that ended the stream, if one did.
+    pub fn synchronize(&self) -> Result<(), WorldError> {
+        self.record().wait(&self.rank)
+    }
+
+    /// Whether all that was put in is done, or the stream has ended.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_idle()
+    }
+}
+
+/// An error of a stream, which may have to be reported to several.
+pub(crate) type SharedError = Arc<WorldError>;

@@ -1,0 +1,153 @@
+//! Where copies go to and come from.
+
+use std::cell::UnsafeCell;
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use crate::copy::copy;
+use crate::element::{Element, bytes_of_mut, zeroed};
+use crate::error::WorldError;
+use crate::heap::{Symm, elements_in};
+use crate::rank::Rank;
+
+/// A range of bytes that a stream may access; it keeps them alive.
+#[derive(Clone)]
+pub struct Place {
+    pointer: *mut u8,
+    bytes: usize,
+    /// What messages call it.
+    pub(super) name: PlaceName,
+    _keep: Keep,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum PlaceName {
+    Symmetric { rank: usize, offset: usize },
+    Host,
+}
+
+#[derive(Clone)]
+enum Keep {
+    Rank { _rank: Rank },
+    Host { _buffer: Arc<dyn Send + Sync> },
+}
+
+// SAFETY: the memory that a place points to is kept alive by it and may be accessed by any thread; all of Rust's
+// accesses to it go through `copy` or atomics.
+unsafe impl Send for Place {}
+// SAFETY: see above.
+unsafe impl Sync for Place {}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({}, {} bytes)", self.name, self.bytes)
+    }
+}
+
+impl fmt::Display for PlaceName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlaceName::Symmetric { rank, offset } => write!(f, "offset {offset} of rank {rank}"),
+            PlaceName::Host => f.write_str("a host buffer"),
+        }
+    }
+}
+
+impl Place {
+    /// Elements of a symmetric buffer on any rank.
+    pub fn symm<T: Element>(
+        buffer: &Symm<T>,
+        peer: usize,
+        range: impl RangeBounds<usize>,
+    ) -> Result<Place, WorldError> {
+        let (start, count) = buffer.range(range)?;
+        Place::segment(buffer.rank(), peer, buffer.offset() + start * size_of::<T>(), count * size_of::<T>())
+    }
+
+    /// Bytes of any rank's segment.
+    pub fn segment(rank: &Rank, peer: usize, offset: usize, bytes: usize) -> Result<Place, WorldError> {
+        let whole = rank.segment_bytes();
+        if offset.checked_add(bytes).is_none_or(|end| end > whole) {
+            return Err(WorldError::Argument(format!("{bytes} bytes at offset {offset} of a segment of {whole}")));
+        }
+        let pointer = rank.base(peer)?.as_ptr().wrapping_add(offset);
+        let name = PlaceName::Symmetric { rank: peer, offset };
+        Ok(Place { pointer, bytes, name, _keep: Keep::Rank { _rank: rank.clone() } })
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn pointer(&self) -> *mut u8 {
+        self.pointer
+    }
+
+    pub(super) fn overlaps(&self, other: &Place) -> bool {
+        let (a, b) = (self.pointer.addr(), other.pointer.addr());
+        a < b + other.bytes && b < a + self.bytes
+    }
+}
+
+/// Memory of this process for streams to copy from and to. Clones are the same memory.
+#[derive(Clone)]
+pub struct HostBuffer<T: Element>(Arc<Memory<T>>);
+
+struct Memory<T>(Box<[UnsafeCell<T>]>);
+
+// SAFETY: all accesses go through `copy`, which may race.
+unsafe impl<T: Element> Sync for Memory<T> {}
+
+impl<T: Element> fmt::Debug for HostBuffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HostBuffer({} elements)", self.len())
+    }
+}
+
+impl<T: Element> HostBuffer<T> {
+    /// A buffer with these elements.
+    #[must_use]
+    pub fn new(elements: Vec<T>) -> HostBuffer<T> {
+        HostBuffer(Arc::new(Memory(elements.into_iter().map(UnsafeCell::new).collect())))
+    }
+
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.0.len()
+    }
+
+    /// Whether it has no elements.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The elements, as they are now.
+    #[must_use]
+    pub fn read(&self) -> Vec<T> {
+        let mut elements = zeroed(self.len());
+        let bytes = bytes_of_mut(&mut elements);
+        // SAFETY: the vector is ours and as large as the buffer.
+        unsafe { copy(self.pointer().cast(), bytes.as_mut_ptr(), bytes.len()) };
+        elements
+    }
+
+    /// Elements of the buffer, for a stream.
+    pub fn place(&self, range: impl RangeBounds<usize>) -> Result<Place, WorldError> {
+        let (start, count) = elements_in(range, self.len(), "host buffer")?;
+        Ok(Place {
+            pointer: self.pointer().wrapping_add(start).cast(),
+            bytes: count * size_of::<T>(),
+            name: PlaceName::Host,
+            _keep: Keep::Host { _buffer: Arc::clone(&self.0) as Arc<dyn Send + Sync> },
+        })
+    }
+
+    fn pointer(&self) -> *mut T {
+        UnsafeCell::raw_get(self.0.0.as_ptr())
+    }
+}

@@ -1,0 +1,125 @@
+//! The queue of a stream and its thread.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use super::{Event, SharedError};
+use crate::error::WorldError;
+use crate::rank::Rank;
+
+type Work = Box<dyn FnOnce() -> Result<(), WorldError> + Send>;
+
+enum Item {
+    /// Runs unless the stream has failed.
+    Work(Work),
+    /// Happens in any case, with the stream's error.
+    Event(Event),
+}
+
+#[derive(Default)]
+struct State {
+    items: VecDeque<Item>,
+    /// Something was taken out and is not done.
+    is_busy: bool,
+    is_closed: bool,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Work in order, done by a thread. Dropping it waits for what is in it.
+pub(super) struct Queue {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Queue({} waiting)", self.shared.lock().items.len())
+    }
+}
+
+impl Queue {
+    pub(super) fn start(rank: &Rank) -> Result<Queue, WorldError> {
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
+        let worker = Arc::clone(&shared);
+        let doing = format!("start a stream of rank {}", rank.rank());
+        let thread = std::thread::Builder::new()
+            .name(format!("stream of {}", rank.rank()))
+            .spawn(move || run(&worker))
+            .map_err(|source| WorldError::System { doing, source })?;
+        Ok(Queue { shared, thread: Some(thread) })
+    }
+
+    /// Work that is left out when something before it failed.
+    pub(super) fn push(&self, work: impl FnOnce() -> Result<(), WorldError> + Send + 'static) {
+        self.append(Item::Work(Box::new(work)));
+    }
+
+    /// An event, which happens in any case.
+    pub(super) fn push_always(&self, event: Event) {
+        self.append(Item::Event(event));
+    }
+
+    fn append(&self, item: Item) {
+        self.shared.lock().items.push_back(item);
+        self.shared.changed.notify_one();
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        let state = self.shared.lock();
+        state.items.is_empty() && !state.is_busy
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(shared: &Shared) {
+    let mut failed: Option<SharedError> = None;
+    while let Some(item) = next(shared) {
+        match item {
+            Item::Event(event) => event.happen(failed.clone()),
+            Item::Work(work) if failed.is_none() => {
+                failed = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
+                    Ok(result) => result.err().map(Arc::new),
+                    Err(_) => Some(Arc::new(WorldError::Argument("a function called by a stream panicked".to_owned()))),
+                };
+            }
+            Item::Work(_) => {}
+        }
+    }
+}
+
+/// The next item; `None` when the queue is closed and empty.
+fn next(shared: &Shared) -> Option<Item> {
+    let mut state = shared.lock();
+    state.is_busy = false;
+    loop {
+        if let Some(item) = state.items.pop_front() {
+            state.is_busy = true;
+            return Some(item);
+        }
+        if state.is_closed {
+            return None;
+        }
+        state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+}

@@ -1,0 +1,192 @@
+//! Worlds: where they come from, and running a function on their ranks.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use crate::engine::processes::membership::Membership;
+use crate::engine::{EngineKind, processes, threads};
+use crate::environment::Variables;
+use crate::error::WorldError;
+use crate::options::WorldOptions;
+use crate::rank::Rank;
+
+/// Ranks that reach each other's memory.
+///
+/// ```
+/// use shoal_world::World;
+///
+/// let sums = World::threads(4)?.run(|rank| {
+///     let x = rank.symm_zeros::<u32>(1)?;
+///     x.write(&[rank.rank() as u32 + 1])?;
+///     rank.barrier()?;
+///     let mut sum = 0;
+///     for peer in 0..rank.size() {
+///         sum += x.read_from(peer, ..)?[0];
+///     }
+///     Ok::<_, shoal_world::WorldError>(sum)
+/// })?;
+/// assert_eq!(sums, [10, 10, 10, 10]);
+/// # Ok::<(), shoal_world::WorldError>(())
+/// ```
+#[derive(Debug)]
+pub struct World {
+    /// The ranks that this process runs: all of them, or one.
+    ranks: Vec<Rank>,
+}
+
+impl World {
+    /// A world of `n` ranks that are threads of this process.
+    pub fn threads(n: usize) -> Result<World, WorldError> {
+        World::threads_with(n, &WorldOptions::from_env()?)
+    }
+
+    /// A world of `n` ranks that are threads of this process, with settings.
+    pub fn threads_with(n: usize, options: &WorldOptions) -> Result<World, WorldError> {
+        options.check()?;
+        if n == 0 || u32::try_from(n).is_err() {
+            return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
+        }
+        let engines = threads::start(options, n)?;
+        Ok(World { ranks: engines.into_iter().map(|engine| Rank::new(Arc::new(engine), options)).collect() })
+    }
+
+    /// The world that this process was started for, by `shoal launch` or `torchrun`: it is one rank, of `WORLD_SIZE`.
+    /// Returns when all ranks have come.
+    ///
+    /// The variables are those of `torchrun`: `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`, and `LOCAL_RANK` and
+    /// `LOCAL_WORLD_SIZE` where they are set. `SHOAL_TOKEN` is a secret that `shoal launch` adds; where it is set, a
+    /// process without it cannot join. Only processes of the same user can in any case.
+    pub fn from_env() -> Result<World, WorldError> {
+        World::from_env_with(&WorldOptions::from_env()?)
+    }
+
+    /// The world that this process was started for, with settings, which must be the same on all ranks.
+    pub fn from_env_with(options: &WorldOptions) -> Result<World, WorldError> {
+        options.check()?;
+        let engine = processes::join(&Membership::read(&Variables::of_process())?, options)?;
+        Ok(World { ranks: vec![Rank::new(Arc::new(engine), options)] })
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.ranks[0].size()
+    }
+
+    /// How the ranks reach each other.
+    #[must_use]
+    pub fn engine(&self) -> EngineKind {
+        self.ranks[0].engine()
+    }
+
+    /// The ranks that this process runs: all of them for `threads`, one for `processes`.
+    #[must_use]
+    pub fn local_ranks(&self) -> &[Rank] {
+        &self.ranks
+    }
+
+    /// Runs a function on each rank of this process, and returns its results in the order of the ranks.
+    ///
+    /// When one fails, panics or dies, the others get an error from whatever they wait for, and so does the caller: that
+    /// of the rank which failed first.
+    pub fn run<T, E>(&self, function: impl Fn(&Rank) -> Result<T, E> + Sync) -> Result<Vec<T>, WorldError>
+    where
+        T: Send,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.ranks[0].check()?;
+        match self.engine() {
+            EngineKind::Threads => self.run_threads(&function),
+            EngineKind::Processes => Ok(vec![run_one(&self.ranks[0], &function)?]),
+        }
+    }
+
+    fn run_threads<T, E>(&self, function: &(impl Fn(&Rank) -> Result<T, E> + Sync)) -> Result<Vec<T>, WorldError>
+    where
+        T: Send,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        for rank in &self.ranks {
+            rank.enter();
+        }
+        let results: Vec<Result<T, WorldError>> = std::thread::scope(|scope| {
+            let mut started = Vec::new();
+            for rank in &self.ranks {
+                let name = format!("rank {}", rank.rank());
+                let thread = std::thread::Builder::new().name(name).spawn_scoped(scope, move || {
+                    let result = run_one(rank, function);
+                    rank.leave();
+                    result
+                });
+                if let Err(reason) = &thread {
+                    rank.fail(&format!("cannot start its thread: {reason}"));
+                }
+                started.push(thread);
+            }
+            let results = self.ranks.iter().zip(started).map(|(rank, thread)| match thread {
+                Ok(thread) => thread.join().unwrap_or_else(|panic| {
+                    let message = panic_message(&*panic);
+                    Err(WorldError::Panicked { rank: rank.rank(), message })
+                }),
+                Err(source) => {
+                    Err(WorldError::System { doing: format!("start the thread of rank {}", rank.rank()), source })
+                }
+            });
+            results.collect()
+        });
+        self.first_cause(results)
+    }
+
+    /// All results, or the error of the rank that failed first.
+    fn first_cause<T>(&self, results: Vec<Result<T, WorldError>>) -> Result<Vec<T>, WorldError> {
+        let culprit = self.ranks[0].failure().map(|failure| failure.rank);
+        let mut good = Vec::new();
+        let mut bad: Option<WorldError> = None;
+        for (rank, result) in results.into_iter().enumerate() {
+            match result {
+                Ok(value) => good.push(value),
+                Err(error) if bad.is_none() || culprit == Some(rank) => bad = Some(error),
+                Err(_) => {}
+            }
+        }
+        bad.map_or(Ok(good), Err)
+    }
+}
+
+/// Runs the function of one rank; a failure of it is told to the others.
+fn run_one<T, E>(rank: &Rank, function: &impl Fn(&Rank) -> Result<T, E>) -> Result<T, WorldError>
+where
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    /// Tells the others of a panic.
+    struct Guard<'a>(&'a Rank);
+
+    impl Drop for Guard<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                self.0.fail("it panicked");
+            }
+        }
+    }
+
+    let guard = Guard(rank);
+    let result = function(rank).map_err(|error| {
+        let error: Box<dyn Error + Send + Sync> = error.into();
+        rank.fail(&error.to_string());
+        // An error of the world tells its rank itself.
+        match error.downcast::<WorldError>() {
+            Ok(error) => match *error {
+                error @ WorldError::Failed { .. } => error,
+                error => WorldError::Rank { rank: rank.rank(), source: Box::new(error) },
+            },
+            Err(source) => WorldError::Rank { rank: rank.rank(), source },
+        }
+    });
+    drop(guard);
+    result
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without a message").to_owned()
+}

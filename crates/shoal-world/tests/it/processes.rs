@@ -1,0 +1,289 @@
+//! Worlds of processes. The test program starts itself again, in a role.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use shoal_world::launch::Job;
+use shoal_world::{Rank, World, WorldError, WorldOptions};
+
+use crate::collectives::messages;
+use crate::heap::everybody_writes_everywhere;
+use crate::streams::ring_all_gather;
+use crate::teams::teams_of_a_world;
+use crate::worlds::small;
+
+const ROLE: &str = "SHOAL_TEST_ROLE";
+/// How a role ends when the world has failed.
+const FAILED: i32 = 7;
+
+#[test]
+#[ignore = "the role of a process that other tests start"]
+fn role() {
+    let role = std::env::var(ROLE).expect("a role");
+    let rank: usize = std::env::var("RANK").unwrap().parse().unwrap();
+    let mut options = small();
+    match role.as_str() {
+        "another heap" if rank == 1 => options.heap_bytes *= 2,
+        "another pad" if rank == 2 => options.pad_slots += 1,
+        "impatient" => options.timeout = Duration::from_millis(700),
+        _ => {}
+    }
+    if let Err(error) = World::from_env_with(&options).and_then(|world| play(&role, &world, &options)) {
+        // The test runner has begun a line.
+        println!("\nerror: {error}");
+        std::process::exit(FAILED);
+    }
+}
+
+fn play(role: &str, world: &World, options: &WorldOptions) -> Result<(), WorldError> {
+    let rank = &world.local_ranks()[0];
+    match role {
+        "everything" => everything(world).map(drop),
+        "another world" => {
+            everything(world)?;
+            everything(&World::from_env_with(options)?)
+        }
+        "barriers for ever" => {
+            rank.barrier()?;
+            println!("ready");
+            loop {
+                rank.barrier()?;
+            }
+        }
+        "exit early" => {
+            rank.barrier()?;
+            if rank.rank() == 1 {
+                std::process::exit(0);
+            }
+            rank.barrier()
+        }
+        "leave early" => {
+            rank.barrier()?;
+            if rank.rank() == 1 { Ok(()) } else { rank.barrier() }
+        }
+        "fail" => world
+            .run(|rank| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+                if rank.rank() == 1 { Err("no luck".into()) } else { Ok(rank.barrier()?) }
+            })
+            .map(drop),
+        "panic" => world
+            .run(|rank| {
+                assert!(rank.rank() != 1, "no luck");
+                rank.barrier()
+            })
+            .map(drop),
+        other => rank.barrier().map(|()| println!("{other}")),
+    }
+}
+
+fn everything(world: &World) -> Result<(), WorldError> {
+    world
+        .run(|rank: &Rank| {
+            messages(rank)?;
+            everybody_writes_everywhere(rank)?;
+            teams_of_a_world(rank)?;
+            ring_all_gather(rank)?;
+            assert_eq!(rank.signal_pad().raised(), []);
+            rank.barrier()
+        })
+        .map(drop)
+}
+
+/// A command that plays a role when it is given a rank.
+fn player(role: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "processes::role", "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env(ROLE, role).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+/// How the ranks of a job ended.
+struct Ending {
+    codes: Vec<Option<i32>>,
+    said: Vec<String>,
+}
+
+/// Waits for the end of all ranks; they print less than a pipe holds.
+fn end(mut job: Job) -> Ending {
+    let mut pipes: Vec<Option<ChildStdout>> = job.processes().map(|(_, child)| child.stdout.take()).collect();
+    let mut codes = vec![None; pipes.len()];
+    while let Some(ended) = job.next_ended(Some(Duration::from_secs(50))) {
+        codes[ended.rank] = ended.status.code();
+    }
+    assert_eq!(job.processes().count(), 0, "a rank hangs");
+    let said = pipes.iter_mut().map(|pipe| {
+        let mut text = String::new();
+        if let Some(pipe) = pipe {
+            pipe.read_to_string(&mut text).expect("text");
+        }
+        text.lines().filter(|line| line.starts_with("error: ")).collect()
+    });
+    let said = said.collect();
+    Ending { codes, said }
+}
+
+fn run(ranks: usize, role: &str) -> Ending {
+    end(Job::start(ranks, |_| player(role)).expect("processes start"))
+}
+
+#[test]
+fn processes_are_a_world() {
+    for n in [1, 2, 3, 8] {
+        let ending = run(n, "everything");
+        assert_eq!(ending.codes, vec![Some(0); n], "{:?}", ending.said);
+    }
+}
+
+#[test]
+fn more_processes_than_handles_fit_into_a_message() {
+    let ending = run(70, "a barrier");
+    assert_eq!(ending.codes, vec![Some(0); 70], "{:?}", ending.said);
+}
+
+#[test]
+fn a_process_can_join_one_world_after_the_other() {
+    assert_eq!(run(3, "another world").codes, [Some(0); 3]);
+}
+
+#[test]
+fn a_torchrun_environment_suffices() {
+    let job = Job::start(2, |_| {
+        // The launcher's token is replaced by none.
+        let mut command = Command::new("env");
+        let player = player("everything");
+        command.args(["-u", "SHOAL_TOKEN"]).arg(player.get_program()).args(player.get_args());
+        command.env(ROLE, "everything").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+    });
+    let ending = end(job.expect("processes start"));
+    assert_eq!(ending.codes, [Some(0); 2], "{:?}", ending.said);
+}
+
+/// Names in the places where shared memory and sockets could be left.
+fn leftovers() -> BTreeSet<String> {
+    let places = ["/dev/shm".into(), std::env::temp_dir()];
+    let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.contains("shoal-heap") || name.contains("shoal-world")).collect()
+}
+
+#[test]
+fn a_killed_rank_ends_the_others_and_leaves_nothing() {
+    for round in 0..20 {
+        let n = 2 + round % 3;
+        let victim = round % n;
+        let mut job = Job::start(n, |_| player("barriers for ever")).expect("processes start");
+        let pids: Vec<u32> = job.processes().map(|(_, child)| child.id()).collect();
+        let mut pipes = Vec::new();
+        for (_, child) in job.processes() {
+            let mut pipe = BufReader::new(child.stdout.take().expect("a pipe"));
+            let mut line = String::new();
+            while !line.contains("ready") {
+                line.clear();
+                assert!(pipe.read_line(&mut line).expect("text") > 0, "a rank ended too early");
+            }
+            pipes.push(pipe);
+        }
+        std::thread::sleep(Duration::from_micros(300 * round as u64));
+        let pid = Pid::from_raw(pids[victim] as i32).expect("a pid");
+        kill_process(pid, Signal::KILL).expect("the rank runs");
+
+        let mut codes = vec![None; n];
+        while let Some(ended) = job.next_ended(Some(Duration::from_secs(30))) {
+            codes[ended.rank] = ended.status.code();
+        }
+        for (rank, mut pipe) in pipes.into_iter().enumerate().filter(|(rank, _)| *rank != victim) {
+            let mut said = String::new();
+            pipe.read_to_string(&mut said).expect("text");
+            assert_eq!(codes[rank], Some(FAILED), "round {round}, rank {rank}: {said}");
+            let expected = format!(
+                "error: rank {rank}, in barrier of the world: rank {victim} (pid {}) died, or exited without leaving the world",
+                pids[victim]
+            );
+            assert!(said.contains(&expected), "round {round}, rank {rank}: {said}");
+        }
+    }
+    assert_eq!(leftovers(), BTreeSet::new());
+}
+
+/// What ranks 0 and 2 say when rank 1 misbehaves.
+fn said_by_others(role: &str) -> [String; 2] {
+    let ending = run(3, role);
+    assert_eq!([ending.codes[0], ending.codes[2]], [Some(FAILED); 2], "{role}");
+    [ending.said[0].clone(), ending.said[2].clone()]
+}
+
+#[test]
+fn a_rank_that_exits_early_is_named() {
+    for said in said_by_others("exit early") {
+        assert!(said.contains("in barrier of the world: rank 1 (pid "), "{said}");
+        assert!(said.ends_with("died, or exited without leaving the world"), "{said}");
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_early_is_named() {
+    for said in said_by_others("leave early") {
+        assert!(said.contains("in barrier of the world: rank 1 (pid "), "{said}");
+        assert!(said.contains("left the world while rank "), "{said}");
+    }
+}
+
+#[test]
+fn a_rank_that_fails_tells_the_others_why() {
+    for (role, reason) in [("fail", "no luck"), ("panic", "it panicked")] {
+        for said in said_by_others(role) {
+            assert!(said.contains(": rank 1 (pid "), "{said}");
+            assert!(said.ends_with(&format!(") failed: {reason}")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn ranks_with_other_settings_are_refused() {
+    for (role, rank, reason) in [
+        ("another heap", 1, "wants a heap of 2097152 bytes, rank 0 one of 1048576"),
+        ("another pad", 2, "wants a signal pad of 257 slots, rank 0 one of 256"),
+    ] {
+        let ending = run(3, role);
+        assert_eq!(ending.codes, [Some(FAILED); 3], "{:?}", ending.said);
+        let expected = format!("error: rank {rank} (pid ");
+        let host = &ending.said[0];
+        assert!(host.starts_with(&expected) && host.ends_with(reason), "{host}");
+        assert_eq!(ending.said[rank], *host);
+    }
+}
+
+#[test]
+fn a_rank_that_never_comes_is_named() {
+    let job = Job::start(3, |rank| match rank {
+        2 => {
+            let mut command = Command::new("sleep");
+            command.arg("2").stdout(Stdio::piped());
+            command
+        }
+        _ => player("impatient"),
+    });
+    let ending = end(job.expect("processes start"));
+    assert_eq!(ending.codes, [Some(FAILED), Some(FAILED), Some(0)]);
+    assert_eq!(ending.said[0], "error: rank 0 waited 700 ms for rank 2 to join the world");
+    assert_eq!(ending.said[1], ending.said[0]);
+}
+
+#[test]
+fn without_rank_0_the_others_give_up() {
+    let job = Job::start(2, |rank| match rank {
+        0 => {
+            let mut command = Command::new("true");
+            command.stdout(Stdio::piped());
+            command
+        }
+        _ => player("impatient"),
+    });
+    let ending = end(job.expect("processes start"));
+    assert_eq!(ending.codes, [Some(0), Some(FAILED)]);
+    assert_eq!(ending.said[1], "error: rank 1 waited 700 ms for rank 0 to start");
+}

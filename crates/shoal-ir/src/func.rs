@@ -32,6 +32,8 @@ pub struct Op {
     /// What it does.
     pub kind: OpKind,
     operands: ValueList,
+    /// Where each operand lists this use of it, so that taking a use away costs no search.
+    use_slots: SmallVec<[u32; 4]>,
     results: ValueList,
     regions: SmallVec<[Region; 2]>,
     /// Where the user wrote it.
@@ -336,14 +338,15 @@ impl Func {
     ) -> OpId {
         let op = self.ops.push(Op {
             kind,
-            operands: operands.into_iter().collect(),
+            operands: ValueList::new(),
+            use_slots: SmallVec::new(),
             results: ValueList::new(),
             regions: regions.into_iter().collect(),
             span,
             parent: None,
         });
-        for (index, &operand) in self.ops[op].operands.iter().enumerate() {
-            self.values[operand].uses.push(Use { op, index: index as u32 });
+        for operand in operands {
+            self.push_operand(op, operand);
         }
         for &region in &self.ops[op].regions {
             self.regions[region].owner = Some(op);
@@ -426,10 +429,7 @@ impl Func {
 
     /// Drops the operand edges of `op` and of all operations inside it.
     fn drop_edges(&mut self, op: OpId) {
-        let operands = std::mem::take(&mut self.ops[op].operands);
-        for operand in operands {
-            self.values[operand].uses.retain(|u| u.op != op);
-        }
+        self.drop_operands(op);
         for region in self.ops[op].regions.clone() {
             for inner in std::mem::take(&mut self.regions[region].ops) {
                 self.ops[inner].parent = None;
@@ -438,22 +438,49 @@ impl Func {
         }
     }
 
+    fn push_operand(&mut self, op: OpId, value: Value) {
+        let (data, uses) = (&mut self.ops[op], &mut self.values[value].uses);
+        data.use_slots.push(uses.len() as u32);
+        uses.push(Use { op, index: data.operands.len() as u32 });
+        data.operands.push(value);
+    }
+
+    /// Takes a use off the list of the value used; the last of the list moves to its place.
+    fn remove_use(&mut self, op: OpId, index: usize) {
+        let (value, slot) = (self.ops[op].operands[index], self.ops[op].use_slots[index] as usize);
+        let uses = &mut self.values[value].uses;
+        uses.swap_remove(slot);
+        if let Some(&moved) = uses.get(slot) {
+            self.ops[moved.op].use_slots[moved.index as usize] = slot as u32;
+        }
+    }
+
+    fn drop_operands(&mut self, op: OpId) {
+        for index in 0..self.ops[op].operands.len() {
+            self.remove_use(op, index);
+        }
+        self.ops[op].operands.clear();
+        self.ops[op].use_slots.clear();
+    }
+
     /// Changes one operand.
     pub fn set_operand(&mut self, op: OpId, index: usize, value: Value) {
-        let old = std::mem::replace(&mut self.ops[op].operands[index], value);
-        let this = Use { op, index: index as u32 };
-        self.values[old].uses.retain(|&u| u != this);
-        self.values[value].uses.push(this);
+        self.remove_use(op, index);
+        self.ops[op].operands[index] = value;
+        self.add_use(op, index, value);
+    }
+
+    fn add_use(&mut self, op: OpId, index: usize, value: Value) {
+        let uses = &mut self.values[value].uses;
+        self.ops[op].use_slots[index] = uses.len() as u32;
+        uses.push(Use { op, index: index as u32 });
     }
 
     /// Replaces the whole operand list.
     pub fn set_operands(&mut self, op: OpId, operands: impl IntoIterator<Item = Value>) {
-        for old in std::mem::take(&mut self.ops[op].operands) {
-            self.values[old].uses.retain(|u| u.op != op);
-        }
-        self.ops[op].operands = operands.into_iter().collect();
-        for (index, &operand) in self.ops[op].operands.iter().enumerate() {
-            self.values[operand].uses.push(Use { op, index: index as u32 });
+        self.drop_operands(op);
+        for operand in operands {
+            self.push_operand(op, operand);
         }
     }
 
@@ -464,7 +491,7 @@ impl Func {
         }
         for this in std::mem::take(&mut self.values[old].uses) {
             self.ops[this.op].operands[this.index as usize] = new;
-            self.values[new].uses.push(this);
+            self.add_use(this.op, this.index as usize, new);
         }
     }
 
@@ -545,5 +572,50 @@ impl Module {
     /// The kernels.
     pub fn kernels(&self) -> impl Iterator<Item = &Func> {
         self.funcs.iter().filter(|f| f.kind == FuncKind::Kernel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::BinaryOp;
+    use crate::types::Scalar;
+
+    /// Every operand is listed as a use of its value, where the operation says, and nothing else is.
+    fn assert_uses_are_true(func: &Func) {
+        let mut operands = 0;
+        for op in func.walk() {
+            for (index, &value) in func.ops[op].operands.iter().enumerate() {
+                let slot = func.ops[op].use_slots[index] as usize;
+                assert_eq!(func.values[value].uses[slot], Use { op, index: index as u32 });
+                operands += 1;
+            }
+        }
+        assert_eq!(func.values.values().map(|v| v.uses.len()).sum::<usize>(), operands);
+    }
+
+    #[test]
+    fn edits_keep_the_use_lists_true() {
+        let mut func = Func::new("f", FuncKind::Device, Span::NONE);
+        let body = func.body();
+        let (x, y) = (func.add_param(body, Scalar::I32.into()), func.add_param(body, Scalar::I32.into()));
+        let add = |func: &mut Func, a, b| {
+            let op = func.make_op(OpKind::Binary(BinaryOp::Add), [a, b], [Scalar::I32.into()], [], Span::NONE);
+            func.append(body, op);
+            op
+        };
+        let (a, b, c) = (add(&mut func, x, x), add(&mut func, x, y), add(&mut func, y, x));
+        assert_uses_are_true(&func);
+        func.set_operand(a, 0, y);
+        assert_uses_are_true(&func);
+        func.erase(b);
+        assert_uses_are_true(&func);
+        func.set_operands(a, [x, x]);
+        func.replace_all_uses(x, y);
+        assert_uses_are_true(&func);
+        assert_eq!(func.value(x).uses(), []);
+        func.erase(a);
+        func.erase(c);
+        assert_eq!(func.value(y).uses(), []);
     }
 }

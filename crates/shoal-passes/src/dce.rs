@@ -238,13 +238,14 @@ impl Trim {
     }
 }
 
+/// Drops operands by their places after the first ones; the places are in order.
 fn drop_operands(func: &mut Func, op: OpId, first: usize, dead: &[usize]) {
     if dead.is_empty() {
         return;
     }
     let operands = func.op(op).operands().iter().enumerate();
     let kept: Vec<Value> =
-        operands.filter(|(i, _)| *i < first || !dead.contains(&(i - first))).map(|(_, &v)| v).collect();
+        operands.filter(|(i, _)| *i < first || dead.binary_search(&(i - first)).is_err()).map(|(_, &v)| v).collect();
     func.set_operands(op, kept);
 }
 

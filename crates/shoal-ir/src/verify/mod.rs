@@ -7,10 +7,12 @@ mod control;
 mod memory;
 mod typing;
 
+use std::collections::{HashMap, HashSet};
+
 use cranelift_entity::{EntityRef, EntitySet};
 use shoal_source::Diagnostic;
 
-use crate::class::Structure;
+use crate::class::{OpClass, Structure};
 use crate::effects::CallEffects;
 use crate::func::{Func, FuncKind, Module, OpId, Region, Value};
 use crate::op::OpKind;
@@ -20,8 +22,9 @@ use crate::types::{MAX_TILE_ELEMENTS, Type};
 pub fn verify(module: &Module) -> Result<(), Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let calls = CallEffects::of_module(module);
-    for (index, func) in module.funcs.iter().enumerate() {
-        if module.funcs[..index].iter().any(|f| f.name == func.name) {
+    let mut names = HashSet::new();
+    for func in &module.funcs {
+        if !names.insert(func.name.as_str()) {
             errors.push(Diagnostic::error(func.span, format!("two functions are called `{}`", func.name)));
         }
         Verifier {
@@ -41,33 +44,37 @@ pub fn verify(module: &Module) -> Result<(), Vec<Diagnostic>> {
 
 /// Functions may not call themselves, directly or through others: there is no stack to grow on a device.
 fn recursion(module: &Module) -> Option<Diagnostic> {
+    /// How far a function is.
+    #[derive(Copy, Clone, PartialEq, Eq)]
+    enum State {
+        OnPath,
+        Done,
+    }
     fn visit<'m>(
-        module: &'m Module,
+        by_name: &HashMap<&'m str, &'m Func>,
         func: &'m Func,
-        path: &mut Vec<&'m str>,
-        done: &mut Vec<&'m str>,
+        states: &mut HashMap<&'m str, State>,
     ) -> Option<Diagnostic> {
-        if done.contains(&func.name.as_str()) {
+        if states.contains_key(func.name.as_str()) {
             return None;
         }
-        path.push(&func.name);
+        states.insert(&func.name, State::OnPath);
         for op in func.walk() {
-            if let OpKind::Call { callee } = &func.op(op).kind {
-                if path.contains(&callee.as_str()) {
-                    return Some(Diagnostic::error(func.op(op).span, format!("`{callee}` ends up calling itself")));
-                }
-                let found = module.func(callee).and_then(|callee| visit(module, callee, path, done));
-                if found.is_some() {
-                    return found;
-                }
+            let OpClass::Call(callee) = func.op(op).kind.class() else { continue };
+            if states.get(callee) == Some(&State::OnPath) {
+                return Some(Diagnostic::error(func.op(op).span, format!("`{callee}` ends up calling itself")));
+            }
+            let found = by_name.get(callee).and_then(|callee| visit(by_name, callee, states));
+            if found.is_some() {
+                return found;
             }
         }
-        path.pop();
-        done.push(&func.name);
+        states.insert(&func.name, State::Done);
         None
     }
-    let mut done = Vec::new();
-    module.funcs.iter().find_map(|func| visit(module, func, &mut Vec::new(), &mut done))
+    let by_name: HashMap<&str, &Func> = module.funcs.iter().map(|f| (f.name.as_str(), f)).collect();
+    let mut states = HashMap::new();
+    module.funcs.iter().find_map(|func| visit(&by_name, func, &mut states))
 }
 
 struct Verifier<'m> {

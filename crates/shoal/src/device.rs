@@ -162,7 +162,7 @@ impl Device {
             (Runnable::Native(code), Device::Cpu(threads)) => {
                 cpu_launch::launch(threads.started()?, code, grid, prepared.block(), options)
             }
-            (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared.leaves()),
+            (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared),
             // The backend is part of the key.
             (Runnable::Native(_), Device::Interpreter) => {
                 Err(Error::Interpreter("native code cannot be interpreted".into()))

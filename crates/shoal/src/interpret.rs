@@ -16,7 +16,7 @@ use shoal_source::Diagnostic;
 
 use crate::arg::{Access, Memory};
 use crate::error::Report;
-use crate::kernel::KernelShared;
+use crate::kernel::{KernelShared, Prepared};
 use crate::leaves::Leaves;
 use crate::param::Param;
 use crate::specialise::{ArgClass, ArgumentError};
@@ -37,9 +37,11 @@ pub(crate) fn launch(
     options: &LaunchOptions,
     lowered: &Lowered,
     grid: [u32; 3],
-    leaves: &Leaves<'_>,
+    prepared: &Prepared<'_>,
 ) -> Result<(), Error> {
-    let pieces = pieces(leaves).map_err(|error| Error::Argument(Report::new(*error, kernel.module.sources())))?;
+    let refused = |error: ArgumentError| Error::Argument(Report::new(*error, kernel.module.sources()));
+    let leaves = prepared.leaves().map_err(refused)?;
+    let pieces = pieces(&leaves).map_err(refused)?;
     let mut pieces = merged(pieces);
     let mut space = Space::new();
     for piece in &mut pieces {
@@ -56,7 +58,7 @@ pub(crate) fn launch(
         space.name(address, piece.name.clone());
         piece.copy = Some(address);
     }
-    let values = values(leaves, &pieces);
+    let values = values(&leaves, &pieces);
     let run = shoal_interp::run_for(
         &lowered.module,
         &lowered.kernel,

@@ -18,10 +18,10 @@ use crate::compile::{CompileReport, compile_native, lower};
 use crate::constant::constant_of;
 use crate::error::Report;
 use crate::grid::IntoGrid;
-use crate::leaves::Leaves;
+use crate::leaves::{Leaves, walk};
 use crate::module::Shared;
 use crate::param::{Param, ParamKind};
-use crate::specialise::ArgClass;
+use crate::specialise::{ArgClass, ArgumentError};
 use crate::variant::Variant;
 use crate::variant_key::Words;
 use crate::variant_table::VariantTable;
@@ -60,14 +60,14 @@ impl KernelShared {
 /// A launch, worked out as far as the arguments go; see [`Kernel::prepare`].
 pub struct Prepared<'a> {
     bound: Bound<'a>,
-    leaves: Leaves<'a>,
     key: Words,
     block: ArgBlock,
 }
 
 impl<'a> Prepared<'a> {
-    pub(crate) fn leaves(&self) -> &Leaves<'a> {
-        &self.leaves
+    /// The arguments as single values. They were classified before, so this fails for none.
+    pub(crate) fn leaves(&self) -> Result<Leaves<'a>, ArgumentError> {
+        Leaves::of(&self.bound)
     }
 
     pub(crate) fn block(&self) -> &ArgBlock {
@@ -178,7 +178,7 @@ impl Kernel {
     pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<ArgSpec>, Error> {
         let args = self.gather(args.clone());
         let bound = Bound::new(self.shared.signature(), &args).map_err(|error| self.argument_error(*error))?;
-        let specs = Leaves::of(&bound, |_| {}).and_then(|leaves| leaves.specs());
+        let specs = Leaves::of(&bound).and_then(|leaves| leaves.specs());
         specs.map_err(|error| self.argument_error(*error))
     }
 
@@ -242,12 +242,12 @@ impl Kernel {
         let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
         let mut key = self.key_start.clone();
         let mut writer = ArgWriter::default();
-        let leaves = Leaves::of(&bound, |leaf| {
-            variant_key::write(&mut key, leaf);
-            pack::write(&mut writer, leaf);
+        let walked = walk(&bound, |leaf| {
+            variant_key::write(&mut key, &leaf);
+            pack::write(&mut writer, &leaf);
         });
-        let leaves = leaves.map_err(|error| self.argument_error(*error))?;
-        Ok(Prepared { bound, leaves, key, block: writer.finish() })
+        walked.map_err(|error| self.argument_error(*error))?;
+        Ok(Prepared { bound, key, block: writer.finish() })
     }
 
     /// The specialisation for these arguments, if it is compiled already.
@@ -262,7 +262,8 @@ impl Kernel {
     /// # Errors
     /// When an argument cannot be compiled in.
     pub fn specialised(&self, prepared: &Prepared<'_>) -> Result<Vec<ArgSpec>, Error> {
-        prepared.leaves.specs().map_err(|error| self.argument_error(*error))
+        let specs = prepared.leaves().and_then(|leaves| leaves.specs());
+        specs.map_err(|error| self.argument_error(*error))
     }
 
     /// Compiles the specialisation for these arguments.
@@ -290,7 +291,8 @@ impl Kernel {
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
         if self.options.debug {
-            let bounds = Some(cpu_launch::bounds(&prepared.leaves));
+            let leaves = prepared.leaves().map_err(|error| self.argument_error(*error))?;
+            let bounds = Some(cpu_launch::bounds(&leaves));
             let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
             return self.device.launch(&self.shared, variant, prepared, grid, &options);
         }
@@ -324,7 +326,9 @@ fn read_only_noted(error: Error, prepared: &Prepared<'_>) -> Error {
         let by_itself = matches!(param.kind, ParamKind::Const | ParamKind::Pointer(_, Access::ReadOnly));
         (leaf.is_read_only_memory() && !by_itself).then(|| param.name.clone())
     };
-    let Some(param) = prepared.leaves.iter().find_map(read_only) else { return Error::Compile(report) };
+    let leaves = prepared.leaves().ok();
+    let found = leaves.as_ref().and_then(|leaves| leaves.iter().find_map(read_only));
+    let Some(param) = found else { return Error::Compile(report) };
     let note = format!("`{param}` was passed as a shared reference, which counts as `tl.const`: pass `&mut`");
     Error::Compile(report.with_note_where("`tl.const`", &note))
 }

@@ -1,7 +1,8 @@
-//! The arguments of a launch as the single values they are made of: tuples taken apart, each classified once.
+//! The arguments of a launch as the single values they are made of: tuples taken apart, each classified.
 //!
-//! Everything that looks at arguments reads this one list: the variant's key, the argument block, the bounds of checked
-//! launches, the interpreter, and the specialisation when a kernel has to be compiled.
+//! Everything that looks at arguments goes this one way: the variant's key and the argument block on the walk that every
+//! launch makes, and from the list that is made of it the bounds of checked launches, the interpreter, and the
+//! specialisation when a kernel has to be compiled.
 
 use shoal_lang::ArgSpec;
 use smallvec::SmallVec;
@@ -22,41 +23,11 @@ pub(crate) struct Leaves<'a> {
 }
 
 impl<'a> Leaves<'a> {
-    /// Classifies all arguments, and shows each value to `each` on the way.
-    #[inline]
-    pub(crate) fn of(bound: &Bound<'a>, mut each: impl FnMut(&ArgClass<'a>)) -> Result<Leaves<'a>, ArgumentError> {
-        let mut leaves = Leaves { params: bound.params, flat: SmallVec::new() };
-        for (param, &arg) in bound.params.iter().zip(&bound.args) {
-            match classify(Rules::of(param), arg)? {
-                ArgClass::Tuple(..) => leaves.tuple(Rules::of(param), arg, 0, &mut each)?,
-                leaf => leaves.push(leaf, &mut each),
-            }
-        }
-        Ok(leaves)
-    }
-
-    #[inline]
-    fn push(&mut self, leaf: ArgClass<'a>, each: &mut impl FnMut(&ArgClass<'a>)) {
-        each(&leaf);
-        self.flat.push(leaf);
-    }
-
-    fn tuple(
-        &mut self,
-        rules: Rules<'_>,
-        arg: &'a Arg<'a>,
-        depth: usize,
-        each: &mut impl FnMut(&ArgClass<'a>),
-    ) -> Result<(), ArgumentError> {
-        if depth > DEEPEST {
-            return Err(too_deep(rules));
-        }
-        let class = classify(rules, arg)?;
-        self.push(class, each);
-        if let (ArgClass::Tuple(..), Arg::Tuple(items) | Arg::NamedTuple(_, items)) = (class, arg) {
-            items.iter().try_for_each(|item| self.tuple(rules.element(), item, depth + 1, each))?;
-        }
-        Ok(())
+    /// The list, for those who look at it more than once: not for a warm launch.
+    pub(crate) fn of(bound: &Bound<'a>) -> Result<Leaves<'a>, ArgumentError> {
+        let mut flat = SmallVec::new();
+        walk(bound, |leaf| flat.push(leaf))?;
+        Ok(Leaves { params: bound.params, flat })
     }
 
     /// Each value with the parameter it belongs to.
@@ -84,6 +55,40 @@ impl<'a> Leaves<'a> {
         }
         Ok(specs)
     }
+}
+
+/// Classifies all arguments, and shows each value to `each`, in the order of the list.
+#[inline]
+pub(crate) fn walk<'a>(bound: &Bound<'a>, mut each: impl FnMut(ArgClass<'a>)) -> Result<(), ArgumentError> {
+    for (param, &arg) in bound.params.iter().zip(&bound.args) {
+        let rules = Rules::of(param);
+        let leaf = classify(rules, arg)?;
+        each(leaf);
+        if let ArgClass::Tuple(..) = leaf {
+            elements(rules, arg, 1, &mut each)?;
+        }
+    }
+    Ok(())
+}
+
+fn elements<'a>(
+    rules: Rules<'_>,
+    tuple: &'a Arg<'a>,
+    depth: usize,
+    each: &mut impl FnMut(ArgClass<'a>),
+) -> Result<(), ArgumentError> {
+    if depth > DEEPEST {
+        return Err(too_deep(rules));
+    }
+    let (Arg::Tuple(items) | Arg::NamedTuple(_, items)) = tuple else { return Ok(()) };
+    for item in items {
+        let leaf = classify(rules.element(), item)?;
+        each(leaf);
+        if let ArgClass::Tuple(..) = leaf {
+            elements(rules, item, depth + 1, each)?;
+        }
+    }
+    Ok(())
 }
 
 fn spec<'l, 'a: 'l>(

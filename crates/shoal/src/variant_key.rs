@@ -190,7 +190,7 @@ mod tests {
 
     use super::*;
     use crate::bind::Bound;
-    use crate::leaves::Leaves;
+    use crate::leaves::walk;
     use crate::param::{Param, ParamKind, Specialise};
 
     fn param(kind: ParamKind) -> Param {
@@ -207,7 +207,7 @@ mod tests {
         let params = [param(kind)];
         let bound = Bound { params: &params, args: SmallVec::from_slice(&[arg]) };
         let mut words = Words::new();
-        Leaves::of(&bound, |leaf| write(&mut words, leaf)).expect("an argument that fits");
+        walk(&bound, |leaf| write(&mut words, &leaf)).expect("an argument that fits");
         words.to_vec()
     }
 

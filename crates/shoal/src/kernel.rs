@@ -106,7 +106,8 @@ impl Kernel {
     #[must_use]
     pub fn launching(mut self, options: LaunchOptions) -> Kernel {
         let LaunchOptions { timeout, interrupt, print, fibers } = options;
-        self.launch = Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, ..cpu::LaunchOptions::default() });
+        self.launch =
+            Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, ..cpu::LaunchOptions::default() });
         self
     }
 

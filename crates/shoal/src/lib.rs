@@ -82,8 +82,8 @@ pub use shoal_lang::{
 };
 pub use shoal_lang::{LanguageFunction, language_functions, language_names};
 pub use shoal_source::{Kind, Style};
-pub use targets::{host_target, target_named};
 pub use shoal_world as world;
+pub use targets::{host_target, target_named};
 pub use tensor::{Element, Tensor};
 pub use variant::Variant;
 

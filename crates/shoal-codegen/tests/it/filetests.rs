@@ -44,7 +44,7 @@ fn emitted(source: &str, cpu: &str, what: Emit) -> Result<String, String> {
 
 /// Without what says nothing of the code: the module's head, metadata, directives, comments.
 fn without_frame(code: &str) -> String {
-    let frame = ["; ModuleID", "source_filename", "target ", "attributes ", "!", "declare "];
+    let frame = ["; ", "source_filename", "target ", "attributes ", "!", "declare "];
     let is_code =
         |line: &&str| !frame.iter().any(|start| line.starts_with(start)) && !line.trim_start().starts_with(['.', '#']);
     let mut text = String::new();

@@ -34,15 +34,7 @@ pub fn reshaped(layout: &LinearLayout, shape: &[u32]) -> Option<LinearLayout> {
 
 /// One dimension vanishes, as a reduction leaves it.
 pub fn sliced(layout: &LinearLayout, axis: usize) -> Option<LinearLayout> {
-    let mut shape = layout.shape();
-    if axis >= shape.len() {
-        return None;
-    }
-    shape.remove(axis);
-    mapped(layout, &shape, |dim, mut basis| {
-        basis.remove(axis);
-        (!is_register_copy(dim, &basis)).then_some(basis)
-    })
+    layout.slice(axis).ok()
 }
 
 /// What a tile must be laid out like to be broadcast to a tile with this layout without moving: where `shape` is 1 the

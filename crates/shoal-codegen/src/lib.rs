@@ -1,13 +1,11 @@
 //! Tile IR to native code, through LLVM.
 //!
-//! Each backend is a folder; what they share stands beside them. Verified IR never makes a backend panic: what a
+//! Each backend is a folder; what they share is in `shared/`. Verified IR never makes a backend panic: what a
 //! target cannot do is a diagnostic with the user's line.
 #![warn(clippy::wildcard_enum_match_arm)]
 
-mod abi;
 pub mod cpu;
-mod llvm;
-mod recursion;
+mod shared;
 
 use std::path::PathBuf;
 

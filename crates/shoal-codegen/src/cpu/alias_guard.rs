@@ -16,8 +16,8 @@ use super::chunk::{Buffer, Chunk};
 use super::emitter::Emitter;
 use super::index::{Dim, Index, LaneBits};
 use super::tile_loops::moves_elements;
-use crate::llvm::V;
-use crate::recursion::deep;
+use crate::shared::llvm::V;
+use crate::shared::recursion::deep;
 
 /// A load that is read from scratch if its memory overlaps a store's.
 #[derive(Clone, Debug)]

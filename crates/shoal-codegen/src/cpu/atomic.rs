@@ -7,11 +7,12 @@ use shoal_ir::class::{AtomicOp, OpClass};
 use shoal_ir::op::{BinaryOp, OpKind, RmwOp, Sem};
 use shoal_ir::{Elem, OpId, Shape};
 
-use super::arith;
-use super::chunk::{Chunk, from_memory, memory_type, register_type, to_memory};
+use super::chunk::Chunk;
 use super::emitter::Emitter;
 use super::tile_loops::Width;
-use crate::llvm::V;
+use crate::shared::arith;
+use crate::shared::llvm::V;
+use crate::shared::value_type::{from_memory, memory_type, register_type, to_memory};
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Atomic operations on each element, in row-major order.

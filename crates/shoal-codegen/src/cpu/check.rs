@@ -9,7 +9,7 @@ use shoal_ir::{Elem, OpId, Scalar};
 use super::chunk::Chunk;
 use super::emitter::Emitter;
 use super::provenance::{self, Provenance};
-use crate::llvm::V;
+use crate::shared::llvm::V;
 
 /// Most lanes that are checked at once: a bit for each.
 const MAX_LANES: u32 = 64;

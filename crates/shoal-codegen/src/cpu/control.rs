@@ -9,8 +9,8 @@ use shoal_ir::{OpId, Region, Value, effects};
 use super::chunk::Buffer;
 use super::emitter::Emitter;
 use super::tile_loops::moves_elements;
-use crate::llvm::V;
-use crate::recursion::deep;
+use crate::shared::llvm::V;
+use crate::shared::recursion::deep;
 
 /// How a value that is computed on the fly reads a tile in memory.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

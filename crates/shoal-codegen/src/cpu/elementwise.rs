@@ -6,10 +6,12 @@ use shoal_ir::class::{ElementwiseOp, OpClass};
 use shoal_ir::op::{BinaryOp, OpKind};
 use shoal_ir::{Elem, OpId, Region, Scalar, Value};
 
-use super::chunk::{Chunk, lane_type};
+use super::chunk::Chunk;
 use super::emitter::Emitter;
-use super::{arith, convert, fusion};
-use crate::llvm::V;
+use super::{fusion, math};
+use crate::shared::llvm::V;
+use crate::shared::value_type::lane_type;
+use crate::shared::{arith, convert, lane_call};
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// An elementwise operation on chunks.
@@ -182,7 +184,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         match kind {
             ElementwiseOp::Unary(kind) => arith::unary(llvm, kind, scalar(0), v[0]),
             ElementwiseOp::Binary(kind) => arith::binary(llvm, kind, scalar(0), v[0], v[1]),
-            ElementwiseOp::Math(function) => arith::math(llvm, self.isa, function, scalar(0), v),
+            ElementwiseOp::Math(function) => math::math(llvm, self.isa, function, scalar(0), v),
             ElementwiseOp::Cmp(kind) => arith::compare(llvm, kind, operand(0), v[0], v[1]),
             ElementwiseOp::Select => llvm.select(v[0], v[1], v[2]),
             ElementwiseOp::Fma => arith::fma(llvm, scalar(0), v),
@@ -195,7 +197,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let result = self.number(data.results()[0]);
                 let args: Vec<V<'ctx>> =
                     v.iter().enumerate().map(|(i, &v)| convert::as_passed(llvm, operand(i), v)).collect();
-                arith::per_lane(llvm, &function.symbol, result, &args)
+                lane_call::per_lane(llvm, &function.symbol, result, &args)
             }
             ElementwiseOp::InlineAsm(_) => unreachable!("refused before emission"),
         }

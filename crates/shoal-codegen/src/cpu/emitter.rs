@@ -11,16 +11,17 @@ use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value, effects};
 use super::addressing::Offsets;
 use super::affine::AffineTiles;
 use super::check::Checks;
-use super::chunk::{Buffer, Chunk, Order, lane_type, register_type};
-use super::debug_info::DebugInfo;
+use super::chunk::{Buffer, Chunk, Order};
+use crate::shared::debug_info::DebugInfo;
+use crate::shared::value_type::{lane_type, register_type};
 
 use super::alias_guard::AliasGuard;
 use super::fusion::FusionPlan;
 use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
 use super::tile_queue::TileQueue;
-use crate::llvm::{Llvm, V, vector_type};
-use crate::recursion::deep;
+use crate::shared::llvm::{Llvm, V, vector_type};
+use crate::shared::recursion::deep;
 
 /// What a compiled kernel turned out to need.
 #[derive(Copy, Clone, Debug, Default)]
@@ -379,8 +380,9 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         let bytes = source.elem.bytes();
         if let (Chunk::Uniform(pick), true) = (picks, index.is_uniform()) {
             let at = llvm.add64(linear.base, llvm.shl64(to64(pick).into_int_value(), below));
-            let value = llvm.load(super::chunk::memory_type(llvm, source.elem), source.address(llvm, at), bytes);
-            return Chunk::Uniform(super::chunk::from_memory(llvm, source.elem, value));
+            let value =
+                llvm.load(crate::shared::value_type::memory_type(llvm, source.elem), source.address(llvm, at), bytes);
+            return Chunk::Uniform(crate::shared::value_type::from_memory(llvm, source.elem, value));
         }
         let picks = to64(picks.widen(llvm, lanes).into());
         let shift = llvm.splat(llvm.const_i64(below.into()).into(), lanes);

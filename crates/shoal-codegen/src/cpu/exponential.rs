@@ -10,7 +10,7 @@ use inkwell::FloatPredicate;
 use inkwell::values::{InstructionOpcode as Op, VectorValue};
 
 use super::isa::Isa;
-use crate::llvm::{Llvm, V};
+use crate::shared::llvm::{Llvm, V};
 
 /// `e^x = 2^n e^r`, where `n` is `x / ln 2` rounded and `r = x - n ln 2`, at most `ln 2 / 2`.
 pub(super) fn exp<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, x: V<'ctx>) -> V<'ctx> {

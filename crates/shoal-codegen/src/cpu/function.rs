@@ -8,13 +8,13 @@ use shoal_ir::source::SourceMap;
 use shoal_ir::{Elem, Func, Type};
 
 use super::Options;
-use super::chunk::{from_memory, memory_type};
-use super::debug_info::DebugInfo;
 use super::emitter::{Emitter, Needs};
 use super::isa::Isa;
 use super::preempt;
+use crate::shared::debug_info::DebugInfo;
+use crate::shared::value_type::{from_memory, memory_type};
 
-use crate::llvm::{Llvm, V};
+use crate::shared::llvm::{Llvm, V};
 
 /// Size and alignment of each parameter in the argument block.
 pub(super) fn param_layout(func: &Func) -> Vec<ParamLayout> {

@@ -8,7 +8,7 @@
 use inkwell::values::{AsValueRef, IntValue};
 use smallvec::SmallVec;
 
-use crate::llvm::Llvm;
+use crate::shared::llvm::Llvm;
 
 /// Lane bit `.0` is added to the coordinate as bit `.1`.
 pub(super) type LaneBits = SmallVec<[(u8, u8); 5]>;

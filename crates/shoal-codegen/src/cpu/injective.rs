@@ -8,7 +8,7 @@ use inkwell::values::{InstructionOpcode, IntValue};
 use shoal_ir::Value;
 
 use super::emitter::Emitter;
-use crate::llvm::V;
+use crate::shared::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Whether the compiler can see that no two elements of a tile of addresses share memory.

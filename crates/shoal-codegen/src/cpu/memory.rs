@@ -3,11 +3,12 @@
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::{Elem, OpId, Shape};
 
-use super::chunk::{Chunk, from_memory, memory_type, to_memory};
+use super::chunk::Chunk;
 use super::emitter::Emitter;
 use super::index::Index;
 use super::tile_loops::Width;
-use crate::llvm::{V, vector_type};
+use crate::shared::llvm::{V, vector_type};
+use crate::shared::value_type::{from_memory, memory_type, to_memory};
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// The elements of a load at an index.
@@ -49,7 +50,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 Some(Chunk::Uniform(mask)) => {
                     let otherwise = match other {
                         Some(other) => other.widen(llvm, lanes).into(),
-                        None => vector_type(super::chunk::lane_type(llvm, elem), lanes).const_zero(),
+                        None => vector_type(crate::shared::value_type::lane_type(llvm, elem), lanes).const_zero(),
                     };
                     let load = |e: &mut Self| e.load_vector(elem, base.into_pointer_value(), None, None, lanes).into();
                     Chunk::Vector(self.when(mask, &[otherwise], |e| vec![load(e)])[0].into_vector_value())

@@ -12,7 +12,7 @@
 //! | `chunk` | what its lanes hold: one number, even steps, a vector |
 //! | `emitter` | the value of any chunk of any tile |
 //! | `tile_loops`, `tile_queue` | loops over a tile, and what is materialised on the way |
-//! | `elementwise`, `arith`, `exponential`, `convert` | elementwise operations and number formats |
+//! | `elementwise`, `math`, `exponential` | elementwise operations; see also `shared` |
 //! | `nontemporal`, `prefetch` | stores past the caches, and loads ahead of time |
 //! | `addressing`, `affine` | which integers become addresses, and which addresses are evenly spaced |
 //! | `alias_guard`, `injective` | loads and stores of memory that may be the same |
@@ -20,18 +20,16 @@
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
 //! | `preempt` | looking up from loops, whether the launch is to end |
+//! | `locate` | the line that code belongs to |
 //! | `function` | the frame of a kernel |
 
 mod addressing;
 mod affine;
 mod alias_guard;
-mod arith;
 mod atomic;
 mod check;
 mod chunk;
 mod control;
-mod convert;
-mod debug_info;
 pub mod dot;
 mod elementwise;
 mod emitter;
@@ -41,9 +39,10 @@ mod fusion;
 mod index;
 mod injective;
 mod isa;
+mod locate;
+mod math;
 mod memory;
 mod nontemporal;
-
 mod preempt;
 mod prefetch;
 mod product;
@@ -56,8 +55,6 @@ mod target;
 mod tile_loops;
 mod tile_queue;
 
-use std::path::PathBuf;
-
 use inkwell::OptimizationLevel;
 use inkwell::basic_block::BasicBlock;
 use inkwell::context::Context;
@@ -67,11 +64,11 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use inkwell::values::InstructionOpcode;
 use shoal_abi::{CpuNeeds, CpuTarget, KernelDescription, TargetNeeds, Waits};
-use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module, effects};
 
-use crate::llvm::Llvm;
+use crate::shared::link;
+use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
 use isa::Isa;
 pub use target::host;
@@ -159,8 +156,8 @@ fn build<'ctx>(
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
     let mut linked = Vec::new();
-    for (library, span) in extern_libraries(func, options) {
-        linked.push(link(&llvm, library, span).map_err(one)?);
+    for (library, span) in link::extern_libraries(func, options) {
+        linked.push(link::link(&llvm, library, span).map_err(one)?);
     }
     let isa = Isa::of(target);
     let needs = function::emit_kernel(&llvm, func, target, &isa, sources, options);
@@ -202,37 +199,6 @@ fn has_long_block(module: &LlvmModule<'_>) -> bool {
 
 fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
     module.func(kernel).ok_or_else(|| one(Diagnostic::error(Span::NONE, format!("there is no kernel `{kernel}`"))))
-}
-
-/// The bitcode files that a kernel's functions come from, with the place that asks for each.
-fn extern_libraries(func: &Func, options: &Options) -> Vec<(PathBuf, Span)> {
-    let mut libraries: Vec<(PathBuf, Span)> =
-        options.extern_libs.iter().map(|path| (path.clone(), func.span)).collect();
-    for op in func.walk() {
-        let OpKind::Extern(function) = &func.op(op).kind else { continue };
-        let known = libraries.iter().any(|(path, _)| path.as_os_str() == function.library.as_str());
-        if !function.library.is_empty() && !known {
-            libraries.push((PathBuf::from(&function.library), func.op(op).span));
-        }
-    }
-    libraries
-}
-
-/// Links user bitcode into the module.
-fn link(llvm: &Llvm<'_>, path: PathBuf, span: Span) -> Result<Linked, Diagnostic> {
-    let refuse = |why: String| {
-        Diagnostic::error(span, format!("cannot link `{}`", path.display()))
-            .note(why)
-            .help("`extern_elementwise` takes a file of LLVM bitcode, such as `clang -O2 -emit-llvm -c` writes")
-    };
-    // Read once, so that what is said to be linked is what was.
-    let bitcode = std::fs::read(&path).map_err(|why| refuse(why.to_string()))?;
-    let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "bitcode");
-    let other = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
-    other.set_triple(&llvm.module.get_triple());
-    other.set_data_layout(&llvm.module.get_data_layout());
-    llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))?;
-    Ok(Linked { path, bitcode })
 }
 
 fn one(diagnostic: Diagnostic) -> Diagnostics {

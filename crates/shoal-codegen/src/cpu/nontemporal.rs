@@ -14,7 +14,7 @@ use shoal_ir::op::OpKind;
 use shoal_ir::{OpId, Region};
 
 use super::emitter::Emitter;
-use crate::llvm::V;
+use crate::shared::llvm::V;
 
 /// Launches that write less leave it to the caches: about what a core can call its own of them.
 const STREAMED_BYTES: i64 = 8 << 20;

@@ -13,7 +13,7 @@ use shoal_ir::Value;
 use shoal_ir::op::OpKind;
 
 use super::emitter::Emitter;
-use crate::llvm::Llvm;
+use crate::shared::llvm::Llvm;
 
 /// Loops of at most so many rounds end soon enough by themselves.
 const FEW_ROUNDS: i128 = 16;

@@ -13,8 +13,8 @@ use shoal_ir::{OpId, Region, Scalar, Value};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
-use crate::llvm::V;
-use crate::recursion::deep;
+use crate::shared::llvm::V;
+use crate::shared::recursion::deep;
 
 /// Smaller tiles are not there in time; larger ones push out what the present trip works with.
 const TILE_BYTES: std::ops::RangeInclusive<u64> = 1 << 10..=32 << 10;

@@ -10,7 +10,7 @@ use super::dot::{DotPlan, DotPointers, Operand, Problem, Stride};
 use super::emitter::Emitter;
 use super::fusion::behind_transpose;
 use super::index::{Dim, Index, LaneBits};
-use crate::llvm::V;
+use crate::shared::llvm::V;
 
 /// An operand of a product.
 struct Matrix<'ctx> {

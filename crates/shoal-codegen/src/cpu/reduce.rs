@@ -12,7 +12,7 @@ use super::chunk::{Buffer, Chunk};
 use super::emitter::Emitter;
 use super::index::{Dim, Index, LaneBits};
 use super::tile_loops::Width;
-use crate::llvm::{V, lanes, pointer_as_int};
+use crate::shared::llvm::{V, lanes, pointer_as_int};
 
 /// How many lanes a reduction along the last axis runs beside each other.
 const REDUCTION_LANES: u64 = 64;

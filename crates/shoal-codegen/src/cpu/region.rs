@@ -10,7 +10,7 @@ use shoal_ir::{OpId, Region, Value, effects};
 use super::chunk::Chunk;
 use super::emitter::Emitter;
 use super::index::Index;
-use crate::llvm::V;
+use crate::shared::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Emits all operations of a region but its terminator, which it gives back.
@@ -196,7 +196,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// The type in which a scalar value is held, for a phi.
     pub(super) fn scalar_type(&self, value: Value) -> inkwell::types::BasicTypeEnum<'ctx> {
-        super::chunk::register_type(self.llvm, self.elem(value))
+        crate::shared::value_type::register_type(self.llvm, self.elem(value))
     }
 
     pub(super) fn as_bool(&self, value: V<'ctx>) -> inkwell::values::IntValue<'ctx> {

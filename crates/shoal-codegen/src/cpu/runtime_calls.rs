@@ -6,10 +6,10 @@ use shoal_abi::{Hook, Site, WaitCondition};
 use shoal_ir::op::OpKind;
 use shoal_ir::{Elem, OpId, Shape};
 
-use super::chunk::to_memory;
 use super::emitter::Emitter;
 use super::tile_loops::Width;
-use crate::llvm::V;
+use crate::shared::llvm::V;
+use crate::shared::value_type::to_memory;
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Constant text in the object.

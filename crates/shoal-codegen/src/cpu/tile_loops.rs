@@ -10,8 +10,8 @@ use super::chunk::{Buffer, Order};
 use super::emitter::Emitter;
 use super::fusion;
 use super::index::{Dim, Index, LaneBits, split_linear};
-use crate::llvm::V;
-use crate::recursion::deep;
+use crate::shared::llvm::V;
+use crate::shared::recursion::deep;
 
 /// The weight of operations that one loop's body may compute.
 const MOST_FUSED: u64 = 512;

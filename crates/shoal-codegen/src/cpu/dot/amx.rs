@@ -12,7 +12,7 @@ use super::kernel::Views;
 use super::pack::{each, further, stepped};
 use super::plan::DotPlan;
 use super::unit::Arithmetic;
-use crate::llvm::{Llvm, V};
+use crate::shared::llvm::{Llvm, V};
 
 /// Tile registers: 0 to 3 hold `c`, row by row.
 const A: u32 = 4;

@@ -9,7 +9,7 @@ use shoal_ir::Scalar;
 use shoal_ir::numeric::{FloatFormat, NonFinite};
 
 use crate::cpu::isa::Isa;
-use crate::llvm::{Llvm, V, vector_type};
+use crate::shared::llvm::{Llvm, V, vector_type};
 
 /// The values of `v`, the bits of elements of type `elem`, as `f32`. Exact.
 pub(super) fn to_f32<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, v: VectorValue<'ctx>, elem: Scalar) -> VectorValue<'ctx> {

@@ -8,7 +8,7 @@ use super::pack::{Target, each, further, pack, stepped};
 use super::plan::{Block, DotPlan, Operand, Packing, Roles, Start, Stride};
 use super::unit::{Arithmetic, Bytes, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
-use crate::llvm::{Llvm, V, vector_type};
+use crate::shared::llvm::{Llvm, V, vector_type};
 
 /// Multiply-adds in the innermost loop's body: enough that its counter costs nothing, and no more to compile.
 const UNROLLED: u32 = 32;

@@ -4,7 +4,7 @@ use inkwell::values::{IntValue, PointerValue, VectorValue};
 
 use super::unit::{Run, Source};
 use crate::cpu::isa::Isa;
-use crate::llvm::Llvm;
+use crate::shared::llvm::Llvm;
 
 /// Where packed units go: panels one after the other, each of rows one after the other.
 #[derive(Copy, Clone)]

@@ -7,7 +7,7 @@ use inkwell::module::Module;
 use super::plan::{DotPlan, Problem};
 use super::{DotPointers, Operand};
 use crate::cpu::isa::Isa;
-use crate::llvm::Llvm;
+use crate::shared::llvm::Llvm;
 
 /// A module with one function, `dot(a, b, c, scratch)`: `c += a @ b`.
 pub struct DotFunction<'ctx> {

@@ -7,7 +7,7 @@ use shoal_ir::Scalar;
 use super::convert;
 use super::plan::{Problem, Stride};
 use crate::cpu::isa::Isa;
-use crate::llvm::{Llvm, V, vector_type};
+use crate::shared::llvm::{Llvm, V, vector_type};
 
 /// How products are formed and summed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{FunctionValue, PointerValue};
 use shoal_abi::{CResult, CType, Field, Hook, Signature};
 
-use crate::llvm::{Llvm, V};
+use super::llvm::{Llvm, V};
 
 impl<'ctx> Llvm<'ctx> {
     /// A function of the device.

@@ -2,18 +2,15 @@
 
 use inkwell::values::InstructionOpcode as Op;
 use inkwell::{FloatPredicate, IntPredicate};
-use shoal_abi::math::{FloatWidth, symbol};
 use shoal_ir::op::{BinaryOp, CmpOp, MathFn, UnaryOp};
 use shoal_ir::{Elem, Scalar};
 
-use super::chunk::register_type;
 use super::convert::{from_f32, to_f32};
-use super::exponential;
-use super::isa::Isa;
-use crate::llvm::{Llvm, V, lanes};
+use super::lane_call::math_call;
+use super::llvm::{Llvm, V, lanes};
 
 /// Runs `body` in the type a float computes in: 8- and 16-bit floats in `f32`, with one rounding at the end.
-fn in_compute_type<'ctx>(
+pub(crate) fn in_compute_type<'ctx>(
     llvm: &Llvm<'ctx>,
     ty: Scalar,
     operands: &[V<'ctx>],
@@ -26,7 +23,7 @@ fn in_compute_type<'ctx>(
     from_f32(llvm, ty, body(Scalar::F32, &wide))
 }
 
-pub(super) fn unary<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>) -> V<'ctx> {
+pub(crate) fn unary<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>) -> V<'ctx> {
     let zero = || a.get_type().const_zero();
     match op {
         UnaryOp::Neg if ty.is_float() => in_compute_type(llvm, ty, &[a], |_, v| llvm.fneg(v[0])),
@@ -42,11 +39,11 @@ pub(super) fn unary<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>
     }
 }
 
-fn call1<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ctx> {
+pub(crate) fn call1<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ctx> {
     llvm.intrinsic(name, &[a.get_type()], &[a]).expect("a value")
 }
 
-fn call2<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+pub(crate) fn call2<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
     llvm.intrinsic(name, &[a.get_type()], &[a, b]).expect("a value")
 }
 
@@ -55,7 +52,7 @@ fn intrinsic_with_flag<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ct
     llvm.intrinsic(name, &[a.get_type()], &[a, llvm.i1().const_zero().into()]).expect("a value")
 }
 
-pub(super) fn binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+pub(crate) fn binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
     if ty.is_float() {
         return in_compute_type(llvm, ty, &[a, b], |ty, v| float_binary(llvm, op, ty, v[0], v[1]));
     }
@@ -169,7 +166,7 @@ fn multiply_high<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, b: V<'ctx>) ->
     llvm.cast(Op::Trunc, llvm.bin(Op::LShr, product, by), llvm.int_type(ty.bits()).into())
 }
 
-pub(super) fn compare<'ctx>(llvm: &Llvm<'ctx>, op: CmpOp, elem: Elem, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+pub(crate) fn compare<'ctx>(llvm: &Llvm<'ctx>, op: CmpOp, elem: Elem, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
     let scalar = match elem {
         Elem::Scalar(s) => s,
         Elem::Ptr(_) => Scalar::U64,
@@ -203,56 +200,6 @@ pub(super) fn compare<'ctx>(llvm: &Llvm<'ctx>, op: CmpOp, elem: Elem, a: V<'ctx>
     llvm.icmp(predicate, a, b)
 }
 
-pub(super) fn fma<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+pub(crate) fn fma<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
     in_compute_type(llvm, ty, operands, |_, v| llvm.intrinsic("llvm.fma", &[v[0].get_type()], v).expect("a value"))
-}
-
-/// Functions that are instructions or a few of them; the others are calls for each lane.
-#[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the runtime's, by their names")]
-pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
-    in_compute_type(llvm, ty, operands, |ty, v| {
-        let one = |name| call1(llvm, name, v[0]);
-        match function {
-            MathFn::Sqrt | MathFn::SqrtRn => one("llvm.sqrt"),
-            MathFn::Floor => one("llvm.floor"),
-            MathFn::Ceil => one("llvm.ceil"),
-            MathFn::Trunc => one("llvm.trunc"),
-            MathFn::Rint => one("llvm.roundeven"),
-            MathFn::Exp if ty == Scalar::F32 => exponential::exp(llvm, isa, v[0]),
-            MathFn::Exp2 if ty == Scalar::F32 => exponential::exp2(llvm, isa, v[0]),
-            MathFn::Copysign => call2(llvm, "llvm.copysign", v[0], v[1]),
-            MathFn::Rsqrt => {
-                let root = one("llvm.sqrt");
-                let unit = register_type(llvm, Elem::Scalar(ty)).into_float_type().const_float(1.0);
-                llvm.bin(Op::FDiv, llvm.splat_like(unit.into(), root), root)
-            }
-            other => math_call(llvm, other, ty, v),
-        }
-    })
-}
-
-/// Calls the runtime's function of mathematics for each lane.
-fn math_call<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
-    let width = if ty == Scalar::F64 { FloatWidth::F64 } else { FloatWidth::F32 };
-    per_lane(llvm, &symbol(function.name(), width), ty, operands)
-}
-
-/// Calls a scalar function for each lane.
-pub(super) fn per_lane<'ctx>(llvm: &Llvm<'ctx>, symbol: &str, result: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
-    let scalar = |v: V<'ctx>| {
-        if let V::VectorValue(v) = v { v.get_type().get_element_type() } else { v.get_type() }
-    };
-    let params: Vec<_> = operands.iter().map(|&v| scalar(v)).collect();
-    let held = register_type(llvm, Elem::Scalar(result));
-    let returned = if result == Scalar::BF16 { llvm.context.bf16_type().into() } else { held };
-    let function = llvm.external(symbol, Some(returned), &params);
-    let call = |args: &[V<'ctx>]| llvm.cast(Op::BitCast, llvm.call(function, args).expect("a value"), held);
-    let V::VectorValue(first) = operands[0] else { return call(operands) };
-    let lanes = first.get_type().get_size();
-    let V::VectorValue(mut all) = llvm.undef(crate::llvm::vector_type(held, lanes)) else { unreachable!("a vector") };
-    for lane in 0..u64::from(lanes) {
-        let args: Vec<V<'ctx>> = operands.iter().map(|v| llvm.extract(v.into_vector_value(), lane)).collect();
-        all = llvm.insert(all, call(&args), lane);
-    }
-    all.into()
 }

@@ -6,8 +6,8 @@ use shoal_ir::numeric::{FloatFormat, NonFinite};
 use shoal_ir::op::Rounding;
 use shoal_ir::{Elem, Scalar};
 
-use super::chunk::register_type;
-use crate::llvm::{Llvm, V, pointer_as_int};
+use super::llvm::{Llvm, V, pointer_as_int};
+use super::value_type::register_type;
 
 /// Integer constants of the shape of a value: a scalar or a vector.
 struct Bits<'l, 'ctx> {
@@ -32,7 +32,7 @@ impl<'ctx> Bits<'_, 'ctx> {
 
 /// A float narrower than `f32`, exactly.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other floats are read by their format")]
-pub(super) fn to_f32<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, a: V<'ctx>) -> V<'ctx> {
+pub(crate) fn to_f32<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, a: V<'ctx>) -> V<'ctx> {
     match from {
         Scalar::F16 => llvm.cast(Op::FPExt, a, llvm.f32().into()),
         Scalar::BF16 => {
@@ -77,7 +77,7 @@ fn fp8_to_f32<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>) -> V<'ct
 }
 
 /// A value as functions take it: `bf16` is a float to them.
-pub(super) fn as_passed<'ctx>(llvm: &Llvm<'ctx>, elem: Elem, a: V<'ctx>) -> V<'ctx> {
+pub(crate) fn as_passed<'ctx>(llvm: &Llvm<'ctx>, elem: Elem, a: V<'ctx>) -> V<'ctx> {
     match elem {
         Elem::Scalar(Scalar::BF16) => llvm.cast(Op::BitCast, a, llvm.context.bf16_type().into()),
         Elem::Scalar(_) | Elem::Ptr(_) => a,
@@ -85,7 +85,7 @@ pub(super) fn as_passed<'ctx>(llvm: &Llvm<'ctx>, elem: Elem, a: V<'ctx>) -> V<'c
 }
 
 /// `f32` to a narrower float, to nearest even.
-pub(super) fn from_f32<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>) -> V<'ctx> {
+pub(crate) fn from_f32<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>) -> V<'ctx> {
     narrow(llvm, to, a, Rounding::Nearest)
 }
 
@@ -195,7 +195,7 @@ fn to_odd_f32<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>) -> V<'ctx> {
 }
 
 /// Conversion by value.
-pub(super) fn cast<'ctx>(llvm: &Llvm<'ctx>, from: Elem, to: Elem, rounding: Rounding, a: V<'ctx>) -> V<'ctx> {
+pub(crate) fn cast<'ctx>(llvm: &Llvm<'ctx>, from: Elem, to: Elem, rounding: Rounding, a: V<'ctx>) -> V<'ctx> {
     match (from, to) {
         (Elem::Ptr(_), Elem::Ptr(_)) => a,
         (Elem::Ptr(_), Elem::Scalar(_)) => pointer_as_int(llvm, a),

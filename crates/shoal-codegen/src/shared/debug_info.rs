@@ -8,14 +8,13 @@ use inkwell::debug_info::{
     DebugInfoBuilder,
 };
 use inkwell::values::FunctionValue;
+use shoal_ir::Func;
 use shoal_ir::source::{FileId, SourceMap, Span};
-use shoal_ir::{Func, OpId, Value};
 
-use super::emitter::Emitter;
-use crate::llvm::Llvm;
+use super::llvm::Llvm;
 
 /// Line tables of one function under construction.
-pub(super) struct DebugInfo<'ctx> {
+pub(crate) struct DebugInfo<'ctx> {
     builder: DebugInfoBuilder<'ctx>,
     _unit: DICompileUnit<'ctx>,
     subprogram: DISubprogram<'ctx>,
@@ -25,7 +24,7 @@ pub(super) struct DebugInfo<'ctx> {
 
 impl<'ctx> DebugInfo<'ctx> {
     /// Line tables for a function; none if nobody knows where it was written.
-    pub(super) fn new(
+    pub(crate) fn new(
         llvm: &Llvm<'ctx>,
         func: &Func,
         function: FunctionValue<'ctx>,
@@ -82,7 +81,7 @@ impl<'ctx> DebugInfo<'ctx> {
     }
 
     /// Lets the code emitted from now on belong to a place in the source.
-    pub(super) fn locate(&mut self, llvm: &Llvm<'ctx>, span: Span, sources: &SourceMap) {
+    pub(crate) fn locate(&mut self, llvm: &Llvm<'ctx>, span: Span, sources: &SourceMap) {
         let Some((line, column)) = sources.line_col(span) else { return };
         let scope = self.scope(span.file, sources);
         let location = self.builder.create_debug_location(llvm.context, line, column, scope, None);
@@ -90,7 +89,7 @@ impl<'ctx> DebugInfo<'ctx> {
     }
 
     /// Completes the tables.
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.builder.finalize();
     }
 }
@@ -100,27 +99,4 @@ fn file_parts(name: &str) -> (String, String) {
     let path = Path::new(name);
     let text = |p: Option<&std::ffi::OsStr>| p.map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
     (text(path.file_name()), text(path.parent().map(Path::as_os_str)))
-}
-
-impl Emitter<'_, '_> {
-    /// Lets the code that `body` emits belong to the operation that defines a value, and what follows to where it
-    /// belonged before: a fused tile is computed in the middle of another operation.
-    pub(super) fn located<T>(&mut self, value: Value, body: impl FnOnce(&mut Self, OpId) -> T) -> T {
-        let op = self.func.def_op(value).expect("region parameters are bound or kept");
-        let outside = self.debug.as_ref().and_then(|_| self.llvm.builder.get_current_debug_location());
-        self.locate(op);
-        let result = body(self, op);
-        if let Some(outside) = outside {
-            self.llvm.builder.set_current_debug_location(outside);
-        }
-        result
-    }
-
-    /// Lets the code emitted from now on belong to an operation.
-    pub(super) fn locate(&mut self, op: OpId) {
-        let span = self.func.op(op).span;
-        if let Some(debug) = &mut self.debug {
-            debug.locate(self.llvm, span, self.sources);
-        }
-    }
 }

@@ -1,0 +1,43 @@
+//! User bitcode: which files a kernel's functions come from, and linking them.
+
+use std::path::PathBuf;
+
+use inkwell::memory_buffer::MemoryBuffer;
+use inkwell::module::Module as LlvmModule;
+use shoal_ir::Func;
+use shoal_ir::op::OpKind;
+use shoal_ir::source::{Diagnostic, Span};
+
+use super::llvm::Llvm;
+use crate::{Linked, Options};
+
+/// The bitcode files that a kernel's functions come from, with the place that asks for each.
+pub(crate) fn extern_libraries(func: &Func, options: &Options) -> Vec<(PathBuf, Span)> {
+    let mut libraries: Vec<(PathBuf, Span)> =
+        options.extern_libs.iter().map(|path| (path.clone(), func.span)).collect();
+    for op in func.walk() {
+        let OpKind::Extern(function) = &func.op(op).kind else { continue };
+        let known = libraries.iter().any(|(path, _)| path.as_os_str() == function.library.as_str());
+        if !function.library.is_empty() && !known {
+            libraries.push((PathBuf::from(&function.library), func.op(op).span));
+        }
+    }
+    libraries
+}
+
+/// Links user bitcode into the module.
+pub(crate) fn link(llvm: &Llvm<'_>, path: PathBuf, span: Span) -> Result<Linked, Diagnostic> {
+    let refuse = |why: String| {
+        Diagnostic::error(span, format!("cannot link `{}`", path.display()))
+            .note(why)
+            .help("`extern_elementwise` takes a file of LLVM bitcode, such as `clang -O2 -emit-llvm -c` writes")
+    };
+    // Read once, so that what is said to be linked is what was.
+    let bitcode = std::fs::read(&path).map_err(|why| refuse(why.to_string()))?;
+    let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "bitcode");
+    let other = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
+    other.set_triple(&llvm.module.get_triple());
+    other.set_data_layout(&llvm.module.get_data_layout());
+    llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))?;
+    Ok(Linked { path, bitcode })
+}

@@ -1,0 +1,22 @@
+//! What every target that LLVM makes code for needs.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `llvm` | LLVM values of one kind for scalars and vectors |
+//! | `value_type` | how values are held in registers, lanes and memory |
+//! | `arith`, `convert` | arithmetic and number formats |
+//! | `lane_call` | scalar functions, for each lane |
+//! | `abi` | hooks and constant data of the binary interface |
+//! | `debug_info` | line tables |
+//! | `link` | user bitcode |
+//! | `recursion` | recursion as deep as a kernel's longest chain |
+
+mod abi;
+pub(crate) mod arith;
+pub(crate) mod convert;
+pub(crate) mod debug_info;
+pub(crate) mod lane_call;
+pub(crate) mod link;
+pub(crate) mod llvm;
+pub(crate) mod recursion;
+pub(crate) mod value_type;

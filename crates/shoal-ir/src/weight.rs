@@ -9,7 +9,7 @@ use crate::op::{MathFn, OpKind};
 use crate::{Func, Region};
 
 /// The greatest weight of a function whose compilation takes seconds, not minutes, once all calls are inlined.
-pub const MAX_WEIGHT: u64 = 1 << 18;
+pub const MAX_WEIGHT: u64 = 1 << 17;
 
 impl OpKind {
     /// The operation's weight; its regions and the function it calls are counted on their own.

@@ -14,7 +14,13 @@ use crate::shared::llvm::V;
 use crate::shared::recursion::deep;
 
 /// The weight of operations that one loop's body may compute.
-const MOST_FUSED: u64 = 512;
+const MOST_FUSED: u64 = 256;
+
+/// The weight of the longest operation that is computed in line.
+const MOST_INLINE: u64 = 16;
+
+/// The weight of reading a materialised tile: an address and a load.
+const READ_WEIGHT: u64 = 4;
 
 /// How many elements a loop handles at a time.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -135,16 +141,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// What a loop's body gains with a value. Collects the tiles to split it at, operands before their users.
     fn body_weight(&self, value: Value, seen: &mut HashSet<Value>, parts: &mut Vec<Value>) -> u64 {
-        if !self.func.ty(value).is_tile() || self.buffers.contains_key(&value) || !seen.insert(value) {
+        if !self.func.ty(value).is_tile() || !seen.insert(value) {
             return 0;
         }
-        let Some(op) = self.func.def_op(value) else { return 0 };
+        let op = self.func.def_op(value).filter(|_| !self.buffers.contains_key(&value));
+        let Some(op) = op else { return READ_WEIGHT };
         let data = self.func.op(op);
         let operands: u64 = deep(|| data.operands().iter().map(|&v| self.body_weight(v, seen, parts)).sum());
-        let weight = data.kind.weight() + operands;
+        let weight = data.kind.weight().min(MOST_INLINE) + operands;
         if weight > MOST_FUSED {
             parts.push(value);
-            return 0;
+            return READ_WEIGHT;
         }
         weight
     }

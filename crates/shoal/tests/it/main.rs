@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bitcode;
+mod chains;
 mod checks;
 mod debugger;
 mod embedded;
@@ -12,5 +13,6 @@ mod launches;
 mod live;
 mod random_kernels;
 mod specialisation;
+mod stages;
 mod stopping;
 mod targets;

@@ -25,7 +25,10 @@
 //! | `i1`, 8-bit integers and floats | 1 | 1 |
 //! | 16, 32, 64-bit integers and floats | 2, 4, 8 | 2, 4, 8 |
 //! | pointer | 8 | 8 |
-//! | tensor descriptor of rank r: base pointer, `i64 shape[r]`, `i64 strides[r]` | 8 + 16 r | 8 |
+//!
+//! A tensor descriptor with r dimensions has no room of its own. It is passed as parameters in its place: the pointer
+//! to the tensor's first element, r sizes of 32 bits, and the strides of all dimensions but the last in elements, r - 1
+//! of 64 bits. The last stride is 1.
 //!
 //! The block is read-only and shared by all programs of a launch.
 //!

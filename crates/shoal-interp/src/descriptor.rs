@@ -53,12 +53,30 @@ impl<'p> Program<'p> {
         }))
     }
 
+    pub(crate) fn desc_size(&self, site: Site<'p>, dim: u8) -> Result<Val, Error> {
+        let (_, desc) = self.desc(site)?;
+        Ok(Val::Scalar(Const::from_i64(Scalar::I32, desc.shape[usize::from(dim)]).bits()))
+    }
+
+    pub(crate) fn desc_stride(&self, site: Site<'p>, dim: u8) -> Result<Val, Error> {
+        let (_, desc) = self.desc(site)?;
+        Ok(Val::Scalar(Const::from_i64(Scalar::I64, desc.strides[usize::from(dim)]).bits()))
+    }
+
+    /// The descriptor that an operation is about.
+    fn desc(&self, site: Site<'p>) -> Result<(&'p DescType, &Descriptor), Error> {
+        match (site.ty(0), self.operand(site, 0)) {
+            (Type::Desc(ty), Val::Desc(desc)) => Ok((ty, desc)),
+            _ => {
+                let what = "something else than a descriptor is used as one".into();
+                Err(Error::Invalid { what, at: self.place(site) })
+            }
+        }
+    }
+
     /// The addresses of the block that an operation is about; its offsets start at operand `first`.
     fn block(&self, site: Site<'p>, first: usize) -> Result<(&'p DescType, Vec<Option<u64>>), Error> {
-        let (Type::Desc(ty), Val::Desc(desc)) = (site.ty(0), self.operand(site, 0)) else {
-            let what = "a block of something else than a descriptor".into();
-            return Err(Error::Invalid { what, at: self.place(site) });
-        };
+        let (ty, desc) = self.desc(site)?;
         let offsets: Vec<i64> =
             (first..site.operand_count()).map(|i| signed(Scalar::I32, self.operand(site, i).scalar())).collect();
         Ok((ty, desc.addresses(&ty.block, &offsets, u64::from(ty.elem.bytes()))))

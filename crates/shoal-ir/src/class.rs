@@ -29,7 +29,7 @@ pub enum OpClass<'k> {
     Access(AccessOp),
     /// Reads or writes memory as one step that others can be ordered by.
     Atomic(AtomicOp, Sem, Scope),
-    /// Makes a tensor descriptor, or accesses memory through one.
+    /// Makes a tensor descriptor, asks one for its tensor's extents, or accesses memory through one.
     Desc(DescOp),
     /// Is done for its effect on order, on the host or on the compiler; has no results.
     Effect(EffectOp<'k>),
@@ -187,6 +187,16 @@ pub enum AtomicOp {
 pub enum DescOp {
     /// [`OpKind::MakeDesc`].
     Make,
+    /// [`OpKind::DescSize`].
+    Size {
+        /// The dimension.
+        dim: u8,
+    },
+    /// [`OpKind::DescStride`].
+    Stride {
+        /// The dimension.
+        dim: u8,
+    },
     /// [`OpKind::DescLoad`].
     Load,
     /// [`OpKind::DescStore`].
@@ -284,6 +294,8 @@ impl OpKind {
             OpKind::AtomicStore { sem, scope } => Atomic(AtomicOp::Store, *sem, *scope),
             OpKind::AtomicPoll { sem, scope } => Atomic(AtomicOp::Poll, *sem, *scope),
             OpKind::MakeDesc => Desc(DescOp::Make),
+            OpKind::DescSize { dim } => Desc(DescOp::Size { dim: *dim }),
+            OpKind::DescStride { dim } => Desc(DescOp::Stride { dim: *dim }),
             OpKind::DescLoad => Desc(DescOp::Load),
             OpKind::DescStore => Desc(DescOp::Store),
             OpKind::Barrier => Effect(EffectOp::Barrier),

@@ -54,6 +54,8 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
         OpClass::Atomic(AtomicOp::Rmw(_) | AtomicOp::Cas, ..) => same_as(1),
         OpClass::Atomic(AtomicOp::Poll, ..) => Some(vec![Type::scalar(Scalar::I1)]),
         OpClass::Desc(DescOp::Make) => None,
+        OpClass::Desc(DescOp::Size { .. }) => Some(vec![Type::scalar(Scalar::I32)]),
+        OpClass::Desc(DescOp::Stride { .. }) => Some(vec![Type::scalar(Scalar::I64)]),
         OpClass::Desc(DescOp::Load) => match operands.first()? {
             Type::Desc(desc) => Some(vec![Type::tile(Elem::Scalar(desc.elem), &desc.block)]),
             Type::Elem(_) | Type::Tile(_) | Type::Token => None,

@@ -158,6 +158,16 @@ pub enum OpKind {
     },
     /// `(base: ptr, shape: i32…, strides: i64…) -> desc`: `rank` sizes, then `rank` strides in elements.
     MakeDesc,
+    /// `(desc) -> i32`: the size of a dimension of the tensor.
+    DescSize {
+        /// The dimension.
+        dim: u8,
+    },
+    /// `(desc) -> i64`: the stride of a dimension of the tensor, in elements.
+    DescStride {
+        /// The dimension.
+        dim: u8,
+    },
     /// `(desc, offset: i32…) -> tile`: the block at these offsets; padding beyond the tensor's edges.
     DescLoad,
     /// `(desc, tile, offset: i32…)`: elements beyond the tensor's edges are dropped.

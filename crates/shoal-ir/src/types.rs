@@ -358,6 +358,14 @@ impl DescPart {
         std::iter::once(DescPart::Base).chain((0..rank).map(DescPart::Size)).chain(strides)
     }
 
+    /// What it is promised to be a multiple of, an address in bytes: the copy engines of GPUs need aligned tensors.
+    pub fn divisor(self) -> u64 {
+        match self {
+            DescPart::Base => 16,
+            DescPart::Size(_) | DescPart::Stride(_) => 1,
+        }
+    }
+
     /// Its type, for a descriptor of a tensor of `elem`.
     pub fn ty(self, elem: Scalar) -> Type {
         match self {

@@ -4,7 +4,7 @@
 //! and the memory of a compilation, so they have to be right to a small factor for the operations that grow most
 //! (`dot`, functions of mathematics), and the same for every target.
 
-use crate::class::{AccessOp, ApplyOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, TileOp};
+use crate::class::{AccessOp, ApplyOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, TileOp};
 use crate::op::{MathFn, OpKind};
 use crate::{Func, Region};
 
@@ -18,10 +18,12 @@ impl OpKind {
         match self.class() {
             OpClass::Elementwise(ElementwiseOp::Math(function)) => function.weight(),
             OpClass::Elementwise(ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_)) => 8,
-            OpClass::Shape(ShapeOp::Gather { .. } | ShapeOp::ConvertLayout) | OpClass::Desc(_) => 16,
+            OpClass::Shape(ShapeOp::Gather { .. } | ShapeOp::ConvertLayout)
+            | OpClass::Desc(DescOp::Make | DescOp::Load | DescOp::Store) => 16,
             OpClass::Source(_)
             | OpClass::Elementwise(_)
             | OpClass::Shape(_)
+            | OpClass::Desc(DescOp::Size { .. } | DescOp::Stride { .. })
             | OpClass::Effect(EffectOp::Barrier | EffectOp::Assume)
             | OpClass::Terminator(_)
             | OpClass::Call(_) => 1,

@@ -62,7 +62,7 @@ pub enum ArgType {
     Scalar(Scalar),
     /// A pointer.
     Pointer(Ptr, Access),
-    /// A tensor descriptor, and whether it may be written through; passed as [`DescPart::passed`](shoal_ir::types::DescPart::passed) says.
+    /// A tensor descriptor, and whether it may be written through.
     Descriptor(DescType, Access),
 }
 

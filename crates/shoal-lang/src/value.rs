@@ -165,10 +165,6 @@ pub struct Descriptor {
     pub value: shoal_ir::Value,
     /// Its type: always [`Type::Desc`].
     pub ty: Type,
-    /// The sizes of the tensor, scalars.
-    pub shape: Vec<Value>,
-    /// The strides of the tensor, scalars.
-    pub strides: Vec<Value>,
     /// Whether stores through it are allowed.
     pub access: Access,
 }
@@ -436,10 +432,7 @@ impl Value {
             Value::Tuple(t) => t.items.iter().for_each(|v| v.leaves(out)),
             Value::Aggregate(a) => a.fields.iter().for_each(|v| v.leaves(out)),
             Value::Dict(pairs) => pairs.iter().for_each(|(_, v)| v.leaves(out)),
-            Value::Descriptor(d) => {
-                out.push(d.value);
-                d.shape.iter().chain(&d.strides).for_each(|v| v.leaves(out));
-            }
+            Value::Descriptor(d) => out.push(d.value),
             Value::BlockPtr(b) => {
                 out.push(b.base.value);
                 out.extend(b.shape.iter().chain(&b.strides).chain(&b.offsets).map(|t| t.value));
@@ -476,10 +469,7 @@ impl Value {
             }),
             Value::Dict(pairs) => Value::Dict(pairs.iter().map(|(k, v)| (k.clone(), v.with_leaves(next))).collect()),
             Value::Descriptor(d) => {
-                let value = next();
-                let shape = d.shape.iter().map(|v| v.with_leaves(next)).collect();
-                let strides = d.strides.iter().map(|v| v.with_leaves(next)).collect();
-                Value::Descriptor(Arc::new(Descriptor { value, ty: d.ty.clone(), shape, strides, access: d.access }))
+                Value::Descriptor(Arc::new(Descriptor { value: next(), ty: d.ty.clone(), access: d.access }))
             }
             Value::BlockPtr(b) => Value::BlockPtr(Arc::new(BlockPtr {
                 base: tensor_with(&b.base, next),
@@ -536,9 +526,7 @@ impl fmt::Display for TypeName<'_> {
             }
             Value::Descriptor(d) => {
                 f.write_str(if d.access == Access::ReadOnly { "const " } else { "" })?;
-                f.write_str(&crate::dtype::display(&d.ty, Access::ReadWrite))?;
-                write_list(f, "{", &d.shape, ";")?;
-                write_list(f, "", &d.strides, "}")
+                f.write_str(&crate::dtype::display(&d.ty, Access::ReadWrite))
             }
             Value::BlockPtr(b) => {
                 write!(f, "block_ptr<{:?}, {}, order {:?}>", b.block_shape, b.base.type_name(), b.order)

@@ -10,17 +10,16 @@ use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::{Interrupt, LaunchError, PrintSink};
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
-use shoal_ir::types::DescPart;
 use shoal_lang::Lowered;
 use shoal_source::Diagnostic;
 
+use crate::Error;
 use crate::arg::{Access, Memory};
 use crate::error::Report;
 use crate::kernel::{KernelShared, Prepared};
 use crate::leaves::Leaves;
 use crate::param::Param;
 use crate::specialise::{ArgClass, ArgumentError};
-use crate::{DType, Error};
 
 /// One piece of the host's memory that arguments point into.
 struct Piece {
@@ -166,20 +165,19 @@ fn address(pieces: &[Piece], memory: &Memory<'_>) -> Address {
     }
 }
 
-/// The values of run-time parameters, in the order in which `pack` writes them.
+/// The values of run-time parameters; descriptors are whole.
 fn values(leaves: &Leaves<'_>, pieces: &[Piece]) -> Vec<Value> {
-    let number = |dtype, bits: u64| Value::Scalar(Const::from_bits(dtype, bits));
     let mut values = Vec::new();
     for (_, leaf) in leaves.iter() {
         match leaf {
             ArgClass::Constant(_) | ArgClass::Tuple(..) => {}
-            ArgClass::Number { dtype, bits, .. } => values.push(number(*dtype, *bits)),
+            ArgClass::Number { dtype, bits, .. } => values.push(Value::Scalar(Const::from_bits(*dtype, *bits))),
             ArgClass::Pointer { memory, .. } => values.push(Value::Pointer(address(pieces, memory))),
-            ArgClass::Descriptor(d) => values.extend(DescPart::passed(d.shape.len()).map(|part| match part {
-                DescPart::Base => Value::Pointer(address(pieces, &d.base)),
-                DescPart::Size(axis) => number(DType::I32, d.shape[axis].cast_unsigned()),
-                DescPart::Stride(axis) => number(DType::I64, d.strides[axis].cast_unsigned()),
-            })),
+            ArgClass::Descriptor(d) => values.push(Value::Desc {
+                base: address(pieces, &d.base),
+                shape: d.shape.to_vec(),
+                strides: d.strides.to_vec(),
+            }),
         }
     }
     values

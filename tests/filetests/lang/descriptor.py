@@ -11,20 +11,20 @@ def copy(src, dst, m, n):
         out.store([row, col], src.load([row, col]))
 
 # ---
-# kernel @copy(%0: ptr<f16> {divisible = [16]}, %1: i32, %2: i32, %3: i64, %4: ptr<f16> {divisible = [16]}, %5: i32, %6: i32) {
-#   %7 = const {value = 1} () : i64
-#   %8 = make_desc (%0, %1, %2, %3, %7) : desc<16x32xf16>
-#   %9 = cast {round = rtne} (%6) : i64
-#   %10 = const {value = 1} () : i64
-#   %11 = make_desc (%4, %5, %6, %9, %10) : desc<16x32xf16>
-#   %12 = program_id {axis = 0} () : i32
-#   %13 = const {value = 16} () : i32
-#   %14 = mul (%12, %13) : i32
-#   %15 = const {value = 0} () : i32
-#   %16 = const {value = 32} () : i32
-#   for (%15, %2, %16) do (%17: i32) {
-#     %18 = desc_load (%8, %14, %17) : tile<16x32xf16>
-#     desc_store (%11, %18, %14, %17)
+# kernel @copy(%0: desc<16x32xf16>, %1: ptr<f16> {divisible = [16]}, %2: i32, %3: i32) {
+#   %4 = cast {round = rtne} (%3) : i64
+#   %5 = const {value = 1} () : i64
+#   %6 = make_desc (%1, %2, %3, %4, %5) : desc<16x32xf16>
+#   %7 = program_id {axis = 0} () : i32
+#   %8 = const {value = 16} () : i32
+#   %9 = mul (%7, %8) : i32
+#   %10 = desc_size {dim = 0} (%0) : i32
+#   %11 = desc_size {dim = 1} (%0) : i32
+#   %12 = const {value = 0} () : i32
+#   %13 = const {value = 32} () : i32
+#   for (%12, %11, %13) do (%14: i32) {
+#     %15 = desc_load (%0, %9, %14) : tile<16x32xf16>
+#     desc_store (%6, %15, %9, %14)
 #     yield ()
 #   }
 #   return ()

@@ -56,3 +56,21 @@ fn a_descriptor_larger_than_its_memory_is_caught() {
     let Error::OutOfBounds { element, .. } = &error else { panic!("{error}") };
     assert_eq!(element.as_slice(), [1, 0]);
 }
+
+#[test]
+fn a_descriptor_knows_the_extents_of_its_tensor() {
+    let source = "kernel @k(%d: desc<2x4xf32>, %s: ptr<i32>, %l: ptr<i64>) {
+        %n = desc_size {dim = 1} (%d) : i32
+        %r = desc_stride {dim = 0} (%d) : i64
+        store (%s, %n)
+        store (%l, %r)
+        return ()
+    }";
+    let mut memory = Memory::new();
+    let x = alloc_f32(&mut memory, &[0.0; 40]);
+    let (size, stride) = (memory.alloc_from(&[0; 4]), memory.alloc_from(&[0; 8]));
+    let desc = Arg::Desc { base: x, shape: vec![2, 7], strides: vec![11, 1] };
+    launch(source, [1, 1, 1], &[desc, Arg::Pointer(size), Arg::Pointer(stride)], &mut memory).unwrap();
+    assert_eq!(memory.bytes(size).unwrap(), 7i32.to_le_bytes());
+    assert_eq!(memory.bytes(stride).unwrap(), 11i64.to_le_bytes());
+}

@@ -88,6 +88,14 @@ pub(super) fn make_desc(t: &Typed<'_>) -> Rule {
     t.operands[1 + rank..].iter().try_for_each(|ty| t.same(ty, &Type::scalar(Scalar::I64)))
 }
 
+/// The size or the stride of a dimension.
+pub(super) fn desc_extent(t: &Typed<'_>, dim: u8) -> Rule {
+    t.operand_count(1..=1)?;
+    let rank = desc(t.operands[0])?.block.len();
+    require!(usize::from(dim) < rank, "there is no dimension {dim} of {rank}");
+    t.inferred()
+}
+
 fn offsets(t: &Typed<'_>, offsets: &[&Type], rank: usize) -> Rule {
     require!(offsets.len() == rank, "{} offsets for {rank} dimensions", offsets.len());
     offsets.iter().try_for_each(|ty| t.same(ty, &Type::scalar(Scalar::I32)))

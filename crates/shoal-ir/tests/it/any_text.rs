@@ -90,6 +90,8 @@ const PIECES: &[&str] = &[
     "add",
     "dot",
     "make_desc",
+    "desc_size",
+    "desc_stride",
     "desc_load",
     "atomic_poll",
     "histogram",

@@ -115,7 +115,7 @@ impl Choices {
 
 /// How many makers [`computing`] and [`acting`] have.
 const COMPUTING: usize = 26;
-const ACTING: usize = 23;
+const ACTING: usize = 25;
 
 fn kind(c: &mut Choices, callees: &[String]) -> OpKind {
     match c.below(COMPUTING + ACTING) {
@@ -191,6 +191,8 @@ fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
         19 => OpKind::Condition,
         20 => OpKind::Yield,
         21 => OpKind::Return,
+        22 => OpKind::DescSize { dim: c.bits() as u8 },
+        23 => OpKind::DescStride { dim: c.bits() as u8 },
         _ => OpKind::Call { callee: if c.flag() { c.of(callees) } else { c.string() } },
     }
 }
@@ -271,7 +273,7 @@ pub(crate) fn module(choices: Vec<u64>) -> Module {
 }
 
 /// How many kinds of operations there are. Whoever adds one adds it to the makers above.
-const KINDS: usize = 49;
+const KINDS: usize = 51;
 
 #[test]
 fn every_kind_is_made() {

@@ -37,6 +37,8 @@ const SAMPLE: &str = r#"kernel @sample(%0: ptr<f32> {divisible = [16]}, %1: i32,
   print {prefix = "x \"quoted\"\n", hex} (%25)
   %31 = desc_load (%2, %18, %19) : tile<64x32xf16>
   desc_store (%2, %31, %18, %19)
+  %32 = desc_size {dim = 0} (%2) : i32
+  %33 = desc_stride {dim = 1} (%2) : i64
   return ()
 }
 "#;

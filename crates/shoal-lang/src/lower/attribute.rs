@@ -10,6 +10,7 @@ use crate::builtin::{self, describe};
 use crate::enums;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::module::ModuleRef;
+use crate::semantic::descriptor;
 use crate::syntax::ast::{Ident, Name};
 use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Tuple, Value};
 
@@ -64,7 +65,7 @@ impl Lower<'_> {
                 let method = a.class.methods.iter().find(|(n, _)| *n == attr.name).map(|(_, f)| f.clone());
                 Ok(method.map(|f| bound(object, Value::Function(f), span)))
             }
-            Value::Descriptor(d) => Ok(descriptor_attribute(d, object, attr, span)),
+            Value::Descriptor(d) => Ok(self.descriptor_attribute(d, object, attr, span)),
             Value::BlockPtr(b) => Ok(match name {
                 "load" | "store" | "advance" => builtin::find(name).map(|b| bound(object, Value::Builtin(b), span)),
                 // Kernels ask a block pointer what it points to: `x.to(p.dtype.element_ty)`.
@@ -120,6 +121,22 @@ impl Lower<'_> {
         })
     }
 
+    fn descriptor_attribute(&mut self, d: &Descriptor, object: &Value, attr: &Ident, span: Span) -> Option<Value> {
+        let Type::Desc(ty) = &d.ty else { return None };
+        let dtype = |ty| Value::Dtype(Dtype { ty, access: Access::ReadWrite });
+        match &*attr.name {
+            "shape" => Some(descriptor::shape(&mut self.emit, d)),
+            "strides" => Some(descriptor::strides(&mut self.emit, d)),
+            "block_shape" => Some(Value::ints(&ty.block)),
+            "dtype" => Some(dtype(Type::scalar(ty.elem))),
+            "block_type" => Some(dtype(Type::tile(Elem::Scalar(ty.elem), &ty.block))),
+            name => {
+                let (_, function) = DESCRIPTOR_METHODS.iter().find(|(method, _)| *method == name)?;
+                builtin::find(function).map(|b| bound(object, Value::Builtin(b), span))
+            }
+        }
+    }
+
     fn missing_attribute(&self, object: &Value, attr: &Ident) -> LowerError {
         let diagnostic = Diagnostic::error(attr.span, format!("{} has no attribute `{}`", describe(object), attr.name))
             .label("unknown attribute");
@@ -169,22 +186,6 @@ fn tuple_attribute(tuple: &Tuple, object: &Value, attr: &Ident, span: Span) -> O
     match class.fields.iter().position(|field| *field.name == *name) {
         Some(at) => tuple.items.get(at).cloned(),
         None => (name == "_replace").then(|| named_method(object, attr, span)),
-    }
-}
-
-fn descriptor_attribute(d: &Arc<Descriptor>, object: &Value, attr: &Ident, span: Span) -> Option<Value> {
-    let Type::Desc(ty) = &d.ty else { return None };
-    let dtype = |ty| Value::Dtype(Dtype { ty, access: Access::ReadWrite });
-    match &*attr.name {
-        "shape" => Some(Value::tuple(d.shape.clone())),
-        "strides" => Some(Value::tuple(d.strides.clone())),
-        "block_shape" => Some(Value::ints(&ty.block)),
-        "dtype" => Some(dtype(Type::scalar(ty.elem))),
-        "block_type" => Some(dtype(Type::tile(Elem::Scalar(ty.elem), &ty.block))),
-        name => {
-            let (_, function) = DESCRIPTOR_METHODS.iter().find(|(method, _)| *method == name)?;
-            builtin::find(function).map(|b| bound(object, Value::Builtin(b), span))
-        }
     }
 }
 

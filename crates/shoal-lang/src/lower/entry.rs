@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ir::types::{DescPart, DescType, Elem, Scalar, Type};
+use shoal_ir::types::{Elem, Type};
 use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
 use shoal_source::{Cancellation, Diagnostic, Diagnostics, similar};
 
@@ -130,7 +130,9 @@ impl Lower<'_> {
                 Err(self.emit.lower_error(format!("the descriptor given for `{name}` has no dimensions")))
             }
             ArgSpec::Value { ty: ArgType::Descriptor(desc, access), .. } => {
-                Ok(self.descriptor_parameter(desc, *access))
+                let ty = Type::Desc(desc.clone());
+                let value = self.add_param(ty.clone(), 1);
+                Ok(Value::Descriptor(Arc::new(Descriptor { value, ty, access: *access })))
             }
         }
     }
@@ -145,30 +147,6 @@ impl Lower<'_> {
 
     fn parts(&mut self, f: &Function, name: &Name, parts: &[ArgSpec]) -> LowerResult<Vec<Value>> {
         parts.iter().map(|part| self.parameter(f, name, part)).collect()
-    }
-
-    /// A descriptor arrives in parts, and is made at the kernel's beginning.
-    fn descriptor_parameter(&mut self, desc: &DescType, access: Access) -> Value {
-        let (mut operands, mut sizes, mut strides) = (Vec::new(), Vec::new(), Vec::new());
-        for part in DescPart::passed(desc.block.len()) {
-            let value = self.add_param(part.ty(desc.elem), if part == DescPart::Base { 16 } else { 1 });
-            operands.push(value);
-            match part {
-                DescPart::Base => {}
-                DescPart::Size(_) => sizes.push(value),
-                DescPart::Stride(_) => strides.push(value),
-            }
-        }
-        let one = self.emit.b().int(1, Scalar::I64);
-        operands.push(one);
-        strides.push(one);
-        let ty = Type::Desc(desc.clone());
-        let value = self.emit.b().value_as(OpKind::MakeDesc, &operands, ty.clone());
-        let tensors = |l: &Self, values: &[shoal_ir::Value]| -> Vec<Value> {
-            values.iter().map(|&v| Value::Tensor(l.emit.tensor(v))).collect()
-        };
-        let (shape, strides) = (tensors(self, &sizes), tensors(self, &strides));
-        Value::Descriptor(Arc::new(Descriptor { value, ty, shape, strides, access }))
     }
 
     fn constant(&mut self, f: &Function, name: &Name, value: &ConstValue) -> LowerResult<Value> {

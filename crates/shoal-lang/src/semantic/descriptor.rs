@@ -10,7 +10,7 @@ use super::words::counted;
 use super::{attribute, block_ptr, cast};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
-use crate::lower_error::{LowerError, LowerResult};
+use crate::lower_error::LowerResult;
 use crate::value::{Access, Descriptor, Tensor, Value};
 
 /// The most dimensions a descriptor has.
@@ -37,19 +37,14 @@ pub(crate) struct Parts<'a> {
 pub(crate) fn make(e: &mut Emit<'_>, parts: &Parts<'_>) -> LowerResult<Descriptor> {
     let ty = check(e, parts)?;
     let mut operands = vec![parts.base.value];
-    let mut scalars = |e: &mut Emit<'_>, values: &[Operand], what: &str, ty: Scalar| {
-        let mut tensors = Vec::with_capacity(values.len());
-        for value in values {
-            let t = scalar(e, what, value, ty)?;
-            operands.push(t.value);
-            tensors.push(Value::from(t));
-        }
-        Ok::<_, LowerError>(tensors)
-    };
-    let shape = scalars(e, &parts.shape, "size", Scalar::I32)?;
-    let strides = scalars(e, &parts.strides, "stride", Scalar::I64)?;
+    for size in &parts.shape {
+        operands.push(scalar(e, "size", size, Scalar::I32)?.value);
+    }
+    for stride in &parts.strides {
+        operands.push(scalar(e, "stride", stride, Scalar::I64)?.value);
+    }
     let value = e.b().value_as(OpKind::MakeDesc, &operands, Type::Desc(ty.clone()));
-    Ok(Descriptor { value, ty: Type::Desc(ty), shape, strides, access: parts.base.access })
+    Ok(Descriptor { value, ty: Type::Desc(ty), access: parts.base.access })
 }
 
 fn check(e: &Emit<'_>, parts: &Parts<'_>) -> LowerResult<DescType> {
@@ -124,6 +119,26 @@ fn block_type(desc: &Descriptor) -> &DescType {
         Type::Desc(d) => d,
         Type::Elem(_) | Type::Tile(_) | Type::Token => unreachable!("a descriptor has a descriptor's type"),
     }
+}
+
+/// `desc.shape`: the sizes of the tensor.
+pub(crate) fn shape(e: &mut Emit<'_>, desc: &Descriptor) -> Value {
+    extents(e, desc, |dim| OpKind::DescSize { dim })
+}
+
+/// `desc.strides`: the strides of the tensor in elements.
+pub(crate) fn strides(e: &mut Emit<'_>, desc: &Descriptor) -> Value {
+    extents(e, desc, |dim| OpKind::DescStride { dim })
+}
+
+/// What each dimension answers to a question.
+fn extents(e: &mut Emit<'_>, desc: &Descriptor, ask: impl Fn(u8) -> OpKind) -> Value {
+    let dims = 0..block_type(desc).block.len() as u8;
+    let answers = dims.map(|dim| {
+        let value = e.b().value(ask(dim), &[desc.value]);
+        Value::Tensor(e.tensor(value))
+    });
+    Value::tuple(answers.collect())
 }
 
 /// Offsets of a block: one `int32` for each dimension.
@@ -253,6 +268,7 @@ mod tests {
     use super::*;
     use crate::semantic::operand::Number;
     use crate::semantic::testing::{Sandbox, message, type_of};
+    use crate::value::Tuple;
 
     fn int(i: i128) -> Operand {
         Number::Int(i).into()
@@ -271,7 +287,12 @@ mod tests {
             padding: Padding::Nan,
         };
         let desc = make(&mut s.emit, &parts).unwrap();
-        assert_eq!((desc.shape.len(), desc.strides.len()), (2, 2));
+        let (Value::Tuple(sizes), Value::Tuple(steps)) = (shape(&mut s.emit, &desc), strides(&mut s.emit, &desc))
+        else {
+            panic!("tuples")
+        };
+        let names = |t: &Tuple| t.items.iter().map(Value::type_name).collect::<Vec<_>>().join(" ");
+        assert_eq!((names(&sizes), names(&steps)), ("i32 i32".to_owned(), "i64 i64".to_owned()));
         let x = load(&mut s.emit, &desc, &[m.into(), int(0)]).unwrap();
         assert_eq!(type_of(&x), "fp16[32, 64]");
         let wide = cast::to_number(&mut s.emit, &x, Scalar::F32).unwrap();

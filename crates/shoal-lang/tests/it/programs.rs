@@ -65,7 +65,7 @@ fn kernels_are_described() {
 }
 
 #[test]
-fn arguments_arrive_in_the_order_of_their_parts() {
+fn tuples_arrive_in_parts_and_descriptors_whole() {
     let text = "
 import triton, triton.language as tl
 @triton.jit
@@ -78,7 +78,7 @@ def k(pair, d, n, N: tl.constexpr):
     let lowered = program.lower("k", &Specialization { args, ..Default::default() }).unwrap();
     let func = &lowered.module.funcs[0];
     let types: Vec<String> = func.params().iter().map(|&param| func.ty(param).to_string()).collect();
-    assert_eq!(types, ["ptr<f32>", "f32", "ptr<f16>", "i32", "i32", "i64", "i32"]);
+    assert_eq!(types, ["ptr<f32>", "f32", "desc<16x32xf16>", "i32"]);
 }
 
 #[test]

@@ -29,13 +29,14 @@
 mod algebra;
 mod control;
 mod convert;
+mod descriptor;
 mod fold;
 mod memory;
 mod pointer;
 mod shape;
 mod uniform;
 
-use shoal_ir::class::{AccessOp, ElementwiseOp, OpClass, ShapeOp};
+use shoal_ir::class::{AccessOp, DescOp, ElementwiseOp, OpClass, ShapeOp};
 use shoal_ir::effects::CallEffects;
 use shoal_ir::{Const, Func, Module, OpId, OpKind, Region, Type, Value};
 
@@ -136,12 +137,14 @@ impl Rewriter<'_> {
                 ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => None,
             },
             OpClass::Access(AccessOp::Load(_)) => memory::load(self, op),
+            OpClass::Desc(DescOp::Size { dim }) => descriptor::size(self, op, dim),
+            OpClass::Desc(DescOp::Stride { dim }) => descriptor::stride(self, op, dim),
             OpClass::Access(AccessOp::Store { .. })
             | OpClass::Source(_)
             | OpClass::Tile(_)
             | OpClass::Apply(_)
             | OpClass::Atomic(..)
-            | OpClass::Desc(_)
+            | OpClass::Desc(DescOp::Make | DescOp::Load | DescOp::Store)
             | OpClass::Effect(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_)

@@ -11,18 +11,20 @@
 //! **Why here.** For targets without hardware for descriptors. Before `licm` and `canonicalize`, which find that most
 //! of the arithmetic made here is the same for all blocks.
 //!
-//! A descriptor that is carried around a loop or comes out of a branch is carried as its parts. A descriptor parameter
-//! of a kernel becomes, at its place, the values that [`DescPart::passed`] lists. Functions that take or return descriptors are left alone: calls must be inlined first.
+//! A descriptor that is carried around a loop or comes out of a branch is carried as its parts, and `desc_size` and
+//! `desc_stride` are parts. A descriptor parameter of a kernel becomes, at its place, the values that
+//! [`DescPart::passed`] lists. Functions that take or return descriptors are left alone: calls must be inlined first.
 
 mod access;
 mod carry;
 
 use std::collections::HashMap;
 
+use shoal_ir::class::{DescOp, OpClass};
 use shoal_ir::effects::CallEffects;
 use shoal_ir::op::Rounding;
 use shoal_ir::types::{DescPart, DescType};
-use shoal_ir::{Builder, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
+use shoal_ir::{Builder, Facts, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
 use smallvec::SmallVec;
 
 use crate::dce::remove_dead;
@@ -116,7 +118,7 @@ impl Lowering {
         for &param in &old {
             if let Some(desc) = as_desc(func, param).cloned() {
                 let parts = DescPart::passed(desc.block.len());
-                let values: Vec<_> = parts.map(|part| (part, func.add_param(body, part.ty(desc.elem)))).collect();
+                let values = parts.map(|part| (part, add_part(func, part, &desc))).collect::<Vec<_>>();
                 uses_to_come.push((param, values));
             } else {
                 let data = func.value(param);
@@ -146,25 +148,57 @@ impl Lowering {
 
     fn region(&mut self, func: &mut Func, region: Region) {
         for op in func.take_ops(region) {
-            let span = func.op(op).span;
-            if matches!(func.op(op).kind, OpKind::MakeDesc) {
-                let parts = take_apart(&mut Builder::at_end(func, region, span), op);
-                self.parts.insert(func.op(op).result(), parts);
-                self.replaced.push(op);
-            } else if matches!(func.op(op).kind, OpKind::DescLoad) {
-                let parts = self.parts[&func.op(op).operands()[0]].clone();
-                let value = access::load(&mut Builder::at_end(func, region, span), op, &parts);
-                func.replace_all_uses(func.op(op).result(), value);
-                self.replaced.push(op);
-            } else if matches!(func.op(op).kind, OpKind::DescStore) {
-                let parts = self.parts[&func.op(op).operands()[0]].clone();
-                access::store(&mut Builder::at_end(func, region, span), op, &parts);
-                self.replaced.push(op);
-            } else {
-                self.control(func, region, op);
+            match func.op(op).kind.class() {
+                OpClass::Desc(kind) => self.desc(func, region, op, kind),
+                OpClass::Source(_)
+                | OpClass::Elementwise(_)
+                | OpClass::Shape(_)
+                | OpClass::Tile(_)
+                | OpClass::Apply(_)
+                | OpClass::Access(_)
+                | OpClass::Atomic(..)
+                | OpClass::Effect(_)
+                | OpClass::Control(_)
+                | OpClass::Terminator(_)
+                | OpClass::Call(_) => self.control(func, region, op),
             }
         }
     }
+
+    /// Puts down what an operation of the descriptors' family does, on parts.
+    fn desc(&mut self, func: &mut Func, region: Region, op: OpId, kind: DescOp) {
+        let data = func.op(op);
+        let (span, first, result) = (data.span, data.operands()[0], data.results().first().copied());
+        let b = &mut Builder::at_end(func, region, span);
+        let parts = || &self.parts[&first];
+        let value = match kind {
+            DescOp::Make => {
+                let parts = take_apart(b, op);
+                self.parts.extend(result.map(|made| (made, parts)));
+                None
+            }
+            DescOp::Size { dim } => Some(b.cast(parts().sizes[usize::from(dim)], Scalar::I32)),
+            DescOp::Stride { dim } => Some(parts().strides[usize::from(dim)]),
+            DescOp::Load => Some(access::load(b, op, parts())),
+            DescOp::Store => {
+                access::store(b, op, parts());
+                None
+            }
+        };
+        if let (Some(result), Some(value)) = (result, value) {
+            func.replace_all_uses(result, value);
+        }
+        self.replaced.push(op);
+    }
+}
+
+/// The parameter that a part of a descriptor is passed as.
+fn add_part(func: &mut Func, part: DescPart, desc: &DescType) -> Value {
+    let value = func.add_param(func.body(), part.ty(desc.elem));
+    if part.divisor() > 1 {
+        func.value_mut(value).facts = Facts::divisible(part.divisor());
+    }
+    value
 }
 
 /// The parts of a descriptor from the values that it was passed as; what is missing is computed at the function's

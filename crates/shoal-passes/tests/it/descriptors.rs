@@ -12,6 +12,10 @@ const SOURCE: &str = "kernel @k(%p: ptr<f32>, %q: ptr<f32>, %h: i32, %w: i32, %p
   %x = desc_load (%d, %i, %j) : tile<4x8xf32>
   desc_store (%e, %x, %i, %j)
   %y = desc_load (%e, %i, %j) : tile<4x8xf32>
+  %height = desc_size {dim = 0} (%d) : i32
+  %stride = desc_stride {dim = 0} (%e) : i64
+  %start = cast {round = rtne} (%stride) : i32
+  desc_store (%d, %y, %height, %start)
   %zero = const {value = 0} () : i32
   desc_store (%d, %y, %zero, %zero)
   return ()

@@ -77,6 +77,11 @@ impl<'f> Evaluator<'f> {
             }
             OpKind::Load(_) => return vec![self.load(&types[0], &operands)],
             OpKind::MakeDesc => return vec![operands.concat()],
+            OpKind::DescSize { dim } => return vec![vec![operands[0][1 + usize::from(*dim)]]],
+            OpKind::DescStride { dim } => {
+                let rank = (operands[0].len() - 1) / 2;
+                return vec![vec![operands[0][1 + rank + usize::from(*dim)]]];
+            }
             OpKind::DescLoad => {
                 let block = self.block(&types[0], &operands[0], &operands[1..]);
                 let Type::Desc(desc) = &types[0] else { unreachable!("a descriptor") };

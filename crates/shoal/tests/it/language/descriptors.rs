@@ -126,6 +126,32 @@ fn made_on_the_host() {
 }
 
 #[test]
+fn extents_of_a_descriptor_made_on_the_host() {
+    let x = Tensor::from_slice(&floats(80, 5)).unwrap();
+    let wide = TensorDescriptor::new(&x, &[3, 2, 6], &[24, 8, 1], &[1, 2, 4]).unwrap();
+    let body = "
+    for i in tl.static_range(3):
+        tl.store(out + i, d.shape[i])
+        tl.store(out + 3 + i, d.strides[i])
+";
+    case("d, out", body).gives(args!(&wide), &[3i64, 2, 6, 24, 8, 1]);
+    // Which descriptor it is turns out in the branch, and its extents come along.
+    let chosen = "
+    e = tl.make_tensor_descriptor(x, [n, 5, 7], [64, 16, 1], [1, 2, 4])
+    c = d
+    for i in range(n):
+        if i == 1:
+            c = e
+    tl.store(out, c.shape[0])
+    tl.store(out + 1, c.shape[2])
+    tl.store(out + 2, c.strides[1])
+    tl.store(out + 3, c.strides[2])
+";
+    case("d, x, n, out", chosen).gives(args!(&wide, &x, 1), &[3i64, 6, 8, 1]);
+    case("d, x, n, out", chosen).gives(args!(&wide, &x, 4), &[4i64, 7, 16, 1]);
+}
+
+#[test]
 fn descriptors_in_loops_and_calls() {
     let helpers = "
 @shoal.jit

@@ -29,6 +29,7 @@ mod arith;
 mod atomic;
 mod check;
 mod chunk;
+mod comm;
 mod control;
 mod convert;
 mod debug_info;

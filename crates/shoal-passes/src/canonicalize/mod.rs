@@ -142,6 +142,7 @@ impl Rewriter<'_> {
             | OpClass::Apply(_)
             | OpClass::Atomic(..)
             | OpClass::Desc(_)
+            | OpClass::Comm(_)
             | OpClass::Effect(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_)

@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use shoal_ir::effects::CallEffects;
 use shoal_ir::op::Rounding;
 use shoal_ir::types::{DescPart, DescType};
-use shoal_ir::{Builder, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
+use shoal_ir::{Builder, CommOp, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
 use smallvec::SmallVec;
 
 use crate::dce::remove_dead;
@@ -159,6 +159,15 @@ impl Lowering {
             } else if matches!(func.op(op).kind, OpKind::DescStore) {
                 let parts = self.parts[&func.op(op).operands()[0]].clone();
                 access::store(&mut Builder::at_end(func, region, span), op, &parts);
+                self.replaced.push(op);
+            } else if matches!(func.op(op).kind, OpKind::Comm(CommOp::ConsumeToken))
+                && let Some(parts) = self.parts.get(&func.op(op).operands()[0]).cloned()
+            {
+                // Every access goes through the base.
+                let token = func.op(op).operands()[1];
+                let mut b = Builder::at_end(func, region, span);
+                let base = b.value(OpKind::Comm(CommOp::ConsumeToken), &[parts.base, token]);
+                self.parts.insert(func.op(op).result(), Parts { base, ..parts });
                 self.replaced.push(op);
             } else {
                 self.control(func, region, op);

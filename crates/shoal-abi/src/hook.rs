@@ -56,6 +56,13 @@ hooks! {
     PrintValue = "shoal_print_value" (Context, Site, Text, U64, U32, U32, Bytes, U32, U32s) -> CResult::Void;
     /// Prints a `device_print` without operands: a text and its length.
     PrintText = "shoal_print_text" (Context, Site, Text, U64) -> CResult::Void;
+    /// Fails outside of a world: this rank's number; along a mesh axis, if the number is not negative.
+    Rank = "shoal_rank" (Context, Site, I32) -> CResult::Value(CType::I32);
+    /// Fails outside of a world: the number of ranks; along a mesh axis, if the number is not negative.
+    NumRanks = "shoal_num_ranks" (Context, Site, I32) -> CResult::Value(CType::I32);
+    /// Fails where there is no such place: an address and a rank's number, to the same place as that rank has it. The
+    /// last number says [how far away](crate::Reach) it may be.
+    SymmAt = "shoal_symm_at" (Context, Site, U64, I32, U32) -> CResult::Value(CType::U64);
     /// Fails unless the launch may access all addresses `first + i * step` whose bit `i` is set in `mask`; the numbers
     /// are `first`, `step`, `mask`.
     CheckRange = "shoal_check_range" (Context, Access, U64, I64, U64) -> CResult::Void;

@@ -55,12 +55,14 @@ pub mod float_format;
 mod hook;
 pub mod math;
 pub mod print;
+mod reach;
 mod site;
 mod wait;
 
 pub use c_type::{CResult, CType, Signature};
 pub use context::{Context, Entry, coordinates};
 pub use hook::Hook;
+pub use reach::Reach;
 pub use site::{Access, AccessBase, AccessKind, Field, Site};
 pub use wait::WaitCondition;
 mod cpu_target;

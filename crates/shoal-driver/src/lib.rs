@@ -16,6 +16,7 @@ mod lock;
 mod mapping;
 pub mod memory;
 mod print_sink;
+mod rank_view;
 mod source_site;
 mod waiting;
 
@@ -24,5 +25,6 @@ pub use interrupt::Interrupt;
 pub use launch_group::{GroupMember, LaunchGroup};
 pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
+pub use rank_view::RankView;
 pub use source_site::SourceSite;
 pub use waiting::{AwaitedValue, Waiting};

@@ -157,8 +157,8 @@ impl<'p> Program<'p> {
         Step::Waits
     }
 
-    pub(crate) fn call(&mut self, machine: &Machine<'p, '_>, site: Site<'p>, callee: &str) -> Result<Step, Error> {
-        let Some(target) = machine.plan.func(callee) else {
+    pub(crate) fn call(&mut self, site: Site<'p>, callee: &str) -> Result<Step, Error> {
+        let Some(target) = self.rank.plan.func(callee) else {
             return Err(Error::Invalid { what: format!("there is no function `{callee}`"), at: self.place(site) });
         };
         let args = self.operands(site, 0);

@@ -15,7 +15,7 @@ impl<'p> Program<'p> {
     /// Runs an operation that was not planned as elementwise.
     pub(crate) fn dispatch(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let result = match site.op.kind.class() {
-            OpClass::Source(op) => self.source(machine, site, op),
+            OpClass::Source(op) => self.source(site, op),
             OpClass::Elementwise(op) => return Err(self.unknown_function(site, op)),
             OpClass::Shape(ShapeOp::Split) => {
                 let halves = shape::split(site.result_ty(0), self.operand(site, 0).bits());
@@ -36,23 +36,24 @@ impl<'p> Program<'p> {
             OpClass::Desc(DescOp::Stride { dim }) => self.desc_stride(site, dim)?,
             OpClass::Desc(DescOp::Load) => self.desc_load(machine, site)?,
             OpClass::Desc(DescOp::Store) => return self.desc_store(machine, site),
+            OpClass::Comm(op) => return self.comm(machine, site, op),
             OpClass::Effect(op) => return self.effect(machine, site, op),
             OpClass::Control(ControlOp::If) => return Ok(self.enter_if(site)),
             OpClass::Control(ControlOp::For(_)) => return self.enter_for(site),
             OpClass::Control(ControlOp::While { .. }) => return Ok(self.enter_while(site)),
             OpClass::Terminator(TerminatorOp::Condition) => return Ok(self.condition(site)),
             OpClass::Terminator(TerminatorOp::Yield | TerminatorOp::Return) => return Ok(self.leave(machine, site)),
-            OpClass::Call(callee) => return self.call(machine, site, callee),
+            OpClass::Call(callee) => return self.call(site, callee),
         };
         Ok(self.finish(site, [result]))
     }
 
-    fn source(&self, machine: &Machine<'p, '_>, site: Site<'p>, op: SourceOp) -> Val {
+    fn source(&self, site: Site<'p>, op: SourceOp) -> Val {
         match op {
             SourceOp::Const(c) => shape::fill(site.result_ty(0), c.bits()),
             SourceOp::Iota { start } => shape::iota(site.result_ty(0), start),
             SourceOp::ProgramId { axis } => Val::Scalar(u64::from(self.id[usize::from(axis)])),
-            SourceOp::NumPrograms { axis } => Val::Scalar(u64::from(machine.grid[usize::from(axis)])),
+            SourceOp::NumPrograms { axis } => Val::Scalar(u64::from(self.rank.grid[usize::from(axis)])),
         }
     }
 

@@ -9,6 +9,8 @@ use shoal_ir::Span;
 pub struct Place {
     /// The source of the operation.
     pub span: Span,
+    /// The rank; `None` outside of a world.
+    pub rank: Option<u32>,
     /// The program.
     pub program: [u32; 3],
 }
@@ -16,6 +18,9 @@ pub struct Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.program;
+        if let Some(rank) = self.rank {
+            write!(f, "rank {rank}, ")?;
+        }
         write!(f, "program ({x}, {y}, {z})")
     }
 }
@@ -160,6 +165,14 @@ pub enum Error {
         /// Whose loop.
         at: Place,
     },
+    /// The operation needs a world, or something of it that is not there.
+    #[error("{at}: {message}")]
+    World {
+        /// What is missing.
+        message: String,
+        /// Who asked.
+        at: Place,
+    },
     /// A function of user bitcode.
     #[error("the interpreter cannot call `{symbol}`, which is machine code; run this kernel on a device")]
     ExternFunction {
@@ -221,6 +234,7 @@ impl Error {
             | Error::Interrupted { at }
             | Error::IndexOutOfRange { at, .. }
             | Error::LoopStep { at, .. }
+            | Error::World { at, .. }
             | Error::ExternFunction { at, .. }
             | Error::InlineAsm { at }
             | Error::Invalid { at, .. } => Some(*at),

@@ -1,16 +1,14 @@
 //! Starting a kernel: arguments, options, result.
 
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use shoal_ir::effects::CallEffects;
 use shoal_ir::{Const, Elem, Module, Type};
 
 use crate::error::Error;
 use crate::memory::{Address, Memory};
-use crate::plan::{FuncPlan, Plan};
-use crate::program::Machine;
-use crate::schedule;
+use crate::plan::FuncPlan;
+use crate::rank::{RankLaunch, run_ranks};
 use crate::value::{Descriptor, Val};
 
 /// An argument of a kernel.
@@ -119,20 +117,11 @@ pub fn run_for(
     options: &Options,
     host: &mut dyn Host,
 ) -> Result<u64, Error> {
-    let plan = Plan::new(module);
-    let entry = plan.kernel(kernel).ok_or_else(|| Error::NoKernel { name: kernel.into() })?;
-    let args = check(entry, args)?;
-    let next_look = Instant::now() + ATTENTION;
-    let mut machine = Machine { plan: &plan, memory, grid, host, steps: 0, max_steps: options.max_steps, next_look };
-    let effects = CallEffects::of_module(module).of_func(kernel);
-    let meet = effects.waits || effects.order.is_some();
-    let resident = if meet { options.resident } else { 1 };
-    schedule::run(&mut machine, entry, &args, options.order, resident)?;
-    Ok(machine.steps)
+    run_ranks(&[RankLaunch { module, kernel, grid, args, heap: None }], memory, options, host)
 }
 
 /// The arguments as values, if each fits its parameter.
-fn check(kernel: &FuncPlan<'_>, args: &[Arg]) -> Result<Vec<Val>, Error> {
+pub(crate) fn check(kernel: &FuncPlan<'_>, args: &[Arg]) -> Result<Vec<Val>, Error> {
     let func = kernel.func;
     let (wanted, found) = (func.params().len(), args.len());
     if wanted != found {

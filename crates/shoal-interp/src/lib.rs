@@ -9,6 +9,8 @@
 //! - **Programs are actors.** Each is an explicit state machine that a scheduler may step in any order ([`Order`]).
 //!   Other programs get their turn at atomics, at `atomic_poll` and at the back edges of `while`, so programs that wait
 //!   for each other finish, whatever the order.
+//! - **Ranks run together.** [`run_ranks`] launches a kernel on every rank of a world; their programs share one
+//!   schedule, and their symmetric heaps lie in one address space.
 //! - **Waiting forever is found, not suffered.** When every live program waits for memory that nobody is left to
 //!   change, [`run`] fails with who waits where for what.
 //!
@@ -38,6 +40,7 @@
 
 mod access;
 mod combine;
+mod comm;
 mod control;
 mod descriptor;
 mod dispatch;
@@ -50,6 +53,7 @@ mod memory;
 mod plan;
 mod print;
 mod program;
+mod rank;
 mod reduce;
 mod schedule;
 mod shape;
@@ -59,3 +63,4 @@ mod vector_region;
 pub use error::{AccessKind, Awaited, Error, Place, Waiting};
 pub use launch::{Arg, Host, Options, Order, Report, run, run_for};
 pub use memory::{Address, Memory};
+pub use rank::{Heap, RankLaunch, run_ranks};

@@ -12,14 +12,14 @@ use crate::elementwise::Elementwise;
 use crate::error::{Error, Place, Waiting};
 use crate::launch::{ATTENTION, Host};
 use crate::memory::Memory;
-use crate::plan::{FuncPlan, Plan};
+use crate::plan::FuncPlan;
+use crate::rank::RankPlan;
 use crate::value::Val;
 
-/// What the programs of a launch share.
+/// What the programs of all ranks share.
 pub(crate) struct Machine<'p, 'x> {
-    pub(crate) plan: &'p Plan<'p>,
+    pub(crate) ranks: &'p [RankPlan<'p>],
     pub(crate) memory: &'x mut Memory,
-    pub(crate) grid: [u32; 3],
     /// Where printed lines go, and who may stop the run.
     pub(crate) host: &'x mut dyn Host,
     /// Operations executed so far, by all programs.
@@ -93,6 +93,8 @@ pub(crate) struct Frame {
 
 /// One instance of a kernel.
 pub(crate) struct Program<'p> {
+    /// The rank it belongs to.
+    pub(crate) rank: &'p RankPlan<'p>,
     pub(crate) id: [u32; 3],
     pub(crate) activations: Vec<Activation<'p>>,
     pub(crate) frames: Vec<Frame>,
@@ -126,11 +128,12 @@ impl<'p> Site<'p> {
 }
 
 impl<'p> Program<'p> {
-    pub(crate) fn new(kernel: &'p FuncPlan<'p>, id: [u32; 3], args: impl IntoIterator<Item = Val>) -> Program<'p> {
+    pub(crate) fn new(rank: &'p RankPlan<'p>, id: [u32; 3]) -> Program<'p> {
         Program {
+            rank,
             id,
-            activations: vec![Activation::new(kernel, args)],
-            frames: vec![Frame { region: kernel.func.body(), next: 0, owner: Owner::Kernel }],
+            activations: vec![Activation::new(rank.kernel, rank.args.iter().cloned())],
+            frames: vec![Frame { region: rank.kernel.func.body(), next: 0, owner: Owner::Kernel }],
             handed: SmallVec::new(),
             wait: None,
             expired: false,
@@ -171,7 +174,7 @@ impl<'p> Program<'p> {
     }
 
     pub(crate) fn place(&self, site: Site<'p>) -> Place {
-        Place { span: site.op.span, program: self.id }
+        Place { span: site.op.span, rank: self.rank.heap.is_some().then_some(self.rank.number), program: self.id }
     }
 
     /// Ends an operation: its results come to be, and what only it needed is dropped.

@@ -6,36 +6,39 @@
 
 use crate::error::{Awaited, Error};
 use crate::launch::Order;
-use crate::plan::FuncPlan;
 use crate::program::{Machine, Program, Step};
-use crate::value::Val;
+use crate::rank::RankPlan;
 
-/// Runs every program of the grid to its end.
-pub(crate) fn run<'p>(
-    machine: &mut Machine<'p, '_>,
-    kernel: &'p FuncPlan<'p>,
-    args: &[Val],
-    order: Order,
-    resident: usize,
-) -> Result<(), Error> {
-    let mut unstarted = ids(machine.grid);
+/// Runs every program of every rank's grid to its end.
+pub(crate) fn run<'p>(machine: &mut Machine<'p, '_>, order: Order) -> Result<(), Error> {
+    let mut unstarted: Vec<_> = machine.ranks.iter().map(|rank| ids(rank.grid)).collect();
+    let mut started = vec![0; machine.ranks.len()];
     let mut live: Vec<Program<'p>> = Vec::new();
     let mut picker = Picker::new(order);
     loop {
-        while live.len() < resident.max(1) && start(&mut live, &mut unstarted, kernel, args) {}
+        for (rank, unstarted) in machine.ranks.iter().zip(&mut unstarted) {
+            let resident = &mut started[rank.number as usize];
+            while *resident < rank.resident && start(&mut live, rank, unstarted) {
+                *resident += 1;
+            }
+        }
         let runnable: Vec<usize> = (0..live.len()).filter(|&i| can_run(&mut live[i], machine)).collect();
         let Some(index) = picker.pick(&runnable) else {
             if live.is_empty() {
                 return Ok(());
             }
-            if !start(&mut live, &mut unstarted, kernel, args) && !expire(&mut live) {
+            let room = |(rank, unstarted)| start(&mut live, rank, unstarted);
+            let another = machine.ranks.iter().zip(&mut unstarted).map(room).fold(false, |any, one| any || one);
+            if !another && !expire(&mut live) {
                 let waiting = live.iter().filter_map(|p| p.wait.as_ref()).map(|w| w.report.clone()).collect();
                 return Err(Error::Deadlock { waiting });
             }
             continue;
         };
         if run_to_point(&mut live[index], machine)? == Step::Done {
-            live.remove(index);
+            let ended = live.remove(index).rank.number;
+            let resident = &mut started[ended as usize];
+            *resident = resident.saturating_sub(1);
             picker.removed(index);
         }
     }
@@ -48,12 +51,11 @@ fn ids([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
 
 fn start<'p>(
     live: &mut Vec<Program<'p>>,
+    rank: &'p RankPlan<'p>,
     unstarted: &mut impl Iterator<Item = [u32; 3]>,
-    kernel: &'p FuncPlan<'p>,
-    args: &[Val],
 ) -> bool {
     let next = unstarted.next();
-    live.extend(next.map(|id| Program::new(kernel, id, args.iter().cloned())));
+    live.extend(next.map(|id| Program::new(rank, id)));
     next.is_some()
 }
 

@@ -5,6 +5,7 @@
 //! new operation is an error in each place that knows its family, and a new family one arm in each place that knows
 //! families: nobody lists operations that mean nothing to them.
 
+use crate::comm::CommOp;
 use crate::func::{Func, OpId};
 use crate::numeric::Const;
 use crate::op::{
@@ -31,6 +32,8 @@ pub enum OpClass<'k> {
     Atomic(AtomicOp, Sem, Scope),
     /// Makes a tensor descriptor, asks one for its tensor's extents, or accesses memory through one.
     Desc(DescOp),
+    /// Reaches other ranks, or asks about them.
+    Comm(CommOp),
     /// Is done for its effect on order, on the host or on the compiler; has no results.
     Effect(EffectOp<'k>),
     /// Runs regions as control flow.
@@ -253,7 +256,7 @@ impl OpKind {
     /// The family.
     pub fn class(&self) -> OpClass<'_> {
         use OpClass::{
-            Access, Apply, Atomic, Call, Control, Desc, Effect, Elementwise, Shape, Source, Terminator, Tile,
+            Access, Apply, Atomic, Call, Comm, Control, Desc, Effect, Elementwise, Shape, Source, Terminator, Tile,
         };
         match self {
             OpKind::Const(value) => Source(SourceOp::Const(*value)),
@@ -298,6 +301,7 @@ impl OpKind {
             OpKind::DescStride { dim } => Desc(DescOp::Stride { dim: *dim }),
             OpKind::DescLoad => Desc(DescOp::Load),
             OpKind::DescStore => Desc(DescOp::Store),
+            OpKind::Comm(op) => Comm(*op),
             OpKind::Barrier => Effect(EffectOp::Barrier),
             OpKind::Print { prefix, hex } => Effect(EffectOp::Print { prefix, hex: *hex }),
             OpKind::Assert { message } => Effect(EffectOp::Assert { message }),
@@ -349,6 +353,7 @@ impl Structure {
             | OpClass::Access(_)
             | OpClass::Atomic(..)
             | OpClass::Desc(_)
+            | OpClass::Comm(_)
             | OpClass::Effect(_)
             | OpClass::Terminator(_)
             | OpClass::Call(_) => Structure::Plain,

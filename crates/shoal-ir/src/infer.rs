@@ -5,6 +5,7 @@
 //! builds the operation may decide them.
 
 use crate::class::{AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
+use crate::comm::CommOp;
 use crate::layouts;
 use crate::op::OpKind;
 use crate::types::{Elem, Scalar, Shape, Type};
@@ -59,6 +60,12 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
         OpClass::Desc(DescOp::Load) => match operands.first()? {
             Type::Desc(desc) => Some(vec![Type::tile(Elem::Scalar(desc.elem), &desc.block)]),
             Type::Elem(_) | Type::Tile(_) | Type::Token => None,
+        },
+        OpClass::Comm(op) => match op {
+            CommOp::Rank { .. } | CommOp::NumRanks { .. } => Some(vec![Type::scalar(Scalar::I32)]),
+            CommOp::SymmAt | CommOp::ConsumeToken => same_as(0),
+            CommOp::Wait { .. } => Some(vec![Type::Token]),
+            CommOp::Notify { .. } => Some(Vec::new()),
         },
         OpClass::Desc(DescOp::Store) | OpClass::Effect(_) | OpClass::Terminator(_) => Some(Vec::new()),
         OpClass::Control(ControlOp::For(_)) => Some(operands.get(3..)?.iter().map(|&ty| ty.clone()).collect()),

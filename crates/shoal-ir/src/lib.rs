@@ -49,6 +49,7 @@
 //! |---|---|
 //! | [`types`] | scalars, pointers, tiles, descriptors |
 //! | [`op`] | the closed set of operations |
+//! | [`comm`] | those between ranks |
 //! | [`class`] | their families, and how they run their regions |
 //! | [`func`] | functions, regions, values, use lists, editing |
 //! | [`builder`] | appending operations with inferred result types |
@@ -66,6 +67,7 @@
 pub mod abi;
 pub mod builder;
 pub mod class;
+pub mod comm;
 pub mod effects;
 pub mod func;
 pub mod infer;
@@ -80,6 +82,7 @@ pub mod weight;
 
 pub use builder::Builder;
 pub use class::{OpClass, Structure};
+pub use comm::CommOp;
 pub use effects::Effects;
 pub use func::{Facts, Func, FuncKind, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef};
 pub use numeric::Const;

@@ -5,6 +5,7 @@
 //! `(operands) -> results`. `T…` is a scalar or a tile; within one operation the same letter is the same type, and
 //! all tiles of an elementwise operation have one shape.
 
+use crate::comm::CommOp;
 use crate::numeric::Const;
 
 /// What an operation does.
@@ -173,6 +174,10 @@ pub enum OpKind {
     /// `(desc, tile, offset: i32…)`: elements beyond the tensor's edges are dropped.
     DescStore,
 
+    // Between ranks.
+    /// An operation between ranks; see [`CommOp`].
+    Comm(CommOp),
+
     // Order and observation.
     /// `()`: orders everything the program did before with everything after.
     Barrier,
@@ -244,6 +249,7 @@ macro_rules! spelled {
         }
     };
 }
+pub(crate) use spelled;
 
 spelled! {
     /// Elementwise operations on one operand.

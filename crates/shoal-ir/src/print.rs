@@ -15,6 +15,7 @@
 
 use std::fmt::{self, Write};
 
+use crate::comm::CommOp;
 use crate::func::{Facts, Func, FuncKind, Module, OpId, Region, Value};
 use crate::op::{Evict, LoadCache, OpKind, StoreCache};
 
@@ -119,6 +120,7 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         OpKind::DescStride { dim } => ("desc_stride", vec![("dim", Attr::word(dim))]),
         OpKind::DescLoad => plain("desc_load"),
         OpKind::DescStore => plain("desc_store"),
+        OpKind::Comm(op) => spell_comm(*op),
         OpKind::Barrier => plain("barrier"),
         OpKind::Print { prefix, hex } => {
             let mut attrs = vec![("prefix", Attr::Text(prefix.clone()))];
@@ -145,6 +147,18 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         OpKind::Yield => plain("yield"),
         OpKind::Return => plain("return"),
         OpKind::Call { callee } => ("call", vec![("callee", Attr::Text(callee.clone()))]),
+    }
+}
+
+fn spell_comm(op: CommOp) -> (&'static str, Vec<(&'static str, Attr)>) {
+    let along = |axis: Option<u8>| axis.map(|axis| ("axis", Attr::word(axis))).into_iter().collect();
+    match op {
+        CommOp::Rank { axis } => ("rank", along(axis)),
+        CommOp::NumRanks { axis } => ("num_ranks", along(axis)),
+        CommOp::SymmAt => ("symm_at", Vec::new()),
+        CommOp::Wait { sem, scope } => ("wait", vec![("sem", Attr::word(sem)), ("scope", Attr::word(scope))]),
+        CommOp::ConsumeToken => ("consume_token", Vec::new()),
+        CommOp::Notify { op, scope } => ("notify", vec![("op", Attr::word(op)), ("scope", Attr::word(scope))]),
     }
 }
 

@@ -31,6 +31,7 @@ impl OpKind {
             OpClass::Tile(TileOp::Dot { .. }) => 256,
             OpClass::Apply(ApplyOp::MapElementwise { .. })
             | OpClass::Atomic(..)
+            | OpClass::Comm(_)
             | OpClass::Effect(EffectOp::Print { .. } | EffectOp::Assert { .. }) => 8,
             OpClass::Access(AccessOp::Load(_)) => 2,
             OpClass::Access(AccessOp::Store { .. }) | OpClass::Control(_) => 4,

@@ -37,6 +37,8 @@ pub enum Value {
     Descriptor(Arc<Descriptor>),
     /// A block pointer: a front-end aggregate that becomes pointers and a mask at each use.
     BlockPtr(Arc<BlockPtr>),
+    /// What a wait leaves: an IR value of type `token`.
+    Token(shoal_ir::Value),
     /// An instance of an aggregate class.
     Aggregate(Aggregate),
     /// A member of an enumeration.
@@ -429,6 +431,7 @@ impl Value {
     pub fn leaves(&self, out: &mut Vec<shoal_ir::Value>) {
         match self {
             Value::Tensor(t) => out.push(t.value),
+            Value::Token(token) => out.push(*token),
             Value::Tuple(t) => t.items.iter().for_each(|v| v.leaves(out)),
             Value::Aggregate(a) => a.fields.iter().for_each(|v| v.leaves(out)),
             Value::Dict(pairs) => pairs.iter().for_each(|(_, v)| v.leaves(out)),
@@ -459,6 +462,7 @@ impl Value {
     pub fn with_leaves(&self, next: &mut dyn FnMut() -> shoal_ir::Value) -> Value {
         match self {
             Value::Tensor(t) => Value::Tensor(tensor_with(t, next)),
+            Value::Token(_) => Value::Token(next()),
             Value::Tuple(t) => Value::Tuple(Tuple {
                 items: t.items.iter().map(|v| v.with_leaves(next)).collect(),
                 class: t.class.clone(),
@@ -531,6 +535,7 @@ impl fmt::Display for TypeName<'_> {
             Value::BlockPtr(b) => {
                 write!(f, "block_ptr<{:?}, {}, order {:?}>", b.block_shape, b.base.type_name(), b.order)
             }
+            Value::Token(_) => f.write_str("token"),
             Value::Slice(_) => f.write_str("slice"),
             Value::Range(_) => f.write_str("range"),
             Value::Condition(_) => f.write_str("condition"),

@@ -243,7 +243,7 @@ fn ordering(sem: Sem) -> AtomicOrdering {
     }
 }
 
-fn load_ordering(sem: Sem) -> AtomicOrdering {
+pub(super) fn load_ordering(sem: Sem) -> AtomicOrdering {
     match sem {
         Sem::Relaxed | Sem::Release => AtomicOrdering::Monotonic,
         Sem::Acquire | Sem::AcqRel => AtomicOrdering::Acquire,

@@ -4,7 +4,7 @@
 use inkwell::values::{InstructionOpcode, PointerValue};
 use shoal_abi::{Access, AccessBase, AccessKind, Field, Hook, Site};
 use shoal_ir::class::{AccessOp, OpClass};
-use shoal_ir::{Elem, OpId, Scalar};
+use shoal_ir::{CommOp, Elem, OpId, Scalar};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
@@ -79,12 +79,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
             OpClass::Access(AccessOp::Load(_)) => (AccessKind::Read, "load"),
             OpClass::Access(AccessOp::Store { .. }) => (AccessKind::Write, "store"),
             OpClass::Atomic(..) => (AccessKind::Atomic, "atomic"),
+            OpClass::Comm(CommOp::Wait { .. }) => (AccessKind::Atomic, "wait"),
             OpClass::Source(_)
             | OpClass::Elementwise(_)
             | OpClass::Shape(_)
             | OpClass::Tile(_)
             | OpClass::Apply(_)
             | OpClass::Desc(_)
+            | OpClass::Comm(_)
             | OpClass::Effect(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_)

@@ -6,7 +6,7 @@ use inkwell::basic_block::BasicBlock;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::class::{AccessOp, OpClass, ShapeOp, SourceOp};
 use shoal_ir::source::SourceMap;
-use shoal_ir::{Const, Elem, Func, OpId, Scalar, Value, effects};
+use shoal_ir::{CommOp, Const, Elem, Func, OpId, Scalar, Value, effects};
 
 use super::addressing::Offsets;
 use super::affine::AffineTiles;
@@ -264,6 +264,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Source(SourceOp::Iota { start }) => self.iota(start, index),
             OpClass::Shape(shape) => self.rearranged(op, shape, value, index),
             OpClass::Access(AccessOp::Load(_)) => self.load_chunk(op, index),
+            OpClass::Comm(CommOp::ConsumeToken) => self.chunk(operands[0], index),
             OpClass::Elementwise(_) => {
                 let chunks: Vec<Chunk<'ctx>> = operands.iter().map(|&v| self.chunk(v, index)).collect();
                 self.elementwise(op, &chunks, index.lanes())
@@ -274,6 +275,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             | OpClass::Apply(_)
             | OpClass::Atomic(..)
             | OpClass::Desc(_)
+            | OpClass::Comm(_)
             | OpClass::Effect(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_)

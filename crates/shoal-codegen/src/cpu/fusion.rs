@@ -18,7 +18,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use cranelift_entity::{EntitySet, SecondaryMap};
 use shoal_ir::class::{AccessOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
 use shoal_ir::op::{BinaryOp, OpKind};
-use shoal_ir::{Func, OpId, Value};
+use shoal_ir::{CommOp, Func, OpId, Value};
 use smallvec::SmallVec;
 
 /// Costs up to this are paid again rather than materialised.
@@ -177,7 +177,7 @@ impl FusionPlan {
 /// transpose that several loops read is better done once.
 fn is_view(kind: &OpKind, by_one_root: bool) -> bool {
     match kind.class() {
-        OpClass::Shape(ShapeOp::Broadcast | ShapeOp::Split) => true,
+        OpClass::Shape(ShapeOp::Broadcast | ShapeOp::Split) | OpClass::Comm(CommOp::ConsumeToken) => true,
         OpClass::Shape(ShapeOp::Transpose { .. }) => by_one_root,
         OpClass::Shape(_)
         | OpClass::Source(_)
@@ -187,6 +187,7 @@ fn is_view(kind: &OpKind, by_one_root: bool) -> bool {
         | OpClass::Access(_)
         | OpClass::Atomic(..)
         | OpClass::Desc(_)
+        | OpClass::Comm(_)
         | OpClass::Effect(_)
         | OpClass::Control(_)
         | OpClass::Terminator(_)
@@ -241,6 +242,7 @@ fn needed_in_memory(func: &Func, kind: &OpKind, operands: &[Value]) -> SmallVec<
         | OpClass::Access(_)
         | OpClass::Atomic(..)
         | OpClass::Desc(_)
+        | OpClass::Comm(_)
         | OpClass::Control(_)
         | OpClass::Terminator(_)
         | OpClass::Call(_) => SmallVec::new(),
@@ -257,6 +259,7 @@ pub(super) fn is_fusible(kind: &OpKind) -> bool {
             true
         }
         OpClass::Access(AccessOp::Load(attrs)) => !attrs.volatile,
+        OpClass::Comm(op) => op == CommOp::ConsumeToken,
         OpClass::Access(AccessOp::Store { .. })
         | OpClass::Tile(_)
         | OpClass::Apply(_)
@@ -316,11 +319,13 @@ fn own_cost(kind: &OpKind) -> u32 {
             ElementwiseOp::Math(_) => LONG,
             ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_) => UNKNOWN,
         },
+        OpClass::Comm(CommOp::ConsumeToken) => 0,
         OpClass::Tile(_)
         | OpClass::Apply(_)
         | OpClass::Access(_)
         | OpClass::Atomic(..)
         | OpClass::Desc(_)
+        | OpClass::Comm(_)
         | OpClass::Effect(_)
         | OpClass::Control(_)
         | OpClass::Terminator(_)

@@ -29,6 +29,7 @@ mod alias_guard;
 mod atomic;
 mod check;
 mod chunk;
+mod comm;
 mod control;
 pub mod dot;
 mod elementwise;

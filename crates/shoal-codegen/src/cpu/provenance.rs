@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use shoal_ir::op::OpKind;
-use shoal_ir::{Func, OpId, Structure, Value, ValueDef};
+use shoal_ir::{CommOp, Func, OpId, Structure, Value, ValueDef};
 
 /// Where addresses come from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -68,6 +68,7 @@ impl Search<'_> {
         let (operands, regions) = (data.operands(), data.regions());
         match &data.kind {
             OpKind::PtrAdd
+            | OpKind::Comm(CommOp::ConsumeToken)
             | OpKind::Splat
             | OpKind::Broadcast
             | OpKind::Reshape

@@ -40,6 +40,7 @@ fn reason(kind: &OpKind) -> Option<Reason<'_>> {
         | OpClass::Apply(_)
         | OpClass::Access(_)
         | OpClass::Atomic(..)
+        | OpClass::Comm(_)
         | OpClass::Effect(_)
         | OpClass::Control(_)
         | OpClass::Terminator(_) => None,

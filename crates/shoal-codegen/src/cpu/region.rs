@@ -5,7 +5,7 @@ use shoal_ir::class::{
     AccessOp, ApplyOp, AtomicOp, ControlOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp,
 };
 use shoal_ir::op::OpKind;
-use shoal_ir::{OpId, Region, Value, effects};
+use shoal_ir::{CommOp, OpId, Region, Type, Value, effects};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
@@ -64,6 +64,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             OpClass::Atomic(AtomicOp::Rmw(_) | AtomicOp::Cas | AtomicOp::Load | AtomicOp::Store, ..) => {
                 self.atomic_op(op);
             }
+            OpClass::Comm(kind) => self.comm_op(op, kind),
             OpClass::Effect(EffectOp::Print { .. }) => self.print_op(op),
             OpClass::Effect(EffectOp::Assert { .. }) => self.assert_op(op),
             OpClass::Effect(EffectOp::Assume) => {
@@ -82,7 +83,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// An operation whose tiles can be computed chunk by chunk, and whose scalars are computed now.
-    fn fusible(&mut self, op: OpId) {
+    pub(super) fn fusible(&mut self, op: OpId) {
         if self.func.op(op).results().iter().all(|&r| self.func.ty(r).is_tile()) {
             self.defer(op);
         } else {
@@ -124,6 +125,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 }
                 return;
             }
+            // It costs nothing: what matters is that it comes after the wait.
+            OpClass::Comm(CommOp::ConsumeToken) => self.scalar(data.operands()[0]),
             OpClass::Elementwise(_) => {
                 let chunks: Vec<Chunk<'ctx>> =
                     data.operands().iter().map(|&v| Chunk::Uniform(self.scalar(v))).collect();
@@ -139,6 +142,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             | OpClass::Access(_)
             | OpClass::Atomic(..)
             | OpClass::Desc(_)
+            | OpClass::Comm(_)
             | OpClass::Effect(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_)
@@ -196,7 +200,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// The type in which a scalar value is held, for a phi.
     pub(super) fn scalar_type(&self, value: Value) -> inkwell::types::BasicTypeEnum<'ctx> {
-        crate::shared::value_type::register_type(self.llvm, self.elem(value))
+        match self.func.ty(value) {
+            Type::Token => self.token().get_type(),
+            Type::Elem(elem) => crate::shared::value_type::register_type(self.llvm, *elem),
+            Type::Tile(_) | Type::Desc(_) => unreachable!("not held in a register"),
+        }
     }
 
     pub(super) fn as_bool(&self, value: V<'ctx>) -> inkwell::values::IntValue<'ctx> {

@@ -32,7 +32,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The same, as constant data.
-    fn site(&self, op: OpId, what: &str) -> PointerValue<'ctx> {
+    pub(super) fn site(&self, op: OpId, what: &str) -> PointerValue<'ctx> {
         self.llvm.constant_data("site", &Site::FIELDS, &self.site_values(op, what))
     }
 

@@ -355,7 +355,7 @@ impl FiberLaunch<'_> {
                 // SAFETY: sites are constant data of the code, which the kernel keeps loaded; memory that programs
                 // watch is readable until the launch returns.
                 let describe = |(program, wait): (u64, Wait)| unsafe {
-                    wait.describe(coordinates(program, job.grid), job.state.bounds())
+                    wait.describe(coordinates(program, job.grid), job.state.bounds(), job.state.ranks())
                 };
                 Err(LaunchError::Stuck {
                     kernel: job.kernel.info().name.clone(),

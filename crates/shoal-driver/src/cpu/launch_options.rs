@@ -1,7 +1,7 @@
 //! How a kernel is launched.
 
 use super::bounds::Bounds;
-use crate::{interrupt::Interrupt, launch_group::GroupMember, print_sink::PrintSink};
+use crate::{interrupt::Interrupt, launch_group::GroupMember, print_sink::PrintSink, rank_view::RankView};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -26,6 +26,8 @@ pub struct LaunchOptions {
     /// On whose behalf, where programs may wait for those of other launches. Without it, the launch is a group of its
     /// own: it is given up as stuck when none of its own programs moves.
     pub member: Option<GroupMember>,
+    /// The world it belongs to, for kernels that reach other ranks.
+    pub ranks: Option<Arc<RankView>>,
     /// Asked now and then whether to stop.
     pub interrupt: Option<Interrupt>,
     /// The memory of the arguments, for kernels that check their accesses. Without it they check nothing.

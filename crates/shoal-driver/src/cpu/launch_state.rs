@@ -8,6 +8,7 @@ use crate::{
     launch_group::{GroupMember, Progress},
     lock::lock,
     print_sink::PrintSink,
+    rank_view::RankView,
 };
 use core::{
     any::Any,
@@ -47,6 +48,7 @@ pub(crate) struct LaunchState<'a> {
     sink: &'a PrintSink,
     interrupt: Option<&'a Interrupt>,
     bounds: Option<&'a Bounds>,
+    ranks: Option<&'a RankView>,
     /// How long programs may wait in vain, for launches in which programs wait.
     patience: Option<Duration>,
     /// The process that it belongs to.
@@ -76,6 +78,7 @@ impl<'a> LaunchState<'a> {
             sink: &options.print,
             interrupt: options.interrupt.as_ref(),
             bounds: options.bounds.as_deref(),
+            ranks: options.ranks.as_deref(),
             patience,
             generation: fork::generation(),
             end: Mutex::new(None),
@@ -104,6 +107,11 @@ impl<'a> LaunchState<'a> {
     /// The memory programs may touch, if it is known.
     pub(crate) fn bounds(&self) -> Option<&Bounds> {
         self.bounds
+    }
+
+    /// The world it belongs to, if any.
+    pub(crate) fn ranks(&self) -> Option<&'a RankView> {
+        self.ranks
     }
 
     /// Ends the launch; only the first reason is kept.

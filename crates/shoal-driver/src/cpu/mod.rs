@@ -29,6 +29,7 @@ mod launch_state;
 pub mod loader;
 mod plain_launch;
 mod pool;
+mod rank_hooks;
 mod schedule;
 mod scratch;
 pub mod symbols;

@@ -5,7 +5,7 @@
 //! * what a C compiler or LLVM may call on its own: `memcpy` and its like, the C math library's names, conversions of
 //!   16-bit floats.
 
-use super::{checks, hooks};
+use super::{checks, hooks, rank_hooks};
 use core::ffi::c_void;
 use half::{bf16, f16};
 use shoal_abi::{
@@ -53,6 +53,9 @@ fn hook_address(hook: Hook) -> *const () {
         Hook::Fail => hooks::shoal_fail as *const (),
         Hook::PrintValue => hooks::shoal_print_value as *const (),
         Hook::PrintText => hooks::shoal_print_text as *const (),
+        Hook::Rank => rank_hooks::shoal_rank as *const (),
+        Hook::NumRanks => rank_hooks::shoal_num_ranks as *const (),
+        Hook::SymmAt => rank_hooks::shoal_symm_at as *const (),
         Hook::CheckRange => checks::shoal_check_range as *const (),
         Hook::CheckEach => checks::shoal_check_each as *const (),
     }
@@ -323,7 +326,7 @@ mod tests {
             (vec![A::TYPE, B::TYPE, C::TYPE, D::TYPE], CResult::Never)
         }
     }
-    signatures! { () (A) (A B) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G H I) }
+    signatures! { () (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G H I) }
 
     #[test]
     fn hooks_have_the_types_of_the_table() {
@@ -340,6 +343,9 @@ mod tests {
                     (hooks::shoal_print_value as unsafe extern "C" fn(_, _, _, _, _, _, _, _, _)).signature()
                 }
                 Hook::PrintText => (hooks::shoal_print_text as Four<_, _, _, _>).signature(),
+                Hook::Rank => (rank_hooks::shoal_rank as unsafe extern "C" fn(_, _, _) -> _).signature(),
+                Hook::NumRanks => (rank_hooks::shoal_num_ranks as unsafe extern "C" fn(_, _, _) -> _).signature(),
+                Hook::SymmAt => (rank_hooks::shoal_symm_at as unsafe extern "C" fn(_, _, _, _, _) -> _).signature(),
                 Hook::CheckRange => (checks::shoal_check_range as unsafe extern "C" fn(_, _, _, _, _)).signature(),
                 Hook::CheckEach => (checks::shoal_check_each as Four<_, _, _, _>).signature(),
             };

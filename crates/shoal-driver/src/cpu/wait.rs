@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use crate::{
+    rank_view::RankView,
     source_site::SourceSite,
     waiting::{AwaitedValue, Waiting},
 };
@@ -47,12 +48,18 @@ impl Wait {
     /// # Safety
     ///
     /// The site is null or valid, and the memory can still be read.
-    pub(crate) unsafe fn describe(&self, program: [u32; 3], bounds: Option<&Bounds>) -> Waiting {
+    pub(crate) unsafe fn describe(
+        &self,
+        program: [u32; 3],
+        bounds: Option<&Bounds>,
+        ranks: Option<&RankView>,
+    ) -> Waiting {
         let value = self.value.and_then(|value| {
             // SAFETY: readable by contract.
             let held = unsafe { value.held() }?;
             let Awaited { address, expected, kind, condition } = value;
-            let place = bounds.and_then(|bounds| bounds.place(address.addr() as u64));
+            let argument = bounds.and_then(|bounds| bounds.place(address.addr() as u64));
+            let place = argument.or_else(|| ranks.and_then(|ranks| ranks.place(address.addr())));
             Some(AwaitedValue { address: address.addr(), place, kind, condition, expected, held })
         });
         // SAFETY: null or valid by contract.

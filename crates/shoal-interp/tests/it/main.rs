@@ -12,6 +12,7 @@ mod kernels;
 mod mutation;
 mod observe;
 mod random;
+mod ranks;
 mod schedule;
 mod shape;
 mod support;

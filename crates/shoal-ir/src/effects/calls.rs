@@ -62,6 +62,7 @@ impl CallEffects {
             | OpClass::Access(_)
             | OpClass::Atomic(..)
             | OpClass::Desc(_)
+            | OpClass::Comm(_)
             | OpClass::Effect(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_) => of_access(func, op),

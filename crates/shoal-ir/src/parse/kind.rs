@@ -3,6 +3,7 @@
 use shoal_source::{Diagnostic, Span};
 
 use super::attrs::Attrs;
+use crate::comm::{CommOp, CommScope, SignalOp};
 use crate::numeric::Const;
 use crate::op::{
     BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, OpKind, RmwOp,
@@ -80,6 +81,15 @@ pub(super) fn from_parts(
         "desc_stride" => OpKind::DescStride { dim: a.number("dim")? },
         "desc_load" => OpKind::DescLoad,
         "desc_store" => OpKind::DescStore,
+        "rank" => OpKind::Comm(CommOp::Rank { axis: a.optional("axis", |w| w.parse().ok())? }),
+        "num_ranks" => OpKind::Comm(CommOp::NumRanks { axis: a.optional("axis", |w| w.parse().ok())? }),
+        "symm_at" => OpKind::Comm(CommOp::SymmAt),
+        "wait" => ordering(a).map(|(sem, scope)| OpKind::Comm(CommOp::Wait { sem, scope }))?,
+        "consume_token" => OpKind::Comm(CommOp::ConsumeToken),
+        "notify" => OpKind::Comm(CommOp::Notify {
+            op: a.required("op", SignalOp::from_name)?,
+            scope: a.required("scope", CommScope::from_name)?,
+        }),
         "barrier" => OpKind::Barrier,
         "print" => OpKind::Print { prefix: a.text("prefix")?, hex: a.flag("hex")? },
         "assert" => OpKind::Assert { message: a.text("message")? },

@@ -5,7 +5,7 @@ use crate::op::RmwOp;
 use crate::types::{DescType, Elem, Scalar, Type};
 
 /// The type of what a pointer operand points to, at the operand's shape.
-fn pointee(ty: &Type) -> Result<Type, String> {
+pub(super) fn pointee(ty: &Type) -> Result<Type, String> {
     let ptr = ty.elem().and_then(Elem::ptr).ok_or_else(|| format!("`{ty}` is not a pointer"))?;
     Ok(ty.with_elem(ptr.element()))
 }

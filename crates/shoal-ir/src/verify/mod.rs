@@ -3,6 +3,7 @@
 //! This file holds the rules of structure: names, scope, regions, terminators. `typing` holds those of each
 //! operation's operands and results.
 
+mod comm;
 mod control;
 mod memory;
 mod typing;

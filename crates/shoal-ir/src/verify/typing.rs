@@ -1,6 +1,6 @@
 //! The typing rule of each operation.
 
-use super::{control, memory};
+use super::{comm, control, memory};
 use crate::effects::CallEffects;
 use crate::func::{Func, Module, OpId};
 use crate::infer;
@@ -217,6 +217,7 @@ pub(super) fn check(module: &Module, calls: &CallEffects, func: &Func, op: OpId)
         OpKind::DescSize { dim } | OpKind::DescStride { dim } => memory::desc_extent(&t, *dim),
         OpKind::DescLoad => memory::desc_load(&t),
         OpKind::DescStore => memory::desc_store(&t),
+        OpKind::Comm(op) => comm::check(&t, *op),
         OpKind::Barrier => t.counts(0, 0),
         OpKind::Print { .. } => {
             require!(t.operands.iter().all(|ty| ty.elem().is_some()), "only scalars and tiles are printed");

@@ -1,5 +1,6 @@
 //! Modules of the right form, with every kind of operation, every attribute and every type; few of them mean anything.
 
+use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::{
     BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, RmwOp, Rounding,
     Scope, Sem, StoreCache, UnaryOp,
@@ -115,7 +116,7 @@ impl Choices {
 
 /// How many makers [`computing`] and [`acting`] have.
 const COMPUTING: usize = 26;
-const ACTING: usize = 25;
+const ACTING: usize = 26;
 
 fn kind(c: &mut Choices, callees: &[String]) -> OpKind {
     match c.below(COMPUTING + ACTING) {
@@ -193,7 +194,21 @@ fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
         21 => OpKind::Return,
         22 => OpKind::DescSize { dim: c.bits() as u8 },
         23 => OpKind::DescStride { dim: c.bits() as u8 },
+        24 => OpKind::Comm(comm(c)),
         _ => OpKind::Call { callee: if c.flag() { c.of(callees) } else { c.string() } },
+    }
+}
+
+fn comm(c: &mut Choices) -> CommOp {
+    let (sem, scope) = c.ordering();
+    let axis = |c: &mut Choices| c.maybe(|c| c.bits() as u8);
+    match c.below(6) {
+        0 => CommOp::Rank { axis: axis(c) },
+        1 => CommOp::NumRanks { axis: axis(c) },
+        2 => CommOp::SymmAt,
+        3 => CommOp::Wait { sem, scope },
+        4 => CommOp::ConsumeToken,
+        _ => CommOp::Notify { op: c.of(SignalOp::ALL), scope: c.of(CommScope::ALL) },
     }
 }
 
@@ -273,7 +288,7 @@ pub(crate) fn module(choices: Vec<u64>) -> Module {
 }
 
 /// How many kinds of operations there are. Whoever adds one adds it to the makers above.
-const KINDS: usize = 51;
+const KINDS: usize = 52;
 
 #[test]
 fn every_kind_is_made() {

@@ -233,6 +233,7 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::Dtype(d) => format!("the dtype `{d}`"),
         Value::Tuple(t) => format!("a tuple of {} elements", t.items.len()),
         Value::Dict(pairs) => format!("a dictionary of {} entries", pairs.len()),
+        Value::Token(_) => "the token of a wait".into(),
         Value::Object(o) => format!("the host's object `{}`", o.shown),
         _ => value.type_name(),
     }

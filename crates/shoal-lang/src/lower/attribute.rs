@@ -87,6 +87,7 @@ impl Lower<'_> {
             | Value::Slice(_)
             | Value::Range(_)
             | Value::Condition(_)
+            | Value::Token(_)
             | Value::Builtin(_)
             | Value::Method(_) => Ok(None),
         }

@@ -274,6 +274,7 @@ impl Lower<'_> {
             | Value::Condition(_)
             | Value::Descriptor(_)
             | Value::BlockPtr(_)
+            | Value::Token(_)
             | Value::Aggregate(_)
             | Value::Method(_)
             | Value::Host(_)

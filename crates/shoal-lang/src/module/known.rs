@@ -3,9 +3,9 @@
 /// A module of the language, or one of Python's that kernels may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KnownModule {
-    /// `shoal`, `triton`.
+    /// `shoal`, `triton`, `triton_dist`.
     Root,
-    /// `shoal.language`, `triton.language` and the modules it is made of.
+    /// `shoal.language`, `triton.language`, `triton_dist.language` and the modules it is made of.
     Language,
     /// `shoal.language.math`.
     LanguageMath,
@@ -36,16 +36,21 @@ impl KnownModule {
             "typing" | "typing_extensions" | "collections" | "dataclasses" => return Some(KnownModule::Typing),
             "enum" => return Some(KnownModule::Enum),
             "builtins" => return Some(KnownModule::Builtins),
-            "shoal" | "triton" | "shoal.triton" => return Some(KnownModule::Root),
+            "shoal" | "triton" | "shoal.triton" | "triton_dist" => return Some(KnownModule::Root),
             _ => path
                 .strip_prefix("shoal.triton.")
                 .or_else(|| path.strip_prefix("triton."))
+                .or_else(|| path.strip_prefix("triton_dist."))
                 .or_else(|| path.strip_prefix("shoal."))?,
         };
         Some(match tail {
-            "language" | "language.core" | "language.standard" | "language.random" | "language.semantic" => {
-                KnownModule::Language
-            }
+            "language"
+            | "language.core"
+            | "language.standard"
+            | "language.random"
+            | "language.semantic"
+            | "language.distributed"
+            | "language.distributed_ops" => KnownModule::Language,
             "language.math" => KnownModule::LanguageMath,
             "language.extra" => KnownModule::Extra,
             "language.extra.cuda" | "language.extra.hip" | "language.extra.cpu" => KnownModule::ExtraTarget,

@@ -16,6 +16,7 @@ pub(crate) mod cast;
 pub(crate) mod create;
 pub(crate) mod debug;
 pub(crate) mod descriptor;
+pub(crate) mod distributed;
 pub(crate) mod dot;
 pub(crate) mod extern_fn;
 pub(crate) mod extra;
@@ -56,6 +57,7 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     create::BUILTINS,
     debug::BUILTINS,
     descriptor::BUILTINS,
+    distributed::BUILTINS,
     dot::BUILTINS,
     extern_fn::BUILTINS,
     extra::BUILTINS,

@@ -49,6 +49,7 @@ fn evaluate(cx: &Rewriter<'_>, op: OpId, operands: &[Const]) -> Option<Const> {
         | OpClass::Access(_)
         | OpClass::Atomic(..)
         | OpClass::Desc(_)
+        | OpClass::Comm(_)
         | OpClass::Effect(_)
         | OpClass::Control(_)
         | OpClass::Terminator(_)

@@ -61,6 +61,7 @@ pub(super) fn drop_no_op(cx: &mut Rewriter<'_>, op: OpId) -> bool {
         | OpClass::Tile(_)
         | OpClass::Apply(_)
         | OpClass::Desc(_)
+        | OpClass::Comm(_)
         | OpClass::Control(_)
         | OpClass::Terminator(_)
         | OpClass::Call(_) => false,

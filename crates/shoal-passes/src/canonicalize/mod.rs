@@ -145,6 +145,7 @@ impl Rewriter<'_> {
             | OpClass::Apply(_)
             | OpClass::Atomic(..)
             | OpClass::Desc(DescOp::Make | DescOp::Load | DescOp::Store)
+            | OpClass::Comm(_)
             | OpClass::Effect(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_)

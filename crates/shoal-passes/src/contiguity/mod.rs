@@ -34,7 +34,7 @@ mod shape;
 
 pub use info::{AxisInfo, MAX_DIVISIBILITY, PerDim};
 use shoal_ir::class::{ElementwiseOp, OpClass, ShapeOp, SourceOp};
-use shoal_ir::{Func, FuncKind, OpId, Region, Scalar, Type, Value};
+use shoal_ir::{CommOp, Func, FuncKind, OpId, Region, Scalar, Type, Value};
 
 use cranelift_entity::EntityRef;
 use info::PowerOfTwo;
@@ -261,6 +261,9 @@ impl Analysis<'_> {
                 ShapeOp::ConvertLayout => operand(0).clone(),
                 ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => AxisInfo::unknown(ty),
             },
+            OpClass::Comm(kind) => {
+                comm(ty, kind, data.operands().first().and_then(|&v| self.infos[v.index()].as_ref()))
+            }
             OpClass::Tile(_)
             | OpClass::Apply(_)
             | OpClass::Access(_)
@@ -272,6 +275,21 @@ impl Analysis<'_> {
             | OpClass::Call(_) => AxisInfo::unknown(ty),
         }
     }
+}
+
+/// Symmetric heaps start at multiples of this, on every rank.
+const HEAP_ALIGNMENT: u64 = 4096;
+
+fn comm(ty: &Type, kind: CommOp, operand: Option<&AxisInfo>) -> AxisInfo {
+    let mut info = operand.cloned().unwrap_or_else(|| AxisInfo::unknown(ty));
+    match kind {
+        CommOp::Rank { .. } | CommOp::NumRanks { .. } => info.non_negative = true,
+        // The same offset from another base.
+        CommOp::SymmAt => info.divisibility.iter_mut().for_each(|d| *d = (*d).min(HEAP_ALIGNMENT)),
+        CommOp::ConsumeToken => {}
+        CommOp::Wait { .. } | CommOp::Notify { .. } => return AxisInfo::unknown(ty),
+    }
+    info
 }
 
 fn iota(ty: &Type, start: i32) -> AxisInfo {

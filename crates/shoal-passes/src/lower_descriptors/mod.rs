@@ -24,7 +24,7 @@ use shoal_ir::class::{DescOp, OpClass};
 use shoal_ir::effects::CallEffects;
 use shoal_ir::op::Rounding;
 use shoal_ir::types::{DescPart, DescType};
-use shoal_ir::{Builder, Facts, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
+use shoal_ir::{Builder, CommOp, Facts, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
 use smallvec::SmallVec;
 
 use crate::dce::remove_dead;
@@ -150,6 +150,9 @@ impl Lowering {
         for op in func.take_ops(region) {
             match func.op(op).kind.class() {
                 OpClass::Desc(kind) => self.desc(func, region, op, kind),
+                OpClass::Comm(CommOp::ConsumeToken) if self.parts.contains_key(&func.op(op).operands()[0]) => {
+                    self.consume_token(func, region, op);
+                }
                 OpClass::Source(_)
                 | OpClass::Elementwise(_)
                 | OpClass::Shape(_)
@@ -157,12 +160,23 @@ impl Lowering {
                 | OpClass::Apply(_)
                 | OpClass::Access(_)
                 | OpClass::Atomic(..)
+                | OpClass::Comm(_)
                 | OpClass::Effect(_)
                 | OpClass::Control(_)
                 | OpClass::Terminator(_)
                 | OpClass::Call(_) => self.control(func, region, op),
             }
         }
+    }
+
+    /// A descriptor that is used after a wait: every access goes through its base.
+    fn consume_token(&mut self, func: &mut Func, region: Region, op: OpId) {
+        let (span, operands) = (func.op(op).span, func.op(op).operands().to_vec());
+        let parts = self.parts[&operands[0]].clone();
+        let mut b = Builder::at_end(func, region, span);
+        let base = b.value(OpKind::Comm(CommOp::ConsumeToken), &[parts.base, operands[1]]);
+        self.parts.insert(func.op(op).result(), Parts { base, ..parts });
+        self.replaced.push(op);
     }
 
     /// Puts down what an operation of the descriptors' family does, on parts.

@@ -1,0 +1,128 @@
+//! Operations between ranks.
+
+use shoal_ir::comm::{CommOp, CommScope, SignalOp};
+use shoal_ir::{Elem, Scalar};
+
+use crate::error::{AccessKind, Awaited, Error, Waiting};
+use crate::memory::AccessError;
+use crate::program::{Machine, Program, Site, Step, Wait};
+use crate::rank::Heap;
+use crate::value::Val;
+
+impl<'p> Program<'p> {
+    pub(crate) fn comm(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: CommOp) -> Result<Step, Error> {
+        match op {
+            CommOp::Rank { axis } | CommOp::NumRanks { axis } => {
+                self.heap(site)?;
+                if let Some(axis) = axis {
+                    return Err(self.world_error(site, format!("this world has no mesh, so there is no axis {axis}")));
+                }
+                let is_rank = matches!(op, CommOp::Rank { .. });
+                let number = if is_rank { u64::from(self.rank.number) } else { machine.ranks.len() as u64 };
+                Ok(self.finish(site, [Val::Scalar(number)]))
+            }
+            CommOp::SymmAt => {
+                let address = self.symmetric(machine, site)?;
+                Ok(self.finish(site, [Val::Scalar(address)]))
+            }
+            CommOp::Wait { .. } => self.wait_for_words(machine, site),
+            CommOp::ConsumeToken => {
+                let value = self.operand(site, 0).clone();
+                Ok(self.finish(site, [value]))
+            }
+            CommOp::Notify { op, scope } => self.notify(machine, site, op, scope),
+        }
+    }
+
+    fn heap(&self, site: Site<'p>) -> Result<Heap, Error> {
+        self.rank.heap.ok_or_else(|| {
+            let message = "this kernel asks for other ranks, but was launched outside of a world";
+            self.world_error(site, message.into())
+        })
+    }
+
+    fn world_error(&self, site: Site<'p>, message: String) -> Error {
+        Error::World { message, at: self.place(site) }
+    }
+
+    /// The place of the first operand in the heap of the rank that the second one names.
+    fn symmetric(&self, machine: &Machine<'p, '_>, site: Site<'p>) -> Result<u64, Error> {
+        let heap = self.heap(site)?;
+        let (address, rank) = (self.operand(site, 0).scalar(), self.rank_operand(site));
+        let offset = address.wrapping_sub(heap.base.0);
+        if offset >= heap.bytes {
+            let near = machine.memory.describe(address);
+            let message = format!("{address:#x} is not in the symmetric heap ({near}); allocate it on all ranks");
+            return Err(self.world_error(site, message));
+        }
+        let peer = usize::try_from(rank).ok().and_then(|rank| machine.ranks.get(rank)?.heap);
+        let Some(peer) = peer else {
+            let message = format!("there is no rank {rank}; the world has {}", machine.ranks.len());
+            return Err(self.world_error(site, message));
+        };
+        Ok(peer.base.0 + offset)
+    }
+
+    fn rank_operand(&self, site: Site<'p>) -> i64 {
+        i64::from(self.operand(site, 1).scalar() as i32)
+    }
+
+    /// Looks once at all words. If one is not there yet, the operation stays the next one, to be tried again when
+    /// memory has changed.
+    fn wait_for_words(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
+        let bytes = site.ty(2).elem().map_or(4, Elem::bytes);
+        let (base, expected) = (self.operand(site, 0).scalar(), self.operand(site, 2).scalar());
+        for word in 0..self.rank_operand(site).max(0) as u64 {
+            let address = base.wrapping_add(word * u64::from(bytes));
+            let found = machine.memory.load(address, bytes).map_err(|e| self.word_fault(machine, site, e, address))?;
+            if found != expected {
+                let report = Waiting { at: self.place(site), awaited: Awaited::Value { address, expected, found } };
+                self.wait = Some(Wait { version: machine.memory.version(), deadline: None, report });
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.next -= 1;
+                }
+                return Ok(Step::Waits);
+            }
+        }
+        self.wait = None;
+        self.finish(site, [Val::Empty]);
+        Ok(Step::Yield)
+    }
+
+    fn notify(
+        &mut self,
+        machine: &mut Machine<'p, '_>,
+        site: Site<'p>,
+        op: SignalOp,
+        scope: CommScope,
+    ) -> Result<Step, Error> {
+        let address = match scope {
+            CommScope::Gpu => {
+                self.heap(site)?;
+                let rank = self.rank_operand(site);
+                if rank != i64::from(self.rank.number) {
+                    let message = format!("a signal at `gpu` scope stays on its rank, but is for rank {rank}");
+                    return Err(self.world_error(site, message));
+                }
+                self.operand(site, 0).scalar()
+            }
+            CommScope::IntraNode | CommScope::InterNode => self.symmetric(machine, site)?,
+        };
+        let bytes = Scalar::I64.bytes();
+        let signal = self.operand(site, 2).scalar();
+        let held = machine.memory.load(address, bytes);
+        let next = |held: u64| match op {
+            SignalOp::Set => signal,
+            SignalOp::Add => held.wrapping_add(signal),
+        };
+        held.and_then(|held| machine.memory.store(address, bytes, next(held)))
+            .map_err(|e| self.word_fault(machine, site, e, address))?;
+        self.finish(site, []);
+        Ok(Step::Yield)
+    }
+
+    fn word_fault(&self, machine: &Machine<'p, '_>, site: Site<'p>, fault: AccessError, address: u64) -> Error {
+        let bytes = site.ty(2).elem().map_or(4, Elem::bytes);
+        self.fault(machine.memory, site, fault, (address, bytes), AccessKind::Atomic, Vec::new())
+    }
+}

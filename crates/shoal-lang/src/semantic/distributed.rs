@@ -1,0 +1,144 @@
+//! Operations between ranks.
+
+use std::sync::Arc;
+
+use shoal_ir::OpKind;
+use shoal_ir::comm::{CommOp, CommScope, SignalOp};
+use shoal_ir::op::Sem;
+use shoal_ir::types::{Elem, Scalar};
+
+use super::operand::{Operand, number_type};
+use super::words::any_of;
+use super::{attribute, block_ptr, cast, memory};
+use crate::builtin::{Args, Builtin, BuiltinContext};
+use crate::emit::Emit;
+use crate::lower_error::{LowerError, LowerResult};
+use crate::value::{BlockPtr, Descriptor, Tensor, Value};
+
+/// The orders that a wait, which only reads, can have; the first is the default.
+const WAIT_ORDERS: &[Sem] = &[Sem::Acquire, Sem::Relaxed];
+
+/// One pointer, not a tile of them.
+fn one_pointer<'a>(e: &Emit<'_>, a: &'a Args, name: &str) -> LowerResult<&'a Tensor> {
+    let function = a.function_name();
+    let Value::Tensor(pointer) = a.value(name) else { return Err(a.wrong(name, "a pointer")) };
+    memory::pointer(e, function, pointer)?;
+    if !pointer.is_scalar() {
+        return Err(e
+            .error(format!("`{function}` takes one pointer, not `{}`", pointer.type_name()))
+            .help(format!("pass the base to `{function}`, and add the offsets to what it gives"))
+            .into());
+    }
+    Ok(pointer)
+}
+
+/// The integer type of the words that a pointer points to, if they have one of these widths.
+fn word(e: &Emit<'_>, function: &str, pointer: &Tensor, widths: &[u32]) -> LowerResult<Scalar> {
+    let element = memory::pointer(e, function, pointer)?.element();
+    match element {
+        Elem::Scalar(ty) if ty.is_int() && widths.contains(&ty.bits()) => Ok(ty),
+        Elem::Scalar(_) | Elem::Ptr(_) => {
+            let names: Vec<String> = widths.iter().map(|bits| format!("`int{bits}`")).collect();
+            let error =
+                e.error(format!("`{function}` works on words of {}, not `{}`", any_of(&names), cast::name(element)));
+            Err(error.help("allocate the flags with that type, or cast the pointer").into())
+        }
+    }
+}
+
+/// One integer.
+fn integer(e: &mut Emit<'_>, a: &Args, name: &str, ty: Scalar) -> LowerResult<Tensor> {
+    let value = Operand::new(e, a.value(name))?;
+    let integral = match &value {
+        Operand::Number(n) => n.as_int().is_some(),
+        Operand::Tensor(t) => t.is_scalar() && number_type(t).is_some_and(Scalar::is_int),
+    };
+    if !integral {
+        return Err(a.wrong(name, "an integer"));
+    }
+    block_ptr::integer(e, name, &value, ty)
+}
+
+fn run_count(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let axis = match a.int("axis")? {
+        -1 => None,
+        axis @ 0..8 => Some(axis as u8),
+        _ => return Err(a.wrong("axis", "an axis of the world's mesh, or -1 for the whole world")),
+    };
+    let op = if a.function_name() == "rank" { CommOp::Rank { axis } } else { CommOp::NumRanks { axis } };
+    let e = l.emit();
+    let number = e.b().value(OpKind::Comm(op), &[]);
+    Ok(e.tensor(number).into())
+}
+
+fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
+    let pointer = one_pointer(e, a, "ptr")?;
+    let rank = integer(e, a, "rank", Scalar::I32)?;
+    let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &[pointer.value, rank.value]);
+    Ok(Tensor { access: pointer.access, ..e.tensor(place) }.into())
+}
+
+fn run_wait(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
+    let pointer = one_pointer(e, a, "barrierPtrs")?;
+    let ty = word(e, "wait", pointer, &[32, 64])?;
+    let count = integer(e, a, "numBarriers", Scalar::I32)?;
+    let scope = attribute::scope(e, Some(a.str("scope")?))?;
+    let sem = attribute::memory_order(e, Some(a.str("semantic")?), WAIT_ORDERS)?;
+    let value = integer(e, a, "waitValue", ty)?;
+    let token = e.b().value(OpKind::Comm(CommOp::Wait { sem, scope }), &[pointer.value, count.value, value.value]);
+    Ok(Value::Token(token))
+}
+
+fn run_consume_token(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let &Value::Token(token) = a.value("token") else {
+        return Err(a.wrong("token", "the result of `wait`"));
+    };
+    let e = l.emit();
+    consume(e, a.value("value"), token)
+        .unwrap_or_else(|| Err(a.wrong("value", "a pointer, a tile, a block pointer or a tensor descriptor")))
+}
+
+/// The same value, after the wait; `None` if it is nothing that lives on the device.
+fn consume(e: &mut Emit<'_>, value: &Value, token: shoal_ir::Value) -> Option<LowerResult<Value>> {
+    let mut after = |value| e.b().value(OpKind::Comm(CommOp::ConsumeToken), &[value, token]);
+    Some(Ok(match value {
+        Value::Tensor(t) => Value::Tensor(Tensor { value: after(t.value), ..t.clone() }),
+        Value::Descriptor(d) => {
+            Value::Descriptor(Arc::new(Descriptor { value: after(d.value), ..Descriptor::clone(d) }))
+        }
+        // Every access goes through the base.
+        Value::BlockPtr(b) => {
+            let base = Tensor { value: after(b.base.value), ..b.base.clone() };
+            Value::BlockPtr(Arc::new(BlockPtr { base, ..BlockPtr::clone(b) }))
+        }
+        Value::Invalid => return Some(Err(LowerError::reported())),
+        _ => return None,
+    }))
+}
+
+fn run_notify(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
+    let pointer = one_pointer(e, a, "ptr")?;
+    memory::writable(e, "notify", pointer)?;
+    let ty = word(e, "notify", pointer, &[64])?;
+    let rank = integer(e, a, "rank", Scalar::I32)?;
+    let signal = integer(e, a, "signal", ty)?;
+    let op = SignalOp::from_name(a.str("sig_op")?).ok_or_else(|| a.wrong("sig_op", "\"set\" or \"add\""))?;
+    let scope = CommScope::from_name(a.str("comm_scope")?)
+        .ok_or_else(|| a.wrong("comm_scope", "\"gpu\", \"intra_node\" or \"inter_node\""))?;
+    let operands = [pointer.value, rank.value, signal.value];
+    e.b().inferred(OpKind::Comm(CommOp::Notify { op, scope }), &operands, &[]);
+    Ok(Value::NONE)
+}
+
+/// The functions of this file.
+pub(crate) static BUILTINS: &[Builtin] = &[
+    Builtin::kernel("rank", "axis: const=-1", run_count),
+    Builtin::kernel("num_ranks", "axis: const=-1", run_count),
+    Builtin::kernel("symm_at", "ptr, rank", run_symm_at),
+    Builtin::kernel("wait", "barrierPtrs, numBarriers, scope: const, semantic: const, waitValue=1", run_wait),
+    Builtin::kernel("consume_token", "value, token", run_consume_token),
+    Builtin::kernel("notify", "ptr, rank, signal=1, sig_op: const='set', comm_scope: const='inter_node'", run_notify),
+];

@@ -11,6 +11,7 @@ mod language;
 mod launches;
 mod live;
 mod random_kernels;
+mod ranks;
 mod specialisation;
 mod stopping;
 mod targets;

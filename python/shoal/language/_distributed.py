@@ -24,7 +24,7 @@ def symm_at(ptr: tensor, rank: Value) -> tensor:
 
 
 @operation
-def wait(barrierPtrs: tensor, numBarriers: Value, scope: Text, semantic: Text, waitValue: Value = 1) -> Any:  # noqa: N803
+def wait(barrierPtrs: tensor, numBarriers: Value, scope: Text, semantic: Text, waitValue: Value = 1) -> Any:
     """Blocks the program until each of the words from `barrierPtrs` on equals `waitValue`; gives a token.
 
     Words are integers of 32 or 64 bits. With `semantic="acquire"`, all later accesses come after the wait.

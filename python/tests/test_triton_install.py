@@ -16,6 +16,8 @@ NAMES = {
     "OutOfResources InterpreterError reinterpret TensorWrapper MockTensor constexpr_function must_use_result aggregate "
     "AsyncCompileMode FutureKernel cdiv next_power_of_2 set_allocator language runtime testing tools compiler knobs "
     "backends errors __version__",
+    "triton_dist": "jit language",
+    "triton_dist.language": "wait consume_token rank num_ranks symm_at notify",
     "triton.language": "load store constexpr float32 math extra core",
     "triton.language.core": "dtype tensor constexpr builtin is_builtin _aggregate _unwrap_if_constexpr",
     "triton.language.math": "exp rsqrt",

@@ -10,6 +10,10 @@ use shoal::{CompileOptions, Device, Error, Kernel, Module};
 /// A file of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
+    /// `all_gather.py`
+    AllGather,
+    /// `all_reduce.py`
+    AllReduce,
     /// `attention.py`
     Attention,
     /// `dropout.py`
@@ -30,7 +34,9 @@ pub enum Source {
 
 impl Source {
     /// Every file.
-    pub const ALL: [Source; 8] = [
+    pub const ALL: [Source; 10] = [
+        Source::AllGather,
+        Source::AllReduce,
         Source::Attention,
         Source::Dropout,
         Source::GroupedGemm,
@@ -76,6 +82,8 @@ impl Source {
             };
         }
         match self {
+            Source::AllGather => file!("all_gather.py"),
+            Source::AllReduce => file!("all_reduce.py"),
             Source::Attention => file!("attention.py"),
             Source::Dropout => file!("dropout.py"),
             Source::GroupedGemm => file!("grouped_gemm.py"),

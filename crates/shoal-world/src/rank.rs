@@ -4,6 +4,8 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shoal_driver::{GroupMember, LaunchGroup};
+
 use crate::element::Element;
 use crate::engine::{Engine, EngineKind};
 use crate::error::{Failure, WorldError};
@@ -25,6 +27,10 @@ struct Inner {
     world: Team,
     node: Team,
     heap: Mutex<Heap>,
+    /// The launches of the ranks of this process; `None` where others run elsewhere.
+    launches: Option<LaunchGroup>,
+    /// Its membership while it runs.
+    member: Mutex<Option<GroupMember>>,
 }
 
 impl fmt::Debug for Rank {
@@ -34,10 +40,18 @@ impl fmt::Debug for Rank {
 }
 
 impl Rank {
-    pub(crate) fn new(engine: Arc<dyn Engine>, options: &WorldOptions) -> Rank {
+    pub(crate) fn new(engine: Arc<dyn Engine>, options: &WorldOptions, launches: Option<LaunchGroup>) -> Rank {
         let (world, node) = Team::initial(&engine);
         let heap = Mutex::new(Heap::new(options.pad_bytes(), options.pad_bytes() + options.heap_bytes));
-        Rank(Arc::new(Inner { engine, options: options.clone(), world, node, heap }))
+        Rank(Arc::new(Inner {
+            engine,
+            options: options.clone(),
+            world,
+            node,
+            heap,
+            launches,
+            member: Mutex::new(None),
+        }))
     }
 
     /// Its number, from 0.
@@ -153,6 +167,13 @@ impl Rank {
         }
     }
 
+    /// On whose behalf kernels are launched, so that a launch that waits for another rank's knows whether anybody is left
+    /// to end its wait. `None` outside of [`World::run`](crate::World::run), and where the other ranks are elsewhere.
+    #[must_use]
+    pub fn launch_member(&self) -> Option<GroupMember> {
+        self.member().clone()
+    }
+
     /// An error if the world has failed. For code that runs long without waiting for others.
     pub fn check(&self) -> Result<(), WorldError> {
         match self.failure() {
@@ -187,11 +208,13 @@ impl Rank {
     }
 
     pub(crate) fn enter(&self) {
+        *self.member() = self.0.launches.as_ref().map(LaunchGroup::join);
         self.0.engine.enter();
     }
 
     pub(crate) fn leave(&self) {
         self.0.engine.leave();
+        *self.member() = None;
     }
 
     pub(crate) fn free_block(&self, offset: usize) -> Result<(), WorldError> {
@@ -200,6 +223,10 @@ impl Rank {
 
     pub(crate) fn drop_block(&self, offset: usize) {
         self.heap().drop_block(offset);
+    }
+
+    fn member(&self) -> std::sync::MutexGuard<'_, Option<GroupMember>> {
+        self.0.member.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn heap(&self) -> std::sync::MutexGuard<'_, Heap> {

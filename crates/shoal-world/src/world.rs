@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use shoal_driver::LaunchGroup;
+
 use crate::engine::processes::membership::Membership;
 use crate::engine::{EngineKind, processes, threads};
 use crate::environment::Variables;
@@ -47,7 +49,9 @@ impl World {
             return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
         }
         let engines = threads::start(options, n)?;
-        Ok(World { ranks: engines.into_iter().map(|engine| Rank::new(Arc::new(engine), options)).collect() })
+        let launches = LaunchGroup::new();
+        let rank = |engine| Rank::new(Arc::new(engine), options, Some(launches.clone()));
+        Ok(World { ranks: engines.into_iter().map(rank).collect() })
     }
 
     /// The world that this process was started for, by `shoal launch` or `torchrun`: it is one rank, of `WORLD_SIZE`.
@@ -64,7 +68,7 @@ impl World {
     pub fn from_env_with(options: &WorldOptions) -> Result<World, WorldError> {
         options.check()?;
         let engine = processes::join(&Membership::read(&Variables::of_process())?, options)?;
-        Ok(World { ranks: vec![Rank::new(Arc::new(engine), options)] })
+        Ok(World { ranks: vec![Rank::new(Arc::new(engine), options, None)] })
     }
 
     /// The number of ranks.

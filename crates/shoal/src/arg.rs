@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use shoal_lang::{HostNamedTuple, HostValue};
+use shoal_world::Symm;
 use smallvec::SmallVec;
 
 use crate::descriptor::TensorDescriptor;
@@ -133,6 +134,20 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// This rank's part of a symmetric buffer. Other ranks and their kernels may write to it meanwhile.
+    fn symmetric<T: Element + shoal_world::Element>(buffer: &'a Symm<T>) -> Memory<'a> {
+        let rank = buffer.rank();
+        let base = rank.base(rank.rank()).expect("a rank reaches its own memory");
+        Memory {
+            address: base.as_ptr().expose_provenance() + buffer.offset(),
+            before: 0,
+            bytes: buffer.len() * size_of::<T>(),
+            dtype: T::DTYPE,
+            access: Access::ReadWrite,
+            life: PhantomData,
+        }
+    }
+
     fn exclusive<T: Element>(values: &'a mut [T]) -> Memory<'a> {
         Memory {
             address: values.as_mut_ptr().expose_provenance(),
@@ -234,6 +249,12 @@ impl<'a, T: Element> From<&'a Vec<T>> for Arg<'a> {
 impl<'a, T: Element> From<&'a mut Vec<T>> for Arg<'a> {
     fn from(values: &'a mut Vec<T>) -> Self {
         Arg::Memory(Memory::exclusive(values))
+    }
+}
+
+impl<'a, T: Element + shoal_world::Element> From<&'a Symm<T>> for Arg<'a> {
+    fn from(buffer: &'a Symm<T>) -> Self {
+        Arg::Memory(Memory::symmetric(buffer))
     }
 }
 

@@ -10,6 +10,7 @@ use shoal_driver::cpu::{KernelError, LoadError};
 use shoal_driver::memory::AllocError;
 use shoal_driver::{DeviceError, LaunchError};
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Style};
+use shoal_world::WorldError;
 
 use crate::{DType, dtype_name};
 
@@ -92,6 +93,15 @@ pub enum Error {
     /// The device ran the kernel and it failed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The world that a kernel was launched in cannot go on.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// Programs of several ranks wait for each other in vain.
+    #[error("{}", .waits.join("\n"))]
+    Deadlock {
+        /// What each rank waits for, that of rank 0 first.
+        waits: Vec<String>,
+    },
     /// A program failed while the interpreter ran it.
     #[error("{text}")]
     Program {

@@ -11,6 +11,7 @@ use shoal_driver::cpu::{self, ArgBlock, ArgWriter};
 use shoal_driver::fork::Section;
 use shoal_lang::{Access, ArgSpec};
 use shoal_source::{Cancellation, Diagnostic, Span};
+use shoal_world::Rank;
 
 use crate::arg::{Arg, Args};
 use crate::bind::{Bound, Signature};
@@ -20,6 +21,7 @@ use crate::error::Report;
 use crate::grid::IntoGrid;
 use crate::leaves::{Leaves, walk};
 use crate::module::Shared;
+use crate::on_rank::OnRank;
 use crate::param::{Param, ParamKind};
 use crate::specialise::{ArgClass, ArgumentError};
 use crate::variant::Variant;
@@ -36,6 +38,7 @@ pub struct Kernel {
     launch: Arc<cpu::LaunchOptions>,
     key_start: Words,
     device: Device,
+    rank: Option<Arc<OnRank>>,
 }
 
 /// What all handles of a kernel share.
@@ -83,6 +86,7 @@ impl Kernel {
             key_start: key_start(&CompileOptions::default(), &device),
             options: Arc::default(),
             device,
+            rank: None,
         }
     }
 
@@ -109,6 +113,17 @@ impl Kernel {
         self.key_start = key_start(&self.options, &device);
         self.device = device;
         self
+    }
+
+    /// The same kernel as a rank of a world launches it: it may reach the other ranks' symmetric memory and wait for what
+    /// their kernels do there. All ranks whose kernels wait for each other launch at the same time, as in
+    /// [`World::run`](crate::world::World::run).
+    ///
+    /// # Errors
+    /// When the memory of another rank cannot be reached by load and store.
+    pub fn on_rank(mut self, rank: &Rank) -> Result<Kernel, Error> {
+        self.rank = Some(Arc::new(OnRank::new(rank)?));
+        Ok(self)
     }
 
     /// Its name.
@@ -290,6 +305,13 @@ impl Kernel {
     /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
+        if let Some(rank) = &self.rank {
+            let bounds = self.options.debug.then(|| cpu_launch::bounds(&prepared.leaves));
+            let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
+            return rank.launch(&self.device, options, |options| {
+                self.device.launch(&self.shared, variant, prepared, grid, options)
+            });
+        }
         if self.options.debug {
             let leaves = prepared.leaves().map_err(|error| self.argument_error(*error))?;
             let bounds = Some(cpu_launch::bounds(&leaves));

@@ -46,6 +46,7 @@ mod leaves;
 mod linked;
 mod lowering;
 mod module;
+mod on_rank;
 pub mod opt;
 mod options;
 mod pack;

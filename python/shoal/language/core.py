@@ -11,6 +11,7 @@ from shoal.language._compound_types import (
 )
 from shoal.language._constexpr import base_type, base_value, const, constexpr, constexpr_type
 from shoal.language._constexpr import unwrap as _unwrap_if_constexpr  # noqa: F401
+from shoal.language._distributed import consume_token, notify, num_ranks, rank, symm_at, wait
 from shoal.language._dtype import (
     bfloat16,
     dtype,
@@ -151,6 +152,7 @@ __all__ = [
     "const",
     "constexpr",
     "constexpr_type",
+    "consume_token",
     "debug_barrier",
     "device_assert",
     "device_print",
@@ -194,12 +196,15 @@ __all__ = [
     "mul",
     "multiple_of",
     "must_use_result",
+    "notify",
     "num_programs",
+    "num_ranks",
     "permute",
     "pi32_t",
     "pointer_type",
     "program_id",
     "range",
+    "rank",
     "reduce",
     "reshape",
     "slice",
@@ -212,6 +217,7 @@ __all__ = [
     "store_tensor_descriptor",
     "str_to_ty",
     "sub",
+    "symm_at",
     "tensor",
     "tensor_descriptor",
     "tensor_descriptor_base",
@@ -226,6 +232,7 @@ __all__ = [
     "uint8",
     "view",
     "void",
+    "wait",
     "where",
 ]
 

@@ -2,7 +2,8 @@
 
 A finder at the front of `sys.meta_path` answers for `triton` and everything below it. `triton.a.b` is the module
 `shoal.triton.a.b` where there is one, else `shoal.a.b`: the same module object under a second name, so that what is set
-in one is seen in the other.
+in one is seen in the other. `triton_dist` and `triton_dist.language`, by which distributed kernels import theirs, are
+the same modules again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ NAME = "triton"
 VERSION = "3.9.0"
 PLACES = ("shoal.triton", "shoal")
 
+# What distributed kernels import, and the modules that stand for it.
+DISTRIBUTED = {"triton_dist": "shoal.triton", "triton_dist.language": "shoal.language"}
+
 
 class _Finder:
     """Finds the modules of `triton`."""
@@ -32,9 +36,10 @@ class _Finder:
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         """The module with this name, if it is one of Triton's."""
-        if fullname != NAME and not fullname.startswith(NAME + "."):
+        root = fullname.partition(".")[0]
+        if root not in (NAME, "triton_dist"):
             return None
-        real = _real_name(fullname[len(NAME) :])
+        real = _real_name(fullname[len(NAME) :]) if root == NAME else DISTRIBUTED.get(fullname)
         if real is None:
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: Shoal's drop-in has none of this name", name=fullname
@@ -130,5 +135,5 @@ def uninstall() -> None:
     finder: Any = _finder
     sys.meta_path.remove(finder)
     errors.other_words = None
-    for name in [name for name in sys.modules if name == NAME or name.startswith(NAME + ".")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in (NAME, "triton_dist")]:
         del sys.modules[name]

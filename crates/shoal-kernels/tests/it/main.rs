@@ -1,3 +1,4 @@
 //! The kernel library, held to its references.
+mod collectives;
 mod entry_points;
 mod references;

@@ -12,6 +12,7 @@ mod language;
 mod launches;
 mod live;
 mod random_kernels;
+mod ranks;
 mod specialisation;
 mod stages;
 mod stopping;

@@ -57,7 +57,7 @@ pub enum LaunchError {
         what: String,
     },
     /// A program failed: an assertion of the kernel, a run-time trap, or a print sink that panicked.
-    #[error("kernel `{kernel}` failed: {failure}")]
+    #[error("{}", failed_message(.kernel, .failure))]
     Failed {
         /// The kernel.
         kernel: String,
@@ -104,6 +104,8 @@ pub struct Failure {
     pub site: Option<SourceSite>,
     /// What happened.
     pub message: String,
+    /// The failure as a runner shows it that has the kernel's source at hand, the interpreter.
+    pub report: Option<String>,
 }
 
 impl fmt::Display for Failure {
@@ -114,6 +116,13 @@ impl fmt::Display for Failure {
             Some(site) => write!(f, " at {site}"),
             None => Ok(()),
         }
+    }
+}
+
+fn failed_message(kernel: &str, failure: &Failure) -> String {
+    match &failure.report {
+        Some(report) => report.clone(),
+        None => format!("kernel `{kernel}` failed: {failure}"),
     }
 }
 

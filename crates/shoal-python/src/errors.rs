@@ -23,14 +23,6 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Compile(report) => compilation(py, report),
         Error::Argument(report) => argument(py, report),
         Error::Launch(launch) => launched(py, launch),
-        Error::Program { text, program, place } => new(py, "InterpreterFault", text, |facts| {
-            facts.set_item("program", PyTuple::new(py, program)?)?;
-            if let Some((file, line)) = place {
-                facts.set_item("file", file)?;
-                facts.set_item("line", line)?;
-            }
-            Ok(())
-        }),
         Error::Interpreter(text) => new(py, "InterpreterError", text, |_| Ok(())),
         Error::Grid { .. } | Error::Descriptor { .. } | Error::BoundArgument { .. } | Error::Shape { .. } => {
             PyValueError::new_err(error.to_string())
@@ -75,15 +67,19 @@ fn launched(py: Python<'_>, error: &LaunchError) -> PyErr {
     let text = error.to_string();
     match error {
         LaunchError::Interrupted { .. } => signals::raised().unwrap_or_else(|| PyKeyboardInterrupt::new_err(text)),
-        LaunchError::Failed { kernel, failure } => new(py, "KernelFault", &text, |facts| {
-            facts.set_item("kernel", kernel)?;
-            facts.set_item("program", PyTuple::new(py, failure.program)?)?;
-            if let Some(site) = &failure.site {
-                facts.set_item("file", &site.file)?;
-                facts.set_item("line", site.line)?;
-            }
-            Ok(())
-        }),
+        LaunchError::Failed { kernel, failure } => {
+            // Only the interpreter shows a failure in the source.
+            let class = if failure.report.is_some() { "InterpreterFault" } else { "KernelFault" };
+            new(py, class, &text, |facts| {
+                facts.set_item("kernel", kernel)?;
+                facts.set_item("program", PyTuple::new(py, failure.program)?)?;
+                if let Some(site) = &failure.site {
+                    facts.set_item("file", &site.file)?;
+                    facts.set_item("line", site.line)?;
+                }
+                Ok(())
+            })
+        }
         LaunchError::Stuck { kernel, .. } => new(py, "KernelFault", &text, |facts| facts.set_item("kernel", kernel)),
         LaunchError::Memory { .. } => new(py, "OutOfResources", &text, |_| Ok(())),
         LaunchError::Grid { .. } => PyValueError::new_err(text),

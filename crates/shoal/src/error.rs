@@ -90,29 +90,20 @@ pub enum Error {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The device ran the kernel and it failed.
+    /// The device or the interpreter ran the kernel and it failed.
     #[error(transparent)]
     Launch(#[from] LaunchError),
     /// The world that a kernel was launched in cannot go on.
     #[error(transparent)]
     World(#[from] WorldError),
     /// Programs of several ranks wait for each other in vain.
-    #[error("{}", .waits.join("\n"))]
+    #[error("{}", .waits.join("
+"))]
     Deadlock {
         /// What each rank waits for, that of rank 0 first.
         waits: Vec<String>,
     },
-    /// A program failed while the interpreter ran it.
-    #[error("{text}")]
-    Program {
-        /// What to show, with the user's line where it is known.
-        text: String,
-        /// The program's id.
-        program: [u32; 3],
-        /// File and line, where they are known.
-        place: Option<(String, u32)>,
-    },
-    /// The interpreter ran the kernel and it failed.
+    /// The interpreter cannot run the kernel.
     #[error("{0}")]
     Interpreter(String),
     /// Compiled code could not be loaded.

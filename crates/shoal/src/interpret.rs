@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::{Interrupt, LaunchError, PrintSink};
+use shoal_driver::{Failure, Interrupt, LaunchError, PrintSink, SourceSite};
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
 use shoal_lang::Lowered;
@@ -107,13 +107,21 @@ impl shoal_interp::Host for Host<'_> {
 /// The interpreter knows the place of most failures: show the user's line.
 fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
     let Some(place) = error.place() else { return Error::Interpreter(error.to_string()) };
-    if place.span.is_none() {
-        return Error::Program { text: error.to_string(), program: place.program, place: None };
-    }
-    let sources = kernel.module.sources();
-    let line = sources.line_col(place.span).map(|(line, _)| (sources.name(place.span.file).to_owned(), line));
-    let diagnostic = Diagnostic::error(place.span, error.to_string()).label("here");
-    Error::Program { text: Report::new(diagnostic, sources).to_string(), program: place.program, place: line }
+    let (message, sources) = (error.to_string(), kernel.module.sources());
+    let at = (!place.span.is_none()).then(|| sources.line_col(place.span)).flatten();
+    let site = at.map(|(line, col)| SourceSite {
+        file: sources.name(place.span.file).to_owned(),
+        line,
+        col,
+        what: String::new(),
+    });
+    let report = if place.span.is_none() {
+        message.clone()
+    } else {
+        Report::new(Diagnostic::error(place.span, message.clone()).label("here"), sources).to_string()
+    };
+    let failure = Box::new(Failure { program: place.program, site, message, report: Some(report) });
+    LaunchError::Failed { kernel: kernel.name.clone(), failure }.into()
 }
 
 /// The memory that arguments point into.

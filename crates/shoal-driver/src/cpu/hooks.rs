@@ -139,7 +139,7 @@ unsafe fn record(ctx: *mut ProgramContext, site: *const Site, message: String) {
     // SAFETY: the contract of `shoal_fail`.
     unsafe {
         let program = coordinates((*ctx).shared.program, (*ctx).shared.grid);
-        let failure = Failure { program, site: SourceSite::read(site), message };
+        let failure = Failure { program, site: SourceSite::read(site), message, report: None };
         ProgramContext::launch(ctx).end(End::Failed(failure));
     }
 }

@@ -1,6 +1,6 @@
 //! What users read when a launch is wrong: the whole text is held.
 
-use shoal::{Args, Backend, Error, Module, Tensor, TensorDescriptor, args};
+use shoal::{Args, Backend, Error, LaunchError, Module, Tensor, TensorDescriptor, args};
 
 use crate::launches::kernel;
 
@@ -78,6 +78,19 @@ fn an_error_in_the_kernel_shows_the_line() {
 fn the_interpreter_catches_what_native_code_cannot() {
     let text = "@shoal.jit\ndef k(x):\n    tl.store(x + tl.arange(0, 16), 1.0)\n";
     let mut small = [0.0f32; 8];
-    let error = kernel(text, Backend::Interpreter).launch(1, args!(&mut small[..])).unwrap_err().to_string();
-    assert!(error.contains("element [8]") && error.contains("kernel.py:7"), "{error}");
+    let error = kernel(text, Backend::Interpreter).launch(1, args!(&mut small[..])).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("element [8]") && text.contains("kernel.py:7"), "{text}");
+}
+
+#[test]
+fn a_failed_program_is_one_error_on_both_backends() {
+    let text = "@shoal.jit(debug=True)\ndef k(n):\n    tl.device_assert(tl.program_id(0) < n, \"too many\")\n";
+    for backend in [Backend::Cpu, Backend::Interpreter] {
+        let error = kernel(text, backend).launch(8, args!(7)).unwrap_err();
+        let Error::Launch(LaunchError::Failed { kernel, failure }) = &error else { panic!("{error}") };
+        let line = failure.site.as_ref().map(|site| site.line);
+        assert_eq!((kernel.as_str(), failure.program, line), ("k", [7, 0, 0], Some(7)), "{backend:?}");
+        assert!(failure.message.contains("too many") && error.to_string().contains("too many"), "{error}");
+    }
 }

@@ -54,6 +54,21 @@ def test_errors_in_called_functions_show_the_way():
     assert "inner" in str(caught.value) and "power" in str(caught.value)
 
 
+@pytest.mark.parametrize(("function", "instead"), [("sum", "tl.sum"), ("exp", "tl.exp"), ("maximum", "tl.maximum")])
+def test_functions_of_numpy_have_names_and_the_language_has_its_own(function, instead):
+    called = getattr(np, function)
+
+    @shoal.jit
+    def kernel(x):
+        sl.store(x, called(sl.load(x + sl.arange(0, 16))))
+
+    with pytest.raises(shoal.CompilationError) as caught:
+        kernel[(1,)](np.zeros(16, np.float32))
+    text = str(caught.value)
+    assert f"`numpy.{function}` is called in the host program" in text
+    assert f"in a kernel use `{instead}(...)`" in text
+
+
 def test_syntax_that_kernels_have_not():
     @shoal.jit
     def kernel(x):

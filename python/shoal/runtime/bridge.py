@@ -144,7 +144,7 @@ def describe(value: Any) -> tuple[Any, ...]:
             return ("function", source(value))
         except ValueError:
             return ("object", value.__qualname__)
-    return _number(value) or ("object", _shown(value))
+    return _number(value) or ("object", _callable_name(value) or _shown(value))
 
 
 def _module(module: types.ModuleType) -> tuple[Any, ...]:
@@ -183,6 +183,15 @@ def _number(value: Any) -> tuple[Any, ...] | None:
         item = value.item()
         return ("value", item) if isinstance(item, (bool, int, float)) else None
     return None
+
+
+def _callable_name(value: Any) -> str | None:
+    """How programs call a function that is no function of Python's own, such as NumPy's: its text has an address."""
+    name = getattr(value, "__name__", None)
+    if not callable(value) or not isinstance(name, str):
+        return None
+    module = getattr(value, "__module__", None)
+    return f"{module}.{name}" if isinstance(module, str) else name
 
 
 def _shown(value: Any) -> str:

@@ -305,20 +305,24 @@ impl Kernel {
     /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
-        if let Some(rank) = &self.rank {
-            let bounds = self.options.debug.then(|| cpu_launch::bounds(&prepared.leaves));
-            let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
-            return rank.launch(&self.device, options, |options| {
-                self.device.launch(&self.shared, variant, prepared, grid, options)
-            });
+        if self.rank.is_none() && !self.options.debug {
+            return self.device.launch(&self.shared, variant, prepared, grid, &self.launch);
         }
-        if self.options.debug {
-            let leaves = prepared.leaves().map_err(|error| self.argument_error(*error))?;
-            let bounds = Some(cpu_launch::bounds(&leaves));
-            let options = cpu::LaunchOptions { bounds, ..(*self.launch).clone() };
-            return self.device.launch(&self.shared, variant, prepared, grid, &options);
+        let options = cpu::LaunchOptions { bounds: self.bounds(prepared)?, ..(*self.launch).clone() };
+        let launch = |options: &cpu::LaunchOptions| self.device.launch(&self.shared, variant, prepared, grid, options);
+        match &self.rank {
+            Some(rank) => rank.launch(&self.device, options, launch),
+            None => launch(&options),
         }
-        self.device.launch(&self.shared, variant, prepared, grid, &self.launch)
+    }
+
+    /// The memory of the arguments, for kernels that check their accesses.
+    fn bounds(&self, prepared: &Prepared<'_>) -> Result<Option<Arc<cpu::Bounds>>, Error> {
+        if !self.options.debug {
+            return Ok(None);
+        }
+        let leaves = prepared.leaves().map_err(|error| self.argument_error(*error))?;
+        Ok(Some(cpu_launch::bounds(&leaves)))
     }
 
     /// What ends a launch also ends the compilation that it asks for.

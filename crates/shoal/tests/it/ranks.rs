@@ -99,7 +99,8 @@ fn places_that_do_not_exist_fail_the_launch_in_words() {
             let result = if symmetric {
                 astray.launch(1, args!(&x, rank_number))
             } else {
-                astray.launch(1, args!(&mut own.lock().expect("one rank")[..], rank_number))
+                let mut own = own.lock().expect("one rank");
+                astray.launch(1, args!(&mut own[..], rank_number))
             };
             Ok(result.expect_err("no such place").to_string())
         });

@@ -89,19 +89,13 @@ fn a_deadlock_tells_what_every_rank_waits_for() {
 #[test]
 fn places_that_do_not_exist_fail_the_launch_in_words() {
     let astray = kernel("astray");
-    let mut own = [0i32];
     let world = world(1);
-    let mut fails = |symmetric: bool, rank_number: i32| {
-        let own = std::sync::Mutex::new(&mut own);
+    let fails = |symmetric: bool, number: i32| {
         let texts = world.run(|rank| -> Result<String, Error> {
-            let x = rank.symm_zeros::<i32>(1)?;
+            let (x, mut own) = (rank.symm_zeros::<i32>(1)?, [0i32]);
             let astray = astray.clone().on_rank(rank)?;
-            let result = if symmetric {
-                astray.launch(1, args!(&x, rank_number))
-            } else {
-                astray.launch(1, args!(&mut own.lock().expect("one rank")[..], rank_number))
-            };
-            Ok(result.expect_err("no such place").to_string())
+            let args = if symmetric { args!(&x, number) } else { args!(&mut own[..], number) };
+            Ok(astray.launch(1, args).expect_err("no such place").to_string())
         });
         texts.expect("no failure of the world").remove(0)
     };

@@ -12,12 +12,12 @@ use crate::rank::RankPlan;
 /// Runs every program of every rank's grid to its end.
 pub(crate) fn run<'p>(machine: &mut Machine<'p, '_>, order: Order) -> Result<(), Error> {
     let mut unstarted: Vec<_> = machine.ranks.iter().map(|rank| ids(rank.grid)).collect();
-    let mut started = vec![0; machine.ranks.len()];
+    let mut resident = vec![0; machine.ranks.len()];
     let mut live: Vec<Program<'p>> = Vec::new();
     let mut picker = Picker::new(order);
     loop {
         for (rank, unstarted) in machine.ranks.iter().zip(&mut unstarted) {
-            let resident = &mut started[rank.number as usize];
+            let resident = &mut resident[rank.number as usize];
             while *resident < rank.resident && start(&mut live, rank, unstarted) {
                 *resident += 1;
             }
@@ -27,18 +27,18 @@ pub(crate) fn run<'p>(machine: &mut Machine<'p, '_>, order: Order) -> Result<(),
             if live.is_empty() {
                 return Ok(());
             }
-            let room = |(rank, unstarted)| start(&mut live, rank, unstarted);
-            let another = machine.ranks.iter().zip(&mut unstarted).map(room).fold(false, |any, one| any || one);
-            if !another && !expire(&mut live) {
+            let before = live.len();
+            for (rank, unstarted) in machine.ranks.iter().zip(&mut unstarted) {
+                resident[rank.number as usize] += usize::from(start(&mut live, rank, unstarted));
+            }
+            if live.len() == before && !expire(&mut live) {
                 let waiting = live.iter().filter_map(|p| p.wait.as_ref()).map(|w| w.report.clone()).collect();
                 return Err(Error::Deadlock { waiting });
             }
             continue;
         };
         if run_to_point(&mut live[index], machine)? == Step::Done {
-            let ended = live.remove(index).rank.number;
-            let resident = &mut started[ended as usize];
-            *resident = resident.saturating_sub(1);
+            resident[live.remove(index).rank.number as usize] -= 1;
             picker.removed(index);
         }
     }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use shoal::half::f16;
 use shoal::world::{World, WorldError, WorldOptions};
-use shoal::{CompileOptions, Device, Error, Kernel, LaunchOptions, Module, args};
+use shoal::{CompileOptions, Device, Element, Error, Kernel, LaunchOptions, Module, Stage, args, host_target};
+use shoal_interp::{Arg, Heap, Memory, Options, Order, RankLaunch, run_ranks};
+use shoal_ir::Const;
 
 const TEXT: &str = "
 import shoal
@@ -89,20 +92,13 @@ fn a_deadlock_tells_what_every_rank_waits_for() {
 #[test]
 fn places_that_do_not_exist_fail_the_launch_in_words() {
     let astray = kernel("astray");
-    let mut own = [0i32];
     let world = world(1);
-    let mut fails = |symmetric: bool, rank_number: i32| {
-        let own = std::sync::Mutex::new(&mut own);
+    let fails = |symmetric: bool, number: i32| {
         let texts = world.run(|rank| -> Result<String, Error> {
-            let x = rank.symm_zeros::<i32>(1)?;
+            let (x, mut own) = (rank.symm_zeros::<i32>(1)?, [0i32]);
             let astray = astray.clone().on_rank(rank)?;
-            let result = if symmetric {
-                astray.launch(1, args!(&x, rank_number))
-            } else {
-                let mut own = own.lock().expect("one rank");
-                astray.launch(1, args!(&mut own[..], rank_number))
-            };
-            Ok(result.expect_err("no such place").to_string())
+            let args = if symmetric { args!(&x, number) } else { args!(&mut own[..], number) };
+            Ok(astray.launch(1, args).expect_err("no such place").to_string())
         });
         texts.expect("no failure of the world").remove(0)
     };
@@ -148,4 +144,94 @@ fn a_rank_that_fails_ends_the_waits_of_the_others() {
     });
     let text = error.expect_err("a rank fails").to_string();
     assert!(text.contains("rank 1") && text.contains("out of order"), "{text}");
+}
+
+/// Elements of each rank, of a tile, and programs: some tiles are not full, and programs have several.
+const N: usize = 77;
+const BLOCK: usize = 16;
+const PROGRAMS: usize = 2;
+
+/// What each rank's all-reduce of the library gives on the CPU.
+fn reduced<T: Element + shoal::world::Element>(
+    kernel: &Kernel,
+    ranks: usize,
+    data: fn(usize, usize) -> T,
+) -> Vec<Vec<T>> {
+    let results = world(ranks).run(|rank| -> Result<Vec<T>, Error> {
+        let x = rank.symm_zeros::<T>(N)?;
+        let flags = rank.symm_zeros::<i64>(2 * PROGRAMS * ranks)?;
+        x.write(&(0..N).map(|i| data(rank.rank(), i)).collect::<Vec<T>>())?;
+        let mut out = vec![data(0, 0); N];
+        kernel.clone().on_rank(rank)?.launch(PROGRAMS, args!(&x, &mut out, &flags, 3, N, BLOCK = BLOCK))?;
+        Ok(out)
+    });
+    results.expect("no failure")
+}
+
+/// The same on the interpreter, as bytes.
+fn interpreted(
+    module: &shoal_ir::Module,
+    ranks: usize,
+    order: Order,
+    data: impl Fn(usize, usize) -> Vec<u8>,
+) -> Vec<Vec<u8>> {
+    let mut memory = Memory::new();
+    let mut launches = Vec::new();
+    let (size, flags) = (data(0, 0).len() * N, (data(0, 0).len() * N).next_multiple_of(64));
+    let bytes = flags + 8 * 2 * PROGRAMS * ranks;
+    for rank in 0..ranks {
+        let mut heap: Vec<u8> = (0..N).flat_map(|i| data(rank, i)).collect();
+        heap.resize(bytes, 0);
+        let (base, out) = (memory.alloc_from(&heap), memory.alloc(size));
+        let number = |n: i64| Arg::Scalar(Const::from_bits(shoal_ir::Scalar::I32, n as u64));
+        let flags = Arg::Pointer(base.offset(flags as u64));
+        launches.push((base, out, [Arg::Pointer(base), Arg::Pointer(out), flags, number(3), number(N as i64)]));
+    }
+    let grid = [PROGRAMS as u32, 1, 1];
+    let launched: Vec<RankLaunch<'_>> = launches
+        .iter()
+        .map(|(base, _, args)| {
+            let heap = Some(Heap { base: *base, bytes: bytes as u64 });
+            RankLaunch { module, kernel: "one_shot_all_reduce", grid, args, heap }
+        })
+        .collect();
+    let options = Options { order, ..Options::default() };
+    run_ranks(&launched, &mut memory, &options, &mut |_: String| {}).expect("no failure");
+    launches.iter().map(|&(_, out, _)| memory.bytes(out).expect("a result").to_vec()).collect()
+}
+
+fn the_interpreter_agrees<T: Element + shoal::world::Element>(
+    signature: &str,
+    data: fn(usize, usize) -> T,
+    bytes: fn(T) -> Vec<u8>,
+) {
+    let text = include_str!("../../../shoal-kernels/kernels/all_reduce.py");
+    let module = Module::from_source("all_reduce.py", text).expect("the library parses");
+    let kernel = module.kernel("one_shot_all_reduce").expect("a kernel").on(Device::cpu());
+    let specs = kernel.read_signature(&format!("{signature}, *i64, i32, i32, BLOCK={BLOCK}")).expect("a signature");
+    let tile = kernel.emit(&specs, Stage::Tile, host_target()).expect("it compiles");
+    let text = String::from_utf8(tile).expect("text");
+    let module = shoal_ir::parse::module(&text, shoal_ir::Span::NONE.file).expect("the text parses");
+    for ranks in [1, 2, 3, 4, 8] {
+        let native = reduced(&kernel, ranks, data);
+        let native: Vec<Vec<u8>> = native.into_iter().map(|out| out.into_iter().flat_map(bytes).collect()).collect();
+        assert!(native.iter().all(|out| *out == native[0]), "all ranks have the same bits");
+        for order in [Order::RoundRobin, Order::Random(5)] {
+            let result = interpreted(&module, ranks, order, |rank, i| bytes(data(rank, i)));
+            assert_eq!(result, native, "{ranks} ranks, {signature}");
+        }
+    }
+}
+
+#[test]
+fn the_interpreter_and_the_cpu_reduce_to_the_same_bits() {
+    fn number(rank: usize, i: usize) -> f32 {
+        ((i * 31 + rank * 7) % 101) as f32 * 0.37 - 11.0
+    }
+    the_interpreter_agrees::<f32>("*fp32, *fp32", number, |x| x.to_le_bytes().to_vec());
+    the_interpreter_agrees::<f16>(
+        "*fp16, *fp16",
+        |rank, i| f16::from_f32(number(rank, i)),
+        |x| x.to_le_bytes().to_vec(),
+    );
 }

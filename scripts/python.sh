@@ -16,11 +16,16 @@ say() { printf 'python: %s\n' "$*" >&2; }
 # Whether a Python can import a module, without importing it.
 has() { "$1" -c 'import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[1]) is None)' "$2" 2>/dev/null; }
 
-# environment FOLDER PYTHON REQUIREMENTS [OPTION...]: makes FOLDER anew unless it has exactly these requirements.
+# The file that tells an environment where the package is.
+package_path() { printf '%s/shoal.pth' "$("$1/bin/python3" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; }
+
+# environment FOLDER PYTHON REQUIREMENTS [OPTION...]: makes FOLDER anew unless it has exactly these requirements and
+# was made here: an environment that was copied along with its checkout would use the package of the other one.
 environment() {
     local folder=$1 python=$2 wanted=$3
     shift 3
-    if [ -x "$folder/bin/python3" ] && cmp -s <(printf '%s\n' "$wanted") "$folder/requirements.txt"; then
+    if [ -x "$folder/bin/python3" ] && cmp -s <(printf '%s\n' "$wanted") "$folder/requirements.txt" \
+        && cmp -s <(printf '%s\n' "$PWD/python") "$(package_path "$folder")"; then
         return
     fi
     say "making $folder with $("$python" --version) (once)"
@@ -29,7 +34,7 @@ environment() {
     # shellcheck disable=SC2086 # one word for each package
     "$folder/bin/pip" install --quiet --disable-pip-version-check $wanted >&2
     # The package is used from where it is written.
-    printf '%s\n' "$PWD/python" >"$("$folder/bin/python3" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/shoal.pth"
+    printf '%s\n' "$PWD/python" >"$(package_path "$folder")"
     printf '%s\n' "$wanted" >"$folder/requirements.txt"
 }
 

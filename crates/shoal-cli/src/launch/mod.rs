@@ -29,8 +29,11 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
             "--nnodes {nnodes}: ranks on several hosts are not supported yet; start all ranks on one host"
         )));
     }
-    if *ranks == 0 || u32::try_from(*ranks).is_err() {
+    if *ranks == 0 {
         return Err(Failure::new(format!("-n {ranks}: a world needs at least one rank")));
+    }
+    if u32::try_from(*ranks).is_err() {
+        return Err(Failure::new(format!("-n {ranks}: a world has at most {} ranks", u32::MAX)));
     }
     let mut job = Job::start(*ranks, |_| {
         let mut command = Command::new(&program[0]);
@@ -81,13 +84,15 @@ fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
             && failed.is_none()
         {
             let first = first_cause(job, ended);
-            failed = Some(failure(&first, job.running()));
-            if let Some(failed) = &failed
-                && job.running() > 0
-                && forwarded.terminating().is_none()
-            {
-                eprintln!("shoal launch: {failed}");
+            let failure = failure(&first);
+            if forwarded.terminating().is_none() {
+                match job.running() {
+                    0 => {}
+                    1 => eprintln!("shoal launch: {failure}; ending the other"),
+                    _ => eprintln!("shoal launch: {failure}; ending the others"),
+                }
             }
+            failed = Some(failure);
             ending = Ending::Ask(Instant::now() + NOTICE);
         }
         if let (Some(_), Ending::NotYet) = (forwarded.terminating(), &ending) {
@@ -116,19 +121,14 @@ fn first_cause(job: &mut Job, seen: Ended) -> Ended {
     first
 }
 
-fn failure(ended: &Ended, others: usize) -> Failure {
+fn failure(ended: &Ended) -> Failure {
     let Ended { rank, pid, status } = ended;
     let (how, code) = match (status.code(), status.signal()) {
         (Some(code), _) => (format!("exited with status {code}"), u8::try_from(code).unwrap_or(1)),
         (None, Some(signal)) => (format!("was killed by {}", signals::name(signal)), exit_code(signal)),
         (None, None) => (format!("ended: {status}"), 1),
     };
-    let rest = match others {
-        0 => "",
-        1 => "; ending the other",
-        _ => "; ending the others",
-    };
-    Failure::Rank { message: format!("rank {rank} (pid {pid}) {how}{rest}"), code }
+    Failure::Rank { message: format!("rank {rank} (pid {pid}) {how}"), code }
 }
 
 /// As shells tell of signals.

@@ -38,6 +38,7 @@ fn a_failing_rank_ends_the_others_and_is_named() {
     let called = launch("3", "if [ $RANK = 1 ]; then exit 42; fi; exec sleep 100");
     assert_eq!(called.code, Some(42));
     assert!(called.err.contains("rank 1 (pid ") && called.err.contains(") exited with status 42"), "{}", called.err);
+    assert_eq!(called.err.matches("; ending the others").count(), 1, "said before, not after: {}", called.err);
 }
 
 #[test]
@@ -57,6 +58,8 @@ fn ranks_that_ignore_the_request_are_killed() {
 fn mistakes_are_told() {
     let place = Workplace::new();
     assert_eq!(place.fails(&["launch", "-n", "0", "--", "true"]), "error: -n 0: a world needs at least one rank\n");
+    let said = place.fails(&["launch", "-n", "99999999999", "--", "true"]);
+    assert_eq!(said, "error: -n 99999999999: a world has at most 4294967295 ranks\n");
     let said = place.fails(&["launch", "-n", "2", "--nnodes", "2", "--", "true"]);
     assert_eq!(said, "error: --nnodes 2: ranks on several hosts are not supported yet; start all ranks on one host\n");
     let said = place.fails(&["launch", "-n", "2", "--", "/no/such/program"]);

@@ -8,7 +8,7 @@ pub enum CType {
     /// A place in the source, or null.
     Site,
     /// A checked access.
-    Access,
+    CheckedAccess,
     /// UTF-8 that is not terminated; a length follows.
     Text,
     /// Bytes of any type.
@@ -34,7 +34,7 @@ impl CType {
         match self {
             Self::Context => "Context *",
             Self::Site => "const Site *",
-            Self::Access => "const Access *",
+            Self::CheckedAccess => "const CheckedAccess *",
             Self::Text => "const char *",
             Self::Bytes => "const void *",
             Self::U32s => "const uint32_t *",
@@ -50,7 +50,9 @@ impl CType {
     #[must_use]
     pub const fn integer_bits(self) -> Option<u32> {
         match self {
-            Self::Context | Self::Site | Self::Access | Self::Text | Self::Bytes | Self::U32s | Self::U64s => None,
+            Self::Context | Self::Site | Self::CheckedAccess | Self::Text | Self::Bytes | Self::U32s | Self::U64s => {
+                None
+            }
             Self::I32 | Self::U32 => Some(32),
             Self::I64 | Self::U64 => Some(64),
         }

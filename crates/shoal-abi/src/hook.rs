@@ -65,9 +65,9 @@ hooks! {
     SymmAt = "shoal_symm_at" (Context, Site, U64, I32, U32) -> CResult::Value(CType::U64);
     /// Fails unless the launch may access all addresses `first + i * step` whose bit `i` is set in `mask`; the numbers
     /// are `first`, `step`, `mask`.
-    CheckRange = "shoal_check_range" (Context, Access, U64, I64, U64) -> CResult::Void;
+    CheckRange = "shoal_check_range" (Context, CheckedAccess, U64, I64, U64) -> CResult::Void;
     /// Fails likewise for the addresses of up to 64 lanes; the number is the mask.
-    CheckEach = "shoal_check_each" (Context, Access, U64s, U64) -> CResult::Void;
+    CheckEach = "shoal_check_each" (Context, CheckedAccess, U64s, U64) -> CResult::Void;
 }
 
 impl Hook {

@@ -63,7 +63,7 @@ pub use c_type::{CResult, CType, Signature};
 pub use context::{Context, Entry, coordinates};
 pub use hook::Hook;
 pub use reach::Reach;
-pub use site::{Access, AccessBase, AccessKind, Field, Site};
+pub use site::{AccessBase, AccessKind, CheckedAccess, Field, Site};
 pub use wait::WaitCondition;
 mod cpu_target;
 mod description;

@@ -49,7 +49,7 @@ impl Site {
 /// An access to memory that is checked.
 #[repr(C)]
 #[derive(Debug)]
-pub struct Access {
+pub struct CheckedAccess {
     /// Where it is in the source.
     pub site: Site,
     /// Bytes at each address.
@@ -60,16 +60,17 @@ pub struct Access {
     pub base: i32,
 }
 
-impl Access {
+impl CheckedAccess {
     /// What follows the site, in order.
     pub const FIELDS: [Field; 3] = [
-        Field { offset: offset_of!(Access, bytes), ty: CType::U32 },
-        Field { offset: offset_of!(Access, kind), ty: CType::U32 },
-        Field { offset: offset_of!(Access, base), ty: CType::I32 },
+        Field { offset: offset_of!(CheckedAccess, bytes), ty: CType::U32 },
+        Field { offset: offset_of!(CheckedAccess, kind), ty: CType::U32 },
+        Field { offset: offset_of!(CheckedAccess, base), ty: CType::I32 },
     ];
 
     /// The type in C.
-    pub const C_DEFINITION: &'static str = "typedef struct { Site site; uint32_t bytes, kind; int32_t base; } Access;";
+    pub const C_DEFINITION: &'static str =
+        "typedef struct { Site site; uint32_t bytes, kind; int32_t base; } CheckedAccess;";
 }
 
 /// What an access does.
@@ -84,7 +85,7 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
-    /// Its number in an [`Access`].
+    /// Its number in a [`CheckedAccess`].
     #[must_use]
     pub const fn number(self) -> u32 {
         match self {
@@ -118,7 +119,7 @@ pub enum AccessBase {
 }
 
 impl AccessBase {
-    /// Its number in an [`Access`].
+    /// Its number in a [`CheckedAccess`].
     #[must_use]
     pub const fn number(self) -> i32 {
         match self {

@@ -11,7 +11,7 @@ use crate::value::Access;
 
 /// What the host needs to know of a kernel before it is compiled.
 #[derive(Debug, Clone)]
-pub struct Kernel {
+pub struct KernelDecl {
     /// Its name.
     pub name: String,
     /// Its parameters, in order.
@@ -64,8 +64,8 @@ impl KernelParam {
     }
 }
 
-impl Kernel {
-    pub(crate) fn new(program: &Program, f: &Function) -> Kernel {
+impl KernelDecl {
+    pub(crate) fn new(program: &Program, f: &Function) -> KernelDecl {
         let listed = |list: &[Name], i: usize, name: &str| {
             let index = i.to_string();
             list.iter().any(|n| **n == *name || **n == *index)
@@ -86,7 +86,7 @@ impl Kernel {
                 span: p.name.span,
             })
             .collect();
-        Kernel {
+        KernelDecl {
             name: f.name().to_owned(),
             params,
             doc: f.def.doc.as_deref().map(str::to_owned),

@@ -56,7 +56,7 @@ mod value;
 pub use builtin_index::{LanguageFunction, language_functions, language_names};
 pub use dtype::{language_name, scalar_name};
 pub use host::{HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue};
-pub use kernel::{Annotation, Kernel, KernelParam};
+pub use kernel::{Annotation, KernelDecl, KernelParam};
 pub use module::{FunctionKind, JitOptions};
 pub use options::Options;
 pub use program::{Lowered, Program};

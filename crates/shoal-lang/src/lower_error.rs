@@ -9,12 +9,12 @@ use shoal_source::{Diagnostic, Span};
 #[derive(Debug, Clone)]
 pub struct LowerError {
     diagnostic: Option<Box<Diagnostic>>,
-    reach: Reach,
+    scope: ErrorScope,
 }
 
 /// How much is lost by a error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum ErrorScope {
     /// The statement; the next one is looked at.
     Statement,
     /// The rest of the function: a failed `static_assert` guards what follows.
@@ -27,7 +27,7 @@ pub(crate) type LowerResult<T> = Result<T, LowerError>;
 impl LowerError {
     /// A error whose cause was reported before.
     pub fn reported() -> LowerError {
-        LowerError { diagnostic: None, reach: Reach::Statement }
+        LowerError { diagnostic: None, scope: ErrorScope::Statement }
     }
 
     /// An error at `span`.
@@ -43,24 +43,24 @@ impl LowerError {
     /// The same error, ending the function instead of the statement.
     #[must_use]
     pub fn ending_function(self) -> LowerError {
-        LowerError { reach: Reach::Function, ..self }
+        LowerError { scope: ErrorScope::Function, ..self }
     }
 
     /// How much is lost.
     #[must_use]
-    pub fn reach(&self) -> Reach {
-        self.reach
+    pub fn scope(&self) -> ErrorScope {
+        self.scope
     }
 
     /// Changes the diagnostic, if there is one.
     #[must_use]
     pub fn map(self, f: impl FnOnce(Diagnostic) -> Diagnostic) -> LowerError {
-        LowerError { diagnostic: self.diagnostic.map(|d| Box::new(f(*d))), reach: self.reach }
+        LowerError { diagnostic: self.diagnostic.map(|d| Box::new(f(*d))), scope: self.scope }
     }
 }
 
 impl From<Diagnostic> for LowerError {
     fn from(diagnostic: Diagnostic) -> LowerError {
-        LowerError { diagnostic: Some(Box::new(diagnostic)), reach: Reach::Statement }
+        LowerError { diagnostic: Some(Box::new(diagnostic)), scope: ErrorScope::Statement }
     }
 }

@@ -7,7 +7,7 @@ use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span, similar};
 use crate::dtype;
 use crate::host::{HostBridge, HostSource, HostValue};
 use crate::host_cache::HostCache;
-use crate::kernel::Kernel;
+use crate::kernel::KernelDecl;
 use crate::key;
 use crate::lower;
 use crate::module::{self, Function, FunctionKind, Global, ModuleId, UserModule};
@@ -82,16 +82,16 @@ impl Program {
 
     /// The kernels of the file, in its order: every function that is `@jit`.
     #[must_use]
-    pub fn kernels(&self) -> Vec<Kernel> {
+    pub fn kernels(&self) -> Vec<KernelDecl> {
         let mut functions = self.jit_functions();
         functions.sort_by_key(|f| f.def.span.start);
-        functions.iter().map(|f| Kernel::new(self, f)).collect()
+        functions.iter().map(|f| KernelDecl::new(self, f)).collect()
     }
 
     /// The kernel with this name.
     #[must_use]
-    pub fn kernel(&self, name: &str) -> Option<Kernel> {
-        self.jit_function(name).map(|f| Kernel::new(self, &f))
+    pub fn kernel(&self, name: &str) -> Option<KernelDecl> {
+        self.jit_function(name).map(|f| KernelDecl::new(self, &f))
     }
 
     /// Lowers one specialisation of a kernel to tile IR.
@@ -109,7 +109,7 @@ impl Program {
     /// What is wrong with the text.
     pub fn signature(&self, kernel: &str, text: &str) -> Result<Vec<(String, ArgSpec)>, Diagnostics> {
         let function = self.function(kernel)?;
-        let info = Kernel::new(self, &function);
+        let info = KernelDecl::new(self, &function);
         let wrong = |message: String| {
             Diagnostics::from(
                 Diagnostic::error(function.def.name.span, format!("wrong signature for `{kernel}`"))

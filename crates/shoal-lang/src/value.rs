@@ -79,7 +79,7 @@ pub struct Tensor {
 pub enum Access {
     /// It may be read and written.
     ReadWrite,
-    /// It may only be read: `tl.const`, `*k…` in signatures.
+    /// It may only be read: `tl.const`, `*k…` in signatures. A kernel that stores through it does not compile.
     ReadOnly,
 }
 

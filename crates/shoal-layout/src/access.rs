@@ -77,7 +77,7 @@ pub enum MatrixOrder {
 
 /// How a tile goes between registers and shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
+pub struct SharedAccess {
     /// What one instruction moves.
     pub kind: AccessKind,
     /// For each instruction its registers, in the order of its operands: vectors in the order of memory; matrices one
@@ -107,7 +107,7 @@ impl LinearLayout {
         element_bits: u32,
         direction: Direction,
         matrix: MatrixAccess,
-    ) -> Result<Access, LayoutError> {
+    ) -> Result<SharedAccess, LayoutError> {
         if !matches!(element_bits, 8 | 16 | 32 | 64) {
             return Err(LayoutError::ElementBits { bits: element_bits });
         }
@@ -124,7 +124,7 @@ impl LinearLayout {
     }
 }
 
-impl Access {
+impl SharedAccess {
     /// The time of the whole access for one warp: wavefronts, then instructions.
     pub fn cost(&self) -> (u32, u32) {
         let instructions = self.registers.len() as u32;
@@ -224,7 +224,7 @@ impl Offsets {
         Some((low, rest))
     }
 
-    fn vector(&self) -> Access {
+    fn vector(&self) -> SharedAccess {
         let most = (128 / self.element_bits).ilog2() as usize;
         let (low, rest) = (0..=most)
             .rev()
@@ -234,7 +234,7 @@ impl Offsets {
         self.finish(AccessKind::Vector { elements: 1 << low.len() }, &low, &rest)
     }
 
-    fn plain_matrix(&self) -> Option<Access> {
+    fn plain_matrix(&self) -> Option<SharedAccess> {
         let word = (32u32.checked_div(self.element_bits).filter(|&word| word > 0)?).ilog2() as usize;
         let lanes = self.offset.columns(InDim::Lane);
         let in_row = self.lanes == 32 && lanes[0] == 1 << word && lanes[1] == 2 << word;
@@ -247,7 +247,7 @@ impl Offsets {
         aligned.then(|| self.matrices(MatrixOrder::Plain, &low, &rest))
     }
 
-    fn transposed_matrix(&self) -> Option<Access> {
+    fn transposed_matrix(&self) -> Option<SharedAccess> {
         let lanes = self.offset.columns(InDim::Lane);
         if self.element_bits != 16 || self.lanes != 32 || lanes[2..] != [1, 2, 4] {
             return None;
@@ -262,21 +262,21 @@ impl Offsets {
     }
 
     /// Matrices with the registers `word` in each word, and as many at once as there are.
-    fn matrices(&self, order: MatrixOrder, word: &[u64], rest: &[u64]) -> Access {
+    fn matrices(&self, order: MatrixOrder, word: &[u64], rest: &[u64]) -> SharedAccess {
         let together = rest.len().min(2);
         let operands: Vec<u64> = word.iter().chain(&rest[..together]).copied().collect();
         self.finish(AccessKind::Matrix { matrices: 1 << together, order }, &operands, &rest[together..])
     }
 
     /// The access whose instructions take the registers `operands` together and go over `rest`.
-    fn finish(&self, kind: AccessKind, operands: &[u64], rest: &[u64]) -> Access {
+    fn finish(&self, kind: AccessKind, operands: &[u64], rest: &[u64]) -> SharedAccess {
         let instruction = |first: u64| {
             (0..1 << operands.len()).map(|operand| (first ^ combine(operands, operand)) as u32).collect::<Vec<u32>>()
         };
         let registers = (0..1 << rest.len()).map(|at| instruction(combine(rest, at))).collect();
         let moved = |register: u32| combine(&self.same, register.into()) as u32;
         let copies = (0..self.registers).map(|register| (register, moved(register)));
-        let access = Access {
+        let access = SharedAccess {
             kind,
             registers,
             copies: copies.filter(|(register, moved)| register != moved).collect(),

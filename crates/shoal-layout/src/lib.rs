@@ -118,7 +118,7 @@ mod text;
 mod tiling;
 mod wgmma;
 
-pub use access::{Access, AccessKind, Direction, MatrixAccess, MatrixOrder};
+pub use access::{AccessKind, Direction, MatrixAccess, MatrixOrder, SharedAccess};
 pub use conversion::{Conversion, Reach};
 pub use error::{LayoutError, ParseLayoutError};
 pub use inverse::Placement;

@@ -13,7 +13,7 @@
 //! Shuffles move 128 bytes each, as a wavefront of memory does; going through memory is two of those for each 128 bytes,
 //! and a barrier. So shuffles are taken whenever there are some.
 
-use crate::access::{Access, MatrixAccess};
+use crate::access::{MatrixAccess, SharedAccess};
 use crate::linear_index::LinearIndex;
 use crate::matrix::Matrix;
 use crate::scratch::find_scratch;
@@ -51,9 +51,9 @@ pub struct MemoryPlan {
     /// Which element of the tile is at which offset (of the first pass, if there are several).
     pub memory: LinearLayout,
     /// How the source is written.
-    pub store: Access,
+    pub store: SharedAccess,
     /// How the target is read.
-    pub load: Access,
+    pub load: SharedAccess,
     /// Who must wait between the two.
     pub barrier: Barrier,
     /// The passes: each bit is a register bit of the source and one of the target, as masks. Pass `p` moves the registers
@@ -222,7 +222,7 @@ fn without_registers(layout: &LinearLayout, bits: &[usize]) -> LinearLayout {
 }
 
 /// The access of such a layout in the registers of the whole one.
-fn with_registers(mut access: Access, bits: &[usize]) -> Access {
+fn with_registers(mut access: SharedAccess, bits: &[usize]) -> SharedAccess {
     let mut sorted = bits.to_vec();
     sorted.sort_unstable();
     let widen = |register: u32| {

@@ -11,7 +11,7 @@
 
 use std::fmt;
 
-use crate::access::{Access, AccessKind, MatrixOrder};
+use crate::access::{AccessKind, MatrixOrder, SharedAccess};
 use crate::linear_index::LinearIndex;
 use crate::plan::{Barrier, ConversionPlan, MemoryPlan};
 use crate::shuffle::ShufflePlan;
@@ -53,7 +53,7 @@ impl fmt::Display for MemoryPlan {
     }
 }
 
-fn write_access(f: &mut fmt::Formatter<'_>, access: &Access, matrix: &str) -> fmt::Result {
+fn write_access(f: &mut fmt::Formatter<'_>, access: &SharedAccess, matrix: &str) -> fmt::Result {
     write!(f, "{} × ", access.registers.len())?;
     match access.kind {
         AccessKind::Vector { elements } => write!(f, "{}", counted(elements * access.element_bits / 8, "byte"))?,

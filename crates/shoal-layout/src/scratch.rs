@@ -18,7 +18,7 @@
 //!
 //! There is a choice of pieces; each is tried, and the model of the banks decides.
 
-use crate::access::{Access, Direction, MatrixAccess};
+use crate::access::{Direction, MatrixAccess, SharedAccess};
 use crate::banks::lanes_together;
 use crate::elimination::Echelon;
 use crate::matrix::{Matrix, combine};
@@ -28,8 +28,8 @@ use crate::{InDim, LayoutError, LinearLayout};
 /// A buffer, and how it is written and read.
 pub(crate) struct Scratch {
     pub(crate) memory: LinearLayout,
-    pub(crate) store: Access,
-    pub(crate) load: Access,
+    pub(crate) store: SharedAccess,
+    pub(crate) load: SharedAccess,
 }
 
 /// The best buffer for going from `source` to `target`, which must hold in each block what the source holds there.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use shoal_lang::{Kernel, Program, Specialization};
+use shoal_lang::{KernelDecl, Program, Specialization};
 use shoal_source::{Diagnostics, SourceMap, Style};
 
 use crate::function;
@@ -39,7 +39,7 @@ pub(crate) fn expand(request: &Request, package: &Path) -> Result<String, String
 }
 
 /// Reads a signature. One that says all there is to say about a kernel is tried: what does not compile is told now.
-fn checked(program: &Program, kernel: &Kernel, text: &str) -> Result<Vec<(String, shoal_lang::ArgSpec)>, String> {
+fn checked(program: &Program, kernel: &KernelDecl, text: &str) -> Result<Vec<(String, shoal_lang::ArgSpec)>, String> {
     let told = |errors: Diagnostics| shown(&errors, &program.sources());
     let args = program.signature(&kernel.name, text).map_err(told)?;
     for (name, _) in &args {

@@ -4,7 +4,7 @@
 //! take whatever a launch takes. What the signature compiles in is no parameter, and one with a default keeps it unless
 //! the signature names it.
 
-use shoal_lang::{Access, Annotation, ArgSpec, ArgType, Const, ConstValue, Kernel, KernelParam};
+use shoal_lang::{Access, Annotation, ArgSpec, ArgType, Const, ConstValue, KernelDecl, KernelParam};
 
 /// The type that takes any argument.
 const ANY: &str = "impl ::core::convert::Into<::shoal::Arg<'a>>";
@@ -13,7 +13,7 @@ const ANY: &str = "impl ::core::convert::Into<::shoal::Arg<'a>>";
 ///
 /// # Errors
 /// When a launch could not pass what the signature says.
-pub(crate) fn write(kernel: &Kernel, given: &[(String, ArgSpec)]) -> Result<String, String> {
+pub(crate) fn write(kernel: &KernelDecl, given: &[(String, ArgSpec)]) -> Result<String, String> {
     let (mut parameters, mut pushes) = (String::new(), String::new());
     for param in &kernel.params {
         let name = &param.name;
@@ -41,7 +41,7 @@ pub(crate) fn write(kernel: &Kernel, given: &[(String, ArgSpec)]) -> Result<Stri
         "#[doc = {doc:?}]
 #[allow(clippy::too_many_arguments)]
 pub fn {function}<'a>(grid: impl ::shoal::IntoGrid{parameters}) -> ::core::result::Result<(), ::shoal::Error> {{
-static KERNEL: ::shoal::embedded::Kernel = ::shoal::embedded::Kernel::new(&FILE, {name:?});
+static KERNEL: ::shoal::embedded::EmbeddedKernel = ::shoal::embedded::EmbeddedKernel::new(&FILE, {name:?});
 let mut args: ::shoal::Args<'a> = ::shoal::Args::new();
 {pushes}KERNEL.get()?.launch(grid, args)
 }}

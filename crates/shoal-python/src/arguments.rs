@@ -17,7 +17,7 @@ use crate::{descriptor, dtypes, host_value, memory, nesting, numpy};
 
 /// Whether a launch must know how far arrays reach.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum ExtentNeed {
     /// It does not: native code takes the address alone.
     #[default]
     Unneeded,
@@ -30,7 +30,7 @@ pub(crate) enum Reach {
 /// What arguments need beyond the objects that were passed, for as long as a launch takes.
 #[derive(Default)]
 pub(crate) struct Held {
-    reach: Reach,
+    extents: ExtentNeed,
     objects: RefCell<Vec<Py<PyAny>>>,
     // Boxed: references to them are handed out while more come.
     #[expect(clippy::vec_box, reason = "a growing vector moves its elements")]
@@ -38,13 +38,13 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn new(reach: Reach) -> Held {
-        Held { reach, ..Held::default() }
+    pub(crate) fn new(extents: ExtentNeed) -> Held {
+        Held { extents, ..Held::default() }
     }
 
     /// Whether arrays are to be asked how far they reach.
-    pub(crate) fn reach(&self) -> Reach {
-        self.reach
+    pub(crate) fn extents(&self) -> ExtentNeed {
+        self.extents
     }
 
     /// Keeps an object alive.

@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use shoal::{Memory, TensorDescriptor};
 
-use crate::arguments::{Held, Reach};
+use crate::arguments::{ExtentNeed, Held};
 use crate::known::{NDARRAY, TORCH_TENSOR};
 use crate::{memory, numpy};
 
@@ -24,7 +24,7 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, held: &Held) -> PyResult<Te
 
 fn base(array: &Bound<'_, PyAny>, held: &Held) -> PyResult<Memory<'static>> {
     // What is kept here has to tell its size: a view is checked against it.
-    let measuring = Held::new(Reach::Needed);
+    let measuring = Held::new(ExtentNeed::Needed);
     let memory = if NDARRAY.is_class_of(array) {
         // SAFETY: it is an array; the descriptor keeps it, and the caller keeps the descriptor.
         unsafe { numpy::memory(array) }?

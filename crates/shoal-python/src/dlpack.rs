@@ -90,7 +90,7 @@ fn read<'c>(capsule: &'c Bound<'_, PyCapsule>) -> PyResult<(&'c Tensor, Access)>
     let versioned = pointer(c"dltensor_versioned").cast::<ManagedVersioned>();
     // SAFETY: a capsule of this name points at this structure as long as it lives.
     if let Some(managed) = unsafe { versioned.as_ref() } {
-        let access = if managed.flags & READ_ONLY == 0 { Access::ReadWrite } else { Access::Read };
+        let access = if managed.flags & READ_ONLY == 0 { Access::ReadWrite } else { Access::ReadOnly };
         return Ok((&managed.tensor, access));
     }
     // SAFETY: as above.

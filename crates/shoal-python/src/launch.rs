@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
 use smallvec::SmallVec;
 
-use crate::arguments::{self, Held, Reach, Takes};
+use crate::arguments::{self, ExtentNeed, Held, Takes};
 use crate::binding::Unbound;
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
@@ -53,9 +53,9 @@ pub(crate) fn launch<'py>(
     let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
 
     let held = Held::new(match (declared.interpret, debug) {
-        (true, _) => Reach::Needed,
-        (false, true) => Reach::IfKnown,
-        (false, false) => Reach::Unneeded,
+        (true, _) => ExtentNeed::Needed,
+        (false, true) => ExtentNeed::IfKnown,
+        (false, false) => ExtentNeed::Unneeded,
     });
     let (converted, protected) = converted(py, &live, &set, goal, &bindings.values, &held)?;
     let prepared = set.kernel.prepare(&converted).map_err(|error| raise(py, error, None))?;
@@ -98,7 +98,7 @@ fn converted<'a, 's>(
         };
         let arg = arg.map_err(|error| at_parameter(py, error, set, param.name()))?;
         if let Arg::Memory(memory) = &arg
-            && memory.access() == Access::Read
+            && memory.access() == Access::ReadOnly
         {
             protected.push(param.name());
         }

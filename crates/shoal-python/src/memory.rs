@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use shoal::{Access, DType, Memory};
 
-use crate::arguments::{Held, Reach};
+use crate::arguments::{ExtentNeed, Held};
 use crate::{dlpack, dtypes};
 
 /// A torch tensor.
@@ -37,12 +37,12 @@ fn with_data_ptr<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memo
         )));
     };
     // Asking costs more than the rest of the launch.
-    let bytes = match held.reach() {
+    let bytes = match held.extents() {
         // Whether elements are missing there, or there are none.
-        Reach::Unneeded | Reach::IfKnown if address == 0 => extent(tensor, dtype).unwrap_or(0),
-        Reach::Unneeded => Memory::UNMEASURED,
-        Reach::IfKnown => extent(tensor, dtype).unwrap_or(Memory::UNMEASURED),
-        Reach::Needed => extent(tensor, dtype).ok_or_else(|| {
+        ExtentNeed::Unneeded | ExtentNeed::IfKnown if address == 0 => extent(tensor, dtype).unwrap_or(0),
+        ExtentNeed::Unneeded => Memory::UNMEASURED,
+        ExtentNeed::IfKnown => extent(tensor, dtype).unwrap_or(Memory::UNMEASURED),
+        ExtentNeed::Needed => extent(tensor, dtype).ok_or_else(|| {
             PyTypeError::new_err("the tensor has no `shape`, so nobody knows how far it reaches; give it one")
         })?,
     };
@@ -91,7 +91,7 @@ fn array_interface<'a, 'py>(interface: &Bound<'py, PyDict>) -> PyResult<Memory<'
         Some(strides) if !strides.is_none() => Some(strides.extract()?),
         _ => None,
     };
-    let access = if read_only { Access::Read } else { Access::ReadWrite };
+    let access = if read_only { Access::ReadOnly } else { Access::ReadWrite };
     let bytes = reach(&shape, strides, dtype);
     // SAFETY: the interface says that its elements are there, and whoever passed the object keeps it for the launch.
     Ok(unsafe { Memory::from_raw(address, bytes, dtype, access) })

@@ -55,7 +55,7 @@ pub(crate) unsafe fn memory<'a>(array: &Bound<'_, PyAny>) -> PyResult<Memory<'a>
     };
     // SAFETY: an array has as many sizes and strides as dimensions.
     let (before, bytes) = unsafe { extent(head, dtype.bytes() as usize) };
-    let access = if head.flags & WRITEABLE == 0 { Access::Read } else { Access::ReadWrite };
+    let access = if head.flags & WRITEABLE == 0 { Access::ReadOnly } else { Access::ReadWrite };
     // SAFETY: the array's memory is valid as long as the array, by contract of this function.
     Ok(unsafe { Memory::from_raw(head.data.expose_provenance(), bytes, dtype, access).reaching_back(before) })
 }

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use shoal_abi::{DescriptionError, KernelDescription, Slot, WordKind};
-use shoal_driver::cpu::{Kernel, host_features};
+use shoal_driver::cpu::{LoadedKernel, host_features};
 use shoal_driver::fork::Section;
 
 use crate::Error;
@@ -56,7 +56,7 @@ pub struct Variant {
 #[derive(Debug, Default)]
 pub struct Loaded {
     description: OnceLock<KernelDescription>,
-    pub(crate) kernel: OnceLock<Kernel>,
+    pub(crate) kernel: OnceLock<LoadedKernel>,
 }
 
 impl Loaded {

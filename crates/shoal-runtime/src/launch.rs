@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use shoal_abi::Slot;
 use shoal_driver::Buffer;
-use shoal_driver::cpu::{ArgBlock, ArgWriter, Code, CpuDevice, Kernel, LaunchOptions};
+use shoal_driver::cpu::{ArgBlock, ArgWriter, Code, CpuDevice, LaunchOptions, LoadedKernel};
 
 use crate::family::{Family, Variant, kept};
 use crate::{Error, IntoGrid};
@@ -49,12 +49,12 @@ impl Family {
 }
 
 impl Variant {
-    fn kernel(&self) -> Result<&Kernel, Error> {
+    fn kernel(&self) -> Result<&LoadedKernel, Error> {
         kept(&self.loaded.kernel, || {
             // The loader reads the object in place, which needs it aligned; constants in programs may not be.
             let object = Buffer::from_slice(self.object)?;
             let code = Code::load(object.as_slice())?;
-            Ok(Kernel::new(Arc::new(code), self.described()?.clone())?)
+            Ok(LoadedKernel::new(Arc::new(code), self.described()?.clone())?)
         })
     }
 }

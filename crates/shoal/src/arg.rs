@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use shoal_lang::{HostNamedTuple, HostValue};
+use shoal_lang::{Access, HostNamedTuple, HostValue};
 use shoal_world::Symm;
 use smallvec::SmallVec;
 
@@ -43,15 +43,6 @@ pub enum Arg<'a> {
     /// A value of the host program, for kernels that live there (see [`Module::from_host`](crate::Module::from_host)).
     /// Always compiled in.
     Host(HostValue),
-}
-
-/// Whether a kernel may write to memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Access {
-    /// It may not: to the kernel the pointer is `tl.const`, and one that stores through it does not compile.
-    Read,
-    /// The kernel may write to it.
-    ReadWrite,
 }
 
 /// Memory that a kernel gets a pointer to.
@@ -129,7 +120,7 @@ impl<'a> Memory<'a> {
             before: 0,
             bytes: size_of_val(values),
             dtype: T::DTYPE,
-            access: Access::Read,
+            access: Access::ReadOnly,
             life: PhantomData,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use shoal_abi::Target;
-use shoal_driver::cpu::{Code, Kernel};
+use shoal_driver::cpu::{Code, LoadedKernel};
 use shoal_driver::fork::Section;
 use shoal_lang::{ArgSpec, Lowered};
 use shoal_passes::pipeline;
@@ -60,7 +60,7 @@ impl CompileReport {
 
 /// A kernel in native code.
 pub(crate) struct Compiled {
-    pub(crate) kernel: Kernel,
+    pub(crate) kernel: LoadedKernel,
     pub(crate) linked: Vec<LinkedFile>,
     pub(crate) report: CompileReport,
 }
@@ -200,6 +200,6 @@ pub(crate) fn generate(
     Ok(Entry { label, linked, description: compiled.description, object: compiled.object })
 }
 
-fn load(entry: &Entry) -> Result<Kernel, Error> {
-    Ok(Kernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?)
+fn load(entry: &Entry) -> Result<LoadedKernel, Error> {
+    Ok(LoadedKernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?)
 }

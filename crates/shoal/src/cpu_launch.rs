@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use shoal_driver::cpu::{ArgBlock, ArgMemory, Bounds, CpuDevice, Kernel, LaunchOptions};
+use shoal_driver::cpu::{ArgBlock, ArgMemory, Bounds, CpuDevice, LaunchOptions, LoadedKernel};
 use shoal_ir::types::DescPart;
 
 use crate::Error;
@@ -18,7 +18,7 @@ use crate::specialise::ArgClass;
 #[inline]
 pub(crate) fn launch(
     device: &CpuDevice,
-    kernel: &Kernel,
+    kernel: &LoadedKernel,
     grid: [u32; 3],
     args: &ArgBlock,
     options: &LaunchOptions,
@@ -26,8 +26,8 @@ pub(crate) fn launch(
     // SAFETY: the code comes from `shoal-codegen`, which keeps to the driver's binary interface and describes the
     // kernel truthfully. The block was packed for the very specialisation that the code was compiled for. The memory
     // behind its pointers is borrowed for the whole launch, mutably where it came from `&mut`; a kernel that stores
-    // through what was passed as `&` does not compile. That it stays inside of its memory is what `Kernel::launch` asks
-    // of whoever wrote it.
+    // through what was passed as `&` does not compile. That it stays inside of its memory is what
+    // `CpuDevice::launch` asks of whoever wrote it.
     unsafe { device.launch(kernel, grid, args, options) }.map_err(Error::from)
 }
 

@@ -32,17 +32,17 @@ impl File {
 
 /// A kernel of such a file.
 #[derive(Debug)]
-pub struct Kernel {
+pub struct EmbeddedKernel {
     file: &'static File,
     name: &'static str,
     kernel: OnceLock<crate::Kernel>,
 }
 
-impl Kernel {
+impl EmbeddedKernel {
     /// The kernel of this name.
     #[must_use]
-    pub const fn new(file: &'static File, name: &'static str) -> Kernel {
-        Kernel { file, name, kernel: OnceLock::new() }
+    pub const fn new(file: &'static File, name: &'static str) -> EmbeddedKernel {
+        EmbeddedKernel { file, name, kernel: OnceLock::new() }
     }
 
     /// The kernel, found at the first call.

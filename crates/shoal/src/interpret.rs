@@ -10,11 +10,11 @@ use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::{Failure, Interrupt, LaunchError, PrintSink, SourceSite};
 use shoal_interp::{Address, Arg as Value, Memory as Space};
 use shoal_ir::Const;
-use shoal_lang::Lowered;
+use shoal_lang::{Access, Lowered};
 use shoal_source::Diagnostic;
 
 use crate::Error;
-use crate::arg::{Access, Memory};
+use crate::arg::Memory;
 use crate::error::Report;
 use crate::kernel::{KernelShared, Prepared};
 use crate::leaves::Leaves;

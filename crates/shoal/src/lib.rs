@@ -60,7 +60,7 @@ mod variant;
 mod variant_key;
 mod variant_table;
 
-pub use arg::{Access, Arg, Args, Memory};
+pub use arg::{Arg, Args, Memory};
 pub use bind::Bound;
 pub use build_info::{BuildInfo, build_info};
 pub use compile::{CompileReport, Origin};
@@ -79,7 +79,7 @@ pub use shoal_driver::cpu::Fibers;
 pub use shoal_driver::fork;
 pub use shoal_driver::{Interrupt, LaunchError, PrintSink};
 pub use shoal_ir::op::DotPrecision;
-pub use shoal_lang::{ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions};
+pub use shoal_lang::{Access, ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions};
 pub use shoal_lang::{
     HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue,
 };

@@ -142,7 +142,7 @@ fn check_constant(rules: Rules<'_>, whole: &Arg<'_>, arg: &Arg<'_>, depth: usize
 #[inline]
 fn pointer<'a>(rules: Rules<'_>, memory: &'a Memory<'a>, access: Access) -> Result<ArgClass<'a>, ArgumentError> {
     check_memory(rules.param, memory)?;
-    let read_only = access == Access::ReadOnly || memory.access == crate::Access::Read;
+    let read_only = access == Access::ReadOnly || memory.access == Access::ReadOnly;
     Ok(ArgClass::Pointer { memory, divisible: divisible(rules, memory.address as i128), read_only })
 }
 
@@ -188,8 +188,8 @@ impl ArgClass<'_> {
     /// Whether it is memory that may not be written, whatever the parameter says.
     pub(crate) fn is_read_only_memory(&self) -> bool {
         match self {
-            ArgClass::Pointer { memory, .. } => memory.access == crate::Access::Read,
-            ArgClass::Descriptor(descriptor) => descriptor.base.access == crate::Access::Read,
+            ArgClass::Pointer { memory, .. } => memory.access == Access::ReadOnly,
+            ArgClass::Descriptor(descriptor) => descriptor.base.access == Access::ReadOnly,
             ArgClass::Constant(_) | ArgClass::Number { .. } | ArgClass::Tuple(..) => false,
         }
     }

@@ -18,7 +18,7 @@ pub struct Variant {
 
 /// What is run.
 pub(crate) enum Runnable {
-    Native(cpu::Kernel),
+    Native(cpu::LoadedKernel),
     Lowered(Lowered),
 }
 

@@ -2,7 +2,7 @@
 //! shown the addresses before they are used.
 
 use inkwell::values::{InstructionOpcode, PointerValue};
-use shoal_abi::{Access, AccessBase, AccessKind, Field, Hook, Site};
+use shoal_abi::{AccessBase, AccessKind, CheckedAccess, Field, Hook, Site};
 use shoal_ir::class::{AccessOp, OpClass};
 use shoal_ir::{CommOp, Elem, OpId, Scalar};
 
@@ -18,7 +18,7 @@ const MAX_LANES: u32 = 64;
 pub(super) struct Checks<'ctx> {
     /// Where the addresses of a chunk are put for the runtime.
     room: PointerValue<'ctx>,
-    /// The runtime's `Access` of each operation.
+    /// The runtime's `CheckedAccess` of each operation.
     accesses: std::collections::HashMap<OpId, PointerValue<'ctx>>,
 }
 
@@ -109,7 +109,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 }
 
-/// All fields of an [`Access`], those of its site first.
+/// All fields of a [`CheckedAccess`], those of its site first.
 fn access_fields() -> Vec<Field> {
-    [&Site::FIELDS[..], &Access::FIELDS].concat()
+    [&Site::FIELDS[..], &CheckedAccess::FIELDS].concat()
 }

@@ -47,7 +47,7 @@ mod tests {
     use inkwell::context::Context;
     use inkwell::targets::TargetData;
     use inkwell::types::AnyTypeEnum;
-    use shoal_abi::{Access, Site};
+    use shoal_abi::{CheckedAccess, Site};
 
     use super::*;
 
@@ -75,8 +75,8 @@ mod tests {
         let llvm = Llvm::new(&context, "constants");
         let layout =
             TargetData::create("e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128");
-        let access = [&Site::FIELDS[..], &Access::FIELDS].concat();
-        for (fields, size) in [(&Site::FIELDS[..], size_of::<Site>()), (&access, size_of::<Access>())] {
+        let access = [&Site::FIELDS[..], &CheckedAccess::FIELDS].concat();
+        for (fields, size) in [(&Site::FIELDS[..], size_of::<Site>()), (&access, size_of::<CheckedAccess>())] {
             let zeros: Vec<V<'_>> = fields.iter().map(|field| llvm.c_type(field.ty).const_zero()).collect();
             let constant = llvm.constant_data("constant", fields, &zeros);
             let name = constant.get_name().to_str().expect("a name");

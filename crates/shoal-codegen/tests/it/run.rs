@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_abi::CpuTarget;
 use shoal_codegen::{Options, cpu};
 use shoal_driver::LaunchError;
-use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, Kernel, LaunchOptions};
+use shoal_driver::cpu::{ArgBlock, Code, CpuDevice, LaunchOptions, LoadedKernel};
 use shoal_source::{SourceMap, Style};
 
 /// An argument of a kernel.
@@ -44,7 +44,7 @@ pub(crate) fn launch(
     let compiled =
         cpu::compile(&module, kernel, target, &sources, &Options::default()).unwrap_or_else(|e| panic!("{e}"));
     let code = Arc::new(Code::load(&compiled.object).expect("the object loads"));
-    let kernel = Kernel::new(code, compiled.description).expect("the kernel is in the object");
+    let kernel = LoadedKernel::new(code, compiled.description).expect("the kernel is in the object");
     let mut block = ArgBlock::writer();
     for arg in args.iter_mut() {
         match arg {

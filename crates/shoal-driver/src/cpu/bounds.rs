@@ -1,7 +1,7 @@
 //! Which memory the programs of a launch may touch, for code that checks its accesses.
 
 use core::ops::Range;
-use shoal_abi::{Access, AccessBase, AccessKind};
+use shoal_abi::{AccessBase, AccessKind, CheckedAccess};
 
 /// Memory that one run-time parameter points at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Bounds {
     }
 
     /// Whether the bytes `first..last` may be accessed as `access` does.
-    pub(crate) fn allow(&self, access: &Access, first: u64, last: u64) -> bool {
+    pub(crate) fn allow(&self, access: &CheckedAccess, first: u64, last: u64) -> bool {
         let inside = |range: &Range<u64>| range.start <= first && last <= range.end;
         match AccessBase::from_number(access.base) {
             AccessBase::SomeParam => self.args.iter().flatten().any(|(_, reach)| inside(reach)),
@@ -82,7 +82,7 @@ impl Bounds {
         }
     }
 
-    fn wrong(&self, access: &Access, address: u64) -> Option<Wrong> {
+    fn wrong(&self, access: &CheckedAccess, address: u64) -> Option<Wrong> {
         let bytes = u64::from(access.bytes);
         if !self.allow(access, address, address.saturating_add(bytes)) {
             return Some(Wrong::Place);
@@ -97,7 +97,7 @@ impl Bounds {
     }
 
     /// What is wrong with the first of these addresses that may not be accessed.
-    pub(crate) fn complaint(&self, access: &Access, addresses: impl Iterator<Item = u64>) -> Option<String> {
+    pub(crate) fn complaint(&self, access: &CheckedAccess, addresses: impl Iterator<Item = u64>) -> Option<String> {
         let (address, wrong) = addresses.filter_map(|a| Some((a, self.wrong(access, a)?))).next()?;
         let (verb, bytes) = (verb(access), access.bytes);
         let place = match wrong {
@@ -108,7 +108,7 @@ impl Bounds {
     }
 
     /// Where an address lies, seen from the argument it was computed from or else from the nearest one.
-    fn describe(&self, access: &Access, address: u64) -> String {
+    fn describe(&self, access: &CheckedAccess, address: u64) -> String {
         let distance = |range: &Range<u64>| range.start.saturating_sub(address).max(address.saturating_sub(range.end));
         let nearest = || self.args.iter().flatten().min_by_key(|(memory, _)| distance(&memory.range()));
         let found = match AccessBase::from_number(access.base) {
@@ -128,7 +128,7 @@ impl Bounds {
 }
 
 /// What an access does, in words.
-fn verb(access: &Access) -> &'static str {
+fn verb(access: &CheckedAccess) -> &'static str {
     match AccessKind::from_number(access.kind) {
         Some(AccessKind::Read) => "reads",
         Some(AccessKind::Write) => "writes",
@@ -142,9 +142,9 @@ mod tests {
     use core::ptr;
     use shoal_abi::Site;
 
-    fn access(base: AccessBase) -> Access {
+    fn access(base: AccessBase) -> CheckedAccess {
         let site = Site { file: ptr::null(), file_len: 0, line: 0, col: 0, what: ptr::null(), what_len: 0 };
-        Access { site, bytes: 4, kind: AccessKind::Read.number(), base: base.number() }
+        CheckedAccess { site, bytes: 4, kind: AccessKind::Read.number(), base: base.number() }
     }
 
     fn bounds() -> Bounds {

@@ -2,7 +2,7 @@
 
 use super::{bounds::Bounds, context::ProgramContext, hooks::fail};
 use core::slice;
-use shoal_abi::Access;
+use shoal_abi::CheckedAccess;
 
 /// Checks the addresses `first + i * step` for each bit `i` of `mask`.
 ///
@@ -11,7 +11,7 @@ use shoal_abi::Access;
 /// `ctx` is the context the calling program was given; `access` is valid for the life of the code.
 pub(crate) unsafe extern "C" fn shoal_check_range(
     ctx: *mut ProgramContext,
-    access: *const Access,
+    access: *const CheckedAccess,
     first: u64,
     step: i64,
     mask: u64,
@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn shoal_check_range(
 /// As [`shoal_check_range`]; `addresses` points at one number for each lane up to the last in the mask.
 pub(crate) unsafe extern "C" fn shoal_check_each(
     ctx: *mut ProgramContext,
-    access: *const Access,
+    access: *const CheckedAccess,
     addresses: *const u64,
     mask: u64,
 ) {
@@ -68,7 +68,12 @@ fn lanes(mask: u64) -> impl Iterator<Item = u32> {
 ///
 /// `ctx` is the context the calling program was given, `access` its access.
 #[cold]
-unsafe fn complain(ctx: *mut ProgramContext, bounds: &Bounds, access: &Access, addresses: impl Iterator<Item = u64>) {
+unsafe fn complain(
+    ctx: *mut ProgramContext,
+    bounds: &Bounds,
+    access: &CheckedAccess,
+    addresses: impl Iterator<Item = u64>,
+) {
     if let Some(complaint) = bounds.complaint(access, addresses) {
         // SAFETY: the contract of the hooks; the message is handed over.
         unsafe { fail(ctx, &raw const access.site, complaint) };

@@ -1,13 +1,13 @@
 //! One launch that was found to be possible.
 
-use super::{args::ArgBlock, device::Workers, kernel::Kernel, launch_state::LaunchState};
+use super::{args::ArgBlock, device::Workers, kernel::LoadedKernel, launch_state::LaunchState};
 use crate::error::LaunchError;
 
 /// One launch, checked.
 pub(crate) struct Job<'a> {
     pub(crate) threads: usize,
     pub(crate) workers: &'a Workers,
-    pub(crate) kernel: &'a Kernel,
+    pub(crate) kernel: &'a LoadedKernel,
     pub(crate) grid: [u32; 3],
     pub(crate) programs: u64,
     pub(crate) args: &'a ArgBlock,

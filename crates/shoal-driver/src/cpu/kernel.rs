@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 /// A kernel that can be launched. It keeps its code loaded.
 #[derive(Clone, Debug)]
-pub struct Kernel {
+pub struct LoadedKernel {
     entry: Entry,
-    facts: Arc<Facts>,
+    state: Arc<KernelState>,
     args_bytes: usize,
     _code: Option<Arc<Code>>,
 }
 
 /// What all copies of a kernel share.
 #[derive(Debug)]
-struct Facts {
+struct KernelState {
     info: KernelDescription,
     /// Seconds a program took in the last launch, as the bits of an `f64`; 0 before the first.
     program_time: AtomicU64,
@@ -30,7 +30,7 @@ pub struct KernelError {
     pub name: String,
 }
 
-impl Kernel {
+impl LoadedKernel {
     /// The kernel named `info.name` in `code`.
     ///
     /// # Errors
@@ -45,8 +45,8 @@ impl Kernel {
     #[must_use]
     pub fn linked(entry: Entry, info: KernelDescription) -> Self {
         let args_bytes = info.args_bytes();
-        let facts = Facts { info, program_time: AtomicU64::new(0) };
-        Self { entry, args_bytes, facts: Arc::new(facts), _code: None }
+        let state = KernelState { info, program_time: AtomicU64::new(0) };
+        Self { entry, args_bytes, state: Arc::new(state), _code: None }
     }
 
     /// The entry point.
@@ -58,19 +58,19 @@ impl Kernel {
     /// What the compiler stated.
     #[must_use]
     pub fn info(&self) -> &KernelDescription {
-        &self.facts.info
+        &self.state.info
     }
 
     /// Seconds a program took in the last launch of several, if there was one.
     pub(crate) fn program_time(&self) -> Option<f64> {
-        match self.facts.program_time.load(Ordering::Relaxed) {
+        match self.state.program_time.load(Ordering::Relaxed) {
             0 => None,
             bits => Some(f64::from_bits(bits)),
         }
     }
 
     pub(crate) fn set_program_time(&self, seconds: f64) {
-        self.facts.program_time.store(seconds.to_bits(), Ordering::Relaxed);
+        self.state.program_time.store(seconds.to_bits(), Ordering::Relaxed);
     }
 
     /// Bytes an argument block for this kernel has.

@@ -9,7 +9,7 @@ use super::{
     features::host_features,
     fiber_launch,
     job::Job,
-    kernel::Kernel,
+    kernel::LoadedKernel,
     launch_options::{Fibers, LaunchOptions},
     launch_state::{End, LaunchState},
     plain_launch,
@@ -35,7 +35,7 @@ impl CpuDevice {
     /// atomics.
     pub unsafe fn launch(
         &self,
-        kernel: &Kernel,
+        kernel: &LoadedKernel,
         grid: [u32; 3],
         args: &ArgBlock,
         options: &LaunchOptions,
@@ -81,7 +81,7 @@ fn programs(grid: [u32; 3]) -> Result<u64, LaunchError> {
     }
 }
 
-fn check(kernel: &Kernel, args: &ArgBlock) -> Result<(), LaunchError> {
+fn check(kernel: &LoadedKernel, args: &ArgBlock) -> Result<(), LaunchError> {
     let (expected, got) = (kernel.args_bytes(), args.len());
     if expected != got {
         return Err(LaunchError::Arguments { kernel: kernel.info().name.clone(), expected, got });

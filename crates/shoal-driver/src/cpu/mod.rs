@@ -3,7 +3,7 @@
 //! The life of a launch, and the file that owns each step:
 //!
 //! 1. [`loader`] maps the bytes of a relocatable object into memory and resolves its [`symbols`].
-//! 2. [`Kernel`] ties an entry point of that code to the facts the compiler states about it.
+//! 2. [`LoadedKernel`] ties an entry point of that code to the facts the compiler states about it.
 //! 3. [`ArgBlock`] packs the arguments.
 //! 4. [`CpuDevice::launch`] cuts the grid into chunks for the worker threads of the [`pool`](self), or, when
 //!    programs may wait or fail, makes fibers of them. An [`Interrupt`](crate::Interrupt) ends a launch early.
@@ -40,6 +40,6 @@ pub use bounds::{ArgMemory, Bounds};
 pub use device::CpuDevice;
 pub use features::{HostFeatures, host_features};
 pub use gdb::registered_objects;
-pub use kernel::{Kernel, KernelError};
+pub use kernel::{KernelError, LoadedKernel};
 pub use launch_options::{Fibers, LaunchOptions};
 pub use loader::{Code, LoadError};

@@ -259,7 +259,7 @@ fn insert_conversions(table: &mut Table) {
 mod tests {
     use super::*;
     use crate::cpu::context::ProgramContext;
-    use shoal_abi::{Access, CResult, CType, Site};
+    use shoal_abi::{CResult, CType, CheckedAccess, Site};
 
     fn call32(name: &str, x: f32) -> f32 {
         let pointer = core::ptr::with_exposed_provenance::<()>(address(name).expect(name));
@@ -281,7 +281,7 @@ mod tests {
     c_types! {
         *mut ProgramContext => Context;
         *const Site => Site;
-        *const Access => Access;
+        *const CheckedAccess => CheckedAccess;
         *const u32 => U32s;
         *const u64 => U64s;
         i32 => I32;

@@ -3,7 +3,7 @@
 use crate::objects::{compile, info, options, pointers};
 use shoal_driver::{
     Buffer,
-    cpu::{Code, CpuDevice, Kernel, registered_objects},
+    cpu::{Code, CpuDevice, LoadedKernel, registered_objects},
 };
 use std::{env, process::Command, sync::Arc};
 
@@ -32,7 +32,7 @@ ENTRY(k) {
 #[test]
 fn runs_a_kernel_with_debug_information() {
     let code = Code::load(&compile(LINES, &["-g", "-O0"])).unwrap();
-    let kernel = Kernel::new(Arc::new(code), info(1)).unwrap();
+    let kernel = LoadedKernel::new(Arc::new(code), info(1)).unwrap();
     let out = Buffer::zeroed(24).unwrap();
     let device = CpuDevice::new(1).unwrap();
     // SAFETY: one element per program.

@@ -4,7 +4,7 @@ use crate::objects::{compile, info, options, pointers};
 use shoal_abi::{CpuNeeds, KernelDescription, TargetNeeds};
 use shoal_driver::{
     Buffer, LaunchError,
-    cpu::{Code, CpuDevice, Kernel, host_features},
+    cpu::{Code, CpuDevice, LoadedKernel, host_features},
 };
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn amx_is_granted_where_there_is_one_and_refused_elsewhere() {
     let object = compile(TILES, &["-mamx-tile", "-mamx-int8"]);
     let needs = CpuNeeds { uses_amx: true, scratch_bytes: 2048, features: Vec::new() };
     let info = KernelDescription { needs: TargetNeeds::Cpu(needs), ..info(1) };
-    let kernel = Kernel::new(Arc::new(Code::load(&object).unwrap()), info).unwrap();
+    let kernel = LoadedKernel::new(Arc::new(Code::load(&object).unwrap()), info).unwrap();
     let device = CpuDevice::new(3).unwrap();
     let out = Buffer::zeroed(100 * 4).unwrap();
     // SAFETY: one element per program; the kernel is launched only where tiles can be used.

@@ -4,7 +4,7 @@ use crate::objects::{compile, info, kernel, options, pointers};
 use shoal_abi::{KernelDescription, Waits};
 use shoal_driver::{
     Buffer, LaunchError, PrintSink,
-    cpu::{Code, CpuDevice, Fibers, Kernel, LaunchOptions},
+    cpu::{Code, CpuDevice, Fibers, LaunchOptions, LoadedKernel},
 };
 use std::{
     fs,
@@ -53,7 +53,7 @@ ENTRY(k) { EACH(p) { shoal_yield(ctx, &here); __atomic_fetch_add(ARG(int64_t *, 
 const PLAIN: &str = r#"
 ENTRY(k) { EACH(p) { __atomic_fetch_add(ARG(int64_t *, 0), 1, __ATOMIC_RELAXED); CHECK_STOP(); } }"#;
 
-fn counts(device: &CpuDevice, kernel: &Kernel) -> bool {
+fn counts(device: &CpuDevice, kernel: &LoadedKernel) -> bool {
     let sum = Buffer::zeroed(8).unwrap();
     // SAFETY: the kernel counts in the buffer.
     unsafe { device.launch(kernel, [500, 1, 1], &pointers(&[sum.as_ptr()]), &options()) }.unwrap();
@@ -82,7 +82,7 @@ fn children_launch_while_the_parent_launches_and_loads() {
         });
         let went_well = (0..200).all(|_| {
             in_child(|| {
-                let loaded = Kernel::new(Arc::new(Code::load(&object).unwrap()), info(1)).unwrap();
+                let loaded = LoadedKernel::new(Arc::new(Code::load(&object).unwrap()), info(1)).unwrap();
                 [&waiting, &plain, &loaded].into_iter().all(|kernel| counts(&device, kernel))
                     && threads_of_this_process() == 4
                     // Children of the child, too.

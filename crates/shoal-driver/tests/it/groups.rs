@@ -4,7 +4,7 @@ use crate::objects::{info, kernel, options, pointers};
 use shoal_abi::{KernelDescription, Waits};
 use shoal_driver::{
     Buffer, GroupMember, LaunchError, LaunchGroup,
-    cpu::{CpuDevice, Kernel, LaunchOptions},
+    cpu::{CpuDevice, LaunchOptions, LoadedKernel},
 };
 use std::{thread, time::Duration};
 
@@ -19,14 +19,14 @@ ENTRY(k) {
     }
 }"#;
 
-fn meet() -> Kernel {
+fn meet() -> LoadedKernel {
     kernel(MEET, KernelDescription { waits: Waits::MayWait, ..info(2) })
 }
 
 /// A launch that may wait for a short time only.
 fn launch(
     device: &CpuDevice,
-    kernel: &Kernel,
+    kernel: &LoadedKernel,
     member: Option<GroupMember>,
     mine: &Buffer,
     theirs: &Buffer,

@@ -158,7 +158,7 @@ fn estimates_may_be_wrong() {
 fn devices_kernels_and_code_can_be_shared() {
     fn shared<T: Send + Sync>() {}
     shared::<CpuDevice>();
-    shared::<shoal_driver::cpu::Kernel>();
+    shared::<shoal_driver::cpu::LoadedKernel>();
     shared::<shoal_driver::cpu::Code>();
     shared::<Buffer>();
 }

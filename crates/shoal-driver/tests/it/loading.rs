@@ -3,13 +3,13 @@
 use crate::objects::{compile, info, kernel, options, pointers};
 use shoal_driver::{
     Buffer,
-    cpu::{Code, CpuDevice, Kernel, LoadError},
+    cpu::{Code, CpuDevice, LoadError, LoadedKernel},
 };
 use std::sync::Arc;
 
 /// Runs `k` once on a buffer of eight doubles.
 fn run(code: Code) -> Vec<f64> {
-    let kernel = Kernel::new(Arc::new(code), info(1)).unwrap();
+    let kernel = LoadedKernel::new(Arc::new(code), info(1)).unwrap();
     let out = Buffer::zeroed(64).unwrap();
     let device = CpuDevice::new(1).unwrap();
     // SAFETY: the kernels in this file write up to eight doubles.
@@ -87,7 +87,7 @@ fn entries_are_global_functions() {
     assert!(code.entry("exported").is_none());
     assert!(code.entry("twice").is_none());
     assert!(code.entry("nothing").is_none());
-    let error = Kernel::new(Arc::new(code), shoal_abi::KernelDescription { name: "gone".into(), ..info(0) });
+    let error = LoadedKernel::new(Arc::new(code), shoal_abi::KernelDescription { name: "gone".into(), ..info(0) });
     assert_eq!(error.unwrap_err().to_string(), "the compiled code has no kernel named `gone`");
 }
 

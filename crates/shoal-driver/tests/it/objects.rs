@@ -1,7 +1,7 @@
 //! Objects made from C snippets with the system's compiler, as the kernel compiler would make them.
 
-use shoal_abi::{Access, Context, CpuNeeds, Hook, KernelDescription, ParamLayout, Site, TargetNeeds, Waits};
-use shoal_driver::cpu::{ArgBlock, Code, Kernel, LaunchOptions};
+use shoal_abi::{CheckedAccess, Context, CpuNeeds, Hook, KernelDescription, ParamLayout, Site, TargetNeeds, Waits};
+use shoal_driver::cpu::{ArgBlock, Code, LaunchOptions, LoadedKernel};
 use std::{
     io::Write,
     path::PathBuf,
@@ -25,7 +25,7 @@ const MACROS: &str = r#"
 /// The binary interface in C, with the places of its fields asserted.
 fn header() -> String {
     let mut out = String::from("#include <stdint.h>\n#include <stddef.h>\n");
-    for definition in [Context::C_DEFINITION, Site::C_DEFINITION, Access::C_DEFINITION] {
+    for definition in [Context::C_DEFINITION, Site::C_DEFINITION, CheckedAccess::C_DEFINITION] {
         out += &format!("{definition}\n");
     }
     for hook in Hook::ALL {
@@ -40,8 +40,8 @@ fn header() -> String {
     for (name, field) in ["file", "file_len", "line", "col", "what", "what_len"].into_iter().zip(Site::FIELDS) {
         place(&format!("Site, {name}"), field.offset);
     }
-    for (name, field) in ["bytes", "kind", "base"].into_iter().zip(Access::FIELDS) {
-        place(&format!("Access, {name}"), field.offset);
+    for (name, field) in ["bytes", "kind", "base"].into_iter().zip(CheckedAccess::FIELDS) {
+        place(&format!("CheckedAccess, {name}"), field.offset);
     }
     out + MACROS
 }
@@ -86,9 +86,9 @@ pub(crate) fn with_scratch(scratch_bytes: usize, info: KernelDescription) -> Ker
 }
 
 /// The kernel `k` of a C snippet.
-pub(crate) fn kernel(source: &str, info: KernelDescription) -> Kernel {
+pub(crate) fn kernel(source: &str, info: KernelDescription) -> LoadedKernel {
     let code = Code::load(&compile(source, &[])).unwrap();
-    Kernel::new(Arc::new(code), info).unwrap()
+    LoadedKernel::new(Arc::new(code), info).unwrap()
 }
 
 /// A block of pointers.

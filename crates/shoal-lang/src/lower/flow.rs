@@ -14,7 +14,7 @@ use super::jit::refill;
 use super::loops::Iteration;
 use super::nesting::MAX_NESTING;
 use crate::builtin::describe;
-use crate::lower_error::{LowerError, LowerResult, Reach};
+use crate::lower_error::{ErrorScope, LowerError, LowerResult};
 use crate::semantic::operand;
 use crate::syntax::ast::{Expr, ExprKind, Stmt, StmtKind};
 use crate::syntax::scan::{assigned_names, contains_return};
@@ -280,7 +280,7 @@ impl Lower<'_> {
         let result = self.step(stmt.span).and_then(|()| f(self));
         self.emit.span = span;
         if let Err(error) = result {
-            self.ended |= error.reach() == Reach::Function;
+            self.ended |= error.scope() == ErrorScope::Function;
             self.report(error);
             for name in assigned_names(std::slice::from_ref(stmt)) {
                 self.frame.bind(name, Value::Invalid, stmt.span);

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 
 use shoal_layout::{
-    Access, AccessKind, ConversionPlan, InDim, LinearLayout, MatrixOrder, MemoryPlan, Place, ShufflePlan,
+    AccessKind, ConversionPlan, InDim, LinearLayout, MatrixOrder, MemoryPlan, Place, SharedAccess, ShufflePlan,
 };
 
 /// What the registers of all lanes hold.
@@ -166,7 +166,7 @@ fn through_memory(
 }
 
 /// What one instruction of one warp moves: lane, register, and offset in elements.
-fn moves(layout: &LinearLayout, access: &Access, instruction: usize, warp: Place) -> Vec<(Place, u32, u32)> {
+fn moves(layout: &LinearLayout, access: &SharedAccess, instruction: usize, warp: Place) -> Vec<(Place, u32, u32)> {
     let registers = &access.registers[instruction];
     let address = |lane: u32| address(access, instruction, lane, warp);
     let mut moves = Vec::new();
@@ -204,12 +204,12 @@ fn moves(layout: &LinearLayout, access: &Access, instruction: usize, warp: Place
 }
 
 /// The address that a lane gives, with the part that its block adds.
-fn address(access: &Access, instruction: usize, lane: u32, warp: Place) -> u32 {
+fn address(access: &SharedAccess, instruction: usize, lane: u32, warp: Place) -> u32 {
     access.address(instruction, lane, warp.warp) ^ access.offset.apply(Place::along(InDim::Block, warp.block))
 }
 
 /// Counts the wavefronts of one instruction over all banks, and compares with what the plan says.
-fn check_banks(layout: &LinearLayout, access: &Access, instruction: usize, warp: Place) -> Result<(), String> {
+fn check_banks(layout: &LinearLayout, access: &SharedAccess, instruction: usize, warp: Place) -> Result<(), String> {
     let element_bytes = access.element_bits / 8;
     let (bytes, asking) = match access.kind {
         AccessKind::Vector { elements } => (elements * element_bytes, layout.in_size(InDim::Lane)),

@@ -1,8 +1,8 @@
 //! The format of a cache entry: a compiled kernel with what the driver must know about it.
 //!
 //! ```text
-//! magic "SHOALKRN" · format u32 · length of facts u32 · length of object u64 · key 32 bytes · checksum 32 bytes
-//! facts (JSON) · object (relocatable ELF)
+//! magic "SHOALKRN" · format u32 · length of metadata u32 · length of object u64 · key 32 bytes · checksum 32 bytes
+//! metadata (JSON) · object (relocatable ELF)
 //! ```
 //!
 //! Numbers are little-endian. The checksum covers everything but itself. It is no signature: what keeps foreign code
@@ -44,26 +44,26 @@ pub struct Entry {
 
 /// All but the object, as it is written.
 #[derive(Serialize, Deserialize)]
-struct Facts {
+struct Metadata {
     label: Label,
     linked: Vec<LinkedFile>,
     description: String,
 }
 
-/// The header and the facts; the object follows them.
+/// The header and the metadata; the object follows them.
 pub(super) fn head(key: &Key, entry: &Entry) -> Vec<u8> {
     let (label, linked) = (entry.label.clone(), entry.linked.clone());
-    let facts = Facts { label, linked, description: entry.description.to_string() };
-    let facts = serde_json::to_vec(&facts).unwrap_or_default();
-    let mut head = Vec::with_capacity(HEADER + facts.len());
+    let metadata = Metadata { label, linked, description: entry.description.to_string() };
+    let metadata = serde_json::to_vec(&metadata).unwrap_or_default();
+    let mut head = Vec::with_capacity(HEADER + metadata.len());
     head.extend_from_slice(MAGIC);
     head.extend_from_slice(&FORMAT.to_le_bytes());
-    head.extend_from_slice(&u32::try_from(facts.len()).unwrap_or(u32::MAX).to_le_bytes());
+    head.extend_from_slice(&u32::try_from(metadata.len()).unwrap_or(u32::MAX).to_le_bytes());
     head.extend_from_slice(&(entry.object.len() as u64).to_le_bytes());
     head.extend_from_slice(key.bytes());
-    let sum = checksum(&head, &facts, &entry.object);
+    let sum = checksum(&head, &metadata, &entry.object);
     head.extend_from_slice(&sum);
-    head.extend_from_slice(&facts);
+    head.extend_from_slice(&metadata);
     head
 }
 
@@ -80,16 +80,16 @@ pub(super) fn read_any(content: &[u8]) -> Option<Entry> {
     if &header[..8] != MAGIC || number(8)? != FORMAT {
         return None;
     }
-    let facts_len = usize::try_from(number(12)?).ok()?;
+    let metadata_len = usize::try_from(number(12)?).ok()?;
     let object_len = usize::try_from(u64::from_le_bytes(header[16..24].try_into().ok()?)).ok()?;
-    let (facts, object) = rest.split_at_checked(facts_len)?;
-    if object.len() != object_len || checksum(&header[..56], facts, object) != header[56..] {
+    let (metadata, object) = rest.split_at_checked(metadata_len)?;
+    if object.len() != object_len || checksum(&header[..56], metadata, object) != header[56..] {
         return None;
     }
-    let Facts { label, linked, description } = serde_json::from_slice(facts).ok()?;
+    let Metadata { label, linked, description } = serde_json::from_slice(metadata).ok()?;
     Some(Entry { label, linked, description: description.parse().ok()?, object: object.to_vec() })
 }
 
-fn checksum(header: &[u8], facts: &[u8], object: &[u8]) -> [u8; 32] {
-    *blake3::Hasher::new().update(header).update(facts).update(object).finalize().as_bytes()
+fn checksum(header: &[u8], metadata: &[u8], object: &[u8]) -> [u8; 32] {
+    *blake3::Hasher::new().update(header).update(metadata).update(object).finalize().as_bytes()
 }

@@ -84,7 +84,7 @@ fn the_interpreter_wants_to_know_how_large_memory_is() {
     let x = [1.0f32, 2.0];
     // SAFETY: the kernel reads two elements.
     let unmeasured =
-        unsafe { Memory::from_raw(x.as_ptr().expose_provenance(), Memory::UNMEASURED, DType::F32, Access::Read) };
+        unsafe { Memory::from_raw(x.as_ptr().expose_provenance(), Memory::UNMEASURED, DType::F32, Access::ReadOnly) };
     let mut out = [0.0f32; 2];
     kernel("copy", Backend::Cpu).launch(1, args!(Arg::Memory(unmeasured), &mut out[..], 2, BLOCK = 2)).unwrap();
     assert_eq!(out, x);

@@ -33,7 +33,7 @@ struct Tiles {
 pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, views: &Views<'ctx>) {
     let (block, k_units) = (plan.block, plan.k_units());
     let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: k_units.min(16) };
-    let kernel = Kernel { llvm, plan, views, tiles, down: block.rows / tiles.rows, right: block.vectors };
+    let kernel = MicroKernel { llvm, plan, views, tiles, down: block.rows / tiles.rows, right: block.vectors };
     llvm.intrinsic("llvm.x86.ldtilecfg", &[], &[configuration(llvm, tiles).into()]);
     // Along the rows of `c`, which are what is read and written most.
     each(llvm, plan.problem.m / block.rows, |row| {
@@ -48,7 +48,7 @@ pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, views: &Views<'ctx>)
     llvm.intrinsic("llvm.x86.tilerelease", &[], &[]);
 }
 
-struct Kernel<'a, 'ctx> {
+struct MicroKernel<'a, 'ctx> {
     llvm: &'a Llvm<'ctx>,
     plan: &'a DotPlan,
     views: &'a Views<'ctx>,
@@ -59,7 +59,7 @@ struct Kernel<'a, 'ctx> {
     right: u32,
 }
 
-impl<'ctx> Kernel<'_, 'ctx> {
+impl<'ctx> MicroKernel<'_, 'ctx> {
     fn block(&self, a: PointerValue<'ctx>, b: PointerValue<'ctx>, c: PointerValue<'ctx>) {
         self.each_sum(|tile, down, right| self.load(tile, self.sum(c, down, right), self.views.c_row));
         each(self.llvm, self.plan.k_units() / self.tiles.depth, |k| self.step(a, b, k));

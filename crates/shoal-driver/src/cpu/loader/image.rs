@@ -2,7 +2,7 @@
 
 use super::{
     Elf, LoadError,
-    layout::{Access, Layout},
+    layout::{Layout, Protection},
 };
 use crate::mapping::PageMapping;
 use core::slice;
@@ -58,11 +58,11 @@ impl Image {
 
     /// Gives each part the protection it runs with.
     pub(super) fn protect(&mut self, layout: &Layout) -> Result<(), LoadError> {
-        for (range, access) in &layout.parts {
-            let flags = match access {
-                Access::Run => MprotectFlags::READ | MprotectFlags::EXEC,
-                Access::Read => MprotectFlags::READ,
-                Access::Write => continue,
+        for (range, protection) in &layout.parts {
+            let flags = match protection {
+                Protection::Run => MprotectFlags::READ | MprotectFlags::EXEC,
+                Protection::Read => MprotectFlags::READ,
+                Protection::Write => continue,
             };
             let start = self.bytes()[range.clone()].as_mut_ptr();
             // SAFETY: whole pages of our own mapping, to which no reference is alive.

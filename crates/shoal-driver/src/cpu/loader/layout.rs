@@ -17,19 +17,19 @@ pub(super) const SLOT_BYTES: usize = 8;
 pub(super) struct Placed {
     pub(super) offset: usize,
     pub(super) size: usize,
-    access: Access,
+    protection: Protection,
 }
 
 impl Placed {
     /// Whether there is code at `value`, an offset in the section.
     pub(super) fn runs(&self, value: usize) -> bool {
-        self.access == Access::Run && value < self.size
+        self.protection == Protection::Run && value < self.size
     }
 }
 
 /// What may be done with a part of the mapping once it is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum Protection {
     /// Read and run: code.
     Run,
     /// Read: constants.
@@ -43,7 +43,7 @@ pub(super) enum Access {
 pub(super) struct Layout {
     pub(super) sections: HashMap<SectionIndex, Placed>,
     /// Page-aligned parts of the mapping and what may be done with them.
-    pub(super) parts: Vec<(Range<usize>, Access)>,
+    pub(super) parts: Vec<(Range<usize>, Protection)>,
     pub(super) size: usize,
     /// Where stubs and address slots begin. There is one of each for every symbol any relocation names.
     stubs: usize,
@@ -63,34 +63,34 @@ impl Layout {
             indirect: indirect.into_iter().enumerate().map(|(number, symbol)| (symbol, number)).collect(),
         };
         let count = layout.indirect.len();
-        for access in [Access::Run, Access::Read, Access::Write] {
+        for protection in [Protection::Run, Protection::Read, Protection::Write] {
             let start = layout.size;
             for section in elf.sections() {
-                if access_of(&section)? == Some(access) {
-                    layout.place(&section, access)?;
+                if protection_of(&section)? == Some(protection) {
+                    layout.place(&section, protection)?;
                 }
             }
-            match access {
-                Access::Run => layout.stubs = layout.allot(STUB_BYTES, count * STUB_BYTES)?,
-                Access::Read => layout.slots = layout.allot(SLOT_BYTES, count * SLOT_BYTES)?,
-                Access::Write => {}
+            match protection {
+                Protection::Run => layout.stubs = layout.allot(STUB_BYTES, count * STUB_BYTES)?,
+                Protection::Read => layout.slots = layout.allot(SLOT_BYTES, count * SLOT_BYTES)?,
+                Protection::Write => {}
             }
             layout.size = layout.size.next_multiple_of(PAGE);
             if layout.size > start {
-                layout.parts.push((start..layout.size, access));
+                layout.parts.push((start..layout.size, protection));
             }
         }
         Ok(layout)
     }
 
-    fn place<'data>(&mut self, section: &impl ObjectSection<'data>, access: Access) -> Result<(), LoadError> {
+    fn place<'data>(&mut self, section: &impl ObjectSection<'data>, protection: Protection) -> Result<(), LoadError> {
         let align = usize::try_from(section.align().max(1)).unwrap_or(usize::MAX);
         if !align.is_power_of_two() || align > PAGE {
             return Err(LoadError::Malformed(format!("a section is aligned to {align} bytes")));
         }
         let size = usize::try_from(section.size()).unwrap_or(usize::MAX);
         let offset = self.allot(align, size)?;
-        self.sections.insert(section.index(), Placed { offset, size, access });
+        self.sections.insert(section.index(), Placed { offset, size, protection });
         Ok(())
     }
 
@@ -122,8 +122,8 @@ impl Layout {
     }
 }
 
-/// How a section is to be accessed; `None` when it is not to be loaded.
-fn access_of<'data>(section: &impl ObjectSection<'data>) -> Result<Option<Access>, LoadError> {
+/// How a section is to be protected; `None` when it is not to be loaded.
+fn protection_of<'data>(section: &impl ObjectSection<'data>) -> Result<Option<Protection>, LoadError> {
     let SectionFlags::Elf { sh_flags, .. } = section.flags() else { return Ok(None) };
     let has = |flag: elf::SectionFlags| sh_flags.0 & flag.0 != 0;
     if !has(elf::SHF_ALLOC) {
@@ -134,15 +134,15 @@ fn access_of<'data>(section: &impl ObjectSection<'data>) -> Result<Option<Access
     }
     Ok(Some(match (has(elf::SHF_EXECINSTR), has(elf::SHF_WRITE)) {
         (true, true) => return Err(LoadError::Unsupported("a section that is both code and writable".into())),
-        (true, false) => Access::Run,
-        (false, true) => Access::Write,
-        (false, false) => Access::Read,
+        (true, false) => Protection::Run,
+        (false, true) => Protection::Write,
+        (false, false) => Protection::Read,
     }))
 }
 
 /// The symbols that relocations of loaded sections name.
 fn targets(elf: &Elf<'_>) -> HashSet<SymbolIndex> {
-    let loaded = elf.sections().filter(|section| matches!(access_of(section), Ok(Some(_))));
+    let loaded = elf.sections().filter(|section| matches!(protection_of(section), Ok(Some(_))));
     loaded
         .flat_map(|section| section.relocations())
         .filter_map(|(_, relocation)| match relocation.target() {

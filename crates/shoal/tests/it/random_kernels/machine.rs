@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_abi::CpuTarget;
 use shoal_codegen::{Options, cpu};
-use shoal_driver::cpu::{ArgBlock, ArgMemory, Bounds, Code, CpuDevice, Kernel, LaunchOptions};
+use shoal_driver::cpu::{ArgBlock, ArgMemory, Bounds, Code, CpuDevice, LaunchOptions, LoadedKernel};
 use shoal_interp::{Arg, Memory};
 use shoal_ir::{Module, Scalar};
 use shoal_source::SourceMap;
@@ -36,7 +36,7 @@ pub(crate) fn native(
     let (sources, how) = (SourceMap::default(), Options { checks, ..Options::default() });
     let compiled = cpu::compile(module, "k", target, &sources, &how).map_err(|e| e.to_string())?;
     let code = Arc::new(Code::load(&compiled.object).map_err(|e| e.to_string())?);
-    let kernel = Kernel::new(code, compiled.description).map_err(|e| e.to_string())?;
+    let kernel = LoadedKernel::new(code, compiled.description).map_err(|e| e.to_string())?;
     let mut buffers: Vec<Aligned> = case.buffers.iter().map(|(_, contents)| Aligned::from(contents)).collect();
     let mut block = ArgBlock::writer();
     let mut memory = Vec::new();

@@ -171,7 +171,7 @@ fn build<'ctx>(
             .run_passes(passes, &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
-    let machine = if has_long_block(&llvm.module) {
+    let machine = if has_long_block(&llvm.module) || has_many_blocks(&llvm.module) {
         target::machine(target, OptimizationLevel::None).map_err(one)?
     } else {
         machine
@@ -196,6 +196,13 @@ fn has_long_block(module: &LlvmModule<'_>) -> bool {
         })
     };
     module.get_functions().flat_map(|f| f.get_basic_block_iter()).any(is_long)
+}
+
+/// Blocks of code whose loops LLVM may still strength-reduce, which takes quadratic time: some hundred loops over tiles.
+const MANY_BLOCKS: usize = 1536;
+
+fn has_many_blocks(module: &LlvmModule<'_>) -> bool {
+    module.get_functions().any(|function| function.get_basic_block_iter().nth(MANY_BLOCKS).is_some())
 }
 
 fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {

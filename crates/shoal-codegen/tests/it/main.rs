@@ -1,6 +1,7 @@
 //! Kernels in the tile IR's text format, compiled, loaded and run.
 
 mod code_size;
+mod every_operation;
 mod exponential;
 mod extern_fn;
 mod filetests;

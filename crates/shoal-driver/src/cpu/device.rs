@@ -40,9 +40,9 @@ impl CpuDevice {
     /// When a thread cannot be started or `SHOAL_WAIT_TIMEOUT` (seconds) is not a number.
     pub fn new(threads: usize) -> Result<Self, DeviceError> {
         let _section = Section::enter();
-        let wait_timeout = match env::var("SHOAL_WAIT_TIMEOUT") {
-            Ok(value) => parse_seconds(value)?,
-            Err(_) => DEFAULT_WAIT_TIMEOUT,
+        let wait_timeout = match env::var_os("SHOAL_WAIT_TIMEOUT") {
+            Some(value) => parse_seconds(value.to_string_lossy().into_owned())?,
+            None => DEFAULT_WAIT_TIMEOUT,
         };
         let threads = threads.max(1);
         Ok(Self { threads, workers: PerProcess::new(Workers::new(threads)?), wait_timeout })
@@ -54,9 +54,9 @@ impl CpuDevice {
     ///
     /// As [`new`](Self::new), and when `SHOAL_CPU_THREADS` is not a positive number.
     pub fn host() -> Result<Self, DeviceError> {
-        let threads = match env::var("SHOAL_CPU_THREADS") {
-            Ok(value) => parse_threads(value)?,
-            Err(_) => thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        let threads = match env::var_os("SHOAL_CPU_THREADS") {
+            Some(value) => parse_threads(value.to_string_lossy().into_owned())?,
+            None => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         };
         Self::new(threads)
     }

@@ -39,10 +39,9 @@ impl Limit {
 
     /// The limit that `SHOAL_CACHE_LIMIT` sets, or the default one.
     pub(super) fn from_env() -> Result<Limit, Refusal> {
-        match std::env::var("SHOAL_CACHE_LIMIT") {
-            Ok(value) => parse(&value).map(Limit::new).ok_or(Refusal::Limit { value }),
-            Err(_) => Ok(Limit::new(DEFAULT)),
-        }
+        let Some(value) = std::env::var_os("SHOAL_CACHE_LIMIT") else { return Ok(Limit::new(DEFAULT)) };
+        let value = value.to_string_lossy().into_owned();
+        parse(&value).map(Limit::new).ok_or(Refusal::Limit { value })
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -82,7 +82,7 @@ impl Cache {
     pub fn user() -> Result<Option<&'static Cache>, &'static Refusal> {
         static USER: OnceLock<Result<Option<Cache>, Refusal>> = OnceLock::new();
         let opened = USER.get_or_init(|| {
-            if std::env::var_os("SHOAL_CACHE").is_some_and(|v| v == "off" || v == "0") {
+            if is_turned_off() {
                 return Ok(None);
             }
             let opened = Cache::default_path().and_then(|path| Cache::open(&path)).map(Some);
@@ -156,6 +156,19 @@ impl Cache {
             }
         }
         Ok(removed)
+    }
+}
+
+/// Whether `SHOAL_CACHE` says that nothing is kept. A value that cannot be read is told, and counts as no.
+fn is_turned_off() -> bool {
+    let Some(value) = std::env::var_os("SHOAL_CACHE") else { return false };
+    match value.to_string_lossy().to_lowercase().as_str() {
+        "off" | "0" | "false" | "no" => true,
+        "" | "on" | "1" | "true" | "yes" => false,
+        other => {
+            tracing::warn!("SHOAL_CACHE={other} cannot be used: it must be on or off");
+            false
+        }
     }
 }
 

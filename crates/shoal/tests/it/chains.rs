@@ -75,7 +75,7 @@ fn transforms_by_reshape_permute_split_and_join() {
     for log in [1, 2, 5, 7, 12] {
         let n = 1usize << log;
         let x = numbers(2 * n);
-        let sign = |i: usize, j: usize| if (i & j).count_ones() % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = |i: usize, j: usize| if (i & j).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 };
         let mut out = vec![f32::NAN; 2 * n];
         kernel(HADAMARD, Backend::Cpu).launch(2, args!(&x, &mut out, N = n, LOG = log)).unwrap();
         for (row, found) in x.chunks(n).zip(out.chunks(n)) {

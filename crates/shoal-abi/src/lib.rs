@@ -51,26 +51,25 @@
 
 mod c_type;
 mod context;
+mod cpu_target;
+mod description;
 pub mod float_format;
 mod hook;
 pub mod math;
 pub mod print;
 mod reach;
 mod site;
+mod slot;
+mod target;
 mod wait;
 
 pub use c_type::{CResult, CType, Signature};
 pub use context::{Context, Entry, coordinates};
+pub use cpu_target::CpuTarget;
+pub use description::{CpuNeeds, DescriptionError, KernelDescription, ParamLayout, TargetNeeds, Waits};
 pub use hook::Hook;
 pub use reach::Reach;
 pub use site::{AccessBase, AccessKind, CheckedAccess, Field, Site};
-pub use wait::WaitCondition;
-mod cpu_target;
-mod description;
-mod slot;
-mod target;
-
-pub use cpu_target::CpuTarget;
-pub use description::{CpuNeeds, DescriptionError, KernelDescription, ParamLayout, TargetNeeds, Waits};
 pub use slot::{AHEAD_OF_TIME_VERSION, Slot, WordKind};
 pub use target::{AmdgpuArch, NvptxArch, Target, UnknownTarget};
+pub use wait::WaitCondition;

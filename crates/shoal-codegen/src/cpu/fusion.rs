@@ -139,7 +139,6 @@ impl FusionPlan {
             }
         }
         for &operand in data.operands().iter().filter(|v| is_tile(v)) {
-            // Few operands are read by so many that this copy is long.
             let mut readers = std::mem::take(&mut self.readers[operand]);
             if is_fusible(&data.kind) && !results.is_empty() {
                 for (i, &result) in results.iter().enumerate() {

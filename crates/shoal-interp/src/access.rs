@@ -147,7 +147,7 @@ impl<'p> Program<'p> {
 
     pub(crate) fn atomic_cas(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
         let (compare, values) = (self.operand(site, 1).bits(), self.operand(site, 2).bits());
-        let out = self.at_each(machine, site, AccessKind::Atomic, None, |memory, elem, address, i| {
+        let out = self.at_each(machine, site, AccessKind::Atomic, Some(3), |memory, elem, address, i| {
             let old = read(memory, elem, address)?;
             if old == compare[i] {
                 write(memory, elem, address, values[i])?;

@@ -15,15 +15,8 @@ use crate::contiguity::AxisInfos;
 
 /// Rewrites a function so that every tile that is still needed has a layout.
 pub(super) fn rewrite(func: &mut Func, infos: &AxisInfos, naturals: Naturals, hardware: Hardware) {
-    let mut rewrite = Rewrite {
-        func,
-        infos,
-        naturals,
-        hardware,
-        made: HashMap::new(),
-        after: HashMap::new(),
-        first: HashMap::new(),
-    };
+    let mut rewrite =
+        Rewrite { func, infos, naturals, hardware, made: HashMap::new(), after: HashMap::new(), first: HashMap::new() };
     let body = rewrite.func.body();
     rewrite.region(body);
     rewrite.place(body);
@@ -123,8 +116,7 @@ impl Rewrite<'_> {
 
     fn branch(&mut self, op: OpId) {
         let results = self.func.op(op).results().to_vec();
-        let wanted: Vec<_> =
-            results.iter().map(|&r| self.is_tile(r).then(|| self.natural_or_default(r))).collect();
+        let wanted: Vec<_> = results.iter().map(|&r| self.is_tile(r).then(|| self.natural_or_default(r))).collect();
         for region in self.func.op(op).regions().to_vec() {
             self.region(region);
             self.yields(region, 0, &wanted);

@@ -180,7 +180,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let offset = llvm.bin(Op::Add, offset, llvm.const_i32(constant.into()).into());
         let address = self.shared_address(offset.into_int_value());
         let wide = llvm.cast(Op::ZExt, address, llvm.i64().into());
-        let address = llvm.bin(Op::And, llvm.bin(Op::LShr, wide, llvm.const_i64(4).into()), llvm.const_i64(0x3fff).into());
+        let address =
+            llvm.bin(Op::And, llvm.bin(Op::LShr, wide, llvm.const_i64(4).into()), llvm.const_i64(0x3fff).into());
         let swizzle: u64 = match tile.swizzle {
             TmaSwizzle::None => 0,
             TmaSwizzle::B128 => 1,

@@ -152,6 +152,47 @@ pub fn all_gather_matmul<T: Number>(
     gather.end()
 }
 
+/// The same, one after the other: what overlapping is measured against.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn all_gather_then_matmul<T: Number>(
+    comm: &Communicator<'_>,
+    gather: &GatherWithProgress,
+    sizes: Sizes,
+    with: Factors<'_, T>,
+) -> Result<(), Error> {
+    let Sizes { m, n, k } = sizes;
+    let Factors { x, gathered, b, c } = with;
+    let rows = comm.size() * m;
+    sizes.check(x.len(), b.len())?;
+    exactly("gathered", gathered.len(), elements(&[rows, k])?)?;
+    exactly("c", c.len(), elements(&[rows, n])?)?;
+    gather.begin(x, m, gathered)?;
+    gather.end()?;
+    let blocks = Blocks::of(rows, n, k);
+    let args = args!(
+        gathered,
+        b,
+        c,
+        rows,
+        n,
+        k,
+        k,
+        1,
+        n,
+        1,
+        n,
+        1,
+        BLOCK_M = blocks.m,
+        BLOCK_N = blocks.n,
+        BLOCK_K = blocks.k,
+        GROUP_M = blocks.group
+    );
+    let kernel = comm.library().kernel(Source::Matmul, "matmul")?;
+    kernel.launch(cdiv(rows, blocks.m) * cdiv(n, blocks.n), args)
+}
+
 /// Gathers random elements by copies.
 #[derive(Debug)]
 pub(crate) struct CopiedAllGather<T: Number> {
@@ -206,12 +247,23 @@ pub(crate) struct AllGatherMatmul<T: Number> {
     b: Vec<T>,
     c: Vec<T>,
     gather: GatherWithProgress,
+    order: Order,
+}
+
+/// What a product does first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Both at once.
+    Overlapped,
+    /// It gathers all rows, then multiplies.
+    GatherFirst,
 }
 
 impl<T: Number> AllGatherMatmul<T> {
-    pub(crate) fn new(rank: &Rank, sizes: Sizes) -> Result<AllGatherMatmul<T>, Error> {
+    pub(crate) fn new(rank: &Rank, order: Order, sizes: Sizes) -> Result<AllGatherMatmul<T>, Error> {
         let count = elements(&[sizes.m, sizes.k])?;
         Ok(AllGatherMatmul {
+            order,
             sizes,
             x: normal(1, rank.rank(), count)?,
             symm_x: rank.symm_zeros(count)?,
@@ -232,8 +284,12 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
     }
 
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {
-        let AllGatherMatmul { sizes, symm_x: x, gathered, b, c, gather, .. } = self;
-        all_gather_matmul(comm, gather, *sizes, Factors { x, gathered, b, c })
+        let AllGatherMatmul { sizes, symm_x: x, gathered, b, c, gather, order, .. } = self;
+        let with = Factors { x, gathered, b, c };
+        match order {
+            Order::Overlapped => all_gather_matmul(comm, gather, *sizes, with),
+            Order::GatherFirst => all_gather_then_matmul(comm, gather, *sizes, with),
+        }
     }
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {

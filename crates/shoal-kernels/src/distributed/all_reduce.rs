@@ -36,7 +36,7 @@ impl<'a, T: Number> Bias<'a, T> {
                 Ok((bias.into(), Arg::None))
             }
             Bias::Columns(bias) => {
-                if bias.is_empty() || n % bias.len() != 0 {
+                if bias.is_empty() || !n.is_multiple_of(bias.len()) {
                     let columns = bias.len();
                     let text = format!("{n} elements do not make rows of {columns} columns, which `bias` has");
                     return Err(WorldError::Argument(text).into());

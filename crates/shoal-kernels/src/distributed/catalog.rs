@@ -5,7 +5,7 @@ use shoal::world::{Rank, WorldError};
 use shoal::{DType, Error};
 
 use super::all_gather::{self, AllGather};
-use super::all_gather_matmul::{AllGatherMatmul, CopiedAllGather};
+use super::all_gather_matmul::{AllGatherMatmul, CopiedAllGather, Order};
 use super::all_reduce::{self, AllReduce};
 use super::all_reduce_rms_norm::{self, AllReduceRmsNorm};
 use super::all_to_all::AllToAll;
@@ -274,6 +274,15 @@ static CATALOG: &[RankItem] = &[
         show: &[256, 256, 256],
         tests: PRODUCTS,
         is_identical: false,
-        build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, sizes(s))),
+        build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, Order::Overlapped, sizes(s))),
+    },
+    RankItem {
+        name: "all_gather_then_matmul",
+        doc: "the same, one after the other",
+        dims: &["m", "n", "k"],
+        show: &[256, 256, 256],
+        tests: PRODUCTS,
+        is_identical: false,
+        build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, Order::GatherFirst, sizes(s))),
     },
 ];

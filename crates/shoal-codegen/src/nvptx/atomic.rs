@@ -322,14 +322,18 @@ fn native(op: RmwOp, elem: Elem, arch: NvptxArch) -> Option<String> {
     let whole = number.is_int() && bits >= 32;
     let signed = if number.is_signed_int() { "s" } else { "u" };
     match op {
-        RmwOp::Add => match number {
-            Scalar::F32 => Some("add.f32".to_owned()),
-            Scalar::F64 => Some("add.f64".to_owned()),
-            Scalar::F16 => Some("add.noftz.f16".to_owned()),
-            Scalar::BF16 if arch >= NvptxArch::Sm90 => Some("add.noftz.bf16".to_owned()),
-            _ if whole => Some(format!("add.u{bits}")),
-            _ => None,
-        },
+        RmwOp::Add if whole => Some(format!("add.u{bits}")),
+        RmwOp::Add => {
+            let has_bf16 = arch >= NvptxArch::Sm90;
+            let known = [
+                (Scalar::F32, "add.f32"),
+                (Scalar::F64, "add.f64"),
+                (Scalar::F16, "add.noftz.f16"),
+                (Scalar::BF16, "add.noftz.bf16"),
+            ];
+            let found = known.iter().find(|(other, _)| *other == number);
+            found.filter(|_| number != Scalar::BF16 || has_bf16).map(|(_, name)| (*name).to_owned())
+        }
         RmwOp::Min => whole.then(|| format!("min.{signed}{bits}")),
         RmwOp::Max => whole.then(|| format!("max.{signed}{bits}")),
         RmwOp::And => whole.then(|| format!("and.b{bits}")),

@@ -137,7 +137,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let count = operands.iter().map(|numbers| numbers.len()).max().unwrap_or(1);
         let word_bits = |elem: Elem| {
             let bits = elem.bytes() * 8;
-            if bits >= 32 { bits } else { (bits * asm.pack).min(32).max(16) }
+            if bits >= 32 { bits } else { (bits * asm.pack).clamp(16, 32) }
         };
         let mut results: Vec<Vec<V<'ctx>>> = vec![Vec::new(); data.results().len()];
         for first in (0..count).step_by(pack) {

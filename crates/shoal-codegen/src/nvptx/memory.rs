@@ -108,9 +108,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let instruction = inkwell::values::BasicValue::as_instruction_value(&loaded).expect("a load");
                 instruction.set_volatile(true).expect("loads can be volatile");
             }
-            let list = match loaded {
-                V::VectorValue(vector) => (0..words).map(|at| llvm.extract(vector, at.into())).collect(),
-                one => vec![one],
+            let list = if let V::VectorValue(vector) = loaded {
+                (0..words).map(|at| llvm.extract(vector, at.into())).collect()
+            } else {
+                vec![loaded]
             };
             return unpack(llvm, elem, &list, fill.len());
         }

@@ -368,11 +368,9 @@ fn feeds_product(func: &shoal_ir::Func, value: Value) -> bool {
     !uses.is_empty()
         && uses.iter().all(|this| {
             let data = func.op(this.op);
-            match data.kind {
-                OpKind::Dot { .. } => this.index < 2,
-                OpKind::ConvertLayout | OpKind::Transpose { .. } => feeds_product(func, data.result()),
-                _ => false,
-            }
+            let is_operand = matches!(data.kind, OpKind::Dot { .. }) && this.index < 2;
+            let is_moved = matches!(data.kind, OpKind::ConvertLayout | OpKind::Transpose { .. });
+            is_operand || is_moved && feeds_product(func, data.result())
         })
 }
 

@@ -50,7 +50,7 @@ fn unit(func: &Func, op: OpId, arch: NvptxArch) -> Unit {
     let grids = || {
         (0..=5)
             .map(|bit| 1 << bit)
-            .filter(|rows| func.gpu.num_warps % rows == 0)
+            .filter(|rows| func.gpu.num_warps.is_multiple_of(*rows))
             .map(|rows| [rows, func.gpu.num_warps / rows])
     };
     let width = 32 / number.bits().clamp(8, 32);

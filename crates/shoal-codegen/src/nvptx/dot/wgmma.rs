@@ -86,7 +86,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn is_wgmma_operand(&self, value: Value) -> bool {
         let layout = self.layout(value);
         let warps = self.func.gpu.num_warps;
-        let grids = (2..=5).map(|bit| 1 << bit).filter(|rows| warps % rows == 0).map(|rows| [rows, warps / rows]);
+        let grids =
+            (2..=5).map(|bit| 1 << bit).filter(|rows| warps.is_multiple_of(*rows)).map(|rows| [rows, warps / rows]);
         let shape = self.func.ty(value).shape();
         let in_shared = matches!(self.held[&value], Held::Shared(_));
         !in_shared && grids.into_iter().any(|grid| LinearLayout::wgmma_operand(shape, &grid, 2).as_ref() == Ok(layout))

@@ -4,7 +4,9 @@
 //! operands have layouts the results have the layouts that follow; results made of no tile have open ones, and whoever
 //! builds the operation may decide them.
 
-use crate::class::{AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
+use crate::class::{
+    AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp,
+};
 use crate::comm::CommOp;
 use crate::layouts;
 use crate::op::OpKind;

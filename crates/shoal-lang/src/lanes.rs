@@ -151,10 +151,9 @@ pub(crate) fn zero(e: &mut Emit<'_>, ty: &Type) -> Option<IrValue> {
 pub(crate) fn retyped(e: &Emit<'_>, value: Value) -> Value {
     match value {
         Value::Tensor(t) => Value::Tensor(Tensor { ty: e.func.ty(t.value).clone(), ..t }),
-        Value::Tuple(t) => Value::Tuple(Tuple {
-            items: t.items.iter().map(|v| retyped(e, v.clone())).collect(),
-            class: t.class,
-        }),
+        Value::Tuple(t) => {
+            Value::Tuple(Tuple { items: t.items.iter().map(|v| retyped(e, v.clone())).collect(), class: t.class })
+        }
         Value::Aggregate(a) => Value::Aggregate(Aggregate {
             class: a.class,
             fields: a.fields.iter().map(|v| retyped(e, v.clone())).collect(),

@@ -128,7 +128,9 @@ impl CompileOptions {
         let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
         let mut words = Words::new();
-        words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(*num_warps) << 32);
+        words.push(
+            packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(*num_warps) << 32,
+        );
         for lib in extern_libs {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
         }

@@ -84,9 +84,11 @@ impl Lower<'_> {
                 Ok(matches!(name, "get" | "keys" | "values" | "items").then(|| named_method(object, attr, span)))
             }
             Value::Vector(v) => Ok(match name {
-                "dtype" => v.items().first().and_then(|t| t.ty.elem()).map(|e| {
-                    Value::Dtype(Dtype { ty: Type::Elem(e), access: Access::ReadWrite })
-                }),
+                "dtype" => v
+                    .items()
+                    .first()
+                    .and_then(|t| t.ty.elem())
+                    .map(|e| Value::Dtype(Dtype { ty: Type::Elem(e), access: Access::ReadWrite })),
                 "vec_size" => Some(Value::int(v.items().len() as i128)),
                 "recast" | "to" => {
                     builtin::find(&format!("vector.{name}")).map(|b| bound(object, Value::Builtin(b), span))
@@ -114,7 +116,8 @@ impl Lower<'_> {
     fn tensor_attribute(&mut self, t: &Tensor, attr: &Ident, span: Span) -> LowerResult<Option<Value>> {
         let object = Value::Tensor(t.clone());
         // To its thread a value of each lane is a scalar.
-        let seen = if crate::lanes::is_per_lane(t) { t.ty.elem().map_or(t.ty.clone(), Type::Elem) } else { t.ty.clone() };
+        let seen =
+            if crate::lanes::is_per_lane(t) { t.ty.elem().map_or(t.ty.clone(), Type::Elem) } else { t.ty.clone() };
         Ok(match &*attr.name {
             "shape" if seen != t.ty => Some(Value::tuple(Vec::new())),
             "type" if seen != t.ty => Some(Value::Dtype(Dtype { ty: seen, access: t.access })),

@@ -121,9 +121,10 @@ impl Lower<'_> {
         let types = |v: &IrValue| self.emit.func.ty(*v).clone();
         !a.is_empty()
             && a.len() == b.len()
-            && a.iter().map(types).zip(b.iter().map(types)).all(|(a, b)| {
-                a == b || (lanes::may_differ(&a) && lanes::may_differ(&b) && a.elem() == b.elem())
-            })
+            && a.iter()
+                .map(types)
+                .zip(b.iter().map(types))
+                .all(|(a, b)| a == b || (lanes::may_differ(&a) && lanes::may_differ(&b) && a.elem() == b.elem()))
     }
 
     fn report_change(&mut self, name: &Name, span: Span, a: &Value, b: &Value, known: bool) {

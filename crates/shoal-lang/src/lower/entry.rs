@@ -29,6 +29,7 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
     let mut lower = Lower::new(program, &options, &spec.cancellation, f.module);
     let name = lower.fresh_name(f.name());
     lower.emit.func = Func::new(name.clone(), FuncKind::Kernel, f.def.name.span);
+    lower.emit.func.gpu.num_warps = options.num_warps;
     lower.emit.region = lower.emit.func.body();
     match lower.kernel(f, spec) {
         Ok(()) if lower.errors.is_empty() => {}

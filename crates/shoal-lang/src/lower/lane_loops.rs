@@ -177,13 +177,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn lane_loop(
-        &mut self,
-        span: Span,
-        assigned: &BTreeSet<Name>,
-        body: &[Stmt],
-        head: &Head<'_>,
-    ) -> LowerResult<()> {
+    fn lane_loop(&mut self, span: Span, assigned: &BTreeSet<Name>, body: &[Stmt], head: &Head<'_>) -> LowerResult<()> {
         self.frame_visited()?;
         let attempt = self.attempt();
         let mut carried = self.carried(assigned);

@@ -13,8 +13,8 @@ use shoal_source::{Diagnostic, Kind, Span};
 
 use super::Lower;
 use super::frame::{Binding, Frame};
-use super::lane_loops::LanePlan;
 use super::jit::{name_leaves, refill};
+use super::lane_loops::LanePlan;
 use crate::builtin::describe;
 use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};

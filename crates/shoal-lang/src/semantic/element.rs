@@ -18,9 +18,7 @@ use crate::value::{Const, Tensor, Value};
 /// Whether a subscript names one element: an integer for each dimension.
 pub(crate) fn is_element(t: &Tensor, indices: &[Value]) -> bool {
     let integer = |v: &Value| match v {
-        Value::Tensor(t) => {
-            number_type(t).is_some_and(Scalar::is_int) && (t.is_scalar() || lanes::is_per_lane(t))
-        }
+        Value::Tensor(t) => number_type(t).is_some_and(Scalar::is_int) && (t.is_scalar() || lanes::is_per_lane(t)),
         other => other.as_const().and_then(Const::as_int).is_some(),
     };
     !lanes::is_per_lane(t) && !t.is_scalar() && indices.len() == t.shape().len() && indices.iter().all(integer)

@@ -5,8 +5,8 @@ use shoal_ir::OpKind;
 use shoal_ir::op::{ExternFn, InlineAsm};
 use shoal_ir::types::{Elem, Type};
 
-use super::{broadcast, ptx};
 use super::operand::{elem, to_tensor};
+use super::{broadcast, ptx};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
 use crate::lower_error::{LowerError, LowerResult};

@@ -13,8 +13,11 @@ fn run_hint(_: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
 }
 
 fn run_absent(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
-
-    Err(l.emit().error(format!("`{}` has no meaning on this target", a.function_name())).help("cast with `.to(dtype)`").into())
+    Err(l
+        .emit()
+        .error(format!("`{}` has no meaning on this target", a.function_name()))
+        .help("cast with `.to(dtype)`")
+        .into())
 }
 
 /// The functions of this file.

@@ -4,8 +4,8 @@
 //! atomic that changes memory is done by every lane.
 
 use shoal_ir::OpKind;
-use shoal_ir::op::{CmpOp, LoadAttrs, RmwOp, Scope, Sem, StoreCache};
 use shoal_ir::op::Evict;
+use shoal_ir::op::{CmpOp, LoadAttrs, RmwOp, Scope, Sem, StoreCache};
 
 use super::order::barrier;
 use crate::builtin::{Args, Builtin, BuiltinContext};

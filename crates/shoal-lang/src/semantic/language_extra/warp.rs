@@ -12,8 +12,8 @@ use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
 use crate::lanes;
 use crate::lower_error::LowerResult;
-use crate::semantic::operand::to_tensor;
 use crate::semantic::cast;
+use crate::semantic::operand::to_tensor;
 use crate::value::{Tensor, Value};
 
 /// A number on every lane.

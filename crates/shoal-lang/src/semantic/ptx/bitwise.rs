@@ -176,7 +176,8 @@ impl Machine<'_, '_> {
             let low_byte = self.int(255, Scalar::U32);
             let plain = self.binary(BinaryOp::And, moved, low_byte);
             // The fourth bit asks for copies of the byte's sign.
-            let (sign_bit, four, none) = (self.int(128, Scalar::U32), self.int(8, Scalar::U32), self.int(0, Scalar::U32));
+            let (sign_bit, four, none) =
+                (self.int(128, Scalar::U32), self.int(8, Scalar::U32), self.int(0, Scalar::U32));
             let sign = self.binary(BinaryOp::And, plain, sign_bit);
             let negative = self.cmp(CmpOp::Ne, sign, none);
             let copies = self.select(negative, low_byte, none);
@@ -284,7 +285,8 @@ impl Machine<'_, '_> {
     fn saturated(&mut self, x: IrValue, from: Scalar, to: Scalar) -> IrValue {
         let (least, most) = bounds(to);
         // The greatest float that is inside: integers beyond the mantissa are not all floats.
-        let below = |limit: f64| if from == Scalar::F32 { f64::from((limit as f32).next_down()) } else { limit.next_down() };
+        let below =
+            |limit: f64| if from == Scalar::F32 { f64::from((limit as f32).next_down()) } else { limit.next_down() };
         let limit = 2f64.powi(to.bits() as i32 - i32::from(to.is_signed_int()));
         let low = self.constant_float(least as f64, from);
         let high = self.constant_float(below(limit), from);

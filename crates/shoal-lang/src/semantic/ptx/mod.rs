@@ -22,9 +22,9 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
+use shoal_ir::Value as IrValue;
 use shoal_ir::op::InlineAsm;
 use shoal_ir::types::{Elem, Scalar, Type};
-use shoal_ir::Value as IrValue;
 
 use self::machine::{Machine, unsigned};
 use self::program::{Operand, Program, Source};

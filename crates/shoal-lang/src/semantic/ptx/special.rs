@@ -12,7 +12,10 @@ use crate::semantic::language_extra::{Shuffle, ballot, over_warp, shuffle};
 
 /// Whether a special register differs between threads.
 pub(super) fn differs(name: &str) -> bool {
-    name.starts_with("%tid") || name.starts_with("%laneid") || name.starts_with("%warpid") || name.starts_with("%lanemask")
+    name.starts_with("%tid")
+        || name.starts_with("%laneid")
+        || name.starts_with("%warpid")
+        || name.starts_with("%lanemask")
 }
 
 /// The axis that a name ends with.
@@ -177,8 +180,12 @@ impl Machine<'_, '_> {
                     Some("and") => (BinaryOp::And, -1),
                     Some("or") => (BinaryOp::Or, 0),
                     Some("xor") => (BinaryOp::Xor, 0),
-                    Some("min") if ty.is_int() => (BinaryOp::Min, if ty.is_signed_int() { i64::from(i32::MAX) } else { -1 }),
-                    Some("max") if ty.is_int() => (BinaryOp::Max, if ty.is_signed_int() { i64::from(i32::MIN) } else { 0 }),
+                    Some("min") if ty.is_int() => {
+                        (BinaryOp::Min, if ty.is_signed_int() { i64::from(i32::MAX) } else { -1 })
+                    }
+                    Some("max") if ty.is_int() => {
+                        (BinaryOp::Max, if ty.is_signed_int() { i64::from(i32::MIN) } else { 0 })
+                    }
                     _ => return Err("this reduction is not supported".into()),
                 };
                 let value = match self.e.active {

@@ -206,9 +206,8 @@ fn warps_shuffle_and_vote() {
         tl.store(out + 320 + t, le.__any_sync(full, t == 40).to(tl.int32) * 2 + le.__all_sync(full, t > 3).to(tl.int32))
 ";
     let square = |t: i32| t * t;
-    let ballot = |w: i32, f: &dyn Fn(i32) -> bool| {
-        (0..32).filter(|&l| f(w * 32 + l)).fold(0u32, |bits, l| bits | 1 << l) as i32
-    };
+    let ballot =
+        |w: i32, f: &dyn Fn(i32) -> bool| (0..32).filter(|&l| f(w * 32 + l)).fold(0u32, |bits, l| bits | 1 << l) as i32;
     let mut expected = Vec::new();
     expected.extend((0..64).map(|t| square(t / 32 * 32 + 5)));
     expected.extend((0..64).map(|t| square(if t % 32 >= 3 { t - 3 } else { t })));

@@ -68,21 +68,29 @@ fn predicates_choose_and_branch() {
         if v[0] < 0 && v[1] != 0 { 3 } else { 4 }
     });
     // A branch over an instruction, and a loop that ends after a different number of trips on each element.
-    on_ints("{ .reg .pred p; mov.u32 $0, $1; setp.lt.s32 p, $1, 0; @p bra done; add.s32 $0, $0, 100; done: }", 1, |v| {
-        if v[0] < 0 { v[0] } else { v[0].wrapping_add(100) }
-    });
+    on_ints(
+        "{ .reg .pred p; mov.u32 $0, $1; setp.lt.s32 p, $1, 0; @p bra done; add.s32 $0, $0, 100; done: }",
+        1,
+        |v| {
+            if v[0] < 0 { v[0] } else { v[0].wrapping_add(100) }
+        },
+    );
     let log = "{ .reg .u32 x; .reg .pred p; mov.u32 x, $1; mov.u32 $0, 0;
         again: setp.eq.u32 p, x, 0; @p bra out; shr.u32 x, x, 1; add.u32 $0, $0, 1; bra again; out: }";
     on_ints(log, 1, |v| 32 - v[0].leading_zeros() as i32);
-    on_ints("{ .reg .u32 x; .reg .pred p; mov.u32 x, $1; mov.u32 $0, 0;
-        again: shr.u32 x, x, 3; add.u32 $0, $0, x; setp.ne.u32 p, x, 0; @p bra again; }", 1, |v| {
-        let (mut x, mut sum) = (v[0] as u32, 0u32);
-        while x != 0 {
-            x >>= 3;
-            sum = sum.wrapping_add(x);
-        }
-        sum as i32
-    });
+    on_ints(
+        "{ .reg .u32 x; .reg .pred p; mov.u32 x, $1; mov.u32 $0, 0;
+        again: shr.u32 x, x, 3; add.u32 $0, $0, x; setp.ne.u32 p, x, 0; @p bra again; }",
+        1,
+        |v| {
+            let (mut x, mut sum) = (v[0] as u32, 0u32);
+            while x != 0 {
+                x >>= 3;
+                sum = sum.wrapping_add(x);
+            }
+            sum as i32
+        },
+    );
 }
 
 #[test]
@@ -102,7 +110,11 @@ fn floats_and_conversions() {
     let wanted: Vec<u32> = data.iter().map(|x| *x as u32).collect();
     case("x_ptr, out", &run("cvt.rzi.u32.f32 $0, $1;", "=r,f", "tl.uint32")).gives(args!(&data[..]), &wanted);
     let wanted: Vec<f64> = data.iter().map(|x| f64::from(x.exp2())).collect();
-    case("x_ptr, out", &run("ex2.approx.f32 $0, $1;", "=f,f", "tl.float32")).near::<f32>(args!(&data[..]), 1e-5, &wanted);
+    case("x_ptr, out", &run("ex2.approx.f32 $0, $1;", "=f,f", "tl.float32")).near::<f32>(
+        args!(&data[..]),
+        1e-5,
+        &wanted,
+    );
     let wanted: Vec<u32> = data
         .iter()
         .map(|x| u32::from(f16::from_f32(*x).to_bits()) << 16 | u32::from(f16::from_f32(1.0).to_bits()))

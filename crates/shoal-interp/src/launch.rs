@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use shoal_ir::abi::Topology;
 use shoal_ir::{Const, Elem, Module, Type};
 
 use crate::error::Error;
@@ -49,11 +50,13 @@ pub struct Options {
     /// How many programs are started before any has to finish. More are started when all of these wait. Programs that
     /// can neither wait nor synchronise run one after another.
     pub resident: usize,
+    /// The teams and the mesh of each rank, rank 0 first. Empty: the teams that every rank has, on one host.
+    pub topologies: Vec<Topology>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { order: Order::RoundRobin, max_steps: u64::MAX, resident: 64 }
+        Options { order: Order::RoundRobin, max_steps: u64::MAX, resident: 64, topologies: Vec::new() }
     }
 }
 

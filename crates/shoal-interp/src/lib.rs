@@ -57,6 +57,7 @@ mod rank;
 mod reduce;
 mod schedule;
 mod shape;
+mod shmem;
 mod value;
 mod vector_region;
 
@@ -64,3 +65,4 @@ pub use error::{AccessKind, Awaited, Error, Place, Waiting};
 pub use launch::{Arg, Host, Options, Order, Report, run, run_for};
 pub use memory::{Address, Memory};
 pub use rank::{Heap, RankLaunch, run_ranks};
+pub use shoal_ir::abi::{AxisPosition, Topology};

@@ -103,6 +103,8 @@ pub(crate) struct Program<'p> {
     pub(crate) wait: Option<Wait>,
     /// Its wait has run out of time.
     pub(crate) expired: bool,
+    /// The number of the meeting at which it is.
+    pub(crate) meeting: Option<u64>,
 }
 
 /// An operation at work.
@@ -137,6 +139,7 @@ impl<'p> Program<'p> {
             handed: SmallVec::new(),
             wait: None,
             expired: false,
+            meeting: None,
         }
     }
 

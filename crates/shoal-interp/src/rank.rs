@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use shoal_ir::Module;
+use shoal_ir::abi::Topology;
+use shoal_ir::abi::team::sync_words;
 use shoal_ir::effects::CallEffects;
 
 use crate::error::Error;
@@ -45,6 +47,9 @@ pub(crate) struct RankPlan<'p> {
     pub(crate) args: Vec<Val>,
     pub(crate) grid: [u32; 3],
     pub(crate) heap: Option<Heap>,
+    pub(crate) topology: Topology,
+    /// Where the words are in which its teams meet.
+    pub(crate) sync_words: u64,
     /// How many of its programs are started before one has to finish.
     pub(crate) resident: usize,
 }
@@ -61,24 +66,71 @@ pub fn run_ranks(
     host: &mut dyn Host,
 ) -> Result<u64, Error> {
     let plans: Vec<Plan<'_>> = launches.iter().map(|launch| Plan::new(launch.module)).collect();
-    let prepare = |((number, launch), plan)| prepare(number, launch, plan, options);
-    let ranks = (0..).zip(launches).zip(&plans).map(prepare).collect::<Result<Vec<_>, _>>()?;
+    let words = SyncWords::allocate(launches, memory);
+    let result = run_planned(launches, &plans, memory, options, host, &words);
+    words.free(memory);
+    result
+}
+
+fn run_planned(
+    launches: &[RankLaunch<'_>],
+    plans: &[Plan<'_>],
+    memory: &mut Memory,
+    options: &Options,
+    host: &mut dyn Host,
+    words: &SyncWords,
+) -> Result<u64, Error> {
+    let mut ranks = Vec::new();
+    for (number, (launch, plan)) in launches.iter().zip(plans).enumerate() {
+        let (number, size) = (number as u32, launches.len() as u32);
+        let topology = options.topologies.get(number as usize).cloned().unwrap_or_else(|| Topology::new(number, size));
+        if (topology.rank(), topology.size()) != (number, size) {
+            let message = format!("the topology of rank {number} of {size} is about another rank");
+            return Err(Error::Arguments { message });
+        }
+        ranks.push(prepare(launch, plan, options, topology, words.of(number))?);
+    }
     let next_look = Instant::now() + ATTENTION;
     let mut machine = Machine { ranks: &ranks, memory, host, steps: 0, max_steps: options.max_steps, next_look };
     schedule::run(&mut machine, options.order)?;
     Ok(machine.steps)
 }
 
+/// The words in which teams meet: of each rank's own, as far as there is a world.
+struct SyncWords(Vec<Address>);
+
+impl SyncWords {
+    fn allocate(launches: &[RankLaunch<'_>], memory: &mut Memory) -> SyncWords {
+        let world = launches.len() > 1 && launches.iter().all(|launch| launch.heap.is_some());
+        let words = |rank: usize| {
+            let words = memory.alloc(sync_words::BYTES);
+            memory.name(words, format!("the words in which teams of rank {rank} meet"));
+            words
+        };
+        SyncWords(if world { (0..launches.len()).map(words).collect() } else { Vec::new() })
+    }
+
+    fn of(&self, rank: u32) -> u64 {
+        self.0.get(rank as usize).map_or(0, |words| words.0)
+    }
+
+    fn free(self, memory: &mut Memory) {
+        self.0.into_iter().for_each(|words| memory.free(words));
+    }
+}
+
 fn prepare<'p>(
-    number: u32,
     launch: &RankLaunch<'_>,
     plan: &'p Plan<'p>,
     options: &Options,
+    topology: Topology,
+    sync_words: u64,
 ) -> Result<RankPlan<'p>, Error> {
     let kernel = plan.kernel(launch.kernel).ok_or_else(|| Error::NoKernel { name: launch.kernel.into() })?;
     let args = check(kernel, launch.args)?;
     let effects = CallEffects::of_module(launch.module).of_func(launch.kernel);
     let meet = effects.waits || effects.order.is_some();
     let resident = if meet { options.resident.max(1) } else { 1 };
-    Ok(RankPlan { number, plan, kernel, args, grid: launch.grid, heap: launch.heap, resident })
+    let number = topology.rank();
+    Ok(RankPlan { number, plan, kernel, args, grid: launch.grid, heap: launch.heap, topology, sync_words, resident })
 }

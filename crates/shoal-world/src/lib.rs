@@ -37,6 +37,7 @@ mod pad;
 mod rank;
 mod stream;
 mod team;
+mod team_register;
 mod world;
 
 pub use element::Element;

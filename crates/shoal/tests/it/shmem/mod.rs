@@ -1,0 +1,6 @@
+//! `libshmem_device`: every name, on the CPU and on the interpreter.
+
+mod harness;
+mod meetings;
+mod names;
+mod refused;

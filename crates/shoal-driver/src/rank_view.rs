@@ -65,6 +65,24 @@ impl RankView {
         &self.topology
     }
 
+    /// The first byte of each rank's heap, that of rank 0 first.
+    #[must_use]
+    pub fn heaps(&self) -> &[usize] {
+        &self.heaps
+    }
+
+    /// The size of each heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.heap_bytes
+    }
+
+    /// Where the words in which teams meet begin in each heap, if they can.
+    #[must_use]
+    pub fn sync_words(&self) -> Option<usize> {
+        self.sync_words
+    }
+
     /// The same place in another rank's heap, or why there is none.
     pub(crate) fn symmetric(&self, address: usize, rank: i32) -> Result<usize, String> {
         self.symmetric_range(address, 1, rank)

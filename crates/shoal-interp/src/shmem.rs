@@ -5,20 +5,24 @@ use shoal_ir::Elem;
 use shoal_ir::abi::team::sync_words;
 use shoal_ir::abi::{Topology, WaitCondition};
 use shoal_ir::comm::SignalOp;
-use shoal_ir::op::CmpOp;
+use shoal_ir::op::{CmpOp, Scope, Sem};
 use shoal_ir::shmem::{ShmemOp, Way};
+use smallvec::SmallVec;
 
+use crate::access::{Follow, Order};
+use crate::check::Effect;
 use crate::error::{AccessKind, Awaited, Error, Waiting};
+use crate::machine::{Machine, Seen, Step, Wait};
 use crate::memory::Memory;
-use crate::program::{Machine, Program, Site, Step, Wait};
+use crate::program::{Program, Site};
 use crate::value::Val;
 
 /// Bytes of a word.
 const WORD: u32 = 8;
 
 impl<'p> Program<'p> {
-    pub(crate) fn shmem(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: ShmemOp) -> Result<Step, Error> {
-        self.heap(site)?;
+    pub(crate) fn shmem(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: ShmemOp) -> Result<Step, Error> {
+        self.heap(machine, site)?;
         match op {
             ShmemOp::TeamRank => self.answer(site, |view, [team, ..]| view.team_rank(team)),
             ShmemOp::TeamSize => self.answer(site, |view, [team, ..]| view.team_size(team)),
@@ -27,6 +31,7 @@ impl<'p> Program<'p> {
             }
             // A copy is delivered when it is issued.
             ShmemOp::Fence | ShmemOp::Quiet => {
+                self.fenced = true;
                 self.finish(site, []);
                 Ok(Step::Yield)
             }
@@ -63,8 +68,10 @@ impl<'p> Program<'p> {
     }
 
     /// What one participant does.
-    fn act(&self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: ShmemOp, lane: usize) -> Result<(), Error> {
-        let at = |index: usize| self.operand(site, index).bits()[lane];
+    fn act(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: ShmemOp, lane: usize) -> Result<(), Error> {
+        let values: SmallVec<[u64; 6]> =
+            (0..site.operand_count()).map(|i| self.operand(site, i).bits()[lane]).collect();
+        let at = |index: usize| values[index];
         match op {
             ShmemOp::Copy { way, .. } => {
                 let (target, source, bytes, rank) = (at(0), at(1), at(2), at(3) as i32);
@@ -78,7 +85,7 @@ impl<'p> Program<'p> {
                 let (bytes, rank) = (at(2), at(5) as i32);
                 let target = self.symmetric_range(machine, site, at(0), bytes, rank)?;
                 self.copy(machine, site, target, at(1), bytes)?;
-                self.signal(machine, site, op, (at(3), at(4), rank))
+                self.signal(machine, site, (op, Sem::Release), (at(3), at(4), rank))
             }
             ShmemOp::PutValue => {
                 let bytes = site.ty(1).elem().map_or(WORD, Elem::bytes);
@@ -86,7 +93,11 @@ impl<'p> Program<'p> {
                 let stored = machine.memory.store(target, bytes, at(1));
                 stored.map_err(|e| self.fault(machine.memory, site, e, (target, bytes), AccessKind::Write, Vec::new()))
             }
-            ShmemOp::Signal { op } => self.signal(machine, site, op, (at(0), at(1), at(2) as i32)),
+            // Fences order it after what was put.
+            ShmemOp::Signal { op } => {
+                let sem = if self.fenced { Sem::Release } else { Sem::Relaxed };
+                self.signal(machine, site, (op, sem), (at(0), at(1), at(2) as i32))
+            }
             ShmemOp::TeamRank
             | ShmemOp::TeamSize
             | ShmemOp::TeamTranslate
@@ -103,13 +114,13 @@ impl<'p> Program<'p> {
     /// Bytes of this rank's heap as another rank has them.
     fn symmetric_range(
         &self,
-        machine: &Machine<'p, '_>,
+        machine: &Machine<'_>,
         site: Site<'p>,
         address: u64,
         bytes: u64,
         rank: i32,
     ) -> Result<u64, Error> {
-        let heap = self.heap(site)?;
+        let heap = self.heap(machine, site)?;
         if i64::try_from(bytes).is_err() {
             return Err(self.world_error(site, format!("{} bytes cannot be copied", bytes as i64)));
         }
@@ -127,8 +138,8 @@ impl<'p> Program<'p> {
     }
 
     fn copy(
-        &self,
-        machine: &mut Machine<'p, '_>,
+        &mut self,
+        machine: &mut Machine<'_>,
         site: Site<'p>,
         target: u64,
         source: u64,
@@ -154,27 +165,29 @@ impl<'p> Program<'p> {
     }
 
     fn signal(
-        &self,
-        machine: &mut Machine<'p, '_>,
+        &mut self,
+        machine: &mut Machine<'_>,
         site: Site<'p>,
-        op: SignalOp,
+        (op, sem): (SignalOp, Sem),
         (address, signal, rank): (u64, u64, i32),
     ) -> Result<(), Error> {
         let word = self.symmetric_range(machine, site, address, u64::from(WORD), rank)?;
         let held = self.load_word(machine, site, word)?;
-        let next = match op {
-            SignalOp::Set => signal,
-            SignalOp::Add => held.wrapping_add(signal),
+        let (next, effect) = match op {
+            SignalOp::Set => (signal, Effect::Write),
+            SignalOp::Add => (held.wrapping_add(signal), Effect::Both),
         };
-        self.store_word(machine, site, word, next)
+        self.store_word(machine, site, word, next)?;
+        self.follow_word(machine, site, word, effect, sem);
+        Ok(())
     }
 
-    fn load_word(&self, machine: &Machine<'p, '_>, site: Site<'p>, word: u64) -> Result<u64, Error> {
+    fn load_word(&self, machine: &Machine<'_>, site: Site<'p>, word: u64) -> Result<u64, Error> {
         let found = machine.memory.load(word, WORD);
         found.map_err(|e| self.fault(machine.memory, site, e, (word, WORD), AccessKind::Atomic, Vec::new()))
     }
 
-    fn store_word(&self, machine: &mut Machine<'p, '_>, site: Site<'p>, word: u64, value: u64) -> Result<(), Error> {
+    fn store_word(&self, machine: &mut Machine<'_>, site: Site<'p>, word: u64, value: u64) -> Result<(), Error> {
         let stored = machine.memory.store(word, WORD, value);
         stored.map_err(|e| self.fault(machine.memory, site, e, (word, WORD), AccessKind::Atomic, Vec::new()))
     }
@@ -182,11 +195,12 @@ impl<'p> Program<'p> {
     /// Looks once at the words of all lanes that take part.
     fn signal_wait(
         &mut self,
-        machine: &mut Machine<'p, '_>,
+        machine: &mut Machine<'_>,
         site: Site<'p>,
         op: ShmemOp,
         condition: WaitCondition,
     ) -> Result<Step, Error> {
+        let mut words = Vec::new();
         for lane in self.acting(site, op) {
             let (address, expected) = (self.operand(site, 0).bits()[lane], self.operand(site, 1).bits()[lane]);
             let own = self.rank.number as i32;
@@ -194,68 +208,90 @@ impl<'p> Program<'p> {
             let found = self.load_word(machine, site, word)?;
             if !condition.holds(found, expected) {
                 let awaited = Awaited::Comparison { address: word, condition, expected, found };
-                return Ok(self.wait_at(machine, site, awaited));
+                return Ok(self.wait_on(site, Seen { address: word, bytes: WORD, value: found }, awaited));
             }
+            words.push((word, found));
+        }
+        for (word, value) in words {
+            self.follow_word(machine, site, word, Effect::Read, Sem::Acquire);
+            self.saw(Seen { address: word, bytes: WORD, value });
         }
         self.wait = None;
         self.finish(site, []);
         Ok(Step::Yield)
     }
 
-    /// The operation stays the next one, to be tried again when memory has changed.
-    fn wait_at(&mut self, machine: &Machine<'p, '_>, site: Site<'p>, awaited: Awaited) -> Step {
+    /// The operation stays the next one, to be tried again when the word has changed.
+    fn wait_on(&mut self, site: Site<'p>, seen: Seen, awaited: Awaited) -> Step {
         let report = Waiting { at: self.place(site), awaited };
-        self.wait = Some(Wait { version: machine.memory.version(), deadline: None, report });
-        if let Some(frame) = self.frames.last_mut() {
-            frame.next -= 1;
-        }
+        self.wait_at(Wait::on_word(seen, None, report));
         Step::Waits
     }
 
+    /// Tells the checker of an atomic access to a word.
+    fn follow_word(&mut self, machine: &mut Machine<'_>, site: Site<'p>, word: u64, effect: Effect, sem: Sem) {
+        let order = Order::Atomic(sem, Scope::Sys);
+        Follow::new(self, site, AccessKind::Atomic, order, WORD).element(machine, word, effect);
+        if effect.writes() {
+            self.changed_memory();
+        }
+    }
+
     /// Comes to a meeting, and looks whether all have come. What is told again is the same again.
-    fn meet(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
+    fn meet(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Step, Error> {
         let (team, own) = (self.operand(site, 0).scalar() as i32, self.rank.number);
-        let (rank, ranks) = (self.rank, machine.ranks);
+        let rank = self.rank;
         let round = |k| rank.topology.round(team, k);
-        let word = |rank: u32, word: usize| ranks[rank as usize].sync_words + sync_words::offset(team, word) as u64;
         if round(0).map_err(|message| self.world_error(site, message))?.is_none() {
             return Ok(self.finish(site, []));
         }
-        let (busy, counter) = (word(own, sync_words::BUSY), word(own, sync_words::COUNT));
         let count = match self.meeting {
             Some(count) => count,
-            None => {
-                if self.load_word(machine, site, busy)? != 0 {
-                    let message = format!(
-                        "two programs of rank {own} are at meetings of team {team} at a time; let one program of each \
-                         rank come"
-                    );
-                    return Err(self.world_error(site, message));
-                }
-                let count = self.load_word(machine, site, counter)? + 1;
-                self.store_word(machine, site, busy, 1)?;
-                self.store_word(machine, site, counter, count)?;
-                self.meeting = Some(count);
-                count
-            }
+            None => self.come(machine, site, team)?,
         };
         for k in 0.. {
             let Some(round) = round(k).map_err(|message| self.world_error(site, message))? else { break };
-            self.store_word(machine, site, word(round.tell, round.word), count)?;
-            let heard = word(own, round.word);
-            let found = self.load_word(machine, site, heard)?;
-            if found < count {
-                let awaited = Awaited::Arrival { address: heard, team, rank: round.hear };
-                return Ok(self.wait_at(machine, site, awaited));
+            let (there, here) =
+                (word_of(machine, round.tell, team, round.word), word_of(machine, own, team, round.word));
+            if self.load_word(machine, site, there)? < count {
+                self.store_word(machine, site, there, count)?;
+                self.follow_word(machine, site, there, Effect::Write, Sem::Release);
             }
+            let found = self.load_word(machine, site, here)?;
+            if found < count {
+                let awaited = Awaited::Arrival { address: here, team, rank: round.hear, expected: count, found };
+                return Ok(self.wait_on(site, Seen { address: here, bytes: WORD, value: found }, awaited));
+            }
+            self.follow_word(machine, site, here, Effect::Read, Sem::Acquire);
         }
-        self.store_word(machine, site, busy, 0)?;
-        (self.meeting, self.wait) = (None, None);
+        self.store_word(machine, site, word_of(machine, own, team, sync_words::BUSY), 0)?;
+        (self.meeting, self.wait, self.fenced) = (None, None, true);
         self.finish(site, []);
         Ok(Step::Yield)
     }
 
-    fn collect(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
+    /// The number of the meeting that the program comes to. One program of a rank can be there at a time.
+    fn come(&mut self, machine: &mut Machine<'_>, site: Site<'p>, team: i32) -> Result<u64, Error> {
+        let own = self.rank.number;
+        if machine.sync_words.is_empty() {
+            return Err(self.world_error(site, "this world has no place for teams to meet".into()));
+        }
+        let [busy, counter] = [sync_words::BUSY, sync_words::COUNT].map(|word| word_of(machine, own, team, word));
+        if self.load_word(machine, site, busy)? != 0 {
+            let message = format!(
+                "two programs of rank {own} are at meetings of team {team} at a time, or a launch was ended there; let \
+                 one program of each rank come"
+            );
+            return Err(self.world_error(site, message));
+        }
+        let count = self.load_word(machine, site, counter)? + 1;
+        self.store_word(machine, site, busy, 1)?;
+        self.store_word(machine, site, counter, count)?;
+        self.meeting = Some(count);
+        Ok(count)
+    }
+
+    fn collect(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Step, Error> {
         let [team, target, source, bytes] = [0, 1, 2, 3].map(|i| self.operand(site, i).scalar());
         let rank = self.rank;
         let members = rank.topology.members(team as i32).map_err(|message| self.world_error(site, message))?;
@@ -266,6 +302,11 @@ impl<'p> Program<'p> {
         self.finish(site, []);
         Ok(Step::Yield)
     }
+}
+
+/// Where a word of a team is in a rank's memory.
+fn word_of(machine: &Machine<'_>, rank: u32, team: i32, word: usize) -> u64 {
+    machine.sync_words[rank as usize] + sync_words::offset(team, word) as u64
 }
 
 fn condition(cmp: CmpOp) -> WaitCondition {

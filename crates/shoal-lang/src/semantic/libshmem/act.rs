@@ -48,8 +48,8 @@ pub(super) fn signal_word(e: &mut Emit<'_>, a: &Args, name: &str) -> LowerResult
     if !matches!(element, Elem::Scalar(ty) if ty.is_int() && ty.bits() == 64) {
         let (function, found) = (a.function_name(), cast::name(element));
         return Err(e
-            .error(format!("`{function}` works on signals of `uint64`, not `{found}`"))
-            .help("allocate the signals with that type: `int64` will do, too")
+            .error(format!("`{function}` works on signals of `u64`, not `{found}`"))
+            .help("allocate the signals as `uint64` or `int64`")
             .into());
     }
     let word = e.b().cast(pointer.value, Ptr::global(Scalar::U64));

@@ -66,7 +66,7 @@ pub(super) fn run_put_value(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerRe
     let Elem::Scalar(ty @ (Scalar::I32 | Scalar::U32)) = element else {
         let found = cast::name(element);
         return Err(e
-            .error(format!("`int_p` writes an `int32`, not `{found}`"))
+            .error(format!("`int_p` writes an `i32`, not `{found}`"))
             .help("for other types use `putmem` with their size in bytes")
             .into());
     };

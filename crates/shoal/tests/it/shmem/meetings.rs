@@ -4,7 +4,7 @@ use shoal::Error;
 use shoal::world::Mesh;
 use shoal_interp::{AxisPosition, Order, Topology};
 
-use super::harness::{Buffers, check, interpreted, kernel, on_cpu};
+use super::harness::{Buffers, check, interpreted, kernel, on_ranks};
 
 /// All forms of meetings.
 const NAMES: [&str; 15] = [
@@ -50,7 +50,7 @@ fn nobody_leaves_before_all_have_come() {
 fn a_world_meets_in_every_launch() {
     let kernel = kernel("for i in range(7):\n    shm.barrier_all_block()\ntl.store(y, n)");
     for _ in 0..3 {
-        let results = on_cpu(&kernel, 3, 1, |_| Ok::<_, Error>(0)).expect("they meet");
+        let results = on_ranks(&kernel, 3, 1, |_| Ok::<_, Error>(0)).expect("they meet");
         assert!(results.iter().all(|buffers| buffers.y[0] == 3));
     }
 }
@@ -73,7 +73,7 @@ fn programs_make_teams_of_their_own() {
         buffers
     };
     let wanted: Vec<Buffers> = (0..5).map(|rank| wanted(rank, ((4 - rank) / 2) as i32)).collect();
-    let native = on_cpu(&kernel, 5, 1, |rank| {
+    let native = on_ranks(&kernel, 5, 1, |rank| {
         let colour = (rank.rank() % 2) as u32;
         let team = rank.world().split(Some(colour), -(rank.rank() as i64))?.expect("every rank has a colour");
         Ok::<_, Error>(team.handle())
@@ -92,7 +92,7 @@ fn programs_make_teams_of_their_own() {
 #[test]
 fn teams_that_are_given_back_leave_nothing_behind() {
     let kernel = kernel("for i in range(5):\n    shm.team_sync_block(number)\ntl.store(y, shm.team_n_pes(number))");
-    let results = on_cpu(&kernel, 3, 1, |rank| {
+    let results = on_ranks(&kernel, 3, 1, |rank| {
         let pair = rank.world().strided(0, 1, 2)?;
         if let Some(pair) = pair {
             let (x, flags) = (rank.symm_zeros::<i32>(1), 0);
@@ -119,7 +119,7 @@ fn axes_are_those_of_the_mesh() {
             buffers
         })
         .collect();
-    let native = on_cpu(&kernel, 6, 1, |rank| {
+    let native = on_ranks(&kernel, 6, 1, |rank| {
         rank.set_mesh(Some(&Mesh::new(rank.world(), &[("data", 2), ("tensor", 3)])?));
         Ok::<_, Error>(0)
     });
@@ -130,14 +130,14 @@ fn axes_are_those_of_the_mesh() {
     };
     let result = interpreted(&kernel, 6, 1, 0, Order::RoundRobin, (0..6).map(topology).collect());
     assert_eq!(result, Ok(wanted));
-    let error = on_cpu(&kernel, 2, 1, |_| Ok::<_, Error>(0)).expect_err("there is no mesh");
+    let error = on_ranks(&kernel, 2, 1, |_| Ok::<_, Error>(0)).expect_err("there is no mesh");
     assert!(error.contains("this world has no mesh, so there is no axis 0"), "{error}");
 }
 
 #[test]
 fn a_rank_that_does_not_come_is_named() {
     let kernel = kernel("if me != 1:\n    shm.barrier_all_block()");
-    let error = on_cpu(&kernel, 3, 1, |_| Ok::<_, Error>(0)).expect_err("rank 1 does not come");
+    let error = on_ranks(&kernel, 3, 1, |_| Ok::<_, Error>(0)).expect_err("rank 1 does not come");
     assert!(error.contains("kernel.py:12:5 (barrier)"), "{error}");
     assert!(error.contains("for at least 1 at"), "{error}");
     assert!(error.contains("the arrivals of rank 1 at meetings of team 0"), "{error}");
@@ -148,7 +148,7 @@ fn a_rank_that_does_not_come_is_named() {
 #[test]
 fn a_signal_that_does_not_come_is_named() {
     let kernel = kernel("shm.signal_wait_until(flags + 1, shm.NVSHMEM_CMP_GE, 4)");
-    let error = on_cpu(&kernel, 2, 1, |_| Ok::<_, Error>(0)).expect_err("nobody signals");
+    let error = on_ranks(&kernel, 2, 1, |_| Ok::<_, Error>(0)).expect_err("nobody signals");
     assert!(error.contains("kernel.py:11:5 (signal_wait_until) for at least 4 at 0x"), "{error}");
     assert!(error.contains("of the symmetric heap of rank 1), where 0 is"), "{error}");
     let error = interpreted(&kernel, 2, 1, 0, Order::RoundRobin, Vec::new()).expect_err("nobody signals");
@@ -159,7 +159,7 @@ fn a_signal_that_does_not_come_is_named() {
 fn one_program_of_a_rank_comes_to_a_meeting() {
     let kernel = kernel("shm.barrier_all_block()");
     let text = "two programs of rank";
-    let error = on_cpu(&kernel, 2, 2, |_| Ok::<_, Error>(0)).expect_err("two programs come");
+    let error = on_ranks(&kernel, 2, 2, |_| Ok::<_, Error>(0)).expect_err("two programs come");
     assert!(error.contains(text), "{error}");
     let error = interpreted(&kernel, 2, 2, 0, Order::RoundRobin, Vec::new()).expect_err("two programs come");
     assert!(error.contains(text), "{error}");

@@ -3,7 +3,7 @@
 use shoal::Error;
 use shoal_interp::Order;
 
-use super::harness::{interpreted, kernel, on_cpu};
+use super::harness::{interpreted, kernel, on_ranks};
 
 fn compile_error(body: &str) -> String {
     let kernel = kernel(body);
@@ -14,7 +14,7 @@ fn compile_error(body: &str) -> String {
 fn run_errors(body: &str) -> [String; 2] {
     let kernel = kernel(body);
     [
-        on_cpu(&kernel, 2, 1, |_| Ok::<_, Error>(5)).expect_err(body),
+        on_ranks(&kernel, 2, 1, |_| Ok::<_, Error>(5)).expect_err(body),
         interpreted(&kernel, 2, 1, 5, Order::RoundRobin, Vec::new()).expect_err(body),
     ]
 }
@@ -24,16 +24,16 @@ fn wrong_arguments_do_not_compile() {
     for (body, text) in [
         ("shm.putmem(y, 3, 4, peer)", "`source` of `putmem` must be a pointer"),
         ("shm.putmem(y + tl.arange(0, 4), x, 4, peer)", "`putmem` takes one of each argument, not"),
-        ("shm.putmem(y, x, 1.5, peer)", "`bytes` of `putmem` must be an integer of type `int64`"),
+        ("shm.putmem(y, x, 1.5, peer)", "`bytes` of `putmem` must be an integer of type `i64`"),
         ("shm.putmem(y, x, 4)", "`putmem`"),
-        ("shm.signal_op(x, 1, shm.NVSHMEM_SIGNAL_SET, peer)", "works on signals of `uint64`, not `int32`"),
+        ("shm.signal_op(x, 1, shm.NVSHMEM_SIGNAL_SET, peer)", "works on signals of `u64`, not `i32`"),
         ("shm.signal_op(flags, 1, 4, peer)", "`NVSHMEM_SIGNAL_SET` or `NVSHMEM_SIGNAL_ADD`"),
         ("shm.signal_op(flags, 1, number, peer)", "sig_op"),
         ("shm.signal_wait_until(flags, 17, 1)", "a comparison such as `NVSHMEM_CMP_EQ`"),
         ("shm.signal_wait_until(flags, shm.NVSHMEM_CMP_QE, 1)", "did you mean `NVSHMEM_CMP_"),
         ("shm.putmem_blok(y, x, 4, peer)", "did you mean `putmem_block`?"),
-        ("shm.int_p(flags, 1, peer)", "`int_p` writes an `int32`, not `int64`"),
-        ("shm.broadcast(0, flags, x, 1, 0)", "copies numbers of one type, not from `int32` to `int64`"),
+        ("shm.int_p(flags, 1, peer)", "`int_p` writes an `i32`, not `i64`"),
+        ("shm.broadcast(0, flags, x, 1, 0)", "copies numbers of one type, not from `i32` to `i64`"),
         ("shm.remote_mc_ptr(0, x)", "its memory has no multicast"),
         ("shm.my_pe(1)", "my_pe"),
     ] {

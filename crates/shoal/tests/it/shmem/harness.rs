@@ -76,15 +76,13 @@ pub(super) fn on_ranks<E: Into<Error>>(
         rank.barrier()?;
         Ok(Buffers { x: x.read(), y: y.read(), signals: flags.read() })
     });
-    results.map_err(|error| {
-        let mut text = error.to_string();
-        let mut cause = std::error::Error::source(&error);
-        while let Some(source) = cause {
-            text.push_str(&format!(": {source}"));
-            cause = source.source();
-        }
-        text
-    })
+    results.map_err(|error| text(&error))
+}
+
+/// An error with all its causes.
+pub(super) fn text(error: &dyn std::error::Error) -> String {
+    let cause = error.source().map_or_else(String::new, |cause| format!(": {}", text(cause)));
+    format!("{error}{cause}")
 }
 
 /// What the kernel leaves on each rank of the interpreter.

@@ -1,10 +1,10 @@
 //! Meetings of teams: who waits for whom, again and again, and what is said when somebody does not come.
 
-use shoal::Error;
-use shoal::world::Mesh;
+use shoal::world::{Mesh, World, WorldOptions};
+use shoal::{Error, args};
 use shoal_interp::{AxisPosition, Order, Topology};
 
-use super::harness::{Buffers, check, interpreted, kernel, on_ranks};
+use super::harness::{Buffers, check, interpreted, kernel, on_ranks, text};
 
 /// All forms of meetings.
 const NAMES: [&str; 15] = [
@@ -137,8 +137,16 @@ fn axes_are_those_of_the_mesh() {
 #[test]
 fn a_rank_that_does_not_come_is_named() {
     let kernel = kernel("if me != 1:\n    shm.barrier_all_block()");
-    let error = on_ranks(&kernel, 3, 1, |_| Ok::<_, Error>(0)).expect_err("rank 1 does not come");
-    assert!(error.contains("kernel.py:12:5 (barrier)"), "{error}");
+    let options = WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() };
+    let world = World::threads_with(3, &options).expect("a world");
+    // Rank 1 is done after its launch, so that nobody is left to come.
+    let error = world.run(|rank| -> Result<(), Error> {
+        let x = rank.symm_zeros::<i32>(1)?;
+        let flags = rank.symm_zeros::<i64>(1)?;
+        kernel.clone().on_rank(rank)?.launch(1, args!(&x, &x, &flags, 0))
+    });
+    let error = text(&error.expect_err("rank 1 does not come"));
+    assert!(error.contains("kernel.py:12:9 (barrier)"), "{error}");
     assert!(error.contains("for at least 1 at"), "{error}");
     assert!(error.contains("the arrivals of rank 1 at meetings of team 0"), "{error}");
     let error = interpreted(&kernel, 3, 1, 0, Order::RoundRobin, Vec::new()).expect_err("rank 1 does not come");

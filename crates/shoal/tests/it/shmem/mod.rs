@@ -3,4 +3,6 @@
 mod harness;
 mod meetings;
 mod names;
+mod page;
+mod processes;
 mod refused;

@@ -170,10 +170,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Addresses as the binary interface has them.
     fn word(&self, value: V<'ctx>) -> V<'ctx> {
-        match value {
-            V::PointerValue(pointer) => self.llvm.ptr_to_int(pointer).into(),
-            other => other,
-        }
+        if let V::PointerValue(pointer) = value { self.llvm.ptr_to_int(pointer).into() } else { value }
     }
 
     /// The places of tiles of addresses at the ranks of a tile; null where the mask says so.

@@ -69,7 +69,8 @@ pub(super) fn on_ranks<E: Into<Error>>(
         let first = Buffers::of_rank(rank.rank());
         let (x, y) = (rank.symm_zeros::<i32>(N)?, rank.symm_zeros::<i32>(N)?);
         let flags = rank.symm_zeros::<i64>(SIGNALS)?;
-        (x.write(&first.x)?, y.write(&first.y)?);
+        x.write(&first.x)?;
+        y.write(&first.y)?;
         let number = before(rank).map_err(Into::into)?;
         rank.barrier()?;
         kernel.clone().on_rank(rank)?.launch(programs, args!(&x, &y, &flags, number))?;

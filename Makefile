@@ -19,7 +19,7 @@ demo: ## Compile and run kernels on this machine's CPU, check them, show a table
 
 # The doc tests go first, so that the last lines are the summary of the large run.
 test: ## Build and run all tests, of Rust and of Python
-	@scripts/setup.sh build test python torch
+	@scripts/setup.sh build test python
 	@echo "test: examples in the documentation"
 	$(CARGO) test --workspace --doc --quiet
 	@echo "test: unit, integration and file tests"

@@ -19,22 +19,22 @@ has() { "$1" -c 'import importlib.util as u, sys; sys.exit(u.find_spec(sys.argv[
 # The file that tells an environment where the package is.
 package_path() { printf '%s/shoal.pth' "$("$1/bin/python3" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"; }
 
-# environment FOLDER PYTHON REQUIREMENTS [OPTION...]: makes FOLDER anew unless it has exactly these requirements and
-# was made here: an environment that was copied along with its checkout would use the package of the other one.
+# environment FOLDER REQUIREMENTS PATH...: makes FOLDER anew unless it has exactly these requirements and was made here: an
+# environment that was copied along with its checkout would use the package of the other one. Its Python also imports from
+# the PATHs.
 environment() {
-    local folder=$1 python=$2 wanted=$3
-    shift 3
+    local folder=$1 wanted=$2
+    shift 2
     if [ -x "$folder/bin/python3" ] && cmp -s <(printf '%s\n' "$wanted") "$folder/requirements.txt" \
-        && cmp -s <(printf '%s\n' "$PWD/python") "$(package_path "$folder")"; then
+        && cmp -s <(printf '%s\n' "$@") "$(package_path "$folder")"; then
         return
     fi
-    say "making $folder with $("$python" --version) (once)"
+    say "making $folder with $(python3 --version) (once)"
     rm -rf "$folder"
-    "$python" -m venv "$@" "$folder" >&2
+    python3 -m venv "$folder" >&2
     # shellcheck disable=SC2086 # one word for each package
     "$folder/bin/pip" install --quiet --disable-pip-version-check $wanted >&2
-    # The package is used from where it is written.
-    printf '%s\n' "$PWD/python" >"$(package_path "$folder")"
+    printf '%s\n' "$@" >"$(package_path "$folder")"
     printf '%s\n' "$wanted" >"$folder/requirements.txt"
 }
 
@@ -45,18 +45,6 @@ build() {
     cargo build --profile "$profile" -p shoal-python -p shoal-cli -p shoal-runtime >&2
     local target=${CARGO_TARGET_DIR:-$PWD/target}
     ln -sfn "$(realpath "$target")/${profile/dev/debug}/libshoal_python.so" python/shoal/_native.abi3.so
-}
-
-# A Python that has torch: the user's own, or Debian's.
-torch_python() {
-    local python
-    for python in python3 /usr/bin/python3; do
-        if has "$python" torch; then
-            printf '%s\n' "$python"
-            return
-        fi
-    done
-    return 1
 }
 
 profile=dev
@@ -70,18 +58,19 @@ case ${1:-} in
         shift
         ;;
 esac
+scripts/setup.sh python
+# The package is used from where it is written.
 if [ "${1:-}" = torch ]; then
-    scripts/setup.sh python torch
-    if ! python=$(torch_python); then
-        say "there is no torch here: what needs it is left out"
+    torch=$(scripts/torch.sh)
+    if [ -z "$torch" ]; then
+        say "there is no torch here: what needs it is left out ('scripts/setup.sh torch' installs one)"
         exit
     fi
     folder=target/python-torch
-    environment $folder "$python" "$(grep -E '^(pytest|ml_dtypes)=' $requirements)" --system-site-packages
+    environment $folder "$(grep -E '^(numpy|pytest|ml_dtypes)=' $requirements)" "$PWD/python" "$torch"
 else
-    scripts/setup.sh python
     folder=target/python
-    environment $folder python3 "$(grep -v '^#' $requirements)"
+    environment $folder "$(grep -v '^#' $requirements)" "$PWD/python"
 fi
 if [ $profile != none ]; then
     build

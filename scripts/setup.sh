@@ -107,22 +107,25 @@ need_python() {
         die "$(python3 --version) is too old: the package needs Python 3.10 or later as python3"
 }
 
+# A torch of the project's own, shared by all checkouts of a user; one that python3 has already is used as it is.
 need_torch() {
-    local python
-    for python in python3 /usr/bin/python3; do
-        if "$python" -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' 2>/dev/null; then
-            return
-        fi
-    done
-    # PyPI's torch for Linux brings gigabytes of CUDA; the distribution's is for the CPU. In a subshell, so that nothing
-    # in there ends the script.
-    if command -v apt-get >/dev/null; then
-        say "python3 has no torch: taking the distribution's for the tests that use it (once, about 190 packages)"
-        if (install_packages python3-torch python3-venv); then
-            return
-        fi
+    local folder
+    folder=$("$(dirname "$0")/torch.sh" --folder)
+    if [ -n "$("$(dirname "$0")/torch.sh")" ]; then
+        return
     fi
-    say "torch could not be installed: the tests that need it are left out"
+    say "python3 has no torch: installing it into $folder for the tests that use it (once, about two minutes)"
+    # Made under another name first: an installation that was cut off does not count.
+    rm -rf "$folder.part"
+    mkdir -p "$(dirname "$folder")"
+    if python3 -m venv "$folder.part" >&2 &&
+        "$folder.part/bin/pip" install --quiet --disable-pip-version-check "torch==$(basename "$folder" | sed 's/^torch-//')" >&2; then
+        rm -rf "$folder"
+        mv "$folder.part" "$folder"
+    else
+        rm -rf "$folder.part"
+        say "torch could not be installed: the tests that need it are left out"
+    fi
 }
 
 if [ "$#" -eq 0 ]; then

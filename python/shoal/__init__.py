@@ -81,7 +81,19 @@ _HOMES = {
     "reinterpret": "shoal.runtime.jit",
     "set_allocator": "shoal.runtime.allocator",
 }
-_MODULES = ("backends", "compiler", "knobs", "language", "runtime", "symm_mem", "testing", "tools", "torch", "triton", "world")
+_MODULES = (
+    "backends",
+    "compiler",
+    "knobs",
+    "language",
+    "runtime",
+    "symm_mem",
+    "testing",
+    "tools",
+    "torch",
+    "triton",
+    "world",
+)
 
 __all__ = [
     "AsyncCompileMode",

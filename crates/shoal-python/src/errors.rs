@@ -48,7 +48,9 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
         },
         WorldError::Argument(_) => PyValueError::new_err(text),
         WorldError::OutOfMemory { .. } | WorldError::PadTooSmall { .. } => new(py, "OutOfResources", &text, |_| Ok(())),
-        WorldError::Failed { failure, .. } => new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank)),
+        WorldError::Failed { failure, .. } => {
+            new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank))
+        }
         WorldError::Stream { source } => world(py, source),
         _ => new(py, "WorldError", &text, |_| Ok(())),
     }

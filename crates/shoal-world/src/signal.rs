@@ -55,7 +55,8 @@ impl Rank {
         let mut pause = FIRST_SLEEP;
         loop {
             let trouble = self.failure().or_else(|| {
-                let reason = || format!("{} waited {} for the signal at {} {what}", self.name(), spell(patience), slot.name);
+                let reason =
+                    || format!("{} waited {} for the signal at {} {what}", self.name(), spell(patience), slot.name);
                 (Instant::now() >= deadline).then(|| Failure { rank: self.rank(), reason: reason() })
             });
             if swap() {

@@ -14,8 +14,8 @@
 
     shoal.World.threads(4).run(sum_of_ranks)
 
-As there, `empty` is a rank's own affair, and `rendezvous` brings the ranks of a group together; they may pass arrays that
-lie at different places. `group` is a `shoal.Team`, a process group of torch or its name, or `None` for all ranks.
+As there, `empty` is a rank's own affair, and `rendezvous` brings the ranks of a group together; they may pass arrays
+that lie at different places. `group` is a `shoal.Team`, a process group of torch or its name, or `None` for all ranks.
 """
 
 from shoal.symm_mem.allocation import get_signal_pad_size, set_signal_pad_size

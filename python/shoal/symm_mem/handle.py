@@ -19,8 +19,8 @@ from shoal.world.ranks import Rank
 class SymmetricMemory:
     """The memory of a group's ranks, as `torch.distributed._symmetric_memory` shows it.
 
-    Signals go through the pads as those of kernels do: who sends writes 1 where 0 is, who waits writes 0 where 1 is. The
-    slot of a channel and a source is `world_size * channel + source`.
+    Signals go through the pads as those of kernels do: who sends writes 1 where 0 is, who waits writes 0 where 1 is.
+    The slot of a channel and a source is `world_size * channel + source`.
     """
 
     def __init__(self, own: Allocation, offset: int, group: Group) -> None:
@@ -91,9 +91,7 @@ class SymmetricMemory:
         self._check_rank(rank)
         return _part(self.buffer_ptrs[rank], self.buffer_size, sizes, dtype, start, "buffer", self)
 
-    def get_signal_pad(
-        self, rank: int, sizes: Sequence[int] = (), dtype: Any = None, storage_offset: int = 0
-    ) -> Any:
+    def get_signal_pad(self, rank: int, sizes: Sequence[int] = (), dtype: Any = None, storage_offset: int = 0) -> Any:
         """A rank's signal pad, or a part of it, from an offset in elements on; of 32-bit words unless told."""
         self._check_rank(rank)
         torch = sys.modules.get("torch")

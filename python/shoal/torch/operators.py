@@ -70,8 +70,8 @@ def _register(name: str, function: Any) -> None:
 def _refused(name: str) -> Any:
     def refuse(*_: Any, **__: Any) -> Any:
         raise RuntimeError(
-            f"symm_mem::{name} needs multicast memory, which a CPU has not; use one_shot_all_reduce or another operator "
-            "without multicast"
+            f"symm_mem::{name} needs multicast memory, which a CPU has not; use one_shot_all_reduce or another "
+            "operator without multicast"
         )
 
     return refuse

@@ -1,7 +1,7 @@
 """Stands in for `torch.distributed._symmetric_memory` on CPU tensors.
 
-Ranks are processes of one host, under `torchrun`, `shoal launch`, or however `init_process_group` brought them together;
-the first call that needs it joins them to a world. Tensors on other devices go to torch's own functions.
+Ranks are processes of one host, under `torchrun`, `shoal launch`, or however `init_process_group` brought them
+together; the first call that needs it joins them to a world. Tensors on other devices go to torch's own functions.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ from types import CodeType, ModuleType
 
 from shoal.triton import _child
 
-USAGE = "usage: python -m shoal.triton [--cuda-as-cpu] [--symmetric-memory] (script.py | -m module | -c code | -) [arguments…]"
+USAGE = (
+    "usage: python -m shoal.triton [--cuda-as-cpu] [--symmetric-memory] "
+    "(script.py | -m module | -c code | -) [arguments…]"
+)
 
 
 def _run_as_main(code: CodeType, file: str | None) -> None:

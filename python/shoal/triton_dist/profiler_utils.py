@@ -50,7 +50,7 @@ def get_torch_prof_ctx(do_prof: bool) -> Any:
 
 
 class group_profile:
-    """Profiles a block of code on all ranks of a group, and writes one trace of all of them: `prof/NAME_merged.json`."""
+    """Profiles a block of code on all ranks of a group, and writes one trace of them all: `prof/NAME_merged.json`."""
 
     def __init__(
         self,

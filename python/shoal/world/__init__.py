@@ -10,8 +10,8 @@
 
     shoal.World.threads(4).run(neighbour)
 
-Ranks are threads of this process (`World.threads`) or processes of one host (`World.from_env`, under `shoal launch -n N`
-or `torchrun`). A kernel that is launched on a rank's thread runs as that rank.
+Ranks are threads of this process (`World.threads`) or processes of one host (`World.from_env`, under `shoal launch -n
+N` or `torchrun`). A kernel that is launched on a rank's thread runs as that rank.
 """
 
 from shoal.world.current import current_rank

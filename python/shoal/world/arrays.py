@@ -88,9 +88,7 @@ def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def view(
-    address: int, shape: Sequence[int], dtype: Any, keep: Any, strides: Sequence[int] | None = None
-) -> Any:
+def view(address: int, shape: Sequence[int], dtype: Any, keep: Any, strides: Sequence[int] | None = None) -> Any:
     """An array over memory at an address, which `keep` keeps. Strides are in bytes; without them it is dense."""
     shape = tuple(shape)
     empty = 0 in shape
@@ -122,7 +120,7 @@ def layout(array: Any) -> Layout:
     numpy = _numpy()
     if not isinstance(array, numpy.ndarray):
         if not hasattr(array, "__dlpack__"):
-            raise TypeError(f"a {type(array).__name__} is no array; pass one of NumPy or torch, or one that speaks DLPack")
+            raise TypeError(f"a {type(array).__name__} is no array; pass one of NumPy, of torch, or with DLPack")
         array = numpy.from_dlpack(array)
     return Layout(array.ctypes.data, array.shape, array.strides, array.itemsize, array.dtype)
 

@@ -67,8 +67,8 @@ class Rank:
     def symm_empty(self, shape: int | Sequence[int], dtype: Any = None) -> Any:
         """An array at the same place of every rank's heap; what lies in it is not known. Collective.
 
-        It is a tensor of torch if `dtype` is one of torch's, else a NumPy array. The memory goes back when all ranks have
-        dropped theirs, or at once with `free`.
+        It is a tensor of torch if `dtype` is one of torch's, else a NumPy array. The memory goes back when all ranks
+        have dropped theirs, or at once with `free`.
         """
         return self._allocated(arrays.shape_of(shape), arrays.element_type(dtype))
 

@@ -10,12 +10,13 @@ use shoal::world::{Place, Rank, Symm};
 
 use crate::errors;
 use crate::lock::lock_briefly;
+use crate::world::member::Member;
 use crate::world::waiting::wait_for_others;
 
 /// A block at the same offset of every rank's heap. Dropped when nobody looks at it any more.
 #[pyclass(module = "shoal._native", frozen, weakref)]
 pub(crate) struct SymmBlock {
-    rank: Rank,
+    member: Member,
     symm: Mutex<Option<Symm<u8>>>,
     /// Where it lies in every segment.
     #[pyo3(get)]
@@ -29,9 +30,20 @@ pub(crate) struct SymmBlock {
 }
 
 impl SymmBlock {
-    pub(crate) fn new(rank: &Rank, symm: Symm<u8>) -> SymmBlock {
+    pub(crate) fn new(member: &Member, symm: Symm<u8>) -> SymmBlock {
         let (offset, nbytes, address) = (symm.offset(), symm.len(), symm.address());
-        SymmBlock { rank: rank.clone(), symm: Mutex::new(Some(symm)), offset, nbytes, address }
+        SymmBlock { member: member.clone(), symm: Mutex::new(Some(symm)), offset, nbytes, address }
+    }
+}
+
+impl Drop for SymmBlock {
+    fn drop(&mut self) {
+        // A forked child has no say in what is given back, and its copy of the heap's lock may be held for ever.
+        if !self.member.is_here()
+            && let Ok(symm) = self.symm.get_mut()
+        {
+            std::mem::forget(symm.take());
+        }
     }
 }
 
@@ -39,10 +51,11 @@ impl SymmBlock {
 impl SymmBlock {
     /// Gives the block back on all ranks now. Collective.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
+        self.member.taking_part()?;
         let Some(symm) = lock_briefly(&self.symm).take() else {
             return Err(PyValueError::new_err("this symmetric memory has been freed already"));
         };
-        wait_for_others(py, &self.rank, move || symm.free())
+        wait_for_others(py, &self.member, move || symm.free())
     }
 
     /// Whether it was freed.

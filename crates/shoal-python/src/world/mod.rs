@@ -4,6 +4,7 @@
 //! the interpreter's lock in its hand, and every wait ends on Ctrl-C (`waiting.rs`).
 
 pub(crate) mod current;
+mod member;
 mod memory;
 mod rank;
 mod stream;
@@ -23,6 +24,7 @@ pub(crate) use stream::{EventObject, StreamObject};
 pub(crate) use team::{MeshObject, TeamObject};
 
 use crate::errors;
+use crate::world::member::Member;
 
 /// A world, of which this process runs all ranks or one.
 #[pyclass(name = "World", module = "shoal._native", frozen)]
@@ -76,7 +78,7 @@ impl WorldObject {
 
     /// The ranks of this process.
     fn local_ranks(&self) -> Vec<RankObject> {
-        self.world.local_ranks().iter().map(|rank| RankObject::new(rank.clone())).collect()
+        self.world.local_ranks().iter().map(|rank| RankObject::new(Member::new(rank.clone()))).collect()
     }
 
     /// Calls a function with the number of each rank, each on a thread of its own that launches as that rank; gives the

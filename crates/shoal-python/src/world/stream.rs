@@ -4,18 +4,19 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use shoal::world::{Compare, Event, Rank, Stream, Value, WorldError};
+use shoal::world::{Compare, Event, Stream, Value, WorldError};
 
 use crate::errors;
 use crate::lock::lock_briefly;
 use crate::world::current::Acting;
+use crate::world::member::Member;
 use crate::world::memory::place;
 use crate::world::waiting::wait_for_others;
 
 /// A queue of a rank's work with a thread of its own.
 #[pyclass(name = "Stream", module = "shoal._native", frozen)]
 pub(crate) struct StreamObject {
-    rank: Rank,
+    member: Member,
     /// Taken when it is dropped.
     stream: Option<Stream>,
     /// What a function in the stream raised.
@@ -23,9 +24,9 @@ pub(crate) struct StreamObject {
 }
 
 impl StreamObject {
-    pub(crate) fn new(py: Python<'_>, rank: &Rank) -> PyResult<StreamObject> {
-        let stream = rank.stream().map_err(|error| errors::world(py, &error))?;
-        Ok(StreamObject { rank: rank.clone(), stream: Some(stream), raised: Arc::default() })
+    pub(crate) fn new(py: Python<'_>, member: &Member) -> PyResult<StreamObject> {
+        let stream = member.taking_part()?.stream().map_err(|error| errors::world(py, &error))?;
+        Ok(StreamObject { member: member.clone(), stream: Some(stream), raised: Arc::default() })
     }
 
     fn stream(&self) -> &Stream {
@@ -41,6 +42,11 @@ impl StreamObject {
 impl Drop for StreamObject {
     fn drop(&mut self) {
         let stream = self.stream.take();
+        if !self.member.is_here() {
+            // The stream's thread is not in a forked child, and nobody may wait for it there.
+            std::mem::forget(stream);
+            return;
+        }
         // What is still in it may need the interpreter, which whoever drops this holds.
         Python::attach(|py| py.detach(|| drop(stream)));
     }
@@ -58,14 +64,14 @@ impl StreamObject {
         from_keep: Py<PyAny>,
         bytes: usize,
     ) -> PyResult<()> {
-        let to = place(py, &self.rank, to, bytes, to_keep)?;
-        let from = place(py, &self.rank, from, bytes, from_keep)?;
+        let to = place(py, self.member.rank(), to, bytes, to_keep)?;
+        let from = place(py, self.member.rank(), from, bytes, from_keep)?;
         self.stream().copy(to, from).map_err(|error| errors::world(py, &error))
     }
 
     /// Writes a word of 4 or 8 bytes.
     fn write_value(&self, py: Python<'_>, at: usize, keep: Py<PyAny>, value: u64, bytes: usize) -> PyResult<()> {
-        let to = place(py, &self.rank, at, bytes, keep)?;
+        let to = place(py, self.member.rank(), at, bytes, keep)?;
         self.stream().write_value(to, word(value, bytes)?).map_err(|error| errors::world(py, &error))
     }
 
@@ -79,14 +85,14 @@ impl StreamObject {
         bytes: usize,
         at_least: bool,
     ) -> PyResult<()> {
-        let to = place(py, &self.rank, at, bytes, keep)?;
+        let to = place(py, self.member.rank(), at, bytes, keep)?;
         let compare = if at_least { Compare::GreaterOrEqual } else { Compare::Equal };
         self.stream().wait_value(to, compare, word(value, bytes)?).map_err(|error| errors::world(py, &error))
     }
 
     /// Calls a function in the stream's order, on the stream's thread, as the rank.
     fn call(&self, function: Py<PyAny>) {
-        let (rank, raised) = (self.rank.clone(), Arc::clone(&self.raised));
+        let (rank, raised) = (self.member.rank().clone(), Arc::clone(&self.raised));
         self.stream().call(move || {
             let _acting = Acting::of_thread(rank);
             Python::attach(|py| {
@@ -104,7 +110,7 @@ impl StreamObject {
 
     /// An event after all that is in the stream now.
     fn record(&self) -> EventObject {
-        EventObject { rank: self.rank.clone(), event: self.stream().record() }
+        EventObject { member: self.member.clone(), event: self.stream().record() }
     }
 
     /// Holds the stream until an event has happened.
@@ -114,7 +120,7 @@ impl StreamObject {
 
     /// Waits until all that is in the stream is done.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        wait_for_others(py, &self.rank, || self.stream().synchronize()).map_err(|error| self.cause(py, error))
+        wait_for_others(py, &self.member, || self.stream().synchronize()).map_err(|error| self.cause(py, error))
     }
 
     /// Whether all that was put in is done.
@@ -127,7 +133,7 @@ impl StreamObject {
 /// A point in a stream.
 #[pyclass(name = "Event", module = "shoal._native", frozen)]
 pub(crate) struct EventObject {
-    rank: Rank,
+    member: Member,
     event: Event,
 }
 
@@ -141,7 +147,7 @@ impl EventObject {
 
     /// Waits until the stream has come here.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        wait_for_others(py, &self.rank, || self.event.wait(&self.rank))
+        wait_for_others(py, &self.member, || self.event.wait(self.member.rank()))
     }
 }
 

@@ -2,26 +2,27 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use shoal::world::{Mesh, Rank, Team};
+use shoal::world::{Mesh, Team};
 
 use crate::errors;
+use crate::world::member::Member;
 use crate::world::rank::to_python;
 use crate::world::waiting::wait_for_others;
 
 /// Ranks in an order of their own.
 #[pyclass(name = "Team", module = "shoal._native", frozen)]
 pub(crate) struct TeamObject {
-    rank: Rank,
+    member: Member,
     team: Team,
 }
 
 impl TeamObject {
-    pub(crate) fn new(rank: &Rank, team: Team) -> TeamObject {
-        TeamObject { rank: rank.clone(), team }
+    pub(crate) fn new(member: &Member, team: Team) -> TeamObject {
+        TeamObject { member: member.clone(), team }
     }
 
     fn with(&self, team: Option<Team>) -> Option<TeamObject> {
-        team.map(|team| TeamObject::new(&self.rank, team))
+        team.map(|team| TeamObject::new(&self.member, team))
     }
 }
 
@@ -52,47 +53,47 @@ impl TeamObject {
 
     /// Waits for all members.
     fn barrier(&self, py: Python<'_>) -> PyResult<()> {
-        wait_for_others(py, &self.rank, || self.team.barrier())
+        wait_for_others(py, &self.member, || self.team.barrier())
     }
 
     /// The bytes of one member.
     fn broadcast(&self, py: Python<'_>, root: usize, bytes: &[u8]) -> PyResult<Py<PyBytes>> {
-        let received = wait_for_others(py, &self.rank, || self.team.broadcast(root, bytes))?;
+        let received = wait_for_others(py, &self.member, || self.team.broadcast(root, bytes))?;
         Ok(PyBytes::new(py, &received).unbind())
     }
 
     /// The bytes of all members.
     fn all_gather(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<Vec<Py<PyBytes>>> {
-        Ok(to_python(py, &wait_for_others(py, &self.rank, || self.team.all_gather(bytes))?))
+        Ok(to_python(py, &wait_for_others(py, &self.member, || self.team.all_gather(bytes))?))
     }
 
     /// Divides the team by colour.
     fn split(&self, py: Python<'_>, colour: Option<u32>, key: i64) -> PyResult<Option<TeamObject>> {
-        Ok(self.with(wait_for_others(py, &self.rank, || self.team.split(colour, key))?))
+        Ok(self.with(wait_for_others(py, &self.member, || self.team.split(colour, key))?))
     }
 
     /// Every `stride`-th member from `start` on.
     fn strided(&self, py: Python<'_>, start: usize, stride: usize, size: usize) -> PyResult<Option<TeamObject>> {
-        Ok(self.with(wait_for_others(py, &self.rank, || self.team.strided(start, stride, size))?))
+        Ok(self.with(wait_for_others(py, &self.member, || self.team.strided(start, stride, size))?))
     }
 
     /// Gives the team back.
     fn free(&self, py: Python<'_>) -> PyResult<()> {
-        wait_for_others(py, &self.rank, || self.team.clone().free())
+        wait_for_others(py, &self.member, || self.team.clone().free())
     }
 
     /// The members on a grid with named axes.
     fn mesh(&self, py: Python<'_>, axes: Vec<(String, usize)>) -> PyResult<MeshObject> {
         let axes: Vec<(&str, usize)> = axes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
         let mesh = Mesh::new(&self.team, &axes).map_err(|error| errors::world(py, &error))?;
-        Ok(MeshObject { rank: self.rank.clone(), mesh })
+        Ok(MeshObject { member: self.member.clone(), mesh })
     }
 }
 
 /// A team's members on a grid with named axes.
 #[pyclass(name = "Mesh", module = "shoal._native", frozen)]
 pub(crate) struct MeshObject {
-    rank: Rank,
+    member: Member,
     mesh: Mesh,
 }
 
@@ -121,7 +122,7 @@ impl MeshObject {
 
     /// The ranks that differ from this one only along an axis.
     fn team(&self, py: Python<'_>, axis: &str) -> PyResult<TeamObject> {
-        let team = wait_for_others(py, &self.rank, || self.mesh.team(axis))?;
-        Ok(TeamObject::new(&self.rank, team))
+        let team = wait_for_others(py, &self.member, || self.mesh.team(axis))?;
+        Ok(TeamObject::new(&self.member, team))
     }
 }

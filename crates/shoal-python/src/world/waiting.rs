@@ -4,9 +4,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use pyo3::prelude::*;
-use shoal::world::{Rank, WorldError};
+use shoal::world::WorldError;
 
 use crate::world::current;
+use crate::world::member::Member;
 use crate::{errors, signals};
 
 /// How often the waiting thread looks for signals.
@@ -18,9 +19,10 @@ const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 /// while this one listens; a handler that raises ends the world, and with it the wait.
 pub(crate) fn wait_for_others<T: Send>(
     py: Python<'_>,
-    rank: &Rank,
+    member: &Member,
     work: impl FnOnce() -> Result<T, WorldError> + Send,
 ) -> PyResult<T> {
+    let rank = member.taking_part()?;
     if current::is_rank_thread() {
         return py.detach(work).map_err(|error| errors::world(py, &error));
     }

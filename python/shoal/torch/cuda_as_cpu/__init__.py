@@ -30,7 +30,7 @@ def install_cuda_as_cpu() -> None:
     try:
         import torch
     except ImportError:
-        raise RuntimeError("CUDA cannot be played by the CPU without torch: it is torch's CUDA that is played") from None
+        raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
     from shoal.torch.cuda_as_cpu import devices, process_groups, queries
     from shoal.torch.symmetric_memory import install_symmetric_memory
 

@@ -127,6 +127,11 @@ def _memory(what: str) -> int:
     return 0
 
 
+def _seed(seed: int) -> None:
+    """Not `torch.manual_seed`, which seeds CUDA, too."""
+    torch.default_generator.manual_seed(int(seed))
+
+
 def _sleep(cycles: int) -> None:
     time.sleep(cycles / 2e9)
 
@@ -167,8 +172,8 @@ _ANSWERS: dict[str, Any] = {
     "is_bf16_supported": lambda *_, **__: True,
     "is_current_stream_capturing": lambda: False,
     "is_initialized": lambda: True,
-    "manual_seed": torch.manual_seed,
-    "manual_seed_all": torch.manual_seed,
+    "manual_seed": _seed,
+    "manual_seed_all": _seed,
     "max_memory_allocated": lambda device=None: 0,
     "max_memory_reserved": lambda device=None: 0,
     "mem_get_info": lambda device=None: (_memory("MemAvailable"), _memory("MemTotal")),
@@ -176,8 +181,8 @@ _ANSWERS: dict[str, Any] = {
     "memory_reserved": lambda device=None: 0,
     "reset_max_memory_allocated": _nothing,
     "reset_peak_memory_stats": _nothing,
-    "seed": torch.seed,
-    "seed_all": torch.seed,
+    "seed": _nothing,
+    "seed_all": _nothing,
     "set_device": _set_device,
     "set_per_process_memory_fraction": _nothing,
     "set_rng_state": lambda state, device=None: torch.set_rng_state(state),

@@ -65,9 +65,8 @@ fn streams_copy_memory_of_others() {
     let bytes: Arc<Box<[u8]>> = Arc::new((0..16).collect());
     let stream = rank.stream().unwrap();
     // SAFETY: the place keeps the box, and is only read from.
-    let source = unsafe {
-        Place::host(bytes.as_ptr().expose_provenance(), 16, Arc::clone(&bytes) as Arc<dyn Send + Sync>)
-    };
+    let source =
+        unsafe { Place::host(bytes.as_ptr().expose_provenance(), 16, Arc::clone(&bytes) as Arc<dyn Send + Sync>) };
     stream.copy(Place::symm(&symm, 0, ..).unwrap(), source).unwrap();
     stream.synchronize().unwrap();
     assert_eq!(symm.read(), **bytes);

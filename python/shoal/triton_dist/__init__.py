@@ -4,6 +4,7 @@
 processes. Kernels, layers and models of Triton-distributed are not part of Shoal: importing them says so.
 """
 
+from shoal import language
 from shoal.triton_dist.jit import jit
 
-__all__ = ["jit"]
+__all__ = ["jit", "language"]

@@ -16,9 +16,13 @@ use crate::emit::Emit;
 use crate::lower_error::LowerResult;
 use crate::value::{Aggregate, Tensor, Tuple, Value};
 
-/// Whether a type is that of a value that each lane has for itself.
+/// Whether a type is that of a value that each lane has for itself. A tile that was made of one by reshaping or reducing
+/// is a tile like others.
 pub(crate) fn is_lane_type(ty: &Type) -> bool {
-    ty.layout().is_some()
+    match (ty.layout(), ty.shape()) {
+        (Some(layout), &[threads]) if threads >= WARP_SIZE => *layout == layouts::one_per_thread(threads / WARP_SIZE),
+        _ => false,
+    }
 }
 
 /// Whether each lane has a value of its own.
@@ -186,7 +190,7 @@ pub(crate) fn at_access(
 pub(crate) fn unmark(module: &mut Module) {
     for func in &mut module.funcs {
         for value in (0..func.num_values()).map(|i| IrValue::from_u32(i as u32)) {
-            if is_lane_type(func.ty(value)) {
+            if func.ty(value).layout().is_some() {
                 let open = func.ty(value).with_layout(None);
                 func.value_mut(value).ty = open;
             }

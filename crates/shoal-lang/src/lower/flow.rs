@@ -4,6 +4,8 @@
 //! the branches that do not return. [`Lower::block`] therefore runs a list of statements *and all that follows it* up
 //! to the end of the function; [`Lower::plain_block`] runs just the statements, where none of them returns.
 
+use std::collections::BTreeSet;
+
 use shoal_ir::OpKind;
 use shoal_ir::types::{Elem, Scalar};
 use shoal_source::{Diagnostic, Kind, Span};
@@ -299,7 +301,11 @@ impl Lower<'_> {
         if let Err(error) = result {
             self.ended |= error.scope() == ErrorScope::Function;
             self.report(error);
-            for name in assigned_names(std::slice::from_ref(stmt)) {
+            // A name of which an element could not be replaced keeps its value.
+            let elements = matches!(&stmt.kind, StmtKind::Assign { targets, .. }
+                if targets.iter().all(|target| matches!(target.kind, ExprKind::Subscript { .. })));
+            let names = if elements { BTreeSet::new() } else { assigned_names(std::slice::from_ref(stmt)) };
+            for name in names {
                 self.frame.bind(name, Value::Invalid, stmt.span);
             }
         }

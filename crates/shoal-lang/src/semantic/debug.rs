@@ -8,6 +8,7 @@ use super::operand::{Operand, elem, materialize, number_type};
 use super::{broadcast, cast, memory};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Const, Tensor, Value};
 
@@ -25,10 +26,9 @@ pub(crate) fn check(e: &mut Emit<'_>, condition: &Tensor, message: &str, mask: O
                 .into());
         }
     };
-    let mut parts = vec![condition];
-    if let Some(mask) = mask {
-        parts.push(memory::mask_of(e, mask)?);
-    }
+    let mask = mask.map(|mask| memory::mask_of(e, mask)).transpose()?;
+    let (condition, mask) = lanes::at_access(e, &condition, None, mask.as_ref())?;
+    let parts: Vec<Tensor> = std::iter::once(condition).chain(mask).collect();
     let operands: Vec<_> = broadcast::all(e, &parts)?.iter().map(|t| t.value).collect();
     e.b().inferred(OpKind::Assert { message: message.to_owned() }, &operands, &[]);
     Ok(())

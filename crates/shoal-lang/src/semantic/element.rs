@@ -26,6 +26,9 @@ pub(crate) fn is_element(t: &Tensor, indices: &[Value]) -> bool {
 
 /// The place of an element in row-major order, inside the tile.
 fn place(e: &mut Emit<'_>, t: &Tensor, indices: &[Value]) -> LowerResult<Tensor> {
+    if t.is_scalar() || lanes::is_per_lane(t) {
+        return Err(e.lower_error(format!("elements are taken from tiles, not from `{}`", t.type_name())));
+    }
     if indices.len() != t.shape().len() {
         return Err(e.lower_error(format!("{} indices for a tile of rank {}", indices.len(), t.shape().len())));
     }

@@ -15,6 +15,7 @@ const CHOICES: &[(&str, &str)] = &[
     ("tl.cumprod(y, 1)", "bf16 in fp32"),
     ("tl.max(y, 0, return_indices=True, keep_dims=True)[0]", "bf16 in fp32"),
     // There is a meaning, so there is no error.
+    ("x[0]", "an element, as in Triton-distributed"),
     ("tl.item(tl.sum(y, keep_dims=True))", "only a method in Triton"),
     ("tl.load(P + i, mask=i < n, other=0)", "constants convert to fp8"),
     ("tl.load(P + i, mask=True, other=0)", "constants convert to fp8"),

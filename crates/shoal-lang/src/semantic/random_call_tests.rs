@@ -22,6 +22,10 @@ const ARGUMENTS: &[&str] = &[
     "desc",
     "block",
     "wide",
+    "lane",
+    "(lane < 5)",
+    "(P + lane)",
+    "vec",
     "x.to(tl.float8e5)",
     "0",
     "1",
@@ -72,6 +76,7 @@ const KERNEL: &str = "\
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice
+from triton.language.extra.cuda import language_extra as le
 
 @triton.jit
 def first(a, b):
@@ -92,6 +97,8 @@ def kernel(P, Q, n):
     y = tl.load(P + tl.arange(0, 4)[:, None] * 16 + i[None, :])
     desc = tl.make_tensor_descriptor(P, [n, n], [n, 1], [4, 16])
     block = tl.make_block_ptr(P, (n, n), (n, 1), (0, 0), (4, 16), (1, 0))
+    lane = le.tid(0)
+    vec = tl.make_vector((lane, 1))
     CALL
 ";
 
@@ -117,6 +124,8 @@ fn spelled(name: &str) -> Option<String> {
         None => Some(format!("tl.{name}")),
         Some(("libdevice", _)) => Some(name.to_owned()),
         Some(("descriptor", method)) => Some(format!("desc.{method}")),
+        Some(("language_extra", short)) => Some(format!("le.{short}")),
+        Some(("vector", method)) => Some(format!("vec.{method}")),
         Some(("extra", short)) => Some(format!("tl.extra.cuda.{short}")),
         Some(_) => None,
     }

@@ -10,6 +10,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::{NvptxArch, Target};
+
 /// What a compiler states about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelDescription {
@@ -48,6 +50,8 @@ pub enum Waits {
 pub enum TargetNeeds {
     /// A CPU.
     Cpu(CpuNeeds),
+    /// An NVIDIA GPU.
+    Nvptx(NvptxNeeds),
 }
 
 /// What a CPU must provide.
@@ -61,6 +65,17 @@ pub struct CpuNeeds {
     pub features: Vec<String>,
 }
 
+/// What an NVIDIA GPU must provide. The parameters are passed one by one, in the layout of the argument block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NvptxNeeds {
+    /// What the code is made for.
+    pub arch: NvptxArch,
+    /// Threads of a program.
+    pub threads: u32,
+    /// Shared memory of a program that is taken at the launch.
+    pub shared_bytes: u32,
+}
+
 impl KernelDescription {
     /// Bytes of an argument block for these parameters.
     #[must_use]
@@ -68,11 +83,22 @@ impl KernelDescription {
         self.params.iter().fold(0, |end, p| end.next_multiple_of(p.align.max(1)) + p.size)
     }
 
-    /// What a CPU must provide.
+    /// What a CPU must provide, if it is for one.
     #[must_use]
-    pub fn cpu(&self) -> &CpuNeeds {
-        let TargetNeeds::Cpu(needs) = &self.needs;
-        needs
+    pub fn cpu(&self) -> Option<&CpuNeeds> {
+        match &self.needs {
+            TargetNeeds::Cpu(needs) => Some(needs),
+            TargetNeeds::Nvptx(_) => None,
+        }
+    }
+
+    /// What an NVIDIA GPU must provide, if it is for one.
+    #[must_use]
+    pub fn nvptx(&self) -> Option<&NvptxNeeds> {
+        match &self.needs {
+            TargetNeeds::Nvptx(needs) => Some(needs),
+            TargetNeeds::Cpu(_) => None,
+        }
     }
 }
 
@@ -92,6 +118,9 @@ impl fmt::Display for KernelDescription {
             TargetNeeds::Cpu(CpuNeeds { scratch_bytes, uses_amx, features }) => {
                 let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
                 write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
+            }
+            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes }) => {
+                write!(f, " nvptx arch={} threads={threads} shared={shared_bytes}", arch.name())
             }
         }
     }
@@ -125,7 +154,8 @@ impl FromStr for KernelDescription {
 fn read(text: &str) -> Option<KernelDescription> {
     let mut words = text.strip_prefix(FORMAT)?.split_ascii_whitespace();
     let mut value = |key: &str| match key {
-        "cpu" => words.next().filter(|word| *word == "cpu"),
+        // The kind of the target is a word without a value.
+        "" => words.next(),
         key => words.next()?.strip_prefix(key)?.strip_prefix('='),
     };
     let name = value("name")?.to_owned();
@@ -136,13 +166,27 @@ fn read(text: &str) -> Option<KernelDescription> {
         _ => return None,
     };
     let can_fail = truth(value("fails")?)?;
-    value("cpu")?;
-    let cpu = CpuNeeds {
-        scratch_bytes: value("scratch")?.parse().ok()?,
-        uses_amx: truth(value("amx")?)?,
-        features: list(value("features")?).map(str::to_owned).collect(),
+    let needs = match value("")? {
+        "cpu" => TargetNeeds::Cpu(CpuNeeds {
+            scratch_bytes: value("scratch")?.parse().ok()?,
+            uses_amx: truth(value("amx")?)?,
+            features: list(value("features")?).map(str::to_owned).collect(),
+        }),
+        "nvptx" => TargetNeeds::Nvptx(NvptxNeeds {
+            arch: arch(value("arch")?)?,
+            threads: value("threads")?.parse().ok()?,
+            shared_bytes: value("shared")?.parse().ok()?,
+        }),
+        _ => return None,
     };
-    words.next().is_none().then_some(KernelDescription { name, params, waits, can_fail, needs: TargetNeeds::Cpu(cpu) })
+    words.next().is_none().then_some(KernelDescription { name, params, waits, can_fail, needs })
+}
+
+fn arch(name: &str) -> Option<NvptxArch> {
+    match name.parse().ok()? {
+        Target::Nvptx(arch) => Some(arch),
+        Target::Cpu(_) | Target::Amdgpu(_) => None,
+    }
 }
 
 fn list(text: &str) -> impl Iterator<Item = &str> {
@@ -199,12 +243,14 @@ mod tests {
             needs: TargetNeeds::Cpu(CpuNeeds::default()),
             ..add()
         };
-        let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..add().cpu().clone() });
+        let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..CpuNeeds::default() });
+        let gpu = TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm90a, threads: 128, shared_bytes: 65_536 });
         for description in [
             bare,
             KernelDescription { waits: Waits::MayWait, ..add() },
             KernelDescription { can_fail: true, ..add() },
             KernelDescription { needs: amx, ..add() },
+            KernelDescription { needs: gpu, ..add() },
         ] {
             assert_eq!(description.to_string().parse(), Ok(description));
         }

@@ -4,7 +4,6 @@
 //! [`fiber_launch`](super::fiber_launch).
 
 use super::{
-    args::ArgBlock,
     device::CpuDevice,
     features::host_features,
     fiber_launch,
@@ -14,7 +13,7 @@ use super::{
     launch_state::{End, LaunchState},
     plain_launch,
 };
-use crate::error::LaunchError;
+use crate::{args::ArgBlock, error::LaunchError};
 use shoal_abi::Waits;
 use std::panic::resume_unwind;
 
@@ -86,7 +85,7 @@ fn check(kernel: &LoadedKernel, args: &ArgBlock) -> Result<(), LaunchError> {
     if expected != got {
         return Err(LaunchError::Arguments { kernel: kernel.info().name.clone(), expected, got });
     }
-    if kernel.info().cpu().uses_amx && !host_features().amx_usable() {
+    if kernel.needs().uses_amx && !host_features().amx_usable() {
         return Err(LaunchError::Feature { kernel: kernel.info().name.clone(), feature: "AMX" });
     }
     Ok(())

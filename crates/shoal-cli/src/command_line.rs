@@ -45,6 +45,8 @@ pub(crate) enum BackendName {
     Cpu,
     /// The reference interpreter
     Interp,
+    /// An NVIDIA GPU
+    Cuda,
 }
 
 impl From<BackendName> for Backend {
@@ -52,6 +54,7 @@ impl From<BackendName> for Backend {
         match name {
             BackendName::Cpu => Backend::Cpu,
             BackendName::Interp => Backend::Interpreter,
+            BackendName::Cuda => Backend::Cuda,
         }
     }
 }

@@ -17,7 +17,7 @@ const TIMED: f64 = 0.2;
 
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
     warn_if_unused();
-    let device = Device::of(options.backend.into());
+    let device = Device::of(options.backend.into())?;
     outln!(
         "Compiling and running {} kernels on {} ({} threads).\nOutputs start as NaN and are compared with references in f64.\n",
         catalog().len(),

@@ -7,15 +7,18 @@
 use std::fmt;
 use std::sync::Arc;
 
-use shoal_driver::cpu::{self, ArgBlock, ArgWriter};
+use shoal_driver::cpu;
+use shoal_driver::cuda::StreamRef;
 use shoal_driver::fork::Section;
+use shoal_driver::{ArgBlock, ArgWriter};
 use shoal_lang::{Access, ArgSpec};
 use shoal_source::{Cancellation, Diagnostic, Span};
 use shoal_world::Rank;
 
-use crate::arg::{Arg, Args};
+use crate::arg::{Arg, Args, Location};
 use crate::bind::{Bound, Signature};
-use crate::compile::{CompileReport, compile_native, lower};
+use crate::compile::{CompileReport, compile_cuda, compile_native, lower};
+use crate::memory_location::{Locations, locations_error};
 use crate::constant::constant_of;
 use crate::error::Report;
 use crate::grid::IntoGrid;
@@ -24,10 +27,10 @@ use crate::module::Shared;
 use crate::on_rank::OnRank;
 use crate::param::{Param, ParamKind};
 use crate::specialise::{ArgClass, ArgumentError};
-use crate::variant::Variant;
+use crate::variant::{Runnable, Variant};
 use crate::variant_key::Words;
 use crate::variant_table::VariantTable;
-use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, lowering, pack, variant_key};
+use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, cuda_launch, lowering, pack, variant_key};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
@@ -65,6 +68,7 @@ pub struct Prepared<'a> {
     bound: Bound<'a>,
     key: Words,
     block: ArgBlock,
+    locations: Locations,
 }
 
 impl<'a> Prepared<'a> {
@@ -75,6 +79,11 @@ impl<'a> Prepared<'a> {
 
     pub(crate) fn block(&self) -> &ArgBlock {
         &self.block
+    }
+
+    /// Whose memory the arguments are.
+    pub(crate) fn locations(&self) -> Locations {
+        self.locations
     }
 }
 
@@ -226,7 +235,14 @@ impl Kernel {
     pub fn compile_uncached(&self, specs: &[ArgSpec]) -> Result<CompileReport, Error> {
         let options = CompileOptions { disk_cache: DiskCache::Off, ..(*self.options).clone() };
         let (target, cancellation) = (self.device.target(), self.cancellation());
-        Ok(compile_native(&self.shared, specs, &options, target, &cancellation)?.report)
+        Ok(match &self.device {
+            Device::Cuda(queue) => {
+                compile_cuda(&self.shared, specs, &options, queue.device(), &cancellation)?.report
+            }
+            Device::Cpu(_) | Device::Interpreter => {
+                compile_native(&self.shared, specs, &options, target, &cancellation)?.report
+            }
+        })
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.
@@ -257,12 +273,19 @@ impl Kernel {
         let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
         let mut key = self.key_start.clone();
         let mut writer = ArgWriter::default();
+        let mut locations = Locations::default();
         let walked = walk(&bound, |leaf| {
             variant_key::write(&mut key, &leaf);
             pack::write(&mut writer, &leaf);
+            locations.add(&leaf);
         });
         walked.map_err(|error| self.argument_error(*error))?;
-        Ok(Prepared { bound, key, block: writer.finish() })
+        let prepared = Prepared { bound, key, block: writer.finish(), locations };
+        if !locations.are_fit_for(self.device.location()) {
+            let error = prepared.leaves().map(|leaves| locations_error(&leaves, self.device.location()));
+            return Err(self.argument_error(*error.unwrap_or_else(|error| error)));
+        }
+        Ok(prepared)
     }
 
     /// The specialisation for these arguments, if it is compiled already.
@@ -316,6 +339,25 @@ impl Kernel {
         }
     }
 
+    /// Puts a specialisation into a stream of another package, such as torch's current one. The kernel is on that GPU, and
+    /// so is the memory of the arguments.
+    ///
+    /// # Errors
+    /// When it cannot be launched. What goes wrong while it runs is told by whoever waits for the stream.
+    #[inline]
+    pub fn run_in(
+        &self,
+        prepared: &Prepared<'_>,
+        variant: &Variant,
+        grid: [u32; 3],
+        stream: StreamRef,
+    ) -> Result<(), Error> {
+        match variant.code() {
+            Runnable::Cuda(code) => cuda_launch::launch(&self.shared, code, grid, prepared, stream, &self.launch),
+            Runnable::Native(_) | Runnable::Lowered(_) => self.run(prepared, variant, grid),
+        }
+    }
+
     /// The memory of the arguments, for kernels that check their accesses.
     fn bounds(&self, prepared: &Prepared<'_>) -> Result<Option<Arc<cpu::Bounds>>, Error> {
         if !self.options.debug {
@@ -360,8 +402,13 @@ fn read_only_noted(error: Error, prepared: &Prepared<'_>) -> Error {
 }
 
 fn key_start(options: &CompileOptions, device: &Device) -> Words {
-    let mut words = options.key_words();
-    words.push(device.backend() as u64);
+    let mut words = options.key_words(device.target());
+    let number = match device.location() {
+        Location::Host => 0,
+        // Code is loaded for one of several GPUs.
+        Location::Cuda(ordinal) => u64::from(ordinal) << 8,
+    };
+    words.push(device.backend() as u64 | number);
     variant_key::write_target(&mut words, device.target());
     words
 }

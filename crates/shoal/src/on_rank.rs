@@ -33,6 +33,10 @@ impl OnRank {
             let text = "the interpreter does not take part in a world; launch this kernel on the CPU";
             return Err(Error::Interpreter(text.into()));
         }
+        if matches!(device, Device::Cuda(_)) {
+            let text = "ranks cannot launch on a GPU yet; launch this kernel on the CPU";
+            return Err(Error::Text(text.into()));
+        }
         self.rank.check()?;
         let result = launch(&LaunchOptions {
             member: self.rank.launch_member(),

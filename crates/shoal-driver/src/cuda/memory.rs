@@ -18,16 +18,19 @@ use crate::memory::Pod;
 const POISON: u8 = 0xff;
 
 /// Elements in a GPU's memory.
-pub struct DeviceBuffer<T> {
+pub struct CudaBuffer<T> {
     device: CudaDevice,
     address: u64,
     len: usize,
     elements: PhantomData<T>,
 }
 
-impl<T: Pod> DeviceBuffer<T> {
-    /// Memory for so many elements; what is in it is not known.
-    fn uninitialised(stream: StreamRef, len: usize) -> Result<DeviceBuffer<T>, CudaError> {
+impl<T: Pod> CudaBuffer<T> {
+    /// Memory for so many elements. What is in it is not known before something writes it.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn uninitialised(stream: StreamRef, len: usize) -> Result<CudaBuffer<T>, CudaError> {
         let device = stream.device();
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| too_large(len))?;
         let mut address = 0;
@@ -37,15 +40,15 @@ impl<T: Pod> DeviceBuffer<T> {
             let status = unsafe { (cuda.alloc_async)(&raw mut address, bytes, stream.raw()) };
             cuda.check(status, || format!("taking {bytes} bytes of GPU {}", device.ordinal()))?;
         }
-        Ok(DeviceBuffer { device, address, len, elements: PhantomData })
+        Ok(CudaBuffer { device, address, len, elements: PhantomData })
     }
 
     /// Zeros.
     ///
     /// # Errors
     /// When there is not enough memory.
-    pub fn zeroed(stream: StreamRef, len: usize) -> Result<DeviceBuffer<T>, CudaError> {
-        let buffer = DeviceBuffer::uninitialised(stream, len)?;
+    pub fn zeroed(stream: StreamRef, len: usize) -> Result<CudaBuffer<T>, CudaError> {
+        let buffer = CudaBuffer::uninitialised(stream, len)?;
         buffer.fill_bytes(stream, 0)?;
         Ok(buffer)
     }
@@ -54,8 +57,8 @@ impl<T: Pod> DeviceBuffer<T> {
     ///
     /// # Errors
     /// When there is not enough memory.
-    pub fn poisoned(stream: StreamRef, len: usize) -> Result<DeviceBuffer<T>, CudaError> {
-        let buffer = DeviceBuffer::uninitialised(stream, len)?;
+    pub fn poisoned(stream: StreamRef, len: usize) -> Result<CudaBuffer<T>, CudaError> {
+        let buffer = CudaBuffer::uninitialised(stream, len)?;
         buffer.fill_bytes(stream, POISON)?;
         Ok(buffer)
     }
@@ -64,8 +67,8 @@ impl<T: Pod> DeviceBuffer<T> {
     ///
     /// # Errors
     /// When there is not enough memory.
-    pub fn from_slice(stream: StreamRef, values: &[T]) -> Result<DeviceBuffer<T>, CudaError> {
-        let buffer = DeviceBuffer::uninitialised(stream, values.len())?;
+    pub fn from_slice(stream: StreamRef, values: &[T]) -> Result<CudaBuffer<T>, CudaError> {
+        let buffer = CudaBuffer::uninitialised(stream, values.len())?;
         buffer.copy_from(stream, values)?;
         Ok(buffer)
     }
@@ -106,15 +109,7 @@ impl<T: Pod> DeviceBuffer<T> {
     /// When there are not as many as it has, or work in the stream failed.
     pub fn copy_from(&self, stream: StreamRef, values: &[T]) -> Result<(), CudaError> {
         self.check_len(values.len())?;
-        if self.is_empty() {
-            return Ok(());
-        }
-        let cuda = stream.bind()?;
-        let source: *const c_void = values.as_ptr().cast();
-        // SAFETY: both have that many bytes; the slice lives until the stream is waited for.
-        let status = unsafe { (cuda.copy_to_device)(self.address, source, self.bytes(), stream.raw()) };
-        cuda.check(status, || "copying to the GPU".to_owned())?;
-        stream.synchronize()
+        self.copy_part_from(stream, 0, values)
     }
 
     /// Reads all elements, after what is in the stream.
@@ -123,22 +118,50 @@ impl<T: Pod> DeviceBuffer<T> {
     /// When there are not as many as it has, or work in the stream failed.
     pub fn copy_to(&self, stream: StreamRef, values: &mut [T]) -> Result<(), CudaError> {
         self.check_len(values.len())?;
-        if self.is_empty() {
-            return Ok(());
-        }
+        self.copy_part_to(stream, 0, values)
+    }
+
+    /// Writes elements of the host over those from `at` on. It returns when they are read.
+    ///
+    /// # Errors
+    /// When it does not reach so far, or work in the stream failed.
+    pub fn copy_part_from(&self, stream: StreamRef, at: usize, values: &[T]) -> Result<(), CudaError> {
+        let Some(address) = self.part(at, values.len())? else { return Ok(()) };
+        let cuda = stream.bind()?;
+        let source: *const c_void = values.as_ptr().cast();
+        // SAFETY: the part has that many bytes; the slice lives until the stream is waited for.
+        let status = unsafe { (cuda.copy_to_device)(address, source, size_of_val(values), stream.raw()) };
+        cuda.check(status, || "copying to the GPU".to_owned())?;
+        stream.synchronize()
+    }
+
+    /// Reads the elements from `at` on, after what is in the stream.
+    ///
+    /// # Errors
+    /// When it does not reach so far, or work in the stream failed.
+    pub fn copy_part_to(&self, stream: StreamRef, at: usize, values: &mut [T]) -> Result<(), CudaError> {
+        let Some(address) = self.part(at, values.len())? else { return Ok(()) };
         let cuda = stream.bind()?;
         let target: *mut c_void = values.as_mut_ptr().cast();
-        // SAFETY: both have that many bytes; the slice lives until the stream is waited for, and any bytes are a `T`.
-        let status = unsafe { (cuda.copy_to_host)(target, self.address, self.bytes(), stream.raw()) };
+        // SAFETY: the part has that many bytes; the slice lives until the stream is waited for, and any bytes are a `T`.
+        let status = unsafe { (cuda.copy_to_host)(target, address, size_of_val(values), stream.raw()) };
         cuda.check(status, || "copying from the GPU".to_owned())?;
         stream.synchronize()
+    }
+
+    /// Where so many elements from `at` on lie; `None` for no elements.
+    fn part(&self, at: usize, len: usize) -> Result<Option<u64>, CudaError> {
+        match at.checked_add(len) {
+            Some(end) if end <= self.len => Ok((len > 0).then(|| self.address + (at * size_of::<T>()) as u64)),
+            _ => Err(CudaError::Invalid(format!("{len} elements from {at} on are not inside of {}", self.len))),
+        }
     }
 
     /// Writes another buffer's elements over its own, in the stream's order.
     ///
     /// # Errors
     /// When there are not as many as it has.
-    pub fn copy_from_buffer(&self, stream: StreamRef, other: &DeviceBuffer<T>) -> Result<(), CudaError> {
+    pub fn copy_from_buffer(&self, stream: StreamRef, other: &CudaBuffer<T>) -> Result<(), CudaError> {
         self.check_len(other.len)?;
         if self.is_empty() {
             return Ok(());
@@ -175,7 +198,7 @@ fn too_large(len: usize) -> CudaError {
     CudaError::Invalid(format!("{len} elements are more than any memory holds"))
 }
 
-impl<T> Drop for DeviceBuffer<T> {
+impl<T> Drop for CudaBuffer<T> {
     fn drop(&mut self) {
         if self.address == 0 {
             return;
@@ -188,9 +211,9 @@ impl<T> Drop for DeviceBuffer<T> {
     }
 }
 
-impl<T> fmt::Debug for DeviceBuffer<T> {
+impl<T> fmt::Debug for CudaBuffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DeviceBuffer({} elements at {:#x} of {:?})", self.len, self.address, self.device)
+        write!(f, "CudaBuffer({} elements at {:#x} of {:?})", self.len, self.address, self.device)
     }
 }
 

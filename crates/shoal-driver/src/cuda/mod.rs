@@ -30,7 +30,7 @@ pub use error::CudaError;
 pub use event::{Event, EventKind};
 pub use graph::Graph;
 pub use kernel::{CudaKernel, LaunchShape, Resources};
-pub use memory::{DeviceBuffer, PinnedBuffer};
+pub use memory::{CudaBuffer, PinnedBuffer};
 pub use partition::Partition;
 pub use stream::{Stream, StreamRef, WaitWord};
 pub use tensor_map::{MAX_DIMENSIONS, OutOfBounds, Swizzle, TensorMap, TensorMapElement, TensorMapLayout};

@@ -8,7 +8,7 @@ fn hold(name: &str, backend: Backend) {
     let item = find(name).unwrap_or_else(|| panic!("{name} is in the catalog"));
     // What this very build makes is tested, not what an earlier one has left on disk.
     let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
-    let library = Library::with(Device::of(backend), options);
+    let library = Library::with(Device::of(backend).unwrap(), options);
     let mut wrong = Vec::new();
     for sizes in item.tests {
         for &dtype in item.dtypes {

@@ -62,7 +62,7 @@ impl Case {
     /// The kernel on a backend.
     pub(crate) fn kernel(&self, backend: Backend) -> Result<Kernel, Error> {
         let kernel = Module::from_source("kernel.py", &self.source)?.kernel("kernel")?;
-        Ok(kernel.with(self.options.clone()).launching(self.launching.clone()).on(Device::of(backend)))
+        Ok(kernel.with(self.options.clone()).launching(self.launching.clone()).on(Device::of(backend).unwrap()))
     }
 
     /// One launch on memory that begins with `initial`; gives what is there afterwards.

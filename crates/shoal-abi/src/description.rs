@@ -10,7 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{NvptxArch, Target};
+use crate::NvptxArch;
 
 /// What a compiler states about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,17 @@ pub enum TargetNeeds {
     Nvptx(NvptxNeeds),
 }
 
+/// What an NVIDIA GPU must provide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NvptxNeeds {
+    /// The architecture.
+    pub arch: NvptxArch,
+    /// The threads of one program.
+    pub threads: u32,
+    /// The bytes of shared memory of one program.
+    pub shared_bytes: u32,
+}
+
 /// What a CPU must provide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuNeeds {
@@ -65,17 +76,6 @@ pub struct CpuNeeds {
     pub features: Vec<String>,
 }
 
-/// What an NVIDIA GPU must provide. The parameters are passed one by one, in the layout of the argument block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NvptxNeeds {
-    /// What the code is made for.
-    pub arch: NvptxArch,
-    /// Threads of a program.
-    pub threads: u32,
-    /// Shared memory of a program that is taken at the launch.
-    pub shared_bytes: u32,
-}
-
 impl KernelDescription {
     /// Bytes of an argument block for these parameters.
     #[must_use]
@@ -83,16 +83,17 @@ impl KernelDescription {
         self.params.iter().fold(0, |end, p| end.next_multiple_of(p.align.max(1)) + p.size)
     }
 
-    /// What a CPU must provide, if it is for one.
+    /// What a CPU must provide; nothing for another target's kernel, which no CPU loads.
     #[must_use]
-    pub fn cpu(&self) -> Option<&CpuNeeds> {
+    pub fn cpu(&self) -> &CpuNeeds {
+        static NOTHING: CpuNeeds = CpuNeeds { scratch_bytes: 0, uses_amx: false, features: Vec::new() };
         match &self.needs {
-            TargetNeeds::Cpu(needs) => Some(needs),
-            TargetNeeds::Nvptx(_) => None,
+            TargetNeeds::Cpu(needs) => needs,
+            TargetNeeds::Nvptx(_) => &NOTHING,
         }
     }
 
-    /// What an NVIDIA GPU must provide, if it is for one.
+    /// What an NVIDIA GPU must provide; `None` for another target's kernel.
     #[must_use]
     pub fn nvptx(&self) -> Option<&NvptxNeeds> {
         match &self.needs {
@@ -154,7 +155,6 @@ impl FromStr for KernelDescription {
 fn read(text: &str) -> Option<KernelDescription> {
     let mut words = text.strip_prefix(FORMAT)?.split_ascii_whitespace();
     let mut value = |key: &str| match key {
-        // The kind of the target is a word without a value.
         "" => words.next(),
         key => words.next()?.strip_prefix(key)?.strip_prefix('='),
     };
@@ -172,21 +172,17 @@ fn read(text: &str) -> Option<KernelDescription> {
             uses_amx: truth(value("amx")?)?,
             features: list(value("features")?).map(str::to_owned).collect(),
         }),
-        "nvptx" => TargetNeeds::Nvptx(NvptxNeeds {
-            arch: arch(value("arch")?)?,
-            threads: value("threads")?.parse().ok()?,
-            shared_bytes: value("shared")?.parse().ok()?,
-        }),
+        "nvptx" => {
+            let name = value("arch")?;
+            TargetNeeds::Nvptx(NvptxNeeds {
+                arch: NvptxArch::ALL.into_iter().find(|arch| arch.name() == name)?,
+                threads: value("threads")?.parse().ok()?,
+                shared_bytes: value("shared")?.parse().ok()?,
+            })
+        }
         _ => return None,
     };
     words.next().is_none().then_some(KernelDescription { name, params, waits, can_fail, needs })
-}
-
-fn arch(name: &str) -> Option<NvptxArch> {
-    match name.parse().ok()? {
-        Target::Nvptx(arch) => Some(arch),
-        Target::Cpu(_) | Target::Amdgpu(_) => None,
-    }
 }
 
 fn list(text: &str) -> impl Iterator<Item = &str> {
@@ -243,8 +239,8 @@ mod tests {
             needs: TargetNeeds::Cpu(CpuNeeds::default()),
             ..add()
         };
-        let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..CpuNeeds::default() });
-        let gpu = TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm90a, threads: 128, shared_bytes: 65_536 });
+        let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..add().cpu().clone() });
+        let gpu = TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm90a, threads: 128, shared_bytes: 1 << 17 });
         for description in [
             bare,
             KernelDescription { waits: Waits::MayWait, ..add() },

@@ -73,7 +73,7 @@ struct Row {
 fn one(library: &Library, item: &Item, dtype: DType) -> Result<Row, Failure> {
     // The interpreter is there to be right, not to be fast.
     let sizes = match library.device() {
-        Device::Cpu(_) => item.show,
+        Device::Cpu(_) | Device::Cuda(_) => item.show,
         Device::Interpreter => item.tests.last().copied().unwrap_or(item.show),
     };
     let workload = item.workload(sizes, dtype)?;

@@ -77,9 +77,7 @@ impl Variant {
 
     /// The features it needs that this CPU does not have.
     fn missing(&self) -> Result<Vec<&str>, Error> {
-        let host = host_features();
-        // What is for another kind of device has its own needs.
-        let features = self.described()?.cpu().map_or(&[][..], |needs| &needs.features);
+        let (host, features) = (host_features(), &self.described()?.cpu().features);
         Ok(features.iter().map(String::as_str).filter(|name| !host.has(name)).collect())
     }
 

@@ -247,7 +247,7 @@ impl FiberLaunch<'_> {
         let Job { workers, kernel, grid, state, .. } = *self.job;
         // SAFETY: the launch outlives its fibers: `conclude` ends them all.
         let body = move |context| unsafe { launch.run_programs(context, range) };
-        match Fiber::new(&workers.fibers, state, grid, kernel.needs().scratch_bytes, body) {
+        match Fiber::new(&workers.fibers, state, grid, kernel.info().cpu().scratch_bytes, body) {
             Ok(fiber) => Some(fiber),
             Err(_) => {
                 self.update(|state| {

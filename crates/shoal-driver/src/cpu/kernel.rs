@@ -2,7 +2,7 @@
 
 use super::loader::Code;
 use core::sync::atomic::{AtomicU64, Ordering};
-use shoal_abi::{CpuNeeds, Entry, KernelDescription};
+use shoal_abi::{Entry, KernelDescription};
 use std::sync::Arc;
 
 /// A kernel that can be launched. It keeps its code loaded.
@@ -18,7 +18,6 @@ pub struct LoadedKernel {
 #[derive(Debug)]
 struct KernelState {
     info: KernelDescription,
-    needs: CpuNeeds,
     /// Seconds a program took in the last launch, as the bits of an `f64`; 0 before the first.
     program_time: AtomicU64,
 }
@@ -46,9 +45,7 @@ impl LoadedKernel {
     #[must_use]
     pub fn linked(entry: Entry, info: KernelDescription) -> Self {
         let args_bytes = info.args_bytes();
-        // The code of a kernel for another kind of device does not load here.
-        let needs = info.cpu().cloned().unwrap_or_default();
-        let state = KernelState { info, needs, program_time: AtomicU64::new(0) };
+        let state = KernelState { info, program_time: AtomicU64::new(0) };
         Self { entry, args_bytes, state: Arc::new(state), _code: None }
     }
 
@@ -62,11 +59,6 @@ impl LoadedKernel {
     #[must_use]
     pub fn info(&self) -> &KernelDescription {
         &self.state.info
-    }
-
-    /// What it needs of a CPU.
-    pub(crate) fn needs(&self) -> &CpuNeeds {
-        &self.state.needs
     }
 
     /// Seconds a program took in the last launch of several, if there was one.

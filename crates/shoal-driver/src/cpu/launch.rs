@@ -85,7 +85,7 @@ fn check(kernel: &LoadedKernel, args: &ArgBlock) -> Result<(), LaunchError> {
     if expected != got {
         return Err(LaunchError::Arguments { kernel: kernel.info().name.clone(), expected, got });
     }
-    if kernel.needs().uses_amx && !host_features().amx_usable() {
+    if kernel.info().cpu().uses_amx && !host_features().amx_usable() {
         return Err(LaunchError::Feature { kernel: kernel.info().name.clone(), feature: "AMX" });
     }
     Ok(())

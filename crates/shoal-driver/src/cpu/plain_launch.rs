@@ -30,7 +30,7 @@ pub(crate) fn run(job: &Job<'_>) -> Result<(), LaunchError> {
         share(job, &chunks);
     }
     if chunks.no_memory.into_inner() {
-        let bytes = job.kernel.needs().scratch_bytes;
+        let bytes = job.kernel.info().cpu().scratch_bytes;
         return Err(job.out_of_memory(format!("{bytes} bytes of scratch for each thread")));
     }
     Ok(())
@@ -97,7 +97,7 @@ impl Chunks<'_> {
     fn run(&self, patience: Patience, role: Role) {
         let Job { kernel, grid, args, state, .. } = *self.job;
         let mut scratch = ThreadScratch::take();
-        let Ok(scratch) = scratch.reserve(kernel.needs().scratch_bytes) else {
+        let Ok(scratch) = scratch.reserve(kernel.info().cpu().scratch_bytes) else {
             self.no_memory.store(true, Ordering::Release);
             return;
         };

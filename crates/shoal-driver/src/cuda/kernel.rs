@@ -66,7 +66,7 @@ impl CudaKernel {
     /// # Errors
     /// When the driver refuses, or the kernel wants more shared memory than the device has.
     pub fn load(device: CudaDevice, code: &[u8], description: KernelDescription) -> Result<CudaKernel, CudaError> {
-        let Some(needs) = description.nvptx().cloned() else {
+        let Some(needs) = description.nvptx().copied() else {
             return Err(CudaError::Invalid(format!("kernel `{}` was not compiled for a GPU", description.name)));
         };
         let cuda = device.bind()?;

@@ -81,7 +81,7 @@ pub(crate) fn info(pointers: usize) -> KernelDescription {
 
 /// The same with so much working memory for each program.
 pub(crate) fn with_scratch(scratch_bytes: usize, info: KernelDescription) -> KernelDescription {
-    let needs = TargetNeeds::Cpu(CpuNeeds { scratch_bytes, ..CpuNeeds::default() });
+    let needs = TargetNeeds::Cpu(CpuNeeds { scratch_bytes, ..info.cpu().clone() });
     KernelDescription { needs, ..info }
 }
 

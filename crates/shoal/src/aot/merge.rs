@@ -86,8 +86,7 @@ pub(crate) fn sort(variants: &mut [Variant]) {
         let values = variant.slots.iter().filter(|slot| slot.equals.is_some()).count();
         let divisors: u32 = variant.slots.iter().map(|slot| slot.divisible.ilog2()).sum();
         let bytes: u32 = variant.slots.iter().map(|slot| u32::from(slot.bytes)).sum();
-        let features = variant.description.cpu().map_or(0, |needs| needs.features.len());
-        (Reverse(features), Reverse(values), Reverse(divisors), bytes)
+        (Reverse(variant.description.cpu().features.len()), Reverse(values), Reverse(divisors), bytes)
     });
 }
 

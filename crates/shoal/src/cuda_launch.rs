@@ -2,9 +2,9 @@
 
 #![expect(unsafe_code, reason = "the driver runs machine code, which no type system has looked at")]
 
-use shoal_driver::ArgWriter;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, StreamRef};
+use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, LaunchShape, StreamRef};
+use shoal_driver::{ArgBlock, ArgWriter};
 
 use crate::Error;
 use crate::arg::{Location, Memory};
@@ -19,26 +19,49 @@ use crate::specialise::ArgumentError;
 /// other.
 const ROW: usize = 256;
 
+/// A launch on a GPU.
+pub(crate) struct CudaLaunch<'a> {
+    pub(crate) code: &'a CudaKernel,
+    pub(crate) grid: [u32; 3],
+    pub(crate) stream: StreamRef,
+    pub(crate) shape: LaunchShape,
+}
+
+impl CudaLaunch<'_> {
+    /// Puts it into its stream.
+    ///
+    /// # Safety
+    /// As for [`CudaKernel::launch`].
+    #[inline]
+    unsafe fn enqueue(&self, args: &ArgBlock) -> Result<(), CudaError> {
+        if self.shape == LaunchShape::default() {
+            // SAFETY: by contract.
+            unsafe { self.code.launch(self.grid, args, self.stream) }
+        } else {
+            // SAFETY: by contract.
+            unsafe { self.code.launch_shaped(self.grid, args, self.stream, self.shape) }
+        }
+    }
+}
+
 /// Puts a kernel into a stream. If its memory is the host's, that is copied there and back, and the launch is waited for.
 ///
 /// Callers pass a kernel that this crate compiled (or found in its own cache), with arguments packed for it.
 #[inline]
 pub(crate) fn launch(
     kernel: &KernelShared,
-    code: &CudaKernel,
-    grid: [u32; 3],
     prepared: &Prepared<'_>,
-    stream: StreamRef,
+    launch: &CudaLaunch<'_>,
     options: &LaunchOptions,
 ) -> Result<(), Error> {
     match prepared.locations() {
-        Locations::All(Location::Host) => staged(kernel, code, grid, prepared, stream, options),
+        Locations::All(Location::Host) => staged(kernel, prepared, launch, options),
         // SAFETY: the code comes from `shoal-codegen`, which describes the kernel truthfully. The block was packed for the
         // very specialisation that the code was compiled for. The memory behind its pointers is the GPU's (`prepare`
         // refuses other), and is given back in the order of streams only. That the kernel stays inside of its memory is
         // what `CudaKernel::launch` asks of whoever wrote it.
         Locations::None | Locations::All(Location::Cuda(_)) | Locations::Mixed => {
-            Ok(unsafe { code.launch(grid, prepared.block(), stream) }?)
+            Ok(unsafe { launch.enqueue(prepared.block()) }?)
         }
     }
 }
@@ -47,14 +70,13 @@ pub(crate) fn launch(
 #[cold]
 fn staged(
     kernel: &KernelShared,
-    code: &CudaKernel,
-    grid: [u32; 3],
     prepared: &Prepared<'_>,
-    stream: StreamRef,
+    launch: &CudaLaunch<'_>,
     options: &LaunchOptions,
 ) -> Result<(), Error> {
     let refused = |error: ArgumentError| Error::Argument(Report::new(*error, kernel.module.sources()));
     let leaves = prepared.leaves().map_err(refused)?;
+    let stream = launch.stream;
     let mut pieces = pieces::<CudaBuffer<u8>>(&leaves, "it is copied to the GPU").map_err(refused)?;
     for piece in &mut pieces {
         let shift = piece.start % ROW;
@@ -67,7 +89,7 @@ fn staged(
         pack::write_at(&mut writer, leaf, |memory| address(&pieces, memory));
     }
     // SAFETY: as above; the copies are as large as what they are copies of, and live until the stream was waited for.
-    unsafe { code.launch(grid, &writer.finish(), stream) }?;
+    unsafe { launch.enqueue(&writer.finish()) }?;
     stream.synchronize_within(options.timeout, options.interrupt.as_ref()).map_err(|error| match error {
         CudaError::Interrupted => shoal_driver::LaunchError::Interrupted { kernel: kernel.name.clone() }.into(),
         other => Error::Cuda(other),

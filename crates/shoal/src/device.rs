@@ -4,13 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use shoal_abi::Target;
 use shoal_driver::cpu::{CpuDevice, LaunchOptions};
-use shoal_driver::cuda::{CudaDevice, Stream, StreamRef};
+use shoal_driver::cuda::{CudaDevice, LaunchShape, Stream, StreamRef};
 use shoal_driver::fork::Section;
 use shoal_lang::ArgSpec;
 use shoal_source::Cancellation;
 
 use crate::arg::Location;
 use crate::compile::{Compiled, compile_cuda, compile_native, lower};
+use crate::cuda_launch::CudaLaunch;
 use crate::kernel::{KernelShared, Prepared};
 use crate::targets::host_target;
 use crate::variant::{Runnable, Variant};
@@ -234,7 +235,8 @@ impl Device {
                 cpu_launch::launch(threads.started()?, code, grid, prepared.block(), options)
             }
             (Runnable::Cuda(code), Device::Cuda(queue)) => {
-                cuda_launch::launch(kernel, code, grid, prepared, queue.stream(), options)
+                let launch = CudaLaunch { code, grid, stream: queue.stream(), shape: LaunchShape::default() };
+                cuda_launch::launch(kernel, prepared, &launch, options)
             }
             (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared),
             // The backend is part of the key.

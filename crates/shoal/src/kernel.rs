@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use shoal_driver::cpu;
-use shoal_driver::cuda::StreamRef;
+use shoal_driver::cuda::{LaunchShape, StreamRef};
 use shoal_driver::fork::Section;
 use shoal_driver::{ArgBlock, ArgWriter};
 use shoal_lang::{Access, ArgSpec};
@@ -20,6 +20,7 @@ use crate::bind::{Bound, Signature};
 use crate::compile::{CompileReport, compile_cuda, compile_native, lower};
 use crate::memory_location::{Locations, locations_error};
 use crate::constant::constant_of;
+use crate::cuda_launch::CudaLaunch;
 use crate::error::Report;
 use crate::grid::IntoGrid;
 use crate::leaves::{Leaves, walk};
@@ -39,6 +40,7 @@ pub struct Kernel {
     shared: Arc<KernelShared>,
     options: Arc<CompileOptions>,
     launch: Arc<cpu::LaunchOptions>,
+    shape: LaunchShape,
     key_start: Words,
     device: Device,
     rank: Option<Arc<OnRank>>,
@@ -92,6 +94,7 @@ impl Kernel {
         Kernel {
             shared,
             launch: Arc::default(),
+            shape: LaunchShape::default(),
             key_start: key_start(&CompileOptions::default(), &device),
             options: Arc::default(),
             device,
@@ -110,7 +113,8 @@ impl Kernel {
     /// The same kernel with other options for its launches.
     #[must_use]
     pub fn launching(mut self, options: LaunchOptions) -> Kernel {
-        let LaunchOptions { timeout, interrupt, print, fibers } = options;
+        let LaunchOptions { timeout, interrupt, print, fibers, gpu } = options;
+        self.shape = gpu;
         self.launch =
             Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, ..cpu::LaunchOptions::default() });
         self
@@ -145,6 +149,12 @@ impl Kernel {
     #[must_use]
     pub fn params(&self) -> &[Param] {
         &self.shared.params
+    }
+
+    /// Where it is launched.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// How it is compiled.
@@ -329,7 +339,10 @@ impl Kernel {
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
         if self.rank.is_none() && !self.options.debug {
-            return self.device.launch(&self.shared, variant, prepared, grid, &self.launch);
+            return match (&self.device, variant.code()) {
+                (Device::Cuda(queue), Runnable::Cuda(_)) => self.run_in(prepared, variant, grid, queue.stream()),
+                _ => self.device.launch(&self.shared, variant, prepared, grid, &self.launch),
+            };
         }
         let options = cpu::LaunchOptions { bounds: self.bounds(prepared)?, ..(*self.launch).clone() };
         let launch = |options: &cpu::LaunchOptions| self.device.launch(&self.shared, variant, prepared, grid, options);
@@ -353,7 +366,10 @@ impl Kernel {
         stream: StreamRef,
     ) -> Result<(), Error> {
         match variant.code() {
-            Runnable::Cuda(code) => cuda_launch::launch(&self.shared, code, grid, prepared, stream, &self.launch),
+            Runnable::Cuda(code) => {
+                let launch = CudaLaunch { code, grid, stream, shape: self.shape };
+                cuda_launch::launch(&self.shared, prepared, &launch, &self.launch)
+            }
             Runnable::Native(_) | Runnable::Lowered(_) => self.run(prepared, variant, grid),
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use shoal_abi::Target;
 use shoal_driver::cpu::Fibers;
+use shoal_driver::cuda::LaunchShape;
 use shoal_driver::{Interrupt, PrintSink};
 use shoal_ir::GpuShape;
 use shoal_ir::op::DotPrecision;
@@ -64,6 +65,8 @@ pub struct LaunchOptions {
     pub print: PrintSink,
     /// When programs run as fibers.
     pub fibers: Fibers,
+    /// How a GPU runs the launch.
+    pub gpu: LaunchShape,
 }
 
 impl Default for CompileOptions {

@@ -12,7 +12,7 @@ use shoal_abi::NvptxArch;
 use super::{
     driver::driver,
     error::CudaError,
-    sys::{Context, DeviceId, Functions, NOT_READY, SUCCESS, device_attribute as attribute},
+    sys::{Context, DeviceId, Functions, NOT_READY, POINTER_DEVICE, SUCCESS, device_attribute as attribute},
 };
 use crate::{interrupt::Interrupt, lock::lock};
 
@@ -73,6 +73,19 @@ impl CudaDevice {
         // SAFETY: the pointer is to a local.
         cuda.check(unsafe { (cuda.device_count)(&raw mut count) }, || "counting GPUs".to_owned())?;
         Ok(u32::try_from(count).unwrap_or(0))
+    }
+
+    /// The number of the GPU whose memory an address is in.
+    ///
+    /// # Errors
+    /// When there is no driver, or it does not know the address.
+    pub fn ordinal_of(address: u64) -> Result<u32, CudaError> {
+        let cuda = driver()?;
+        let mut ordinal: c_int = 0;
+        // SAFETY: the attribute is a number, and the pointer is to a local.
+        let status = unsafe { (cuda.pointer_attribute)((&raw mut ordinal).cast(), POINTER_DEVICE, address) };
+        cuda.check(status, || format!("asking whose memory {address:#x} is"))?;
+        u32::try_from(ordinal).map_err(|_| CudaError::Invalid(format!("{address:#x} is no address of a GPU's memory")))
     }
 
     /// GPU number `ordinal` of this process.

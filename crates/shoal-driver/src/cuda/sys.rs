@@ -93,6 +93,8 @@ pub(crate) mod jit_option {
     pub(crate) const LINE_INFO: c_int = 13;
 }
 
+/// The pointer attribute that says whose memory an address is.
+pub(crate) const POINTER_DEVICE: c_int = 9;
 /// What is given to the linker: PTX.
 pub(crate) const INPUT_PTX: c_int = 1;
 /// Memory of the host that all devices see.
@@ -200,6 +202,7 @@ functions! {
         set_context = "cuCtxSetCurrent"(Context);
         current_context = "cuCtxGetCurrent"(*mut Context);
         context_synchronize = "cuCtxSynchronize"();
+        pointer_attribute = "cuPointerGetAttribute"(*mut c_void, c_int, DevicePtr);
         memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
         alloc_async = "cuMemAllocAsync"(*mut DevicePtr, usize, StreamHandle);
         free_async = "cuMemFreeAsync"(DevicePtr, StreamHandle);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use shoal_driver::cuda::CudaBuffer;
 use shoal_lang::{Access, HostNamedTuple, HostValue};
-use shoal_world::Symm;
+use shoal_world::{SignalPad, Symm};
 use smallvec::SmallVec;
 
 use crate::descriptor::TensorDescriptor;
@@ -180,6 +180,22 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// This rank's signal pad: 32-bit slots.
+    fn pad(pad: &'a SignalPad) -> Memory<'a> {
+        let rank = pad.rank();
+        // The segment begins with the pad.
+        let base = rank.base(rank.rank()).expect("a rank reaches its own memory");
+        Memory {
+            address: base.as_ptr().expose_provenance(),
+            before: 0,
+            bytes: pad.slots() * size_of::<u32>(),
+            dtype: DType::U32,
+            access: Access::ReadWrite,
+            location: Location::Host,
+            life: PhantomData,
+        }
+    }
+
     fn exclusive<T: Element>(values: &'a mut [T]) -> Memory<'a> {
         Memory {
             address: values.as_mut_ptr().expose_provenance(),
@@ -303,6 +319,12 @@ impl<'a, T: Element> From<&'a CudaBuffer<T>> for Arg<'a> {
 impl<'a, T: Element> From<&'a mut CudaBuffer<T>> for Arg<'a> {
     fn from(buffer: &'a mut CudaBuffer<T>) -> Self {
         Arg::Memory(Memory::device(buffer, Access::ReadWrite))
+    }
+}
+
+impl<'a> From<&'a SignalPad> for Arg<'a> {
+    fn from(pad: &'a SignalPad) -> Self {
+        Arg::Memory(Memory::pad(pad))
     }
 }
 

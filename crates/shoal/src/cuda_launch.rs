@@ -77,7 +77,7 @@ fn staged(
     let refused = |error: ArgumentError| Error::Argument(Report::new(*error, kernel.module.sources()));
     let leaves = prepared.leaves().map_err(refused)?;
     let stream = launch.stream;
-    let mut pieces = pieces::<CudaBuffer<u8>>(&leaves, "it is copied to the GPU").map_err(refused)?;
+    let mut pieces = pieces(&leaves).map_err(refused)?;
     for piece in &mut pieces {
         let shift = piece.start % ROW;
         let copy = CudaBuffer::uninitialised(stream, shift + piece.len().max(1))?;
@@ -104,7 +104,7 @@ fn staged(
 }
 
 /// Where a kernel finds the copy of memory.
-fn address(pieces: &[Piece<CudaBuffer<u8>>], memory: &Memory<'_>) -> u64 {
+fn address(pieces: &[Piece], memory: &Memory<'_>) -> u64 {
     let found = piece_of(pieces, memory).and_then(|piece| Some((piece, piece.copy.as_ref()?)));
     found.map_or(0, |(piece, copy)| copy.address() + (piece.start % ROW + (memory.address - piece.start)) as u64)
 }

@@ -1,10 +1,11 @@
-//! The host's memory that arguments point into, in pieces that do not overlap: for devices that work on a copy.
+//! The host's memory that arguments point into, in pieces that do not overlap: for GPUs, which work on a copy.
 
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
+use shoal_driver::cuda::CudaBuffer;
 use shoal_lang::Access;
 use shoal_source::Diagnostic;
 
@@ -13,16 +14,15 @@ use crate::leaves::Leaves;
 use crate::param::Param;
 use crate::specialise::{ArgClass, ArgumentError};
 
-/// A piece of the host's memory, and where its copy is.
-pub(crate) struct Piece<C> {
+/// A piece of the host's memory, and its copy.
+pub(crate) struct Piece {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) access: Access,
-    pub(crate) name: String,
-    pub(crate) copy: Option<C>,
+    pub(crate) copy: Option<CudaBuffer<u8>>,
 }
 
-impl<C> Piece<C> {
+impl Piece {
     /// Its size.
     pub(crate) fn len(&self) -> usize {
         self.end - self.start
@@ -52,8 +52,8 @@ impl<C> Piece<C> {
     }
 }
 
-/// The memory that arguments point into. `why` says what needs to know its size.
-pub(crate) fn pieces<C>(leaves: &Leaves<'_>, why: &str) -> Result<Vec<Piece<C>>, ArgumentError> {
+/// The memory that arguments point into.
+pub(crate) fn pieces(leaves: &Leaves<'_>) -> Result<Vec<Piece>, ArgumentError> {
     let mut pieces = Vec::new();
     for (param, leaf) in leaves.iter() {
         let memory = match leaf {
@@ -61,28 +61,28 @@ pub(crate) fn pieces<C>(leaves: &Leaves<'_>, why: &str) -> Result<Vec<Piece<C>>,
             ArgClass::Descriptor(descriptor) => &descriptor.base,
             ArgClass::Constant(_) | ArgClass::Number { .. } | ArgClass::Tuple(..) => continue,
         };
-        let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param, why))?;
-        pieces.push(Piece { start, end, access: memory.access, name: param.name.clone(), copy: None });
+        let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param))?;
+        pieces.push(Piece { start, end, access: memory.access, copy: None });
     }
     Ok(merged(pieces))
 }
 
 /// The piece that memory lies in.
-pub(crate) fn piece_of<'p, C>(pieces: &'p [Piece<C>], memory: &Memory<'_>) -> Option<&'p Piece<C>> {
+pub(crate) fn piece_of<'p>(pieces: &'p [Piece], memory: &Memory<'_>) -> Option<&'p Piece> {
     let range = memory.range()?;
     pieces.iter().find(|piece| piece.start <= range.start && range.end <= piece.end)
 }
 
-fn unmeasured(param: &Param, why: &str) -> ArgumentError {
+fn unmeasured(param: &Param) -> ArgumentError {
     let text = format!("nobody knows how large the memory passed for `{}` is", param.name);
-    let help = format!("{why}: pass an array that tells its size");
+    let help = "it is copied to the GPU: pass an array that tells its size";
     Box::new(Diagnostic::error(param.span, text).label("this parameter").help(help))
 }
 
 /// Joins pieces that overlap: the same tensor may be passed twice.
-fn merged<C>(mut pieces: Vec<Piece<C>>) -> Vec<Piece<C>> {
+fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces.sort_by_key(|piece| (piece.start, std::cmp::Reverse(piece.end)));
-    let mut joined: Vec<Piece<C>> = Vec::new();
+    let mut joined: Vec<Piece> = Vec::new();
     for piece in pieces {
         match joined.last_mut() {
             Some(last) if piece.start < last.end || (piece.start, piece.end) == (last.start, last.end) => {

@@ -43,6 +43,7 @@ mod error;
 mod grid;
 mod host_pieces;
 mod interpret;
+mod interpreter_turns;
 mod kernel;
 mod leaves;
 mod linked;

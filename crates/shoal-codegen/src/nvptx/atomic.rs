@@ -3,8 +3,8 @@
 //! One thread does what the program does once; then all get the result. Where an operation orders what the whole program
 //! did, its threads wait for each other before or after it.
 
-use inkwell::values::{InstructionOpcode as Op, IntValue};
 use inkwell::IntPredicate;
+use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_abi::NvptxArch;
 use shoal_ir::class::AtomicOp;
 use shoal_ir::op::{BinaryOp, RmwOp, Scope, Sem};
@@ -147,7 +147,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         places.into_iter().map(|place| self.load_element(elem, place)).collect()
     }
 
-    fn atomic_element(&mut self, kind: AtomicOp, order: Order, elem: Elem, values: &[V<'ctx>], zero: V<'ctx>) -> V<'ctx> {
+    fn atomic_element(
+        &mut self,
+        kind: AtomicOp,
+        order: Order,
+        elem: Elem,
+        values: &[V<'ctx>],
+        zero: V<'ctx>,
+    ) -> V<'ctx> {
         let llvm = self.llvm;
         let address = values[0];
         match kind {
@@ -200,7 +207,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn bits_of(&self, elem: Elem, value: V<'ctx>) -> V<'ctx> {
         let llvm = self.llvm;
         let value = pointer_as_int(llvm, value);
-        let bits = llvm.cast(Op::BitCast, crate::shared::value_type::to_memory(llvm, elem, value), llvm.int_type(elem.bytes() * 8).into());
+        let bits = llvm.cast(
+            Op::BitCast,
+            crate::shared::value_type::to_memory(llvm, elem, value),
+            llvm.int_type(elem.bytes() * 8).into(),
+        );
         if elem.bytes() == 1 { llvm.cast(Op::ZExt, bits, llvm.int_type(16).into()) } else { bits }
     }
 
@@ -259,7 +270,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.hold(data.result(), Held::Scalar(told[0]));
     }
 
-    fn spin(&mut self, order: Order, elem: Elem, address: V<'ctx>, expected: V<'ctx>, limit: Option<V<'ctx>>) -> V<'ctx> {
+    fn spin(
+        &mut self,
+        order: Order,
+        elem: Elem,
+        address: V<'ctx>,
+        expected: V<'ctx>,
+        limit: Option<V<'ctx>>,
+    ) -> V<'ctx> {
         let llvm = self.llvm;
         let clock = || llvm.ptx("mov.u64 $0, %globaltimer;", &[llvm.i64().into()], &[], &[], Does::Act)[0];
         let start = clock();
@@ -304,14 +322,18 @@ fn native(op: RmwOp, elem: Elem, arch: NvptxArch) -> Option<String> {
     let whole = number.is_int() && bits >= 32;
     let signed = if number.is_signed_int() { "s" } else { "u" };
     match op {
-        RmwOp::Add => match number {
-            Scalar::F32 => Some("add.f32".to_owned()),
-            Scalar::F64 => Some("add.f64".to_owned()),
-            Scalar::F16 => Some("add.noftz.f16".to_owned()),
-            Scalar::BF16 if arch >= NvptxArch::Sm90 => Some("add.noftz.bf16".to_owned()),
-            _ if whole => Some(format!("add.u{bits}")),
-            _ => None,
-        },
+        RmwOp::Add if whole => Some(format!("add.u{bits}")),
+        RmwOp::Add => {
+            let has_bf16 = arch >= NvptxArch::Sm90;
+            let known = [
+                (Scalar::F32, "add.f32"),
+                (Scalar::F64, "add.f64"),
+                (Scalar::F16, "add.noftz.f16"),
+                (Scalar::BF16, "add.noftz.bf16"),
+            ];
+            let found = known.iter().find(|(other, _)| *other == number);
+            found.filter(|_| number != Scalar::BF16 || has_bf16).map(|(_, name)| (*name).to_owned())
+        }
         RmwOp::Min => whole.then(|| format!("min.{signed}{bits}")),
         RmwOp::Max => whole.then(|| format!("max.{signed}{bits}")),
         RmwOp::And => whole.then(|| format!("and.b{bits}")),

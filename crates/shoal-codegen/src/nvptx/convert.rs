@@ -56,11 +56,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         elem: Elem,
     ) -> Result<Vec<V<'ctx>>, shoal_layout::LayoutError> {
         let room = self.shared.limit.saturating_sub(self.shared.floor).min(SCRATCH);
-        let options = ConversionOptions {
-            element_bits: elem.bytes() * 8,
-            matrix: self.matrix_access(),
-            scratch_bytes: room,
-        };
+        let options =
+            ConversionOptions { element_bits: elem.bytes() * 8, matrix: self.matrix_access(), scratch_bytes: room };
         Ok(match from.plan_conversion(to, options)? {
             ConversionPlan::Nothing => {
                 let nearest = to.invert_and_compose(from)?;
@@ -152,7 +149,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn shuffle_word(&self, mode: &str, word: V<'ctx>, by: V<'ctx>) -> V<'ctx> {
         let clamp = if mode == "up" { 0 } else { 31 };
         let text = format!("shfl.sync.{mode}.b32 $0, $1, $2, {clamp}, -1;");
-        self.llvm.ptx(&text, &[self.llvm.i32().into()], &[], &[word, by], Does::Act)[0]
+        self.llvm.ptx(&text, &[self.llvm.i32().into()], &[], &[word, by], Does::Exchange)[0]
     }
 
     fn by_memory(&mut self, numbers: &[V<'ctx>], to: &LinearLayout, plan: &MemoryPlan, elem: Elem) -> Vec<V<'ctx>> {

@@ -108,9 +108,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         match (from, to) {
             (Elem::Ptr(_), Elem::Ptr(_)) => a,
-            (Elem::Ptr(_), Elem::Scalar(_)) => {
-                llvm.cast(Op::BitCast, pointer_as_int(llvm, a), register_type(llvm, to))
-            }
+            (Elem::Ptr(_), Elem::Scalar(_)) => llvm.cast(Op::BitCast, pointer_as_int(llvm, a), register_type(llvm, to)),
             (Elem::Scalar(_), Elem::Ptr(_)) => {
                 let bits = llvm.cast(Op::BitCast, a, llvm.i64().into());
                 llvm.int_to_ptr(bits.into_int_value()).into()
@@ -139,7 +137,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let count = operands.iter().map(|numbers| numbers.len()).max().unwrap_or(1);
         let word_bits = |elem: Elem| {
             let bits = elem.bytes() * 8;
-            if bits >= 32 { bits } else { (bits * asm.pack).min(32).max(16) }
+            if bits >= 32 { bits } else { (bits * asm.pack).clamp(16, 32) }
         };
         let mut results: Vec<Vec<V<'ctx>>> = vec![Vec::new(); data.results().len()];
         for first in (0..count).step_by(pack) {
@@ -213,9 +211,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let call = llvm.builder.build_indirect_call(ty, text, &args, "").expect("inline assembly");
         match (results.len(), call.try_as_basic_value().basic()) {
             (1, Some(one)) => vec![one],
-            (count, Some(V::StructValue(fields))) => (0..count as u32)
-                .map(|at| llvm.builder.build_extract_value(fields, at, "").expect("a field"))
-                .collect(),
+            (count, Some(V::StructValue(fields))) => {
+                (0..count as u32).map(|at| llvm.builder.build_extract_value(fields, at, "").expect("a field")).collect()
+            }
             (_, _) => Vec::new(),
         }
     }
@@ -231,7 +229,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for first in (0..count).step_by(pack) {
             let args: Vec<V<'ctx>> = operands
                 .iter()
-                .flat_map(|numbers| (first..first + pack).map(move |at| numbers[if numbers.len() == 1 { 0 } else { at }]))
+                .flat_map(|numbers| {
+                    (first..first + pack).map(move |at| numbers[if numbers.len() == 1 { 0 } else { at }])
+                })
                 .collect();
             let given = self.apply_region(data.regions()[0], &args);
             for (index, list) in results.iter_mut().enumerate() {

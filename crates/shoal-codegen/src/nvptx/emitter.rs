@@ -102,7 +102,11 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             Some(failure) => Err(failure),
             None if self.shared.needed > self.shared.limit => {
                 let (needed, limit) = (self.shared.needed, self.shared.limit);
-                let text = format!("`{}` needs {needed} bytes of shared memory; {} has {limit}", self.func.name, self.arch.name());
+                let text = format!(
+                    "`{}` needs {needed} bytes of shared memory; {} has {limit}",
+                    self.func.name,
+                    self.arch.name()
+                );
                 Err(Diagnostic::error(self.func.span, text).help("use smaller blocks, or fewer stages"))
             }
             None => Ok(self.shared.needed),

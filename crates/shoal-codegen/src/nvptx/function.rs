@@ -72,7 +72,7 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
     let function = llvm.module.add_function(&func.name, llvm.context.void_type().fn_type(&params, false), None);
     function.set_call_conventions(PTX_KERNEL);
     let threads = 32 * func.gpu.num_warps;
-    let mut attributes = vec![("nvvm.maxntid".to_owned(), threads.to_string()), ("nvvm.reqntid".to_owned(), threads.to_string())];
+    let mut attributes = vec![("nvvm.reqntid".to_owned(), threads.to_string())];
     if let Some(registers) = func.gpu.max_registers {
         attributes.push(("nvvm.maxnreg".to_owned(), registers.to_string()));
     }

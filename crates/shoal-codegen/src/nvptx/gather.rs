@@ -74,7 +74,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for (register, &number) in numbers.iter().enumerate().filter(|(register, _)| register & copies == 0) {
             let wide = llvm.cast(if signed { Op::SExt } else { Op::ZExt }, number, llvm.i64().into());
             let mut counts = llvm.icmp(IntPredicate::ULT, wide, llvm.const_i64(bins.into()).into());
-            for condition in [masks.as_ref().map(|masks| masks[register]), first.map(Into::into)].into_iter().flatten() {
+            for condition in [masks.as_ref().map(|masks| masks[register]), first.map(Into::into)].into_iter().flatten()
+            {
                 counts = llvm.bin(Op::And, counts, condition);
             }
             let at = self.shared_address(place(llvm.cast(Op::Trunc, wide, llvm.i32().into())));

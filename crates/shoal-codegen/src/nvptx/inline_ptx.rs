@@ -1,5 +1,6 @@
 //! PTX where LLVM has no instruction, or none with the predicate or the modifiers that are wanted.
 
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::types::{BasicType, BasicTypeEnum};
 
 use crate::shared::llvm::{Llvm, V};
@@ -9,6 +10,8 @@ use crate::shared::llvm::{Llvm, V};
 pub(super) enum Does {
     /// It computes.
     Compute,
+    /// It computes together with other threads, which must all come to it.
+    Exchange,
     /// It accesses memory or orders accesses.
     Act,
 }
@@ -60,12 +63,24 @@ impl<'ctx> Llvm<'ctx> {
         let asm = self.context.create_inline_asm(ty, text.to_owned(), constraints.join(","), acts, false, None, false);
         let args: Vec<_> = all.iter().map(|&v| v.into()).collect();
         let call = self.builder.build_indirect_call(ty, asm, &args, "").expect("inline assembly");
+        let mut flags = vec![("nounwind", 0)];
+        if !acts {
+            // `memory` is a set of what is accessed: nothing.
+            flags.extend([("memory", 0), ("willreturn", 0)]);
+        }
+        if does != Does::Compute {
+            flags.push(("convergent", 0));
+        }
+        for (name, value) in flags {
+            let attribute = self.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value);
+            call.add_attribute(AttributeLoc::Function, attribute);
+        }
         let Some(value) = call.try_as_basic_value().basic() else { return Vec::new() };
         match (results.len(), value) {
             (1, one) => vec![one],
-            (count, V::StructValue(fields)) => (0..count as u32)
-                .map(|at| self.builder.build_extract_value(fields, at, "").expect("a field"))
-                .collect(),
+            (count, V::StructValue(fields)) => {
+                (0..count as u32).map(|at| self.builder.build_extract_value(fields, at, "").expect("a field")).collect()
+            }
             (_, other) => unreachable!("several results, not {other}"),
         }
     }

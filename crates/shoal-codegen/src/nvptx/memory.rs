@@ -108,17 +108,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let instruction = inkwell::values::BasicValue::as_instruction_value(&loaded).expect("a load");
                 instruction.set_volatile(true).expect("loads can be volatile");
             }
-            let list = match loaded {
-                V::VectorValue(vector) => (0..words).map(|at| llvm.extract(vector, at.into())).collect(),
-                one => vec![one],
+            let list = if let V::VectorValue(vector) = loaded {
+                (0..words).map(|at| llvm.extract(vector, at.into())).collect()
+            } else {
+                vec![loaded]
             };
             return unpack(llvm, elem, &list, fill.len());
         }
         let filled = pack(llvm, elem, fill, word_bits);
         // No register holds eight bits.
         let narrow = word_bits == 8;
-        let filled: Vec<V<'ctx>> =
-            filled.into_iter().map(|word| if narrow { llvm.cast(Op::ZExt, word, llvm.int_type(16).into()) } else { word }).collect();
+        let filled: Vec<V<'ctx>> = filled
+            .into_iter()
+            .map(|word| if narrow { llvm.cast(Op::ZExt, word, llvm.int_type(16).into()) } else { word })
+            .collect();
         let count = filled.len();
         let predicate = if mask.is_some() { format!("@${} ", count + 1) } else { String::new() };
         let text = format!(
@@ -131,8 +134,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let types: Vec<_> = filled.iter().map(|word| word.get_type()).collect();
         let operands: Vec<V<'ctx>> = [address].into_iter().chain(mask.map(Into::into)).collect();
         let loaded = llvm.ptx(&text, &types, &filled, &operands, Does::Act);
-        let loaded: Vec<V<'ctx>> =
-            loaded.into_iter().map(|word| if narrow { llvm.cast(Op::Trunc, word, llvm.i8().into()) } else { word }).collect();
+        let loaded: Vec<V<'ctx>> = loaded
+            .into_iter()
+            .map(|word| if narrow { llvm.cast(Op::Trunc, word, llvm.i8().into()) } else { word })
+            .collect();
         unpack(llvm, elem, &loaded, fill.len())
     }
 

@@ -49,12 +49,13 @@ use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TargetNeeds, Waits};
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module, effects};
 
-use crate::shared::llvm::Llvm;
 use crate::shared::link;
+use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
 
 /// LLVM's passes: what register-by-register emission leaves behind is folded; the rest is left to the assembler.
-const PASSES: &str = "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse<memssa>,simplifycfg)";
+const PASSES: &str =
+    "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse<memssa>,simplifycfg)";
 
 /// Compiles a kernel to PTX.
 pub fn compile(
@@ -101,8 +102,9 @@ fn assembly(llvm: &Llvm<'_>, machine: &TargetMachine, func: &Func) -> Result<Vec
     let buffer = machine
         .write_to_memory_buffer(&llvm.module, FileType::Assembly)
         .map_err(|why| broken(func, &why.to_string()))?;
-    // The driver reads text up to a zero; LLVM's buffer ends with one that is not part of it.
-    Ok(buffer.as_slice().to_vec())
+    // With line tables LLVM asks for code that a debugger can step through, which the assembler then does not optimise.
+    let text = String::from_utf8_lossy(buffer.as_slice());
+    Ok(text.trim_end_matches('\0').replacen(", debug\n", "\n", 1).into_bytes())
 }
 
 struct Built<'ctx> {
@@ -155,5 +157,6 @@ fn one(diagnostic: Diagnostic) -> Diagnostics {
 /// A bug in this backend, told as what it is.
 fn broken(func: &Func, why: &str) -> Diagnostics {
     let text = format!("the NVIDIA backend made code for `{}` that LLVM refuses: {why}", func.name);
-    one(Diagnostic::error(func.span, text).help("this is a bug in Shoal, not in the kernel: please report it with the kernel"))
+    one(Diagnostic::error(func.span, text)
+        .help("this is a bug in Shoal, not in the kernel: please report it with the kernel"))
 }

@@ -133,7 +133,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let run = elements.min(width);
         let follows = |list: &Vec<u32>| {
             list.chunks(run as usize).all(|part| {
-                part[0].is_multiple_of(run) && part.iter().enumerate().all(|(at, &register)| register == part[0] + at as u32)
+                part[0].is_multiple_of(run)
+                    && part.iter().enumerate().all(|(at, &register)| register == part[0] + at as u32)
             })
         };
         let bytes = run * bits / 8;
@@ -367,18 +368,19 @@ fn feeds_product(func: &shoal_ir::Func, value: Value) -> bool {
     !uses.is_empty()
         && uses.iter().all(|this| {
             let data = func.op(this.op);
-            match data.kind {
-                OpKind::Dot { .. } => this.index < 2,
-                OpKind::ConvertLayout | OpKind::Transpose { .. } => feeds_product(func, data.result()),
-                _ => false,
-            }
+            let is_operand = matches!(data.kind, OpKind::Dot { .. }) && this.index < 2;
+            let is_moved = matches!(data.kind, OpKind::ConvertLayout | OpKind::Transpose { .. });
+            is_operand || is_moved && feeds_product(func, data.result())
         })
 }
 
 /// How a tile lies in shared memory: rows along its fastest dimension, swizzled so that rows of eight do not collide.
 pub(super) fn buffer_layout(layout: &LinearLayout, shape: &[u32], bits: u32) -> Option<LinearLayout> {
     let along = |dim: usize| {
-        layout.bases(InDim::Register).take_while(|basis| basis.iter().enumerate().all(|(at, &c)| (at == dim) == (c != 0))).count()
+        layout
+            .bases(InDim::Register)
+            .take_while(|basis| basis.iter().enumerate().all(|(at, &c)| (at == dim) == (c != 0)))
+            .count()
     };
     let major = if registers(layout) > 1 && along(0) > along(1) { Major::Column } else { Major::Row };
     swizzled_buffer(shape, bits, major)

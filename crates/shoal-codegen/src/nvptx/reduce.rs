@@ -129,7 +129,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let groups = (0..parts)
                 .map(|part| {
                     let part = llvm.const_i32(part.into()).into();
-                    (0..elems.len()).map(|operand| self.load_element(elems[operand], at(self, operand, row, part))).collect()
+                    (0..elems.len())
+                        .map(|operand| self.load_element(elems[operand], at(self, operand, row, part)))
+                        .collect()
                 })
                 .collect();
             combined.push(self.combine_all(data.regions()[0], groups));
@@ -160,7 +162,9 @@ fn rows_of(layout: &LinearLayout, axis: usize) -> Vec<Vec<u32>> {
 fn element_without(layout: &LinearLayout, register: u32, axis: usize) -> u64 {
     let at = layout.apply(Place { register, ..Place::default() });
     let shape = layout.shape();
-    at.iter().zip(&shape).enumerate().filter(|(dim, _)| *dim != axis).fold(0, |flat, (_, (&coordinate, &size))| {
-        flat * u64::from(size) + u64::from(coordinate)
-    })
+    at.iter()
+        .zip(&shape)
+        .enumerate()
+        .filter(|(dim, _)| *dim != axis)
+        .fold(0, |flat, (_, (&coordinate, &size))| flat * u64::from(size) + u64::from(coordinate))
 }

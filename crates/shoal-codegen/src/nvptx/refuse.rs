@@ -17,11 +17,16 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
     };
     let mut found: Vec<Diagnostic> = func.walk().into_iter().filter_map(refusal).collect();
     if func.params().iter().any(|&p| !matches!(func.ty(p), Type::Elem(_))) {
-        found.push(Diagnostic::error(func.span, "parameters reach a GPU as numbers and pointers: run the pass `lower_descriptors` first"));
+        found.push(Diagnostic::error(
+            func.span,
+            "parameters reach a GPU as numbers and pointers: run the pass `lower_descriptors` first",
+        ));
     }
     if options.checks {
         let text = "accesses to memory cannot be checked on NVIDIA GPUs yet";
-        found.push(Diagnostic::error(func.span, text).help("debug the kernel on the CPU, or run it under `compute-sanitizer`"));
+        found.push(
+            Diagnostic::error(func.span, text).help("debug the kernel on the CPU, or run it under `compute-sanitizer`"),
+        );
     }
     if !func.gpu.num_warps.is_power_of_two() || func.gpu.num_warps > 32 {
         let text = format!("`num_warps` is {}; it must be a power of two up to 32", func.gpu.num_warps);
@@ -46,12 +51,20 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
                 "the remainder of floats needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`".to_owned()
             })
         }
-        OpClass::Effect(EffectOp::Print { .. }) => Some("`device_print` is not available on NVIDIA GPUs yet".to_owned()),
-        OpClass::Effect(EffectOp::Assert { .. }) => Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned()),
+        OpClass::Effect(EffectOp::Print { .. }) => {
+            Some("`device_print` is not available on NVIDIA GPUs yet".to_owned())
+        }
+        OpClass::Effect(EffectOp::Assert { .. }) => {
+            Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
+        }
         OpClass::Comm(CommOp::ConsumeToken) => None,
         OpClass::Comm(_) => Some("operations between ranks are not available on NVIDIA GPUs yet".to_owned()),
-        OpClass::Desc(_) => Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned()),
-        OpClass::Call(callee) => Some(format!("the call of `{callee}` reaches a GPU inlined: run the pass `inline_all` first")),
+        OpClass::Desc(_) => {
+            Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())
+        }
+        OpClass::Call(callee) => {
+            Some(format!("the call of `{callee}` reaches a GPU inlined: run the pass `inline_all` first"))
+        }
         OpClass::Atomic(kind, ..) => {
             let elem = func.ty(data.operands()[0]).elem()?.ptr()?.element();
             (!atomic::is_possible(kind, elem)).then(|| format!("GPUs have no such atomic operation on {elem}"))

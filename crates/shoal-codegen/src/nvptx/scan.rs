@@ -25,8 +25,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let along = std::mem::take(&mut at[axis]);
             rows.entry(at).or_default().push((along, register));
         }
-        let lane_bits: Vec<u32> =
-            (0..5).filter(|&bit| layout.bases(InDim::Lane).nth(bit as usize).is_some_and(|basis| basis[axis] != 0)).collect();
+        let lane_bits: Vec<u32> = (0..5)
+            .filter(|&bit| layout.bases(InDim::Lane).nth(bit as usize).is_some_and(|basis| basis[axis] != 0))
+            .collect();
         for row in rows.values_mut() {
             row.sort_unstable();
             if reverse {

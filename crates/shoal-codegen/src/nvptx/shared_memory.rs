@@ -53,7 +53,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// The threads of this warp wait for each other.
     pub(super) fn warp_barrier(&self) {
-        self.llvm.ptx_act("bar.warp.sync -1;", &[]);
+        self.llvm.ptx_act("bar.warp.sync 0xffffffff;", &[]);
     }
 
     /// Begins to use so many bytes of scratch; gives where they begin. Until the next use they are this one's.

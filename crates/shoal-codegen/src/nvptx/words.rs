@@ -11,7 +11,13 @@ use crate::shared::value_type::{from_memory, memory_type, to_memory};
 pub(super) fn words_of(elem: Elem, elements: u32) -> (u32, u32) {
     let bits = elem.bytes() * 8;
     let total = bits * elements;
-    if bits == 64 { (64, elements) } else if total >= 32 { (32, total / 32) } else { (total, 1) }
+    if bits == 64 {
+        (64, elements)
+    } else if total >= 32 {
+        (32, total / 32)
+    } else {
+        (total, 1)
+    }
 }
 
 /// Numbers in their form in memory, packed into words of `word_bits` bits.

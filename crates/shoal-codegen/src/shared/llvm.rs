@@ -32,7 +32,12 @@ const WELL_TYPED: &str = "well-typed LLVM IR";
 
 impl<'ctx> Llvm<'ctx> {
     pub(crate) fn new(context: &'ctx Context, name: &str) -> Self {
-        Llvm { context, module: context.create_module(name), builder: context.create_builder(), bf16_instructions: false }
+        Llvm {
+            context,
+            module: context.create_module(name),
+            builder: context.create_builder(),
+            bf16_instructions: false,
+        }
     }
 
     /// For a target whose instructions to and from `bf16` keep subnormal numbers.

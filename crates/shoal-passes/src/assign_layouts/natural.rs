@@ -4,8 +4,7 @@
 //! scalars alone have none, and neither have broadcasts: they are made in any layout.
 
 use cranelift_entity::EntityRef;
-use shoal_ir::class::{ApplyOp, AtomicOp, OpClass, ShapeOp};
-use shoal_ir::op::OpKind;
+use shoal_ir::class::{AccessOp, ApplyOp, AtomicOp, OpClass, ShapeOp, TileOp};
 use shoal_ir::{Func, OpId, Structure, Type, Value, layouts};
 use shoal_layout::{InDim, LinearLayout};
 
@@ -110,10 +109,10 @@ impl Analysis<'_> {
             }
             OpClass::Elementwise(_) | OpClass::Comm(_) => all(any()),
             OpClass::Shape(kind) => self.shape(op, kind),
-            OpClass::Tile(_) => match data.kind {
-                OpKind::Dot { .. } => all(Some(product::choose(self.func, op, self.hardware).acc)),
-                _ => all(Some(default_layout(self.func.ty(data.result()).shape(), self.hardware))),
-            },
+            OpClass::Tile(TileOp::Dot { .. }) => all(Some(product::choose(self.func, op, self.hardware).acc)),
+            OpClass::Tile(TileOp::Histogram) => {
+                all(Some(default_layout(self.func.ty(data.result()).shape(), self.hardware)))
+            }
             OpClass::Apply(kind) => {
                 let layout = applied(self.func, &self.found, op, kind, self.hardware);
                 match kind {
@@ -174,12 +173,11 @@ pub(super) fn accessed(
     }
     let of = |value: Value| naturals[value.index()].clone();
     let good = |layout: &LinearLayout| is_good(func, infos, pointers, layout, hardware);
-    let stored = match data.kind.class() {
-        OpClass::Access(shoal_ir::class::AccessOp::Load(_)) | OpClass::Atomic(AtomicOp::Load | AtomicOp::Poll, ..) => {
-            None
-        }
-        _ => data.operands().get(1).and_then(|&value| of(value)),
-    };
+    let only_loads = matches!(
+        data.kind.class(),
+        OpClass::Access(AccessOp::Load(_)) | OpClass::Atomic(AtomicOp::Load | AtomicOp::Poll, ..)
+    );
+    let stored = data.operands().get(1).filter(|_| !only_loads).and_then(|&value| of(value));
     let found = stored.or_else(|| of(pointers)).filter(good);
     Some(found.unwrap_or_else(|| coalesced(func, infos, pointers, hardware)))
 }

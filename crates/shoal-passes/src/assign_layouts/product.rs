@@ -79,9 +79,7 @@ fn use_wgmma(func: &Func, op: OpId, hardware: Hardware) -> bool {
 fn mma_depth(number: Scalar, precision: DotPrecision) -> Option<u32> {
     let rounded = matches!(precision, DotPrecision::Tf32 | DotPrecision::Tf32x3 | DotPrecision::Bf16x3);
     let depth = |bits: u32| 256 / bits;
-    let has_unit = is_half(number)
-        || matches!(number, Scalar::I8 | Scalar::U8)
-        || number == Scalar::F32 && rounded;
+    let has_unit = is_half(number) || matches!(number, Scalar::I8 | Scalar::U8) || number == Scalar::F32 && rounded;
     has_unit.then(|| depth(number.bits()))
 }
 

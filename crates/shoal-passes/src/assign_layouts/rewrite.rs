@@ -15,15 +15,8 @@ use crate::contiguity::AxisInfos;
 
 /// Rewrites a function so that every tile that is still needed has a layout.
 pub(super) fn rewrite(func: &mut Func, infos: &AxisInfos, naturals: Naturals, hardware: Hardware) {
-    let mut rewrite = Rewrite {
-        func,
-        infos,
-        naturals,
-        hardware,
-        made: HashMap::new(),
-        after: HashMap::new(),
-        first: HashMap::new(),
-    };
+    let mut rewrite =
+        Rewrite { func, infos, naturals, hardware, made: HashMap::new(), after: HashMap::new(), first: HashMap::new() };
     let body = rewrite.func.body();
     rewrite.region(body);
     rewrite.place(body);
@@ -123,8 +116,7 @@ impl Rewrite<'_> {
 
     fn branch(&mut self, op: OpId) {
         let results = self.func.op(op).results().to_vec();
-        let wanted: Vec<_> =
-            results.iter().map(|&r| self.is_tile(r).then(|| self.natural_or_default(r))).collect();
+        let wanted: Vec<_> = results.iter().map(|&r| self.is_tile(r).then(|| self.natural_or_default(r))).collect();
         for region in self.func.op(op).regions().to_vec() {
             self.region(region);
             self.yields(region, 0, &wanted);
@@ -325,10 +317,13 @@ impl Rewrite<'_> {
         let (source, result) = (data.operands()[0], data.result());
         let Some(layout) = self.func.ty(source).layout().cloned() else { return };
         let shape = self.shape(result);
-        let layout = match &data.kind {
-            OpKind::Transpose { perm } => layouts::transposed(&layout, perm),
-            _ if shape.is_empty() => None,
-            _ => layouts::reshaped(&layout, &shape),
+        if shape.is_empty() {
+            return;
+        }
+        let layout = if let OpKind::Transpose { perm } = &data.kind {
+            layouts::transposed(&layout, perm)
+        } else {
+            layouts::reshaped(&layout, &shape)
         };
         if let Some(layout) = layout {
             self.set_layout(result, &layout);
@@ -375,16 +370,29 @@ impl Rewrite<'_> {
         let mut taken = Vec::with_capacity(operands.len());
         for operand in operands {
             let shape = self.shape(operand);
-            let wanted = match &kind {
-                OpKind::Broadcast => layouts::before_broadcast(layout, &shape),
-                OpKind::Reshape if shape.is_empty() => None,
-                OpKind::Reshape => layouts::reshaped(layout, &shape),
-                OpKind::Transpose { perm } => layouts::transposed(layout, &inverse(perm)),
-                _ => Some(layout.clone()),
+            let wanted = match kind.class() {
+                _ if shape.is_empty() => None,
+                OpClass::Shape(ShapeOp::Broadcast) => layouts::before_broadcast(layout, &shape),
+                OpClass::Shape(ShapeOp::Reshape) => layouts::reshaped(layout, &shape),
+                OpClass::Shape(ShapeOp::Transpose { perm }) => layouts::transposed(layout, &inverse(perm)),
+                OpClass::Shape(ShapeOp::Splat | ShapeOp::ConvertLayout | ShapeOp::Join | ShapeOp::Split)
+                | OpClass::Shape(ShapeOp::Gather { .. })
+                | OpClass::Source(_)
+                | OpClass::Elementwise(_)
+                | OpClass::Tile(_)
+                | OpClass::Apply(_)
+                | OpClass::Access(_)
+                | OpClass::Atomic(..)
+                | OpClass::Desc(_)
+                | OpClass::Comm(_)
+                | OpClass::Effect(_)
+                | OpClass::Control(_)
+                | OpClass::Terminator(_)
+                | OpClass::Call(_) => Some(layout.clone()),
             };
             taken.push(match wanted {
-                Some(wanted) if !shape.is_empty() => self.in_layout(operand, &wanted),
-                _ => operand,
+                Some(wanted) => self.in_layout(operand, &wanted),
+                None => operand,
             });
         }
         let types: Vec<Type> = self

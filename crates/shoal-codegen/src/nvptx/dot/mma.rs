@@ -55,7 +55,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn multiply(&self, text: &str, sums: &[V<'ctx>], a: &[V<'ctx>], b: &[V<'ctx>]) -> Vec<V<'ctx>> {
         let types: Vec<_> = sums.iter().map(|v| v.get_type()).collect();
         let operands: Vec<V<'ctx>> = a.iter().chain(b).copied().collect();
-        self.llvm.ptx(text, &types, sums, &operands, Does::Compute)
+        self.llvm.ptx(text, &types, sums, &operands, Does::Exchange)
     }
 
     /// An operand's registers as words, `words` for each instruction; and, if it is to be split, what rounding to tf32

@@ -47,7 +47,12 @@ fn unit(func: &Func, op: OpId, arch: NvptxArch) -> Unit {
         return Unit::Fma;
     }
     let number = func.ty(data.operands()[0]).number().unwrap_or(Scalar::F64);
-    let grids = || (0..=5).map(|bit| 1 << bit).filter(|rows| func.gpu.num_warps % rows == 0).map(|rows| [rows, func.gpu.num_warps / rows]);
+    let grids = || {
+        (0..=5)
+            .map(|bit| 1 << bit)
+            .filter(|rows| func.gpu.num_warps.is_multiple_of(*rows))
+            .map(|rows| [rows, func.gpu.num_warps / rows])
+    };
     let width = 32 / number.bits().clamp(8, 32);
     let operand = |index, grid: &[u32; 2], which| {
         LinearLayout::mma_operand(shape(index), grid, MmaShape::M16N8, which, width).ok()

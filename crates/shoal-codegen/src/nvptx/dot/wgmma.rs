@@ -86,7 +86,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn is_wgmma_operand(&self, value: Value) -> bool {
         let layout = self.layout(value);
         let warps = self.func.gpu.num_warps;
-        let grids = (2..=5).map(|bit| 1 << bit).filter(|rows| warps % rows == 0).map(|rows| [rows, warps / rows]);
+        let grids =
+            (2..=5).map(|bit| 1 << bit).filter(|rows| warps.is_multiple_of(*rows)).map(|rows| [rows, warps / rows]);
         let shape = self.func.ty(value).shape();
         let in_shared = matches!(self.held[&value], Held::Shared(_));
         !in_shared && grids.into_iter().any(|grid| LinearLayout::wgmma_operand(shape, &grid, 2).as_ref() == Ok(layout))
@@ -180,7 +181,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let offset = llvm.bin(Op::Add, offset, llvm.const_i32(constant.into()).into());
         let address = self.shared_address(offset.into_int_value());
         let wide = llvm.cast(Op::ZExt, address, llvm.i64().into());
-        let address = llvm.bin(Op::And, llvm.bin(Op::LShr, wide, llvm.const_i64(4).into()), llvm.const_i64(0x3fff).into());
+        let address =
+            llvm.bin(Op::And, llvm.bin(Op::LShr, wide, llvm.const_i64(4).into()), llvm.const_i64(0x3fff).into());
         let swizzle: u64 = match tile.swizzle {
             TmaSwizzle::None => 0,
             TmaSwizzle::B128 => 1,

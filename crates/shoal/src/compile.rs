@@ -121,8 +121,7 @@ pub(crate) fn compile_native(
     target: &Target,
     cancellation: &Cancellation,
 ) -> Result<Compiled<LoadedKernel>, Error> {
-    let load =
-        |entry: &Entry| Ok(LoadedKernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?);
+    let load = |entry: &Entry| Ok(LoadedKernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?);
     compile_with(kernel, specs, options, target, cancellation, |_| Ok(()), load)
 }
 

@@ -18,12 +18,12 @@ use shoal_world::Rank;
 use crate::arg::{Arg, Args, Location};
 use crate::bind::{Bound, Signature};
 use crate::compile::{CompileReport, compile_cuda, compile_native, lower};
-use crate::memory_location::{Locations, locations_error};
 use crate::constant::constant_of;
 use crate::cuda_launch::CudaLaunch;
 use crate::error::Report;
 use crate::grid::IntoGrid;
 use crate::leaves::{Leaves, walk};
+use crate::memory_location::{Locations, locations_error};
 use crate::module::Shared;
 use crate::on_rank::OnRank;
 use crate::param::{Param, ParamKind};
@@ -31,7 +31,9 @@ use crate::specialise::{ArgClass, ArgumentError};
 use crate::variant::{Runnable, Variant};
 use crate::variant_key::Words;
 use crate::variant_table::VariantTable;
-use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, cuda_launch, lowering, pack, variant_key};
+use crate::{
+    CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, cuda_launch, lowering, pack, variant_key,
+};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
@@ -246,9 +248,7 @@ impl Kernel {
         let options = CompileOptions { disk_cache: DiskCache::Off, ..(*self.options).clone() };
         let (target, cancellation) = (self.device.target(), self.cancellation());
         Ok(match &self.device {
-            Device::Cuda(queue) => {
-                compile_cuda(&self.shared, specs, &options, queue.device(), &cancellation)?.report
-            }
+            Device::Cuda(queue) => compile_cuda(&self.shared, specs, &options, queue.device(), &cancellation)?.report,
             Device::Cpu(_) | Device::Interpreter => {
                 compile_native(&self.shared, specs, &options, target, &cancellation)?.report
             }

@@ -16,6 +16,7 @@ use crate::devices::{self, DeviceName};
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
 use crate::variants::{Given, OptionSet};
+use crate::world::current;
 use crate::{grid, hooks, mock};
 
 /// What is wanted.
@@ -75,10 +76,11 @@ pub(crate) fn launch<'py>(
     };
     if let Goal::Run(_) = goal {
         settings.entering(&shown, extents, &bindings.values)?;
-        let run = match stream {
+        let run = match (stream, current::rank()) {
             // It returns at once: giving the interpreter up would cost more.
-            Some(stream) => on.run_in(&prepared, &variant, extents, stream),
-            None => py.detach(|| on.run(&prepared, &variant, extents)),
+            (Some(stream), None) => on.run_in(&prepared, &variant, extents, stream),
+            (None, None) => py.detach(|| on.run(&prepared, &variant, extents)),
+            (_, Some(rank)) => py.detach(|| on.clone().on_rank(&rank)?.run(&prepared, &variant, extents)),
         };
         run.map_err(|error| raise(py, error, None))?;
         settings.exiting(&shown, extents, &bindings.values)?;

@@ -56,11 +56,11 @@ pub(crate) fn launch(
 ) -> Result<(), Error> {
     match prepared.locations() {
         Locations::All(Location::Host) => staged(kernel, prepared, launch, options),
-        // SAFETY: the code comes from `shoal-codegen`, which describes the kernel truthfully. The block was packed for the
-        // very specialisation that the code was compiled for. The memory behind its pointers is the GPU's (`prepare`
-        // refuses other), and is given back in the order of streams only. That the kernel stays inside of its memory is
-        // what `CudaKernel::launch` asks of whoever wrote it.
         Locations::None | Locations::All(Location::Cuda(_)) | Locations::Mixed => {
+            // SAFETY: the code comes from `shoal-codegen`, which describes the kernel truthfully. The block was packed for the
+            // very specialisation that the code was compiled for. The memory behind its pointers is the GPU's (`prepare`
+            // refuses other), and is given back in the order of streams only. That the kernel stays inside of its memory is
+            // what `CudaKernel::launch` asks of whoever wrote it.
             Ok(unsafe { launch.enqueue(prepared.block()) }?)
         }
     }

@@ -44,8 +44,8 @@ impl Piece {
     pub(crate) fn content_mut(&mut self) -> Option<&mut [u8]> {
         match (self.access, self.len()) {
             (Access::ReadOnly, _) | (_, 0) => None,
-            // SAFETY: as above; the memory may be written, and nothing else accesses it during the launch.
             (Access::ReadWrite, bytes) => {
+                // SAFETY: as above; the memory may be written, and nothing else accesses it during the launch.
                 Some(unsafe { std::slice::from_raw_parts_mut(with_exposed_provenance_mut(self.start), bytes) })
             }
         }

@@ -177,11 +177,43 @@ impl Kernel {
     /// stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
+        if let Device::Cuda(_) = &self.device
+            && let Some(shaped) = self.shaped_by(&args)?
+        {
+            return shaped.launch_with(grid, args);
+        }
+        self.launch_with(grid, args)
+    }
+
+    #[inline]
+    fn launch_with(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
         let args = self.gather(args);
         let prepared = self.prepare(&args)?;
         let grid = grid.extents(&prepared.bound)?;
         let variant = self.variant(&prepared)?;
         self.run(&prepared, &variant, grid)
+    }
+
+    /// The kernel as the options for GPUs say that are passed by name next to the arguments; `None` if there are none.
+    fn shaped_by(&self, args: &Args<'_>) -> Result<Option<Kernel>, Error> {
+        let mut gpu = self.options.gpu;
+        for (name, value) in &args.named {
+            let number = || match value {
+                Arg::Int(value) => {
+                    u32::try_from(*value).map_err(|_| Error::Text(format!("{name}={value}: it must be a small number")))
+                }
+                other => Err(Error::Text(format!("{name} is a number, not {}", other.described()))),
+            };
+            match *name {
+                _ if self.shared.params.iter().any(|param| param.name == *name) => {}
+                "num_warps" => gpu.num_warps = number()?,
+                "num_stages" => gpu.num_stages = number()?,
+                "maxnreg" => gpu.max_registers = Some(number()?),
+                _ => {}
+            }
+        }
+        let shaped = || self.clone().with(CompileOptions { gpu, ..(*self.options).clone() });
+        Ok((gpu != self.options.gpu).then(shaped))
     }
 
     /// Compiles for arguments of this kind without running, and says how long each step took.

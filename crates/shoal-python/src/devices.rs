@@ -57,6 +57,18 @@ pub(crate) fn default_device() -> PyResult<DeviceName> {
     Ok(name)
 }
 
+/// The device that code is compiled for when there is nothing to run: a GPU also if the program uses torch with one.
+#[cold]
+pub(crate) fn current_device(py: Python<'_>) -> PyResult<DeviceName> {
+    let default = default_device()?;
+    if default != DeviceName::Cpu || CudaDevice::count().unwrap_or(0) == 0 {
+        return Ok(default);
+    }
+    let module = py.import(intern!(py, "shoal.runtime.cuda_driver"))?;
+    let ordinal = module.call_method0(intern!(py, "current_ordinal"))?.extract::<Option<u32>>()?;
+    Ok(ordinal.map_or(default, DeviceName::Cuda))
+}
+
 #[cold]
 fn from_environment() -> PyResult<DeviceName> {
     match std::env::var("SHOAL_DEVICE").ok().filter(|value| !value.is_empty()) {

@@ -55,7 +55,11 @@ pub(crate) fn launch<'py>(
     let debug = debug_of(&bindings.options, declared, &settings)?;
     let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
 
-    let default = if declared.interpret { DeviceName::Interpreter } else { devices::default_device()? };
+    let default = match goal {
+        _ if declared.interpret => DeviceName::Interpreter,
+        Goal::Run(_) => devices::default_device()?,
+        Goal::Compile => devices::current_device(py)?,
+    };
     let held = Held::new(match (default, debug) {
         (DeviceName::Interpreter | DeviceName::Cuda(_), _) => ExtentNeed::Needed,
         (DeviceName::Cpu, true) => ExtentNeed::IfKnown,

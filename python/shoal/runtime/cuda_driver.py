@@ -112,6 +112,11 @@ def _torch() -> Any:
     return torch if torch.cuda.is_available() else None
 
 
+def current_ordinal() -> int | None:
+    """The number of the GPU that kernels run on when nothing else is said; `None` if they run on the CPU."""
+    return CUDADriver().get_current_device() if cuda_is_current() else None
+
+
 def cuda_is_current() -> bool:
     """Whether kernels run on a GPU when nothing else is said: if `SHOAL_DEVICE` or `shoal.device` says so, or if it says
     nothing and the program uses torch with a GPU.

@@ -217,10 +217,14 @@ impl<T: Number> CopiedAllGather<T> {
 }
 
 impl<T: Number> RankWorkload for CopiedAllGather<T> {
-    fn reset(&mut self) -> Result<(), Error> {
-        self.symm_x.write(&self.x)?;
+    fn poison(&mut self) -> Result<(), Error> {
+        self.symm_x.fill(poison()?);
         self.out.fill(poison()?);
         Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
+        Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, _comm: &Communicator<'_>) -> Result<(), Error> {
@@ -276,11 +280,15 @@ impl<T: Number> AllGatherMatmul<T> {
 }
 
 impl<T: Number> RankWorkload for AllGatherMatmul<T> {
-    fn reset(&mut self) -> Result<(), Error> {
-        self.symm_x.write(&self.x)?;
+    fn poison(&mut self) -> Result<(), Error> {
+        self.symm_x.fill(poison()?);
         self.gathered.fill(poison()?);
         self.c.fill(poison()?);
         Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
+        Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {

@@ -25,7 +25,9 @@ fn run_says_what_cannot_be_run() {
     let place = Workplace::new();
     let fails = |args: &[&str]| place.fails(&[&["run"], args].concat());
     assert!(fails(&["one_shot_all_reduce"]).contains("is for several ranks: say how many, with --ranks"));
-    assert!(fails(&["matmul", "--ranks", "2"]).contains("there is no kernel of several ranks `matmul`; there are one_shot"));
+    assert!(
+        fails(&["matmul", "--ranks", "2"]).contains("there is no kernel of several ranks `matmul`; there are one_shot")
+    );
     assert!(fails(&["broadcast", "--ranks", "0"]).contains("a world needs at least one rank"));
     assert!(fails(&["broadcast", "--ranks", "2", "--dtype", "fp64"]).contains("fp32, fp16 and bf16, not for `fp64`"));
     assert!(fails(&["broadcast", "--ranks", "2", "--size", "1,2"]).contains("takes the sizes n, each at least 1"));
@@ -47,4 +49,31 @@ fn bench_measures_with_and_without_peers() {
     let said = place.fails(&["bench", "nonsense"]);
     assert!(said.contains("there is no benchmark `nonsense`; there are cpu, comm, one_shot_all_reduce"), "{said}");
     assert!(place.fails(&["bench", "broadcast", "--size", "x"]).contains("--size x: `x` is no size"));
+}
+
+#[test]
+fn a_timeline_shows_all_ranks() {
+    let place = Workplace::new();
+    for engine in ["threads", "processes"] {
+        let args = ["run", "all_gather_matmul", "--ranks", "4", "--size", "40,33,20", "--timeline", "line"];
+        let called = place.ok(&[&args[..], &["--engine", engine]].concat());
+        assert!(called.out.contains("timeline: line.svg (a picture), line.html (a page)"), "{}", called.out);
+        let trace: serde_json::Value = serde_json::from_str(&place.read("line.json")).expect("JSON");
+        let events = trace["traceEvents"].as_array().expect("events");
+        for rank in 0..4 {
+            let did = |task: &str| {
+                let is = |event: &&serde_json::Value| {
+                    event["pid"] == rank
+                        && event["ph"] == "X"
+                        && event["name"].as_str().is_some_and(|name| name.starts_with(task))
+                };
+                events.iter().filter(is).count()
+            };
+            assert!(
+                did("copy from") >= 4 && did("multiply") == 4 && did("wait") == 3,
+                "{engine}, rank {rank}: {trace}"
+            );
+        }
+        assert!(place.read("line.svg").contains("copy from 3"));
+    }
 }

@@ -1,6 +1,7 @@
 //! Kernels of several ranks against their references: every kernel, in worlds of every kind.
 
 mod deadlock;
+mod interpreted;
 mod processes;
 mod refusals;
 mod stress;

@@ -35,6 +35,7 @@ mod mesh;
 mod options;
 mod pad;
 mod rank;
+mod signal;
 mod stream;
 mod team;
 mod world;

@@ -212,7 +212,9 @@ impl Rank {
         self.0.engine.enter();
     }
 
-    pub(crate) fn leave(&self) {
+    /// This rank is done: ranks that wait for it from now on get an error that says so. [`World::run`](crate::World::run)
+    /// and dropping a world do this by themselves; a process that ends without either calls it.
+    pub fn leave(&self) {
         self.0.engine.leave();
         *self.member() = None;
     }

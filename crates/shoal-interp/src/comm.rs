@@ -26,8 +26,13 @@ impl<'p> Program<'p> {
                 Ok(self.finish(site, [Val::Scalar(number)]))
             }
             CommOp::SymmAt => {
-                let address = self.symmetric(machine, site)?;
-                Ok(self.finish(site, [Val::Scalar(address)]))
+                let (pointers, ranks) = (self.operand(site, 0).bits(), self.operand(site, 1).bits());
+                let places = pointers.iter().zip(ranks);
+                let places: Result<Vec<u64>, Error> = places
+                    .map(|(&address, &rank)| self.place_at(machine, site, address, i64::from(rank as i32)))
+                    .collect();
+                let places = Val::of(site.result_ty(0), places?);
+                Ok(self.finish(site, [places]))
             }
             CommOp::Wait { sem, scope } => self.wait_for_words(machine, site, Order::Atomic(sem, scope)),
             CommOp::ConsumeToken => {
@@ -52,8 +57,12 @@ impl<'p> Program<'p> {
 
     /// The place of the first operand in the heap of the rank that the second one names.
     fn symmetric(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<u64, Error> {
+        self.place_at(machine, site, self.operand(site, 0).scalar(), self.rank_operand(site))
+    }
+
+    /// The place of an address of this rank's heap in the heap of another rank.
+    fn place_at(&self, machine: &Machine<'_>, site: Site<'p>, address: u64, rank: i64) -> Result<u64, Error> {
         let heap = self.heap(machine, site)?;
-        let (address, rank) = (self.operand(site, 0).scalar(), self.rank_operand(site));
         let offset = address.wrapping_sub(heap.base.0);
         if offset >= heap.bytes {
             let near = machine.memory.describe(address);

@@ -19,8 +19,8 @@ pub enum CommOp {
         /// The mesh axis; `None`: the whole world.
         axis: Option<u8>,
     },
-    /// `(ptr, rank: i32) -> ptr`: the same place in that rank's symmetric heap. The program fails if the pointer is not
-    /// into its own heap, or there is no such rank.
+    /// `(ptr…, rank: i32…) -> ptr…`: the same place in that rank's symmetric heap. The program fails if the pointer is
+    /// not into its own heap, or there is no such rank.
     SymmAt,
     /// `(ptr, n: i32, value) -> token`: blocks the program until each of the `n` words from the pointer on equals
     /// `value`. Words are integers of 32 or 64 bits.

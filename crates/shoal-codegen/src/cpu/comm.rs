@@ -8,11 +8,12 @@ use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 use shoal_abi::{Hook, Reach};
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::Sem;
-use shoal_ir::{Elem, OpId};
+use shoal_ir::{Elem, OpId, Shape};
 
 use super::atomic::load_ordering;
 use super::chunk::Chunk;
 use super::emitter::Emitter;
+use super::tile_loops::Width;
 use crate::shared::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -20,10 +21,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         match kind {
             CommOp::Rank { axis } => self.count_ranks(op, Hook::Rank, "rank", axis),
             CommOp::NumRanks { axis } => self.count_ranks(op, Hook::NumRanks, "num_ranks", axis),
-            CommOp::SymmAt => {
-                let place = self.symmetric(op, "symm_at", Reach::AnyRank);
-                self.scalars.insert(self.func.op(op).result(), place.into());
-            }
+            CommOp::SymmAt => self.symmetric_places(op),
             CommOp::Wait { sem, .. } => self.wait_for_words(op, sem),
             CommOp::ConsumeToken => self.fusible(op),
             CommOp::Notify { op: signal, scope } => self.notify(op, signal, scope),
@@ -44,15 +42,49 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.scalars.insert(self.func.op(op).result(), number);
     }
 
+    /// One place, or a tile of them.
+    fn symmetric_places(&mut self, op: OpId) {
+        let func = self.func;
+        let data = func.op(op);
+        let (operands, result) = (data.operands(), data.result());
+        let shape = Shape::from_slice(self.shape(operands[0]));
+        if shape.is_empty() {
+            let place = self.symmetric(op, "symm_at", Reach::AnyRank);
+            self.scalars.insert(result, place.into());
+            return;
+        }
+        self.prepare(operands);
+        let buffer = self.allocate(self.elem(result), &shape);
+        self.for_each_chunk(&shape, Width::One, &mut |e, index| {
+            let (pointer, rank) = (e.scalar_at(operands[0], index), e.scalar_at(operands[1], index));
+            let place = e.symmetric_place(op, "symm_at", Reach::AnyRank, pointer.into_pointer_value(), rank);
+            buffer.write(e.llvm, index, Chunk::Uniform(place.into()));
+        });
+        self.finish_root();
+        self.buffers.insert(result, buffer);
+    }
+
     /// The place of the first operand at the rank that is the second.
     fn symmetric(&mut self, op: OpId, what: &str, reach: Reach) -> PointerValue<'ctx> {
+        let operands = self.func.op(op).operands();
+        let (pointer, rank) = (self.scalar(operands[0]).into_pointer_value(), self.scalar(operands[1]));
+        self.symmetric_place(op, what, reach, pointer, rank)
+    }
+
+    fn symmetric_place(
+        &mut self,
+        op: OpId,
+        what: &str,
+        reach: Reach,
+        pointer: PointerValue<'ctx>,
+        rank: V<'ctx>,
+    ) -> PointerValue<'ctx> {
         self.needs.can_fail = true;
         let llvm = self.llvm;
-        let operands = self.func.op(op).operands();
-        let address = llvm.ptr_to_int(self.scalar(operands[0]).into_pointer_value());
+        let address = llvm.ptr_to_int(pointer);
         let reach = llvm.i32().const_int(u64::from(reach.number()), false);
         let site = self.site(op, what);
-        let args = [self.context.into(), site.into(), address.into(), self.scalar(operands[1]), reach.into()];
+        let args = [self.context.into(), site.into(), address.into(), rank, reach.into()];
         let place = llvm.call(llvm.hook(Hook::SymmAt), &args).expect("an address");
         llvm.cast(InstructionOpcode::IntToPtr, place, llvm.ptr().into()).into_pointer_value()
     }

@@ -17,8 +17,8 @@ pub(super) fn check(t: &Typed<'_>, op: CommOp) -> Rule {
         }
         CommOp::SymmAt => {
             t.operand_count(2..=2)?;
-            global_pointer(t)?;
-            t.same(t.operands[1], &Type::scalar(Scalar::I32))?;
+            global_pointers(t)?;
+            t.same(t.operands[1], &t.operands[0].with_elem(Scalar::I32))?;
         }
         CommOp::Wait { sem, .. } => {
             t.operand_count(3..=3)?;
@@ -41,11 +41,18 @@ pub(super) fn check(t: &Typed<'_>, op: CommOp) -> Rule {
     t.inferred()
 }
 
-/// The first operand is one pointer to memory that other programs see.
-fn global_pointer(t: &Typed<'_>) -> Rule {
+/// The first operand points to memory that other programs see.
+fn global_pointers(t: &Typed<'_>) -> Rule {
     let ty = t.operands[0];
     let space = ty.elem().and_then(Elem::ptr).map(|ptr| ptr.space);
-    require!(!ty.is_tile() && space == Some(Space::Global), "`{ty}` is not one pointer to global memory");
+    require!(space == Some(Space::Global), "`{ty}` does not point to global memory");
+    Ok(())
+}
+
+/// The first operand is one pointer to memory that other programs see.
+fn global_pointer(t: &Typed<'_>) -> Rule {
+    global_pointers(t)?;
+    require!(!t.operands[0].is_tile(), "`{}` is not one pointer", t.operands[0]);
     Ok(())
 }
 

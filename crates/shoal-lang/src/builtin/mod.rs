@@ -77,6 +77,7 @@ impl Builtin {
             Some(("math", name)) => ("shoal.language.math", name),
             Some(("libdevice", name)) => ("shoal.language.extra.libdevice", name),
             Some(("extra", name)) => ("shoal.language.extra.cuda", name),
+            Some(("language_extra", name)) => ("shoal.language.extra.language_extra", name),
             Some(("target_info", name)) => ("shoal.language.target_info", name),
             Some(_) | None => ("shoal.language", self.name),
         };

@@ -215,7 +215,10 @@ impl Lower<'_> {
                 None => self.standard(name)?,
             },
             KnownModule::Libdevice => builtin(&format!("libdevice.{name}")),
-            KnownModule::Extra | KnownModule::ExtraTarget => builtin(&format!("extra.{name}")),
+            KnownModule::Extra | KnownModule::ExtraTarget => {
+                builtin(&format!("extra.{name}")).or_else(|| builtin(&format!("language_extra.{name}")))
+            }
+            KnownModule::LanguageExtra => builtin(&format!("language_extra.{name}")),
             KnownModule::TargetInfo => builtin(&format!("target_info.{name}")),
             KnownModule::Math => builtin(&format!("pymath.{name}")).or_else(|| builtin::math::constant(name)),
             KnownModule::Typing => Some(match name {

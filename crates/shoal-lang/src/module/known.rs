@@ -13,6 +13,8 @@ pub enum KnownModule {
     Extra,
     /// `shoal.language.extra.cuda`, `….hip`.
     ExtraTarget,
+    /// `shoal.language.extra.language_extra`.
+    LanguageExtra,
     /// `shoal.language.extra.libdevice`.
     Libdevice,
     /// `shoal.language.target_info`.
@@ -50,10 +52,16 @@ impl KnownModule {
             | "language.random"
             | "language.semantic"
             | "language.distributed"
-            | "language.distributed_ops" => KnownModule::Language,
+            | "language.distributed_ops"
+            | "language.simt_ops"
+            | "language.vector" => KnownModule::Language,
             "language.math" => KnownModule::LanguageMath,
             "language.extra" => KnownModule::Extra,
             "language.extra.cuda" | "language.extra.hip" | "language.extra.cpu" => KnownModule::ExtraTarget,
+            "language.extra.language_extra"
+            | "language.extra.cuda.language_extra"
+            | "language.extra.hip.language_extra"
+            | "language.extra.cpu.language_extra" => KnownModule::LanguageExtra,
             "language.extra.libdevice"
             | "language.extra.cuda.libdevice"
             | "language.extra.hip.libdevice"
@@ -73,6 +81,7 @@ impl KnownModule {
             KnownModule::LanguageMath => "shoal.language.math",
             KnownModule::Extra => "shoal.language.extra",
             KnownModule::ExtraTarget => "shoal.language.extra.cuda",
+            KnownModule::LanguageExtra => "shoal.language.extra.language_extra",
             KnownModule::Libdevice => "shoal.language.extra.libdevice",
             KnownModule::TargetInfo => "shoal.language.target_info",
             KnownModule::Math => "math",
@@ -91,6 +100,7 @@ impl KnownModule {
                 KnownModule::from_path(&format!("{}.{name}", self.path()))
             }
             KnownModule::LanguageMath
+            | KnownModule::LanguageExtra
             | KnownModule::Libdevice
             | KnownModule::TargetInfo
             | KnownModule::Math

@@ -7,11 +7,12 @@ use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::Sem;
 use shoal_ir::types::{Elem, Scalar};
 
-use super::operand::{Operand, number_type};
+use super::operand::{Operand, number_type, to_tensor};
 use super::words::any_of;
 use super::{attribute, block_ptr, cast, memory};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{BlockPtr, Descriptor, Tensor, Value};
 
@@ -73,10 +74,36 @@ fn run_count(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
 
 fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
+    let each = |name: &str| a.value(name).as_tensor().is_some_and(lanes::is_per_lane);
+    if each("ptr") || each("rank") {
+        return symm_at_lanes(e, a);
+    }
     let pointer = one_pointer(e, a, "ptr")?;
     let rank = integer(e, a, "rank", Scalar::I32)?;
     let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &[pointer.value, rank.value]);
     Ok(Tensor { access: pointer.access, ..e.tensor(place) }.into())
+}
+
+/// The places of lanes. Those that do not run this take part with the values of one that does.
+fn symm_at_lanes(e: &mut Emit<'_>, a: &Args) -> LowerResult<Value> {
+    let pointer = a.tensor("ptr")?;
+    memory::pointer(e, "symm_at", pointer)?;
+    let rank = to_tensor(e, a.value("rank"))?;
+    if !number_type(&rank).is_some_and(Scalar::is_int) {
+        return Err(a.wrong("rank", "an integer"));
+    }
+    let rank = cast::to_number(e, &rank, Scalar::I32)?;
+    let mut operands = [lanes::of_each(e, pointer)?.value, lanes::of_each(e, &rank)?.value];
+    if let Some(active) = e.active {
+        let runs = lanes::first_active(e);
+        for value in &mut operands {
+            let one = lanes::extract(e, *value, runs);
+            let one = lanes::splat(e, one);
+            *value = e.b().select(active, *value, one);
+        }
+    }
+    let places = e.b().value(OpKind::Comm(CommOp::SymmAt), &operands);
+    Ok(Tensor { access: pointer.access, ..e.tensor(places) }.into())
 }
 
 fn run_wait(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {

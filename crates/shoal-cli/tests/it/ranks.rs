@@ -21,6 +21,14 @@ fn run_starts_processes() {
 }
 
 #[test]
+fn run_interprets_kernels_of_ranks() {
+    let place = Workplace::new();
+    let called = place.ok(&["run", "two_shot_all_reduce", "--ranks", "3", "--size", "37", "--check", "interp"]);
+    assert_eq!(called.out.matches(" ok\n").count(), 6, "{}", called.out);
+    assert!(called.out.contains("on 3 ranks (threads), interp"), "{}", called.out);
+}
+
+#[test]
 fn run_says_what_cannot_be_run() {
     let place = Workplace::new();
     let fails = |args: &[&str]| place.fails(&[&["run"], args].concat());

@@ -124,18 +124,6 @@ pub(crate) fn extract(e: &mut Emit<'_>, value: IrValue, lane: IrValue) -> IrValu
     b.reshape(one, &[])
 }
 
-/// The number of the first active lane: a scalar, 0 if there is none.
-pub(crate) fn first_active(e: &mut Emit<'_>) -> IrValue {
-    let (lanes, active) = (index(e), active(e));
-    let ty = e.func.ty(lanes).clone();
-    let (beyond, none) = (i64::from(count(e)), e.func.ty(lanes).clone());
-    let beyond = e.b().int(beyond, none);
-    let candidates = e.b().select(active, lanes, beyond);
-    let first = combined(e, BinaryOp::Min, candidates);
-    let last = e.b().int(i64::from(ty.shape()[0]) - 1, Scalar::I32);
-    e.b().binary(BinaryOp::Min, first, last)
-}
-
 /// A zero, or a null pointer, of a type of numbers or pointers.
 pub(crate) fn zero(e: &mut Emit<'_>, ty: &Type) -> Option<IrValue> {
     match ty.elem()? {

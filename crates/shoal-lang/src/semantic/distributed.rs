@@ -74,36 +74,30 @@ fn run_count(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
 
 fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
-    let each = |name: &str| a.value(name).as_tensor().is_some_and(lanes::is_per_lane);
-    if each("ptr") || each("rank") {
-        return symm_at_lanes(e, a);
+    let Value::Tensor(pointer) = a.value("ptr") else { return Err(a.wrong("ptr", "a pointer")) };
+    let rank = to_tensor(e, a.value("rank"))?;
+    if lanes::is_per_lane(pointer) || lanes::is_per_lane(&rank) {
+        memory::pointer(e, "symm_at", pointer)?;
+        if !number_type(&rank).is_some_and(Scalar::is_int) {
+            return Err(a.wrong("rank", "an integer"));
+        }
+        let rank = cast::to_number(e, &rank, Scalar::I32)?;
+        return symm_at(e, pointer, &rank);
     }
     let pointer = one_pointer(e, a, "ptr")?;
     let rank = integer(e, a, "rank", Scalar::I32)?;
-    let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &[pointer.value, rank.value]);
-    Ok(Tensor { access: pointer.access, ..e.tensor(place) }.into())
+    symm_at(e, pointer, &rank)
 }
 
-/// The places of lanes. Those that do not run this take part with the values of one that does.
-fn symm_at_lanes(e: &mut Emit<'_>, a: &Args) -> LowerResult<Value> {
-    let pointer = a.tensor("ptr")?;
-    memory::pointer(e, "symm_at", pointer)?;
-    let rank = to_tensor(e, a.value("rank"))?;
-    if !number_type(&rank).is_some_and(Scalar::is_int) {
-        return Err(a.wrong("rank", "an integer"));
+/// The same place at another rank. Lanes that do not run this look nowhere.
+pub(crate) fn symm_at(e: &mut Emit<'_>, pointer: &Tensor, rank: &Tensor) -> LowerResult<Value> {
+    let mut operands = vec![pointer.value, rank.value];
+    if lanes::is_per_lane(pointer) || lanes::is_per_lane(rank) {
+        operands = vec![lanes::of_each(e, pointer)?.value, lanes::of_each(e, rank)?.value];
+        operands.extend(e.active);
     }
-    let rank = cast::to_number(e, &rank, Scalar::I32)?;
-    let mut operands = [lanes::of_each(e, pointer)?.value, lanes::of_each(e, &rank)?.value];
-    if let Some(active) = e.active {
-        let runs = lanes::first_active(e);
-        for value in &mut operands {
-            let one = lanes::extract(e, *value, runs);
-            let one = lanes::splat(e, one);
-            *value = e.b().select(active, *value, one);
-        }
-    }
-    let places = e.b().value(OpKind::Comm(CommOp::SymmAt), &operands);
-    Ok(Tensor { access: pointer.access, ..e.tensor(places) }.into())
+    let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &operands);
+    Ok(Tensor { access: pointer.access, ..e.tensor(place) }.into())
 }
 
 fn run_wait(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {

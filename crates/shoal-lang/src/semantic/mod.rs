@@ -26,6 +26,7 @@ pub(crate) mod hint;
 pub(crate) mod histogram;
 pub(crate) mod language_extra;
 pub(crate) mod libdevice;
+pub(crate) mod libshmem;
 pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod memory;
@@ -77,6 +78,7 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     language_extra::vector_access::BUILTINS,
     language_extra::warp::BUILTINS,
     libdevice::BUILTINS,
+    libshmem::BUILTINS,
     map::BUILTINS,
     math::BUILTINS,
     memory::BUILTINS,

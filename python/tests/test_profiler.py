@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+
 import shoal
 import shoal.language as sl
 from shoal.tools.profiler import (

@@ -15,8 +15,8 @@ A kernel records into a buffer that it gets as an argument:
 
 Word 0 of the buffer holds the number of programs and of groups; one word for each program follows, with its number and
 where it ran; then come records, those of one group of one program as many words apart as there are groups of all
-programs. The lower half of a record is its tag (program and group, task, begin or end), the upper half the lower half of a
-clock in nanoseconds, so a profile may last four seconds. Records for which there is no room are left out.
+programs. The lower half of a record is its tag (program and group, task, begin or end), the upper half the lower half
+of a clock in nanoseconds, so a profile may last four seconds. Records for which there is no room are left out.
 """
 
 from __future__ import annotations
@@ -105,7 +105,9 @@ class Profiler:
             if self.leads & (self.at < self.room):
                 tag = (self.track << 12) | (task_type << 1) | (1 if is_start else 0)
                 sl.store(self.buffer + self.at, (globaltimer().to(sl.uint64) << 32) | (tag.to(sl.uint64) & 0xFFFFFFFF))
-        return Profiler(self.buffer, self.at + self.stride, self.stride, self.room, self.track, self.leads, self.enabled)
+        return Profiler(
+            self.buffer, self.at + self.stride, self.stride, self.room, self.track, self.leads, self.enabled
+        )
 
 
 def alloc_profiler_buffer(max_num_profile_slots: int) -> Any:

@@ -256,6 +256,9 @@ impl Kernel {
     pub fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
         let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
         let mut key = self.key_start.clone();
+        if let Some(warps) = bound.num_warps.filter(|&warps| warps != self.options.num_warps) {
+            key.push(u64::MAX ^ u64::from(warps));
+        }
         let mut writer = ArgWriter::default();
         let walked = walk(&bound, |leaf| {
             variant_key::write(&mut key, &leaf);
@@ -287,7 +290,14 @@ impl Kernel {
     /// When the kernel does not compile.
     #[cold]
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
-        let variant = self.compile_for(self.specialised(prepared)?)?;
+        let specs = self.specialised(prepared)?;
+        let variant = match prepared.bound.num_warps {
+            Some(num_warps) if num_warps != self.options.num_warps => {
+                let options = CompileOptions { num_warps, ..(*self.options).clone() };
+                Arc::new(self.device.load(&self.shared, specs, &options, &self.cancellation())?)
+            }
+            Some(_) | None => self.compile_for(specs)?,
+        };
         Ok(self.shared.variants.keep(&prepared.key, variant))
     }
 

@@ -38,6 +38,8 @@ pub struct CompileOptions {
     pub sanitize_overflow: bool,
     /// The precision of a `dot` that names none.
     pub dot_precision: DotPrecision,
+    /// Warps of a program: how many threads code for single threads sees. A launch may name another number.
+    pub num_warps: u32,
     /// Whether kernels may use module-level names that are not `constexpr`.
     pub allow_plain_globals: bool,
     /// Files of LLVM bitcode that `extern_elementwise` may call into. One that changes is linked again.
@@ -68,6 +70,7 @@ impl Default for CompileOptions {
             debug: debug_from_env(),
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
+            num_warps: 4,
             allow_plain_globals: false,
             extern_libs: Vec::new(),
             debug_info: DebugInfo::default(),
@@ -98,13 +101,14 @@ impl CompileOptions {
             debug,
             sanitize_overflow,
             dot_precision,
+            num_warps,
             allow_plain_globals,
             extern_libs,
             debug_info,
             disk_cache: _,
         } = self;
         format!(
-            "debug={debug} overflow={sanitize_overflow} dot={dot_precision} globals={allow_plain_globals} \
+            "debug={debug} overflow={sanitize_overflow} dot={dot_precision} warps={num_warps} globals={allow_plain_globals} \
              lines={debug_info:?} libs={extern_libs:?}"
         )
     }
@@ -115,6 +119,7 @@ impl CompileOptions {
             debug,
             sanitize_overflow,
             dot_precision,
+            num_warps,
             allow_plain_globals,
             extern_libs,
             debug_info,
@@ -123,7 +128,9 @@ impl CompileOptions {
         let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
         let mut words = Words::new();
-        words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16);
+        words.push(
+            packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(*num_warps) << 32,
+        );
         for lib in extern_libs {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
         }
@@ -146,6 +153,7 @@ mod tests {
             CompileOptions { debug: true, ..base() },
             CompileOptions { sanitize_overflow: true, ..base() },
             CompileOptions { dot_precision: DotPrecision::Tf32, ..base() },
+            CompileOptions { num_warps: 8, ..base() },
             CompileOptions { allow_plain_globals: true, ..base() },
             CompileOptions { extern_libs: libs(&["a.bc"]), ..base() },
             CompileOptions { extern_libs: libs(&["b.bc"]), ..base() },

@@ -102,12 +102,12 @@ impl Lower<'_> {
     pub(super) fn newly_lanes(&self, carried: &[Carried]) -> BTreeSet<Name> {
         let differs = |c: &&Carried| {
             self.frame.scope.get(&c.name).is_some_and(|now| {
-                let pairs = leaves(&now.value).into_iter().zip(leaves(&c.init.value));
+                let mut pairs = leaves(&now.value).into_iter().zip(leaves(&c.init.value));
                 let widened = |(a, b): (IrValue, IrValue)| {
                     let (a, b) = (self.emit.func.ty(a), self.emit.func.ty(b));
                     lanes::is_lane_type(a) && matches!(b, Type::Elem(_))
                 };
-                self.goes_with(&now.value, &c.init.value) && pairs.map(widened).any(|w| w)
+                self.goes_with(&now.value, &c.init.value) && pairs.any(widened)
             })
         };
         carried.iter().filter(differs).map(|c| c.name.clone()).collect()

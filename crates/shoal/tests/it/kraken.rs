@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 import triton_dist.language as dl
 from triton_dist.language.extra.language_extra import tid, ld, st, atomic_cas, atomic_add, __syncthreads
+from triton_dist.language.extra import libshmem_device
 from shoal.language.extra import symm_mem_sync
 
 
@@ -129,6 +130,24 @@ def push_by_lanes(x, slots, flags, out, n, value):
             total += ld(slots + peer * n + i)
         st(out + i, total)
     barrier_by_lanes(rank, world, flags)
+
+
+@triton.jit
+def signal_by_lanes(flags, counts, out, n):
+    rank = dl.rank()
+    world = dl.num_ranks()
+    thread = tid(0)
+    if thread < world:
+        libshmem_device.signal_op(flags + rank, thread + 1, libshmem_device.NVSHMEM_SIGNAL_SET, thread)
+        libshmem_device.signal_wait_until(flags + thread, libshmem_device.NVSHMEM_CMP_EQ, rank + 1)
+    __syncthreads()
+    if thread < 5:
+        libshmem_device.signal_op(counts, 1, libshmem_device.NVSHMEM_SIGNAL_ADD, (rank + 1) % world)
+    if thread == 0:
+        libshmem_device.signal_wait_until(counts, libshmem_device.NVSHMEM_CMP_GE, 5)
+    __syncthreads()
+    if thread < world:
+        st(out + thread, ld(flags + thread).to(tl.int32))
 "#;
 
 const N: usize = 1000;
@@ -217,6 +236,25 @@ fn lanes_push_to_all_ranks() {
         });
         for out in results.expect("no failure") {
             assert_eq!(out, expected(ranks), "{ranks} ranks");
+        }
+    }
+}
+
+#[test]
+fn lanes_signal_and_wait_with_shmem() {
+    let kernel = kernel("signal_by_lanes");
+    for ranks in [1, 2, 3, 4] {
+        let results = world(ranks).run(|rank| -> Result<Vec<i32>, Error> {
+            let flags = rank.symm_zeros::<u64>(ranks)?;
+            let counts = rank.symm_zeros::<u64>(1)?;
+            let mut out = vec![-1; ranks];
+            let kernel = kernel.clone().on_rank(rank)?;
+            kernel.launch(1, args!(&flags, &counts, &mut out[..], ranks as i32))?;
+            assert_eq!(counts.read(), [5]);
+            Ok(out)
+        });
+        for (rank, out) in results.expect("no failure").into_iter().enumerate() {
+            assert_eq!(out, vec![rank as i32 + 1; ranks]);
         }
     }
 }

@@ -128,7 +128,7 @@ impl Machine<'_, '_> {
     }
 
     /// The parts of a vector operand, or the operand itself.
-    fn parts<'i>(operand: &'i Operand, length: usize) -> Outcome<Vec<&'i Operand>> {
+    fn parts(operand: &Operand, length: usize) -> Outcome<Vec<&Operand>> {
         match operand {
             Operand::Vector(parts) if parts.len() == length => Ok(parts.iter().collect()),
             _ if length == 1 => Ok(vec![operand]),

@@ -20,7 +20,9 @@ def functions_of(module):
     return {
         value.__shoal_path__: value
         for name, value in vars(module).items()
-        if inspect.isfunction(value) and hasattr(value, "__shoal_path__") and (not name.startswith("_") or name.startswith("__"))
+        if inspect.isfunction(value)
+        and hasattr(value, "__shoal_path__")
+        and (not name.startswith("_") or name.startswith("__"))
     }
 
 

@@ -59,6 +59,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) uses_wgmma: bool,
     /// Loads that ran ahead: what they loaded is held already.
     pub(super) ahead: HashSet<OpId>,
+    /// The product that is not waited for until the next one has begun.
+    pub(super) unfinished: Option<OpId>,
     /// The first thing that cannot be done.
     failure: Option<Diagnostic>,
 }
@@ -92,6 +94,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             stores_scalars: stores_scalars(func),
             uses_wgmma: uses_wgmma(func, arch),
             ahead: HashSet::new(),
+            unfinished: None,
             failure: None,
         }
     }

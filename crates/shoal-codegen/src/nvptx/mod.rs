@@ -68,7 +68,7 @@ pub fn compile(
     let func = find(module, kernel)?;
     let context = Context::create();
     let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
-    let object = assembly(&llvm, &machine, func)?;
+    let text = assembly(&llvm, &machine, func)?;
     let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes };
     let description = KernelDescription {
         name: func.name.clone(),
@@ -77,6 +77,8 @@ pub fn compile(
         can_fail: false,
         needs: TargetNeeds::Nvptx(needs),
     };
+    // The text says what a launch must know, so that nothing else need travel with it.
+    let object = [format!("// {description}\n").into_bytes(), text].concat();
     Ok(Compiled { object, description, linked })
 }
 
@@ -91,10 +93,12 @@ pub fn emit(
 ) -> Result<Vec<u8>, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
-    let Built { llvm, machine, .. } = build(&context, func, arch, sources, options, what)?;
     match what {
-        Emit::LlvmRaw | Emit::Llvm => Ok(llvm.module.print_to_string().to_string().into_bytes()),
-        Emit::Asm | Emit::Object => assembly(&llvm, &machine, func),
+        Emit::LlvmRaw | Emit::Llvm => {
+            let llvm = build(&context, func, arch, sources, options, what)?.llvm;
+            Ok(llvm.module.print_to_string().to_string().into_bytes())
+        }
+        Emit::Asm | Emit::Object => Ok(compile(module, kernel, arch, sources, options)?.object),
     }
 }
 

@@ -76,11 +76,26 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
         }
         lines.push("wgmma.commit_group.sync.aligned;".to_owned());
-        lines.push("wgmma.wait_group.sync.aligned 0;".to_owned());
+        // One may be unfinished while the next begins; that before is over then.
+        let unfinished = u8::from(self.unfinished == Some(op));
+        lines.push(format!("wgmma.wait_group.sync.aligned {unfinished};"));
         let text = format!("{{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n{}\n}}", lines.join("\n"));
         let types = vec![llvm.f32().into(); acc.len()];
         let sums = llvm.ptx(&text, &types, &acc, &operands, Does::Act);
         self.hold_accumulator(data.result(), sums);
+    }
+
+    /// Waits for all products; gives the values they were added to, among others that stay.
+    pub(in super::super) fn finish_products(&mut self, carried: Vec<V<'ctx>>) -> Vec<V<'ctx>> {
+        let llvm = self.llvm;
+        let sums: Vec<V<'ctx>> =
+            carried.iter().copied().filter(|v| v.get_type() == llvm.f32().into()).collect();
+        let types = vec![llvm.f32().into(); sums.len()];
+        let mut finished = llvm.ptx("wgmma.wait_group.sync.aligned 0;", &types, &sums, &[], Does::Act).into_iter();
+        carried
+            .into_iter()
+            .map(|v| if v.get_type() == llvm.f32().into() { finished.next().expect("one for each") } else { v })
+            .collect()
     }
 
     fn is_wgmma_operand(&self, value: Value) -> bool {

@@ -17,11 +17,13 @@
 //! | `shared_memory` | who uses shared memory, and when threads must wait for each other |
 //! | `memory`, `atomic` | accesses to global memory |
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
+//! | `comm` | operations between ranks |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
 mod atomic;
+mod comm;
 mod control;
 mod convert;
 mod dot;
@@ -69,7 +71,8 @@ pub fn compile(
     let context = Context::create();
     let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
     let text = assembly(&llvm, &machine, func)?;
-    let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes };
+    let needs =
+        NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, rank_table: comm::asks_for_ranks(func) };
     let description = KernelDescription {
         name: func.name.clone(),
         params: function::param_layout(func),

@@ -142,7 +142,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let single = self.number(acc) == shoal_ir::Scalar::F32;
         let ahead = |value: Value| {
             let mut source = value;
-            while let Some(op) = func.def_op(source).filter(|&op| matches!(func.op(op).kind, OpKind::Transpose { .. })) {
+            while let Some(op) = func.def_op(source).filter(|&op| matches!(func.op(op).kind, OpKind::Transpose { .. }))
+            {
                 source = func.op(op).operands()[0];
             }
             func.def_op(source).is_some_and(|op| loads.iter().any(|load| load.op == op))

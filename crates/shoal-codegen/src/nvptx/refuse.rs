@@ -22,6 +22,15 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
             "parameters reach a GPU as numbers and pointers: run the pass `lower_descriptors` first",
         ));
     }
+    for op in func.walk() {
+        let large = func.op(op).results().iter().any(|&result| held_by_thread(func, result) > MOST_REGISTERS);
+        if large {
+            let text = format!("a tile of this size is too large for {} warps", func.gpu.num_warps);
+            let help = "each thread would hold thousands of elements: use smaller blocks, or more warps";
+            found.push(Diagnostic::error(func.op(op).span, text).help(help));
+            break;
+        }
+    }
     if options.checks {
         let text = "accesses to memory cannot be checked on NVIDIA GPUs yet";
         found.push(
@@ -33,6 +42,13 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
         found.push(Diagnostic::error(func.span, text));
     }
     found
+}
+
+/// The most elements of one tile that a thread may hold: far more than it has registers, and few enough to compile.
+const MOST_REGISTERS: u32 = 2048;
+
+fn held_by_thread(func: &Func, value: shoal_ir::Value) -> u32 {
+    func.ty(value).layout().map_or(0, super::place::registers)
 }
 
 fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
@@ -57,8 +73,10 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         OpClass::Effect(EffectOp::Assert { .. }) => {
             Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
         }
-        OpClass::Comm(CommOp::ConsumeToken) => None,
-        OpClass::Comm(_) => Some("operations between ranks are not available on NVIDIA GPUs yet".to_owned()),
+        OpClass::Comm(CommOp::Rank { axis: Some(axis) } | CommOp::NumRanks { axis: Some(axis) }) => {
+            Some(format!("this world has no mesh, so there is no axis {axis}"))
+        }
+        OpClass::Comm(_) => None,
         OpClass::Desc(_) => {
             Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())
         }

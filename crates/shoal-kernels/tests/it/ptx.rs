@@ -87,7 +87,11 @@ static CASES: &[Case] = &[
         signature: MATMUL,
         has: &["cp.async.cg.shared.global", "cp.async.wait_group 1;", "st.global.v4.b32"],
         has_80: &["mma.sync.aligned.m16n8k16", "ldmatrix.sync.aligned.m8n8.x4.shared", "x4.trans.shared"],
-        has_90a: &["wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "stmatrix", "wgmma.wait_group.sync.aligned 1;"],
+        has_90a: &[
+            "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
+            "stmatrix",
+            "wgmma.wait_group.sync.aligned 1;",
+        ],
     },
     Case {
         source: Source::Attention,
@@ -131,9 +135,37 @@ fn the_text_opens_with_what_a_launch_must_know() {
     let first = text.lines().next().and_then(|line| line.strip_prefix("// ")).unwrap();
     assert_eq!(
         first,
-        "shoal-kernel 1 name=vector_add params=8/8,8/8,8/8,4/4 waits=never fails=no nvptx arch=sm_80 threads=128 shared=0"
+        "shoal-kernel 1 name=vector_add params=8/8,8/8,8/8,4/4 waits=never fails=no nvptx arch=sm_80 threads=128 shared=0 \
+         ranks=no"
     );
     assert!(text.contains(".reqntid 128"), "{text}");
+}
+
+#[test]
+fn ranks_are_reached_at_system_scope() {
+    let source = "
+import shoal
+import shoal.language as tl
+import triton_dist.language as dl
+
+@shoal.jit
+def ring(x, flags, N: tl.constexpr):
+    rank = dl.rank()
+    other = (rank + 1) % dl.num_ranks()
+    at = tl.arange(0, N)
+    tl.store(dl.symm_at(x, other) + N + at, tl.load(x + at))
+    dl.notify(flags, other, signal=1, sig_op='set', comm_scope='intra_node')
+    token = dl.wait(flags, 1, 'sys', 'acquire', waitValue=1)
+    x = dl.consume_token(x, token)
+    tl.store(x + at, tl.load(x + N + at))
+";
+    let kernel = shoal::Module::from_source("ring.py", source).unwrap().kernel("ring").unwrap();
+    let specs = kernel.read_signature("*fp32:16, *i64:16, N=1024").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm80)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    for wanted in ["st.release.sys.global.b64", "ld.acquire.sys.global.b64", "trap;", "ranks=yes", "ring_param_2"] {
+        assert!(text.contains(wanted), "{wanted} in\n{text}");
+    }
 }
 
 #[test]
@@ -141,19 +173,19 @@ fn what_cannot_be_done_is_refused_by_name() {
     let source = "
 import shoal
 import shoal.language as tl
-import triton_dist.language as dl
 
 @shoal.jit
 def prints(x, N: tl.constexpr):
     tl.device_print('x', tl.load(x + tl.arange(0, N)))
 
 @shoal.jit
-def ranks(x):
-    tl.store(x, dl.rank())
+def tangents(x, N: tl.constexpr):
+    at = x + tl.arange(0, N)
+    tl.store(at, tl.extra.libdevice.tan(tl.load(at)))
 ";
     let module = shoal::Module::from_source("refused.py", source).unwrap();
     for (kernel, signature, said) in
-        [("prints", "*fp32, N=32", "`device_print`"), ("ranks", "*i32", "operations between ranks")]
+        [("prints", "*fp32, N=32", "`device_print`"), ("tangents", "*fp32, N=32", "`tan` on f32")]
     {
         let kernel = module.kernel(kernel).unwrap();
         let specs = kernel.read_signature(signature).unwrap();

@@ -44,8 +44,7 @@ fn passes(source: &str, file: &Path) -> (Vec<&'static Pass>, Target) {
 fn run(source: &str, file: &Path) -> String {
     let mut module = text::module(source);
     let (passes, target) = passes(source, file);
-    pipeline::run(&mut module, &target, &passes, &Cancellation::default(), &mut |_, _, _| {})
-        .expect("nobody cancels");
+    pipeline::run(&mut module, &target, &passes, &Cancellation::default(), &mut |_, _, _| {}).expect("nobody cancels");
     text::verified(&module);
     let mut expected = String::new();
     for line in module.to_string().lines() {

@@ -88,8 +88,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Waits for all products; gives the values they were added to, among others that stay.
     pub(in super::super) fn finish_products(&mut self, carried: Vec<V<'ctx>>) -> Vec<V<'ctx>> {
         let llvm = self.llvm;
-        let sums: Vec<V<'ctx>> =
-            carried.iter().copied().filter(|v| v.get_type() == llvm.f32().into()).collect();
+        let sums: Vec<V<'ctx>> = carried.iter().copied().filter(|v| v.get_type() == llvm.f32().into()).collect();
         let types = vec![llvm.f32().into(); sums.len()];
         let mut finished = llvm.ptx("wgmma.wait_group.sync.aligned 0;", &types, &sums, &[], Does::Act).into_iter();
         carried

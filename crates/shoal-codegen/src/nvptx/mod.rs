@@ -17,6 +17,7 @@
 //! | `shared_memory` | who uses shared memory, and when threads must wait for each other |
 //! | `memory`, `atomic` | accesses to global memory |
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
+//! | `print` | `device_print` |
 //! | `comm` | operations between ranks |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
@@ -36,6 +37,7 @@ mod math;
 mod memory;
 mod pipeline;
 mod place;
+mod print;
 mod reduce;
 mod refuse;
 mod scan;

@@ -67,9 +67,6 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
                 "the remainder of floats needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`".to_owned()
             })
         }
-        OpClass::Effect(EffectOp::Print { .. }) => {
-            Some("`device_print` is not available on NVIDIA GPUs yet".to_owned())
-        }
         OpClass::Effect(EffectOp::Assert { .. }) => {
             Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
         }
@@ -93,7 +90,7 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         | OpClass::Tile(_)
         | OpClass::Apply(_)
         | OpClass::Access(_)
-        | OpClass::Effect(EffectOp::Barrier | EffectOp::Assume)
+        | OpClass::Effect(EffectOp::Barrier | EffectOp::Assume | EffectOp::Print { .. })
         | OpClass::Control(_)
         | OpClass::Terminator(_) => None,
     }

@@ -142,6 +142,23 @@ fn the_text_opens_with_what_a_launch_must_know() {
 }
 
 #[test]
+fn elements_are_printed_by_their_threads() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def prints(x, N: tl.constexpr):
+    tl.device_print('100% of x', tl.load(x + tl.arange(0, N)))
+";
+    let kernel = shoal::Module::from_source("prints.py", source).unwrap().kernel("prints").unwrap();
+    let specs = kernel.read_signature("*fp32, N=32").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm80)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("vprintf"), "{text}");
+}
+
+#[test]
 fn ranks_are_reached_at_system_scope() {
     let source = "
 import shoal
@@ -175,8 +192,8 @@ import shoal
 import shoal.language as tl
 
 @shoal.jit
-def prints(x, N: tl.constexpr):
-    tl.device_print('x', tl.load(x + tl.arange(0, N)))
+def halves(x):
+    tl.atomic_add(x, 1)
 
 @shoal.jit
 def tangents(x, N: tl.constexpr):
@@ -185,7 +202,7 @@ def tangents(x, N: tl.constexpr):
 ";
     let module = shoal::Module::from_source("refused.py", source).unwrap();
     for (kernel, signature, said) in
-        [("prints", "*fp32, N=32", "`device_print`"), ("tangents", "*fp32, N=32", "`tan` on f32")]
+        [("halves", "*i8", "atomic operation on i8"), ("tangents", "*fp32, N=32", "`tan` on f32")]
     {
         let kernel = module.kernel(kernel).unwrap();
         let specs = kernel.read_signature(signature).unwrap();

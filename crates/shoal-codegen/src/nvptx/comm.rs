@@ -32,8 +32,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 self.hold(data.result(), Held::Scalar(number));
             }
             CommOp::SymmAt => {
-                let place = self.symmetric(op);
-                self.hold(data.result(), Held::Scalar(place));
+                let [places, ranks] = [0, 1].map(|index| self.numbers(data.operands()[index]));
+                let masks = data.operands().get(2).map(|&mask| self.numbers(mask));
+                let at = |list: &[V<'ctx>], register: usize| list[if list.len() == 1 { 0 } else { register }];
+                let numbers = (0..places.len().max(ranks.len()))
+                    .map(|register| {
+                        let mask = masks.as_ref().map(|masks| at(masks, register));
+                        self.symmetric(op, at(&places, register), at(&ranks, register), mask)
+                    })
+                    .collect();
+                self.hold_numbers(data.result(), numbers);
             }
             CommOp::Wait { sem, scope } => self.wait_for_words(op, sem, scope),
             CommOp::ConsumeToken => {
@@ -41,6 +49,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 self.hold(data.result(), held);
             }
             CommOp::Notify { op: signal, scope } => self.notify(op, signal, scope),
+            CommOp::Shmem(_) => self.fail(op, "SHMEM operations reach no NVIDIA GPU yet"),
         }
     }
 
@@ -52,19 +61,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.load(llvm.int_type(bits), self.global(place.into()), bits / 8)
     }
 
-    /// The place of the first operand at the rank that is the second.
-    fn symmetric(&mut self, op: OpId) -> V<'ctx> {
-        let (llvm, func) = (self.llvm, self.func);
-        let operands = func.op(op).operands();
-        let address: V<'ctx> = llvm.ptr_to_int(self.scalar(operands[0]).into_pointer_value()).into();
-        let rank = llvm.cast(Op::SExt, self.scalar(operands[1]), llvm.i64().into());
+    /// The same place at another rank. Where a mask is false nothing is asked of the place, and anything comes out.
+    fn symmetric(&mut self, op: OpId, place: V<'ctx>, rank: V<'ctx>, mask: Option<V<'ctx>>) -> V<'ctx> {
+        let llvm = self.llvm;
+        let address: V<'ctx> = llvm.ptr_to_int(place.into_pointer_value()).into();
+        let rank = llvm.cast(Op::SExt, rank, llvm.i64().into());
+        let rank = mask.map_or(rank, |mask| llvm.select(mask, rank, llvm.const_i64(0).into()));
+        let among = |wrong: V<'ctx>| mask.map_or(wrong, |mask| llvm.bin(Op::And, wrong, mask)).into_int_value();
         let own = self.table_entry(rank_table::OWN_HEAP_AT, 64);
         let bytes = self.table_entry(rank_table::HEAP_BYTES_AT, 64);
         let size = llvm.cast(Op::ZExt, self.table_entry(rank_table::SIZE_AT, 32), llvm.i64().into());
         let offset = llvm.bin(Op::Sub, address, own);
-        let outside = llvm.icmp(IntPredicate::UGE, offset, bytes).into_int_value();
+        let outside = among(llvm.icmp(IntPredicate::UGE, offset, bytes));
         self.fail_when(op, outside, DeviceFailure::OutsideHeap, [address, own, bytes]);
-        let nobody = llvm.icmp(IntPredicate::UGE, rank, size).into_int_value();
+        let nobody = among(llvm.icmp(IntPredicate::UGE, rank, size));
         self.fail_when(op, nobody, DeviceFailure::NoSuchRank, [address, rank, size]);
         let entry = llvm.bin(Op::Shl, rank, llvm.const_i64(3).into());
         let entry = llvm.bin(Op::Add, entry, llvm.const_i64(rank_table::HEAPS_AT as i64).into());
@@ -127,7 +137,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let operands = func.op(op).operands();
         let place = match scope {
             CommScope::Gpu => self.scalar(operands[0]),
-            CommScope::IntraNode | CommScope::InterNode => self.symmetric(op),
+            CommScope::IntraNode | CommScope::InterNode => {
+                self.symmetric(op, self.scalar(operands[0]), self.scalar(operands[1]), None)
+            }
         };
         let value = llvm.cast(Op::SExt, self.scalar(operands[2]), llvm.i64().into());
         self.block_barrier();

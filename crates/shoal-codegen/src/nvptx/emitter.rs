@@ -252,8 +252,9 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Control(ControlOp::If) => self.branch(op),
             OpClass::Control(ControlOp::For(_)) => self.counted_loop(op),
             OpClass::Control(ControlOp::While { .. }) => self.open_loop(op),
+            OpClass::Effect(EffectOp::Print { prefix, hex }) => self.print(op, prefix, hex),
             // Refused before emission.
-            OpClass::Effect(EffectOp::Print { .. } | EffectOp::Assert { .. }) | OpClass::Desc(_) | OpClass::Call(_) => {
+            OpClass::Effect(EffectOp::Assert { .. }) | OpClass::Desc(_) | OpClass::Call(_) => {
                 self.fail(op, "this operation reaches no NVIDIA GPU yet")
             }
             OpClass::Terminator(_) => {}

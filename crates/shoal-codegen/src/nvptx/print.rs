@@ -50,12 +50,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
             });
             return;
         };
-        let coordinates: Vec<Vec<IntValue<'ctx>>> = (0..shape.len()).map(|dim| self.coordinates(&layout, dim)).collect();
+        let coordinates: Vec<Vec<IntValue<'ctx>>> =
+            (0..shape.len()).map(|dim| self.coordinates(&layout, dim)).collect();
         let copies = layout.free_variable_masks().register;
         let first = self.is_first_holder(&layout);
         self.when(first, |e| {
             for register in (0..registers(&layout)).filter(|register| register & copies == 0) {
-                let at = coordinates.iter().map(|list| e.llvm.cast(Op::SExt, list[register as usize].into(), e.llvm.i64().into()));
+                let at = coordinates
+                    .iter()
+                    .map(|list| e.llvm.cast(Op::SExt, list[register as usize].into(), e.llvm.i64().into()));
                 let mut args: Vec<V<'ctx>> = at.collect();
                 args.push(e.printed(elem, numbers[register as usize], hex));
                 e.print_line(&format, &args);

@@ -71,8 +71,9 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
             Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
         }
         OpClass::Comm(CommOp::Rank { axis: Some(axis) } | CommOp::NumRanks { axis: Some(axis) }) => {
-            Some(format!("this world has no mesh, so there is no axis {axis}"))
+            Some(format!("axis {axis} of a mesh of ranks is not available on NVIDIA GPUs yet"))
         }
+        OpClass::Comm(CommOp::Shmem(_)) => Some("SHMEM operations are not available on NVIDIA GPUs yet".to_owned()),
         OpClass::Comm(_) => None,
         OpClass::Desc(_) => {
             Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())

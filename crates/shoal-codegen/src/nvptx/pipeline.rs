@@ -162,7 +162,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let ty = func.ty(result).as_tile()?;
         let other = data.operands().get(2);
         let zero = other.is_none_or(|&other| is_zero(func, other));
-        if attrs.volatile || !zero || !feeds_product(func, result) || ty.rank() != 2 {
+        if attrs.volatile || !zero || !self.feeds_unit(result) || ty.rank() != 2 {
             return None;
         }
         let (layout, bits) = (self.layout(result), ty.elem.bytes() * 8);
@@ -183,6 +183,21 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let size = (ty.len() as u32 * bits / 8).next_multiple_of(1024);
         Some(AheadLoad { op, memory, access, run, bytes: size, base: 0 })
+    }
+
+    /// Whether every use of a tile is, perhaps in another layout or transposed, an operand of a product that a matrix unit
+    /// computes.
+    fn feeds_unit(&self, value: Value) -> bool {
+        let func = self.func;
+        let uses = func.value(value).uses();
+        !uses.is_empty()
+            && uses.iter().all(|this| {
+                let data = func.op(this.op);
+                let is_operand = matches!(data.kind, OpKind::Dot { .. }) && this.index < 2;
+                let is_moved = matches!(data.kind, OpKind::ConvertLayout | OpKind::Transpose { .. });
+                is_operand && super::dot::has_unit(func, this.op, self.arch)
+                    || is_moved && self.feeds_unit(data.result())
+            })
     }
 
     /// Copies what the first trips need.
@@ -402,18 +417,6 @@ fn is_zero(func: &shoal_ir::Func, value: Value) -> bool {
         Some(OpKind::Splat) => func.def_op(value).is_some_and(|op| is_zero(func, func.op(op).operands()[0])),
         _ => false,
     }
-}
-
-/// Whether every use of a tile is, perhaps in another layout or transposed, an operand of a product.
-fn feeds_product(func: &shoal_ir::Func, value: Value) -> bool {
-    let uses = func.value(value).uses();
-    !uses.is_empty()
-        && uses.iter().all(|this| {
-            let data = func.op(this.op);
-            let is_operand = matches!(data.kind, OpKind::Dot { .. }) && this.index < 2;
-            let is_moved = matches!(data.kind, OpKind::ConvertLayout | OpKind::Transpose { .. });
-            is_operand || is_moved && feeds_product(func, data.result())
-        })
 }
 
 /// How a tile lies in shared memory: rows along its fastest dimension, swizzled so that rows of eight do not collide.

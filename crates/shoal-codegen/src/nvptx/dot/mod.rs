@@ -42,6 +42,11 @@ pub(super) fn is_wgmma(func: &Func, op: OpId, arch: NvptxArch) -> bool {
     matches!(unit(func, op, arch), Unit::Wgmma { .. })
 }
 
+/// Whether a matrix unit computes a product.
+pub(super) fn has_unit(func: &Func, op: OpId, arch: NvptxArch) -> bool {
+    unit(func, op, arch) != Unit::Fma
+}
+
 fn unit(func: &Func, op: OpId, arch: NvptxArch) -> Unit {
     let data = func.op(op);
     let layout = |index: usize| func.ty(data.operands()[index]).layout();

@@ -87,10 +87,7 @@ static CASES: &[Case] = &[
         signature: MATMUL,
         has: &["cp.async.cg.shared.global", "cp.async.wait_group 1;", "st.global.v4.b32"],
         has_80: &["mma.sync.aligned.m16n8k16", "ldmatrix.sync.aligned.m8n8.x4.shared", "x4.trans.shared"],
-        has_90a: &[
-            "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
-            "wgmma.wait_group.sync.aligned 1;",
-        ],
+        has_90a: &["wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "wgmma.wait_group.sync.aligned 1;"],
     },
     Case {
         source: Source::Attention,

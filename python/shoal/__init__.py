@@ -41,7 +41,7 @@ from .host import cdiv, next_power_of_2
 from .runtime.aggregate import aggregate
 
 if TYPE_CHECKING:
-    from . import compiler, knobs, language, runtime, symm_mem, testing, tools, world
+    from . import compiler, kernels, knobs, language, runtime, symm_mem, testing, tools, world
     from .compiler import AsyncCompileMode, FutureKernel, compile
     from .language.core import must_use_result
     from .runtime.allocator import set_allocator
@@ -84,6 +84,7 @@ _HOMES = {
 _MODULES = (
     "backends",
     "compiler",
+    "kernels",
     "knobs",
     "language",
     "runtime",
@@ -127,6 +128,7 @@ __all__ = [
     "current_rank",
     "heuristics",
     "jit",
+    "kernels",
     "knobs",
     "language",
     "must_use_result",

@@ -6,6 +6,8 @@ from typing import Any
 
 __version__: str
 
+_Array = tuple[int, int]
+
 class Kernel:
     """A kernel: the base of `JITFunction`."""
 
@@ -165,6 +167,65 @@ class Event:
     @property
     def has_happened(self) -> bool: ...
     def wait(self) -> None: ...
+
+class Communicator:
+    """What a rank launches the distributed kernels with. An array is its address and its number of elements."""
+
+    def __new__(cls, rank: Rank) -> Communicator: ...
+    def one_shot_all_reduce(self, dtype: str, x: _Array, out: _Array) -> None: ...
+    def all_reduce_bias(
+        self,
+        dtype: str,
+        shots: int,
+        x: _Array,
+        added: _Array | None,
+        of_columns: bool,
+        shared: _Array,
+        out: _Array,
+    ) -> None: ...
+    def two_shot_all_reduce_in_place(self, dtype: str, x: _Array) -> None: ...
+    def all_reduce_bias_rms_norm(
+        self,
+        dtype: str,
+        shots: int,
+        x: _Array,
+        added: _Array | None,
+        w: _Array,
+        shared: _Array,
+        y: _Array,
+        eps: float,
+    ) -> None: ...
+    def all_gather(self, dtype: str, form: str, x: _Array, out: _Array) -> None: ...
+    def all_gather_with_progress(self, dtype: str, splits: int, x: _Array, out: _Array) -> None: ...
+    def reduce_scatter(self, dtype: str, x: _Array, out: _Array) -> None: ...
+    def all_to_all(
+        self, dtype: str, x: _Array, splits: Sequence[int], shared_splits: _Array, dim: int, out: _Array
+    ) -> list[int]: ...
+    def broadcast(self, dtype: str, x: _Array, root: int) -> None: ...
+    def ring_put(self, dtype: str, x: _Array, out: _Array) -> None: ...
+    def gemm(
+        self,
+        dtype: str,
+        form: str,
+        product: tuple[int, int, int],
+        a: _Array,
+        b: _Array,
+        partial: _Array,
+        out: _Array,
+    ) -> None: ...
+    def gemm_reduce_scatter_copied(
+        self, dtype: str, product: tuple[int, int, int], a: _Array, b: _Array, out: _Array
+    ) -> None: ...
+    def all_gather_matmul(
+        self,
+        dtype: str,
+        splits: int,
+        product: tuple[int, int, int],
+        x: _Array,
+        gathered: _Array,
+        b: _Array,
+        c: _Array,
+    ) -> None: ...
 
 def store_word(address: int, value: int, bytes: int) -> None:
     """Writes a word of 4 or 8 bytes, after all that this thread wrote before, for all threads to see."""

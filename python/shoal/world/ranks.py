@@ -123,9 +123,9 @@ class Rank:
         return [array if rank == self.rank else self.peer(array, rank) for rank in range(self.num_ranks)]
 
     def signal_pad(self, rank: int | None = None) -> Any:
-        """A rank's signal pad as a NumPy array of 32-bit words: zero, while no kernel runs."""
+        """A rank's signal pad as an array of 32-bit words: zero, while no kernel runs."""
         base = self._native.base(self.rank if rank is None else rank)
-        return arrays.view(base, (self._native.pad_slots,), arrays.element_type("uint32"), self._native)
+        return arrays.view(base, (self._native.pad_slots,), arrays.named_type("uint32"), self._native)
 
     def check_pad(self, programs: int, ranks: int | None = None) -> None:
         """Raises if programs that signal their likes on so many ranks need more slots than the pad has."""

@@ -16,7 +16,7 @@ use crate::world::waiting::wait_for_others;
 
 /// One member of a world.
 #[pyclass(name = "Rank", module = "shoal._native", frozen)]
-pub(crate) struct RankObject(Member);
+pub(crate) struct RankObject(pub(super) Member);
 
 impl RankObject {
     pub(crate) fn new(member: Member) -> RankObject {

@@ -38,6 +38,7 @@ mod rank;
 mod signal;
 mod stream;
 mod team;
+mod team_register;
 mod world;
 
 pub use element::Element;

@@ -147,6 +147,13 @@ class Rank:
         """All ranks on a grid with named axes, the last of which runs fastest."""
         return self.world.mesh(axes)
 
+    def set_mesh(self, mesh: Mesh | None) -> None:
+        """Gives kernels that this rank launches a mesh, for `rank(axis)` and `num_ranks(axis)`, or takes it away."""
+        if mesh is None:
+            self._native.unset_mesh()
+        else:
+            mesh._native.set_for_kernels()
+
     def stream(self) -> Stream:
         """A new stream."""
         return Stream(self)

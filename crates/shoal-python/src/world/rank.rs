@@ -141,6 +141,12 @@ impl RankObject {
         Ok(TeamObject::new(&self.0, self.rank_here()?.node().clone()))
     }
 
+    /// Takes the mesh of kernels away.
+    fn unset_mesh(&self) -> PyResult<()> {
+        self.rank_here()?.set_mesh(None);
+        Ok(())
+    }
+
     /// A new stream.
     fn stream(&self, py: Python<'_>) -> PyResult<StreamObject> {
         StreamObject::new(py, &self.0)

@@ -50,6 +50,8 @@ pub(crate) enum BackendName {
     Cpu,
     /// The reference interpreter
     Interp,
+    /// An NVIDIA GPU
+    Cuda,
 }
 
 impl From<BackendName> for Backend {
@@ -57,6 +59,7 @@ impl From<BackendName> for Backend {
         match name {
             BackendName::Cpu => Backend::Cpu,
             BackendName::Interp => Backend::Interpreter,
+            BackendName::Cuda => Backend::Cuda,
         }
     }
 }
@@ -109,6 +112,9 @@ pub(crate) struct RunOptions {
     /// What ranks are
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
+    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg and NAME.html
+    #[arg(long, value_name = "NAME")]
+    pub(crate) timeline: Option<PathBuf>,
     /// This process is a rank
     #[arg(long, hide = true)]
     pub(crate) role: bool,
@@ -128,7 +134,7 @@ Examples:
   shoal run add.py:add -a x=randn:fp32[1000] -a y=ones:fp32[1000] -a out=empty:fp32[1000] \\
       -a n=1000 -a BLOCK=256 --grid n/BLOCK
   shoal run matmul --size 256,256,256 --dtype bf16
-  shoal run all_gather_matmul --ranks 4
+  shoal run all_gather_matmul --ranks 4 --timeline overlap
   shoal run two_shot_all_reduce --ranks 8 --engine processes --size 1000000 --dtype fp16";
 
 /// Options of `shoal compile`.
@@ -207,7 +213,7 @@ pub(crate) struct OptOptions {
 #[derive(Debug, Args)]
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to measure: `cpu`, `comm`, or a library kernel of several ranks
+    /// What to measure: `cpu`, `gpu`, `comm`, or a library kernel of several ranks
     pub(crate) what: String,
     /// Write the rows to a file
     #[arg(long, value_name = "FILE")]
@@ -240,6 +246,7 @@ pub(crate) struct BenchOptions {
 
 const BENCH_HELP: &str = "\
   cpu    kernels, compilation and launches on this CPU, against NumPy, torch and Triton
+  gpu    the same on an NVIDIA GPU, against torch and Triton: medians of device events
   comm   all-reduce and all-gather of several sizes against MPI and gloo; overlapped products against others
   NAME   one library kernel of several ranks: shoal bench two_shot_all_reduce --ranks 2,4 --size 16384 --size 262144
 
@@ -272,6 +279,12 @@ pub(crate) struct DemoOptions {
     /// Compile even what is in the cache
     #[arg(long)]
     pub(crate) cold: bool,
+    /// Ranks of the distributed kernel at the end
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) ranks: usize,
+    /// Its timeline: NAME.json for Perfetto, NAME.svg and NAME.html
+    #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
+    pub(crate) timeline: PathBuf,
 }
 
 /// Options of `shoal launch`.

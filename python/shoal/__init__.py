@@ -43,7 +43,7 @@ from .runtime.aggregate import aggregate
 from .runtime.default_device import device
 
 if TYPE_CHECKING:
-    from . import compiler, knobs, language, runtime, symm_mem, testing, tools, world
+    from . import compiler, kernels, knobs, language, runtime, symm_mem, testing, tools, world
     from .compiler import AsyncCompileMode, FutureKernel, compile
     from .language.core import must_use_result
     from .runtime.allocator import set_allocator
@@ -86,6 +86,7 @@ _HOMES = {
 _MODULES = (
     "backends",
     "compiler",
+    "kernels",
     "knobs",
     "language",
     "runtime",
@@ -130,6 +131,7 @@ __all__ = [
     "device",
     "heuristics",
     "jit",
+    "kernels",
     "knobs",
     "language",
     "must_use_result",

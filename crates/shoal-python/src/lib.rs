@@ -53,7 +53,8 @@ mod _native {
     use crate::language::{language_functions, language_names};
     #[pymodule_export]
     use crate::world::{
-        EventObject, MeshObject, RankObject, StreamObject, SymmBlock, TeamObject, WorldObject, store_word,
+        CommunicatorObject, EventObject, MeshObject, RankObject, StreamObject, SymmBlock, TeamObject, WorldObject,
+        store_word,
     };
 
     /// The names of all launch options.

@@ -14,17 +14,18 @@ use crate::{dlpack, dtypes};
 /// A torch tensor.
 pub(crate) fn torch<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memory<'a>> {
     let py = tensor.py();
+    // First: where CUDA is played by the CPU, a tensor of the host says that it is CUDA's, too.
+    if tensor.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
+        held.note_host();
+        return with_data_ptr(tensor, held);
+    }
     if tensor.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
         let ordinal: u32 = tensor.call_method0(intern!(py, "get_device"))?.extract()?;
         held.note_cuda(ordinal, Package::Torch);
         // SAFETY: torch says that the memory is there, and keeps it until work in its streams is done.
         return with_data_ptr(tensor, held).map(|memory| unsafe { memory.on_cuda(ordinal) });
     }
-    if !tensor.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
-        return Err(elsewhere(&tensor.getattr(intern!(py, "device"))?));
-    }
-    held.note_host();
-    with_data_ptr(tensor, held)
+    Err(elsewhere(&tensor.getattr(intern!(py, "device"))?))
 }
 
 fn elsewhere(device: &Bound<'_, PyAny>) -> PyErr {

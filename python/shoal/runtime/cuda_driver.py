@@ -109,6 +109,9 @@ def _torch() -> Any:
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(torch, "cuda"):
         return None
+    played = sys.modules.get("shoal.torch.cuda_as_cpu")
+    if played is not None and played.is_cuda_as_cpu():
+        return None  # what torch says of CUDA is said of the CPU
     return torch if torch.cuda.is_available() else None
 
 

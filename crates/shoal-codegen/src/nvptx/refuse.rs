@@ -91,7 +91,9 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         | OpClass::Tile(_)
         | OpClass::Apply(_)
         | OpClass::Access(_)
-        | OpClass::Effect(EffectOp::Barrier | EffectOp::Assume | EffectOp::Print { .. })
+        | OpClass::Effect(
+            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume | EffectOp::Print { .. },
+        )
         | OpClass::Control(_)
         | OpClass::Terminator(_) => None,
     }

@@ -10,8 +10,9 @@
     x = np.ones(1000, np.float32)
     double[(shoal.cdiv(1000, 256),)](x, 1000, BLOCK=256)
 
-Arguments are numbers, NumPy arrays, torch tensors, and whatever else speaks DLPack or `__cuda_array_interface__`; nothing is
-copied. A kernel runs where its arrays are: on the CPU, or on the NVIDIA GPU that holds them, in the current stream there.
+Arguments are numbers, NumPy arrays, torch tensors, and whatever else speaks DLPack or `__cuda_array_interface__`;
+nothing is copied. A kernel runs where its arrays are: on the CPU, or on the NVIDIA GPU that holds them, in the current
+stream there.
 """
 
 from __future__ import annotations

@@ -121,8 +121,8 @@ def current_ordinal() -> int | None:
 
 
 def cuda_is_current() -> bool:
-    """Whether kernels run on a GPU when nothing else is said: if `SHOAL_DEVICE` or `shoal.device` says so, or if it says
-    nothing and the program uses torch with a GPU.
+    """Whether kernels run on a GPU when nothing else is said: if `SHOAL_DEVICE` or `shoal.device` says so, or if it
+    says nothing and the program uses torch with a GPU.
     """
     from shoal import knobs
 

@@ -27,7 +27,10 @@ _FORMS = {
 }
 
 # Those of code for NVIDIA GPUs, in their words.
-_GPU_FORMS = {form: _FORMS[form] for form in ("tile", "ttir", "tile-opt", "ttgir", "llir")} | {"ptx": "asm", "cubin": "obj"}
+_GPU_FORMS = {form: _FORMS[form] for form in ("tile", "ttir", "tile-opt", "ttgir", "llir")} | {
+    "ptx": "asm",
+    "cubin": "obj",
+}
 _BINARY = ("obj", "cubin")
 
 # Launch options that host code looks up, and what they are if a launch does not say.
@@ -48,8 +51,8 @@ _OPTIONS: dict[str, Any] = {
 class Forms(Mapping[str, Any]):
     """The forms of a kernel on its way to code, each made when it is looked at.
 
-    `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes); for an NVIDIA GPU
-    `ptx` and `cubin` (bytes) instead of the last two. `ttir` and `ttgir` are other names of the tile IR.
+    `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes); for an NVIDIA
+    GPU `ptx` and `cubin` (bytes) instead of the last two. `ttir` and `ttgir` are other names of the tile IR.
     """
 
     def __init__(self, source: str, native: _native.Compiled) -> None:
@@ -143,7 +146,8 @@ class CompiledKernel:
     def metadata(self) -> Any:
         """What the kernel was compiled with and for, as a named tuple.
 
-        `shared` is the shared memory of a program in bytes; on a CPU one byte: it has none, but host code divides by it.
+        `shared` is the shared memory of a program in bytes; on a CPU one byte: it has none, but host code divides by
+        it.
         """
         facts = {
             **_OPTIONS,

@@ -15,9 +15,7 @@ def is_used() -> bool:
     return "torch" in sys.modules and driver.active.get_current_target().backend == "cuda"
 
 
-def measure(
-    fn: Callable[[], Any], warmup: float, rep: float, drop_gradients: Callable[[], None]
-) -> list[float]:
+def measure(fn: Callable[[], Any], warmup: float, rep: float, drop_gradients: Callable[[], None]) -> list[float]:
     """Milliseconds of each of the calls that fit into about `rep` ms, after about `warmup` ms of calls."""
     import torch
 

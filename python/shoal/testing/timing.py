@@ -36,8 +36,8 @@ def do_bench(
     megabytes, and writing all of it takes longer than most kernels. So data that fits is found there, as it is by a
     program that works on what it has just computed.
 
-    Where kernels run on a GPU and the program uses torch, calls are measured there: by events in torch's current stream,
-    with the GPU's cache emptied before each call.
+    Where kernels run on a GPU and the program uses torch, calls are measured there: by events in torch's current
+    stream, with the GPU's cache emptied before each call.
     """
     _check_return_mode(return_mode)
     if gpu_timing.is_used():

@@ -3,6 +3,7 @@
 import importlib.util
 
 import pytest
+
 from shoal import _native
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import shoal
 import shoal.language as sl
 from shoal import _native

@@ -1,7 +1,8 @@
-"""The GPU computes what the interpreter computes: one kernel for each part of the language, random data, outputs poisoned."""
+"""The GPU computes what the interpreter does: a kernel for each part of the language, random data, poisoned outputs."""
 
 import numpy as np
 import pytest
+
 import shoal
 import shoal.language as tl
 

@@ -69,6 +69,13 @@ impl CudaKernel {
         let Some(needs) = description.nvptx().copied() else {
             return Err(CudaError::Invalid(format!("kernel `{}` was not compiled for a GPU", description.name)));
         };
+        if needs.rank_table {
+            let text = format!(
+                "kernel `{}` asks for its rank or reaches others, and ranks cannot launch on a GPU yet; launch it on the CPU",
+                description.name
+            );
+            return Err(CudaError::Invalid(text));
+        }
         let cuda = device.bind()?;
         let loading = || format!("loading `{}`", description.name);
         // PTX is a text that ends with a zero; machine code says its own length.

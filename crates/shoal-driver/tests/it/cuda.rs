@@ -39,7 +39,7 @@ fn description(shared_bytes: u32) -> KernelDescription {
         params: vec![param(8), param(8), param(4)],
         waits: Waits::Never,
         can_fail: false,
-        needs: TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm80, threads: 32, shared_bytes }),
+        needs: TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm80, threads: 32, shared_bytes, rank_table: false }),
     }
 }
 

@@ -258,7 +258,7 @@ fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
 }
 
 /// The values of run-time parameters; descriptors are whole.
-fn values(leaves: &Leaves<'_>) -> Vec<Value> {
+pub(crate) fn values(leaves: &Leaves<'_>) -> Vec<Value> {
     let address = |memory: &Memory<'_>| Address(memory.address as u64);
     let mut values = Vec::new();
     for (_, leaf) in leaves.iter() {

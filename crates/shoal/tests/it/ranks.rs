@@ -195,7 +195,7 @@ const N: usize = 77;
 const BLOCK: usize = 16;
 const PROGRAMS: usize = 2;
 
-/// What each rank's all-reduce of the library gives on the CPU.
+/// What each rank's all-reduce gives on the CPU.
 fn reduced<T: Element + shoal::world::Element>(
     kernel: &Kernel,
     ranks: usize,
@@ -249,8 +249,8 @@ fn the_interpreter_agrees<T: Element + shoal::world::Element>(
     data: fn(usize, usize) -> T,
     bytes: fn(T) -> Vec<u8>,
 ) {
-    let text = include_str!("../../../shoal-kernels/kernels/all_reduce.py");
-    let module = Module::from_source("all_reduce.py", text).expect("the library parses");
+    let text = include_str!("../kernels/flags_all_reduce.py");
+    let module = Module::from_source("flags_all_reduce.py", text).expect("it parses");
     let kernel = module.kernel("one_shot_all_reduce").expect("a kernel").on(Device::cpu());
     let specs = kernel.read_signature(&format!("{signature}, *i64, i32, i32, BLOCK={BLOCK}")).expect("a signature");
     let tile = kernel.emit(&specs, Stage::Tile, host_target()).expect("it compiles");

@@ -95,7 +95,7 @@ pub(crate) fn launch(
         Err(shoal_interp::Error::Interrupted { .. }) => {
             Err(LaunchError::Interrupted { kernel: kernel.name.clone() }.into())
         }
-        Err(shoal_interp::Error::Deadlock { waiting, hosts }) if view.is_some() => {
+        Err(shoal_interp::Error::Deadlock { waiting, hosts, .. }) if view.is_some() => {
             let unstarted = hosts.iter().map(|host| host.unstarted as u64).sum();
             Err(stuck(kernel, &space, &waiting, unstarted).into())
         }

@@ -48,8 +48,15 @@ pub(super) fn run(
         return Err(Diagnostic::error(def.name.span, text).help("write `def NAME(world):`"));
     };
     let world_name = first.name.name.clone();
-    let mut evaluator =
-        Evaluator { program, module: function.module, world_name, world, names: HashMap::new(), steps: 0, open: vec![] };
+    let mut evaluator = Evaluator {
+        program,
+        module: function.module,
+        world_name,
+        world,
+        names: HashMap::new(),
+        steps: 0,
+        open: vec![],
+    };
     for (name, _) in given {
         if !def.params[1..].iter().any(|param| *param.name.name == **name) {
             let text = format!("the harness `{}` has no parameter `{name}`", function.name());
@@ -159,7 +166,12 @@ impl Evaluator<'_> {
             StmtKind::Break => return Ok(Flow::Break),
             StmtKind::Continue => return Ok(Flow::Continue),
             StmtKind::Pass => {}
-            _ => return wrong(stmt.span, "a harness has assignments, `if`, `for`, calls and launches, and no such statement"),
+            _ => {
+                return wrong(
+                    stmt.span,
+                    "a harness has assignments, `if`, `for`, calls and launches, and no such statement",
+                );
+            }
         }
         Ok(Flow::Next)
     }
@@ -175,7 +187,9 @@ impl Evaluator<'_> {
                 self.names.insert(name.clone(), value);
                 Ok(())
             }
-            (ExprKind::Tuple(targets) | ExprKind::List(targets), Value::List(items)) if targets.len() == items.len() => {
+            (ExprKind::Tuple(targets) | ExprKind::List(targets), Value::List(items))
+                if targets.len() == items.len() =>
+            {
                 targets.iter().zip(items).try_for_each(|(target, item)| self.assign(target, item))
             }
             _ => wrong(target.span, "a harness assigns to names"),
@@ -300,7 +314,16 @@ impl Evaluator<'_> {
             return self.world.attribute(attr).or_else(|message| wrong(span, message));
         }
         // `tl.float32` is its name.
-        match self.program.language_name(self.module, &Expr { kind: ExprKind::Attribute { value: Box::new(value.clone()), attr: crate::syntax::ast::Ident { name: attr.clone(), span } }, span }) {
+        match self.program.language_name(
+            self.module,
+            &Expr {
+                kind: ExprKind::Attribute {
+                    value: Box::new(value.clone()),
+                    attr: crate::syntax::ast::Ident { name: attr.clone(), span },
+                },
+                span,
+            },
+        ) {
             Some(name) => Ok(Value::Str(name.to_string())),
             None => wrong(span, format!("`.{attr}` has no value in a harness")),
         }

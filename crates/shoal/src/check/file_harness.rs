@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use shoal_lang::{HarnessArgs, HarnessValue, HarnessWorld};
 
-use super::recording::{Contents, HostBuffer, RankHost, Recording};
 use super::CheckOptions;
+use super::recording::{Contents, HostBuffer, RankHost, Recording};
 use crate::error::Report;
 use crate::{Arg, Args, DType, Error, Kernel, Module, dtype_from_name};
 
@@ -75,7 +75,11 @@ impl HarnessWorld for FileWorld<'_, '_> {
             "read" | "output" => {
                 let buffer = self.buffer(words.next("buffer")?)?;
                 words.end()?;
-                if method == "read" { self.host.read(buffer) } else { self.host.output(buffer) }
+                if method == "read" {
+                    self.host.read(buffer)
+                } else {
+                    self.host.output(buffer)
+                }
                 Ok(HarnessValue::None)
             }
             "barrier" => {
@@ -192,7 +196,9 @@ impl Words<'_> {
     fn dtype(&mut self) -> Result<DType, String> {
         match self.optional("dtype") {
             None => Ok(DType::F32),
-            Some(HarnessValue::Str(name)) => dtype_from_name(&name).ok_or_else(|| format!("`{name}` is no element type")),
+            Some(HarnessValue::Str(name)) => {
+                dtype_from_name(&name).ok_or_else(|| format!("`{name}` is no element type"))
+            }
             Some(_) => Err("an element type is a text such as \"fp32\"".into()),
         }
     }
@@ -211,11 +217,13 @@ impl Words<'_> {
                 "arange" => Contents::Count,
                 "rand" | "randn" | "random" => Contents::Random,
                 "empty" | "fresh" => Contents::Fresh,
-                _ => return Err(format!("`{word}` is no contents; use a number, a list, \"arange\", \"random\" or \"empty\"")),
+                _ => {
+                    return Err(format!(
+                        "`{word}` is no contents; use a number, a list, \"arange\", \"random\" or \"empty\""
+                    ));
+                }
             },
-            Some(HarnessValue::List(items)) => {
-                Contents::Numbers(items.iter().map(number).collect::<Result<_, _>>()?)
-            }
+            Some(HarnessValue::List(items)) => Contents::Numbers(items.iter().map(number).collect::<Result<_, _>>()?),
             Some(value) => Contents::Number(number(&value)?),
         })
     }

@@ -109,8 +109,13 @@ impl Recording {
             next_local: LOCALS,
         };
         for rank in 0..ranks {
-            let mut member =
-                RankHost { recording: &mut recording, rank, launches: options.launches, seed: options.seed, allocated: 0 };
+            let mut member = RankHost {
+                recording: &mut recording,
+                rank,
+                launches: options.launches,
+                seed: options.seed,
+                allocated: 0,
+            };
             host(&mut member)?;
         }
         Ok(recording)
@@ -185,7 +190,8 @@ fn heap(rank: usize) -> u64 {
 }
 
 fn bytes_of(dtype: DType, value: f64) -> Vec<u8> {
-    let bits = if dtype.is_float() { Const::from_f64(dtype, value) } else { Const::from_i64(dtype, value as i64) }.bits();
+    let bits =
+        if dtype.is_float() { Const::from_f64(dtype, value) } else { Const::from_i64(dtype, value as i64) }.bits();
     bits.to_le_bytes()[..dtype.bytes() as usize].to_vec()
 }
 
@@ -232,7 +238,8 @@ impl RankHost<'_> {
             });
             self.recording.symmetric.push((start, count, dtype));
         }
-        let Some(&(offset, _, _)) = self.recording.symmetric.get(place).filter(|known| (known.1, known.2) == (count, dtype))
+        let Some(&(offset, _, _)) =
+            self.recording.symmetric.get(place).filter(|known| (known.1, known.2) == (count, dtype))
         else {
             let text = format!(
                 "rank {} allocates {count} elements of {} as symmetric buffer {place}, and rank 0 does not",
@@ -286,7 +293,8 @@ impl RankHost<'_> {
     /// The elements of a buffer, as bytes.
     fn elements(&self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<Vec<u8>, Error> {
         let random = |i: u64| {
-            let mixed = (address ^ self.seed.wrapping_mul(0x9e37_79b9)).wrapping_add(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mixed =
+                (address ^ self.seed.wrapping_mul(0x9e37_79b9)).wrapping_add(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             ((mixed >> 40) % 17) as f64 - 8.0
         };
         let each = |value: &dyn Fn(u64) -> f64| (0..count).flat_map(|i| bytes_of(dtype, value(i))).collect();
@@ -335,7 +343,12 @@ impl RankHost<'_> {
     /// A buffer as an argument of [`RankHost::launch`].
     #[must_use]
     pub fn arg(&self, buffer: HostBuffer) -> crate::Arg<'static> {
-        crate::Arg::Memory(Memory::nowhere(buffer.address as usize, buffer.bytes() as usize, buffer.dtype, Access::ReadWrite))
+        crate::Arg::Memory(Memory::nowhere(
+            buffer.address as usize,
+            buffer.bytes() as usize,
+            buffer.dtype,
+            Access::ReadWrite,
+        ))
     }
 
     /// Launches a kernel on this rank.

@@ -14,6 +14,7 @@ mod launches;
 mod live;
 mod random_kernels;
 mod ranks;
+mod shmem;
 mod specialisation;
 mod stages;
 mod stopping;

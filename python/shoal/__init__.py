@@ -37,6 +37,7 @@ from .errors import (
     UnsupportedLanguageConstruct,
     WorldError,
 )
+from .harness_mark import harness
 from .host import cdiv, next_power_of_2
 from .runtime.aggregate import aggregate
 
@@ -125,6 +126,7 @@ __all__ = [
     "compile",
     "constexpr_function",
     "current_rank",
+    "harness",
     "heuristics",
     "jit",
     "knobs",

@@ -103,7 +103,8 @@ impl<'p> Program<'p> {
                 let bytes = site.ty(1).elem().map_or(WORD, Elem::bytes);
                 let target = self.symmetric_range(machine, site, at(0), u64::from(bytes), at(2) as i32)?;
                 let stored = machine.memory.store(target, bytes, at(1));
-                stored.map_err(|e| self.fault(machine.memory, site, e, (target, bytes), AccessKind::Write, Vec::new()))?;
+                stored
+                    .map_err(|e| self.fault(machine.memory, site, e, (target, bytes), AccessKind::Write, Vec::new()))?;
                 let writer = self.sides(machine, Way::Put, Completion::Local).writer;
                 let mut follow = Follow::new(self, site, AccessKind::Write, Order::Plain, bytes).by(writer);
                 follow.element(machine, target, Effect::Write);
@@ -162,9 +163,7 @@ impl<'p> Program<'p> {
         let Some(checker) = &mut machine.checker else { return Sides { reader: self.actor, writer: self.actor } };
         match (way, completion) {
             (Way::Get, Completion::Local) => Sides { reader: self.actor, writer: self.actor },
-            (Way::Put, Completion::Local) => {
-                Sides { reader: self.actor, writer: checker.start_transfer(self.actor) }
-            }
+            (Way::Put, Completion::Local) => Sides { reader: self.actor, writer: checker.start_transfer(self.actor) },
             (Way::Put | Way::Get, Completion::Issued) => {
                 let transfer = checker.start_transfer(self.actor);
                 Sides { reader: transfer, writer: transfer }

@@ -5,6 +5,7 @@ use shoal_interp::explore::{Settings, explore};
 use shoal_ir::class::OpClass;
 use shoal_ir::comm::CommOp;
 use shoal_ir::op::{OpKind, Scope, Sem};
+use shoal_ir::shmem::ShmemOp;
 use shoal_ir::{Const, Func, OpId, Scalar, Span};
 
 use super::{CheckOptions, Watcher, cannot_run, file_harness};
@@ -87,6 +88,9 @@ fn changes(kind: &OpKind) -> Vec<Change> {
             changes
         }
         OpClass::Comm(CommOp::Notify { .. }) => vec![Change::Remove],
+        OpClass::Comm(CommOp::Shmem(ShmemOp::Fence | ShmemOp::Quiet | ShmemOp::SignalWait { .. })) => {
+            vec![Change::Remove]
+        }
         OpClass::Effect(_) if matches!(kind, OpKind::Barrier) => vec![Change::Remove],
         OpClass::Source(_)
         | OpClass::Elementwise(_)
@@ -136,6 +140,9 @@ fn describe(kind: &OpKind, change: Change) -> String {
     let name = match kind.class() {
         OpClass::Comm(CommOp::Wait { .. }) => "wait",
         OpClass::Comm(CommOp::Notify { .. }) => "notify",
+        OpClass::Comm(CommOp::Shmem(ShmemOp::Fence)) => "fence",
+        OpClass::Comm(CommOp::Shmem(ShmemOp::Quiet)) => "quiet",
+        OpClass::Comm(CommOp::Shmem(_)) => "signal_wait_until",
         OpClass::Effect(_) => "barrier",
         _ => "atomic",
     };

@@ -119,6 +119,7 @@ impl Verdict {
             "exhaustive": self.outcome.exhaustive,
             "operations": self.outcome.steps,
             "accesses": self.outcome.events,
+            "report": self.to_string(),
             "findings": self.found().iter().map(found).collect::<Vec<_>>(),
         })
     }

@@ -104,3 +104,28 @@ fn idioms_are_left_alone() {
     }
     assert!(idioms >= 30, "{idioms} idioms");
 }
+
+/// The page teaches with a file of the corpus; what it shows is what is printed. `SHOAL_BLESS=1` writes it.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checking.md");
+    let text = fs::read_to_string(&page).expect("the page");
+    let name = "tests/corpus/fail/relaxed_wait.py";
+    let kernel = fs::read_to_string(folder("fail/relaxed_wait.py")).expect("the kernel");
+    for piece in ["@shoal.jit\ndef ring", "@shoal.harness\ndef once"] {
+        let end = kernel.find(piece).map(|at| kernel[at..].find("\n\n").map_or(kernel.len(), |end| at + end));
+        let piece = &kernel[kernel.find(piece).expect("it is there")..end.expect("it is there")];
+        assert!(text.contains(piece.trim_end()), "the page shows another kernel than {name}");
+    }
+    let module = Module::from_source(name, &kernel).expect("it parses");
+    let verdict = check(&module, "once", &CheckOptions::default()).expect("it runs").to_string();
+    let printed = verdict.replace("\n1 finding:", "\nonce: 1 finding:");
+    let command = format!("$ shoal check {name} --ranks 2\n");
+    let start = text.find(&command).expect("the command") + command.len();
+    let end = start + text[start..].find("\n```").expect("the end of the block");
+    if std::env::var_os("SHOAL_BLESS").is_some() {
+        fs::write(&page, format!("{}{printed}{}", &text[..start], &text[end..])).expect("written");
+    } else {
+        assert_eq!(text[start..end], printed, "run with SHOAL_BLESS=1");
+    }
+}

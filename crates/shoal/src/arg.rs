@@ -155,7 +155,7 @@ impl<'a> Memory<'a> {
 
     /// A place that only a checked world has: it is never followed, only told to the interpreter.
     pub(crate) fn nowhere(address: usize, bytes: usize, dtype: DType, access: Access) -> Memory<'a> {
-        Memory { address, before: 0, bytes, dtype, access, life: PhantomData }
+        Memory { address, before: 0, bytes, dtype, access, location: Location::Host, life: PhantomData }
     }
 
     fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {

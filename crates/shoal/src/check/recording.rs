@@ -132,7 +132,7 @@ impl Recording {
         }
         match self.variants[variant].code() {
             Runnable::Lowered(lowered) => Some(lowered),
-            Runnable::Native(_) => None,
+            Runnable::Native(_) | Runnable::Cuda(_) => None,
         }
     }
 

@@ -39,6 +39,7 @@ from .errors import (
     UnsupportedLanguageConstruct,
     WorldError,
 )
+from .harness_mark import harness
 from .host import cdiv, next_power_of_2
 from .runtime.aggregate import aggregate
 from .runtime.default_device import device
@@ -130,6 +131,7 @@ __all__ = [
     "constexpr_function",
     "current_rank",
     "device",
+    "harness",
     "heuristics",
     "jit",
     "kernels",

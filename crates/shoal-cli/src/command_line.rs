@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Compile a kernel: to look at it, or ahead of time for C and Rust programs
     Compile(CompileOptions),
+    /// Look for races, deadlocks and stray accesses between ranks, under many schedules
+    Check(CheckCommand),
     /// Run passes over tile IR
     Opt(OptOptions),
     /// Measure against NumPy, and against torch and Triton where they are installed
@@ -188,6 +190,65 @@ Examples:
   shoal compile add.py:add -s \"*fp32:16, *fp32:16, *fp32:16, i32, 256\" --emit tile,asm
   shoal compile add.py:add -s \"*kfp32:16, *kfp32:16, *fp32:16, i32:16, 1024\" \\
       -s \"*kfp32, *kfp32, *fp32, i32, 1024\" --target x86-64-v3,generic --emit so,rust --output made";
+
+/// Options of `shoal check`.
+#[derive(Debug, Args)]
+#[command(after_long_help = CHECK_HELP)]
+pub(crate) struct CheckCommand {
+    /// FILE.py, FILE.py:HARNESS or FILE.py:KERNEL, or the name of a library kernel
+    pub(crate) target: String,
+    /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3 with --mutate]
+    #[arg(short = 'n', long, value_delimiter = ',')]
+    pub(crate) ranks: Vec<usize>,
+    /// Schedules to run in each world
+    #[arg(long, default_value_t = 200)]
+    pub(crate) schedules: usize,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What harnesses see as world.launches
+    #[arg(long, default_value_t = 2)]
+    pub(crate) launches: usize,
+    /// How many programs of a rank are resident at once [default: all]
+    #[arg(long, value_name = "K")]
+    pub(crate) resident: Option<usize>,
+    /// The same, by the name of a device: h100, h200, h20, b200, mi300x, …
+    #[arg(long)]
+    pub(crate) device: Option<String>,
+    /// A parameter of the harness
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Run the one schedule that a report printed
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) replay: Option<String>,
+    /// Check in worlds of 1 to 9 ranks, and with each of these values of a parameter
+    #[arg(long, value_name = "NAME=A,B,…", num_args = 0.., conflicts_with = "replay")]
+    pub(crate) sweep: Option<Vec<String>>,
+    /// Weaken or remove each piece of synchronisation in turn, and say which of these mutants nothing is found in
+    #[arg(long, conflicts_with_all = ["replay", "sweep"])]
+    pub(crate) mutate: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CHECK_HELP: &str = "\
+A harness is a function of the kernel file that says what the host of each rank does:
+
+  @shoal.harness
+  def check(world, n=1000):
+      x = world.symm(n, \"fp32\", \"random\")       on every rank; also symm_empty, buffer, empty, pointers
+      flags = world.symm(world.size, \"int64\")    zeros
+      for epoch in range(1, world.launches + 1):
+          kernel[(4,)](x, flags, epoch, n, BLOCK=256)
+      world.output(x)                            must be written at the end; also write, read, barrier
+
+The exit status is 0 if nothing is found and 1 otherwise. docs/checking.md tells more.
+
+Examples:
+  shoal check kernel.py --ranks 2,3,8
+  shoal check kernel.py:check --replay n3.l2:p3.1f
+  shoal check one_shot_all_reduce --mutate";
 
 /// Options of `shoal opt`.
 #[derive(Debug, Args)]

@@ -153,6 +153,11 @@ impl<'a> Memory<'a> {
         Memory { before, ..self }
     }
 
+    /// A place that only a checked world has: it is never followed, only told to the interpreter.
+    pub(crate) fn nowhere(address: usize, bytes: usize, dtype: DType, access: Access) -> Memory<'a> {
+        Memory { address, before: 0, bytes, dtype, access, location: Location::Host, life: PhantomData }
+    }
+
     fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {
         Memory {
             address: values.as_ptr().expose_provenance(),

@@ -13,7 +13,7 @@ use shoal_driver::fork::Section;
 use shoal_driver::{ArgBlock, ArgWriter};
 use shoal_ir::GpuShape;
 use shoal_lang::{Access, ArgSpec};
-use shoal_source::{Cancellation, Diagnostic, Span};
+use shoal_source::{Cancellation, Diagnostic, SourceMap, Span};
 use shoal_world::Rank;
 
 use crate::arg::{Arg, Args, Location};
@@ -286,6 +286,21 @@ impl Kernel {
                 compile_native(&self.shared, specs, &options, target, &cancellation)?.report
             }
         })
+    }
+
+    /// The extents of a grid for these arguments.
+    pub(crate) fn extents(&self, prepared: &Prepared<'_>, grid: impl IntoGrid) -> Result<[u32; 3], Error> {
+        grid.extents(&prepared.bound)
+    }
+
+    /// The arguments as single values.
+    pub(crate) fn leaves<'a>(&self, prepared: &Prepared<'a>) -> Result<Leaves<'a>, Error> {
+        prepared.leaves().map_err(|error| self.argument_error(*error))
+    }
+
+    /// The texts that places in the kernel are about.
+    pub(crate) fn sources(&self) -> Arc<SourceMap> {
+        self.shared.module.sources()
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.

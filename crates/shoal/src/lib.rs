@@ -30,6 +30,7 @@ mod arg;
 mod bind;
 mod build_info;
 pub mod cache;
+pub mod check;
 mod compile;
 mod constant;
 mod cpu_launch;

@@ -125,6 +125,10 @@ impl Module {
         self.kernel(kernel)?.launch(grid, args)
     }
 
+    pub(crate) fn program(&self) -> &Program {
+        &self.shared.program
+    }
+
     fn kernel_shared(&self, name: &str) -> Result<Arc<KernelShared>, Error> {
         let _section = Section::enter();
         let mut known = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,6 +4,7 @@ mod arguments;
 mod bitcode;
 mod chains;
 mod checks;
+mod corpus;
 mod debugger;
 mod embedded;
 mod errors;

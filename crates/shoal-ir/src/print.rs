@@ -116,6 +116,7 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         OpKind::AtomicStore { sem, scope } => atomic("atomic_store", sem, scope),
         OpKind::AtomicPoll { sem, scope } => atomic("atomic_poll", sem, scope),
         OpKind::MakeDesc => plain("make_desc"),
+        OpKind::DescBase => ("desc_base", vec![]),
         OpKind::DescSize { dim } => ("desc_size", vec![("dim", Attr::word(dim))]),
         OpKind::DescStride { dim } => ("desc_stride", vec![("dim", Attr::word(dim))]),
         OpKind::DescLoad => plain("desc_load"),

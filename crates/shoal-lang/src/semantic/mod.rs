@@ -16,8 +16,10 @@ pub(crate) mod cast;
 pub(crate) mod create;
 pub(crate) mod debug;
 pub(crate) mod descriptor;
+pub(crate) mod descriptor_elements;
 pub(crate) mod distributed;
 pub(crate) mod dot;
+pub(crate) mod dot_scaled;
 pub(crate) mod extern_fn;
 pub(crate) mod extra;
 pub(crate) mod gather;
@@ -57,8 +59,10 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     create::BUILTINS,
     debug::BUILTINS,
     descriptor::BUILTINS,
+    descriptor_elements::BUILTINS,
     distributed::BUILTINS,
     dot::BUILTINS,
+    dot_scaled::BUILTINS,
     extern_fn::BUILTINS,
     extra::BUILTINS,
     gather::BUILTINS,

@@ -19,8 +19,8 @@ def functions_of(module):
     """The functions of the language in a module, by path."""
     return {
         value.__shoal_path__: value
-        for name, value in vars(module).items()
-        if inspect.isfunction(value) and hasattr(value, "__shoal_path__") and not name.startswith("_")
+        for value in vars(module).values()
+        if inspect.isfunction(value) and hasattr(value, "__shoal_path__") and "._" not in value.__shoal_path__
     }
 
 

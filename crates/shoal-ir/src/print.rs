@@ -10,9 +10,11 @@
 //! }
 //! ```
 //! One operation a line: its results, its mnemonic, its attributes, its operands, the types of its results, and its
-//! regions with their parameters. Device functions open with `func` and give the types they return.
+//! regions with their parameters. Values have the names that the user gave them (`%mask`; `%mask.1` for the second of that
+//! name), the others numbers. Device functions open with `func` and give the types they return.
 //! [`mod@crate::parse`] reads it back.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write};
 
 use crate::comm::CommOp;
@@ -165,24 +167,38 @@ fn spell_comm(op: CommOp) -> (&'static str, Vec<(&'static str, Attr)>) {
 
 struct Printer<'f> {
     func: &'f Func,
-    /// Numbers in order of printing, so that text does not depend on an arena's history.
-    names: Vec<Option<u32>>,
+    /// What values are called: their user's name, or a number. Both count in the order of printing, so that text does
+    /// not depend on an arena's history.
+    names: Vec<Option<String>>,
     next: u32,
+    /// How many values have had a name.
+    used: HashMap<&'f str, u32>,
     out: String,
 }
 
 impl Printer<'_> {
     fn define(&mut self, value: Value) -> String {
         use cranelift_entity::EntityRef;
-        self.names[value.index()] = Some(self.next);
-        self.next += 1;
-        self.name(value)
+        let name = match self.func.value(value).name.as_deref().filter(|name| is_name(name)) {
+            Some(name) => {
+                let used = self.used.entry(name).or_default();
+                *used += 1;
+                // The first has the name itself; no name of a user has a dot.
+                if *used == 1 { format!("%{name}") } else { format!("%{name}.{}", *used - 1) }
+            }
+            None => {
+                self.next += 1;
+                format!("%{}", self.next - 1)
+            }
+        };
+        self.names[value.index()] = Some(name.clone());
+        name
     }
 
     fn name(&self, value: Value) -> String {
         use cranelift_entity::EntityRef;
-        match self.names[value.index()] {
-            Some(n) => format!("%{n}"),
+        match &self.names[value.index()] {
+            Some(name) => name.clone(),
             None => format!("%undefined{}", value.index()),
         }
     }
@@ -273,7 +289,7 @@ impl Printer<'_> {
 
 impl fmt::Display for Func {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut p = Printer { func: self, names: vec![None; self.num_values()], next: 0, out: String::new() };
+        let mut p = Printer { func: self, names: vec![None; self.num_values()], next: 0, used: HashMap::new(), out: String::new() };
         let _ = write!(p.out, "{} @{}", keyword(self.kind), self.name);
         p.params(self.body());
         if !self.results.is_empty() {
@@ -288,6 +304,13 @@ impl fmt::Display for Func {
         p.out.push('\n');
         f.write_str(&p.out)
     }
+}
+
+/// Whether a user's name can stand in the text: numbers are for values without one.
+pub(crate) fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// How a function of this kind opens.

@@ -12,6 +12,8 @@ pytest.importorskip("torch._inductor")
 import shoal.torch  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+pytestmark = pytest.mark.torch
+
 
 @pytest.fixture(autouse=True)
 def fresh_graphs():

@@ -10,6 +10,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::NvptxArch;
+
 /// What a compiler states about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelDescription {
@@ -48,6 +50,19 @@ pub enum Waits {
 pub enum TargetNeeds {
     /// A CPU.
     Cpu(CpuNeeds),
+    /// An NVIDIA GPU.
+    Nvptx(NvptxNeeds),
+}
+
+/// What an NVIDIA GPU must provide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NvptxNeeds {
+    /// The architecture.
+    pub arch: NvptxArch,
+    /// The threads of one program.
+    pub threads: u32,
+    /// The bytes of shared memory of one program.
+    pub shared_bytes: u32,
 }
 
 /// What a CPU must provide.
@@ -68,11 +83,23 @@ impl KernelDescription {
         self.params.iter().fold(0, |end, p| end.next_multiple_of(p.align.max(1)) + p.size)
     }
 
-    /// What a CPU must provide.
+    /// What a CPU must provide; nothing for another target's kernel, which no CPU loads.
     #[must_use]
     pub fn cpu(&self) -> &CpuNeeds {
-        let TargetNeeds::Cpu(needs) = &self.needs;
-        needs
+        static NOTHING: CpuNeeds = CpuNeeds { scratch_bytes: 0, uses_amx: false, features: Vec::new() };
+        match &self.needs {
+            TargetNeeds::Cpu(needs) => needs,
+            TargetNeeds::Nvptx(_) => &NOTHING,
+        }
+    }
+
+    /// What an NVIDIA GPU must provide; `None` for another target's kernel.
+    #[must_use]
+    pub fn nvptx(&self) -> Option<&NvptxNeeds> {
+        match &self.needs {
+            TargetNeeds::Nvptx(needs) => Some(needs),
+            TargetNeeds::Cpu(_) => None,
+        }
     }
 }
 
@@ -92,6 +119,9 @@ impl fmt::Display for KernelDescription {
             TargetNeeds::Cpu(CpuNeeds { scratch_bytes, uses_amx, features }) => {
                 let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
                 write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
+            }
+            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes }) => {
+                write!(f, " nvptx arch={} threads={threads} shared={shared_bytes}", arch.name())
             }
         }
     }
@@ -125,7 +155,7 @@ impl FromStr for KernelDescription {
 fn read(text: &str) -> Option<KernelDescription> {
     let mut words = text.strip_prefix(FORMAT)?.split_ascii_whitespace();
     let mut value = |key: &str| match key {
-        "cpu" => words.next().filter(|word| *word == "cpu"),
+        "" => words.next(),
         key => words.next()?.strip_prefix(key)?.strip_prefix('='),
     };
     let name = value("name")?.to_owned();
@@ -136,13 +166,23 @@ fn read(text: &str) -> Option<KernelDescription> {
         _ => return None,
     };
     let can_fail = truth(value("fails")?)?;
-    value("cpu")?;
-    let cpu = CpuNeeds {
-        scratch_bytes: value("scratch")?.parse().ok()?,
-        uses_amx: truth(value("amx")?)?,
-        features: list(value("features")?).map(str::to_owned).collect(),
+    let needs = match value("")? {
+        "cpu" => TargetNeeds::Cpu(CpuNeeds {
+            scratch_bytes: value("scratch")?.parse().ok()?,
+            uses_amx: truth(value("amx")?)?,
+            features: list(value("features")?).map(str::to_owned).collect(),
+        }),
+        "nvptx" => {
+            let name = value("arch")?;
+            TargetNeeds::Nvptx(NvptxNeeds {
+                arch: NvptxArch::ALL.into_iter().find(|arch| arch.name() == name)?,
+                threads: value("threads")?.parse().ok()?,
+                shared_bytes: value("shared")?.parse().ok()?,
+            })
+        }
+        _ => return None,
     };
-    words.next().is_none().then_some(KernelDescription { name, params, waits, can_fail, needs: TargetNeeds::Cpu(cpu) })
+    words.next().is_none().then_some(KernelDescription { name, params, waits, can_fail, needs })
 }
 
 fn list(text: &str) -> impl Iterator<Item = &str> {
@@ -200,11 +240,13 @@ mod tests {
             ..add()
         };
         let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..add().cpu().clone() });
+        let gpu = TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm90a, threads: 128, shared_bytes: 1 << 17 });
         for description in [
             bare,
             KernelDescription { waits: Waits::MayWait, ..add() },
             KernelDescription { can_fail: true, ..add() },
             KernelDescription { needs: amx, ..add() },
+            KernelDescription { needs: gpu, ..add() },
         ] {
             assert_eq!(description.to_string().parse(), Ok(description));
         }

@@ -66,7 +66,7 @@ mod wait;
 pub use c_type::{CResult, CType, Signature};
 pub use context::{Context, Entry, coordinates};
 pub use cpu_target::CpuTarget;
-pub use description::{CpuNeeds, DescriptionError, KernelDescription, ParamLayout, TargetNeeds, Waits};
+pub use description::{CpuNeeds, DescriptionError, KernelDescription, NvptxNeeds, ParamLayout, TargetNeeds, Waits};
 pub use hook::Hook;
 pub use reach::Reach;
 pub use site::{AccessBase, AccessKind, CheckedAccess, Field, Site};

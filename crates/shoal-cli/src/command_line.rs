@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shoal::Backend;
 
+use crate::ranks::Engine;
+
 /// Tile kernels: run, compile, look at, measure.
 #[derive(Debug, Parser)]
 #[command(name = "shoal", version, about, max_term_width = 100)]
@@ -36,6 +38,9 @@ pub(crate) enum Command {
     /// Compile once and say how long it took; for `shoal bench`
     #[command(hide = true)]
     MeasureCompile,
+    /// Run a kernel as one of several ranks and say how long it took; for `shoal bench`
+    #[command(hide = true)]
+    MeasureRank(MeasureRankOptions),
 }
 
 /// Where a kernel runs.
@@ -98,6 +103,15 @@ pub(crate) struct RunOptions {
     /// Library kernels: element type
     #[arg(long, default_value = "fp32")]
     pub(crate) dtype: String,
+    /// Run a library kernel of several ranks on so many
+    #[arg(long, value_name = "N")]
+    pub(crate) ranks: Option<usize>,
+    /// What ranks are
+    #[arg(long, default_value = "threads")]
+    pub(crate) engine: Engine,
+    /// This process is a rank
+    #[arg(long, hide = true)]
+    pub(crate) role: bool,
 }
 
 const RUN_HELP: &str = "\
@@ -113,7 +127,9 @@ Tensors that the kernel changed are shown when it is done.
 Examples:
   shoal run add.py:add -a x=randn:fp32[1000] -a y=ones:fp32[1000] -a out=empty:fp32[1000] \\
       -a n=1000 -a BLOCK=256 --grid n/BLOCK
-  shoal run matmul --size 256,256,256 --dtype bf16";
+  shoal run matmul --size 256,256,256 --dtype bf16
+  shoal run all_gather_matmul --ranks 4
+  shoal run two_shot_all_reduce --ranks 8 --engine processes --size 1000000 --dtype fp16";
 
 /// Options of `shoal compile`.
 #[derive(Debug, Args)]
@@ -187,30 +203,64 @@ pub(crate) struct OptOptions {
     pub(crate) time: bool,
 }
 
-/// What `shoal bench` measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Suite {
-    /// Kernels on this CPU
-    Cpu,
-}
-
 /// Options of `shoal bench`.
 #[derive(Debug, Args)]
+#[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to measure
-    pub(crate) suite: Suite,
+    /// What to measure: `cpu`, `comm`, or a library kernel of several ranks
+    pub(crate) what: String,
     /// Write the rows to a file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Draw the ratios into a file
-    #[arg(long, value_name = "FILE.svg", default_value = "bench-cpu.svg")]
-    pub(crate) plot: PathBuf,
+    /// Draw the ratios into a file [default: bench-WHAT.svg]
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) plot: Option<PathBuf>,
     /// Only benchmarks whose name contains this
     #[arg(long, default_value = "")]
     pub(crate) filter: String,
-    /// Rounds of measuring; the best of each side counts
-    #[arg(long, default_value_t = 7)]
-    pub(crate) rounds: usize,
+    /// Rounds of measuring; the best of each side counts [default: 7, for several ranks 3]
+    #[arg(long)]
+    pub(crate) rounds: Option<usize>,
+    /// Several ranks: how many, one world after another
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4")]
+    pub(crate) ranks: Vec<usize>,
+    /// Several ranks: what they are
+    #[arg(long, default_value = "processes")]
+    pub(crate) engine: Engine,
+    /// Several ranks: sizes, such as `512,512,512`; may be given several times
+    #[arg(long = "size", value_name = "SIZES")]
+    pub(crate) sizes: Vec<String>,
+    /// Several ranks: element types
+    #[arg(long = "dtype", value_delimiter = ',', default_value = "fp32")]
+    pub(crate) dtypes: Vec<String>,
+    /// Several ranks: who is measured against, where it is installed
+    #[arg(long = "backend", value_delimiter = ',', default_value = "mpi,gloo")]
+    pub(crate) backends: Vec<RankPeer>,
+}
+
+const BENCH_HELP: &str = "\
+  cpu    kernels, compilation and launches on this CPU, against NumPy, torch and Triton
+  comm   all-reduce and all-gather of several sizes against MPI and gloo; overlapped products against others
+  NAME   one library kernel of several ranks: shoal bench two_shot_all_reduce --ranks 2,4 --size 16384 --size 262144
+
+Open MPI is found by `mpicc` and `mpirun`, gloo in a Python with torch (SHOAL_BENCH_PYTHON names other Pythons).";
+
+/// Who kernels of several ranks are measured against.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RankPeer {
+    /// Open MPI's collectives
+    Mpi,
+    /// torch's collectives for CPUs
+    Gloo,
+}
+
+/// Options of the command that `shoal bench` starts as ranks.
+#[derive(Debug, Args)]
+pub(crate) struct MeasureRankOptions {
+    pub(crate) name: String,
+    pub(crate) dtype: String,
+    #[arg(value_delimiter = ',')]
+    pub(crate) sizes: Vec<usize>,
 }
 
 /// Options of `shoal demo`.

@@ -16,6 +16,7 @@ mod launch;
 mod numbers;
 mod opt;
 mod progress;
+mod ranks;
 mod run;
 mod table;
 
@@ -54,7 +55,7 @@ pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString
     };
     bench::peers::runs_in(surroundings.python.clone());
     let done = match &command_line.command {
-        Command::Run(options) => run::run(options),
+        Command::Run(options) => run::run(options, &surroundings.command),
         Command::Compile(options) => compile::compile(options, &surroundings.runtime),
         Command::Opt(options) => opt::opt(options),
         Command::Bench(options) => bench::bench(options, &surroundings.command),
@@ -62,6 +63,7 @@ pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString
         Command::Launch(options) => launch::launch(options),
         Command::Doctor => doctor::doctor(),
         Command::Cache(options) => cache::cache(&options.action),
+        Command::MeasureRank(options) => bench::measure_rank(options),
         Command::MeasureCompile => bench::compiling::measure(),
     };
     match done {

@@ -5,6 +5,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod cpu;
+pub mod nvptx;
 mod shared;
 
 use std::path::PathBuf;
@@ -28,7 +29,7 @@ pub struct Options {
 /// A compiled kernel.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// A relocatable object.
+    /// A relocatable object; PTX for NVIDIA GPUs.
     pub object: Vec<u8>,
     /// What a device must know of it.
     pub description: KernelDescription,
@@ -54,7 +55,7 @@ pub enum Emit {
     Llvm,
     /// Assembly.
     Asm,
-    /// A relocatable object.
+    /// A relocatable object; for NVIDIA GPUs PTX, which the driver assembles.
     Object,
 }
 
@@ -71,7 +72,8 @@ pub fn compile(
 ) -> Result<Compiled, Diagnostics> {
     match target {
         Target::Cpu(cpu) => cpu::compile(module, kernel, cpu, sources, options),
-        Target::Nvptx(_) | Target::Amdgpu(_) => Err(no_backend(module, kernel, target)),
+        Target::Nvptx(arch) => nvptx::compile(module, kernel, *arch, sources, options),
+        Target::Amdgpu(_) => Err(no_backend(module, kernel, target)),
     }
 }
 
@@ -89,7 +91,8 @@ pub fn emit(
 ) -> Result<Vec<u8>, Diagnostics> {
     match target {
         Target::Cpu(cpu) => cpu::emit(module, kernel, cpu, sources, options, what),
-        Target::Nvptx(_) | Target::Amdgpu(_) => Err(no_backend(module, kernel, target)),
+        Target::Nvptx(arch) => nvptx::emit(module, kernel, *arch, sources, options, what),
+        Target::Amdgpu(_) => Err(no_backend(module, kernel, target)),
     }
 }
 

@@ -93,7 +93,35 @@ struct Member {
     launches: AtomicUsize,
 }
 
+/// A launch of a member that something else than this driver runs. The member is in it until it is dropped.
+#[derive(Debug)]
+pub struct ForeignLaunch<'a>(&'a GroupMember);
+
+impl ForeignLaunch<'_> {
+    /// Whether every member of the group is in a launch, so that no host can act.
+    #[must_use]
+    pub fn all_members_launch(&self) -> bool {
+        self.0.progress().hosts.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Drop for ForeignLaunch<'_> {
+    fn drop(&mut self) {
+        self.0.leaves_launch();
+        self.0.progress().waits_or_ends();
+    }
+}
+
 impl GroupMember {
+    /// The member enters a launch that something else than this driver runs.
+    #[must_use]
+    pub fn launches_elsewhere(&self) -> ForeignLaunch<'_> {
+        // In this order, nobody takes the group for one that waits in between.
+        self.progress().runs();
+        self.enters_launch();
+        ForeignLaunch(self)
+    }
+
     pub(crate) fn progress(&self) -> &Progress {
         &self.0.group
     }

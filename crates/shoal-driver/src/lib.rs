@@ -22,7 +22,7 @@ mod waiting;
 
 pub use error::{DeviceError, Failure, LaunchError};
 pub use interrupt::Interrupt;
-pub use launch_group::{GroupMember, LaunchGroup};
+pub use launch_group::{ForeignLaunch, GroupMember, LaunchGroup};
 pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
 pub use rank_view::RankView;

@@ -34,6 +34,18 @@ impl RankView {
         self.heaps.len()
     }
 
+    /// The first byte of each rank's heap, that of rank 0 first.
+    #[must_use]
+    pub fn heaps(&self) -> &[usize] {
+        &self.heaps
+    }
+
+    /// The size of each heap.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        self.heap_bytes
+    }
+
     /// The same place in another rank's heap, or why there is none.
     pub(crate) fn symmetric(&self, address: usize, rank: i32) -> Result<usize, String> {
         let offset = address.wrapping_sub(self.heaps[self.rank as usize]);

@@ -4,7 +4,8 @@ use shoal_ir::Region;
 
 use crate::control::Vals;
 use crate::error::Error;
-use crate::program::{Machine, Program, Site};
+use crate::machine::Machine;
+use crate::program::{Program, Site};
 use crate::value::Val;
 use crate::vector_region::Lanes;
 
@@ -31,7 +32,7 @@ impl<'p> Combiner<'p> {
     pub(crate) fn run<'a>(
         &mut self,
         program: &mut Program<'p>,
-        machine: &mut Machine<'p, '_>,
+        machine: &mut Machine<'_>,
         lanes: usize,
         inputs: impl Iterator<Item = &'a [u64]>,
     ) -> Result<(), Error> {

@@ -1,31 +1,35 @@
 //! Operations between ranks.
 
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
+use shoal_ir::op::Sem;
 use shoal_ir::{Elem, Scalar};
 
+use crate::access::{Follow, Order};
+use crate::check::Effect;
 use crate::error::{AccessKind, Awaited, Error, Waiting};
+use crate::machine::{Machine, Seen, Step, Wait};
 use crate::memory::AccessError;
-use crate::program::{Machine, Program, Site, Step, Wait};
+use crate::program::{Program, Site};
 use crate::rank::Heap;
 use crate::value::Val;
 
 impl<'p> Program<'p> {
-    pub(crate) fn comm(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: CommOp) -> Result<Step, Error> {
+    pub(crate) fn comm(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: CommOp) -> Result<Step, Error> {
         match op {
             CommOp::Rank { axis } | CommOp::NumRanks { axis } => {
-                self.heap(site)?;
+                self.heap(machine, site)?;
                 if let Some(axis) = axis {
                     return Err(self.world_error(site, format!("this world has no mesh, so there is no axis {axis}")));
                 }
                 let is_rank = matches!(op, CommOp::Rank { .. });
-                let number = if is_rank { u64::from(self.rank.number) } else { machine.ranks.len() as u64 };
+                let number = if is_rank { u64::from(self.rank.number) } else { machine.heaps.len() as u64 };
                 Ok(self.finish(site, [Val::Scalar(number)]))
             }
             CommOp::SymmAt => {
                 let address = self.symmetric(machine, site)?;
                 Ok(self.finish(site, [Val::Scalar(address)]))
             }
-            CommOp::Wait { .. } => self.wait_for_words(machine, site),
+            CommOp::Wait { sem, scope } => self.wait_for_words(machine, site, Order::Atomic(sem, scope)),
             CommOp::ConsumeToken => {
                 let value = self.operand(site, 0).clone();
                 Ok(self.finish(site, [value]))
@@ -34,8 +38,9 @@ impl<'p> Program<'p> {
         }
     }
 
-    fn heap(&self, site: Site<'p>) -> Result<Heap, Error> {
-        self.rank.heap.ok_or_else(|| {
+    fn heap(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<Heap, Error> {
+        let heap = machine.heaps.get(self.rank.number as usize).copied();
+        heap.filter(|_| self.rank.in_world).ok_or_else(|| {
             let message = "this kernel asks for other ranks, but was launched outside of a world";
             self.world_error(site, message.into())
         })
@@ -46,8 +51,8 @@ impl<'p> Program<'p> {
     }
 
     /// The place of the first operand in the heap of the rank that the second one names.
-    fn symmetric(&self, machine: &Machine<'p, '_>, site: Site<'p>) -> Result<u64, Error> {
-        let heap = self.heap(site)?;
+    fn symmetric(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<u64, Error> {
+        let heap = self.heap(machine, site)?;
         let (address, rank) = (self.operand(site, 0).scalar(), self.rank_operand(site));
         let offset = address.wrapping_sub(heap.base.0);
         if offset >= heap.bytes {
@@ -55,9 +60,9 @@ impl<'p> Program<'p> {
             let message = format!("{address:#x} is not in the symmetric heap ({near}); allocate it on all ranks");
             return Err(self.world_error(site, message));
         }
-        let peer = usize::try_from(rank).ok().and_then(|rank| machine.ranks.get(rank)?.heap);
+        let peer = usize::try_from(rank).ok().and_then(|rank| machine.heaps.get(rank));
         let Some(peer) = peer else {
-            let message = format!("there is no rank {rank}; the world has {}", machine.ranks.len());
+            let message = format!("there is no rank {rank}; the world has {}", machine.heaps.len());
             return Err(self.world_error(site, message));
         };
         Ok(peer.base.0 + offset)
@@ -67,22 +72,25 @@ impl<'p> Program<'p> {
         i64::from(self.operand(site, 1).scalar() as i32)
     }
 
-    /// Looks once at all words. If one is not there yet, the operation stays the next one, to be tried again when
-    /// memory has changed.
-    fn wait_for_words(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
+    /// Looks once at all words. If one is not there yet, the operation stays the next one, to be tried again when the
+    /// word has changed.
+    fn wait_for_words(&mut self, machine: &mut Machine<'_>, site: Site<'p>, order: Order) -> Result<Step, Error> {
         let bytes = site.ty(2).elem().map_or(4, Elem::bytes);
         let (base, expected) = (self.operand(site, 0).scalar(), self.operand(site, 2).scalar());
-        for word in 0..self.rank_operand(site).max(0) as u64 {
-            let address = base.wrapping_add(word * u64::from(bytes));
+        let words = self.rank_operand(site).max(0) as u64;
+        let address = |word: u64| base.wrapping_add(word * u64::from(bytes));
+        for address in (0..words).map(address) {
             let found = machine.memory.load(address, bytes).map_err(|e| self.word_fault(machine, site, e, address))?;
             if found != expected {
                 let report = Waiting { at: self.place(site), awaited: Awaited::Value { address, expected, found } };
-                self.wait = Some(Wait { version: machine.memory.version(), deadline: None, report });
-                if let Some(frame) = self.frames.last_mut() {
-                    frame.next -= 1;
-                }
+                self.wait_at(Wait::on_word(Seen { address, bytes, value: found }, None, report));
                 return Ok(Step::Waits);
             }
+        }
+        let mut follow = Follow::new(self, site, AccessKind::Atomic, order, bytes);
+        for address in (0..words).map(address) {
+            follow.element(machine, address, Effect::Read);
+            self.saw(Seen { address, bytes, value: expected });
         }
         self.wait = None;
         self.finish(site, [Val::Empty]);
@@ -91,14 +99,14 @@ impl<'p> Program<'p> {
 
     fn notify(
         &mut self,
-        machine: &mut Machine<'p, '_>,
+        machine: &mut Machine<'_>,
         site: Site<'p>,
         op: SignalOp,
         scope: CommScope,
     ) -> Result<Step, Error> {
         let address = match scope {
             CommScope::Gpu => {
-                self.heap(site)?;
+                self.heap(machine, site)?;
                 let rank = self.rank_operand(site);
                 if rank != i64::from(self.rank.number) {
                     let message = format!("a signal at `gpu` scope stays on its rank, but is for rank {rank}");
@@ -117,11 +125,18 @@ impl<'p> Program<'p> {
         };
         held.and_then(|held| machine.memory.store(address, bytes, next(held)))
             .map_err(|e| self.word_fault(machine, site, e, address))?;
+        let effect = match op {
+            SignalOp::Set => Effect::Write,
+            SignalOp::Add => Effect::Both,
+        };
+        let order = Order::Atomic(Sem::Release, scope.memory_scope());
+        Follow::new(self, site, AccessKind::Atomic, order, bytes).element(machine, address, effect);
+        self.changed_memory();
         self.finish(site, []);
         Ok(Step::Yield)
     }
 
-    fn word_fault(&self, machine: &Machine<'p, '_>, site: Site<'p>, fault: AccessError, address: u64) -> Error {
+    fn word_fault(&self, machine: &Machine<'_>, site: Site<'p>, fault: AccessError, address: u64) -> Error {
         let bytes = site.ty(2).elem().map_or(4, Elem::bytes);
         self.fault(machine.memory, site, fault, (address, bytes), AccessKind::Atomic, Vec::new())
     }

@@ -5,7 +5,8 @@ use shoal_ir::{OpId, Region, Scalar};
 use smallvec::SmallVec;
 
 use crate::error::{Awaited, Error, Waiting};
-use crate::program::{Activation, Frame, Machine, Program, Site, Step, Wait};
+use crate::machine::{LapLog, Machine, Step, Wait};
+use crate::program::{Activation, Frame, Program, Site};
 use crate::value::Val;
 
 /// Values on their way into or out of a region.
@@ -90,6 +91,7 @@ impl<'p> Program<'p> {
 
     pub(crate) fn enter_while(&mut self, site: Site<'p>) -> Step {
         let args = self.operands(site, 0);
+        self.laps.push(LapLog::default());
         self.enter(site.op.regions()[0], Owner::Before(site.id, None), args);
         Step::Continue
     }
@@ -110,12 +112,13 @@ impl<'p> Program<'p> {
             self.enter(loop_site.op.regions()[1], Owner::Body(id, lap), values);
             Step::Continue
         } else {
+            self.laps.pop();
             self.finish(loop_site, values)
         }
     }
 
     /// Ends a region that yields, or a function.
-    pub(crate) fn leave(&mut self, machine: &Machine<'p, '_>, site: Site<'p>) -> Step {
+    pub(crate) fn leave(&mut self, machine: &Machine<'_>, site: Site<'p>) -> Step {
         let (owner, values) = self.hand_over(site);
         match owner {
             Some(Owner::Kernel) | None => Step::Done,
@@ -142,18 +145,20 @@ impl<'p> Program<'p> {
     }
 
     /// Starts a further iteration of a `while`; one that would only repeat the last has to wait.
-    fn back_edge(&mut self, machine: &Machine<'p, '_>, id: OpId, last: Option<Lap>, values: Vals) -> Step {
+    fn back_edge(&mut self, machine: &Machine<'_>, id: OpId, last: Option<Lap>, values: Vals) -> Step {
         let site = self.site(id);
         let version = machine.memory.version();
-        let same = |lap: &Lap| lap.version == version && lap.carried.iter().zip(&values).all(|(a, b)| a.same(b));
-        let repeats = last.as_ref().is_some_and(same);
+        let log = self.laps.last_mut().map(std::mem::take).unwrap_or_default();
+        let carries_the_same = |lap: &Lap| lap.carried.iter().zip(&values).all(|(a, b)| a.same(b));
+        let repeats = |lap: &Lap| carries_the_same(lap) && log.would_repeat(machine.memory, lap.version);
+        let repeats = last.as_ref().is_some_and(repeats);
         let lap = Lap { version, carried: values.clone() };
         self.enter(site.op.regions()[0], Owner::Before(id, Some(lap)), values);
         if !repeats {
             return Step::Yield;
         }
         let report = Waiting { at: self.place(site), awaited: Awaited::LoopExit };
-        self.wait = Some(Wait { version, deadline: None, report });
+        self.wait = Some(Wait { watch: log.watch(machine.memory), deadline: None, report });
         Step::Waits
     }
 
@@ -168,13 +173,13 @@ impl<'p> Program<'p> {
     }
 
     /// Runs a region on scalars to its end. It computes and nothing else, so nobody needs a turn in between.
-    pub(crate) fn apply(&mut self, machine: &mut Machine<'p, '_>, region: Region, args: Vals) -> Result<Vals, Error> {
+    pub(crate) fn apply(&mut self, machine: &mut Machine<'_>, region: Region, args: Vals) -> Result<Vals, Error> {
         let depth = self.frames.len();
         self.enter(region, Owner::Applied, args);
         while self.frames.len() > depth {
             if self.step(machine)? == Step::Waits {
                 let waiting = self.wait.take().map(|w| w.report).into_iter().collect();
-                return Err(Error::Deadlock { waiting });
+                return Err(Error::Deadlock { waiting, hosts: Vec::new() });
             }
         }
         Ok(std::mem::take(&mut self.handed))

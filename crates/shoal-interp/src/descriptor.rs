@@ -6,9 +6,11 @@ use shoal_ir::numeric::Const;
 use shoal_ir::types::Padding;
 use shoal_ir::{DescType, Elem, Scalar, Type};
 
-use crate::access::{read, write};
+use crate::access::{Follow, Order, read, write};
+use crate::check::Effect;
 use crate::error::{AccessKind, Error};
-use crate::program::{Machine, Program, Site, Step};
+use crate::machine::{Machine, Seen, Step};
+use crate::program::{Program, Site};
 use crate::shape::{for_each_index, index_of, len};
 use crate::value::{Descriptor, Val};
 
@@ -87,28 +89,41 @@ impl<'p> Program<'p> {
         Ok((ty, desc.addresses(&ty.block, &offsets, u64::from(ty.elem.bytes()))))
     }
 
-    pub(crate) fn desc_load(&self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Val, Error> {
+    pub(crate) fn desc_load(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Val, Error> {
         let (ty, addresses) = self.block(site, 1)?;
         let mut out = vec![padding(ty.elem, ty.padding); addresses.len()];
+        let mut follow = Follow::new(self, site, AccessKind::Read, Order::Plain, ty.elem.bytes());
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
             out[i] = read(machine.memory, Elem::Scalar(ty.elem), address).map_err(|fault| {
                 let element = index_of(i, &ty.block);
                 self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Read, element)
             })?;
+            follow.element(machine, address, Effect::Read);
+            if !self.laps.is_empty() {
+                self.saw(Seen { address, bytes: ty.elem.bytes(), value: out[i] });
+            }
         }
+        follow.flush(machine);
         Ok(Val::tile(out))
     }
 
-    pub(crate) fn desc_store(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
+    pub(crate) fn desc_store(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Step, Error> {
         let (ty, addresses) = self.block(site, 2)?;
-        let values = self.operand(site, 1).bits();
+        let values = self.operand(site, 1).clone();
+        let before = machine.memory.version();
+        let mut follow = Follow::new(self, site, AccessKind::Write, Order::Plain, ty.elem.bytes());
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
-            write(machine.memory, Elem::Scalar(ty.elem), address, values[i]).map_err(|fault| {
+            write(machine.memory, Elem::Scalar(ty.elem), address, values.bits()[i]).map_err(|fault| {
                 let element = index_of(i, &ty.block);
                 self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Write, element)
             })?;
+            follow.element(machine, address, Effect::Write);
+        }
+        follow.flush(machine);
+        if machine.memory.version() != before {
+            self.changed_memory();
         }
         Ok(self.finish(site, []))
     }

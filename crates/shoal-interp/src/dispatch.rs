@@ -6,14 +6,16 @@ use shoal_ir::class::{
     TileOp,
 };
 
+use crate::access::Order;
 use crate::error::Error;
-use crate::program::{Machine, Program, Site, Step};
+use crate::machine::{Machine, Step};
+use crate::program::{Program, Site};
 use crate::value::Val;
 use crate::{dot, print, shape};
 
 impl<'p> Program<'p> {
     /// Runs an operation that was not planned as elementwise.
-    pub(crate) fn dispatch(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>) -> Result<Step, Error> {
+    pub(crate) fn dispatch(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Step, Error> {
         let result = match site.op.kind.class() {
             OpClass::Source(op) => self.source(site, op),
             OpClass::Elementwise(op) => return Err(self.unknown_function(site, op)),
@@ -28,9 +30,9 @@ impl<'p> Program<'p> {
                 dot::dot(types, [0, 1, 2].map(|i| self.operand(site, i)))
             }
             OpClass::Apply(op) => return self.applied(machine, site, op),
-            OpClass::Access(AccessOp::Load(_)) => self.load(machine, site)?,
+            OpClass::Access(AccessOp::Load(attrs)) => self.load(machine, site, attrs)?,
             OpClass::Access(AccessOp::Store { .. }) => return self.store(machine, site),
-            OpClass::Atomic(op, ..) => return self.atomic(machine, site, op),
+            OpClass::Atomic(op, sem, scope) => return self.atomic(machine, site, op, Order::Atomic(sem, scope)),
             OpClass::Desc(DescOp::Make) => self.make_desc(site),
             OpClass::Desc(DescOp::Base) => self.desc_base(site)?,
             OpClass::Desc(DescOp::Size { dim }) => self.desc_size(site, dim)?,
@@ -75,7 +77,7 @@ impl<'p> Program<'p> {
         })
     }
 
-    fn applied(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: ApplyOp) -> Result<Step, Error> {
+    fn applied(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: ApplyOp) -> Result<Step, Error> {
         match op {
             ApplyOp::Reduce { axis } => self.reduce(machine, site, usize::from(axis)),
             ApplyOp::Scan { axis, reverse } => self.scan(machine, site, usize::from(axis), reverse),
@@ -83,17 +85,17 @@ impl<'p> Program<'p> {
         }
     }
 
-    fn atomic(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: AtomicOp) -> Result<Step, Error> {
+    fn atomic(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: AtomicOp, order: Order) -> Result<Step, Error> {
         match op {
-            AtomicOp::Rmw(op) => self.atomic_rmw(machine, site, op),
-            AtomicOp::Cas => self.atomic_cas(machine, site),
-            AtomicOp::Load => self.atomic_load(machine, site),
-            AtomicOp::Store => self.atomic_store(machine, site),
-            AtomicOp::Poll => self.atomic_poll(machine, site),
+            AtomicOp::Rmw(op) => self.atomic_rmw(machine, site, op, order),
+            AtomicOp::Cas => self.atomic_cas(machine, site, order),
+            AtomicOp::Load => self.atomic_load(machine, site, order),
+            AtomicOp::Store => self.atomic_store(machine, site, order),
+            AtomicOp::Poll => self.atomic_poll(machine, site, order),
         }
     }
 
-    fn effect(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, op: EffectOp<'_>) -> Result<Step, Error> {
+    fn effect(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: EffectOp<'_>) -> Result<Step, Error> {
         match op {
             EffectOp::Print { prefix, hex } => {
                 print::print(self, machine, site, prefix, if hex { Radix::Hex } else { Radix::Decimal });

@@ -115,6 +115,16 @@ pub enum Error {
         /// Who did it.
         at: Place,
     },
+    /// A write to memory that is only to be read.
+    #[error("{at} writes at {address:#x}, {near}, which is passed to be read only")]
+    ReadOnly {
+        /// The address.
+        address: u64,
+        /// Where that lies.
+        near: String,
+        /// Who did it.
+        at: Place,
+    },
     /// A device assertion does not hold.
     #[error("assertion failed in {at}{}: {message}", element_text(element))]
     AssertFailed {
@@ -126,10 +136,12 @@ pub enum Error {
         at: Place,
     },
     /// Every live program waits, and nobody is left to change what they wait for.
-    #[error("deadlock: {}", waiting_text(waiting))]
+    #[error("deadlock: {}", waiting_text(waiting, hosts))]
     Deadlock {
-        /// Who waits for what.
+        /// Which programs wait for what.
         waiting: Vec<Waiting>,
+        /// The ranks whose hosts wait, or whose programs have not all started.
+        hosts: Vec<HostWaiting>,
     },
     /// [`crate::Options::max_steps`] is used up.
     #[error("no end after {steps} operations; {at} was running")]
@@ -213,12 +225,38 @@ fn element_text(element: &[u32]) -> String {
     if element.is_empty() { String::new() } else { format!(", element {element:?}") }
 }
 
+/// What keeps the host of a rank from going on.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct HostWaiting {
+    /// The rank.
+    pub rank: u32,
+    /// Programs of its launch that found no room.
+    pub unstarted: usize,
+    /// It waits for the hosts of other ranks.
+    pub at_barrier: bool,
+}
+
+impl fmt::Display for HostWaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rank = self.rank;
+        match (self.unstarted, self.at_barrier) {
+            (0, _) => write!(f, "the host of rank {rank} waits for the other ranks' hosts"),
+            (1, _) => write!(f, "1 program of rank {rank} has not started: there is no room"),
+            (n, _) => write!(f, "{n} programs of rank {rank} have not started: there is no room"),
+        }
+    }
+}
+
 /// The first few; a whole grid may be waiting.
-fn waiting_text(waiting: &[Waiting]) -> String {
+fn waiting_text(waiting: &[Waiting], hosts: &[HostWaiting]) -> String {
     const SHOWN: usize = 4;
     let mut text = waiting.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if waiting.len() > SHOWN {
         text.push_str(&format!("; and {} more", waiting.len() - SHOWN));
+    }
+    for host in hosts {
+        text.push_str(if text.is_empty() { "" } else { "; " });
+        text.push_str(&host.to_string());
     }
     text
 }
@@ -229,6 +267,7 @@ impl Error {
         match self {
             Error::OutOfBounds { at, .. }
             | Error::Misaligned { at, .. }
+            | Error::ReadOnly { at, .. }
             | Error::AssertFailed { at, .. }
             | Error::StepLimit { at, .. }
             | Error::Interrupted { at }
@@ -238,7 +277,7 @@ impl Error {
             | Error::ExternFunction { at, .. }
             | Error::InlineAsm { at }
             | Error::Invalid { at, .. } => Some(*at),
-            Error::Deadlock { waiting } => waiting.first().map(|w| w.at),
+            Error::Deadlock { waiting, .. } => waiting.first().map(|w| w.at),
             Error::NoKernel { .. } | Error::Arguments { .. } => None,
         }
     }

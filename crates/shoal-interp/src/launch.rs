@@ -37,6 +37,34 @@ pub enum Order {
     RoundRobin,
     /// Any of them, by a random sequence that the seed fixes.
     Random(u64),
+    /// The one with the highest of random priorities, of which a few change as they run. Finds mistakes that need few
+    /// programs to be late at the right moment.
+    Pct {
+        /// Fixes the random sequence.
+        seed: u64,
+        /// How many priorities change.
+        depth: u32,
+    },
+}
+
+/// Whether programs may be started beyond [`Options::resident`].
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Residency {
+    /// Yes, when all that are started wait.
+    #[default]
+    Growing,
+    /// No, as on a device with room for so many; programs start in any order.
+    Strict,
+}
+
+/// Which kernels' programs take turns.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Actors {
+    /// Those of kernels that wait or order. Others run one after another.
+    #[default]
+    Meeting,
+    /// All.
+    All,
 }
 
 /// How a kernel is run.
@@ -46,14 +74,23 @@ pub struct Options {
     pub order: Order,
     /// How many operations all programs together may execute.
     pub max_steps: u64,
-    /// How many programs are started before any has to finish. More are started when all of these wait. Programs that
-    /// can neither wait nor synchronise run one after another.
+    /// How many programs of a rank are started before any has to finish.
     pub resident: usize,
+    /// Whether more are started when all of these wait.
+    pub residency: Residency,
+    /// Which programs take turns.
+    pub actors: Actors,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { order: Order::RoundRobin, max_steps: u64::MAX, resident: 64 }
+        Options {
+            order: Order::RoundRobin,
+            max_steps: u64::MAX,
+            resident: 64,
+            residency: Residency::Growing,
+            actors: Actors::Meeting,
+        }
     }
 }
 
@@ -69,6 +106,25 @@ pub trait Host {
     fn is_interrupted(&mut self) -> bool {
         false
     }
+
+    /// A program has come to a scheduling point: others that share the memory may go on now.
+    fn turn(&mut self) {}
+
+    /// No program can go on: waits until somebody else has changed memory, if there is anybody.
+    fn idle(&mut self) -> Idle {
+        Idle::Nobody
+    }
+}
+
+/// What came of a wait for others.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Memory may have changed.
+    Changed,
+    /// Nobody is left who could change it.
+    Nobody,
+    /// The run is to stop.
+    Stop,
 }
 
 impl<F: FnMut(String)> Host for F {

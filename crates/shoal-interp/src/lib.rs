@@ -4,8 +4,9 @@
 //! is held against, so it computes each element by [`shoal_ir::numeric`] and combines in the order that the IR's
 //! definition gives. It promises:
 //!
-//! - **No undefined behaviour.** Addresses are numbers in an address space of its own ([`Memory`]); a stray access is
-//!   an [`Error`] that names program, element and source place, never a crash.
+//! - **No undefined behaviour.** Addresses are numbers in an address space of its own ([`Memory`]), in which ranges of
+//!   the host's memory keep their addresses; a stray access is an [`Error`] that names program, element and source
+//!   place, never a crash.
 //! - **Programs are actors.** Each is an explicit state machine that a scheduler may step in any order ([`Order`]).
 //!   Other programs get their turn at atomics, at `atomic_poll` and at the back edges of `while`, so programs that wait
 //!   for each other finish, whatever the order.
@@ -39,6 +40,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 mod access;
+pub mod check;
 mod combine;
 mod comm;
 mod control;
@@ -47,9 +49,12 @@ mod dispatch;
 mod dot;
 mod elementwise;
 mod error;
+pub mod explore;
 mod launch;
 mod library;
+mod machine;
 mod memory;
+mod pick;
 mod plan;
 mod print;
 mod program;
@@ -60,7 +65,7 @@ mod shape;
 mod value;
 mod vector_region;
 
-pub use error::{AccessKind, Awaited, Error, Place, Waiting};
-pub use launch::{Arg, Host, Options, Order, Report, run, run_for};
-pub use memory::{Address, Memory};
-pub use rank::{Heap, RankLaunch, run_ranks};
+pub use error::{AccessKind, Awaited, Error, HostWaiting, Place, Waiting};
+pub use launch::{Actors, Arg, Host, Idle, Options, Order, Report, Residency, run, run_for};
+pub use memory::{Address, HostRange, Memory};
+pub use rank::{Heap, HostAction, RankLaunch, run_rank, run_ranks};

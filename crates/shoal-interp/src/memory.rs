@@ -1,4 +1,8 @@
-//! Memory: allocations in an address space of their own, every access checked.
+//! Memory: ranges of one address space, every access checked.
+//!
+//! Allocations get addresses of the interpreter's own. Ranges of a host program's memory keep the addresses that they
+//! have there, so that addresses which lie in memory themselves, such as tables of buffers, point to what they point to
+//! on a device.
 
 use std::cell::Cell;
 use std::fmt;
@@ -26,11 +30,47 @@ impl fmt::Display for Address {
     }
 }
 
-#[derive(Clone, Debug)]
+/// A range of a host program's memory, which the interpreter reads and writes in place.
+pub trait HostRange: fmt::Debug {
+    /// Its size in bytes.
+    fn size(&self) -> usize;
+
+    /// Whether it may be written to.
+    fn is_writable(&self) -> bool;
+
+    /// Copies from the range, from a byte on. What is asked for lies inside.
+    fn read(&self, start: usize, to: &mut [u8]);
+
+    /// Copies to the range, from a byte on. What is written lies inside.
+    fn write(&mut self, start: usize, from: &[u8]);
+}
+
+#[derive(Debug)]
+enum Contents {
+    Own(Vec<u8>),
+    Host(Box<dyn HostRange>),
+}
+
+impl Contents {
+    fn len(&self) -> usize {
+        match self {
+            Contents::Own(bytes) => bytes.len(),
+            Contents::Host(range) => range.size(),
+        }
+    }
+}
+
+#[derive(Debug)]
 struct Block {
     base: u64,
-    bytes: Vec<u8>,
+    contents: Contents,
     name: Option<String>,
+}
+
+impl Block {
+    fn end(&self) -> u64 {
+        self.base + self.contents.len() as u64
+    }
 }
 
 /// What is wrong with an access.
@@ -38,10 +78,11 @@ struct Block {
 pub(crate) enum AccessError {
     OutOfBounds,
     Misaligned,
+    ReadOnly,
 }
 
 /// An address space with its contents. Fresh allocations are zero.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Memory {
     /// In order of their addresses.
     blocks: Vec<Block>,
@@ -68,8 +109,26 @@ impl Memory {
     pub fn alloc_from(&mut self, contents: &[u8]) -> Address {
         let base = self.end.max(BASE);
         self.end = (base + contents.len() as u64).next_multiple_of(GAP) + GAP;
-        self.blocks.push(Block { base, bytes: contents.to_vec(), name: None });
+        self.insert(base, Contents::Own(contents.to_vec()));
         Address(base)
+    }
+
+    /// Bytes with these contents at an address of the caller's choice, where nothing is yet.
+    pub fn alloc_at(&mut self, address: Address, contents: &[u8]) {
+        self.insert(address.0, Contents::Own(contents.to_vec()));
+    }
+
+    /// A range of the host program's memory, at its own address. It must not overlap another.
+    pub fn map_host(&mut self, address: Address, range: Box<dyn HostRange>) {
+        self.insert(address.0, Contents::Host(range));
+    }
+
+    fn insert(&mut self, base: u64, contents: Contents) {
+        let at = self.blocks.partition_point(|b| b.base <= base);
+        let block = Block { base, contents, name: None };
+        debug_assert!(at == 0 || self.blocks[at - 1].end() <= base, "ranges do not overlap");
+        debug_assert!(self.blocks.get(at).is_none_or(|next| block.end() <= next.base), "ranges do not overlap");
+        self.blocks.insert(at, block);
     }
 
     /// Gives the allocation at an address a name for error messages.
@@ -84,10 +143,13 @@ impl Memory {
         self.blocks.retain(|b| b.base != address.0);
     }
 
-    /// What is in memory from an address to the end of its allocation.
+    /// What is in memory from an address to the end of its allocation; `None` for memory of the host program.
     pub fn bytes(&self, address: Address) -> Option<&[u8]> {
         let block = &self.blocks[self.block_at(address.0)?];
-        block.bytes.get((address.0 - block.base) as usize..)
+        match &block.contents {
+            Contents::Own(bytes) => bytes.get((address.0 - block.base) as usize..),
+            Contents::Host(_) => None,
+        }
     }
 
     /// The same, to be changed.
@@ -95,7 +157,23 @@ impl Memory {
         let index = self.block_at(address.0)?;
         self.version += 1;
         let block = &mut self.blocks[index];
-        block.bytes.get_mut((address.0 - block.base) as usize..)
+        match &mut block.contents {
+            Contents::Own(bytes) => bytes.get_mut((address.0 - block.base) as usize..),
+            Contents::Host(_) => None,
+        }
+    }
+
+    /// Somebody else may have changed the memory of the host program.
+    pub(crate) fn touch(&mut self) {
+        self.version += 1;
+    }
+
+    /// Where an address lies in a range that has a name: `byte 8 of x (64 bytes)`.
+    pub fn place_of(&self, address: Address) -> Option<String> {
+        let block = &self.blocks[self.block_at(address.0)?];
+        let inside = address.0 < block.end();
+        let name = block.name.as_deref().filter(|_| inside)?;
+        Some(format!("byte {} of {name}", address.0 - block.base))
     }
 
     /// How often the contents changed: while it stays, every read gives what it gave.
@@ -106,20 +184,19 @@ impl Memory {
     /// The last block that does not start after `address`, if the address is not behind its end.
     fn block_at(&self, address: u64) -> Option<usize> {
         let recent = self.recent.get();
-        let holds = |b: &Block| address >= b.base && address - b.base <= b.bytes.len() as u64;
-        if self.blocks.get(recent).is_some_and(holds) {
+        if self.blocks.get(recent).is_some_and(|b| address >= b.base && address < b.end()) {
             return Some(recent);
         }
         let index = self.blocks.partition_point(|b| b.base <= address).checked_sub(1)?;
         self.recent.set(index);
-        holds(&self.blocks[index]).then_some(index)
+        (address <= self.blocks[index].end()).then_some(index)
     }
 
     /// The block and the range in it of an access of `size` bytes.
     fn locate(&self, address: u64, size: u32) -> Result<(usize, usize), AccessError> {
         let index = self.block_at(address).ok_or(AccessError::OutOfBounds)?;
         let start = (address - self.blocks[index].base) as usize;
-        if start + size as usize > self.blocks[index].bytes.len() {
+        if start + size as usize > self.blocks[index].contents.len() {
             return Err(AccessError::OutOfBounds);
         }
         if !address.is_multiple_of(u64::from(size)) {
@@ -131,23 +208,37 @@ impl Memory {
     /// Reads a little-endian number of 1, 2, 4 or 8 bytes.
     pub(crate) fn load(&self, address: u64, size: u32) -> Result<u64, AccessError> {
         let (index, start) = self.locate(address, size)?;
-        let bytes = &self.blocks[index].bytes[start..start + size as usize];
-        Ok(match *bytes {
-            [a] => u64::from(a),
-            [a, b] => u64::from(u16::from_le_bytes([a, b])),
-            [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
-            _ => bytes.iter().rev().fold(0, |n, &b| n << 8 | u64::from(b)),
-        })
+        let mut number = [0; 8];
+        match &self.blocks[index].contents {
+            Contents::Own(bytes) => number[..size as usize].copy_from_slice(&bytes[start..start + size as usize]),
+            Contents::Host(range) => range.read(start, &mut number[..size as usize]),
+        }
+        Ok(u64::from_le_bytes(number))
     }
 
     /// Writes a little-endian number. Writing what is there already changes nothing.
     pub(crate) fn store(&mut self, address: u64, size: u32, value: u64) -> Result<(), AccessError> {
         let (index, start) = self.locate(address, size)?;
         let new = &value.to_le_bytes()[..size as usize];
-        let old = &mut self.blocks[index].bytes[start..start + size as usize];
-        if *old != *new {
-            old.copy_from_slice(new);
-            self.version += 1;
+        match &mut self.blocks[index].contents {
+            Contents::Own(bytes) => {
+                let old = &mut bytes[start..start + size as usize];
+                if *old != *new {
+                    old.copy_from_slice(new);
+                    self.version += 1;
+                }
+            }
+            Contents::Host(range) => {
+                let mut old = [0; 8];
+                range.read(start, &mut old[..size as usize]);
+                if !range.is_writable() {
+                    return Err(AccessError::ReadOnly);
+                }
+                if old[..size as usize] != *new {
+                    range.write(start, new);
+                    self.version += 1;
+                }
+            }
         }
         Ok(())
     }
@@ -163,7 +254,7 @@ impl Memory {
             };
         };
         let block = &self.blocks[index];
-        let end = block.base + block.bytes.len() as u64;
+        let end = block.end();
         if address < end {
             return format!("at byte {} of {}", address - block.base, Memory::title(block));
         }
@@ -181,7 +272,7 @@ impl Memory {
         let nothing = "where nothing is allocated";
         let of_another_space = address >> 40 != BASE >> 40 && address >= GAP;
         if of_another_space {
-            format!("{nothing}; the interpreter sees the memory of arguments, not what addresses in arrays point to")
+            format!("{nothing}; the interpreter sees the memory of arguments and symmetric heaps, and no other")
         } else {
             nothing.into()
         }
@@ -189,8 +280,8 @@ impl Memory {
 
     fn title(block: &Block) -> String {
         match &block.name {
-            Some(name) => format!("`{name}` ({} bytes)", block.bytes.len()),
-            None => format!("the {} bytes allocated at {:#x}", block.bytes.len(), block.base),
+            Some(name) => format!("`{name}` ({} bytes)", block.contents.len()),
+            None => format!("the {} bytes allocated at {:#x}", block.contents.len(), block.base),
         }
     }
 }
@@ -237,6 +328,6 @@ mod tests {
         assert_eq!(memory.describe(a.0 - 4), "4 bytes before `x` (8 bytes)");
         assert_eq!(memory.describe(16), "where nothing is allocated");
         assert_eq!(memory.describe(a.0 + 100 * GAP), "where nothing is allocated");
-        assert!(memory.describe(0x7f00_0000_0000).contains("not what addresses in arrays point to"));
+        assert!(memory.describe(0x7f00_0000_0000).contains("and no other"));
     }
 }

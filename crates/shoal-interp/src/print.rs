@@ -2,15 +2,10 @@
 
 use shoal_ir::abi::print::{PrintFlags, Printed, Radix, render_text};
 
-use crate::program::{Machine, Program, Site};
+use crate::machine::Machine;
+use crate::program::{Program, Site};
 
-pub(crate) fn print<'p>(
-    program: &Program<'p>,
-    machine: &mut Machine<'p, '_>,
-    site: Site<'p>,
-    prefix: &str,
-    radix: Radix,
-) {
+pub(crate) fn print<'p>(program: &Program<'p>, machine: &mut Machine<'_>, site: Site<'p>, prefix: &str, radix: Radix) {
     if site.operand_count() == 0 {
         print_lines(machine, &render_text(program.id, prefix));
     }
@@ -25,7 +20,7 @@ pub(crate) fn print<'p>(
     }
 }
 
-fn print_lines(machine: &mut Machine<'_, '_>, text: &str) {
+fn print_lines(machine: &mut Machine<'_>, text: &str) {
     for line in text.lines() {
         machine.host.print(line.to_owned());
     }

@@ -1,70 +1,17 @@
 //! A program as an explicit state machine: a stack of frames, one for each region it is in, stepped one operation at a
 //! time. Nothing of a program lives on the Rust stack between two steps, so a scheduler may leave it anywhere.
 
-use std::time::Instant;
-
 use cranelift_entity::EntityRef;
 use shoal_ir::{Op, OpId, Region, Type, Value};
 use smallvec::SmallVec;
 
 use crate::control::Owner;
 use crate::elementwise::Elementwise;
-use crate::error::{Error, Place, Waiting};
-use crate::launch::{ATTENTION, Host};
-use crate::memory::Memory;
+use crate::error::{Error, Place};
+use crate::machine::{LapLog, Machine, Seen, Step, Wait};
 use crate::plan::FuncPlan;
 use crate::rank::RankPlan;
 use crate::value::Val;
-
-/// What the programs of all ranks share.
-pub(crate) struct Machine<'p, 'x> {
-    pub(crate) ranks: &'p [RankPlan<'p>],
-    pub(crate) memory: &'x mut Memory,
-    /// Where printed lines go, and who may stop the run.
-    pub(crate) host: &'x mut dyn Host,
-    /// Operations executed so far, by all programs.
-    pub(crate) steps: u64,
-    pub(crate) max_steps: u64,
-    /// When the host is asked next whether to stop.
-    pub(crate) next_look: Instant,
-}
-
-/// How many operations are executed between two looks at the clock.
-const STEPS_PER_LOOK: u64 = 64;
-
-impl Machine<'_, '_> {
-    /// Whether the host stops the run, looked at now and then.
-    fn is_interrupted(&mut self) -> bool {
-        if !self.steps.is_multiple_of(STEPS_PER_LOOK) || Instant::now() < self.next_look {
-            return false;
-        }
-        self.next_look = Instant::now() + ATTENTION;
-        self.host.is_interrupted()
-    }
-}
-
-/// What a step leads to.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// The program goes on.
-    Continue,
-    /// The program could go on; others may come first.
-    Yield,
-    /// The program cannot go on until memory changes.
-    Waits,
-    /// The program has ended.
-    Done,
-}
-
-/// Why a program does not go on.
-#[derive(Clone, Debug)]
-pub(crate) struct Wait {
-    /// The state of memory in which it cannot.
-    pub(crate) version: u64,
-    /// When it goes on nevertheless.
-    pub(crate) deadline: Option<u64>,
-    pub(crate) report: Waiting,
-}
 
 /// One call of a function: what its values hold.
 pub(crate) struct Activation<'p> {
@@ -96,6 +43,8 @@ pub(crate) struct Program<'p> {
     /// The rank it belongs to.
     pub(crate) rank: &'p RankPlan<'p>,
     pub(crate) id: [u32; 3],
+    /// Its number for who follows accesses.
+    pub(crate) actor: u32,
     pub(crate) activations: Vec<Activation<'p>>,
     pub(crate) frames: Vec<Frame>,
     /// What a region that was applied to elements handed over last.
@@ -103,6 +52,8 @@ pub(crate) struct Program<'p> {
     pub(crate) wait: Option<Wait>,
     /// Its wait has run out of time.
     pub(crate) expired: bool,
+    /// The iterations of the `while` loops that it is in, outermost first.
+    pub(crate) laps: Vec<LapLog>,
 }
 
 /// An operation at work.
@@ -128,15 +79,31 @@ impl<'p> Site<'p> {
 }
 
 impl<'p> Program<'p> {
-    pub(crate) fn new(rank: &'p RankPlan<'p>, id: [u32; 3]) -> Program<'p> {
+    pub(crate) fn new(rank: &'p RankPlan<'p>, id: [u32; 3], actor: u32) -> Program<'p> {
         Program {
             rank,
             id,
+            actor,
             activations: vec![Activation::new(rank.kernel, rank.args.iter().cloned())],
             frames: vec![Frame { region: rank.kernel.func.body(), next: 0, owner: Owner::Kernel }],
             handed: SmallVec::new(),
             wait: None,
             expired: false,
+            laps: Vec::new(),
+        }
+    }
+
+    /// Remembers what an iteration of a loop saw.
+    pub(crate) fn saw(&mut self, seen: Seen) {
+        for lap in &mut self.laps {
+            lap.read(seen);
+        }
+    }
+
+    /// Remembers that an iteration of a loop changed memory.
+    pub(crate) fn changed_memory(&mut self) {
+        for lap in &mut self.laps {
+            lap.change();
         }
     }
 
@@ -174,7 +141,13 @@ impl<'p> Program<'p> {
     }
 
     pub(crate) fn place(&self, site: Site<'p>) -> Place {
-        Place { span: site.op.span, rank: self.rank.heap.is_some().then_some(self.rank.number), program: self.id }
+        Place { span: site.op.span, rank: self.rank.in_world.then_some(self.rank.number), program: self.id }
+    }
+
+    /// The program as a whole.
+    pub(crate) fn whole_place(&self) -> Place {
+        let span = self.rank.kernel.func.span;
+        Place { span, rank: self.rank.in_world.then_some(self.rank.number), program: self.id }
     }
 
     /// Ends an operation: its results come to be, and what only it needed is dropped.
@@ -195,7 +168,7 @@ impl<'p> Program<'p> {
     }
 
     /// Runs the next operation.
-    pub(crate) fn step(&mut self, machine: &mut Machine<'p, '_>) -> Result<Step, Error> {
+    pub(crate) fn step(&mut self, machine: &mut Machine<'_>) -> Result<Step, Error> {
         let Some(frame) = self.frames.last_mut() else { return Ok(Step::Done) };
         let plan = self.activations.last().expect("a running program is in a function").plan;
         let id = plan.func.region(frame.region).ops()[frame.next];

@@ -1,16 +1,18 @@
-//! Ranks: a kernel on each member of a world, all scheduled together.
+//! Ranks: what the host of each member of a world does, all scheduled together.
 
 use std::time::Instant;
 
 use shoal_ir::Module;
 use shoal_ir::effects::CallEffects;
 
+use crate::check::Checker;
 use crate::error::Error;
-use crate::launch::{ATTENTION, Arg, Host, Options, check};
+use crate::launch::{ATTENTION, Actors, Arg, Host, Options, check};
+use crate::machine::Machine;
 use crate::memory::{Address, Memory};
+use crate::pick::Picker;
 use crate::plan::{FuncPlan, Plan};
-use crate::program::Machine;
-use crate::schedule;
+use crate::schedule::{self, HostQueue, Task};
 use crate::value::Val;
 
 /// A rank's symmetric heap. All heaps of a world have one size.
@@ -37,16 +39,41 @@ pub struct RankLaunch<'a> {
     pub heap: Option<Heap>,
 }
 
+/// What the host of a rank does, one after the other: each comes after the end of the one before.
+#[derive(Clone, Debug)]
+pub enum HostAction<'a> {
+    /// Launches a kernel. The rank's heap is the world's, whatever the launch says.
+    Launch(RankLaunch<'a>),
+    /// Meets the hosts of all other ranks.
+    Barrier,
+    /// Copies bytes to memory.
+    Write {
+        /// Where to.
+        address: Address,
+        /// What.
+        bytes: &'a [u8],
+    },
+    /// Copies bytes from memory.
+    Read {
+        /// Where from.
+        address: Address,
+        /// How many.
+        bytes: u64,
+    },
+}
+
 /// A rank's launch, prepared.
 pub(crate) struct RankPlan<'p> {
     pub(crate) number: u32,
+    /// Which launch of its rank it is, from 0.
+    pub(crate) launch: u32,
     pub(crate) plan: &'p Plan<'p>,
     pub(crate) kernel: &'p FuncPlan<'p>,
     pub(crate) args: Vec<Val>,
     pub(crate) grid: [u32; 3],
-    pub(crate) heap: Option<Heap>,
-    /// How many of its programs are started before one has to finish.
-    pub(crate) resident: usize,
+    pub(crate) in_world: bool,
+    /// Its programs take turns; those of others run one after another.
+    pub(crate) takes_turns: bool,
 }
 
 /// Runs the launches of all ranks of a world, the first of which is rank 0, to the end of all their programs. Gives the
@@ -60,25 +87,145 @@ pub fn run_ranks(
     options: &Options,
     host: &mut dyn Host,
 ) -> Result<u64, Error> {
-    let plans: Vec<Plan<'_>> = launches.iter().map(|launch| Plan::new(launch.module)).collect();
-    let prepare = |((number, launch), plan)| prepare(number, launch, plan, options);
-    let ranks = (0..).zip(launches).zip(&plans).map(prepare).collect::<Result<Vec<_>, _>>()?;
-    let next_look = Instant::now() + ATTENTION;
-    let mut machine = Machine { ranks: &ranks, memory, host, steps: 0, max_steps: options.max_steps, next_look };
-    schedule::run(&mut machine, options.order)?;
-    Ok(machine.steps)
+    let heaps: Vec<Heap> = launches.iter().filter_map(|launch| launch.heap).collect();
+    let queues: Vec<Vec<HostAction<'_>>> = launches.iter().map(|&launch| vec![HostAction::Launch(launch)]).collect();
+    run_alone(0, &heaps, &queues, memory, options, host)
+}
+
+/// Runs a launch of one rank of a world, whose other ranks run elsewhere. `heaps` are those of all ranks. Gives the number
+/// of operations executed.
+///
+/// # Errors
+/// As [`run_ranks`].
+pub fn run_rank(
+    rank: u32,
+    heaps: &[Heap],
+    launch: RankLaunch<'_>,
+    memory: &mut Memory,
+    options: &Options,
+    host: &mut dyn Host,
+) -> Result<u64, Error> {
+    let launch = RankLaunch { heap: heaps.get(rank as usize).copied(), ..launch };
+    run_alone(rank, heaps, &[vec![HostAction::Launch(launch)]], memory, options, host)
+}
+
+fn run_alone(
+    first_rank: u32,
+    heaps: &[Heap],
+    queues: &[Vec<HostAction<'_>>],
+    memory: &mut Memory,
+    options: &Options,
+    host: &mut dyn Host,
+) -> Result<u64, Error> {
+    let plans = Plans::new(queues);
+    let world = WorldPlan::new(&plans, first_rank, heaps, queues, options.actors)?;
+    world.run(memory, options, &mut Picker::new(options.order), host, None)
+}
+
+/// The modules of all launches, each prepared once.
+pub(crate) struct Plans<'a>(Vec<(&'a Module, Plan<'a>)>);
+
+impl<'a> Plans<'a> {
+    pub(crate) fn new(queues: &'a [Vec<HostAction<'a>>]) -> Plans<'a> {
+        let mut plans = Plans(Vec::new());
+        for launch in queues.iter().flatten().filter_map(launch_of) {
+            if plans.of(launch.module).is_none() {
+                plans.0.push((launch.module, Plan::new(launch.module)));
+            }
+        }
+        plans
+    }
+
+    fn of(&self, module: &Module) -> Option<&Plan<'a>> {
+        self.0.iter().find(|(known, _)| std::ptr::eq(*known, module)).map(|(_, plan)| plan)
+    }
+}
+
+/// Everything that happens in a world, prepared: what each rank's host does.
+pub(crate) struct WorldPlan<'p> {
+    heaps: &'p [Heap],
+    first_rank: u32,
+    queues: &'p [Vec<HostAction<'p>>],
+    /// The launches of each queue.
+    launches: Vec<Vec<RankPlan<'p>>>,
+}
+
+impl<'p> WorldPlan<'p> {
+    /// `heaps` are those of all ranks, none outside of a world; the first queue is that of rank `first_rank`.
+    pub(crate) fn new(
+        plans: &'p Plans<'p>,
+        first_rank: u32,
+        heaps: &'p [Heap],
+        queues: &'p [Vec<HostAction<'p>>],
+        actors: Actors,
+    ) -> Result<WorldPlan<'p>, Error> {
+        let mut launches = Vec::new();
+        for (number, queue) in (first_rank..).zip(queues) {
+            let mut prepared = Vec::new();
+            for launch in queue.iter().filter_map(launch_of) {
+                let Some(plan) = plans.of(launch.module) else { continue };
+                prepared.push(prepare((number, prepared.len() as u32), launch, plan, actors)?);
+            }
+            launches.push(prepared);
+        }
+        Ok(WorldPlan { heaps, first_rank, queues, launches })
+    }
+
+    /// Gives the number of operations executed.
+    pub(crate) fn run(
+        &self,
+        memory: &mut Memory,
+        options: &Options,
+        picker: &mut Picker,
+        host: &mut dyn Host,
+        checker: Option<&mut Checker>,
+    ) -> Result<u64, Error> {
+        let mut queues = Vec::new();
+        for ((rank, queue), plans) in (self.first_rank..).zip(self.queues).zip(&self.launches) {
+            queues.push(HostQueue::new(rank, tasks(queue, plans)));
+        }
+        let mut machine = Machine {
+            heaps: self.heaps,
+            memory,
+            host,
+            checker,
+            steps: 0,
+            max_steps: options.max_steps,
+            next_look: Instant::now() + ATTENTION,
+        };
+        schedule::run(&mut machine, queues, options, picker)?;
+        Ok(machine.steps)
+    }
+}
+
+fn launch_of<'a, 'b>(action: &'b HostAction<'a>) -> Option<&'b RankLaunch<'a>> {
+    match action {
+        HostAction::Launch(launch) => Some(launch),
+        HostAction::Barrier | HostAction::Write { .. } | HostAction::Read { .. } => None,
+    }
+}
+
+fn tasks<'p>(queue: &'p [HostAction<'_>], plans: &'p [RankPlan<'p>]) -> Vec<Task<'p>> {
+    let mut plans = plans.iter();
+    let task = |action: &'p HostAction<'_>| match action {
+        HostAction::Launch(_) => plans.next().map(Task::Launch),
+        HostAction::Barrier => Some(Task::Barrier),
+        HostAction::Write { address, bytes } => Some(Task::Write { address: address.0, bytes }),
+        HostAction::Read { address, bytes } => Some(Task::Read { address: address.0, bytes: *bytes }),
+    };
+    queue.iter().filter_map(task).collect()
 }
 
 fn prepare<'p>(
-    number: u32,
+    (number, order): (u32, u32),
     launch: &RankLaunch<'_>,
     plan: &'p Plan<'p>,
-    options: &Options,
+    actors: Actors,
 ) -> Result<RankPlan<'p>, Error> {
     let kernel = plan.kernel(launch.kernel).ok_or_else(|| Error::NoKernel { name: launch.kernel.into() })?;
     let args = check(kernel, launch.args)?;
     let effects = CallEffects::of_module(launch.module).of_func(launch.kernel);
-    let meet = effects.waits || effects.order.is_some();
-    let resident = if meet { options.resident.max(1) } else { 1 };
-    Ok(RankPlan { number, plan, kernel, args, grid: launch.grid, heap: launch.heap, resident })
+    let takes_turns = effects.waits || effects.order.is_some() || actors == Actors::All;
+    let in_world = launch.heap.is_some();
+    Ok(RankPlan { number, launch: order, plan, kernel, args, grid: launch.grid, in_world, takes_turns })
 }

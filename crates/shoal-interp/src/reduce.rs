@@ -2,7 +2,8 @@
 
 use crate::combine::Combiner;
 use crate::error::Error;
-use crate::program::{Machine, Program, Site, Step};
+use crate::machine::{Machine, Step};
+use crate::program::{Program, Site};
 use crate::shape::len;
 use crate::value::Val;
 
@@ -38,7 +39,7 @@ fn all_rows<B: AsRef<[u64]>>(tiles: &[B], stride: usize, start: usize, count: us
 fn combine<'p>(
     combiner: &mut Combiner<'p>,
     program: &mut Program<'p>,
-    machine: &mut Machine<'p, '_>,
+    machine: &mut Machine<'_>,
     first: &mut [Vec<u64>],
     second: &[Vec<u64>],
 ) -> Result<(), Error> {
@@ -55,7 +56,7 @@ impl<'p> Program<'p> {
         site.op.operands().iter().map(|&v| self.val(v).bits().to_vec()).collect()
     }
 
-    pub(crate) fn reduce(&mut self, machine: &mut Machine<'p, '_>, site: Site<'p>, axis: usize) -> Result<Step, Error> {
+    pub(crate) fn reduce(&mut self, machine: &mut Machine<'_>, site: Site<'p>, axis: usize) -> Result<Step, Error> {
         let shape = site.ty(0).shape();
         let Split { size, inner, .. } = Split::new(shape, axis);
         let tiles = self.tiles(site);
@@ -82,7 +83,7 @@ impl<'p> Program<'p> {
 
     pub(crate) fn scan(
         &mut self,
-        machine: &mut Machine<'p, '_>,
+        machine: &mut Machine<'_>,
         site: Site<'p>,
         axis: usize,
         reverse: bool,
@@ -109,7 +110,7 @@ impl<'p> Program<'p> {
 
     pub(crate) fn map_elementwise(
         &mut self,
-        machine: &mut Machine<'p, '_>,
+        machine: &mut Machine<'_>,
         site: Site<'p>,
         pack: usize,
     ) -> Result<Step, Error> {

@@ -1,46 +1,225 @@
-//! Whose turn it is.
+//! What happens when: the hosts of all ranks, and the programs of their launches.
 //!
-//! Programs start in the order of the grid, as they find room. A program runs from one scheduling point to the next;
-//! one that waits is passed over until memory has changed. When all wait, first the programs not yet started get their
-//! chance, then the wait with the nearest deadline runs out; when there is neither, the launch is deadlocked.
+//! Programs start as they find room, and run from one scheduling point to the next; one that waits is passed over until
+//! a word that it waits for has changed. When all wait, first the programs not yet started get their chance (unless
+//! residency is strict), then the wait with the nearest deadline runs out, then somebody outside is waited for; when
+//! there is none of these, the world is deadlocked.
 
-use crate::error::{Awaited, Error};
-use crate::launch::Order;
-use crate::program::{Machine, Program, Step};
+use crate::error::{Awaited, Error, HostWaiting};
+use crate::launch::{Idle, Options, Residency};
+use crate::machine::{Machine, Step};
+use crate::pick::Picker;
+use crate::program::Program;
 use crate::rank::RankPlan;
 
-/// Runs every program of every rank's grid to its end.
-pub(crate) fn run<'p>(machine: &mut Machine<'p, '_>, order: Order) -> Result<(), Error> {
-    let mut unstarted: Vec<_> = machine.ranks.iter().map(|rank| ids(rank.grid)).collect();
-    let mut resident = vec![0; machine.ranks.len()];
-    let mut live: Vec<Program<'p>> = Vec::new();
-    let mut picker = Picker::new(order);
+/// What a rank's host does next.
+pub(crate) enum Task<'p> {
+    Launch(&'p RankPlan<'p>),
+    Barrier,
+    Write { address: u64, bytes: &'p [u8] },
+    Read { address: u64, bytes: u64 },
+}
+
+/// A rank's host: its tasks, and the launch under way.
+pub(crate) struct HostQueue<'p> {
+    rank: u32,
+    tasks: std::vec::IntoIter<Task<'p>>,
+    running: Option<Running<'p>>,
+    at_barrier: bool,
+}
+
+struct Running<'p> {
+    plan: &'p RankPlan<'p>,
+    /// The programs that have not started, the next one last.
+    unstarted: Vec<[u32; 3]>,
+    /// Programs that have started and not ended.
+    resident: usize,
+}
+
+impl<'p> HostQueue<'p> {
+    pub(crate) fn new(rank: u32, tasks: Vec<Task<'p>>) -> HostQueue<'p> {
+        HostQueue { rank, tasks: tasks.into_iter(), running: None, at_barrier: false }
+    }
+
+    fn is_done(&self) -> bool {
+        self.running.is_none() && !self.at_barrier && self.tasks.len() == 0
+    }
+}
+
+struct Live<'p> {
+    program: Program<'p>,
+    /// Programs are numbered as they start.
+    number: u64,
+    queue: usize,
+}
+
+/// Everything under way.
+struct World<'p, 'o> {
+    queues: Vec<HostQueue<'p>>,
+    live: Vec<Live<'p>>,
+    started: u64,
+    options: &'o Options,
+}
+
+/// Runs everything that the hosts of all ranks do, to its end.
+pub(crate) fn run<'p>(
+    machine: &mut Machine<'_>,
+    queues: Vec<HostQueue<'p>>,
+    options: &Options,
+    picker: &mut Picker,
+) -> Result<(), Error> {
+    let mut world = World { queues, live: Vec::new(), started: 0, options };
+    let (mut runnable, mut numbers) = (Vec::new(), Vec::new());
     loop {
-        for (rank, unstarted) in machine.ranks.iter().zip(&mut unstarted) {
-            let resident = &mut resident[rank.number as usize];
-            while *resident < rank.resident && start(&mut live, rank, unstarted) {
-                *resident += 1;
-            }
-        }
-        let runnable: Vec<usize> = (0..live.len()).filter(|&i| can_run(&mut live[i], machine)).collect();
-        let Some(index) = picker.pick(&runnable) else {
-            if live.is_empty() {
+        while world.hosts_go_on(machine, picker)? {}
+        world.fill(machine);
+        runnable.clear();
+        runnable.extend((0..world.live.len()).filter(|&i| can_run(&mut world.live[i].program, machine)));
+        numbers.clear();
+        numbers.extend(runnable.iter().map(|&i| world.live[i].number));
+        if runnable.is_empty() {
+            if world.queues.iter().all(HostQueue::is_done) {
                 return Ok(());
             }
-            let before = live.len();
-            for (rank, unstarted) in machine.ranks.iter().zip(&mut unstarted) {
-                resident[rank.number as usize] += usize::from(start(&mut live, rank, unstarted));
-            }
-            if live.len() == before && !expire(&mut live) {
-                let waiting = live.iter().filter_map(|p| p.wait.as_ref()).map(|w| w.report.clone()).collect();
-                return Err(Error::Deadlock { waiting });
-            }
+            world.unblock(machine)?;
             continue;
-        };
-        if run_to_point(&mut live[index], machine)? == Step::Done {
-            resident[live.remove(index).rank.number as usize] -= 1;
-            picker.removed(index);
         }
+        let index = runnable[picker.pick(&numbers)];
+        if run_to_point(&mut world.live[index].program, machine)? == Step::Done {
+            world.end(machine, index);
+        }
+        machine.host.turn();
+    }
+}
+
+impl<'p> World<'p, '_> {
+    /// Lets every host do what it can; whether any did something.
+    fn hosts_go_on(&mut self, machine: &mut Machine<'_>, picker: &mut Picker) -> Result<bool, Error> {
+        let mut moved = false;
+        for queue in &mut self.queues {
+            while queue.running.is_none() && !queue.at_barrier {
+                let Some(task) = queue.tasks.next() else { break };
+                moved = true;
+                match task {
+                    Task::Launch(plan) => {
+                        let mut unstarted: Vec<[u32; 3]> = ids(plan.grid).collect();
+                        if self.options.residency == Residency::Strict {
+                            picker.start_order(&mut unstarted);
+                        }
+                        unstarted.reverse();
+                        if unstarted.is_empty() {
+                            continue;
+                        }
+                        queue.running = Some(Running { plan, unstarted, resident: 0 });
+                    }
+                    Task::Barrier => queue.at_barrier = true,
+                    Task::Write { address, bytes } => {
+                        for (i, &byte) in (0..).zip(bytes) {
+                            // The caller's own buffers; what lies outside of all is nobody's.
+                            let _ = machine.memory.store(address + i, 1, u64::from(byte));
+                        }
+                        if let Some(checker) = &mut machine.checker {
+                            checker.host_write(machine.memory, queue.rank, address, bytes.len() as u64);
+                        }
+                    }
+                    Task::Read { address, bytes } => {
+                        if let Some(checker) = &mut machine.checker {
+                            checker.host_read(machine.memory, queue.rank, address, bytes);
+                        }
+                    }
+                }
+            }
+        }
+        if self.queues.iter().all(|queue| queue.at_barrier) {
+            if let Some(checker) = &mut machine.checker {
+                checker.host_barrier();
+            }
+            for queue in &mut self.queues {
+                queue.at_barrier = false;
+            }
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    /// Starts programs while there is room for them.
+    fn fill(&mut self, machine: &mut Machine<'_>) {
+        for index in 0..self.queues.len() {
+            while self.queues[index].running.as_ref().is_some_and(|r| r.resident < self.room(r.plan))
+                && self.start(machine, index)
+            {}
+        }
+    }
+
+    /// How many of a launch's programs are started before one has to finish.
+    fn room(&self, plan: &RankPlan<'_>) -> usize {
+        if plan.takes_turns { self.options.resident.max(1) } else { 1 }
+    }
+
+    fn start(&mut self, machine: &mut Machine<'_>, index: usize) -> bool {
+        let queue = &mut self.queues[index];
+        let Some(running) = &mut queue.running else { return false };
+        let Some(id) = running.unstarted.pop() else { return false };
+        running.resident += 1;
+        let mut program = Program::new(running.plan, id, 0);
+        if let Some(checker) = &mut machine.checker {
+            program.actor = checker.start_program(running.plan.launch, program.whole_place());
+        }
+        self.live.push(Live { program, number: self.started, queue: index });
+        self.started += 1;
+        true
+    }
+
+    /// A program has ended, and its launch, if it was the last.
+    fn end(&mut self, machine: &mut Machine<'_>, index: usize) {
+        let Live { program, queue, .. } = self.live.remove(index);
+        if let Some(checker) = &mut machine.checker {
+            checker.end_program(program.actor);
+        }
+        let queue = &mut self.queues[queue];
+        if let Some(running) = &mut queue.running {
+            running.resident -= 1;
+            if running.resident == 0 && running.unstarted.is_empty() {
+                queue.running = None;
+                if let Some(checker) = &mut machine.checker {
+                    checker.end_launch(queue.rank);
+                }
+            }
+        }
+    }
+
+    /// When nothing can run: lets something happen that may change that.
+    fn unblock(&mut self, machine: &mut Machine<'_>) -> Result<(), Error> {
+        if self.options.residency == Residency::Growing {
+            let before = self.live.len();
+            for index in 0..self.queues.len() {
+                self.start(machine, index);
+            }
+            if self.live.len() > before {
+                return Ok(());
+            }
+        }
+        if expire(&mut self.live) {
+            return Ok(());
+        }
+        match (machine.host.idle(), self.live.first()) {
+            (Idle::Changed, _) => {
+                machine.memory.touch();
+                Ok(())
+            }
+            (Idle::Stop, Some(live)) => Err(Error::Interrupted { at: live.program.whole_place() }),
+            (Idle::Nobody, _) | (Idle::Stop, None) => Err(self.deadlock()),
+        }
+    }
+
+    fn deadlock(&self) -> Error {
+        let waiting = self.live.iter().filter_map(|l| l.program.wait.as_ref()).map(|w| w.report.clone()).collect();
+        let host = |queue: &HostQueue<'_>| {
+            let unstarted = queue.running.as_ref().map_or(0, |running| running.unstarted.len());
+            let at_barrier = queue.at_barrier;
+            (unstarted > 0 || at_barrier).then_some(HostWaiting { rank: queue.rank, unstarted, at_barrier })
+        };
+        Error::Deadlock { waiting, hosts: self.queues.iter().filter_map(host).collect() }
     }
 }
 
@@ -49,38 +228,28 @@ fn ids([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
     (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
 }
 
-fn start<'p>(
-    live: &mut Vec<Program<'p>>,
-    rank: &'p RankPlan<'p>,
-    unstarted: &mut impl Iterator<Item = [u32; 3]>,
-) -> bool {
-    let next = unstarted.next();
-    live.extend(next.map(|id| Program::new(rank, id)));
-    next.is_some()
-}
-
 /// Whether a program can go on, now that memory and time are what they are.
-fn can_run(program: &mut Program<'_>, machine: &Machine<'_, '_>) -> bool {
+fn can_run(program: &mut Program<'_>, machine: &Machine<'_>) -> bool {
     let Some(wait) = &program.wait else { return true };
     if wait.deadline.is_some_and(|deadline| deadline <= machine.steps) {
         program.expired = true;
     }
-    program.expired || wait.version != machine.memory.version()
+    program.expired || wait.may_be_over(machine.memory)
 }
 
 /// Lets the wait with the nearest deadline run out.
-fn expire(live: &mut [Program<'_>]) -> bool {
-    let deadline = |p: &Program<'_>| p.wait.as_ref().and_then(|w| w.deadline);
-    match live.iter_mut().filter(|p| deadline(p).is_some()).min_by_key(|p| deadline(p)) {
-        Some(program) => {
-            program.expired = true;
+fn expire(live: &mut [Live<'_>]) -> bool {
+    let deadline = |l: &Live<'_>| l.program.wait.as_ref().and_then(|w| w.deadline);
+    match live.iter_mut().filter(|l| deadline(l).is_some()).min_by_key(|l| deadline(l)) {
+        Some(live) => {
+            live.program.expired = true;
             true
         }
         None => false,
     }
 }
 
-fn run_to_point<'p>(program: &mut Program<'p>, machine: &mut Machine<'p, '_>) -> Result<Step, Error> {
+fn run_to_point<'p>(program: &mut Program<'p>, machine: &mut Machine<'_>) -> Result<Step, Error> {
     // A poll is tried again and keeps its deadline; a loop just goes on.
     program.wait.take_if(|wait| wait.report.awaited == Awaited::LoopExit);
     loop {
@@ -89,53 +258,4 @@ fn run_to_point<'p>(program: &mut Program<'p>, machine: &mut Machine<'p, '_>) ->
             turn @ (Step::Yield | Step::Waits | Step::Done) => return Ok(turn),
         }
     }
-}
-
-/// Chooses among the programs that can run.
-enum Picker {
-    /// The number of the program whose turn it is next.
-    RoundRobin(usize),
-    /// The state of the random sequence.
-    Random(u64),
-}
-
-impl Picker {
-    fn new(order: Order) -> Picker {
-        match order {
-            Order::RoundRobin => Picker::RoundRobin(0),
-            Order::Random(seed) => Picker::Random(seed),
-        }
-    }
-
-    fn pick(&mut self, runnable: &[usize]) -> Option<usize> {
-        match self {
-            Picker::RoundRobin(next) => {
-                let index = runnable.iter().copied().find(|i| i >= next).or_else(|| runnable.first().copied())?;
-                *next = index + 1;
-                Some(index)
-            }
-            Picker::Random(state) => {
-                let last = (runnable.len() as u64).checked_sub(1)?;
-                let choice = (u128::from(splitmix(state)) * u128::from(last + 1)) >> 64;
-                Some(runnable[choice as usize])
-            }
-        }
-    }
-
-    /// The programs after a removed one move down by one place.
-    fn removed(&mut self, index: usize) {
-        match self {
-            Picker::RoundRobin(next) if *next > index => *next -= 1,
-            Picker::RoundRobin(_) | Picker::Random(_) => {}
-        }
-    }
-}
-
-/// The next number of a splitmix64 sequence.
-fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -190,6 +190,23 @@ pub enum FuncKind {
     Device,
 }
 
+/// How a GPU runs a kernel. It changes no result, so other targets do not look at it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GpuShape {
+    /// The warps that run one program together; a power of two.
+    pub num_warps: u32,
+    /// Trips of a loop whose loads are under way at the same time.
+    pub num_stages: u32,
+    /// The most registers that a thread may use; `None`: as many as the target has for so many threads.
+    pub max_registers: Option<u32>,
+}
+
+impl Default for GpuShape {
+    fn default() -> GpuShape {
+        GpuShape { num_warps: 4, num_stages: 3, max_registers: None }
+    }
+}
+
 /// A function. Its parameters are those of its body region.
 #[derive(Clone, Debug)]
 pub struct Func {
@@ -199,6 +216,8 @@ pub struct Func {
     pub kind: FuncKind,
     /// Keep calls to it as calls.
     pub noinline: bool,
+    /// How a GPU runs it.
+    pub gpu: GpuShape,
     /// The types it returns.
     pub results: Vec<Type>,
     /// Where the user wrote it.
@@ -218,6 +237,7 @@ impl Func {
             name: name.into(),
             kind,
             noinline: false,
+            gpu: GpuShape::default(),
             results: Vec::new(),
             span,
             ops: PrimaryMap::new(),

@@ -84,7 +84,9 @@ pub use builder::Builder;
 pub use class::{OpClass, Structure};
 pub use comm::CommOp;
 pub use effects::Effects;
-pub use func::{Facts, Func, FuncKind, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef};
+pub use func::{
+    Facts, Func, FuncKind, GpuShape, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef,
+};
 pub use numeric::Const;
 pub use op::OpKind;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};

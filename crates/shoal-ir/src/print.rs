@@ -11,14 +11,15 @@
 //! ```
 //! One operation a line: its results, its mnemonic, its attributes, its operands, the types of its results, and its
 //! regions with their parameters. Values have the names that the user gave them (`%mask`; `%mask.1` for the second of that
-//! name), the others numbers. Device functions open with `func` and give the types they return.
+//! name), the others numbers. Device functions open with `func` and give the types they return. Before its body a
+//! function may say `noinline`, `num_warps N`, `num_stages N`, `maxnreg N`.
 //! [`mod@crate::parse`] reads it back.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
 use crate::comm::CommOp;
-use crate::func::{Facts, Func, FuncKind, Module, OpId, Region, Value};
+use crate::func::{Facts, Func, FuncKind, GpuShape, Module, OpId, Region, Value};
 use crate::op::{Evict, LoadCache, OpKind, StoreCache};
 
 /// An attribute's value in the text format.
@@ -298,6 +299,16 @@ impl fmt::Display for Func {
         }
         if self.noinline {
             p.out.push_str(" noinline");
+        }
+        let (shape, usual) = (self.gpu, GpuShape::default());
+        for (name, number) in [
+            ("num_warps", (shape.num_warps != usual.num_warps).then_some(shape.num_warps)),
+            ("num_stages", (shape.num_stages != usual.num_stages).then_some(shape.num_stages)),
+            ("maxnreg", shape.max_registers),
+        ] {
+            if let Some(number) = number {
+                let _ = write!(p.out, " {name} {number}");
+            }
         }
         p.out.push(' ');
         p.region(self.body(), 0);

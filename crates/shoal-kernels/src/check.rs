@@ -12,6 +12,9 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
+    /// None: values are the same.
+    pub const EXACT: Tolerance = Tolerance { absolute: 0.0, relative: 0.0 };
+
     /// `steps` rounding steps of a type, relative to the value and to 1. 16-bit kernels compute in `f32` inside, so
     /// there `steps` is about the final rounding.
     #[must_use]

@@ -4,7 +4,7 @@
 //! module here with three things: the function that launches it (it chooses grid and blocks), a reference in `f64` that
 //! shares nothing with the kernel but the formula, and a [`Workload`] that ties both to data, for tests, the demo and
 //! the benchmarks. [`catalog`] lists them all.
-//! Those of several ranks are launched by all ranks of a world, with [`RankFlags`] by which their programs meet.
+//! Those of several ranks are in [`distributed`].
 //!
 //! ```
 //! use shoal::{Device, Tensor};
@@ -20,11 +20,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod all_gather;
-pub mod all_reduce;
 pub mod attention;
 mod catalog;
 mod check;
+pub mod distributed;
 pub mod dropout;
 pub mod grouped_gemm;
 pub mod layer_norm;
@@ -32,7 +31,6 @@ mod library;
 pub mod matmul;
 mod philox;
 pub mod random;
-mod rank_flags;
 pub mod rms_norm;
 pub mod softmax;
 pub mod vector_add;
@@ -41,5 +39,4 @@ mod workload;
 pub use catalog::{Item, catalog, find};
 pub use check::{Checked, Tolerance};
 pub use library::{Library, Source};
-pub use rank_flags::RankFlags;
 pub use workload::{Output, Work, Workload};

@@ -7,6 +7,10 @@ use std::time::Duration;
 use shoal::fork::Section;
 use shoal::{CompileOptions, Device, Error, Kernel, Module};
 
+/// What files import; it has no kernels of its own.
+const SHARED: [(&str, &str); 2] =
+    [("sharing.py", include_str!("../kernels/sharing.py")), ("sync.py", include_str!("../kernels/sync.py"))];
+
 /// A file of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
@@ -14,16 +18,26 @@ pub enum Source {
     AllGather,
     /// `all_reduce.py`
     AllReduce,
+    /// `all_reduce_rms_norm.py`
+    AllReduceRmsNorm,
+    /// `all_to_all.py`
+    AllToAll,
     /// `attention.py`
     Attention,
+    /// `broadcast.py`
+    Broadcast,
     /// `dropout.py`
     Dropout,
+    /// `gemm_ranks.py`
+    GemmRanks,
     /// `grouped_gemm.py`
     GroupedGemm,
     /// `layer_norm.py`
     LayerNorm,
     /// `matmul.py`
     Matmul,
+    /// `reduce_scatter.py`
+    ReduceScatter,
     /// `rms_norm.py`
     RmsNorm,
     /// `softmax.py`
@@ -34,14 +48,19 @@ pub enum Source {
 
 impl Source {
     /// Every file.
-    pub const ALL: [Source; 10] = [
+    pub const ALL: [Source; 15] = [
         Source::AllGather,
         Source::AllReduce,
+        Source::AllReduceRmsNorm,
+        Source::AllToAll,
         Source::Attention,
+        Source::Broadcast,
         Source::Dropout,
+        Source::GemmRanks,
         Source::GroupedGemm,
         Source::LayerNorm,
         Source::Matmul,
+        Source::ReduceScatter,
         Source::RmsNorm,
         Source::Softmax,
         Source::VectorAdd,
@@ -70,7 +89,7 @@ impl Source {
         if let Some(module) = parsed.get(&self) {
             return Ok(module.clone());
         }
-        let module = Module::from_source(self.file(), self.text())?;
+        let module = Module::from_sources(self.file(), self.text(), &SHARED)?;
         parsed.insert(self, module.clone());
         Ok(module)
     }
@@ -84,11 +103,16 @@ impl Source {
         match self {
             Source::AllGather => file!("all_gather.py"),
             Source::AllReduce => file!("all_reduce.py"),
+            Source::AllReduceRmsNorm => file!("all_reduce_rms_norm.py"),
+            Source::AllToAll => file!("all_to_all.py"),
             Source::Attention => file!("attention.py"),
+            Source::Broadcast => file!("broadcast.py"),
             Source::Dropout => file!("dropout.py"),
+            Source::GemmRanks => file!("gemm_ranks.py"),
             Source::GroupedGemm => file!("grouped_gemm.py"),
             Source::LayerNorm => file!("layer_norm.py"),
             Source::Matmul => file!("matmul.py"),
+            Source::ReduceScatter => file!("reduce_scatter.py"),
             Source::RmsNorm => file!("rms_norm.py"),
             Source::Softmax => file!("softmax.py"),
             Source::VectorAdd => file!("vector_add.py"),

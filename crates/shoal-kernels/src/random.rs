@@ -26,6 +26,12 @@ fn available_memory() -> usize {
     kilobytes.and_then(|count| count.checked_mul(1024)).unwrap_or(isize::MAX as usize)
 }
 
+/// A number that other bytes hardly have: what ranks compare instead of their results.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
 /// A stream of random numbers (splitmix64).
 #[derive(Debug, Clone)]
 pub struct Random(u64);

@@ -6,6 +6,7 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod annotate_contiguity;
+pub mod assign_layouts;
 pub mod canonicalize;
 pub mod clone_region;
 pub mod constants;

@@ -7,6 +7,7 @@ use shoal_ir::Module;
 use shoal_ir::source::Cancellation;
 
 use crate::annotate_contiguity::annotate_contiguity;
+use crate::assign_layouts::assign_layouts;
 use crate::canonicalize::canonicalize;
 use crate::cse::cse;
 use crate::dce::dce;
@@ -32,7 +33,10 @@ pub struct Pass {
 macro_rules! passes {
     ($($name:ident: $doc:literal,)*) => {
         /// Every pass, by name.
-        pub static PASSES: &[Pass] = &[$(Pass { name: stringify!($name), run: |module, _| $name(module), doc: $doc },)*];
+        pub static PASSES: &[Pass] = &[
+            $(Pass { name: stringify!($name), run: |module, _| $name(module), doc: $doc },)*
+            Pass { name: "assign_layouts", run: assign_layouts, doc: "spread tiles over registers, lanes and warps" },
+        ];
     };
 }
 
@@ -66,6 +70,24 @@ pub static CPU: &[&str] = &[
     "cse",
     "licm",
     "dce",
+    "annotate_contiguity",
+];
+
+/// The passes for NVIDIA GPUs, after the common ones.
+pub static NVPTX: &[&str] = &[
+    "inline_all",
+    "lower_descriptors",
+    "canonicalize",
+    "cse",
+    "licm",
+    "split_induction",
+    "expand_math",
+    "canonicalize",
+    "cse",
+    "licm",
+    "dce",
+    "assign_layouts",
+    "cse",
     "annotate_contiguity",
 ];
 
@@ -131,8 +153,9 @@ fn listed(names: &[&str]) -> Vec<&'static Pass> {
 pub fn passes_for(target: &Target) -> Vec<&'static Pass> {
     let own: &[&str] = match target {
         Target::Cpu(_) => CPU,
-        // Their backends bring the lists of what they need.
-        Target::Nvptx(_) | Target::Amdgpu(_) => &[],
+        Target::Nvptx(_) => NVPTX,
+        // Its backend brings the list of what it needs.
+        Target::Amdgpu(_) => &[],
     };
     listed(COMMON).into_iter().chain(listed(own)).collect()
 }

@@ -21,6 +21,12 @@ impl SignalPad {
         SignalPad { rank, slots }
     }
 
+    /// The rank that sees them.
+    #[must_use]
+    pub fn rank(&self) -> &Rank {
+        &self.rank
+    }
+
     /// Slots of each rank's pad.
     #[must_use]
     pub fn slots(&self) -> usize {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use shoal_lang::{Access, HostNamedTuple, HostValue};
-use shoal_world::Symm;
+use shoal_world::{SignalPad, Symm};
 use smallvec::SmallVec;
 
 use crate::descriptor::TensorDescriptor;
@@ -139,6 +139,21 @@ impl<'a> Memory<'a> {
         }
     }
 
+    /// This rank's signal pad: 32-bit slots.
+    fn pad(pad: &'a SignalPad) -> Memory<'a> {
+        let rank = pad.rank();
+        // The segment begins with the pad.
+        let base = rank.base(rank.rank()).expect("a rank reaches its own memory");
+        Memory {
+            address: base.as_ptr().expose_provenance(),
+            before: 0,
+            bytes: pad.slots() * size_of::<u32>(),
+            dtype: DType::U32,
+            access: Access::ReadWrite,
+            life: PhantomData,
+        }
+    }
+
     fn exclusive<T: Element>(values: &'a mut [T]) -> Memory<'a> {
         Memory {
             address: values.as_mut_ptr().expose_provenance(),
@@ -246,6 +261,12 @@ impl<'a, T: Element> From<&'a mut Vec<T>> for Arg<'a> {
 impl<'a, T: Element + shoal_world::Element> From<&'a Symm<T>> for Arg<'a> {
     fn from(buffer: &'a Symm<T>) -> Self {
         Arg::Memory(Memory::symmetric(buffer))
+    }
+}
+
+impl<'a> From<&'a SignalPad> for Arg<'a> {
+    fn from(pad: &'a SignalPad) -> Self {
+        Arg::Memory(Memory::pad(pad))
     }
 }
 

@@ -1,33 +1,65 @@
-//! Launching on the interpreter: memory is copied in, and back when the run is over.
+//! Launching on the interpreter, which works in the host's own memory: at its addresses, and with every access checked.
 
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
 use std::io::Write;
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::time::Duration;
 
+use shoal_abi::WaitCondition;
+use shoal_abi::print::PrintKind;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::{Failure, Interrupt, LaunchError, PrintSink, SourceSite};
-use shoal_interp::{Address, Arg as Value, Memory as Space};
+use shoal_driver::{AwaitedValue, Failure, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting};
+use shoal_interp::{Address, Arg as Value, Awaited, Heap, HostRange, Idle, Memory as Space, Options, RankLaunch};
 use shoal_ir::Const;
 use shoal_lang::{Access, Lowered};
-use shoal_source::Diagnostic;
+use shoal_source::{Diagnostic, Span};
 
 use crate::Error;
 use crate::arg::Memory;
 use crate::error::Report;
+use crate::interpreter_turns::{Turn, Waited, in_turns};
 use crate::kernel::{KernelShared, Prepared};
 use crate::leaves::Leaves;
 use crate::param::Param;
 use crate::specialise::{ArgClass, ArgumentError};
 
 /// One piece of the host's memory that arguments point into.
+#[derive(Debug)]
 struct Piece {
     start: usize,
     end: usize,
     access: Access,
     name: String,
-    copy: Option<Address>,
+}
+
+impl HostRange for Piece {
+    fn size(&self) -> usize {
+        self.end - self.start
+    }
+
+    fn is_writable(&self) -> bool {
+        // A kernel that stores through what was passed as `&` does not compile, but may have found the address elsewhere.
+        self.access == Access::ReadWrite
+    }
+
+    fn read(&self, start: usize, to: &mut [u8]) {
+        assert!(start + to.len() <= self.size(), "the interpreter stays inside");
+        let from = with_exposed_provenance::<u8>(self.start + start);
+        // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data, or a
+        // symmetric heap; the assertion holds the range. Others who write there meanwhile are ranks, which take turns
+        // with this one, and hosts, which the kernel has to synchronise with as on every device.
+        unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
+    }
+
+    fn write(&mut self, start: usize, from: &[u8]) {
+        assert!(start + from.len() <= self.size(), "the interpreter stays inside");
+        assert!(self.is_writable(), "the interpreter asks first");
+        let to = with_exposed_provenance_mut::<u8>(self.start + start);
+        // SAFETY: as above; the memory may be written.
+        unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+    }
 }
 
 /// Runs a kernel on the interpreter.
@@ -40,59 +72,65 @@ pub(crate) fn launch(
 ) -> Result<(), Error> {
     let refused = |error: ArgumentError| Error::Argument(Report::new(*error, kernel.module.sources()));
     let leaves = prepared.leaves().map_err(refused)?;
-    let pieces = pieces(&leaves).map_err(refused)?;
-    let mut pieces = merged(pieces);
+    let mut pieces = pieces(&leaves).map_err(refused)?;
+    let view = options.ranks.as_deref();
+    pieces.extend(view.into_iter().flat_map(heap_pieces));
     let mut space = Space::new();
-    for piece in &mut pieces {
-        let bytes = piece.end - piece.start;
-        let content: &[u8] = match bytes {
-            // Of an array without elements, the address may be null.
-            0 => &[],
-            // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data.
-            // Pieces that overlap were merged, and overlapping arguments belong to one tensor, so the range is one
-            // allocation.
-            bytes => unsafe { std::slice::from_raw_parts(with_exposed_provenance(piece.start), bytes) },
-        };
-        let address = space.alloc_from(content);
-        space.name(address, piece.name.clone());
-        piece.copy = Some(address);
+    for piece in merged(pieces) {
+        let (address, name) = (Address(piece.start as u64), piece.name.clone());
+        space.map_host(address, Box::new(piece));
+        space.name(address, name);
     }
-    let values = values(&leaves, &pieces);
-    let run = shoal_interp::run_for(
-        &lowered.module,
-        &lowered.kernel,
-        grid,
-        &values,
-        &mut space,
-        &shoal_interp::Options::default(),
-        &mut Host(options),
-    );
-    // What was written before a failure is shown too, as on a device.
-    let written = |piece: &&Piece| piece.access == Access::ReadWrite && piece.end > piece.start;
-    for piece in pieces.iter().filter(written) {
-        if let Some(content) = piece.copy.and_then(|copy| space.bytes(copy)) {
-            // SAFETY: as above; the memory may be written, and nothing else accesses it during the launch.
-            let target = unsafe {
-                std::slice::from_raw_parts_mut(with_exposed_provenance_mut(piece.start), piece.end - piece.start)
-            };
-            target.copy_from_slice(content);
+    let args = values(&leaves);
+    let launch = RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None };
+    let run = match view {
+        Some(view) => launch_on_rank(view, options, launch, &mut space),
+        None => {
+            let mut host = Host { options, turn: None };
+            shoal_interp::run_ranks(&[launch], &mut space, &Options::default(), &mut host)
         }
-    }
+    };
     match run {
         Ok(_) => Ok(()),
         Err(shoal_interp::Error::Interrupted { .. }) => {
             Err(LaunchError::Interrupted { kernel: kernel.name.clone() }.into())
         }
+        Err(shoal_interp::Error::Deadlock { waiting, hosts }) if view.is_some() => {
+            let unstarted = hosts.iter().map(|host| host.unstarted as u64).sum();
+            Err(stuck(kernel, &space, &waiting, unstarted).into())
+        }
         Err(error) => Err(failed(kernel, &error)),
     }
 }
 
-/// Whoever launched, as the interpreter knows them.
-struct Host<'a>(&'a LaunchOptions);
+/// Runs the launch of one rank, in turns with those of the others.
+fn launch_on_rank(
+    view: &RankView,
+    options: &LaunchOptions,
+    launch: RankLaunch<'_>,
+    space: &mut Space,
+) -> Result<u64, shoal_interp::Error> {
+    let heap = |&base: &usize| Heap { base: Address(base as u64), bytes: view.heap_bytes() as u64 };
+    let heaps: Vec<Heap> = view.heaps().iter().map(heap).collect();
+    in_turns(view.heaps()[0], |turn| {
+        // From here on the launch counts among those that take turns, so nobody misses it.
+        let member = options.member.as_ref().map(|member| member.launches_elsewhere());
+        let may_be_last = || member.as_ref().is_none_or(|launch| launch.all_members_launch());
+        let mut host = Host { options, turn: Some((turn, &may_be_last)) };
+        shoal_interp::run_rank(view.rank(), &heaps, launch, space, &Options::default(), &mut host)
+    })
+}
 
-impl shoal_interp::Host for Host<'_> {
+/// Whoever launched, as the interpreter knows them.
+struct Host<'a, 't> {
+    options: &'a LaunchOptions,
+    /// The turn of a rank, and whether no host of a rank can act.
+    turn: Option<(&'a mut Turn<'t>, &'a dyn Fn() -> bool)>,
+}
+
+impl shoal_interp::Host for Host<'_, '_> {
     fn print(&mut self, line: String) {
-        match &self.0.print {
+        match &self.options.print {
             // A closed standard output is no reason to fail a kernel.
             PrintSink::Stdout => drop(writeln!(std::io::stdout(), "{line}")),
             PrintSink::Call(f) => f(&format!("{line}\n")),
@@ -100,21 +138,76 @@ impl shoal_interp::Host for Host<'_> {
     }
 
     fn is_interrupted(&mut self) -> bool {
-        self.0.interrupt.as_ref().is_some_and(Interrupt::is_requested)
+        self.options.interrupt.as_ref().is_some_and(Interrupt::is_requested)
     }
+
+    fn turn(&mut self) {
+        if let Some((turn, _)) = &mut self.turn {
+            turn.pass();
+        }
+    }
+
+    fn idle(&mut self) -> Idle {
+        if self.is_interrupted() {
+            return Idle::Stop;
+        }
+        match &mut self.turn {
+            Some((turn, may_be_last)) => match turn.wait(*may_be_last) {
+                Waited::Changed => Idle::Changed,
+                Waited::Deadlock => Idle::Nobody,
+            },
+            None => Idle::Nobody,
+        }
+    }
+}
+
+/// The symmetric heaps that a launch of a rank sees.
+fn heap_pieces(view: &RankView) -> impl Iterator<Item = Piece> {
+    let piece = |(rank, &start): (usize, &usize)| {
+        let name = format!("the symmetric heap of rank {rank}");
+        Piece { start, end: start + view.heap_bytes(), access: Access::ReadWrite, name }
+    };
+    view.heaps().iter().enumerate().map(piece)
+}
+
+/// Programs of one rank that wait in vain.
+fn stuck(kernel: &KernelShared, space: &Space, waiting: &[shoal_interp::Waiting], unstarted: u64) -> LaunchError {
+    const SHOWN: usize = 8;
+    let waits = |waiting: &shoal_interp::Waiting| {
+        let value = match waiting.awaited {
+            Awaited::Value { address, expected, found } => Some(AwaitedValue {
+                address: address as usize,
+                place: space.place_of(Address(address)),
+                kind: PrintKind::I64,
+                condition: WaitCondition::Equal,
+                expected,
+                held: found,
+            }),
+            Awaited::LoopExit => None,
+        };
+        Waiting { program: waiting.at.program, site: site(kernel, waiting.at.span), value }
+    };
+    LaunchError::Stuck {
+        kernel: kernel.name.clone(),
+        waiting: waiting.iter().take(SHOWN).map(waits).collect(),
+        more: waiting.len().saturating_sub(SHOWN),
+        looping: Vec::new(),
+        unstarted,
+        after: Duration::ZERO,
+    }
+}
+
+fn site(kernel: &KernelShared, span: Span) -> Option<SourceSite> {
+    let sources = kernel.module.sources();
+    let at = (!span.is_none()).then(|| sources.line_col(span)).flatten();
+    at.map(|(line, col)| SourceSite { file: sources.name(span.file).to_owned(), line, col, what: String::new() })
 }
 
 /// The interpreter knows the place of most failures: show the user's line.
 fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
     let Some(place) = error.place() else { return Error::Interpreter(error.to_string()) };
     let (message, sources) = (error.to_string(), kernel.module.sources());
-    let at = (!place.span.is_none()).then(|| sources.line_col(place.span)).flatten();
-    let site = at.map(|(line, col)| SourceSite {
-        file: sources.name(place.span.file).to_owned(),
-        line,
-        col,
-        what: String::new(),
-    });
+    let site = site(kernel, place.span);
     let report = if place.span.is_none() {
         message.clone()
     } else {
@@ -134,14 +227,14 @@ fn pieces(leaves: &Leaves<'_>) -> Result<Vec<Piece>, ArgumentError> {
             ArgClass::Constant(_) | ArgClass::Number { .. } | ArgClass::Tuple(..) => continue,
         };
         let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param))?;
-        pieces.push(Piece { start, end, access: memory.access, name: param.name.clone(), copy: None });
+        pieces.push(Piece { start, end, access: memory.access, name: param.name.clone() });
     }
     Ok(pieces)
 }
 
 fn unmeasured(param: &Param) -> ArgumentError {
     let text = format!("nobody knows how large the memory passed for `{}` is", param.name);
-    let help = "the interpreter copies it: pass an array that tells its size";
+    let help = "the interpreter checks every access: pass an array that tells its size";
     Box::new(Diagnostic::error(param.span, text).label("this parameter").help(help))
 }
 
@@ -149,9 +242,10 @@ fn unmeasured(param: &Param) -> ArgumentError {
 fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces.sort_by_key(|piece| (piece.start, std::cmp::Reverse(piece.end)));
     let mut joined: Vec<Piece> = Vec::new();
-    for piece in pieces {
+    // Of an array without elements, the address may be anything.
+    for piece in pieces.into_iter().filter(|piece| piece.end > piece.start) {
         match joined.last_mut() {
-            Some(last) if piece.start < last.end || (piece.start, piece.end) == (last.start, last.end) => {
+            Some(last) if piece.start < last.end => {
                 last.end = last.end.max(piece.end);
                 if piece.access == Access::ReadWrite {
                     last.access = Access::ReadWrite;
@@ -163,26 +257,17 @@ fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
     joined
 }
 
-/// The interpreter's address of memory.
-fn address(pieces: &[Piece], memory: &Memory<'_>) -> Address {
-    let within =
-        |piece: &&Piece| memory.range().is_some_and(|range| piece.start <= range.start && range.end <= piece.end);
-    match pieces.iter().find(within).and_then(|piece| Some((piece, piece.copy?))) {
-        Some((piece, copy)) => copy.offset((memory.address - piece.start) as u64),
-        None => Address(0),
-    }
-}
-
 /// The values of run-time parameters; descriptors are whole.
-fn values(leaves: &Leaves<'_>, pieces: &[Piece]) -> Vec<Value> {
+fn values(leaves: &Leaves<'_>) -> Vec<Value> {
+    let address = |memory: &Memory<'_>| Address(memory.address as u64);
     let mut values = Vec::new();
     for (_, leaf) in leaves.iter() {
         match leaf {
             ArgClass::Constant(_) | ArgClass::Tuple(..) => {}
             ArgClass::Number { dtype, bits, .. } => values.push(Value::Scalar(Const::from_bits(*dtype, *bits))),
-            ArgClass::Pointer { memory, .. } => values.push(Value::Pointer(address(pieces, memory))),
+            ArgClass::Pointer { memory, .. } => values.push(Value::Pointer(address(memory))),
             ArgClass::Descriptor(d) => values.push(Value::Desc {
-                base: address(pieces, &d.base),
+                base: address(&d.base),
                 shape: d.shape.to_vec(),
                 strides: d.strides.to_vec(),
             }),

@@ -41,6 +41,7 @@ mod emit;
 mod error;
 mod grid;
 mod interpret;
+mod interpreter_turns;
 mod kernel;
 mod leaves;
 mod linked;

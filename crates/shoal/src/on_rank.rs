@@ -29,9 +29,12 @@ impl OnRank {
         options: LaunchOptions,
         launch: impl FnOnce(&LaunchOptions) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        if matches!(device, Device::Interpreter) {
-            let text = "the interpreter does not take part in a world; launch this kernel on the CPU";
-            return Err(Error::Interpreter(text.into()));
+        if matches!(device, Device::Interpreter) && self.rank.engine() != EngineKind::Threads {
+            let engine = self.rank.engine();
+            let text = format!(
+                "the interpreter takes part in worlds of threads, and this one is of {engine}; launch this kernel on the CPU"
+            );
+            return Err(Error::Interpreter(text));
         }
         self.rank.check()?;
         let result = launch(&LaunchOptions {

@@ -1,5 +1,6 @@
 //! `shoal bench`: measured in one run, with the same number of threads on both sides.
 
+mod comm;
 pub(crate) mod compiling;
 mod interpreting;
 mod kernels;
@@ -7,6 +8,7 @@ mod launching;
 mod package;
 pub(crate) mod peers;
 mod plot;
+mod rank_peers;
 mod row;
 mod timing;
 
@@ -14,12 +16,14 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use crate::command_line::{BenchOptions, Suite};
+use crate::command_line::BenchOptions;
 use crate::failure::{Failure, write};
 use crate::numbers::digits;
 use crate::progress::Progress;
 use peers::{Peer, Process};
 use row::{Row, Unit};
+
+pub(crate) use comm::measure_rank;
 
 /// Measures, and gives a row for each peer.
 type Measure = Box<dyn Fn(&Session) -> Result<Vec<Row>, Failure>>;
@@ -66,8 +70,10 @@ impl Session {
 }
 
 pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), Failure> {
-    let benches = match options.suite {
-        Suite::Cpu => suite_cpu(),
+    let (benches, rounds, ranks) = match options.what.as_str() {
+        "cpu" => (suite_cpu(), 7, false),
+        "comm" => (comm::suite(options), 3, true),
+        name => (comm::one(name, options)?, 3, true),
     };
     let chosen: Vec<&Bench> = benches.iter().filter(|bench| bench.name.contains(&options.filter)).collect();
     if chosen.is_empty() {
@@ -80,14 +86,13 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
     }
     let about = shoal::build_info()?;
     outln!("{} with {} threads, Shoal {}, LLVM {}", about.cpu, about.threads, about.version, about.llvm);
-    for (name, version) in peers::versions() {
-        match version {
-            Some(version) => outln!("{name} {version}"),
-            None => outln!("{name} is not installed: its rows are left out (SHOAL_BENCH_PYTHON names other Pythons)"),
-        }
+    if ranks {
+        comm::tell_peers(options);
+    } else {
+        tell_versions();
     }
     outln!();
-    let session = Session { rounds: options.rounds, command: command.to_vec() };
+    let session = Session { rounds: options.rounds.unwrap_or(rounds), command: command.to_vec() };
     let progress = Progress::new(chosen.len());
     let mut rows = Vec::new();
     for bench in chosen {
@@ -95,15 +100,26 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
         rows.extend((bench.run)(&session)?);
     }
     progress.finish();
+    comm::clean_up();
     outln!("{}\nratio above 1: Shoal is better", row::table(&rows));
-    write(&options.plot, plot::svg(&format!("shoal bench cpu on {}", about.cpu), &rows))?;
-    outln!("plot: {}", options.plot.display());
+    let picture = options.plot.clone().unwrap_or_else(|| format!("bench-{}.svg", options.what).into());
+    write(&picture, plot::svg(&format!("shoal bench {} on {}", options.what, about.cpu), &rows))?;
+    outln!("plot: {}", picture.display());
     if let Some(path) = &options.json {
         let text = serde_json::to_string_pretty(&rows).map_err(|why| Failure::new(why.to_string()))?;
         write(path, text + "\n")?;
         outln!("rows: {}", path.display());
     }
     Ok(())
+}
+
+fn tell_versions() {
+    for (name, version) in peers::versions() {
+        match version {
+            Some(version) => outln!("{name} {version}"),
+            None => outln!("{name} is not installed: its rows are left out (SHOAL_BENCH_PYTHON names other Pythons)"),
+        }
+    }
 }
 
 fn suite_cpu() -> Vec<Bench> {

@@ -25,6 +25,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// Ours alone: there is nobody to compare with.
+    pub(crate) fn alone(bench: &str, case: &str, unit: Unit, ours: f64) -> Row {
+        Row::times(bench, case, unit, ours, "nobody", ours)
+    }
+
     /// Both took some time: shown as a rate if the work is known, else as the time.
     pub(crate) fn times(bench: &str, case: &str, unit: Unit, ours: f64, peer: &str, peers: f64) -> Row {
         Row {

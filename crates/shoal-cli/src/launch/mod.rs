@@ -3,6 +3,7 @@
 mod output;
 mod signals;
 
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,9 +36,28 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
     if u32::try_from(*ranks).is_err() {
         return Err(Failure::new(format!("-n {ranks}: a world has at most {} ranks", u32::MAX)));
     }
-    let mut job = Job::start(*ranks, |_| {
-        let mut command = Command::new(&program[0]);
-        command.args(&program[1..]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    start(*ranks, program, Lines::WithRank)
+}
+
+/// How what ranks print appears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lines {
+    /// With the rank before each line.
+    WithRank,
+    /// As it is printed.
+    AsTheyAre,
+}
+
+/// Starts a program as the ranks of a world, and waits for all of them.
+pub(crate) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<(), Failure> {
+    let (first, rest) = program.split_first().ok_or_else(|| Failure::new("there is no program to start"))?;
+    let pipe = || match lines {
+        Lines::WithRank => Stdio::piped(),
+        Lines::AsTheyAre => Stdio::inherit(),
+    };
+    let mut job = Job::start(ranks, |_| {
+        let mut command = Command::new(first);
+        command.args(rest).stdin(Stdio::null()).stdout(pipe()).stderr(pipe());
         command
     })?;
     let forwarded = signals::forward(job.groups())?;

@@ -13,6 +13,9 @@ use crate::table::{Align, Table};
 
 pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     let item = find(&options.target).ok_or_else(|| {
+        if shoal_kernels::distributed::find(&options.target).is_some() {
+            return Failure::new(format!("{} is for several ranks: say how many, with --ranks", options.target));
+        }
         let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
         Failure::new(format!(
             "there is no file and no library kernel `{}`; the library has {}",

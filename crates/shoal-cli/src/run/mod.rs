@@ -4,8 +4,10 @@ mod data;
 mod grid;
 mod library;
 mod npy;
+mod ranks;
 mod show;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -18,7 +20,10 @@ use crate::failure::{Failure, write};
 use crate::numbers::duration;
 use data::Value;
 
-pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: &RunOptions, command: &[OsString]) -> Result<(), Failure> {
+    if let Some(ranks) = options.ranks {
+        return ranks::run(options, ranks, command);
+    }
     if options.target.contains(".py") || Path::new(&options.target).exists() {
         run_file(options)
     } else {

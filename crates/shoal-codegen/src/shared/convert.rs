@@ -107,6 +107,10 @@ fn narrow<'ctx>(llvm: &Llvm<'ctx>, to: Scalar, a: V<'ctx>, rounding: Rounding) -
 
 /// The upper half of an `f32`. The instruction that LLVM would take where there is one makes zeros of subnormals.
 fn to_bf16<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>, rounding: Rounding) -> V<'ctx> {
+    if llvm.bf16_instructions && rounding == Rounding::Nearest {
+        let rounded = llvm.cast(Op::FPTrunc, a, llvm.context.bf16_type().into());
+        return llvm.cast(Op::BitCast, rounded, llvm.int_type(16).into());
+    }
     let bits = Bits { llvm, like: a, width: 32 };
     let raw = llvm.cast(Op::BitCast, a, llvm.i32().into());
     let upper = llvm.bin(Op::LShr, raw, bits.int(16));

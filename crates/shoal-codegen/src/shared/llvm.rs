@@ -23,6 +23,8 @@ pub(crate) struct Llvm<'ctx> {
     pub(crate) context: &'ctx Context,
     pub(crate) module: Module<'ctx>,
     pub(crate) builder: Builder<'ctx>,
+    /// Numbers are rounded to `bf16` by an instruction.
+    pub(crate) bf16_instructions: bool,
 }
 
 /// Why an LLVM builder call cannot fail here.
@@ -30,7 +32,25 @@ const WELL_TYPED: &str = "well-typed LLVM IR";
 
 impl<'ctx> Llvm<'ctx> {
     pub(crate) fn new(context: &'ctx Context, name: &str) -> Self {
-        Llvm { context, module: context.create_module(name), builder: context.create_builder() }
+        Llvm {
+            context,
+            module: context.create_module(name),
+            builder: context.create_builder(),
+            bf16_instructions: false,
+        }
+    }
+
+    /// For a target whose instructions to and from `bf16` keep subnormal numbers.
+    pub(crate) fn with_bf16_instructions(mut self) -> Self {
+        self.bf16_instructions = true;
+        self
+    }
+
+    /// An integer in so many bits; a wider one has zeros above.
+    pub(crate) fn cast_int(&self, a: V<'ctx>, bits: u32) -> V<'ctx> {
+        let from = a.get_type().into_int_type().get_bit_width();
+        let op = if bits < from { InstructionOpcode::Trunc } else { InstructionOpcode::ZExt };
+        self.cast(op, a, self.int_type(bits).into())
     }
 
     // Types.

@@ -2,6 +2,7 @@
 
 mod access;
 mod atomics;
+mod checker;
 mod combine;
 mod control;
 mod descriptor;

@@ -176,7 +176,7 @@ fn attempt(text: &str, seed: u64) -> bool {
     let Some(kernel) = module.kernels().next() else { return false };
     let mut memory = Memory::new();
     let args = arguments(kernel, &mut memory);
-    let options = Options { order: Order::Random(seed), max_steps: 3000, resident: 2 };
+    let options = Options { order: Order::Random(seed), max_steps: 3000, resident: 2, ..Options::default() };
     // An error is as good as an end: only a panic would be wrong.
     let _ = run(&module, &kernel.name, [2, 2, 1], &args, &mut memory, &options);
     true

@@ -74,7 +74,7 @@ fn ranks_reach_each_other_whatever_the_order() {
 fn ranks_that_wait_in_vain_are_all_named() {
     let text = RING.replace("notify {op = add, scope = inter_node} (%flag, %peer, %signal)", "");
     let (_, result) = run_world(&text, 3, Order::RoundRobin);
-    let Err(Error::Deadlock { waiting }) = result else { panic!("a deadlock: {result:?}") };
+    let Err(Error::Deadlock { waiting, .. }) = result else { panic!("a deadlock: {result:?}") };
     assert_eq!(waiting.iter().map(|w| w.at.rank).collect::<Vec<_>>(), [Some(0), Some(1), Some(2)]);
     assert!(waiting.iter().all(|w| matches!(w.awaited, Awaited::Value { expected: 1, found: 0, .. })), "{waiting:?}");
     assert!(waiting[1].to_string().starts_with("rank 1, program (0, 0, 0) waits for 1 at 0x"), "{}", waiting[1]);

@@ -47,7 +47,7 @@ fn a_lock_that_is_never_given_back_is_a_deadlock() {
         .replace("xchg, sem = release, scope = gpu} (%lock, %zero)", "xchg, sem = release, scope = gpu} (%lock, %one)");
     in_many_orders(&text, [3, 1, 1], two_words, |_, _, result| {
         let error = result.unwrap_err();
-        let Error::Deadlock { waiting } = &error else { panic!("{error}") };
+        let Error::Deadlock { waiting, .. } = &error else { panic!("{error}") };
         assert_eq!(waiting.len(), 2);
         assert!(waiting.iter().all(|w| w.awaited == Awaited::LoopExit && w.at.span.start < w.at.span.end));
         assert!(error.to_string().contains("deadlock"), "{error}");
@@ -105,7 +105,7 @@ fn polls_for_what_nobody_writes_say_so() {
     let text = FLAG.replace("atomic_store {sem = release, scope = gpu} (%flag, %one)", "");
     in_many_orders(&text, [3, 1, 1], two_words, |_, args, result| {
         let error = result.unwrap_err();
-        let Error::Deadlock { waiting } = &error else { panic!("{error}") };
+        let Error::Deadlock { waiting, .. } = &error else { panic!("{error}") };
         assert_eq!(waiting.len(), 2);
         let Arg::Pointer(flag) = &args[0] else { panic!("a pointer") };
         assert_eq!(waiting[0].awaited, Awaited::Value { address: flag.0, expected: 1, found: 0 });

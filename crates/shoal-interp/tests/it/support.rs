@@ -28,7 +28,7 @@ pub(crate) fn in_many_orders(
     for (index, order) in orders.enumerate() {
         let mut memory = Memory::new();
         let args = setup(&mut memory);
-        let options = Options { order, max_steps: 100_000, resident: [64, 1, 3][index % 3] };
+        let options = Options { order, max_steps: 100_000, resident: [64, 1, 3][index % 3], ..Options::default() };
         let result = run(&module, "k", grid, &args, &mut memory, &options);
         check(&memory, &args, result);
     }

@@ -63,9 +63,26 @@ impl<'t> Parser<'t> {
             }
         }
         func.noinline = self.lexer.accept_word("noinline");
+        if self.lexer.accept_word("num_warps") {
+            func.gpu.num_warps = self.count()?;
+        }
+        if self.lexer.accept_word("num_stages") {
+            func.gpu.num_stages = self.count()?;
+        }
+        if self.lexer.accept_word("maxnreg") {
+            func.gpu.max_registers = Some(self.count()?);
+        }
         func.span = start.to(self.lexer.span());
         self.region(&mut func, body)?;
         Ok(func)
+    }
+
+    /// A number above zero.
+    fn count(&mut self) -> Parsed<u32> {
+        let span = self.lexer.span();
+        let word = self.lexer.word()?;
+        let number = word.parse().ok().filter(|&number| number > 0);
+        number.ok_or_else(|| Diagnostic::error(span, format!("expected a number above zero, found `{word}`")))
     }
 
     fn params(&mut self, func: &mut Func, region: Region) -> Parsed<()> {

@@ -1,4 +1,4 @@
 //! The kernel library, held to its references.
-mod collectives;
+mod distributed;
 mod entry_points;
 mod references;

@@ -73,7 +73,10 @@ fn rows(e: &mut Emit<'_>, function: &str, desc: &Descriptor, rows: &Tensor, colu
     let ty = block_type(desc);
     let &[1, columns] = ty.block.as_slice() else {
         return Err(e
-            .error(format!("`{function}` needs a descriptor of rows, but its block has shape {:?}", ty.block.as_slice()))
+            .error(format!(
+                "`{function}` needs a descriptor of rows, but its block has shape {:?}",
+                ty.block.as_slice()
+            ))
             .help("make the descriptor with block_shape=[1, columns]")
             .into());
     };

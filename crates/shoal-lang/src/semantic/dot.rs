@@ -236,14 +236,12 @@ fn run_dot(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
 }
 
 /// The functions of this file.
-pub(crate) static BUILTINS: &[Builtin] = &[
-    Builtin::kernel(
-        "dot",
-        "input, other, acc=None, input_precision: const=None, allow_tf32: const=None, \
+pub(crate) static BUILTINS: &[Builtin] = &[Builtin::kernel(
+    "dot",
+    "input, other, acc=None, input_precision: const=None, allow_tf32: const=None, \
          max_num_imprecise_acc: const=None, out_dtype: const=None",
-        run_dot,
-    ),
-];
+    run_dot,
+)];
 
 #[cfg(test)]
 mod tests {

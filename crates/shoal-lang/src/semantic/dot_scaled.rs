@@ -211,7 +211,9 @@ fn factors(e: &mut Emit<'_>, scale: &Tensor, shape: &[u32], side: Side, nan: Sca
     leading.push(other);
     let given = scale.shape();
     let group = GROUPS.into_iter().find(|&group| {
-        given.len() == rank && given[..rank - 1] == leading[..] && u64::from(given[rank - 1]) * u64::from(group) == u64::from(k)
+        given.len() == rank
+            && given[..rank - 1] == leading[..]
+            && u64::from(given[rank - 1]) * u64::from(group) == u64::from(k)
     });
     let Some(group) = group else {
         let mut wanted = leading.clone();

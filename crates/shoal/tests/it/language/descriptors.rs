@@ -209,8 +209,7 @@ fn rows_are_picked_and_put_back() {
     tl.store(out + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :], found)
 ";
     for (pad, beyond) in [("zero", 0.0), ("nan", f32::NAN)] {
-        let expected: Vec<f32> =
-            rows.iter().flat_map(|&r| block(&x, [10, 16], [r, 12], [1, 8], beyond)).collect();
+        let expected: Vec<f32> = rows.iter().flat_map(|&r| block(&x, [10, 16], [r, 12], [1, 8], beyond)).collect();
         case("x, index, out, PAD: tl.constexpr", body).gives(args!(&x, &index, PAD = pad), &expected);
     }
     let body = "

@@ -103,9 +103,8 @@ fn product(a: &Operand, b: &Operand, scale_a: Option<&[u8]>, scale_b: Option<&[u
     let mut all = Vec::new();
     for i in 0..m {
         for j in 0..n {
-            let term = |l: usize| {
-                a.numbers[i * k + l] * factor(scale_a, i, l) * b.numbers[l * n + j] * factor(scale_b, j, l)
-            };
+            let term =
+                |l: usize| a.numbers[i * k + l] * factor(scale_a, i, l) * b.numbers[l * n + j] * factor(scale_b, j, l);
             all.push((0..k).map(term).sum());
         }
     }

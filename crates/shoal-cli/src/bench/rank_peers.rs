@@ -1,0 +1,118 @@
+//! Collectives of others, as processes of this host: Open MPI's, and those of torch for CPUs.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use super::peers::python_with;
+use crate::command_line::RankPeer;
+use crate::failure::Failure;
+use crate::ranks::output_of_first;
+
+const MPI_SOURCE: &str = include_str!("mpi_peer.c");
+const GLOO_SCRIPT: &str = include_str!("gloo_peer.py");
+
+/// A collective that others have, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Collective {
+    AllReduce,
+    AllGather,
+    Broadcast,
+    ReduceScatter,
+}
+
+impl Collective {
+    /// The collective that a library kernel does; none if it does more.
+    pub(super) fn of(kernel: &str) -> Option<Collective> {
+        match kernel {
+            "one_shot_all_reduce" | "two_shot_all_reduce" | "two_shot_all_reduce_in_place" => {
+                Some(Collective::AllReduce)
+            }
+            "reduce_scatter" => Some(Collective::ReduceScatter),
+            "broadcast" => Some(Collective::Broadcast),
+            "all_gather_with_progress" => Some(Collective::AllGather),
+            name if name.starts_with("all_gather_p") => Some(Collective::AllGather),
+            "all_gather_ring" | "all_gather_2d" => Some(Collective::AllGather),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Collective::AllReduce => "all_reduce",
+            Collective::AllGather => "all_gather",
+            Collective::Broadcast => "broadcast",
+            Collective::ReduceScatter => "reduce_scatter",
+        }
+    }
+}
+
+impl RankPeer {
+    /// The name in rows.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            RankPeer::Mpi => "Open MPI",
+            RankPeer::Gloo => "gloo",
+        }
+    }
+
+    /// Why it cannot be measured; nothing if it can.
+    pub(super) fn is_missing(self) -> Option<String> {
+        match self {
+            RankPeer::Mpi => mpi_program().as_ref().err().cloned(),
+            RankPeer::Gloo if python_with(&["torch"]).is_none() => Some("torch is not installed".to_owned()),
+            RankPeer::Gloo => None,
+        }
+    }
+
+    /// Seconds of one call on fp32 elements.
+    pub(super) fn seconds(self, collective: Collective, elements: usize, ranks: usize) -> Result<f64, Failure> {
+        let words = [collective.name().to_owned(), elements.to_string()].map(OsString::from);
+        let text = match self {
+            RankPeer::Mpi => {
+                let program = mpi_program().as_ref().map_err(|why| Failure::new(why.clone()))?;
+                let mut command = Command::new("mpirun");
+                command.args(["--oversubscribe", "--allow-run-as-root", "-n", &ranks.to_string()]);
+                command.arg(program).args(&words).stdin(Stdio::null()).stderr(Stdio::piped());
+                let output = command.output().map_err(|why| Failure::new(format!("mpirun does not start: {why}")))?;
+                if !output.status.success() {
+                    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                    return Err(Failure::new(format!("mpirun: {}: {said}", output.status)));
+                }
+                String::from_utf8_lossy(&output.stdout).into_owned()
+            }
+            RankPeer::Gloo => {
+                let python = python_with(&["torch"]).ok_or_else(|| Failure::new("torch is not installed"))?;
+                let start = [python.to_owned(), "-c".into(), GLOO_SCRIPT.into()];
+                output_of_first(ranks, &start.into_iter().chain(words).collect::<Vec<_>>())?
+            }
+        };
+        let last = text.lines().rev().find_map(|line| line.trim().parse::<f64>().ok());
+        last.ok_or_else(|| Failure::new(format!("{} gave no time", self.name())))
+    }
+}
+
+/// The program that calls MPI, compiled once; why not, if it cannot be.
+fn mpi_program() -> &'static Result<PathBuf, String> {
+    static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let folder = std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id()));
+        let (source, program) = (folder.join("mpi_peer.c"), folder.join("mpi_peer"));
+        let file = |why: std::io::Error| format!("cannot write {}: {why}", source.display());
+        std::fs::create_dir_all(&folder).map_err(file)?;
+        std::fs::write(&source, MPI_SOURCE).map_err(file)?;
+        let compiled = Command::new("mpicc").arg("-O2").arg("-o").arg(&program).arg(&source).output();
+        let output =
+            compiled.map_err(|_| "Open MPI is not installed (Debian: openmpi-bin libopenmpi-dev)".to_owned())?;
+        if output.status.success() {
+            return Ok(program);
+        }
+        Err(format!("mpicc: {}", String::from_utf8_lossy(&output.stderr).trim()))
+    })
+}
+
+/// Removes what was compiled.
+pub(super) fn clean_up() {
+    let _ = std::fs::remove_dir_all(std::env::temp_dir().join(format!("shoal-bench-{}", std::process::id())));
+}

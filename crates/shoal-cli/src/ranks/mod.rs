@@ -1,0 +1,75 @@
+//! Commands that run on several ranks: as threads of this process, or as processes that run this command again.
+
+pub(crate) mod measure;
+pub(crate) mod report;
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use clap::ValueEnum;
+use shoal::world::launch::Job;
+use shoal::world::{Rank, World};
+
+use crate::failure::Failure;
+
+/// What ranks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// Threads of one process
+    Threads,
+    /// Processes of this host
+    Processes,
+}
+
+impl Engine {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Engine::Threads => "threads",
+            Engine::Processes => "processes",
+        }
+    }
+}
+
+/// Runs a function on ranks that are threads.
+pub(crate) fn on_threads<T: Send>(
+    ranks: usize,
+    function: impl Fn(&Rank) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    Ok(World::threads(ranks)?.run(function)?)
+}
+
+/// Runs a function as the rank that this process was started for.
+pub(crate) fn as_process<T: Send>(function: impl Fn(&Rank) -> Result<T, Failure> + Sync) -> Result<(), Failure> {
+    World::from_env()?.run(function)?;
+    Ok(())
+}
+
+/// Starts a program as the ranks of a world, with what they print in a pipe, and returns what rank 0 printed. A rank
+/// that fails ends the others.
+pub(crate) fn output_of_first(ranks: usize, program: &[OsString]) -> Result<String, Failure> {
+    let (first, rest) = program.split_first().ok_or_else(|| Failure::new("this program does not know its own name"))?;
+    let mut job = Job::start(ranks, |rank| {
+        let mut command = Command::new(first);
+        let out = if rank == 0 { Stdio::piped() } else { Stdio::null() };
+        command.args(rest).stdin(Stdio::null()).stdout(out).stderr(Stdio::inherit());
+        command
+    })?;
+    let pipe = job.processes().find(|(rank, _)| *rank == 0).and_then(|(_, child)| child.stdout.take());
+    let reader = std::thread::spawn(move || {
+        let lines = pipe.map(|pipe| BufReader::new(pipe).lines().map_while(Result::ok).collect::<Vec<_>>());
+        lines.unwrap_or_default().join("\n")
+    });
+    let mut failed = None;
+    while let Some(ended) = job.next_ended(None) {
+        if !ended.status.success() && failed.is_none() {
+            failed = Some(format!("rank {} of {ranks} ended: {}", ended.rank, ended.status));
+        }
+    }
+    drop(job);
+    let text = reader.join().map_err(|_| Failure::new("what rank 0 printed cannot be read"))?;
+    match failed {
+        None => Ok(text),
+        Some(why) => Err(Failure::new(why)),
+    }
+}

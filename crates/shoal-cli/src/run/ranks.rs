@@ -1,0 +1,160 @@
+//! `shoal run NAME --ranks N`: a kernel of several ranks on random data, checked against its reference on every rank.
+
+use std::ffi::OsString;
+use std::time::Instant;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use shoal::world::Rank;
+use shoal::{CompileOptions, DType, Device, dtype_from_name};
+use shoal_kernels::Library;
+use shoal_kernels::distributed::{Communicator, RankItem, catalog, find};
+
+use crate::command_line::{BackendName, RunOptions};
+use crate::failure::Failure;
+use crate::ranks::report::{self, Report};
+use crate::ranks::{Engine, as_process, on_threads};
+
+/// Runs that are timed unless the command line says otherwise.
+const TIMED: usize = 10;
+
+/// What is run.
+struct Plan<'a> {
+    item: &'a RankItem,
+    sizes: Vec<usize>,
+    dtype: DType,
+    options: &'a RunOptions,
+}
+
+impl<'a> Plan<'a> {
+    fn new(options: &'a RunOptions) -> Result<Plan<'a>, Failure> {
+        let item = find(&options.target).ok_or_else(|| {
+            let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
+            let text =
+                format!("there is no kernel of several ranks `{}`; there are {}", options.target, known.join(", "));
+            Failure::new(text)
+        })?;
+        if !options.args.is_empty() {
+            return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));
+        }
+        let dtype = dtype_from_name(&options.dtype).filter(|dtype| RankItem::DTYPES.contains(dtype));
+        let dtype = dtype.ok_or_else(|| {
+            Failure::new(format!("kernels of several ranks are for fp32, fp16 and bf16, not for `{}`", options.dtype))
+        })?;
+        // The interpreter is there to be right, not to be fast: it gets little to do unless asked for more.
+        let interprets = [Some(options.backend), options.check].contains(&Some(BackendName::Interp));
+        let default = if interprets { item.tests.last().copied().unwrap_or(item.show) } else { item.show };
+        let sizes = if options.size.is_empty() { default.to_vec() } else { options.size.clone() };
+        Ok(Plan { item, sizes, dtype, options })
+    }
+
+    fn title(&self, backend: BackendName, ranks: usize, engine: Engine) -> String {
+        let (name, dtype) = (self.item.name, shoal::dtype_name(self.dtype));
+        let backend = shoal::Backend::from(backend).name();
+        format!("{name} {:?} {dtype} on {ranks} ranks ({}), {backend}", self.sizes, engine.name())
+    }
+
+    /// What one rank does; rank 0 shows the table.
+    fn on_rank(&self, library: &Library, rank: &Rank, tell: &dyn Fn(&str)) -> Result<(), Failure> {
+        tell("making data");
+        let comm = Communicator::new(library, rank)?;
+        let mut workload = self.item.workload(rank, &self.sizes, self.dtype)?;
+        workload.reset()?;
+        tell("compiling, first run");
+        let start = Instant::now();
+        workload.run(&comm)?;
+        let first = start.elapsed().as_secs_f64();
+        tell("checking");
+        let checked = workload.check()?;
+        rank.barrier()?;
+        let repeat = if self.options.repeat > 0 { self.options.repeat } else { TIMED };
+        let mut best = f64::INFINITY;
+        for round in 1..=repeat {
+            tell(&format!("run {round} of {repeat}"));
+            let start = Instant::now();
+            workload.run(&comm)?;
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        tell("done");
+        let reports = report::gather(rank, &Report::new(first, best, workload.work(), &checked))?;
+        if rank.rank() == 0 { report::show(&reports) } else { Ok(()) }
+    }
+}
+
+/// Runs it; `command` is how to start this command again.
+pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> Result<(), Failure> {
+    let plan = Plan::new(options)?;
+    if ranks == 0 {
+        return Err(Failure::new("--ranks 0: a world needs at least one rank"));
+    }
+    for backend in [Some(options.backend), options.check].into_iter().flatten() {
+        let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
+        let library = Library::with(Device::of(backend.into()), settings);
+        if options.role {
+            as_process(|rank| plan.on_rank(&library, rank, &|_| {}))?;
+            continue;
+        }
+        outln!("{}", plan.title(backend, ranks, options.engine));
+        match options.engine {
+            Engine::Threads => {
+                let progress = RankProgress::new(ranks);
+                on_threads(ranks, |rank| plan.on_rank(&library, rank, &|text| progress.tell(rank.rank(), text)))?;
+            }
+            Engine::Processes => {
+                crate::launch::start(ranks, &program(&plan, backend, ranks, command), crate::launch::Lines::AsTheyAre)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How a rank that is a process is started.
+fn program(plan: &Plan<'_>, backend: BackendName, ranks: usize, command: &[OsString]) -> Vec<OsString> {
+    let sizes: Vec<String> = plan.sizes.iter().map(ToString::to_string).collect();
+    let backend = shoal::Backend::from(backend).name();
+    let mut words = vec!["run".to_owned(), plan.item.name.to_owned(), "--role".to_owned()];
+    for (name, value) in [
+        ("--ranks", ranks.to_string()),
+        ("--engine", Engine::Processes.name().to_owned()),
+        ("--size", sizes.join(",")),
+        ("--dtype", plan.options.dtype.clone()),
+        ("--backend", backend.to_owned()),
+        ("--repeat", plan.options.repeat.to_string()),
+    ] {
+        words.extend([name.to_owned(), value]);
+    }
+    if plan.options.debug {
+        words.push("--debug".to_owned());
+    }
+    command.iter().cloned().chain(words.into_iter().map(OsString::from)).collect()
+}
+
+/// A line for each rank that says what it does; nothing when the output is no terminal.
+struct RankProgress(Vec<ProgressBar>);
+
+impl RankProgress {
+    fn new(ranks: usize) -> RankProgress {
+        let all = MultiProgress::new();
+        let style = ProgressStyle::with_template("rank {prefix:>2} {msg}").ok();
+        let line = |rank: usize| {
+            let line = all.add(ProgressBar::new_spinner().with_prefix(rank.to_string()));
+            style.clone().into_iter().for_each(|style| line.set_style(style));
+            line
+        };
+        RankProgress((0..ranks).map(line).collect())
+    }
+
+    fn tell(&self, rank: usize, text: &str) {
+        self.0[rank].set_message(text.to_owned());
+        self.0[rank].tick();
+        // The table comes next.
+        if rank == 0 && text == "done" {
+            self.0.iter().for_each(ProgressBar::finish_and_clear);
+        }
+    }
+}
+
+impl Drop for RankProgress {
+    fn drop(&mut self) {
+        self.0.iter().for_each(ProgressBar::finish_and_clear);
+    }
+}

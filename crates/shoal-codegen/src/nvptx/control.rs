@@ -1,0 +1,187 @@
+//! Control flow. Conditions and bounds are scalars, so all threads of a program take the same way.
+
+use inkwell::IntPredicate;
+use inkwell::values::{InstructionOpcode as Op, PhiValue};
+use shoal_ir::{OpId, OpKind, Region, Value};
+
+use super::emitter::{Emitter, Held};
+use super::place::registers;
+use crate::shared::llvm::V;
+
+impl<'ctx> Emitter<'_, 'ctx> {
+    /// The numbers of several values, one after the other.
+    pub(super) fn flatten(&mut self, values: &[Value]) -> Vec<V<'ctx>> {
+        values.iter().flat_map(|&value| self.carried_numbers(value)).collect()
+    }
+
+    fn carried_numbers(&mut self, value: Value) -> Vec<V<'ctx>> {
+        if matches!(self.func.ty(value), shoal_ir::Type::Token) { Vec::new() } else { self.numbers(value).to_vec() }
+    }
+
+    /// Holds several values whose numbers stand one after the other.
+    pub(super) fn hold_flat(&mut self, values: &[Value], numbers: &[V<'ctx>]) {
+        let mut at = 0;
+        for &value in values {
+            let ty = self.func.ty(value);
+            if matches!(ty, shoal_ir::Type::Token) {
+                continue;
+            }
+            let count = if ty.is_tile() { registers(self.layout(value)) as usize } else { 1 };
+            let part = numbers[at..at + count].to_vec();
+            at += count;
+            self.hold_numbers(value, part);
+        }
+    }
+
+    fn phis(&self, like: &[V<'ctx>]) -> Vec<PhiValue<'ctx>> {
+        like.iter().map(|v| self.llvm.builder.build_phi(v.get_type(), "").expect("a phi")).collect()
+    }
+
+    /// What single accesses may be open where control flow meets.
+    fn region_boundary(&mut self) {
+        self.scratch_may_be_busy();
+        (self.scalar_loads, self.scalar_stores) = (true, self.stores_scalars);
+    }
+
+    pub(super) fn branch(&mut self, op: OpId) {
+        let func = self.func;
+        let (llvm, data) = (self.llvm, func.op(op));
+        let condition = self.scalar(data.operands()[0]).into_int_value();
+        let blocks = [llvm.new_block("then"), llvm.new_block("else")];
+        let after = llvm.new_block("joined");
+        llvm.branch(condition, blocks[0], blocks[1]);
+        let mut ends = Vec::new();
+        for (block, &region) in blocks.into_iter().zip(data.regions()) {
+            llvm.builder.position_at_end(block);
+            self.region_boundary();
+            let last = self.region_body(region);
+            let given = self.flatten(func.op(last).operands());
+            ends.push((given, llvm.here()));
+            llvm.jump(after);
+        }
+        llvm.builder.position_at_end(after);
+        let phis = self.phis(&ends[0].0);
+        for (given, from) in &ends {
+            for (phi, value) in phis.iter().zip(given) {
+                phi.add_incoming(&[(value, *from)]);
+            }
+        }
+        let numbers: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+        self.hold_flat(data.results(), &numbers);
+        self.region_boundary();
+    }
+
+    pub(super) fn counted_loop(&mut self, op: OpId) {
+        let func = self.func;
+        let (llvm, data) = (self.llvm, func.op(op));
+        let body_region = data.regions()[0];
+        let params = func.region(body_region).params();
+        let [from, to, step] = [0, 1, 2].map(|index| self.scalar(data.operands()[index]));
+        let signed = self.number(data.operands()[0]).is_signed_int();
+        let start = self.flatten(&data.operands()[3..]);
+        let floor = self.shared.floor;
+        let mut pipeline = self.plan_pipeline(op).map(|plan| self.fill_pipeline(op, plan));
+        let before = llvm.here();
+        let (head, body, after) = (llvm.new_block("loop"), llvm.new_block("trip"), llvm.new_block("after"));
+        llvm.jump(head);
+        llvm.builder.position_at_end(head);
+        let counter = llvm.builder.build_phi(from.get_type(), "i").expect("a phi");
+        counter.add_incoming(&[(&from, before)]);
+        let phis = self.phis(&start);
+        for (phi, value) in phis.iter().zip(&start) {
+            phi.add_incoming(&[(value, before)]);
+        }
+        let ahead = pipeline.as_ref().map(|pipeline| {
+            let values = pipeline.state();
+            let phis = self.phis(&values);
+            for (phi, value) in phis.iter().zip(&values) {
+                phi.add_incoming(&[(value, before)]);
+            }
+            phis
+        });
+        let carried: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+        let index = counter.as_basic_value();
+        let predicate = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
+        llvm.branch(llvm.icmp(predicate, index, to).into_int_value(), body, after);
+        llvm.builder.position_at_end(body);
+        self.region_boundary();
+        if let (Some(pipeline), Some(ahead)) = (&mut pipeline, &ahead) {
+            let state = ahead.iter().map(|phi| phi.as_basic_value()).collect();
+            self.advance_pipeline(op, pipeline, state);
+        }
+        self.hold(params[0], Held::Scalar(index));
+        self.hold_flat(&params[1..], &carried);
+        let last = self.region_body(body_region);
+        let next = self.flatten(func.op(last).operands());
+        let following = llvm.bin(Op::Add, index, step);
+        let latch = llvm.here();
+        llvm.jump(head);
+        counter.add_incoming(&[(&following, latch)]);
+        for (phi, value) in phis.iter().zip(&next) {
+            phi.add_incoming(&[(value, latch)]);
+        }
+        if let (Some(pipeline), Some(ahead)) = (&pipeline, &ahead) {
+            for (phi, value) in ahead.iter().zip(pipeline.state()) {
+                phi.add_incoming(&[(&value, latch)]);
+            }
+        }
+        llvm.builder.position_at_end(after);
+        if let Some(pipeline) = pipeline {
+            self.drain_pipeline(&pipeline);
+        }
+        self.shared.floor = floor;
+        self.hold_flat(data.results(), &carried);
+        self.region_boundary();
+    }
+
+    pub(super) fn open_loop(&mut self, op: OpId) {
+        let func = self.func;
+        let (llvm, data) = (self.llvm, func.op(op));
+        let [before_region, body_region] = [data.regions()[0], data.regions()[1]];
+        let start = self.flatten(data.operands());
+        let before = llvm.here();
+        let (head, body, after) = (llvm.new_block("while"), llvm.new_block("trip"), llvm.new_block("after"));
+        llvm.jump(head);
+        llvm.builder.position_at_end(head);
+        let phis = self.phis(&start);
+        for (phi, value) in phis.iter().zip(&start) {
+            phi.add_incoming(&[(value, before)]);
+        }
+        let carried: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+        self.hold_flat(func.region(before_region).params(), &carried);
+        self.region_boundary();
+        let condition = self.region_body(before_region);
+        let operands = func.op(condition).operands();
+        let goes_on = self.scalar(operands[0]).into_int_value();
+        let left = self.flatten(&operands[1..]);
+        llvm.branch(goes_on, body, after);
+        llvm.builder.position_at_end(body);
+        self.hold_flat(func.region(body_region).params(), &left);
+        self.region_boundary();
+        let last = self.region_body(body_region);
+        let next = self.flatten(func.op(last).operands());
+        let latch = llvm.here();
+        llvm.jump(head);
+        for (phi, value) in phis.iter().zip(&next) {
+            phi.add_incoming(&[(value, latch)]);
+        }
+        llvm.builder.position_at_end(after);
+        self.hold_flat(data.results(), &left);
+        self.region_boundary();
+    }
+}
+
+/// Whether a function stores or changes single elements anywhere.
+pub(super) fn stores_scalars(func: &shoal_ir::Func) -> bool {
+    func.walk().into_iter().any(|op| {
+        let data = func.op(op);
+        matches!(data.kind, OpKind::Store { .. }) && !func.ty(data.operands()[0]).is_tile()
+    })
+}
+
+/// Whether a region, or one inside it, holds an operation of which `is` is true.
+pub(super) fn any_inside(func: &shoal_ir::Func, region: Region, is: impl Fn(&OpKind) -> bool) -> bool {
+    let mut ops = Vec::new();
+    func.walk_region(region, &mut ops);
+    ops.into_iter().any(|op| is(&func.op(op).kind))
+}

@@ -1,0 +1,95 @@
+//! Functions of mathematics: the hardware's approximations where they are good, expansions by passes elsewhere.
+//!
+//! | function | error |
+//! |---|---|
+//! | `exp2` | 2 units of the last place (`ex2.approx`) |
+//! | `exp` | 3 units of the last place |
+//! | `sqrt` on `f32` | 1 unit of the last place (`sqrt.approx`); `sqrt_rn` rounds correctly |
+//! | `rsqrt` | 2 units of the last place |
+
+use inkwell::values::InstructionOpcode as Op;
+use shoal_ir::op::MathFn;
+use shoal_ir::{Elem, Scalar};
+
+use crate::shared::arith::{call1, call2, in_compute_type};
+use crate::shared::lane_call::per_lane;
+use crate::shared::llvm::{Llvm, V};
+use crate::shared::value_type::register_type;
+
+/// Whether code can be made for a function of a type without a library.
+pub(super) fn is_known(function: MathFn, number: Scalar) -> bool {
+    let everywhere = matches!(
+        function,
+        MathFn::Sqrt
+            | MathFn::SqrtRn
+            | MathFn::Rsqrt
+            | MathFn::Floor
+            | MathFn::Ceil
+            | MathFn::Trunc
+            | MathFn::Rint
+            | MathFn::Copysign
+            | MathFn::Fdim
+    );
+    everywhere || number.compute_type() == Scalar::F32 && matches!(function, MathFn::Exp | MathFn::Exp2)
+}
+
+/// The name of a function in NVIDIA's library of mathematics for devices; `None` if it has none.
+pub(super) fn libdevice_name(function: MathFn, number: Scalar) -> Option<String> {
+    let base = function.name();
+    let known = !matches!(function, MathFn::Sqrt | MathFn::SqrtRn);
+    let suffix = if number == Scalar::F64 { "" } else { "f" };
+    known.then(|| format!("__nv_{base}{suffix}"))
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the library's, by their names")]
+pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    in_compute_type(llvm, ty, operands, |ty, v| {
+        let one = |name| call1(llvm, name, v[0]);
+        let float = register_type(llvm, Elem::Scalar(ty));
+        let single = ty == Scalar::F32;
+        match function {
+            MathFn::Sqrt if single => llvm.ptx_value("sqrt.approx.f32 $0, $1;", float, v),
+            MathFn::Sqrt | MathFn::SqrtRn => one("llvm.sqrt"),
+            MathFn::Rsqrt if single => llvm.ptx_value("rsqrt.approx.f32 $0, $1;", float, v),
+            MathFn::Rsqrt => {
+                let unit = float.into_float_type().const_float(1.0);
+                llvm.bin(Op::FDiv, unit.into(), one("llvm.sqrt"))
+            }
+            MathFn::Floor => one("llvm.floor"),
+            MathFn::Ceil => one("llvm.ceil"),
+            MathFn::Trunc => one("llvm.trunc"),
+            MathFn::Rint => one("llvm.roundeven"),
+            MathFn::Copysign => call2(llvm, "llvm.copysign", v[0], v[1]),
+            MathFn::Fdim => {
+                let greater = llvm.fcmp(inkwell::FloatPredicate::UGT, v[0], v[1]);
+                llvm.select(greater, llvm.bin(Op::FSub, v[0], v[1]), float.const_zero())
+            }
+            MathFn::Exp2 if single => exp2(llvm, v[0]),
+            MathFn::Exp if single => exp(llvm, v[0]),
+            other => {
+                let name = libdevice_name(other, ty).unwrap_or_else(|| other.name().to_owned());
+                per_lane(llvm, &name, ty, v)
+            }
+        }
+    })
+}
+
+fn exp2<'ctx>(llvm: &Llvm<'ctx>, x: V<'ctx>) -> V<'ctx> {
+    llvm.ptx_value("ex2.approx.f32 $0, $1;", llvm.f32().into(), &[x])
+}
+
+/// `2^(x log2 e)`. What rounding the product lost is put back: it would cost a relative error of `|x|` units.
+fn exp<'ctx>(llvm: &Llvm<'ctx>, x: V<'ctx>) -> V<'ctx> {
+    let float = |value: f64| -> V<'ctx> { llvm.f32().const_float(value).into() };
+    let high = float(f64::from(std::f32::consts::LOG2_E));
+    let low = float(std::f64::consts::LOG2_E - f64::from(std::f32::consts::LOG2_E));
+    let fma = |a, b, c| llvm.intrinsic("llvm.fma", &[llvm.f32().into()], &[a, b, c]).expect("a value");
+    let product = llvm.bin(Op::FMul, x, high);
+    let lost = fma(x, low, fma(x, high, llvm.fneg(product)));
+    let power = exp2(llvm, product);
+    // 2^lost is 1 + lost ln 2 for so small a number. Powers of 0 and infinity stay what they are.
+    let corrected = fma(power, llvm.bin(Op::FMul, lost, float(std::f64::consts::LN_2)), power);
+    let size = call1(llvm, "llvm.fabs", product);
+    let ordinary = llvm.fcmp(inkwell::FloatPredicate::OLT, size, float(126.0));
+    llvm.select(ordinary, corrected, power)
+}

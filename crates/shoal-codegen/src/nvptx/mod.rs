@@ -1,0 +1,162 @@
+//! Tile IR to PTX for NVIDIA GPUs.
+//!
+//! A program is a block of threads. A tile is spread over their registers as its layout says: each thread has a short list
+//! of numbers, one for each register of the layout, and elementwise code works on that list. What moves between threads
+//! goes by shuffles or through shared memory, as `shoal_layout`'s plans say. Scalars are the same in every thread.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `function` | the frame of a kernel: parameters, attributes, its place in the grid |
+//! | `emitter` | what each value is held in, and the operations of a region |
+//! | `place` | which element a register of this thread holds |
+//! | `words` | numbers as the words that instructions move |
+//! | `inline_ptx` | PTX where LLVM has no instruction |
+//! | `elementwise`, `math` | elementwise operations; see also `shared` |
+//! | `shape` | operations that move elements between registers of a thread |
+//! | `convert` | conversions between layouts |
+//! | `shared_memory` | who uses shared memory, and when threads must wait for each other |
+//! | `memory`, `atomic` | accesses to global memory |
+//! | `reduce`, `scan`, `gather` | what combines elements of several threads |
+//! | `dot` | matrix products |
+//! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
+//! | `refuse` | what this backend cannot do, said before any code is made |
+
+mod atomic;
+mod control;
+mod convert;
+mod dot;
+mod elementwise;
+mod emitter;
+mod function;
+mod gather;
+mod inline_ptx;
+mod math;
+mod memory;
+mod pipeline;
+mod place;
+mod reduce;
+mod refuse;
+mod scan;
+mod shape;
+mod shared_memory;
+mod target;
+mod words;
+
+use inkwell::context::Context;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{FileType, TargetMachine};
+use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TargetNeeds, Waits};
+use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
+use shoal_ir::{Func, Module, effects};
+
+use crate::shared::link;
+use crate::shared::llvm::Llvm;
+use crate::{Compiled, Emit, Linked, Options};
+
+/// LLVM's passes: what register-by-register emission leaves behind is folded; the rest is left to the assembler.
+const PASSES: &str =
+    "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse<memssa>,simplifycfg)";
+
+/// Compiles a kernel to PTX.
+pub fn compile(
+    module: &Module,
+    kernel: &str,
+    arch: NvptxArch,
+    sources: &SourceMap,
+    options: &Options,
+) -> Result<Compiled, Diagnostics> {
+    let func = find(module, kernel)?;
+    let context = Context::create();
+    let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
+    let object = assembly(&llvm, &machine, func)?;
+    let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes };
+    let description = KernelDescription {
+        name: func.name.clone(),
+        params: function::param_layout(func),
+        waits: if effects::may_wait(module, func) { Waits::MayWait } else { Waits::Never },
+        can_fail: false,
+        needs: TargetNeeds::Nvptx(needs),
+    };
+    Ok(Compiled { object, description, linked })
+}
+
+/// A kernel in one of the forms it has on its way to PTX.
+pub fn emit(
+    module: &Module,
+    kernel: &str,
+    arch: NvptxArch,
+    sources: &SourceMap,
+    options: &Options,
+    what: Emit,
+) -> Result<Vec<u8>, Diagnostics> {
+    let func = find(module, kernel)?;
+    let context = Context::create();
+    let Built { llvm, machine, .. } = build(&context, func, arch, sources, options, what)?;
+    match what {
+        Emit::LlvmRaw | Emit::Llvm => Ok(llvm.module.print_to_string().to_string().into_bytes()),
+        Emit::Asm | Emit::Object => assembly(&llvm, &machine, func),
+    }
+}
+
+fn assembly(llvm: &Llvm<'_>, machine: &TargetMachine, func: &Func) -> Result<Vec<u8>, Diagnostics> {
+    let buffer = machine
+        .write_to_memory_buffer(&llvm.module, FileType::Assembly)
+        .map_err(|why| broken(func, &why.to_string()))?;
+    // With line tables LLVM asks for code that a debugger can step through, which the assembler then does not optimise.
+    let text = String::from_utf8_lossy(buffer.as_slice());
+    Ok(text.trim_end_matches('\0').replacen(", debug\n", "\n", 1).into_bytes())
+}
+
+struct Built<'ctx> {
+    llvm: Llvm<'ctx>,
+    machine: TargetMachine,
+    shared_bytes: u32,
+    linked: Vec<Linked>,
+}
+
+fn build<'ctx>(
+    context: &'ctx Context,
+    func: &Func,
+    arch: NvptxArch,
+    sources: &SourceMap,
+    options: &Options,
+    what: Emit,
+) -> Result<Built<'ctx>, Diagnostics> {
+    let refused = refuse::refusals(func, arch, options);
+    if !refused.is_empty() {
+        return Err(refused.into());
+    }
+    let machine = target::machine(arch).map_err(one)?;
+    let llvm = Llvm::new(context, &func.name).with_bf16_instructions();
+    llvm.module.set_triple(&machine.get_triple());
+    llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
+    let mut linked = Vec::new();
+    for (library, span) in link::extern_libraries(func, options) {
+        linked.push(link::link(&llvm, library, span).map_err(one)?);
+    }
+    let shared_bytes = function::emit_kernel(&llvm, func, arch, sources, options).map_err(one)?;
+    if cfg!(debug_assertions) {
+        llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
+    }
+    if what != Emit::LlvmRaw {
+        llvm.module
+            .run_passes(PASSES, &machine, PassBuilderOptions::create())
+            .map_err(|why| broken(func, &why.to_string()))?;
+    }
+    Ok(Built { llvm, machine, shared_bytes, linked })
+}
+
+fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
+    module.func(kernel).ok_or_else(|| one(Diagnostic::error(Span::NONE, format!("there is no kernel `{kernel}`"))))
+}
+
+fn one(diagnostic: Diagnostic) -> Diagnostics {
+    vec![diagnostic].into()
+}
+
+/// A bug in this backend, told as what it is.
+fn broken(func: &Func, why: &str) -> Diagnostics {
+    let text = format!("the NVIDIA backend made code for `{}` that LLVM refuses: {why}", func.name);
+    one(Diagnostic::error(func.span, text)
+        .help("this is a bug in Shoal, not in the kernel: please report it with the kernel"))
+}

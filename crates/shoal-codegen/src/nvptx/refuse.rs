@@ -1,0 +1,82 @@
+//! What this backend cannot do, said before any code is made.
+
+use shoal_abi::NvptxArch;
+use shoal_ir::class::{EffectOp, ElementwiseOp, OpClass};
+use shoal_ir::source::Diagnostic;
+use shoal_ir::{CommOp, Func, OpId, Type};
+
+use super::{atomic, math};
+use crate::Options;
+
+/// All operations of a kernel that no code can be made for.
+pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<Diagnostic> {
+    let has_library = !options.extern_libs.is_empty();
+    let refusal = |op: OpId| {
+        let text = reason(func, op, has_library)?;
+        Some(Diagnostic::error(func.op(op).span, text).label("not available on NVIDIA GPUs"))
+    };
+    let mut found: Vec<Diagnostic> = func.walk().into_iter().filter_map(refusal).collect();
+    if func.params().iter().any(|&p| !matches!(func.ty(p), Type::Elem(_))) {
+        found.push(Diagnostic::error(
+            func.span,
+            "parameters reach a GPU as numbers and pointers: run the pass `lower_descriptors` first",
+        ));
+    }
+    if options.checks {
+        let text = "accesses to memory cannot be checked on NVIDIA GPUs yet";
+        found.push(
+            Diagnostic::error(func.span, text).help("debug the kernel on the CPU, or run it under `compute-sanitizer`"),
+        );
+    }
+    if !func.gpu.num_warps.is_power_of_two() || func.gpu.num_warps > 32 {
+        let text = format!("`num_warps` is {}; it must be a power of two up to 32", func.gpu.num_warps);
+        found.push(Diagnostic::error(func.span, text));
+    }
+    found
+}
+
+fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
+    let data = func.op(op);
+    match data.kind.class() {
+        OpClass::Elementwise(ElementwiseOp::Math(function)) => {
+            let number = func.ty(data.operands()[0]).number()?;
+            let known = math::is_known(function, number) || has_library;
+            (!known).then(|| {
+                format!("`{function}` on {number} needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`")
+            })
+        }
+        OpClass::Elementwise(ElementwiseOp::Binary(shoal_ir::op::BinaryOp::Rem)) => {
+            let float = func.ty(data.operands()[0]).number().is_some_and(shoal_ir::Scalar::is_float);
+            (float && !has_library).then(|| {
+                "the remainder of floats needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`".to_owned()
+            })
+        }
+        OpClass::Effect(EffectOp::Print { .. }) => {
+            Some("`device_print` is not available on NVIDIA GPUs yet".to_owned())
+        }
+        OpClass::Effect(EffectOp::Assert { .. }) => {
+            Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
+        }
+        OpClass::Comm(CommOp::ConsumeToken) => None,
+        OpClass::Comm(_) => Some("operations between ranks are not available on NVIDIA GPUs yet".to_owned()),
+        OpClass::Desc(_) => {
+            Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())
+        }
+        OpClass::Call(callee) => {
+            Some(format!("the call of `{callee}` reaches a GPU inlined: run the pass `inline_all` first"))
+        }
+        OpClass::Atomic(kind, ..) => {
+            let elem = func.ty(data.operands()[0]).elem()?.ptr()?.element();
+            (!atomic::is_possible(kind, elem)).then(|| format!("GPUs have no such atomic operation on {elem}"))
+        }
+        OpClass::Source(_)
+        | OpClass::Elementwise(_)
+        | OpClass::Shape(_)
+        | OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Access(_)
+        | OpClass::Effect(EffectOp::Barrier | EffectOp::Assume)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_) => None,
+    }
+}

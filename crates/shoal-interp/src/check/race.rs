@@ -1,0 +1,203 @@
+//! What a race is reported with: both sides, what fails to order them, and what would.
+
+use std::fmt;
+use std::rc::Rc;
+
+use shoal_ir::op::Scope;
+
+use super::Checker;
+use super::access::{Access, Stamp};
+use super::clock::Clock;
+use super::sync::Miss;
+use crate::error::AccessKind;
+
+/// A read that saw a write, but did not bring the writer's past along.
+#[derive(Clone, Debug)]
+pub(crate) struct NearMiss {
+    pub(crate) actor: u32,
+    pub(crate) time: u32,
+    pub(crate) writer: u32,
+    pub(crate) reader: u32,
+    pub(crate) why: Miss,
+    pub(crate) clock: Rc<Clock>,
+}
+
+/// A read of memory that nothing was written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritten {
+    /// The read.
+    pub access: Access,
+    /// The first such byte.
+    pub address: u64,
+    /// Where that lies.
+    pub near: String,
+}
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Race {
+    /// The one that came first in the schedule that was run.
+    pub first: Access,
+    /// The other.
+    pub second: Access,
+    /// A byte that both access.
+    pub address: u64,
+    /// Where that lies.
+    pub near: String,
+    /// Why nothing orders them.
+    pub cause: Cause,
+}
+
+/// Why a read did not synchronise with the write that it saw.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Unordered {
+    /// The write must release.
+    WriteOrder,
+    /// The read must acquire.
+    ReadOrder,
+    /// The scope of the write is too small.
+    WriteScope,
+    /// The scope of the read is too small.
+    ReadScope,
+}
+
+/// Why nothing orders two accesses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A flag between them was written and read, but not in a way that orders.
+    Flag {
+        /// Who wrote it.
+        writer: Access,
+        /// Who read it.
+        reader: Access,
+        /// What is missing.
+        missing: Unordered,
+    },
+    /// Both are atomic, but the scope of one does not contain the other's program.
+    Scope,
+    /// Both are atomic, of different sizes.
+    Sizes,
+    /// One is atomic, the other is not.
+    Mixed,
+    /// The source or the destination of a transfer that is not complete.
+    Pending,
+    /// The memory is overwritten while another may still read it.
+    Overwritten,
+    /// Nothing at all.
+    Nothing,
+}
+
+impl Checker {
+    /// Why nothing orders two accesses.
+    pub(crate) fn cause(&self, first: Stamp, second: Stamp) -> Cause {
+        let access = |info: u32| self.infos[info as usize];
+        let (a, b) = (access(first.info), access(second.info));
+        match (a.order, b.order) {
+            (Some(_), Some(_)) if a.bytes != b.bytes => return Cause::Sizes,
+            (Some(_), Some(_)) => return Cause::Scope,
+            (Some(_), None) | (None, Some(_)) => return Cause::Mixed,
+            (None, None) => {}
+        }
+        let clock = &self.actors[second.actor as usize].clock;
+        let between =
+            |miss: &&NearMiss| miss.clock.covers(first.actor, first.time) && clock.covers(miss.actor, miss.time);
+        if let Some(miss) = self.misses.iter().rev().find(between) {
+            let missing = match miss.why {
+                Miss::WriteOrder => Unordered::WriteOrder,
+                Miss::ReadOrder => Unordered::ReadOrder,
+                Miss::WriteScope => Unordered::WriteScope,
+                Miss::ReadScope => Unordered::ReadScope,
+            };
+            return Cause::Flag { writer: access(miss.writer), reader: access(miss.reader), missing };
+        }
+        let pending = |access: Access| matches!(access.party, super::Party::Program { pending: true, .. });
+        if pending(a) || pending(b) {
+            Cause::Pending
+        } else if !a.writes && b.writes {
+            Cause::Overwritten
+        } else {
+            Cause::Nothing
+        }
+    }
+}
+
+impl Race {
+    /// The smallest change that would order the two.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        match &self.cause {
+            Cause::Flag { writer, reader, missing } => match missing {
+                Unordered::WriteOrder => {
+                    format!("let the write of the flag release: `release` instead of {}", order(writer))
+                }
+                Unordered::ReadOrder => {
+                    format!("let the read of the flag acquire: `acquire` instead of {}", order(reader))
+                }
+                Unordered::WriteScope => format!("write the flag at scope `sys` instead of `{}`", scope(writer)),
+                Unordered::ReadScope => format!("read the flag at scope `sys` instead of `{}`", scope(reader)),
+            },
+            Cause::Scope => {
+                let narrow = if scope(&self.first) != Scope::Sys { &self.first } else { &self.second };
+                let wide = if self.first.at.rank == self.second.at.rank { "gpu" } else { "sys" };
+                format!("use scope `{wide}` instead of `{}`: the other program is not in it", scope(narrow))
+            }
+            Cause::Sizes => {
+                "access the word with one size everywhere: atomics of different sizes exclude nothing".into()
+            }
+            Cause::Mixed => {
+                let plain = if self.first.order.is_none() { &self.first } else { &self.second };
+                let what = if plain.writes { "store" } else { "load" };
+                format!("make the plain {what} atomic, or order it with the atomic access by a barrier or another flag")
+            }
+            Cause::Pending => "complete the transfer first: `quiet`, or wait for its signal".into(),
+            Cause::Overwritten => {
+                "let the readers tell that they are done (a barrier, or a flag with release), and wait for that before \
+                 the memory is overwritten"
+                    .into()
+            }
+            Cause::Nothing => {
+                let side = if self.first.kind == AccessKind::Read { "read" } else { "write" };
+                format!(
+                    "put a barrier between them, or a flag: release after the {side}, acquire before the other access"
+                )
+            }
+        }
+    }
+
+    /// What fails to order the two.
+    #[must_use]
+    pub fn explanation(&self) -> String {
+        match &self.cause {
+            Cause::Flag { writer, reader, missing } => {
+                let why = match missing {
+                    Unordered::WriteOrder => "the write releases nothing",
+                    Unordered::ReadOrder => "the read acquires nothing",
+                    Unordered::WriteScope => "the scope of the write does not reach the reader",
+                    Unordered::ReadScope => "the scope of the read does not reach the writer",
+                };
+                format!("{writer} {} a flag that {reader} {}, but {why}", writer.verb(), reader.verb())
+            }
+            Cause::Scope => "both are atomic, but the scope of one does not contain the other's program".into(),
+            Cause::Sizes => "both are atomic, but of different sizes".into(),
+            Cause::Mixed => "only one of them is atomic".into(),
+            Cause::Pending => "the transfer was issued, but nothing has completed it".into(),
+            Cause::Overwritten => "nothing makes the write wait for the read".into(),
+            Cause::Nothing => "no flag, barrier or launch orders them".into(),
+        }
+    }
+}
+
+fn order(access: &Access) -> String {
+    access.order.map_or_else(|| "a plain access".into(), |(sem, _)| format!("`{sem}`"))
+}
+
+fn scope(access: &Access) -> Scope {
+    access.order.map_or(Scope::Cta, |(_, scope)| scope)
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Race { first, second, near, .. } = self;
+        write!(f, "data race {near}: {first} {}, and {second} {}; {}", first.verb(), second.verb(), self.explanation())
+    }
+}

@@ -1,0 +1,110 @@
+//! Words that order: what a read of a word may acquire, and what it might have acquired if it, or the write, had been
+//! stronger.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use shoal_ir::op::{Scope, Sem};
+
+use super::access::{Identity, contains};
+use super::clock::Clock;
+
+/// A write of a word, or one of the read-modify-writes behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct SyncWrite {
+    pub(crate) who: Identity,
+    pub(crate) actor: u32,
+    pub(crate) sem: Sem,
+    pub(crate) scope: Scope,
+    /// What had happened for the writer.
+    pub(crate) clock: Rc<Clock>,
+    /// Its number in the table of accesses.
+    pub(crate) info: u32,
+}
+
+/// Why a read of a word did not bring the writer's past along.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Miss {
+    /// The write releases nothing.
+    WriteOrder,
+    /// The read acquires nothing.
+    ReadOrder,
+    /// The write's scope does not reach the reader.
+    WriteScope,
+    /// The read's scope does not reach the writer.
+    ReadScope,
+}
+
+#[derive(Clone, Debug)]
+struct Word {
+    bytes: u32,
+    /// The last write and the read-modify-writes since; in their order.
+    chain: Vec<SyncWrite>,
+}
+
+/// All words that were accessed atomically.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words {
+    words: BTreeMap<u64, Word>,
+}
+
+pub(crate) fn releases(sem: Sem) -> bool {
+    matches!(sem, Sem::Release | Sem::AcqRel)
+}
+
+pub(crate) fn acquires(sem: Sem) -> bool {
+    matches!(sem, Sem::Acquire | Sem::AcqRel)
+}
+
+impl Words {
+    /// Plain writes end every chain of the bytes they change.
+    pub(crate) fn overwritten(&mut self, start: u64, end: u64) {
+        // A word is at most 16 bytes.
+        let from = start.saturating_sub(15);
+        let hit = |(&at, word): (&u64, &Word)| (at + u64::from(word.bytes) > start).then_some(at);
+        let hit: Vec<u64> = self.words.range(from..end).filter_map(hit).collect();
+        for at in hit {
+            self.words.remove(&at);
+        }
+    }
+
+    /// An atomic write; one that also reads goes on with the chain, any other begins a new one.
+    pub(crate) fn written(&mut self, address: u64, bytes: u32, reads: bool, write: SyncWrite) {
+        if self.words.get(&address).is_none_or(|word| word.bytes != bytes) {
+            self.overwritten(address, address + u64::from(bytes));
+        }
+        let word = self.words.entry(address).or_insert(Word { bytes, chain: Vec::new() });
+        if !reads {
+            word.chain.clear();
+        }
+        // Of links of the same strength of one actor, the later knows more.
+        let like = |w: &SyncWrite| (w.actor, w.sem, w.scope) == (write.actor, write.sem, write.scope);
+        word.chain.retain(|w| !like(w));
+        word.chain.push(write);
+    }
+
+    /// What the writes that a read sees the outcome of give it: acquired, or missed.
+    pub(crate) fn seen(
+        &self,
+        address: u64,
+        bytes: u32,
+        (actor, who): (u32, Identity),
+        (sem, scope): (Sem, Scope),
+    ) -> impl Iterator<Item = (&SyncWrite, Result<(), Miss>)> {
+        let chain = self.words.get(&address).filter(|word| word.bytes == bytes).map_or(&[][..], |word| &word.chain);
+        chain.iter().filter(move |w| w.actor != actor).map(move |write| {
+            let outcome = if !releases(write.sem) {
+                Err(Miss::WriteOrder)
+            } else if !acquires(sem) {
+                Err(Miss::ReadOrder)
+            } else if !contains(write.scope, write.who, who) {
+                Err(Miss::WriteScope)
+            } else if !contains(scope, who, write.who) {
+                Err(Miss::ReadScope)
+            } else {
+                Ok(())
+            };
+            (write, outcome)
+        })
+    }
+}

@@ -1,0 +1,292 @@
+//! Many schedules of one scenario: what can go wrong in any of them.
+//!
+//! Every run is checked for races, deadlocks, stray accesses, reads of memory never written and outputs never written.
+//! Runs differ in whose turn it is: each program in turn; at random; by random priorities, which find mistakes that need
+//! one program to be late; and a search through the first choices of a run, one after the other. Whatever is found comes
+//! with the schedule that shows it, which repeats it exactly.
+
+mod finding;
+mod scenario;
+mod schedule_token;
+mod shrink;
+
+use std::collections::HashMap;
+
+use shoal_ir::Const;
+
+pub use finding::{BlockedProgram, Deadlock, Finding};
+pub use scenario::{Buffer, Initial, Output, Scenario};
+pub use schedule_token::{NoSchedule, Schedule};
+
+use crate::check::Checker;
+use crate::error::{Awaited, Error};
+use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
+use crate::memory::{Address, Memory};
+use crate::pick::Choice;
+use crate::rank::{Plans, WorldPlan};
+use finding::Signature;
+
+/// How a scenario is explored.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How many schedules are run.
+    pub schedules: usize,
+    /// The first seed.
+    pub seed: u64,
+    /// How many programs of a rank may be resident at once; `None` for all.
+    pub resident: Option<usize>,
+    /// How many operations a run may execute.
+    pub max_steps: u64,
+    /// How many different findings end the exploration.
+    pub max_findings: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { schedules: 200, seed: 1, resident: None, max_steps: 50_000_000, max_findings: 8 }
+    }
+}
+
+/// A finding, and the shortest known way to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What.
+    pub finding: Finding,
+    /// A schedule that shows it.
+    pub schedule: Schedule,
+    /// In how many of the schedules it was found.
+    pub times: usize,
+}
+
+/// What came of an exploration.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What was found, each mistake once.
+    pub found: Vec<Found>,
+    /// Schedules run.
+    pub schedules: usize,
+    /// Operations executed.
+    pub steps: u64,
+    /// Accesses followed.
+    pub events: u64,
+    /// Whether the search has seen every schedule that there is.
+    pub exhaustive: bool,
+}
+
+/// One run.
+struct Run {
+    findings: Vec<Finding>,
+    trace: Vec<Choice>,
+    steps: u64,
+    events: u64,
+    interrupted: bool,
+}
+
+/// Asked between runs and now and then within; gets the number of runs that are over.
+pub trait Watcher {
+    /// Whether to stop.
+    fn is_interrupted(&mut self) -> bool {
+        false
+    }
+
+    /// So many schedules are run.
+    fn progress(&mut self, _schedules: usize) {}
+}
+
+/// Who does not watch.
+impl Watcher for () {}
+
+/// The host of an explored run: lines that kernels print would come once for every schedule, so they are dropped.
+struct Quiet<'a>(&'a mut dyn Watcher);
+
+impl Host for Quiet<'_> {
+    fn print(&mut self, _line: String) {}
+
+    fn is_interrupted(&mut self) -> bool {
+        self.0.is_interrupted()
+    }
+
+    fn idle(&mut self) -> Idle {
+        Idle::Nobody
+    }
+}
+
+/// A scenario made ready to be run many times.
+struct Explorer<'p, 's> {
+    scenario: &'p Scenario<'p>,
+    world: WorldPlan<'p>,
+    settings: &'s Settings,
+}
+
+/// Runs a scenario under many schedules.
+///
+/// # Errors
+/// When it cannot be run at all: a kernel is missing or its arguments do not fit.
+pub fn explore(scenario: &Scenario<'_>, settings: &Settings, watcher: &mut dyn Watcher) -> Result<Outcome, Error> {
+    let plans = Plans::new(&scenario.hosts);
+    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, Actors::All)?;
+    let explorer = Explorer { scenario, world, settings };
+    let mut outcome = Outcome::default();
+    let mut known: HashMap<Signature, usize> = HashMap::new();
+    let mut search = Search::default();
+    for number in 0..settings.schedules {
+        let (schedule, searched) = next_schedule(number, settings.seed, &mut search);
+        let run = explorer.run(&schedule, watcher);
+        outcome.schedules += 1;
+        outcome.steps += run.steps;
+        outcome.events += run.events;
+        for finding in run.findings {
+            let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
+            match outcome.found.get_mut(at) {
+                Some(found) => found.times += 1,
+                None => outcome.found.push(Found { finding, schedule: schedule.clone(), times: 1 }),
+            }
+        }
+        if searched {
+            search.learn(&run.trace);
+        }
+        watcher.progress(outcome.schedules);
+        if run.interrupted || outcome.found.len() >= settings.max_findings || search.exhausted {
+            outcome.exhaustive = search.exhausted;
+            break;
+        }
+    }
+    for found in &mut outcome.found {
+        explorer.shrink(found, watcher);
+    }
+    Ok(outcome)
+}
+
+/// Runs a scenario under one schedule; gives what is found there.
+///
+/// # Errors
+/// As [`explore`].
+pub fn replay(
+    scenario: &Scenario<'_>,
+    settings: &Settings,
+    schedule: &Schedule,
+    watcher: &mut dyn Watcher,
+) -> Result<Vec<Finding>, Error> {
+    let plans = Plans::new(&scenario.hosts);
+    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, Actors::All)?;
+    Ok(Explorer { scenario, world, settings }.run(schedule, watcher).findings)
+}
+
+/// The smallest number of resident programs for which no deadlock is found, of a scenario that has none when all are.
+///
+/// # Errors
+/// As [`explore`].
+pub fn needed_residency(
+    scenario: &Scenario<'_>,
+    settings: &Settings,
+    most: usize,
+    watcher: &mut dyn Watcher,
+) -> Result<usize, Error> {
+    let (mut low, mut high) = (1, most.max(1));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let few = Settings { resident: Some(middle), schedules: settings.schedules.min(24), ..settings.clone() };
+        let stuck = |found: &Found| matches!(found.finding, Finding::Deadlock(_));
+        if explore(scenario, &few, watcher)?.found.iter().any(stuck) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    Ok(low)
+}
+
+/// The schedule of a run; whether it belongs to the search.
+fn next_schedule(number: usize, seed: u64, search: &mut Search) -> (Schedule, bool) {
+    let seed = seed.wrapping_add(number as u64);
+    match number % 4 {
+        _ if number == 0 => (Schedule::Order(Order::RoundRobin), false),
+        1 => (Schedule::Order(Order::Random(seed)), false),
+        2 => (Schedule::Order(Order::Pct { seed, depth: 3 }), false),
+        3 => (Schedule::Order(Order::Pct { seed, depth: 1 }), false),
+        _ => (Schedule::Choices(search.next.clone()), true),
+    }
+}
+
+/// A depth-first search through the first choices of runs.
+#[derive(Default)]
+struct Search {
+    next: Vec<u32>,
+    exhausted: bool,
+}
+
+/// Choices beyond these are not searched.
+const SEARCH_DEPTH: usize = 64;
+
+impl Search {
+    /// Goes on from a run: the last choice that can be made otherwise is.
+    fn learn(&mut self, trace: &[Choice]) {
+        let depth = trace.len().min(SEARCH_DEPTH);
+        match trace[..depth].iter().rposition(|choice| choice.chosen + 1 < choice.of) {
+            Some(at) => {
+                self.next = trace[..at].iter().map(|choice| choice.chosen).collect();
+                self.next.push(trace[at].chosen + 1);
+            }
+            None => self.exhausted = trace.len() <= SEARCH_DEPTH,
+        }
+    }
+}
+
+impl Explorer<'_, '_> {
+    fn run(&self, schedule: &Schedule, watcher: &mut dyn Watcher) -> Run {
+        let options = Options {
+            order: Order::RoundRobin,
+            max_steps: self.settings.max_steps,
+            resident: self.settings.resident.unwrap_or(usize::MAX),
+            residency: Residency::Strict,
+            actors: Actors::All,
+        };
+        let (mut memory, mut checker) = (self.scenario.memory(), self.scenario.checker());
+        let mut picker = schedule.picker();
+        let ran = self.world.run(&mut memory, &options, &mut picker, &mut Quiet(watcher), Some(&mut checker));
+        let mut findings: Vec<Finding> = checker.races().iter().cloned().map(Finding::Race).collect();
+        findings.extend(checker.unwritten_reads().iter().cloned().map(Finding::UnwrittenRead));
+        let (mut steps, mut interrupted) = (0, false);
+        match ran {
+            Ok(executed) => {
+                steps = executed;
+                findings.extend(self.outputs(&memory, &checker));
+            }
+            Err(Error::Interrupted { .. }) => interrupted = true,
+            Err(Error::Deadlock { waiting, hosts }) => {
+                let blocked = |waiting: crate::error::Waiting| {
+                    let address = match waiting.awaited {
+                        Awaited::Value { address, .. } => Some(address),
+                        Awaited::LoopExit => None,
+                    };
+                    let place = address.and_then(|address| memory.place_of(Address(address)));
+                    let last_writer = address.and_then(|address| checker.last_writer(address));
+                    BlockedProgram { waiting, place, last_writer }
+                };
+                let waits = waiting.into_iter().map(blocked).collect();
+                findings.push(Finding::Deadlock(Deadlock { waits, hosts, resident: self.settings.resident }));
+            }
+            Err(error) => findings.push(Finding::Failure(error)),
+        }
+        Run { findings, trace: picker.into_trace(), steps, events: checker.events(), interrupted }
+    }
+
+    /// What is wrong with the outputs of a run that has ended.
+    fn outputs(&self, memory: &Memory, checker: &Checker) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for output in &self.scenario.outputs {
+            let Output { address, bytes, element } = *output;
+            if let Some(byte) = checker.first_unwritten(address.0, bytes) {
+                findings.push(Finding::UnwrittenOutput { near: memory.describe(byte) });
+            }
+            let size = u64::from(element.bytes());
+            let is_nan = |&at: &u64| {
+                let bits = memory.load(at, element.bytes()).unwrap_or(0);
+                element.is_float() && Const::from_bits(element, bits).as_f64().is_nan()
+            };
+            let first = (0..bytes / size).map(|i| address.0 + i * size).find(is_nan);
+            findings.extend(first.map(|at| Finding::Nan { near: memory.describe(at) }));
+        }
+        findings
+    }
+}

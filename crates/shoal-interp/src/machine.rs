@@ -1,0 +1,142 @@
+//! What the programs of all ranks share, and what they wait for.
+
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use crate::check::Checker;
+use crate::error::Waiting;
+use crate::launch::{ATTENTION, Host};
+use crate::memory::Memory;
+use crate::rank::Heap;
+
+/// What the programs of all ranks share.
+pub(crate) struct Machine<'x> {
+    /// The symmetric heaps of all ranks, that of rank 0 first; empty outside of a world.
+    pub(crate) heaps: &'x [Heap],
+    pub(crate) memory: &'x mut Memory,
+    /// Where printed lines go, and who may stop the run.
+    pub(crate) host: &'x mut dyn Host,
+    /// Who follows every access, if anybody does.
+    pub(crate) checker: Option<&'x mut Checker>,
+    /// Operations executed so far, by all programs.
+    pub(crate) steps: u64,
+    pub(crate) max_steps: u64,
+    /// When the host is asked next whether to stop.
+    pub(crate) next_look: Instant,
+}
+
+/// How many operations are executed between two looks at the clock.
+const STEPS_PER_LOOK: u64 = 64;
+
+impl Machine<'_> {
+    /// Whether the host stops the run, looked at now and then.
+    pub(crate) fn is_interrupted(&mut self) -> bool {
+        if !self.steps.is_multiple_of(STEPS_PER_LOOK) || Instant::now() < self.next_look {
+            return false;
+        }
+        self.next_look = Instant::now() + ATTENTION;
+        self.host.is_interrupted()
+    }
+}
+
+/// What a step leads to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The program goes on.
+    Continue,
+    /// The program could go on; others may come first.
+    Yield,
+    /// The program cannot go on until memory changes.
+    Waits,
+    /// The program has ended.
+    Done,
+}
+
+/// A word of memory that was seen.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) address: u64,
+    pub(crate) bytes: u32,
+    pub(crate) value: u64,
+}
+
+impl Seen {
+    fn has_changed(&self, memory: &Memory) -> bool {
+        memory.load(self.address, self.bytes) != Ok(self.value)
+    }
+}
+
+/// What must change before a program that waits can go on.
+#[derive(Clone, Debug)]
+pub(crate) enum Watch {
+    /// One of these words.
+    Words(SmallVec<[Seen; 1]>),
+    /// Anything, since memory was in this state.
+    Anything(u64),
+}
+
+/// Why a program does not go on.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    pub(crate) watch: Watch,
+    /// When it goes on nevertheless.
+    pub(crate) deadline: Option<u64>,
+    pub(crate) report: Waiting,
+}
+
+impl Wait {
+    /// Waits until a word is no longer what it was seen to be.
+    pub(crate) fn on_word(seen: Seen, deadline: Option<u64>, report: Waiting) -> Wait {
+        Wait { watch: Watch::Words(SmallVec::from_buf([seen])), deadline, report }
+    }
+
+    /// Whether what it waits for may have happened.
+    pub(crate) fn may_be_over(&self, memory: &Memory) -> bool {
+        match &self.watch {
+            Watch::Words(words) => words.iter().any(|word| word.has_changed(memory)),
+            Watch::Anything(version) => *version != memory.version(),
+        }
+    }
+}
+
+/// What one iteration of a `while` read, so that a program that would only repeat it waits for those words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LapLog {
+    reads: SmallVec<[Seen; 1]>,
+    /// It read more than is worth remembering.
+    overflowed: bool,
+    /// It changed memory itself.
+    changed: bool,
+}
+
+/// Words remembered of one iteration: those that wait read few.
+const MAX_READS: usize = 32;
+
+impl LapLog {
+    pub(crate) fn read(&mut self, seen: Seen) {
+        if self.reads.len() == MAX_READS {
+            self.overflowed = true;
+        } else if !self.overflowed {
+            self.reads.push(seen);
+        }
+    }
+
+    pub(crate) fn change(&mut self) {
+        self.changed = true;
+    }
+
+    /// Whether an iteration like this one would see the same: since memory was in state `version`, nothing that it read
+    /// has changed.
+    pub(crate) fn would_repeat(&self, memory: &Memory, version: u64) -> bool {
+        if self.overflowed {
+            return version == memory.version();
+        }
+        !self.changed && !self.reads.iter().any(|word| word.has_changed(memory))
+    }
+
+    /// What must change before an iteration differs.
+    pub(crate) fn watch(self, memory: &Memory) -> Watch {
+        if self.overflowed { Watch::Anything(memory.version()) } else { Watch::Words(self.reads) }
+    }
+}

@@ -1,0 +1,162 @@
+"""Products of matrices that are spread over ranks, with the communication inside.
+
+`a` is `M × K` and `b` is `K × N`, dense and row by row. Programs take blocks of the product one after another, as many
+programs as fit at once. Where every rank has its own part of K, the parts of the product are added up in fp32.
+"""
+
+import shoal
+import shoal.language as tl
+from sync import meet
+
+
+@shoal.jit
+def block_product(
+    a, b, rows, cols, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+):  # fmt: skip
+    """The block of a @ b at these rows and columns, in fp32."""
+    inner = tl.arange(0, BLOCK_K)
+    a_at = a + rows[:, None].to(tl.int64) * K + inner[None, :]
+    b_at = b + inner[:, None].to(tl.int64) * N + cols[None, :]
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, K, BLOCK_K):
+        left = tl.load(a_at, mask=(rows[:, None] < M) & (inner[None, :] < K - k), other=0.0)
+        right = tl.load(b_at, mask=(inner[:, None] < K - k) & (cols[None, :] < N), other=0.0)
+        acc = tl.dot(left, right, acc, input_precision="ieee")
+        a_at += BLOCK_K
+        b_at += tl.cast(BLOCK_K, tl.int64) * N
+    return acc
+
+
+@shoal.jit
+def sum_of_blocks(
+    partial, rows, cols, M, N, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, WORLD: tl.constexpr
+):  # fmt: skip
+    """Everybody's part of a block, added up in the order of the ranks."""
+    at = rows[:, None].to(tl.int64) * N + cols[None, :]
+    inside = (rows[:, None] < M) & (cols[None, :] < N)
+    total = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for peer in range(WORLD):
+        total += tl.load(tl.symm_at(partial, peer) + at, mask=inside, other=0.0)
+    return total
+
+
+@shoal.jit
+def gemm_one_shot_all_reduce(
+    a, b, partial, out, pad, M, N, K,
+    WORLD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """out = a0 @ b0 + a1 @ b1 + … on every rank. `partial` is symmetric, fp32, and as large as `out`."""
+    across = tl.cdiv(N, BLOCK_N)
+    blocks = tl.cdiv(M, BLOCK_M) * across
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
+        rows = block // across * BLOCK_M + tl.arange(0, BLOCK_M)
+        cols = block % across * BLOCK_N + tl.arange(0, BLOCK_N)
+        acc = block_product(a, b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        at = rows[:, None].to(tl.int64) * N + cols[None, :]
+        tl.store(partial + at, acc, mask=(rows[:, None] < M) & (cols[None, :] < N))
+    meet(pad)
+    for block in range(tl.program_id(0), blocks, tl.num_programs(0)):
+        rows = block // across * BLOCK_M + tl.arange(0, BLOCK_M)
+        cols = block % across * BLOCK_N + tl.arange(0, BLOCK_N)
+        total = sum_of_blocks(partial, rows, cols, M, N, BLOCK_M, BLOCK_N, WORLD)
+        at = rows[:, None].to(tl.int64) * N + cols[None, :]
+        tl.store(out + at, total.to(out.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
+    meet(pad)
+
+
+@shoal.jit
+def gemm_reduce_scatter(
+    a, b, partial, out, pad, M, N, K, part,
+    WORLD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """Of a0 @ b0 + a1 @ b1 + …, each rank gets `part` rows, the last ones fewer or none. `partial` is symmetric, fp32
+    and has all rows. A block belongs to one rank; the blocks of the next rank are computed first."""
+    rank = tl.rank()
+    across = tl.cdiv(N, BLOCK_N)
+    of_rank = tl.cdiv(part, BLOCK_M) * across
+    for step in range(WORLD):
+        owner = (rank + 1 + step) % WORLD
+        end = tl.minimum((owner + 1) * part, M)
+        # The program that adds up a block at its owner has the number of those that compute it, so they can meet.
+        for block in range(tl.program_id(0), of_rank, tl.num_programs(0)):
+            rows = owner * part + block // across * BLOCK_M + tl.arange(0, BLOCK_M)
+            cols = block % across * BLOCK_N + tl.arange(0, BLOCK_N)
+            acc = block_product(a, b, rows, cols, end, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+            at = rows[:, None].to(tl.int64) * N + cols[None, :]
+            tl.store(partial + at, acc, mask=(rows[:, None] < end) & (cols[None, :] < N))
+    meet(pad)
+    end = tl.minimum((rank + 1) * part, M)
+    for block in range(tl.program_id(0), of_rank, tl.num_programs(0)):
+        rows = rank * part + block // across * BLOCK_M + tl.arange(0, BLOCK_M)
+        cols = block % across * BLOCK_N + tl.arange(0, BLOCK_N)
+        total = sum_of_blocks(partial, rows, cols, end, N, BLOCK_M, BLOCK_N, WORLD)
+        at = (rows[:, None] - rank * part).to(tl.int64) * N + cols[None, :]
+        tl.store(out + at, total.to(out.dtype.element_ty), mask=(rows[:, None] < end) & (cols[None, :] < N))
+    meet(pad)
+
+
+@shoal.jit
+def gemm_announced(
+    a, b, partial, done, ready, M, N, K, part,
+    WORLD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """partial = a @ b in fp32, the rows of the next rank first. When all `part` rows of a rank are there, its word of
+    `ready` becomes 1, for whoever carries them away. `done` counts blocks; it is 0 before and after."""
+    rank = tl.rank()
+    across = tl.cdiv(N, BLOCK_N)
+    of_rank = tl.cdiv(part, BLOCK_M) * across
+    for place in range(tl.program_id(0), of_rank * WORLD, tl.num_programs(0)):
+        owner = (rank + 1 + place // of_rank) % WORLD
+        block = place % of_rank
+        end = tl.minimum((owner + 1) * part, M)
+        rows = owner * part + block // across * BLOCK_M + tl.arange(0, BLOCK_M)
+        cols = block % across * BLOCK_N + tl.arange(0, BLOCK_N)
+        acc = block_product(a, b, rows, cols, end, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        at = rows[:, None].to(tl.int64) * N + cols[None, :]
+        tl.store(partial + at, acc, mask=(rows[:, None] < end) & (cols[None, :] < N))
+        tl.debug_barrier()
+        if tl.atomic_add(done + owner, 1, sem="acq_rel", scope="gpu") == of_rank - 1:
+            tl.atomic_xchg(done + owner, 0, sem="relaxed", scope="gpu")
+            tl.atomic_xchg(ready + owner, 1, sem="release", scope="sys")
+
+
+@shoal.jit
+def add_parts(parts, out, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
+    """out = the sum of `WORLD` rows of `n` fp32 numbers, in their order."""
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        total = tl.zeros((BLOCK,), dtype=tl.float32)
+        for source in range(WORLD):
+            total += tl.load(parts + tl.cast(n, tl.int64) * source + at, mask=at < n, other=0.0)
+        tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
+
+
+@shoal.jit
+def all_gather_matmul(
+    mine, gathered, b, c, progress, M, N, K, splits, split_rows,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """c = everybody's `M × K` rows @ b, while the rows still arrive in `gathered`: `progress` has a word for each split
+    of each rank, which is 1 when its `split_rows` rows are there. This rank's own rows come first, and from `mine`."""
+    rank = tl.rank()
+    world = tl.num_ranks()
+    down = tl.cdiv(M, BLOCK_M)
+    of_rank = down * tl.cdiv(N, BLOCK_N)
+    for place in range(tl.program_id(0), of_rank * world, tl.num_programs(0)):
+        owner = (rank + place // of_rank) % world
+        block = place % of_rank
+        row = block % down * BLOCK_M
+        a = gathered + owner.to(tl.int64) * M * K
+        if owner == rank:
+            a = mine
+        else:
+            first = row // split_rows
+            last = tl.minimum(row + BLOCK_M, M) - 1
+            words = progress + owner * splits + first
+            token = tl.wait(words, last // split_rows - first + 1, "sys", "acquire", waitValue=1)
+            a = tl.consume_token(a, token)
+        rows = row + tl.arange(0, BLOCK_M)
+        cols = block // down * BLOCK_N + tl.arange(0, BLOCK_N)
+        acc = block_product(a, b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        at = (owner.to(tl.int64) * M + rows[:, None]) * N + cols[None, :]
+        tl.store(c + at, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))

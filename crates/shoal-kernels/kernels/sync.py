@@ -1,0 +1,38 @@
+"""How the programs of different ranks meet: signals in the slots of the ranks' pads.
+
+A slot is 0 at rest. Who signals writes 1 where 0 is, who waits writes 0 where 1 is, so slots need no clearing and no
+number of a launch. The slots of programs that meet come first: slot `program * world + source`.
+"""
+
+import shoal
+import shoal.language as tl
+
+
+@shoal.jit
+def send(pad, slot, peer):
+    """Raises a slot at a peer; all that this program did before happens before whoever waits there goes on."""
+    there = tl.symm_at(pad, peer) + slot
+    # The peer may not have taken an earlier signal yet.
+    while tl.atomic_cas(there, 0, 1, sem="release", scope="sys") != 0:
+        pass
+
+
+@shoal.jit
+def receive(pad, slot, count):
+    """Waits until `count` slots of this rank, from `slot` on, are raised, and lowers them."""
+    tl.wait(pad + slot, count, "sys", "acquire", waitValue=1)
+    for at in range(count):
+        tl.atomic_xchg(pad + slot + at, 0, sem="relaxed", scope="sys")
+
+
+@shoal.jit
+def meet(pad):
+    """Returns when the programs of this number have come on all ranks. What they did before is seen afterwards."""
+    rank = tl.rank()
+    world = tl.num_ranks()
+    first = tl.program_id(0) * world
+    tl.debug_barrier()
+    for step in range(world):
+        send(pad, first + rank, (rank + step) % world)
+    receive(pad, first, world)
+    tl.debug_barrier()

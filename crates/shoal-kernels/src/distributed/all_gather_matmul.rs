@@ -1,0 +1,315 @@
+//! `c = [x0; x1; …] @ b`: the rows of all ranks times a matrix, while the rows still arrive.
+//!
+//! A stream copies the others' rows and raises a word for every split that is there; the product begins with this rank's
+//! own rows and waits, block by block, for those that it needs.
+
+use shoal::world::{Place, Rank, Stream, Symm, Value, WorldError};
+use shoal::{Error, args};
+
+use super::all_gather::gathered;
+use super::communicator::{Communicator, Slots, elements, exactly};
+use super::data::{Number, normal, poison, wide};
+use super::gemm_all_reduce::Sizes;
+use super::parts::Parts;
+use super::workload::{RankOutput, RankWorkload};
+use crate::check::Tolerance;
+use crate::library::{Source, cdiv};
+use crate::matmul::{Blocks, product_tolerance, reference};
+use crate::workload::Work;
+
+/// Copies everybody's elements on a stream, in `splits` pieces of each rank, and says which are there: when piece `s` of
+/// rank `r` is in `out`, word `r * splits + s` of `progress` becomes 1. Own elements come last.
+#[derive(Debug)]
+pub struct GatherWithProgress {
+    stream: Stream,
+    progress: Symm<u32>,
+    splits: usize,
+}
+
+impl GatherWithProgress {
+    /// With so many pieces of each rank. Collective over the world.
+    ///
+    /// # Errors
+    /// When there is no piece, the heap has no room, or the ranks do not ask for the same.
+    pub fn new(rank: &Rank, splits: usize) -> Result<GatherWithProgress, Error> {
+        if splits == 0 {
+            return Err(WorldError::Argument("elements are gathered in at least one piece".to_owned()).into());
+        }
+        let progress = rank.symm_zeros(elements(&[rank.size(), splits])?)?;
+        Ok(GatherWithProgress { stream: rank.stream()?, progress, splits })
+    }
+
+    /// The words that tell what is there; of this rank alone.
+    #[must_use]
+    pub fn progress(&self) -> &Symm<u32> {
+        &self.progress
+    }
+
+    /// Begins to copy everybody's `x`, which are `rows` rows; pieces are of whole rows. Collective over the world.
+    ///
+    /// # Errors
+    /// When sizes do not fit, or the world fails.
+    pub fn begin<T: Number>(&self, x: &Symm<T>, rows: usize, out: &Symm<T>) -> Result<(), Error> {
+        let rank = self.progress.rank();
+        let (me, world) = (rank.rank(), rank.size());
+        exactly("out", out.len(), elements(&[x.len(), world])?)?;
+        let cols = x.len().checked_div(rows).unwrap_or(0);
+        exactly("x", x.len(), rows * cols)?;
+        let pieces = Parts::new(rows, self.splits);
+        // Everybody's elements are there, and nobody reads what the last gathering brought.
+        rank.barrier()?;
+        for step in 0..world {
+            let source = (me + 1 + step) % world;
+            for split in 0..self.splits {
+                let piece = pieces.of(split);
+                let (start, end) = (piece.start * cols, piece.end * cols);
+                if start < end {
+                    let base = source * x.len();
+                    let to = Place::symm(out, me, base + start..base + end)?;
+                    self.stream.copy(to, Place::symm(x, source, start..end)?)?;
+                }
+                let word = source * self.splits + split;
+                self.stream.write_value(Place::symm(&self.progress, me, word..=word)?, Value::U32(1))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all is copied on all ranks, and lowers the words. Collective over the world; everybody's `x` may be
+    /// overwritten when it returns.
+    ///
+    /// # Errors
+    /// When the world fails.
+    pub fn end(&self) -> Result<(), Error> {
+        self.stream.synchronize()?;
+        self.progress.fill(0);
+        self.progress.rank().barrier()?;
+        Ok(())
+    }
+}
+
+/// Gathers everybody's `x`, by copies of a stream.
+///
+/// # Errors
+/// When sizes do not fit, or the world fails.
+pub fn all_gather_with_progress<T: Number>(
+    gather: &GatherWithProgress,
+    x: &Symm<T>,
+    out: &Symm<T>,
+) -> Result<(), Error> {
+    gather.begin(x, x.len(), out)?;
+    gather.end()
+}
+
+/// What [`all_gather_matmul`] works on.
+#[derive(Debug)]
+pub struct Factors<'a, T: Number> {
+    /// This rank's rows: `m × k`.
+    pub x: &'a Symm<T>,
+    /// All ranks' rows, when it is done.
+    pub gathered: &'a Symm<T>,
+    /// `k × n`.
+    pub b: &'a [T],
+    /// All rows times `b`.
+    pub c: &'a mut [T],
+}
+
+/// Gathers everybody's rows and multiplies them by `b`, both at once.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn all_gather_matmul<T: Number>(
+    comm: &Communicator<'_>,
+    gather: &GatherWithProgress,
+    sizes: Sizes,
+    with: Factors<'_, T>,
+) -> Result<(), Error> {
+    let Sizes { m, n, k } = sizes;
+    let Factors { x, gathered, b, c } = with;
+    let world = comm.size();
+    sizes.check(x.len(), b.len())?;
+    exactly("gathered", gathered.len(), elements(&[world, m, k])?)?;
+    exactly("c", c.len(), elements(&[world, m, n])?)?;
+    let blocks = Blocks::of(m, n, k);
+    gather.begin(x, m, gathered)?;
+    let args = args!(
+        x,
+        gathered,
+        b,
+        c,
+        &gather.progress,
+        m,
+        n,
+        k,
+        gather.splits,
+        Parts::new(m, gather.splits).part(),
+        BLOCK_M = blocks.m,
+        BLOCK_N = blocks.n,
+        BLOCK_K = blocks.k
+    );
+    let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
+    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
+    gather.end()
+}
+
+/// The same, one after the other: what overlapping is measured against.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn all_gather_then_matmul<T: Number>(
+    comm: &Communicator<'_>,
+    gather: &GatherWithProgress,
+    sizes: Sizes,
+    with: Factors<'_, T>,
+) -> Result<(), Error> {
+    let Sizes { m, n, k } = sizes;
+    let Factors { x, gathered, b, c } = with;
+    let rows = comm.size() * m;
+    sizes.check(x.len(), b.len())?;
+    exactly("gathered", gathered.len(), elements(&[rows, k])?)?;
+    exactly("c", c.len(), elements(&[rows, n])?)?;
+    gather.begin(x, m, gathered)?;
+    gather.end()?;
+    let blocks = Blocks::of(rows, n, k);
+    let args = args!(
+        gathered,
+        b,
+        c,
+        rows,
+        n,
+        k,
+        k,
+        1,
+        n,
+        1,
+        n,
+        1,
+        BLOCK_M = blocks.m,
+        BLOCK_N = blocks.n,
+        BLOCK_K = blocks.k,
+        GROUP_M = blocks.group
+    );
+    let kernel = comm.library().kernel(Source::Matmul, "matmul")?;
+    kernel.launch(cdiv(rows, blocks.m) * cdiv(n, blocks.n), args)
+}
+
+/// Gathers random elements by copies.
+#[derive(Debug)]
+pub(crate) struct CopiedAllGather<T: Number> {
+    x: Vec<T>,
+    symm_x: Symm<T>,
+    out: Symm<T>,
+    gather: GatherWithProgress,
+}
+
+/// Pieces of each rank in workloads.
+const SPLITS: usize = 2;
+
+impl<T: Number> CopiedAllGather<T> {
+    pub(crate) fn new(rank: &Rank, n: usize) -> Result<CopiedAllGather<T>, Error> {
+        Ok(CopiedAllGather {
+            x: normal(1, rank.rank(), n)?,
+            symm_x: rank.symm_zeros(n)?,
+            out: rank.symm_zeros(elements(&[n, rank.size()])?)?,
+            gather: GatherWithProgress::new(rank, SPLITS)?,
+        })
+    }
+}
+
+impl<T: Number> RankWorkload for CopiedAllGather<T> {
+    fn reset(&mut self) -> Result<(), Error> {
+        self.symm_x.write(&self.x)?;
+        self.out.fill(poison()?);
+        Ok(())
+    }
+
+    fn run(&mut self, _comm: &Communicator<'_>) -> Result<(), Error> {
+        all_gather_with_progress(&self.gather, &self.symm_x, &self.out)
+    }
+
+    fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
+        let expected = gathered::<T>(self.symm_x.rank().size(), self.x.len())?;
+        Ok(vec![RankOutput { name: "out", found: wide(&self.out.read())?, expected, tolerance: Tolerance::EXACT }])
+    }
+
+    fn work(&self) -> Work {
+        Work::Bytes((self.out.len() * size_of::<T>()) as f64)
+    }
+}
+
+/// A product of random matrices.
+#[derive(Debug)]
+pub(crate) struct AllGatherMatmul<T: Number> {
+    sizes: Sizes,
+    x: Vec<T>,
+    symm_x: Symm<T>,
+    gathered: Symm<T>,
+    b: Vec<T>,
+    c: Vec<T>,
+    gather: GatherWithProgress,
+    order: Order,
+}
+
+/// What a product does first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Both at once.
+    Overlapped,
+    /// It gathers all rows, then multiplies.
+    GatherFirst,
+}
+
+impl<T: Number> AllGatherMatmul<T> {
+    pub(crate) fn new(rank: &Rank, order: Order, sizes: Sizes) -> Result<AllGatherMatmul<T>, Error> {
+        let count = elements(&[sizes.m, sizes.k])?;
+        Ok(AllGatherMatmul {
+            order,
+            sizes,
+            x: normal(1, rank.rank(), count)?,
+            symm_x: rank.symm_zeros(count)?,
+            gathered: rank.symm_zeros(elements(&[count, rank.size()])?)?,
+            b: normal(2, rank.rank(), elements(&[sizes.k, sizes.n])?)?,
+            c: vec![poison()?; elements(&[rank.size(), sizes.m, sizes.n])?],
+            gather: GatherWithProgress::new(rank, SPLITS)?,
+        })
+    }
+}
+
+impl<T: Number> RankWorkload for AllGatherMatmul<T> {
+    fn reset(&mut self) -> Result<(), Error> {
+        self.symm_x.write(&self.x)?;
+        self.gathered.fill(poison()?);
+        self.c.fill(poison()?);
+        Ok(())
+    }
+
+    fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {
+        let AllGatherMatmul { sizes, symm_x: x, gathered, b, c, gather, order, .. } = self;
+        let with = Factors { x, gathered, b, c };
+        match order {
+            Order::Overlapped => all_gather_matmul(comm, gather, *sizes, with),
+            Order::GatherFirst => all_gather_then_matmul(comm, gather, *sizes, with),
+        }
+    }
+
+    fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
+        let (world, Sizes { m, n, k }) = (self.symm_x.rank().size(), self.sizes);
+        let all = gathered::<T>(world, self.x.len())?;
+        let product = reference(&all, &wide(&self.b)?, (world * m, n, k));
+        let found = wide(&self.gathered.read())?;
+        Ok(vec![
+            RankOutput { name: "gathered", found, expected: all, tolerance: Tolerance::EXACT },
+            RankOutput {
+                name: "c",
+                found: wide(&self.c)?,
+                expected: product,
+                tolerance: product_tolerance(T::DTYPE, k),
+            },
+        ])
+    }
+
+    fn work(&self) -> Work {
+        let Sizes { m, n, k } = self.sizes;
+        Sizes { m: m * self.symm_x.rank().size(), n, k }.work()
+    }
+}

@@ -1,0 +1,209 @@
+//! `out = x0 + x1 + …`: the sum of everybody's `x`, on every rank, with the same bits on all.
+//!
+//! *One-shot*: every rank reads everything; one exchange, best for little. *Two-shot*: every rank adds up a part and
+//! writes it to everybody; the least traffic, best for much.
+
+use shoal::world::{Rank, Symm, WorldError};
+use shoal::{Arg, Error, args};
+
+use super::communicator::{Communicator, Slots, at_least, exactly};
+use super::data::{Number, normal, poison, sum_of_ranks, sum_tolerance, wide};
+use super::workload::{RankOutput, RankWorkload};
+use crate::library::{Source, cdiv};
+use crate::workload::Work;
+
+/// Elements of a tile at least and at most.
+const BLOCKS: std::ops::RangeInclusive<usize> = 64..=4096;
+
+/// What is added once.
+#[derive(Debug, Clone, Copy)]
+pub enum Bias<'a, T> {
+    /// Nothing.
+    None,
+    /// A number for each element.
+    Each(&'a [T]),
+    /// A number for each column of a matrix whose rows lie one after another.
+    Columns(&'a [T]),
+}
+
+impl<'a, T: Number> Bias<'a, T> {
+    /// The numbers, and the columns if there is one for each.
+    fn arguments(self, n: usize) -> Result<(Arg<'a>, Arg<'a>), Error> {
+        match self {
+            Bias::None => Ok((Arg::None, Arg::None)),
+            Bias::Each(bias) => {
+                exactly("bias", bias.len(), n)?;
+                Ok((bias.into(), Arg::None))
+            }
+            Bias::Columns(bias) => {
+                if bias.is_empty() || !n.is_multiple_of(bias.len()) {
+                    let columns = bias.len();
+                    let text = format!("{n} elements do not make rows of {columns} columns, which `bias` has");
+                    return Err(WorldError::Argument(text).into());
+                }
+                Ok((bias.into(), bias.len().into()))
+            }
+        }
+    }
+}
+
+/// Elements of a tile, when `shares` take turns.
+fn block(n: usize, shares: usize) -> usize {
+    cdiv(n, shares.max(1)).next_power_of_two().clamp(*BLOCKS.start(), *BLOCKS.end())
+}
+
+/// The sum of all ranks' `x`. `x` may be overwritten when it returns.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn one_shot_all_reduce<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mut [T]) -> Result<(), Error> {
+    let (n, world) = (x.len(), comm.size());
+    exactly("out", out.len(), n)?;
+    let programs = comm.programs(cdiv(n, *BLOCKS.end()));
+    let args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = *BLOCKS.end());
+    comm.launch(Source::AllReduce, "one_shot_all_reduce", programs, Slots::Meeting, args)
+}
+
+/// The sum of all ranks' `x`, plus a bias, which is the same on all ranks. `shared` is memory to work in.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn one_shot_all_reduce_bias<T: Number>(
+    comm: &Communicator<'_>,
+    x: &[T],
+    bias: Bias<'_, T>,
+    shared: &Symm<T>,
+    out: &mut [T],
+) -> Result<(), Error> {
+    let (n, world) = (x.len(), comm.size());
+    exactly("out", out.len(), n)?;
+    at_least("shared", shared.len(), n)?;
+    let (bias, columns) = bias.arguments(n)?;
+    let programs = comm.programs(cdiv(n, *BLOCKS.end()));
+    let args = args!(x, bias, shared, out, comm.pad(), n, columns, WORLD = world, BLOCK = *BLOCKS.end());
+    comm.launch(Source::AllReduce, "one_shot_all_reduce_bias", programs, Slots::Meeting, args)
+}
+
+/// Replaces everybody's `x` by the sum.
+///
+/// # Errors
+/// When the kernel does not compile, or the world fails.
+pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
+    let (n, world) = (x.len(), comm.size());
+    let programs = comm.programs(cdiv(n, world * *BLOCKS.start()));
+    let args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block(n, world * programs));
+    comm.launch(Source::AllReduce, "two_shot_all_reduce_in_place", programs, Slots::Meeting, args)
+}
+
+/// The sum of all ranks' `x`, by way of `shared`.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn two_shot_all_reduce<T: Number>(
+    comm: &Communicator<'_>,
+    x: &[T],
+    shared: &Symm<T>,
+    out: &mut [T],
+) -> Result<(), Error> {
+    two_shot_all_reduce_bias(comm, x, Bias::None, shared, out)
+}
+
+/// The sum of all ranks' `x`, plus a bias, which is the same on all ranks, by way of `shared`.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn two_shot_all_reduce_bias<T: Number>(
+    comm: &Communicator<'_>,
+    x: &[T],
+    bias: Bias<'_, T>,
+    shared: &Symm<T>,
+    out: &mut [T],
+) -> Result<(), Error> {
+    let (n, world) = (x.len(), comm.size());
+    exactly("out", out.len(), n)?;
+    at_least("shared", shared.len(), n)?;
+    let (bias, columns) = bias.arguments(n)?;
+    let programs = comm.programs(cdiv(n, world * *BLOCKS.start()));
+    let block = block(n, world * programs);
+    let args = args!(x, bias, shared, out, comm.pad(), n, columns, WORLD = world, BLOCK = block);
+    comm.launch(Source::AllReduce, "two_shot_all_reduce_bias", programs, Slots::Meeting, args)
+}
+
+/// Which of the forms a workload runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    OneShot,
+    OneShotBias,
+    TwoShot,
+    TwoShotInPlace,
+    TwoShotBias,
+}
+
+impl Form {
+    fn has_bias(self) -> bool {
+        match self {
+            Form::OneShotBias | Form::TwoShotBias => true,
+            Form::OneShot | Form::TwoShot | Form::TwoShotInPlace => false,
+        }
+    }
+}
+
+/// An all-reduce of random elements.
+#[derive(Debug)]
+pub(crate) struct AllReduce<T: Number> {
+    form: Form,
+    x: Vec<T>,
+    bias: Vec<T>,
+    shared: Symm<T>,
+    out: Vec<T>,
+}
+
+impl<T: Number> AllReduce<T> {
+    pub(crate) fn new(rank: &Rank, form: Form, n: usize) -> Result<AllReduce<T>, Error> {
+        let x = normal(1, rank.rank(), n)?;
+        // Everybody's bias is that of rank 0. Of matrices with two rows there is one for each column.
+        let columns = if n.is_multiple_of(2) { n / 2 } else { n };
+        let bias = normal(2, 0, if form == Form::TwoShotBias { columns } else { n })?;
+        Ok(AllReduce { form, x, bias, shared: rank.symm_zeros(n)?, out: vec![poison()?; n] })
+    }
+}
+
+impl<T: Number> RankWorkload for AllReduce<T> {
+    fn reset(&mut self) -> Result<(), Error> {
+        self.out.fill(poison()?);
+        match self.form {
+            Form::OneShot | Form::TwoShotInPlace => self.shared.write(&self.x)?,
+            Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => self.shared.fill(poison()?),
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {
+        let AllReduce { x, bias, shared, out, .. } = self;
+        match self.form {
+            Form::OneShot => one_shot_all_reduce(comm, shared, out),
+            Form::OneShotBias => one_shot_all_reduce_bias(comm, x, Bias::Each(bias), shared, out),
+            Form::TwoShot => two_shot_all_reduce(comm, x, shared, out),
+            Form::TwoShotInPlace => two_shot_all_reduce_in_place(comm, shared),
+            Form::TwoShotBias => two_shot_all_reduce_bias(comm, x, Bias::Columns(bias), shared, out),
+        }
+    }
+
+    fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
+        let (world, n) = (self.shared.rank().size(), self.x.len());
+        let mut expected = sum_of_ranks::<T>(1, world, n)?;
+        if self.form.has_bias() {
+            let bias = wide(&self.bias)?;
+            expected.iter_mut().zip(bias.iter().cycle()).for_each(|(sum, bias)| *sum += bias);
+        }
+        let found = match self.form {
+            Form::TwoShotInPlace => wide(&self.shared.read())?,
+            Form::OneShot | Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => wide(&self.out)?,
+        };
+        Ok(vec![RankOutput { name: "out", found, expected, tolerance: sum_tolerance::<T>(world + 1) }])
+    }
+
+    fn work(&self) -> Work {
+        Work::Bytes(size_of_val(self.x.as_slice()) as f64)
+    }
+}

@@ -1,0 +1,135 @@
+//! A rank with the library's kernels and the pads by which their programs meet.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use shoal::world::{Rank, SignalPad, WorldError};
+use shoal::{Args, Error, Kernel};
+
+use crate::library::{Library, Source};
+
+/// What a rank launches collective kernels with. All ranks make theirs together, and use it for the same launches in the
+/// same order. The kernels use the rank's signal pad from its first slot on, so of all that uses the pad only one may
+/// run at a time.
+#[derive(Debug)]
+pub struct Communicator<'a> {
+    library: &'a Library,
+    rank: Rank,
+    pad: SignalPad,
+    programs: usize,
+    kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
+}
+
+/// Which slots of the pad a kernel uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Slots {
+    /// Those by which programs meet.
+    Meeting,
+    /// As many again.
+    MeetingAndSteps,
+}
+
+impl<'a> Communicator<'a> {
+    /// As many programs as the device runs at once, shared among the ranks, and at least one. Collective over the world.
+    ///
+    /// # Errors
+    /// When the device does not start, the pads are too small, or the world fails.
+    pub fn new(library: &'a Library, rank: &Rank) -> Result<Communicator<'a>, Error> {
+        let mine = (library.device().threads()? / rank.size()).max(1) as u64;
+        let all = rank.world().all_gather(&mine.to_le_bytes())?;
+        let number = |bytes: &Vec<u8>| <[u8; 8]>::try_from(bytes.as_slice()).map_or(1, u64::from_le_bytes);
+        let least = all.iter().map(number).min().unwrap_or(1);
+        Communicator::with_programs(library, rank, usize::try_from(least).unwrap_or(1))
+    }
+
+    /// At most so many programs on each rank; all ranks must say the same.
+    ///
+    /// # Errors
+    /// When the pads have no slots for so many, or there are none.
+    pub fn with_programs(library: &'a Library, rank: &Rank, programs: usize) -> Result<Communicator<'a>, Error> {
+        if programs == 0 {
+            return Err(WorldError::Argument("a communicator needs at least one program".to_owned()).into());
+        }
+        let pad = rank.signal_pad();
+        pad.check(programs, rank.size())?;
+        Ok(Communicator { library, rank: rank.clone(), pad, programs, kernels: Mutex::default() })
+    }
+
+    /// The rank that launches.
+    #[must_use]
+    pub fn rank(&self) -> &Rank {
+        &self.rank
+    }
+
+    /// The number of ranks.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.rank.size()
+    }
+
+    /// The library whose kernels are launched.
+    #[must_use]
+    pub fn library(&self) -> &'a Library {
+        self.library
+    }
+
+    /// The pads by which programs meet.
+    #[must_use]
+    pub fn pad(&self) -> &SignalPad {
+        &self.pad
+    }
+
+    /// How many programs share `blocks` blocks of work.
+    pub(crate) fn programs(&self, blocks: usize) -> usize {
+        blocks.clamp(1, self.programs)
+    }
+
+    /// Launches a kernel on this rank.
+    pub(crate) fn launch(
+        &self,
+        source: Source,
+        name: &'static str,
+        programs: usize,
+        slots: Slots,
+        args: Args<'_>,
+    ) -> Result<(), Error> {
+        let regions = match slots {
+            Slots::Meeting => 1,
+            Slots::MeetingAndSteps => 2,
+        };
+        self.pad.check(programs * regions, self.size())?;
+        self.kernel(source, name)?.launch(programs, args)
+    }
+
+    fn kernel(&self, source: Source, name: &'static str) -> Result<Kernel, Error> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(&(source, name)) {
+            return Ok(kernel.clone());
+        }
+        let kernel = self.library.kernel(source, name)?.on_rank(&self.rank)?;
+        kernels.insert((source, name), kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// Refuses a buffer that has not exactly the elements that are needed.
+pub(crate) fn exactly(what: &str, has: usize, needs: usize) -> Result<(), Error> {
+    if has == needs {
+        return Ok(());
+    }
+    Err(WorldError::Argument(format!("`{what}` has {has} elements, but needs {needs}")).into())
+}
+
+/// Refuses a buffer that has fewer elements than are needed.
+pub(crate) fn at_least(what: &str, has: usize, needs: usize) -> Result<(), Error> {
+    if has >= needs {
+        return Ok(());
+    }
+    Err(WorldError::Argument(format!("`{what}` has {has} elements, but needs at least {needs}")).into())
+}
+
+/// A product of sizes; an error where no memory is so large.
+pub(crate) fn elements(sizes: &[usize]) -> Result<usize, Error> {
+    let product = sizes.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+    product.ok_or_else(|| Error::TooLarge { shape: sizes.to_vec() })
+}

@@ -1,0 +1,228 @@
+//! Of `a0 @ b0 + a1 @ b1 + …`, each rank its [part](Parts) of the rows.
+
+use shoal::world::{Compare, Place, Rank, Stream, Symm, Value};
+use shoal::{Error, args};
+
+use super::communicator::{Communicator, Slots, elements, exactly};
+use super::data::{Number, normal, poison, wide};
+use super::gemm_all_reduce::{Sizes, summed_products, summed_tolerance};
+use super::parts::Parts;
+use super::workload::{RankOutput, RankWorkload};
+use crate::library::{Source, cdiv};
+use crate::matmul::Blocks;
+use crate::workload::Work;
+
+/// Elements of a tile when parts are added up.
+const BLOCK: usize = 4096;
+
+/// The product, fused with a reduce-scatter. `partial` is memory to work in, one fp32 number for each element of the
+/// product; `out` has this rank's rows.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn gemm_reduce_scatter<T: Number>(
+    comm: &Communicator<'_>,
+    sizes: Sizes,
+    (a, b): (&[T], &[T]),
+    partial: &Symm<f32>,
+    out: &mut [T],
+) -> Result<(), Error> {
+    let Sizes { m, n, k } = sizes;
+    let parts = Parts::new(m, comm.size());
+    sizes.check(a.len(), b.len())?;
+    exactly("partial", partial.len(), sizes.product()?)?;
+    exactly("out", out.len(), parts.of(comm.rank().rank()).len() * n)?;
+    let blocks = Blocks::of(parts.part(), n, k);
+    let args = args!(
+        a,
+        b,
+        partial,
+        out,
+        comm.pad(),
+        m,
+        n,
+        k,
+        parts.part(),
+        WORLD = comm.size(),
+        BLOCK_M = blocks.m,
+        BLOCK_N = blocks.n,
+        BLOCK_K = blocks.k
+    );
+    let programs = comm.programs(cdiv(parts.part(), blocks.m) * cdiv(n, blocks.n));
+    comm.launch(Source::GemmRanks, "gemm_reduce_scatter", programs, Slots::Meeting, args)
+}
+
+/// The same product with copies by a stream: while the blocks of one rank's rows are computed, those of the last are
+/// carried to it. Has its own memory, for products of one size.
+#[derive(Debug)]
+pub struct CopiedReduceScatter {
+    sizes: Sizes,
+    parts: Parts,
+    /// This rank's product.
+    partial: Symm<f32>,
+    /// What the others have sent: `part` rows of each.
+    inbox: Symm<f32>,
+    /// Finished blocks of each rank's rows.
+    done: Symm<i32>,
+    /// Whether all are there.
+    ready: Symm<u32>,
+    stream: Stream,
+}
+
+impl CopiedReduceScatter {
+    /// For products of these sizes. Collective over the world.
+    ///
+    /// # Errors
+    /// When the heap has no room, or the ranks do not ask for the same.
+    pub fn new(rank: &Rank, sizes: Sizes) -> Result<CopiedReduceScatter, Error> {
+        let (world, parts) = (rank.size(), Parts::new(sizes.m, rank.size()));
+        Ok(CopiedReduceScatter {
+            sizes,
+            parts,
+            partial: rank.symm_zeros(sizes.product()?)?,
+            inbox: rank.symm_zeros(elements(&[world, parts.part(), sizes.n])?)?,
+            done: rank.symm_zeros(world)?,
+            ready: rank.symm_zeros(world)?,
+            stream: rank.stream()?,
+        })
+    }
+
+    /// `gemm_reduce_scatter`, with copies beside the product.
+    ///
+    /// # Errors
+    /// When sizes do not fit, a kernel does not compile, or the world fails.
+    pub fn run<T: Number>(
+        &mut self,
+        comm: &Communicator<'_>,
+        (a, b): (&[T], &[T]),
+        out: &mut [T],
+    ) -> Result<(), Error> {
+        let Sizes { m, n, k } = self.sizes;
+        self.sizes.check(a.len(), b.len())?;
+        let mine = self.parts.of(comm.rank().rank());
+        exactly("out", out.len(), mine.len() * n)?;
+        self.enqueue_copies(comm.rank())?;
+        let blocks = Blocks::of(self.parts.part(), n, k);
+        let per_rank = cdiv(self.parts.part(), blocks.m) * cdiv(n, blocks.n);
+        let args = args!(
+            a,
+            b,
+            &self.partial,
+            &self.done,
+            &self.ready,
+            m,
+            n,
+            k,
+            self.parts.part(),
+            WORLD = comm.size(),
+            BLOCK_M = blocks.m,
+            BLOCK_N = blocks.n,
+            BLOCK_K = blocks.k
+        );
+        let programs = comm.programs(per_rank * comm.size());
+        let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Meeting, args);
+        if let Err(error) = computed {
+            // The stream waits for rows that will not come.
+            comm.rank().fail(&error.to_string());
+            return Err(error);
+        }
+        self.stream.synchronize()?;
+        comm.rank().barrier()?;
+        let count = mine.len() * n;
+        let args = args!(&self.inbox, out, count, WORLD = comm.size(), BLOCK = BLOCK);
+        let programs = comm.programs(cdiv(count, BLOCK));
+        comm.launch(Source::GemmRanks, "add_parts", programs, Slots::Meeting, args)?;
+        // The next product may overwrite the inboxes only when all have read theirs.
+        comm.rank().barrier()?;
+        Ok(())
+    }
+
+    /// For each rank, the next one first: waits for its rows, and copies them into its inbox, where each sender's follow
+    /// those of the one before without a gap.
+    fn enqueue_copies(&self, rank: &Rank) -> Result<(), Error> {
+        let (me, n) = (rank.rank(), self.sizes.n);
+        for step in 0..rank.size() {
+            let owner = (me + 1 + step) % rank.size();
+            let rows = self.parts.of(owner);
+            let word = || Place::symm(&self.ready, me, owner..=owner);
+            self.stream.wait_value(word()?, Compare::Equal, Value::U32(1))?;
+            if !rows.is_empty() && n > 0 {
+                let count = rows.len() * n;
+                let from = Place::symm(&self.partial, me, rows.start * n..rows.end * n)?;
+                self.stream.copy(Place::symm(&self.inbox, owner, me * count..(me + 1) * count)?, from)?;
+            }
+            self.stream.write_value(word()?, Value::U32(0))?;
+        }
+        Ok(())
+    }
+}
+
+/// Which form a workload runs.
+#[derive(Debug)]
+enum Form {
+    Fused(Symm<f32>),
+    Copied(CopiedReduceScatter),
+}
+
+/// A product of random matrices.
+#[derive(Debug)]
+pub(crate) struct GemmReduceScatter<T: Number> {
+    sizes: Sizes,
+    rank: Rank,
+    a: Vec<T>,
+    b: Vec<T>,
+    form: Form,
+    out: Vec<T>,
+}
+
+impl<T: Number> GemmReduceScatter<T> {
+    pub(crate) fn fused(rank: &Rank, sizes: Sizes) -> Result<GemmReduceScatter<T>, Error> {
+        GemmReduceScatter::new(rank, sizes, Form::Fused(rank.symm_zeros(sizes.product()?)?))
+    }
+
+    pub(crate) fn copied(rank: &Rank, sizes: Sizes) -> Result<GemmReduceScatter<T>, Error> {
+        GemmReduceScatter::new(rank, sizes, Form::Copied(CopiedReduceScatter::new(rank, sizes)?))
+    }
+
+    fn new(rank: &Rank, sizes: Sizes, form: Form) -> Result<GemmReduceScatter<T>, Error> {
+        let mine = Parts::new(sizes.m, rank.size()).of(rank.rank());
+        Ok(GemmReduceScatter {
+            sizes,
+            rank: rank.clone(),
+            a: normal(1, rank.rank(), elements(&[sizes.m, sizes.k])?)?,
+            b: normal(2, rank.rank(), elements(&[sizes.k, sizes.n])?)?,
+            form,
+            out: vec![poison()?; mine.len() * sizes.n],
+        })
+    }
+}
+
+impl<T: Number> RankWorkload for GemmReduceScatter<T> {
+    fn reset(&mut self) -> Result<(), Error> {
+        match &self.form {
+            Form::Fused(partial) => partial.fill(f32::NAN),
+            Form::Copied(copied) => copied.partial.fill(f32::NAN),
+        }
+        self.out.fill(poison()?);
+        Ok(())
+    }
+
+    fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {
+        match &mut self.form {
+            Form::Fused(partial) => gemm_reduce_scatter(comm, self.sizes, (&self.a, &self.b), partial, &mut self.out),
+            Form::Copied(copied) => copied.run(comm, (&self.a, &self.b), &mut self.out),
+        }
+    }
+
+    fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
+        let (world, n) = (self.rank.size(), self.sizes.n);
+        let rows = Parts::new(self.sizes.m, world).of(self.rank.rank());
+        let expected = summed_products::<T>(world, self.sizes)?[rows.start * n..rows.end * n].to_vec();
+        let tolerance = summed_tolerance::<T>(world, self.sizes);
+        Ok(vec![RankOutput { name: "out", found: wide(&self.out)?, expected, tolerance }])
+    }
+
+    fn work(&self) -> Work {
+        self.sizes.work()
+    }
+}

@@ -1,0 +1,53 @@
+//! A kernel of several ranks with data to work on.
+
+use shoal::Error;
+
+use super::communicator::Communicator;
+use crate::check::{Checked, Tolerance};
+use crate::workload::Work;
+
+/// What a rank has after a run.
+#[derive(Debug)]
+pub struct RankOutput {
+    /// Its name.
+    pub name: &'static str,
+    /// What is there.
+    pub found: Vec<f64>,
+    /// What should be.
+    pub expected: Vec<f64>,
+    /// How near it must be.
+    pub tolerance: Tolerance,
+}
+
+/// A rank's share of a kernel of several ranks: inputs, outputs and a reference. All ranks call its functions together.
+pub trait RankWorkload {
+    /// Writes the inputs and poisons the outputs.
+    ///
+    /// # Errors
+    /// When the world fails.
+    fn reset(&mut self) -> Result<(), Error>;
+
+    /// Launches. May be called again, with whatever the last run left.
+    ///
+    /// # Errors
+    /// When a kernel does not compile or fails, or the world does.
+    fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error>;
+
+    /// The outputs of a run after [`RankWorkload::reset`], with references in `f64`.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    fn outputs(&self) -> Result<Vec<RankOutput>, Error>;
+
+    /// How much this rank has to do.
+    fn work(&self) -> Work;
+
+    /// Compares all outputs with their references.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    fn check(&self) -> Result<Vec<Checked>, Error> {
+        let compare = |output: RankOutput| Checked::new(output.name, &output.found, &output.expected, output.tolerance);
+        Ok(self.outputs()?.into_iter().map(compare).collect())
+    }
+}

@@ -1,0 +1,106 @@
+//! Layouts for accesses to memory: neighbouring lanes at neighbouring addresses, as wide as one instruction may be.
+
+use shoal_ir::{Func, Value};
+use shoal_layout::{InDim, LinearLayout};
+
+use super::{Hardware, LANES};
+use crate::contiguity::AxisInfos;
+
+/// The bytes that one lane moves with one instruction.
+const WIDEST: u64 = 16;
+
+/// The layout for an access through these pointers.
+pub(super) fn coalesced(func: &Func, infos: &AxisInfos, pointers: Value, hardware: Hardware) -> LinearLayout {
+    let shape = func.ty(pointers).shape().to_vec();
+    let (order, vector) = wanted(func, infos, pointers, hardware);
+    blocked(&shape, &order, vector, hardware)
+}
+
+/// The dimensions of a tile of pointers, that with the longest runs first, and how many elements a lane should take.
+fn wanted(func: &Func, infos: &AxisInfos, pointers: Value, hardware: Hardware) -> (Vec<usize>, u32) {
+    let ty = func.ty(pointers);
+    let shape = ty.shape();
+    let mut order: Vec<usize> = (0..shape.len()).rev().collect();
+    let Some(info) = infos.find(pointers) else { return (order, 1) };
+    order.sort_by_key(|&dim| std::cmp::Reverse(info.contiguity[dim]));
+    let bytes = ty.elem().and_then(shoal_ir::Elem::ptr).map_or(8, |ptr| u64::from(ptr.element().bytes()));
+    let fastest = order[0];
+    let aligned = info.divisibility[fastest] / bytes;
+    let run = info.contiguity[fastest].min(aligned.max(1)).min(WIDEST / bytes.min(WIDEST));
+    let elements: u64 = shape.iter().map(|&size| u64::from(size)).product();
+    let each = (elements / u64::from(LANES * hardware.warps)).max(1);
+    (order, run.min(each).max(1) as u32)
+}
+
+/// Whether an access through these pointers may as well be done in the layout that the tile has.
+pub(super) fn is_good(
+    func: &Func,
+    infos: &AxisInfos,
+    pointers: Value,
+    layout: &LinearLayout,
+    hardware: Hardware,
+) -> bool {
+    let (order, vector) = wanted(func, infos, pointers, hardware);
+    let row_major = order.first() == Some(&(layout.rank() - 1));
+    let lanes_follow = vector == 1 || layout.bases(InDim::Lane).next().is_some_and(|first| is_along(&first, order[0]));
+    row_major && layout.num_consecutive(InDim::Register) >= vector && lanes_follow
+}
+
+fn is_along(basis: &[u32], dim: usize) -> bool {
+    basis.iter().enumerate().all(|(at, &coordinate)| (at == dim) == (coordinate != 0))
+}
+
+/// A layout for tiles that nothing is known of.
+pub(super) fn default_layout(shape: &[u32], hardware: Hardware) -> LinearLayout {
+    let order: Vec<usize> = (0..shape.len()).rev().collect();
+    let elements: u64 = shape.iter().map(|&size| u64::from(size)).product();
+    let each = (elements / u64::from(LANES * hardware.warps)).clamp(1, 4);
+    blocked(shape, &order, each as u32, hardware)
+}
+
+/// `vector` elements for each lane along the first dimension of `order`; lanes and warps fill one dimension after the
+/// other.
+fn blocked(shape: &[u32], order: &[usize], vector: u32, hardware: Hardware) -> LinearLayout {
+    let mut each = vec![1; shape.len()];
+    each[order[0]] = vector.min(shape[order[0]]);
+    spread(shape, order, &each, hardware)
+}
+
+/// `each` elements for each lane; lanes and warps fill one dimension after the other.
+pub(super) fn spread(shape: &[u32], order: &[usize], each: &[u32], hardware: Hardware) -> LinearLayout {
+    let (mut lanes, mut warps) = (vec![1; shape.len()], vec![1; shape.len()]);
+    let (mut lanes_left, mut warps_left) = (LANES, hardware.warps);
+    for &dim in order {
+        let room = (shape[dim] / each[dim]).max(1);
+        lanes[dim] = room.min(lanes_left);
+        lanes_left /= lanes[dim];
+        warps[dim] = (room / lanes[dim]).max(1).min(warps_left);
+        warps_left /= warps[dim];
+    }
+    // What is left over holds copies, along the slowest dimension.
+    let slowest = *order.last().expect("a tile has a dimension");
+    lanes[slowest] *= lanes_left;
+    warps[slowest] *= warps_left;
+    LinearLayout::blocked(shape, each, &lanes, &warps, order).expect("sizes are powers of two")
+}
+
+/// The layout for a scan along `axis`: each lane holds one run of it, neighbouring lanes hold neighbouring runs, and no
+/// two warps share one.
+pub(super) fn along_axis(shape: &[u32], axis: usize, hardware: Hardware) -> LinearLayout {
+    let mut order: Vec<usize> = (0..shape.len()).rev().filter(|&dim| dim != axis).collect();
+    let (mut each, mut lanes, mut warps) = (vec![1; shape.len()], vec![1; shape.len()], vec![1; shape.len()]);
+    lanes[axis] = shape[axis].min(LANES);
+    each[axis] = shape[axis] / lanes[axis];
+    let (mut lanes_left, mut warps_left) = (LANES / lanes[axis], hardware.warps);
+    for &dim in &order {
+        lanes[dim] = shape[dim].min(lanes_left);
+        lanes_left /= lanes[dim];
+        warps[dim] = (shape[dim] / lanes[dim]).max(1).min(warps_left);
+        warps_left /= warps[dim];
+    }
+    order.insert(0, axis);
+    let last = *order.last().expect("a tile has a dimension");
+    lanes[last] *= lanes_left;
+    warps[last] *= warps_left;
+    LinearLayout::blocked(shape, &each, &lanes, &warps, &order).expect("sizes are powers of two")
+}

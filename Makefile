@@ -3,9 +3,10 @@
 CARGO ?= cargo
 # What `make bench` measures, and further arguments for it: make bench BENCH="cpu --json rows.json"
 BENCH ?= cpu
+BOOK ?= --plots
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test python wheel lint bench doc fmt setup
+.PHONY: help demo test python wheel lint bench doc book fmt setup
 
 help: ## Show this list
 	@echo "Shoal: distributed tile kernels. Targets:"
@@ -51,6 +52,10 @@ bench: ## Measure against NumPy and what else is installed (BENCH="cpu --json ro
 doc: ## Build the documentation of all crates into target/doc
 	@scripts/setup.sh build
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+book: ## Build the book into target/book, with the tutorials' plots (BOOK= leaves them out)
+	@scripts/setup.sh build python
+	@scripts/book.sh $(BOOK)
 
 fmt: ## Format the code
 	@scripts/setup.sh lint

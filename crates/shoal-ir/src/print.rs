@@ -290,7 +290,13 @@ impl Printer<'_> {
 
 impl fmt::Display for Func {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut p = Printer { func: self, names: vec![None; self.num_values()], next: 0, used: HashMap::new(), out: String::new() };
+        let mut p = Printer {
+            func: self,
+            names: vec![None; self.num_values()],
+            next: 0,
+            used: HashMap::new(),
+            out: String::new(),
+        };
         let _ = write!(p.out, "{} @{}", keyword(self.kind), self.name);
         p.params(self.body());
         if !self.results.is_empty() {

@@ -11,18 +11,27 @@ them has a stride that makes the address wrap around 64 bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import shoal
 import shoal.language as tl
 from shoal.tools.tensor_descriptor import TensorDescriptor
 
+
+@dataclass
+class RaggedDescriptor(TensorDescriptor):
+    """A descriptor whose addresses wrap around: how far it reaches says nothing about the tensor's memory."""
+
+    wraps: bool = True
+
+
 _END = 2**30
 _WRAP = 2**34
 _UNBOUNDED = 0x7FFF0000
 
 
-def create_ragged_descriptor(T: Any, block_shape: Sequence[int], ragged_dim: int = 0) -> TensorDescriptor:
+def create_ragged_descriptor(T: Any, block_shape: Sequence[int], ragged_dim: int = 0) -> RaggedDescriptor:
     """A ragged descriptor of a tensor with two or three dimensions, of which the last one is not ragged."""
     shape, rank = list(T.shape), len(T.shape)
     strides = [T.stride(i) for i in range(rank)] if callable(getattr(T, "stride", None)) else None
@@ -39,7 +48,7 @@ def create_ragged_descriptor(T: Any, block_shape: Sequence[int], ragged_dim: int
         raise AssertionError("number of rows may not exceed 2**30")
     shape[ragged_dim] = _END
     step = strides[ragged_dim]
-    return TensorDescriptor(
+    return RaggedDescriptor(
         T, [_UNBOUNDED, _UNBOUNDED, *shape], [_WRAP - step, step, *strides], [1, 1, *block_shape]
     )
 

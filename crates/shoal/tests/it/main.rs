@@ -17,3 +17,4 @@ mod specialisation;
 mod stages;
 mod stopping;
 mod targets;
+mod tutorial;

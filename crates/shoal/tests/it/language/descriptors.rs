@@ -265,3 +265,13 @@ fn blocks_are_combined_atomically() {
     let expected: Vec<f32> = (0..8).map(|v| 0.5 + v as f32).collect();
     case("out", floats).grid(1, 1, 1).updates(args!(), &[0.5f32; 8], &expected);
 }
+
+#[test]
+fn memory_begins_at_a_multiple_of_sixteen_bytes() {
+    let bytes = vec![0u8; 256 + 16];
+    let aligned = bytes.as_ptr().align_offset(16);
+    let over = |at: usize| TensorDescriptor::over((&bytes[at..at + 128]).into(), &[8, 16], &[16, 1], &[8, 16]);
+    assert!(over(aligned).is_ok());
+    let why = over(aligned + 4).expect_err("it is promised to kernels").to_string();
+    assert!(why.contains("multiple of 16 bytes"), "{why}");
+}

@@ -29,17 +29,19 @@ from .errors import (
     AutotunerError,
     CompilationError,
     CompileTimeAssertionFailure,
+    DeadlockError,
     InterpreterError,
     KernelFault,
     OutOfResources,
     ShoalError,
     UnsupportedLanguageConstruct,
+    WorldError,
 )
 from .host import cdiv, next_power_of_2
 from .runtime.aggregate import aggregate
 
 if TYPE_CHECKING:
-    from . import compiler, knobs, language, runtime, testing, tools
+    from . import compiler, knobs, language, runtime, symm_mem, testing, tools, world
     from .compiler import AsyncCompileMode, FutureKernel, compile
     from .language.core import must_use_result
     from .runtime.allocator import set_allocator
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
         jit,
         reinterpret,
     )
+    from .world import Mesh, Rank, Stream, Team, World, current_rank
 
 # Where each name is that is imported when it is asked for.
 _HOMES = {
@@ -61,18 +64,36 @@ _HOMES = {
     "FutureKernel": "shoal.compiler",
     "JITFunction": "shoal.runtime.jit",
     "KernelInterface": "shoal.runtime.jit",
+    "Mesh": "shoal.world",
     "MockTensor": "shoal.runtime.jit",
+    "Rank": "shoal.world",
+    "Stream": "shoal.world",
+    "Team": "shoal.world",
     "TensorWrapper": "shoal.runtime.jit",
+    "World": "shoal.world",
     "autotune": "shoal.runtime.autotuner",
     "compile": "shoal.compiler",
     "constexpr_function": "shoal.runtime.jit",
+    "current_rank": "shoal.world",
     "heuristics": "shoal.runtime.autotuner",
     "jit": "shoal.runtime.jit",
     "must_use_result": "shoal.language.core",
     "reinterpret": "shoal.runtime.jit",
     "set_allocator": "shoal.runtime.allocator",
 }
-_MODULES = ("backends", "compiler", "knobs", "language", "runtime", "testing", "tools", "triton")
+_MODULES = (
+    "backends",
+    "compiler",
+    "knobs",
+    "language",
+    "runtime",
+    "symm_mem",
+    "testing",
+    "tools",
+    "torch",
+    "triton",
+    "world",
+)
 
 __all__ = [
     "AsyncCompileMode",
@@ -80,22 +101,30 @@ __all__ = [
     "CompilationError",
     "CompileTimeAssertionFailure",
     "Config",
+    "DeadlockError",
     "FutureKernel",
     "InterpreterError",
     "JITFunction",
     "KernelFault",
     "KernelInterface",
+    "Mesh",
     "MockTensor",
     "OutOfResources",
+    "Rank",
     "ShoalError",
+    "Stream",
+    "Team",
     "TensorWrapper",
     "UnsupportedLanguageConstruct",
+    "World",
+    "WorldError",
     "__version__",
     "aggregate",
     "autotune",
     "cdiv",
     "compile",
     "constexpr_function",
+    "current_rank",
     "heuristics",
     "jit",
     "knobs",
@@ -105,8 +134,10 @@ __all__ = [
     "reinterpret",
     "runtime",
     "set_allocator",
+    "symm_mem",
     "testing",
     "tools",
+    "world",
 ]
 
 

@@ -63,6 +63,34 @@ hooks! {
     /// Fails where there is no such place: an address and a rank's number, to the same place as that rank has it. The
     /// last number says [how far away](crate::Reach) it may be.
     SymmAt = "shoal_symm_at" (Context, Site, U64, I32, U32) -> CResult::Value(CType::U64);
+    /// Fails for a team that the rank is not in: its place in the team.
+    TeamRank = "shoal_team_rank" (Context, Site, I32) -> CResult::Value(CType::I32);
+    /// Fails for a team that the rank is not in: the number of its members.
+    TeamSize = "shoal_team_size" (Context, Site, I32) -> CResult::Value(CType::I32);
+    /// Fails where there is no such team or member: a team, a member of it and another team, to its place there, or -1.
+    TeamTranslate = "shoal_team_translate" (Context, Site, I32, I32, I32) -> CResult::Value(CType::I32);
+    /// Fails where there is no such place: copies from this rank's memory to another's heap. Takes the target, the
+    /// source, the number of bytes and the rank.
+    Put = "shoal_put" (Context, Site, U64, U64, U64, I32) -> CResult::Void;
+    /// Fails where there is no such place: copies from another rank's heap to this rank's memory. Takes the target, the
+    /// source, the number of bytes and the rank.
+    Get = "shoal_get" (Context, Site, U64, U64, U64, I32) -> CResult::Void;
+    /// Fails where there is no such place: changes a 64-bit word of another rank's heap, after all that the program did
+    /// before. Takes the word, the signal, the [change](crate::SignalChange) and the rank.
+    Signal = "shoal_signal" (Context, Site, U64, U64, U32, I32) -> CResult::Void;
+    /// Waits, and fails where there is no word: until a 64-bit word of this rank compares with a number. Takes the word,
+    /// the number and the [condition](crate::WaitCondition).
+    SignalWait = "shoal_signal_wait" (Context, Site, U64, U64, U32) -> CResult::Void;
+    /// All that the program has put is delivered before what it puts later.
+    Fence = "shoal_fence" (Context) -> CResult::Void;
+    /// All that the program has put or asked for is delivered.
+    Quiet = "shoal_quiet" (Context) -> CResult::Void;
+    /// Waits, and fails for a team that the rank is not in: until all members have come. What was put before is
+    /// delivered.
+    TeamBarrier = "shoal_team_barrier" (Context, Site, I32) -> CResult::Void;
+    /// Fails where there is no such place: the same part of every member's heap, one after another. Takes the team, the
+    /// target, the source and the bytes of each part.
+    Collect = "shoal_collect" (Context, Site, I32, U64, U64, U64) -> CResult::Void;
     /// Fails unless the launch may access all addresses `first + i * step` whose bit `i` is set in `mask`; the numbers
     /// are `first`, `step`, `mask`.
     CheckRange = "shoal_check_range" (Context, CheckedAccess, U64, I64, U64) -> CResult::Void;

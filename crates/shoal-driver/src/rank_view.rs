@@ -1,37 +1,68 @@
 //! What the programs of a launch know of the other ranks.
 
+use shoal_abi::Topology;
+use shoal_abi::team::sync_words;
+
 /// The world as one rank sees it: who there is, and where their symmetric heaps are in this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankView {
-    rank: u32,
+    topology: Topology,
     /// The first byte of each rank's heap.
     heaps: Vec<usize>,
     heap_bytes: usize,
+    /// Where the words in which teams meet begin in each heap.
+    sync_words: Option<usize>,
 }
 
 impl RankView {
-    /// A view from `rank` on heaps of `heap_bytes` each, that of rank 0 first.
+    /// A view from `rank` on heaps of `heap_bytes` each, that of rank 0 first. Teams cannot meet.
     ///
     /// # Panics
     ///
     /// When there is no such rank, or there are more than a kernel can count.
     #[must_use]
     pub fn new(rank: usize, heaps: Vec<usize>, heap_bytes: usize) -> Self {
-        assert!(rank < heaps.len(), "rank {rank} of {}", heaps.len());
-        let number = i32::try_from(heaps.len()).ok().and_then(|_| u32::try_from(rank).ok());
-        Self { rank: number.expect("kernels count ranks in 32 bits"), heaps, heap_bytes }
+        let number = |n: usize| u32::try_from(n).expect("kernels count ranks in 32 bits");
+        let topology = Topology::new(number(rank), number(heaps.len()));
+        Self { topology, heaps, heap_bytes, sync_words: None }
+    }
+
+    /// The same with this rank's teams and its place in a mesh.
+    ///
+    /// # Panics
+    ///
+    /// When it is the view of another rank, or of another world.
+    #[must_use]
+    pub fn with_topology(self, topology: Topology) -> Self {
+        let same = (topology.rank(), topology.size()) == (self.topology.rank(), self.topology.size());
+        assert!(same, "{topology:?} is not about {:?}", self.topology);
+        Self { topology, ..self }
+    }
+
+    /// The same with [words](shoal_abi::team::sync_words) in which teams meet, this far into each heap and zero at
+    /// first. Nothing else may use them.
+    #[must_use]
+    pub fn with_sync_words(self, offset: usize) -> Self {
+        assert!(offset.is_multiple_of(8) && offset + sync_words::BYTES <= self.heap_bytes, "words at {offset}");
+        Self { sync_words: Some(offset), ..self }
     }
 
     /// This rank's number.
     #[must_use]
     pub fn rank(&self) -> u32 {
-        self.rank
+        self.topology.rank()
     }
 
     /// How many ranks there are.
     #[must_use]
     pub fn size(&self) -> usize {
         self.heaps.len()
+    }
+
+    /// This rank's teams and its place in a mesh.
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        &self.topology
     }
 
     /// The first byte of each rank's heap, that of rank 0 first.
@@ -46,13 +77,26 @@ impl RankView {
         self.heap_bytes
     }
 
+    /// Where the words in which teams meet begin in each heap, if they can.
+    #[must_use]
+    pub fn sync_words(&self) -> Option<usize> {
+        self.sync_words
+    }
+
     /// The same place in another rank's heap, or why there is none.
     pub(crate) fn symmetric(&self, address: usize, rank: i32) -> Result<usize, String> {
-        let offset = address.wrapping_sub(self.heaps[self.rank as usize]);
-        if offset >= self.heap_bytes {
+        self.symmetric_range(address, 1, rank)
+    }
+
+    /// The same bytes in another rank's heap, or why there are none.
+    pub(crate) fn symmetric_range(&self, address: usize, bytes: usize, rank: i32) -> Result<usize, String> {
+        let offset = address.wrapping_sub(self.heaps[self.rank() as usize]);
+        if offset > self.heap_bytes || self.heap_bytes - offset < bytes {
+            let what = if bytes > 1 { format!("{bytes} bytes at {address:#x}") } else { format!("{address:#x}") };
+            let verb = if bytes > 1 { "are" } else { "is" };
             return Err(format!(
-                "{address:#x} is not in the symmetric heap of rank {}; allocate it on all ranks together",
-                self.rank
+                "{what} {verb} not in the symmetric heap of rank {}; allocate it on all ranks together",
+                self.rank()
             ));
         }
         match usize::try_from(rank).ok().and_then(|rank| self.heaps.get(rank)) {
@@ -64,16 +108,36 @@ impl RankView {
     /// The place itself, if it is for this rank.
     pub(crate) fn own(&self, address: usize, rank: i32) -> Result<usize, String> {
         match u32::try_from(rank) {
-            Ok(rank) if rank == self.rank => Ok(address),
-            _ => Err(format!("a signal at `gpu` scope stays on its rank, {}, but is for rank {rank}", self.rank)),
+            Ok(rank) if rank == self.rank() => Ok(address),
+            _ => Err(format!("a signal at `gpu` scope stays on its rank, {}, but is for rank {rank}", self.rank())),
         }
+    }
+
+    /// The word of a team in a rank's memory.
+    pub(crate) fn sync_word(&self, rank: u32, team: i32, word: usize) -> Result<usize, String> {
+        let begin = self.sync_words.ok_or("this world has no place for teams to meet")?;
+        Ok(self.heaps[rank as usize] + begin + sync_words::offset(team, word))
     }
 
     /// Where an address lies among the heaps.
     pub(crate) fn place(&self, address: usize) -> Option<String> {
         let inside = |base: &usize| address.wrapping_sub(*base) < self.heap_bytes;
         let rank = self.heaps.iter().position(inside)?;
-        Some(format!("byte {} of the symmetric heap of rank {rank}", address - self.heaps[rank]))
+        let offset = address - self.heaps[rank];
+        Some(match self.sync_words.and_then(|begin| offset.checked_sub(begin)) {
+            Some(word) if word < sync_words::BYTES => self.arrival(word),
+            Some(_) | None => format!("byte {offset} of the symmetric heap of rank {rank}"),
+        })
+    }
+
+    /// Whose arrival a word of this rank tells.
+    fn arrival(&self, offset: usize) -> String {
+        let (team, word) = sync_words::at(offset);
+        let round = word.checked_sub(sync_words::FIRST_ROUND);
+        match round.and_then(|k| self.topology.round(team, k).ok().flatten()) {
+            Some(round) => format!("the arrivals of rank {} at meetings of team {team}", round.hear),
+            None => format!("the state of team {team}"),
+        }
     }
 }
 

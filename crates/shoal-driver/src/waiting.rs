@@ -48,11 +48,7 @@ impl fmt::Display for Waiting {
 
 impl fmt::Display for AwaitedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let not = match self.condition {
-            WaitCondition::Equal => "",
-            WaitCondition::NotEqual => "anything but ",
-        };
-        write!(f, "for {not}{} at {:#x}", self.kind.number_text(self.expected), self.address)?;
+        write!(f, "for {}{} at {:#x}", self.condition.words(), self.kind.number_text(self.expected), self.address)?;
         if let Some(place) = &self.place {
             write!(f, " ({place})")?;
         }

@@ -1,5 +1,6 @@
 //! Operations between ranks.
 
+use shoal_ir::abi::AxisPosition;
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::Sem;
 use shoal_ir::{Elem, Scalar};
@@ -18,16 +19,15 @@ impl<'p> Program<'p> {
         match op {
             CommOp::Rank { axis } | CommOp::NumRanks { axis } => {
                 self.heap(machine, site)?;
-                if let Some(axis) = axis {
-                    return Err(self.world_error(site, format!("this world has no mesh, so there is no axis {axis}")));
-                }
-                let is_rank = matches!(op, CommOp::Rank { .. });
-                let number = if is_rank { u64::from(self.rank.number) } else { machine.heaps.len() as u64 };
-                Ok(self.finish(site, [Val::Scalar(number)]))
+                let whole = AxisPosition { position: self.rank.number, size: machine.heaps.len() as u32 };
+                let along = axis.map_or(Ok(whole), |axis| self.rank.topology.axis(axis.into()));
+                let along = along.map_err(|message| self.world_error(site, message))?;
+                let number = if matches!(op, CommOp::Rank { .. }) { along.position } else { along.size };
+                Ok(self.finish(site, [Val::Scalar(number.into())]))
             }
             CommOp::SymmAt => {
-                let address = self.symmetric(machine, site)?;
-                Ok(self.finish(site, [Val::Scalar(address)]))
+                let places = self.symmetric_places(machine, site)?;
+                Ok(self.finish(site, [places]))
             }
             CommOp::Wait { sem, scope } => self.wait_for_words(machine, site, Order::Atomic(sem, scope)),
             CommOp::ConsumeToken => {
@@ -35,10 +35,11 @@ impl<'p> Program<'p> {
                 Ok(self.finish(site, [value]))
             }
             CommOp::Notify { op, scope } => self.notify(machine, site, op, scope),
+            CommOp::Shmem(op) => self.shmem(machine, site, op),
         }
     }
 
-    fn heap(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<Heap, Error> {
+    pub(crate) fn heap(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<Heap, Error> {
         let heap = machine.heaps.get(self.rank.number as usize).copied();
         heap.filter(|_| self.rank.in_world).ok_or_else(|| {
             let message = "this kernel asks for other ranks, but was launched outside of a world";
@@ -46,20 +47,40 @@ impl<'p> Program<'p> {
         })
     }
 
-    fn world_error(&self, site: Site<'p>, message: String) -> Error {
+    pub(crate) fn world_error(&self, site: Site<'p>, message: String) -> Error {
         Error::World { message, at: self.place(site) }
     }
 
     /// The place of the first operand in the heap of the rank that the second one names.
     fn symmetric(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<u64, Error> {
+        self.place_at(machine, site, self.operand(site, 0).scalar(), self.rank_operand(site))
+    }
+
+    /// The places of the first operand's elements at the ranks of the second's; null where the mask says so.
+    fn symmetric_places(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<Val, Error> {
+        let (addresses, ranks) = (self.operand(site, 0).bits(), self.operand(site, 1).bits());
+        let mask = (site.operand_count() > 2).then(|| self.operand(site, 2).bits());
+        let place = |i: usize| match mask.is_some_and(|mask| mask[i] == 0) {
+            true => Ok(0),
+            false => self.place_at(machine, site, addresses[i], i64::from(ranks[i] as i32)),
+        };
+        Ok(Val::of(site.result_ty(0), (0..addresses.len()).map(place).collect::<Result<_, _>>()?))
+    }
+
+    /// The place of an address of this rank's heap in the heap of another rank.
+    fn place_at(&self, machine: &Machine<'_>, site: Site<'p>, address: u64, rank: i64) -> Result<u64, Error> {
         let heap = self.heap(machine, site)?;
-        let (address, rank) = (self.operand(site, 0).scalar(), self.rank_operand(site));
         let offset = address.wrapping_sub(heap.base.0);
         if offset >= heap.bytes {
             let near = machine.memory.describe(address);
             let message = format!("{address:#x} is not in the symmetric heap ({near}); allocate it on all ranks");
             return Err(self.world_error(site, message));
         }
+        self.at_rank(machine, site, offset, rank)
+    }
+
+    /// An offset in the heap of a rank.
+    pub(crate) fn at_rank(&self, machine: &Machine<'_>, site: Site<'p>, offset: u64, rank: i64) -> Result<u64, Error> {
         let peer = usize::try_from(rank).ok().and_then(|rank| machine.heaps.get(rank));
         let Some(peer) = peer else {
             let message = format!("there is no rank {rank}; the world has {}", machine.heaps.len());

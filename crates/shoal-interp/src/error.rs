@@ -3,6 +3,7 @@
 use std::fmt;
 
 use shoal_ir::Span;
+use shoal_ir::abi::WaitCondition;
 
 /// Where something happened: in the source and in the grid.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,30 @@ pub enum Awaited {
         /// What was there instead.
         found: u64,
     },
+    /// A signal in memory that compares with a number.
+    Comparison {
+        /// Where.
+        address: u64,
+        /// How.
+        condition: WaitCondition,
+        /// With which number.
+        expected: u64,
+        /// What was there instead.
+        found: u64,
+    },
+    /// Another rank at a meeting of a team.
+    Arrival {
+        /// The word in which it would tell of itself.
+        address: u64,
+        /// The team's handle.
+        team: i32,
+        /// The rank, which may itself wait for another one there.
+        rank: u32,
+        /// The number of the meeting.
+        expected: u64,
+        /// The number of the last meeting that it told of.
+        found: u64,
+    },
     /// A change of memory that would let its loop go on.
     LoopExit,
 }
@@ -76,6 +101,13 @@ impl fmt::Display for Waiting {
         match &self.awaited {
             Awaited::Value { address, expected, found } => {
                 write!(f, "{} waits for {expected} at {address:#x}, which holds {found}", self.at)
+            }
+            Awaited::Comparison { address, condition, expected, found } => {
+                let how = condition.words();
+                write!(f, "{} waits for {how}{expected} at {address:#x}, which holds {found}", self.at)
+            }
+            Awaited::Arrival { team, rank, .. } => {
+                write!(f, "{} waits for rank {rank} at a meeting of team {team}", self.at)
             }
             Awaited::LoopExit => write!(f, "{} repeats a loop that only a change of memory could end", self.at),
         }

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use shoal_ir::abi::Topology;
 use shoal_ir::{Const, Elem, Module, Type};
 
 use crate::error::Error;
@@ -80,6 +81,11 @@ pub struct Options {
     pub residency: Residency,
     /// Which programs take turns.
     pub actors: Actors,
+    /// The teams and the mesh of each rank, rank 0 first. Empty: the teams that every rank has, on one host.
+    pub topologies: Vec<Topology>,
+    /// Where, in each heap, the words are in which teams meet, zero at first. `None`: the run has some of its own, which
+    /// is for runs of all ranks together.
+    pub sync_words: Option<u64>,
 }
 
 impl Default for Options {
@@ -90,6 +96,8 @@ impl Default for Options {
             resident: 64,
             residency: Residency::Growing,
             actors: Actors::Meeting,
+            topologies: Vec::new(),
+            sync_words: None,
         }
     }
 }

@@ -62,6 +62,7 @@ mod rank;
 mod reduce;
 mod schedule;
 mod shape;
+mod shmem;
 mod value;
 mod vector_region;
 
@@ -69,3 +70,4 @@ pub use error::{AccessKind, Awaited, Error, HostWaiting, Place, Waiting};
 pub use launch::{Actors, Arg, Host, Idle, Options, Order, Report, Residency, run, run_for};
 pub use memory::{Address, HostRange, Memory};
 pub use rank::{Heap, HostAction, RankLaunch, run_rank, run_ranks};
+pub use shoal_ir::abi::{AxisPosition, Topology};

@@ -14,6 +14,8 @@ use crate::rank::Heap;
 pub(crate) struct Machine<'x> {
     /// The symmetric heaps of all ranks, that of rank 0 first; empty outside of a world.
     pub(crate) heaps: &'x [Heap],
+    /// Where the words are in which teams of each rank meet; empty where no team can.
+    pub(crate) sync_words: &'x [u64],
     pub(crate) memory: &'x mut Memory,
     /// Where printed lines go, and who may stop the run.
     pub(crate) host: &'x mut dyn Host,

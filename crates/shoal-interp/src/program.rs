@@ -54,6 +54,10 @@ pub(crate) struct Program<'p> {
     pub(crate) expired: bool,
     /// The iterations of the `while` loops that it is in, outermost first.
     pub(crate) laps: Vec<LapLog>,
+    /// The number of the meeting at which it is.
+    pub(crate) meeting: Option<u64>,
+    /// Nothing was put since the last fence.
+    pub(crate) fenced: bool,
 }
 
 /// An operation at work.
@@ -90,6 +94,8 @@ impl<'p> Program<'p> {
             wait: None,
             expired: false,
             laps: Vec::new(),
+            meeting: None,
+            fenced: false,
         }
     }
 

@@ -3,6 +3,8 @@
 use std::time::Instant;
 
 use shoal_ir::Module;
+use shoal_ir::abi::Topology;
+use shoal_ir::abi::team::sync_words;
 use shoal_ir::effects::CallEffects;
 
 use crate::check::Checker;
@@ -72,6 +74,7 @@ pub(crate) struct RankPlan<'p> {
     pub(crate) args: Vec<Val>,
     pub(crate) grid: [u32; 3],
     pub(crate) in_world: bool,
+    pub(crate) topology: Topology,
     /// Its programs take turns; those of others run one after another.
     pub(crate) takes_turns: bool,
 }
@@ -118,7 +121,7 @@ fn run_alone(
     host: &mut dyn Host,
 ) -> Result<u64, Error> {
     let plans = Plans::new(queues);
-    let world = WorldPlan::new(&plans, first_rank, heaps, queues, options.actors)?;
+    let world = WorldPlan::new(&plans, first_rank, heaps, queues, options)?;
     world.run(memory, options, &mut Picker::new(options.order), host, None)
 }
 
@@ -157,14 +160,18 @@ impl<'p> WorldPlan<'p> {
         first_rank: u32,
         heaps: &'p [Heap],
         queues: &'p [Vec<HostAction<'p>>],
-        actors: Actors,
+        options: &Options,
     ) -> Result<WorldPlan<'p>, Error> {
         let mut launches = Vec::new();
+        let size = heaps.len().max(1) as u32;
         for (number, queue) in (first_rank..).zip(queues) {
+            let topology = options.topologies.iter().find(|topology| topology.rank() == number);
+            let topology = topology.cloned().unwrap_or_else(|| Topology::new(number, size.max(number + 1)));
             let mut prepared = Vec::new();
             for launch in queue.iter().filter_map(launch_of) {
                 let Some(plan) = plans.of(launch.module) else { continue };
-                prepared.push(prepare((number, prepared.len() as u32), launch, plan, actors)?);
+                let place = (number, prepared.len() as u32);
+                prepared.push(prepare(place, launch, plan, options.actors, topology.clone())?);
             }
             launches.push(prepared);
         }
@@ -180,12 +187,28 @@ impl<'p> WorldPlan<'p> {
         host: &mut dyn Host,
         checker: Option<&mut Checker>,
     ) -> Result<u64, Error> {
+        let words = SyncWords::new(self.heaps, memory, options);
+        let result = self.run_with(memory, options, picker, host, checker, &words.addresses);
+        words.free(memory);
+        result
+    }
+
+    fn run_with(
+        &self,
+        memory: &mut Memory,
+        options: &Options,
+        picker: &mut Picker,
+        host: &mut dyn Host,
+        checker: Option<&mut Checker>,
+        sync_words: &[u64],
+    ) -> Result<u64, Error> {
         let mut queues = Vec::new();
         for ((rank, queue), plans) in (self.first_rank..).zip(self.queues).zip(&self.launches) {
             queues.push(HostQueue::new(rank, tasks(queue, plans)));
         }
         let mut machine = Machine {
             heaps: self.heaps,
+            sync_words,
             memory,
             host,
             checker,
@@ -216,16 +239,43 @@ fn tasks<'p>(queue: &'p [HostAction<'_>], plans: &'p [RankPlan<'p>]) -> Vec<Task
     queue.iter().filter_map(task).collect()
 }
 
+/// The words in which teams meet, of each rank of a world.
+struct SyncWords {
+    addresses: Vec<u64>,
+    /// Those that only this run has.
+    own: Vec<Address>,
+}
+
+impl SyncWords {
+    fn new(heaps: &[Heap], memory: &mut Memory, options: &Options) -> SyncWords {
+        if let Some(offset) = options.sync_words {
+            return SyncWords { addresses: heaps.iter().map(|heap| heap.base.0 + offset).collect(), own: Vec::new() };
+        }
+        let words = |rank: usize| {
+            let words = memory.alloc(sync_words::BYTES);
+            memory.name(words, format!("the words in which teams of rank {rank} meet"));
+            words
+        };
+        let own: Vec<Address> = if heaps.len() > 1 { (0..heaps.len()).map(words).collect() } else { Vec::new() };
+        SyncWords { addresses: own.iter().map(|words| words.0).collect(), own }
+    }
+
+    fn free(self, memory: &mut Memory) {
+        self.own.into_iter().for_each(|words| memory.free(words));
+    }
+}
+
 fn prepare<'p>(
     (number, order): (u32, u32),
     launch: &RankLaunch<'_>,
     plan: &'p Plan<'p>,
     actors: Actors,
+    topology: Topology,
 ) -> Result<RankPlan<'p>, Error> {
     let kernel = plan.kernel(launch.kernel).ok_or_else(|| Error::NoKernel { name: launch.kernel.into() })?;
     let args = check(kernel, launch.args)?;
     let effects = CallEffects::of_module(launch.module).of_func(launch.kernel);
     let takes_turns = effects.waits || effects.order.is_some() || actors == Actors::All;
     let in_world = launch.heap.is_some();
-    Ok(RankPlan { number, launch: order, plan, kernel, args, grid: launch.grid, in_world, takes_turns })
+    Ok(RankPlan { number, launch: order, plan, kernel, args, grid: launch.grid, in_world, topology, takes_turns })
 }

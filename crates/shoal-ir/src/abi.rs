@@ -1,6 +1,6 @@
 //! What of the binary interface follows from types: how the bits of an element mean a number, and how it is printed.
 
-pub use shoal_abi::{float_format, print};
+pub use shoal_abi::{AxisPosition, Topology, WaitCondition, float_format, print, team};
 use shoal_abi::{float_format::FloatFormat, print::PrintKind};
 
 use crate::types::{Elem, Scalar};

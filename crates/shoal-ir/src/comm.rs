@@ -5,6 +5,7 @@
 //! are how programs of different ranks wait for each other.
 
 use crate::op::{Scope, Sem, spelled};
+use crate::shmem::ShmemOp;
 
 /// What an operation between ranks does. Operands and results are given as in [`crate::OpKind`].
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,8 +20,9 @@ pub enum CommOp {
         /// The mesh axis; `None`: the whole world.
         axis: Option<u8>,
     },
-    /// `(ptr, rank: i32) -> ptr`: the same place in that rank's symmetric heap. The program fails if the pointer is not
-    /// into its own heap, or there is no such rank.
+    /// `(ptr…, rank: i32…, mask?) -> ptr…`: the same place in that rank's symmetric heap. The program fails if the pointer
+    /// is not into its own heap, or there is no such rank. Where the mask (`i1…`) is false nobody looks, and the result
+    /// is the null pointer.
     SymmAt,
     /// `(ptr, n: i32, value) -> token`: blocks the program until each of the `n` words from the pointer on equals
     /// `value`. Words are integers of 32 or 64 bits.
@@ -40,6 +42,8 @@ pub enum CommOp {
         /// How far away the word may be.
         scope: CommScope,
     },
+    /// An operation of SHMEM; see [`ShmemOp`].
+    Shmem(ShmemOp),
 }
 
 spelled! {

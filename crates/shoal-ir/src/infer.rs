@@ -8,6 +8,7 @@ use crate::class::{AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, ElementwiseOp
 use crate::comm::CommOp;
 use crate::layouts;
 use crate::op::OpKind;
+use crate::shmem::ShmemOp;
 use crate::types::{DescPart, Elem, Scalar, Shape, Type};
 use shoal_layout::LinearLayout;
 
@@ -70,6 +71,20 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
             CommOp::SymmAt | CommOp::ConsumeToken => same_as(0),
             CommOp::Wait { .. } => Some(vec![Type::Token]),
             CommOp::Notify { .. } => Some(Vec::new()),
+            CommOp::Shmem(ShmemOp::TeamRank | ShmemOp::TeamSize | ShmemOp::TeamTranslate) => {
+                Some(vec![Type::scalar(Scalar::I32)])
+            }
+            CommOp::Shmem(
+                ShmemOp::Copy { .. }
+                | ShmemOp::PutSignal { .. }
+                | ShmemOp::PutValue
+                | ShmemOp::Signal { .. }
+                | ShmemOp::SignalWait { .. }
+                | ShmemOp::Fence
+                | ShmemOp::Quiet
+                | ShmemOp::Meet { .. }
+                | ShmemOp::Collect { .. },
+            ) => Some(Vec::new()),
         },
         OpClass::Desc(DescOp::Store) | OpClass::Effect(_) | OpClass::Terminator(_) => Some(Vec::new()),
         OpClass::Control(ControlOp::For(_)) => Some(operands.get(3..)?.iter().map(|&ty| ty.clone()).collect()),

@@ -76,6 +76,7 @@ pub mod numeric;
 pub mod op;
 pub mod parse;
 pub mod print;
+pub mod shmem;
 pub mod types;
 pub mod verify;
 pub mod weight;
@@ -89,6 +90,7 @@ pub use func::{
 };
 pub use numeric::Const;
 pub use op::OpKind;
+pub use shmem::ShmemOp;
 pub use types::{DescType, Elem, Ptr, Scalar, Shape, Space, TileType, Type};
 pub use verify::verify;
 pub use weight::MAX_WEIGHT;

@@ -21,6 +21,7 @@ use std::fmt::{self, Write};
 use crate::comm::CommOp;
 use crate::func::{Facts, Func, FuncKind, GpuShape, Module, OpId, Region, Value};
 use crate::op::{Evict, LoadCache, OpKind, StoreCache};
+use crate::shmem::ShmemOp;
 
 /// An attribute's value in the text format.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,6 +164,30 @@ fn spell_comm(op: CommOp) -> (&'static str, Vec<(&'static str, Attr)>) {
         CommOp::Wait { sem, scope } => ("wait", vec![("sem", Attr::word(sem)), ("scope", Attr::word(scope))]),
         CommOp::ConsumeToken => ("consume_token", Vec::new()),
         CommOp::Notify { op, scope } => ("notify", vec![("op", Attr::word(op)), ("scope", Attr::word(scope))]),
+        CommOp::Shmem(op) => spell_shmem(op),
+    }
+}
+
+fn spell_shmem(op: ShmemOp) -> (&'static str, Vec<(&'static str, Attr)>) {
+    match op {
+        ShmemOp::TeamRank => ("shmem_team_rank", Vec::new()),
+        ShmemOp::TeamSize => ("shmem_team_size", Vec::new()),
+        ShmemOp::TeamTranslate => ("shmem_team_translate", Vec::new()),
+        ShmemOp::Copy { way, completion, by } => {
+            let attrs = [("way", Attr::word(way)), ("completion", Attr::word(completion)), ("by", Attr::word(by))];
+            ("shmem_copy", attrs.into())
+        }
+        ShmemOp::PutSignal { op, completion, by } => {
+            let attrs = [("op", Attr::word(op)), ("completion", Attr::word(completion)), ("by", Attr::word(by))];
+            ("shmem_put_signal", attrs.into())
+        }
+        ShmemOp::PutValue => ("shmem_put_value", Vec::new()),
+        ShmemOp::Signal { op } => ("shmem_signal", vec![("op", Attr::word(op))]),
+        ShmemOp::SignalWait { cmp } => ("shmem_signal_wait", vec![("is", Attr::word(cmp))]),
+        ShmemOp::Fence => ("shmem_fence", Vec::new()),
+        ShmemOp::Quiet => ("shmem_quiet", Vec::new()),
+        ShmemOp::Meet { meeting, by } => ("shmem_meet", vec![("meeting", Attr::word(meeting)), ("by", Attr::word(by))]),
+        ShmemOp::Collect { by } => ("shmem_collect", vec![("by", Attr::word(by))]),
     }
 }
 

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOverflowError, PyRuntimeError, PyT
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use shoal::world::WorldError;
 use shoal::{Error, Kind, LaunchError, Report};
 
 use crate::signals;
@@ -27,9 +28,41 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Grid { .. } | Error::Descriptor { .. } | Error::BoundArgument { .. } | Error::Shape { .. } => {
             PyValueError::new_err(error.to_string())
         }
+        Error::World(error) => world(py, error),
+        Error::Deadlock { waits } => {
+            new(py, "DeadlockError", &error.to_string(), |facts| facts.set_item("waits", waits))
+        }
         Error::Memory(_) => new(py, "OutOfResources", &error.to_string(), |_| Ok(())),
         _ => new(py, "ShoalError", &error.to_string(), |_| Ok(())),
     }
+}
+
+/// What went wrong in a world. What a rank's own function raised is raised as it was, with a note of the rank.
+#[cold]
+pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        WorldError::Rank { rank, source } => match source.downcast_ref::<PyErr>() {
+            Some(raised) => on_rank(py, raised.clone_ref(py), *rank),
+            None => new(py, "WorldError", &text, |facts| facts.set_item("rank", rank)),
+        },
+        WorldError::Argument(_) => PyValueError::new_err(text),
+        WorldError::OutOfMemory { .. } | WorldError::PadTooSmall { .. } => new(py, "OutOfResources", &text, |_| Ok(())),
+        WorldError::Failed { failure, .. } => {
+            new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank))
+        }
+        WorldError::Stream { source } => world(py, source),
+        _ => new(py, "WorldError", &text, |_| Ok(())),
+    }
+}
+
+/// An exception with a note of the rank that raised it, where Python has notes.
+fn on_rank(py: Python<'_>, raised: PyErr, rank: usize) -> PyErr {
+    let value = raised.value(py);
+    if value.hasattr(intern!(py, "add_note")).unwrap_or(false) {
+        drop(value.call_method1(intern!(py, "add_note"), (format!("raised on rank {rank}"),)));
+    }
+    raised
 }
 
 fn compilation(py: Python<'_>, report: &Report) -> PyErr {

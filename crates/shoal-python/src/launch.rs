@@ -14,6 +14,7 @@ use crate::binding::Unbound;
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
 use crate::variants::{Given, OptionSet};
+use crate::world::current;
 use crate::{grid, hooks, mock};
 
 /// What is wanted.
@@ -71,7 +72,10 @@ pub(crate) fn launch<'py>(
     };
     if let Goal::Run(_) = goal {
         settings.entering(&shown, extents, &bindings.values)?;
-        let run = py.detach(|| set.kernel.run(&prepared, &variant, extents));
+        let run = match current::rank() {
+            None => py.detach(|| set.kernel.run(&prepared, &variant, extents)),
+            Some(rank) => py.detach(|| set.kernel.clone().on_rank(&rank)?.run(&prepared, &variant, extents)),
+        };
         run.map_err(|error| raise(py, error, None))?;
         settings.exiting(&shown, extents, &bindings.values)?;
     }

@@ -29,6 +29,7 @@ mod options;
 mod output;
 mod signals;
 mod variants;
+mod world;
 
 #[pyo3::pymodule]
 mod _native {
@@ -44,6 +45,10 @@ mod _native {
     use crate::kernel::{KernelObject, Launcher};
     #[pymodule_export]
     use crate::language::{language_functions, language_names};
+    #[pymodule_export]
+    use crate::world::{
+        EventObject, MeshObject, RankObject, StreamObject, SymmBlock, TeamObject, WorldObject, store_word,
+    };
 
     /// The names of all launch options.
     #[pyfunction]

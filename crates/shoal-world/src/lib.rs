@@ -35,8 +35,10 @@ mod mesh;
 mod options;
 mod pad;
 mod rank;
+mod signal;
 mod stream;
 mod team;
+mod team_register;
 mod world;
 
 pub use element::Element;

@@ -1,5 +1,7 @@
 //! Rank meshes: the members of a team as a grid with named axes.
 
+use shoal_abi::AxisPosition;
+
 use crate::error::WorldError;
 use crate::team::Team;
 
@@ -72,6 +74,16 @@ impl Mesh {
     pub fn position(&self, axis: &str) -> Result<usize, WorldError> {
         let axis = self.axis(axis)?;
         Ok(self.team.rank() / axis.stride % axis.size)
+    }
+
+    /// This rank's position along every axis, as kernels see it.
+    #[must_use]
+    pub fn positions(&self) -> Vec<AxisPosition> {
+        let along = |axis: &Axis| AxisPosition {
+            position: (self.team.rank() / axis.stride % axis.size) as u32,
+            size: axis.size as u32,
+        };
+        self.axes.iter().map(along).collect()
     }
 
     /// The member at a position, given for each axis.

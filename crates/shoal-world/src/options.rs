@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use shoal_abi::team::sync_words;
+
 use crate::environment::Variables;
 use crate::error::WorldError;
 
@@ -64,8 +66,13 @@ impl WorldOptions {
         Ok(())
     }
 
-    /// Bytes from a segment's begin to its heap.
+    /// Bytes from a segment's begin to the words in which teams meet.
     pub(crate) fn pad_bytes(&self) -> usize {
         (self.pad_slots * 4).next_multiple_of(crate::heap::GRANULE)
+    }
+
+    /// Bytes from a segment's begin to its heap.
+    pub(crate) fn heap_start(&self) -> usize {
+        self.pad_bytes() + sync_words::BYTES
     }
 }

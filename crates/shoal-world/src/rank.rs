@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shoal_abi::{AxisPosition, Topology};
 use shoal_driver::{GroupMember, LaunchGroup};
 
 use crate::element::Element;
 use crate::engine::{Engine, EngineKind};
 use crate::error::{Failure, WorldError};
 use crate::heap::{Heap, Symm};
+use crate::mesh::Mesh;
 use crate::options::WorldOptions;
 use crate::pad::SignalPad;
 use crate::stream::Stream;
@@ -31,6 +34,10 @@ struct Inner {
     launches: Option<LaunchGroup>,
     /// Its membership while it runs.
     member: Mutex<Option<GroupMember>>,
+    /// This rank's place in the mesh that kernels see.
+    mesh: Mutex<Vec<AxisPosition>>,
+    /// How often the mesh was set.
+    meshes: AtomicU64,
 }
 
 impl fmt::Debug for Rank {
@@ -42,7 +49,7 @@ impl fmt::Debug for Rank {
 impl Rank {
     pub(crate) fn new(engine: Arc<dyn Engine>, options: &WorldOptions, launches: Option<LaunchGroup>) -> Rank {
         let (world, node) = Team::initial(&engine);
-        let heap = Mutex::new(Heap::new(options.pad_bytes(), options.pad_bytes() + options.heap_bytes));
+        let heap = Mutex::new(Heap::new(options.heap_start(), options.heap_start() + options.heap_bytes));
         Rank(Arc::new(Inner {
             engine,
             options: options.clone(),
@@ -51,6 +58,8 @@ impl Rank {
             heap,
             launches,
             member: Mutex::new(None),
+            mesh: Mutex::new(Vec::new()),
+            meshes: AtomicU64::new(0),
         }))
     }
 
@@ -136,10 +145,42 @@ impl Rank {
         SignalPad::new(self.clone(), self.0.options.pad_slots)
     }
 
-    /// Bytes of each rank's symmetric segment: the signal pad, then the heap.
+    /// Bytes of each rank's symmetric segment: the signal pad, the [words](Rank::sync_words) in which teams meet, the
+    /// heap.
     #[must_use]
     pub fn segment_bytes(&self) -> usize {
         self.0.engine.segment_bytes()
+    }
+
+    /// Where, in each rank's segment, the words are in which teams meet in kernels.
+    #[must_use]
+    pub fn sync_words(&self) -> usize {
+        self.0.options.pad_bytes()
+    }
+
+    /// The teams and the place in a mesh that kernels of this rank see now. Programs that launch many kernels ask again
+    /// when [`Rank::topology_version`] has changed.
+    #[must_use]
+    pub fn topology(&self) -> Topology {
+        let number = |n: usize| u32::try_from(n).expect("a rank");
+        let node: Vec<u32> = self.0.node.members().iter().map(|&rank| number(rank)).collect();
+        let known = Topology::with_node(number(self.rank()), number(self.size()), &node);
+        let teams = self.0.world.register().made();
+        let known = teams.into_iter().fold(known, |known, (handle, members)| known.with_team(handle, members));
+        known.with_mesh(self.mesh().clone())
+    }
+
+    /// Counts the changes of [`Rank::topology`].
+    #[must_use]
+    pub fn topology_version(&self) -> u64 {
+        self.0.world.register().version() + self.0.meshes.load(Ordering::Acquire)
+    }
+
+    /// Gives kernels of this rank a mesh, whose axes are those of `rank(axis)` and `num_ranks(axis)`: the first is axis
+    /// 0. `None` takes it away. It holds for launches from now on.
+    pub fn set_mesh(&self, mesh: Option<&Mesh>) {
+        *self.mesh() = mesh.map_or_else(Vec::new, Mesh::positions);
+        self.0.meshes.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Where a rank's symmetric segment begins in this process. An error if it cannot be reached by load and store.
@@ -212,7 +253,9 @@ impl Rank {
         self.0.engine.enter();
     }
 
-    pub(crate) fn leave(&self) {
+    /// This rank is done: ranks that wait for it from now on get an error that says so. [`World::run`](crate::World::run)
+    /// and dropping a world do this by themselves; a process that ends without either calls it.
+    pub fn leave(&self) {
         self.0.engine.leave();
         *self.member() = None;
     }
@@ -223,6 +266,10 @@ impl Rank {
 
     pub(crate) fn drop_block(&self, offset: usize) {
         self.heap().drop_block(offset);
+    }
+
+    fn mesh(&self) -> std::sync::MutexGuard<'_, Vec<AxisPosition>> {
+        self.0.mesh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn member(&self) -> std::sync::MutexGuard<'_, Option<GroupMember>> {

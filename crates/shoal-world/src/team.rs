@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::{Call, Engine, Route, TEAM_SLOTS};
 use crate::error::WorldError;
-
-/// The slots of a rank's teams that are taken.
-type Slots = Arc<Mutex<u64>>;
+use crate::team_register::{self, TeamRegister};
 
 /// A team, seen by one of its members. Clones are the same team.
 ///
@@ -18,7 +16,7 @@ pub struct Team(Arc<Inner>);
 
 struct Inner {
     engine: Arc<dyn Engine>,
-    slots: Slots,
+    register: Arc<TeamRegister>,
     name: String,
     slot: usize,
     members: Vec<usize>,
@@ -37,18 +35,24 @@ impl fmt::Debug for Team {
 impl Team {
     /// The team of all ranks, and that of the ranks on this host.
     pub(crate) fn initial(engine: &Arc<dyn Engine>) -> (Team, Team) {
-        let slots: Slots = Arc::new(Mutex::new(0b11));
-        let everybody = (0..engine.size()).collect();
-        let world = Team::new(engine, &slots, "the world".to_owned(), 0, everybody);
-        let node = Team::new(engine, &slots, "the node's team".to_owned(), 1, engine.node());
+        let everybody: Vec<usize> = (0..engine.size()).collect();
+        let register = Arc::new(TeamRegister::new(&everybody, &engine.node()));
+        let world = Team::new(engine, &register, "the world".to_owned(), 0, everybody);
+        let node = Team::new(engine, &register, "the node's team".to_owned(), 1, engine.node());
         (world, node)
     }
 
-    fn new(engine: &Arc<dyn Engine>, slots: &Slots, name: String, slot: usize, members: Vec<usize>) -> Team {
+    fn new(
+        engine: &Arc<dyn Engine>,
+        register: &Arc<TeamRegister>,
+        name: String,
+        slot: usize,
+        members: Vec<usize>,
+    ) -> Team {
         let rank = members.iter().position(|&member| member == engine.rank()).expect("a rank is a member of its teams");
         Team(Arc::new(Inner {
             engine: Arc::clone(engine),
-            slots: Arc::clone(slots),
+            register: Arc::clone(register),
             name,
             slot,
             members,
@@ -56,6 +60,18 @@ impl Team {
             rounds: AtomicU32::new(0),
             turn: Mutex::new(()),
         }))
+    }
+
+    /// The number by which kernels know it, to be passed as an argument: `libshmem_device.barrier_block(team)`. It is the
+    /// same on all members.
+    #[must_use]
+    pub fn handle(&self) -> i32 {
+        team_register::handle_of(self.0.slot)
+    }
+
+    /// The rank's teams.
+    pub(crate) fn register(&self) -> &TeamRegister {
+        &self.0.register
     }
 
     /// What messages call it.
@@ -129,7 +145,7 @@ impl Team {
     /// Divides the team: members of the same colour make a team, ordered by `key`, then by their order here. Who has no
     /// colour gets none. Collective over this team.
     pub fn split(&self, colour: Option<u32>, key: i64) -> Result<Option<Team>, WorldError> {
-        let used = *self.0.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = self.0.register.taken();
         let mine = Choice { colour, key, used }.encode();
         let choices: Vec<Choice> =
             self.exchange(Call::Split, &mine)?.iter().map(|bytes| Choice::decode(bytes)).collect();
@@ -147,11 +163,11 @@ impl Team {
         let used = chosen.iter().fold(0, |used, &(_, rank)| used | choices[rank].used);
         let slot = used.trailing_ones() as usize;
         let team = (slot < TEAM_SLOTS).then(|| {
-            *self.0.slots.lock().unwrap_or_else(PoisonError::into_inner) |= 1 << slot;
-            let members = chosen.iter().map(|&(_, rank)| self.0.members[rank]).collect();
+            let members: Vec<usize> = chosen.iter().map(|&(_, rank)| self.0.members[rank]).collect();
+            self.0.register.add(slot, &members);
             let name = format!("the team of colour {colour} of {}", self.name());
             self.0.engine.prepare_slot(slot);
-            Team::new(&self.0.engine, &self.0.slots, name, slot, members)
+            Team::new(&self.0.engine, &self.0.register, name, slot, members)
         });
         // Nobody may use the new team's slots before all have made theirs ready.
         self.barrier()?;
@@ -185,7 +201,7 @@ impl Team {
         }
         self.exchange(Call::FreeTeam, &[])?;
         self.0.engine.retire_slot(&self.route())?;
-        *self.0.slots.lock().unwrap_or_else(PoisonError::into_inner) &= !(1 << self.0.slot);
+        self.0.register.remove(self.0.slot);
         Ok(())
     }
 }

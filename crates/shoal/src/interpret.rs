@@ -117,7 +117,10 @@ fn launch_on_rank(
         let member = options.member.as_ref().map(|member| member.launches_elsewhere());
         let may_be_last = || member.as_ref().is_none_or(|launch| launch.all_members_launch());
         let mut host = Host { options, turn: Some((turn, &may_be_last)) };
-        shoal_interp::run_rank(view.rank(), &heaps, launch, space, &Options::default(), &mut host)
+        let topologies = vec![view.topology().clone()];
+        let sync_words = view.sync_words().map(|offset| offset as u64);
+        let options = Options { topologies, sync_words, ..Options::default() };
+        shoal_interp::run_rank(view.rank(), &heaps, launch, space, &options, &mut host)
     })
 }
 
@@ -174,15 +177,22 @@ fn heap_pieces(view: &RankView) -> impl Iterator<Item = Piece> {
 fn stuck(kernel: &KernelShared, space: &Space, waiting: &[shoal_interp::Waiting], unstarted: u64) -> LaunchError {
     const SHOWN: usize = 8;
     let waits = |waiting: &shoal_interp::Waiting| {
+        let awaited = |address: u64, kind, condition, expected, held| {
+            let place = space.place_of(Address(address));
+            AwaitedValue { address: address as usize, place, kind, condition, expected, held }
+        };
         let value = match waiting.awaited {
-            Awaited::Value { address, expected, found } => Some(AwaitedValue {
-                address: address as usize,
-                place: space.place_of(Address(address)),
-                kind: PrintKind::I64,
-                condition: WaitCondition::Equal,
-                expected,
-                held: found,
-            }),
+            Awaited::Value { address, expected, found } => {
+                Some(awaited(address, PrintKind::I64, WaitCondition::Equal, expected, found))
+            }
+            Awaited::Comparison { address, condition, expected, found } => {
+                Some(awaited(address, PrintKind::U64, condition, expected, found))
+            }
+            Awaited::Arrival { address, team, rank, expected, found } => {
+                let place = format!("the arrivals of rank {rank} at meetings of team {team}");
+                let value = awaited(address, PrintKind::U64, WaitCondition::GreaterEqual, expected, found);
+                Some(AwaitedValue { place: Some(place), ..value })
+            }
             Awaited::LoopExit => None,
         };
         Waiting { program: waiting.at.program, site: site(kernel, waiting.at.span), value }

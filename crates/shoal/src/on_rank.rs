@@ -12,14 +12,26 @@ use crate::{Device, Error};
 pub(crate) struct OnRank {
     rank: Rank,
     view: Arc<RankView>,
+    /// The [version](Rank::topology_version) of the rank's teams that the view has.
+    version: u64,
 }
 
 impl OnRank {
     pub(crate) fn new(rank: &Rank) -> Result<OnRank, Error> {
         let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
         let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
-        let view = Arc::new(RankView::new(rank.rank(), heaps, rank.segment_bytes()));
-        Ok(OnRank { rank: rank.clone(), view })
+        let version = rank.topology_version();
+        let view = RankView::new(rank.rank(), heaps, rank.segment_bytes());
+        let view = view.with_topology(rank.topology()).with_sync_words(rank.sync_words());
+        Ok(OnRank { rank: rank.clone(), view: Arc::new(view), version })
+    }
+
+    /// The view with the teams and the mesh that the rank has now.
+    fn view(&self) -> Arc<RankView> {
+        match self.rank.topology_version() == self.version {
+            true => Arc::clone(&self.view),
+            false => Arc::new((*self.view).clone().with_topology(self.rank.topology())),
+        }
     }
 
     /// Launches with these options and what a launch of a rank needs besides.
@@ -39,7 +51,7 @@ impl OnRank {
         self.rank.check()?;
         let result = launch(&LaunchOptions {
             member: self.rank.launch_member(),
-            ranks: Some(Arc::clone(&self.view)),
+            ranks: Some(self.view()),
             interrupt: Some(self.interrupt(options.interrupt.clone())),
             timeout: options.timeout.or_else(|| self.bound()),
             ..options

@@ -33,7 +33,8 @@ class Event:
     def synchronize(self) -> None:
         """Waits until everything before it is over."""
 
-    wait = synchronize
+    def wait(self, stream: Any = None) -> None:
+        """Makes a queue of work wait for it."""
 
 
 class Stream:
@@ -42,14 +43,28 @@ class Stream:
     cuda_stream = 0
     priority = 0
 
+    device_index = 0
+
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the greatest priority, which change nothing."""
+        return (0, -1)
+
+    def query(self) -> bool:
+        """Whether the work in it is over."""
+        return True
 
     def synchronize(self) -> None:
         """Waits for the work in it, which is over already."""
 
     def wait_stream(self, stream: Any) -> None:
         """Waits for another stream."""
+
+    def wait_event(self, event: Event) -> None:
+        """Waits for an event."""
 
     def record_event(self, event: Event | None = None) -> Event:
         """An event at this point."""

@@ -1,5 +1,8 @@
 """Runs a program written for Triton: `python -m shoal.triton script.py args…`; also `-m module`, `-c code`, `-`.
 
+Options before it: `--cuda-as-cpu` (what says "cuda" to torch runs on the CPU) and `--symmetric-memory`
+(`torch.distributed._symmetric_memory` works on CPU tensors; part of the former).
+
 The program sees what it would see under plain `python`: its own `sys.argv`, itself as `__main__`, its folder first in
 `sys.path`; its errors end it with its own traceback.
 """
@@ -16,9 +19,11 @@ import sys
 from types import CodeType, ModuleType
 
 from shoal.triton import _child
-from shoal.triton._install import install
 
-USAGE = "usage: python -m shoal.triton (script.py | -m module | -c code | -) [arguments…]"
+USAGE = (
+    "usage: python -m shoal.triton [--cuda-as-cpu] [--symmetric-memory] "
+    "(script.py | -m module | -c code | -) [arguments…]"
+)
 
 
 def _run_as_main(code: CodeType, file: str | None) -> None:
@@ -61,7 +66,13 @@ def main(arguments: list[str]) -> None:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE if not arguments else f"{USAGE}\n\n{__doc__}", file=sys.stderr if not arguments else sys.stdout)
         raise SystemExit(0 if arguments else 2)
-    install()
+    asked = []
+    while arguments and arguments[0] in _child.OPTIONS:
+        asked.append(arguments.pop(0))
+    if not arguments:
+        print(USAGE, file=sys.stderr)
+        raise SystemExit(2)
+    _child.install_with(asked)
     first, rest = arguments[0], arguments[1:]
     if first in ("-m", "-c"):
         if not rest:
@@ -97,5 +108,6 @@ if __name__ == "__main__":
         raise
     except BaseException as error:
         _without_our_frames(error)
+        sys.last_value = error  # as plain Python leaves it, for those who look when the process ends
         sys.excepthook(type(error), error, error.__traceback__)
         sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)

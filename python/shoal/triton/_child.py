@@ -10,9 +10,19 @@ import os
 from shoal.triton._install import install
 
 SCRIPT = "SHOAL_TRITON_SCRIPT"
+ASKED = "SHOAL_TRITON_OPTIONS"
+OPTIONS = {"--cuda-as-cpu": "cuda_as_cpu", "--symmetric-memory": "symmetric_memory"}
+"""What can be asked of the drop-in besides."""
+
+
+def install_with(asked: list[str]) -> None:
+    """Installs the drop-in with these options, here and in the processes that this one starts."""
+    os.environ[ASKED] = " ".join(asked)
+    install(**{OPTIONS[option]: True for option in asked})
+
 
 if __name__ == "__mp_main__":
-    install()
+    install_with(os.environ.get(ASKED, "").split())
     __file__ = os.environ[SCRIPT]
     with io.open_code(__file__) as _script:
         _code = compile(_script.read(), __file__, "exec")

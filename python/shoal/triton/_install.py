@@ -2,8 +2,8 @@
 
 A finder at the front of `sys.meta_path` answers for `triton` and everything below it. `triton.a.b` is the module
 `shoal.triton.a.b` where there is one, else `shoal.a.b`: the same module object under a second name, so that what is set
-in one is seen in the other. `triton_dist` and `triton_dist.language`, by which distributed kernels import theirs, are
-the same modules again.
+in one is seen in the other. `triton_dist`, by which distributed programs import theirs, is `shoal.triton_dist`, and
+`triton_dist.language` the language again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ NAME = "triton"
 VERSION = "3.9.0"
 PLACES = ("shoal.triton", "shoal")
 
-# What distributed kernels import, and the modules that stand for it.
-DISTRIBUTED = {"triton_dist": "shoal.triton", "triton_dist.language": "shoal.language"}
+# What distributed programs import, and the packages that stand for it.
+DISTRIBUTED = {"triton_dist.language": "shoal.language", "triton_dist": "shoal.triton_dist"}
 
 
 class _Finder:
@@ -39,7 +39,7 @@ class _Finder:
         root = fullname.partition(".")[0]
         if root not in (NAME, "triton_dist"):
             return None
-        real = _real_name(fullname[len(NAME) :]) if root == NAME else DISTRIBUTED.get(fullname)
+        real = _real_name(fullname[len(NAME) :]) if root == NAME else _distributed_name(fullname)
         if real is None:
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: Shoal's drop-in has none of this name", name=fullname
@@ -101,16 +101,43 @@ def _real_name(tail: str) -> str | None:
     return None
 
 
+def _distributed_name(fullname: str) -> str | None:
+    """The module that stands for one of `triton_dist`."""
+    for alias, place in DISTRIBUTED.items():
+        if fullname == alias or fullname.startswith(alias + "."):
+            name = place + fullname[len(alias) :]
+            try:
+                return name if name in sys.modules or importlib.util.find_spec(name) is not None else None
+            except ModuleNotFoundError:
+                return None
+    return None
+
+
 def is_installed() -> bool:
     """Whether `import triton` means this package."""
     return _finder in sys.meta_path
 
 
-def install() -> None:
+def install(*, cuda_as_cpu: bool = False, symmetric_memory: bool = False) -> None:
     """Makes `import triton` mean this package, also where Triton itself is installed, until `uninstall`.
+
+    - `cuda_as_cpu`: programs that say "cuda" to torch run on the CPU, for the rest of the process;
+    - `symmetric_memory`: `torch.distributed._symmetric_memory` works on CPU tensors; part of `cuda_as_cpu`.
 
     Raises RuntimeError when Triton itself was imported already: a program cannot use both.
     """
+    _install_finder()
+    if cuda_as_cpu:
+        from shoal.torch import install_cuda_as_cpu
+
+        install_cuda_as_cpu()
+    if symmetric_memory:
+        from shoal.torch import install_symmetric_memory
+
+        install_symmetric_memory()
+
+
+def _install_finder() -> None:
     if is_installed():
         return
     loaded = sys.modules.get(NAME)

@@ -20,13 +20,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
         match kind {
             CommOp::Rank { axis } => self.count_ranks(op, Hook::Rank, "rank", axis),
             CommOp::NumRanks { axis } => self.count_ranks(op, Hook::NumRanks, "num_ranks", axis),
+            CommOp::SymmAt if self.func.ty(self.func.op(op).result()).is_tile() => self.symmetric_places(op),
             CommOp::SymmAt => {
-                let place = self.symmetric(op, "symm_at", Reach::AnyRank);
-                self.scalars.insert(self.func.op(op).result(), place.into());
+                let values: Vec<V<'ctx>> = self.func.op(op).operands().iter().map(|&v| self.scalar(v)).collect();
+                let place = self.symmetric_where(op, &values);
+                self.scalars.insert(self.func.op(op).result(), place);
             }
             CommOp::Wait { sem, .. } => self.wait_for_words(op, sem),
             CommOp::ConsumeToken => self.fusible(op),
             CommOp::Notify { op: signal, scope } => self.notify(op, signal, scope),
+            CommOp::Shmem(kind) => self.shmem_op(op, kind),
         }
     }
 
@@ -44,15 +47,23 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.scalars.insert(self.func.op(op).result(), number);
     }
 
-    /// The place of the first operand at the rank that is the second.
-    fn symmetric(&mut self, op: OpId, what: &str, reach: Reach) -> PointerValue<'ctx> {
+    /// The place of an address at a rank, given one behind the other; null if a mask follows that is false.
+    pub(super) fn symmetric_where(&mut self, op: OpId, values: &[V<'ctx>]) -> V<'ctx> {
+        let place = |e: &mut Self| e.symmetric(op, "symm_at", [values[0], values[1]], Reach::AnyRank).into();
+        match values.get(2) {
+            None => place(self),
+            Some(&mask) => self.when(mask, &[self.llvm.ptr().const_null().into()], |e| vec![place(e)])[0],
+        }
+    }
+
+    /// The place of an address at a rank.
+    fn symmetric(&mut self, op: OpId, what: &str, [address, rank]: [V<'ctx>; 2], reach: Reach) -> PointerValue<'ctx> {
         self.needs.can_fail = true;
         let llvm = self.llvm;
-        let operands = self.func.op(op).operands();
-        let address = llvm.ptr_to_int(self.scalar(operands[0]).into_pointer_value());
+        let address = llvm.ptr_to_int(address.into_pointer_value());
         let reach = llvm.i32().const_int(u64::from(reach.number()), false);
         let site = self.site(op, what);
-        let args = [self.context.into(), site.into(), address.into(), self.scalar(operands[1]), reach.into()];
+        let args = [self.context.into(), site.into(), address.into(), rank, reach.into()];
         let place = llvm.call(llvm.hook(Hook::SymmAt), &args).expect("an address");
         llvm.cast(InstructionOpcode::IntToPtr, place, llvm.ptr().into()).into_pointer_value()
     }
@@ -115,8 +126,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             CommScope::Gpu => Reach::OwnRank,
             CommScope::IntraNode | CommScope::InterNode => Reach::AnyRank,
         };
-        let place = self.symmetric(op, "notify", reach);
-        let value = self.scalar(self.func.op(op).operands()[2]);
+        let [address, rank, value] = [0, 1, 2].map(|i| self.scalar(self.func.op(op).operands()[i]));
+        let place = self.symmetric(op, "notify", [address, rank], reach);
         let llvm = self.llvm;
         match signal {
             SignalOp::Set => {

@@ -17,6 +17,7 @@
 //! | `addressing`, `affine` | which integers become addresses, and which addresses are evenly spaced |
 //! | `alias_guard`, `injective` | loads and stores of memory that may be the same |
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `runtime_calls` | operations that run |
+//! | `comm`, `shmem` | operations between ranks |
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
 //! | `preempt` | looking up from loops, whether the launch is to end |
@@ -52,6 +53,7 @@ mod reduce;
 mod refuse;
 mod region;
 mod runtime_calls;
+mod shmem;
 mod target;
 mod tile_loops;
 mod tile_queue;

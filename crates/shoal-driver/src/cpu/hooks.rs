@@ -55,7 +55,7 @@ pub(crate) unsafe extern "C" fn shoal_wait(
 /// # Safety
 ///
 /// `ctx` is the context the calling program was given.
-unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
+pub(super) unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
     // SAFETY: by contract only this program uses its context now.
     let on_fiber = unsafe {
         (*ctx).wait = wait;

@@ -32,6 +32,7 @@ mod pool;
 mod rank_hooks;
 mod schedule;
 mod scratch;
+mod shmem_hooks;
 pub mod symbols;
 mod wait;
 

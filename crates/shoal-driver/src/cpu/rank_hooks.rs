@@ -2,7 +2,7 @@
 
 use super::{context::ProgramContext, hooks::fail};
 use crate::rank_view::RankView;
-use shoal_abi::{Reach, Site};
+use shoal_abi::{AxisPosition, Reach, Site};
 
 /// This rank's number.
 ///
@@ -11,7 +11,7 @@ use shoal_abi::{Reach, Site};
 /// `ctx` is the context the calling program was given; `site` is null or valid for the life of the code.
 pub(crate) unsafe extern "C" fn shoal_rank(ctx: *mut ProgramContext, site: *const Site, axis: i32) -> i32 {
     // SAFETY: the contract of `count`.
-    unsafe { count(ctx, site, axis, |view| view.rank().cast_signed()) }
+    unsafe { count(ctx, site, axis, |view| view.rank(), |along| along.position) }
 }
 
 /// The number of ranks.
@@ -20,8 +20,8 @@ pub(crate) unsafe extern "C" fn shoal_rank(ctx: *mut ProgramContext, site: *cons
 ///
 /// As [`shoal_rank`].
 pub(crate) unsafe extern "C" fn shoal_num_ranks(ctx: *mut ProgramContext, site: *const Site, axis: i32) -> i32 {
-    // SAFETY: the contract of `count`. A view has no more ranks than fit.
-    unsafe { count(ctx, site, axis, |view| i32::try_from(view.size()).unwrap_or(i32::MAX)) }
+    // SAFETY: the contract of `count`.
+    unsafe { count(ctx, site, axis, |view| view.topology().size(), |along| along.size) }
 }
 
 /// The same place as another rank has it.
@@ -43,24 +43,43 @@ pub(crate) unsafe extern "C" fn shoal_symm_at(
         Some(Reach::OwnRank) => view.own(address, rank),
         Some(Reach::AnyRank) | None => view.symmetric(address, rank),
     };
-    match place {
-        Ok(place) => place as u64,
-        // SAFETY: by contract; the message is handed over.
-        Err(message) => unsafe { fail(ctx, site, message) },
-    }
+    // SAFETY: by contract.
+    unsafe { or_fail(ctx, site, place) as u64 }
 }
 
+/// A number of the world, or along an axis of its mesh if that is not negative.
+///
 /// # Safety
 ///
 /// As [`shoal_rank`].
-unsafe fn count(ctx: *mut ProgramContext, site: *const Site, axis: i32, of: impl Fn(&RankView) -> i32) -> i32 {
+unsafe fn count(
+    ctx: *mut ProgramContext,
+    site: *const Site,
+    axis: i32,
+    of_world: impl Fn(&RankView) -> u32,
+    of_axis: impl Fn(AxisPosition) -> u32,
+) -> i32 {
     // SAFETY: by contract.
     let view = unsafe { view(ctx, site) };
-    if axis >= 0 {
+    let number = match u32::try_from(axis) {
+        Ok(axis) => view.topology().axis(axis).map(of_axis),
+        Err(_) => Ok(of_world(view)),
+    };
+    // SAFETY: by contract. There are no more ranks than fit.
+    unsafe { or_fail(ctx, site, number) }.cast_signed()
+}
+
+/// What there is; the program fails where there is nothing.
+///
+/// # Safety
+///
+/// As [`shoal_rank`]; no value on this stack above the generated code needs dropping.
+pub(super) unsafe fn or_fail<T: Copy>(ctx: *mut ProgramContext, site: *const Site, found: Result<T, String>) -> T {
+    match found {
+        Ok(found) => found,
         // SAFETY: by contract; the message is handed over.
-        unsafe { fail(ctx, site, format!("this world has no mesh, so there is no axis {axis}")) };
+        Err(message) => unsafe { fail(ctx, site, message) },
     }
-    of(view)
 }
 
 /// The launch's view of the world; fails if it has none.
@@ -68,7 +87,7 @@ unsafe fn count(ctx: *mut ProgramContext, site: *const Site, axis: i32, of: impl
 /// # Safety
 ///
 /// As [`shoal_rank`].
-unsafe fn view<'a>(ctx: *mut ProgramContext, site: *const Site) -> &'a RankView {
+pub(super) unsafe fn view<'a>(ctx: *mut ProgramContext, site: *const Site) -> &'a RankView {
     // SAFETY: by contract.
     match unsafe { ProgramContext::launch(ctx) }.ranks() {
         Some(view) => view,

@@ -5,7 +5,7 @@
 //! * what a C compiler or LLVM may call on its own: `memcpy` and its like, the C math library's names, conversions of
 //!   16-bit floats.
 
-use super::{checks, hooks, rank_hooks};
+use super::{checks, hooks, rank_hooks, shmem_hooks};
 use core::ffi::c_void;
 use half::{bf16, f16};
 use shoal_abi::{
@@ -56,6 +56,17 @@ fn hook_address(hook: Hook) -> *const () {
         Hook::Rank => rank_hooks::shoal_rank as *const (),
         Hook::NumRanks => rank_hooks::shoal_num_ranks as *const (),
         Hook::SymmAt => rank_hooks::shoal_symm_at as *const (),
+        Hook::TeamRank => shmem_hooks::shoal_team_rank as *const (),
+        Hook::TeamSize => shmem_hooks::shoal_team_size as *const (),
+        Hook::TeamTranslate => shmem_hooks::shoal_team_translate as *const (),
+        Hook::Put => shmem_hooks::shoal_put as *const (),
+        Hook::Get => shmem_hooks::shoal_get as *const (),
+        Hook::Signal => shmem_hooks::shoal_signal as *const (),
+        Hook::SignalWait => shmem_hooks::shoal_signal_wait as *const (),
+        Hook::Fence => shmem_hooks::shoal_fence as *const (),
+        Hook::Quiet => shmem_hooks::shoal_quiet as *const (),
+        Hook::TeamBarrier => shmem_hooks::shoal_team_barrier as *const (),
+        Hook::Collect => shmem_hooks::shoal_collect as *const (),
         Hook::CheckRange => checks::shoal_check_range as *const (),
         Hook::CheckEach => checks::shoal_check_each as *const (),
     }
@@ -346,6 +357,19 @@ mod tests {
                 Hook::Rank => (rank_hooks::shoal_rank as unsafe extern "C" fn(_, _, _) -> _).signature(),
                 Hook::NumRanks => (rank_hooks::shoal_num_ranks as unsafe extern "C" fn(_, _, _) -> _).signature(),
                 Hook::SymmAt => (rank_hooks::shoal_symm_at as unsafe extern "C" fn(_, _, _, _, _) -> _).signature(),
+                Hook::TeamRank => (shmem_hooks::shoal_team_rank as unsafe extern "C" fn(_, _, _) -> _).signature(),
+                Hook::TeamSize => (shmem_hooks::shoal_team_size as unsafe extern "C" fn(_, _, _) -> _).signature(),
+                Hook::TeamTranslate => {
+                    (shmem_hooks::shoal_team_translate as unsafe extern "C" fn(_, _, _, _, _) -> _).signature()
+                }
+                Hook::Put => (shmem_hooks::shoal_put as unsafe extern "C" fn(_, _, _, _, _, _)).signature(),
+                Hook::Get => (shmem_hooks::shoal_get as unsafe extern "C" fn(_, _, _, _, _, _)).signature(),
+                Hook::Signal => (shmem_hooks::shoal_signal as unsafe extern "C" fn(_, _, _, _, _, _)).signature(),
+                Hook::SignalWait => (shmem_hooks::shoal_signal_wait as unsafe extern "C" fn(_, _, _, _, _)).signature(),
+                Hook::Fence => (shmem_hooks::shoal_fence as unsafe extern "C" fn(_)).signature(),
+                Hook::Quiet => (shmem_hooks::shoal_quiet as unsafe extern "C" fn(_)).signature(),
+                Hook::TeamBarrier => (shmem_hooks::shoal_team_barrier as unsafe extern "C" fn(_, _, _)).signature(),
+                Hook::Collect => (shmem_hooks::shoal_collect as unsafe extern "C" fn(_, _, _, _, _, _)).signature(),
                 Hook::CheckRange => (checks::shoal_check_range as unsafe extern "C" fn(_, _, _, _, _)).signature(),
                 Hook::CheckEach => (checks::shoal_check_each as Four<_, _, _, _>).signature(),
             };

@@ -124,7 +124,7 @@ struct Explorer<'p, 's> {
 /// When it cannot be run at all: a kernel is missing or its arguments do not fit.
 pub fn explore(scenario: &Scenario<'_>, settings: &Settings, watcher: &mut dyn Watcher) -> Result<Outcome, Error> {
     let plans = Plans::new(&scenario.hosts);
-    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, Actors::All)?;
+    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
     let explorer = Explorer { scenario, world, settings };
     let mut outcome = Outcome::default();
     let mut known: HashMap<Signature, usize> = HashMap::new();
@@ -168,7 +168,7 @@ pub fn replay(
     watcher: &mut dyn Watcher,
 ) -> Result<Vec<Finding>, Error> {
     let plans = Plans::new(&scenario.hosts);
-    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, Actors::All)?;
+    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
     Ok(Explorer { scenario, world, settings }.run(schedule, watcher).findings)
 }
 
@@ -232,14 +232,18 @@ impl Search {
     }
 }
 
+/// All programs take turns, and none starts before there is room.
+fn exploring() -> Options {
+    Options { residency: Residency::Strict, actors: Actors::All, ..Options::default() }
+}
+
 impl Explorer<'_, '_> {
     fn run(&self, schedule: &Schedule, watcher: &mut dyn Watcher) -> Run {
         let options = Options {
             order: Order::RoundRobin,
             max_steps: self.settings.max_steps,
             resident: self.settings.resident.unwrap_or(usize::MAX),
-            residency: Residency::Strict,
-            actors: Actors::All,
+            ..exploring()
         };
         let (mut memory, mut checker) = (self.scenario.memory(), self.scenario.checker());
         let mut picker = schedule.picker();
@@ -256,7 +260,9 @@ impl Explorer<'_, '_> {
             Err(Error::Deadlock { waiting, hosts }) => {
                 let blocked = |waiting: crate::error::Waiting| {
                     let address = match waiting.awaited {
-                        Awaited::Value { address, .. } => Some(address),
+                        Awaited::Value { address, .. }
+                        | Awaited::Comparison { address, .. }
+                        | Awaited::Arrival { address, .. } => Some(address),
                         Awaited::LoopExit => None,
                     };
                     let place = address.and_then(|address| memory.place_of(Address(address)));

@@ -3,6 +3,7 @@
 //! This is all that CSE, LICM, DCE, pipelining and barrier insertion know about an operation.
 
 mod calls;
+mod comm;
 mod spaces;
 mod waits;
 
@@ -11,7 +12,6 @@ pub use spaces::Spaces;
 pub use waits::{may_wait, watches_memory};
 
 use crate::class::{AccessOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass};
-use crate::comm::CommOp;
 use crate::func::{Func, OpId, Region};
 use crate::op::{OpKind, Scope, Sem};
 use crate::types::{Elem, Space};
@@ -156,7 +156,7 @@ pub fn of_kind(kind: &OpKind) -> Effects {
         OpClass::Desc(DescOp::Make | DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. }) => Effects::PURE,
         OpClass::Desc(DescOp::Load) => Effects::READ.in_space(Space::Global),
         OpClass::Desc(DescOp::Store) => Effects::WRITE.in_space(Space::Global),
-        OpClass::Comm(op) => comm(op),
+        OpClass::Comm(op) => comm::effects(op),
         OpClass::Effect(EffectOp::Barrier) => {
             Effects { order: Some((Sem::AcqRel, Scope::Cta)), pinned: true, ..Effects::PURE }
         }
@@ -177,24 +177,6 @@ fn atomic(op: AtomicOp, sem: Sem, scope: Scope) -> Effects {
         AtomicOp::Store => (Spaces::NONE, Spaces::ALL),
     };
     Effects { reads, writes, order: Some((sem, scope)), waits: op == AtomicOp::Poll, pinned: true, ..Effects::PURE }
-}
-
-fn comm(op: CommOp) -> Effects {
-    match op {
-        // A token is an operand like others: nobody who uses the result can come before the wait that made it.
-        CommOp::Rank { .. } | CommOp::NumRanks { .. } | CommOp::ConsumeToken => Effects::PURE,
-        // It fails where there is no such place, so it is done only where it is written.
-        CommOp::SymmAt => Effects::OBSERVABLE,
-        CommOp::Wait { sem, scope } => {
-            Effects { order: Some((sem, scope)), waits: true, pinned: true, ..Effects::READ.in_space(Space::Global) }
-        }
-        CommOp::Notify { scope, .. } => Effects {
-            order: Some((Sem::Release, scope.memory_scope())),
-            observable: true,
-            pinned: true,
-            ..Effects::WRITE.in_space(Space::Global)
-        },
-    }
 }
 
 fn pure_or_opaque(pure: bool) -> Effects {

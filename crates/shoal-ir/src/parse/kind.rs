@@ -9,6 +9,7 @@ use crate::op::{
     BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, OpKind, RmwOp,
     Rounding, Scope, Sem, StoreCache, UnaryOp,
 };
+use crate::shmem::{Completion, Meeting, Participants, ShmemOp, Way};
 use crate::types::{Scalar, Type};
 
 /// The kind these parts spell. A constant's type is that of the first result.
@@ -109,6 +110,7 @@ pub(super) fn from_parts(
         "yield" => OpKind::Yield,
         "return" => OpKind::Return,
         "call" => OpKind::Call { callee: a.text("callee")? },
+        other if other.starts_with("shmem_") => OpKind::Comm(CommOp::Shmem(shmem(other, a, span)?)),
         other => match (UnaryOp::from_name(other), BinaryOp::from_name(other)) {
             (Some(op), _) => OpKind::Unary(op),
             (None, Some(op)) => OpKind::Binary(op),
@@ -117,6 +119,30 @@ pub(super) fn from_parts(
     };
     attrs.finish()?;
     Ok(kind)
+}
+
+fn shmem(mnemonic: &str, a: &mut Attrs, span: Span) -> Result<ShmemOp, Diagnostic> {
+    let completion = |a: &mut Attrs| a.required("completion", Completion::from_name);
+    let by = |a: &mut Attrs| a.required("by", Participants::from_name);
+    Ok(match mnemonic {
+        "shmem_team_rank" => ShmemOp::TeamRank,
+        "shmem_team_size" => ShmemOp::TeamSize,
+        "shmem_team_translate" => ShmemOp::TeamTranslate,
+        "shmem_copy" => {
+            ShmemOp::Copy { way: a.required("way", Way::from_name)?, completion: completion(a)?, by: by(a)? }
+        }
+        "shmem_put_signal" => {
+            ShmemOp::PutSignal { op: a.required("op", SignalOp::from_name)?, completion: completion(a)?, by: by(a)? }
+        }
+        "shmem_put_value" => ShmemOp::PutValue,
+        "shmem_signal" => ShmemOp::Signal { op: a.required("op", SignalOp::from_name)? },
+        "shmem_signal_wait" => ShmemOp::SignalWait { cmp: a.required("is", CmpOp::from_name)? },
+        "shmem_fence" => ShmemOp::Fence,
+        "shmem_quiet" => ShmemOp::Quiet,
+        "shmem_meet" => ShmemOp::Meet { meeting: a.required("meeting", Meeting::from_name)?, by: by(a)? },
+        "shmem_collect" => ShmemOp::Collect { by: by(a)? },
+        _ => return Err(Diagnostic::error(span, format!("there is no operation `{mnemonic}`"))),
+    })
 }
 
 fn ordering(attrs: &mut Attrs) -> Result<(Sem, Scope), Diagnostic> {

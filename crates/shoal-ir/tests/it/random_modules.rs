@@ -5,6 +5,7 @@ use shoal_ir::op::{
     BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, RmwOp, Rounding,
     Scope, Sem, StoreCache, UnaryOp,
 };
+use shoal_ir::shmem::{Completion, Meeting, Participants, ShmemOp, Way};
 use shoal_ir::types::Padding;
 use shoal_ir::{
     Const, DescType, Elem, Facts, Func, FuncKind, Module, OpKind, Ptr, Region, Scalar, Shape, Space, TileType, Type,
@@ -203,13 +204,32 @@ fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
 fn comm(c: &mut Choices) -> CommOp {
     let (sem, scope) = c.ordering();
     let axis = |c: &mut Choices| c.maybe(|c| c.bits() as u8);
-    match c.below(6) {
+    match c.below(7) {
         0 => CommOp::Rank { axis: axis(c) },
         1 => CommOp::NumRanks { axis: axis(c) },
         2 => CommOp::SymmAt,
         3 => CommOp::Wait { sem, scope },
         4 => CommOp::ConsumeToken,
+        5 => CommOp::Shmem(shmem(c)),
         _ => CommOp::Notify { op: c.of(SignalOp::ALL), scope: c.of(CommScope::ALL) },
+    }
+}
+
+fn shmem(c: &mut Choices) -> ShmemOp {
+    let (completion, by) = (c.of(Completion::ALL), c.of(Participants::ALL));
+    match c.below(12) {
+        0 => ShmemOp::TeamRank,
+        1 => ShmemOp::TeamSize,
+        2 => ShmemOp::TeamTranslate,
+        3 => ShmemOp::Copy { way: c.of(Way::ALL), completion, by },
+        4 => ShmemOp::PutSignal { op: c.of(SignalOp::ALL), completion, by },
+        5 => ShmemOp::PutValue,
+        6 => ShmemOp::Signal { op: c.of(SignalOp::ALL) },
+        7 => ShmemOp::SignalWait { cmp: c.of(CmpOp::ALL) },
+        8 => ShmemOp::Fence,
+        9 => ShmemOp::Quiet,
+        10 => ShmemOp::Meet { meeting: c.of(Meeting::ALL), by },
+        _ => ShmemOp::Collect { by },
     }
 }
 

@@ -76,6 +76,7 @@ impl Builtin {
             Some(("pymath", name)) => ("math", name),
             Some(("math", name)) => ("shoal.language.math", name),
             Some(("libdevice", name)) => ("shoal.language.extra.libdevice", name),
+            Some(("libshmem_device", name)) => ("shoal.language.extra.libshmem_device", name),
             Some(("extra", name)) => ("shoal.language.extra.cuda", name),
             Some(("target_info", name)) => ("shoal.language.target_info", name),
             Some(_) | None => ("shoal.language", self.name),

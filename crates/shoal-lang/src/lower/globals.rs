@@ -13,6 +13,7 @@ use crate::host::HostSource;
 use crate::host_cache::Place;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef};
+use crate::semantic::libshmem;
 use crate::syntax::ast::{Expr, ExprKind, Name};
 use crate::value::{Class, Dtype, KnownClass, Value};
 
@@ -215,6 +216,7 @@ impl Lower<'_> {
                 None => self.standard(name)?,
             },
             KnownModule::Libdevice => builtin(&format!("libdevice.{name}")),
+            KnownModule::Libshmem => builtin(&format!("libshmem_device.{name}")).or_else(|| libshmem::constant(name)),
             KnownModule::Extra | KnownModule::ExtraTarget => builtin(&format!("extra.{name}")),
             KnownModule::TargetInfo => builtin(&format!("target_info.{name}")),
             KnownModule::Math => builtin(&format!("pymath.{name}")).or_else(|| builtin::math::constant(name)),
@@ -297,6 +299,10 @@ impl Lower<'_> {
             }
             ModuleRef::Known(KnownModule::Libdevice) => {
                 similar(name, builtin::names().filter_map(|n| n.strip_prefix("libdevice.")))
+            }
+            ModuleRef::Known(KnownModule::Libshmem) => {
+                let functions = builtin::names().filter_map(|n| n.strip_prefix("libshmem_device."));
+                similar(name, functions.chain(libshmem::constant_names().map(|(name, _)| name)))
             }
             ModuleRef::Known(_) | ModuleRef::User(_) | ModuleRef::Host(_) => None,
         };

@@ -15,6 +15,8 @@ pub enum KnownModule {
     ExtraTarget,
     /// `shoal.language.extra.libdevice`.
     Libdevice,
+    /// `shoal.language.extra.libshmem_device`.
+    Libshmem,
     /// `shoal.language.target_info`.
     TargetInfo,
     /// Python's `math`.
@@ -58,6 +60,11 @@ impl KnownModule {
             | "language.extra.cuda.libdevice"
             | "language.extra.hip.libdevice"
             | "language.extra.cpu.libdevice" => KnownModule::Libdevice,
+            "language.extra.libshmem_device"
+            | "language.extra.libshmem"
+            | "language.extra.cuda.libnvshmem_device"
+            | "language.extra.hip.librocshmem_device"
+            | "language.extra.hip.libmori_shmem_device" => KnownModule::Libshmem,
             "language.target_info" => KnownModule::TargetInfo,
             "runtime" | "runtime.jit" | "compiler" | "testing" => KnownModule::Root,
             _ => return None,
@@ -74,6 +81,7 @@ impl KnownModule {
             KnownModule::Extra => "shoal.language.extra",
             KnownModule::ExtraTarget => "shoal.language.extra.cuda",
             KnownModule::Libdevice => "shoal.language.extra.libdevice",
+            KnownModule::Libshmem => "shoal.language.extra.libshmem_device",
             KnownModule::TargetInfo => "shoal.language.target_info",
             KnownModule::Math => "math",
             KnownModule::Typing => "typing",
@@ -92,6 +100,7 @@ impl KnownModule {
             }
             KnownModule::LanguageMath
             | KnownModule::Libdevice
+            | KnownModule::Libshmem
             | KnownModule::TargetInfo
             | KnownModule::Math
             | KnownModule::Typing

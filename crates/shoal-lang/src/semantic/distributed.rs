@@ -75,6 +75,11 @@ fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
     let pointer = one_pointer(e, a, "ptr")?;
     let rank = integer(e, a, "rank", Scalar::I32)?;
+    symm_at(e, pointer, &rank)
+}
+
+/// The same place at another rank.
+pub(crate) fn symm_at(e: &mut Emit<'_>, pointer: &Tensor, rank: &Tensor) -> LowerResult<Value> {
     let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &[pointer.value, rank.value]);
     Ok(Tensor { access: pointer.access, ..e.tensor(place) }.into())
 }

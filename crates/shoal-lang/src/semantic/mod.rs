@@ -26,6 +26,7 @@ pub(crate) mod gather;
 pub(crate) mod hint;
 pub(crate) mod histogram;
 pub(crate) mod libdevice;
+pub(crate) mod libshmem;
 pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod memory;
@@ -69,6 +70,7 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     hint::BUILTINS,
     histogram::BUILTINS,
     libdevice::BUILTINS,
+    libshmem::BUILTINS,
     map::BUILTINS,
     math::BUILTINS,
     memory::BUILTINS,

@@ -284,10 +284,12 @@ fn comm(ty: &Type, kind: CommOp, operand: Option<&AxisInfo>) -> AxisInfo {
     let mut info = operand.cloned().unwrap_or_else(|| AxisInfo::unknown(ty));
     match kind {
         CommOp::Rank { .. } | CommOp::NumRanks { .. } => info.non_negative = true,
+        // Lanes may ask for places at different ranks.
+        CommOp::SymmAt if ty.is_tile() => return AxisInfo::unknown(ty),
         // The same offset from another base.
         CommOp::SymmAt => info.divisibility.iter_mut().for_each(|d| *d = (*d).min(HEAP_ALIGNMENT)),
         CommOp::ConsumeToken => {}
-        CommOp::Wait { .. } | CommOp::Notify { .. } => return AxisInfo::unknown(ty),
+        CommOp::Wait { .. } | CommOp::Notify { .. } | CommOp::Shmem(_) => return AxisInfo::unknown(ty),
     }
     info
 }

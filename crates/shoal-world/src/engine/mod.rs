@@ -53,7 +53,7 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// How a rank is named in messages: `rank 3 (pid 4711)`.
     fn name(&self, rank: usize) -> String;
 
-    /// Bytes of each rank's symmetric segment: the signal pad, then the heap.
+    /// Bytes of each rank's symmetric segment: the signal pad, the words in which teams meet, the heap.
     fn segment_bytes(&self) -> usize;
 
     /// Where the symmetric segment of a rank begins in this process, if it can be reached by load and store.

@@ -17,12 +17,12 @@ pub struct Place {
     pointer: *mut u8,
     bytes: usize,
     /// What messages call it.
-    pub(super) name: PlaceName,
+    pub(crate) name: PlaceName,
     _keep: Keep,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum PlaceName {
+pub(crate) enum PlaceName {
     Symmetric { rank: usize, offset: usize },
     Host,
 }
@@ -76,13 +76,24 @@ impl Place {
         Ok(Place { pointer, bytes, name, _keep: Keep::Rank { _rank: rank.clone() } })
     }
 
+    /// Memory of this process that `keep` keeps alive.
+    ///
+    /// # Safety
+    ///
+    /// The bytes must be valid for reads and writes as long as `keep` lives.
+    #[must_use]
+    pub unsafe fn host(address: usize, bytes: usize, keep: Arc<dyn Send + Sync>) -> Place {
+        let pointer = std::ptr::with_exposed_provenance_mut(address);
+        Place { pointer, bytes, name: PlaceName::Host, _keep: Keep::Host { _buffer: keep } }
+    }
+
     /// Its size.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn pointer(&self) -> *mut u8 {
+    pub(crate) fn pointer(&self) -> *mut u8 {
         self.pointer
     }
 

@@ -5,6 +5,7 @@ mod failing;
 mod heap;
 mod pads;
 mod processes;
+mod signals;
 mod streams;
 mod teams;
 mod worlds;

@@ -13,6 +13,7 @@ mod launches;
 mod live;
 mod random_kernels;
 mod ranks;
+mod shmem;
 mod specialisation;
 mod stages;
 mod stopping;

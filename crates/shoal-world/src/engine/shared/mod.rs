@@ -9,10 +9,11 @@ mod words;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::thread::futex;
+use shoal_abi::team::sync_words;
 
 use crate::engine::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
@@ -20,6 +21,8 @@ pub(crate) use control::Control;
 use control::{State, record};
 pub(crate) use layout::Layout;
 pub(crate) use mapping::Mapping;
+
+use crate::team_register::handle_of;
 
 /// Memory that all ranks of a world have mapped.
 #[derive(Debug)]
@@ -40,6 +43,14 @@ impl SharedMemory {
         // SAFETY: a segment begins with a control block, zeroed when it was mapped (a valid one), and stays mapped as
         // long as `self`. It consists of atomics only, so that other ranks may write it meanwhile.
         unsafe { self.mapping.segment(rank).cast::<Control>().as_ref() }
+    }
+
+    /// A word in which members of a team meet in kernels.
+    fn sync_word(&self, rank: usize, team: i32, word: usize) -> &AtomicU64 {
+        let offset = self.mapping.layout().pad + sync_words::offset(team, word);
+        // SAFETY: the words of teams follow the signal pad, begin at a multiple of 64 and stay mapped as long as `self`.
+        // They are only accessed atomically.
+        unsafe { self.mapping.symmetric(rank).add(offset).cast::<AtomicU64>().as_ref() }
     }
 
     /// Futexes between processes are found by page, those of threads by address.
@@ -134,6 +145,9 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
 
     fn prepare_slot(&self, slot: usize) {
         self.memory.control(self.rank).teams[slot].posted.store(0, Ordering::Release);
+        for word in 0..sync_words::ROW {
+            self.memory.sync_word(self.rank, handle_of(slot), word).store(0, Ordering::Release);
+        }
     }
 
     fn retire_slot(&self, route: &Route<'_>) -> Result<(), WorldError> {

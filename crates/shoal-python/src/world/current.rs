@@ -1,0 +1,71 @@
+//! The rank that this thread acts as: launches run as it, and may reach the others' memory.
+//!
+//! A thread of `World.run` acts as its rank. A process that is a rank acts as it on every thread that says nothing else.
+//! A forked child is no rank.
+
+use std::cell::RefCell;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use shoal::world::Rank;
+
+use crate::lock::lock_briefly;
+
+thread_local! {
+    static OF_THREAD: RefCell<Vec<(u32, Rank)>> = const { RefCell::new(Vec::new()) };
+}
+
+static OF_PROCESS: Mutex<Option<(u32, Rank)>> = Mutex::new(None);
+/// Whether any thread ever acted as a rank: launches of programs without a world pay for one load.
+static EVER: AtomicBool = AtomicBool::new(false);
+
+/// The rank that this thread acts as.
+#[inline]
+pub(crate) fn rank() -> Option<Rank> {
+    if EVER.load(Ordering::Relaxed) { find() } else { None }
+}
+
+#[cold]
+fn find() -> Option<Rank> {
+    let of_thread = OF_THREAD.with_borrow(|ranks| ranks.last().cloned());
+    let found = of_thread.or_else(|| lock_briefly(&OF_PROCESS).clone());
+    found.filter(|(process, _)| *process == std::process::id()).map(|(_, rank)| rank)
+}
+
+/// Whether this thread was made for a rank, and is therefore not the one that hears of signals.
+pub(crate) fn is_rank_thread() -> bool {
+    OF_THREAD.with_borrow(|ranks| !ranks.is_empty())
+}
+
+/// This process acts as a rank, or as none.
+pub(crate) fn set_of_process(rank: Option<Rank>) {
+    EVER.store(true, Ordering::Relaxed);
+    *lock_briefly(&OF_PROCESS) = rank.map(|rank| (std::process::id(), rank));
+}
+
+/// This thread acts as a rank from now on.
+pub(crate) fn push(rank: Rank) {
+    EVER.store(true, Ordering::Relaxed);
+    OF_THREAD.with_borrow_mut(|ranks| ranks.push((std::process::id(), rank)));
+}
+
+/// This thread acts as it did before the last `push`.
+pub(crate) fn pop() {
+    drop(OF_THREAD.with_borrow_mut(Vec::pop));
+}
+
+/// A time in which this thread acts as a rank.
+pub(crate) struct Acting(());
+
+impl Acting {
+    pub(crate) fn of_thread(rank: Rank) -> Acting {
+        push(rank);
+        Acting(())
+    }
+}
+
+impl Drop for Acting {
+    fn drop(&mut self) {
+        pop();
+    }
+}

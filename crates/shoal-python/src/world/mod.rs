@@ -1,0 +1,114 @@
+//! Worlds of ranks, for `python/shoal/world/`.
+//!
+//! Here are addresses, bytes and waits; arrays, pickled objects and what people see are Python. Nothing here waits with
+//! the interpreter's lock in its hand, and every wait ends on Ctrl-C (`waiting.rs`).
+
+pub(crate) mod current;
+mod member;
+mod memory;
+mod rank;
+mod stream;
+mod team;
+mod waiting;
+
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use shoal::world::{World, WorldError, WorldOptions};
+
+pub(crate) use memory::{SymmBlock, store_word};
+pub(crate) use rank::RankObject;
+pub(crate) use stream::{EventObject, StreamObject};
+pub(crate) use team::{MeshObject, TeamObject};
+
+use crate::errors;
+use crate::world::member::Member;
+
+/// A world, of which this process runs all ranks or one.
+#[pyclass(name = "World", module = "shoal._native", frozen)]
+pub(crate) struct WorldObject {
+    world: World,
+    process: u32,
+}
+
+#[pymethods]
+impl WorldObject {
+    /// Ranks that are threads of this process.
+    #[staticmethod]
+    #[pyo3(signature = (n, heap_bytes, pad_slots, timeout))]
+    fn threads(
+        py: Python<'_>,
+        n: usize,
+        heap_bytes: Option<usize>,
+        pad_slots: Option<usize>,
+        timeout: Option<f64>,
+    ) -> PyResult<WorldObject> {
+        let options = options(py, heap_bytes, pad_slots, timeout)?;
+        let world = py.detach(|| World::threads_with(n, &options)).map_err(|error| errors::world(py, &error))?;
+        Ok(WorldObject { world, process: std::process::id() })
+    }
+
+    /// The world that this process was started for; waits until all ranks have come.
+    #[staticmethod]
+    #[pyo3(signature = (heap_bytes, pad_slots, timeout))]
+    fn from_env(
+        py: Python<'_>,
+        heap_bytes: Option<usize>,
+        pad_slots: Option<usize>,
+        timeout: Option<f64>,
+    ) -> PyResult<WorldObject> {
+        let options = options(py, heap_bytes, pad_slots, timeout)?;
+        let world = py.detach(|| World::from_env_with(&options)).map_err(|error| errors::world(py, &error))?;
+        Ok(WorldObject { world, process: std::process::id() })
+    }
+
+    /// The number of ranks.
+    #[getter]
+    fn size(&self) -> usize {
+        self.world.size()
+    }
+
+    /// `threads` or `processes`.
+    #[getter]
+    fn engine(&self) -> String {
+        self.world.engine().to_string()
+    }
+
+    /// The ranks of this process.
+    fn local_ranks(&self) -> Vec<RankObject> {
+        self.world.local_ranks().iter().map(|rank| RankObject::new(Member::new(rank.clone()))).collect()
+    }
+
+    /// Calls a function with the number of each rank, each on a thread of its own that launches as that rank; gives the
+    /// results in the order of ranks. Raises what the first rank to fail raised.
+    fn run<'py>(&self, py: Python<'py>, function: Py<PyAny>) -> PyResult<Bound<'py, PyList>> {
+        if self.process != std::process::id() {
+            return Err(PyRuntimeError::new_err("a forked child has none of the world's ranks; make a world in it"));
+        }
+        let results = py.detach(|| {
+            self.world.run(|rank| {
+                let _acting = current::Acting::of_thread(rank.clone());
+                Python::attach(|py| function.call1(py, (rank.rank(),)))
+            })
+        });
+        PyList::new(py, results.map_err(|error| errors::world(py, &error))?)
+    }
+}
+
+fn options(
+    py: Python<'_>,
+    heap_bytes: Option<usize>,
+    pad_slots: Option<usize>,
+    timeout: Option<f64>,
+) -> PyResult<WorldOptions> {
+    let mut options = WorldOptions::from_env().map_err(|error: WorldError| errors::world(py, &error))?;
+    options.heap_bytes = heap_bytes.unwrap_or(options.heap_bytes);
+    options.pad_slots = pad_slots.unwrap_or(options.pad_slots);
+    if let Some(seconds) = timeout {
+        options.timeout = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| PyValueError::new_err(format!("a timeout of {seconds} seconds")))?;
+    }
+    Ok(options)
+}

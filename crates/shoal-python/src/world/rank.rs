@@ -1,0 +1,193 @@
+//! Ranks.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use shoal::world::Rank;
+
+use crate::errors;
+use crate::world::current;
+use crate::world::member::Member;
+use crate::world::memory::{self, SymmBlock};
+use crate::world::stream::StreamObject;
+use crate::world::team::TeamObject;
+use crate::world::waiting::wait_for_others;
+
+/// One member of a world.
+#[pyclass(name = "Rank", module = "shoal._native", frozen)]
+pub(crate) struct RankObject(Member);
+
+impl RankObject {
+    pub(crate) fn new(member: Member) -> RankObject {
+        RankObject(member)
+    }
+
+    fn rank_here(&self) -> PyResult<&Rank> {
+        self.0.taking_part()
+    }
+}
+
+#[pymethods]
+impl RankObject {
+    /// Its number.
+    #[getter]
+    fn rank(&self) -> usize {
+        self.0.rank().rank()
+    }
+
+    /// The number of ranks.
+    #[getter]
+    fn size(&self) -> usize {
+        self.0.rank().size()
+    }
+
+    /// `threads` or `processes`.
+    #[getter]
+    fn engine(&self) -> String {
+        self.0.rank().engine().to_string()
+    }
+
+    /// Seconds that it waits for others.
+    #[getter]
+    fn timeout(&self) -> f64 {
+        self.0.rank().options().timeout.as_secs_f64()
+    }
+
+    /// Slots of each rank's signal pad.
+    #[getter]
+    fn pad_slots(&self) -> usize {
+        self.0.rank().options().pad_slots
+    }
+
+    /// Free bytes of the heap.
+    #[getter]
+    fn free_bytes(&self) -> usize {
+        self.0.rank().free_bytes()
+    }
+
+    /// Bytes of each rank's segment.
+    #[getter]
+    fn segment_bytes(&self) -> usize {
+        self.0.rank().segment_bytes()
+    }
+
+    /// Where a rank's segment begins in this process; its signal pad is first.
+    fn base(&self, py: Python<'_>, peer: usize) -> PyResult<usize> {
+        self.0
+            .rank()
+            .base(peer)
+            .map(|base| base.as_ptr().expose_provenance())
+            .map_err(|error| errors::world(py, &error))
+    }
+
+    /// The rank whose segment an address lies in, and the offset there; `None` for memory of this process alone.
+    fn locate(&self, address: usize) -> Option<(usize, usize)> {
+        memory::locate(self.0.rank(), address)
+    }
+
+    /// A block of every rank's heap. Collective.
+    fn allocate(&self, py: Python<'_>, bytes: usize, alignment: usize) -> PyResult<SymmBlock> {
+        let rank = self.rank_here()?;
+        let symm = wait_for_others(py, &self.0, || rank.symm_empty_aligned::<u8>(bytes, alignment))?;
+        Ok(SymmBlock::new(&self.0, symm))
+    }
+
+    /// The slots of this rank's pad that are not zero.
+    fn raised(&self) -> Vec<(usize, u32)> {
+        self.0.rank().signal_pad().raised()
+    }
+
+    /// Refuses launches whose programs would signal beyond the pad.
+    fn check_pad(&self, py: Python<'_>, programs: usize, ranks: usize) -> PyResult<()> {
+        self.0.rank().signal_pad().check(programs, ranks).map_err(|error| errors::world(py, &error))
+    }
+
+    /// Sends the signal of the slot at an address.
+    fn put_signal(&self, py: Python<'_>, address: usize, timeout: Option<f64>) -> PyResult<()> {
+        let rank = self.rank_here()?;
+        let slot = memory::place(py, rank, address, 4, py.None())?;
+        wait_for_others(py, &self.0, || rank.put_signal(&slot, timeout.map(Duration::from_secs_f64)))
+    }
+
+    /// Takes the signal of the slot at an address.
+    fn wait_signal(&self, py: Python<'_>, address: usize, timeout: Option<f64>) -> PyResult<()> {
+        let rank = self.rank_here()?;
+        let slot = memory::place(py, rank, address, 4, py.None())?;
+        wait_for_others(py, &self.0, || rank.wait_signal(&slot, timeout.map(Duration::from_secs_f64)))
+    }
+
+    /// Sends the signals of some slots, then takes those of others: a barrier among those who do.
+    fn meet(&self, py: Python<'_>, send: Vec<usize>, take: Vec<usize>, timeout: Option<f64>) -> PyResult<()> {
+        let rank = self.rank_here()?;
+        let places = |addresses: &[usize]| {
+            addresses.iter().map(|&at| memory::place(py, rank, at, 4, py.None())).collect::<PyResult<Vec<_>>>()
+        };
+        let (send, take) = (places(&send)?, places(&take)?);
+        let patience = timeout.map(Duration::from_secs_f64);
+        wait_for_others(py, &self.0, || {
+            send.iter().try_for_each(|slot| rank.put_signal(slot, patience))?;
+            take.iter().try_for_each(|slot| rank.wait_signal(slot, patience))
+        })
+    }
+
+    /// The team of all ranks.
+    fn world(&self) -> PyResult<TeamObject> {
+        Ok(TeamObject::new(&self.0, self.rank_here()?.world().clone()))
+    }
+
+    /// The team of the ranks on this host.
+    fn node(&self) -> PyResult<TeamObject> {
+        Ok(TeamObject::new(&self.0, self.rank_here()?.node().clone()))
+    }
+
+    /// A new stream.
+    fn stream(&self, py: Python<'_>) -> PyResult<StreamObject> {
+        StreamObject::new(py, &self.0)
+    }
+
+    /// Raises what ended the world, if something did.
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.rank().check().map_err(|error| errors::world(py, &error))
+    }
+
+    /// Ends the world with a reason that all ranks report; gives the reason that counts.
+    fn fail(&self, reason: &str) -> PyResult<String> {
+        Ok(self.rank_here()?.fail(reason).reason)
+    }
+
+    /// This rank is done.
+    fn leave(&self) -> PyResult<()> {
+        self.rank_here()?.leave();
+        Ok(())
+    }
+
+    /// This thread acts as the rank, until `release`.
+    fn act(&self) -> PyResult<()> {
+        current::push(self.rank_here()?.clone());
+        Ok(())
+    }
+
+    /// This thread acts as it did before.
+    #[staticmethod]
+    fn release() {
+        current::pop();
+    }
+
+    /// This process acts as the rank wherever a thread says nothing else.
+    fn act_as_process(&self) -> PyResult<()> {
+        current::set_of_process(Some(self.rank_here()?.clone()));
+        Ok(())
+    }
+
+    /// This process acts as no rank any more.
+    #[staticmethod]
+    fn release_process() {
+        current::set_of_process(None);
+    }
+}
+
+/// The bytes of several ranks, as Python has them.
+pub(crate) fn to_python(py: Python<'_>, all: &[Vec<u8>]) -> Vec<Py<PyBytes>> {
+    all.iter().map(|bytes| PyBytes::new(py, bytes).unbind()).collect()
+}

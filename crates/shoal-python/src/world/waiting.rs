@@ -1,0 +1,50 @@
+//! Waiting for other ranks: without the interpreter's lock, and until Ctrl-C at the longest.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use shoal::world::WorldError;
+
+use crate::world::current;
+use crate::world::member::Member;
+use crate::{errors, signals};
+
+/// How often the waiting thread looks for signals.
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Does what may wait for other ranks.
+///
+/// Only the main thread hears of signals, and threads of ranks are others. Everywhere else a thread of its own waits
+/// while this one listens; a handler that raises ends the world, and with it the wait.
+pub(crate) fn wait_for_others<T: Send>(
+    py: Python<'_>,
+    member: &Member,
+    work: impl FnOnce() -> Result<T, WorldError> + Send,
+) -> PyResult<T> {
+    let rank = member.taking_part()?;
+    if current::is_rank_thread() {
+        return py.detach(work).map_err(|error| errors::world(py, &error));
+    }
+    let done = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            scope.spawn(move || drop(sender.send(work())));
+            loop {
+                match receiver.recv_timeout(SIGNAL_INTERVAL) {
+                    Ok(result) => return Some(result),
+                    Err(mpsc::RecvTimeoutError::Timeout) if signals::pending() => {
+                        rank.fail("it was interrupted");
+                    }
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                }
+            }
+        })
+    });
+    match (signals::raised(), done) {
+        (Some(raised), _) => Err(raised),
+        (None, Some(result)) => result.map_err(|error| errors::world(py, &error)),
+        (None, None) => Err(pyo3::exceptions::PyRuntimeError::new_err("waiting for other ranks ended in a panic")),
+    }
+}

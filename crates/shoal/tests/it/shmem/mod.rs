@@ -1,0 +1,8 @@
+//! `libshmem_device`: every name, on the CPU and on the interpreter.
+
+mod harness;
+mod meetings;
+mod names;
+mod page;
+mod processes;
+mod refused;

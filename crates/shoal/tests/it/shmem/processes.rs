@@ -1,0 +1,85 @@
+//! A part of the names between processes. The test program starts itself again, as a rank.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use shoal::world::launch::Job;
+use shoal::world::{World, WorldOptions};
+use shoal::{Error, args};
+
+use super::harness::{kernel, text};
+
+const ROLE: &str = "SHOAL_SHMEM_TEST_RANK";
+
+/// Copies, signals, collectives and many meetings; ends with a number that every rank can check.
+const BODY: &str = "total = 0
+for i in range(50):
+    shm.int_p(y, me * 100 + i, peer)
+    shm.barrier_all_block()
+    total += tl.load(y)
+    shm.sync_all_block()
+shm.putmem_signal_block(y + 1, x, 8, flags, 1, shm.NVSHMEM_SIGNAL_ADD, peer)
+shm.signal_wait_until(flags, shm.NVSHMEM_CMP_EQ, 1)
+total += tl.load(y + 1) + tl.load(y + 2)
+shm.getmem_nbi_block(y + 3, x + 1, 4, peer)
+shm.quiet()
+total += tl.load(y + 3)
+shm.barrier_all_block()
+shm.fcollect_block(shm.NVSHMEM_TEAM_WORLD, y, x, 2)
+shm.broadcastmem_block(number, y + 2 * n, x, 4, n - 1)
+for i in range(2 * n + 1):
+    total += tl.load(y + i)
+tl.store(x + 2, total)";
+
+/// What the body leaves in `x[2]`, where `x` begins with `10 * rank, 10 * rank + 1`.
+fn expected(rank: i32, ranks: i32) -> i32 {
+    let (source, peer) = ((rank + ranks - 1) % ranks, (rank + 1) % ranks);
+    let meetings = 50 * source * 100 + 49 * 50 / 2;
+    let copies = 2 * 10 * source + 1 + 10 * peer + 1;
+    let collected: i32 = (0..ranks).map(|rank| 20 * rank + 1).sum();
+    meetings + copies + collected + 10 * (ranks - 1)
+}
+
+fn as_rank() -> Result<(), Box<dyn std::error::Error>> {
+    let options = WorldOptions { heap_bytes: 1 << 20, timeout: Duration::from_secs(60), ..WorldOptions::default() };
+    let kernel = kernel(BODY);
+    World::from_env_with(&options)?.run(|rank| -> Result<(), Error> {
+        let (x, y) = (rank.symm_zeros::<i32>(8)?, rank.symm_zeros::<i32>(32)?);
+        let flags = rank.symm_zeros::<i64>(1)?;
+        let me = rank.rank() as i32;
+        x.write(&[10 * me, 10 * me + 1, 0, 0, 0, 0, 0, 0])?;
+        let team = rank.world().split(Some(0), 0)?.expect("all ranks");
+        rank.barrier()?;
+        kernel.clone().on_rank(rank)?.launch(1, args!(&x, &y, &flags, team.handle()))?;
+        assert_eq!(x.read()[2], expected(me, rank.size() as i32), "rank {me}");
+        Ok(rank.barrier()?)
+    })?;
+    Ok(())
+}
+
+#[test]
+#[ignore = "the role of a process that another test starts"]
+fn role() {
+    assert!(std::env::var_os(ROLE).is_some(), "this is no test of its own");
+    if let Err(error) = as_rank() {
+        println!("\nerror: {}", text(&*error));
+        std::process::exit(7);
+    }
+}
+
+#[test]
+fn processes_meet_and_copy() {
+    for ranks in [2, 3] {
+        let mut job = Job::start(ranks, |_| {
+            let mut command = Command::new(std::env::current_exe().expect("this program"));
+            command.args(["--exact", "shmem::processes::role", "--ignored", "--nocapture"]);
+            command.env(ROLE, "1").stdout(Stdio::inherit());
+            command
+        })
+        .expect("processes start");
+        while let Some(ended) = job.next_ended(Some(Duration::from_secs(120))) {
+            assert!(ended.status.success(), "rank {} of {ranks}: {}", ended.rank, ended.status);
+        }
+        assert_eq!(job.running(), 0, "all ranks of {ranks} have ended");
+    }
+}

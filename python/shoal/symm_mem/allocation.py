@@ -1,0 +1,150 @@
+"""Memory that one rank gives out of its part of the symmetric heap, each piece with a signal pad of its own.
+
+A piece is a table of who holds it, a signal pad, and the data. Its owner takes it back when the owner has dropped it
+and, according to the table, no peer holds a handle to it any more: until then a peer's kernel may still read it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import weakref
+from typing import Any
+
+from shoal.errors import OutOfResources
+from shoal.world.ranks import Rank
+
+_PAGE = 4096
+_DEFAULT_PAD_BYTES = 1 << 16
+_pad_bytes = _DEFAULT_PAD_BYTES
+
+
+def get_signal_pad_size() -> int:
+    """Bytes of the signal pad of what is allocated from now on."""
+    return _pad_bytes
+
+
+def set_signal_pad_size(size: int) -> None:
+    """Sets the bytes of the signal pad of what is allocated from now on. All ranks must set the same."""
+    global _pad_bytes
+    if size <= 0 or size % 4:
+        raise ValueError(f"a signal pad has a positive number of words of 4 bytes, not {size} bytes")
+    _pad_bytes = size
+
+
+class Allocation:
+    """A piece of a rank's memory: whoever holds it, or an array over it, keeps it."""
+
+    def __init__(self, arena: Arena, start: int, pad_bytes: int, nbytes: int) -> None:
+        self.rank = arena.rank
+        self.pad_bytes = pad_bytes
+        self.nbytes = nbytes
+        self.holders = start
+        """Offset in the segment of one byte for each rank, 1 while it holds a handle."""
+        self.pad = start + _rounded(arena.rank.num_ranks, 128)
+        """Offset of the signal pad."""
+        self.data = self.pad + _rounded(pad_bytes, 256)
+        """Offset of the data."""
+        self.base = arena.rank._native.base(arena.rank.rank)
+        self.handles: dict[Any, Any] = {}
+        """The handles to it, by group."""
+        ctypes.memset(self.base + start, 0, self.data - start)
+
+    @property
+    def address(self) -> int:
+        """Where the data begins."""
+        return self.base + self.data
+
+
+class Arena:
+    """The memory that a rank gives out: first fit, in pages."""
+
+    def __init__(self, rank: Rank) -> None:
+        block = rank.arena
+        assert block is not None  # reserved when the world was made
+        self.rank = rank
+        self.size = block.nbytes
+        self._free = [(block.offset, block.nbytes)]
+        self._live: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
+        self._dropped: list[tuple[int, int]] = []
+        self._lock = threading.RLock()
+
+    def allocate(self, nbytes: int) -> Allocation:
+        """A new piece with a signal pad that is zero; what lies in the data is not known."""
+        head = _rounded(self.rank.num_ranks, 128) + _rounded(_pad_bytes, 256)
+        size = _rounded(head + nbytes, _PAGE)
+        with self._lock:
+            start = self._first_fit(size)
+            if start is None:
+                # A piece and its handles know each other, so it takes the collector to drop them.
+                gc.collect()
+                start = self._first_fit(size)
+            if start is None:
+                raise OutOfResources(f"{size} bytes", f"{self._room()} bytes free of {self.size}", self._where())
+            made = Allocation(self, start, _pad_bytes, nbytes)
+            self._live[start] = made
+            weakref.finalize(made, self._drop, start, size).atexit = False
+            return made
+
+    def _first_fit(self, size: int) -> int | None:
+        self._take_back()
+        for at, (start, room) in enumerate(self._free):
+            if room >= size:
+                self._free[at : at + 1] = [(start + size, room - size)] if room > size else []
+                return start
+        return None
+
+    def find(self, address: int) -> Allocation | None:
+        """The piece whose data an address of this rank's memory lies in."""
+        with self._lock:
+            live = list(self._live.values())
+        for piece in live:
+            if piece.address <= address < piece.address + max(piece.nbytes, 1):
+                return piece
+        return None
+
+    def _drop(self, start: int, size: int) -> None:
+        with self._lock:
+            self._dropped.append((start, size))
+
+    def _take_back(self) -> None:
+        """Frees the dropped pieces that no rank holds a handle to."""
+        base = self.rank._native.base(self.rank.rank)
+        kept = []
+        for start, size in self._dropped:
+            holders = ctypes.string_at(base + start, self.rank.num_ranks)
+            if any(holders):
+                kept.append((start, size))
+            else:
+                self._free.append((start, size))
+        self._dropped = kept
+        merged: list[tuple[int, int]] = []
+        for start, size in sorted(self._free):
+            if merged and sum(merged[-1]) == start:
+                merged[-1] = (merged[-1][0], merged[-1][1] + size)
+            else:
+                merged.append((start, size))
+        self._free = merged
+
+    def _room(self) -> int:
+        return sum(size for _, size in self._free)
+
+    def _where(self) -> str:
+        return f"symmetric memory of rank {self.rank.rank} (SHOAL_HEAP_BYTES makes it larger)"
+
+
+_making = threading.Lock()
+
+
+def arena_of(rank: Rank) -> Arena:
+    """The memory that a rank gives out."""
+    with _making:
+        found = getattr(rank, "_arena_allocator", None)
+        if found is None:
+            found = rank._arena_allocator = Arena(rank)  # type: ignore[attr-defined]
+        return found
+
+
+def _rounded(size: int, to: int) -> int:
+    return -(-size // to) * to

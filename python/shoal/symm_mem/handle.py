@@ -1,0 +1,246 @@
+"""Handles: how one rank sees the memory that the ranks of a group have brought together."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from shoal import _native
+from shoal.symm_mem.allocation import Allocation
+from shoal.symm_mem.groups import Group
+from shoal.world import arrays
+from shoal.world.ranks import Rank
+
+
+class SymmetricMemory:
+    """The memory of a group's ranks, as `torch.distributed._symmetric_memory` shows it.
+
+    Signals go through the pads as those of kernels do: who sends writes 1 where 0 is, who waits writes 0 where 1 is.
+    The slot of a channel and a source is `world_size * channel + source`.
+    """
+
+    def __init__(self, own: Allocation, offset: int, group: Group) -> None:
+        mine = (own.holders, own.pad, own.data, own.pad_bytes, own.nbytes)
+        places = group.all_gather(mine)
+        self._own = own
+        self._rank = own.rank
+        self._members = group.members
+        self.rank = group.members.index(own.rank.rank)
+        """This rank's place in the group."""
+        self.world_size = group.size
+        """The number of ranks in the group."""
+        self.buffer_size = own.nbytes
+        """Bytes of each rank's data."""
+        self.signal_pad_size = own.pad_bytes
+        """Bytes of each rank's signal pad."""
+        self.offset = offset
+        """Where the tensor that was passed lies in this rank's data, in bytes."""
+        for what, at in (("signal pads", 3), ("buffers", 4)):
+            if len({place[at] for place in places}) > 1:
+                sizes = ", ".join(f"rank {rank}: {place[at]}" for rank, place in zip(group.members, places))
+                raise ValueError(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
+        bases = [own.rank._native.base(member) for member in group.members]
+        self.signal_pad_ptrs: list[int] = [base + place[1] for base, place in zip(bases, places)]
+        """Where each rank's signal pad is in this process."""
+        self.buffer_ptrs: list[int] = [base + place[2] for base, place in zip(bases, places)]
+        """Where each rank's data is in this process."""
+        self._tables = [
+            (ctypes.c_uint64 * self.world_size)(*pointers) for pointers in (self.buffer_ptrs, self.signal_pad_ptrs)
+        ]
+        holds = [base + place[0] + own.rank.rank for base, place in zip(bases, places)]
+        for address in holds:
+            ctypes.memset(address, 1, 1)
+        weakref.finalize(self, _let_go, holds, own.rank).atexit = False
+        # Nobody may drop a piece before all have said that they hold it.
+        group.all_gather(None)
+
+    @property
+    def buffer_ptrs_dev(self) -> int:
+        """The address of a table of `buffer_ptrs`, for kernels."""
+        return ctypes.addressof(self._tables[0])
+
+    @property
+    def signal_pad_ptrs_dev(self) -> int:
+        """The address of a table of `signal_pad_ptrs`, for kernels."""
+        return ctypes.addressof(self._tables[1])
+
+    @property
+    def multicast_ptr(self) -> int:
+        """0: a CPU has no multicast memory."""
+        return 0
+
+    @property
+    def device(self) -> Any:
+        """The device of the memory."""
+        torch = sys.modules.get("torch")
+        return torch.device("cpu") if torch is not None else "cpu"
+
+    def get_buffer(self, rank: int, sizes: Sequence[int], dtype: Any, storage_offset: int = 0) -> Any:
+        """A rank's data as a tensor (or a NumPy array, by `dtype`), from an offset in elements on."""
+        return self._data(rank, sizes, dtype, storage_offset * arrays.element_type(dtype).itemsize)
+
+    def get_remote_tensor(self, peer: int, sizes: Sequence[int], dtype: Any) -> Any:
+        """A rank's counterpart of the tensor that was passed to `rendezvous`."""
+        return self._data(peer, sizes, dtype, self.offset)
+
+    def _data(self, rank: int, sizes: Sequence[int], dtype: Any, start: int) -> Any:
+        self._check_rank(rank)
+        return _part(self.buffer_ptrs[rank], self.buffer_size, sizes, dtype, start, "buffer", self)
+
+    def get_signal_pad(self, rank: int, sizes: Sequence[int] = (), dtype: Any = None, storage_offset: int = 0) -> Any:
+        """A rank's signal pad, or a part of it, from an offset in elements on; of 32-bit words unless told."""
+        self._check_rank(rank)
+        torch = sys.modules.get("torch")
+        dtype = arrays.element_type(dtype or (torch.uint32 if torch is not None else "uint32"))
+        if not sizes:
+            sizes = [self.signal_pad_size // dtype.itemsize - storage_offset]
+        start = storage_offset * dtype.itemsize
+        return _part(self.signal_pad_ptrs[rank], self.signal_pad_size, sizes, dtype, start, "signal pad", self)
+
+    def barrier(self, channel: int = 0, timeout_ms: int = 0) -> None:
+        """Waits for all ranks of the group; what they wrote before is seen after. A timeout of 0 is the world's."""
+        self._check_channel(channel, "barrier()")
+        others = [rank for rank in range(self.world_size) if rank != self.rank]
+        send = [self._slot(rank, channel, self.rank) for rank in others]
+        take = [self._slot(self.rank, channel, rank) for rank in others]
+        self._rank._native.meet(send, take, _seconds(timeout_ms))
+
+    def put_signal(self, dst_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
+        """Signals a rank, once it has taken the signal before; what was written before is seen by who takes it."""
+        self._check_channel(channel, "put_signal()")
+        self._check_rank(dst_rank)
+        self._rank._native.put_signal(self._slot(dst_rank, channel, self.rank), _seconds(timeout_ms))
+
+    def wait_signal(self, src_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
+        """Takes the signal of a rank, once it is there."""
+        self._check_channel(channel, "wait_signal()")
+        self._check_rank(src_rank)
+        self._rank._native.wait_signal(self._slot(self.rank, channel, src_rank), _seconds(timeout_ms))
+
+    @staticmethod
+    def stream_write_value32(tensor: Any, offset: int, val: int) -> None:
+        """Writes one 32-bit word of a dense tensor, after all that was written before, for all ranks to see."""
+        _native.store_word(_words(tensor, offset, 1, "stream_write_value32"), _word(val), 4)
+
+    @staticmethod
+    def memset32(tensor: Any, offset: int, val: int, count: int = 1) -> Any:
+        """Writes 32-bit words of a dense tensor."""
+        start = _words(tensor, offset, count, "memset32")
+        for at in range(count):
+            _native.store_word(start + 4 * at, _word(val), 4)
+        return tensor
+
+    @staticmethod
+    def has_multicast_support(device_type: Any = None, device_idx: int = 0) -> bool:
+        """Whether a device has multicast memory: a CPU has not."""
+        return False
+
+    @staticmethod
+    def rendezvous(tensor: Any, group_name: Any = None) -> SymmetricMemory | None:
+        """Brings the arrays of a group's ranks together; see `shoal.symm_mem.rendezvous`."""
+        from shoal.symm_mem import module
+
+        return module.rendezvous(tensor, group_name)
+
+    @staticmethod
+    def empty_strided_p2p(
+        size: Sequence[int],
+        stride: Sequence[int],
+        dtype: Any,
+        device: Any = None,
+        group_name: Any = None,
+        alloc_id: int | None = None,
+    ) -> Any:
+        """A dense array; see `shoal.symm_mem.empty`."""
+        from shoal.symm_mem import module
+
+        if alloc_id is not None:
+            raise NotImplementedError("persistent allocations (`alloc_id`) are not supported; keep the tensor instead")
+        tensor = module.empty(tuple(size), dtype=dtype, device=device)
+        found = arrays.layout(tensor)
+        if [at * found.itemsize for at in stride] != list(found.strides) and found.nbytes:
+            raise NotImplementedError(f"symmetric memory is dense here; the strides {tuple(stride)} are not")
+        return tensor
+
+    @staticmethod
+    def is_symm_mem_tensor(tensor: Any) -> bool:
+        """Whether an array is symmetric memory."""
+        from shoal.symm_mem import module
+
+        return module.is_symm_mem_tensor(tensor)
+
+    @staticmethod
+    def set_backend(name: str) -> None:
+        """Chooses how ranks reach each other; see `shoal.symm_mem.set_backend`."""
+        from shoal.symm_mem import module
+
+        module.set_backend(name)
+
+    @staticmethod
+    def get_backend(device: Any = None) -> str:
+        """How ranks reach each other."""
+        return "SHOAL"
+
+    @staticmethod
+    def set_group_info(group_name: str, rank: int, world_size: int, store: Any) -> None:
+        """Tells torch of a group. Groups are asked for when they are needed here, so there is nothing to remember."""
+
+    def _slot(self, on: int, channel: int, source: int) -> int:
+        return self.signal_pad_ptrs[on] + 4 * (self.world_size * channel + source)
+
+    def _check_rank(self, rank: int) -> None:
+        if not 0 <= rank < self.world_size:
+            raise ValueError(f"rank must be in [0, {self.world_size}) (got {rank})")
+
+    def _check_channel(self, channel: int, who: str) -> None:
+        if channel < 0:
+            raise ValueError(f"The channel for {who} must be non-negative (got {channel})")
+        channels = self.signal_pad_size // (4 * self.world_size)
+        if channel >= channels:
+            raise ValueError(
+                f"The maximum supported channel for barrier(), put_signal() and wait_signal() is {channels - 1} "
+                f"(got {channel})"
+            )
+
+    def __repr__(self) -> str:
+        return f"SymmetricMemory(rank {self.rank} of {self.world_size}, {self.buffer_size} bytes)"
+
+
+def _part(base: int, room: int, sizes: Sequence[int], dtype: Any, start: int, what: str, keep: Any) -> Any:
+    dtype = arrays.element_type(dtype)
+    shape = arrays.shape_of(sizes)
+    end = start + math.prod(shape) * dtype.itemsize
+    if start < 0 or end > room:
+        raise ValueError(f"{what}: the requested size ({end} bytes) exceeds the allocated size ({room} bytes)")
+    return arrays.view(base + start, shape, dtype, keep)
+
+
+def _let_go(holds: list[int], rank: Rank) -> None:
+    """This rank holds the pieces no more. `rank` keeps their memory mapped until then."""
+    for address in holds:
+        ctypes.memset(address, 0, 1)
+
+
+def _words(tensor: Any, offset: int, count: int, who: str) -> int:
+    found = arrays.layout(tensor)
+    if found.itemsize != 4 or not found.is_dense:
+        raise ValueError(f"{who}: the tensor must be dense and of 32-bit words")
+    if offset < 0 or count < 1 or 4 * (offset + count) > found.nbytes:
+        raise ValueError(f"{who}: words {offset} to {offset + count - 1} do not lie in a tensor of {found.nbytes // 4}")
+    return found.address + 4 * offset
+
+
+def _word(value: int) -> int:
+    if not 0 <= value < 1 << 32:
+        raise ValueError(f"{value} is no word of 32 bits")
+    return value
+
+
+def _seconds(timeout_ms: int) -> float | None:
+    if timeout_ms < 0:
+        raise ValueError(f"timeout_ms must be non-negative (got {timeout_ms})")
+    return timeout_ms / 1000 if timeout_ms else None

@@ -1,0 +1,108 @@
+"""The functions of the module."""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from typing import Any
+
+from shoal.symm_mem import groups
+from shoal.symm_mem.allocation import arena_of
+from shoal.symm_mem.handle import SymmetricMemory
+from shoal.world import arrays
+from shoal.world.current import find_rank
+
+
+def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
+    """An array that `rendezvous` can bring together with those of other ranks; what lies in it is not known.
+
+    It is a tensor of torch if `dtype` is one of torch's, or if none is given and torch is there; else a NumPy array.
+    """
+    if device is not None and str(device).partition(":")[0] != "cpu":
+        raise ValueError(f"symmetric memory is on the CPU here, not on the device `{device}`")
+    shape = arrays.shape_of(size[0] if len(size) == 1 else size)
+    torch = sys.modules.get("torch")
+    if dtype is None and torch is not None:
+        dtype = torch.get_default_dtype()
+    dtype = arrays.element_type(dtype)
+    piece = arena_of(groups.acting_rank()).allocate(math.prod(shape) * dtype.itemsize)
+    return arrays.view(piece.address, shape, dtype, piece)
+
+
+def rendezvous(tensor: Any, group: Any = None) -> SymmetricMemory | None:
+    """Brings the arrays of a group's ranks together. Collective over the group; the handle is kept with the array.
+
+    Warns and gives `None` if the array was not made by `empty`.
+    """
+    rank = groups.acting_rank()
+    resolved = groups.resolve(group, rank)
+    place = arrays.layout(tensor)
+    piece = arena_of(rank).find(place.address)
+    if piece is None:
+        warnings.warn("rendezvous: the tensor is not from symm_mem.empty(), so it has no handle", stacklevel=2)
+        return None
+    offset = place.address - piece.address
+    key = (resolved.key, offset)
+    # All ranks keep theirs, so that all know whether they have met before.
+    if key not in piece.handles:
+        piece.handles[key] = SymmetricMemory(piece, offset, resolved)
+    handle: SymmetricMemory = piece.handles[key]
+    return handle
+
+
+def is_symm_mem_tensor(tensor: Any) -> bool:
+    """Whether an array was made by `empty`, or is a part of such a one."""
+    rank = find_rank()
+    return rank is not None and arena_of(rank).find(arrays.layout(tensor).address) is not None
+
+
+def get_symm_mem_workspace(group_name: Any, min_size: int) -> SymmetricMemory:
+    """The workspace of a group, of at least so many bytes. Collective over the group; it grows as needed."""
+    rank = groups.acting_rank()
+    group = groups.resolve(group_name, rank)
+    workspaces: dict[Any, Any] = rank.__dict__.setdefault("_workspaces", {})
+    known = workspaces.get(group.key)
+    if known is None or known[1].buffer_size < min_size:
+        piece = arena_of(rank).allocate(min_size)
+        known = workspaces[group.key] = (piece, SymmetricMemory(piece, 0, group))
+    handle: SymmetricMemory = known[1]
+    return handle
+
+
+def get(dst: Any, hdl: SymmetricMemory, peer: int, offset: int = 0) -> None:
+    """Copies from a rank's buffer, from an offset in bytes on, into an array."""
+    into = arrays.dense(dst, "what is copied to")
+    if offset < 0:
+        raise ValueError(f"the offset must be non-negative (got {offset})")
+    source = hdl.get_buffer(peer, [offset + into.nbytes], arrays.element_type("uint8"))[offset:]
+    arrays.view(into.address, (into.nbytes,), "uint8", dst)[:] = source
+
+
+def put_signal(src: Any, hdl: SymmetricMemory, peer: int) -> None:
+    """Copies an array to the begin of a rank's buffer, then signals that rank."""
+    source = arrays.dense(src, "what is copied")
+    into = hdl.get_buffer(peer, [source.nbytes], arrays.element_type("uint8"))
+    into[:] = arrays.view(source.address, (source.nbytes,), "uint8", src)
+    hdl.put_signal(peer)
+
+
+def wait_signal(hdl: SymmetricMemory, peer: int) -> None:
+    """Takes the signal of a rank, once it is there."""
+    hdl.wait_signal(peer)
+
+
+def set_backend(name: str) -> None:
+    """Chooses how ranks reach each other. There is one way here, so every name of torch's is taken for it."""
+    if name not in ("CUDA", "NVSHMEM", "NCCL", "SHOAL"):
+        raise RuntimeError(f"SymmetricMemory does not find allocation backend {name}")
+
+
+def get_backend(device: Any = None) -> str:
+    """How ranks reach each other."""
+    return "SHOAL"
+
+
+def is_nvshmem_available() -> bool:
+    """Whether NVSHMEM is there: it is for GPUs."""
+    return False

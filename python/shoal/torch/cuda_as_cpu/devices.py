@@ -1,0 +1,147 @@
+"""The device `cuda` as a name of the CPU: wherever torch takes a device."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_CPU = torch.device("cpu")
+# Functions that take a device and are no constructors in torch's own list of them.
+_OTHERS = (
+    "as_tensor",
+    "asarray",
+    "empty_like",
+    "full_like",
+    "ones_like",
+    "rand_like",
+    "randint_like",
+    "randn_like",
+    "zeros_like",
+)
+_METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "new_empty_strided")
+
+
+def on_cpu(device: Any) -> Any:
+    """A device, with the CPU in the place of CUDA's; numbers are those of CUDA devices."""
+    if isinstance(device, torch.device):
+        return _CPU if device.type == "cuda" else device
+    if isinstance(device, str):
+        return _CPU if device.partition(":")[0] == "cuda" else device
+    if isinstance(device, int) and not isinstance(device, bool):
+        return _CPU
+    return device
+
+
+def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose `device` may be CUDA's."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **named: Any) -> Any:
+        if named.get("device") is not None:
+            named["device"] = on_cpu(named["device"])
+        if named.get("pin_memory"):
+            named["pin_memory"] = False
+        return function(*args, **named)
+
+    return called
+
+
+def install() -> None:
+    """Replaces what takes a device."""
+    from torch.utils import _device
+
+    constructors = _device._device_constructors()
+    for module in (torch, torch.fft):
+        for name, value in list(vars(module).items()):
+            if (module is torch and name in _OTHERS) or (callable(value) and _is_in(value, constructors)):
+                setattr(module, name, with_cpu(value))
+    for name in _METHODS:
+        setattr(torch.Tensor, name, with_cpu(getattr(torch.Tensor, name)))
+    _tensors()
+    _modules()
+    for taker in (_device.DeviceContext, torch.autocast):
+        taker.__init__ = _first_on_cpu(taker.__init__)  # type: ignore[misc]
+    torch.set_default_device = _function_on_cpu(torch.set_default_device)
+    torch.load = _loading(torch.load)
+    torch.Generator = type("Generator", (torch.Generator,), {"__new__": _new_generator})  # type: ignore[misc]
+
+
+def _is_in(value: Any, constructors: Any) -> bool:
+    try:
+        return value in constructors
+    except TypeError:  # what cannot be hashed is no function of torch's
+        return False
+
+
+def _tensors() -> None:
+    Tensor: Any = torch.Tensor
+    to = Tensor.to
+
+    @functools.wraps(to)
+    def moved(self: Any, *args: Any, **named: Any) -> Any:
+        if args:
+            first = on_cpu(args[0]) if not isinstance(args[0], torch.Tensor) else args[0]
+            args = (first, *args[1:])
+        if "device" in named:
+            named["device"] = on_cpu(named["device"])
+        return to(self, *args, **named)
+
+    Tensor.to = moved
+    Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: self
+    Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda"))
+    Tensor.pin_memory = lambda self, device=None: self
+    Tensor.record_stream = lambda self, stream: None
+    Tensor.get_device = lambda self: torch.cuda.current_device()
+
+
+def _modules() -> None:
+    Module: Any = torch.nn.Module
+    to = Module.to
+
+    @functools.wraps(to)
+    def moved(self: Any, *args: Any, **named: Any) -> Any:
+        args = tuple(on_cpu(arg) if isinstance(arg, (str, int, torch.device)) else arg for arg in args)
+        if "device" in named:
+            named["device"] = on_cpu(named["device"])
+        return to(self, *args, **named)
+
+    Module.to = moved
+    Module.cuda = lambda self, device=None: self
+
+
+def _first_on_cpu(init: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(init)
+    def made(self: Any, device: Any = None, *args: Any, **named: Any) -> Any:
+        for name in ("device", "device_type"):
+            if name in named:
+                named[name] = _as_given(named[name])
+        return init(self, *(() if device is None else (_as_given(device),)), *args, **named)
+
+    return made
+
+
+def _as_given(device: Any) -> Any:
+    """Names stay names: `autocast` takes nothing else."""
+    moved = on_cpu(device)
+    return str(moved) if isinstance(device, str) else moved
+
+
+def _function_on_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
+    return functools.wraps(function)(lambda device: function(on_cpu(device)))
+
+
+def _loading(load: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(load)
+    def loaded(f: Any, map_location: Any = None, *args: Any, **named: Any) -> Any:
+        # What was saved on a GPU comes to the CPU, too.
+        where = "cpu" if map_location is None else map_location
+        return load(f, on_cpu(where) if not callable(where) else where, *args, **named)
+
+    return loaded
+
+
+def _new_generator(cls: Any, device: Any = "cpu") -> Any:
+    return super(torch.Generator, cls).__new__(cls, device=on_cpu(device))

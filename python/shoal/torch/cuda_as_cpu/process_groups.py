@@ -1,0 +1,89 @@
+"""Process groups that want NCCL get gloo."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch.distributed as dist
+from torch.distributed import distributed_c10d
+
+
+def install() -> None:
+    """Replaces what makes groups, and what gloo does otherwise than NCCL."""
+    _replace("init_process_group", _grouping)
+    _replace("new_group", _grouping)
+    _replace("split_group", _refusing)
+    _replace("barrier", _without_devices)
+    _replace("all_reduce", _averaging)
+    _replace("is_nccl_available", lambda original: lambda: True)
+    dist.init_device_mesh = _mesh(dist.init_device_mesh)
+    dist.device_mesh.init_device_mesh = dist.init_device_mesh
+
+
+def _replace(name: str, by: Callable[[Any], Any]) -> None:
+    original = getattr(distributed_c10d, name, None)
+    if original is None:
+        return
+    replaced = by(original)
+    for owner in (distributed_c10d, dist):
+        setattr(owner, name, replaced)
+
+
+def _gloo(backend: Any) -> Any:
+    return "gloo" if backend is None or "nccl" in str(backend).lower() else backend
+
+
+def _grouping(original: Any) -> Any:
+    names = original.__code__.co_varnames[: original.__code__.co_argcount]
+
+    @functools.wraps(original)
+    def made(*args: Any, **named: Any) -> Any:
+        named.update(zip(names, args))
+        named["backend"] = _gloo(named.get("backend"))
+        # Which GPU a rank has, and how NCCL is to be set up.
+        named.pop("device_id", None)
+        named.pop("pg_options", None)
+        return original(**named)
+
+    return made
+
+
+def _refusing(original: Any) -> Any:
+    @functools.wraps(original)
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"{original.__name__} needs NCCL, which gloo stands for here; use new_group")
+
+    return refuse
+
+
+def _without_devices(original: Any) -> Any:
+    @functools.wraps(original)
+    def barrier(*args: Any, **named: Any) -> Any:
+        named.pop("device_ids", None)
+        return original(*args[:2], **named)
+
+    return barrier
+
+
+def _averaging(original: Any) -> Any:
+    @functools.wraps(original)
+    def all_reduce(tensor: Any, op: Any = dist.ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+        if op != dist.ReduceOp.AVG:
+            return original(tensor, op, group, async_op)
+        if async_op:
+            raise RuntimeError("an all_reduce with AVG is not asynchronous on gloo; sum and divide instead")
+        done = original(tensor, dist.ReduceOp.SUM, group, False)
+        tensor.div_(dist.get_world_size(group))
+        return done
+
+    return all_reduce
+
+
+def _mesh(original: Any) -> Any:
+    @functools.wraps(original)
+    def init_device_mesh(device_type: str, *args: Any, **named: Any) -> Any:
+        return original("cpu" if device_type == "cuda" else device_type, *args, **named)
+
+    return init_device_mesh

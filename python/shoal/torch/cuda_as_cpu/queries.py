@@ -1,0 +1,193 @@
+"""`torch.cuda` as it answers for the CPU."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from shoal.runtime import cpu_facts
+from shoal.runtime.device_interface import Event, Stream
+
+# The compute capability that most kernels are written for: descriptors, eight-bit floats.
+CAPABILITY = (9, 0)
+
+_current_device = 0
+_current_stream = Stream()
+
+
+def install() -> None:
+    """Replaces the questions, and what streams and events are."""
+    cuda: Any = torch.cuda
+    for name, value in _ANSWERS.items():
+        setattr(cuda, name, value)
+    for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
+        setattr(cuda.nvtx, name, _nothing)
+    cuda.nvtx.range = _no_range
+    if torch.version.cuda is None:
+        torch.version.cuda = "12.8"  # type: ignore[misc]
+    # A kernel's launch takes tensors of the current stream; nothing of CUDA itself may start.
+    cuda._lazy_init = _nothing
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Has no meaning on a CPU."""
+
+
+@contextlib.contextmanager
+def _no_range(*_: Any, **__: Any) -> Iterator[None]:
+    yield
+
+
+def _device_count() -> int:
+    """Every rank of this host has a device."""
+    return max(int(os.environ.get("LOCAL_WORLD_SIZE") or 1), 1)
+
+
+def _number(device: Any) -> int:
+    if device is None:
+        return _current_device
+    if isinstance(device, int):
+        return device
+    index = torch.device(device).index
+    return _current_device if index is None else index
+
+
+def _set_device(device: Any) -> None:
+    global _current_device
+    number = _number(device)
+    if number >= 0:
+        _current_device = number
+
+
+class _Device:
+    """`torch.cuda.device`: another device for a while."""
+
+    def __init__(self, device: Any) -> None:
+        self.idx = _number(device)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        self.prev_idx = _current_device
+        _set_device(self.idx)
+
+    def __exit__(self, *_: object) -> None:
+        _set_device(self.prev_idx)
+
+
+@contextlib.contextmanager
+def _stream(stream: Any) -> Iterator[None]:
+    before = _current_stream
+    _set_stream(stream if stream is not None else before)
+    try:
+        yield
+    finally:
+        _set_stream(before)
+
+
+def _set_stream(stream: Any) -> None:
+    global _current_stream
+    _current_stream = stream
+
+
+def _properties(device: Any = None) -> SimpleNamespace:
+    facts = cpu_facts.properties()
+    shared = facts.get("max_shared_mem", 0)
+    return SimpleNamespace(
+        name=cpu_facts.name(),
+        major=CAPABILITY[0],
+        minor=CAPABILITY[1],
+        total_memory=_memory("MemTotal"),
+        multi_processor_count=facts.get("multiprocessor_count", os.cpu_count() or 1),
+        warp_size=32,
+        max_threads_per_multi_processor=2048,
+        max_threads_per_block=1024,
+        regs_per_multiprocessor=65536,
+        shared_memory_per_block=shared,
+        shared_memory_per_block_optin=shared,
+        shared_memory_per_multiprocessor=shared,
+        L2_cache_size=cpu_facts.last_cache_bytes(),
+        is_integrated=0,
+        is_multi_gpu_board=0,
+        gcnArchName="",
+    )
+
+
+def _memory(what: str) -> int:
+    with open("/proc/meminfo", encoding="utf-8") as lines:
+        for line in lines:
+            name, _, size = line.partition(":")
+            if name == what:
+                return int(size.split()[0]) * 1024
+    return 0
+
+
+def _seed(seed: int) -> None:
+    """Not `torch.manual_seed`, which seeds CUDA, too."""
+    torch.default_generator.manual_seed(int(seed))
+
+
+def _sleep(cycles: int) -> None:
+    time.sleep(cycles / 2e9)
+
+
+def _refused(what: str, instead: str) -> Any:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(f"{what} has no counterpart where CUDA is played by the CPU; {instead}")
+
+    return refuse
+
+
+_ANSWERS: dict[str, Any] = {
+    "Event": Event,
+    "ExternalStream": Stream,
+    "Stream": Stream,
+    "CUDAGraph": _refused("torch.cuda.CUDAGraph", "call the captured function instead"),
+    "graph": _refused("torch.cuda.graph", "call the captured function instead"),
+    "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "call the functions as they are"),
+    "cudart": _refused("torch.cuda.cudart()", "ask torch.cuda itself"),
+    "_sleep": _sleep,
+    "can_device_access_peer": lambda device, peer: True,
+    "clock_rate": lambda device=None: 2000,
+    "current_device": lambda: _current_device,
+    "current_stream": lambda device=None: _current_stream,
+    "default_stream": lambda device=None: Stream(),
+    "device": _Device,
+    "device_count": _device_count,
+    "empty_cache": _nothing,
+    "get_arch_list": lambda: [f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"],
+    "get_device_capability": lambda device=None: CAPABILITY,
+    "get_device_name": lambda device=None: cpu_facts.name(),
+    "get_device_properties": _properties,
+    "get_rng_state": lambda device=None: torch.get_rng_state(),
+    "init": _nothing,
+    "initial_seed": torch.initial_seed,
+    "ipc_collect": _nothing,
+    "is_available": lambda: True,
+    "is_bf16_supported": lambda *_, **__: True,
+    "is_current_stream_capturing": lambda: False,
+    "is_initialized": lambda: True,
+    "manual_seed": _seed,
+    "manual_seed_all": _seed,
+    "max_memory_allocated": lambda device=None: 0,
+    "max_memory_reserved": lambda device=None: 0,
+    "mem_get_info": lambda device=None: (_memory("MemAvailable"), _memory("MemTotal")),
+    "memory_allocated": lambda device=None: 0,
+    "memory_reserved": lambda device=None: 0,
+    "reset_max_memory_allocated": _nothing,
+    "reset_peak_memory_stats": _nothing,
+    "seed": _nothing,
+    "seed_all": _nothing,
+    "set_device": _set_device,
+    "set_per_process_memory_fraction": _nothing,
+    "set_rng_state": lambda state, device=None: torch.set_rng_state(state),
+    "set_stream": _set_stream,
+    "stream": _stream,
+    "synchronize": _nothing,
+    "utilization": lambda device=None: 0,
+}

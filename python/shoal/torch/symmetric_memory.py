@@ -1,0 +1,108 @@
+"""Stands in for `torch.distributed._symmetric_memory` on CPU tensors.
+
+Ranks are processes of one host, under `torchrun`, `shoal launch`, or however `init_process_group` brought them
+together; the first call that needs it joins them to a world. Tensors on other devices go to torch's own functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shoal import symm_mem
+from shoal.runtime.device_interface import Stream
+from shoal.symm_mem.handle import SymmetricMemory
+
+_originals: dict[tuple[Any, str], Any] = {}
+_streams: dict[int, Stream] = {}
+
+
+def install_symmetric_memory() -> None:
+    """Makes torch's symmetric memory, and its operators, work on CPU tensors, until `uninstall_symmetric_memory`."""
+    import torch._C._distributed_c10d as native
+    import torch.distributed._symmetric_memory as module
+
+    from shoal.torch import operators
+
+    if _originals:
+        return
+    for name in ("get_signal_pad_size", "set_signal_pad_size", "set_backend", "get_symm_mem_workspace"):
+        _replace(module, name, getattr(symm_mem, name))
+    for name in ("rendezvous", "is_symm_mem_tensor"):
+        _replace(module, name, _by_tensor(getattr(symm_mem, name), getattr(module, name, None)))
+    _replace(module, "empty", _empty(module.empty))
+    _replace(module, "get_backend", lambda device: symm_mem.get_backend(device))
+    _replace(module, "_get_backend_stream", _backend_stream)
+    _replace(module, "enable_symm_mem_for_group", lambda group_name: None)
+    _replace(module, "is_symm_mem_enabled_for_group", lambda group_name: True)
+    for name in ("get", "put_signal", "wait_signal"):
+        _replace(module, name, _by_handle(getattr(symm_mem, name), getattr(module, name, None)))
+    for owner in (module, native):
+        _replace(owner, "_SymmetricMemory", SymmetricMemory)
+    operators.install()
+
+
+def uninstall_symmetric_memory() -> None:
+    """Gives torch its own symmetric memory back. Tensors and handles that exist stay usable."""
+    from shoal.torch import operators
+
+    if not _originals:
+        return
+    operators.uninstall()
+    for (owner, name), original in _originals.items():
+        if original is None:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, original)
+    _originals.clear()
+
+
+def _replace(owner: Any, name: str, by: Any) -> None:
+    _originals[owner, name] = getattr(owner, name, None)
+    setattr(owner, name, by)
+
+
+def _is_here(device: Any) -> bool:
+    """Whether tensors on this device are ours to serve."""
+    import torch
+
+    from shoal.torch.cuda_as_cpu import is_cuda_as_cpu
+
+    kind = torch.device(device).type
+    return kind == "cpu" or (kind == "cuda" and is_cuda_as_cpu())
+
+
+def _empty(original: Callable[..., Any]) -> Callable[..., Any]:
+    def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
+        import torch
+
+        device = device if device is not None else torch.get_default_device()
+        if not _is_here(device):
+            return original(*size, dtype=dtype, device=device)
+        shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+        return symm_mem.empty(shape, dtype=dtype if dtype is not None else torch.get_default_dtype())
+
+    return empty
+
+
+def _by_tensor(ours: Callable[..., Any], original: Callable[..., Any] | None) -> Callable[..., Any]:
+    def choose(tensor: Any, *args: Any, **named: Any) -> Any:
+        if original is not None and not _is_here(tensor.device):
+            return original(tensor, *args, **named)
+        return ours(tensor, *args, **named)
+
+    return choose
+
+
+def _by_handle(ours: Callable[..., Any], original: Callable[..., Any] | None) -> Callable[..., Any]:
+    def choose(*args: Any, **named: Any) -> Any:
+        if original is None or any(isinstance(arg, SymmetricMemory) for arg in (*args, *named.values())):
+            return ours(*args, **named)
+        return original(*args, **named)
+
+    return choose
+
+
+def _backend_stream(priority: int = 0) -> Stream:
+    """The queue for copies. Work on a CPU is over when its call returns, so it holds nothing."""
+    return _streams.setdefault(priority, Stream())

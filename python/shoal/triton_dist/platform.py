@@ -1,0 +1,159 @@
+"""Questions to the machine: answered for a CPU, or as for a GPU that lacks the thing."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import shoal
+from shoal.runtime import cpu_facts
+
+
+def is_cuda() -> bool:
+    """Whether this is NVIDIA's platform: only where CUDA is played by the CPU."""
+    from shoal.torch.cuda_as_cpu import is_cuda_as_cpu
+
+    return is_cuda_as_cpu()
+
+
+def _is_absent() -> bool:
+    """Other platforms are never there."""
+    return False
+
+
+is_hip = is_maca = is_ascend = is_rocshmem = is_mori_shmem = _is_absent
+
+
+def get_shmem_backend() -> str:
+    """What stands for the SHMEM library: that of NVIDIA's platform, whose names are used."""
+    return "nvshmem"
+
+
+def has_tma() -> bool:
+    """Whether kernels may use tensor descriptors: they may."""
+    return True
+
+
+def is_nvshmem_multimem_supported() -> bool:
+    """Whether there is multicast memory: a CPU has none."""
+    return False
+
+
+def has_nvshmemi_bc_built() -> bool:
+    """Whether NVSHMEM's internal bitcode is there."""
+    return False
+
+
+def has_fullmesh_nvlink() -> bool:
+    """Whether all ranks reach each other's memory directly: on one host they do."""
+    return True
+
+
+def supports_p2p_native_atomic() -> bool:
+    """Whether ranks have atomics on each other's memory: on one host they do."""
+    return True
+
+
+def requires_p2p_native_atomic(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a function that needs atomics on other ranks' memory, which are always there."""
+    return fn
+
+
+def requires(condition_func: Callable[[], bool]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A function that may be called only where a condition holds."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(*args: Any, **named: Any) -> Any:
+            if not condition_func():
+                raise AssertionError(f"{condition_func.__name__} is needed for {function.__name__}")
+            return function(*args, **named)
+
+        return called
+
+    return decorate
+
+
+def get_numa_node(device_id: int = 0) -> int:
+    """The memory node of a device: all ranks share the machine's first."""
+    return 0
+
+
+def get_numa_node_count_in_group(pg: Any) -> int:
+    """The number of memory nodes that a group's ranks are spread over."""
+    return 1
+
+
+def get_group_numa_world_size(pg: Any) -> int:
+    """The number of a group's ranks that share a memory node."""
+    size: int = pg.size()
+    return size
+
+
+def get_cpu_info_linux() -> str:
+    """What the CPU's maker calls it."""
+    return cpu_facts.name()
+
+
+def get_max_gpu_clock_rate_in_khz(device_id: int = 0) -> int:
+    """The clock rate of the CPU."""
+    return int(cpu_facts.properties()["sm_clock_rate"])
+
+
+get_current_gpu_clock_rate_in_khz = get_max_gpu_clock_rate_in_khz
+
+
+def wait_until_max_gpu_clock_or_warning(device_id: int | None = None, timeout_sec: int = 10) -> bool:
+    """Whether the clock is as fast as it gets: nobody waits for a CPU's."""
+    return True
+
+
+def get_device_max_shared_memory_size(device_id: int = 0) -> int:
+    """What stands for shared memory: the second-level cache."""
+    return int(cpu_facts.properties()["max_shared_mem"])
+
+
+def get_device_property(device_id: int = 0) -> Any:
+    """Facts about the device, in the words of torch."""
+    from shoal.torch.cuda_as_cpu.queries import _properties
+
+    return _properties(device_id)
+
+
+def torch_stream_max_priority() -> int:
+    """The greatest priority of a stream."""
+    return -1
+
+
+def support_launch_cooperative_grid() -> bool:
+    """Whether all programs of a grid may wait for each other: they always may."""
+    return True
+
+
+def launch_cooperative_grid_options() -> dict[str, Any]:
+    """Launch options for programs that wait for each other."""
+    return {"launch_cooperative_grid": True}
+
+
+def cuda_occupancy_max_activate_blocks_per_multiprocessor(
+    triton_func: Any, num_warps: int, *func_args: Any, **func_kwargs: Any
+) -> int:
+    """Programs that run on a core at a time. Programs that wait leave it to others, so one is enough."""
+    return 1
+
+
+def sleep_async(duration_ms: float) -> None:
+    """Sleeps; work on a CPU is over when its call returns."""
+    time.sleep(duration_ms / 1000)
+
+
+@functools.lru_cache
+def triton_dist_key() -> str:
+    """What tells this version from others."""
+    folder = Path(__file__).parent
+    parts = (file.read_bytes() for file in sorted(folder.rglob("*.py")))
+    return f"{shoal.__version__}-{hashlib.sha256(b''.join(parts)).hexdigest()}"

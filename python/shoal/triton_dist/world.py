@@ -1,0 +1,114 @@
+"""Starting and ending, symmetric tensors, barriers."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import warnings
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from shoal.symm_mem.groups import acting_rank
+from shoal.triton_dist.test_data import init_seed
+from shoal.world.current import find_rank
+
+NVSHMEM_SIGNAL_DTYPE = torch.int64
+
+_group: Any = None
+_local_world_size: int | None = None
+
+
+def initialize_distributed(seed: int | None = None, initialize_shmem: bool = True) -> Any:
+    """Joins the ranks that `torchrun` or `shoal launch` started, and gives the process group of all of them."""
+    global _local_world_size
+    rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    _local_world_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if not dist.is_initialized():
+        meeting: dict[str, Any] = {"store": dist.HashStore()} if size == 1 else {}
+        dist.init_process_group(
+            backend="gloo", rank=rank, world_size=size, timeout=datetime.timedelta(seconds=1800), **meeting
+        )
+    group = dist.new_group(ranks=list(range(size)), backend="gloo")
+    dist.barrier(group)
+    init_seed(seed if seed is not None else rank)
+    if initialize_shmem:
+        init_nvshmem_by_torch_process_group(group)
+    return group
+
+
+def init_nvshmem_by_torch_process_group(pg: Any) -> None:
+    """Brings the symmetric memory of all ranks together. The group must be that of all ranks."""
+    global _group
+    if _group is not None:
+        raise AssertionError("TRITON_DIST_WORLD has already been initialized")
+    if dist.get_process_group_ranks(pg) != list(range(dist.get_world_size())):
+        raise ValueError("symmetric memory is that of all ranks; pass the group of all ranks, in their order")
+    acting_rank()
+    _group = pg
+
+
+init_rocshmem_by_torch_process_group = init_nvshmem_by_torch_process_group
+init_mori_by_torch_process_group = init_nvshmem_by_torch_process_group
+
+
+def finalize_distributed() -> None:
+    """Waits for all ranks and gives the process groups back. The memory stays until the process ends."""
+    global _group
+    if is_shmem_initialized():
+        acting_rank().barrier()
+    _group = None
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def is_shmem_initialized() -> bool:
+    """Whether symmetric memory is there."""
+    return _group is not None or find_rank() is not None
+
+
+def get_triton_dist_world() -> Any:
+    """The process group of all ranks."""
+    if _group is None:
+        warnings.warn("triton_dist has not been initialized: call initialize_distributed() first", stacklevel=2)
+    return _group
+
+
+def get_triton_dist_local_world_size() -> int | None:
+    """The number of ranks on this host."""
+    if _local_world_size is None:
+        warnings.warn("triton_dist has not been initialized: call initialize_distributed() first", stacklevel=2)
+    return _local_world_size
+
+
+def nvshmem_create_tensor(shape: Any, dtype: Any) -> Any:
+    """A symmetric tensor, of zeros. Collective over all ranks."""
+    return acting_rank().symm_zeros(shape, dtype)
+
+
+def nvshmem_create_tensors(shape: Any, dtype: Any, rank: int, local_world_size: int) -> list[Any]:
+    """A symmetric tensor and its counterparts on all ranks of this node, in their order. Collective over all ranks."""
+    acting = acting_rank()
+    tensor = acting.symm_zeros(shape, dtype)
+    first = rank - rank % local_world_size
+    peers = range(first, first + local_world_size)
+    return [tensor if peer == acting.rank else acting.peer(tensor, peer) for peer in peers]
+
+
+def nvshmem_free_tensor_sync(tensor: Any) -> None:
+    """Gives a symmetric tensor back. Collective over all ranks."""
+    acting_rank().free(tensor)
+
+
+def nvshmem_barrier_all_on_stream(stream: Any = None) -> None:
+    """Waits for all ranks. Work on a CPU is over when its call returns, so every stream has come here."""
+    acting_rank().barrier()
+
+
+rocshmem_barrier_all_on_stream = nvshmem_barrier_all_on_stream
+
+
+def barrier_async(pg: Any) -> None:
+    """Waits for all ranks of a group."""
+    dist.barrier(pg)

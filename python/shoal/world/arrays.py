@@ -1,0 +1,156 @@
+"""Arrays over memory that somebody else owns: NumPy's, or torch's where the element type is one of torch's."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# Types of the language that NumPy calls otherwise.
+_NUMPY_NAMES = {
+    "fp16": "float16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "bf16": "bfloat16",
+    "int1": "bool",
+    "fp8e4nv": "float8_e4m3fn",
+    "fp8e5": "float8_e5m2",
+    "fp8e4b8": "float8_e4m3fnuz",
+    "fp8e5b16": "float8_e5m2fnuz",
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the elements of an array are."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    """In bytes."""
+    itemsize: int
+    dtype: Any
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return math.prod(self.shape) * self.itemsize
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the elements follow each other in the order of rows."""
+        expected = self.itemsize
+        for size, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if size != 1 and stride != expected:
+                return self.nbytes == 0
+            expected *= size
+        return True
+
+
+def is_torch_dtype(dtype: Any) -> bool:
+    """Whether this is an element type of torch."""
+    return type(dtype).__module__ == "torch" and type(dtype).__name__ == "dtype"
+
+
+def is_tensor(array: Any) -> bool:
+    """Whether this is a tensor of torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)
+
+
+def element_type(dtype: Any) -> Any:
+    """An element type as torch has it, if it is torch's, else as NumPy has it. `None` is `float32`."""
+    if is_torch_dtype(dtype):
+        return dtype
+    numpy = _numpy()
+    if dtype is None:
+        return numpy.dtype(numpy.float32)
+    name = getattr(dtype, "name", dtype)
+    name = _NUMPY_NAMES.get(name, name) if isinstance(name, str) else dtype
+    if isinstance(name, str) and (name == "bfloat16" or name.startswith("float8")):
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise TypeError(f"NumPy has no `{name}`: install `ml_dtypes`, or pass a dtype of torch") from None
+        return numpy.dtype(getattr(ml_dtypes, name))
+    return numpy.dtype(name)
+
+
+def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
+    """A shape as a tuple of sizes, none of which is negative."""
+    sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)  # type: ignore[arg-type]
+    sizes = tuple(int(size.__index__()) for size in sizes)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"a shape has no negative sizes: {sizes}")
+    return sizes
+
+
+def view(address: int, shape: Sequence[int], dtype: Any, keep: Any, strides: Sequence[int] | None = None) -> Any:
+    """An array over memory at an address, which `keep` keeps. Strides are in bytes; without them it is dense."""
+    shape = tuple(shape)
+    empty = 0 in shape
+    if is_torch_dtype(dtype):
+        import torch
+
+        if empty:
+            return torch.empty(shape, dtype=dtype, device="cpu")
+        flat = torch.frombuffer(_buffer(address, _reach(shape, strides, dtype.itemsize), keep), dtype=dtype)
+        if strides is None:
+            return flat.view(shape)
+        return flat.as_strided(shape, [stride // dtype.itemsize for stride in strides])
+    numpy = _numpy()
+    dtype = numpy.dtype(dtype)
+    if empty:
+        return numpy.empty(shape, dtype)
+    buffer = _buffer(address, _reach(shape, strides, dtype.itemsize), keep)
+    return numpy.ndarray(shape, dtype, buffer=buffer, strides=strides)
+
+
+def layout(array: Any) -> Layout:
+    """Where an array's elements are: of NumPy, of torch, or of whatever speaks DLPack, on the CPU."""
+    if is_tensor(array):
+        if array.device.type != "cpu":
+            raise ValueError(f"the tensor is on the device `{array.device}`; symmetric memory is on the CPU")
+        size = array.element_size()
+        strides = tuple(stride * size for stride in array.stride())
+        return Layout(array.data_ptr(), tuple(array.shape), strides, size, array.dtype)
+    numpy = _numpy()
+    if not isinstance(array, numpy.ndarray):
+        if not hasattr(array, "__dlpack__"):
+            raise TypeError(f"a {type(array).__name__} is no array; pass one of NumPy, of torch, or with DLPack")
+        array = numpy.from_dlpack(array)
+    return Layout(array.ctypes.data, array.shape, array.strides, array.itemsize, array.dtype)
+
+
+def dense(array: Any, what: str) -> Layout:
+    """Where an array's elements are, which must follow each other."""
+    found = layout(array)
+    if not found.is_dense:
+        raise ValueError(f"{what} must be contiguous; it has the shape {found.shape} and the strides {found.strides}")
+    return found
+
+
+def _reach(shape: Sequence[int], strides: Sequence[int] | None, itemsize: int) -> int:
+    """Bytes from the first element to the end of the last."""
+    if strides is None:
+        return math.prod(shape) * itemsize
+    if any(stride < 0 for stride in strides):
+        raise ValueError("arrays with negative strides have no counterpart on other ranks; reverse the copy instead")
+    return sum((size - 1) * stride for size, stride in zip(shape, strides)) + itemsize
+
+
+def _buffer(address: int, nbytes: int, keep: Any) -> Any:
+    buffer = (ctypes.c_ubyte * nbytes).from_address(address)
+    buffer.keep = keep  # type: ignore[attr-defined] # whoever holds the buffer holds this
+    return buffer
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        raise ImportError("arrays of this element type need NumPy; install it, or pass a dtype of torch") from None
+    return numpy

@@ -1,0 +1,172 @@
+"""Ranks: members of a world, and their symmetric memory as arrays."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from shoal.world import arrays, current
+from shoal.world.streams import Stream
+from shoal.world.teams import Mesh, Team
+
+if TYPE_CHECKING:
+    from shoal import _native
+
+# Vector loads and cache lines: what people expect of memory for kernels.
+_ALIGNMENT = 256
+
+
+class Rank:
+    """One member of a world.
+
+    Allocation, `free`, `barrier`, `broadcast` and `all_gather` are collective: all ranks call them, in the same order.
+    `with rank:` lets another thread act as the rank.
+    """
+
+    def __init__(self, native: _native.Rank) -> None:
+        self._native = native
+        self._blocks: weakref.WeakValueDictionary[int, _native.SymmBlock] = weakref.WeakValueDictionary()
+        self._world: Team | None = None
+        self.arena: _native.SymmBlock | None = None
+        """Memory that this rank alone gives out, for `shoal.symm_mem`; reserved when the world is made."""
+
+    @property
+    def rank(self) -> int:
+        """Its number, from 0."""
+        return self._native.rank
+
+    @property
+    def num_ranks(self) -> int:
+        """The number of ranks."""
+        return self._native.size
+
+    @property
+    def engine(self) -> str:
+        """How the ranks reach each other: `threads` or `processes`."""
+        return self._native.engine
+
+    @property
+    def world(self) -> Team:
+        """The team of all ranks."""
+        if self._world is None:
+            self._world = Team(self._native.world())
+        return self._world
+
+    @property
+    def node(self) -> Team:
+        """The team of the ranks on this host."""
+        return Team(self._native.node())
+
+    @property
+    def free_bytes(self) -> int:
+        """Bytes of the symmetric heap that are free."""
+        return self._native.free_bytes
+
+    def symm_empty(self, shape: int | Sequence[int], dtype: Any = None) -> Any:
+        """An array at the same place of every rank's heap; what lies in it is not known. Collective.
+
+        It is a tensor of torch if `dtype` is one of torch's, else a NumPy array. The memory goes back when all ranks
+        have dropped theirs, or at once with `free`.
+        """
+        return self._allocated(arrays.shape_of(shape), arrays.element_type(dtype))
+
+    def symm_zeros(self, shape: int | Sequence[int], dtype: Any = None) -> Any:
+        """An array of zeros at the same place of every rank's heap; they are there on all ranks when this returns."""
+        array = self.symm_empty(shape, dtype)
+        found = arrays.layout(array)
+        if found.nbytes:
+            ctypes.memset(found.address, 0, found.nbytes)
+        self.barrier()
+        return array
+
+    def _allocated(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        nbytes = dtype.itemsize
+        for size in shape:
+            nbytes *= size
+        block = self._native.allocate(nbytes, _ALIGNMENT)
+        self._blocks[block.offset] = block
+        return arrays.view(block.address, shape, dtype, block)
+
+    def free(self, array: Any) -> None:
+        """Gives an array's memory back on all ranks. Collective. Nobody may use the array afterwards."""
+        self._block(array).free()
+
+    def _block(self, array: Any) -> _native.SymmBlock:
+        """The block that an array is a part of."""
+        found = arrays.layout(array)
+        place = self._native.locate(found.address)
+        if place is not None:
+            for offset, block in list(self._blocks.items()):
+                if offset <= place[1] < max(offset + block.nbytes, offset + 1):
+                    return block
+        raise ValueError(f"the array does not lie in symmetric memory that rank {self.rank} allocated")
+
+    def is_symmetric(self, array: Any) -> bool:
+        """Whether an array lies in some rank's symmetric memory."""
+        return self._native.locate(arrays.layout(array).address) is not None
+
+    def peer(self, array: Any, rank: int) -> Any:
+        """The same elements in another rank's memory: an array like this one, whose reads and writes go there."""
+        found = arrays.layout(array)
+        if found.nbytes == 0:
+            return array
+        block = self._block(array)
+        place = self._native.locate(found.address)
+        assert place is not None  # it lies in a block
+        address = self._native.base(rank) + place[1]
+        return arrays.view(address, found.shape, found.dtype, block, found.strides)
+
+    def peers(self, array: Any) -> list[Any]:
+        """The same elements in every rank's memory, in the order of ranks; this rank's own is the array itself."""
+        return [array if rank == self.rank else self.peer(array, rank) for rank in range(self.num_ranks)]
+
+    def signal_pad(self, rank: int | None = None) -> Any:
+        """A rank's signal pad as a NumPy array of 32-bit words: zero, while no kernel runs."""
+        base = self._native.base(self.rank if rank is None else rank)
+        return arrays.view(base, (self._native.pad_slots,), arrays.element_type("uint32"), self._native)
+
+    def check_pad(self, programs: int, ranks: int | None = None) -> None:
+        """Raises if programs that signal their likes on so many ranks need more slots than the pad has."""
+        self._native.check_pad(programs, self.num_ranks if ranks is None else ranks)
+
+    def barrier(self) -> None:
+        """Waits for all ranks."""
+        self.world.barrier()
+
+    def broadcast(self, value: Any = None, root: int = 0) -> Any:
+        """What one rank passes, for all; see `Team.broadcast`."""
+        return self.world.broadcast(value, root)
+
+    def all_gather(self, value: Any) -> list[Any]:
+        """What all ranks pass, in their order; see `Team.all_gather`."""
+        return self.world.all_gather(value)
+
+    def mesh(self, axes: Mapping[str, int]) -> Mesh:
+        """All ranks on a grid with named axes, the last of which runs fastest."""
+        return self.world.mesh(axes)
+
+    def stream(self) -> Stream:
+        """A new stream."""
+        return Stream(self)
+
+    def check(self) -> None:
+        """Raises what ended the world, if something did. For code that runs long without waiting for others."""
+        self._native.check()
+
+    def fail(self, reason: str) -> None:
+        """Ends the world with a reason that all ranks report."""
+        self._native.fail(reason)
+
+    def __enter__(self) -> Rank:
+        self._native.act()
+        current.push(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        current.pop()
+        self._native.release()
+
+    def __repr__(self) -> str:
+        return f"Rank({self.rank} of {self.num_ranks}, {self.engine})"

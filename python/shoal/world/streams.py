@@ -1,0 +1,95 @@
+"""Streams: work of a rank that runs in order, beside what else the rank does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from shoal.world import arrays, current
+
+if TYPE_CHECKING:
+    from shoal import _native
+    from shoal.world.ranks import Rank
+
+
+class Event:
+    """A point in a stream."""
+
+    def __init__(self, native: _native.Event) -> None:
+        self._native = native
+
+    def query(self) -> bool:
+        """Whether the stream has come here, or ended before."""
+        return self._native.has_happened
+
+    def wait(self) -> None:
+        """Waits until the stream has come here; raises what ended the stream before, if something did."""
+        self._native.wait()
+
+
+class Stream:
+    """A queue of a rank's work with a thread of its own.
+
+    The first operation that fails ends the stream: those after it do not run, and `synchronize` raises its error.
+    """
+
+    def __init__(self, rank: Rank) -> None:
+        self.rank = rank
+        self._native: _native.Stream = rank._native.stream()
+
+    def copy(self, to: Any, source: Any) -> None:
+        """Copies an array to another of the same size; either may be a part of any rank's symmetric memory."""
+        there, here = arrays.dense(to, "what is copied to"), arrays.dense(source, "what is copied")
+        if there.nbytes != here.nbytes:
+            raise ValueError(f"a copy of {here.nbytes} bytes to an array of {there.nbytes}")
+        if here.nbytes:
+            self._native.copy(there.address, to, here.address, source, here.nbytes)
+
+    def write_value(self, array: Any, value: int, index: int = 0) -> None:
+        """Writes one word of 32 or 64 bits, after all that is in the stream before it, for all ranks to see."""
+        address, size = _word(array, index)
+        self._native.write_value(address, array, value & (1 << 8 * size) - 1, size)
+
+    def wait_value(self, array: Any, value: int, index: int = 0, *, at_least: bool = False) -> None:
+        """Holds the stream until a word equals a value, or is at least that; counters may wrap around."""
+        address, size = _word(array, index)
+        self._native.wait_value(address, array, value & (1 << 8 * size) - 1, size, at_least)
+
+    def call(self, function: Callable[..., Any], *args: Any, **named: Any) -> None:
+        """Calls a function in the stream's order, on its thread; kernels that it launches run as the stream's rank."""
+
+        def called() -> None:
+            current.push(self.rank)
+            try:
+                function(*args, **named)
+            finally:
+                current.pop()
+
+        self._native.call(called)
+
+    def record(self) -> Event:
+        """An event that happens when all that is in the stream now is done."""
+        return Event(self._native.record())
+
+    def wait(self, event: Event) -> None:
+        """Holds the stream until an event of this or another stream has happened."""
+        self._native.wait(event._native)
+
+    def synchronize(self) -> None:
+        """Waits until all that is in the stream is done; raises what ended it, if something did."""
+        self._native.synchronize()
+
+    def query(self) -> bool:
+        """Whether all that was put in is done."""
+        return self._native.is_idle
+
+
+def _word(array: Any, index: int) -> tuple[int, int]:
+    """The address and the size of one element."""
+    found = arrays.dense(array, "an array of words")
+    count = found.nbytes // found.itemsize
+    if not 0 <= index < count:
+        raise IndexError(f"word {index} of an array of {count}")
+    if found.itemsize not in (4, 8):
+        raise TypeError(f"words have 32 or 64 bits; the array's elements have {8 * found.itemsize}")
+    return found.address + index * found.itemsize, found.itemsize

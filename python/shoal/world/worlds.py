@@ -1,0 +1,200 @@
+"""Worlds: where they come from, and running a function on their ranks."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from shoal import _native
+from shoal.world import current
+from shoal.world.ranks import Rank
+
+_DEFAULT_HEAP_BYTES = 1 << 30
+# How long threads of ranks may take to end after Ctrl-C.
+_GRACE = 5.0
+
+
+class World:
+    """Ranks that reach each other's memory.
+
+    Settings that are not passed come from the environment: `SHOAL_HEAP_BYTES`, `SHOAL_PAD_SLOTS`, `SHOAL_TIMEOUT`. All
+    ranks must have the same.
+    """
+
+    _joined: World | None = None
+    _joining = threading.Lock()
+
+    def __init__(self, native: _native.World, heap_bytes: int) -> None:
+        self._native = native
+        self._heap_bytes = heap_bytes
+        self._process = os.getpid()
+        self._running = threading.Lock()
+        self.ranks = [Rank(rank) for rank in native.local_ranks()]
+        """The ranks that this process runs: all of them, or one."""
+
+    @classmethod
+    def threads(
+        cls,
+        n: int,
+        *,
+        heap_bytes: int | None = None,
+        pad_slots: int | None = None,
+        timeout: float | None = None,
+    ) -> World:
+        """A world of `n` ranks that are threads of this process."""
+        heap_bytes = _heap_bytes(heap_bytes)
+        world = cls(_native.World.threads(n, 2 * heap_bytes, pad_slots, timeout), heap_bytes)
+        world._native.run(lambda number: world._reserve(world.ranks[number]))
+        return world
+
+    @classmethod
+    def from_env(
+        cls,
+        *,
+        heap_bytes: int | None = None,
+        pad_slots: int | None = None,
+        timeout: float | None = None,
+    ) -> World:
+        """The world that `shoal launch` or `torchrun` started this process for; it is one rank of it.
+
+        Returns when all ranks have come. A process joins once: later calls give the same world.
+        """
+        with cls._joining:
+            joined = World._joined
+            if joined is not None and joined._process == os.getpid():
+                return joined
+            heap_bytes = _heap_bytes(heap_bytes)
+            world = cls(_native.World.from_env(2 * heap_bytes, pad_slots, timeout), heap_bytes)
+            (rank,) = world.ranks
+            world._reserve(rank)
+            rank._native.act_as_process()
+            current.set_of_process(rank)
+            World._joined = world
+            atexit.register(_leave, rank, os.getpid())
+            return world
+
+    def _reserve(self, rank: Rank) -> None:
+        rank.arena = rank._native.allocate(self._heap_bytes, 4096)
+
+    @property
+    def num_ranks(self) -> int:
+        """The number of ranks."""
+        return self._native.size
+
+    @property
+    def engine(self) -> str:
+        """How the ranks reach each other: `threads` or `processes`."""
+        return self._native.engine
+
+    @property
+    def rank(self) -> Rank:
+        """The rank that this process is, where ranks are processes."""
+        if self.engine == "threads":
+            raise RuntimeError("this process runs all ranks; `run` passes each to a function")
+        return self.ranks[0]
+
+    def run(self, function: Callable[..., Any], *args: Any, **named: Any) -> list[Any]:
+        """Calls `function(rank, *args, **named)` for each rank of this process, and gives the results in their order.
+
+        Ranks that are threads run at the same time. When one raises, the others get a `WorldError` that names it from
+        whatever they wait for, and `run` raises what that rank raised. A world that has failed stays so.
+        """
+        if self._process != os.getpid():
+            raise RuntimeError("a forked child has none of the world's ranks; make a world in it")
+        if self.engine == "processes":
+            return [self._run_here(function, args, named)]
+        if not self._running.acquire(blocking=False):
+            raise RuntimeError("the world runs a function already")
+        try:
+            return self._run_threads(function, args, named)
+        finally:
+            self._running.release()
+
+    def _run_here(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        rank = self.rank
+        rank.check()
+        try:
+            with rank:
+                return function(rank, *args, **named)
+        except BaseException as error:
+            rank.fail(_told(error))
+            raise
+
+    def _run_threads(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+        contexts = [contextvars.copy_context() for _ in self.ranks]
+        threads: dict[int, int] = {}
+        done = threading.Event()
+        outcome: dict[str, Any] = {}
+
+        def on_rank(number: int) -> Any:
+            rank = self.ranks[number]
+            threads[number] = threading.get_ident()
+            threading.current_thread().name = f"rank {number}"
+            current.push(rank)
+            try:
+                return contexts[number].run(function, rank, *args, **named)
+            finally:
+                current.pop()
+                threads.pop(number, None)
+
+        def drive() -> None:
+            try:
+                outcome["results"] = self._native.run(on_rank)
+            except BaseException as error:
+                outcome["error"] = error
+            finally:
+                done.set()
+
+        # Only this thread hears of signals, so it waits where Python can interrupt it.
+        driver = threading.Thread(target=drive, name="shoal world", daemon=True)
+        driver.start()
+        try:
+            done.wait()
+        except BaseException as interruption:
+            self.ranks[0].fail(f"the program was interrupted ({_told(interruption)})")
+            for ident in list(threads.values()):
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
+            driver.join(_GRACE)
+            raise
+        driver.join()
+        error = outcome.pop("error", None)
+        if error is not None:
+            raise error
+        results: list[Any] = outcome["results"]
+        return results
+
+    def __repr__(self) -> str:
+        return f"World({self.num_ranks} ranks, {self.engine})"
+
+
+def _heap_bytes(given: int | None) -> int:
+    if given is not None:
+        return given
+    said = os.environ.get("SHOAL_HEAP_BYTES") or _DEFAULT_HEAP_BYTES
+    try:
+        return int(said)
+    except ValueError:
+        raise ValueError(f"SHOAL_HEAP_BYTES={said}: not a number") from None
+
+
+def _told(error: BaseException) -> str:
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _leave(rank: Rank, process: int) -> None:
+    """The end of a process that is a rank: the others hear of it, and why, if it ends with an error."""
+    if os.getpid() != process:
+        return
+    error = getattr(sys, "last_value", None)
+    if error is not None:
+        rank.fail(_told(error))
+    current.set_of_process(None)
+    rank._native.release_process()
+    rank._native.leave()

@@ -1,0 +1,196 @@
+"""`--cuda-as-cpu`: programs that say "cuda" run on the CPU."""
+
+import subprocess
+import sys
+
+import pytest
+from distributed import run, torchrun
+
+pytestmark = pytest.mark.torch
+
+DEVICES = """
+import torch
+import triton
+import triton.language as tl
+
+device = torch.device("cuda:0")
+assert torch.cuda.is_available() and torch.cuda.device_count() == 1 and torch.version.cuda
+torch.cuda.set_device(device)
+torch.cuda.manual_seed_all(1)
+tensors = [
+    torch.randn(8, device="cuda"),
+    torch.empty((2, 3), device=device).normal_(),
+    torch.tensor([1.0], device=0),
+    torch.arange(4, device="cuda:0", dtype=torch.float32),
+    torch.zeros(3).cuda(),
+    torch.zeros(3).to("cuda", non_blocking=True),
+    torch.zeros(3).to(device, torch.float16),
+    torch.zeros(3).to(device="cuda", dtype=torch.bfloat16),
+    torch.ones_like(torch.zeros(3), device="cuda"),
+    torch.zeros(3).new_empty(4, device="cuda"),
+    torch.randint(0, 5, (3,), device="cuda", generator=torch.Generator(device="cuda").manual_seed(1)),
+    torch.empty(3, pin_memory=True).pin_memory(),
+    torch.nn.Linear(3, 4, device="cuda").weight,
+    torch.nn.Linear(3, 4).to("cuda").weight,
+    torch.nn.Linear(3, 4).cuda().weight,
+]
+with torch.device("cuda"):
+    tensors.append(torch.zeros(3))
+torch.set_default_device("cuda")
+tensors.append(torch.zeros(3))
+torch.set_default_device("cpu")
+assert all(tensor.is_cuda for tensor in tensors)
+with torch.autocast("cuda", dtype=torch.bfloat16):
+    torch.randn(3, 3, device="cuda") @ torch.randn(3, 3, device="cuda")
+
+
+@triton.jit
+def double(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+x = torch.arange(100, device="cuda", dtype=torch.float32)
+start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+side = torch.cuda.Stream(priority=-1)
+side.wait_stream(torch.cuda.current_stream())
+with torch.cuda.stream(side):
+    assert torch.cuda.current_stream() is side
+    start.record()
+    double[(2,)](x, 100, BLOCK=64)
+    end.record(side)
+torch.cuda.current_stream().wait_event(end)
+torch.cuda.synchronize()
+assert start.elapsed_time(end) >= 0
+assert x.cpu().tolist() == [2.0 * i for i in range(100)]
+properties = torch.cuda.get_device_properties(0)
+assert properties.multi_processor_count > 0 and properties.total_memory > 0 and properties.major == 9
+assert torch.cuda.get_device_capability() == (9, 0)
+with torch.cuda.device(0), torch.cuda.nvtx.range("part"):
+    torch.cuda.empty_cache()
+try:
+    torch.cuda.CUDAGraph()
+except RuntimeError as error:
+    assert "played by the CPU" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_devices_streams_and_questions(tmp_path):
+    output = run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], DEVICES, tmp_path)
+    assert output.count("CUDA is played by the CPU") == 1, output
+
+
+def test_nothing_happens_unless_asked(tmp_path):
+    code = "import torch, triton, shoal.torch\nassert not (torch.zeros(1).is_cuda or shoal.torch.is_cuda_as_cpu())"
+    assert "played" not in run([sys.executable, "-m", "shoal.triton"], code, tmp_path)
+
+
+SPAWN = """
+import torch
+import torch.multiprocessing as mp
+
+def child(rank):
+    assert torch.zeros(2, device=f"cuda:{rank}").is_cuda
+
+if __name__ == "__main__":
+    mp.spawn(child, nprocs=1)
+"""
+
+
+def test_processes_that_a_program_starts(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], SPAWN, tmp_path)
+
+
+RANKS = """
+import os
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symm_mem
+import triton
+import triton.language as tl
+
+local_rank = int(os.environ["LOCAL_RANK"])
+device = torch.device(f"cuda:{local_rank}")
+torch.cuda.set_device(device)
+assert torch.cuda.device_count() == 2
+dist.init_process_group("nccl", device_id=device)
+group = dist.new_group(backend="nccl")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+x = torch.full((4,), float(rank), device=device)
+dist.all_reduce(x, op=dist.ReduceOp.AVG)
+assert x.tolist() == [(world_size - 1) / 2] * 4
+out = torch.empty(world_size, device=device)
+dist.all_gather_into_tensor(out, torch.full((1,), float(rank), device=device), group=group)
+assert out.tolist() == list(range(world_size))
+dist.reduce_scatter_tensor(torch.empty(1, device=device), out)
+dist.barrier(device_ids=[local_rank])
+mesh = dist.init_device_mesh("cuda", (world_size,))
+assert mesh.size() == world_size
+
+
+@triton.jit
+def meet(pads, block, rank: tl.constexpr, ranks: tl.constexpr):
+    pads = pads.to(tl.pointer_type(tl.uint64))
+    for peer in tl.static_range(ranks):
+        slot = tl.load(pads + peer).to(tl.pointer_type(tl.uint32)) + block * ranks + rank
+        while tl.atomic_cas(slot, 0, 1, sem="release", scope="sys") != 0:
+            pass
+    own = tl.load(pads + rank).to(tl.pointer_type(tl.uint32)) + block * ranks
+    for peer in tl.static_range(ranks):
+        while tl.atomic_cas(own + peer, 1, 0, sem="acquire", scope="sys") != 1:
+            pass
+
+
+@triton.jit
+def one_shot_all_reduce(buffers, pads, out, n, rank: tl.constexpr, ranks: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    meet(pads, pid, rank, ranks)
+    at = pid * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for i in tl.static_range(ranks):
+        total += tl.load(buffers[i] + at, mask=at < n).to(tl.float32)
+    tl.store(out + at, total, mask=at < n)
+    meet(pads, pid, rank, ranks)
+
+
+shared = symm_mem.empty((1000,), dtype=torch.bfloat16, device=device)
+handle = symm_mem.rendezvous(shared, group=dist.group.WORLD)
+shared.normal_()
+buffers = tuple(handle.get_buffer(i, tuple(shared.shape), shared.dtype) for i in range(handle.world_size))
+out = torch.full((1000,), float("nan"), device=device)
+one_shot_all_reduce[(8,)](
+    buffers, handle.signal_pad_ptrs_dev, out, 1000, handle.rank, handle.world_size, BLOCK=128, num_warps=32
+)
+everything = [torch.empty_like(shared) for _ in range(world_size)]
+dist.all_gather(everything, shared)
+torch.testing.assert_close(out, torch.stack(everything).double().sum(0).float())
+backend = symm_mem._get_backend_stream(priority=-1)
+with torch.cuda.stream(backend):
+    handle.barrier()
+progress = torch.zeros(world_size, dtype=torch.uint32, device=device)
+handle.stream_write_value32(progress, offset=1, val=1)
+assert progress.tolist()[1] == 1
+dist.destroy_process_group()
+print("done", rank)
+"""
+
+
+def test_ranks_with_nccl_and_symmetric_memory(tmp_path):
+    output = run(torchrun(2), RANKS, tmp_path, "-m", "shoal.triton", "--cuda-as-cpu")
+    assert "done 0" in output and "done 1" in output
+    assert output.count("CUDA is played by the CPU") == 1, output
+
+
+def test_as_a_plugin_of_pytest(tmp_path):
+    test = tmp_path / "test_it.py"
+    test.write_text(
+        "import pytest, torch, triton, shoal.triton\n"
+        "@pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a GPU')\n"
+        "def test_it():\n"
+        "    assert torch.zeros(1, device='cuda').is_cuda and triton is shoal.triton\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "shoal.triton.pytest_plugin", "--cuda-as-cpu", "-q", str(test)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,114 @@
+"""`triton_dist` through the drop-in: programs written for it run on CPU ranks."""
+
+import sys
+
+import pytest
+from distributed import run, shoal_launch, torchrun
+
+pytestmark = pytest.mark.torch
+
+PROGRAM = """
+import os
+import torch
+import triton
+import triton.language as tl
+import triton_dist
+import triton_dist.language as dl
+from triton_dist.profiler_utils import perf_func
+from triton_dist.test.utils import assert_allclose
+from triton_dist.utils import (
+    NVSHMEM_SIGNAL_DTYPE, NVSHMEMLazyAllocator, dist_print, finalize_distributed, generate_data, get_bool_env,
+    get_int_env, group_profile, initialize_distributed, is_cuda, is_nvshmem_multimem_supported, is_shmem_initialized,
+    nvshmem_barrier_all_on_stream, nvshmem_create_tensor, nvshmem_create_tensors, nvshmem_free_tensor_sync, rand_tensor,
+)
+
+assert not is_shmem_initialized()
+group = initialize_distributed()
+assert is_shmem_initialized() and not is_cuda() and not is_nvshmem_multimem_supported()
+rank, ranks = group.rank(), group.size()
+
+
+@triton_dist.jit
+def all_gather(shard, out, signals, n, BLOCK: tl.constexpr):
+    peer = tl.program_id(0)
+    me = dl.rank()
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(dl.symm_at(out, peer) + me * n + at, tl.load(shard + at, mask=at < n), mask=at < n)
+    dl.notify(signals + me, peer, signal=1, sig_op="set", comm_scope="intra_node")
+    token = dl.wait(signals + peer, 1, "sys", "acquire")
+    out = dl.consume_token(out, token)
+
+
+shard = rand_tensor((100,), torch.bfloat16)
+outs = nvshmem_create_tensors((ranks, 100), torch.bfloat16, rank, ranks)
+signals = nvshmem_create_tensor((ranks,), NVSHMEM_SIGNAL_DTYPE)
+assert len(outs) == ranks and not signals.any()
+
+
+def gather():
+    signals.zero_()
+    nvshmem_barrier_all_on_stream(None)
+    all_gather[(ranks,)](shard, outs[rank], signals, 100, BLOCK=64)
+    nvshmem_barrier_all_on_stream()
+    return outs[rank]
+
+
+outs[rank].fill_(float("nan"))
+out, milliseconds = perf_func(gather, 3, 1)
+expected = torch.empty_like(out)
+torch.distributed.all_gather_into_tensor(expected.view(-1), shard, group=group)
+assert_allclose(out, expected)
+for peer in outs:
+    assert_allclose(peer, expected)
+try:
+    assert_allclose(torch.tensor([float("nan")]), torch.tensor([float("nan")]))
+except AssertionError:
+    pass
+else:
+    raise RuntimeError("NaN is never close")
+
+a, none = next(generate_data([((4, lambda: 5), torch.float16, (0.1, 0)), None]))
+assert a.shape == (4, 5) and a.abs().max() <= 0.1 and none is None
+assert rand_tensor((1000,), torch.int8).min() < -100
+os.environ["A_FLAG"], os.environ["A_NUMBER"] = "On", "12"
+assert get_bool_env("A_FLAG", False) and get_int_env("A_NUMBER", 3) == 12 and get_int_env("NOBODY", 3) == 3
+allocator = NVSHMEMLazyAllocator(lazy=True)
+lazy = allocator.create_tensor("a", [4, 2], torch.float32, fill_value=3)
+assert allocator.get_total_size() == 32 and not lazy.is_materialized
+allocator.sync()
+assert torch.equal(torch.ones_like(lazy.tensor) * 3, lazy.tensor) and lazy.sum() == 24
+allocator.free_tensor(lazy)
+with group_profile("gather", group=group):
+    gather()
+assert rank != 0 or os.path.exists("prof/gather_merged.json.gz")
+nvshmem_free_tensor_sync(signals)
+dist_print(f"rank {rank} is done", allowed_ranks="all", need_sync=True, prefix=True)
+finalize_distributed()
+"""
+
+
+@pytest.mark.parametrize(("start", "n"), [(torchrun, 2), (shoal_launch, 3)])
+def test_a_program_runs(start, n, tmp_path):
+    options = ["-m", "shoal.triton"]
+    output = run(start(n), PROGRAM, tmp_path, *options)
+    assert all(f"[rank:{rank}]rank {rank} is done" in output for rank in range(n)), output
+
+
+def test_a_program_runs_alone(tmp_path):
+    run([sys.executable, "-m", "shoal.triton"], PROGRAM, tmp_path)
+
+
+MISSING = """
+import triton_dist
+try:
+    import triton_dist.mega_triton_kernel
+except ModuleNotFoundError as error:
+    assert "Shoal's drop-in has none" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_what_is_missing_says_so(tmp_path):
+    run([sys.executable, "-m", "shoal.triton"], MISSING, tmp_path)

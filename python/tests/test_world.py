@@ -1,0 +1,376 @@
+"""Worlds whose ranks are threads: memory, exchanges, launches, streams, and what happens when a rank fails."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import shoal
+import shoal.language as tl
+
+SIZES = (1, 2, 3, 4)
+
+
+def world(n, **options):
+    return shoal.World.threads(n, heap_bytes=1 << 24, timeout=60, **options)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_every_rank_reaches_every_other(n):
+    def write(rank):
+        x = rank.symm_zeros((n, 3), np.int32)
+        for peer, there in enumerate(rank.peers(x)):
+            there[rank.rank] = 10 * rank.rank + peer
+        rank.barrier()
+        return x.copy()
+
+    for number, x in enumerate(world(n).run(write)):
+        assert (x == 10 * np.arange(n)[:, None] + number).all()
+
+
+def test_views_have_counterparts_and_keep_the_memory():
+    def look(rank):
+        x = rank.symm_zeros((4, 6), "float64")
+        x[:] = np.arange(24).reshape(4, 6) + 100 * rank.rank
+        part = rank.peer(x[1::2, 2:4], 1)
+        rank.barrier()
+        del x
+        return part.tolist()
+
+    expected = (np.arange(24).reshape(4, 6) + 100)[1::2, 2:4].tolist()
+    assert world(2).run(look) == [expected, expected]
+
+
+def test_types_of_elements():
+    def names(rank):
+        asked = (None, np.float16, "int8", tl.uint16, tl.float64, "bfloat16", np.dtype("complex64"))
+        return [rank.symm_empty(2, dtype).dtype.name for dtype in asked]
+
+    expected = ["float32", "float16", "int8", "uint16", "float64", "bfloat16", "complex64"]
+    assert world(1).run(names) == [expected]
+
+
+def test_memory_goes_back_when_all_have_dropped_it_or_at_once():
+    def use(rank):
+        before = rank.free_bytes
+        x = rank.symm_empty(1 << 20, np.uint8)
+        assert rank.free_bytes <= before - (1 << 20)
+        rank.free(x)
+        assert rank.free_bytes == before
+        for _ in range(40):  # would not fit if nothing came back
+            x = rank.symm_empty(1 << 20, np.uint8)
+            x[0] = 1
+        with pytest.raises(shoal.OutOfResources, match="16777217 bytes|no room"):
+            rank.symm_empty((1 << 24) + 1, np.uint8)
+        with pytest.raises(ValueError, match="does not lie in symmetric memory"):
+            rank.free(np.zeros(4))
+        return True
+
+    assert world(2).run(use) == [True, True]
+
+
+def test_small_host_data_and_teams():
+    def exchange(rank):
+        assert rank.broadcast({"from": rank.rank}, root=1) == {"from": 1}
+        assert rank.all_gather(rank.rank**2) == [0, 1, 4, 9]
+        parity = rank.world.split(rank.rank % 2, key=-rank.rank)
+        assert parity.members == ([2, 0] if rank.rank % 2 == 0 else [3, 1])
+        assert parity.all_gather(rank.rank) == parity.members
+        assert parity.translate(0, rank.world) == parity.world_rank(0) == parity.members[0]
+        outer = rank.world.strided(0, 3, 2)
+        assert (outer is None) == (rank.rank in (1, 2))
+        mesh = rank.mesh({"row": 2, "column": 2})
+        assert mesh.axes == {"row": 2, "column": 2}
+        assert mesh.rank_at(row=mesh.position("row"), column=mesh.position("column")) == rank.rank
+        assert mesh.team("column").members == ([0, 1] if rank.rank < 2 else [2, 3])
+        with pytest.raises(ValueError, match="does not fit"):
+            rank.mesh({"row": 3})
+        return True
+
+    assert all(world(4).run(exchange))
+
+
+def test_calls_out_of_step_are_told_to_all():
+    def confuse(rank):
+        with pytest.raises(shoal.WorldError, match="not in step"):
+            rank.barrier() if rank.rank == 0 else rank.all_gather(1)
+        return rank.all_gather(rank.rank)
+
+    assert world(2).run(confuse) == [[0, 1], [0, 1]]
+
+
+@shoal.jit
+def rotate(x, out, flags, n, BLOCK: tl.constexpr):
+    """Every program sends its block to the next rank, and takes that of the rank before."""
+    block = tl.program_id(0)
+    to = (tl.rank() + 1) % tl.num_ranks()
+    at = block * BLOCK + tl.arange(0, BLOCK)
+    tl.store(tl.symm_at(out, to) + at, tl.load(x + at, mask=at < n), mask=at < n)
+    tl.notify(flags + block, to, signal=1, sig_op="set", comm_scope="intra_node")
+    token = tl.wait(flags + block, 1, "sys", "acquire", waitValue=1)
+    out = tl.consume_token(out, token)
+    tl.store(out + at, tl.load(out + at, mask=at < n) + 0.5, mask=at < n)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_launches_run_as_their_rank(n):
+    def launch(rank):
+        x = np.random.default_rng(rank.rank).random(1000, np.float32)
+        out = rank.symm_empty(1000, np.float32)
+        out.fill(np.nan)
+        flags = rank.symm_zeros(8, np.int64)
+        rotate[(8,)](x, out, flags, 1000, BLOCK=128)
+        rank.barrier()
+        return out.copy()
+
+    for rank, out in enumerate(world(n).run(launch)):
+        sent = np.random.default_rng((rank - 1) % n).random(1000, np.float32)
+        assert (out == sent + np.float32(0.5)).all()
+
+
+def test_a_launch_outside_of_a_world_has_no_ranks():
+    x = np.zeros(8, np.float32)
+    with pytest.raises(shoal.ShoalError):
+        rotate[(1,)](x, x, np.zeros(1, np.int64), 8, BLOCK=8)
+
+
+def test_what_a_rank_raises_is_raised_and_named_to_the_others():
+    seen = {}
+
+    def fail(rank):
+        if rank.rank == 2:
+            raise KeyError("lost")
+        try:
+            rank.barrier()
+        except shoal.WorldError as error:
+            seen[rank.rank] = (str(error), error.rank)
+            raise
+
+    failed = world(3)
+    with pytest.raises(KeyError, match="lost") as raised:
+        failed.run(fail)
+    if sys.version_info >= (3, 11):
+        assert raised.value.__notes__ == ["raised on rank 2"]
+    assert set(seen) == {0, 1}
+    for text, rank in seen.values():
+        assert "rank 2 failed: KeyError: 'lost'" in text and rank == 2
+    with pytest.raises(shoal.WorldError, match="rank 2 failed"):
+        failed.run(lambda rank: None)
+
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+
+def test_a_failing_rank_ends_the_kernels_of_the_others():
+    def fail(rank):
+        flag = rank.symm_zeros(1, np.int64)
+        if rank.rank == 1:
+            time.sleep(0.1)
+            raise ValueError("no signal will come")
+        wait_for[(1,)](flag)
+
+    start = time.monotonic()
+    with pytest.raises(ValueError, match="no signal will come"):
+        world(2).run(fail)
+    assert time.monotonic() - start < 20
+
+
+DEADLOCK = """
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+def stuck(rank):
+    flag = rank.symm_zeros(1, np.int64)
+    try:
+        wait_for[(1,)](flag)
+    except shoal.DeadlockError as error:
+        return error.waits
+
+for waits in shoal.World.threads(2, heap_bytes=1 << 20).run(stuck):
+    assert len(waits) == 2, waits
+    for rank, text in enumerate(waits):
+        assert text.startswith(f"rank {rank}: ") and "for 7" in text and "where 0 is" in text, text
+"""
+
+
+def run_script(text, tmp_path, timeout=120, **environment):
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    return subprocess.run(
+        [sys.executable, script],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def test_a_deadlock_is_reported_on_every_rank(tmp_path):
+    done = run_script(DEADLOCK, tmp_path, SHOAL_WAIT_TIMEOUT="1")
+    assert done.returncode == 0, done.stderr
+
+
+def test_ctrl_c_ends_waits_kernels_and_loops():
+    def hang(rank):
+        flag = rank.symm_zeros(1, np.int64)
+        if rank.rank == 0:
+            while True:
+                time.sleep(0.01)
+        if rank.rank == 1:
+            rank.barrier()
+        wait_for[(1,)](flag)
+
+    threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        world(3).run(hang)
+    assert time.monotonic() - start < 20
+
+
+def test_streams_copy_beside_the_rank():
+    def stream(rank):
+        inbox = rank.symm_zeros(1000, np.float32)
+        flags = rank.symm_zeros(4, np.uint32)
+        result = np.zeros(1000, np.float32)
+        peer = (rank.rank + 1) % rank.num_ranks
+        out = rank.stream()
+        out.copy(rank.peer(inbox, peer), np.full(1000, rank.rank + 1, np.float32))
+        out.write_value(rank.peer(flags, peer), 3, index=2)
+        back = rank.stream()
+        back.wait_value(flags, 2, index=2, at_least=True)
+        back.copy(result, inbox)
+        event = back.record()
+        out.wait(event)
+        called = []
+        out.call(lambda: called.append(shoal.current_rank() is rank))
+        out.synchronize()
+        event.wait()
+        assert event.query() and out.query() and called == [True]
+        out.call(lambda: 1 / 0)
+        out.call(called.append, "never")
+        with pytest.raises(ZeroDivisionError):
+            out.synchronize()
+        assert called == [True]
+        with pytest.raises(ValueError, match="4000 bytes to an array of 4"):
+            back.copy(np.zeros(1, np.float32), inbox)
+        with pytest.raises(ValueError, match="contiguous"):
+            back.copy(inbox[::2], result[::2])
+        return result
+
+    for rank, result in enumerate(world(3).run(stream)):
+        assert (result == (rank - 1) % 3 + 1).all()
+
+
+def test_a_launch_on_a_stream_waits_for_the_rank_that_launches_later():
+    def launch(rank):
+        flag = rank.symm_zeros(1, np.int64)
+        stream = rank.stream()
+        stream.call(lambda: wait_for[(1,)](flag))
+        rank.barrier()
+        stream2 = rank.stream()
+        stream2.write_value(rank.peer(flag, 1 - rank.rank), 7)
+        stream2.synchronize()
+        stream.synchronize()
+        return int(flag[0])
+
+    assert world(2).run(launch) == [7, 7]
+
+
+def test_another_thread_may_act_as_a_rank():
+    def use(rank):
+        found = []
+
+        def other():
+            with pytest.raises(RuntimeError, match="acts as no rank"):
+                shoal.current_rank()
+            with rank:
+                found.append(shoal.current_rank().rank)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(30)
+        assert found == [rank.rank]
+        return shoal.current_rank() is rank
+
+    assert all(world(2).run(use))
+    with pytest.raises(RuntimeError, match="acts as no rank"):
+        shoal.current_rank()
+
+
+def test_signal_pads_are_zero_and_checked():
+    def pads(rank):
+        assert rank.signal_pad().dtype == np.uint32 and not rank.signal_pad().any()
+        rank.barrier()
+        rank.signal_pad(1 - rank.rank)[5] = rank.rank + 1
+        rank.barrier()
+        assert rank.signal_pad()[5] == 2 - rank.rank
+        rank.signal_pad()[5] = 0
+        rank.check_pad(32)
+        with pytest.raises(shoal.OutOfResources, match="64 slots, but 33 programs on 2 ranks"):
+            rank.check_pad(33)
+        return True
+
+    assert all(world(2, pad_slots=64).run(pads))
+
+
+FORK = """
+import os, sys, numpy as np, shoal
+
+world = shoal.World.threads(2, heap_bytes=1 << 20)
+
+def use(rank):
+    x = rank.symm_zeros(1, np.int32)
+    rank.barrier()
+    if rank.rank == 1:
+        return rank.barrier()
+    child = os.fork()
+    if child == 0:
+        x[0] = 1                       # the memory is shared or its own copy, but there
+        try:
+            rank.barrier()
+        except RuntimeError as error:
+            os._exit(0 if "is not a rank" in str(error) else 3)
+        os._exit(4)
+    status = os.waitpid(child, 0)[1]
+    rank.barrier()
+    return os.waitstatus_to_exitcode(status)
+
+assert world.run(use) == [0, None]
+child = os.fork()
+if child == 0:
+    try:
+        world.run(use)
+    except RuntimeError as error:
+        os._exit(0 if "forked child" in str(error) else 3)
+    os._exit(4)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_child_is_no_rank(tmp_path):
+    done = run_script(FORK, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_bad_worlds_say_why():
+    with pytest.raises(shoal.WorldError, match="at least one"):
+        shoal.World.threads(0)
+    with pytest.raises(ValueError, match="timeout"):
+        shoal.World.threads(1, timeout=-1)
+    with pytest.raises(shoal.WorldError, match="RANK"):
+        shoal.World.from_env()
+    with pytest.raises(RuntimeError, match="runs all ranks"):
+        _ = world(1).rank
+    with pytest.raises(ValueError, match="negative"):
+        world(1).run(lambda rank: rank.symm_empty((2, -1)))

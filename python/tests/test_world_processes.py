@@ -1,0 +1,143 @@
+"""Worlds whose ranks are processes: under `shoal launch` and `torchrun`, and how they end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+PRELUDE = """
+import os, sys, time
+import numpy as np, shoal, shoal.language as tl
+
+world = shoal.World.from_env(heap_bytes=1 << 24)
+rank = world.rank
+assert shoal.World.from_env() is world and shoal.current_rank() is rank
+"""
+
+KERNEL = """
+@shoal.jit
+def push(x, out, flags, n: tl.constexpr):
+    to = tl.program_id(0)
+    at = tl.arange(0, n)
+    tl.store(tl.symm_at(out, to) + tl.rank() * n + at, tl.load(x + at))
+    tl.notify(flags + tl.rank(), to, signal=1, sig_op="set", comm_scope="intra_node")
+    tl.wait(flags + to, 1, "sys", "acquire", waitValue=1)
+
+x = np.arange(16, dtype=np.float32) + 100 * rank.rank
+out = rank.symm_zeros((rank.num_ranks, 16), np.float32)
+out.fill(np.nan)
+flags = rank.symm_zeros(rank.num_ranks, np.int64)
+rank.barrier()
+push[(rank.num_ranks,)](x, out, flags, 16)
+rank.barrier()
+assert (out == np.arange(16) + 100 * np.arange(rank.num_ranks)[:, None]).all(), out
+stream = rank.stream()
+stream.copy(rank.peer(out, (rank.rank + 1) % rank.num_ranks)[0], np.full(16, rank.rank, np.float32))
+stream.synchronize()
+rank.barrier()
+assert (out[0] == (rank.rank - 1) % rank.num_ranks).all()
+assert world.run(lambda rank: rank.all_gather(rank.rank)) == [list(range(rank.num_ranks))]
+print("done", rank.rank)
+"""
+
+
+def start(command, script, tmp_path, **environment):
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    environment = {**os.environ, "SHOAL_TIMEOUT": "60", **environment}
+    return subprocess.Popen(
+        [sys.executable, *command, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+    )
+
+
+def launcher(n):
+    return ["-m", "shoal", "launch", "-n", str(n), "--", sys.executable]
+
+
+def torchrun(n):
+    return ["-m", "torch.distributed.run", "--nproc-per-node", str(n)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_under_shoal_launch(n, tmp_path):
+    process = start(launcher(n), PRELUDE + KERNEL, tmp_path)
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, output
+    assert all(f"done {rank}" in output for rank in range(n)), output
+
+
+@pytest.mark.torch
+def test_under_torchrun(tmp_path):
+    process = start(torchrun(2), PRELUDE + KERNEL, tmp_path)
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, output
+
+
+FAILING = """
+try:
+    if rank.rank == 1:
+        FAIL
+    rank.barrier()
+except shoal.WorldError as error:
+    print(f"rank {rank.rank} heard: {error}", flush=True)
+    time.sleep(1)  # the launcher ends all once one has failed
+    sys.exit(5)
+"""
+
+
+@pytest.mark.parametrize(
+    ("fail", "heard"),
+    [
+        ("raise KeyError('lost')", "KeyError: 'lost'"),
+        ("os.kill(os.getpid(), 9)", "rank 1"),
+        ("sys.exit(3)", "rank 1"),
+        ("os._exit(0)", "rank 1"),
+    ],
+    ids=["raises", "killed", "exits", "vanishes"],
+)
+def test_a_rank_that_ends_is_named_to_the_others(fail, heard, tmp_path):
+    # Without the launcher, which would end the others at once.
+    script = PRELUDE + FAILING.replace("FAIL", fail)
+    processes = [
+        start([], script, tmp_path, RANK=str(rank), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1", MASTER_PORT="29871")
+        for rank in range(3)
+    ]
+    outputs = [process.communicate(timeout=120)[0] for process in processes]
+    for rank in (0, 2):
+        assert f"rank {rank} heard: " in outputs[rank] and heard in outputs[rank], outputs
+        assert processes[rank].returncode == 5
+
+
+def test_the_launcher_ends_all_when_one_fails(tmp_path):
+    process = start(launcher(3), PRELUDE + "if rank.rank == 1: sys.exit(7)\ntime.sleep(100)", tmp_path)
+    began = time.monotonic()
+    output, _ = process.communicate(timeout=90)
+    assert process.returncode == 7, output
+    assert time.monotonic() - began < 60
+
+
+def test_a_rank_may_end_before_the_others(tmp_path):
+    script = PRELUDE + "if rank.rank == 1: sys.exit(0)\ntime.sleep(0.3)\nrank.check()\nprint('fine')"
+    process = start(launcher(2), script, tmp_path)
+    output, _ = process.communicate(timeout=90)
+    assert process.returncode == 0 and "fine" in output, output
+
+
+def test_ctrl_c_ends_a_rank_that_waits(tmp_path):
+    script = PRELUDE + "print('waits', flush=True)\nif rank.rank == 0: rank.barrier()\ntime.sleep(100)"
+    process = start(launcher(2), script, tmp_path)
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(2)]
+    assert all("waits" in line for line in lines), lines
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in output, output

@@ -30,8 +30,11 @@ SETTINGS: dict[str, Any] = {
 
 def register() -> None:
     """Registers the backend. Doing so again changes nothing."""
-    from torch._dynamo.backends import registry
-
+    try:
+        from torch._dynamo.backends import registry
+    except ImportError:
+        # A torch from before `torch.compile`.
+        return
     if NAME not in registry.list_backends(exclude_tags=()):
         registry.register_backend(compile_graph, name=NAME)
 

@@ -87,10 +87,12 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
     let settings = py.import(intern!(py, "shoal.knobs"))?;
     let compilation = settings.getattr(intern!(py, "compilation"))?;
     let knob = |name: &Bound<'_, PyString>| compilation.getattr(name).and_then(|value| value.is_truthy());
+    // What is interpreted is not compiled: as in Python, globals are what they are when they are read.
+    let interpreted = settings.getattr(intern!(py, "runtime"))?.getattr(intern!(py, "interpret"))?.is_truthy()?;
     let mut options = CompileOptions {
         debug,
         sanitize_overflow: truth(intern!(py, "sanitize_overflow"), true)?,
-        allow_plain_globals: knob(intern!(py, "allow_non_constexpr_globals"))?,
+        allow_plain_globals: interpreted || knob(intern!(py, "allow_non_constexpr_globals"))?,
         ..CompileOptions::default()
     };
     if knob(intern!(py, "always_compile"))? {

@@ -25,5 +25,5 @@ if __name__ == "__mp_main__":
     install_with(os.environ.get(ASKED, "").split())
     __file__ = os.environ[SCRIPT]
     with io.open_code(__file__) as _script:
-        _code = compile(_script.read(), __file__, "exec")
+        _code = compile(_script.read(), __file__, "exec", dont_inherit=True)
     exec(_code, globals())

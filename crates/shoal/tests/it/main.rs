@@ -12,6 +12,7 @@ mod language;
 mod launches;
 mod live;
 mod random_kernels;
+mod random_waits;
 mod ranks;
 mod shmem;
 mod specialisation;

@@ -102,3 +102,46 @@ def test_scaled_products_agree_with_torch(formats):
     out = torch.full((M, N), float("nan"))
     kernel[(1,)](a, b, sa.data, sb.data, out, A=formats[0], B=formats[1], AK=a.shape[1], BK=b.shape[0])
     torch.testing.assert_close(out.double(), expected, rtol=1e-4, atol=1e-3)
+
+
+def test_linear_layouts_map_bits():
+    from shoal.tools import LinearLayout
+
+    identity = LinearLayout.identity_1d(8, "in", "out")
+    assert identity.bases == [("in", [[1], [2], [4]])] and identity.out_dims == [("out", 8)]
+    assert [identity.apply({"in": i})["out"] for i in range(8)] == list(range(8))
+    assert LinearLayout.strided_1d(4, 2, "in", "out").apply({"in": 3}) == {"out": 6}
+    assert LinearLayout.zeros_1d(4, "in", "out").apply({"in": 3}) == {"out": 0}
+    assert LinearLayout.identity_1d(4, "in", "out") * LinearLayout.identity_1d(8, "in", "out") == (
+        LinearLayout.identity_1d(32, "in", "out")
+    )
+    both = LinearLayout.identity_1d(4, "lane", "x") * LinearLayout.identity_1d(8, "warp", "y")
+    assert both.apply({"lane": 3, "warp": 5}) == {"x": 3, "y": 5} and both.is_invertible()
+    swizzled = LinearLayout.from_bases([("offset", [[0, 1], [0, 2], [1, 1], [2, 2]])], ["row", "column"])
+    assert swizzled.apply({"offset": 6}) == {"row": 1, "column": 3}
+    assert swizzled.compose(swizzled.invert()) == LinearLayout.identity_1d(16, "offset", "offset")
+    assert swizzled.get_matrix_view() == [[0, 0, 1, 0], [0, 0, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1]]
+    with pytest.raises(ValueError, match="does not reach"):
+        LinearLayout.from_bases([("in", [[1], [1]])], ["out"], [4])
+    with pytest.raises(ValueError, match="power of 2"):
+        LinearLayout.identity_1d(6, "in", "out")
+
+
+def test_inverting_and_composing_finds_the_same_place():
+    from shoal.tools import LinearLayout
+
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        bits = int(random.integers(1, 7))
+
+        def invertible(name, bits=bits):
+            while True:
+                rows = [(name, [[int(v)] for v in random.integers(0, 1 << bits, bits)])]
+                layout = LinearLayout.from_bases(rows, ["out"], [1 << bits], require_surjective=False)
+                if layout.is_invertible():
+                    return layout
+
+        a, b = invertible("a"), invertible("b")
+        between = a.invert_and_compose(b)
+        for i in range(1 << bits):
+            assert b.apply(between.apply({"a": i})) == a.apply({"a": i})

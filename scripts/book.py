@@ -24,7 +24,8 @@ OUT = ROOT / "target" / "book"
 STYLE = """
 :root { color-scheme: light dark; }
 body { margin: 0; font: 16px/1.6 system-ui, sans-serif; display: flex; }
-nav { width: 17rem; min-height: 100vh; padding: 1.5rem 1rem; box-sizing: border-box; background: #8881; font-size: 14px; }
+nav { width: 17rem; min-height: 100vh; padding: 1.5rem 1rem; box-sizing: border-box; }
+nav { background: #8881; font-size: 14px; }
 nav h2 { font-size: 12px; text-transform: uppercase; letter-spacing: .05em; opacity: .7; margin: 1.2em 0 .3em; }
 nav a { display: block; padding: .15em .4em; border-radius: 4px; color: inherit; text-decoration: none; }
 nav a.here { background: #88f3; }
@@ -80,7 +81,11 @@ def text_of(page: Page) -> str:
     pictures = sorted((OUT / "plots").glob(f"{page.source.stem.partition('_')[0]}*.svg"))
     shown = "".join(f"\n![{title}](plots/{picture.name})\n" for picture in pictures)
     place = page.source.relative_to(ROOT)
-    return f"# {title.strip()}\n" + "\n".join(words) + f"\n\nThe program is `{place}`.\n{shown}\n```{language}\n{code}\n```\n"
+    return (
+        f"# {title.strip()}\n"
+        + "\n".join(words)
+        + f"\n\nThe program is `{place}`.\n{shown}\n```{language}\n{code}\n```\n"
+    )
 
 
 def anchor(heading: str) -> str:
@@ -101,7 +106,9 @@ def links(text: str) -> list[str]:
 
 def check(all_pages: list[Page]) -> list[str]:
     """What is wrong with the list and the links."""
-    wrong = [f"docs/SUMMARY.md lists {page.source}, which is not there" for page in all_pages if not page.source.is_file()]
+    wrong = [
+        f"docs/SUMMARY.md lists {page.source}, which is not there" for page in all_pages if not page.source.is_file()
+    ]
     listed = {page.source for page in all_pages}
     wrong += [
         f"docs/SUMMARY.md does not list {path.name}"
@@ -130,7 +137,9 @@ def rendered(page: Page, all_pages: list[Page]) -> str:
     """A page as HTML."""
     import markdown
 
-    body = markdown.markdown(text_of(page), extensions=["tables", "fenced_code", "toc"], extension_configs={"toc": {"slugify": lambda value, _: anchor(value)}})  # fmt: skip
+    settings = {"toc": {"slugify": lambda value, _: anchor(value)}}
+    extensions = ["tables", "fenced_code", "toc"]
+    body = markdown.markdown(text_of(page), extensions=extensions, extension_configs=settings)
     places = {other.source: other.file for other in all_pages}
 
     def moved(match: re.Match[str]) -> str:

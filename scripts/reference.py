@@ -21,14 +21,30 @@ MADE = "<!-- Made by scripts/reference.py: do not edit. -->\n"
 
 # The chapters of the language: a title, what it is about, and the module whose functions it lists.
 CHAPTERS = [
-    ("Programs, control and hints", "The place of a program in its grid, loops, products, and what the compiler may assume.", "shoal.language._program"),
-    ("Memory", "Reading, writing and combining what pointers point to; blocks of tensors through descriptors.", "shoal.language._memory"),
+    (
+        "Programs, control and hints",
+        "The place of a program in its grid, loops, products, and what the compiler may assume.",
+        "shoal.language._program",
+    ),
+    (
+        "Memory",
+        "Reading, writing and combining what pointers point to; blocks of tensors through descriptors.",
+        "shoal.language._memory",
+    ),
     ("Tiles", "Making tiles, changing their shape and type, choosing and comparing.", "shoal.language._tiles"),
     ("Mathematics", "Element by element.", "shoal.language.math"),
     ("Reductions, scans and sorting", "Along one dimension or all.", "shoal.language.standard"),
-    ("Random numbers", "A function of a seed and an index: the same everywhere, in any order.", "shoal.language.random"),
-    ("Between ranks", "The other members of the world: see [distributed kernels](distributed-kernels.md).", "shoal.language._distributed"),
-]  # fmt: skip
+    (
+        "Random numbers",
+        "A function of a seed and an index: the same everywhere, in any order.",
+        "shoal.language.random",
+    ),
+    (
+        "Between ranks",
+        "The other members of the world: see [distributed kernels](distributed-kernels.md).",
+        "shoal.language._distributed",
+    ),
+]
 
 
 def shown(function: object, name: str) -> str:
@@ -44,7 +60,9 @@ def functions_of(module: ModuleType, public: dict[str, object]) -> list[tuple[st
     wrapped = {
         name: value
         for name, value in public.items()
-        if inspect.isfunction(value) and id(value) in own and getattr(value, "__shoal_path__", "").startswith("shoal.language.")
+        if inspect.isfunction(value)
+        and id(value) in own
+        and getattr(value, "__shoal_path__", "").startswith("shoal.language.")
     }
     return sorted(wrapped.items())
 
@@ -64,8 +82,8 @@ def language() -> str:
     parts = [
         MADE,
         "# The language\n",
-        "Kernels are Python functions decorated with `@shoal.jit`. What follows is `shoal.language`, usually imported as "
-        "`tl`. Many functions are also methods of tiles: `x.sum(0)` is `tl.sum(x, 0)`.\n",
+        "Kernels are Python functions decorated with `@shoal.jit`. What follows is `shoal.language`, usually imported "
+        "as `tl`. Many functions are also methods of tiles: `x.sum(0)` is `tl.sum(x, 0)`.\n",
         "## Types\n",
         "| type | bits |\n|---|---|",
     ]
@@ -74,8 +92,8 @@ def language() -> str:
     names = {value.name: name for name, value in vars(tl).items() if type(value) is tl.dtype}
     parts += [f"| `{names[ty.name]}` | {ty.primitive_bitwidth} |" for ty in order]
     parts.append(
-        "\nConversions to 8-bit floats saturate: infinities and what is too large become the largest finite number, and NaN "
-        "stays NaN where the format has one. This is so on every target and in the interpreter.\n"
+        "\nConversions to 8-bit floats saturate: infinities and what is too large become the largest finite number, and "
+        "NaN stays NaN where the format has one. This is so on every target and in the interpreter.\n"
     )
     seen: set[str] = set()
     for title, about, path in CHAPTERS:

@@ -62,9 +62,7 @@ def backward(grad, x, weight, mean, rstd):
     rows, columns = x.shape
     grad_x, grad_weight, grad_bias = np.empty_like(x), np.zeros_like(weight), np.zeros_like(weight)
     block = shoal.next_power_of_2(columns)
-    backward_kernel[(rows,)](
-        grad, x, weight, mean, rstd, grad_x, grad_weight, grad_bias, columns, BLOCK=block
-    )
+    backward_kernel[(rows,)](grad, x, weight, mean, rstd, grad_x, grad_weight, grad_bias, columns, BLOCK=block)
     return grad_x, grad_weight, grad_bias
 
 

@@ -54,9 +54,7 @@ def attention(q, k, v, causal):
     heads, length, width = q.shape
     out = np.empty_like(q)
     grid = (shoal.cdiv(length, 64), heads)
-    attention_kernel[grid](
-        q, k, v, out, length, width**-0.5, CAUSAL=causal, HEAD=width, BLOCK_Q=64, BLOCK_K=64
-    )
+    attention_kernel[grid](q, k, v, out, length, width**-0.5, CAUSAL=causal, HEAD=width, BLOCK_Q=64, BLOCK_K=64)
     return out
 
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-KERNEL = '''
+KERNEL = """
 import shoal
 import shoal.language as tl
 
@@ -23,7 +23,7 @@ def saxpy(x, y, out, n, a, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < n
     tl.store(out + at, a * tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
-'''
+"""
 
 PROGRAM = r"""
 #include <stdio.h>

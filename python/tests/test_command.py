@@ -65,7 +65,14 @@ def test_the_doctor_asks_the_python_that_runs_it():
 
 
 def test_a_setting_that_cannot_be_read_is_an_error():
-    command = [sys.executable, "-m", "shoal", "compile", f"{Path(__file__).parents[2]}/examples/add.py:add", "--signature"]
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "compile",
+        f"{Path(__file__).parents[2]}/examples/add.py:add",
+        "--signature",
+    ]
     command += ["*kfp32, *kfp32, *fp32, i32, 1024", "--emit", "tile"]
     done = subprocess.run(
         command, env={**os.environ, "SHOAL_DEBUG": "perhaps"}, capture_output=True, text=True, timeout=120, check=False

@@ -9,8 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("torch._inductor")
 
-import shoal.torch  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
+
+import shoal.torch  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -73,7 +73,7 @@ COMPILING = {
     "a = tl.make_tensor_descriptor(x, [8, 8], [9, 1], [4, 8])": "strides must be 16-byte aligned",
     "a = tl.histogram(tl.zeros([8], tl.float32), 8)": "histogram only supports 32-bit integer input, but got fp32",
     "a = tl.histogram(tl.zeros([8, 2], tl.int32), 8)": "histogram only supports 1D input",
-    "a = tl.zeros([16, 16], tl.float8e5)\nb = tl.dot(a, a, max_num_imprecise_acc=32)": "max_num_imprecise_acc (32) must be <= K (16)",
+    "a = tl.zeros([16, 16], tl.float8e5)\nb = tl.dot(a, a, max_num_imprecise_acc=32)": "(32) must be <= K (16)",
 }
 
 

@@ -1,8 +1,9 @@
 """Linear layouts: maps between indices that are linear over bits.
 
-A layout has named inputs (such as register, lane, warp) and named outputs (such as the dimensions of a tile). It is given
-by what it maps each power of two of each input to, its *bases*; all else is the exclusive or of those. Sizes are powers of
-two. The compiler's own layouts are in `shoal-layout`; these have any names, for host code that computes with them.
+A layout has named inputs (such as register, lane, warp) and named outputs (such as the dimensions of a tile). It is
+given by what it maps each power of two of each input to, its *bases*; all else is the exclusive or of those. Sizes are
+powers of two. The compiler's own layouts are in `shoal-layout`; these have any names, for host code that computes with
+them.
 """
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ class LinearLayout:
         return hash((tuple(self._out.items()), tuple((name, tuple(rows)) for name, rows in self._bases.items())))
 
     def __repr__(self) -> str:
-        lines = [f"{name}={1 << bit} -> {basis}" for name, rows in self._bases.items() for bit, basis in enumerate(rows)]
+        lines = [
+            f"{name}={1 << bit} -> {basis}" for name, rows in self._bases.items() for bit, basis in enumerate(rows)
+        ]
         return "\n".join([*lines, f"where out dims are: {self.out_dims}"])
 
     # Computing with layouts.

@@ -1,4 +1,4 @@
-"""Numbers of the OCP microscaling (MX) formats on torch tensors: elements of four bits, and the scales that groups share.
+"""Numbers of the OCP microscaling (MX) formats on torch tensors: elements of four bits, and scales of groups.
 
 Both classes hold one code for each number in `data`, a tensor of bytes. They make test data and references for
 `tl.dot_scaled`.

@@ -48,9 +48,7 @@ def create_ragged_descriptor(T: Any, block_shape: Sequence[int], ragged_dim: int
         raise AssertionError("number of rows may not exceed 2**30")
     shape[ragged_dim] = _END
     step = strides[ragged_dim]
-    return RaggedDescriptor(
-        T, [_UNBOUNDED, _UNBOUNDED, *shape], [_WRAP - step, step, *strides], [1, 1, *block_shape]
-    )
+    return RaggedDescriptor(T, [_UNBOUNDED, _UNBOUNDED, *shape], [_WRAP - step, step, *strides], [1, 1, *block_shape])
 
 
 @shoal.jit

@@ -1,8 +1,8 @@
 """The backend "shoal" of `torch.compile`: Inductor's graphs and code, compiled and launched by Shoal on the CPU.
 
-Inductor lowers a graph to Triton kernels, forward and backward, with dynamic shapes, as it does for GPUs. They are compiled in
-this process; neither a C++ compiler nor worker processes are needed. What Inductor does for other backends is left as
-it is: its settings are changed for one graph at a time, and Triton stays Triton for everybody else
+Inductor lowers a graph to Triton kernels, forward and backward, with dynamic shapes, as it does for GPUs. They are
+compiled in this process; neither a C++ compiler nor worker processes are needed. What Inductor does for other backends
+is left as it is: its settings are changed for one graph at a time, and Triton stays Triton for everybody else
 (`_inductor_modules.py`).
 """
 
@@ -67,7 +67,7 @@ def _is_setting(config: Any, name: str) -> bool:
 
 
 def _first_calls_with_shoal(code: Any) -> Any:
-    """What Inductor leaves for the first launches (loading, tuning) looks for Triton again: Shoal is there for those."""
+    """What Inductor leaves for the first launch (loading, tuning) looks for Triton again: Shoal is there for it."""
     run = getattr(code, "current_callable", None)
     if run is None:
         return code

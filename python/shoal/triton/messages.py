@@ -91,7 +91,9 @@ _RULES = (
         AssertionError,
         "expected last dimension to be 2 for split, got {0}",
     ),
-    Rule(r"`cat` takes two tiles of one shape", AssertionError, "tensors must have the same shape along all dimensions"),
+    Rule(
+        r"`cat` takes two tiles of one shape", AssertionError, "tensors must have the same shape along all dimensions"
+    ),
     Rule("tiles cannot be sliced", ValueError, "unsupported tensor index: slice"),
     Rule(
         r"too many indices for `\w+\[(.*?)\]`",
@@ -130,7 +132,9 @@ _RULES = (
         "Descriptor block shape must have at least 16 bytes in the last dimension, but got {0} bytes",
     ),
     Rule(r"a stride of (\d+) elements", ValueError, "Tensor descriptor strides must be 16-byte aligned"),
-    Rule(r"a descriptor has 1 to 5 dimensions, not (\d+)", ValueError, "Expected 1 <= ndim <= 5 but got {0} dimensions"),
+    Rule(
+        r"a descriptor has 1 to 5 dimensions, not (\d+)", ValueError, "Expected 1 <= ndim <= 5 but got {0} dimensions"
+    ),
     Rule("there is no NaN to pad", ValueError, "Padding option `nan` is not supported for integer blocks"),
     Rule(
         "the offsets of a descriptor are 32-bit integers",

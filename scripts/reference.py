@@ -92,8 +92,8 @@ def language() -> str:
     names = {value.name: name for name, value in vars(tl).items() if type(value) is tl.dtype}
     parts += [f"| `{names[ty.name]}` | {ty.primitive_bitwidth} |" for ty in order]
     parts.append(
-        "\nConversions to 8-bit floats saturate: infinities and what is too large become the largest finite number, and "
-        "NaN stays NaN where the format has one. This is so on every target and in the interpreter.\n"
+        "\nConversions to 8-bit floats saturate: infinities and what is too large become the largest finite number, "
+        "and NaN stays NaN where the format has one. This is so on every target and in the interpreter.\n"
     )
     seen: set[str] = set()
     for title, about, path in CHAPTERS:

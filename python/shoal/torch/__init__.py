@@ -1,5 +1,6 @@
-"""What Shoal does for torch. Importing it registers a backend, `torch.compile(f, backend="shoal")`; the rest happens when
-it is asked for.
+"""What Shoal does for torch.
+
+Importing it registers a backend, `torch.compile(f, backend="shoal")`; the rest happens when it is asked for.
 
 - `install_symmetric_memory()`: `torch.distributed._symmetric_memory` and `torch.ops.symm_mem` work on CPU tensors;
 - `install_cuda_as_cpu()`: programs that say "cuda" run on the CPU.

@@ -1,7 +1,7 @@
 //! Reference 1.4: tensor descriptors, made in the kernel and on the host.
 
 use half::f16;
-use shoal::{Tensor, TensorDescriptor, args};
+use shoal::{Access, DType, Memory, Tensor, TensorDescriptor, args};
 
 use super::harness::{BACKENDS, case, floats};
 
@@ -270,7 +270,12 @@ fn blocks_are_combined_atomically() {
 fn memory_begins_at_a_multiple_of_sixteen_bytes() {
     let bytes = vec![0u8; 256 + 16];
     let aligned = bytes.as_ptr().align_offset(16);
-    let over = |at: usize| TensorDescriptor::over((&bytes[at..at + 128]).into(), &[8, 16], &[16, 1], &[8, 16]);
+    let over = |at: usize| {
+        let address = bytes[at..].as_ptr().addr();
+        // SAFETY: 128 bytes of the vector from there on, which outlives the descriptor; no kernel writes to them.
+        let memory = unsafe { Memory::from_raw(address, 128, DType::U8, Access::ReadOnly) };
+        TensorDescriptor::over(memory, &[8, 16], &[16, 1], &[8, 16])
+    };
     assert!(over(aligned).is_ok());
     let why = over(aligned + 4).expect_err("it is promised to kernels").to_string();
     assert!(why.contains("multiple of 16 bytes"), "{why}");

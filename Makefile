@@ -39,8 +39,8 @@ lint: ## Check formatting, clippy and documentation, as CI does
 	@scripts/setup.sh build lint
 	$(CARGO) fmt --all --check
 	@scripts/python.sh --no-build >/dev/null
-	target/python/bin/ruff format --check --quiet python
-	target/python/bin/ruff check --quiet python
+	target/python/bin/ruff format --check --quiet python scripts examples
+	target/python/bin/ruff check --quiet python scripts
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
@@ -61,7 +61,7 @@ fmt: ## Format the code
 	@scripts/setup.sh lint
 	$(CARGO) fmt --all
 	@scripts/python.sh --no-build >/dev/null
-	target/python/bin/ruff format --quiet python
+	target/python/bin/ruff format --quiet python scripts examples
 
 setup: ## Only install what is missing
 	@scripts/setup.sh

@@ -49,6 +49,12 @@ class Compiled:
     def times(self) -> dict[str, float]: ...
     @property
     def object_bytes(self) -> int: ...
+    @property
+    def target(self) -> tuple[str, str]:
+        """What it is compiled for: `("cuda", "sm_90a")`."""
+    @property
+    def gpu_resources(self) -> tuple[int, int, int] | None:
+        """Registers and bytes of local memory of a thread, bytes of shared memory of a program; `None` for a CPU."""
     def emit(self, stage: str) -> bytes:
         """The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`."""
 
@@ -171,6 +177,24 @@ def store_word(address: int, value: int, bytes: int) -> None:
 
 def launch_options() -> list[str]:
     """The names of all launch options."""
+
+def default_device_name() -> str:
+    """The device of launches whose arrays are the host's, or that have none."""
+
+def set_default_device(name: str | None) -> str:
+    """Makes another device the default one, and gives the name of the one before."""
+
+def cuda_device_count() -> int:
+    """How many NVIDIA GPUs there are; 0 without a driver."""
+
+def cuda_driver_version() -> tuple[int, int] | None:
+    """The version of CUDA that the driver is for; `None` without a driver."""
+
+def cuda_properties(ordinal: int) -> dict[str, Any]:
+    """Facts about an NVIDIA GPU."""
+
+def cuda_synchronize(ordinal: int) -> None:
+    """Waits until all work on a GPU is done."""
 
 def cpu_name() -> str:
     """LLVM's name of this machine's CPU."""

@@ -50,6 +50,8 @@ pub(crate) enum BackendName {
     Cpu,
     /// The reference interpreter
     Interp,
+    /// An NVIDIA GPU
+    Cuda,
 }
 
 impl From<BackendName> for Backend {
@@ -57,6 +59,7 @@ impl From<BackendName> for Backend {
         match name {
             BackendName::Cpu => Backend::Cpu,
             BackendName::Interp => Backend::Interpreter,
+            BackendName::Cuda => Backend::Cuda,
         }
     }
 }
@@ -207,7 +210,7 @@ pub(crate) struct OptOptions {
 #[derive(Debug, Args)]
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to measure: `cpu`, `comm`, or a library kernel of several ranks
+    /// What to measure: `cpu`, `gpu`, `comm`, or a library kernel of several ranks
     pub(crate) what: String,
     /// Write the rows to a file
     #[arg(long, value_name = "FILE")]
@@ -240,6 +243,7 @@ pub(crate) struct BenchOptions {
 
 const BENCH_HELP: &str = "\
   cpu    kernels, compilation and launches on this CPU, against NumPy, torch and Triton
+  gpu    the same on an NVIDIA GPU, against torch and Triton: medians of device events
   comm   all-reduce and all-gather of several sizes against MPI and gloo; overlapped products against others
   NAME   one library kernel of several ranks: shoal bench two_shot_all_reduce --ranks 2,4 --size 16384 --size 262144
 

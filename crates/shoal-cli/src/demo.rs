@@ -17,7 +17,7 @@ const TIMED: f64 = 0.2;
 
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
     warn_if_unused();
-    let device = Device::of(options.backend.into());
+    let device = Device::of(options.backend.into())?;
     outln!(
         "Compiling and running {} kernels on {} ({} threads).\nOutputs start as NaN and are compared with references in f64.\n",
         catalog().len(),
@@ -73,7 +73,7 @@ struct Row {
 fn one(library: &Library, item: &Item, dtype: DType) -> Result<Row, Failure> {
     // The interpreter is there to be right, not to be fast.
     let sizes = match library.device() {
-        Device::Cpu(_) => item.show,
+        Device::Cpu(_) | Device::Cuda(_) => item.show,
         Device::Interpreter => item.tests.last().copied().unwrap_or(item.show),
     };
     let workload = item.workload(sizes, dtype)?;

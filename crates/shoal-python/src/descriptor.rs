@@ -3,7 +3,7 @@
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use shoal::{Memory, TensorDescriptor};
+use shoal::{Location, Memory, TensorDescriptor};
 
 use crate::arguments::{ExtentNeed, Held};
 use crate::known::{NDARRAY, TORCH_TENSOR};
@@ -27,6 +27,7 @@ fn base(array: &Bound<'_, PyAny>, held: &Held) -> PyResult<Memory<'static>> {
     // What is kept here has to tell its size: a view is checked against it.
     let measuring = Held::new(ExtentNeed::Needed);
     let memory = if NDARRAY.is_class_of(array) {
+        held.note_host();
         // SAFETY: it is an array; the descriptor keeps it, and the caller keeps the descriptor.
         unsafe { numpy::memory(array) }?
     } else if TORCH_TENSOR.is_class_of(array) {
@@ -35,8 +36,14 @@ fn base(array: &Bound<'_, PyAny>, held: &Held) -> PyResult<Memory<'static>> {
         let found = memory::by_protocol(array, &measuring)?;
         found.ok_or_else(|| PyTypeError::new_err("the base of a tensor descriptor must be an array"))?
     };
+    let location = memory.location();
     // SAFETY: the same memory, for as long as the launch: what keeps it is handed to `held`.
     let memory = unsafe { Memory::from_raw(memory.address(), memory.bytes(), memory.dtype(), memory.access()) };
+    let memory = match location {
+        Location::Host => memory,
+        // SAFETY: the array's own words.
+        Location::Cuda(ordinal) => unsafe { memory.on_cuda(ordinal) },
+    };
     measuring.give_to(held);
     Ok(memory)
 }

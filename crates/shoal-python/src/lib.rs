@@ -10,6 +10,7 @@ mod bridge;
 mod command;
 mod compiled;
 mod descriptor;
+mod devices;
 mod dlpack;
 mod dtypes;
 mod errors;
@@ -41,6 +42,11 @@ mod _native {
     use crate::command::run_command;
     #[pymodule_export]
     use crate::compiled::Compiled;
+    #[pymodule_export]
+    use crate::devices::{
+        cuda_device_count, cuda_driver_version, cuda_properties, cuda_synchronize, default_device_name,
+        set_default_device,
+    };
     #[pymodule_export]
     use crate::kernel::{KernelObject, Launcher};
     #[pymodule_export]

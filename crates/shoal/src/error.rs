@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use shoal_abi::UnknownTarget;
 use shoal_driver::cpu::{KernelError, LoadError};
+use shoal_driver::cuda::CudaError;
 use shoal_driver::memory::AllocError;
 use shoal_driver::{DeviceError, LaunchError};
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Style};
@@ -113,6 +114,9 @@ pub enum Error {
         /// What each rank waits for, that of rank 0 first.
         waits: Vec<String>,
     },
+    /// A GPU cannot do what was asked, or failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
     /// The interpreter cannot run the kernel.
     #[error("{0}")]
     Interpreter(String),

@@ -3,8 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use shoal_abi::Target;
 use shoal_driver::cpu::Fibers;
+use shoal_driver::cuda::LaunchShape;
 use shoal_driver::{Interrupt, PrintSink};
+use shoal_ir::GpuShape;
 use shoal_ir::op::DotPrecision;
 
 use crate::Error;
@@ -45,6 +48,8 @@ pub struct CompileOptions {
     pub extern_libs: Vec<PathBuf>,
     /// Whether the code carries lines for debuggers.
     pub debug_info: DebugInfo,
+    /// How a GPU runs the kernel; other devices do not look at it.
+    pub gpu: GpuShape,
     /// Whether compiled kernels are kept on disk; the code does not depend on it.
     pub disk_cache: DiskCache,
 }
@@ -61,6 +66,8 @@ pub struct LaunchOptions {
     pub print: PrintSink,
     /// When programs run as fibers.
     pub fibers: Fibers,
+    /// How a GPU runs the launch.
+    pub gpu: LaunchShape,
 }
 
 impl Default for CompileOptions {
@@ -73,8 +80,16 @@ impl Default for CompileOptions {
             allow_plain_globals: false,
             extern_libs: Vec::new(),
             debug_info: DebugInfo::default(),
+            gpu: GpuShape::default(),
             disk_cache: DiskCache::default(),
         }
+    }
+}
+
+fn of_gpu(target: &Target) -> bool {
+    match target {
+        Target::Cpu(_) => false,
+        Target::Nvptx(_) | Target::Amdgpu(_) => true,
     }
 }
 
@@ -92,7 +107,7 @@ pub(crate) fn debug_from_env() -> Result<bool, Error> {
 impl CompileOptions {
     /// Everything that changes the compiled code, as text for the key on disk. What is linked counts by its name here;
     /// entries state its content.
-    pub(crate) fn disk_key(&self) -> String {
+    pub(crate) fn disk_key(&self, target: &Target) -> String {
         let CompileOptions {
             debug,
             sanitize_overflow,
@@ -100,16 +115,18 @@ impl CompileOptions {
             allow_plain_globals,
             extern_libs,
             debug_info,
+            gpu,
             disk_cache: _,
         } = self;
+        let gpu = if of_gpu(target) { format!(" {gpu:?}") } else { String::new() };
         format!(
             "debug={debug} overflow={sanitize_overflow} dot={dot_precision} globals={allow_plain_globals} \
-             lines={debug_info:?} libs={extern_libs:?}"
+             lines={debug_info:?} libs={extern_libs:?}{gpu}"
         )
     }
 
     /// The same as the first words of keys in memory.
-    pub(crate) fn key_words(&self) -> Words {
+    pub(crate) fn key_words(&self, target: &Target) -> Words {
         let CompileOptions {
             debug,
             sanitize_overflow,
@@ -117,6 +134,7 @@ impl CompileOptions {
             allow_plain_globals,
             extern_libs,
             debug_info,
+            gpu,
             disk_cache: _,
         } = self;
         let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
@@ -125,6 +143,11 @@ impl CompileOptions {
         words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16);
         for lib in extern_libs {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
+        }
+        if of_gpu(target) {
+            let GpuShape { num_warps, num_stages, max_registers } = *gpu;
+            words.push(u64::from(num_warps) | u64::from(num_stages) << 32);
+            words.push(u64::from(max_registers.unwrap_or(0)));
         }
         words
     }
@@ -150,22 +173,31 @@ mod tests {
             CompileOptions { extern_libs: libs(&["b.bc"]), ..base() },
             CompileOptions { extern_libs: libs(&["a.bc", "b.bc"]), ..base() },
             CompileOptions { debug_info: DebugInfo::None, ..base() },
+            CompileOptions { gpu: GpuShape { num_warps: 8, ..GpuShape::default() }, ..base() },
+            CompileOptions { gpu: GpuShape { num_stages: 4, ..GpuShape::default() }, ..base() },
+            CompileOptions { gpu: GpuShape { max_registers: Some(64), ..GpuShape::default() }, ..base() },
         ]
     }
 
     #[test]
     fn each_option_changes_both_keys() {
         let all = changed();
-        let on_disk: HashSet<String> = all.iter().map(CompileOptions::disk_key).collect();
-        let in_memory: HashSet<Vec<u64>> = all.iter().map(|options| options.key_words().to_vec()).collect();
-        assert_eq!((on_disk.len(), in_memory.len()), (all.len(), all.len()));
+        let counts = |target: &Target| {
+            let on_disk: HashSet<String> = all.iter().map(|options| options.disk_key(target)).collect();
+            let in_memory: HashSet<Vec<u64>> = all.iter().map(|options| options.key_words(target).to_vec()).collect();
+            (on_disk.len(), in_memory.len())
+        };
+        assert_eq!(counts(&Target::Nvptx(shoal_abi::NvptxArch::Sm90a)), (all.len(), all.len()));
+        // What tells GPUs how to run a kernel changes no code for a CPU.
+        assert_eq!(counts(crate::host_target()), (all.len() - 3, all.len() - 3));
     }
 
     #[test]
     fn where_code_is_kept_changes_no_key() {
         let (kept, not) =
             (CompileOptions::default(), CompileOptions { disk_cache: DiskCache::Off, ..Default::default() });
-        assert_eq!(kept.disk_key(), not.disk_key());
-        assert_eq!(kept.key_words(), not.key_words());
+        let target = crate::host_target();
+        assert_eq!(kept.disk_key(target), not.disk_key(target));
+        assert_eq!(kept.key_words(target), not.key_words(target));
     }
 }

@@ -88,7 +88,7 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
     }
     for backend in [Some(options.backend), options.check].into_iter().flatten() {
         let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
-        let library = Library::with(Device::of(backend.into()), settings);
+        let library = Library::with(Device::of(backend.into())?, settings);
         if options.role {
             as_process(|rank| plan.on_rank(&library, rank, &|_| {}))?;
             continue;

@@ -117,8 +117,8 @@ _RULES = (
         "Value argument cannot be block type if pointer argument is not a block",
     ),
     Rule("`store` writes through a pointer that is `tl.const`", ValueError, "Cannot store to a constant pointer"),
-    Rule(r'unknown cache modifier for a \w+ "(.*?)"', ValueError, "Cache modifier {0} not supported"),
-    Rule(r'unknown eviction policy "(.*?)"', ValueError, "Eviction policy {0} not supported"),
+    Rule(r'unknown cache modifier for a \w+ "(.*?)"', ValueError, "Unsupported cache modifier '{0}'"),
+    Rule(r'unknown eviction policy "(.*?)"', ValueError, "Unsupported eviction policy '{0}'"),
     Rule(r'unknown (?:memory order|scope) "(.*?)"', ValueError, "Memory semantic {0} not supported"),
     Rule(r"`(atomic_\w+)` does not work on `(.*?)`", ValueError, "{0} does not support {1}"),
     Rule(

@@ -12,11 +12,11 @@ help: ## Show this list
 	@echo "Shoal: distributed tile kernels. Targets:"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
 
-demo: ## Compile and run kernels on this machine's CPU, check them, show a table
+demo: ## Compile and run kernels on this machine's CPU, one of them on 4 ranks; check them, show tables and a timeline
 	@scripts/setup.sh build
 	@echo "demo: building the shoal command (release)"
 	$(CARGO) build --release -p shoal-cli --bin shoal
-	$(CARGO) run --release --quiet -p shoal-cli --bin shoal -- demo
+	$(CARGO) run --release --quiet -p shoal-cli --bin shoal -- demo --timeline target/demo-timeline
 
 # The doc tests go first, so that the last lines are the summary of the large run.
 test: ## Build and run all tests, of Rust and of Python

@@ -112,6 +112,9 @@ pub(crate) struct RunOptions {
     /// What ranks are
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
+    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg and NAME.html
+    #[arg(long, value_name = "NAME")]
+    pub(crate) timeline: Option<PathBuf>,
     /// This process is a rank
     #[arg(long, hide = true)]
     pub(crate) role: bool,
@@ -131,7 +134,7 @@ Examples:
   shoal run add.py:add -a x=randn:fp32[1000] -a y=ones:fp32[1000] -a out=empty:fp32[1000] \\
       -a n=1000 -a BLOCK=256 --grid n/BLOCK
   shoal run matmul --size 256,256,256 --dtype bf16
-  shoal run all_gather_matmul --ranks 4
+  shoal run all_gather_matmul --ranks 4 --timeline overlap
   shoal run two_shot_all_reduce --ranks 8 --engine processes --size 1000000 --dtype fp16";
 
 /// Options of `shoal compile`.
@@ -276,6 +279,12 @@ pub(crate) struct DemoOptions {
     /// Compile even what is in the cache
     #[arg(long)]
     pub(crate) cold: bool,
+    /// Ranks of the distributed kernel at the end
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) ranks: usize,
+    /// Its timeline: NAME.json for Perfetto, NAME.svg and NAME.html
+    #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
+    pub(crate) timeline: PathBuf,
 }
 
 /// Options of `shoal launch`.

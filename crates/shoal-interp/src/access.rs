@@ -196,7 +196,7 @@ impl<'p> Program<'p> {
         order: Order,
     ) -> Result<Step, Error> {
         let (compare, values) = (self.operand(site, 1).clone(), self.operand(site, 2).clone());
-        let out = self.at_each(machine, site, (AccessKind::Atomic, order), None, |memory, elem, address, i| {
+        let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(3), |memory, elem, address, i| {
             let old = read(memory, elem, address)?;
             if old != compare.bits()[i] {
                 return Ok((old, Effect::Read));

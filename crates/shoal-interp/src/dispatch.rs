@@ -101,8 +101,13 @@ impl<'p> Program<'p> {
                 print::print(self, machine, site, prefix, if hex { Radix::Hex } else { Radix::Decimal });
             }
             EffectOp::Assert { message } => return self.assert(site, message),
-            // A program has one thread here, and promises are not needed.
-            EffectOp::Barrier | EffectOp::Assume => {}
+            // The program's time is the number of steps that all have made.
+            EffectOp::Clock => {
+                let now = Val::Scalar(machine.steps);
+                return Ok(self.finish(site, [now]));
+            }
+            // A program has one thread here, memory has one order, and promises are not needed.
+            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Assume => {}
         }
         Ok(self.finish(site, []))
     }

@@ -213,6 +213,15 @@ pub enum DescOp {
 pub enum EffectOp<'k> {
     /// [`OpKind::Barrier`].
     Barrier,
+    /// [`OpKind::Fence`].
+    Fence {
+        /// Memory order.
+        sem: Sem,
+        /// Who takes part in the ordering.
+        scope: Scope,
+    },
+    /// [`OpKind::Clock`].
+    Clock,
     /// [`OpKind::Print`].
     Print {
         /// Printed before each value.
@@ -306,6 +315,8 @@ impl OpKind {
             OpKind::DescStore => Desc(DescOp::Store),
             OpKind::Comm(op) => Comm(*op),
             OpKind::Barrier => Effect(EffectOp::Barrier),
+            OpKind::Fence { sem, scope } => Effect(EffectOp::Fence { sem: *sem, scope: *scope }),
+            OpKind::Clock => Effect(EffectOp::Clock),
             OpKind::Print { prefix, hex } => Effect(EffectOp::Print { prefix, hex: *hex }),
             OpKind::Assert { message } => Effect(EffectOp::Assert { message }),
             OpKind::Assume => Effect(EffectOp::Assume),

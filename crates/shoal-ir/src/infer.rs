@@ -4,7 +4,9 @@
 //! operands have layouts the results have the layouts that follow; results made of no tile have open ones, and whoever
 //! builds the operation may decide them.
 
-use crate::class::{AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
+use crate::class::{
+    AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp,
+};
 use crate::comm::CommOp;
 use crate::layouts;
 use crate::op::OpKind;
@@ -86,6 +88,7 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
                 | ShmemOp::Collect { .. },
             ) => Some(Vec::new()),
         },
+        OpClass::Effect(EffectOp::Clock) => Some(vec![Type::scalar(Scalar::I64)]),
         OpClass::Desc(DescOp::Store) | OpClass::Effect(_) | OpClass::Terminator(_) => Some(Vec::new()),
         OpClass::Control(ControlOp::For(_)) => Some(operands.get(3..)?.iter().map(|&ty| ty.clone()).collect()),
         OpClass::Control(ControlOp::If | ControlOp::While { .. }) | OpClass::Call(_) => None,

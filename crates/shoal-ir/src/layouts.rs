@@ -21,6 +21,23 @@ fn is_register_copy(dim: InDim, basis: &[u32]) -> bool {
     dim == InDim::Register && basis.iter().all(|&coordinate| coordinate == 0)
 }
 
+/// Lanes of a warp: what a program's threads are counted in.
+pub const WARP_SIZE: u32 = 32;
+
+/// One element for each thread of a program of so many warps, in order: what code for single threads computes on.
+///
+/// # Panics
+/// If the number of warps is not a power of two.
+pub fn one_per_thread(num_warps: u32) -> LinearLayout {
+    let along = |dim, count: u32, first: u32| {
+        let bases = (0..count.trailing_zeros()).map(|bit| vec![first << bit]).collect::<Vec<_>>();
+        (dim, bases)
+    };
+    assert!(num_warps.is_power_of_two(), "{num_warps} warps");
+    let bases = [along(InDim::Lane, WARP_SIZE, 1), along(InDim::Warp, num_warps, WARP_SIZE)];
+    LinearLayout::from_bases(bases, &[WARP_SIZE * num_warps]).expect("a basis for each bit of the index")
+}
+
 /// Dimension `i` of the result is dimension `perm[i]` of the operand.
 pub fn transposed(layout: &LinearLayout, perm: &[u8]) -> Option<LinearLayout> {
     let order: Vec<usize> = perm.iter().map(|&p| usize::from(p)).collect();

@@ -129,7 +129,8 @@ pub enum OpKind {
         /// Who takes part in the ordering.
         scope: Scope,
     },
-    /// `(ptr…, compare, value) -> T`: writes `value` where memory equals `compare`; gives the old value.
+    /// `(ptr…, compare, value, [mask]) -> T`: writes `value` where memory equals `compare`; gives the old value (zero
+    /// where masked out).
     AtomicCas {
         /// Memory order.
         sem: Sem,
@@ -183,6 +184,16 @@ pub enum OpKind {
     // Order and observation.
     /// `()`: orders everything the program did before with everything after.
     Barrier,
+    /// `()`: orders what each lane did before with what it does after, as seen by the programs of a scope. Atomics
+    /// around it synchronise as if they had its order.
+    Fence {
+        /// Memory order.
+        sem: Sem,
+        /// Who takes part in the ordering.
+        scope: Scope,
+    },
+    /// `() -> i64`: nanoseconds since some moment, the same for all programs of a device. Never goes back.
+    Clock,
     /// `(T, …)`: prints each element.
     Print {
         /// Printed before each value.

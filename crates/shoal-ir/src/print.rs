@@ -127,6 +127,8 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         OpKind::DescStore => plain("desc_store"),
         OpKind::Comm(op) => spell_comm(*op),
         OpKind::Barrier => plain("barrier"),
+        OpKind::Fence { sem, scope } => atomic("fence", sem, scope),
+        OpKind::Clock => plain("clock"),
         OpKind::Print { prefix, hex } => {
             let mut attrs = vec![("prefix", Attr::Text(prefix.clone()))];
             attrs.extend(hex.then_some(("hex", Attr::Flag)));

@@ -8,8 +8,11 @@ use shoal::fork::Section;
 use shoal::{CompileOptions, Device, Error, Kernel, Module};
 
 /// What files import; it has no kernels of its own.
-const SHARED: [(&str, &str); 2] =
-    [("sharing.py", include_str!("../kernels/sharing.py")), ("sync.py", include_str!("../kernels/sync.py"))];
+const SHARED: [(&str, &str); 3] = [
+    ("profiler.py", include_str!("../kernels/profiler.py")),
+    ("sharing.py", include_str!("../kernels/sharing.py")),
+    ("sync.py", include_str!("../kernels/sync.py")),
+];
 
 /// A file of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -45,9 +45,9 @@ pub fn language_names() -> (Vec<&'static str>, Vec<&'static str>) {
     (builtin::METHODS.to_vec(), dtype::language_names().collect())
 }
 
-/// Methods of descriptors are called on one.
+/// Methods of descriptors and vectors are called on one.
 fn is_method(name: &str) -> bool {
-    name.starts_with("descriptor.")
+    name.starts_with("descriptor.") || name.starts_with("vector.")
 }
 
 #[cfg(test)]

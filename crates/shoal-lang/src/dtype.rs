@@ -75,6 +75,7 @@ fn python_name(scalar: Scalar) -> &'static str {
 pub(crate) fn display(ty: &Type, access: Access) -> String {
     match ty {
         Type::Elem(e) => elem_name(*e, access),
+        Type::Tile(t) if t.layout.is_some() => format!("{} per lane", elem_name(t.elem, access)),
         Type::Tile(t) => format!("{}{:?}", elem_name(t.elem, access), t.shape.as_slice()),
         Type::Desc(d) => format!("tensordesc<{}{:?}>", scalar_name(d.elem), d.block.as_slice()),
         Type::Token => "token".to_owned(),

@@ -18,6 +18,8 @@ pub struct Emit<'p> {
     pub region: Region,
     /// The expression being lowered; new operations get this span.
     pub span: Span,
+    /// The lanes that run the code under construction, where not all of them do: a truth value for each.
+    pub active: Option<shoal_ir::Value>,
     /// Compile options and what the target allows.
     pub options: &'p Options,
     /// Warnings and the output of `static_print`.
@@ -31,7 +33,7 @@ impl<'p> Emit<'p> {
     pub(crate) fn new(options: &'p Options) -> Emit<'p> {
         let func = Func::new("", FuncKind::Device, Span::NONE);
         let region = func.body();
-        Emit { func, region, span: Span::NONE, options, notes: Vec::new(), warned: HashSet::new() }
+        Emit { func, region, span: Span::NONE, active: None, options, notes: Vec::new(), warned: HashSet::new() }
     }
 
     /// A builder at the current place.

@@ -41,6 +41,7 @@ mod host;
 mod host_cache;
 mod kernel;
 mod key;
+mod lanes;
 mod lower;
 mod lower_error;
 mod module;

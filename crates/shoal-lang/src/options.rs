@@ -21,6 +21,8 @@ pub struct Options {
     pub fp8_types: Vec<Scalar>,
     /// The least size of `K` in a `dot`, in bytes of an operand's row; 0: any.
     pub min_dot_k_bytes: u32,
+    /// Warps of a program: how many threads code for single threads sees. A power of two.
+    pub num_warps: u32,
     /// Whether kernels may use module-level names that are not `constexpr`.
     pub allow_plain_globals: bool,
 }
@@ -36,6 +38,7 @@ impl Default for Options {
             dot_precisions: DotPrecision::ALL.to_vec(),
             fp8_types: Scalar::ALL.into_iter().filter(|s| s.is_fp8()).collect(),
             min_dot_k_bytes: 0,
+            num_warps: 4,
             allow_plain_globals: false,
         }
     }

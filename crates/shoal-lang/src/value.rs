@@ -14,6 +14,7 @@ use shoal_source::Span;
 use crate::builtin::Builtin;
 use crate::host::{HostEnum, HostNamedTuple, HostObject};
 use crate::module::{Function, ModuleRef};
+use crate::semantic::vector::Vector;
 use crate::syntax::ast::Name;
 
 /// What an expression is while a kernel is lowered.
@@ -37,6 +38,8 @@ pub enum Value {
     Descriptor(Arc<Descriptor>),
     /// A block pointer: a front-end aggregate that becomes pointers and a mask at each use.
     BlockPtr(Arc<BlockPtr>),
+    /// A few numbers that each thread holds.
+    Vector(Vector),
     /// What a wait leaves: an IR value of type `token`.
     Token(shoal_ir::Value),
     /// An instance of an aggregate class.
@@ -432,6 +435,7 @@ impl Value {
         match self {
             Value::Tensor(t) => out.push(t.value),
             Value::Token(token) => out.push(*token),
+            Value::Vector(v) => out.extend(v.items().iter().map(|t| t.value)),
             Value::Tuple(t) => t.items.iter().for_each(|v| v.leaves(out)),
             Value::Aggregate(a) => a.fields.iter().for_each(|v| v.leaves(out)),
             Value::Dict(pairs) => pairs.iter().for_each(|(_, v)| v.leaves(out)),
@@ -463,6 +467,7 @@ impl Value {
         match self {
             Value::Tensor(t) => Value::Tensor(tensor_with(t, next)),
             Value::Token(_) => Value::Token(next()),
+            Value::Vector(v) => Value::Vector(v.map(|t| tensor_with(t, next))),
             Value::Tuple(t) => Value::Tuple(Tuple {
                 items: t.items.iter().map(|v| v.with_leaves(next)).collect(),
                 class: t.class.clone(),
@@ -536,6 +541,10 @@ impl fmt::Display for TypeName<'_> {
                 write!(f, "block_ptr<{:?}, {}, order {:?}>", b.block_shape, b.base.type_name(), b.order)
             }
             Value::Token(_) => f.write_str("token"),
+            Value::Vector(v) => {
+                f.write_str("vector")?;
+                v.items().iter().try_for_each(|t| write!(f, "|{}", t.type_name()))
+            }
             Value::Slice(_) => f.write_str("slice"),
             Value::Range(_) => f.write_str("range"),
             Value::Condition(_) => f.write_str("condition"),

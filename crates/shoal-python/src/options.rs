@@ -15,12 +15,11 @@ use crate::lock::lock;
 use crate::{output, signals};
 
 /// Options that change what is compiled, or where it runs.
-const MEANT: [&str; 5] =
-    ["debug", "sanitize_overflow", "extern_libs", "default_dot_input_precision", "num_cpu_threads"];
+const MEANT: [&str; 6] =
+    ["debug", "sanitize_overflow", "extern_libs", "default_dot_input_precision", "num_cpu_threads", "num_warps"];
 
 /// Options that tell GPUs how to run a kernel, and mean nothing to a CPU.
-const IGNORED: [&str; 37] = [
-    "num_warps",
+const IGNORED: [&str; 36] = [
     "num_stages",
     "num_ctas",
     "maxnreg",
@@ -96,6 +95,9 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
         allow_plain_globals: interpreted || knob(intern!(py, "allow_non_constexpr_globals"))?,
         ..CompileOptions::default()
     };
+    if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.filter(|value| !value.is_none()) {
+        options.gpu.num_warps = warps.extract()?;
+    }
     if knob(intern!(py, "always_compile"))? {
         options.disk_cache = DiskCache::Off;
     }

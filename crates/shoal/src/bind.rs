@@ -30,6 +30,8 @@ pub(crate) const GPU_OPTIONS: [&str; 12] = [
 pub struct Bound<'a> {
     pub(crate) params: &'a [Param],
     pub(crate) args: SmallVec<[&'a Arg<'a>; 32]>,
+    /// The number of warps that the launch names.
+    pub(crate) num_warps: Option<u32>,
 }
 
 impl<'a> Bound<'a> {
@@ -46,10 +48,12 @@ impl<'a> Bound<'a> {
         for (slot, arg) in found.iter_mut().zip(positional) {
             *slot = Some(arg);
         }
+        let mut num_warps = None;
         for (name, arg) in named {
             match params.iter().position(|p| p.name == *name) {
                 Some(at) if found[at].is_some() => return Err(twice(&params[at])),
                 Some(at) => found[at] = Some(arg),
+                None if *name == "num_warps" => num_warps = Some(warps(kernel, arg)?),
                 None if GPU_OPTIONS.contains(name) => {}
                 None => return Err(unknown(kernel, name)),
             }
@@ -61,7 +65,7 @@ impl<'a> Bound<'a> {
                 None => return Err(missing(kernel, &found)),
             }
         }
-        Ok(Bound { params, args: bound })
+        Ok(Bound { params, args: bound, num_warps })
     }
 
     /// The argument of a parameter.
@@ -98,6 +102,17 @@ fn too_many(kernel: Signature<'_>, given: usize) -> ArgumentError {
     let label = format!("takes {}", names(kernel.params.iter()));
     let help = "leave out the last ones; options such as `num_warps` are passed by name";
     Box::new(Diagnostic::error(kernel.span, text).label(label).help(help))
+}
+
+fn warps(kernel: Signature<'_>, arg: &Arg<'_>) -> Result<u32, ArgumentError> {
+    let found = match arg {
+        Arg::Int(number) => u32::try_from(*number).ok().filter(|n| n.is_power_of_two()),
+        _ => None,
+    };
+    found.ok_or_else(|| {
+        let text = format!("`num_warps` must be a power of two, not {}", arg.described());
+        Box::new(Diagnostic::error(kernel.span, text).label("this kernel"))
+    })
 }
 
 fn twice(param: &Param) -> ArgumentError {

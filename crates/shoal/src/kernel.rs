@@ -11,6 +11,7 @@ use shoal_driver::cpu;
 use shoal_driver::cuda::{LaunchShape, StreamRef};
 use shoal_driver::fork::Section;
 use shoal_driver::{ArgBlock, ArgWriter};
+use shoal_ir::GpuShape;
 use shoal_lang::{Access, ArgSpec};
 use shoal_source::{Cancellation, Diagnostic, Span};
 use shoal_world::Rank;
@@ -314,6 +315,9 @@ impl Kernel {
     pub fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
         let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
         let mut key = self.key_start.clone();
+        if let Some(warps) = bound.num_warps.filter(|&warps| warps != self.options.gpu.num_warps) {
+            key.push(u64::MAX ^ u64::from(warps));
+        }
         let mut writer = ArgWriter::default();
         let mut locations = Locations::default();
         let walked = walk(&bound, |leaf| {
@@ -352,7 +356,15 @@ impl Kernel {
     /// When the kernel does not compile.
     #[cold]
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
-        let variant = self.compile_for(self.specialised(prepared)?)?;
+        let specs = self.specialised(prepared)?;
+        let variant = match prepared.bound.num_warps {
+            Some(num_warps) if num_warps != self.options.gpu.num_warps => {
+                let gpu = GpuShape { num_warps, ..self.options.gpu };
+                let options = CompileOptions { gpu, ..(*self.options).clone() };
+                Arc::new(self.device.load(&self.shared, specs, &options, &self.cancellation())?)
+            }
+            Some(_) | None => self.compile_for(specs)?,
+        };
         Ok(self.shared.variants.keep(&prepared.key, variant))
     }
 

@@ -55,6 +55,7 @@ pub mod opt;
 mod options;
 mod pack;
 mod param;
+pub mod profile;
 mod specialise;
 mod targets;
 mod tensor;

@@ -64,6 +64,7 @@ fn language(options: &CompileOptions, target: &Target) -> shoal_lang::Options {
         sanitize_overflow: options.sanitize_overflow,
         default_dot_precision: options.dot_precision,
         allow_plain_globals: options.allow_plain_globals,
+        num_warps: options.gpu.num_warps,
         ..shoal_lang::Options::default()
     }
 }

@@ -91,6 +91,17 @@ from shoal.language._program import (
     where,
 )
 from shoal.language._signature import str_to_ty
+from shoal.language._simt import (
+    extern_call,
+    extract,
+    insert,
+    ld_vector,
+    make_vector,
+    simt_exec_region,
+    st_vector,
+    vector,
+    zeros_vector,
+)
 from shoal.language._tiles import (
     arange,
     broadcast,
@@ -171,7 +182,9 @@ __all__ = [
     "expand_dims",
     "expect_zero",
     "extern",
+    "extern_call",
     "extern_elementwise",
+    "extract",
     "float16",
     "float32",
     "float64",
@@ -185,6 +198,7 @@ __all__ = [
     "get_int_dtype",
     "histogram",
     "inline_asm_elementwise",
+    "insert",
     "int1",
     "int16",
     "int32",
@@ -193,10 +207,12 @@ __all__ = [
     "is_builtin",
     "item",
     "join",
+    "ld_vector",
     "load",
     "load_tensor_descriptor",
     "make_block_ptr",
     "make_tensor_descriptor",
+    "make_vector",
     "map_elementwise",
     "max_constancy",
     "max_contiguous",
@@ -216,9 +232,11 @@ __all__ = [
     "rank",
     "reduce",
     "reshape",
+    "simt_exec_region",
     "slice",
     "slice_type",
     "split",
+    "st_vector",
     "static_assert",
     "static_print",
     "static_range",
@@ -239,10 +257,12 @@ __all__ = [
     "uint32",
     "uint64",
     "uint8",
+    "vector",
     "view",
     "void",
     "wait",
     "where",
+    "zeros_vector",
 ]
 
 

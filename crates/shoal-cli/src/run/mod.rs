@@ -4,7 +4,7 @@ mod data;
 mod grid;
 mod library;
 mod npy;
-mod ranks;
+pub(crate) mod ranks;
 mod show;
 
 use std::ffi::OsString;

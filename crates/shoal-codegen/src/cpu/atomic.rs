@@ -48,14 +48,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn atomic_element(&mut self, op: OpId, operands: &[V<'ctx>]) -> Option<V<'ctx>> {
         let func = self.func;
         let data = func.op(op);
-        let (mask_at, elem) = if matches!(data.kind, OpKind::AtomicLoad { .. }) {
-            (1, self.elem(data.results()[0]))
-        } else {
-            (2, self.elem(data.operands()[1]))
+        let OpClass::Atomic(atomic, ..) = data.kind.class() else { unreachable!("an atomic access") };
+        let (mask_at, elem) = match atomic {
+            AtomicOp::Load => (1, self.elem(data.results()[0])),
+            AtomicOp::Rmw(_) | AtomicOp::Store => (2, self.elem(data.operands()[1])),
+            AtomicOp::Cas => (3, self.elem(data.operands()[1])),
+            AtomicOp::Poll => unreachable!("a poll is a loop of its own"),
         };
-        let masked =
-            matches!(data.kind, OpKind::AtomicRmw { .. } | OpKind::AtomicLoad { .. } | OpKind::AtomicStore { .. });
-        let mask = operands.get(mask_at).filter(|_| masked).copied();
+        let mask = operands.get(mask_at).copied();
         let access = |e: &mut Self| e.atomic_access(op, elem, operands);
         match mask {
             None => access(self),
@@ -170,6 +170,18 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.branch(part(1).into_int_value(), after, again);
         llvm.builder.position_at_end(after);
         value
+    }
+
+    /// Orders accesses around it. One that synchronises both ways is the strongest there is, as on GPUs.
+    pub(super) fn fence(&mut self, sem: Sem) {
+        self.read_before_write();
+        let order = match sem {
+            Sem::Relaxed => return,
+            Sem::Acquire => AtomicOrdering::Acquire,
+            Sem::Release => AtomicOrdering::Release,
+            Sem::AcqRel => AtomicOrdering::SequentiallyConsistent,
+        };
+        self.llvm.builder.build_fence(order, false, "").expect("a fence");
     }
 
     /// The bits of a value as an integer, as atomics want them.

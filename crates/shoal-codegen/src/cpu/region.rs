@@ -1,6 +1,7 @@
 //! The operations of a region, in order: scalars are computed, tiles are deferred or fused, roots run.
 
 use inkwell::values::InstructionOpcode;
+use shoal_abi::Hook;
 use shoal_ir::class::{
     AccessOp, ApplyOp, AtomicOp, ControlOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp,
 };
@@ -73,6 +74,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             // One thread runs a program: everything before is done.
             OpClass::Effect(EffectOp::Barrier) => self.read_before_write(),
+            OpClass::Effect(EffectOp::Fence { sem, .. }) => self.fence(sem),
+            OpClass::Effect(EffectOp::Clock) => {
+                let now = self.llvm.call(self.llvm.hook(Hook::ClockNs), &[]).expect("a time");
+                self.scalars.insert(data.result(), now);
+            }
             OpClass::Control(ControlOp::If) => self.if_op(op),
             OpClass::Control(ControlOp::For(_)) => self.for_op(op),
             OpClass::Control(ControlOp::While { .. }) => self.while_op(op),

@@ -49,7 +49,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let mask_at = match kind {
             AtomicOp::Rmw(_) | AtomicOp::Store => Some(2),
             AtomicOp::Load => Some(1),
-            AtomicOp::Cas | AtomicOp::Poll => None,
+            AtomicOp::Cas => Some(3),
+            AtomicOp::Poll => None,
         };
         let mask = mask_at.and_then(|at| data.operands().get(at).copied()).map(|mask| self.numbers(mask));
         let operands: Vec<_> = data.operands().iter().map(|&v| self.numbers(v)).collect();
@@ -187,6 +188,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             AtomicOp::Poll => unreachable!("a poll is a loop of its own"),
         }
+    }
+
+    /// Orders what all threads did before it with what they do after it.
+    pub(super) fn fence(&mut self, sem: Sem, scope: Scope) {
+        self.block_barrier();
+        let sem = match sem {
+            Sem::Relaxed => return,
+            Sem::Acquire | Sem::Release | Sem::AcqRel => "acq_rel",
+        };
+        self.llvm.ptx_act(&format!("fence.{sem}.{scope};"), &[]);
     }
 
     fn atomic_load(&self, order: Order, address: V<'ctx>, elem: Elem) -> V<'ctx> {

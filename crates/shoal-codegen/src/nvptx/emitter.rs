@@ -12,6 +12,7 @@ use shoal_layout::LinearLayout;
 
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
+use super::inline_ptx::Does;
 use super::place::registers;
 use super::shared_memory::SharedMemory;
 use crate::shared::debug_info::DebugInfo;
@@ -237,6 +238,12 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
                 self.hold(data.result(), held);
             }
             OpClass::Effect(EffectOp::Barrier) => self.block_barrier(),
+            OpClass::Effect(EffectOp::Fence { sem, scope }) => self.fence(sem, scope),
+            OpClass::Effect(EffectOp::Clock) => {
+                let ty = self.llvm.i64().into();
+                let now = self.llvm.ptx("mov.u64 $0, %globaltimer;", &[ty], &[], &[], Does::Act)[0];
+                self.hold(data.result(), Held::Scalar(now));
+            }
             OpClass::Effect(EffectOp::Assume) => {
                 let condition = self.scalar(data.operands()[0]);
                 self.llvm.intrinsic("llvm.assume", &[], &[condition]);

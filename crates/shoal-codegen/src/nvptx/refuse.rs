@@ -75,7 +75,7 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         | OpClass::Tile(_)
         | OpClass::Apply(_)
         | OpClass::Access(_)
-        | OpClass::Effect(EffectOp::Barrier | EffectOp::Assume)
+        | OpClass::Effect(EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume)
         | OpClass::Control(_)
         | OpClass::Terminator(_) => None,
     }

@@ -160,6 +160,10 @@ pub fn of_kind(kind: &OpKind) -> Effects {
         OpClass::Effect(EffectOp::Barrier) => {
             Effects { order: Some((Sem::AcqRel, Scope::Cta)), pinned: true, ..Effects::PURE }
         }
+        OpClass::Effect(EffectOp::Fence { sem, scope }) => {
+            Effects { order: Some((sem, scope)), pinned: true, ..Effects::PURE }
+        }
+        OpClass::Effect(EffectOp::Clock) => Effects { pinned: true, ..Effects::PURE },
         OpClass::Effect(EffectOp::Print { .. } | EffectOp::Assert { .. }) => Effects::OBSERVABLE,
         OpClass::Effect(EffectOp::Assume) => Effects { pinned: true, ..Effects::PURE },
         OpClass::Control(ControlOp::If | ControlOp::For(_)) => Effects::PURE,

@@ -93,6 +93,8 @@ pub(super) fn from_parts(
             scope: a.required("scope", CommScope::from_name)?,
         }),
         "barrier" => OpKind::Barrier,
+        "fence" => ordering(a).map(|(sem, scope)| OpKind::Fence { sem, scope })?,
+        "clock" => OpKind::Clock,
         "print" => OpKind::Print { prefix: a.text("prefix")?, hex: a.flag("hex")? },
         "assert" => OpKind::Assert { message: a.text("message")? },
         "assume" => OpKind::Assume,

@@ -50,10 +50,11 @@ pub(super) fn atomic_rmw(t: &Typed<'_>, op: RmwOp) -> Rule {
 }
 
 pub(super) fn atomic_cas(t: &Typed<'_>) -> Rule {
-    t.operand_count(3..=3)?;
+    t.operand_count(3..=4)?;
     let element = pointee(t.operands[0])?;
     t.same(t.operands[1], &element)?;
     t.same(t.operands[2], &element)?;
+    mask(t, 3)?;
     require!(element.elem().is_some_and(|e| e.bits() >= 16), "there is no compare-and-swap on `{element}`");
     t.inferred()
 }

@@ -220,6 +220,11 @@ pub(super) fn check(module: &Module, calls: &CallEffects, func: &Func, op: OpId)
         OpKind::DescStore => memory::desc_store(&t),
         OpKind::Comm(op) => comm::check(&t, *op),
         OpKind::Barrier => t.counts(0, 0),
+        OpKind::Fence { .. } => t.counts(0, 0),
+        OpKind::Clock => {
+            t.counts(0, 1)?;
+            t.inferred()
+        }
         OpKind::Print { .. } => {
             require!(t.operands.iter().all(|ty| ty.elem().is_some()), "only scalars and tiles are printed");
             t.result_count(0)

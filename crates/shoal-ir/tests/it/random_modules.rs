@@ -117,7 +117,7 @@ impl Choices {
 
 /// How many makers [`computing`] and [`acting`] have.
 const COMPUTING: usize = 26;
-const ACTING: usize = 26;
+const ACTING: usize = 28;
 
 fn kind(c: &mut Choices, callees: &[String]) -> OpKind {
     match c.below(COMPUTING + ACTING) {
@@ -197,6 +197,8 @@ fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
         22 => OpKind::DescSize { dim: c.bits() as u8 },
         23 => OpKind::DescStride { dim: c.bits() as u8 },
         24 => OpKind::Comm(comm(c)),
+        25 => OpKind::Fence { sem, scope },
+        26 => OpKind::Clock,
         _ => OpKind::Call { callee: if c.flag() { c.of(callees) } else { c.string() } },
     }
 }

@@ -229,6 +229,7 @@ pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Const(c) => format!("`{c}`"),
         Value::Tensor(t) if t.is_scalar() => format!("a scalar of type `{}`", t.type_name()),
+        Value::Tensor(t) if crate::lanes::is_per_lane(t) => format!("a value of type `{}`", t.type_name()),
         Value::Tensor(t) => format!("a tile of type `{}`", t.type_name()),
         Value::Dtype(d) => format!("the dtype `{d}`"),
         Value::Tuple(t) => format!("a tuple of {} elements", t.items.len()),

@@ -78,6 +78,7 @@ impl Builtin {
             Some(("libdevice", name)) => ("shoal.language.extra.libdevice", name),
             Some(("libshmem_device", name)) => ("shoal.language.extra.libshmem_device", name),
             Some(("extra", name)) => ("shoal.language.extra.cuda", name),
+            Some(("language_extra", name)) => ("shoal.language.extra.language_extra", name),
             Some(("target_info", name)) => ("shoal.language.target_info", name),
             Some(_) | None => ("shoal.language", self.name),
         };

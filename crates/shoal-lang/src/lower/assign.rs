@@ -70,6 +70,22 @@ impl Lower<'_> {
                 let values = unpack(items, value, target.span)?;
                 items.iter().zip(values).try_for_each(|(item, value)| self.store(item, &value))
             }
+            ExprKind::Subscript { value: object, index } => {
+                let ExprKind::Name(name) = &object.kind else { return Err(bad_target(target)) };
+                let old = self.expr(object)?;
+                if !matches!(&old, Value::Tensor(t) if !t.is_scalar()) && !matches!(old, Value::Vector(_)) {
+                    return Err(bad_target(target));
+                }
+                let index = self.expr(index)?;
+                if let Value::Tensor(t) = &old
+                    && !crate::semantic::element::is_element(t, &index_list(&index))
+                {
+                    return Err(bad_target(target));
+                }
+                let new = self.with_element(&old, &index, value)?;
+                self.assign_name(name, new, target.span);
+                Ok(())
+            }
             _ => Err(bad_target(target)),
         }
     }
@@ -146,13 +162,23 @@ impl Lower<'_> {
 
     /// `target op= value`.
     pub(super) fn augmented(&mut self, target: &Expr, op: BinOp, value: &Expr, span: Span) -> LowerResult<()> {
-        let ExprKind::Name(_) = &target.kind else { return Err(bad_target(target)) };
+        if !matches!(target.kind, ExprKind::Name(_) | ExprKind::Subscript { .. }) {
+            return Err(bad_target(target));
+        }
         let old = self.expr(target)?;
         let change = self.expr(value)?;
         let outer = std::mem::replace(&mut self.emit.span, span);
         let new = self.binary(op, &old, &change);
         self.emit.span = outer;
         self.store(target, &new?)
+    }
+}
+
+/// The entries of a subscript.
+fn index_list(index: &Value) -> Vec<Value> {
+    match index {
+        Value::Tuple(t) => t.items.to_vec(),
+        other => vec![other.clone()],
     }
 }
 

@@ -89,6 +89,18 @@ impl Lower<'_> {
             Value::Dict(_) => {
                 Ok(matches!(name, "get" | "keys" | "values" | "items").then(|| named_method(object, attr, span)))
             }
+            Value::Vector(v) => Ok(match name {
+                "dtype" => v
+                    .items()
+                    .first()
+                    .and_then(|t| t.ty.elem())
+                    .map(|e| Value::Dtype(Dtype { ty: Type::Elem(e), access: Access::ReadWrite })),
+                "vec_size" => Some(Value::int(v.items().len() as i128)),
+                "recast" | "to" => {
+                    builtin::find(&format!("vector.{name}")).map(|b| bound(object, Value::Builtin(b), span))
+                }
+                _ => None,
+            }),
             Value::Host(_)
             | Value::Slice(_)
             | Value::Range(_)
@@ -109,7 +121,13 @@ impl Lower<'_> {
 
     fn tensor_attribute(&mut self, t: &Tensor, attr: &Ident, span: Span) -> LowerResult<Option<Value>> {
         let object = Value::Tensor(t.clone());
+        // To its thread a value of each lane is a scalar.
+        let seen =
+            if crate::lanes::is_per_lane(t) { t.ty.elem().map_or(t.ty.clone(), Type::Elem) } else { t.ty.clone() };
         Ok(match &*attr.name {
+            "shape" if seen != t.ty => Some(Value::tuple(Vec::new())),
+            "type" if seen != t.ty => Some(Value::Dtype(Dtype { ty: seen, access: t.access })),
+            "numel" if seen != t.ty => Some(Value::int(1)),
             "shape" => Some(Value::ints(t.shape())),
             "dtype" => t.ty.elem().map(|e| Value::Dtype(Dtype { ty: Type::Elem(e), access: t.access })),
             "type" => Some(Value::Dtype(Dtype { ty: t.ty.clone(), access: t.access })),

@@ -6,15 +6,17 @@ use super::Lower;
 use super::frame::{Binding, Scope};
 use super::jit::refill;
 use crate::builtin::describe;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic::{cast, operand};
 use crate::syntax::ast::{Expr, Name, Stmt};
 use crate::value::{Tensor, Value};
 
-/// A condition: known now, or a scalar `i1`.
+/// A condition: known now, a scalar `i1`, or a truth value of each lane.
 pub(super) enum Condition {
     Static(bool),
     Dynamic(shoal_ir::Value),
+    Lanes(shoal_ir::Value),
 }
 
 impl Lower<'_> {
@@ -23,6 +25,9 @@ impl Lower<'_> {
         let value = self.expr(test)?;
         let outer = std::mem::replace(&mut self.emit.span, test.span);
         let condition = match &value {
+            Value::Tensor(t) if lanes::is_per_lane(t) => {
+                cast::truth(&mut self.emit, t).map(|mask| Condition::Lanes(mask.value))
+            }
             Value::Tensor(t) => self.truth(t, word).map(Condition::Dynamic),
             _ => self.truthy(&value).map(Condition::Static),
         };
@@ -56,6 +61,7 @@ impl Lower<'_> {
             Condition::Static(true) => self.plain_block(body),
             Condition::Static(false) => self.plain_block(orelse),
             Condition::Dynamic(condition) => return self.dynamic_branch(span, condition, body, orelse),
+            Condition::Lanes(mask) => return self.divergent_branch(span, mask, body, orelse),
         }
         Ok(())
     }
@@ -79,6 +85,10 @@ impl Lower<'_> {
         let merged = self.merge(then_frame.scope, else_frame.scope);
         let arm = |pick: fn(&Merged) -> &Value| merged.iter().map(pick).collect::<Vec<_>>();
         let (then_values, else_values) = (arm(|m| &m.then_value), arm(|m| &m.else_value));
+        let then_values = self.as_lanes_of(then_region, &then_values, &else_values);
+        let else_values = self.as_lanes_of(else_region, &else_values, &then_values.iter().collect::<Vec<_>>());
+        let (then_values, else_values): (Vec<&Value>, Vec<&Value>) =
+            (then_values.iter().collect(), else_values.iter().collect());
         let results = self.finish_if(condition, [(then_region, &then_values), (else_region, &else_values)])?;
         let mut rest = results.as_slice();
         for m in &merged {
@@ -86,9 +96,18 @@ impl Lower<'_> {
             m.then_value.leaves(&mut leaves);
             let (mine, others) = rest.split_at(leaves.len());
             rest = others;
-            self.assign_name(&m.name, refill(&m.then_value, mine), m.span);
+            let value = lanes::retyped(&self.emit, refill(&m.then_value, mine));
+            self.assign_name(&m.name, value, m.span);
         }
         Ok(())
+    }
+
+    /// Values at the end of one arm, those that differ between lanes at the end of the other arm as values of lanes.
+    fn as_lanes_of(&mut self, region: shoal_ir::Region, values: &[&Value], others: &[&Value]) -> Vec<Value> {
+        let outer = std::mem::replace(&mut self.emit.region, region);
+        let widened = values.iter().zip(others).map(|(value, other)| self.widened_like(value, other)).collect();
+        self.emit.region = outer;
+        widened
     }
 
     /// Compares the scopes at the ends of both arms with the one before. Names that an arm changed are given back;
@@ -130,7 +149,7 @@ impl Lower<'_> {
             v.leaves(&mut leaves);
             leaves
         };
-        if a.value.type_name() == b.value.type_name() {
+        if a.value.type_name() == b.value.type_name() || self.goes_with(&a.value, &b.value) {
             if leaves(&a.value) == leaves(&b.value) {
                 self.frame.scope.insert(name.clone(), a.clone());
                 return None;
@@ -169,6 +188,7 @@ impl Lower<'_> {
             Condition::Static(true) => return self.expr(body),
             Condition::Static(false) => return self.expr(orelse),
             Condition::Dynamic(condition) => condition,
+            Condition::Lanes(mask) => return self.divergent_choice(mask, body, orelse),
         };
         let (then_region, then_value) = self.in_region(|l| l.arm(body));
         let (else_region, else_value) = self.in_region(|l| l.arm(orelse));
@@ -184,7 +204,7 @@ impl Lower<'_> {
         Ok(refill(&a, &results))
     }
 
-    fn arm(&mut self, e: &Expr) -> LowerResult<Value> {
+    pub(super) fn arm(&mut self, e: &Expr) -> LowerResult<Value> {
         let value = self.expr(e)?;
         match &value {
             Value::Invalid => Err(LowerError::reported()),

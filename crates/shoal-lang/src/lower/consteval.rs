@@ -95,7 +95,7 @@ impl Lower<'_> {
                 };
                 return Err(Diagnostic::error(stmt.span, format!("compile-time code raised {what}")).into());
             }
-            StmtKind::FunctionDef(_) | StmtKind::ClassDef(_) | StmtKind::Try(_) => {
+            StmtKind::FunctionDef(_) | StmtKind::ClassDef(_) | StmtKind::Try(_) | StmtKind::With { .. } => {
                 return Err(LowerError::new(stmt.span, "this statement is not supported in compile-time functions"));
             }
             StmtKind::Unsupported(what) => {

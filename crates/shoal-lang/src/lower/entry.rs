@@ -15,13 +15,21 @@ use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, Name, Param};
 use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
 
+/// The most warps that a program may have.
+const MAX_WARPS: u32 = 64;
+
 /// Lowers one specialisation of a kernel.
 pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specialization) -> Result<Lowered, Diagnostics> {
     let mut options = spec.options.clone();
     options.debug = f.options.debug.unwrap_or(options.debug);
+    if !options.num_warps.is_power_of_two() || options.num_warps > MAX_WARPS {
+        let message = format!("`num_warps` is {}, but must be a power of two up to {MAX_WARPS}", options.num_warps);
+        return Err(Diagnostics::from(Diagnostic::error(f.def.name.span, message)));
+    }
     let mut lower = Lower::new(program, &options, &spec.cancellation, f.module);
     let name = lower.fresh_name(f.name());
     lower.emit.func = Func::new(name.clone(), FuncKind::Kernel, f.def.name.span);
+    lower.emit.func.gpu.num_warps = options.num_warps;
     lower.emit.region = lower.emit.func.body();
     match lower.kernel(f, spec) {
         Ok(()) if lower.errors.is_empty() => {}
@@ -34,7 +42,9 @@ pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specializatio
     let mut funcs = vec![lower.emit.func];
     funcs.append(&mut lower.module.funcs);
     super::nesting::check(&funcs).map_err(Diagnostics::from)?;
-    Ok(Lowered { module: Module { funcs }, kernel: name, notes: lower.emit.notes.into_iter().collect() })
+    let mut module = Module { funcs };
+    crate::lanes::unmark(&mut module);
+    Ok(Lowered { module, kernel: name, notes: lower.emit.notes.into_iter().collect() })
 }
 
 impl Lower<'_> {

@@ -58,7 +58,7 @@ impl Lower<'_> {
 
     /// Runs statements and all that follows; gives what the function returns, `None` if it reaches its end without a
     /// `return`.
-    fn block(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Option<Value> {
+    pub(super) fn block(&mut self, stmts: &[Stmt], rest: Option<&Rest<'_>>) -> Option<Value> {
         stacker::maybe_grow(128 << 10, 2 << 20, || self.block_here(stmts, rest))
     }
 
@@ -118,6 +118,9 @@ impl Lower<'_> {
                 Condition::Dynamic(condition) => {
                     self.returning_if(stmt.span, condition, [body, orelse], after).map(Exit::Function)
                 }
+                Condition::Lanes(mask) => {
+                    self.divergent_return(stmt.span, mask, [body, orelse], after).map(Exit::Function)
+                }
             },
             StmtKind::For { target, iter, body, orelse } if orelse.is_empty() => match self.iteration(iter)? {
                 Iteration::Unrolled(items) => {
@@ -145,23 +148,7 @@ impl Lower<'_> {
         arms: [&[Stmt]; 2],
         after: &Rest<'_>,
     ) -> LowerResult<Option<Value>> {
-        if !arms.iter().any(|arm| always_returns(arm)) {
-            self.copies += 1;
-            if self.copies > MAX_COPIES {
-                return Err(Diagnostic::error(span, "too many branches that may or may not return")
-                    .help("return in every path of a branch, or compute the result first and return once")
-                    .into());
-            }
-        }
-        if self.open_returns >= MAX_NESTING {
-            return Err(Diagnostic::error(
-                span,
-                format!("more than {MAX_NESTING} branches that return follow each other"),
-            )
-            .help("compute the result first and return once, at the end")
-            .into());
-        }
-        self.frame_visited()?;
+        self.one_more_return(span, arms)?;
         self.open_returns += 1;
         let before = self.frame.clone();
         let (then_region, then_value) = self.in_region(|l| l.block(arms[0], Some(after)));
@@ -183,7 +170,28 @@ impl Lower<'_> {
         self.unify_returns(span, regions, &mut values)?;
         let [then_value, else_value] = values;
         let results = self.finish_if(condition, [(then_region, &[&then_value]), (else_region, &[&else_value])])?;
-        Ok(Some(refill(&then_value, &results)))
+        Ok(Some(crate::lanes::retyped(&self.emit, refill(&then_value, &results))))
+    }
+
+    /// Counts a branch with a `return` inside: there is a limit to how often what follows is copied.
+    pub(super) fn one_more_return(&mut self, span: Span, arms: [&[Stmt]; 2]) -> LowerResult<()> {
+        if !arms.iter().any(|arm| always_returns(arm)) {
+            self.copies += 1;
+            if self.copies > MAX_COPIES {
+                return Err(Diagnostic::error(span, "too many branches that may or may not return")
+                    .help("return in every path of a branch, or compute the result first and return once")
+                    .into());
+            }
+        }
+        if self.open_returns >= MAX_NESTING {
+            return Err(Diagnostic::error(
+                span,
+                format!("more than {MAX_NESTING} branches that return follow each other"),
+            )
+            .help("compute the result first and return once, at the end")
+            .into());
+        }
+        self.frame_visited()
     }
 
     /// Some value of the same type, written at the end of a region.
@@ -223,6 +231,15 @@ impl Lower<'_> {
             return Err(LowerError::reported());
         }
         if a.type_name() == b.type_name() {
+            return Ok(());
+        }
+        if self.goes_with(a, b) {
+            let (a, b) = (a.clone(), b.clone());
+            for (value, other, region) in [(0, &b, regions[0]), (1, &a, regions[1])] {
+                let outer = std::mem::replace(&mut self.emit.region, region);
+                values[value] = self.widened_like(&values[value].clone(), other);
+                self.emit.region = outer;
+            }
             return Ok(());
         }
         if let (Value::Const(x), Value::Const(y)) = (a, b)
@@ -305,6 +322,7 @@ impl Lower<'_> {
             StmtKind::If { test, body, orelse } => self.branch(stmt.span, test, body, orelse),
             StmtKind::For { target, iter, body, orelse } => self.for_loop(stmt.span, target, iter, body, orelse),
             StmtKind::While { test, body, orelse } => self.while_loop(stmt.span, test, body, orelse),
+            StmtKind::With { context, target, body } => self.with_block(context, target.as_ref(), body),
             StmtKind::Assert { test, msg } => self.assertion(test, msg.as_ref()),
             StmtKind::Return(_) => Err(Diagnostic::error(stmt.span, "`return` inside a loop")
                 .label("a loop on the device runs to its end")

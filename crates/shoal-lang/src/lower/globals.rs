@@ -217,7 +217,10 @@ impl Lower<'_> {
             },
             KnownModule::Libdevice => builtin(&format!("libdevice.{name}")),
             KnownModule::Libshmem => builtin(&format!("libshmem_device.{name}")).or_else(|| libshmem::constant(name)),
-            KnownModule::Extra | KnownModule::ExtraTarget => builtin(&format!("extra.{name}")),
+            KnownModule::Extra | KnownModule::ExtraTarget => {
+                builtin(&format!("extra.{name}")).or_else(|| builtin(&format!("language_extra.{name}")))
+            }
+            KnownModule::LanguageExtra => builtin(&format!("language_extra.{name}")),
             KnownModule::TargetInfo => builtin(&format!("target_info.{name}")),
             KnownModule::Math => builtin(&format!("pymath.{name}")).or_else(|| builtin::math::constant(name)),
             KnownModule::Typing => Some(match name {

@@ -275,6 +275,7 @@ impl Lower<'_> {
             | Value::Descriptor(_)
             | Value::BlockPtr(_)
             | Value::Token(_)
+            | Value::Vector(_)
             | Value::Aggregate(_)
             | Value::Method(_)
             | Value::Host(_)

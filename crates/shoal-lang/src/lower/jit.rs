@@ -27,6 +27,14 @@ pub(super) enum Callee {
 impl Lower<'_> {
     /// Calls the specialisation of `f` for these arguments, lowering it first if it is new.
     pub(super) fn call_jit(&mut self, f: &Function, args: Vec<Value>, span: Span) -> LowerResult<Value> {
+        // Code that only some lanes run stands where they run it.
+        if self.emit.active.is_some() {
+            let (outer_span, copies) = (self.emit.span, self.copies);
+            let value = self.in_call(span, f.name(), |l| l.function_body(f, args));
+            self.emit.span = outer_span;
+            self.copies = copies;
+            return value;
+        }
         let mut key = f.key();
         for arg in &args {
             let _ = write!(key, "|{}", arg.type_name());

@@ -14,7 +14,9 @@ use shoal_source::{Diagnostic, Kind, Span};
 use super::Lower;
 use super::frame::{Binding, Frame};
 use super::jit::{name_leaves, refill};
+use super::lane_loops::LanePlan;
 use crate::builtin::describe;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic::promote::{self, Rules, Side};
 use crate::semantic::{cast, operand};
@@ -29,9 +31,9 @@ pub(super) enum Iteration {
 }
 
 /// A name that a loop carries, with its value before the loop.
-struct Carried {
-    name: Name,
-    init: Binding,
+pub(super) struct Carried {
+    pub(super) name: Name,
+    pub(super) init: Binding,
 }
 
 impl Lower<'_> {
@@ -85,32 +87,65 @@ impl Lower<'_> {
             return Err(LowerError::new(target.span, "the variable of a loop must be a name"));
         };
         self.emit.span = iter.span;
+        if Self::differs_between_lanes(range) {
+            return self.lane_for(span, (variable, target.span), range, body);
+        }
         let bounds = self.bounds(range)?;
+        let mut plan = LanePlan::default();
+        while let Some(names) = self.counted_loop(span, (variable, target.span), range, &bounds, body, &plan)? {
+            plan.names.extend(names);
+        }
+        self.frame.lose(
+            variable,
+            target.span,
+            "it is the variable of a loop that has ended",
+            "assign it to another name inside the loop",
+        );
+        Ok(())
+    }
+
+    /// A `for` loop that all lanes run together; gives the names that turn out to differ between lanes, if it has to
+    /// be lowered again with them.
+    fn counted_loop(
+        &mut self,
+        span: Span,
+        (variable, at): (&Name, Span),
+        range: &Range,
+        bounds: &Bounds,
+        body: &[Stmt],
+        plan: &LanePlan,
+    ) -> LowerResult<Option<BTreeSet<Name>>> {
         self.emit.span = span;
         let mut assigned = assigned_names(body);
         assigned.remove(variable);
         self.frame_visited()?;
-        let before = self.frame.clone();
-        let carried = self.carried(&assigned);
+        let attempt = self.attempt();
+        let mut carried = self.carried(&assigned);
+        self.widen(&mut carried, plan);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));
         let mut types = vec![bounds.ty.clone()];
         types.extend(inits.iter().map(|&v| self.emit.func.ty(v).clone()));
 
         let region = self.emit.func.new_region();
         let params: Vec<_> = types.iter().map(|ty| self.emit.func.add_param(region, ty.clone())).collect();
-        let outer = std::mem::replace(&mut self.emit.region, region);
+        self.emit.region = region;
         self.bind_carried(&carried, &params[1..]);
-        let index = if bounds.reversed { self.mirrored(params[0], &bounds) } else { params[0] };
+        let index = if bounds.reversed { self.mirrored(params[0], bounds) } else { params[0] };
         let index = Value::Tensor(self.emit.tensor(index));
-        self.assign_name(variable, index, target.span);
+        self.assign_name(variable, index, at);
         self.frame.loops += 1;
         self.plain_block(body);
+        let names = self.newly_lanes(&carried);
+        if !names.is_empty() && self.errors.len() == attempt.errors {
+            self.abandon(attempt, &[region]);
+            return Ok(Some(names));
+        }
         let (next, failed) = self.next_values(&carried, &params[1..], span);
         self.emit.span = span;
         self.emit.b().yield_(&next);
-        self.emit.region = outer;
+        self.emit.region = attempt.outer;
 
-        let after = std::mem::replace(&mut self.frame, before);
+        let after = std::mem::replace(&mut self.frame, attempt.before);
         let operands = [bounds.from, bounds.to, bounds.step].into_iter().chain(inits.iter().copied());
         let attrs = match range.kind {
             RangeKind::Dynamic(attrs) => attrs,
@@ -120,13 +155,7 @@ impl Lower<'_> {
         let results = self.emit.func.op(op).results().to_vec();
         self.leave_loop(&carried, &results, after, &assigned, body);
         self.spoil(&failed, span);
-        self.frame.lose(
-            variable,
-            target.span,
-            "it is the variable of a loop that has ended",
-            "assign it to another name inside the loop",
-        );
-        Ok(())
+        Ok(None)
     }
 
     /// The bounds of a device loop: scalars of one integer type, with a positive step.
@@ -153,7 +182,7 @@ impl Lower<'_> {
         Ok(Bounds { from: at(&from)?, to: at(&to)?, step: at(&step)?, ty: Type::scalar(ty), reversed })
     }
 
-    fn common_integer(&self, a: Scalar, b: Scalar) -> LowerResult<Scalar> {
+    pub(super) fn common_integer(&self, a: Scalar, b: Scalar) -> LowerResult<Scalar> {
         let sides = (Side::Tensor(a), Side::Tensor(b));
         promote::common_type(sides.0, sides.1, Rules::Plain)
             .map_err(|mismatch| self.emit.lower_error(mismatch.words().0))
@@ -194,27 +223,50 @@ impl Lower<'_> {
 
     pub(super) fn while_loop(&mut self, span: Span, test: &Expr, body: &[Stmt], orelse: &[Stmt]) -> LowerResult<()> {
         no_else(orelse, "while")?;
+        let mut plan = LanePlan::default();
+        while !plan.divergent {
+            match self.uniform_while(span, test, body, &plan)? {
+                None => return Ok(()),
+                Some(next) => plan = next,
+            }
+        }
+        self.divergent_while(span, test, body)
+    }
+
+    /// A `while` loop that all lanes leave together; gives what turns out to differ between lanes, if it has to be
+    /// lowered again with that.
+    fn uniform_while(
+        &mut self,
+        span: Span,
+        test: &Expr,
+        body: &[Stmt],
+        plan: &LanePlan,
+    ) -> LowerResult<Option<LanePlan>> {
         let in_test = walrus_names(test);
         let mut assigned = assigned_names(body);
         assigned.extend(in_test.iter().cloned());
         self.frame_visited()?;
-        let before = self.frame.clone();
-        let carried = self.carried(&assigned);
+        let attempt = self.attempt();
+        let mut carried = self.carried(&assigned);
+        self.widen(&mut carried, plan);
         let inits = leaves_of(carried.iter().map(|c| &c.init.value));
         let types: Vec<Type> = inits.iter().map(|&v| self.emit.func.ty(v).clone()).collect();
 
         // The condition sees the carried values and hands them on, with what it assigns itself.
         let test_region = self.emit.func.new_region();
         let params: Vec<_> = types.iter().map(|ty| self.emit.func.add_param(test_region, ty.clone())).collect();
-        let outer = std::mem::replace(&mut self.emit.region, test_region);
+        self.emit.region = test_region;
         self.bind_carried(&carried, &params);
         self.frame.loops += 1;
         let condition = self.while_condition(test);
         let (condition, disable_licm) = match condition {
-            Ok(found) => found,
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                self.abandon(attempt, &[test_region]);
+                return Ok(Some(LanePlan { divergent: true, ..LanePlan::default() }));
+            }
             Err(error) => {
-                self.emit.region = outer;
-                self.frame = before;
+                self.abandon(attempt, &[test_region]);
                 return Err(error);
             }
         };
@@ -242,22 +294,29 @@ impl Lower<'_> {
         self.emit.region = body_region;
         self.bind_carried(&handed, &params);
         self.plain_block(body);
+        let names = self.newly_lanes(&carried);
+        if !names.is_empty() && self.errors.len() == attempt.errors {
+            self.abandon(attempt, &[test_region, body_region]);
+            let names = plan.names.iter().cloned().chain(names).collect();
+            return Ok(Some(LanePlan { divergent: false, names }));
+        }
         let (next, failed) = self.next_values(&carried, &params, span);
         self.emit.span = span;
         self.emit.b().yield_(&next);
-        self.emit.region = outer;
+        self.emit.region = attempt.outer;
 
-        let after = std::mem::replace(&mut self.frame, before);
+        let after = std::mem::replace(&mut self.frame, attempt.before);
         let kind = OpKind::While { disable_licm };
         let op = self.emit.b().op(kind, inits, handed_types, [test_region, body_region]);
         let results = self.emit.func.op(op).results().to_vec();
         self.leave_loop(&handed, &results, after, &assigned, body);
         self.spoil(&failed, span);
-        Ok(())
+        Ok(None)
     }
 
-    /// The condition of a `while` as a scalar `i1`, and whether `tl.condition` keeps invariant code inside.
-    fn while_condition(&mut self, test: &Expr) -> LowerResult<(shoal_ir::Value, bool)> {
+    /// The condition of a `while` as a scalar `i1`, and whether `tl.condition` keeps invariant code inside; `None` if it
+    /// differs between lanes.
+    fn while_condition(&mut self, test: &Expr) -> LowerResult<Option<(shoal_ir::Value, bool)>> {
         let value = self.expr(test)?;
         self.emit.span = test.span;
         let (value, disable_licm) = match value {
@@ -271,11 +330,14 @@ impl Lower<'_> {
                 operand::to_tensor(&mut self.emit, &known)?
             }
         };
-        Ok((self.truth(&tensor, "while")?, disable_licm))
+        if lanes::is_per_lane(&tensor) {
+            return Ok(None);
+        }
+        Ok(Some((self.truth(&tensor, "while")?, disable_licm)))
     }
 
     /// The names of `assigned` that have a device value now.
-    fn carried(&self, assigned: &BTreeSet<Name>) -> Vec<Carried> {
+    pub(super) fn carried(&self, assigned: &BTreeSet<Name>) -> Vec<Carried> {
         assigned
             .iter()
             .filter_map(|name| {
@@ -285,7 +347,7 @@ impl Lower<'_> {
             .collect()
     }
 
-    fn bind_carried(&mut self, carried: &[Carried], leaves: &[shoal_ir::Value]) {
+    pub(super) fn bind_carried(&mut self, carried: &[Carried], leaves: &[shoal_ir::Value]) {
         let mut rest = leaves;
         for c in carried {
             let (mine, others) = rest.split_at(leaves_of([&c.init.value]).len());
@@ -309,8 +371,8 @@ impl Lower<'_> {
         for c in carried {
             let count = leaves_of([&c.init.value]).len();
             match self.frame.scope.get(&c.name).cloned() {
-                Some(now) if now.value.type_name() == c.init.value.type_name() => {
-                    now.value.leaves(&mut next);
+                Some(now) if self.goes_with(&now.value, &c.init.value) => {
+                    self.widened_like(&now.value, &c.init.value).leaves(&mut next);
                     continue;
                 }
                 Some(now) if matches!(now.value, Value::Invalid) => {}
@@ -327,7 +389,7 @@ impl Lower<'_> {
     }
 
     /// After a loop: carried names have its results, names first assigned inside are lost.
-    fn leave_loop(
+    pub(super) fn leave_loop(
         &mut self,
         carried: &[Carried],
         results: &[shoal_ir::Value],
@@ -389,7 +451,7 @@ impl Lower<'_> {
     }
 
     /// After an error about a name, it has no value.
-    fn spoil(&mut self, failed: &BTreeSet<Name>, span: Span) {
+    pub(super) fn spoil(&mut self, failed: &BTreeSet<Name>, span: Span) {
         for name in failed {
             self.frame.bind(name.clone(), Value::Invalid, span);
         }
@@ -422,7 +484,7 @@ fn no_else(orelse: &[Stmt], word: &str) -> LowerResult<()> {
     }
 }
 
-fn type_changed(c: &Carried, now: &Binding) -> LowerError {
+pub(super) fn type_changed(c: &Carried, now: &Binding) -> LowerError {
     let (old, new) = (&c.init.value, &now.value);
     let help = match (old.as_tensor(), new.as_tensor()) {
         (Some(a), Some(b)) if a.shape() == b.shape() => {

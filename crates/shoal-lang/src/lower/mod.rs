@@ -17,6 +17,7 @@ mod call;
 mod class;
 mod comprehension;
 mod consteval;
+mod diverge;
 mod entry;
 mod expr;
 mod flow;
@@ -26,11 +27,13 @@ mod globals;
 mod host;
 mod init;
 mod jit;
+mod lane_loops;
 mod lookup;
 mod loops;
 mod nesting;
 mod operator;
 mod subscript;
+mod with_block;
 
 use std::collections::{BTreeMap, HashMap};
 

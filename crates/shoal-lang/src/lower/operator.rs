@@ -22,6 +22,9 @@ impl Lower<'_> {
         if let Some(result) = self.operator_method(op, a, b)? {
             return Ok(result);
         }
+        if matches!(a, Value::Vector(_)) || matches!(b, Value::Vector(_)) {
+            return semantic::vector::operator(&mut self.emit, op, a, b);
+        }
         if matches!(a, Value::Tensor(_)) || matches!(b, Value::Tensor(_)) {
             return semantic::binary::apply(&mut self.emit, op, a, b);
         }
@@ -144,7 +147,7 @@ impl Lower<'_> {
                 return Err(LowerError::reported());
             }
             if let Value::Tensor(t) = &value {
-                if !t.is_scalar() {
+                if !t.is_scalar() && !crate::lanes::is_per_lane(t) {
                     let (word, sign) = if op == BoolOp::And { ("and", '&') } else { ("or", '|') };
                     self.emit.warn(format!("`{word}` between tiles is deprecated"), format!("use `{sign}`"));
                 }

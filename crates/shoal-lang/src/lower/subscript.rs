@@ -23,6 +23,9 @@ impl Lower<'_> {
                     Value::Tuple(t) => t.items.to_vec(),
                     other => vec![other.clone()],
                 };
+                if semantic::element::is_element(t, &indices) {
+                    return semantic::element::extract(&mut self.emit, t, &indices).map(Value::Tensor);
+                }
                 if t.ty.elem().is_some_and(|e| e.ptr().is_some())
                     && !indices.iter().all(semantic::shape::is_shape_index)
                 {
@@ -31,6 +34,14 @@ impl Lower<'_> {
                 semantic::shape::index(&mut self.emit, t, &indices).map(Value::Tensor)
             }
             Value::Tuple(t) => self.tuple_item(t, index),
+            Value::Vector(v) => match index {
+                Value::Slice(_) => {
+                    let items = v.items().iter().cloned().map(Value::Tensor).collect();
+                    let part = self.tuple_item(&Tuple { items, class: None }, index)?;
+                    self.call_builtin_named("make_vector", vec![part])
+                }
+                _ => v.get(&self.emit, index).map(|i| Value::Tensor(v.items()[i].clone())),
+            },
             Value::Const(Const::Str(s)) => {
                 self.parts_visited(s.len())?;
                 let chars: Vec<Value> = s.chars().map(|c| Value::str(c.encode_utf8(&mut [0; 4]))).collect();
@@ -64,6 +75,36 @@ impl Lower<'_> {
                 .help(format!("call it as a function: `{}(...)`", f.name()))
                 .into()),
             _ => Err(self.emit.lower_error(format!("{} cannot be indexed", describe(object)))),
+        }
+    }
+
+    /// The object after `object[index] = value`.
+    pub(super) fn with_element(&mut self, object: &Value, index: &Value, value: &Value) -> LowerResult<Value> {
+        match object {
+            Value::Tensor(t) => {
+                let indices = match index {
+                    Value::Tuple(t) => t.items.to_vec(),
+                    other => vec![other.clone()],
+                };
+                let value = semantic::operand::Operand::new(&self.emit, value)?;
+                semantic::element::insert(&mut self.emit, t, &value, &indices).map(Value::Tensor)
+            }
+            Value::Vector(v) => {
+                let at = v.get(&self.emit, index)?;
+                let old = &v.items()[at];
+                let value = semantic::operand::to_tensor(&mut self.emit, value)?;
+                let value = semantic::cast::by_value(&mut self.emit, &value, semantic::operand::elem(old), None)?;
+                let mut items = v.items().to_vec();
+                items[at] = value;
+                Ok(Value::Vector(semantic::vector::Vector::new(items)))
+            }
+            Value::Invalid => Err(LowerError::reported()),
+            _ => Err(self
+                .emit
+                .error("elements of a value cannot be assigned")
+                .label("cannot be assigned")
+                .help("tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`")
+                .into()),
         }
     }
 

@@ -13,6 +13,8 @@ pub enum KnownModule {
     Extra,
     /// `shoal.language.extra.cuda`, `….hip`.
     ExtraTarget,
+    /// `shoal.language.extra.language_extra`.
+    LanguageExtra,
     /// `shoal.language.extra.libdevice`.
     Libdevice,
     /// `shoal.language.extra.libshmem_device`.
@@ -52,10 +54,16 @@ impl KnownModule {
             | "language.random"
             | "language.semantic"
             | "language.distributed"
-            | "language.distributed_ops" => KnownModule::Language,
+            | "language.distributed_ops"
+            | "language.simt_ops"
+            | "language.vector" => KnownModule::Language,
             "language.math" => KnownModule::LanguageMath,
             "language.extra" => KnownModule::Extra,
             "language.extra.cuda" | "language.extra.hip" | "language.extra.cpu" => KnownModule::ExtraTarget,
+            "language.extra.language_extra"
+            | "language.extra.cuda.language_extra"
+            | "language.extra.hip.language_extra"
+            | "language.extra.cpu.language_extra" => KnownModule::LanguageExtra,
             "language.extra.libdevice"
             | "language.extra.cuda.libdevice"
             | "language.extra.hip.libdevice"
@@ -80,6 +88,7 @@ impl KnownModule {
             KnownModule::LanguageMath => "shoal.language.math",
             KnownModule::Extra => "shoal.language.extra",
             KnownModule::ExtraTarget => "shoal.language.extra.cuda",
+            KnownModule::LanguageExtra => "shoal.language.extra.language_extra",
             KnownModule::Libdevice => "shoal.language.extra.libdevice",
             KnownModule::Libshmem => "shoal.language.extra.libshmem_device",
             KnownModule::TargetInfo => "shoal.language.target_info",
@@ -99,6 +108,7 @@ impl KnownModule {
                 KnownModule::from_path(&format!("{}.{name}", self.path()))
             }
             KnownModule::LanguageMath
+            | KnownModule::LanguageExtra
             | KnownModule::Libdevice
             | KnownModule::Libshmem
             | KnownModule::TargetInfo

@@ -9,6 +9,7 @@ use super::{attribute, broadcast, cast, memory, unary};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype::scalar_name;
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
@@ -57,11 +58,12 @@ fn prepare(
     mask: Option<&Operand>,
 ) -> LowerResult<(Tensor, Tensor, Option<Tensor>)> {
     memory::writable(e, function, p)?;
+    let mask = mask.map(|m| memory::mask_of(e, m)).transpose()?;
+    let (p, mask) = &lanes::at_access(e, p, value.tensor(), mask.as_ref())?;
     if let Operand::Tensor(t) = value {
         memory::scalar_beside_scalar(e, "value", p, t)?;
     }
-    let mask = mask.map(|m| memory::mask_of(e, m)).transpose()?;
-    if let Some(mask) = &mask {
+    if let Some(mask) = mask {
         memory::scalar_beside_scalar(e, "mask", p, mask)?;
     }
     let element = memory::pointer(e, function, p)?.element();
@@ -156,9 +158,13 @@ pub(crate) fn cas(
     if element.bits() < 16 {
         return Err(refuse(e, "atomic_cas", &cast::name(element), "elements need 16, 32 or 64 bits"));
     }
+    let (p, mask) = &lanes::at_access(e, p, expected.tensor(), None)?;
+    let (p, mask) = &lanes::at_access(e, p, value.tensor(), mask.as_ref())?;
     let (_, expected, _) = prepare(e, "atomic_cas", p, expected, None)?;
     let (p, value, _) = prepare(e, "atomic_cas", p, value, None)?;
-    let old = e.b().value(OpKind::AtomicCas { sem, scope }, &[p.value, expected.value, value.value]);
+    let operands = [Some(&p), Some(&expected), Some(&value), mask.as_ref()];
+    let operands: Vec<_> = operands.into_iter().flatten().map(|t| t.value).collect();
+    let old = e.b().value(OpKind::AtomicCas { sem, scope }, &operands);
     Ok(e.tensor(old))
 }
 
@@ -171,9 +177,10 @@ pub(crate) fn load(
 ) -> LowerResult<Tensor> {
     let element = number_element(e, "atomic_load", p)?;
     let (p, _) = memory::as_stored(e, p)?;
+    let mask = mask.map(|m| memory::mask_of(e, m)).transpose()?;
+    let (p, mask) = lanes::at_access(e, &p, None, mask.as_ref())?;
     let mut parts = vec![p];
     if let Some(mask) = mask {
-        let mask = memory::mask_of(e, mask)?;
         memory::scalar_beside_scalar(e, "mask", &parts[0], &mask)?;
         parts.push(mask);
     }

@@ -5,17 +5,21 @@ use shoal_ir::types::{MAX_TILE_ELEMENTS, Shape};
 use super::operand::{self, tensor_like};
 use crate::builtin::{Args, Builtin, BuiltinContext, shape_from};
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
 
 /// Two tensors at their common shape.
 pub(crate) fn pair(e: &mut Emit<'_>, a: &Tensor, b: &Tensor) -> LowerResult<(Tensor, Tensor)> {
-    let shape = common_shape(e, a.shape(), b.shape())?;
-    Ok((expand(e, a, &shape), expand(e, b, &shape)))
+    let both = all(e, &[a.clone(), b.clone()])?;
+    Ok((both[0].clone(), both[1].clone()))
 }
 
 /// All tensors at their common shape.
 pub(crate) fn all(e: &mut Emit<'_>, tensors: &[Tensor]) -> LowerResult<Vec<Tensor>> {
+    if tensors.iter().any(lanes::is_per_lane) {
+        return tensors.iter().map(|t| lanes::of_each(e, t)).collect();
+    }
     let mut shape = Shape::new();
     for t in tensors {
         shape = common_shape(e, &shape, t.shape())?;

@@ -7,11 +7,12 @@ use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::Sem;
 use shoal_ir::types::{Elem, Scalar};
 
-use super::operand::{Operand, number_type};
+use super::operand::{Operand, number_type, to_tensor};
 use super::words::any_of;
 use super::{attribute, block_ptr, cast, memory};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{BlockPtr, Descriptor, Tensor, Value};
 
@@ -73,14 +74,29 @@ fn run_count(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
 
 fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
+    let Value::Tensor(pointer) = a.value("ptr") else { return Err(a.wrong("ptr", "a pointer")) };
+    let rank = to_tensor(e, a.value("rank"))?;
+    if lanes::is_per_lane(pointer) || lanes::is_per_lane(&rank) {
+        memory::pointer(e, "symm_at", pointer)?;
+        if !number_type(&rank).is_some_and(Scalar::is_int) {
+            return Err(a.wrong("rank", "an integer"));
+        }
+        let rank = cast::to_number(e, &rank, Scalar::I32)?;
+        return symm_at(e, pointer, &rank);
+    }
     let pointer = one_pointer(e, a, "ptr")?;
     let rank = integer(e, a, "rank", Scalar::I32)?;
     symm_at(e, pointer, &rank)
 }
 
-/// The same place at another rank.
+/// The same place at another rank. Lanes that do not run this look nowhere.
 pub(crate) fn symm_at(e: &mut Emit<'_>, pointer: &Tensor, rank: &Tensor) -> LowerResult<Value> {
-    let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &[pointer.value, rank.value]);
+    let mut operands = vec![pointer.value, rank.value];
+    if lanes::is_per_lane(pointer) || lanes::is_per_lane(rank) {
+        operands = vec![lanes::of_each(e, pointer)?.value, lanes::of_each(e, rank)?.value];
+        operands.extend(e.active);
+    }
+    let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &operands);
     Ok(Tensor { access: pointer.access, ..e.tensor(place) }.into())
 }
 

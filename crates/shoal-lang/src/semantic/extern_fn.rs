@@ -1,11 +1,12 @@
 //! Code from elsewhere, applied to every element: target assembly and functions of user bitcode.
 
+use shoal_abi::Target;
 use shoal_ir::OpKind;
 use shoal_ir::op::{ExternFn, InlineAsm};
 use shoal_ir::types::{Elem, Type};
 
-use super::broadcast;
 use super::operand::{elem, to_tensor};
+use super::{broadcast, ptx};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
 use crate::lower_error::{LowerError, LowerResult};
@@ -18,6 +19,18 @@ pub(crate) fn assembly(
     args: &[Tensor],
     results: &[Elem],
 ) -> LowerResult<Vec<Tensor>> {
+    if ptx::is_ptx(&code.asm) {
+        match e.options.target {
+            Target::Cpu(_) | Target::Amdgpu(_) => return ptx::lower(e, &code, args, results),
+            // What has no effects stays what its author wrote.
+            Target::Nvptx(_) if !code.pure || args.is_empty() => {
+                if let Some(results) = ptx::lower_whole(e, &code, args, results) {
+                    return Ok(results);
+                }
+            }
+            Target::Nvptx(_) => {}
+        }
+    }
     let args = broadcast::all(e, args)?;
     let shape = args.first().map_or(&[][..], |t| t.shape()).to_vec();
     let count: u64 = shape.iter().map(|&d| u64::from(d)).product();
@@ -164,6 +177,11 @@ pub(crate) static BUILTINS: &[Builtin] = &[
     ),
     Builtin::kernel(
         "extern_elementwise",
+        "lib_name: const, lib_path: const, args, arg_type_symbol_dict: const, is_pure: const",
+        run_extern,
+    ),
+    Builtin::kernel(
+        "extern_call",
         "lib_name: const, lib_path: const, args, arg_type_symbol_dict: const, is_pure: const",
         run_extern,
     ),

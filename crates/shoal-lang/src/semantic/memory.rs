@@ -8,6 +8,7 @@ use super::operand::{Operand, constant, elem, number_type};
 use super::{attribute, block_ptr, broadcast, cast};
 use crate::builtin::{Args, Builtin, BuiltinContext, describe};
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Access, Tensor, Value};
 
@@ -106,9 +107,10 @@ pub(crate) fn load(
             .into());
     }
     let (p, stored) = as_stored(e, p)?;
+    let mask = mask.map(|m| mask_of(e, m)).transpose()?;
+    let (p, mask) = lanes::at_access(e, &p, other.and_then(Operand::tensor), mask.as_ref())?;
     let mut parts = vec![p];
     if let Some(mask) = mask {
-        let mask = mask_of(e, mask)?;
         scalar_beside_scalar(e, "mask", &parts[0], &mask)?;
         fits_pointer(e, "mask", &parts[0], &mask)?;
         parts.push(mask);
@@ -138,12 +140,13 @@ pub(crate) fn store(
 ) -> LowerResult<()> {
     let element = pointer(e, "store", p)?.element();
     writable(e, "store", p)?;
+    let mask = mask.map(|m| mask_of(e, m)).transpose()?;
+    let (p, mask) = &lanes::at_access(e, p, value.tensor(), mask.as_ref())?;
     if let Operand::Tensor(t) = value {
         scalar_beside_scalar(e, "value", p, t)?;
         fits_pointer(e, "value", p, t)?;
     }
-    let mask = mask.map(|m| mask_of(e, m)).transpose()?;
-    if let Some(mask) = &mask {
+    if let Some(mask) = mask {
         scalar_beside_scalar(e, "mask", p, mask)?;
         fits_pointer(e, "mask", p, mask)?;
     }

@@ -20,11 +20,13 @@ pub(crate) mod descriptor_elements;
 pub(crate) mod distributed;
 pub(crate) mod dot;
 pub(crate) mod dot_scaled;
+pub(crate) mod element;
 pub(crate) mod extern_fn;
 pub(crate) mod extra;
 pub(crate) mod gather;
 pub(crate) mod hint;
 pub(crate) mod histogram;
+pub(crate) mod language_extra;
 pub(crate) mod libdevice;
 pub(crate) mod libshmem;
 pub(crate) mod map;
@@ -32,11 +34,13 @@ pub(crate) mod math;
 pub(crate) mod memory;
 pub(crate) mod operand;
 pub(crate) mod promote;
+pub(crate) mod ptx;
 pub(crate) mod reduce;
 pub(crate) mod scan;
 pub(crate) mod shape;
 pub(crate) mod target_info;
 pub(crate) mod unary;
+pub(crate) mod vector;
 pub(crate) mod words;
 
 #[cfg(test)]
@@ -64,11 +68,19 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     distributed::BUILTINS,
     dot::BUILTINS,
     dot_scaled::BUILTINS,
+    element::BUILTINS,
     extern_fn::BUILTINS,
     extra::BUILTINS,
     gather::BUILTINS,
     hint::BUILTINS,
     histogram::BUILTINS,
+    language_extra::access::BUILTINS,
+    language_extra::multimem::BUILTINS,
+    language_extra::order::BUILTINS,
+    language_extra::signal::BUILTINS,
+    language_extra::thread::BUILTINS,
+    language_extra::vector_access::BUILTINS,
+    language_extra::warp::BUILTINS,
     libdevice::BUILTINS,
     libshmem::BUILTINS,
     map::BUILTINS,
@@ -78,4 +90,5 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     scan::BUILTINS,
     shape::BUILTINS,
     target_info::BUILTINS,
+    vector::BUILTINS,
 ];

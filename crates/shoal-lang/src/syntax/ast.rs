@@ -99,6 +99,15 @@ pub enum StmtKind {
         /// The `else` part.
         orelse: Vec<Stmt>,
     },
+    /// `with context as target: body`
+    With {
+        /// What is entered.
+        context: Expr,
+        /// What gets its value.
+        target: Option<Expr>,
+        /// The body.
+        body: Vec<Stmt>,
+    },
     /// `if test: body else: orelse`; `elif` is an `If` inside `orelse`.
     If {
         /// The condition.

@@ -165,7 +165,14 @@ impl Convert {
             py::Stmt::Break(_) => StmtKind::Break,
             py::Stmt::Continue(_) => StmtKind::Continue,
             py::Stmt::Try(t) => StmtKind::Try(self.stmts(&t.body)),
-            py::Stmt::With(_) => unsupported_stmt("`with` statements", "call the functions directly"),
+            py::Stmt::With(w) => match w.items.as_slice() {
+                [item] if !w.is_async => StmtKind::With {
+                    context: self.expr(&item.context_expr),
+                    target: item.optional_vars.as_deref().map(|e| self.expr(e)),
+                    body: self.stmts(&w.body),
+                },
+                _ => unsupported_stmt("`with` statements of several parts", "write one inside the other"),
+            },
             py::Stmt::Match(_) => unsupported_stmt("`match` statements", "use `if` and `elif`"),
             py::Stmt::Delete(_) => unsupported_stmt("`del` statements", "remove it: names end with their scope"),
             py::Stmt::TypeAlias(_) => unsupported_stmt("`type` statements", IN_HELPER),

@@ -26,7 +26,7 @@ pub(crate) fn loop_variables(stmts: &[Stmt], names: &mut BTreeSet<Name>) {
                 target_names(target, names);
                 loop_variables(body, names);
             }
-            StmtKind::While { body, .. } => loop_variables(body, names),
+            StmtKind::While { body, .. } | StmtKind::With { body, .. } => loop_variables(body, names),
             StmtKind::If { body, orelse, .. } => {
                 loop_variables(body, names);
                 loop_variables(orelse, names);
@@ -43,6 +43,7 @@ pub(crate) fn contains_return(stmts: &[Stmt]) -> bool {
         StmtKind::For { body, orelse, .. }
         | StmtKind::While { body, orelse, .. }
         | StmtKind::If { body, orelse, .. } => contains_return(body) || contains_return(orelse),
+        StmtKind::With { body, .. } => contains_return(body),
         _ => false,
     })
 }
@@ -70,6 +71,11 @@ fn stmt_names(stmt: &Stmt, names: &mut BTreeSet<Name>) {
             walrus(test, names);
             body.iter().chain(orelse).for_each(|s| stmt_names(s, names));
         }
+        StmtKind::With { context, target, body } => {
+            walrus(context, names);
+            target.iter().for_each(|t| target_names(t, names));
+            body.iter().for_each(|s| stmt_names(s, names));
+        }
         StmtKind::Expr(e) | StmtKind::Return(Some(e)) => walrus(e, names),
         StmtKind::Assert { test, msg } => {
             walrus(test, names);
@@ -87,6 +93,8 @@ pub(crate) fn target_names(target: &Expr, names: &mut BTreeSet<Name>) {
         }
         ExprKind::Tuple(items) | ExprKind::List(items) => items.iter().for_each(|t| target_names(t, names)),
         ExprKind::Starred(inner) => target_names(inner, names),
+        // An element of a tile or a vector: the name stands for a new one afterwards.
+        ExprKind::Subscript { value, .. } => target_names(value, names),
         _ => {}
     }
 }
@@ -119,6 +127,11 @@ pub(crate) fn stmt_parts(stmt: &Stmt) -> (Vec<&Expr>, Vec<&Stmt>) {
         StmtKind::While { test, body, orelse } | StmtKind::If { test, body, orelse } => {
             exprs.push(test);
             inner.extend(body.iter().chain(orelse));
+        }
+        StmtKind::With { context, target, body } => {
+            exprs.push(context);
+            exprs.extend(target);
+            inner.extend(body);
         }
         StmtKind::Assert { test, msg } => {
             exprs.push(test);

@@ -43,7 +43,8 @@ pub(super) fn drop_no_op(cx: &mut Rewriter<'_>, op: OpId) -> bool {
             match kind {
                 AtomicOp::Load => drop_true_mask(cx, op, 1),
                 AtomicOp::Rmw(_) | AtomicOp::Store => drop_true_mask(cx, op, 2),
-                AtomicOp::Cas | AtomicOp::Poll => {}
+                AtomicOp::Cas => drop_true_mask(cx, op, 3),
+                AtomicOp::Poll => {}
             }
             false
         }
@@ -54,7 +55,7 @@ pub(super) fn drop_no_op(cx: &mut Rewriter<'_>, op: OpId) -> bool {
             }
             holds
         }
-        OpClass::Effect(EffectOp::Barrier | EffectOp::Print { .. })
+        OpClass::Effect(EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Print { .. })
         | OpClass::Source(_)
         | OpClass::Elementwise(_)
         | OpClass::Shape(_)

@@ -8,6 +8,7 @@ mod debugger;
 mod embedded;
 mod errors;
 mod forking;
+mod kraken;
 mod language;
 mod launches;
 mod live;

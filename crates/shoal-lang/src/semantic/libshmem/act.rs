@@ -9,6 +9,7 @@ use super::super::operand::{Operand, number_type};
 use super::super::{cast, memory, operand};
 use crate::builtin::Args;
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::LowerResult;
 use crate::value::{Tensor, Value};
 
@@ -88,7 +89,7 @@ pub(super) fn signal(e: &mut Emit<'_>, a: &Args, name: &str) -> LowerResult<Tens
 
 /// One value, not a tile of them.
 fn one(e: &Emit<'_>, a: &Args, value: Tensor) -> LowerResult<Tensor> {
-    if value.is_scalar() {
+    if value.is_scalar() || lanes::is_per_lane(&value) {
         return Ok(value);
     }
     let (function, found) = (a.function_name(), value.type_name());
@@ -100,14 +101,31 @@ fn one(e: &Emit<'_>, a: &Args, value: Tensor) -> LowerResult<Tensor> {
 
 /// Writes an operation that lanes or the program do.
 pub(super) fn act(e: &mut Emit<'_>, op: ShmemOp, operands: &[Tensor]) -> LowerResult<Value> {
-    let values: Vec<IrValue> = operands.iter().map(|t| t.value).collect();
+    let per_lane = operands.iter().any(lanes::is_per_lane);
+    let by_some = e.active.is_some() && op.participants() != Participants::Program;
+    if op.mask_at().is_none() || !(per_lane || by_some) {
+        return once(e, op, operands);
+    }
+    let mut values = Vec::with_capacity(operands.len() + 1);
+    for t in operands {
+        values.push(lanes::of_each(e, t)?.value);
+    }
+    values.extend(e.active);
     e.b().inferred(OpKind::Comm(CommOp::Shmem(op)), &values, &[]);
     Ok(Value::NONE)
 }
 
 /// Writes an operation that the program does once.
 pub(super) fn once(e: &mut Emit<'_>, op: ShmemOp, operands: &[Tensor]) -> LowerResult<Value> {
-    act(e, op, operands)
+    if let Some(t) = operands.iter().find(|t| lanes::is_per_lane(t)) {
+        return Err(e
+            .error("this is done by the whole program, but an argument differs between its threads")
+            .label(format!("one is `{}`", t.type_name()))
+            .into());
+    }
+    let values: Vec<IrValue> = operands.iter().map(|t| t.value).collect();
+    e.b().inferred(OpKind::Comm(CommOp::Shmem(op)), &values, &[]);
+    Ok(Value::NONE)
 }
 
 /// Writes a question.

@@ -1,0 +1,198 @@
+//! Values that differ between the threads of a program.
+//!
+//! Code for single threads is no second language: a number that each thread has for itself is a tile with one element
+//! for each thread, and code that only some threads run works under a mask ([`Emit::active`]). While a kernel is
+//! lowered such tiles are told from others by their layout, one element per thread; it is taken off at the end, since
+//! the meaning of a tile does not depend on where its elements are.
+//!
+//! A value that is a scalar is the same on every lane. It becomes one of each lane where it meets one.
+
+use shoal_ir::layouts::{self, WARP_SIZE};
+use shoal_ir::op::BinaryOp;
+use shoal_ir::types::{Elem, Scalar, Type};
+use shoal_ir::{Module, OpKind, Value as IrValue};
+
+use crate::emit::Emit;
+use crate::lower_error::LowerResult;
+use crate::value::{Aggregate, Tensor, Tuple, Value};
+
+/// Whether a type is that of a value that each lane has for itself.
+pub(crate) fn is_lane_type(ty: &Type) -> bool {
+    ty.layout().is_some()
+}
+
+/// Whether each lane has a value of its own.
+pub(crate) fn is_per_lane(t: &Tensor) -> bool {
+    is_lane_type(&t.ty)
+}
+
+/// The number of threads of a program.
+pub(crate) fn count(e: &Emit<'_>) -> u32 {
+    e.options.num_warps * WARP_SIZE
+}
+
+/// The type of values that each lane has for itself.
+pub(crate) fn lane_type(e: &Emit<'_>, elem: impl Into<Elem>) -> Type {
+    Type::tile(elem, &[count(e)]).with_layout(Some(layouts::one_per_thread(e.options.num_warps)))
+}
+
+/// The same tile, known to have one element for each lane.
+pub(crate) fn marked(e: &mut Emit<'_>, value: IrValue) -> IrValue {
+    let elem = e.func.ty(value).elem().expect("a tile has elements");
+    let ty = lane_type(e, elem);
+    e.func.value_mut(value).ty = ty;
+    value
+}
+
+/// The number of each lane.
+pub(crate) fn index(e: &mut Emit<'_>) -> IrValue {
+    let threads = count(e);
+    let value = e.b().iota(0, threads);
+    marked(e, value)
+}
+
+/// A scalar or a value of each lane, as a value of each lane.
+pub(crate) fn splat(e: &mut Emit<'_>, value: IrValue) -> IrValue {
+    if is_lane_type(e.func.ty(value)) {
+        return value;
+    }
+    let threads = count(e);
+    let everywhere = e.b().splat(value, &[threads]);
+    marked(e, everywhere)
+}
+
+/// The same for a tensor; a tile cannot be mixed with values of each lane.
+pub(crate) fn of_each(e: &mut Emit<'_>, t: &Tensor) -> LowerResult<Tensor> {
+    if !t.is_scalar() && !is_per_lane(t) {
+        return Err(e
+            .error("a tile and a value that differs between threads cannot be combined")
+            .label(format!("the tile is `{}`", t.type_name()))
+            .help("threads see one element each: take it with `x[i]`, or compute with tiles alone")
+            .into());
+    }
+    let value = splat(e, t.value);
+    Ok(Tensor { access: t.access, ..e.tensor(value) })
+}
+
+/// Whether any lane is set: a scalar.
+pub(crate) fn any(e: &mut Emit<'_>, mask: IrValue) -> IrValue {
+    combined(e, BinaryOp::Or, mask)
+}
+
+/// All lanes combined: a scalar.
+pub(crate) fn combined(e: &mut Emit<'_>, op: BinaryOp, value: IrValue) -> IrValue {
+    let elem = e.func.ty(value).elem().expect("lanes have elements");
+    let scalar = Type::Elem(elem);
+    let (region, ()) = e.in_region(&[scalar.clone(), scalar], |e, params| {
+        let both = e.b().binary(op, params[0], params[1]);
+        e.b().yield_(&[both]);
+    });
+    let op = e.b().inferred(OpKind::Reduce { axis: 0 }, &[value], &[region]);
+    e.func.op(op).result()
+}
+
+/// The lanes of both masks; `None` stands for all lanes.
+pub(crate) fn both(e: &mut Emit<'_>, outer: Option<IrValue>, inner: IrValue) -> IrValue {
+    match outer {
+        None => inner,
+        Some(outer) => e.b().binary(BinaryOp::And, outer, inner),
+    }
+}
+
+/// The lanes that are not set.
+pub(crate) fn inverted(e: &mut Emit<'_>, mask: IrValue) -> IrValue {
+    e.b().unary(shoal_ir::op::UnaryOp::Not, mask)
+}
+
+/// The lanes that run the code under construction.
+pub(crate) fn active(e: &mut Emit<'_>) -> IrValue {
+    match e.active {
+        Some(mask) => mask,
+        None => {
+            let ty = lane_type(e, Scalar::I1);
+            e.b().int(1, ty)
+        }
+    }
+}
+
+/// The value that one lane has: a scalar. The lane must exist.
+pub(crate) fn extract(e: &mut Emit<'_>, value: IrValue, lane: IrValue) -> IrValue {
+    let mut b = e.b();
+    let at = b.splat(lane, &[1]);
+    let picked = b.func.ty(value).elem().expect("lanes have elements");
+    let one = b.value_as(OpKind::Gather { axis: 0 }, &[value, at], Type::tile(picked, &[1]));
+    b.reshape(one, &[])
+}
+
+/// A zero, or a null pointer, of a type of numbers or pointers.
+pub(crate) fn zero(e: &mut Emit<'_>, ty: &Type) -> Option<IrValue> {
+    match ty.elem()? {
+        Elem::Scalar(s) => Some(e.b().constant(shoal_ir::Const::zero(s), ty.clone())),
+        Elem::Ptr(p) => {
+            let address = e.b().int(0, ty.with_elem(Scalar::I64));
+            Some(e.b().cast(address, p))
+        }
+    }
+}
+
+/// The value with the types that its parts have in the function: after lanes took the place of scalars.
+pub(crate) fn retyped(e: &Emit<'_>, value: Value) -> Value {
+    match value {
+        Value::Tensor(t) => Value::Tensor(Tensor { ty: e.func.ty(t.value).clone(), ..t }),
+        Value::Tuple(t) => {
+            Value::Tuple(Tuple { items: t.items.iter().map(|v| retyped(e, v.clone())).collect(), class: t.class })
+        }
+        Value::Aggregate(a) => Value::Aggregate(Aggregate {
+            class: a.class,
+            fields: a.fields.iter().map(|v| retyped(e, v.clone())).collect(),
+        }),
+        Value::Vector(v) => Value::Vector(v.map(|t| Tensor { ty: e.func.ty(t.value).clone(), ..t.clone() })),
+        Value::Dict(pairs) => Value::Dict(pairs.iter().map(|(k, v)| (k.clone(), retyped(e, v.clone()))).collect()),
+        other => other,
+    }
+}
+
+/// Whether one type is that of a scalar or of lanes: what may differ between lanes.
+pub(crate) fn may_differ(ty: &Type) -> bool {
+    matches!(ty, Type::Elem(_)) || is_lane_type(ty)
+}
+
+/// Pointer, value and mask of an access by lanes: if one of them differs between lanes they all do, and lanes that do
+/// not run the code are masked out. Other accesses are the program's own and stay as they are.
+pub(crate) fn at_access(
+    e: &mut Emit<'_>,
+    pointer: &Tensor,
+    value: Option<&Tensor>,
+    mask: Option<&Tensor>,
+) -> LowerResult<(Tensor, Option<Tensor>)> {
+    let per_lane = [Some(pointer), value, mask].into_iter().flatten().any(is_per_lane);
+    if !per_lane {
+        return Ok((pointer.clone(), mask.cloned()));
+    }
+    let pointer = of_each(e, pointer)?;
+    let mask = mask.map(|mask| of_each(e, mask)).transpose()?;
+    let mask = match (mask, e.active) {
+        (Some(mask), outer) => {
+            let both = both(e, outer, mask.value);
+            Some(e.tensor(both))
+        }
+        (None, Some(active)) => Some(e.tensor(active)),
+        (None, None) => None,
+    };
+    Ok((pointer, mask))
+}
+
+/// Takes the marks of lanes off all tiles: the finished module says nothing of where elements are.
+pub(crate) fn unmark(module: &mut Module) {
+    for func in &mut module.funcs {
+        for value in (0..func.num_values()).map(|i| IrValue::from_u32(i as u32)) {
+            if is_lane_type(func.ty(value)) {
+                let open = func.ty(value).with_layout(None);
+                func.value_mut(value).ty = open;
+            }
+        }
+        for ty in &mut func.results {
+            *ty = ty.with_layout(None);
+        }
+    }
+}

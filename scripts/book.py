@@ -77,8 +77,11 @@ def text_of(page: Page) -> str:
     else:
         _, docstring, rest = text.split('"""', 2)
         opening, code, language = docstring.splitlines(), rest.strip(), "python"
-    title, _, *words = opening
-    pictures = sorted((OUT / "plots").glob(f"{page.source.stem.partition('_')[0]}*.svg"))
+    title, *words = opening
+    # A title may be underlined.
+    words = words[1:] if words and set(words[0].strip()) == {"="} else words
+    plots = f"{page.source.stem.partition('_')[0]}-*.svg" if page.source.parent.name == "kernels" else ""
+    pictures = sorted((OUT / "plots").glob(plots)) if plots else []
     shown = "".join(f"\n![{title}](plots/{picture.name})\n" for picture in pictures)
     place = page.source.relative_to(ROOT)
     return (

@@ -9,7 +9,7 @@ bin=$(scripts/python.sh)
 "$bin/python3" scripts/reference.py
 if [ "${1:-}" = --plots ]; then
     mkdir -p target/book/plots
-    for tutorial in examples/tutorials/*.py; do
+    for tutorial in examples/tutorials/kernels/*.py; do
         number=$(basename "$tutorial")
         number=${number%%_*}
         made=$(mktemp -d)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TUTORIALS = sorted((ROOT / "examples/tutorials").glob("*.py"))
+TUTORIALS = sorted((ROOT / "examples/tutorials/kernels").glob("*.py"))
 
 
 def script(name):

@@ -44,6 +44,11 @@ CHAPTERS = [
         "The other members of the world: see [distributed kernels](distributed-kernels.md).",
         "shoal.language._distributed",
     ),
+    (
+        "Single threads",
+        "Code that speaks of one thread at a time: see [threads](threads.md).",
+        "shoal.language._simt",
+    ),
 ]
 
 

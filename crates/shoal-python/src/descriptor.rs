@@ -16,8 +16,9 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>, held: &Held) -> PyResult<Te
     let shape: Vec<i64> = object.getattr(intern!(py, "shape"))?.extract()?;
     let strides: Vec<i64> = object.getattr(intern!(py, "strides"))?.extract()?;
     let block: Vec<u32> = object.getattr(intern!(py, "block_shape"))?.extract()?;
-    let descriptor = TensorDescriptor::over(base, &shape, &strides, &block)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let wraps = object.getattr_opt(intern!(py, "wraps"))?.is_some_and(|wraps| wraps.is_truthy().unwrap_or(false));
+    let make = if wraps { TensorDescriptor::wrapping } else { TensorDescriptor::over };
+    let descriptor = make(base, &shape, &strides, &block).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let padding: String = object.getattr(intern!(py, "padding"))?.extract()?;
     Ok(if padding == "nan" { descriptor.padded_with_nan() } else { descriptor })
 }

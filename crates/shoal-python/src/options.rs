@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAssertionError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -79,13 +79,20 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
             "`ir_override` is not supported: a kernel is always compiled from its source",
         ));
     }
+    if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.and_then(|value| value.extract::<i64>().ok())
+        && !(warps > 0 && (warps as u64).is_power_of_two())
+    {
+        return Err(PyAssertionError::new_err(format!("num_warps must be a power of 2, not {warps}")));
+    }
     let settings = py.import(intern!(py, "shoal.knobs"))?;
     let compilation = settings.getattr(intern!(py, "compilation"))?;
     let knob = |name: &Bound<'_, PyString>| compilation.getattr(name).and_then(|value| value.is_truthy());
+    // What is interpreted is not compiled: as in Python, globals are what they are when they are read.
+    let interpreted = settings.getattr(intern!(py, "runtime"))?.getattr(intern!(py, "interpret"))?.is_truthy()?;
     let mut options = CompileOptions {
         debug,
         sanitize_overflow: truth(intern!(py, "sanitize_overflow"), true)?,
-        allow_plain_globals: knob(intern!(py, "allow_non_constexpr_globals"))?,
+        allow_plain_globals: interpreted || knob(intern!(py, "allow_non_constexpr_globals"))?,
         ..CompileOptions::default()
     };
     if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.filter(|value| !value.is_none()) {

@@ -43,6 +43,16 @@ pub enum Error {
         /// The kernels it has.
         kernels: Vec<String>,
     },
+    /// An environment variable says something that cannot be used.
+    #[error("{variable}={value} cannot be used: it must be {expected}")]
+    Setting {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// What it may say.
+        expected: &'static str,
+    },
     /// A grid's extent is negative or too large.
     #[error("a grid's extents are from 0 to 4294967295, but one is {extent}")]
     Grid {

@@ -10,6 +10,7 @@ use shoal_driver::{Interrupt, PrintSink};
 use shoal_ir::GpuShape;
 use shoal_ir::op::DotPrecision;
 
+use crate::Error;
 use crate::variant_key::{self, Words};
 
 /// Whether compiled kernels are looked up and kept on disk.
@@ -73,7 +74,8 @@ pub struct LaunchOptions {
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
         CompileOptions {
-            debug: debug_from_env(),
+            // A wrong value is an error wherever a kernel is taken from a module.
+            debug: debug_from_env().unwrap_or(false),
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
             allow_plain_globals: false,
@@ -92,16 +94,13 @@ fn of_gpu(target: &Target) -> bool {
     }
 }
 
-/// Whether `SHOAL_DEBUG` asks for checks. A value that cannot be read is told, and counts as no.
-fn debug_from_env() -> bool {
-    let Some(value) = std::env::var_os("SHOAL_DEBUG") else { return false };
+/// Whether `SHOAL_DEBUG` asks for checks.
+pub(crate) fn debug_from_env() -> Result<bool, Error> {
+    let Some(value) = std::env::var_os("SHOAL_DEBUG") else { return Ok(false) };
     match value.to_string_lossy().to_lowercase().as_str() {
-        "1" | "true" | "on" | "yes" | "y" => true,
-        "" | "0" | "false" | "off" | "no" | "n" => false,
-        other => {
-            tracing::warn!("SHOAL_DEBUG={other} cannot be used: it must be 1 or 0");
-            false
-        }
+        "1" | "true" | "on" | "yes" | "y" => Ok(true),
+        "" | "0" | "false" | "off" | "no" | "n" => Ok(false),
+        other => Err(Error::Setting { variable: "SHOAL_DEBUG", value: other.to_owned(), expected: "1 or 0" }),
     }
 }
 

@@ -43,5 +43,5 @@ if __name__ == "__mp_main__":
     if SCRIPT in os.environ:
         __file__ = os.environ[SCRIPT]
         with io.open_code(__file__) as _script:
-            _code = compile(_script.read(), __file__, "exec")
+            _code = compile(_script.read(), __file__, "exec", dont_inherit=True)
         exec(_code, globals())

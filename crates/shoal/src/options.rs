@@ -144,7 +144,9 @@ impl CompileOptions {
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
         let GpuShape { num_warps, num_stages, max_registers } = *gpu;
         let mut words = Words::new();
-        words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(num_warps) << 32);
+        words.push(
+            packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(num_warps) << 32,
+        );
         for lib in extern_libs {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
         }

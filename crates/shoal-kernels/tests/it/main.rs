@@ -1,4 +1,5 @@
 //! The kernel library, held to its references.
 mod distributed;
 mod entry_points;
+mod ptx;
 mod references;

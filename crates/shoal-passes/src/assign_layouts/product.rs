@@ -95,7 +95,8 @@ fn wgmma_layouts(func: &Func, op: OpId, hardware: Hardware) -> Option<ProductLay
     let columns = (n / warps[1]).clamp(8, 256);
     let acc = LinearLayout::wgmma_accumulator(&[m, n], &warps, columns).ok()?;
     let left = func.op(op).operands()[0];
-    let from_memory = is_loaded(func, left);
+    // What was loaded before a loop stays in registers; what the loop loads is read where the copy put it.
+    let from_memory = is_loaded(func, left) && func.defining_region(left) == func.defining_region(func.op(op).result());
     let a = (!from_memory).then(|| LinearLayout::wgmma_operand(func.ty(left).shape(), &warps, 2).ok());
     let a = match a {
         Some(None) => return None,
@@ -137,7 +138,7 @@ fn fma_layouts(func: &Func, op: OpId, hardware: Hardware) -> ProductLayouts {
 }
 
 /// Whether a value is what memory holds, perhaps transposed.
-pub(super) fn is_loaded(func: &Func, value: Value) -> bool {
+fn is_loaded(func: &Func, value: Value) -> bool {
     let Some(op) = func.def_op(value) else { return false };
     let data = func.op(op);
     matches!(data.kind, OpKind::Load(_))

@@ -10,7 +10,9 @@
     x = np.ones(1000, np.float32)
     double[(shoal.cdiv(1000, 256),)](x, 1000, BLOCK=256)
 
-Arguments are numbers, NumPy arrays, torch tensors on the CPU, and whatever else speaks DLPack; nothing is copied.
+Arguments are numbers, NumPy arrays, torch tensors, and whatever else speaks DLPack or `__cuda_array_interface__`;
+nothing is copied. A kernel runs where its arrays are: on the CPU, or on the NVIDIA GPU that holds them, in the current
+stream there.
 """
 
 from __future__ import annotations
@@ -37,11 +39,13 @@ from .errors import (
     UnsupportedLanguageConstruct,
     WorldError,
 )
+from .harness_mark import harness
 from .host import cdiv, next_power_of_2
 from .runtime.aggregate import aggregate
+from .runtime.default_device import device
 
 if TYPE_CHECKING:
-    from . import compiler, knobs, language, runtime, symm_mem, testing, tools, world
+    from . import compiler, kernels, knobs, language, runtime, symm_mem, testing, tools, world
     from .compiler import AsyncCompileMode, FutureKernel, compile
     from .language.core import must_use_result
     from .runtime.allocator import set_allocator
@@ -84,6 +88,7 @@ _HOMES = {
 _MODULES = (
     "backends",
     "compiler",
+    "kernels",
     "knobs",
     "language",
     "runtime",
@@ -125,8 +130,11 @@ __all__ = [
     "compile",
     "constexpr_function",
     "current_rank",
+    "device",
+    "harness",
     "heuristics",
     "jit",
+    "kernels",
     "knobs",
     "language",
     "must_use_result",

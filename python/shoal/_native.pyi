@@ -6,6 +6,8 @@ from typing import Any
 
 __version__: str
 
+_Array = tuple[int, int]
+
 class Kernel:
     """A kernel: the base of `JITFunction`."""
 
@@ -49,6 +51,12 @@ class Compiled:
     def times(self) -> dict[str, float]: ...
     @property
     def object_bytes(self) -> int: ...
+    @property
+    def target(self) -> tuple[str, str]:
+        """What it is compiled for: `("cuda", "sm_90a")`."""
+    @property
+    def gpu_resources(self) -> tuple[int, int, int] | None:
+        """Registers and bytes of local memory of a thread, bytes of shared memory of a program; `None` for a CPU."""
     def emit(self, stage: str) -> bytes:
         """The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`."""
 
@@ -94,6 +102,7 @@ class Rank:
     def meet(self, send: Sequence[int], take: Sequence[int], timeout: float | None) -> None: ...
     def world(self) -> Team: ...
     def node(self) -> Team: ...
+    def unset_mesh(self) -> None: ...
     def stream(self) -> Stream: ...
     def check(self) -> None: ...
     def fail(self, reason: str) -> str: ...
@@ -127,6 +136,8 @@ class Team:
     def rank(self) -> int: ...
     @property
     def members(self) -> list[int]: ...
+    @property
+    def handle(self) -> int: ...
     def translate(self, rank: int, other: Team) -> int | None: ...
     def barrier(self) -> None: ...
     def broadcast(self, root: int, bytes: bytes) -> bytes: ...
@@ -141,6 +152,7 @@ class Mesh:
 
     @property
     def axes(self) -> list[str]: ...
+    def set_for_kernels(self) -> None: ...
     def size(self, axis: str) -> int: ...
     def position(self, axis: str) -> int: ...
     def rank_at(self, position: Sequence[int]) -> int: ...
@@ -166,11 +178,88 @@ class Event:
     def has_happened(self) -> bool: ...
     def wait(self) -> None: ...
 
+class Communicator:
+    """What a rank launches the distributed kernels with. An array is its address and its number of elements."""
+
+    def __new__(cls, rank: Rank) -> Communicator: ...
+    def one_shot_all_reduce(self, dtype: str, x: _Array, out: _Array) -> None: ...
+    def all_reduce_bias(
+        self,
+        dtype: str,
+        shots: int,
+        x: _Array,
+        added: _Array | None,
+        of_columns: bool,
+        shared: _Array,
+        out: _Array,
+    ) -> None: ...
+    def two_shot_all_reduce_in_place(self, dtype: str, x: _Array) -> None: ...
+    def all_reduce_bias_rms_norm(
+        self,
+        dtype: str,
+        shots: int,
+        x: _Array,
+        added: _Array | None,
+        w: _Array,
+        shared: _Array,
+        y: _Array,
+        eps: float,
+    ) -> None: ...
+    def all_gather(self, dtype: str, form: str, x: _Array, out: _Array) -> None: ...
+    def all_gather_with_progress(self, dtype: str, splits: int, x: _Array, out: _Array) -> None: ...
+    def reduce_scatter(self, dtype: str, x: _Array, out: _Array) -> None: ...
+    def all_to_all(
+        self, dtype: str, x: _Array, splits: Sequence[int], shared_splits: _Array, dim: int, out: _Array
+    ) -> list[int]: ...
+    def broadcast(self, dtype: str, x: _Array, root: int) -> None: ...
+    def ring_put(self, dtype: str, x: _Array, out: _Array) -> None: ...
+    def gemm(
+        self,
+        dtype: str,
+        form: str,
+        product: tuple[int, int, int],
+        a: _Array,
+        b: _Array,
+        partial: _Array,
+        out: _Array,
+    ) -> None: ...
+    def gemm_reduce_scatter_copied(
+        self, dtype: str, product: tuple[int, int, int], a: _Array, b: _Array, out: _Array
+    ) -> None: ...
+    def all_gather_matmul(
+        self,
+        dtype: str,
+        splits: int,
+        product: tuple[int, int, int],
+        x: _Array,
+        gathered: _Array,
+        b: _Array,
+        c: _Array,
+    ) -> None: ...
+
 def store_word(address: int, value: int, bytes: int) -> None:
     """Writes a word of 4 or 8 bytes, after all that this thread wrote before, for all threads to see."""
 
 def launch_options() -> list[str]:
     """The names of all launch options."""
+
+def default_device_name() -> str:
+    """The device of launches whose arrays are the host's, or that have none."""
+
+def set_default_device(name: str | None) -> str:
+    """Makes another device the default one, and gives the name of the one before."""
+
+def cuda_device_count() -> int:
+    """How many NVIDIA GPUs there are; 0 without a driver."""
+
+def cuda_driver_version() -> tuple[int, int] | None:
+    """The version of CUDA that the driver is for; `None` without a driver."""
+
+def cuda_properties(ordinal: int) -> dict[str, Any]:
+    """Facts about an NVIDIA GPU."""
+
+def cuda_synchronize(ordinal: int) -> None:
+    """Waits until all work on a GPU is done."""
 
 def cpu_name() -> str:
     """LLVM's name of this machine's CPU."""

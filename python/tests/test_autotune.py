@@ -587,3 +587,28 @@ def test_heuristics_and_autotuning_go_together(order: str):
     _, out = arrays()
     kernel[grid](out, n=N)
     assert (out == 2 * N).all()
+
+
+def test_configurations_that_become_the_same_code_are_measured_once():
+    bench = Bench(2.0, 1.0)
+    configs = [shoal.Config({"BLOCK": size}, num_warps=warps) for size in (128, 256) for warps in (1, 2, 4, 8)]
+    copy = copy_kernel(configs=configs, do_bench=bench)
+    x, out = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
+    copy[grid](x, out, n=N)
+    assert [time[0] for time in copy.configs_timings.values()] == [2.0] * 4 + [1.0] * 4
+    assert copy.best_config is configs[4] and (out == x).all()
+
+
+def test_others_subclass_the_autotuner():
+    measured = []
+
+    class Mine(shoal.runtime.autotuner.Autotuner):
+        def _bench(self, *args, config, **meta):
+            measured.append((config.kwargs["BLOCK"], meta["n"]))
+            return super()._bench(*args, config=config, **meta)
+
+    original = copy_kernel()
+    mine = Mine(original.fn, original.arg_names, blocks(64, 128), ["n"], None, None, do_bench=Bench(2.0, 1.0))
+    x, out = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
+    mine[grid](x, out, n=N)
+    assert measured == [(64, N), (128, N)] and mine.best_config.kwargs["BLOCK"] == 128 and (out == x).all()

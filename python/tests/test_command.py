@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -61,3 +62,19 @@ def test_the_doctor_asks_the_python_that_runs_it():
     found = dict(line.split(None, 1) for line in told.splitlines())
     assert found["python"] == platform.python_version()
     assert found["numpy"] == np.__version__
+
+
+def test_a_setting_that_cannot_be_read_is_an_error():
+    command = [
+        sys.executable,
+        "-m",
+        "shoal",
+        "compile",
+        f"{Path(__file__).parents[2]}/examples/add.py:add",
+        "--signature",
+    ]
+    command += ["*kfp32, *kfp32, *fp32, i32, 1024", "--emit", "tile"]
+    done = subprocess.run(
+        command, env={**os.environ, "SHOAL_DEBUG": "perhaps"}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode != 0 and "SHOAL_DEBUG=perhaps cannot be used: it must be 1 or 0" in done.stderr

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 
 device = torch.device("cuda:0")
-assert torch.cuda.is_available() and torch.cuda.device_count() == 1 and torch.version.cuda
+assert torch.cuda.is_available() and torch.cuda.device_count() == 4 and torch.version.cuda
 torch.cuda.set_device(device)
 torch.cuda.manual_seed_all(1)
 tensors = [
@@ -57,12 +57,23 @@ side.wait_stream(torch.cuda.current_stream())
 with torch.cuda.stream(side):
     assert torch.cuda.current_stream() is side
     start.record()
+    with torch.cuda.Stream() as inner:
+        assert torch.cuda.current_stream() is inner
     double[(2,)](x, 100, BLOCK=64)
     end.record(side)
 torch.cuda.current_stream().wait_event(end)
 torch.cuda.synchronize()
 assert start.elapsed_time(end) >= 0
 assert x.cpu().tolist() == [2.0 * i for i in range(100)]
+from cuda.bindings import driver
+
+words = torch.tensor([1, 5], dtype=torch.int32, device="cuda")
+equal = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
+(done,) = driver.cuStreamWriteValue32(side.cuda_stream, words.data_ptr(), 7, 0)
+assert done == driver.CUresult.CUDA_SUCCESS
+driver.cuStreamWaitValue32(side.cuda_stream, words.data_ptr(), 7, equal)
+driver.cuStreamWaitValue32(side.cuda_stream, words.data_ptr() + 4, 3, driver.CUstreamWaitValue_flags(0))
+assert words.tolist() == [7, 5]
 properties = torch.cuda.get_device_properties(0)
 assert properties.multi_processor_count > 0 and properties.total_memory > 0 and properties.major == 9
 assert torch.cuda.get_device_capability() == (9, 0)
@@ -190,7 +201,11 @@ def test_as_a_plugin_of_pytest(tmp_path):
         "@pytest.mark.skipif(not torch.cuda.is_available(), reason='needs a GPU')\n"
         "def test_it():\n"
         "    assert torch.zeros(1, device='cuda').is_cuda and triton is shoal.triton\n"
+        "def child(rank):\n"
+        "    test_it()\n"
+        "def test_children():\n"
+        "    torch.multiprocessing.spawn(child, nprocs=1)\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "shoal.triton.pytest_plugin", "--cuda-as-cpu", "-q", str(test)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False)
-    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr

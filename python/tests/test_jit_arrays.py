@@ -11,6 +11,7 @@ import pytest
 
 import shoal
 import shoal.language as sl
+from shoal import _native
 
 
 @shoal.jit
@@ -161,8 +162,8 @@ def test_dlpack_of_a_read_only_array():
 
 
 def test_dlpack_of_another_device_is_refused():
-    with pytest.raises(ValueError, match="not in the CPU's memory"):
-        copy[(1,)](Dlpack(np.zeros(4, np.float32), device=2), np.zeros(4, np.float32), 4, BLOCK=4)
+    with pytest.raises(ValueError, match="neither in the CPU's memory nor in that of an NVIDIA GPU"):
+        copy[(1,)](Dlpack(np.zeros(4, np.float32), device=10), np.zeros(4, np.float32), 4, BLOCK=4)
 
 
 class Interface:
@@ -198,8 +199,30 @@ def test_objects_with_data_ptr(dtype):
 
 def test_objects_with_data_ptr_elsewhere_are_refused():
     x = np.zeros(4, np.float32)
-    with pytest.raises(ValueError, match="on the device `cuda:0`"):
+    with pytest.raises(ValueError, match="on the device `xpu:0`"):
+        copy[(1,)](Tensor(x, "float32", "xpu:0"), x, 4, BLOCK=4)
+    with pytest.raises(ValueError, match="some arrays are in the memory of GPU 0 and some in that of the CPU"):
         copy[(1,)](Tensor(x, "float32", "cuda:0"), x, 4, BLOCK=4)
+
+
+@pytest.mark.skipif(_native.cuda_device_count() > 0, reason="there is a GPU")
+def test_without_a_gpu_its_arrays_are_refused():
+    x = np.zeros(4, np.float32)
+    with pytest.raises(RuntimeError, match="no CUDA driver|no GPU"):
+        copy[(1,)](Tensor(x, "float32", "cuda:0"), Tensor(x, "float32", "cuda:0"), 4, BLOCK=4)
+    with pytest.raises(RuntimeError, match="no CUDA driver|no GPU"):
+        shoal.device("cuda")
+    with pytest.raises(ValueError, match="there is no device `abacus`"):
+        shoal.device("abacus")
+
+
+def test_the_default_device_can_be_chosen():
+    x, out = np.arange(9, dtype=np.float32), np.zeros(9, np.float32)
+    with shoal.device("interp"):
+        assert shoal.device.current() == "interp"
+        copy[(1,)](x, out, 9, BLOCK=16)
+    assert shoal.device.current() == "cpu"
+    np.testing.assert_array_equal(out, x)
 
 
 @pytest.mark.parametrize("letter", ["b", "h", "i", "q", "B", "H", "I", "Q", "f", "d"])

@@ -15,12 +15,18 @@ def by_path(path):
     return getattr(found, name)
 
 
+def _is_public(path):
+    """Whether a name is for everybody: `load`, `__syncthreads`, but not `_log2`."""
+    name = path.rpartition(".")[2]
+    return not name.startswith("_") or name.startswith("__")
+
+
 def functions_of(module):
     """The functions of the language in a module, by path."""
     return {
         value.__shoal_path__: value
-        for name, value in vars(module).items()
-        if inspect.isfunction(value) and hasattr(value, "__shoal_path__") and (not name.startswith("_") or name.startswith("__"))
+        for value in vars(module).values()
+        if inspect.isfunction(value) and _is_public(getattr(value, "__shoal_path__", "_"))
     }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 import shoal.language as tl
-from shoal import knobs
+from shoal import _native, knobs
 from shoal.backends.compiler import GPUTarget
 from shoal.compiler import ASTSource, LazyDict, make_backend
 from shoal.runtime import cache
@@ -196,7 +196,10 @@ class TestCompiling:
     def test_there_is_no_other_target_and_no_other_source(self):
         source = ASTSource(increment, self.SIGNATURE, {"BLOCK": 4, "BY": 1})
         with pytest.raises(RuntimeError, match="0 compatible backends for target"):
-            shoal.compile(source, target=GPUTarget("cuda", 90, 32))
+            shoal.compile(source, target=GPUTarget("hip", "gfx942", 64))
+        if _native.cuda_device_count() == 0:
+            with pytest.raises(RuntimeError, match="no CUDA driver|no GPU"):
+                shoal.compile(source, target=GPUTarget("cuda", 90, 32))
         with pytest.raises(NotImplementedError, match="kernel.asm"):
             shoal.compile("kernel.ttir")
 

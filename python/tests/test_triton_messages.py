@@ -66,6 +66,14 @@ COMPILING = {
     "a = tl.load(x, wibble=3)": "load() got an unexpected keyword argument 'wibble'",
     "a = tl.load()": "load() missing 1 required positional argument: 'pointer'",
     "tl.static_assert(False, 'my message')": "my message",
+    "a = tl.cat(tl.arange(0, 4), tl.arange(0, 8))": "tensors must have the same",
+    "a = tl.arange(0, 4)[0:2]": "unsupported tensor index",
+    "a = tl.expand_dims(tl.arange(0, 4), 3)": "invalid axis 3",
+    "a = tl.make_tensor_descriptor(x, [8, 8], [8, 1], [4, 2])": "must have at least 16 bytes in the last dimension",
+    "a = tl.make_tensor_descriptor(x, [8, 8], [9, 1], [4, 8])": "strides must be 16-byte aligned",
+    "a = tl.histogram(tl.zeros([8], tl.float32), 8)": "histogram only supports 32-bit integer input, but got fp32",
+    "a = tl.histogram(tl.zeros([8, 2], tl.int32), 8)": "histogram only supports 1D input",
+    "a = tl.zeros([16, 16], tl.float8e5)\nb = tl.dot(a, a, max_num_imprecise_acc=32)": "(32) must be <= K (16)",
 }
 
 

@@ -32,6 +32,12 @@ def test_a_script_is_main_with_its_own_arguments_and_folder(tmp_path):
     assert (done.returncode, done.stdout.strip()) == (0, "7 ['--flag', 'a b'] 3.9.0"), done.stderr
 
 
+def test_a_script_is_compiled_without_our_flags(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("def f(x: int): ...\nprint(f.__annotations__['x'] is int)\n")
+    assert run(script).stdout.strip() == "True"
+
+
 def test_an_error_ends_it_with_the_traceback_of_the_plain_script(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("def fail():\n    raise KeyError('oh')\n\n\nfail()\n")

@@ -133,6 +133,26 @@ def test_launches_run_as_their_rank(n):
         assert (out == sent + np.float32(0.5)).all()
 
 
+@shoal.jit
+def positions(out):
+    tl.store(out, tl.rank(0))
+    tl.store(out + 1, tl.rank(1))
+    tl.store(out + 2, tl.num_ranks(1))
+
+
+def test_kernels_see_the_mesh():
+    def launch(rank):
+        out = np.zeros(3, np.int32)
+        rank.set_mesh(rank.mesh({"row": 2, "column": 2}))
+        positions[(1,)](out)
+        rank.set_mesh(None)
+        with pytest.raises(shoal.ShoalError):
+            positions[(1,)](np.zeros(3, np.int32))
+        return out.tolist()
+
+    assert world(4).run(launch) == [[0, 0, 2], [0, 1, 2], [1, 0, 2], [1, 1, 2]]
+
+
 def test_a_launch_outside_of_a_world_has_no_ranks():
     x = np.zeros(8, np.float32)
     with pytest.raises(shoal.ShoalError):

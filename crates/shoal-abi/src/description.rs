@@ -63,6 +63,8 @@ pub struct NvptxNeeds {
     pub threads: u32,
     /// The bytes of shared memory of one program.
     pub shared_bytes: u32,
+    /// The last parameter is the address of a [table of ranks](crate::rank_table), which no argument stands for.
+    pub rank_table: bool,
 }
 
 /// What a CPU must provide.
@@ -120,8 +122,9 @@ impl fmt::Display for KernelDescription {
                 let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
                 write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
             }
-            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes }) => {
-                write!(f, " nvptx arch={} threads={threads} shared={shared_bytes}", arch.name())
+            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, rank_table }) => {
+                let (arch, ranks) = (arch.name(), yes_or_no(*rank_table));
+                write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks}")
             }
         }
     }
@@ -178,6 +181,7 @@ fn read(text: &str) -> Option<KernelDescription> {
                 arch: NvptxArch::ALL.into_iter().find(|arch| arch.name() == name)?,
                 threads: value("threads")?.parse().ok()?,
                 shared_bytes: value("shared")?.parse().ok()?,
+                rank_table: truth(value("ranks")?)?,
             })
         }
         _ => return None,
@@ -240,7 +244,12 @@ mod tests {
             ..add()
         };
         let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..add().cpu().clone() });
-        let gpu = TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm90a, threads: 128, shared_bytes: 1 << 17 });
+        let gpu = TargetNeeds::Nvptx(NvptxNeeds {
+            arch: NvptxArch::Sm90a,
+            threads: 128,
+            shared_bytes: 1 << 17,
+            rank_table: true,
+        });
         for description in [
             bare,
             KernelDescription { waits: Waits::MayWait, ..add() },

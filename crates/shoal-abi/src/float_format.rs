@@ -45,11 +45,11 @@ impl fmt::Display for Rounding {
 pub enum NonFinite {
     /// Infinities and NaNs in the top exponent.
     Ieee,
-    /// No infinities; NaN is all ones below the sign (`e4m3fn`). Overflow gives NaN.
+    /// No infinities; NaN is all ones below the sign (`e4m3fn`).
     AllOnesNan,
-    /// No infinities, no negative zero; NaN is the sign bit alone (`fnuz`). Overflow gives NaN.
+    /// No infinities, no negative zero; NaN is the sign bit alone (`fnuz`).
     SignNan,
-    /// Neither infinities nor NaN; both saturate to the greatest number.
+    /// Neither infinities nor NaN; both become the greatest number.
     Saturating,
 }
 
@@ -90,12 +90,21 @@ impl FloatFormat {
         Self { exponent, mantissa, bias, non_finite }
     }
 
-    fn sign_bit(self) -> u64 {
+    const fn sign_bit(self) -> u64 {
         1 << (self.exponent + self.mantissa)
     }
 
+    /// Whether a conversion to the format gives its greatest number for what is too great, infinities included. Formats
+    /// of eight bits do, as the instructions of GPUs do (`satfinite`): their range is so small that infinities would be
+    /// everywhere. NaN stays NaN where the format has one.
+    #[must_use]
+    pub const fn saturates(self) -> bool {
+        self.exponent + self.mantissa < 8
+    }
+
     /// The bits of the greatest finite number.
-    fn max_finite(self) -> u64 {
+    #[must_use]
+    pub const fn max_finite(self) -> u64 {
         match self.non_finite {
             NonFinite::Ieee => (((1 << self.exponent) - 1) << self.mantissa) - 1,
             NonFinite::AllOnesNan => self.sign_bit() - 2,
@@ -112,13 +121,11 @@ impl FloatFormat {
         }
     }
 
-    /// The bits that stand for a magnitude too great for the format.
-    fn overflow(self, sign: u64, rounding: Rounding) -> u64 {
-        match (self.non_finite, rounding) {
-            (_, Rounding::Zero) | (NonFinite::Saturating, Rounding::Nearest) => sign | self.max_finite(),
-            (NonFinite::Ieee, Rounding::Nearest) => sign | (((1 << self.exponent) - 1) << self.mantissa),
-            (NonFinite::AllOnesNan, Rounding::Nearest) => sign | self.nan(),
-            (NonFinite::SignNan, Rounding::Nearest) => self.nan(),
+    /// The bits that stand for a magnitude too great for the format: an infinity where it has one and does not saturate.
+    fn overflow(self) -> u64 {
+        match self.non_finite {
+            NonFinite::Ieee if !self.saturates() => ((1 << self.exponent) - 1) << self.mantissa,
+            NonFinite::Ieee | NonFinite::AllOnesNan | NonFinite::SignNan | NonFinite::Saturating => self.max_finite(),
         }
     }
 }
@@ -148,7 +155,7 @@ pub fn decode_float(format: FloatFormat, bits: u64) -> f64 {
     if negative { -value } else { value }
 }
 
-/// The bits for `value`, rounded once.
+/// The bits for `value`, rounded once. Formats of eight bits saturate ([`FloatFormat::saturates`]).
 #[must_use]
 pub fn encode_float(format: FloatFormat, value: f64, rounding: Rounding) -> u64 {
     if format.mantissa == 52 {
@@ -159,11 +166,14 @@ pub fn encode_float(format: FloatFormat, value: f64, rounding: Rounding) -> u64 
         return if format.non_finite == NonFinite::SignNan { format.nan() } else { sign | format.nan() };
     }
     if value.is_infinite() {
-        return format.overflow(sign, Rounding::Nearest);
+        return sign | format.overflow();
     }
     let magnitude = round_magnitude(format, value.abs(), rounding);
     if magnitude > format.max_finite() {
-        return format.overflow(sign, rounding);
+        return match rounding {
+            Rounding::Nearest => sign | format.overflow(),
+            Rounding::Zero => sign | format.max_finite(),
+        };
     }
     if magnitude == 0 && format.non_finite == NonFinite::SignNan {
         return 0;
@@ -217,11 +227,38 @@ mod tests {
                 let value = decode_float(format, bits);
                 if value.is_nan() {
                     assert!(decode_float(format, encode_float(format, value, Rounding::Nearest)).is_nan());
+                } else if value.is_infinite() && format.saturates() {
+                    let sign = bits & format.sign_bit();
+                    assert_eq!(encode_float(format, value, Rounding::Nearest), sign | format.max_finite());
                 } else {
                     assert_eq!(encode_float(format, value, Rounding::Nearest), bits, "{format:?} {bits:#x} {value}");
                 }
             }
         }
+    }
+
+    #[test]
+    fn eight_bits_saturate_and_keep_nan() {
+        for (format, greatest) in [
+            (FloatFormat::F8E4M3, 448.0),
+            (FloatFormat::F8E5M2, 57344.0),
+            (FloatFormat::F8E4B15, 1.875),
+            (FloatFormat::F8E4M3_FNUZ, 240.0),
+            (FloatFormat::F8E5M2_FNUZ, 57344.0),
+        ] {
+            for rounding in Rounding::ALL.iter().copied() {
+                for value in [greatest * 1.01, greatest * 4.0, f64::MAX, f64::INFINITY] {
+                    for signed in [value, -value] {
+                        let back = decode_float(format, encode_float(format, signed, rounding));
+                        assert_eq!(back, greatest.copysign(signed), "{format:?} {signed} {rounding}");
+                    }
+                }
+                let nan = decode_float(format, encode_float(format, f64::NAN, rounding));
+                assert_eq!(nan.is_nan(), format.non_finite != NonFinite::Saturating, "{format:?}");
+            }
+        }
+        let half = encode_float(FloatFormat::F16, 1e6, Rounding::Nearest);
+        assert_eq!(decode_float(FloatFormat::F16, half), f64::INFINITY);
     }
 
     #[test]

@@ -57,6 +57,7 @@ pub mod float_format;
 mod hook;
 pub mod math;
 pub mod print;
+pub mod rank_table;
 mod reach;
 mod signal;
 mod site;

@@ -114,7 +114,10 @@ impl PrintKind {
     fn write_number(self, out: &mut String, bits: u64, radix: Radix) -> fmt::Result {
         let digits = self.size() * 2;
         match self.value(bits) {
-            Value::Signed(_) | Value::Unsigned(_) if radix == Radix::Hex => write!(out, "0x{bits:0digits$x}"),
+            // Of floats the bits, as of integers.
+            Value::Signed(_) | Value::Unsigned(_) | Value::Float(_) if radix == Radix::Hex => {
+                write!(out, "0x{bits:0digits$x}")
+            }
             Value::Signed(v) => write!(out, "{v}"),
             Value::Unsigned(v) => write!(out, "{v}"),
             Value::Address(v) => write!(out, "0x{v:016x}"),

@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Compile a kernel: to look at it, or ahead of time for C and Rust programs
     Compile(CompileOptions),
+    /// Look for races, deadlocks and stray accesses between ranks, under many schedules
+    Check(CheckCommand),
     /// Run passes over tile IR
     Opt(OptOptions),
     /// Measure against NumPy, and against torch and Triton where they are installed
@@ -50,6 +52,8 @@ pub(crate) enum BackendName {
     Cpu,
     /// The reference interpreter
     Interp,
+    /// An NVIDIA GPU
+    Cuda,
 }
 
 impl From<BackendName> for Backend {
@@ -57,6 +61,7 @@ impl From<BackendName> for Backend {
         match name {
             BackendName::Cpu => Backend::Cpu,
             BackendName::Interp => Backend::Interpreter,
+            BackendName::Cuda => Backend::Cuda,
         }
     }
 }
@@ -109,6 +114,9 @@ pub(crate) struct RunOptions {
     /// What ranks are
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
+    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg and NAME.html
+    #[arg(long, value_name = "NAME")]
+    pub(crate) timeline: Option<PathBuf>,
     /// This process is a rank
     #[arg(long, hide = true)]
     pub(crate) role: bool,
@@ -128,7 +136,7 @@ Examples:
   shoal run add.py:add -a x=randn:fp32[1000] -a y=ones:fp32[1000] -a out=empty:fp32[1000] \\
       -a n=1000 -a BLOCK=256 --grid n/BLOCK
   shoal run matmul --size 256,256,256 --dtype bf16
-  shoal run all_gather_matmul --ranks 4
+  shoal run all_gather_matmul --ranks 4 --timeline overlap
   shoal run two_shot_all_reduce --ranks 8 --engine processes --size 1000000 --dtype fp16";
 
 /// Options of `shoal compile`.
@@ -183,6 +191,65 @@ Examples:
   shoal compile add.py:add -s \"*kfp32:16, *kfp32:16, *fp32:16, i32:16, 1024\" \\
       -s \"*kfp32, *kfp32, *fp32, i32, 1024\" --target x86-64-v3,generic --emit so,rust --output made";
 
+/// Options of `shoal check`.
+#[derive(Debug, Args)]
+#[command(after_long_help = CHECK_HELP)]
+pub(crate) struct CheckCommand {
+    /// FILE.py, FILE.py:HARNESS or FILE.py:KERNEL, or the name of a library kernel
+    pub(crate) target: String,
+    /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3 with --mutate]
+    #[arg(short = 'n', long, value_delimiter = ',')]
+    pub(crate) ranks: Vec<usize>,
+    /// Schedules to run in each world
+    #[arg(long, default_value_t = 200)]
+    pub(crate) schedules: usize,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What harnesses see as world.launches
+    #[arg(long, default_value_t = 2)]
+    pub(crate) launches: usize,
+    /// How many programs of a rank are resident at once [default: all]
+    #[arg(long, value_name = "K")]
+    pub(crate) resident: Option<usize>,
+    /// The same, by the name of a device: h100, h200, h20, b200, mi300x, …
+    #[arg(long)]
+    pub(crate) device: Option<String>,
+    /// A parameter of the harness
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Run the one schedule that a report printed
+    #[arg(long, value_name = "TOKEN")]
+    pub(crate) replay: Option<String>,
+    /// Check in worlds of 1 to 9 ranks, and with each of these values of a parameter
+    #[arg(long, value_name = "NAME=A,B,…", num_args = 0.., conflicts_with = "replay")]
+    pub(crate) sweep: Option<Vec<String>>,
+    /// Weaken or remove each piece of synchronisation in turn, and say which of these mutants nothing is found in
+    #[arg(long, conflicts_with_all = ["replay", "sweep"])]
+    pub(crate) mutate: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CHECK_HELP: &str = "\
+A harness is a function of the kernel file that says what the host of each rank does:
+
+  @shoal.harness
+  def check(world, n=1000):
+      x = world.symm(n, \"fp32\", \"random\")       on every rank; also symm_empty, buffer, empty, pointers
+      flags = world.symm(world.size, \"int64\")    zeros
+      for epoch in range(1, world.launches + 1):
+          kernel[(4,)](x, flags, epoch, n, BLOCK=256)
+      world.output(x)                            must be written at the end; also write, read, barrier
+
+The exit status is 0 if nothing is found and 1 otherwise. docs/checking.md tells more.
+
+Examples:
+  shoal check kernel.py --ranks 2,3,8
+  shoal check kernel.py:check --replay n3.l2:p3.1f
+  shoal check one_shot_all_reduce --mutate";
+
 /// Options of `shoal opt`.
 #[derive(Debug, Args)]
 pub(crate) struct OptOptions {
@@ -207,7 +274,7 @@ pub(crate) struct OptOptions {
 #[derive(Debug, Args)]
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to measure: `cpu`, `comm`, or a library kernel of several ranks
+    /// What to measure: `cpu`, `gpu`, `comm`, or a library kernel of several ranks
     pub(crate) what: String,
     /// Write the rows to a file
     #[arg(long, value_name = "FILE")]
@@ -240,6 +307,7 @@ pub(crate) struct BenchOptions {
 
 const BENCH_HELP: &str = "\
   cpu    kernels, compilation and launches on this CPU, against NumPy, torch and Triton
+  gpu    the same on an NVIDIA GPU, against torch and Triton: medians of device events
   comm   all-reduce and all-gather of several sizes against MPI and gloo; overlapped products against others
   NAME   one library kernel of several ranks: shoal bench two_shot_all_reduce --ranks 2,4 --size 16384 --size 262144
 
@@ -272,6 +340,12 @@ pub(crate) struct DemoOptions {
     /// Compile even what is in the cache
     #[arg(long)]
     pub(crate) cold: bool,
+    /// Ranks of the distributed kernel at the end
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) ranks: usize,
+    /// Its timeline: NAME.json for Perfetto, NAME.svg and NAME.html
+    #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
+    pub(crate) timeline: PathBuf,
 }
 
 /// Options of `shoal launch`.

@@ -10,6 +10,7 @@ use crate::command_line::DemoOptions;
 use crate::failure::Failure;
 use crate::numbers::{digits, duration, seconds};
 use crate::progress::Progress;
+use crate::run::ranks::Plan;
 use crate::table::{Align, Table};
 
 /// How long each kernel is repeated for its time.
@@ -17,7 +18,7 @@ const TIMED: f64 = 0.2;
 
 pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
     warn_if_unused();
-    let device = Device::of(options.backend.into());
+    let device = Device::of(options.backend.into())?;
     outln!(
         "Compiling and running {} kernels on {} ({} threads).\nOutputs start as NaN and are compared with references in f64.\n",
         catalog().len(),
@@ -53,11 +54,19 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
     }
     progress.finish();
     outln!("{table}");
-    if wrong.is_empty() {
-        outln!("All results are within their tolerances.");
-        return Ok(());
+    if !wrong.is_empty() {
+        return Err(Failure::new(format!("wrong results: {}", wrong.join(", "))));
     }
-    Err(Failure::new(format!("wrong results: {}", wrong.join(", "))))
+    outln!("All results are within their tolerances.");
+    distributed(options, &library)
+}
+
+/// A kernel of several ranks in which copies and products overlap, with its timeline.
+fn distributed(options: &DemoOptions, library: &Library) -> Result<(), Failure> {
+    let plan = Plan::shown("all_gather_matmul", &options.timeline);
+    let plan = plan.ok_or_else(|| Failure::new("the library has no all_gather_matmul"))?;
+    outln!("\nMultiplying rows that still arrive, on {} ranks (all_gather_matmul):\n", options.ranks);
+    plan.on_threads(library, options.ranks)
 }
 
 /// The types that are shown of a kernel.
@@ -73,7 +82,7 @@ struct Row {
 fn one(library: &Library, item: &Item, dtype: DType) -> Result<Row, Failure> {
     // The interpreter is there to be right, not to be fast.
     let sizes = match library.device() {
-        Device::Cpu(_) => item.show,
+        Device::Cpu(_) | Device::Cuda(_) => item.show,
         Device::Interpreter => item.tests.last().copied().unwrap_or(item.show),
     };
     let workload = item.workload(sizes, dtype)?;

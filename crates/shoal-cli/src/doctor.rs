@@ -1,6 +1,7 @@
 //! `shoal doctor`.
 
 use shoal::cache::Cache;
+use shoal::cuda::{CudaDevice, DeviceProperties, driver_version, find_ptxas};
 use shoal::{Device, build_info};
 use shoal_kernels::{Library, find};
 
@@ -17,6 +18,9 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     line("features", &build.features.join(" "));
     line("amx", if build.amx { "can be used" } else { "not there" });
     line("threads", &format!("{} (SHOAL_CPU_THREADS sets another number)", build.threads));
+    for (name, value) in gpus() {
+        line(&name, &value);
+    }
     line("cache", &cache());
     for (name, found) in peers::versions() {
         line(name, found.as_deref().unwrap_or("not installed: `shoal bench` leaves its rows out"));
@@ -24,6 +28,41 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     let works = try_a_kernel();
     line("kernels", works.as_deref().unwrap_or("compile and run"));
     works.map_or(Ok(()), |why| Err(Failure::new(why)))
+}
+
+/// The GPUs, or why there are none.
+fn gpus() -> Vec<(String, String)> {
+    let count = match CudaDevice::count() {
+        Ok(count) => count,
+        Err(why) => {
+            let text = why.to_string();
+            return vec![("cuda".into(), text.lines().next().unwrap_or_default().to_owned())];
+        }
+    };
+    let version = driver_version().map_or_else(|why| why.to_string(), |(major, minor)| format!("{major}.{minor}"));
+    let assembler = match find_ptxas() {
+        Some(path) => format!("{} (only needed to make cubins without a GPU)", path.display()),
+        None => "not there; only needed to make cubins without a GPU".to_owned(),
+    };
+    let mut lines = vec![("cuda".into(), format!("driver for CUDA {version}")), ("ptxas".into(), assembler)];
+    for ordinal in 0..count {
+        let text = match CudaDevice::new(ordinal) {
+            Ok(device) => described(device),
+            Err(why) => why.to_string(),
+        };
+        lines.push((format!("gpu {ordinal}"), text));
+    }
+    lines
+}
+
+fn described(device: CudaDevice) -> String {
+    let DeviceProperties { name, multiprocessors, memory_bytes, l2_bytes, .. } = device.properties();
+    format!(
+        "{name}, {}, {multiprocessors} multiprocessors, {} of memory, {} of L2 cache",
+        device.arch().name(),
+        bytes(*memory_bytes as u64),
+        bytes(u64::from(*l2_bytes)),
+    )
 }
 
 fn cache() -> String {

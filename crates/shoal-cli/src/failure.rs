@@ -17,6 +17,9 @@ pub(crate) enum Failure {
     /// A rank that `shoal launch` started.
     #[error("{message}")]
     Rank { message: String, code: u8 },
+    /// `shoal check` found something, and has told it.
+    #[error("something was found")]
+    Found,
     /// What the user wrote, or what was measured.
     #[error("{0}")]
     Message(String),
@@ -27,7 +30,7 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Rank { code, .. } => *code,
-            Failure::Shoal(_) | Failure::File { .. } | Failure::World(_) | Failure::Message(_) => 1,
+            Failure::Shoal(_) | Failure::File { .. } | Failure::World(_) | Failure::Message(_) | Failure::Found => 1,
         }
     }
 

@@ -7,6 +7,7 @@ mod out;
 
 mod bench;
 mod cache;
+mod check;
 mod command_line;
 mod compile;
 mod demo;
@@ -57,6 +58,7 @@ pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString
     let done = match &command_line.command {
         Command::Run(options) => run::run(options, &surroundings.command),
         Command::Compile(options) => compile::compile(options, &surroundings.runtime),
+        Command::Check(options) => check::check(options),
         Command::Opt(options) => opt::opt(options),
         Command::Bench(options) => bench::bench(options, &surroundings.command),
         Command::Demo(options) => demo::demo(options),
@@ -82,6 +84,8 @@ fn report(failure: &Failure) {
         Failure::Shoal(error @ (shoal::Error::Compile(_) | shoal::Error::Argument(_))) => {
             eprintln!("{}", error.render(style).trim_end());
         }
+        // The findings were told.
+        Failure::Found => {}
         other => eprintln!("error: {other}"),
     }
 }

@@ -4,10 +4,12 @@
 //! together is the binary interface of [`shoal_abi`].
 //!
 //! Each device kind is a module. [`cpu`] runs kernels on the host: a pool of worker threads, fibers for kernels
-//! whose programs wait for each other, a loader for the relocatable objects the compiler emits. What all devices have
-//! in common stands above them: how launches fail, how they are interrupted, where they print.
+//! whose programs wait for each other, a loader for the relocatable objects the compiler emits. [`cuda`] runs them on
+//! NVIDIA GPUs, through a driver that is loaded at run time. What all devices have in common stands above them: how launches fail, how they are interrupted, where they print.
 
+mod args;
 pub mod cpu;
+pub mod cuda;
 mod error;
 pub mod fork;
 mod interrupt;
@@ -20,6 +22,7 @@ mod rank_view;
 mod source_site;
 mod waiting;
 
+pub use args::{ArgBlock, ArgWriter};
 pub use error::{DeviceError, Failure, LaunchError};
 pub use interrupt::Interrupt;
 pub use launch_group::{ForeignLaunch, GroupMember, LaunchGroup};

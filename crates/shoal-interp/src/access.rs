@@ -263,6 +263,11 @@ impl Follow {
         Follow { actor: program.actor, span: site.op.span, kind, order, bytes, run: None }
     }
 
+    /// The same, done by another actor than the program.
+    pub(crate) fn by(self, actor: u32) -> Follow {
+        Follow { actor, ..self }
+    }
+
     /// An element was accessed.
     #[inline]
     pub(crate) fn element(&mut self, machine: &mut Machine<'_>, address: u64, effect: Effect) {

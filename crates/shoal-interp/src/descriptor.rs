@@ -55,6 +55,11 @@ impl<'p> Program<'p> {
         }))
     }
 
+    pub(crate) fn desc_base(&self, site: Site<'p>) -> Result<Val, Error> {
+        let (_, desc) = self.desc(site)?;
+        Ok(Val::Scalar(desc.base))
+    }
+
     pub(crate) fn desc_size(&self, site: Site<'p>, dim: u8) -> Result<Val, Error> {
         let (_, desc) = self.desc(site)?;
         Ok(Val::Scalar(Const::from_i64(Scalar::I32, desc.shape[usize::from(dim)]).bits()))

@@ -34,6 +34,7 @@ impl<'p> Program<'p> {
             OpClass::Access(AccessOp::Store { .. }) => return self.store(machine, site),
             OpClass::Atomic(op, sem, scope) => return self.atomic(machine, site, op, Order::Atomic(sem, scope)),
             OpClass::Desc(DescOp::Make) => self.make_desc(site),
+            OpClass::Desc(DescOp::Base) => self.desc_base(site)?,
             OpClass::Desc(DescOp::Size { dim }) => self.desc_size(site, dim)?,
             OpClass::Desc(DescOp::Stride { dim }) => self.desc_stride(site, dim)?,
             OpClass::Desc(DescOp::Load) => self.desc_load(machine, site)?,

@@ -174,6 +174,8 @@ pub enum Error {
         waiting: Vec<Waiting>,
         /// The ranks whose hosts wait, or whose programs have not all started.
         hosts: Vec<HostWaiting>,
+        /// For each program that waits, the first word that it looks at and what that holds, if it is known.
+        words: Vec<Option<(u64, u64)>>,
     },
     /// [`crate::Options::max_steps`] is used up.
     #[error("no end after {steps} operations; {at} was running")]

@@ -93,6 +93,14 @@ impl Wait {
         Wait { watch: Watch::Words(SmallVec::from_buf([seen])), deadline, report }
     }
 
+    /// The first word that it waits for.
+    pub(crate) fn first_word(&self) -> Option<Seen> {
+        match &self.watch {
+            Watch::Words(words) => words.first().copied(),
+            Watch::Anything(_) => None,
+        }
+    }
+
     /// Whether what it waits for may have happened.
     pub(crate) fn may_be_over(&self, memory: &Memory) -> bool {
         match &self.watch {

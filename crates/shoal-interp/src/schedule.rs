@@ -213,13 +213,17 @@ impl<'p> World<'p, '_> {
     }
 
     fn deadlock(&self) -> Error {
-        let waiting = self.live.iter().filter_map(|l| l.program.wait.as_ref()).map(|w| w.report.clone()).collect();
+        let waits = || self.live.iter().filter_map(|l| l.program.wait.as_ref());
         let host = |queue: &HostQueue<'_>| {
             let unstarted = queue.running.as_ref().map_or(0, |running| running.unstarted.len());
             let at_barrier = queue.at_barrier;
             (unstarted > 0 || at_barrier).then_some(HostWaiting { rank: queue.rank, unstarted, at_barrier })
         };
-        Error::Deadlock { waiting, hosts: self.queues.iter().filter_map(host).collect() }
+        Error::Deadlock {
+            waiting: waits().map(|wait| wait.report.clone()).collect(),
+            hosts: self.queues.iter().filter_map(host).collect(),
+            words: waits().map(|wait| wait.first_word().map(|word| (word.address, word.value))).collect(),
+        }
     }
 }
 

@@ -1,12 +1,13 @@
 //! SHMEM operations: a copy is done at once, by the program that asks for it, which is one of the things that may
-//! happen. Meetings of teams go through words in memory, as on a device: see [`sync_words`].
+//! happen. The checker knows better: for it a transfer is an actor of its own, which nothing comes after until `quiet`, a
+//! signal behind it or a barrier completes it. Meetings of teams go through words in memory, as on a device: see [`sync_words`].
 
 use shoal_ir::Elem;
 use shoal_ir::abi::team::sync_words;
 use shoal_ir::abi::{Topology, WaitCondition};
 use shoal_ir::comm::SignalOp;
 use shoal_ir::op::{CmpOp, Scope, Sem};
-use shoal_ir::shmem::{ShmemOp, Way};
+use shoal_ir::shmem::{Completion, Meeting, ShmemOp, Way};
 use smallvec::SmallVec;
 
 use crate::access::{Follow, Order};
@@ -16,6 +17,13 @@ use crate::machine::{Machine, Seen, Step, Wait};
 use crate::memory::Memory;
 use crate::program::{Program, Site};
 use crate::value::Val;
+
+/// Who reads the source of a copy, and who writes its target, for the checker.
+#[derive(Copy, Clone)]
+struct Sides {
+    reader: u32,
+    writer: u32,
+}
 
 /// Bytes of a word.
 const WORD: u32 = 8;
@@ -29,13 +37,15 @@ impl<'p> Program<'p> {
             ShmemOp::TeamTranslate => {
                 self.answer(site, |view, [team, member, other]| view.translate(team, member, other))
             }
-            // A copy is delivered when it is issued.
             ShmemOp::Fence | ShmemOp::Quiet => {
                 self.fenced = true;
+                if let Some(checker) = &mut machine.checker {
+                    if op == ShmemOp::Quiet { checker.quiet(self.actor) } else { checker.fence(self.actor) }
+                }
                 self.finish(site, []);
                 Ok(Step::Yield)
             }
-            ShmemOp::Meet { .. } => self.meet(machine, site),
+            ShmemOp::Meet { meeting, .. } => self.meet(machine, site, meeting),
             ShmemOp::Collect { .. } => self.collect(machine, site),
             ShmemOp::SignalWait { cmp } => self.signal_wait(machine, site, op, condition(cmp)),
             ShmemOp::Copy { .. } | ShmemOp::PutSignal { .. } | ShmemOp::PutValue | ShmemOp::Signal { .. } => {
@@ -73,30 +83,41 @@ impl<'p> Program<'p> {
             (0..site.operand_count()).map(|i| self.operand(site, i).bits()[lane]).collect();
         let at = |index: usize| values[index];
         match op {
-            ShmemOp::Copy { way, .. } => {
+            ShmemOp::Copy { way, completion, .. } => {
                 let (target, source, bytes, rank) = (at(0), at(1), at(2), at(3) as i32);
                 let (target, source) = match way {
                     Way::Put => (self.symmetric_range(machine, site, target, bytes, rank)?, source),
                     Way::Get => (target, self.symmetric_range(machine, site, source, bytes, rank)?),
                 };
-                self.copy(machine, site, target, source, bytes)
+                let sides = self.sides(machine, way, completion);
+                self.copy(machine, site, (target, source, bytes), sides)
             }
-            ShmemOp::PutSignal { op, .. } => {
+            ShmemOp::PutSignal { op, completion, .. } => {
                 let (bytes, rank) = (at(2), at(5) as i32);
                 let target = self.symmetric_range(machine, site, at(0), bytes, rank)?;
-                self.copy(machine, site, target, at(1), bytes)?;
-                self.signal(machine, site, (op, Sem::Release), (at(3), at(4), rank))
+                let sides = self.sides(machine, Way::Put, completion);
+                self.copy(machine, site, (target, at(1), bytes), sides)?;
+                self.signal(machine, site, (op, Sem::Release, sides.writer), (at(3), at(4), rank))
             }
             ShmemOp::PutValue => {
                 let bytes = site.ty(1).elem().map_or(WORD, Elem::bytes);
                 let target = self.symmetric_range(machine, site, at(0), u64::from(bytes), at(2) as i32)?;
                 let stored = machine.memory.store(target, bytes, at(1));
-                stored.map_err(|e| self.fault(machine.memory, site, e, (target, bytes), AccessKind::Write, Vec::new()))
+                stored
+                    .map_err(|e| self.fault(machine.memory, site, e, (target, bytes), AccessKind::Write, Vec::new()))?;
+                let writer = self.sides(machine, Way::Put, Completion::Local).writer;
+                let mut follow = Follow::new(self, site, AccessKind::Write, Order::Plain, bytes).by(writer);
+                follow.element(machine, target, Effect::Write);
+                follow.flush(machine);
+                self.changed_memory();
+                Ok(())
             }
             // Fences order it after what was put.
             ShmemOp::Signal { op } => {
-                let sem = if self.fenced { Sem::Release } else { Sem::Relaxed };
-                self.signal(machine, site, (op, sem), (at(0), at(1), at(2) as i32))
+                let actor = machine.checker.as_mut().map(|checker| checker.start_signal(self.actor));
+                let (actor, releases) = actor.unwrap_or((self.actor, self.fenced));
+                let sem = if releases { Sem::Release } else { Sem::Relaxed };
+                self.signal(machine, site, (op, sem, actor), (at(0), at(1), at(2) as i32))
             }
             ShmemOp::TeamRank
             | ShmemOp::TeamSize
@@ -137,13 +158,25 @@ impl<'p> Program<'p> {
         self.at_rank(machine, site, offset, i64::from(rank))
     }
 
+    /// Who reads and who writes a copy: the program itself, or a transfer that goes on after the operation.
+    fn sides(&self, machine: &mut Machine<'_>, way: Way, completion: Completion) -> Sides {
+        let Some(checker) = &mut machine.checker else { return Sides { reader: self.actor, writer: self.actor } };
+        match (way, completion) {
+            (Way::Get, Completion::Local) => Sides { reader: self.actor, writer: self.actor },
+            (Way::Put, Completion::Local) => Sides { reader: self.actor, writer: checker.start_transfer(self.actor) },
+            (Way::Put | Way::Get, Completion::Issued) => {
+                let transfer = checker.start_transfer(self.actor);
+                Sides { reader: transfer, writer: transfer }
+            }
+        }
+    }
+
     fn copy(
         &mut self,
         machine: &mut Machine<'_>,
         site: Site<'p>,
-        target: u64,
-        source: u64,
-        bytes: u64,
+        (target, source, bytes): (u64, u64, u64),
+        sides: Sides,
     ) -> Result<(), Error> {
         // The ends first: a copy of what is not there begins nothing.
         let read = |memory: &Memory, offset: u64| {
@@ -161,6 +194,17 @@ impl<'p> Program<'p> {
                 .store(address, 1, byte)
                 .map_err(|e| self.fault(machine.memory, site, e, (address, 1), AccessKind::Write, Vec::new()))?;
         }
+        let mut reads = Follow::new(self, site, AccessKind::Read, Order::Plain, 1).by(sides.reader);
+        let mut writes = Follow::new(self, site, AccessKind::Write, Order::Plain, 1).by(sides.writer);
+        for offset in 0..bytes {
+            reads.element(machine, source.wrapping_add(offset), Effect::Read);
+        }
+        reads.flush(machine);
+        for offset in 0..bytes {
+            writes.element(machine, target.wrapping_add(offset), Effect::Write);
+        }
+        writes.flush(machine);
+        self.changed_memory();
         Ok(())
     }
 
@@ -168,7 +212,7 @@ impl<'p> Program<'p> {
         &mut self,
         machine: &mut Machine<'_>,
         site: Site<'p>,
-        (op, sem): (SignalOp, Sem),
+        (op, sem, actor): (SignalOp, Sem, u32),
         (address, signal, rank): (u64, u64, i32),
     ) -> Result<(), Error> {
         let word = self.symmetric_range(machine, site, address, u64::from(WORD), rank)?;
@@ -178,7 +222,9 @@ impl<'p> Program<'p> {
             SignalOp::Add => (held.wrapping_add(signal), Effect::Both),
         };
         self.store_word(machine, site, word, next)?;
-        self.follow_word(machine, site, word, effect, sem);
+        let order = Order::Atomic(sem, Scope::Sys);
+        Follow::new(self, site, AccessKind::Atomic, order, WORD).by(actor).element(machine, word, effect);
+        self.changed_memory();
         Ok(())
     }
 
@@ -238,7 +284,10 @@ impl<'p> Program<'p> {
     }
 
     /// Comes to a meeting, and looks whether all have come. What is told again is the same again.
-    fn meet(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Step, Error> {
+    fn meet(&mut self, machine: &mut Machine<'_>, site: Site<'p>, meeting: Meeting) -> Result<Step, Error> {
+        if let (Meeting::Barrier, None, Some(checker)) = (meeting, self.meeting, &mut machine.checker) {
+            checker.quiet(self.actor);
+        }
         let (team, own) = (self.operand(site, 0).scalar() as i32, self.rank.number);
         let rank = self.rank;
         let round = |k| rank.topology.round(team, k);
@@ -297,7 +346,8 @@ impl<'p> Program<'p> {
         let members = rank.topology.members(team as i32).map_err(|message| self.world_error(site, message))?;
         for (index, &member) in (0..).zip(members) {
             let from = self.symmetric_range(machine, site, source, bytes, member as i32)?;
-            self.copy(machine, site, target.wrapping_add(bytes * index), from, bytes)?;
+            let sides = Sides { reader: self.actor, writer: self.actor };
+            self.copy(machine, site, (target.wrapping_add(bytes * index), from, bytes), sides)?;
         }
         self.finish(site, []);
         Ok(Step::Yield)

@@ -190,6 +190,8 @@ pub enum AtomicOp {
 pub enum DescOp {
     /// [`OpKind::MakeDesc`].
     Make,
+    /// [`OpKind::DescBase`].
+    Base,
     /// [`OpKind::DescSize`].
     Size {
         /// The dimension.
@@ -306,6 +308,7 @@ impl OpKind {
             OpKind::AtomicStore { sem, scope } => Atomic(AtomicOp::Store, *sem, *scope),
             OpKind::AtomicPoll { sem, scope } => Atomic(AtomicOp::Poll, *sem, *scope),
             OpKind::MakeDesc => Desc(DescOp::Make),
+            OpKind::DescBase => Desc(DescOp::Base),
             OpKind::DescSize { dim } => Desc(DescOp::Size { dim: *dim }),
             OpKind::DescStride { dim } => Desc(DescOp::Stride { dim: *dim }),
             OpKind::DescLoad => Desc(DescOp::Load),

@@ -509,6 +509,10 @@ impl Func {
         if old == new {
             return;
         }
+        // What the user calls the old one is what the new one is from here on.
+        if self.values[new].name.is_none() {
+            self.values[new].name = self.values[old].name.clone();
+        }
         for this in std::mem::take(&mut self.values[old].uses) {
             self.ops[this.op].operands[this.index as usize] = new;
             self.add_use(this.op, this.index as usize, new);

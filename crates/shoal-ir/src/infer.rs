@@ -11,7 +11,7 @@ use crate::comm::CommOp;
 use crate::layouts;
 use crate::op::OpKind;
 use crate::shmem::ShmemOp;
-use crate::types::{Elem, Scalar, Shape, Type};
+use crate::types::{DescPart, Elem, Scalar, Shape, Type};
 use shoal_layout::LinearLayout;
 
 /// The result types, or `None` if the kind does not determine them or the operand types make no sense (the verifier
@@ -58,6 +58,10 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
         OpClass::Atomic(AtomicOp::Rmw(_) | AtomicOp::Cas, ..) => same_as(1),
         OpClass::Atomic(AtomicOp::Poll, ..) => Some(vec![Type::scalar(Scalar::I1)]),
         OpClass::Desc(DescOp::Make) => None,
+        OpClass::Desc(DescOp::Base) => match operands.first()? {
+            Type::Desc(desc) => Some(vec![DescPart::Base.ty(desc.elem)]),
+            Type::Elem(_) | Type::Tile(_) | Type::Token => None,
+        },
         OpClass::Desc(DescOp::Size { .. }) => Some(vec![Type::scalar(Scalar::I32)]),
         OpClass::Desc(DescOp::Stride { .. }) => Some(vec![Type::scalar(Scalar::I64)]),
         OpClass::Desc(DescOp::Load) => match operands.first()? {

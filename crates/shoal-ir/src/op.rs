@@ -160,6 +160,8 @@ pub enum OpKind {
     },
     /// `(base: ptr, shape: i32…, strides: i64…) -> desc`: `rank` sizes, then `rank` strides in elements.
     MakeDesc,
+    /// `(desc) -> ptr`: the tensor's first element.
+    DescBase,
     /// `(desc) -> i32`: the size of a dimension of the tensor.
     DescSize {
         /// The dimension.

@@ -10,10 +10,12 @@
 //! }
 //! ```
 //! One operation a line: its results, its mnemonic, its attributes, its operands, the types of its results, and its
-//! regions with their parameters. Device functions open with `func` and give the types they return. Before its body a
+//! regions with their parameters. Values have the names that the user gave them (`%mask`; `%mask.1` for the second of that
+//! name), the others numbers. Device functions open with `func` and give the types they return. Before its body a
 //! function may say `noinline`, `num_warps N`, `num_stages N`, `maxnreg N`.
 //! [`mod@crate::parse`] reads it back.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write};
 
 use crate::comm::CommOp;
@@ -118,6 +120,7 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         OpKind::AtomicStore { sem, scope } => atomic("atomic_store", sem, scope),
         OpKind::AtomicPoll { sem, scope } => atomic("atomic_poll", sem, scope),
         OpKind::MakeDesc => plain("make_desc"),
+        OpKind::DescBase => ("desc_base", vec![]),
         OpKind::DescSize { dim } => ("desc_size", vec![("dim", Attr::word(dim))]),
         OpKind::DescStride { dim } => ("desc_stride", vec![("dim", Attr::word(dim))]),
         OpKind::DescLoad => plain("desc_load"),
@@ -192,24 +195,38 @@ fn spell_shmem(op: ShmemOp) -> (&'static str, Vec<(&'static str, Attr)>) {
 
 struct Printer<'f> {
     func: &'f Func,
-    /// Numbers in order of printing, so that text does not depend on an arena's history.
-    names: Vec<Option<u32>>,
+    /// What values are called: their user's name, or a number. Both count in the order of printing, so that text does
+    /// not depend on an arena's history.
+    names: Vec<Option<String>>,
     next: u32,
+    /// How many values have had a name.
+    used: HashMap<&'f str, u32>,
     out: String,
 }
 
 impl Printer<'_> {
     fn define(&mut self, value: Value) -> String {
         use cranelift_entity::EntityRef;
-        self.names[value.index()] = Some(self.next);
-        self.next += 1;
-        self.name(value)
+        let name = match self.func.value(value).name.as_deref().filter(|name| is_name(name)) {
+            Some(name) => {
+                let used = self.used.entry(name).or_default();
+                *used += 1;
+                // The first has the name itself; no name of a user has a dot.
+                if *used == 1 { format!("%{name}") } else { format!("%{name}.{}", *used - 1) }
+            }
+            None => {
+                self.next += 1;
+                format!("%{}", self.next - 1)
+            }
+        };
+        self.names[value.index()] = Some(name.clone());
+        name
     }
 
     fn name(&self, value: Value) -> String {
         use cranelift_entity::EntityRef;
-        match self.names[value.index()] {
-            Some(n) => format!("%{n}"),
+        match &self.names[value.index()] {
+            Some(name) => name.clone(),
             None => format!("%undefined{}", value.index()),
         }
     }
@@ -300,7 +317,13 @@ impl Printer<'_> {
 
 impl fmt::Display for Func {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut p = Printer { func: self, names: vec![None; self.num_values()], next: 0, out: String::new() };
+        let mut p = Printer {
+            func: self,
+            names: vec![None; self.num_values()],
+            next: 0,
+            used: HashMap::new(),
+            out: String::new(),
+        };
         let _ = write!(p.out, "{} @{}", keyword(self.kind), self.name);
         p.params(self.body());
         if !self.results.is_empty() {
@@ -325,6 +348,13 @@ impl fmt::Display for Func {
         p.out.push('\n');
         f.write_str(&p.out)
     }
+}
+
+/// Whether a user's name can stand in the text: numbers are for values without one.
+pub(crate) fn is_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// How a function of this kind opens.

@@ -23,7 +23,7 @@ impl OpKind {
             OpClass::Source(_)
             | OpClass::Elementwise(_)
             | OpClass::Shape(_)
-            | OpClass::Desc(DescOp::Size { .. } | DescOp::Stride { .. })
+            | OpClass::Desc(DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. })
             | OpClass::Effect(EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume)
             | OpClass::Terminator(_)
             | OpClass::Call(_) => 1,

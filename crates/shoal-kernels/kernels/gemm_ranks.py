@@ -6,7 +6,12 @@ programs as fit at once. Where every rank has its own part of K, the parts of th
 
 import shoal
 import shoal.language as tl
+from profiler import first_record, record
 from sync import meet
+
+# What is recorded.
+WAIT = tl.constexpr(0)
+MULTIPLY = tl.constexpr(1)
 
 
 @shoal.jit
@@ -133,7 +138,7 @@ def add_parts(parts, out, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
 
 @shoal.jit
 def all_gather_matmul(
-    mine, gathered, b, c, progress, M, N, K, splits, split_rows,
+    mine, gathered, b, c, progress, M, N, K, splits, split_rows, records, room,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """c = everybody's `M × K` rows @ b, while the rows still arrive in `gathered`: `progress` has a word for each split
@@ -142,6 +147,7 @@ def all_gather_matmul(
     world = tl.num_ranks()
     down = tl.cdiv(M, BLOCK_M)
     of_rank = down * tl.cdiv(N, BLOCK_N)
+    at_record = first_record(records)
     for place in range(tl.program_id(0), of_rank * world, tl.num_programs(0)):
         owner = (rank + place // of_rank) % world
         block = place % of_rank
@@ -153,10 +159,14 @@ def all_gather_matmul(
             first = row // split_rows
             last = tl.minimum(row + BLOCK_M, M) - 1
             words = progress + owner * splits + first
+            at_record = record(records, room, at_record, WAIT, 1)
             token = tl.wait(words, last // split_rows - first + 1, "sys", "acquire", waitValue=1)
             a = tl.consume_token(a, token)
+            at_record = record(records, room, at_record, WAIT, 0)
+        at_record = record(records, room, at_record, MULTIPLY, 1)
         rows = row + tl.arange(0, BLOCK_M)
         cols = block // down * BLOCK_N + tl.arange(0, BLOCK_N)
         acc = block_product(a, b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
         at = (owner.to(tl.int64) * M + rows[:, None]) * N + cols[None, :]
         tl.store(c + at, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
+        at_record = record(records, room, at_record, MULTIPLY, 0)

@@ -26,6 +26,7 @@ mod check;
 pub mod distributed;
 pub mod dropout;
 pub mod grouped_gemm;
+pub mod harness;
 pub mod layer_norm;
 mod library;
 pub mod matmul;

@@ -7,10 +7,6 @@ use std::time::Duration;
 use shoal::fork::Section;
 use shoal::{CompileOptions, Device, Error, Kernel, Module};
 
-/// What files import; it has no kernels of its own.
-const SHARED: [(&str, &str); 2] =
-    [("sharing.py", include_str!("../kernels/sharing.py")), ("sync.py", include_str!("../kernels/sync.py"))];
-
 /// A file of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
@@ -47,6 +43,13 @@ pub enum Source {
 }
 
 impl Source {
+    /// What files import; it has no kernels of its own.
+    pub(crate) const SHARED: [(&'static str, &'static str); 3] = [
+        ("profiler.py", include_str!("../kernels/profiler.py")),
+        ("sharing.py", include_str!("../kernels/sharing.py")),
+        ("sync.py", include_str!("../kernels/sync.py")),
+    ];
+
     /// Every file.
     pub const ALL: [Source; 15] = [
         Source::AllGather,
@@ -89,7 +92,7 @@ impl Source {
         if let Some(module) = parsed.get(&self) {
             return Ok(module.clone());
         }
-        let module = Module::from_sources(self.file(), self.text(), &SHARED)?;
+        let module = Module::from_sources(self.file(), self.text(), &Source::SHARED)?;
         parsed.insert(self, module.clone());
         Ok(module)
     }

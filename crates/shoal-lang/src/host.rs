@@ -181,6 +181,11 @@ pub trait HostBridge: Send + Sync {
         self.name(function, name)
     }
 
+    /// The annotation of a parameter whose text has none: decorators add some to the function.
+    fn added_annotation(&self, _function: HostObject, _parameter: &str) -> Option<HostValue> {
+        None
+    }
+
     /// `object.name`.
     fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue>;
 

@@ -2,6 +2,7 @@
 
 use shoal_source::Span;
 
+use crate::host::HostValue;
 use crate::lower;
 use crate::module::{Function, Global, JitOptions};
 use crate::program::Program;
@@ -77,7 +78,10 @@ impl KernelDecl {
             .enumerate()
             .map(|(i, p)| KernelParam {
                 name: p.name.name.to_string(),
-                annotation: annotation(program, f, p.annotation.as_ref()),
+                annotation: match &p.annotation {
+                    Some(written) => annotation(program, f, written),
+                    None => added_annotation(program, f, &p.name.name),
+                },
                 default: p.default.as_ref().and_then(|d| lower::constant_of(program, f.module, d)),
                 variadic: p.kind == ParamKind::VarPositional,
                 specialize: !listed(&f.options.do_not_specialize, i, &p.name.name),
@@ -96,15 +100,29 @@ impl KernelDecl {
     }
 }
 
-fn annotation(program: &Program, f: &Function, annotation: Option<&Expr>) -> Annotation {
-    let Some(annotation) = annotation else { return Annotation::None };
+/// What an annotation that is not in the text says: a decorator of the host put it there.
+fn added_annotation(program: &Program, f: &Function, parameter: &str) -> Annotation {
+    let (Some(function), Some(live)) = (&program.module(f.module).live, &program.live) else { return Annotation::None };
+    match live.bridge.added_annotation(function.object, parameter) {
+        Some(HostValue::Language(path)) => of_language_name(path.rsplit('.').next()),
+        Some(HostValue::Dtype(text) | HostValue::Str(text)) => quoted(&text),
+        Some(_) | None => Annotation::None,
+    }
+}
+
+/// What a text that stands for a type says.
+fn quoted(text: &str) -> Annotation {
+    match ArgType::parse(text) {
+        Ok(ty) => Annotation::Type(ty),
+        Err(_) if text.ends_with("constexpr") => Annotation::Constexpr,
+        Err(_) => Annotation::None,
+    }
+}
+
+fn annotation(program: &Program, f: &Function, annotation: &Expr) -> Annotation {
     let unit = program.module(f.module);
     if let ExprKind::Str(text) = &annotation.kind {
-        return match ArgType::parse(text) {
-            Ok(ty) => Annotation::Type(ty),
-            Err(_) if text.ends_with("constexpr") => Annotation::Constexpr,
-            Err(_) => Annotation::None,
-        };
+        return quoted(text);
     }
     // `x: dtype` where the module says `dtype = tl.float32`.
     let annotation = match &annotation.kind {
@@ -114,7 +132,11 @@ fn annotation(program: &Program, f: &Function, annotation: Option<&Expr>) -> Ann
         },
         _ => annotation,
     };
-    match program.language_name(f.module, annotation).as_deref() {
+    of_language_name(program.language_name(f.module, annotation).as_deref())
+}
+
+fn of_language_name(name: Option<&str>) -> Annotation {
+    match name {
         Some("constexpr") => Annotation::Constexpr,
         Some("const") => Annotation::ConstPointer,
         Some(name) => match crate::dtype::from_language_name(name) {

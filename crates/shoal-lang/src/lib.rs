@@ -37,6 +37,7 @@ mod consts;
 mod dtype;
 mod emit;
 mod enums;
+mod harness;
 mod host;
 mod host_cache;
 mod kernel;
@@ -56,6 +57,7 @@ mod value;
 
 pub use builtin_index::{LanguageFunction, language_functions, language_names};
 pub use dtype::{language_name, scalar_name};
+pub use harness::{HarnessArgs, HarnessDecl, HarnessValue, HarnessWorld};
 pub use host::{HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue};
 pub use kernel::{Annotation, KernelDecl, KernelParam};
 pub use module::{FunctionKind, JitOptions};

@@ -223,6 +223,11 @@ impl Program {
         self.files.module(id)
     }
 
+    /// The file that was asked for.
+    pub(crate) fn main(&self) -> ModuleId {
+        self.main
+    }
+
     pub(crate) fn standard(&self) -> ModuleId {
         STANDARD_ID
     }

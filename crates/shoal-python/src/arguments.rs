@@ -1,7 +1,7 @@
 //! What Python objects become when they are passed to a kernel.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
@@ -27,10 +27,21 @@ pub(crate) enum ExtentNeed {
     Needed,
 }
 
+/// Whose streams order the work on an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Package {
+    /// torch's.
+    Torch,
+    /// Another package's, such as CuPy.
+    Other,
+}
+
 /// What arguments need beyond the objects that were passed, for as long as a launch takes.
 #[derive(Default)]
 pub(crate) struct Held {
     extents: ExtentNeed,
+    host: Cell<bool>,
+    cuda: Cell<Option<(u32, Package)>>,
     objects: RefCell<Vec<Py<PyAny>>>,
     // Boxed: references to them are handed out while more come.
     #[expect(clippy::vec_box, reason = "a growing vector moves its elements")]
@@ -47,6 +58,31 @@ impl Held {
         self.extents
     }
 
+    /// An array of the host was passed.
+    #[inline]
+    pub(crate) fn note_host(&self) {
+        self.host.set(true);
+    }
+
+    /// An array of a GPU was passed. If one is torch's, so is the stream.
+    #[inline]
+    pub(crate) fn note_cuda(&self, ordinal: u32, package: Package) {
+        if package == Package::Torch || self.cuda.get().is_none() {
+            self.cuda.set(Some((ordinal, package)));
+        }
+    }
+
+    /// Whether arrays of the host were passed.
+    pub(crate) fn has_host(&self) -> bool {
+        self.host.get()
+    }
+
+    /// The GPU whose arrays were passed, if any were.
+    #[inline]
+    pub(crate) fn cuda(&self) -> Option<(u32, Package)> {
+        self.cuda.get()
+    }
+
     /// Keeps an object alive.
     pub(crate) fn keep(&self, object: Py<PyAny>) {
         self.objects.borrow_mut().push(object);
@@ -55,6 +91,12 @@ impl Held {
     /// Lets another keep what this one keeps.
     pub(crate) fn give_to(self, other: &Held) {
         other.objects.borrow_mut().extend(self.objects.into_inner());
+        if self.host.get() {
+            other.note_host();
+        }
+        if let Some((ordinal, package)) = self.cuda.get() {
+            other.note_cuda(ordinal, package);
+        }
     }
 
     /// Keeps a descriptor where it is.
@@ -92,6 +134,7 @@ pub(crate) fn convert<'a>(
         return Ok(Arg::Float(unsafe { ffi::PyFloat_AsDouble(object.as_ptr()) }));
     }
     if NDARRAY.is_class_of(object) {
+        held.note_host();
         // SAFETY: it is an array, and the caller keeps it for the launch.
         return unsafe { numpy::memory(object) }.map(Arg::Memory);
     }

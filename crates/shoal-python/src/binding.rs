@@ -135,7 +135,7 @@ impl<'py> Bindings<'py> {
 fn unknown(name: &Bound<'_, PyString>) -> PyErr {
     match name.to_str() {
         Ok(name @ ("device" | "stream" | "device_type")) => PyTypeError::new_err(format!(
-            "`{name}` cannot be passed to a launch: kernels run on the CPU, and a launch returns when it is done"
+            "`{name}` cannot be passed to a launch: it runs where its arrays are, in the current stream there"
         )),
         _ => PyKeyError::new_err(format!("Keyword argument {name} was specified but unrecognised")),
     }

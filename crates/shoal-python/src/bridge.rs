@@ -280,6 +280,18 @@ impl HostBridge for Bridge {
         asked.ok().flatten()
     }
 
+    fn added_annotation(&self, function: HostObject, parameter: &str) -> Option<HostValue> {
+        let asked = self.asked(|py| {
+            let Some(function) = self.object(py, function) else { return Ok(None) };
+            let answer = self.rules(py).call_method1(intern!(py, "annotation"), (function, parameter))?;
+            if answer.is_none() {
+                return Ok(None);
+            }
+            host_value::from_python(py, &answer, self).map(Some)
+        });
+        asked.ok().flatten()
+    }
+
     fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue> {
         let asked = self.asked(|py| {
             let Some(object) = self.object(py, object) else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use shoal::{ArgSpec, Origin, Stage, Variant, host_target};
+use shoal::{ArgSpec, Origin, Stage, Variant};
 
 use crate::errors::raise;
 
@@ -61,6 +61,7 @@ impl Compiled {
             ("lower", report.lower),
             ("passes", report.passes),
             ("codegen", report.codegen),
+            ("assemble", report.assemble),
             ("lookup", report.lookup),
             ("load", report.load),
         ] {
@@ -75,13 +76,28 @@ impl Compiled {
         self.variant.report().object_bytes
     }
 
+    /// What it is compiled for: `("cuda", "sm_90a")`.
+    #[getter]
+    fn target(&self) -> (&'static str, &str) {
+        let target = self.kernel.device().target();
+        (target.kind(), target.name())
+    }
+
+    /// What of a GPU it takes: registers of a thread, bytes of local memory of a thread, bytes of shared memory of a
+    /// program. `None` for a CPU.
+    #[getter]
+    fn gpu_resources(&self) -> Option<(u32, u32, u32)> {
+        let resources = self.variant.gpu_resources()?;
+        Some((resources.registers, resources.local_bytes, resources.shared_bytes))
+    }
+
     /// The kernel in one of its forms: `tile`, `tile-opt`, `llvm-raw`, `llvm`, `asm`, `obj`.
     fn emit<'py>(&self, py: Python<'py>, stage: &str) -> PyResult<Bound<'py, PyBytes>> {
         let stage = Stage::ALL
             .into_iter()
             .find(|known| known.name() == stage)
             .ok_or_else(|| PyKeyError::new_err(format!("kernels have no form `{stage}`")))?;
-        let emitted = py.detach(|| self.kernel.emit(self.variant.specs(), stage, host_target()));
+        let emitted = py.detach(|| self.kernel.emit(self.variant.specs(), stage, self.kernel.device().target()));
         Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
     }
 }

@@ -43,20 +43,30 @@ struct ManagedVersioned {
 const CPU: i64 = 1;
 /// Memory of the host that a GPU can see too.
 const PINNED: [i64; 2] = [3, 11];
+/// Memory of an NVIDIA GPU, and memory that moves between it and the host.
+const CUDA: [i64; 2] = [2, 13];
+/// DLPack's number for it.
+const LEGACY_DEFAULT_STREAM: i64 = 1;
 const READ_ONLY: u64 = 1;
 
 /// The memory of an object with `__dlpack__`, and the capsule that keeps it.
 pub(crate) fn memory<'a, 'py>(object: &Bound<'py, PyAny>) -> PyResult<(Memory<'a>, Bound<'py, PyAny>)> {
     let py = object.py();
-    let (device, _): (i64, i64) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
-    if device != CPU && !PINNED.contains(&device) {
+    let (device, ordinal): (i64, i64) = object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
+    let on_cuda = CUDA.contains(&device);
+    if device != CPU && !PINNED.contains(&device) && !on_cuda {
         return Err(PyValueError::new_err(format!(
-            "the array is not in the CPU's memory (DLPack device {device}); copy it there first"
+            "the array is neither in the CPU's memory nor in that of an NVIDIA GPU (DLPack device {device}); copy it \
+             there first"
         )));
     }
     let method = object.getattr(intern!(py, "__dlpack__"))?;
     let version = PyDict::new(py);
     version.set_item(intern!(py, "max_version"), (1, 0))?;
+    if on_cuda {
+        // Whoever made the array lets the default stream wait for it.
+        version.set_item(intern!(py, "stream"), LEGACY_DEFAULT_STREAM)?;
+    }
     // Producers from before version 1 do not know the argument.
     let capsule = match method.call((), Some(&version)) {
         Err(error) if error.is_instance_of::<PyTypeError>(py) => method.call0()?,
@@ -74,7 +84,13 @@ pub(crate) fn memory<'a, 'py>(object: &Bound<'py, PyAny>) -> PyResult<(Memory<'a
     let bytes = unsafe { extent(tensor, dtype) };
     let address = tensor.data.expose_provenance() + tensor.offset as usize;
     // SAFETY: the capsule keeps the memory; the caller keeps the capsule.
-    Ok((unsafe { Memory::from_raw(address, bytes, dtype, access) }, capsule))
+    let memory = unsafe { Memory::from_raw(address, bytes, dtype, access) };
+    if !on_cuda {
+        return Ok((memory, capsule));
+    }
+    let ordinal = u32::try_from(ordinal).map_err(|_| PyValueError::new_err("`__dlpack_device__` names no GPU"))?;
+    // SAFETY: the array says that its memory is that GPU's.
+    Ok((unsafe { memory.on_cuda(ordinal) }, capsule))
 }
 
 fn read<'c>(capsule: &'c Bound<'_, PyCapsule>) -> PyResult<(&'c Tensor, Access)> {

@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOverflowError, PyRuntimeError, PyT
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
+use shoal::cuda::CudaError;
 use shoal::world::WorldError;
 use shoal::{Error, Kind, LaunchError, Report};
 
@@ -28,6 +29,7 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
         Error::Grid { .. } | Error::Descriptor { .. } | Error::BoundArgument { .. } | Error::Shape { .. } => {
             PyValueError::new_err(error.to_string())
         }
+        Error::Cuda(cuda) => on_gpu(py, cuda),
         Error::World(error) => world(py, error),
         Error::Deadlock { waits } => {
             new(py, "DeadlockError", &error.to_string(), |facts| facts.set_item("waits", waits))
@@ -94,6 +96,20 @@ fn with_other_words(py: Python<'_>, text: String) -> String {
         errors.call_method1(intern!(py, "with_other_words"), (&text,))?.extract::<(String, Option<Py<PyAny>>)>()
     });
     said.map_or(text, |(said, _)| said)
+}
+
+fn on_gpu(py: Python<'_>, error: &CudaError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        CudaError::OutOfResources { what, required, limit } => new(py, "OutOfResources", &text, |facts| {
+            facts.set_item("name", what)?;
+            facts.set_item("required", required)?;
+            facts.set_item("limit", limit)
+        }),
+        CudaError::Grid { .. } => PyValueError::new_err(text),
+        CudaError::Interrupted => signals::raised().unwrap_or_else(|| PyKeyboardInterrupt::new_err(text)),
+        _ => PyRuntimeError::new_err(text),
+    }
 }
 
 fn launched(py: Python<'_>, error: &LaunchError) -> PyErr {

@@ -6,11 +6,13 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use shoal::cuda::StreamRef;
 use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
 use smallvec::SmallVec;
 
 use crate::arguments::{self, ExtentNeed, Held, Takes};
 use crate::binding::Unbound;
+use crate::devices::{self, DeviceName};
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
 use crate::variants::{Given, OptionSet};
@@ -53,13 +55,19 @@ pub(crate) fn launch<'py>(
     let debug = debug_of(&bindings.options, declared, &settings)?;
     let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
 
-    let held = Held::new(match (declared.interpret, debug) {
-        (true, _) => ExtentNeed::Needed,
-        (false, true) => ExtentNeed::IfKnown,
-        (false, false) => ExtentNeed::Unneeded,
+    let default = match goal {
+        _ if declared.interpret => DeviceName::Interpreter,
+        Goal::Run(_) => devices::default_device()?,
+        Goal::Compile => devices::current_device(py)?,
+    };
+    let held = Held::new(match (default, debug) {
+        (DeviceName::Interpreter | DeviceName::Cuda(_), _) => ExtentNeed::Needed,
+        (DeviceName::Cpu, true) => ExtentNeed::IfKnown,
+        (DeviceName::Cpu, false) => ExtentNeed::Unneeded,
     });
     let (converted, protected) = converted(py, &live, &set, goal, &bindings.values, &held)?;
-    let prepared = set.kernel.prepare(&converted).map_err(|error| raise(py, error, None))?;
+    let (on, stream) = chosen(py, &set, default, &held)?;
+    let prepared = on.prepare(&converted).map_err(|error| raise(py, error, None))?;
     let extents = match goal {
         Goal::Run(grid) if grid.is_callable() => {
             grid::extents(&grid.call1((bindings.by_name(py, &declared.parameters)?,))?)?
@@ -67,19 +75,46 @@ pub(crate) fn launch<'py>(
         Goal::Run(grid) => grid::extents(grid)?,
         Goal::Compile => [0; 3],
     };
-    let Some((variant, shown)) = compiled(slf, &live, &set, &prepared, goal, &protected)? else {
+    let Some((variant, shown)) = compiled(slf, &live, &set, on, &prepared, goal, &protected)? else {
         return Ok(py.None().into_bound(py));
     };
     if let Goal::Run(_) = goal {
         settings.entering(&shown, extents, &bindings.values)?;
-        let run = match current::rank() {
-            None => py.detach(|| set.kernel.run(&prepared, &variant, extents)),
-            Some(rank) => py.detach(|| set.kernel.clone().on_rank(&rank)?.run(&prepared, &variant, extents)),
+        let run = match (stream, current::rank()) {
+            // It returns at once: giving the interpreter up would cost more.
+            (Some(stream), None) => on.run_in(&prepared, &variant, extents, stream),
+            (None, None) => py.detach(|| on.run(&prepared, &variant, extents)),
+            (_, Some(rank)) => py.detach(|| on.clone().on_rank(&rank)?.run(&prepared, &variant, extents)),
         };
         run.map_err(|error| raise(py, error, None))?;
         settings.exiting(&shown, extents, &bindings.values)?;
     }
     Ok(shown)
+}
+
+/// The kernel on the device that the launch goes to, and the stream there if its arrays are a GPU's.
+#[inline]
+fn chosen<'s>(
+    py: Python<'_>,
+    set: &'s OptionSet,
+    default: DeviceName,
+    held: &Held,
+) -> PyResult<(&'s shoal::Kernel, Option<StreamRef>)> {
+    let Some((ordinal, package)) = held.cuda() else {
+        return Ok(match default {
+            DeviceName::Cpu => (&set.kernel, None),
+            DeviceName::Interpreter => (set.interpreted(), None),
+            DeviceName::Cuda(ordinal) => (set.on_cuda(py, ordinal)?.0, None),
+        });
+    };
+    if held.has_host() {
+        return Err(devices::mixed(set.kernel.name(), ordinal));
+    }
+    if default == DeviceName::Interpreter {
+        return Err(devices::no_interpreter(set.kernel.name()));
+    }
+    let (kernel, device) = set.on_cuda(py, ordinal)?;
+    Ok((kernel, Some(devices::stream(py, device, package)?)))
 }
 
 /// The arguments as the kernel takes them, and the parameters whose memory may not be written.
@@ -117,11 +152,12 @@ fn compiled<'py>(
     slf: &Bound<'py, KernelObject>,
     live: &Live,
     set: &Arc<OptionSet>,
+    on: &shoal::Kernel,
     prepared: &Prepared<'_>,
     goal: Goal<'_, 'py>,
     protected: &[&str],
 ) -> PyResult<Option<(Arc<Variant>, Bound<'py, PyAny>)>> {
-    let found = set.kernel.find(prepared);
+    let found = on.find(prepared);
     if let Some(variant) = &found
         && let Some(shown) = set.shown(slf, variant)?
     {
@@ -129,12 +165,12 @@ fn compiled<'py>(
     }
     let variant = match found {
         Some(variant) => variant,
-        None => match compile(slf, live, set, prepared, goal, protected)? {
+        None => match compile(slf, live, set, on, prepared, goal, protected)? {
             Some(variant) => variant,
             None => return Ok(None),
         },
     };
-    let shown = set.show(slf, &variant)?;
+    let shown = set.show(slf, on, &variant)?;
     Ok(Some((variant, shown)))
 }
 
@@ -143,12 +179,13 @@ fn compile(
     slf: &Bound<'_, KernelObject>,
     live: &Live,
     set: &Arc<OptionSet>,
+    on: &shoal::Kernel,
     prepared: &Prepared<'_>,
     goal: Goal<'_, '_>,
     protected: &[&str],
 ) -> PyResult<Option<Arc<Variant>>> {
     let py = slf.py();
-    let specs = set.kernel.specialised(prepared).map_err(|error| raise(py, error, None))?;
+    let specs = on.specialised(prepared).map_err(|error| raise(py, error, None))?;
     let signature: Vec<(String, String)> = set
         .kernel
         .params()
@@ -161,7 +198,7 @@ fn compile(
     if slf.call_method1(intern!(py, "_compiling"), (&signature, &named, warmup))?.is_truthy()? {
         return Ok(None);
     }
-    let variant = py.detach(|| set.kernel.compile(prepared));
+    let variant = py.detach(|| on.compile(prepared));
     let variant = variant.map_err(|error| {
         let raised = raise(py, error, live.bridge.cause());
         if let [first, ..] = protected {
@@ -187,11 +224,12 @@ pub(crate) fn compile_signature<'py>(
     let options = options.collect::<PyResult<Given<'_>>>()?;
     let debug = debug_of(&options, slf.get().declared()?, &hooks::Settings::now(py)?)?;
     let set = live.variants.with(py, &live.kernel, debug, &options)?;
-    let variant = py.detach(|| set.kernel.compile_for(set.kernel.read_signature(signature)?));
+    let (on, _) = chosen(py, &set, devices::default_device()?, &Held::default())?;
+    let variant = py.detach(|| on.compile_for(on.read_signature(signature)?));
     let variant = variant.map_err(|error| raise(py, error, live.bridge.cause()))?;
     let notes: Vec<_> = variant.report().notes.iter().filter_map(note).collect();
     slf.call_method1(intern!(py, "_say"), (notes,))?;
-    set.show(slf, &variant)
+    set.show(slf, on, &variant)
 }
 
 /// How bad a note is, and its text: what `static_print` says alone, warnings with their place.

@@ -10,6 +10,7 @@ mod bridge;
 mod command;
 mod compiled;
 mod descriptor;
+mod devices;
 mod dlpack;
 mod dtypes;
 mod errors;
@@ -42,12 +43,18 @@ mod _native {
     #[pymodule_export]
     use crate::compiled::Compiled;
     #[pymodule_export]
+    use crate::devices::{
+        cuda_device_count, cuda_driver_version, cuda_properties, cuda_synchronize, default_device_name,
+        set_default_device,
+    };
+    #[pymodule_export]
     use crate::kernel::{KernelObject, Launcher};
     #[pymodule_export]
     use crate::language::{language_functions, language_names};
     #[pymodule_export]
     use crate::world::{
-        EventObject, MeshObject, RankObject, StreamObject, SymmBlock, TeamObject, WorldObject, store_word,
+        CommunicatorObject, EventObject, MeshObject, RankObject, StreamObject, SymmBlock, TeamObject, WorldObject,
+        store_word,
     };
 
     /// The names of all launch options.

@@ -4,25 +4,43 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use shoal::{Access, DType, Memory};
+use shoal::cuda::CudaDevice;
+use shoal::{Access, DType, Location, Memory};
 
-use crate::arguments::{ExtentNeed, Held};
+use crate::arguments::{ExtentNeed, Held, Package};
+use crate::errors::raise;
 use crate::{dlpack, dtypes};
 
 /// A torch tensor.
 pub(crate) fn torch<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memory<'a>> {
     let py = tensor.py();
-    if !tensor.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
-        return Err(elsewhere(&tensor.getattr(intern!(py, "device"))?));
+    // First: where CUDA is played by the CPU, a tensor of the host says that it is CUDA's, too.
+    if tensor.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
+        held.note_host();
+        return with_data_ptr(tensor, held);
     }
-    with_data_ptr(tensor, held)
+    if tensor.getattr(intern!(py, "is_cuda"))?.is_truthy()? {
+        let ordinal: u32 = tensor.call_method0(intern!(py, "get_device"))?.extract()?;
+        held.note_cuda(ordinal, Package::Torch);
+        // SAFETY: torch says that the memory is there, and keeps it until work in its streams is done.
+        return with_data_ptr(tensor, held).map(|memory| unsafe { memory.on_cuda(ordinal) });
+    }
+    Err(elsewhere(&tensor.getattr(intern!(py, "device"))?))
 }
 
 fn elsewhere(device: &Bound<'_, PyAny>) -> PyErr {
     PyValueError::new_err(format!(
-        "the tensor is on the device `{device}`, but kernels run on the CPU here; pass `tensor.cpu()`, or make it with \
-         `device='cpu'`"
+        "the tensor is on the device `{device}`, but kernels run on the CPU and on NVIDIA GPUs; pass `tensor.cpu()`, or \
+         make it with `device='cpu'`"
     ))
+}
+
+/// The number of a GPU in a device's name: `cuda`, `cuda:1`.
+fn cuda_ordinal(device: &str) -> Option<u32> {
+    match device.strip_prefix("cuda")? {
+        "" => Some(0),
+        number => number.strip_prefix(':')?.parse().ok(),
+    }
 }
 
 /// Triton's protocol: `data_ptr()` and `dtype`.
@@ -58,30 +76,50 @@ pub(crate) fn by_protocol<'a>(object: &Bound<'_, PyAny>, held: &'a Held) -> PyRe
             && !device.is_none()
             && !device.str()?.to_str()?.starts_with("cpu")
         {
-            return Err(elsewhere(&device));
+            let ordinal = cuda_ordinal(device.str()?.to_str()?).ok_or_else(|| elsewhere(&device))?;
+            held.note_cuda(ordinal, Package::Other);
+            // SAFETY: the object says that the memory is there, and whoever passed it keeps it for the launch.
+            return with_data_ptr(object, held).map(|memory| Some(unsafe { memory.on_cuda(ordinal) }));
         }
+        held.note_host();
         return with_data_ptr(object, held).map(Some);
+    }
+    if object.hasattr(intern!(py, "__cuda_array_interface__"))? {
+        let interface = object.getattr(intern!(py, "__cuda_array_interface__"))?.cast_into::<PyDict>()?;
+        let memory = array_interface(&interface, "__cuda_array_interface__")?;
+        let ordinal = match memory.bytes() {
+            0 => 0,
+            _ => CudaDevice::ordinal_of(memory.address() as u64).map_err(|error| raise(py, error.into(), None))?,
+        };
+        held.note_cuda(ordinal, Package::Other);
+        // SAFETY: the interface says that the memory is there, and whoever passed the object keeps it for the launch.
+        return Ok(Some(unsafe { memory.on_cuda(ordinal) }));
     }
     if object.hasattr(intern!(py, "__dlpack__"))? && object.hasattr(intern!(py, "__dlpack_device__"))? {
         let (memory, capsule) = dlpack::memory(object)?;
+        match memory.location() {
+            Location::Host => held.note_host(),
+            Location::Cuda(ordinal) => held.note_cuda(ordinal, Package::Other),
+        }
         held.keep(capsule.unbind());
         return Ok(Some(memory));
     }
     if object.hasattr(intern!(py, "__array_interface__"))? {
         let interface = object.getattr(intern!(py, "__array_interface__"))?.cast_into::<PyDict>()?;
-        return array_interface(&interface).map(Some);
+        held.note_host();
+        return array_interface(&interface, "__array_interface__").map(Some);
     }
     buffer(object, held)
 }
 
-/// `__array_interface__`, version 3.
-fn array_interface<'a, 'py>(interface: &Bound<'py, PyDict>) -> PyResult<Memory<'a>> {
+/// `__array_interface__`, version 3, or `__cuda_array_interface__`, which has the same form.
+fn array_interface<'a, 'py>(interface: &Bound<'py, PyDict>, called: &str) -> PyResult<Memory<'a>> {
     let py = interface.py();
     let item = |name: &Bound<'py, PyString>| {
-        interface.get_item(name)?.ok_or_else(|| PyTypeError::new_err(format!("`__array_interface__` has no `{name}`")))
+        interface.get_item(name)?.ok_or_else(|| PyTypeError::new_err(format!("`{called}` has no `{name}`")))
     };
     let (address, read_only): (usize, bool) = item(intern!(py, "data"))?.extract().map_err(|_| {
-        PyTypeError::new_err("the `data` of `__array_interface__` is no address; wrap the object with `numpy.asarray`")
+        PyTypeError::new_err(format!("the `data` of `{called}` is no address; wrap the object with `numpy.asarray`"))
     })?;
     let letters: String = item(intern!(py, "typestr"))?.extract()?;
     let dtype = by_typestr(&letters)
@@ -128,6 +166,7 @@ fn buffer<'a>(object: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Option<Memo
     let dtype = dtypes::from_name(&name)
         .ok_or_else(|| PyTypeError::new_err(format!("kernels have no element type `{name}`; convert the buffer")))?;
     held.keep(view);
+    held.note_host();
     // SAFETY: `view` keeps the buffer where it is, and `held` keeps `view`.
     Ok(Some(unsafe { Memory::from_raw(address, bytes, dtype, Access::ReadWrite) }))
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyAssertionError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use shoal::{CompileOptions, Device, DiskCache, DotPrecision, Interrupt, LaunchOptions, PrintSink};
+use shoal::cuda::LaunchShape;
+use shoal::{CompileOptions, Device, DiskCache, DotPrecision, GpuShape, Interrupt, LaunchOptions, PrintSink};
 
 use crate::errors::raise;
 use crate::lock::lock;
@@ -17,7 +18,7 @@ use crate::{output, signals};
 const MEANT: [&str; 6] =
     ["debug", "sanitize_overflow", "extern_libs", "default_dot_input_precision", "num_cpu_threads", "num_warps"];
 
-/// Options that tell other devices how to run a kernel, and mean nothing to a CPU.
+/// Options that tell GPUs how to run a kernel, and mean nothing to a CPU.
 const IGNORED: [&str; 36] = [
     "num_stages",
     "num_ctas",
@@ -78,17 +79,24 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
             "`ir_override` is not supported: a kernel is always compiled from its source",
         ));
     }
+    if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.and_then(|value| value.extract::<i64>().ok())
+        && !(warps > 0 && (warps as u64).is_power_of_two())
+    {
+        return Err(PyAssertionError::new_err(format!("num_warps must be a power of 2, not {warps}")));
+    }
     let settings = py.import(intern!(py, "shoal.knobs"))?;
     let compilation = settings.getattr(intern!(py, "compilation"))?;
     let knob = |name: &Bound<'_, PyString>| compilation.getattr(name).and_then(|value| value.is_truthy());
+    // What is interpreted is not compiled: as in Python, globals are what they are when they are read.
+    let interpreted = settings.getattr(intern!(py, "runtime"))?.getattr(intern!(py, "interpret"))?.is_truthy()?;
     let mut options = CompileOptions {
         debug,
         sanitize_overflow: truth(intern!(py, "sanitize_overflow"), true)?,
-        allow_plain_globals: knob(intern!(py, "allow_non_constexpr_globals"))?,
+        allow_plain_globals: interpreted || knob(intern!(py, "allow_non_constexpr_globals"))?,
         ..CompileOptions::default()
     };
     if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.filter(|value| !value.is_none()) {
-        options.num_warps = warps.extract()?;
+        options.gpu.num_warps = warps.extract()?;
     }
     if knob(intern!(py, "always_compile"))? {
         options.disk_cache = DiskCache::Off;
@@ -111,12 +119,53 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
 }
 
 /// How every launch from Python runs: it listens to signals and prints where Python does.
-pub(crate) fn launching() -> LaunchOptions {
-    LaunchOptions {
+pub(crate) fn launching(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<LaunchOptions> {
+    let truth = |name: &Bound<'_, PyString>| match given.get_item(name)? {
+        Some(value) => value.is_truthy(),
+        None => Ok(false),
+    };
+    Ok(LaunchOptions {
         interrupt: Some(Interrupt::new(signals::pending)),
         print: PrintSink::Call(std::sync::Arc::new(output::write)),
+        gpu: LaunchShape {
+            cluster: None,
+            cooperative: truth(intern!(py, "launch_cooperative_grid"))?,
+            programmatic: truth(intern!(py, "launch_pdl"))?,
+        },
         ..LaunchOptions::default()
+    })
+}
+
+/// The options with what only GPUs look at.
+pub(crate) fn for_gpu(py: Python<'_>, options: CompileOptions, given: &Bound<'_, PyDict>) -> PyResult<CompileOptions> {
+    let number = |name: &Bound<'_, PyString>| match given.get_item(name)? {
+        Some(value) if !value.is_none() => value.extract::<u32>().map(Some),
+        _ => Ok(None),
+    };
+    if number(intern!(py, "num_ctas"))?.is_some_and(|ctas| ctas > 1) {
+        let text = "`num_ctas` above 1 is not supported: a program runs on one multiprocessor";
+        return Err(PyValueError::new_err(text));
     }
+    let usual = GpuShape::default();
+    let num_warps = number(intern!(py, "num_warps"))?.unwrap_or(usual.num_warps);
+    if !num_warps.is_power_of_two() || num_warps > 32 {
+        return Err(PyValueError::new_err(format!("num_warps={num_warps}: it must be a power of two up to 32")));
+    }
+    let gpu = GpuShape {
+        num_warps,
+        num_stages: number(intern!(py, "num_stages"))?.unwrap_or(usual.num_stages),
+        max_registers: number(intern!(py, "maxnreg"))?,
+    };
+    // Where nobody says how precise a product of f32 is, GPUs use their matrix units, as Triton does.
+    let said = |value: Option<Bound<'_, PyAny>>| value.is_some_and(|value| !value.is_none());
+    let language = py.import(intern!(py, "shoal.knobs"))?.getattr(intern!(py, "language"))?;
+    let dot_precision = match said(given.get_item(intern!(py, "default_dot_input_precision"))?)
+        || said(language.getattr(intern!(py, "fp32_default")).ok())
+    {
+        true => options.dot_precision,
+        false => DotPrecision::Tf32,
+    };
+    Ok(CompileOptions { gpu, dot_precision, ..options })
 }
 
 /// The device with as many threads as `num_cpu_threads` says; `None` for the one with all cores.

@@ -1,16 +1,19 @@
 //! What is compiled of a kernel, as Python sees it: one `CompiledKernel` for each specialisation and set of options.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
-use shoal::Variant;
+use shoal::cuda::CudaDevice;
+use shoal::{Device, Variant};
 use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
+use crate::errors::raise;
 use crate::kernel::KernelObject;
 use crate::lock::lock;
 use crate::options;
@@ -30,8 +33,19 @@ pub(crate) struct OptionSet {
     debug: bool,
     given: Vec<(Py<PyString>, Py<PyAny>)>,
     pub(crate) kernel: shoal::Kernel,
+    interpreted: OnceLock<shoal::Kernel>,
+    on_cuda: [OnceLock<OnCuda>; MOST_GPUS],
     compiled: Mutex<HashMap<usize, Known>>,
 }
+
+/// The kernel on a GPU, for launches.
+struct OnCuda {
+    kernel: shoal::Kernel,
+    device: CudaDevice,
+}
+
+/// The most GPUs that a host has.
+const MOST_GPUS: usize = 16;
 
 struct Known {
     /// Keeps the address, which is the key, from being used again.
@@ -65,7 +79,8 @@ impl Variants {
         for (name, value) in given {
             named.set_item(name, value)?;
         }
-        let mut kernel = kernel.clone().with(options::read(py, debug, &named)?).launching(options::launching());
+        let mut kernel =
+            kernel.clone().with(options::read(py, debug, &named)?).launching(options::launching(py, &named)?);
         if let Some(device) = options::device(py, &named)?.filter(|_| !self.interpret) {
             kernel = kernel.on(device);
         }
@@ -73,6 +88,8 @@ impl Variants {
             debug,
             given: given.iter().map(|(name, value)| (name.clone().unbind(), value.clone().unbind())).collect(),
             kernel,
+            interpreted: OnceLock::new(),
+            on_cuda: Default::default(),
             compiled: Mutex::default(),
         });
         let mut sets = lock(py, &self.sets);
@@ -107,6 +124,36 @@ impl Variants {
 }
 
 impl OptionSet {
+    /// The kernel on the interpreter.
+    pub(crate) fn interpreted(&self) -> &shoal::Kernel {
+        self.interpreted.get_or_init(|| self.kernel.clone().on(Device::Interpreter))
+    }
+
+    /// The kernel on a GPU.
+    #[inline]
+    pub(crate) fn on_cuda(&self, py: Python<'_>, ordinal: u32) -> PyResult<(&shoal::Kernel, CudaDevice)> {
+        let slot = self.on_cuda.get(ordinal as usize).ok_or_else(|| {
+            PyValueError::new_err(format!("GPU {ordinal}: kernels run on GPUs 0 to {}", MOST_GPUS - 1))
+        })?;
+        let on = match slot.get() {
+            Some(on) => on,
+            None => {
+                let made = self.make_on_cuda(py, ordinal)?;
+                slot.get_or_init(|| made)
+            }
+        };
+        Ok((&on.kernel, on.device))
+    }
+
+    #[cold]
+    fn make_on_cuda(&self, py: Python<'_>, ordinal: u32) -> PyResult<OnCuda> {
+        let named = self.named(py)?;
+        let device = CudaDevice::new(ordinal).map_err(|error| raise(py, error.into(), None))?;
+        let on = Device::cuda(ordinal).map_err(|error| raise(py, error, None))?;
+        let options = options::for_gpu(py, self.kernel.options().clone(), &named)?;
+        Ok(OnCuda { kernel: self.kernel.clone().with(options).on(on), device })
+    }
+
     /// Whether the options are the same objects.
     #[inline]
     fn is_same(&self, debug: bool, given: &Given<'_>) -> bool {
@@ -156,10 +203,11 @@ impl OptionSet {
     pub(crate) fn show<'py>(
         &self,
         slf: &Bound<'py, KernelObject>,
+        on: &shoal::Kernel,
         variant: &Arc<Variant>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let compiled = Compiled::new(self.kernel.clone(), variant.clone());
+        let compiled = Compiled::new(on.clone(), variant.clone());
         let shown = slf.call_method1(intern!(py, "_show"), (compiled, self.named(py)?))?;
         let known = Known { _variant: variant.clone(), shown: shown.clone().unbind() };
         let before = lock(py, &self.compiled).insert(Arc::as_ptr(variant) as usize, known);

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
+use shoal_driver::cuda::CudaBuffer;
 use shoal_lang::{Access, HostNamedTuple, HostValue};
 use shoal_world::{SignalPad, Symm};
 use smallvec::SmallVec;
@@ -55,7 +56,17 @@ pub struct Memory<'a> {
     pub(crate) bytes: usize,
     pub(crate) dtype: DType,
     pub(crate) access: Access,
+    pub(crate) location: Location,
     life: PhantomData<&'a [u8]>,
+}
+
+/// Whose memory it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Location {
+    /// The host's.
+    Host,
+    /// That of the GPU of this number.
+    Cuda(u32),
 }
 
 impl<'a> Memory<'a> {
@@ -101,7 +112,35 @@ impl<'a> Memory<'a> {
     #[must_use]
     #[expect(unsafe_code, reason = "the caller promises what a reference would")]
     pub unsafe fn from_raw(address: usize, bytes: usize, dtype: DType, access: Access) -> Memory<'a> {
-        Memory { address, before: 0, bytes, dtype, access, life: PhantomData }
+        Memory { address, before: 0, bytes, dtype, access, location: Location::Host, life: PhantomData }
+    }
+
+    /// Memory of a GPU.
+    ///
+    /// # Safety
+    /// As for [`Memory::from_raw`], on that GPU and until what is launched with it is done.
+    #[must_use]
+    #[expect(unsafe_code, reason = "the caller promises what a reference would")]
+    pub unsafe fn on_cuda(self, ordinal: u32) -> Memory<'a> {
+        Memory { location: Location::Cuda(ordinal), ..self }
+    }
+
+    /// Whose memory it is.
+    #[must_use]
+    pub fn location(&self) -> Location {
+        self.location
+    }
+
+    fn device<T: Element>(buffer: &'a CudaBuffer<T>, access: Access) -> Memory<'a> {
+        Memory {
+            address: buffer.address() as usize,
+            before: 0,
+            bytes: buffer.bytes(),
+            dtype: T::DTYPE,
+            access,
+            location: Location::Cuda(buffer.device().ordinal()),
+            life: PhantomData,
+        }
     }
 
     /// The same, with so many bytes before the address.
@@ -114,6 +153,11 @@ impl<'a> Memory<'a> {
         Memory { before, ..self }
     }
 
+    /// A place that only a checked world has: it is never followed, only told to the interpreter.
+    pub(crate) fn nowhere(address: usize, bytes: usize, dtype: DType, access: Access) -> Memory<'a> {
+        Memory { address, before: 0, bytes, dtype, access, location: Location::Host, life: PhantomData }
+    }
+
     fn shared<T: Element>(values: &'a [T]) -> Memory<'a> {
         Memory {
             address: values.as_ptr().expose_provenance(),
@@ -121,6 +165,7 @@ impl<'a> Memory<'a> {
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::ReadOnly,
+            location: Location::Host,
             life: PhantomData,
         }
     }
@@ -135,6 +180,7 @@ impl<'a> Memory<'a> {
             bytes: buffer.len() * size_of::<T>(),
             dtype: T::DTYPE,
             access: Access::ReadWrite,
+            location: Location::Host,
             life: PhantomData,
         }
     }
@@ -150,6 +196,7 @@ impl<'a> Memory<'a> {
             bytes: pad.slots() * size_of::<u32>(),
             dtype: DType::U32,
             access: Access::ReadWrite,
+            location: Location::Host,
             life: PhantomData,
         }
     }
@@ -161,6 +208,7 @@ impl<'a> Memory<'a> {
             bytes: size_of_val(values),
             dtype: T::DTYPE,
             access: Access::ReadWrite,
+            location: Location::Host,
             life: PhantomData,
         }
     }
@@ -174,6 +222,7 @@ impl<'a> From<&'a Tensor> for Memory<'a> {
             bytes: tensor.bytes().len(),
             dtype: tensor.dtype(),
             access: Access::ReadWrite,
+            location: Location::Host,
             life: PhantomData,
         }
     }
@@ -261,6 +310,20 @@ impl<'a, T: Element> From<&'a mut Vec<T>> for Arg<'a> {
 impl<'a, T: Element + shoal_world::Element> From<&'a Symm<T>> for Arg<'a> {
     fn from(buffer: &'a Symm<T>) -> Self {
         Arg::Memory(Memory::symmetric(buffer))
+    }
+}
+
+/// Kernels read it.
+impl<'a, T: Element> From<&'a CudaBuffer<T>> for Arg<'a> {
+    fn from(buffer: &'a CudaBuffer<T>) -> Self {
+        Arg::Memory(Memory::device(buffer, Access::ReadOnly))
+    }
+}
+
+/// Kernels read and write it.
+impl<'a, T: Element> From<&'a mut CudaBuffer<T>> for Arg<'a> {
+    fn from(buffer: &'a mut CudaBuffer<T>) -> Self {
+        Arg::Memory(Memory::device(buffer, Access::ReadWrite))
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use shoal_abi::Target;
 use shoal_driver::cpu::{Code, LoadedKernel};
+use shoal_driver::cuda::{self, CudaDevice, CudaKernel};
 use shoal_driver::fork::Section;
 use shoal_lang::{ArgSpec, Lowered};
 use shoal_passes::pipeline;
@@ -28,8 +29,10 @@ pub struct CompileReport {
     pub lower: Duration,
     /// Passes over tile IR.
     pub passes: Duration,
-    /// Tile IR to machine code.
+    /// Tile IR to machine code; for GPUs, to PTX.
     pub codegen: Duration,
+    /// PTX to a GPU's machine code.
+    pub assemble: Duration,
     /// Looking into the disk cache.
     pub lookup: Duration,
     /// Loading machine code.
@@ -54,13 +57,13 @@ impl CompileReport {
     /// All steps together.
     #[must_use]
     pub fn total(&self) -> Duration {
-        self.parse + self.lower + self.passes + self.codegen + self.lookup + self.load
+        self.parse + self.lower + self.passes + self.codegen + self.assemble + self.lookup + self.load
     }
 }
 
-/// A kernel in native code.
-pub(crate) struct Compiled {
-    pub(crate) kernel: LoadedKernel,
+/// A kernel in machine code, loaded.
+pub(crate) struct Compiled<K> {
+    pub(crate) kernel: K,
     pub(crate) linked: Vec<LinkedFile>,
     pub(crate) report: CompileReport,
 }
@@ -110,14 +113,52 @@ pub(crate) fn optimise(
     Ok((lowered, report))
 }
 
-/// Source to loaded native code, by way of the disk cache.
+/// Source to native code of the host, loaded.
 pub(crate) fn compile_native(
     kernel: &KernelShared,
     specs: &[ArgSpec],
     options: &CompileOptions,
     target: &Target,
     cancellation: &Cancellation,
-) -> Result<Compiled, Error> {
+) -> Result<Compiled<LoadedKernel>, Error> {
+    let load = |entry: &Entry| Ok(LoadedKernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?);
+    compile_with(kernel, specs, options, target, cancellation, |_| Ok(()), load)
+}
+
+/// The most warps of a program: 1024 threads.
+const MOST_WARPS: u32 = 32;
+
+/// Source to a GPU's machine code, loaded. The cache keeps what the driver's assembler made.
+pub(crate) fn compile_cuda(
+    kernel: &KernelShared,
+    specs: &[ArgSpec],
+    options: &CompileOptions,
+    device: CudaDevice,
+    cancellation: &Cancellation,
+) -> Result<Compiled<CudaKernel>, Error> {
+    let warps = options.gpu.num_warps;
+    if !warps.is_power_of_two() || warps > MOST_WARPS {
+        return Err(Error::Text(format!("num_warps={warps}: it must be a power of two up to {MOST_WARPS}")));
+    }
+    let target = Target::Nvptx(device.arch());
+    let assemble = |entry: &mut Entry| {
+        entry.object = cuda::assemble(device, &entry.label.kernel, &entry.object)?;
+        Ok(())
+    };
+    let load = |entry: &Entry| Ok(CudaKernel::load(device, &entry.object, entry.description.clone())?);
+    compile_with(kernel, specs, options, &target, cancellation, assemble, load)
+}
+
+/// Source to loaded machine code, by way of the disk cache. `assemble` does what is left to do before code is kept.
+fn compile_with<K>(
+    kernel: &KernelShared,
+    specs: &[ArgSpec],
+    options: &CompileOptions,
+    target: &Target,
+    cancellation: &Cancellation,
+    assemble: impl Fn(&mut Entry) -> Result<(), Error>,
+    load: impl Fn(&Entry) -> Result<K, Error>,
+) -> Result<Compiled<K>, Error> {
     let _section = Section::enter();
     let mut lookup = Duration::ZERO;
     let cache = match options.disk_cache {
@@ -146,7 +187,8 @@ pub(crate) fn compile_native(
     }
     let (lowered, mut report) = optimise(kernel, specs, options, target, cancellation)?;
     report.lookup = lookup;
-    let entry = timed(&mut report.codegen, || generate(kernel, &lowered, target, options))?;
+    let mut entry = timed(&mut report.codegen, || generate(kernel, &lowered, target, options))?;
+    timed(&mut report.assemble, || assemble(&mut entry))?;
     report.object_bytes = entry.object.len();
     let loaded = timed(&mut report.load, || load(&entry))?;
     if let (Some(cache), Some(key)) = (cache, key)
@@ -167,7 +209,7 @@ fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &CompileOptions,
     for (param, spec) in kernel.params.iter().zip(specs) {
         writer.part(&param.name, spec.to_string());
     }
-    writer.part("options", options.disk_key());
+    writer.part("options", options.disk_key(target));
     writer.part("target", target.key());
     Some(writer.finish())
 }
@@ -198,8 +240,4 @@ pub(crate) fn generate(
         Label { kernel: kernel.name.clone(), source: kernel.module.name().to_owned(), target: target.to_string() };
     let linked = compiled.linked.into_iter().map(|file| LinkedFile::new(file.path, &file.bitcode)).collect();
     Ok(Entry { label, linked, description: compiled.description, object: compiled.object })
-}
-
-fn load(entry: &Entry) -> Result<LoadedKernel, Error> {
-    Ok(LoadedKernel::new(Arc::new(Code::load(&entry.object)?), entry.description.clone())?)
 }

@@ -1,6 +1,6 @@
 //! Tensor descriptors made on the host.
 
-use shoal_ir::types::Padding;
+use shoal_ir::types::{DescPart, Padding};
 use smallvec::SmallVec;
 
 use crate::arg::Memory;
@@ -33,8 +33,8 @@ impl<'a> TensorDescriptor<'a> {
     /// A view with a shape and strides (in elements) of its own.
     ///
     /// # Errors
-    /// When the numbers of dimensions differ, the last stride is not 1, a block's side is not a power of two, or the
-    /// view goes beyond the tensor's memory.
+    /// When the numbers of dimensions differ, the last stride is not 1, a block's side is not a power of two, the memory
+    /// does not begin at a multiple of 16 bytes, or the view goes beyond it.
     pub fn new(tensor: &'a Tensor, shape: &[i64], strides: &[i64], block: &[u32]) -> Result<Self, Error> {
         TensorDescriptor::over(tensor.into(), shape, strides, block)
     }
@@ -44,6 +44,17 @@ impl<'a> TensorDescriptor<'a> {
     /// # Errors
     /// As for [`TensorDescriptor::new`].
     pub fn over(base: Memory<'a>, shape: &[i64], strides: &[i64], block: &[u32]) -> Result<Self, Error> {
+        let descriptor = TensorDescriptor::wrapping(base, shape, strides, block)?;
+        descriptor.stays_inside()?;
+        Ok(descriptor)
+    }
+
+    /// A view whose addresses may wrap around, which is how ragged tensors are described: how far it reaches is not
+    /// compared with the memory. In debug mode each access is.
+    ///
+    /// # Errors
+    /// As for [`TensorDescriptor::new`], but for the memory.
+    pub fn wrapping(base: Memory<'a>, shape: &[i64], strides: &[i64], block: &[u32]) -> Result<Self, Error> {
         let wrong = |why: String| Err(Error::Descriptor { why });
         if shape.is_empty() || shape.len() > 5 {
             return wrong(format!("a descriptor has 1 to 5 dimensions, not {}", shape.len()));
@@ -58,21 +69,16 @@ impl<'a> TensorDescriptor<'a> {
         if strides.last() != Some(&1) {
             return wrong("the last dimension must be contiguous: its stride must be 1".into());
         }
-        let last = shape.iter().zip(strides).try_fold(0i64, |last, (&dim, &stride)| {
-            let step = dim.checked_sub(1).filter(|step| *step >= -1)?;
-            last.checked_add(step.checked_mul(stride).filter(|_| stride >= 0)?)
-        });
+        // Kernels are compiled with the promise that it is.
+        let divisor = DescPart::Base.divisor();
+        if !(base.address as u64).is_multiple_of(divisor) {
+            return wrong(format!(
+                "the memory must begin at a multiple of {divisor} bytes, not at {:#x}",
+                base.address as u64
+            ));
+        }
         if let Some(size) = shape.iter().find(|&&size| i32::try_from(size).is_err()) {
             return wrong(format!("a size has at most 31 bits, but one is {size}"));
-        }
-        let empty = shape.contains(&0);
-        let elements = (base.bytes / base.dtype.bytes() as usize) as i64;
-        match last {
-            None => return wrong(format!("the shape {shape:?} with strides {strides:?} is negative or too large")),
-            Some(last) if !empty && last >= elements => {
-                return wrong(format!("the view needs {} elements, the tensor has {elements}", last + 1));
-            }
-            Some(_) => {}
         }
         Ok(TensorDescriptor {
             base,
@@ -81,6 +87,25 @@ impl<'a> TensorDescriptor<'a> {
             block: block.into(),
             padding: Padding::Zero,
         })
+    }
+
+    /// Whether every element of the view lies in the memory.
+    fn stays_inside(&self) -> Result<(), Error> {
+        let wrong = |why: String| Err(Error::Descriptor { why });
+        let (base, shape, strides) = (&self.base, self.shape.as_slice(), self.strides.as_slice());
+        let last = shape.iter().zip(strides).try_fold(0i64, |last, (&dim, &stride)| {
+            let step = dim.checked_sub(1).filter(|step| *step >= -1)?;
+            last.checked_add(step.checked_mul(stride).filter(|_| stride >= 0)?)
+        });
+        let empty = shape.contains(&0);
+        let elements = (base.bytes / base.dtype.bytes() as usize) as i64;
+        match last {
+            None => wrong(format!("the shape {shape:?} with strides {strides:?} is negative or too large")),
+            Some(last) if !empty && last >= elements => {
+                wrong(format!("the view needs {} elements, the tensor has {elements}", last + 1))
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// Lets reads beyond the edge give NaN instead of zero.

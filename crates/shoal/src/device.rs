@@ -4,23 +4,28 @@ use std::sync::{Arc, OnceLock};
 
 use shoal_abi::Target;
 use shoal_driver::cpu::{CpuDevice, LaunchOptions};
+use shoal_driver::cuda::{CudaDevice, LaunchShape, Stream, StreamRef};
 use shoal_driver::fork::Section;
 use shoal_lang::ArgSpec;
 use shoal_source::Cancellation;
 
-use crate::compile::{Compiled, compile_native, lower};
+use crate::arg::Location;
+use crate::compile::{Compiled, compile_cuda, compile_native, lower};
+use crate::cuda_launch::CudaLaunch;
 use crate::kernel::{KernelShared, Prepared};
 use crate::targets::host_target;
 use crate::variant::{Runnable, Variant};
-use crate::{CompileOptions, Error, cpu_launch, interpret};
+use crate::{CompileOptions, Error, cpu_launch, cuda_launch, interpret};
 
-/// The two ways to run a kernel.
+/// The ways to run a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// Native code on the host's CPU.
     Cpu,
     /// The reference interpreter: slow, checks every access.
     Interpreter,
+    /// An NVIDIA GPU.
+    Cuda,
 }
 
 impl Backend {
@@ -30,6 +35,7 @@ impl Backend {
         match self {
             Backend::Cpu => "cpu",
             Backend::Interpreter => "interp",
+            Backend::Cuda => "cuda",
         }
     }
 }
@@ -41,6 +47,39 @@ pub enum Device {
     Cpu(CpuThreads),
     /// The reference interpreter.
     Interpreter,
+    /// An NVIDIA GPU.
+    Cuda(CudaQueue),
+}
+
+/// An NVIDIA GPU, and the stream that launches on it go to.
+///
+/// A launch whose memory is the GPU's is put into the stream, and returns at once; whoever reads the result waits, as
+/// [`CudaBuffer::copy_to`](shoal_driver::cuda::CudaBuffer::copy_to) does. Memory of the host is copied to the GPU for the
+/// launch and back when it is done.
+#[derive(Debug, Clone)]
+pub struct CudaQueue {
+    stream: StreamRef,
+    target: Target,
+    /// Keeps a stream of our own.
+    _owned: Option<Arc<Stream>>,
+}
+
+impl CudaQueue {
+    fn new(stream: StreamRef, owned: Option<Arc<Stream>>) -> CudaQueue {
+        CudaQueue { stream, target: Target::Nvptx(stream.device().arch()), _owned: owned }
+    }
+
+    /// The GPU.
+    #[must_use]
+    pub fn device(&self) -> CudaDevice {
+        self.stream.device()
+    }
+
+    /// The stream.
+    #[must_use]
+    pub fn stream(&self) -> StreamRef {
+        self.stream
+    }
 }
 
 /// Threads that run kernels on the CPU. They are started by the first launch.
@@ -90,13 +129,30 @@ impl Device {
         Ok(Device::Cpu(CpuThreads { started }))
     }
 
-    /// The device of a backend.
+    /// GPU number `ordinal`; launches go to its default stream.
+    ///
+    /// # Errors
+    /// When there is no CUDA driver or no such GPU.
+    pub fn cuda(ordinal: u32) -> Result<Device, Error> {
+        Ok(Device::Cuda(CudaQueue::new(StreamRef::default_of(CudaDevice::new(ordinal)?), None)))
+    }
+
+    /// The GPU of a stream; launches go to it.
     #[must_use]
-    pub fn of(backend: Backend) -> Device {
-        match backend {
+    pub fn cuda_stream(stream: Arc<Stream>) -> Device {
+        Device::Cuda(CudaQueue::new(**stream, Some(stream)))
+    }
+
+    /// The device of a backend, the first where there are several.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn of(backend: Backend) -> Result<Device, Error> {
+        Ok(match backend {
             Backend::Cpu => Device::cpu(),
             Backend::Interpreter => Device::Interpreter,
-        }
+            Backend::Cuda => Device::cuda(0)?,
+        })
     }
 
     /// Which backend it is.
@@ -105,6 +161,16 @@ impl Device {
         match self {
             Device::Cpu(_) => Backend::Cpu,
             Device::Interpreter => Backend::Interpreter,
+            Device::Cuda(_) => Backend::Cuda,
+        }
+    }
+
+    /// Whose memory its kernels work on.
+    #[must_use]
+    pub fn location(&self) -> Location {
+        match self {
+            Device::Cpu(_) | Device::Interpreter => Location::Host,
+            Device::Cuda(queue) => Location::Cuda(queue.device().ordinal()),
         }
     }
 
@@ -113,17 +179,18 @@ impl Device {
     pub fn target(&self) -> &Target {
         match self {
             Device::Cpu(_) | Device::Interpreter => host_target(),
+            Device::Cuda(queue) => &queue.target,
         }
     }
 
-    /// Threads that work on a launch.
+    /// Threads of the host that work on a launch.
     ///
     /// # Errors
     /// When they cannot be started.
     pub fn threads(&self) -> Result<usize, Error> {
         match self {
             Device::Cpu(threads) => Ok(threads.started()?.threads()),
-            Device::Interpreter => Ok(1),
+            Device::Interpreter | Device::Cuda(_) => Ok(1),
         }
     }
 
@@ -140,6 +207,11 @@ impl Device {
                 let Compiled { kernel, linked, report } =
                     compile_native(kernel, &specs, options, self.target(), cancellation)?;
                 Variant::new(specs, report, linked, Runnable::Native(kernel))
+            }
+            Device::Cuda(queue) => {
+                let Compiled { kernel, linked, report } =
+                    compile_cuda(kernel, &specs, options, queue.device(), cancellation)?;
+                Variant::new(specs, report, linked, Runnable::Cuda(kernel))
             }
             Device::Interpreter => {
                 let (module, report) = lower(kernel, &specs, options, self.target(), cancellation)?;
@@ -162,10 +234,15 @@ impl Device {
             (Runnable::Native(code), Device::Cpu(threads)) => {
                 cpu_launch::launch(threads.started()?, code, grid, prepared.block(), options)
             }
+            (Runnable::Cuda(code), Device::Cuda(queue)) => {
+                let launch = CudaLaunch { code, grid, stream: queue.stream(), shape: LaunchShape::default() };
+                cuda_launch::launch(kernel, prepared, &launch, options)
+            }
             (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared),
             // The backend is part of the key.
-            (Runnable::Native(_), Device::Interpreter) => {
-                Err(Error::Interpreter("native code cannot be interpreted".into()))
+            (Runnable::Native(_), Device::Interpreter | Device::Cuda(_))
+            | (Runnable::Cuda(_), Device::Interpreter | Device::Cpu(_)) => {
+                Err(Error::Interpreter("the kernel was compiled for another device than it is launched on".into()))
             }
         }
     }

@@ -1,13 +1,14 @@
 //! A kernel in the forms it has on its way to code, for people to look at and for other tools to take.
 
-use shoal_abi::Target;
+use shoal_abi::{NvptxArch, Target};
 use shoal_codegen::Emit;
+use shoal_driver::cuda::{assemble, assemble_with_ptxas};
 use shoal_lang::ArgSpec;
 use shoal_source::Cancellation;
 
 use crate::compile::{codegen_options, lower, optimise};
 use crate::error::Report;
-use crate::{Error, Kernel};
+use crate::{Device, Error, Kernel};
 
 /// A form of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,7 +84,22 @@ impl Kernel {
         };
         let (lowered, _) = optimise(kernel, specs, options, target, never)?;
         let sources = kernel.module.sources();
-        shoal_codegen::emit(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options), what)
-            .map_err(|errors| Error::Compile(Report::new(errors, sources.clone())))
+        let made =
+            shoal_codegen::emit(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options), what)
+                .map_err(|errors| Error::Compile(Report::new(errors, sources.clone())))?;
+        match (stage, target) {
+            (Stage::Object, Target::Nvptx(arch)) => self.cubin(*arch, &made),
+            _ => Ok(made),
+        }
+    }
+
+    /// PTX as machine code: by the driver's assembler if the kernel is on such a GPU, else by `ptxas`.
+    fn cubin(&self, arch: NvptxArch, ptx: &[u8]) -> Result<Vec<u8>, Error> {
+        match self.device() {
+            Device::Cuda(queue) if queue.device().arch() == arch => Ok(assemble(queue.device(), self.name(), ptx)?),
+            Device::Cuda(_) | Device::Cpu(_) | Device::Interpreter => {
+                Ok(assemble_with_ptxas(self.name(), arch, ptx)?.0)
+            }
+        }
     }
 }

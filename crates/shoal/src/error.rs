@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use shoal_abi::UnknownTarget;
 use shoal_driver::cpu::{KernelError, LoadError};
+use shoal_driver::cuda::CudaError;
 use shoal_driver::memory::AllocError;
 use shoal_driver::{DeviceError, LaunchError};
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Style};
@@ -41,6 +42,16 @@ pub enum Error {
         name: String,
         /// The kernels it has.
         kernels: Vec<String>,
+    },
+    /// An environment variable says something that cannot be used.
+    #[error("{variable}={value} cannot be used: it must be {expected}")]
+    Setting {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// What it may say.
+        expected: &'static str,
     },
     /// A grid's extent is negative or too large.
     #[error("a grid's extents are from 0 to 4294967295, but one is {extent}")]
@@ -103,6 +114,9 @@ pub enum Error {
         /// What each rank waits for, that of rank 0 first.
         waits: Vec<String>,
     },
+    /// A GPU cannot do what was asked, or failed.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
     /// The interpreter cannot run the kernel.
     #[error("{0}")]
     Interpreter(String),

@@ -95,7 +95,7 @@ pub(crate) fn launch(
         Err(shoal_interp::Error::Interrupted { .. }) => {
             Err(LaunchError::Interrupted { kernel: kernel.name.clone() }.into())
         }
-        Err(shoal_interp::Error::Deadlock { waiting, hosts }) if view.is_some() => {
+        Err(shoal_interp::Error::Deadlock { waiting, hosts, .. }) if view.is_some() => {
             let unstarted = hosts.iter().map(|host| host.unstarted as u64).sum();
             Err(stuck(kernel, &space, &waiting, unstarted).into())
         }
@@ -268,7 +268,7 @@ fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
 }
 
 /// The values of run-time parameters; descriptors are whole.
-fn values(leaves: &Leaves<'_>) -> Vec<Value> {
+pub(crate) fn values(leaves: &Leaves<'_>) -> Vec<Value> {
     let address = |memory: &Memory<'_>| Address(memory.address as u64);
     let mut values = Vec::new();
     for (_, leaf) in leaves.iter() {

@@ -7,27 +7,34 @@
 use std::fmt;
 use std::sync::Arc;
 
-use shoal_driver::cpu::{self, ArgBlock, ArgWriter};
+use shoal_driver::cpu;
+use shoal_driver::cuda::{LaunchShape, StreamRef};
 use shoal_driver::fork::Section;
+use shoal_driver::{ArgBlock, ArgWriter};
+use shoal_ir::GpuShape;
 use shoal_lang::{Access, ArgSpec};
-use shoal_source::{Cancellation, Diagnostic, Span};
+use shoal_source::{Cancellation, Diagnostic, SourceMap, Span};
 use shoal_world::Rank;
 
-use crate::arg::{Arg, Args};
+use crate::arg::{Arg, Args, Location};
 use crate::bind::{Bound, Signature};
-use crate::compile::{CompileReport, compile_native, lower};
+use crate::compile::{CompileReport, compile_cuda, compile_native, lower};
 use crate::constant::constant_of;
+use crate::cuda_launch::CudaLaunch;
 use crate::error::Report;
 use crate::grid::IntoGrid;
 use crate::leaves::{Leaves, walk};
+use crate::memory_location::{Locations, locations_error};
 use crate::module::Shared;
 use crate::on_rank::OnRank;
 use crate::param::{Param, ParamKind};
 use crate::specialise::{ArgClass, ArgumentError};
-use crate::variant::Variant;
+use crate::variant::{Runnable, Variant};
 use crate::variant_key::Words;
 use crate::variant_table::VariantTable;
-use crate::{CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, lowering, pack, variant_key};
+use crate::{
+    CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, cuda_launch, lowering, pack, variant_key,
+};
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
 /// kernel share what is compiled.
@@ -36,6 +43,7 @@ pub struct Kernel {
     shared: Arc<KernelShared>,
     options: Arc<CompileOptions>,
     launch: Arc<cpu::LaunchOptions>,
+    shape: LaunchShape,
     key_start: Words,
     device: Device,
     rank: Option<Arc<OnRank>>,
@@ -65,6 +73,7 @@ pub struct Prepared<'a> {
     bound: Bound<'a>,
     key: Words,
     block: ArgBlock,
+    locations: Locations,
 }
 
 impl<'a> Prepared<'a> {
@@ -76,6 +85,11 @@ impl<'a> Prepared<'a> {
     pub(crate) fn block(&self) -> &ArgBlock {
         &self.block
     }
+
+    /// Whose memory the arguments are.
+    pub(crate) fn locations(&self) -> Locations {
+        self.locations
+    }
 }
 
 impl Kernel {
@@ -83,6 +97,7 @@ impl Kernel {
         Kernel {
             shared,
             launch: Arc::default(),
+            shape: LaunchShape::default(),
             key_start: key_start(&CompileOptions::default(), &device),
             options: Arc::default(),
             device,
@@ -101,7 +116,8 @@ impl Kernel {
     /// The same kernel with other options for its launches.
     #[must_use]
     pub fn launching(mut self, options: LaunchOptions) -> Kernel {
-        let LaunchOptions { timeout, interrupt, print, fibers } = options;
+        let LaunchOptions { timeout, interrupt, print, fibers, gpu } = options;
+        self.shape = gpu;
         self.launch =
             Arc::new(cpu::LaunchOptions { timeout, interrupt, print, fibers, ..cpu::LaunchOptions::default() });
         self
@@ -138,6 +154,12 @@ impl Kernel {
         &self.shared.params
     }
 
+    /// Where it is launched.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// How it is compiled.
     #[must_use]
     pub fn options(&self) -> &CompileOptions {
@@ -156,11 +178,43 @@ impl Kernel {
     /// stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
+        if let Device::Cuda(_) = &self.device
+            && let Some(shaped) = self.shaped_by(&args)?
+        {
+            return shaped.launch_with(grid, args);
+        }
+        self.launch_with(grid, args)
+    }
+
+    #[inline]
+    fn launch_with(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
         let args = self.gather(args);
         let prepared = self.prepare(&args)?;
         let grid = grid.extents(&prepared.bound)?;
         let variant = self.variant(&prepared)?;
         self.run(&prepared, &variant, grid)
+    }
+
+    /// The kernel as the options for GPUs say that are passed by name next to the arguments; `None` if there are none.
+    fn shaped_by(&self, args: &Args<'_>) -> Result<Option<Kernel>, Error> {
+        let mut gpu = self.options.gpu;
+        for (name, value) in &args.named {
+            let number = || match value {
+                Arg::Int(value) => {
+                    u32::try_from(*value).map_err(|_| Error::Text(format!("{name}={value}: it must be a small number")))
+                }
+                other => Err(Error::Text(format!("{name} is a number, not {}", other.described()))),
+            };
+            match *name {
+                _ if self.shared.params.iter().any(|param| param.name == *name) => {}
+                "num_warps" => gpu.num_warps = number()?,
+                "num_stages" => gpu.num_stages = number()?,
+                "maxnreg" => gpu.max_registers = Some(number()?),
+                _ => {}
+            }
+        }
+        let shaped = || self.clone().with(CompileOptions { gpu, ..(*self.options).clone() });
+        Ok((gpu != self.options.gpu).then(shaped))
     }
 
     /// Compiles for arguments of this kind without running, and says how long each step took.
@@ -226,7 +280,27 @@ impl Kernel {
     pub fn compile_uncached(&self, specs: &[ArgSpec]) -> Result<CompileReport, Error> {
         let options = CompileOptions { disk_cache: DiskCache::Off, ..(*self.options).clone() };
         let (target, cancellation) = (self.device.target(), self.cancellation());
-        Ok(compile_native(&self.shared, specs, &options, target, &cancellation)?.report)
+        Ok(match &self.device {
+            Device::Cuda(queue) => compile_cuda(&self.shared, specs, &options, queue.device(), &cancellation)?.report,
+            Device::Cpu(_) | Device::Interpreter => {
+                compile_native(&self.shared, specs, &options, target, &cancellation)?.report
+            }
+        })
+    }
+
+    /// The extents of a grid for these arguments.
+    pub(crate) fn extents(&self, prepared: &Prepared<'_>, grid: impl IntoGrid) -> Result<[u32; 3], Error> {
+        grid.extents(&prepared.bound)
+    }
+
+    /// The arguments as single values.
+    pub(crate) fn leaves<'a>(&self, prepared: &Prepared<'a>) -> Result<Leaves<'a>, Error> {
+        prepared.leaves().map_err(|error| self.argument_error(*error))
+    }
+
+    /// The texts that places in the kernel are about.
+    pub(crate) fn sources(&self) -> Arc<SourceMap> {
+        self.shared.module.sources()
     }
 
     /// What the kernel is made of, for a compiler driver that wants the parts.
@@ -256,16 +330,23 @@ impl Kernel {
     pub fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
         let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
         let mut key = self.key_start.clone();
-        if let Some(warps) = bound.num_warps.filter(|&warps| warps != self.options.num_warps) {
+        if let Some(warps) = bound.num_warps.filter(|&warps| warps != self.options.gpu.num_warps) {
             key.push(u64::MAX ^ u64::from(warps));
         }
         let mut writer = ArgWriter::default();
+        let mut locations = Locations::default();
         let walked = walk(&bound, |leaf| {
             variant_key::write(&mut key, &leaf);
             pack::write(&mut writer, &leaf);
+            locations.add(&leaf);
         });
         walked.map_err(|error| self.argument_error(*error))?;
-        Ok(Prepared { bound, key, block: writer.finish() })
+        let prepared = Prepared { bound, key, block: writer.finish(), locations };
+        if !locations.are_fit_for(self.device.location()) {
+            let error = prepared.leaves().map(|leaves| locations_error(&leaves, self.device.location()));
+            return Err(self.argument_error(*error.unwrap_or_else(|error| error)));
+        }
+        Ok(prepared)
     }
 
     /// The specialisation for these arguments, if it is compiled already.
@@ -292,8 +373,9 @@ impl Kernel {
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
         let specs = self.specialised(prepared)?;
         let variant = match prepared.bound.num_warps {
-            Some(num_warps) if num_warps != self.options.num_warps => {
-                let options = CompileOptions { num_warps, ..(*self.options).clone() };
+            Some(num_warps) if num_warps != self.options.gpu.num_warps => {
+                let gpu = GpuShape { num_warps, ..self.options.gpu };
+                let options = CompileOptions { gpu, ..(*self.options).clone() };
                 Arc::new(self.device.load(&self.shared, specs, &options, &self.cancellation())?)
             }
             Some(_) | None => self.compile_for(specs)?,
@@ -316,13 +398,38 @@ impl Kernel {
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
         if self.rank.is_none() && !self.options.debug {
-            return self.device.launch(&self.shared, variant, prepared, grid, &self.launch);
+            return match (&self.device, variant.code()) {
+                (Device::Cuda(queue), Runnable::Cuda(_)) => self.run_in(prepared, variant, grid, queue.stream()),
+                _ => self.device.launch(&self.shared, variant, prepared, grid, &self.launch),
+            };
         }
         let options = cpu::LaunchOptions { bounds: self.bounds(prepared)?, ..(*self.launch).clone() };
         let launch = |options: &cpu::LaunchOptions| self.device.launch(&self.shared, variant, prepared, grid, options);
         match &self.rank {
             Some(rank) => rank.launch(&self.device, options, launch),
             None => launch(&options),
+        }
+    }
+
+    /// Puts a specialisation into a stream of another package, such as torch's current one. The kernel is on that GPU, and
+    /// so is the memory of the arguments.
+    ///
+    /// # Errors
+    /// When it cannot be launched. What goes wrong while it runs is told by whoever waits for the stream.
+    #[inline]
+    pub fn run_in(
+        &self,
+        prepared: &Prepared<'_>,
+        variant: &Variant,
+        grid: [u32; 3],
+        stream: StreamRef,
+    ) -> Result<(), Error> {
+        match variant.code() {
+            Runnable::Cuda(code) => {
+                let launch = CudaLaunch { code, grid, stream, shape: self.shape };
+                cuda_launch::launch(&self.shared, prepared, &launch, &self.launch)
+            }
+            Runnable::Native(_) | Runnable::Lowered(_) => self.run(prepared, variant, grid),
         }
     }
 
@@ -370,8 +477,13 @@ fn read_only_noted(error: Error, prepared: &Prepared<'_>) -> Error {
 }
 
 fn key_start(options: &CompileOptions, device: &Device) -> Words {
-    let mut words = options.key_words();
-    words.push(device.backend() as u64);
+    let mut words = options.key_words(device.target());
+    let number = match device.location() {
+        Location::Host => 0,
+        // Code is loaded for one of several GPUs.
+        Location::Cuda(ordinal) => u64::from(ordinal) << 8,
+    };
+    words.push(device.backend() as u64 | number);
     variant_key::write_target(&mut words, device.target());
     words
 }

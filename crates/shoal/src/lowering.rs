@@ -18,7 +18,11 @@ pub(crate) fn lower(
 ) -> Result<Lowered, Error> {
     let spec = specialization(kernel, specs, options, target, cancellation);
     let lowered = kernel.module.program().lower(&kernel.name, &spec);
-    lowered.map_err(|errors| match errors.iter().any(|error| error.kind == Kind::Cancelled) {
+    let shaped = |mut lowered: Lowered| {
+        lowered.module.funcs.iter_mut().for_each(|func| func.gpu = options.gpu);
+        lowered
+    };
+    lowered.map(shaped).map_err(|errors| match errors.iter().any(|error| error.kind == Kind::Cancelled) {
         true => cancelled(kernel),
         false => Error::Compile(Report::new(errors, kernel.module.sources())),
     })
@@ -60,7 +64,7 @@ fn language(options: &CompileOptions, target: &Target) -> shoal_lang::Options {
         sanitize_overflow: options.sanitize_overflow,
         default_dot_precision: options.dot_precision,
         allow_plain_globals: options.allow_plain_globals,
-        num_warps: options.num_warps,
+        num_warps: options.gpu.num_warps,
         ..shoal_lang::Options::default()
     }
 }

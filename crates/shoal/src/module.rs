@@ -112,8 +112,9 @@ impl Module {
     /// A kernel, to be launched on the CPU unless it is put on another device.
     ///
     /// # Errors
-    /// When there is no kernel of that name.
+    /// When there is no kernel of that name, or `SHOAL_DEBUG` says something else than yes or no.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
+        crate::options::debug_from_env()?;
         Ok(Kernel::new(self.kernel_shared(name)?, Device::cpu()))
     }
 
@@ -123,6 +124,10 @@ impl Module {
     /// As for [`Module::kernel`] and [`Kernel::launch`].
     pub fn launch(&self, kernel: &str, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
         self.kernel(kernel)?.launch(grid, args)
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.shared.program
     }
 
     fn kernel_shared(&self, name: &str) -> Result<Arc<KernelShared>, Error> {

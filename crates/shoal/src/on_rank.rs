@@ -48,6 +48,10 @@ impl OnRank {
             );
             return Err(Error::Interpreter(text));
         }
+        if matches!(device, Device::Cuda(_)) {
+            let text = "ranks cannot launch on a GPU yet; launch this kernel on the CPU";
+            return Err(Error::Text(text.into()));
+        }
         self.rank.check()?;
         let result = launch(&LaunchOptions {
             member: self.rank.launch_member(),

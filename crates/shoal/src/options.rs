@@ -3,10 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use shoal_abi::Target;
 use shoal_driver::cpu::Fibers;
+use shoal_driver::cuda::LaunchShape;
 use shoal_driver::{Interrupt, PrintSink};
+use shoal_ir::GpuShape;
 use shoal_ir::op::DotPrecision;
 
+use crate::Error;
 use crate::variant_key::{self, Words};
 
 /// Whether compiled kernels are looked up and kept on disk.
@@ -38,14 +42,15 @@ pub struct CompileOptions {
     pub sanitize_overflow: bool,
     /// The precision of a `dot` that names none.
     pub dot_precision: DotPrecision,
-    /// Warps of a program: how many threads code for single threads sees. A launch may name another number.
-    pub num_warps: u32,
     /// Whether kernels may use module-level names that are not `constexpr`.
     pub allow_plain_globals: bool,
     /// Files of LLVM bitcode that `extern_elementwise` may call into. One that changes is linked again.
     pub extern_libs: Vec<PathBuf>,
     /// Whether the code carries lines for debuggers.
     pub debug_info: DebugInfo,
+    /// How a GPU runs the kernel. Other devices look at its warps alone: they are the threads that code for single threads
+    /// sees. A launch may name other numbers.
+    pub gpu: GpuShape,
     /// Whether compiled kernels are kept on disk; the code does not depend on it.
     pub disk_cache: DiskCache,
 }
@@ -62,33 +67,40 @@ pub struct LaunchOptions {
     pub print: PrintSink,
     /// When programs run as fibers.
     pub fibers: Fibers,
+    /// How a GPU runs the launch.
+    pub gpu: LaunchShape,
 }
 
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
         CompileOptions {
-            debug: debug_from_env(),
+            // A wrong value is an error wherever a kernel is taken from a module.
+            debug: debug_from_env().unwrap_or(false),
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
-            num_warps: 4,
             allow_plain_globals: false,
             extern_libs: Vec::new(),
             debug_info: DebugInfo::default(),
+            gpu: GpuShape::default(),
             disk_cache: DiskCache::default(),
         }
     }
 }
 
-/// Whether `SHOAL_DEBUG` asks for checks. A value that cannot be read is told, and counts as no.
-fn debug_from_env() -> bool {
-    let Some(value) = std::env::var_os("SHOAL_DEBUG") else { return false };
+fn of_gpu(target: &Target) -> bool {
+    match target {
+        Target::Cpu(_) => false,
+        Target::Nvptx(_) | Target::Amdgpu(_) => true,
+    }
+}
+
+/// Whether `SHOAL_DEBUG` asks for checks.
+pub(crate) fn debug_from_env() -> Result<bool, Error> {
+    let Some(value) = std::env::var_os("SHOAL_DEBUG") else { return Ok(false) };
     match value.to_string_lossy().to_lowercase().as_str() {
-        "1" | "true" | "on" | "yes" | "y" => true,
-        "" | "0" | "false" | "off" | "no" | "n" => false,
-        other => {
-            tracing::warn!("SHOAL_DEBUG={other} cannot be used: it must be 1 or 0");
-            false
-        }
+        "1" | "true" | "on" | "yes" | "y" => Ok(true),
+        "" | "0" | "false" | "off" | "no" | "n" => Ok(false),
+        other => Err(Error::Setting { variable: "SHOAL_DEBUG", value: other.to_owned(), expected: "1 or 0" }),
     }
 }
 
@@ -96,43 +108,49 @@ fn debug_from_env() -> bool {
 impl CompileOptions {
     /// Everything that changes the compiled code, as text for the key on disk. What is linked counts by its name here;
     /// entries state its content.
-    pub(crate) fn disk_key(&self) -> String {
+    pub(crate) fn disk_key(&self, target: &Target) -> String {
         let CompileOptions {
             debug,
             sanitize_overflow,
             dot_precision,
-            num_warps,
             allow_plain_globals,
             extern_libs,
             debug_info,
+            gpu,
             disk_cache: _,
         } = self;
+        let GpuShape { num_warps, .. } = *gpu;
+        let gpu = if of_gpu(target) { format!(" {gpu:?}") } else { String::new() };
         format!(
             "debug={debug} overflow={sanitize_overflow} dot={dot_precision} warps={num_warps} globals={allow_plain_globals} \
-             lines={debug_info:?} libs={extern_libs:?}"
+             lines={debug_info:?} libs={extern_libs:?}{gpu}"
         )
     }
 
     /// The same as the first words of keys in memory.
-    pub(crate) fn key_words(&self) -> Words {
+    pub(crate) fn key_words(&self, target: &Target) -> Words {
         let CompileOptions {
             debug,
             sanitize_overflow,
             dot_precision,
-            num_warps,
             allow_plain_globals,
             extern_libs,
             debug_info,
+            gpu,
             disk_cache: _,
         } = self;
         let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
+        let GpuShape { num_warps, num_stages, max_registers } = *gpu;
         let mut words = Words::new();
         words.push(
-            packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(*num_warps) << 32,
+            packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(num_warps) << 32,
         );
         for lib in extern_libs {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
+        }
+        if of_gpu(target) {
+            words.push(u64::from(num_stages) | u64::from(max_registers.unwrap_or(0)) << 32);
         }
         words
     }
@@ -153,28 +171,36 @@ mod tests {
             CompileOptions { debug: true, ..base() },
             CompileOptions { sanitize_overflow: true, ..base() },
             CompileOptions { dot_precision: DotPrecision::Tf32, ..base() },
-            CompileOptions { num_warps: 8, ..base() },
             CompileOptions { allow_plain_globals: true, ..base() },
             CompileOptions { extern_libs: libs(&["a.bc"]), ..base() },
             CompileOptions { extern_libs: libs(&["b.bc"]), ..base() },
             CompileOptions { extern_libs: libs(&["a.bc", "b.bc"]), ..base() },
             CompileOptions { debug_info: DebugInfo::None, ..base() },
+            CompileOptions { gpu: GpuShape { num_warps: 8, ..GpuShape::default() }, ..base() },
+            CompileOptions { gpu: GpuShape { num_stages: 4, ..GpuShape::default() }, ..base() },
+            CompileOptions { gpu: GpuShape { max_registers: Some(64), ..GpuShape::default() }, ..base() },
         ]
     }
 
     #[test]
     fn each_option_changes_both_keys() {
         let all = changed();
-        let on_disk: HashSet<String> = all.iter().map(CompileOptions::disk_key).collect();
-        let in_memory: HashSet<Vec<u64>> = all.iter().map(|options| options.key_words().to_vec()).collect();
-        assert_eq!((on_disk.len(), in_memory.len()), (all.len(), all.len()));
+        let counts = |target: &Target| {
+            let on_disk: HashSet<String> = all.iter().map(|options| options.disk_key(target)).collect();
+            let in_memory: HashSet<Vec<u64>> = all.iter().map(|options| options.key_words(target).to_vec()).collect();
+            (on_disk.len(), in_memory.len())
+        };
+        assert_eq!(counts(&Target::Nvptx(shoal_abi::NvptxArch::Sm90a)), (all.len(), all.len()));
+        // What else tells GPUs how to run a kernel changes no code for a CPU.
+        assert_eq!(counts(crate::host_target()), (all.len() - 2, all.len() - 2));
     }
 
     #[test]
     fn where_code_is_kept_changes_no_key() {
         let (kept, not) =
             (CompileOptions::default(), CompileOptions { disk_cache: DiskCache::Off, ..Default::default() });
-        assert_eq!(kept.disk_key(), not.disk_key());
-        assert_eq!(kept.key_words(), not.key_words());
+        let target = crate::host_target();
+        assert_eq!(kept.disk_key(target), not.disk_key(target));
+        assert_eq!(kept.key_words(target), not.key_words(target));
     }
 }

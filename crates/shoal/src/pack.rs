@@ -1,28 +1,34 @@
 //! Packing run-time arguments in the driver's layout.
 
 use half::{bf16, f16};
-use shoal_driver::cpu::ArgWriter;
+use shoal_driver::ArgWriter;
 use shoal_ir::numeric::cast;
 use shoal_ir::op::Rounding;
 use shoal_ir::types::DescPart;
 
 use crate::DType;
-use crate::arg::Arg;
+use crate::arg::{Arg, Memory};
 use crate::specialise::ArgClass;
 
 /// Appends one value; what is compiled in takes no room.
 #[inline]
 pub(crate) fn write(writer: &mut ArgWriter, leaf: &ArgClass<'_>) {
+    write_at(writer, leaf, |memory| memory.address as u64);
+}
+
+/// The same for memory that kernels find at another address.
+#[inline]
+pub(crate) fn write_at(writer: &mut ArgWriter, leaf: &ArgClass<'_>, address: impl Fn(&Memory<'_>) -> u64) {
     match leaf {
         ArgClass::Constant(_) | ArgClass::Tuple(..) => {}
         ArgClass::Number { dtype, bits, .. } => number(writer, *dtype, *bits),
         ArgClass::Pointer { memory, .. } => {
-            writer.push_u64(memory.address as u64);
+            writer.push_u64(address(memory));
         }
         ArgClass::Descriptor(d) => {
             for part in DescPart::passed(d.shape.len()) {
                 match part {
-                    DescPart::Base => writer.push_u64(d.base.address as u64),
+                    DescPart::Base => writer.push_u64(address(&d.base)),
                     DescPart::Size(axis) => writer.push_u32(d.shape[axis] as u32),
                     DescPart::Stride(axis) => writer.push_i64(d.strides[axis]),
                 };

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use shoal_driver::cpu;
+use shoal_driver::cuda::{CudaKernel, Resources};
 use shoal_lang::{ArgSpec, Lowered};
 
 use crate::CompileReport;
@@ -19,6 +20,7 @@ pub struct Variant {
 /// What is run.
 pub(crate) enum Runnable {
     Native(cpu::LoadedKernel),
+    Cuda(CudaKernel),
     Lowered(Lowered),
 }
 
@@ -43,6 +45,15 @@ impl Variant {
     #[must_use]
     pub fn report(&self) -> &CompileReport {
         &self.report
+    }
+
+    /// What of a GPU it takes, if it is for one.
+    #[must_use]
+    pub fn gpu_resources(&self) -> Option<Resources> {
+        match &self.code {
+            Runnable::Cuda(kernel) => Some(kernel.resources()),
+            Runnable::Native(_) | Runnable::Lowered(_) => None,
+        }
     }
 
     pub(crate) fn code(&self) -> &Runnable {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.backends.compiler import BaseBackend, CPUBackend
+from shoal.backends.compiler import BaseBackend, CPUBackend, CUDABackend
 from shoal.backends.driver import DriverBase
 
 __all__ = ["Backend", "BaseBackend", "DriverBase", "backends"]
@@ -22,9 +22,10 @@ backends: dict[str, Backend]
 
 
 def _known() -> dict[str, Backend]:
+    from shoal.runtime.cuda_driver import CUDADriver
     from shoal.runtime.driver import CPUDriver
 
-    return {"cpu": Backend(CPUBackend, CPUDriver)}
+    return {"cpu": Backend(CPUBackend, CPUDriver), "cuda": Backend(CUDABackend, CUDADriver)}
 
 
 def __getattr__(name: str) -> object:

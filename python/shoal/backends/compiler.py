@@ -120,3 +120,33 @@ class CPUBackend(BaseBackend):
         known = {option.name for option in fields(CPUOptions)}
         given = {"arch": str(self.target.arch), **options}
         return CPUOptions(**{name: value for name, value in given.items() if name in known})
+
+
+@dataclass(frozen=True)
+class CUDAOptions(CPUOptions):
+    """The options of a launch on an NVIDIA GPU."""
+
+    warp_size: int = 32
+    default_dot_input_precision: str = "tf32"
+    supported_fp8_dtypes: tuple[str, ...] = ("fp8e4b15", "fp8e4nv", "fp8e5")
+    backend_name: str = "cuda"
+
+
+class CUDABackend(BaseBackend):
+    """The compiler for NVIDIA GPUs."""
+
+    binary_ext = "cubin"
+
+    @staticmethod
+    def supports_target(target: GPUTarget) -> bool:
+        return target.backend == "cuda"
+
+    def hash(self) -> str:
+        from shoal._native import __version__
+
+        return f"shoal-{__version__}-sm_{self.target.arch}"
+
+    def parse_options(self, options: dict[str, Any]) -> CUDAOptions:
+        known = {option.name for option in fields(CUDAOptions)}
+        given = {"arch": f"sm_{self.target.arch}", **options}
+        return CUDAOptions(**{name: value for name, value in given.items() if name in known})

@@ -14,6 +14,7 @@ from shoal.compiler.source import ASTSource, IRSource
 from shoal.language._signature import written
 from shoal.language.core import constexpr, dtype
 from shoal.runtime.cache import get_cache_key, triton_key
+from shoal.runtime.default_device import device
 from shoal.runtime.driver import driver
 from shoal.runtime.kernel import CompiledKernel
 from shoal.runtime.kernel import Forms as AsmDict
@@ -41,8 +42,13 @@ def compile(
     """Compiles a kernel for the types and values that a source names."""
     if not isinstance(src, ASTSource):
         IRSource(src)
-    make_backend(target if target is not None else driver.active.get_current_target())
-    return src.fn._compile_signature(_signature(src), {**src.parse_options(), **(options or {})})
+    target = target if target is not None else driver.active.get_current_target()
+    make_backend(target)
+    given = {**src.parse_options(), **(options or {})}
+    if target.backend == device.current().split(":")[0] or (target.backend == "cpu" and device.current() == "interp"):
+        return src.fn._compile_signature(_signature(src), given)
+    with device(target.backend):
+        return src.fn._compile_signature(_signature(src), given)
 
 
 def make_backend(target: GPUTarget) -> BaseBackend:

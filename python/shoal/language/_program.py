@@ -59,7 +59,15 @@ def dot_scaled(
     rhs_k_pack: Bool = True,
     out_dtype: Type | None = None,
 ) -> tensor:
-    """The product of two matrices in a microscaling format: groups of elements share a scale."""
+    """The product of two matrices in microscaling formats: groups of elements share a scale.
+
+    Formats are "e2m1" (two elements in a byte, the first in its lower half), "e4m3", "e5m2", "bf16" and "fp16".
+    Elements are passed as such numbers or as their bits. `lhs_scale` is `[M, K / 32]` and `rhs_scale` `[N, K / 32]`,
+    both not transposed: exponents of powers of two as `uint8` (255 is NaN), or `float8e4nv` for groups of 16. `None`
+    is no scale.
+    Elements of "e2m1" are packed along K, or along the other dimension with `lhs_k_pack=False`, `rhs_k_pack=False`.
+    `fast_math` says that no scale is NaN.
+    """
 
 
 @operation

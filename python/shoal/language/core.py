@@ -36,6 +36,15 @@ from shoal.language._dtype import (
     void,
 )
 from shoal.language._host import TRITON_BUILTIN, builtin, is_builtin
+from shoal.language._inner import (  # noqa: F401 - for those who import them from here
+    _shape_check_impl,
+    _tensor_member_fn,
+    _unwrap_iterable,
+    _unwrap_shape,
+    get_primitive_bitwidth,
+    is_negative_zero,
+    validate_block_shape,
+)
 from shoal.language._memory import (
     advance,
     atomic_add,

@@ -2,7 +2,8 @@
 
 The configurations are compiled in parallel first, and then measured one after another, so that no measurement shares
 the machine with a compiler. A configuration that cannot be compiled or run for want of resources is data, not an
-error: its time is infinite. Only if none is left, the launch fails.
+error: its time is infinite. Only if none is left, the launch fails. Configurations that become the same code, as those
+that differ in `num_warps` alone do on a CPU, are measured once.
 """
 
 from __future__ import annotations
@@ -40,6 +41,15 @@ NEVER = [math.inf] * len(QUANTILES)
 def _name_of(dtype: Any) -> str:
     """The name of an element type. Kept, because NumPy takes longer to find it than a launch takes."""
     return str(dtype)
+
+
+def _code_of(kernel: Any, config: Config) -> Any:
+    """Something that is equal for configurations which become the same code: on a CPU, all that are compiled for the
+    same arguments and values. The other launch options mean nothing there."""
+    target = getattr(getattr(kernel, "metadata", None), "target", None)
+    if getattr(target, "backend", None) != "cpu":
+        return config
+    return tuple(kernel.signature.items())
 
 
 class Autotuner(KernelInterface):
@@ -97,6 +107,8 @@ class Autotuner(KernelInterface):
 
         self.nargs: dict[str, Any] | None = None
         self.best_config: Config | None = None
+        # Why configurations cannot be used, of the tuning that runs.
+        self._failures: dict[Config, Exception] = {}
         self.configs_timings: dict[Config, list[float]] = {}
         self.compile_time = 0.0
         self.bench_time = 0.0
@@ -279,8 +291,9 @@ class Autotuner(KernelInterface):
         for config in configs:
             self._refuse_conflicts(config, kwargs)
         progress = Progress(self.__name__, len(configs))
-        failures: dict[Config, Exception] = {}
+        self._failures = failures = {}
         timings: dict[Config, list[float]] = {}
+        measured: dict[Any, list[float]] = {}
         try:
             start = time.perf_counter()
             # A hook may change what is compiled (a descriptor's block shape): such a kernel is compiled in its turn.
@@ -294,11 +307,17 @@ class Autotuner(KernelInterface):
             start = time.perf_counter()
             for at, config in enumerate(configs):
                 progress.step("measuring", at + 1)
-                timings[config] = NEVER if config in failures else self._bench(args, kwargs, config, failures)
+                if config in failures:
+                    timings[config] = NEVER
+                    continue
+                code = _code_of(compiled.get(config), config)
+                if code not in measured:
+                    measured[code] = self._bench(*args, config=config, **kwargs)
+                timings[config] = measured[code]
             self.bench_time = time.perf_counter() - start
         finally:
             progress.finish()
-        if len(failures) == len(timings):
+        if failures and all(time == NEVER for time in timings.values()):
             self._fail(failures)
         best = min(timings, key=timings.__getitem__)
         self.pre_hook({**self.nargs, **kwargs, **best.all_kwargs()}, reset_only=True)
@@ -327,10 +346,9 @@ class Autotuner(KernelInterface):
                 raise
         return outcomes
 
-    def _bench(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Config, failures: dict[Config, Exception]
-    ) -> list[float]:
-        current = {**kwargs, **config.all_kwargs()}
+    def _bench(self, *args: Any, config: Config, **meta: Any) -> list[float]:
+        """Measures one configuration: its median and quantiles in milliseconds, infinite if it cannot be used."""
+        current = {**meta, **config.all_kwargs()}
         full_nargs = {**self.nargs, **current}
 
         def call() -> None:
@@ -349,7 +367,7 @@ class Autotuner(KernelInterface):
         try:
             return self.do_bench(call, quantiles=QUANTILES)
         except UNUSABLE as error:
-            failures[config] = error
+            self._failures[config] = error
             if knobs.autotuning.print:
                 print(f"Autotuning of {self.__name__}: {config} cannot be used: {error}")
             return NEVER

@@ -98,6 +98,11 @@ def name(function: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] |
     return None
 
 
+def annotation(function: Any, parameter: str) -> Any:
+    """The annotation that a decorator gave a parameter; None without one."""
+    return getattr(_written(getattr(function, "fn", function)), "__annotations__", {}).get(parameter)
+
+
 def attribute(owner: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] | None:
     """An attribute of an object, as for `name`."""
     try:

@@ -1,4 +1,4 @@
-"""The device that kernels run on, as host code asks about it: the CPU of this machine."""
+"""The device that kernels run on, as host code asks about it: the CPU of this machine, or a GPU."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from shoal import knobs
 from shoal.backends.compiler import GPUTarget
 from shoal.backends.driver import Benchmarker, DriverBase
 from shoal.runtime import cpu_facts
+from shoal.runtime.cuda_driver import cuda_is_current
 from shoal.runtime.device_interface import DeviceInterface
 
 
@@ -108,13 +109,15 @@ class DriverConfig:
 
     def __init__(self) -> None:
         self._default: DriverBase | None = None
+        self._selected = ""
         self._active: DriverBase | None = None
 
     @property
     def default(self) -> Any:
-        """The driver that `TRITON_DEFAULT_BACKEND` names, or the only one there is."""
-        if self._default is None:
-            self._default = _create_driver()
+        """The driver that `TRITON_DEFAULT_BACKEND` names; else the GPU's, if kernels run there; else the CPU's."""
+        selected = knobs.getenv("TRITON_DEFAULT_BACKEND", "") or ("cuda" if cuda_is_current() else "cpu")
+        if self._default is None or self._selected != selected:
+            self._default, self._selected = _create_driver(selected), selected
         return self._default
 
     @property
@@ -135,10 +138,9 @@ class DriverConfig:
         self._active = None
 
 
-def _create_driver() -> DriverBase:
+def _create_driver(selected: str) -> DriverBase:
     from shoal.backends import backends
 
-    selected = knobs.getenv("TRITON_DEFAULT_BACKEND", "cpu")
     if selected not in backends:
         raise RuntimeError(f"Unknown backend device '{selected}'. Available backends: {list(backends)}")
     return backends[selected].driver()

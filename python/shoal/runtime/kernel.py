@@ -26,6 +26,13 @@ _FORMS = {
     "obj": "obj",
 }
 
+# Those of code for NVIDIA GPUs, in their words.
+_GPU_FORMS = {form: _FORMS[form] for form in ("tile", "ttir", "tile-opt", "ttgir", "llir")} | {
+    "ptx": "asm",
+    "cubin": "obj",
+}
+_BINARY = ("obj", "cubin")
+
 # Launch options that host code looks up, and what they are if a launch does not say.
 _OPTIONS: dict[str, Any] = {
     "num_warps": 4,
@@ -44,25 +51,26 @@ _OPTIONS: dict[str, Any] = {
 class Forms(Mapping[str, Any]):
     """The forms of a kernel on its way to code, each made when it is looked at.
 
-    `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes). `ttir` and
-    `ttgir` are other names of the tile IR.
+    `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes); for an NVIDIA
+    GPU `ptx` and `cubin` (bytes) instead of the last two. `ttir` and `ttgir` are other names of the tile IR.
     """
 
     def __init__(self, source: str, native: _native.Compiled) -> None:
         self._native = native
+        self._forms = _FORMS if native.gpu_resources is None else _GPU_FORMS
         self._made: dict[str, Any] = {"source": source}
 
     def __getitem__(self, form: str) -> Any:
         if form not in self._made:
-            made = self._native.emit(_FORMS[form])
-            self._made[form] = made if form == "obj" else made.decode()
+            made = self._native.emit(self._forms[form])
+            self._made[form] = made if form in _BINARY else made.decode()
         return self._made[form]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(["source", *_FORMS])
+        return iter(["source", *self._forms])
 
     def __len__(self) -> int:
-        return 1 + len(_FORMS)
+        return 1 + len(self._forms)
 
     def __repr__(self) -> str:
         return f"<forms of a kernel: {', '.join(self)}>"
@@ -106,9 +114,6 @@ class CompiledKernel:
     `constexpr` parameters are passed by position like the others.
     """
 
-    n_spills: int = 0
-    n_max_threads: int = 1
-
     def __init__(self, fn: JITFunction[Any], native: _native.Compiled, options: Mapping[str, Any]) -> None:
         self.fn = fn
         self._native = native
@@ -141,24 +146,23 @@ class CompiledKernel:
     def metadata(self) -> Any:
         """What the kernel was compiled with and for, as a named tuple.
 
-        `shared` is one byte: a CPU has no shared memory, but host code divides by it.
+        `shared` is the shared memory of a program in bytes; on a CPU one byte: it has none, but host code divides by
+        it.
         """
-        from .driver import driver
-
         facts = {
             **_OPTIONS,
             **self._options,
             "name": self.name,
             "hash": self.hash,
-            "target": driver.active.get_current_target(),
-            "shared": 1,
+            "target": self._target(),
+            "shared": self._shared,
             "tmem_size": 0,
             "global_scratch_size": 0,
             "global_scratch_align": 1,
             "profile_scratch_size": 0,
             "profile_scratch_align": 1,
-            "warp_size": 1,
-            "backend_name": "cpu",
+            "warp_size": 1 if self._native.gpu_resources is None else 32,
+            "backend_name": self._native.target[0],
         }
         return namedtuple("KernelMetadata", sorted(facts))(**facts)  # noqa: PYI024
 
@@ -176,10 +180,36 @@ class CompiledKernel:
         constants = {name: self.signature[name] for name in self.constants}
         return ASTSource(self.fn, self._types(), constants)
 
+    def _target(self) -> Any:
+        """What it was compiled for, as host code knows it."""
+        from ..backends.compiler import GPUTarget
+
+        kind, name = self._native.target
+        if kind != "cuda":
+            return GPUTarget(kind, name, 1)
+        return GPUTarget(kind, int(name.removeprefix("sm_").rstrip("a")), 32)
+
+    @property
+    def _shared(self) -> int:
+        resources = self._native.gpu_resources
+        return 1 if resources is None else resources[2]
+
     @property
     def n_regs(self) -> int:
-        """Registers of a program: all that a CPU has for vectors."""
-        return 32
+        """Registers of a thread on a GPU; of a program on a CPU, all that it has for vectors."""
+        resources = self._native.gpu_resources
+        return 32 if resources is None else resources[0]
+
+    @property
+    def n_spills(self) -> int:
+        """Registers of a thread that are kept in memory on a GPU."""
+        resources = self._native.gpu_resources
+        return 0 if resources is None else resources[1] // 4
+
+    @property
+    def n_max_threads(self) -> int:
+        """The most threads that can run a program."""
+        return 1 if self._native.gpu_resources is None else 1024
 
     def _init_handles(self) -> None:
         """Loads the code. It is loaded already; this is for host code that asks for it."""

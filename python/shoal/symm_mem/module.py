@@ -75,15 +75,17 @@ def get(dst: Any, hdl: SymmetricMemory, peer: int, offset: int = 0) -> None:
     into = arrays.dense(dst, "what is copied to")
     if offset < 0:
         raise ValueError(f"the offset must be non-negative (got {offset})")
-    source = hdl.get_buffer(peer, [offset + into.nbytes], arrays.element_type("uint8"))[offset:]
-    arrays.view(into.address, (into.nbytes,), "uint8", dst)[:] = source
+    byte = arrays.named_type("uint8")
+    source = hdl.get_buffer(peer, [offset + into.nbytes], byte)[offset:]
+    arrays.view(into.address, (into.nbytes,), byte, dst)[:] = source
 
 
 def put_signal(src: Any, hdl: SymmetricMemory, peer: int) -> None:
     """Copies an array to the begin of a rank's buffer, then signals that rank."""
     source = arrays.dense(src, "what is copied")
-    into = hdl.get_buffer(peer, [source.nbytes], arrays.element_type("uint8"))
-    into[:] = arrays.view(source.address, (source.nbytes,), "uint8", src)
+    byte = arrays.named_type("uint8")
+    into = hdl.get_buffer(peer, [source.nbytes], byte)
+    into[:] = arrays.view(source.address, (source.nbytes,), byte, src)
     hdl.put_signal(peer)
 
 

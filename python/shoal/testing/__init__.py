@@ -4,6 +4,7 @@ Kernels run on the CPU, and a launch returns when its kernel has ended. So a cal
 wall, and what scripts written for GPUs ask for has its plain meaning here, or says why it has none.
 """
 
+from .checking import check
 from .compare import assert_close
 from .gpu_tools import cublas, cuda_memcheck, nvsmi, set_gpu_clock
 from .processor import get_dram_gbps, get_max_simd_tflops, get_max_tensorcore_tflops
@@ -14,6 +15,7 @@ __all__ = [
     "Benchmark",
     "Mark",
     "assert_close",
+    "check",
     "cublas",
     "cuda_memcheck",
     "do_bench",

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from . import gpu_timing
+
 RETURN_MODES: dict[str, Callable[[list[float]], Any]] = {
     "min": min,
     "max": max,
@@ -33,8 +35,14 @@ def do_bench(
     Nothing is driven out of the caches between two calls, as it is on GPUs: the last cache of a CPU holds hundreds of
     megabytes, and writing all of it takes longer than most kernels. So data that fits is found there, as it is by a
     program that works on what it has just computed.
+
+    Where kernels run on a GPU and the program uses torch, calls are measured there: by events in torch's current
+    stream, with the GPU's cache emptied before each call.
     """
     _check_return_mode(return_mode)
+    if gpu_timing.is_used():
+        times = gpu_timing.measure(fn, warmup, rep, lambda: _drop_gradients(grad_to_none))
+        return _summary(times, quantiles, return_mode)
 
     def run() -> float:
         _drop_gradients(grad_to_none)
@@ -64,6 +72,8 @@ def do_bench_cudagraph(
     into `rep` ms are timed as a whole, and each such time, divided by the number of calls, is one measurement.
     """
     _check_return_mode(return_mode)
+    if gpu_timing.is_used():
+        return _summary(gpu_timing.measure_graph(fn, rep, grad_to_none), quantiles, return_mode)
     fn()
     start = time.perf_counter()
     for _ in range(5):

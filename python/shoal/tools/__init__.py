@@ -1,5 +1,6 @@
-"""Tools around the compiler: kernels as C source, tensor descriptors, disassembly."""
+"""Tools around the compiler: kernels as C source, tensor descriptors, linear layouts, disassembly."""
 
 from shoal.tools import tensor_descriptor
+from shoal.tools.linear_layout import LinearLayout
 
-__all__ = ["tensor_descriptor"]
+__all__ = ["LinearLayout", "tensor_descriptor"]

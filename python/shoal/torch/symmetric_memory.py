@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from shoal import symm_mem
-from shoal.runtime.device_interface import Stream
 from shoal.symm_mem.handle import SymmetricMemory
 
 _originals: dict[tuple[Any, str], Any] = {}
-_streams: dict[int, Stream] = {}
+_streams: dict[int, Any] = {}
 
 
 def install_symmetric_memory() -> None:
@@ -103,6 +102,8 @@ def _by_handle(ours: Callable[..., Any], original: Callable[..., Any] | None) ->
     return choose
 
 
-def _backend_stream(priority: int = 0) -> Stream:
+def _backend_stream(priority: int = 0) -> Any:
     """The queue for copies. Work on a CPU is over when its call returns, so it holds nothing."""
-    return _streams.setdefault(priority, Stream())
+    from shoal.torch.cuda_as_cpu.queries import CudaStream
+
+    return _streams.setdefault(priority, CudaStream())

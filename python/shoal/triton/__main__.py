@@ -42,7 +42,7 @@ def _text(text: str, name: str) -> None:
     """Runs a text that is in no file; Python finds the lines of its kernels, and of its errors, in the line cache."""
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     sys.path[0] = ""
-    _run_as_main(compile(text, name, "exec"), None)
+    _run_as_main(compile(text, name, "exec", dont_inherit=True), None)
 
 
 def _script(path: str, arguments: list[str]) -> None:
@@ -58,7 +58,7 @@ def _script(path: str, arguments: list[str]) -> None:
         raise SystemExit(2) from None
     sys.argv = [path, *arguments]
     sys.path[0] = os.path.dirname(os.path.realpath(path))
-    _run_as_main(compile(text, path, "exec"), path)
+    _run_as_main(compile(text, path, "exec", dont_inherit=True), path)
 
 
 def main(arguments: list[str]) -> None:

@@ -6,6 +6,8 @@ main module of a script that `python -m shoal.triton` runs goes by the name of t
 
 import io
 import os
+from multiprocessing import spawn
+from typing import Any
 
 from shoal.triton._install import install
 
@@ -21,9 +23,25 @@ def install_with(asked: list[str]) -> None:
     install(**{OPTIONS[option]: True for option in asked})
 
 
+def follow(asked: list[str]) -> None:
+    """Installs the drop-in in processes that `multiprocessing` starts anew, whatever the main module is.
+
+    For a main module that no child needs, such as pytest's: this one takes its place there.
+    """
+    os.environ[ASKED] = " ".join(asked)
+    prepared = spawn.get_preparation_data
+
+    def prepare(name: str) -> dict[str, Any]:
+        data = {key: value for key, value in prepared(name).items() if not key.startswith("init_main")}
+        return {**data, "init_main_from_name": __name__}
+
+    spawn.get_preparation_data = prepare
+
+
 if __name__ == "__mp_main__":
     install_with(os.environ.get(ASKED, "").split())
-    __file__ = os.environ[SCRIPT]
-    with io.open_code(__file__) as _script:
-        _code = compile(_script.read(), __file__, "exec")
-    exec(_code, globals())
+    if SCRIPT in os.environ:
+        __file__ = os.environ[SCRIPT]
+        with io.open_code(__file__) as _script:
+            _code = compile(_script.read(), __file__, "exec", dont_inherit=True)
+        exec(_code, globals())

@@ -17,6 +17,13 @@ from shoal._settings import set_environment
 from shoal.language import core as tl
 from shoal.runtime.driver import driver
 from shoal.runtime.jit import TensorWrapper, reinterpret
+from shoal.triton._processes import (  # noqa: F401 - tests import them from here
+    ProcessResult,
+    ReplenishingProcessPool,
+    is_compile_warmup,
+    run_in_process,
+    use_process_pool,
+)
 from shoal.triton._utils import type_canonicalisation_dict
 
 int_dtypes = ["int8", "int16", "int32", "int64"]

@@ -91,6 +91,16 @@ _RULES = (
         AssertionError,
         "expected last dimension to be 2 for split, got {0}",
     ),
+    Rule(
+        r"`cat` takes two tiles of one shape", AssertionError, "tensors must have the same shape along all dimensions"
+    ),
+    Rule("tiles cannot be sliced", ValueError, "unsupported tensor index: slice"),
+    Rule(
+        r"too many indices for `\w+\[(.*?)\]`",
+        ValueError,
+        "too many indices for tensor of rank {0}",
+    ),
+    Rule(r"there is no dimension (-?\d+)", ValueError, "invalid axis {0}"),
     Rule(r"a tile cannot be indexed by `(.*?)`", ValueError, "unsupported tensor index: {0}"),
     Rule("a pointer cannot be indexed", ValueError, "unsupported tensor index"),
     # Memory.
@@ -116,6 +126,34 @@ _RULES = (
         ValueError,
         "Tensor descriptor last dim must be 1 but got {0}",
     ),
+    Rule(
+        r"a row of the block has (\d+) bytes, but at least",
+        ValueError,
+        "Descriptor block shape must have at least 16 bytes in the last dimension, but got {0} bytes",
+    ),
+    Rule(r"a stride of (\d+) elements", ValueError, "Tensor descriptor strides must be 16-byte aligned"),
+    Rule(
+        r"a descriptor has 1 to 5 dimensions, not (\d+)", ValueError, "Expected 1 <= ndim <= 5 but got {0} dimensions"
+    ),
+    Rule("there is no NaN to pad", ValueError, "Padding option `nan` is not supported for integer blocks"),
+    Rule(
+        "the offsets of a descriptor are 32-bit integers",
+        AssertionError,
+        "Expected a 32-bit integer; add a `.to(tl.int32)` to convert the value",
+    ),
+    Rule(r"this descriptor is of memory that is `tl.const`", ValueError, "Cannot store to a constant pointer"),
+    Rule("`histogram` takes a tile of one dimension", AssertionError, "histogram only supports 1D input"),
+    Rule(
+        r"`histogram` takes 32-bit integers, not `(\w+)",
+        ValueError,
+        "histogram only supports 32-bit integer input, but got {0}",
+    ),
+    Rule(
+        r"`max_num_imprecise_acc` is (\d+), but only (\d+) products are summed",
+        ValueError,
+        "max_num_imprecise_acc ({0}) must be <= K ({1})",
+    ),
+    Rule(r"Invalid float format: (\w+)", ValueError, "Invalid float format: {0}."),
     # Types.
     Rule(
         r"cannot bitcast [\s\S]*?(\d+) bits and (\d+) bits",

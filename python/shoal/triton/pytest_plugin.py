@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from shoal.triton import _child
 from shoal.triton._install import install
 
 
@@ -25,3 +26,4 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
     asked = early_config.known_args_namespace
     if asked.shoal_triton or asked.cuda_as_cpu:
         install(cuda_as_cpu=asked.cuda_as_cpu)
+        _child.follow(["--cuda-as-cpu"] if asked.cuda_as_cpu else [])

@@ -79,6 +79,17 @@ def element_type(dtype: Any) -> Any:
     return numpy.dtype(name)
 
 
+def named_type(name: str) -> Any:
+    """An element type by name: NumPy's, or torch's where there is no NumPy."""
+    try:
+        import numpy
+    except ImportError:
+        import torch
+
+        return getattr(torch, name)
+    return numpy.dtype(name)
+
+
 def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     """A shape as a tuple of sizes, none of which is negative."""
     sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)  # type: ignore[arg-type]

@@ -123,9 +123,9 @@ class Rank:
         return [array if rank == self.rank else self.peer(array, rank) for rank in range(self.num_ranks)]
 
     def signal_pad(self, rank: int | None = None) -> Any:
-        """A rank's signal pad as a NumPy array of 32-bit words: zero, while no kernel runs."""
+        """A rank's signal pad as an array of 32-bit words: zero, while no kernel runs."""
         base = self._native.base(self.rank if rank is None else rank)
-        return arrays.view(base, (self._native.pad_slots,), arrays.element_type("uint32"), self._native)
+        return arrays.view(base, (self._native.pad_slots,), arrays.named_type("uint32"), self._native)
 
     def check_pad(self, programs: int, ranks: int | None = None) -> None:
         """Raises if programs that signal their likes on so many ranks need more slots than the pad has."""
@@ -146,6 +146,13 @@ class Rank:
     def mesh(self, axes: Mapping[str, int]) -> Mesh:
         """All ranks on a grid with named axes, the last of which runs fastest."""
         return self.world.mesh(axes)
+
+    def set_mesh(self, mesh: Mesh | None) -> None:
+        """Gives kernels that this rank launches a mesh, for `rank(axis)` and `num_ranks(axis)`, or takes it away."""
+        if mesh is None:
+            self._native.unset_mesh()
+        else:
+            mesh._native.set_for_kernels()
 
     def stream(self) -> Stream:
         """A new stream."""

@@ -36,6 +36,11 @@ class Team:
         """The members, as ranks of the world."""
         return self._native.members
 
+    @property
+    def handle(self) -> int:
+        """The number by which kernels know it, to be passed as an argument: `libshmem_device.barrier_block(team)`."""
+        return self._native.handle
+
     def world_rank(self, rank: int) -> int:
         """A member as a rank of the world."""
         members = self.members

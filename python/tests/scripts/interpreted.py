@@ -22,4 +22,16 @@ assert isinstance(add_one, InterpretedFunction)
 x = np.zeros(100, dtype=np.float32)
 add_one[(2,)](x, 100, BLOCK=64)
 np.testing.assert_array_equal(x, np.ones(100, dtype=np.float32))
+
+# Plain globals are what they are when they are read.
+WEIGHT = 3
+
+
+@triton.jit
+def weigh(x):
+    tl.store(x, WEIGHT)
+
+
+weigh[(1,)](x)
+assert x[0] == 3
 print("ok")

@@ -104,6 +104,6 @@ def j(x, N: tl.constexpr):
 #    |
 # 23 |     tl.static_assert(GOOD == 64, "needs 64")
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ needs 64
-# kernel @j(%0: ptr<f32>) {
+# kernel @j(%x: ptr<f32>) {
 #   return ()
 # }

@@ -13,24 +13,24 @@ def add(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + offsets, x + y, mask=mask)
 
 # ---
-# kernel @add(%0: ptr<f32> {divisible = [16]}, %1: ptr<f32> {divisible = [16]}, %2: ptr<f32> {divisible = [16]}, %3: i32 {divisible = [16]}) {
-#   %4 = program_id {axis = 0} () : i32
-#   %5 = const {value = 128} () : i32
-#   %6 = mul (%4, %5) : i32
-#   %7 = iota {start = 0} () : tile<128xi32>
-#   %8 = splat (%6) : tile<128xi32>
-#   %9 = add (%8, %7) : tile<128xi32>
-#   %10 = splat (%3) : tile<128xi32>
-#   %11 = cmp {is = lt} (%9, %10) : tile<128xi1>
-#   %12 = splat (%0) : tile<128xptr<f32>>
-#   %13 = ptr_add (%12, %9) : tile<128xptr<f32>>
-#   %14 = load (%13, %11) : tile<128xf32>
-#   %15 = splat (%1) : tile<128xptr<f32>>
-#   %16 = ptr_add (%15, %9) : tile<128xptr<f32>>
-#   %17 = load (%16, %11) : tile<128xf32>
-#   %18 = splat (%2) : tile<128xptr<f32>>
-#   %19 = ptr_add (%18, %9) : tile<128xptr<f32>>
-#   %20 = add (%14, %17) : tile<128xf32>
-#   store (%19, %20, %11)
+# kernel @add(%x_ptr: ptr<f32> {divisible = [16]}, %y_ptr: ptr<f32> {divisible = [16]}, %out_ptr: ptr<f32> {divisible = [16]}, %n: i32 {divisible = [16]}) {
+#   %pid = program_id {axis = 0} () : i32
+#   %0 = const {value = 128} () : i32
+#   %1 = mul (%pid, %0) : i32
+#   %2 = iota {start = 0} () : tile<128xi32>
+#   %3 = splat (%1) : tile<128xi32>
+#   %offsets = add (%3, %2) : tile<128xi32>
+#   %4 = splat (%n) : tile<128xi32>
+#   %mask = cmp {is = lt} (%offsets, %4) : tile<128xi1>
+#   %5 = splat (%x_ptr) : tile<128xptr<f32>>
+#   %6 = ptr_add (%5, %offsets) : tile<128xptr<f32>>
+#   %x = load (%6, %mask) : tile<128xf32>
+#   %7 = splat (%y_ptr) : tile<128xptr<f32>>
+#   %8 = ptr_add (%7, %offsets) : tile<128xptr<f32>>
+#   %y = load (%8, %mask) : tile<128xf32>
+#   %9 = splat (%out_ptr) : tile<128xptr<f32>>
+#   %10 = ptr_add (%9, %offsets) : tile<128xptr<f32>>
+#   %11 = add (%x, %y) : tile<128xf32>
+#   store (%10, %11, %mask)
 #   return ()
 # }

@@ -25,33 +25,33 @@ def aggregate(out, n):
     tl.store(out, z.norm2())
 
 # ---
-# kernel @aggregate(%0: ptr<f32>, %1: i32) {
-#   %2 = const {value = 1.0} () : f32
-#   %3 = const {value = 2.0} () : f32
-#   %4 = const {value = 0} () : i32
-#   %5 = const {value = 1} () : i32
-#   %6, %7 = for (%4, %1, %5, %2, %3) : f32, f32 do (%8: i32, %9: f32, %10: f32) {
-#     %11, %12 = call {callee = "__mul__"} (%9, %10, %9, %10) : f32, f32
-#     yield (%11, %12)
+# kernel @aggregate(%out: ptr<f32>, %n: i32) {
+#   %z = const {value = 1.0} () : f32
+#   %z.1 = const {value = 2.0} () : f32
+#   %0 = const {value = 0} () : i32
+#   %1 = const {value = 1} () : i32
+#   %z.2, %z.3 = for (%0, %n, %1, %z, %z.1) : f32, f32 do (%i: i32, %z.4: f32, %z.5: f32) {
+#     %z.6, %z.7 = call {callee = "__mul__"} (%z.4, %z.5, %z.4, %z.5) : f32, f32
+#     yield (%z.6, %z.7)
 #   }
-#   %13 = call {callee = "norm2"} (%6, %7) : f32
-#   store (%0, %13)
+#   %2 = call {callee = "norm2"} (%z.2, %z.3) : f32
+#   store (%out, %2)
 #   return ()
 # }
 #
-# func @__mul__(%0: f32, %1: f32, %2: f32, %3: f32) -> (f32, f32) {
-#   %4 = mul (%0, %2) : f32
-#   %5 = mul (%1, %3) : f32
-#   %6 = sub (%4, %5) : f32
-#   %7 = mul (%0, %3) : f32
-#   %8 = mul (%1, %2) : f32
-#   %9 = add (%7, %8) : f32
-#   return (%6, %9)
+# func @__mul__(%self: f32, %self.1: f32, %other: f32, %other.1: f32) -> (f32, f32) {
+#   %0 = mul (%self, %other) : f32
+#   %1 = mul (%self.1, %other.1) : f32
+#   %2 = sub (%0, %1) : f32
+#   %3 = mul (%self, %other.1) : f32
+#   %4 = mul (%self.1, %other) : f32
+#   %5 = add (%3, %4) : f32
+#   return (%2, %5)
 # }
 #
-# func @norm2(%0: f32, %1: f32) -> (f32) {
-#   %2 = mul (%0, %0) : f32
-#   %3 = mul (%1, %1) : f32
-#   %4 = add (%2, %3) : f32
-#   return (%4)
+# func @norm2(%self: f32, %self.1: f32) -> (f32) {
+#   %0 = mul (%self, %self) : f32
+#   %1 = mul (%self.1, %self.1) : f32
+#   %2 = add (%0, %1) : f32
+#   return (%2)
 # }

@@ -31,39 +31,39 @@ def static_branch(out, FLAG: tl.constexpr):
     tl.store(out, value)
 
 # ---
-# kernel @branch(%0: ptr<i32>, %1: i32) {
-#   %2 = const {value = 0} () : i32
-#   %3 = const {value = 3} () : i32
-#   %4 = cmp {is = gt} (%1, %3) : i1
-#   %5, %6 = if (%4) : i32, i32 do {
-#     %7 = const {value = 1} () : i32
-#     %8 = const {value = 5} () : i32
-#     yield (%1, %7)
+# kernel @branch(%out: ptr<i32>, %n: i32) {
+#   %x = const {value = 0} () : i32
+#   %0 = const {value = 3} () : i32
+#   %1 = cmp {is = gt} (%n, %0) : i1
+#   %x.1, %y = if (%1) : i32, i32 do {
+#     %y.1 = const {value = 1} () : i32
+#     %only_then = const {value = 5} () : i32
+#     yield (%n, %y.1)
 #   } do {
-#     %9 = const {value = 0} () : i32
-#     %10 = cmp {is = lt} (%1, %9) : i1
-#     %11, %12 = if (%10) : i32, i32 do {
-#       %13 = const {value = 2} () : i32
-#       yield (%2, %13)
+#     %2 = const {value = 0} () : i32
+#     %3 = cmp {is = lt} (%n, %2) : i1
+#     %x.2, %y.2 = if (%3) : i32, i32 do {
+#       %y.3 = const {value = 2} () : i32
+#       yield (%x, %y.3)
 #     } do {
-#       %14 = const {value = 2} () : i32
-#       %15 = add (%2, %14) : i32
-#       yield (%15, %1)
+#       %4 = const {value = 2} () : i32
+#       %x.3 = add (%x, %4) : i32
+#       yield (%x.3, %n)
 #     }
-#     yield (%11, %12)
+#     yield (%x.2, %y.2)
 #   }
-#   %16 = add (%5, %6) : i32
-#   store (%0, %16)
+#   %5 = add (%x.1, %y) : i32
+#   store (%out, %5)
 #   return ()
 # }
-# kernel @static_branch(%0: ptr<i32>) {
-#   %1 = const {value = 1.5} () : f32
-#   %2 = cast {round = rtne} (%1) : i32
-#   store (%0, %2)
+# kernel @static_branch(%out: ptr<i32>) {
+#   %value = const {value = 1.5} () : f32
+#   %0 = cast {round = rtne} (%value) : i32
+#   store (%out, %0)
 #   return ()
 # }
-# kernel @static_branch(%0: ptr<i32>) {
-#   %1 = program_id {axis = 0} () : i32
-#   store (%0, %1)
+# kernel @static_branch(%out: ptr<i32>) {
+#   %value = program_id {axis = 0} () : i32
+#   store (%out, %value)
 #   return ()
 # }

@@ -45,71 +45,71 @@ def calls(out, n, N: tl.constexpr):
     tl.store(out, f + g + h)
 
 # ---
-# kernel @calls(%0: ptr<f32>, %1: i32) {
-#   %2 = call {callee = "scale"} (%1) : i32
-#   %3 = call {callee = "scale.1"} (%1) : i32
-#   %4 = call {callee = "scale"} (%1) : i32
-#   %5, %6 = call {callee = "pair"} (%1) : i32, i32
-#   %7 = call {callee = "total"} (%2, %3, %4, %5, %6) : i32
-#   %8 = call {callee = "power"} (%1) : i32
-#   %9 = call {callee = "apply"} (%1) : i32
-#   %10 = add (%7, %8) : i32
-#   %11 = add (%10, %9) : i32
-#   %12 = cast {round = rtne} (%11) : f32
-#   store (%0, %12)
+# kernel @calls(%out: ptr<f32>, %n: i32) {
+#   %a = call {callee = "scale"} (%n) : i32
+#   %b = call {callee = "scale.1"} (%n) : i32
+#   %c = call {callee = "scale"} (%n) : i32
+#   %d, %e = call {callee = "pair"} (%n) : i32, i32
+#   %f = call {callee = "total"} (%a, %b, %c, %d, %e) : i32
+#   %g = call {callee = "power"} (%n) : i32
+#   %h = call {callee = "apply"} (%n) : i32
+#   %0 = add (%f, %g) : i32
+#   %1 = add (%0, %h) : i32
+#   %2 = cast {round = rtne} (%1) : f32
+#   store (%out, %2)
 #   return ()
 # }
 #
-# func @scale(%0: i32) -> (i32) {
-#   %1 = const {value = 2} () : i32
-#   %2 = mul (%0, %1) : i32
-#   %3 = const {value = 0} () : i32
-#   %4 = add (%2, %3) : i32
-#   return (%4)
+# func @scale(%x: i32) -> (i32) {
+#   %0 = const {value = 2} () : i32
+#   %1 = mul (%x, %0) : i32
+#   %2 = const {value = 0} () : i32
+#   %3 = add (%1, %2) : i32
+#   return (%3)
 # }
 #
-# func @scale.1(%0: i32) -> (i32) {
-#   %1 = const {value = 3} () : i32
-#   %2 = mul (%0, %1) : i32
-#   %3 = const {value = 4} () : i32
-#   %4 = add (%2, %3) : i32
-#   return (%4)
+# func @scale.1(%x: i32) -> (i32) {
+#   %0 = const {value = 3} () : i32
+#   %1 = mul (%x, %0) : i32
+#   %2 = const {value = 4} () : i32
+#   %3 = add (%1, %2) : i32
+#   return (%3)
 # }
 #
-# func @pair(%0: i32) -> (i32, i32) {
-#   %1 = call {callee = "scale"} (%0) : i32
-#   return (%0, %1)
+# func @pair(%x: i32) -> (i32, i32) {
+#   %0 = call {callee = "scale"} (%x) : i32
+#   return (%x, %0)
 # }
 #
-# func @total(%0: i32, %1: i32, %2: i32, %3: i32, %4: i32) -> (i32) {
-#   %5 = add (%0, %1) : i32
-#   %6 = add (%5, %2) : i32
-#   %7 = add (%6, %3) : i32
-#   %8 = add (%7, %4) : i32
-#   return (%8)
+# func @total(%values: i32, %values.1: i32, %values.2: i32, %values.3: i32, %values.4: i32) -> (i32) {
+#   %sum = add (%values, %values.1) : i32
+#   %sum.1 = add (%sum, %values.2) : i32
+#   %sum.2 = add (%sum.1, %values.3) : i32
+#   %sum.3 = add (%sum.2, %values.4) : i32
+#   return (%sum.3)
 # }
 #
-# func @power.2(%0: i32) -> (i32) {
-#   %1 = const {value = 0} () : i32
-#   %2 = mul (%0, %1) : i32
-#   %3 = const {value = 1} () : i32
-#   %4 = add (%2, %3) : i32
-#   return (%4)
+# func @power.2(%x: i32) -> (i32) {
+#   %0 = const {value = 0} () : i32
+#   %1 = mul (%x, %0) : i32
+#   %2 = const {value = 1} () : i32
+#   %3 = add (%1, %2) : i32
+#   return (%3)
 # }
 #
-# func @power.1(%0: i32) -> (i32) {
-#   %1 = call {callee = "power.2"} (%0) : i32
-#   %2 = mul (%0, %1) : i32
-#   return (%2)
-# }
-#
-# func @power(%0: i32) -> (i32) {
-#   %1 = call {callee = "power.1"} (%0) : i32
-#   %2 = mul (%0, %1) : i32
-#   return (%2)
-# }
-#
-# func @apply(%0: i32) -> (i32) {
-#   %1 = call {callee = "scale"} (%0) : i32
+# func @power.1(%x: i32) -> (i32) {
+#   %0 = call {callee = "power.2"} (%x) : i32
+#   %1 = mul (%x, %0) : i32
 #   return (%1)
+# }
+#
+# func @power(%x: i32) -> (i32) {
+#   %0 = call {callee = "power.1"} (%x) : i32
+#   %1 = mul (%x, %0) : i32
+#   return (%1)
+# }
+#
+# func @apply(%x: i32) -> (i32) {
+#   %0 = call {callee = "scale"} (%x) : i32
+#   return (%0)
 # }

@@ -56,12 +56,12 @@ def compile_time(out, N: tl.constexpr):
     tl.store(out + tl.arange(0, block), x)
 
 # ---
-# kernel @compile_time(%0: ptr<i32>) {
-#   %1 = const {value = 1} () : i32
-#   %2 = splat (%1) : tile<128xi32>
-#   %3 = iota {start = 0} () : tile<128xi32>
-#   %4 = splat (%0) : tile<128xptr<i32>>
-#   %5 = ptr_add (%4, %3) : tile<128xptr<i32>>
-#   store (%5, %2)
+# kernel @compile_time(%out: ptr<i32>) {
+#   %0 = const {value = 1} () : i32
+#   %x = splat (%0) : tile<128xi32>
+#   %1 = iota {start = 0} () : tile<128xi32>
+#   %2 = splat (%out) : tile<128xptr<i32>>
+#   %3 = ptr_add (%2, %1) : tile<128xptr<i32>>
+#   store (%3, %x)
 #   return ()
 # }

@@ -11,20 +11,20 @@ def copy(src, dst, m, n):
         out.store([row, col], src.load([row, col]))
 
 # ---
-# kernel @copy(%0: desc<16x32xf16>, %1: ptr<f16> {divisible = [16]}, %2: i32, %3: i32) {
-#   %4 = cast {round = rtne} (%3) : i64
-#   %5 = const {value = 1} () : i64
-#   %6 = make_desc (%1, %2, %3, %4, %5) : desc<16x32xf16>
-#   %7 = program_id {axis = 0} () : i32
-#   %8 = const {value = 16} () : i32
-#   %9 = mul (%7, %8) : i32
-#   %10 = desc_size {dim = 0} (%0) : i32
-#   %11 = desc_size {dim = 1} (%0) : i32
-#   %12 = const {value = 0} () : i32
-#   %13 = const {value = 32} () : i32
-#   for (%12, %11, %13) do (%14: i32) {
-#     %15 = desc_load (%0, %9, %14) : tile<16x32xf16>
-#     desc_store (%6, %15, %9, %14)
+# kernel @copy(%src: desc<16x32xf16>, %dst: ptr<f16> {divisible = [16]}, %m: i32, %n: i32) {
+#   %0 = cast {round = rtne} (%n) : i64
+#   %1 = const {value = 1} () : i64
+#   %out = make_desc (%dst, %m, %n, %0, %1) : desc<16x32xf16>
+#   %2 = program_id {axis = 0} () : i32
+#   %3 = const {value = 16} () : i32
+#   %row = mul (%2, %3) : i32
+#   %4 = desc_size {dim = 0} (%src) : i32
+#   %5 = desc_size {dim = 1} (%src) : i32
+#   %6 = const {value = 0} () : i32
+#   %7 = const {value = 32} () : i32
+#   for (%6, %5, %7) do (%col: i32) {
+#     %8 = desc_load (%src, %row, %col) : tile<16x32xf16>
+#     desc_store (%out, %8, %row, %col)
 #     yield ()
 #   }
 #   return ()

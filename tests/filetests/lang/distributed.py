@@ -21,47 +21,47 @@ def exchange(x_ptr, flags_ptr, words_ptr, n, BLOCK: tl.constexpr):
     dl.notify(flags_ptr, rank)
 
 # ---
-# kernel @exchange(%0: ptr<f32>, %1: ptr<i64>, %2: ptr<i32>, %3: i32) {
-#   %4 = rank () : i32
-#   %5 = const {value = 1} () : i32
-#   %6 = add (%4, %5) : i32
-#   %7 = num_ranks () : i32
-#   %8 = rem (%6, %7) : i32
-#   %9 = rank {axis = 1} () : i32
-#   %10 = symm_at (%0, %8) : ptr<f32>
-#   %11 = iota {start = 0} () : tile<128xi32>
-#   %12 = splat (%10) : tile<128xptr<f32>>
-#   %13 = ptr_add (%12, %11) : tile<128xptr<f32>>
-#   %14 = splat (%0) : tile<128xptr<f32>>
-#   %15 = ptr_add (%14, %11) : tile<128xptr<f32>>
-#   %16 = load (%15) : tile<128xf32>
-#   %17 = cast {round = rtne} (%9) : f32
-#   %18 = splat (%17) : tile<128xf32>
-#   %19 = add (%16, %18) : tile<128xf32>
-#   store (%13, %19)
-#   %20 = const {value = 3} () : i64
-#   notify {op = add, scope = intra_node} (%1, %8, %20)
-#   %21 = const {value = 1} () : i32
-#   %22 = const {value = 3} () : i64
-#   %23 = wait {sem = acquire, scope = sys} (%1, %21, %22) : token
-#   %24 = const {value = 0} () : i32
-#   %25 = cmp {is = gt} (%3, %24) : i1
-#   %26 = if (%25) : token do {
-#     %27 = const {value = 1} () : i32
-#     %28 = wait {sem = relaxed, scope = gpu} (%2, %3, %27) : token
-#     yield (%28)
+# kernel @exchange(%x_ptr: ptr<f32>, %flags_ptr: ptr<i64>, %words_ptr: ptr<i32>, %n: i32) {
+#   %rank = rank () : i32
+#   %0 = const {value = 1} () : i32
+#   %1 = add (%rank, %0) : i32
+#   %2 = num_ranks () : i32
+#   %peer = rem (%1, %2) : i32
+#   %column = rank {axis = 1} () : i32
+#   %there = symm_at (%x_ptr, %peer) : ptr<f32>
+#   %offsets = iota {start = 0} () : tile<128xi32>
+#   %3 = splat (%there) : tile<128xptr<f32>>
+#   %4 = ptr_add (%3, %offsets) : tile<128xptr<f32>>
+#   %5 = splat (%x_ptr) : tile<128xptr<f32>>
+#   %6 = ptr_add (%5, %offsets) : tile<128xptr<f32>>
+#   %7 = load (%6) : tile<128xf32>
+#   %8 = cast {round = rtne} (%column) : f32
+#   %9 = splat (%8) : tile<128xf32>
+#   %10 = add (%7, %9) : tile<128xf32>
+#   store (%4, %10)
+#   %11 = const {value = 3} () : i64
+#   notify {op = add, scope = intra_node} (%flags_ptr, %peer, %11)
+#   %12 = const {value = 1} () : i32
+#   %13 = const {value = 3} () : i64
+#   %token = wait {sem = acquire, scope = sys} (%flags_ptr, %12, %13) : token
+#   %14 = const {value = 0} () : i32
+#   %15 = cmp {is = gt} (%n, %14) : i1
+#   %token.1 = if (%15) : token do {
+#     %16 = const {value = 1} () : i32
+#     %token.2 = wait {sem = relaxed, scope = gpu} (%words_ptr, %n, %16) : token
+#     yield (%token.2)
 #   } do {
-#     yield (%23)
+#     yield (%token)
 #   }
-#   %29 = consume_token (%0, %26) : ptr<f32>
-#   %30 = splat (%0) : tile<128xptr<f32>>
-#   %31 = ptr_add (%30, %11) : tile<128xptr<f32>>
-#   %32 = splat (%29) : tile<128xptr<f32>>
-#   %33 = ptr_add (%32, %11) : tile<128xptr<f32>>
-#   %34 = consume_token (%33, %26) : tile<128xptr<f32>>
-#   %35 = load (%34) : tile<128xf32>
-#   store (%31, %35)
-#   %36 = const {value = 1} () : i64
-#   notify {op = set, scope = inter_node} (%1, %4, %36)
+#   %here = consume_token (%x_ptr, %token.1) : ptr<f32>
+#   %17 = splat (%x_ptr) : tile<128xptr<f32>>
+#   %18 = ptr_add (%17, %offsets) : tile<128xptr<f32>>
+#   %19 = splat (%here) : tile<128xptr<f32>>
+#   %20 = ptr_add (%19, %offsets) : tile<128xptr<f32>>
+#   %21 = consume_token (%20, %token.1) : tile<128xptr<f32>>
+#   %22 = load (%21) : tile<128xf32>
+#   store (%18, %22)
+#   %23 = const {value = 1} () : i64
+#   notify {op = set, scope = inter_node} (%flags_ptr, %rank, %23)
 #   return ()
 # }

@@ -46,83 +46,83 @@ def unrolled(out, n):
     tl.store(out, -1)
 
 # ---
-# kernel @guard(%0: ptr<i32>, %1: i32) {
-#   %2 = program_id {axis = 0} () : i32
-#   %3 = cmp {is = ge} (%2, %1) : i1
-#   if (%3) do {
+# kernel @guard(%out: ptr<i32>, %n: i32) {
+#   %pid = program_id {axis = 0} () : i32
+#   %0 = cmp {is = ge} (%pid, %n) : i1
+#   if (%0) do {
 #     yield ()
 #   } do {
-#     %4 = ptr_add (%0, %2) : ptr<i32>
-#     store (%4, %2)
+#     %1 = ptr_add (%out, %pid) : ptr<i32>
+#     store (%1, %pid)
 #     yield ()
 #   }
 #   return ()
 # }
-# kernel @use(%0: ptr<f32>, %1: i32) {
-#   %2 = call {callee = "pick"} (%1) : f32
-#   store (%0, %2)
+# kernel @use(%out: ptr<f32>, %n: i32) {
+#   %0 = call {callee = "pick"} (%n) : f32
+#   store (%out, %0)
 #   return ()
 # }
 #
-# func @pick(%0: i32) -> (f32) {
-#   %1 = const {value = 10} () : i32
-#   %2 = cmp {is = gt} (%0, %1) : i1
-#   %3 = if (%2) : f32 do {
-#     %4 = const {value = 1.0} () : f32
-#     yield (%4)
+# func @pick(%n: i32) -> (f32) {
+#   %0 = const {value = 10} () : i32
+#   %1 = cmp {is = gt} (%n, %0) : i1
+#   %2 = if (%1) : f32 do {
+#     %3 = const {value = 1.0} () : f32
+#     yield (%3)
 #   } do {
-#     %5 = const {value = 5} () : i32
-#     %6 = cmp {is = gt} (%0, %5) : i1
-#     %7 = if (%6) : f32 do {
-#       %8 = cast {round = rtne} (%0) : f32
-#       %9 = const {value = 0.5} () : f32
-#       %10 = mul (%8, %9) : f32
-#       yield (%10)
+#     %4 = const {value = 5} () : i32
+#     %5 = cmp {is = gt} (%n, %4) : i1
+#     %6 = if (%5) : f32 do {
+#       %7 = cast {round = rtne} (%n) : f32
+#       %8 = const {value = 0.5} () : f32
+#       %9 = mul (%7, %8) : f32
+#       yield (%9)
 #     } do {
-#       %11 = const {value = 2.0} () : f32
-#       yield (%11)
+#       %10 = const {value = 2.0} () : f32
+#       yield (%10)
 #     }
-#     yield (%7)
+#     yield (%6)
 #   }
-#   return (%3)
+#   return (%2)
 # }
-# kernel @nested(%0: ptr<i32>, %1: i32, %2: i32) {
-#   %3 = const {value = 0} () : i32
-#   %4 = cmp {is = gt} (%1, %3) : i1
-#   if (%4) do {
-#     %5 = const {value = 0} () : i32
-#     %6 = cmp {is = gt} (%2, %5) : i1
-#     if (%6) do {
+# kernel @nested(%out: ptr<i32>, %a: i32, %b: i32) {
+#   %0 = const {value = 0} () : i32
+#   %1 = cmp {is = gt} (%a, %0) : i1
+#   if (%1) do {
+#     %2 = const {value = 0} () : i32
+#     %3 = cmp {is = gt} (%b, %2) : i1
+#     if (%3) do {
 #       yield ()
 #     } do {
-#       store (%0, %1)
-#       store (%0, %2)
+#       store (%out, %a)
+#       store (%out, %b)
 #       yield ()
 #     }
 #     yield ()
 #   } do {
-#     store (%0, %2)
+#     store (%out, %b)
 #     yield ()
 #   }
 #   return ()
 # }
-# kernel @unrolled(%0: ptr<i32>, %1: i32) {
-#   %2 = const {value = 0} () : i32
-#   %3 = cmp {is = eq} (%1, %2) : i1
-#   if (%3) do {
-#     %4 = const {value = 0} () : i32
-#     store (%0, %4)
+# kernel @unrolled(%out: ptr<i32>, %n: i32) {
+#   %0 = const {value = 0} () : i32
+#   %1 = cmp {is = eq} (%n, %0) : i1
+#   if (%1) do {
+#     %2 = const {value = 0} () : i32
+#     store (%out, %2)
 #     yield ()
 #   } do {
-#     %5 = const {value = 1} () : i32
-#     %6 = cmp {is = eq} (%1, %5) : i1
-#     if (%6) do {
-#       %7 = const {value = 1} () : i32
-#       store (%0, %7)
+#     %3 = const {value = 1} () : i32
+#     %4 = cmp {is = eq} (%n, %3) : i1
+#     if (%4) do {
+#       %5 = const {value = 1} () : i32
+#       store (%out, %5)
 #       yield ()
 #     } do {
-#       %8 = const {value = -1} () : i32
-#       store (%0, %8)
+#       %6 = const {value = -1} () : i32
+#       store (%out, %6)
 #       yield ()
 #     }
 #     yield ()

@@ -23,81 +23,81 @@ def expressions(out, n, f):
     print("n", n)
 
 # ---
-# kernel @expressions(%0: ptr<i32>, %1: i32, %2: f32) {
-#   %3 = const {value = 0} () : i32
-#   %4 = cmp {is = gt} (%1, %3) : i1
-#   %5 = if (%4) : i32 do {
-#     yield (%1)
+# kernel @expressions(%out: ptr<i32>, %n: i32, %f: f32) {
+#   %0 = const {value = 0} () : i32
+#   %1 = cmp {is = gt} (%n, %0) : i1
+#   %a = if (%1) : i32 do {
+#     yield (%n)
 #   } do {
-#     %6 = neg (%1) : i32
-#     yield (%6)
+#     %2 = neg (%n) : i32
+#     yield (%2)
 #   }
-#   %7 = const {value = 0} () : i32
-#   %8 = cmp {is = lt} (%7, %1) : i1
-#   %9 = const {value = 10} () : i32
-#   %10 = cmp {is = lt} (%1, %9) : i1
+#   %3 = const {value = 0} () : i32
+#   %4 = cmp {is = lt} (%3, %n) : i1
+#   %5 = const {value = 10} () : i32
+#   %6 = cmp {is = lt} (%n, %5) : i1
+#   %b = and (%4, %6) : i1
+#   %7 = const {value = 1} () : i32
+#   %8 = cmp {is = gt} (%n, %7) : i1
+#   %9 = const {value = 5} () : i32
+#   %10 = cmp {is = lt} (%n, %9) : i1
 #   %11 = and (%8, %10) : i1
-#   %12 = const {value = 1} () : i32
-#   %13 = cmp {is = gt} (%1, %12) : i1
-#   %14 = const {value = 5} () : i32
-#   %15 = cmp {is = lt} (%1, %14) : i1
-#   %16 = and (%13, %15) : i1
-#   %17 = not (%11) : i1
-#   %18 = or (%16, %17) : i1
-#   %19 = const {value = 1} () : i32
-#   %20 = cmp {is = gt} (%1, %19) : i1
-#   %21 = call {callee = "zeros"} () : tile<4x8xi32>
-#   %22 = transpose {perm = [1, 0]} (%21) : tile<8x4xi32>
-#   %23 = transpose {perm = [1, 0]} (%21) : tile<8x4xi32>
-#   %24 = add (%22, %23) : tile<8x4xi32>
-#   %25 = const {value = 4} () : i32
-#   %26 = splat (%25) : tile<8x4xi32>
-#   %27 = add (%24, %26) : tile<8x4xi32>
-#   %28 = const {value = 32} () : i32
-#   %29 = splat (%28) : tile<8x4xi32>
-#   %30 = add (%27, %29) : tile<8x4xi32>
+#   %12 = not (%b) : i1
+#   %c = or (%11, %12) : i1
+#   %13 = const {value = 1} () : i32
+#   %d = cmp {is = gt} (%n, %13) : i1
+#   %t = call {callee = "zeros"} () : tile<4x8xi32>
+#   %14 = transpose {perm = [1, 0]} (%t) : tile<8x4xi32>
+#   %15 = transpose {perm = [1, 0]} (%t) : tile<8x4xi32>
+#   %16 = add (%14, %15) : tile<8x4xi32>
+#   %17 = const {value = 4} () : i32
+#   %18 = splat (%17) : tile<8x4xi32>
+#   %19 = add (%16, %18) : tile<8x4xi32>
+#   %20 = const {value = 32} () : i32
+#   %21 = splat (%20) : tile<8x4xi32>
+#   %g = add (%19, %21) : tile<8x4xi32>
+#   %22 = const {value = 1} () : i32
+#   %23 = splat (%22) : tile<4x8xi32>
+#   %24 = add (%t, %23) : tile<4x8xi32>
+#   %25 = cast {round = rtne} (%24) : tile<4x8xf32>
+#   %h = call {callee = "sum"} (%25) : tile<4xf32>
+#   %26 = const {value = 3} () : i32
+#   %27 = max (%n, %26) : i32
+#   %28 = min (%n, %a) : i32
+#   %29 = const {value = 4} () : i32
+#   %30 = min (%28, %29) : i32
+#   %i = add (%27, %30) : i32
 #   %31 = const {value = 1} () : i32
-#   %32 = splat (%31) : tile<4x8xi32>
-#   %33 = add (%21, %32) : tile<4x8xi32>
-#   %34 = cast {round = rtne} (%33) : tile<4x8xf32>
-#   %35 = call {callee = "sum"} (%34) : tile<4xf32>
-#   %36 = const {value = 3} () : i32
-#   %37 = max (%1, %36) : i32
-#   %38 = min (%1, %5) : i32
-#   %39 = const {value = 4} () : i32
-#   %40 = min (%38, %39) : i32
-#   %41 = add (%37, %40) : i32
-#   %42 = const {value = 1} () : i32
-#   %43 = shl (%41, %42) : i32
-#   %44 = not (%1) : i32
-#   %45 = const {value = 3} () : i32
-#   %46 = or (%1, %45) : i32
-#   %47 = const {value = 7} () : i32
-#   %48 = and (%46, %47) : i32
-#   %49 = xor (%44, %48) : i32
-#   %50 = add (%5, %43) : i32
-#   %51 = add (%50, %49) : i32
-#   %52 = and (%11, %18) : i1
-#   %53 = and (%52, %20) : i1
-#   store (%0, %51, %53)
-#   %54 = iota {start = 0} () : tile<8xi32>
-#   %55 = reshape (%54) : tile<8x1xi32>
-#   %56 = splat (%0) : tile<8x1xptr<i32>>
-#   %57 = ptr_add (%56, %55) : tile<8x1xptr<i32>>
-#   %58 = iota {start = 0} () : tile<4xi32>
-#   %59 = reshape (%58) : tile<1x4xi32>
-#   %60 = broadcast (%57) : tile<8x4xptr<i32>>
-#   %61 = broadcast (%59) : tile<8x4xi32>
-#   %62 = ptr_add (%60, %61) : tile<8x4xptr<i32>>
-#   store (%62, %30)
-#   %63 = iota {start = 0} () : tile<4xi32>
-#   %64 = splat (%0) : tile<4xptr<i32>>
-#   %65 = ptr_add (%64, %63) : tile<4xptr<i32>>
-#   %66 = cast {round = rtne} (%35) : tile<4xi32>
-#   store (%65, %66)
-#   %67 = const {value = 0} () : i32
-#   %68 = cmp {is = gt} (%1, %67) : i1
-#   print {prefix = " n: "} (%1)
+#   %i.1 = shl (%i, %31) : i32
+#   %32 = not (%n) : i32
+#   %33 = const {value = 3} () : i32
+#   %34 = or (%n, %33) : i32
+#   %35 = const {value = 7} () : i32
+#   %36 = and (%34, %35) : i32
+#   %j = xor (%32, %36) : i32
+#   %37 = add (%a, %i.1) : i32
+#   %38 = add (%37, %j) : i32
+#   %39 = and (%b, %c) : i1
+#   %40 = and (%39, %d) : i1
+#   store (%out, %38, %40)
+#   %41 = iota {start = 0} () : tile<8xi32>
+#   %42 = reshape (%41) : tile<8x1xi32>
+#   %43 = splat (%out) : tile<8x1xptr<i32>>
+#   %44 = ptr_add (%43, %42) : tile<8x1xptr<i32>>
+#   %45 = iota {start = 0} () : tile<4xi32>
+#   %46 = reshape (%45) : tile<1x4xi32>
+#   %47 = broadcast (%44) : tile<8x4xptr<i32>>
+#   %48 = broadcast (%46) : tile<8x4xi32>
+#   %49 = ptr_add (%47, %48) : tile<8x4xptr<i32>>
+#   store (%49, %g)
+#   %50 = iota {start = 0} () : tile<4xi32>
+#   %51 = splat (%out) : tile<4xptr<i32>>
+#   %52 = ptr_add (%51, %50) : tile<4xptr<i32>>
+#   %53 = cast {round = rtne} (%h) : tile<4xi32>
+#   store (%52, %53)
+#   %54 = const {value = 0} () : i32
+#   %55 = cmp {is = gt} (%n, %54) : i1
+#   print {prefix = " n: "} (%n)
 #   return ()
 # }
 #
@@ -107,10 +107,10 @@ def expressions(out, n, f):
 #   return (%1)
 # }
 #
-# func @sum(%0: tile<4x8xf32>) -> (tile<4xf32>) {
-#   %1 = reduce {axis = 1} (%0) : tile<4xf32> do (%2: f32, %3: f32) {
-#     %4 = add (%2, %3) : f32
-#     yield (%4)
+# func @sum(%input: tile<4x8xf32>) -> (tile<4xf32>) {
+#   %0 = reduce {axis = 1} (%input) : tile<4xf32> do (%a: f32, %b: f32) {
+#     %1 = add (%a, %b) : f32
+#     yield (%1)
 #   }
-#   return (%1)
+#   return (%0)
 # }

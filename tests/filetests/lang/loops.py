@@ -53,112 +53,112 @@ def nest(x, n, m):
     tl.store(x + tl.arange(0, 4), acc)
 
 # ---
-# kernel @sums(%0: ptr<f32>, %1: i32) {
-#   %2 = const {value = 0.0} () : f32
-#   %3 = const {value = 0} () : i32
-#   %4 = const {value = 0} () : i32
-#   %5 = const {value = 1} () : i32
-#   %6, %7 = for (%4, %1, %5, %3, %2) : i32, f32 do (%8: i32, %9: i32, %10: f32) {
-#     %11 = ptr_add (%0, %8) : ptr<f32>
-#     %12 = load (%11) : f32
-#     %13 = const {value = 0.0} () : f32
-#     %14 = cmp {is = gt} (%12, %13) : i1
-#     %15, %16 = if (%14) : i32, f32 do {
-#       %17 = add (%10, %12) : f32
-#       %18 = const {value = 1} () : i32
-#       %19 = add (%9, %18) : i32
-#       yield (%19, %17)
+# kernel @sums(%x: ptr<f32>, %n: i32) {
+#   %total = const {value = 0.0} () : f32
+#   %count = const {value = 0} () : i32
+#   %0 = const {value = 0} () : i32
+#   %1 = const {value = 1} () : i32
+#   %count.1, %total.1 = for (%0, %n, %1, %count, %total) : i32, f32 do (%i: i32, %count.2: i32, %total.2: f32) {
+#     %2 = ptr_add (%x, %i) : ptr<f32>
+#     %value = load (%2) : f32
+#     %3 = const {value = 0.0} () : f32
+#     %4 = cmp {is = gt} (%value, %3) : i1
+#     %count.3, %total.3 = if (%4) : i32, f32 do {
+#       %total.4 = add (%total.2, %value) : f32
+#       %5 = const {value = 1} () : i32
+#       %count.4 = add (%count.2, %5) : i32
+#       yield (%count.4, %total.4)
 #     } do {
-#       yield (%9, %10)
+#       yield (%count.2, %total.2)
 #     }
-#     yield (%15, %16)
+#     yield (%count.3, %total.3)
 #   }
-#   %20 = cast {round = rtne} (%6) : f32
-#   %21 = add (%7, %20) : f32
-#   store (%0, %21)
+#   %6 = cast {round = rtne} (%count.1) : f32
+#   %7 = add (%total.1, %6) : f32
+#   store (%x, %7)
 #   return ()
 # }
-# kernel @backwards(%0: ptr<i32>, %1: i32) {
-#   %2 = const {value = 0} () : i32
-#   %3 = const {value = 2} () : i32
-#   for (%2, %1, %3) do (%4: i32) {
-#     %5 = add (%1, %2) : i32
-#     %6 = sub (%5, %4) : i32
-#     %7 = ptr_add (%0, %6) : ptr<i32>
-#     store (%7, %6)
+# kernel @backwards(%out: ptr<i32>, %n: i32) {
+#   %0 = const {value = 0} () : i32
+#   %1 = const {value = 2} () : i32
+#   for (%0, %n, %1) do (%2: i32) {
+#     %3 = add (%n, %0) : i32
+#     %i = sub (%3, %2) : i32
+#     %4 = ptr_add (%out, %i) : ptr<i32>
+#     store (%4, %i)
 #     yield ()
 #   }
 #   return ()
 # }
-# kernel @options(%0: ptr<i32>, %1: i64) {
-#   %2 = const {value = 0} () : i32
-#   %3 = const {value = 4} () : i32
-#   %4 = cast {round = rtne} (%2) : i64
-#   %5 = cast {round = rtne} (%3) : i64
-#   for {num_stages = 3, unroll = 2, flatten} (%4, %1, %5) do (%6: i64) {
-#     %7 = ptr_add (%0, %6) : ptr<i32>
-#     %8 = cast {round = rtne} (%6) : i32
-#     store (%7, %8)
+# kernel @options(%out: ptr<i32>, %n: i64) {
+#   %0 = const {value = 0} () : i32
+#   %1 = const {value = 4} () : i32
+#   %2 = cast {round = rtne} (%0) : i64
+#   %3 = cast {round = rtne} (%1) : i64
+#   for {num_stages = 3, unroll = 2, flatten} (%2, %n, %3) do (%i: i64) {
+#     %4 = ptr_add (%out, %i) : ptr<i32>
+#     %5 = cast {round = rtne} (%i) : i32
+#     store (%4, %5)
 #     yield ()
 #   }
 #   return ()
 # }
-# kernel @spin(%0: ptr<i32>, %1: i32) {
-#   %2 = const {value = 0} () : i32
-#   %3 = while (%2) : i32 do (%4: i32) {
-#     %5 = const {value = 0} () : i32
-#     %6 = const {value = 1} () : i32
-#     %7 = atomic_cas {sem = acq_rel, scope = gpu} (%0, %5, %6) : i32
-#     %8 = const {value = 1} () : i32
-#     %9 = cmp {is = eq} (%7, %8) : i1
-#     condition (%9, %4)
-#   } do (%10: i32) {
-#     %11 = const {value = 1} () : i32
-#     %12 = add (%10, %11) : i32
-#     yield (%12)
+# kernel @spin(%lock: ptr<i32>, %n: i32) {
+#   %tries = const {value = 0} () : i32
+#   %tries.1 = while (%tries) : i32 do (%tries.2: i32) {
+#     %0 = const {value = 0} () : i32
+#     %1 = const {value = 1} () : i32
+#     %2 = atomic_cas {sem = acq_rel, scope = gpu} (%lock, %0, %1) : i32
+#     %3 = const {value = 1} () : i32
+#     %4 = cmp {is = eq} (%2, %3) : i1
+#     condition (%4, %tries.2)
+#   } do (%tries.3: i32) {
+#     %5 = const {value = 1} () : i32
+#     %tries.4 = add (%tries.3, %5) : i32
+#     yield (%tries.4)
 #   }
-#   %13 = while {disable_licm} (%3) : i32 do (%14: i32) {
-#     %15 = cmp {is = lt} (%14, %1) : i1
-#     condition (%15, %14)
-#   } do (%16: i32) {
-#     %17 = const {value = 2} () : i32
-#     %18 = mul (%16, %17) : i32
-#     yield (%18)
+#   %tries.5 = while {disable_licm} (%tries.1) : i32 do (%tries.6: i32) {
+#     %6 = cmp {is = lt} (%tries.6, %n) : i1
+#     condition (%6, %tries.6)
+#   } do (%tries.7: i32) {
+#     %7 = const {value = 2} () : i32
+#     %tries.8 = mul (%tries.7, %7) : i32
+#     yield (%tries.8)
 #   }
-#   %19, %20 = while (%13) : i32, i32 do (%21: i32) {
-#     %22 = load (%0) : i32
-#     %23 = cmp {is = lt} (%22, %1) : i1
-#     condition (%23, %21, %22)
-#   } do (%24: i32, %25: i32) {
-#     %26 = add (%24, %25) : i32
-#     yield (%26)
+#   %tries.9, %got = while (%tries.5) : i32, i32 do (%tries.10: i32) {
+#     %got.1 = load (%lock) : i32
+#     %8 = cmp {is = lt} (%got.1, %n) : i1
+#     condition (%8, %tries.10, %got.1)
+#   } do (%tries.11: i32, %got.2: i32) {
+#     %tries.12 = add (%tries.11, %got.2) : i32
+#     yield (%tries.12)
 #   }
-#   %27 = add (%19, %20) : i32
-#   store (%0, %27)
+#   %9 = add (%tries.9, %got) : i32
+#   store (%lock, %9)
 #   return ()
 # }
-# kernel @nest(%0: ptr<f32>, %1: i32, %2: i32) {
-#   %3 = call {callee = "zeros"} () : tile<4xf32>
-#   %4 = const {value = 0} () : i32
-#   %5 = const {value = 1} () : i32
-#   %6 = for (%4, %1, %5, %3) : tile<4xf32> do (%7: i32, %8: tile<4xf32>) {
-#     %9 = mul (%7, %2) : i32
-#     %10 = ptr_add (%0, %9) : ptr<f32>
-#     %11 = const {value = 0} () : i32
-#     %12 = const {value = 1} () : i32
-#     %13 = for (%11, %2, %12, %8) : tile<4xf32> do (%14: i32, %15: tile<4xf32>) {
-#       %16 = ptr_add (%10, %14) : ptr<f32>
-#       %17 = load (%16) : f32
-#       %18 = splat (%17) : tile<4xf32>
-#       %19 = add (%15, %18) : tile<4xf32>
-#       yield (%19)
+# kernel @nest(%x: ptr<f32>, %n: i32, %m: i32) {
+#   %acc = call {callee = "zeros"} () : tile<4xf32>
+#   %0 = const {value = 0} () : i32
+#   %1 = const {value = 1} () : i32
+#   %acc.1 = for (%0, %n, %1, %acc) : tile<4xf32> do (%i: i32, %acc.2: tile<4xf32>) {
+#     %2 = mul (%i, %m) : i32
+#     %row = ptr_add (%x, %2) : ptr<f32>
+#     %3 = const {value = 0} () : i32
+#     %4 = const {value = 1} () : i32
+#     %acc.3 = for (%3, %m, %4, %acc.2) : tile<4xf32> do (%j: i32, %acc.4: tile<4xf32>) {
+#       %5 = ptr_add (%row, %j) : ptr<f32>
+#       %6 = load (%5) : f32
+#       %7 = splat (%6) : tile<4xf32>
+#       %acc.5 = add (%acc.4, %7) : tile<4xf32>
+#       yield (%acc.5)
 #     }
-#     yield (%13)
+#     yield (%acc.3)
 #   }
-#   %20 = iota {start = 0} () : tile<4xi32>
-#   %21 = splat (%0) : tile<4xptr<f32>>
-#   %22 = ptr_add (%21, %20) : tile<4xptr<f32>>
-#   store (%22, %6)
+#   %8 = iota {start = 0} () : tile<4xi32>
+#   %9 = splat (%x) : tile<4xptr<f32>>
+#   %10 = ptr_add (%9, %8) : tile<4xptr<f32>>
+#   store (%10, %acc.1)
 #   return ()
 # }
 #

@@ -32,117 +32,117 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride
     tl.store(c_ptrs, c, mask=(offs_cm[:, None] < M) & (offs_cn[None, :] < N))
 
 # ---
-# kernel @matmul(%0: ptr<f16> {divisible = [16]}, %1: ptr<f16> {divisible = [16]}, %2: ptr<f16> {divisible = [16]}, %3: i32 {divisible = [16]}, %4: i32 {divisible = [16]}, %5: i32 {divisible = [16]}, %6: i32, %7: i32, %8: i32) {
-#   %9 = program_id {axis = 0} () : i32
-#   %10 = program_id {axis = 1} () : i32
-#   %11 = const {value = 32} () : i32
-#   %12 = mul (%9, %11) : i32
-#   %13 = iota {start = 0} () : tile<32xi32>
-#   %14 = splat (%12) : tile<32xi32>
-#   %15 = add (%14, %13) : tile<32xi32>
-#   %16 = splat (%3) : tile<32xi32>
-#   %17 = rem (%15, %16) : tile<32xi32>
-#   %18 = const {value = 32} () : i32
-#   %19 = mul (%10, %18) : i32
-#   %20 = iota {start = 0} () : tile<32xi32>
-#   %21 = splat (%19) : tile<32xi32>
-#   %22 = add (%21, %20) : tile<32xi32>
-#   %23 = splat (%4) : tile<32xi32>
-#   %24 = rem (%22, %23) : tile<32xi32>
-#   %25 = iota {start = 0} () : tile<16xi32>
-#   %26 = reshape (%17) : tile<32x1xi32>
-#   %27 = splat (%6) : tile<32x1xi32>
-#   %28 = mul (%26, %27) : tile<32x1xi32>
-#   %29 = reshape (%25) : tile<1x16xi32>
-#   %30 = const {value = 1} () : i32
-#   %31 = splat (%30) : tile<1x16xi32>
-#   %32 = mul (%29, %31) : tile<1x16xi32>
-#   %33 = broadcast (%28) : tile<32x16xi32>
-#   %34 = broadcast (%32) : tile<32x16xi32>
-#   %35 = add (%33, %34) : tile<32x16xi32>
-#   %36 = splat (%0) : tile<32x16xptr<f16>>
-#   %37 = ptr_add (%36, %35) : tile<32x16xptr<f16>>
-#   %38 = reshape (%25) : tile<16x1xi32>
-#   %39 = splat (%7) : tile<16x1xi32>
-#   %40 = mul (%38, %39) : tile<16x1xi32>
-#   %41 = reshape (%24) : tile<1x32xi32>
-#   %42 = const {value = 1} () : i32
-#   %43 = splat (%42) : tile<1x32xi32>
-#   %44 = mul (%41, %43) : tile<1x32xi32>
-#   %45 = broadcast (%40) : tile<16x32xi32>
-#   %46 = broadcast (%44) : tile<16x32xi32>
-#   %47 = add (%45, %46) : tile<16x32xi32>
-#   %48 = splat (%1) : tile<16x32xptr<f16>>
-#   %49 = ptr_add (%48, %47) : tile<16x32xptr<f16>>
-#   %50 = call {callee = "zeros"} () : tile<32x32xf32>
-#   %51 = call {callee = "cdiv"} (%5) : i32
-#   %52 = const {value = 0} () : i32
-#   %53 = const {value = 1} () : i32
-#   %54, %55, %56 = for (%52, %51, %53, %37, %50, %49) : tile<32x16xptr<f16>>, tile<32x32xf32>, tile<16x32xptr<f16>> do (%57: i32, %58: tile<32x16xptr<f16>>, %59: tile<32x32xf32>, %60: tile<16x32xptr<f16>>) {
-#     %61 = reshape (%25) : tile<1x16xi32>
-#     %62 = const {value = 16} () : i32
-#     %63 = mul (%57, %62) : i32
-#     %64 = sub (%5, %63) : i32
-#     %65 = splat (%64) : tile<1x16xi32>
-#     %66 = cmp {is = lt} (%61, %65) : tile<1x16xi1>
-#     %67 = const {value = 0.0} () : f16
-#     %68 = broadcast (%66) : tile<32x16xi1>
-#     %69 = splat (%67) : tile<32x16xf16>
-#     %70 = load (%58, %68, %69) : tile<32x16xf16>
-#     %71 = reshape (%25) : tile<16x1xi32>
-#     %72 = const {value = 16} () : i32
-#     %73 = mul (%57, %72) : i32
-#     %74 = sub (%5, %73) : i32
-#     %75 = splat (%74) : tile<16x1xi32>
-#     %76 = cmp {is = lt} (%71, %75) : tile<16x1xi1>
-#     %77 = const {value = 0.0} () : f16
-#     %78 = broadcast (%76) : tile<16x32xi1>
-#     %79 = splat (%77) : tile<16x32xf16>
-#     %80 = load (%60, %78, %79) : tile<16x32xf16>
-#     %81 = dot {precision = ieee} (%70, %80, %59) : tile<32x32xf32>
-#     %82 = const {value = 16} () : i32
-#     %83 = splat (%82) : tile<32x16xi32>
-#     %84 = ptr_add (%58, %83) : tile<32x16xptr<f16>>
-#     %85 = const {value = 16} () : i32
-#     %86 = mul (%85, %7) : i32
-#     %87 = splat (%86) : tile<16x32xi32>
-#     %88 = ptr_add (%60, %87) : tile<16x32xptr<f16>>
-#     yield (%84, %81, %88)
+# kernel @matmul(%a_ptr: ptr<f16> {divisible = [16]}, %b_ptr: ptr<f16> {divisible = [16]}, %c_ptr: ptr<f16> {divisible = [16]}, %M: i32 {divisible = [16]}, %N: i32 {divisible = [16]}, %K: i32 {divisible = [16]}, %stride_am: i32, %stride_bk: i32, %stride_cm: i32) {
+#   %pid_m = program_id {axis = 0} () : i32
+#   %pid_n = program_id {axis = 1} () : i32
+#   %0 = const {value = 32} () : i32
+#   %1 = mul (%pid_m, %0) : i32
+#   %2 = iota {start = 0} () : tile<32xi32>
+#   %3 = splat (%1) : tile<32xi32>
+#   %4 = add (%3, %2) : tile<32xi32>
+#   %5 = splat (%M) : tile<32xi32>
+#   %offs_m = rem (%4, %5) : tile<32xi32>
+#   %6 = const {value = 32} () : i32
+#   %7 = mul (%pid_n, %6) : i32
+#   %8 = iota {start = 0} () : tile<32xi32>
+#   %9 = splat (%7) : tile<32xi32>
+#   %10 = add (%9, %8) : tile<32xi32>
+#   %11 = splat (%N) : tile<32xi32>
+#   %offs_n = rem (%10, %11) : tile<32xi32>
+#   %offs_k = iota {start = 0} () : tile<16xi32>
+#   %12 = reshape (%offs_m) : tile<32x1xi32>
+#   %13 = splat (%stride_am) : tile<32x1xi32>
+#   %14 = mul (%12, %13) : tile<32x1xi32>
+#   %15 = reshape (%offs_k) : tile<1x16xi32>
+#   %16 = const {value = 1} () : i32
+#   %17 = splat (%16) : tile<1x16xi32>
+#   %18 = mul (%15, %17) : tile<1x16xi32>
+#   %19 = broadcast (%14) : tile<32x16xi32>
+#   %20 = broadcast (%18) : tile<32x16xi32>
+#   %21 = add (%19, %20) : tile<32x16xi32>
+#   %22 = splat (%a_ptr) : tile<32x16xptr<f16>>
+#   %a_ptrs = ptr_add (%22, %21) : tile<32x16xptr<f16>>
+#   %23 = reshape (%offs_k) : tile<16x1xi32>
+#   %24 = splat (%stride_bk) : tile<16x1xi32>
+#   %25 = mul (%23, %24) : tile<16x1xi32>
+#   %26 = reshape (%offs_n) : tile<1x32xi32>
+#   %27 = const {value = 1} () : i32
+#   %28 = splat (%27) : tile<1x32xi32>
+#   %29 = mul (%26, %28) : tile<1x32xi32>
+#   %30 = broadcast (%25) : tile<16x32xi32>
+#   %31 = broadcast (%29) : tile<16x32xi32>
+#   %32 = add (%30, %31) : tile<16x32xi32>
+#   %33 = splat (%b_ptr) : tile<16x32xptr<f16>>
+#   %b_ptrs = ptr_add (%33, %32) : tile<16x32xptr<f16>>
+#   %acc = call {callee = "zeros"} () : tile<32x32xf32>
+#   %34 = call {callee = "cdiv"} (%K) : i32
+#   %35 = const {value = 0} () : i32
+#   %36 = const {value = 1} () : i32
+#   %a_ptrs.1, %acc.1, %b_ptrs.1 = for (%35, %34, %36, %a_ptrs, %acc, %b_ptrs) : tile<32x16xptr<f16>>, tile<32x32xf32>, tile<16x32xptr<f16>> do (%k: i32, %a_ptrs.2: tile<32x16xptr<f16>>, %acc.2: tile<32x32xf32>, %b_ptrs.2: tile<16x32xptr<f16>>) {
+#     %37 = reshape (%offs_k) : tile<1x16xi32>
+#     %38 = const {value = 16} () : i32
+#     %39 = mul (%k, %38) : i32
+#     %40 = sub (%K, %39) : i32
+#     %41 = splat (%40) : tile<1x16xi32>
+#     %42 = cmp {is = lt} (%37, %41) : tile<1x16xi1>
+#     %43 = const {value = 0.0} () : f16
+#     %44 = broadcast (%42) : tile<32x16xi1>
+#     %45 = splat (%43) : tile<32x16xf16>
+#     %a = load (%a_ptrs.2, %44, %45) : tile<32x16xf16>
+#     %46 = reshape (%offs_k) : tile<16x1xi32>
+#     %47 = const {value = 16} () : i32
+#     %48 = mul (%k, %47) : i32
+#     %49 = sub (%K, %48) : i32
+#     %50 = splat (%49) : tile<16x1xi32>
+#     %51 = cmp {is = lt} (%46, %50) : tile<16x1xi1>
+#     %52 = const {value = 0.0} () : f16
+#     %53 = broadcast (%51) : tile<16x32xi1>
+#     %54 = splat (%52) : tile<16x32xf16>
+#     %b = load (%b_ptrs.2, %53, %54) : tile<16x32xf16>
+#     %acc.3 = dot {precision = ieee} (%a, %b, %acc.2) : tile<32x32xf32>
+#     %55 = const {value = 16} () : i32
+#     %56 = splat (%55) : tile<32x16xi32>
+#     %a_ptrs.3 = ptr_add (%a_ptrs.2, %56) : tile<32x16xptr<f16>>
+#     %57 = const {value = 16} () : i32
+#     %58 = mul (%57, %stride_bk) : i32
+#     %59 = splat (%58) : tile<16x32xi32>
+#     %b_ptrs.3 = ptr_add (%b_ptrs.2, %59) : tile<16x32xptr<f16>>
+#     yield (%a_ptrs.3, %acc.3, %b_ptrs.3)
 #   }
-#   %89 = call {callee = "relu"} (%55) : tile<32x32xf32>
-#   %90 = cast {round = rtne} (%89) : tile<32x32xf16>
-#   %91 = const {value = 32} () : i32
-#   %92 = mul (%9, %91) : i32
-#   %93 = iota {start = 0} () : tile<32xi32>
-#   %94 = splat (%92) : tile<32xi32>
-#   %95 = add (%94, %93) : tile<32xi32>
-#   %96 = const {value = 32} () : i32
-#   %97 = mul (%10, %96) : i32
-#   %98 = iota {start = 0} () : tile<32xi32>
-#   %99 = splat (%97) : tile<32xi32>
-#   %100 = add (%99, %98) : tile<32xi32>
-#   %101 = reshape (%95) : tile<32x1xi32>
-#   %102 = splat (%8) : tile<32x1xi32>
-#   %103 = mul (%102, %101) : tile<32x1xi32>
-#   %104 = splat (%2) : tile<32x1xptr<f16>>
-#   %105 = ptr_add (%104, %103) : tile<32x1xptr<f16>>
-#   %106 = reshape (%100) : tile<1x32xi32>
-#   %107 = const {value = 1} () : i32
-#   %108 = splat (%107) : tile<1x32xi32>
-#   %109 = mul (%108, %106) : tile<1x32xi32>
-#   %110 = broadcast (%105) : tile<32x32xptr<f16>>
-#   %111 = broadcast (%109) : tile<32x32xi32>
-#   %112 = ptr_add (%110, %111) : tile<32x32xptr<f16>>
-#   %113 = reshape (%95) : tile<32x1xi32>
-#   %114 = splat (%3) : tile<32x1xi32>
-#   %115 = cmp {is = lt} (%113, %114) : tile<32x1xi1>
-#   %116 = reshape (%100) : tile<1x32xi32>
-#   %117 = splat (%4) : tile<1x32xi32>
-#   %118 = cmp {is = lt} (%116, %117) : tile<1x32xi1>
-#   %119 = broadcast (%115) : tile<32x32xi1>
-#   %120 = broadcast (%118) : tile<32x32xi1>
-#   %121 = and (%119, %120) : tile<32x32xi1>
-#   store (%112, %90, %121)
+#   %60 = call {callee = "relu"} (%acc.1) : tile<32x32xf32>
+#   %c = cast {round = rtne} (%60) : tile<32x32xf16>
+#   %61 = const {value = 32} () : i32
+#   %62 = mul (%pid_m, %61) : i32
+#   %63 = iota {start = 0} () : tile<32xi32>
+#   %64 = splat (%62) : tile<32xi32>
+#   %offs_cm = add (%64, %63) : tile<32xi32>
+#   %65 = const {value = 32} () : i32
+#   %66 = mul (%pid_n, %65) : i32
+#   %67 = iota {start = 0} () : tile<32xi32>
+#   %68 = splat (%66) : tile<32xi32>
+#   %offs_cn = add (%68, %67) : tile<32xi32>
+#   %69 = reshape (%offs_cm) : tile<32x1xi32>
+#   %70 = splat (%stride_cm) : tile<32x1xi32>
+#   %71 = mul (%70, %69) : tile<32x1xi32>
+#   %72 = splat (%c_ptr) : tile<32x1xptr<f16>>
+#   %73 = ptr_add (%72, %71) : tile<32x1xptr<f16>>
+#   %74 = reshape (%offs_cn) : tile<1x32xi32>
+#   %75 = const {value = 1} () : i32
+#   %76 = splat (%75) : tile<1x32xi32>
+#   %77 = mul (%76, %74) : tile<1x32xi32>
+#   %78 = broadcast (%73) : tile<32x32xptr<f16>>
+#   %79 = broadcast (%77) : tile<32x32xi32>
+#   %c_ptrs = ptr_add (%78, %79) : tile<32x32xptr<f16>>
+#   %80 = reshape (%offs_cm) : tile<32x1xi32>
+#   %81 = splat (%M) : tile<32x1xi32>
+#   %82 = cmp {is = lt} (%80, %81) : tile<32x1xi1>
+#   %83 = reshape (%offs_cn) : tile<1x32xi32>
+#   %84 = splat (%N) : tile<1x32xi32>
+#   %85 = cmp {is = lt} (%83, %84) : tile<1x32xi1>
+#   %86 = broadcast (%82) : tile<32x32xi1>
+#   %87 = broadcast (%85) : tile<32x32xi1>
+#   %88 = and (%86, %87) : tile<32x32xi1>
+#   store (%c_ptrs, %c, %88)
 #   return ()
 # }
 #
@@ -152,21 +152,21 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_am, stride_ak, stride_bk, stride
 #   return (%1)
 # }
 #
-# func @cdiv(%0: i32) -> (i32) {
-#   %1 = const {value = 15} () : i32
-#   %2 = add (%0, %1) : i32
-#   %3 = const {value = 16} () : i32
-#   %4 = div (%2, %3) : i32
-#   return (%4)
+# func @cdiv(%x: i32) -> (i32) {
+#   %0 = const {value = 15} () : i32
+#   %1 = add (%x, %0) : i32
+#   %2 = const {value = 16} () : i32
+#   %3 = div (%1, %2) : i32
+#   return (%3)
 # }
 #
-# func @relu(%0: tile<32x32xf32>) -> (tile<32x32xf32>) {
-#   %1 = const {value = 0.0} () : f32
-#   %2 = splat (%1) : tile<32x32xf32>
-#   %3 = cmp {is = ge} (%0, %2) : tile<32x32xi1>
-#   %4 = const {value = 0.01} () : f32
-#   %5 = splat (%4) : tile<32x32xf32>
-#   %6 = mul (%5, %0) : tile<32x32xf32>
-#   %7 = select (%3, %0, %6) : tile<32x32xf32>
-#   return (%7)
+# func @relu(%x: tile<32x32xf32>) -> (tile<32x32xf32>) {
+#   %0 = const {value = 0.0} () : f32
+#   %1 = splat (%0) : tile<32x32xf32>
+#   %2 = cmp {is = ge} (%x, %1) : tile<32x32xi1>
+#   %3 = const {value = 0.01} () : f32
+#   %4 = splat (%3) : tile<32x32xf32>
+#   %5 = mul (%4, %x) : tile<32x32xf32>
+#   %6 = select (%2, %x, %5) : tile<32x32xf32>
+#   return (%6)
 # }

@@ -15,21 +15,21 @@ def names(x):
     L.store(x + i, scaled(v) + helpers.scaled(v))
 
 # ---
-# kernel @names(%0: ptr<f32>) {
-#   %1 = iota {start = 0} () : tile<16xi32>
-#   %2 = splat (%0) : tile<16xptr<f32>>
-#   %3 = ptr_add (%2, %1) : tile<16xptr<f32>>
+# kernel @names(%x: ptr<f32>) {
+#   %i = iota {start = 0} () : tile<16xi32>
+#   %0 = splat (%x) : tile<16xptr<f32>>
+#   %1 = ptr_add (%0, %i) : tile<16xptr<f32>>
 #   call {callee = "offset"} ()
-#   %4 = const {value = 32} () : i32
-#   %5 = splat (%4) : tile<16xi32>
-#   %6 = ptr_add (%3, %5) : tile<16xptr<f32>>
-#   %7 = load (%6) : tile<16xf32>
-#   %8 = splat (%0) : tile<16xptr<f32>>
-#   %9 = ptr_add (%8, %1) : tile<16xptr<f32>>
-#   %10 = call {callee = "scaled"} (%7) : tile<16xf32>
-#   %11 = call {callee = "scaled"} (%7) : tile<16xf32>
-#   %12 = add (%10, %11) : tile<16xf32>
-#   store (%9, %12)
+#   %2 = const {value = 32} () : i32
+#   %3 = splat (%2) : tile<16xi32>
+#   %4 = ptr_add (%1, %3) : tile<16xptr<f32>>
+#   %v = load (%4) : tile<16xf32>
+#   %5 = splat (%x) : tile<16xptr<f32>>
+#   %6 = ptr_add (%5, %i) : tile<16xptr<f32>>
+#   %7 = call {callee = "scaled"} (%v) : tile<16xf32>
+#   %8 = call {callee = "scaled"} (%v) : tile<16xf32>
+#   %9 = add (%7, %8) : tile<16xf32>
+#   store (%6, %9)
 #   return ()
 # }
 #
@@ -37,9 +37,9 @@ def names(x):
 #   return ()
 # }
 #
-# func @scaled(%0: tile<16xf32>) -> (tile<16xf32>) {
-#   %1 = const {value = 3.0} () : f32
-#   %2 = splat (%1) : tile<16xf32>
-#   %3 = mul (%0, %2) : tile<16xf32>
-#   return (%3)
+# func @scaled(%v: tile<16xf32>) -> (tile<16xf32>) {
+#   %0 = const {value = 3.0} () : f32
+#   %1 = splat (%0) : tile<16xf32>
+#   %2 = mul (%v, %1) : tile<16xf32>
+#   return (%2)
 # }

@@ -24,26 +24,26 @@ def reduce(x, out):
     tl.store(out, at)
 
 # ---
-# kernel @reduce(%0: ptr<f32>, %1: ptr<i32>) {
-#   %2 = iota {start = 0} () : tile<16xi32>
-#   %3 = splat (%0) : tile<16xptr<f32>>
-#   %4 = ptr_add (%3, %2) : tile<16xptr<f32>>
-#   %5 = load (%4) : tile<16xf32>
-#   %6, %7 = reduce {axis = 0} (%5, %2) : f32, i32 do (%8: f32, %9: i32, %10: f32, %11: i32) {
-#     %12 = cmp {is = gt} (%8, %10) : i1
-#     %13 = select (%12, %8, %10) : f32
-#     %14 = select (%12, %9, %11) : i32
-#     yield (%13, %14)
+# kernel @reduce(%x: ptr<f32>, %out: ptr<i32>) {
+#   %i = iota {start = 0} () : tile<16xi32>
+#   %0 = splat (%x) : tile<16xptr<f32>>
+#   %1 = ptr_add (%0, %i) : tile<16xptr<f32>>
+#   %v = load (%1) : tile<16xf32>
+#   %best, %at = reduce {axis = 0} (%v, %i) : f32, i32 do (%a: f32, %i.1: i32, %b: f32, %j: i32) {
+#     %take = cmp {is = gt} (%a, %b) : i1
+#     %2 = select (%take, %a, %b) : f32
+#     %3 = select (%take, %i.1, %j) : i32
+#     yield (%2, %3)
 #   }
-#   %15 = scan {axis = 0} (%5) : tile<16xf32> do (%16: f32, %17: f32) {
-#     %18 = add (%16, %17) : f32
-#     yield (%18)
+#   %prefix = scan {axis = 0} (%v) : tile<16xf32> do (%a.1: f32, %b.1: f32) {
+#     %4 = add (%a.1, %b.1) : f32
+#     yield (%4)
 #   }
-#   %19 = splat (%0) : tile<16xptr<f32>>
-#   %20 = ptr_add (%19, %2) : tile<16xptr<f32>>
-#   %21 = splat (%6) : tile<16xf32>
-#   %22 = add (%15, %21) : tile<16xf32>
-#   store (%20, %22)
-#   store (%1, %7)
+#   %5 = splat (%x) : tile<16xptr<f32>>
+#   %6 = ptr_add (%5, %i) : tile<16xptr<f32>>
+#   %7 = splat (%best) : tile<16xf32>
+#   %8 = add (%prefix, %7) : tile<16xf32>
+#   store (%6, %8)
+#   store (%out, %at)
 #   return ()
 # }

@@ -24,33 +24,33 @@ def k(out, n):
     tl.static_assert(same(n) == 1)
 
 # ---
-# kernel @k(%0: ptr<i32>, %1: i32) {
-#   %2, %3 = call {callee = "maybe"} (%0, %1) : i32, ptr<i32>
-#   store (%3, %2)
-#   call {callee = "same"} (%1)
+# kernel @k(%out: ptr<i32>, %n: i32) {
+#   %m, %p = call {callee = "maybe"} (%out, %n) : i32, ptr<i32>
+#   store (%p, %m)
+#   call {callee = "same"} (%n)
 #   return ()
 # }
 #
-# func @maybe(%0: ptr<i32>, %1: i32) -> (i32, ptr<i32>) {
-#   %2 = const {value = 0} () : i32
-#   %3 = cmp {is = gt} (%1, %2) : i1
-#   %4, %5 = if (%3) : i32, ptr<i32> do {
-#     %6 = const {value = 1} () : i32
-#     %7 = add (%1, %6) : i32
-#     yield (%7, %0)
+# func @maybe(%p: ptr<i32>, %n: i32) -> (i32, ptr<i32>) {
+#   %0 = const {value = 0} () : i32
+#   %1 = cmp {is = gt} (%n, %0) : i1
+#   %2, %3 = if (%1) : i32, ptr<i32> do {
+#     %4 = const {value = 1} () : i32
+#     %5 = add (%n, %4) : i32
+#     yield (%5, %p)
 #   } do {
-#     %8 = const {value = 0} () : i32
-#     %9 = const {value = 0} () : i64
-#     %10 = cast {round = rtne} (%9) : ptr<i32>
-#     yield (%8, %10)
+#     %6 = const {value = 0} () : i32
+#     %7 = const {value = 0} () : i64
+#     %8 = cast {round = rtne} (%7) : ptr<i32>
+#     yield (%6, %8)
 #   }
-#   return (%4, %5)
+#   return (%2, %3)
 # }
 #
-# func @same(%0: i32) {
-#   %1 = const {value = 0} () : i32
-#   %2 = cmp {is = gt} (%0, %1) : i1
-#   if (%2) do {
+# func @same(%n: i32) {
+#   %0 = const {value = 0} () : i32
+#   %1 = cmp {is = gt} (%n, %0) : i1
+#   if (%1) do {
 #     yield ()
 #   } do {
 #     yield ()

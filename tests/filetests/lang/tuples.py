@@ -33,40 +33,40 @@ def carried(out, n):
     tl.store(out, state.x + state.y)
 
 # ---
-# kernel @tuples(%0: ptr<f32>, %1: i32, %2: f32) {
-#   %3 = const {value = 5} () : i32
-#   %4 = const {value = 3} () : i32
-#   %5 = const {value = 3} () : i32
-#   %6 = const {value = 2} () : i32
-#   %7 = mul (%1, %6) : i32
-#   %8 = const {value = 2.0} () : f32
-#   %9 = mul (%2, %8) : f32
-#   %10 = const {value = 0} () : i32
-#   %11 = const {value = 2} () : i32
-#   %12 = const {value = 4} () : i32
-#   %13 = cast {round = rtne} (%1) : f32
-#   %14 = add (%13, %2) : f32
-#   %15 = cast {round = rtne} (%7) : f32
-#   %16 = add (%14, %15) : f32
-#   %17 = add (%16, %9) : f32
-#   %18 = cast {round = rtne} (%12) : f32
-#   %19 = add (%17, %18) : f32
-#   store (%0, %19)
+# kernel @tuples(%out: ptr<f32>, %args: i32, %args.1: f32) {
+#   %five = const {value = 5} () : i32
+#   %parts = const {value = 3} () : i32
+#   %parts.1 = const {value = 3} () : i32
+#   %0 = const {value = 2} () : i32
+#   %doubled = mul (%args, %0) : i32
+#   %1 = const {value = 2.0} () : f32
+#   %doubled.1 = mul (%args.1, %1) : f32
+#   %rest = const {value = 0} () : i32
+#   %rest.1 = const {value = 2} () : i32
+#   %rest.2 = const {value = 4} () : i32
+#   %2 = cast {round = rtne} (%args) : f32
+#   %3 = add (%2, %args.1) : f32
+#   %4 = cast {round = rtne} (%doubled) : f32
+#   %5 = add (%3, %4) : f32
+#   %6 = add (%5, %doubled.1) : f32
+#   %7 = cast {round = rtne} (%rest.2) : f32
+#   %8 = add (%6, %7) : f32
+#   store (%out, %8)
 #   return ()
 # }
-# kernel @carried(%0: ptr<f32>, %1: i32) {
-#   %2 = const {value = 0.5} () : f32
-#   %3 = const {value = 0} () : i32
-#   %4 = const {value = 1} () : i32
-#   %5, %6 = for (%3, %1, %4, %1, %2) : i32, f32 do (%7: i32, %8: i32, %9: f32) {
-#     %10 = const {value = 1} () : i32
-#     %11 = add (%8, %10) : i32
-#     %12 = const {value = 2.0} () : f32
-#     %13 = mul (%9, %12) : f32
-#     yield (%11, %13)
+# kernel @carried(%out: ptr<f32>, %n: i32) {
+#   %state = const {value = 0.5} () : f32
+#   %0 = const {value = 0} () : i32
+#   %1 = const {value = 1} () : i32
+#   %state.1, %state.2 = for (%0, %n, %1, %n, %state) : i32, f32 do (%i: i32, %state.3: i32, %state.4: f32) {
+#     %2 = const {value = 1} () : i32
+#     %state.5 = add (%state.3, %2) : i32
+#     %3 = const {value = 2.0} () : f32
+#     %state.6 = mul (%state.4, %3) : f32
+#     yield (%state.5, %state.6)
 #   }
-#   %14 = cast {round = rtne} (%5) : f32
-#   %15 = add (%14, %6) : f32
-#   store (%0, %15)
+#   %4 = cast {round = rtne} (%state.1) : f32
+#   %5 = add (%4, %state.2) : f32
+#   store (%out, %5)
 #   return ()
 # }

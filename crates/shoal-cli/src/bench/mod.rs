@@ -2,6 +2,7 @@
 
 mod comm;
 pub(crate) mod compiling;
+mod gpu;
 mod interpreting;
 mod kernels;
 mod launching;
@@ -70,6 +71,9 @@ impl Session {
 }
 
 pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), Failure> {
+    if options.what == "gpu" {
+        return shown(options, &gpu::rows(options)?, "an NVIDIA GPU");
+    }
     let (benches, rounds, ranks) = match options.what.as_str() {
         "cpu" => (suite_cpu(), 7, false),
         "comm" => (comm::suite(options), 3, true),
@@ -101,12 +105,17 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
     }
     progress.finish();
     comm::clean_up();
-    outln!("{}\nratio above 1: Shoal is better", row::table(&rows));
+    shown(options, &rows, &about.cpu)
+}
+
+/// The rows as a table, a picture and a file.
+fn shown(options: &BenchOptions, rows: &[Row], machine: &str) -> Result<(), Failure> {
+    outln!("{}\nratio above 1: Shoal is better", row::table(rows));
     let picture = options.plot.clone().unwrap_or_else(|| format!("bench-{}.svg", options.what).into());
-    write(&picture, plot::svg(&format!("shoal bench {} on {}", options.what, about.cpu), &rows))?;
+    write(&picture, plot::svg(&format!("shoal bench {} on {machine}", options.what), rows))?;
     outln!("plot: {}", picture.display());
     if let Some(path) = &options.json {
-        let text = serde_json::to_string_pretty(&rows).map_err(|why| Failure::new(why.to_string()))?;
+        let text = serde_json::to_string_pretty(rows).map_err(|why| Failure::new(why.to_string()))?;
         write(path, text + "\n")?;
         outln!("rows: {}", path.display());
     }

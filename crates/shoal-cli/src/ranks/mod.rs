@@ -2,6 +2,7 @@
 
 pub(crate) mod measure;
 pub(crate) mod report;
+pub(crate) mod timeline;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};

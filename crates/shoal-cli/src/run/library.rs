@@ -39,7 +39,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     let backends = [Some(options.backend), options.check];
     for backend in backends.into_iter().flatten() {
         let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
-        let library = Library::with(Device::of(backend.into()), settings);
+        let library = Library::with(Device::of(backend.into())?, settings);
         let start = Instant::now();
         workload.run(&library)?;
         let first = start.elapsed().as_secs_f64();

@@ -4,7 +4,7 @@ mod data;
 mod grid;
 mod library;
 mod npy;
-mod ranks;
+pub(crate) mod ranks;
 mod show;
 
 use std::ffi::OsString;
@@ -89,7 +89,7 @@ fn args_of(values: &[Named]) -> Args<'_> {
 
 fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values: &[Named]) -> Result<(), Failure> {
     let grid = grid::read(&options.grid, values)?;
-    let kernel = kernel.clone().on(Device::of(backend));
+    let kernel = kernel.clone().on(Device::of(backend)?);
     let args = args_of(values);
     let report = kernel.warm_up(&args)?;
     warn_if_unused();
@@ -111,7 +111,7 @@ fn launch(options: &RunOptions, kernel: &Kernel, backend: shoal::Backend, values
 /// Launches again and again, and says the shortest time.
 fn repeat(options: &RunOptions, kernel: &Kernel, values: &[Named]) -> Result<(), Failure> {
     let grid = grid::read(&options.grid, values)?;
-    let kernel = kernel.clone().on(Device::of(options.backend.into()));
+    let kernel = kernel.clone().on(Device::of(options.backend.into())?);
     let mut best = Duration::MAX;
     for _ in 0..options.repeat {
         let start = Instant::now();

@@ -1,6 +1,7 @@
 //! `shoal run NAME --ranks N`: a kernel of several ranks on random data, checked against its reference on every rank.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -11,18 +12,24 @@ use shoal_kernels::distributed::{Communicator, RankItem, catalog, find};
 
 use crate::command_line::{BackendName, RunOptions};
 use crate::failure::Failure;
+use crate::launch::{self, Lines};
 use crate::ranks::report::{self, Report};
-use crate::ranks::{Engine, as_process, on_threads};
+use crate::ranks::{Engine, as_process, on_threads, timeline};
 
 /// Runs that are timed unless the command line says otherwise.
 const TIMED: usize = 10;
 
+/// Records of each program in a timeline.
+const RECORDS: usize = 4096;
+
 /// What is run.
-struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     item: &'a RankItem,
     sizes: Vec<usize>,
     dtype: DType,
-    options: &'a RunOptions,
+    /// Runs that are timed.
+    repeat: usize,
+    timeline: Option<&'a Path>,
 }
 
 impl<'a> Plan<'a> {
@@ -44,7 +51,21 @@ impl<'a> Plan<'a> {
         let interprets = [Some(options.backend), options.check].contains(&Some(BackendName::Interp));
         let default = if interprets { item.tests.last().copied().unwrap_or(item.show) } else { item.show };
         let sizes = if options.size.is_empty() { default.to_vec() } else { options.size.clone() };
-        Ok(Plan { item, sizes, dtype, options })
+        let repeat = if options.repeat > 0 { options.repeat } else { TIMED };
+        Ok(Plan { item, sizes, dtype, repeat, timeline: options.timeline.as_deref() })
+    }
+
+    /// A kernel as it is shown, in fp32, on ranks that are threads.
+    pub(crate) fn shown(name: &str, timeline: &'a Path) -> Option<Plan<'a>> {
+        let item = find(name)?;
+        Some(Plan { item, sizes: item.show.to_vec(), dtype: DType::F32, repeat: TIMED, timeline: Some(timeline) })
+    }
+
+    /// Runs it on ranks that are threads.
+    pub(crate) fn on_threads(&self, library: &Library, ranks: usize) -> Result<(), Failure> {
+        let progress = RankProgress::new(ranks);
+        on_threads(ranks, |rank| self.on_rank(library, rank, &|text| progress.tell(rank.rank(), text)))?;
+        Ok(())
     }
 
     fn title(&self, backend: BackendName, ranks: usize, engine: Engine) -> String {
@@ -56,7 +77,7 @@ impl<'a> Plan<'a> {
     /// What one rank does; rank 0 shows the table.
     fn on_rank(&self, library: &Library, rank: &Rank, tell: &dyn Fn(&str)) -> Result<(), Failure> {
         tell("making data");
-        let comm = Communicator::new(library, rank)?;
+        let mut comm = Communicator::new(library, rank)?;
         let mut workload = self.item.workload(rank, &self.sizes, self.dtype)?;
         workload.reset()?;
         tell("compiling, first run");
@@ -66,7 +87,7 @@ impl<'a> Plan<'a> {
         tell("checking");
         let checked = workload.check()?;
         rank.barrier()?;
-        let repeat = if self.options.repeat > 0 { self.options.repeat } else { TIMED };
+        let repeat = self.repeat;
         let mut best = f64::INFINITY;
         for round in 1..=repeat {
             tell(&format!("run {round} of {repeat}"));
@@ -74,9 +95,29 @@ impl<'a> Plan<'a> {
             workload.run(&comm)?;
             best = best.min(start.elapsed().as_secs_f64());
         }
+        let tracks = match self.timeline {
+            Some(_) => {
+                // A kernel that records is another one: the first run compiles it.
+                comm.start_profile(RECORDS);
+                workload.run(&comm)?;
+                comm.start_profile(RECORDS);
+                rank.barrier()?;
+                workload.run(&comm)?;
+                comm.take_profile()
+            }
+            None => Vec::new(),
+        };
         tell("done");
         let reports = report::gather(rank, &Report::new(first, best, workload.work(), &checked))?;
-        if rank.rank() == 0 { report::show(&reports) } else { Ok(()) }
+        let profile = timeline::gather(rank, &tracks)?;
+        if rank.rank() != 0 {
+            return Ok(());
+        }
+        report::show(&reports)?;
+        match self.timeline {
+            Some(name) => timeline::save(&profile, &format!("{} on {} ranks", self.item.name, rank.size()), name),
+            None => Ok(()),
+        }
     }
 }
 
@@ -88,19 +129,16 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
     }
     for backend in [Some(options.backend), options.check].into_iter().flatten() {
         let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
-        let library = Library::with(Device::of(backend.into()), settings);
+        let library = Library::with(Device::of(backend.into())?, settings);
         if options.role {
             as_process(|rank| plan.on_rank(&library, rank, &|_| {}))?;
             continue;
         }
         outln!("{}", plan.title(backend, ranks, options.engine));
         match options.engine {
-            Engine::Threads => {
-                let progress = RankProgress::new(ranks);
-                on_threads(ranks, |rank| plan.on_rank(&library, rank, &|text| progress.tell(rank.rank(), text)))?;
-            }
+            Engine::Threads => plan.on_threads(&library, ranks)?,
             Engine::Processes => {
-                crate::launch::start(ranks, &program(&plan, backend, ranks, command), crate::launch::Lines::AsTheyAre)?;
+                launch::start(ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
             }
         }
     }
@@ -108,24 +146,19 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
 }
 
 /// How a rank that is a process is started.
-fn program(plan: &Plan<'_>, backend: BackendName, ranks: usize, command: &[OsString]) -> Vec<OsString> {
+fn program(plan: &Plan<'_>, options: &RunOptions, backend: BackendName, command: &[OsString]) -> Vec<OsString> {
     let sizes: Vec<String> = plan.sizes.iter().map(ToString::to_string).collect();
-    let backend = shoal::Backend::from(backend).name();
-    let mut words = vec!["run".to_owned(), plan.item.name.to_owned(), "--role".to_owned()];
-    for (name, value) in [
-        ("--ranks", ranks.to_string()),
-        ("--engine", Engine::Processes.name().to_owned()),
-        ("--size", sizes.join(",")),
-        ("--dtype", plan.options.dtype.clone()),
-        ("--backend", backend.to_owned()),
-        ("--repeat", plan.options.repeat.to_string()),
-    ] {
-        words.extend([name.to_owned(), value]);
+    let mut words: Vec<OsString> = command.to_vec();
+    words.extend(["run", plan.item.name, "--role", "--ranks", "1", "--size", &sizes.join(",")].map(OsString::from));
+    words.extend(["--dtype", &options.dtype, "--repeat", &plan.repeat.to_string()].map(OsString::from));
+    words.extend(["--backend", shoal::Backend::from(backend).name()].map(OsString::from));
+    if options.debug {
+        words.push("--debug".into());
     }
-    if plan.options.debug {
-        words.push("--debug".to_owned());
+    if let Some(name) = plan.timeline {
+        words.extend(["--timeline".into(), name.into()]);
     }
-    command.iter().cloned().chain(words.into_iter().map(OsString::from)).collect()
+    words
 }
 
 /// A line for each rank that says what it does; nothing when the output is no terminal.

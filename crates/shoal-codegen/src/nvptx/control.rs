@@ -126,9 +126,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
         }
         llvm.builder.position_at_end(after);
-        if let Some(pipeline) = pipeline {
-            self.drain_pipeline(&pipeline);
-        }
+        let carried = match pipeline {
+            Some(pipeline) => self.drain_pipeline(&pipeline, carried),
+            None => carried,
+        };
         self.shared.floor = floor;
         self.hold_flat(data.results(), &carried);
         self.region_boundary();

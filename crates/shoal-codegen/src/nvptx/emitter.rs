@@ -7,7 +7,7 @@ use inkwell::values::{InstructionOpcode as Op, IntValue, PointerValue};
 use shoal_abi::NvptxArch;
 use shoal_ir::class::{AccessOp, ApplyOp, ControlOp, EffectOp, OpClass, ShapeOp, SourceOp, TileOp};
 use shoal_ir::source::{Diagnostic, SourceMap};
-use shoal_ir::{CommOp, Const, Elem, Func, OpId, Region, Scalar, Value};
+use shoal_ir::{Const, Elem, Func, OpId, Region, Scalar, Value};
 use shoal_layout::LinearLayout;
 
 use super::control::stores_scalars;
@@ -60,6 +60,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) uses_wgmma: bool,
     /// Loads that ran ahead: what they loaded is held already.
     pub(super) ahead: HashSet<OpId>,
+    /// The table of ranks, if the kernel asks for them.
+    pub(super) ranks: Option<PointerValue<'ctx>>,
+    /// The product that is not waited for until the next one has begun.
+    pub(super) unfinished: Option<OpId>,
     /// The first thing that cannot be done.
     failure: Option<Diagnostic>,
 }
@@ -93,6 +97,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             stores_scalars: stores_scalars(func),
             uses_wgmma: uses_wgmma(func, arch),
             ahead: HashSet::new(),
+            ranks: None,
+            unfinished: None,
             failure: None,
         }
     }
@@ -179,6 +185,11 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         }
     }
 
+    /// The line of the kernel that an operation was written on; zero if nobody knows.
+    pub(super) fn line(&self, op: OpId) -> u32 {
+        self.sources.line_col(self.func.op(op).span).map_or(0, |(line, _)| line)
+    }
+
     pub(super) fn constant(&self, c: Const) -> V<'ctx> {
         let bits = self.llvm.int_type(c.ty().bits()).const_int(c.bits(), false);
         self.llvm.cast(Op::BitCast, bits.into(), register_type(self.llvm, Elem::Scalar(c.ty())))
@@ -233,10 +244,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Access(AccessOp::Load(attrs)) => self.load(op, attrs),
             OpClass::Access(AccessOp::Store { cache, evict }) => self.store(op, cache, evict),
             OpClass::Atomic(kind, sem, scope) => self.atomic(op, kind, sem, scope),
-            OpClass::Comm(CommOp::ConsumeToken) => {
-                let held = self.held[&data.operands()[0]].clone();
-                self.hold(data.result(), held);
-            }
+            OpClass::Comm(kind) => self.comm_op(op, kind),
             OpClass::Effect(EffectOp::Barrier) => self.block_barrier(),
             OpClass::Effect(EffectOp::Fence { sem, scope }) => self.fence(sem, scope),
             OpClass::Effect(EffectOp::Clock) => {
@@ -251,11 +259,11 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Control(ControlOp::If) => self.branch(op),
             OpClass::Control(ControlOp::For(_)) => self.counted_loop(op),
             OpClass::Control(ControlOp::While { .. }) => self.open_loop(op),
+            OpClass::Effect(EffectOp::Print { prefix, hex }) => self.print(op, prefix, hex),
             // Refused before emission.
-            OpClass::Comm(_)
-            | OpClass::Effect(EffectOp::Print { .. } | EffectOp::Assert { .. })
-            | OpClass::Desc(_)
-            | OpClass::Call(_) => self.fail(op, "this operation reaches no NVIDIA GPU yet"),
+            OpClass::Effect(EffectOp::Assert { .. }) | OpClass::Desc(_) | OpClass::Call(_) => {
+                self.fail(op, "this operation reaches no NVIDIA GPU yet")
+            }
             OpClass::Terminator(_) => {}
         }
     }

@@ -9,8 +9,8 @@ use shoal_abi::{NvptxArch, ParamLayout};
 use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Func, Type};
 
-use super::Options;
 use super::emitter::{Emitter, Held};
+use super::{Options, comm};
 use crate::shared::debug_info::DebugInfo;
 use crate::shared::llvm::Llvm;
 use crate::shared::value_type::{from_memory, memory_type};
@@ -51,6 +51,10 @@ pub(super) fn emit_kernel<'ctx>(
         let number = if elem.ptr().is_some() { passed } else { from_memory(llvm, elem, passed) };
         emitter.hold(value, Held::Scalar(number));
     }
+    if comm::asks_for_ranks(func) {
+        let table = function.get_nth_param(func.params().len() as u32).expect("the last parameter");
+        emitter.ranks = Some(table.into_pointer_value());
+    }
     emitter.region_body(func.body());
     llvm.builder.build_return(None).expect("a return");
     if let Some(debug) = &emitter.debug {
@@ -60,7 +64,7 @@ pub(super) fn emit_kernel<'ctx>(
 }
 
 fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
-    let params: Vec<BasicMetadataTypeEnum<'ctx>> = func
+    let mut params: Vec<BasicMetadataTypeEnum<'ctx>> = func
         .params()
         .iter()
         .map(|&param| match func.ty(param).elem() {
@@ -69,6 +73,9 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
             None => llvm.i64().into(),
         })
         .collect();
+    if comm::asks_for_ranks(func) {
+        params.push(llvm.ptr().into());
+    }
     let function = llvm.module.add_function(&func.name, llvm.context.void_type().fn_type(&params, false), None);
     function.set_call_conventions(PTX_KERNEL);
     let threads = 32 * func.gpu.num_warps;

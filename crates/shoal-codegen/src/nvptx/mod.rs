@@ -17,11 +17,14 @@
 //! | `shared_memory` | who uses shared memory, and when threads must wait for each other |
 //! | `memory`, `atomic` | accesses to global memory |
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
+//! | `print` | `device_print` |
+//! | `comm` | operations between ranks |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
 mod atomic;
+mod comm;
 mod control;
 mod convert;
 mod dot;
@@ -34,6 +37,7 @@ mod math;
 mod memory;
 mod pipeline;
 mod place;
+mod print;
 mod reduce;
 mod refuse;
 mod scan;
@@ -68,8 +72,9 @@ pub fn compile(
     let func = find(module, kernel)?;
     let context = Context::create();
     let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
-    let object = assembly(&llvm, &machine, func)?;
-    let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes };
+    let text = assembly(&llvm, &machine, func)?;
+    let needs =
+        NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, rank_table: comm::asks_for_ranks(func) };
     let description = KernelDescription {
         name: func.name.clone(),
         params: function::param_layout(func),
@@ -77,6 +82,8 @@ pub fn compile(
         can_fail: false,
         needs: TargetNeeds::Nvptx(needs),
     };
+    // The text says what a launch must know, so that nothing else need travel with it.
+    let object = [format!("// {description}\n").into_bytes(), text].concat();
     Ok(Compiled { object, description, linked })
 }
 
@@ -91,10 +98,12 @@ pub fn emit(
 ) -> Result<Vec<u8>, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
-    let Built { llvm, machine, .. } = build(&context, func, arch, sources, options, what)?;
     match what {
-        Emit::LlvmRaw | Emit::Llvm => Ok(llvm.module.print_to_string().to_string().into_bytes()),
-        Emit::Asm | Emit::Object => assembly(&llvm, &machine, func),
+        Emit::LlvmRaw | Emit::Llvm => {
+            let llvm = build(&context, func, arch, sources, options, what)?.llvm;
+            Ok(llvm.module.print_to_string().to_string().into_bytes())
+        }
+        Emit::Asm | Emit::Object => Ok(compile(module, kernel, arch, sources, options)?.object),
     }
 }
 

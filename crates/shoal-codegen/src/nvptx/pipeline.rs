@@ -7,6 +7,9 @@
 //!               copy for the trip `stages-1` later, into the slot that the last trip has read; compute
 //! ```
 //!
+//! A product that only adds up, in a loop whose operands all run ahead, is not waited for until the next one has begun:
+//! the matrix unit never runs dry. Its operands are then read for one trip longer, so there is one slot more.
+//!
 //! Only loads whose addresses can be computed early are taken: from the loop's counter, from values outside the loop, and
 //! from carried values that are themselves computed from such. Those are carried a second time, so many trips ahead.
 
@@ -35,7 +38,12 @@ pub(super) struct Plan {
     slice: Vec<OpId>,
     /// The carried values that those need, by position.
     carried: Vec<usize>,
+    /// Trips that are under way at the same time.
     stages: u32,
+    /// Slots of each ring.
+    slots: u32,
+    /// The product that goes on while the next trip begins.
+    unfinished: Option<OpId>,
 }
 
 struct AheadLoad {
@@ -96,21 +104,53 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let room = self.shared.limit.saturating_sub(floor);
         let one: u32 = loads.iter().map(|load| load.bytes).sum();
         let body_needs = if any_inside(func, body, uses_scratch) { LEFT_FOR_BODY } else { 0 };
-        let stages = stages.min(room.saturating_sub(body_needs) / one);
+        let most = room.saturating_sub(body_needs) / one;
+        let unfinished = self.unfinished_product(op, &loads).filter(|_| most > 2);
+        let extra = u32::from(unfinished.is_some());
+        let stages = stages.min(most - extra.min(most));
         if stages < 2 {
             return None;
         }
+        let slots = stages + extra;
         let mut at = floor;
         for load in &mut loads {
             load.base = at;
-            at += load.bytes * stages;
+            at += load.bytes * slots;
         }
         self.shared.floor = at;
         self.shared.needed = self.shared.needed.max(at);
         let mut carried: Vec<usize> = slice.carried.iter().copied().collect();
         carried.sort_unstable();
         let slice = func.region(body).ops().iter().copied().filter(|op| slice.ops.contains(op)).collect();
-        Some(Plan { loads, slice, carried, stages })
+        Some(Plan { loads, slice, carried, stages, slots, unfinished })
+    }
+
+    /// The only product of a loop, if it does nothing but add to a carried value that nobody else looks at, and both of its
+    /// operands run ahead.
+    fn unfinished_product(&self, op: OpId, loads: &[AheadLoad]) -> Option<OpId> {
+        let func = self.func;
+        let body = func.op(op).regions()[0];
+        let mut inside = Vec::new();
+        func.walk_region(body, &mut inside);
+        let mut products = inside.into_iter().filter(|&op| matches!(func.op(op).kind, OpKind::Dot { .. }));
+        let product = products.next()?;
+        let data = func.op(product);
+        let acc = data.operands()[2];
+        let ValueDef::Param(region, index) = func.value(acc).def() else { return None };
+        let carried = region == body && index > 0 && func.yielded(body)[index as usize - 1] == data.result();
+        let alone = func.value(acc).uses().len() == 1 && func.value(data.result()).uses().len() == 1;
+        let single = self.number(acc) == shoal_ir::Scalar::F32;
+        let ahead = |value: Value| {
+            let mut source = value;
+            while let Some(op) = func.def_op(source).filter(|&op| matches!(func.op(op).kind, OpKind::Transpose { .. }))
+            {
+                source = func.op(op).operands()[0];
+            }
+            func.def_op(source).is_some_and(|op| loads.iter().any(|load| load.op == op))
+        };
+        let operands = data.operands()[..2].iter().all(|&operand| ahead(operand));
+        let fits = carried && alone && single && operands && products.next().is_none();
+        (fits && super::dot::is_wgmma(func, product, self.arch)).then_some(product)
     }
 
     /// How a load would be copied to shared memory; `None` if it cannot be, or no product needs it there.
@@ -122,7 +162,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let ty = func.ty(result).as_tile()?;
         let other = data.operands().get(2);
         let zero = other.is_none_or(|&other| is_zero(func, other));
-        if attrs.volatile || !zero || !feeds_product(func, result) || ty.rank() != 2 {
+        if attrs.volatile || !zero || !self.feeds_unit(result) || ty.rank() != 2 {
             return None;
         }
         let (layout, bits) = (self.layout(result), ty.elem.bytes() * 8);
@@ -145,6 +185,21 @@ impl<'ctx> Emitter<'_, 'ctx> {
         Some(AheadLoad { op, memory, access, run, bytes: size, base: 0 })
     }
 
+    /// Whether every use of a tile is, perhaps in another layout or transposed, an operand of a product that a matrix unit
+    /// computes.
+    fn feeds_unit(&self, value: Value) -> bool {
+        let func = self.func;
+        let uses = func.value(value).uses();
+        !uses.is_empty()
+            && uses.iter().all(|this| {
+                let data = func.op(this.op);
+                let is_operand = matches!(data.kind, OpKind::Dot { .. }) && this.index < 2;
+                let is_moved = matches!(data.kind, OpKind::ConvertLayout | OpKind::Transpose { .. });
+                is_operand && super::dot::has_unit(func, this.op, self.arch)
+                    || is_moved && self.feeds_unit(data.result())
+            })
+    }
+
     /// Copies what the first trips need.
     pub(super) fn fill_pipeline(&mut self, op: OpId, plan: Plan) -> Pipeline<'ctx> {
         let func = self.func;
@@ -157,6 +212,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let (first, counter) = (llvm.const_i32(0).into(), self.scalar(data.operands()[0]));
         let stages = plan.stages;
+        self.unfinished = plan.unfinished;
         let mut pipeline = Pipeline { plan, read: first, write: first, counter, ahead };
         for _ in 1..stages {
             self.copy_ahead(op, &mut pipeline);
@@ -183,15 +239,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
             self.ahead.insert(load.op);
         }
         self.copy_ahead(op, pipeline);
-        pipeline.read = self.next_slot(pipeline.read, stages);
+        pipeline.read = self.next_slot(pipeline.read, pipeline.plan.slots);
     }
 
-    /// No copy may arrive after the loop.
-    pub(super) fn drain_pipeline(&mut self, pipeline: &Pipeline<'ctx>) {
+    /// No copy may arrive after the loop, and no product be unfinished: gives the carried values as they are then.
+    pub(super) fn drain_pipeline(&mut self, pipeline: &Pipeline<'ctx>, carried: Vec<V<'ctx>>) -> Vec<V<'ctx>> {
         self.llvm.ptx_act("cp.async.wait_group 0;", &[]);
         for load in &pipeline.plan.loads {
             self.ahead.remove(&load.op);
         }
+        if self.unfinished.take().is_some() { self.finish_products(carried) } else { carried }
     }
 
     fn slot(&self, load: &AheadLoad, slot: V<'ctx>) -> IntValue<'ctx> {
@@ -200,10 +257,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.bin(Op::Add, scaled, llvm.const_i32(load.base.into()).into()).into_int_value()
     }
 
-    fn next_slot(&self, slot: V<'ctx>, stages: u32) -> V<'ctx> {
+    fn next_slot(&self, slot: V<'ctx>, slots: u32) -> V<'ctx> {
         let llvm = self.llvm;
         let next = llvm.bin(Op::Add, slot, llvm.const_i32(1).into());
-        let over = llvm.icmp(IntPredicate::EQ, next, llvm.const_i32(stages.into()).into());
+        let over = llvm.icmp(IntPredicate::EQ, next, llvm.const_i32(slots.into()).into());
         llvm.select(over, llvm.const_i32(0).into(), next)
     }
 
@@ -234,7 +291,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         pipeline.ahead = self.flatten(&yielded);
         self.held = outside;
         pipeline.counter = llvm.bin(Op::Add, pipeline.counter, step);
-        pipeline.write = self.next_slot(pipeline.write, pipeline.plan.stages);
+        pipeline.write = self.next_slot(pipeline.write, pipeline.plan.slots);
     }
 
     /// Copies one tile; what is masked out, or of a trip that does not happen, becomes zeros.
@@ -360,18 +417,6 @@ fn is_zero(func: &shoal_ir::Func, value: Value) -> bool {
         Some(OpKind::Splat) => func.def_op(value).is_some_and(|op| is_zero(func, func.op(op).operands()[0])),
         _ => false,
     }
-}
-
-/// Whether every use of a tile is, perhaps in another layout or transposed, an operand of a product.
-fn feeds_product(func: &shoal_ir::Func, value: Value) -> bool {
-    let uses = func.value(value).uses();
-    !uses.is_empty()
-        && uses.iter().all(|this| {
-            let data = func.op(this.op);
-            let is_operand = matches!(data.kind, OpKind::Dot { .. }) && this.index < 2;
-            let is_moved = matches!(data.kind, OpKind::ConvertLayout | OpKind::Transpose { .. });
-            is_operand || is_moved && feeds_product(func, data.result())
-        })
 }
 
 /// How a tile lies in shared memory: rows along its fastest dimension, swizzled so that rows of eight do not collide.

@@ -22,6 +22,15 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
             "parameters reach a GPU as numbers and pointers: run the pass `lower_descriptors` first",
         ));
     }
+    for op in func.walk() {
+        let large = func.op(op).results().iter().any(|&result| held_by_thread(func, result) > MOST_REGISTERS);
+        if large {
+            let text = format!("a tile of this size is too large for {} warps", func.gpu.num_warps);
+            let help = "each thread would hold thousands of elements: use smaller blocks, or more warps";
+            found.push(Diagnostic::error(func.op(op).span, text).help(help));
+            break;
+        }
+    }
     if options.checks {
         let text = "accesses to memory cannot be checked on NVIDIA GPUs yet";
         found.push(
@@ -33,6 +42,13 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
         found.push(Diagnostic::error(func.span, text));
     }
     found
+}
+
+/// The most elements of one tile that a thread may hold: far more than it has registers, and few enough to compile.
+const MOST_REGISTERS: u32 = 2048;
+
+fn held_by_thread(func: &Func, value: shoal_ir::Value) -> u32 {
+    func.ty(value).layout().map_or(0, super::place::registers)
 }
 
 fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
@@ -51,14 +67,14 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
                 "the remainder of floats needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`".to_owned()
             })
         }
-        OpClass::Effect(EffectOp::Print { .. }) => {
-            Some("`device_print` is not available on NVIDIA GPUs yet".to_owned())
-        }
         OpClass::Effect(EffectOp::Assert { .. }) => {
             Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
         }
-        OpClass::Comm(CommOp::ConsumeToken) => None,
-        OpClass::Comm(_) => Some("operations between ranks are not available on NVIDIA GPUs yet".to_owned()),
+        OpClass::Comm(CommOp::Rank { axis: Some(axis) } | CommOp::NumRanks { axis: Some(axis) }) => {
+            Some(format!("axis {axis} of a mesh of ranks is not available on NVIDIA GPUs yet"))
+        }
+        OpClass::Comm(CommOp::Shmem(_)) => Some("SHMEM operations are not available on NVIDIA GPUs yet".to_owned()),
+        OpClass::Comm(_) => None,
         OpClass::Desc(_) => {
             Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())
         }
@@ -75,7 +91,9 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         | OpClass::Tile(_)
         | OpClass::Apply(_)
         | OpClass::Access(_)
-        | OpClass::Effect(EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume)
+        | OpClass::Effect(
+            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume | EffectOp::Print { .. },
+        )
         | OpClass::Control(_)
         | OpClass::Terminator(_) => None,
     }

@@ -160,17 +160,19 @@ fn encode<'ctx>(llvm: &Llvm<'ctx>, format: FloatFormat, a: V<'ctx>, rounding: Ro
         result = llvm.bin(Op::Add, result, llvm.cast(Op::ZExt, up, llvm.i32().into()));
     }
     let top = ((1u64 << format.exponent) - 1) << format.mantissa;
-    let (greatest, overflow, nan) = match format.non_finite {
-        NonFinite::Ieee => (top - 1, top, top | (1 << (format.mantissa - 1))),
-        NonFinite::AllOnesNan => (sign_bit - 2, sign_bit - 1, sign_bit - 1),
-        NonFinite::SignNan => (sign_bit - 1, sign_bit, sign_bit),
-        NonFinite::Saturating => (sign_bit - 1, sign_bit - 1, sign_bit - 1),
+    let greatest = format.max_finite();
+    let (overflow, nan) = match format.non_finite {
+        NonFinite::Ieee if format.saturates() => (greatest, top | (1 << (format.mantissa - 1))),
+        NonFinite::Ieee => (top, top | (1 << (format.mantissa - 1))),
+        NonFinite::AllOnesNan => (greatest, sign_bit - 1),
+        NonFinite::SignNan => (greatest, sign_bit),
+        NonFinite::Saturating => (greatest, greatest),
     };
     let too_big = llvm.icmp(IntPredicate::UGT, result, int(greatest));
     let infinite = llvm.icmp(IntPredicate::EQ, magnitude, int(0x7f80_0000));
     let at_most = match rounding {
-        Rounding::Nearest => int(overflow),
-        Rounding::Zero => llvm.select(infinite, int(overflow), int(greatest)),
+        Rounding::Zero if overflow != greatest => llvm.select(infinite, int(overflow), int(greatest)),
+        Rounding::Nearest | Rounding::Zero => int(overflow),
     };
     let result = llvm.select(too_big, at_most, result);
     let result = llvm.select(llvm.icmp(IntPredicate::UGT, magnitude, int(0x7f80_0000)), int(nan), result);

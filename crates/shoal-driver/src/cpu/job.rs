@@ -1,6 +1,7 @@
 //! One launch that was found to be possible.
 
-use super::{args::ArgBlock, device::Workers, kernel::LoadedKernel, launch_state::LaunchState};
+use super::{device::Workers, kernel::LoadedKernel, launch_state::LaunchState};
+use crate::args::ArgBlock;
 use crate::error::LaunchError;
 
 /// One launch, checked.

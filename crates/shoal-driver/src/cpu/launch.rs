@@ -4,7 +4,6 @@
 //! [`fiber_launch`](super::fiber_launch).
 
 use super::{
-    args::ArgBlock,
     device::CpuDevice,
     features::host_features,
     fiber_launch,
@@ -14,7 +13,7 @@ use super::{
     launch_state::{End, LaunchState},
     plain_launch,
 };
-use crate::error::LaunchError;
+use crate::{args::ArgBlock, error::LaunchError};
 use shoal_abi::Waits;
 use std::panic::resume_unwind;
 

@@ -10,7 +10,6 @@
 //!
 //! The binary interface between these and the generated code is specified in [`shoal_abi`].
 
-mod args;
 mod bounds;
 mod checks;
 mod context;
@@ -36,7 +35,7 @@ mod shmem_hooks;
 pub mod symbols;
 mod wait;
 
-pub use args::{ArgBlock, ArgWriter};
+pub use crate::args::{ArgBlock, ArgWriter};
 pub use bounds::{ArgMemory, Bounds};
 pub use device::CpuDevice;
 pub use features::{HostFeatures, host_features};

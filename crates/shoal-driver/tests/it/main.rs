@@ -2,6 +2,7 @@
 
 mod objects;
 
+mod cuda;
 mod debugging;
 mod failing;
 mod features;

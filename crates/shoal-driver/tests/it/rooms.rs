@@ -100,7 +100,9 @@ fn imports_have_no_circles() {
 #[test]
 fn what_devices_share_knows_no_device() {
     for (module, named) in imports() {
-        let crossing: Vec<_> = named.iter().filter(|m| m.starts_with("cpu::")).collect();
-        assert!(module.starts_with("cpu::") || crossing.is_empty(), "`{module}` imports {crossing:?}");
+        for device in ["cpu::", "cuda::"] {
+            let crossing: Vec<_> = named.iter().filter(|m| m.starts_with(device)).collect();
+            assert!(module.starts_with(device) || crossing.is_empty(), "`{module}` imports {crossing:?}");
+        }
     }
 }

@@ -66,6 +66,15 @@ struct Actor {
     clock: Clock,
 }
 
+/// What a program has issued and not completed.
+#[derive(Clone, Debug, Default)]
+struct Transfers {
+    /// Their actors.
+    open: Vec<u32>,
+    /// What is delivered before whatever is issued from now on.
+    fenced: Clock,
+}
+
 /// How many findings of one run are kept: more are the same mistake again.
 const MAX_FINDINGS: usize = 16;
 
@@ -80,6 +89,8 @@ pub struct Checker {
     ended: Vec<Clock>,
     shadow: Shadow,
     words: Words,
+    /// By program: what it has issued and not completed.
+    transfers: HashMap<u32, Transfers>,
     infos: Vec<Access>,
     known_infos: HashMap<(u32, Span, bool, u8), u32>,
     misses: Vec<NearMiss>,
@@ -169,6 +180,12 @@ impl Checker {
     pub(crate) fn host_barrier(&mut self) {
         let ranks = self.ended.len();
         let mut all = Clock::default();
+        // Hosts that meet have completed what their kernels issued.
+        for transfers in std::mem::take(&mut self.transfers).into_values() {
+            for transfer in transfers.open {
+                all.join(&self.actors[transfer as usize].clock);
+            }
+        }
         for actor in &self.actors[..ranks] {
             all.join(&actor.clock);
         }
@@ -176,6 +193,57 @@ impl Checker {
             actor.clock = all.clone();
             actor.clock.advance(rank);
         }
+    }
+
+    /// A program issues a transfer. It comes after all that the program did before; nothing comes after it until it is
+    /// complete. Gives the actor that does it.
+    pub(crate) fn start_transfer(&mut self, program: u32) -> u32 {
+        let Actor { identity, party, at, mut clock } = self.actors[program as usize].clone();
+        let party = match party {
+            Party::Program { launch, lane, .. } => Party::Program { launch, lane, pending: true },
+            Party::Host => Party::Host,
+        };
+        clock.join(&self.transfers.entry(program).or_default().fenced);
+        // What the program does from now on is not the transfer's past.
+        self.actors[program as usize].clock.advance(program);
+        let transfer = self.add_actor(identity.rank, Some(identity.program), party, at, clock);
+        self.transfers.entry(program).or_default().open.push(transfer);
+        transfer
+    }
+
+    /// What the program has issued is delivered before what it issues from now on.
+    pub(crate) fn fence(&mut self, program: u32) {
+        let transfers = self.transfers.entry(program).or_default();
+        for &transfer in &transfers.open {
+            transfers.fenced.join(&self.actors[transfer as usize].clock);
+        }
+        transfers.fenced.join(&self.actors[program as usize].clock);
+        self.actors[program as usize].clock.advance(program);
+    }
+
+    /// All that the program has issued is complete.
+    pub(crate) fn quiet(&mut self, program: u32) {
+        self.fence(program);
+        let transfers = std::mem::take(self.transfers.entry(program).or_default());
+        self.actors[program as usize].clock.join(&transfers.fenced);
+        self.transfers.entry(program).or_default().fenced = transfers.fenced;
+    }
+
+    /// A signal by itself: ordered only after what was issued before a fence. Gives the actor that does it, and whether it
+    /// releases anything.
+    pub(crate) fn start_signal(&mut self, program: u32) -> (u32, bool) {
+        let fenced = self.transfers.entry(program).or_default().fenced.clone();
+        let releases = fenced != Clock::default();
+        let transfer = self.start_transfer(program);
+        if releases {
+            let own = self.actors[transfer as usize].clock.get(transfer);
+            let clock = &mut self.actors[transfer as usize].clock;
+            *clock = fenced;
+            for _ in 0..own {
+                clock.advance(transfer);
+            }
+        }
+        (transfer, releases)
     }
 
     /// The host of a rank copies to memory.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::check::{Access, Race, Unwritten};
-use crate::error::{Error, HostWaiting, Place, Waiting};
+use crate::error::{Awaited, Error, HostWaiting, Place, Waiting};
 
 /// Something that is wrong with a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct BlockedProgram {
     pub waiting: Waiting,
     /// Where the word lies.
     pub place: Option<String>,
+    /// What the word holds.
+    pub holds: Option<u64>,
     /// Who wrote it last.
     pub last_writer: Option<Access>,
 }
@@ -131,12 +133,15 @@ impl fmt::Display for Deadlock {
 impl fmt::Display for BlockedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.waiting)?;
-        if let Some(place) = &self.place {
-            write!(f, " ({place})")?;
+        match (&self.place, self.holds, &self.waiting.awaited) {
+            (Some(place), Some(value), Awaited::LoopExit) => write!(f, ": {place} holds {}", value.cast_signed())?,
+            (Some(place), ..) => write!(f, " ({place})")?,
+            (None, ..) => {}
         }
-        match &self.last_writer {
-            Some(writer) => write!(f, "; {writer} wrote it last"),
-            None => f.write_str("; nobody wrote it"),
+        match (&self.last_writer, self.holds) {
+            (Some(writer), _) => write!(f, "; {writer} wrote it last"),
+            (None, Some(_)) => f.write_str("; nobody wrote it"),
+            (None, None) => Ok(()),
         }
     }
 }

@@ -19,7 +19,7 @@ pub use scenario::{Buffer, Initial, Output, Scenario};
 pub use schedule_token::{NoSchedule, Schedule};
 
 use crate::check::Checker;
-use crate::error::{Awaited, Error};
+use crate::error::Error;
 use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
 use crate::memory::{Address, Memory};
 use crate::pick::Choice;
@@ -257,19 +257,14 @@ impl Explorer<'_, '_> {
                 findings.extend(self.outputs(&memory, &checker));
             }
             Err(Error::Interrupted { .. }) => interrupted = true,
-            Err(Error::Deadlock { waiting, hosts }) => {
-                let blocked = |waiting: crate::error::Waiting| {
-                    let address = match waiting.awaited {
-                        Awaited::Value { address, .. }
-                        | Awaited::Comparison { address, .. }
-                        | Awaited::Arrival { address, .. } => Some(address),
-                        Awaited::LoopExit => None,
-                    };
+            Err(Error::Deadlock { waiting, hosts, words }) => {
+                let blocked = |(waiting, word): (crate::error::Waiting, Option<(u64, u64)>)| {
+                    let address = word.map(|(address, _)| address);
                     let place = address.and_then(|address| memory.place_of(Address(address)));
                     let last_writer = address.and_then(|address| checker.last_writer(address));
-                    BlockedProgram { waiting, place, last_writer }
+                    BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer }
                 };
-                let waits = waiting.into_iter().map(blocked).collect();
+                let waits = waiting.into_iter().zip(words).map(blocked).collect();
                 findings.push(Finding::Deadlock(Deadlock { waits, hosts, resident: self.settings.resident }));
             }
             Err(error) => findings.push(Finding::Failure(error)),

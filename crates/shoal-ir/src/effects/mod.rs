@@ -153,7 +153,7 @@ pub fn of_kind(kind: &OpKind) -> Effects {
         OpClass::Access(AccessOp::Load(attrs)) => Effects { pinned: attrs.volatile, ..Effects::READ },
         OpClass::Access(AccessOp::Store { .. }) => Effects::WRITE,
         OpClass::Atomic(op, sem, scope) => atomic(op, sem, scope),
-        OpClass::Desc(DescOp::Make | DescOp::Size { .. } | DescOp::Stride { .. }) => Effects::PURE,
+        OpClass::Desc(DescOp::Make | DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. }) => Effects::PURE,
         OpClass::Desc(DescOp::Load) => Effects::READ.in_space(Space::Global),
         OpClass::Desc(DescOp::Store) => Effects::WRITE.in_space(Space::Global),
         OpClass::Comm(op) => comm::effects(op),

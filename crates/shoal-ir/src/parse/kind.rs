@@ -78,6 +78,7 @@ pub(super) fn from_parts(
         "atomic_store" => ordering(a).map(|(sem, scope)| OpKind::AtomicStore { sem, scope })?,
         "atomic_poll" => ordering(a).map(|(sem, scope)| OpKind::AtomicPoll { sem, scope })?,
         "make_desc" => OpKind::MakeDesc,
+        "desc_base" => OpKind::DescBase,
         "desc_size" => OpKind::DescSize { dim: a.number("dim")? },
         "desc_stride" => OpKind::DescStride { dim: a.number("dim")? },
         "desc_load" => OpKind::DescLoad,

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use shoal_source::{Diagnostic, FileId, Span};
 
 use crate::func::{Facts, Func, FuncKind, Module, Region, Value};
+use crate::print::is_name;
 use crate::types::{DescType, Elem, Padding, Ptr, Scalar, Shape, Space, TileType, Type};
 use attrs::Attrs;
 use lexer::{Lexer, Token};
@@ -93,7 +94,7 @@ impl<'t> Parser<'t> {
             let facts = self.facts()?;
             let value = func.add_param(region, ty);
             func.value_mut(value).facts = facts;
-            self.define(name, span, value)?;
+            self.define(func, name, span, value)?;
             if !self.lexer.accept(',') {
                 self.lexer.expect(')')?;
                 break;
@@ -102,7 +103,11 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn define(&mut self, name: &'t str, span: Span, value: Value) -> Parsed<()> {
+    fn define(&mut self, func: &mut Func, name: &'t str, span: Span, value: Value) -> Parsed<()> {
+        // Of `%x` and `%x.3` the user's name is `x`; numbers are no names.
+        let given = name.trim_start_matches('%');
+        let given = given.split_once('.').map_or(given, |(first, _)| first);
+        func.value_mut(value).name = is_name(given).then(|| given.into());
         match self.names.insert(name, value) {
             None => Ok(()),
             Some(_) => Err(Diagnostic::error(span, format!("`{name}` is defined twice"))),
@@ -184,7 +189,7 @@ impl<'t> Parser<'t> {
         for (index, ((name, span), facts)) in results.into_iter().zip(facts).enumerate() {
             let value = func.op(op).results()[index];
             func.value_mut(value).facts = facts;
-            self.define(name, span, value)?;
+            self.define(func, name, span, value)?;
         }
         Ok(())
     }

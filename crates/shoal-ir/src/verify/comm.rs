@@ -123,9 +123,8 @@ fn signal_words(t: &Typed<'_>, operand: usize) -> Rule {
 
 /// The first operand is one pointer to memory that other programs see.
 fn global_pointer(t: &Typed<'_>) -> Rule {
-    let ty = t.operands[0];
-    let space = ty.elem().and_then(Elem::ptr).map(|ptr| ptr.space);
-    require!(!ty.is_tile() && space == Some(Space::Global), "`{ty}` is not one pointer to global memory");
+    global_pointers(t, 0)?;
+    require!(!t.operands[0].is_tile(), "`{}` is not one pointer", t.operands[0]);
     Ok(())
 }
 

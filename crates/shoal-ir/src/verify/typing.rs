@@ -214,6 +214,7 @@ pub(super) fn check(module: &Module, calls: &CallEffects, func: &Func, op: OpId)
         OpKind::AtomicCas { .. } => memory::atomic_cas(&t),
         OpKind::AtomicPoll { .. } => memory::atomic_poll(&t),
         OpKind::MakeDesc => memory::make_desc(&t),
+        OpKind::DescBase => memory::desc_extent(&t, 0),
         OpKind::DescSize { dim } | OpKind::DescStride { dim } => memory::desc_extent(&t, *dim),
         OpKind::DescLoad => memory::desc_load(&t),
         OpKind::DescStore => memory::desc_store(&t),

@@ -193,6 +193,7 @@ fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
         19 => OpKind::Condition,
         20 => OpKind::Yield,
         21 => OpKind::Return,
+        22 if c.flag() => OpKind::DescBase,
         22 => OpKind::DescSize { dim: c.bits() as u8 },
         23 => OpKind::DescStride { dim: c.bits() as u8 },
         24 => OpKind::Comm(comm(c)),

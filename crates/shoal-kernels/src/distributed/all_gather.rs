@@ -110,11 +110,15 @@ pub(super) fn gathered<T: Number>(ranks: usize, n: usize) -> Result<Vec<f64>, Er
 }
 
 impl<T: Number> RankWorkload for AllGather<T> {
-    fn reset(&mut self) -> Result<(), Error> {
-        self.symm_x.write(&self.x)?;
+    fn poison(&mut self) -> Result<(), Error> {
+        self.symm_x.fill(poison()?);
         self.symm_out.fill(poison()?);
         self.out.fill(poison()?);
         Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
+        Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {

@@ -3,6 +3,10 @@
 //! A stream copies the others' rows and raises a word for every split that is there; the product begins with this rank's
 //! own rows and waits, block by block, for those that it needs.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use shoal::profile::{Recorder, now};
 use shoal::world::{Place, Rank, Stream, Symm, Value, WorldError};
 use shoal::{Error, args};
 
@@ -11,6 +15,7 @@ use super::communicator::{Communicator, Slots, elements, exactly};
 use super::data::{Number, normal, poison, wide};
 use super::gemm_all_reduce::Sizes;
 use super::parts::Parts;
+use super::profiling::Profiling;
 use super::workload::{RankOutput, RankWorkload};
 use crate::check::Tolerance;
 use crate::library::{Source, cdiv};
@@ -50,6 +55,17 @@ impl GatherWithProgress {
     /// # Errors
     /// When sizes do not fit, or the world fails.
     pub fn begin<T: Number>(&self, x: &Symm<T>, rows: usize, out: &Symm<T>) -> Result<(), Error> {
+        self.begin_recorded(x, rows, out, None)
+    }
+
+    /// The same, with copies recorded.
+    fn begin_recorded<T: Number>(
+        &self,
+        x: &Symm<T>,
+        rows: usize,
+        out: &Symm<T>,
+        recorder: Option<&Recorder>,
+    ) -> Result<(), Error> {
         let rank = self.progress.rank();
         let (me, world) = (rank.rank(), rank.size());
         exactly("out", out.len(), elements(&[x.len(), world])?)?;
@@ -66,13 +82,32 @@ impl GatherWithProgress {
                 if start < end {
                     let base = source * x.len();
                     let to = Place::symm(out, me, base + start..base + end)?;
-                    self.stream.copy(to, Place::symm(x, source, start..end)?)?;
+                    let from = Place::symm(x, source, start..end)?;
+                    let began = recorder.map(|recorder| (recorder.clone(), self.note_time()));
+                    self.stream.copy(to, from)?;
+                    if let Some((recorder, began)) = began {
+                        self.stream.call(move || {
+                            recorder.record(format!("copy from {source}"), began.load(Ordering::Relaxed));
+                            Ok(())
+                        });
+                    }
                 }
                 let word = source * self.splits + split;
                 self.stream.write_value(Place::symm(&self.progress, me, word..=word)?, Value::U32(1))?;
             }
         }
         Ok(())
+    }
+
+    /// When the stream comes to this place.
+    fn note_time(&self) -> Arc<AtomicU64> {
+        let time = Arc::new(AtomicU64::new(0));
+        let noted = Arc::clone(&time);
+        self.stream.call(move || {
+            noted.store(now(), Ordering::Relaxed);
+            Ok(())
+        });
+        time
     }
 
     /// Waits until all is copied on all ranks, and lowers the words. Collective over the world; everybody's `x` may be
@@ -131,7 +166,9 @@ pub fn all_gather_matmul<T: Number>(
     exactly("gathered", gathered.len(), elements(&[world, m, k])?)?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
     let blocks = Blocks::of(m, n, k);
-    gather.begin(x, m, gathered)?;
+    gather.begin_recorded(x, m, gathered, comm.profiling().map(Profiling::stream))?;
+    let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&["wait", "multiply"]));
+    let room = recorded.as_ref().map_or(0, |recorded| recorded.buffer.len());
     let args = args!(
         x,
         gathered,
@@ -143,6 +180,8 @@ pub fn all_gather_matmul<T: Number>(
         k,
         gather.splits,
         Parts::new(m, gather.splits).part(),
+        recorded.as_mut().map(|recorded| recorded.buffer.words_mut()),
+        room,
         BLOCK_M = blocks.m,
         BLOCK_N = blocks.n,
         BLOCK_K = blocks.k
@@ -217,10 +256,14 @@ impl<T: Number> CopiedAllGather<T> {
 }
 
 impl<T: Number> RankWorkload for CopiedAllGather<T> {
-    fn reset(&mut self) -> Result<(), Error> {
-        self.symm_x.write(&self.x)?;
+    fn poison(&mut self) -> Result<(), Error> {
+        self.symm_x.fill(poison()?);
         self.out.fill(poison()?);
         Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
+        Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, _comm: &Communicator<'_>) -> Result<(), Error> {
@@ -276,11 +319,15 @@ impl<T: Number> AllGatherMatmul<T> {
 }
 
 impl<T: Number> RankWorkload for AllGatherMatmul<T> {
-    fn reset(&mut self) -> Result<(), Error> {
-        self.symm_x.write(&self.x)?;
+    fn poison(&mut self) -> Result<(), Error> {
+        self.symm_x.fill(poison()?);
         self.gathered.fill(poison()?);
         self.c.fill(poison()?);
         Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
+        Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {

@@ -169,11 +169,16 @@ impl<T: Number> AllReduce<T> {
 }
 
 impl<T: Number> RankWorkload for AllReduce<T> {
-    fn reset(&mut self) -> Result<(), Error> {
+    fn poison(&mut self) -> Result<(), Error> {
         self.out.fill(poison()?);
+        self.shared.fill(poison()?);
+        Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
         match self.form {
             Form::OneShot | Form::TwoShotInPlace => self.shared.write(&self.x)?,
-            Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => self.shared.fill(poison()?),
+            Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => {}
         }
         Ok(())
     }

@@ -106,9 +106,13 @@ impl<T: Number> AllReduceRmsNorm<T> {
 }
 
 impl<T: Number> RankWorkload for AllReduceRmsNorm<T> {
-    fn reset(&mut self) -> Result<(), Error> {
+    fn poison(&mut self) -> Result<(), Error> {
         self.y.fill(poison()?);
         self.shared.fill(poison()?);
+        Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
         Ok(())
     }
 

@@ -95,10 +95,14 @@ impl<T: Number> AllToAll<T> {
 }
 
 impl<T: Number> RankWorkload for AllToAll<T> {
-    fn reset(&mut self) -> Result<(), Error> {
-        self.symm_x.write(&self.x)?;
+    fn poison(&mut self) -> Result<(), Error> {
+        self.symm_x.fill(poison()?);
         self.out.fill(poison()?);
         Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
+        Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {

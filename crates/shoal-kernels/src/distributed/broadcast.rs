@@ -68,10 +68,15 @@ impl<T: Number> Sent<T> {
 }
 
 impl<T: Number> RankWorkload for Sent<T> {
-    fn reset(&mut self) -> Result<(), Error> {
+    fn poison(&mut self) -> Result<(), Error> {
+        self.shared.fill(poison()?);
+        Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
         match self.form {
             Form::Broadcast if self.source() == self.shared.rank().rank() => self.shared.write(&self.x)?,
-            Form::Broadcast | Form::RingPut => self.shared.fill(poison()?),
+            Form::Broadcast | Form::RingPut => {}
         }
         Ok(())
     }

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use shoal::profile::{Track, now};
 use shoal::world::{Rank, SignalPad, WorldError};
 use shoal::{Args, Error, Kernel};
 
+use super::profiling::Profiling;
 use crate::library::{Library, Source};
 
 /// What a rank launches collective kernels with. All ranks make theirs together, and use it for the same launches in the
@@ -18,6 +20,7 @@ pub struct Communicator<'a> {
     pad: SignalPad,
     programs: usize,
     kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
+    profiling: Option<Profiling>,
 }
 
 /// Which slots of the pad a kernel uses.
@@ -52,7 +55,7 @@ impl<'a> Communicator<'a> {
         }
         let pad = rank.signal_pad();
         pad.check(programs, rank.size())?;
-        Ok(Communicator { library, rank: rank.clone(), pad, programs, kernels: Mutex::default() })
+        Ok(Communicator { library, rank: rank.clone(), pad, programs, kernels: Mutex::default(), profiling: None })
     }
 
     /// The rank that launches.
@@ -79,6 +82,21 @@ impl<'a> Communicator<'a> {
         &self.pad
     }
 
+    /// From now on, records what launches do: so many records of each program for those kernels that record themselves.
+    pub fn start_profile(&mut self, records: usize) {
+        self.profiling = Some(Profiling::new(self.programs, records));
+    }
+
+    /// What was recorded since [`Communicator::start_profile`]; nothing more is.
+    pub fn take_profile(&mut self) -> Vec<Track> {
+        self.profiling.take().map_or_else(Vec::new, Profiling::tracks)
+    }
+
+    /// Where kernels and streams record; `None` if nothing is recorded.
+    pub(crate) fn profiling(&self) -> Option<&Profiling> {
+        self.profiling.as_ref()
+    }
+
     /// How many programs share `blocks` blocks of work.
     pub(crate) fn programs(&self, blocks: usize) -> usize {
         blocks.clamp(1, self.programs)
@@ -98,7 +116,12 @@ impl<'a> Communicator<'a> {
             Slots::MeetingAndSteps => 2,
         };
         self.pad.check(programs * regions, self.size())?;
-        self.kernel(source, name)?.launch(programs, args)
+        let kernel = self.kernel(source, name)?;
+        let Some(profiling) = &self.profiling else { return kernel.launch(programs, args) };
+        let start = now();
+        let done = kernel.launch(programs, args);
+        profiling.host().record(name, start);
+        done
     }
 
     fn kernel(&self, source: Source, name: &'static str) -> Result<Kernel, Error> {

@@ -115,9 +115,13 @@ impl<T: Number> GemmAllReduce<T> {
 }
 
 impl<T: Number> RankWorkload for GemmAllReduce<T> {
-    fn reset(&mut self) -> Result<(), Error> {
+    fn poison(&mut self) -> Result<(), Error> {
         self.partial.fill(f32::NAN);
         self.out.fill(poison()?);
+        Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
         Ok(())
     }
 

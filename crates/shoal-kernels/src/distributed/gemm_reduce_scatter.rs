@@ -198,12 +198,16 @@ impl<T: Number> GemmReduceScatter<T> {
 }
 
 impl<T: Number> RankWorkload for GemmReduceScatter<T> {
-    fn reset(&mut self) -> Result<(), Error> {
+    fn poison(&mut self) -> Result<(), Error> {
         match &self.form {
             Form::Fused(partial) => partial.fill(f32::NAN),
             Form::Copied(copied) => copied.partial.fill(f32::NAN),
         }
         self.out.fill(poison()?);
+        Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
         Ok(())
     }
 

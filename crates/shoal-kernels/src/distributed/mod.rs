@@ -37,6 +37,7 @@ mod data;
 pub mod gemm_all_reduce;
 pub mod gemm_reduce_scatter;
 mod parts;
+mod profiling;
 pub mod reduce_scatter;
 mod workload;
 

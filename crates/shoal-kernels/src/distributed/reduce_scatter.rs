@@ -46,10 +46,14 @@ impl<T: Number> ReduceScatter<T> {
 }
 
 impl<T: Number> RankWorkload for ReduceScatter<T> {
-    fn reset(&mut self) -> Result<(), Error> {
-        self.symm_x.write(&self.x)?;
+    fn poison(&mut self) -> Result<(), Error> {
+        self.symm_x.fill(poison()?);
         self.out.fill(poison()?);
         Ok(())
+    }
+
+    fn write_inputs(&mut self) -> Result<(), Error> {
+        Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {

@@ -21,11 +21,26 @@ pub struct RankOutput {
 
 /// A rank's share of a kernel of several ranks: inputs, outputs and a reference. All ranks call its functions together.
 pub trait RankWorkload {
-    /// Writes the inputs and poisons the outputs.
+    /// Poisons the outputs and all symmetric memory: whoever still reads it, or reads it too early, is found out.
     ///
     /// # Errors
     /// When the world fails.
-    fn reset(&mut self) -> Result<(), Error>;
+    fn poison(&mut self) -> Result<(), Error>;
+
+    /// Writes the inputs.
+    ///
+    /// # Errors
+    /// When the world fails.
+    fn write_inputs(&mut self) -> Result<(), Error>;
+
+    /// Makes all as it is before the first run.
+    ///
+    /// # Errors
+    /// When the world fails.
+    fn reset(&mut self) -> Result<(), Error> {
+        self.poison()?;
+        self.write_inputs()
+    }
 
     /// Launches. May be called again, with whatever the last run left.
     ///

@@ -1,7 +1,10 @@
 //! Kernels of several ranks against their references: every kernel, in worlds of every kind.
 
+mod deadlock;
+mod interpreted;
 mod processes;
 mod refusals;
+mod stress;
 mod threads;
 
 use shoal::world::{Rank, WorldOptions};

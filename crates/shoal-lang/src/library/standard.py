@@ -173,6 +173,22 @@ def _argmin_combine_tie_break_fast(a, i, b, j):
 
 
 @shoal.jit
+def _argmax_combine(value1, index1, value2, index2, tie_break_left):
+    if tie_break_left:
+        return _argmax_combine_tie_break_left(value1, index1, value2, index2)
+    else:
+        return _argmax_combine_tie_break_fast(value1, index1, value2, index2)
+
+
+@shoal.jit
+def _argmin_combine(value1, index1, value2, index2, tie_break_left):
+    if tie_break_left:
+        return _argmin_combine_tie_break_left(value1, index1, value2, index2)
+    else:
+        return _argmin_combine_tie_break_fast(value1, index1, value2, index2)
+
+
+@shoal.jit
 def _without_bfloat16(x):
     if x.dtype == tl.bfloat16:
         return x.to(tl.float32)
@@ -191,7 +207,7 @@ def _at_least_32_bits(x):
 
 
 @shoal.constexpr_function
-def _sum_dtype(given, asked):
+def _pick_sum_dtype(given, asked):
     """The type of a sum: as asked for, or the input's, but integers have at least 32 bits."""
     if asked is not None:
         return asked
@@ -246,7 +262,7 @@ def argmin(input, axis, tie_break_left=True, keep_dims=False):
 @shoal.jit
 def sum(input, axis=None, keep_dims=False, dtype: tl.constexpr = None):
     """The sum along an axis."""
-    return tl.reduce(input.to(_sum_dtype(input.dtype, dtype)), axis, _sum_combine, keep_dims=keep_dims)
+    return tl.reduce(input.to(_pick_sum_dtype(input.dtype, dtype)), axis, _sum_combine, keep_dims=keep_dims)
 
 
 @shoal.jit
@@ -270,14 +286,14 @@ def reduce_or(input, axis=None, keep_dims=False):
 def cumsum(input, axis=0, reverse=False, dtype: tl.constexpr = None):
     """The sums of all prefixes along an axis."""
     input = _without_bfloat16(input)
-    return tl.associative_scan(input.to(_sum_dtype(input.dtype, dtype)), axis, _sum_combine, reverse)
+    return tl.associative_scan(input.to(_pick_sum_dtype(input.dtype, dtype)), axis, _sum_combine, reverse)
 
 
 @shoal.jit
 def cumprod(input, axis=0, reverse=False, dtype: tl.constexpr = None):
     """The products of all prefixes along an axis."""
     input = _without_bfloat16(input)
-    return tl.associative_scan(input.to(_sum_dtype(input.dtype, dtype)), axis, _prod_combine, reverse)
+    return tl.associative_scan(input.to(_pick_sum_dtype(input.dtype, dtype)), axis, _prod_combine, reverse)
 
 
 # Sorting: a bitonic network on integers, in loops that do not grow with the tile. Floats are sorted by their bits,
@@ -285,14 +301,16 @@ def cumprod(input, axis=0, reverse=False, dtype: tl.constexpr = None):
 
 
 @shoal.constexpr_function
-def _int_dtype(bits):
-    if bits == 8:
-        return tl.int8
-    if bits == 16:
-        return tl.int16
-    if bits == 32:
-        return tl.int32
-    return tl.int64
+def _get_int_dtype(bitwidth, signed):
+    if bitwidth == 1:
+        return tl.int1
+    if bitwidth == 8:
+        return tl.int8 if signed else tl.uint8
+    if bitwidth == 16:
+        return tl.int16 if signed else tl.uint16
+    if bitwidth == 32:
+        return tl.int32 if signed else tl.uint32
+    return tl.int64 if signed else tl.uint64
 
 
 @shoal.jit
@@ -329,7 +347,7 @@ def _sorted(x, axis: tl.constexpr, falling: tl.constexpr, from_stage: tl.constex
         return _sorted(x.to(tl.float32), axis, falling, from_stage).to(x.dtype)
     elif x.dtype.is_floating():
         x = tl.where(x != x, float("nan"), x)
-        keys = _swap_magnitude(x.to(_int_dtype(x.dtype.primitive_bitwidth), bitcast=True))
+        keys = _swap_magnitude(x.to(_get_int_dtype(x.dtype.primitive_bitwidth, True), bitcast=True))
         keys = _sort_keys(keys, axis, falling, from_stage)
         return _swap_magnitude(keys).to(x.dtype, bitcast=True)
     elif x.dtype.is_int1():
@@ -374,6 +392,65 @@ def topk(x, k: tl.constexpr, dim: tl.constexpr = None, descending: tl.constexpr 
     else:
         first = tl._axis_indices(x.shape[:axis] + (k,) + x.shape[axis + 1:], axis)
         return tl.gather(sort(_at_least_32_bits(x), axis, descending), first, axis)
+
+
+# Steps of a bitonic network on tiles of which every dimension has size 2, for kernels that build networks of their own.
+
+
+@shoal.jit
+def _indicator(n_dims: tl.constexpr, j: tl.constexpr):
+    """0 and 1 along the dimension that is `j` before the last of `n_dims`."""
+    return tl.reshape(tl.arange(0, 2), [1] * (n_dims - j - 1) + [2] + [1] * j)
+
+
+@shoal.jit
+def _compare_and_swap(x, flip, i: tl.constexpr):
+    """Puts pairs along the dimension that is `i` before the last in order: rising where `flip` is 0."""
+    rank: tl.constexpr = len(x.shape)
+    partner = tl.flip(x, rank - 1 - i)
+    falling = (flip ^ _indicator(rank, i)) != 0
+    return tl.where((x > partner) != falling, partner, x)
+
+
+@shoal.jit
+def _bitonic_merge_hypercube(x, stage: tl.constexpr, order: tl.constexpr):
+    """Sorts runs of 2^stage elements: rising (order 0), falling (1) or in turn (2)."""
+    if order == 2:
+        flip = _indicator(len(x.shape), stage)
+    else:
+        flip = tl.full([1] * len(x.shape), order, tl.int32)
+    for step in tl.static_range(stage):
+        x = _compare_and_swap(x, flip, stage - 1 - step)
+    return x
+
+
+@shoal.jit
+def _bitonic_merge(x, stage: tl.constexpr, order: tl.constexpr, n_dims: tl.constexpr):
+    cube = tl.reshape(x, [2] * _log2(x.numel))
+    return tl.reshape(_bitonic_merge_hypercube(cube, stage, order), x.shape)
+
+
+@shoal.jit
+def _sort_impl(x, k: tl.constexpr = None, dim: tl.constexpr = None, descending: tl.constexpr = False):
+    if k is None:
+        return sort(x, dim, descending)
+    else:
+        return topk(x, k, dim, descending)
+
+
+@shoal.constexpr_function
+def _get_flip_dim(dim, shape):
+    return _axis(dim, len(shape))
+
+
+@shoal.constexpr_function
+def _primitive_bitwidth(dtype):
+    return dtype.primitive_bitwidth
+
+
+@shoal.constexpr_function
+def _unwrap_if_constexpr(o):
+    return o
 
 
 # Random numbers: Philox, a counter turned into bits by rounds of multiplications.

@@ -47,6 +47,8 @@ impl Lower<'_> {
             Value::Tensor(t) => self.tensor_attribute(t, attr, span),
             Value::Dtype(d) => Ok(match d.attribute(name) {
                 Some(value) => Some(value),
+                // A `constexpr` is what it holds, and may be asked for it.
+                None if name == "value" => Some(object.clone()),
                 None if name == "with_element_ty" || d.method(name).is_some() => Some(named_method(object, attr, span)),
                 None => None,
             }),
@@ -78,7 +80,11 @@ impl Lower<'_> {
                 _ => None,
             }),
             Value::Class(class) => Ok(class_attribute(class, name)),
-            Value::Function(f) => Ok((name == "__name__").then(|| Value::str(f.name()))),
+            Value::Function(f) => Ok(match name {
+                "__name__" => Some(Value::str(f.name())),
+                "value" => Some(object.clone()),
+                _ => None,
+            }),
             Value::Object(o) => self.object_attribute(o, name),
             Value::Dict(_) => {
                 Ok(matches!(name, "get" | "keys" | "values" | "items").then(|| named_method(object, attr, span)))

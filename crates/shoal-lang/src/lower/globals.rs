@@ -253,7 +253,8 @@ impl Lower<'_> {
             "tuple" => KnownClass::Tuple,
             "tensor_descriptor" | "tensor_descriptor_base" => KnownClass::TensorDescriptor,
             "PropagateNan" => return Ok(Some(enums::PROPAGATE_NAN.class())),
-            _ => return self.standard(name),
+            "CONSTEXPR_0" => return Ok(Some(Value::int(0))),
+            _ => return self.standard(inner_name(name)),
         };
         Ok(Some(Value::Class(Class::Known(class))))
     }
@@ -312,5 +313,16 @@ impl Lower<'_> {
             Some(close) => diagnostic.help(format!("did you mean `{close}`?")).into(),
             None => diagnostic.into(),
         }
+    }
+}
+
+/// What the library calls a function that kernels take from the modules the language is made of, though it is not among
+/// the names of the language.
+fn inner_name(name: &str) -> &str {
+    match name {
+        "get_int_dtype" => "_get_int_dtype",
+        "get_primitive_bitwidth" => "_primitive_bitwidth",
+        "sort_impl" => "_sort_impl",
+        _ => name,
     }
 }

@@ -110,11 +110,11 @@ fn check_strides(e: &Emit<'_>, strides: &[Operand], bytes: u64) -> LowerResult<(
     Ok(())
 }
 
-fn scalar(e: &mut Emit<'_>, what: &str, value: &Operand, ty: Scalar) -> LowerResult<Tensor> {
+pub(super) fn scalar(e: &mut Emit<'_>, what: &str, value: &Operand, ty: Scalar) -> LowerResult<Tensor> {
     block_ptr::integer(e, what, value, ty)
 }
 
-fn block_type(desc: &Descriptor) -> &DescType {
+pub(super) fn block_type(desc: &Descriptor) -> &DescType {
     match &desc.ty {
         Type::Desc(d) => d,
         Type::Elem(_) | Type::Tile(_) | Type::Token => unreachable!("a descriptor has a descriptor's type"),
@@ -142,7 +142,7 @@ fn extents(e: &mut Emit<'_>, desc: &Descriptor, ask: impl Fn(u8) -> OpKind) -> V
 }
 
 /// Offsets of a block: one `int32` for each dimension.
-fn offsets(e: &mut Emit<'_>, desc: &Descriptor, given: &[Operand]) -> LowerResult<Vec<shoal_ir::Value>> {
+pub(super) fn offsets(e: &mut Emit<'_>, desc: &Descriptor, given: &[Operand]) -> LowerResult<Vec<shoal_ir::Value>> {
     let rank = block_type(desc).block.len();
     if given.len() != rank {
         return Err(e
@@ -173,8 +173,8 @@ pub(crate) fn load(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand]) -> Lower
     Ok(e.tensor(value))
 }
 
-/// `desc.store(offsets, value)`.
-pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: &Tensor) -> LowerResult<()> {
+/// A value for a store through a descriptor: memory may be written, the shape fits, and it is brought to the type.
+pub(super) fn stored_value(e: &mut Emit<'_>, desc: &Descriptor, shape: &[u32], value: &Tensor) -> LowerResult<Tensor> {
     if desc.access == Access::ReadOnly {
         return Err(e
             .error("this descriptor is of memory that is `tl.const`")
@@ -182,22 +182,26 @@ pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: 
             .help("drop the `tl.const` annotation, or make the descriptor from another pointer")
             .into());
     }
-    let ty = block_type(desc);
-    if value.shape() != ty.block.as_slice() {
+    if value.shape() != shape {
         // Blocks with dimensions of size 1 are often stored from tiles without them.
         return Err(e
-            .error(format!("the block has shape {:?}, but the value is `{}`", ty.block.as_slice(), value.type_name()))
+            .error(format!("the block has shape {shape:?}, but the value is `{}`", value.type_name()))
             .help("bring the value to the block's shape with `tl.reshape` or `tl.broadcast_to`")
             .into());
     }
-    let value = cast::to_number(e, value, ty.elem)?;
+    cast::to_number(e, value, block_type(desc).elem)
+}
+
+/// `desc.store(offsets, value)`.
+pub(crate) fn store(e: &mut Emit<'_>, desc: &Descriptor, at: &[Operand], value: &Tensor) -> LowerResult<()> {
+    let value = stored_value(e, desc, &block_type(desc).block, value)?;
     let mut operands = vec![desc.value, value.value];
     operands.extend(offsets(e, desc, at)?);
     e.b().inferred(OpKind::DescStore, &operands, &[]);
     Ok(())
 }
 
-fn operands(e: &Emit<'_>, a: &Args, name: &str) -> LowerResult<Vec<Operand>> {
+pub(super) fn operands(e: &Emit<'_>, a: &Args, name: &str) -> LowerResult<Vec<Operand>> {
     a.sequence(name).iter().map(|v| Operand::new(e, v)).collect()
 }
 
@@ -213,7 +217,7 @@ fn run_make(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     Ok(Value::Descriptor(Arc::new(make(e, &parts)?)))
 }
 
-fn descriptor(a: &Args) -> LowerResult<&Descriptor> {
+pub(super) fn descriptor(a: &Args) -> LowerResult<&Descriptor> {
     match a.value("desc") {
         Value::Descriptor(d) => Ok(d),
         _ => Err(a.wrong("desc", "a tensor descriptor")),
@@ -234,16 +238,6 @@ fn run_store(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     Ok(Value::NONE)
 }
 
-fn run_absent(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
-    let name = a.function_name();
-    let way_out = match name {
-        "gather" => "load rows through pointers: `tl.load(base + rows[:, None] * stride + cols[None, :])`",
-        "scatter" => "store rows through pointers: `tl.store(base + rows[:, None] * stride + cols[None, :], value)`",
-        _ => "use the atomic on pointers, such as `tl.atomic_add(base + offsets, value)`",
-    };
-    Err(l.emit().error(format!("descriptors do not have `{name}` yet")).help(way_out).into())
-}
-
 /// The functions of this file.
 pub(crate) static BUILTINS: &[Builtin] = &[
     Builtin::kernel(
@@ -253,14 +247,6 @@ pub(crate) static BUILTINS: &[Builtin] = &[
     ),
     Builtin::kernel("load_tensor_descriptor", "desc, offsets", run_load),
     Builtin::kernel("store_tensor_descriptor", "desc, offsets, value", run_store),
-    Builtin::kernel("descriptor.gather", "desc, *args", run_absent),
-    Builtin::kernel("descriptor.scatter", "desc, *args", run_absent),
-    Builtin::kernel("descriptor.atomic_add", "desc, offsets, value", run_absent),
-    Builtin::kernel("descriptor.atomic_min", "desc, offsets, value", run_absent),
-    Builtin::kernel("descriptor.atomic_max", "desc, offsets, value", run_absent),
-    Builtin::kernel("descriptor.atomic_and", "desc, offsets, value", run_absent),
-    Builtin::kernel("descriptor.atomic_or", "desc, offsets, value", run_absent),
-    Builtin::kernel("descriptor.atomic_xor", "desc, offsets, value", run_absent),
 ];
 
 #[cfg(test)]

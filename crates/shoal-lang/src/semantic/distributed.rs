@@ -74,10 +74,11 @@ fn run_count(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
 
 fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
-    let Value::Tensor(pointer) = a.value("ptr") else { return Err(a.wrong("ptr", "a pointer")) };
-    let rank = to_tensor(e, a.value("rank"))?;
-    if lanes::is_per_lane(pointer) || lanes::is_per_lane(&rank) {
+    let each = |name: &str| a.value(name).as_tensor().is_some_and(lanes::is_per_lane);
+    if each("ptr") || each("rank") {
+        let pointer = a.tensor("ptr")?;
         memory::pointer(e, "symm_at", pointer)?;
+        let rank = to_tensor(e, a.value("rank"))?;
         if !number_type(&rank).is_some_and(Scalar::is_int) {
             return Err(a.wrong("rank", "an integer"));
         }
@@ -89,7 +90,7 @@ fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     symm_at(e, pointer, &rank)
 }
 
-/// The same place at another rank. Lanes that do not run this look nowhere.
+/// The same place at another rank, or the places of lanes: of those that run this.
 pub(crate) fn symm_at(e: &mut Emit<'_>, pointer: &Tensor, rank: &Tensor) -> LowerResult<Value> {
     let mut operands = vec![pointer.value, rank.value];
     if lanes::is_per_lane(pointer) || lanes::is_per_lane(rank) {

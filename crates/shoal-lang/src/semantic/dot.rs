@@ -235,31 +235,13 @@ fn run_dot(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     dot(e, &x, &y, acc.as_ref(), &options).map(Value::from)
 }
 
-fn run_dot_scaled(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
-    Err(l
-        .emit()
-        .error("`dot_scaled` is not available yet")
-        .help(
-            "scale the inputs and use `tl.dot`: `tl.dot((a * a_scale).to(tl.bfloat16), (b * b_scale).to(tl.bfloat16))`",
-        )
-        .into())
-}
-
 /// The functions of this file.
-pub(crate) static BUILTINS: &[Builtin] = &[
-    Builtin::kernel(
-        "dot",
-        "input, other, acc=None, input_precision: const=None, allow_tf32: const=None, \
+pub(crate) static BUILTINS: &[Builtin] = &[Builtin::kernel(
+    "dot",
+    "input, other, acc=None, input_precision: const=None, allow_tf32: const=None, \
          max_num_imprecise_acc: const=None, out_dtype: const=None",
-        run_dot,
-    ),
-    Builtin::kernel(
-        "dot_scaled",
-        "lhs, lhs_scale, lhs_format: const, rhs, rhs_scale, rhs_format: const, acc=None, fast_math: const=False, \
-         lhs_k_pack: const=True, rhs_k_pack: const=True, out_dtype: const=None",
-        run_dot_scaled,
-    ),
-];
+    run_dot,
+)];
 
 #[cfg(test)]
 mod tests {

@@ -16,8 +16,10 @@ pub(crate) mod cast;
 pub(crate) mod create;
 pub(crate) mod debug;
 pub(crate) mod descriptor;
+pub(crate) mod descriptor_elements;
 pub(crate) mod distributed;
 pub(crate) mod dot;
+pub(crate) mod dot_scaled;
 pub(crate) mod element;
 pub(crate) mod extern_fn;
 pub(crate) mod extra;
@@ -62,8 +64,10 @@ pub(crate) static TABLES: &[&[Builtin]] = &[
     create::BUILTINS,
     debug::BUILTINS,
     descriptor::BUILTINS,
+    descriptor_elements::BUILTINS,
     distributed::BUILTINS,
     dot::BUILTINS,
+    dot_scaled::BUILTINS,
     element::BUILTINS,
     extern_fn::BUILTINS,
     extra::BUILTINS,

@@ -88,14 +88,22 @@ fn use_mma(func: &Func, op: OpId) -> bool {
     sizes(func, op).is_some_and(|s| fits(&s))
 }
 
+/// Elements of 16 bits in one row of the widest swizzle of shared memory.
+const CHUNK: u32 = 64;
+
 fn wgmma_layouts(func: &Func, op: OpId, hardware: Hardware) -> Option<ProductLayouts> {
     let Sizes { m, n, .. } = sizes(func, op)?;
     let rows = (m / 64 * 4).min(hardware.warps);
     let warps = if is_chained(func, op) { [hardware.warps, 1] } else { [rows, hardware.warps / rows] };
     let columns = (n / warps[1]).clamp(8, 256);
+    if warps[1] > 1 && columns < CHUNK {
+        // Groups would begin inside of a swizzled chunk, which has not been tried on the hardware: `mma.sync` does it.
+        return None;
+    }
     let acc = LinearLayout::wgmma_accumulator(&[m, n], &warps, columns).ok()?;
     let left = func.op(op).operands()[0];
-    let from_memory = is_loaded(func, left);
+    // What was loaded before a loop stays in registers; what the loop loads is read where the copy put it.
+    let from_memory = is_loaded(func, left) && func.defining_region(left) == func.defining_region(func.op(op).result());
     let a = (!from_memory).then(|| LinearLayout::wgmma_operand(func.ty(left).shape(), &warps, 2).ok());
     let a = match a {
         Some(None) => return None,
@@ -137,7 +145,7 @@ fn fma_layouts(func: &Func, op: OpId, hardware: Hardware) -> ProductLayouts {
 }
 
 /// Whether a value is what memory holds, perhaps transposed.
-pub(super) fn is_loaded(func: &Func, value: Value) -> bool {
+fn is_loaded(func: &Func, value: Value) -> bool {
     let Some(op) = func.def_op(value) else { return false };
     let data = func.op(op);
     matches!(data.kind, OpKind::Load(_))

@@ -1,5 +1,6 @@
 //! Chains of conversions.
 
+use shoal_ir::numeric::NonFinite;
 use shoal_ir::op::Rounding;
 use shoal_ir::{OpId, OpKind, Scalar, Value};
 
@@ -18,11 +19,17 @@ pub(super) fn cast(cx: &mut Rewriter<'_>, op: OpId) -> Option<Value> {
     let inner = cx.def_if(a, |k| matches!(k, OpKind::Cast(_)))?;
     let x = cx.operand(inner, 0);
     let (from, through, to) = (cx.func.ty(x).number()?, cx.func.ty(a).number()?, ty.number()?);
-    if !is_exact(from, through) && !both_narrow(from, through, to) {
+    if !is_exact(from, through) && !both_narrow(from, through, to) || loses_infinities(from, to) {
         return None;
     }
     let kind = cx.func.op(op).kind.clone();
     Some(cx.make(kind, &[x], ty))
+}
+
+/// Whether a way back to a type is not the way of doing nothing: a conversion to eight bits saturates.
+fn loses_infinities(from: Scalar, to: Scalar) -> bool {
+    let format = to.float_format();
+    from == to && format.is_some_and(|f| f.saturates() && f.non_finite == NonFinite::Ieee)
 }
 
 /// Whether a conversion keeps every value.

@@ -1,8 +1,14 @@
-//! The sizes and strides of descriptors that are made in sight.
+//! The bases, sizes and strides of descriptors that are made in sight.
 
 use shoal_ir::{OpId, OpKind, Value};
 
 use super::Rewriter;
+
+/// The pointer that the descriptor was made with.
+pub(super) fn base(cx: &Rewriter<'_>, op: OpId) -> Option<Value> {
+    let base = made_of(cx, op)?[0];
+    Some(base).filter(|&base| *cx.func.ty(base) == cx.result_type(op))
+}
 
 /// The size that the descriptor was made with.
 pub(super) fn size(cx: &Rewriter<'_>, op: OpId, dim: u8) -> Option<Value> {

@@ -137,6 +137,7 @@ impl Rewriter<'_> {
                 ShapeOp::Join | ShapeOp::Split | ShapeOp::Gather { .. } => None,
             },
             OpClass::Access(AccessOp::Load(_)) => memory::load(self, op),
+            OpClass::Desc(DescOp::Base) => descriptor::base(self, op),
             OpClass::Desc(DescOp::Size { dim }) => descriptor::size(self, op, dim),
             OpClass::Desc(DescOp::Stride { dim }) => descriptor::stride(self, op, dim),
             OpClass::Access(AccessOp::Store { .. })

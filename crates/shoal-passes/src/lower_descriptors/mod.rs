@@ -191,6 +191,7 @@ impl Lowering {
                 self.parts.extend(result.map(|made| (made, parts)));
                 None
             }
+            DescOp::Base => Some(parts().base),
             DescOp::Size { dim } => Some(b.cast(parts().sizes[usize::from(dim)], Scalar::I32)),
             DescOp::Stride { dim } => Some(parts().strides[usize::from(dim)]),
             DescOp::Load => Some(access::load(b, op, parts())),

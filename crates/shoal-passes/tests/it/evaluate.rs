@@ -77,6 +77,7 @@ impl<'f> Evaluator<'f> {
             }
             OpKind::Load(_) => return vec![self.load(&types[0], &operands)],
             OpKind::MakeDesc => return vec![operands.concat()],
+            OpKind::DescBase => return vec![vec![operands[0][0]]],
             OpKind::DescSize { dim } => return vec![vec![operands[0][1 + usize::from(*dim)]]],
             OpKind::DescStride { dim } => {
                 let rank = (operands[0].len() - 1) / 2;

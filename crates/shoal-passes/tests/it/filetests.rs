@@ -1,5 +1,5 @@
-//! `tests/filetests/passes/<pass>/*.tile`: a header `; test: pass <name>[,<name>…]`, a module, and after the line
-//! `; ---- expected` what the passes make of it, each line behind `; `. `SHOAL_BLESS=1` writes the expectations.
+//! `tests/filetests/passes/<pass>/*.tile`: a header `; test: pass <name>[,<name>…] [for <target>]`, a module, and after
+//! the line `; ---- expected` what the passes make of it, each line behind `; `. `SHOAL_BLESS=1` writes the expectations.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -29,19 +29,22 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The passes a file asks for.
-fn passes(source: &str, file: &Path) -> Vec<&'static Pass> {
+/// The passes a file asks for, and the target they are done for: any CPU if it names none.
+fn passes(source: &str, file: &Path) -> (Vec<&'static Pass>, Target) {
     let names = source.lines().next().and_then(|line| line.strip_prefix(HEADER));
     let names = names.unwrap_or_else(|| panic!("{} opens with `{HEADER}…`", file.display()));
+    let (names, target) = match names.split_once(" for ") {
+        Some((names, target)) => (names, target.trim().parse().unwrap_or_else(|e| panic!("{e}"))),
+        None => (names, Target::Cpu(CpuTarget::generic())),
+    };
     let pass = |name: &str| pipeline::by_name(name.trim()).unwrap_or_else(|| panic!("there is no pass `{name}`"));
-    names.split(',').map(pass).collect()
+    (names.split(',').map(pass).collect(), target)
 }
 
 fn run(source: &str, file: &Path) -> String {
     let mut module = text::module(source);
-    let target = Target::Cpu(CpuTarget::generic());
-    pipeline::run(&mut module, &target, &passes(source, file), &Cancellation::default(), &mut |_, _, _| {})
-        .expect("nobody cancels");
+    let (passes, target) = passes(source, file);
+    pipeline::run(&mut module, &target, &passes, &Cancellation::default(), &mut |_, _, _| {}).expect("nobody cancels");
     text::verified(&module);
     let mut expected = String::new();
     for line in module.to_string().lines() {

@@ -3,6 +3,7 @@
 //! Here are addresses, bytes and waits; arrays, pickled objects and what people see are Python. Nothing here waits with
 //! the interpreter's lock in its hand, and every wait ends on Ctrl-C (`waiting.rs`).
 
+mod collectives;
 pub(crate) mod current;
 mod member;
 mod memory;
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use shoal::world::{World, WorldError, WorldOptions};
 
+pub(crate) use collectives::CommunicatorObject;
 pub(crate) use memory::{SymmBlock, store_word};
 pub(crate) use rank::RankObject;
 pub(crate) use stream::{EventObject, StreamObject};

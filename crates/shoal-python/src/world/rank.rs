@@ -16,7 +16,7 @@ use crate::world::waiting::wait_for_others;
 
 /// One member of a world.
 #[pyclass(name = "Rank", module = "shoal._native", frozen)]
-pub(crate) struct RankObject(Member);
+pub(crate) struct RankObject(pub(super) Member);
 
 impl RankObject {
     pub(crate) fn new(member: Member) -> RankObject {
@@ -139,6 +139,12 @@ impl RankObject {
     /// The team of the ranks on this host.
     fn node(&self) -> PyResult<TeamObject> {
         Ok(TeamObject::new(&self.0, self.rank_here()?.node().clone()))
+    }
+
+    /// Takes the mesh of kernels away.
+    fn unset_mesh(&self) -> PyResult<()> {
+        self.rank_here()?.set_mesh(None);
+        Ok(())
     }
 
     /// A new stream.

@@ -46,6 +46,12 @@ impl TeamObject {
         self.team.members().to_vec()
     }
 
+    /// The number by which kernels know it.
+    #[getter]
+    fn handle(&self) -> i32 {
+        self.team.handle()
+    }
+
     /// A member's place in another team.
     fn translate(&self, rank: usize, other: &TeamObject) -> Option<usize> {
         self.team.translate(rank, &other.team)
@@ -99,6 +105,12 @@ pub(crate) struct MeshObject {
 
 #[pymethods]
 impl MeshObject {
+    /// Gives kernels of this rank the mesh.
+    fn set_for_kernels(&self) -> PyResult<()> {
+        self.member.taking_part()?.set_mesh(Some(&self.mesh));
+        Ok(())
+    }
+
     /// The names of the axes.
     #[getter]
     fn axes(&self) -> Vec<String> {

@@ -13,18 +13,36 @@ use crate::{errors, signals};
 /// How often the waiting thread looks for signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Errors of what waits.
+pub(crate) trait Raised: Send {
+    /// The exception.
+    fn raised(self, py: Python<'_>) -> PyErr;
+}
+
+impl Raised for WorldError {
+    fn raised(self, py: Python<'_>) -> PyErr {
+        errors::world(py, &self)
+    }
+}
+
+impl Raised for shoal::Error {
+    fn raised(self, py: Python<'_>) -> PyErr {
+        errors::raise(py, self, None)
+    }
+}
+
 /// Does what may wait for other ranks.
 ///
 /// Only the main thread hears of signals, and threads of ranks are others. Everywhere else a thread of its own waits
 /// while this one listens; a handler that raises ends the world, and with it the wait.
-pub(crate) fn wait_for_others<T: Send>(
+pub(crate) fn wait_for_others<T: Send, E: Raised>(
     py: Python<'_>,
     member: &Member,
-    work: impl FnOnce() -> Result<T, WorldError> + Send,
+    work: impl FnOnce() -> Result<T, E> + Send,
 ) -> PyResult<T> {
     let rank = member.taking_part()?;
     if current::is_rank_thread() {
-        return py.detach(work).map_err(|error| errors::world(py, &error));
+        return py.detach(work).map_err(|error| error.raised(py));
     }
     let done = py.detach(|| {
         std::thread::scope(|scope| {
@@ -44,7 +62,7 @@ pub(crate) fn wait_for_others<T: Send>(
     });
     match (signals::raised(), done) {
         (Some(raised), _) => Err(raised),
-        (None, Some(result)) => result.map_err(|error| errors::world(py, &error)),
+        (None, Some(result)) => result.map_err(|error| error.raised(py)),
         (None, None) => Err(pyo3::exceptions::PyRuntimeError::new_err("waiting for other ranks ended in a panic")),
     }
 }

@@ -44,7 +44,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("shoal-kernels", &["shoal"]),
     ("shoal-cli", &["shoal", "shoal-kernels"]),
-    ("shoal-python", &["shoal", "shoal-cli"]),
+    ("shoal-python", &["shoal", "shoal-kernels", "shoal-cli"]),
 ];
 
 /// The two ends of the compiler and what lies between: each knows the IR only, in its tests too.

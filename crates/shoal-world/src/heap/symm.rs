@@ -30,6 +30,19 @@ impl<T: Element> Symm<T> {
         Symm { rank, offset, length, is_owned: true, elements: PhantomData }
     }
 
+    /// Elements at an offset of every rank's segment, in memory that somebody else has allocated and keeps: dropping
+    /// this gives nothing back.
+    pub fn view(rank: &Rank, offset: usize, length: usize) -> Result<Symm<T>, WorldError> {
+        let bytes = length.checked_mul(size_of::<T>()).and_then(|bytes| bytes.checked_add(offset));
+        if bytes.is_none_or(|end| end > rank.segment_bytes()) || !offset.is_multiple_of(align_of::<T>()) {
+            let (size, whole) = (size_of::<T>(), rank.segment_bytes());
+            return Err(WorldError::Argument(format!(
+                "{length} elements of {size} bytes do not lie at offset {offset} of a segment of {whole}"
+            )));
+        }
+        Ok(Symm { rank: rank.clone(), offset, length, is_owned: false, elements: PhantomData })
+    }
+
     /// Number of elements on each rank.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -118,6 +131,9 @@ impl<T: Element> Symm<T> {
 
     /// Gives the memory back on all ranks. Collective over the world.
     pub fn free(mut self) -> Result<(), WorldError> {
+        if !self.is_owned {
+            return Err(WorldError::Argument("a view of symmetric memory is freed by who allocated it".to_owned()));
+        }
         self.is_owned = false;
         self.rank.free_block(self.offset)
     }

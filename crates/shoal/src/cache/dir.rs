@@ -32,7 +32,7 @@ pub enum Refusal {
         reason: io::Error,
     },
     /// Somebody else owns it.
-    #[error("{} belongs to another user (uid {owner}), who could put code into it", .path.display())]
+    #[error("{} belongs to another user (uid {owner}), who could put code into it: {}", .path.display(), own_folder(.path))]
     NotOurs {
         /// The directory.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum Refusal {
         owner: u32,
     },
     /// Others may write to it.
-    #[error("{} can be written by others (mode {mode:03o}): `chmod 700` it", .path.display())]
+    #[error("{} can be written by others (mode {mode:03o}): {}", .path.display(), way_out(.path, *.mode))]
     Writable {
         /// The directory.
         path: PathBuf,
@@ -54,6 +54,18 @@ pub enum Refusal {
         value: String,
     },
 }
+
+/// What to do about a directory that others can write to. One that is there for all users must stay as it is.
+fn way_out(path: &Path, mode: u32) -> String {
+    if mode & STICKY == 0 { "`chmod 700` it".to_owned() } else { own_folder(path) }
+}
+
+fn own_folder(path: &Path) -> String {
+    format!("name a folder of your own, such as SHOAL_CACHE_DIR={}", path.join("shoal").display())
+}
+
+/// The permission bit of directories in which everybody has files, such as `/tmp`.
+const STICKY: u32 = 0o1000;
 
 /// A directory that only this user can write to.
 #[derive(Debug)]
@@ -82,7 +94,7 @@ impl PrivateDir {
         if stat.st_uid != rustix::process::geteuid().as_raw() {
             return Err(Refusal::NotOurs { path: path.to_owned(), owner: stat.st_uid });
         }
-        let mode = stat.st_mode & 0o777;
+        let mode = stat.st_mode & 0o1777;
         if mode & 0o022 != 0 {
             return Err(Refusal::Writable { path: path.to_owned(), mode });
         }

@@ -110,6 +110,12 @@ fn a_directory_that_others_can_write_to_is_refused() {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         assert!(matches!(Cache::open(&path), Err(Refusal::Writable { mode: m, .. }) if m == mode));
     }
+    // What to do depends on whose it is: nobody should close /tmp to the others.
+    let said = Cache::open(&path).unwrap_err().to_string();
+    assert!(said.ends_with("`chmod 700` it"), "{said}");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o1777)).unwrap();
+    let said = Cache::open(&path).unwrap_err().to_string();
+    assert!(said.contains("SHOAL_CACHE_DIR=") && said.ends_with("cache/shoal") && !said.contains("chmod"), "{said}");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(Cache::open(&path).is_ok());
 }

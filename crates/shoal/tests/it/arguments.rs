@@ -24,7 +24,7 @@ const BACKENDS: [Backend; 2] = [Backend::Cpu, Backend::Interpreter];
 
 fn kernel(name: &str, backend: Backend) -> Kernel {
     let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
-    Module::from_source("copy.py", COPY).unwrap().kernel(name).unwrap().with(options).on(Device::of(backend))
+    Module::from_source("copy.py", COPY).unwrap().kernel(name).unwrap().with(options).on(Device::of(backend).unwrap())
 }
 
 #[test]

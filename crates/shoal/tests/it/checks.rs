@@ -84,7 +84,7 @@ fn wrong_accesses_are_found() {
         let (_, y) = rest.split_at_mut(1890);
         for backend in [Backend::Interpreter, Backend::Cpu] {
             let kernel = match backend {
-                Backend::Interpreter => wrong(body, backend),
+                Backend::Interpreter | Backend::Cuda => wrong(body, backend),
                 // With one thread, the first program is also the first to fail.
                 Backend::Cpu => wrong(body, backend).on(Device::cpu_with_threads(1).unwrap()),
             };

@@ -13,7 +13,7 @@ pub(crate) fn kernel(text: &str, backend: Backend) -> Kernel {
     let module = Module::from_source("kernel.py", &text).unwrap();
     let name = module.kernels().last().cloned().unwrap();
     let options = CompileOptions { disk_cache: DiskCache::Off, ..CompileOptions::default() };
-    module.kernel(&name).unwrap().with(options).on(Device::of(backend))
+    module.kernel(&name).unwrap().with(options).on(Device::of(backend).unwrap())
 }
 
 const BACKENDS: [Backend; 2] = [Backend::Cpu, Backend::Interpreter];

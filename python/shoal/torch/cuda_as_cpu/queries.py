@@ -17,8 +17,25 @@ from shoal.runtime.device_interface import Event, Stream
 # The compute capability that most kernels are written for: descriptors, eight-bit floats.
 CAPABILITY = (9, 0)
 
+# Devices where nobody says how many there are: what tests of several ranks usually ask for.
+DEVICES = 4
+
+
+class CudaStream(Stream):
+    """A stream that can be the current one."""
+
+    def __enter__(self) -> CudaStream:
+        _before.append(_current_stream)
+        _set_stream(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _set_stream(_before.pop())
+
+
 _current_device = 0
-_current_stream = Stream()
+_current_stream: Any = CudaStream()
+_before: list[Any] = []
 
 
 def install() -> None:
@@ -45,8 +62,9 @@ def _no_range(*_: Any, **__: Any) -> Iterator[None]:
 
 
 def _device_count() -> int:
-    """Every rank of this host has a device."""
-    return max(int(os.environ.get("LOCAL_WORLD_SIZE") or 1), 1)
+    """Every rank of this host has a device; where ranks are yet to be started, as many as `SHOAL_CUDA_DEVICES` says."""
+    said = os.environ.get("SHOAL_CUDA_DEVICES") or os.environ.get("LOCAL_WORLD_SIZE") or DEVICES
+    return max(int(said), 1)
 
 
 def _number(device: Any) -> int:
@@ -145,8 +163,8 @@ def _refused(what: str, instead: str) -> Any:
 
 _ANSWERS: dict[str, Any] = {
     "Event": Event,
-    "ExternalStream": Stream,
-    "Stream": Stream,
+    "ExternalStream": CudaStream,
+    "Stream": CudaStream,
     "CUDAGraph": _refused("torch.cuda.CUDAGraph", "call the captured function instead"),
     "graph": _refused("torch.cuda.graph", "call the captured function instead"),
     "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "call the functions as they are"),
@@ -156,7 +174,7 @@ _ANSWERS: dict[str, Any] = {
     "clock_rate": lambda device=None: 2000,
     "current_device": lambda: _current_device,
     "current_stream": lambda device=None: _current_stream,
-    "default_stream": lambda device=None: Stream(),
+    "default_stream": lambda device=None: CudaStream(),
     "device": _Device,
     "device_count": _device_count,
     "empty_cache": _nothing,

@@ -34,8 +34,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
 /// Whether a function has products that `wgmma` computes.
 pub(super) fn uses_wgmma(func: &Func, arch: NvptxArch) -> bool {
-    let is_wgmma = |op: OpId| matches!(unit(func, op, arch), Unit::Wgmma { .. });
-    func.walk().into_iter().any(|op| matches!(func.op(op).kind, OpKind::Dot { .. }) && is_wgmma(op))
+    func.walk().into_iter().any(|op| matches!(func.op(op).kind, OpKind::Dot { .. }) && is_wgmma(func, op, arch))
+}
+
+/// Whether `wgmma` computes a product.
+pub(super) fn is_wgmma(func: &Func, op: OpId, arch: NvptxArch) -> bool {
+    matches!(unit(func, op, arch), Unit::Wgmma { .. })
+}
+
+/// Whether a matrix unit computes a product.
+pub(super) fn has_unit(func: &Func, op: OpId, arch: NvptxArch) -> bool {
+    unit(func, op, arch) != Unit::Fma
 }
 
 fn unit(func: &Func, op: OpId, arch: NvptxArch) -> Unit {

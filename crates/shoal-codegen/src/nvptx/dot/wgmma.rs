@@ -76,11 +76,25 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
         }
         lines.push("wgmma.commit_group.sync.aligned;".to_owned());
-        lines.push("wgmma.wait_group.sync.aligned 0;".to_owned());
+        // One may be unfinished while the next begins; that before is over then.
+        let unfinished = u8::from(self.unfinished == Some(op));
+        lines.push(format!("wgmma.wait_group.sync.aligned {unfinished};"));
         let text = format!("{{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n{}\n}}", lines.join("\n"));
         let types = vec![llvm.f32().into(); acc.len()];
         let sums = llvm.ptx(&text, &types, &acc, &operands, Does::Act);
         self.hold_accumulator(data.result(), sums);
+    }
+
+    /// Waits for all products; gives the values they were added to, among others that stay.
+    pub(in super::super) fn finish_products(&mut self, carried: Vec<V<'ctx>>) -> Vec<V<'ctx>> {
+        let llvm = self.llvm;
+        let sums: Vec<V<'ctx>> = carried.iter().copied().filter(|v| v.get_type() == llvm.f32().into()).collect();
+        let types = vec![llvm.f32().into(); sums.len()];
+        let mut finished = llvm.ptx("wgmma.wait_group.sync.aligned 0;", &types, &sums, &[], Does::Act).into_iter();
+        carried
+            .into_iter()
+            .map(|v| if v.get_type() == llvm.f32().into() { finished.next().expect("one for each") } else { v })
+            .collect()
     }
 
     fn is_wgmma_operand(&self, value: Value) -> bool {
@@ -168,15 +182,19 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn descriptor(&self, tile: &Described<'ctx>, first: u32, part: IntValue<'ctx>, k: u32) -> V<'ctx> {
         let llvm = self.llvm;
         let chunk = tile.swizzle.chunk_bytes();
-        // Bytes from one element to the next along M (or N) at multiples of eight, and where K begins.
-        let (constant, per_outer, leading) = if tile.along_k {
+        let (constant, moved, leading) = if tile.along_k {
             let in_row = k * 2;
-            (in_row / chunk * tile.outer * chunk + in_row % chunk + first * chunk, chunk, 1)
+            let moved = llvm.bin(Op::Mul, part.into(), llvm.const_i32(chunk.into()).into());
+            (in_row / chunk * tile.outer * chunk + in_row % chunk + first * chunk, moved, 1)
         } else {
-            let across = tile.inner * chunk;
-            (first * 2 / chunk * across + first * 2 % chunk + k * chunk, across * 2 / chunk, across)
+            // A chunk is so many elements wide; a group may begin inside of one.
+            let (wide, across) = (chunk / 2, tile.inner * chunk);
+            let chunks = llvm.bin(Op::LShr, part.into(), llvm.const_i32(wide.ilog2().into()).into());
+            let inside = llvm.bin(Op::And, part.into(), llvm.const_i32(i64::from(wide) - 1).into());
+            let chunks = llvm.bin(Op::Mul, chunks, llvm.const_i32(across.into()).into());
+            let inside = llvm.bin(Op::Shl, inside, llvm.const_i32(1).into());
+            (first / wide * across + first % wide * 2 + k * chunk, llvm.bin(Op::Add, chunks, inside), across)
         };
-        let moved = llvm.bin(Op::Mul, part.into(), llvm.const_i32(per_outer.into()).into());
         let offset = llvm.bin(Op::Add, tile.base.into(), moved);
         let offset = llvm.bin(Op::Add, offset, llvm.const_i32(constant.into()).into());
         let address = self.shared_address(offset.into_int_value());

@@ -87,7 +87,7 @@ pub(super) fn signal(e: &mut Emit<'_>, a: &Args, name: &str) -> LowerResult<Tens
     Ok(e.tensor(bits))
 }
 
-/// One value, not a tile of them.
+/// One value, or one of each lane; not a tile of them.
 fn one(e: &Emit<'_>, a: &Args, value: Tensor) -> LowerResult<Tensor> {
     if value.is_scalar() || lanes::is_per_lane(&value) {
         return Ok(value);
@@ -99,43 +99,58 @@ fn one(e: &Emit<'_>, a: &Args, value: Tensor) -> LowerResult<Tensor> {
         .into())
 }
 
-/// Writes an operation that lanes or the program do.
+/// Writes an operation that lanes or the program do: each lane for itself where not all of them run this, or where their
+/// operands differ.
 pub(super) fn act(e: &mut Emit<'_>, op: ShmemOp, operands: &[Tensor]) -> LowerResult<Value> {
-    let per_lane = operands.iter().any(lanes::is_per_lane);
-    let by_some = e.active.is_some() && op.participants() != Participants::Program;
-    if op.mask_at().is_none() || !(per_lane || by_some) {
-        return once(e, op, operands);
+    let mut values: Vec<IrValue> = operands.iter().map(|t| t.value).collect();
+    if e.active.is_some() || operands.iter().any(lanes::is_per_lane) {
+        for (value, operand) in values.iter_mut().zip(operands) {
+            *value = lanes::of_each(e, operand)?.value;
+        }
+        values.extend(e.active);
     }
-    let mut values = Vec::with_capacity(operands.len() + 1);
-    for t in operands {
-        values.push(lanes::of_each(e, t)?.value);
-    }
-    values.extend(e.active);
     e.b().inferred(OpKind::Comm(CommOp::Shmem(op)), &values, &[]);
     Ok(Value::NONE)
 }
 
-/// Writes an operation that the program does once.
-pub(super) fn once(e: &mut Emit<'_>, op: ShmemOp, operands: &[Tensor]) -> LowerResult<Value> {
-    if let Some(t) = operands.iter().find(|t| lanes::is_per_lane(t)) {
-        return Err(e
-            .error("this is done by the whole program, but an argument differs between its threads")
-            .label(format!("one is `{}`", t.type_name()))
-            .into());
-    }
-    let values: Vec<IrValue> = operands.iter().map(|t| t.value).collect();
-    e.b().inferred(OpKind::Comm(CommOp::Shmem(op)), &values, &[]);
+/// Writes an operation that the program does once, if any lane runs this.
+pub(super) fn once(e: &mut Emit<'_>, a: &Args, op: ShmemOp, operands: &[Tensor]) -> LowerResult<Value> {
+    let values = uniform(e, a, operands)?;
+    let Some(active) = e.active else {
+        e.b().inferred(OpKind::Comm(CommOp::Shmem(op)), &values, &[]);
+        return Ok(Value::NONE);
+    };
+    let any = lanes::any(e, active);
+    let (then, ()) = e.in_region(&[], |e, _| {
+        e.b().inferred(OpKind::Comm(CommOp::Shmem(op)), &values, &[]);
+        e.b().yield_(&[]);
+    });
+    let (otherwise, ()) = e.in_region(&[], |e, _| {
+        e.b().yield_(&[]);
+    });
+    e.b().op(OpKind::If, [any], [], [then, otherwise]);
     Ok(Value::NONE)
 }
 
 /// Writes a question.
-pub(super) fn ask(e: &mut Emit<'_>, op: ShmemOp, operands: &[Tensor]) -> LowerResult<Tensor> {
-    let values: Vec<IrValue> = operands.iter().map(|t| t.value).collect();
+pub(super) fn ask(e: &mut Emit<'_>, a: &Args, op: ShmemOp, operands: &[Tensor]) -> LowerResult<Tensor> {
+    let values = uniform(e, a, operands)?;
     let answer = e.b().value(OpKind::Comm(CommOp::Shmem(op)), &values);
     Ok(e.tensor(answer))
 }
 
+/// Operands that are the same for all lanes.
+fn uniform(e: &Emit<'_>, a: &Args, operands: &[Tensor]) -> LowerResult<Vec<IrValue>> {
+    if operands.iter().any(lanes::is_per_lane) {
+        return Err(e
+            .error(format!("the arguments of `{}` must be the same for all threads", a.function_name()))
+            .help("compute them without the number of the thread")
+            .into());
+    }
+    Ok(operands.iter().map(|t| t.value).collect())
+}
+
 /// Writes a meeting.
 pub(super) fn meet(e: &mut Emit<'_>, a: &Args, meeting: Meeting, team: &Tensor) -> LowerResult<Value> {
-    once(e, ShmemOp::Meet { meeting, by: participants(a) }, std::slice::from_ref(team))
+    once(e, a, ShmemOp::Meet { meeting, by: participants(a) }, std::slice::from_ref(team))
 }

@@ -36,11 +36,11 @@ fn wait(e: &mut Emit<'_>, a: &Args, cmp: CmpOp) -> LowerResult<Value> {
     act(e, ShmemOp::SignalWait { cmp }, &[word, value])
 }
 
-pub(super) fn run_fence(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
-    once(l.emit(), ShmemOp::Fence, &[])
+pub(super) fn run_fence(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    once(l.emit(), a, ShmemOp::Fence, &[])
 }
 
 /// Also `quiet_pe`: to be quiet towards all ranks is to be quiet towards one.
-pub(super) fn run_quiet(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
-    once(l.emit(), ShmemOp::Quiet, &[])
+pub(super) fn run_quiet(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    once(l.emit(), a, ShmemOp::Quiet, &[])
 }

@@ -26,14 +26,14 @@ pub(super) fn run_team_count(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerR
     let e = l.emit();
     let team = integer(e, a, "team", Scalar::I32)?;
     let op = if a.function_name() == "team_my_pe" { ShmemOp::TeamRank } else { ShmemOp::TeamSize };
-    Ok(ask(e, op, &[team])?.into())
+    Ok(ask(e, a, op, &[team])?.into())
 }
 
 pub(super) fn run_translate(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
     let (team, other) = (integer(e, a, "src_team", Scalar::I32)?, integer(e, a, "dest_team", Scalar::I32)?);
     let member = integer(e, a, "pe", Scalar::I32)?;
-    Ok(ask(e, ShmemOp::TeamTranslate, &[team, member, other])?.into())
+    Ok(ask(e, a, ShmemOp::TeamTranslate, &[team, member, other])?.into())
 }
 
 pub(super) fn run_all_meet(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
@@ -100,10 +100,10 @@ fn broadcast(e: &mut Emit<'_>, a: &Args, bytes: &Tensor) -> LowerResult<Value> {
     let (team, root) = (integer(e, a, "team", Scalar::I32)?, integer(e, a, "pe_root", Scalar::I32)?);
     let world = e.b().int(handle::WORLD.into(), Scalar::I32);
     let world = e.tensor(world);
-    let rank = ask(e, ShmemOp::TeamTranslate, &[team.clone(), root, world])?;
+    let rank = ask(e, a, ShmemOp::TeamTranslate, &[team.clone(), root, world])?;
     meet(e, a, Meeting::Sync, &team)?;
     let op = ShmemOp::Copy { way: Way::Get, completion: Completion::Local, by: participants(a) };
-    once(e, op, &[target, source, bytes.clone(), rank])?;
+    once(e, a, op, &[target, source, bytes.clone(), rank])?;
     meet(e, a, Meeting::Sync, &team)
 }
 
@@ -111,7 +111,7 @@ fn collect(e: &mut Emit<'_>, a: &Args, bytes: &Tensor) -> LowerResult<Value> {
     let (target, source) = (target(e, a, "dest")?, pointer(e, a, "source")?);
     let team = integer(e, a, "team", Scalar::I32)?;
     meet(e, a, Meeting::Sync, &team)?;
-    once(e, ShmemOp::Collect { by: participants(a) }, &[team.clone(), target, source, bytes.clone()])?;
+    once(e, a, ShmemOp::Collect { by: participants(a) }, &[team.clone(), target, source, bytes.clone()])?;
     meet(e, a, Meeting::Sync, &team)
 }
 

@@ -1,7 +1,7 @@
 //! Reference 1.4: tensor descriptors, made in the kernel and on the host.
 
 use half::f16;
-use shoal::{Tensor, TensorDescriptor, args};
+use shoal::{Access, DType, Memory, Tensor, TensorDescriptor, args};
 
 use super::harness::{BACKENDS, case, floats};
 
@@ -188,7 +188,95 @@ fn wrong_descriptors() {
     case("x: tl.const, out", constant).refused(args!(&x[..]), &["tl.const", "kernel.py:10"]);
     wrong("d.load([0])", &["2"]);
     wrong("d.store([0, 0], tl.zeros([4, 4], tl.float32))", &["4"]);
-    wrong("d.gather(tl.arange(0, 8), 0)", &["gather"]);
+    wrong("d.gather(tl.arange(0, 8), 0)", &["gather", "[1, columns]"]);
     wrong("d.scatter(tl.zeros([8, 8], tl.float32), tl.arange(0, 8), 0)", &["scatter"]);
-    wrong("d.atomic_add([0, 0], tl.zeros([4, 8], tl.float32))", &["atomic_add"]);
+    wrong("d.atomic_add([0, 0], tl.zeros([4, 8], tl.float32))", &["tl.const"]);
+    let bytes = "
+    d = tl.make_tensor_descriptor(out, [4, 16], [16, 1], [4, 16])
+    d.atomic_add([0, 0], tl.zeros([4, 16], tl.int8))
+";
+    case("out", bytes).refused(args!(), &["atomic_add", "int8"]);
+}
+
+#[test]
+fn rows_are_picked_and_put_back() {
+    let x = floats(10 * 16, 7);
+    let rows = [3i64, 0, 9, 9, -1, 10, 5, 1];
+    let index: Vec<i32> = rows.iter().map(|&r| r as i32).collect();
+    let body = "
+    d = tl.make_tensor_descriptor(x, [10, 16], [16, 1], [1, 8], padding_option=PAD)
+    found = d.gather(tl.load(index + tl.arange(0, 8)), 12)
+    tl.store(out + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :], found)
+";
+    for (pad, beyond) in [("zero", 0.0), ("nan", f32::NAN)] {
+        let expected: Vec<f32> = rows.iter().flat_map(|&r| block(&x, [10, 16], [r, 12], [1, 8], beyond)).collect();
+        case("x, index, out, PAD: tl.constexpr", body).gives(args!(&x, &index, PAD = pad), &expected);
+    }
+    let body = "
+    d = tl.make_tensor_descriptor(out, [10, 16], [16, 1], [1, 8])
+    v = tl.arange(0, 64).reshape(8, 8)
+    d.scatter(v, tl.load(index + tl.arange(0, 8)).to(tl.int16), 12)
+";
+    let rows = [3i32, 0, 9, -2, -1, 10, 5, 1];
+    let mut expected = vec![-7i32; 160];
+    for (i, &r) in rows.iter().enumerate().filter(|(_, r)| (0..10).contains(*r)) {
+        for c in 0..4 {
+            expected[r as usize * 16 + 12 + c] = (i * 8 + c) as i32;
+        }
+    }
+    case("index, out", body).updates(args!(&rows[..]), &[-7i32; 160], &expected);
+}
+
+#[test]
+fn blocks_are_combined_atomically() {
+    let with = |name: &str| {
+        format!(
+            "
+    d = tl.make_tensor_descriptor(out, [6, 8], [8, 1], [4, 8])
+    v = tl.arange(0, 32).reshape(4, 8)
+    d.{name}([4, -2], v)
+    d.{name}([4, -2], v)
+"
+        )
+    };
+    let initial: Vec<i32> = (0..48).map(|v| v * 5 % 37).collect();
+    type Combine = fn(i32, i32) -> i32;
+    let combines: [(&str, Combine); 6] = [
+        ("atomic_add", |a, b| a + b),
+        ("atomic_min", i32::min),
+        ("atomic_max", i32::max),
+        ("atomic_and", |a, b| a & b),
+        ("atomic_or", |a, b| a | b),
+        ("atomic_xor", |a, b| a ^ b),
+    ];
+    for (name, combine) in combines {
+        let mut expected = initial.clone();
+        for at in (0..2).flat_map(|r| (2..8).map(move |c| (r, c))) {
+            let place = &mut expected[(4 + at.0) * 8 + at.1 - 2];
+            let value = (at.0 * 8 + at.1) as i32;
+            *place = combine(combine(*place, value), value);
+        }
+        case("out", &with(name)).updates(args!(), &initial, &expected);
+    }
+    let floats = "
+    d = tl.make_tensor_descriptor(out, [8], [1], [8])
+    d.atomic_add([0], tl.arange(0, 8))
+";
+    let expected: Vec<f32> = (0..8).map(|v| 0.5 + v as f32).collect();
+    case("out", floats).grid(1, 1, 1).updates(args!(), &[0.5f32; 8], &expected);
+}
+
+#[test]
+fn memory_begins_at_a_multiple_of_sixteen_bytes() {
+    let bytes = vec![0u8; 256 + 16];
+    let aligned = bytes.as_ptr().align_offset(16);
+    let over = |at: usize| {
+        let address = bytes[at..].as_ptr().addr();
+        // SAFETY: 128 bytes of the vector from there on, which outlives the descriptor; no kernel writes to them.
+        let memory = unsafe { Memory::from_raw(address, 128, DType::U8, Access::ReadOnly) };
+        TensorDescriptor::over(memory, &[8, 16], &[16, 1], &[8, 16])
+    };
+    assert!(over(aligned).is_ok());
+    let why = over(aligned + 4).expect_err("it is promised to kernels").to_string();
+    assert!(why.contains("multiple of 16 bytes"), "{why}");
 }

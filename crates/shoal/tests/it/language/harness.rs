@@ -5,7 +5,12 @@
 
 use shoal::{Args, Backend, CompileOptions, Device, DiskCache, Element, Error, Kernel, LaunchOptions, Module, Tensor};
 
-/// All ways to run a kernel.
+/// The ways to run a kernel on every machine, and on a GPU where there is one.
+pub(crate) fn backends() -> impl Iterator<Item = Backend> {
+    BACKENDS.into_iter().chain(Device::cuda(0).is_ok().then_some(Backend::Cuda))
+}
+
+/// The ways to run a kernel on every machine.
 pub(crate) const BACKENDS: [Backend; 2] = [Backend::Cpu, Backend::Interpreter];
 
 /// Elements after the output that nothing may write to.
@@ -62,7 +67,7 @@ impl Case {
     /// The kernel on a backend.
     pub(crate) fn kernel(&self, backend: Backend) -> Result<Kernel, Error> {
         let kernel = Module::from_source("kernel.py", &self.source)?.kernel("kernel")?;
-        Ok(kernel.with(self.options.clone()).launching(self.launching.clone()).on(Device::of(backend)))
+        Ok(kernel.with(self.options.clone()).launching(self.launching.clone()).on(Device::of(backend).unwrap()))
     }
 
     /// One launch on memory that begins with `initial`; gives what is there afterwards.
@@ -91,7 +96,7 @@ impl Case {
 
     /// The output, which begins as `initial`, becomes exactly this.
     pub(crate) fn updates<T: Element + PartialEq>(&self, args: Args<'_>, initial: &[T], expected: &[T]) {
-        for backend in BACKENDS {
+        for backend in backends() {
             let found =
                 self.run(backend, &args, initial, expected.len()).unwrap_or_else(|error| self.failed(backend, &error));
             #[expect(clippy::eq_op, reason = "only a NaN differs from itself")]
@@ -107,7 +112,7 @@ impl Case {
 
     /// The output, of type `T`, is this up to a relative error (an absolute one below 1).
     pub(crate) fn near<T: Element + Into<f64>>(&self, args: Args<'_>, tolerance: f64, expected: &[f64]) {
-        for backend in BACKENDS {
+        for backend in backends() {
             let found = self.run::<T>(backend, &args, &[], expected.len());
             let found = found.unwrap_or_else(|error| self.failed(backend, &error));
             for (at, (found, &wanted)) in found.iter().zip(expected).enumerate() {

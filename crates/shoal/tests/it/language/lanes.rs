@@ -11,7 +11,7 @@ from triton_dist.language.extra.language_extra import tid, ntid, laneid, ld, st,
 
 /// A kernel of two warps.
 fn lanes(params: &str, body: &str) -> Case {
-    with(EXTRA, params, body).options(|options| options.num_warps = 2)
+    with(EXTRA, params, body).options(|options| options.gpu.num_warps = 2)
 }
 
 #[test]
@@ -182,7 +182,7 @@ def note(out, t, v):
         expected[t as usize] = if t % 2 == 0 { t * 5 } else { t * 30 };
     }
     expected[62] = 9;
-    with(&format!("{EXTRA}\n{definitions}"), "out", body).options(|o| o.num_warps = 2).updates(
+    with(&format!("{EXTRA}\n{definitions}"), "out", body).options(|o| o.gpu.num_warps = 2).updates(
         Args::new(),
         &[-1i32; 64],
         &expected,

@@ -12,6 +12,7 @@ mod descriptors;
 #[cfg(target_arch = "x86_64")]
 mod directed;
 mod dot;
+mod dot_scaled;
 mod elementwise;
 mod fuzz;
 mod harness;

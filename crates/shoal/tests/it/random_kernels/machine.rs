@@ -1,10 +1,13 @@
 //! Running a case on the interpreter and as native code.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use shoal_abi::CpuTarget;
+use shoal_abi::{CpuTarget, Target};
 use shoal_codegen::{Options, cpu};
-use shoal_driver::cpu::{ArgBlock, ArgMemory, Bounds, Code, CpuDevice, LaunchOptions, LoadedKernel};
+use shoal_driver::cpu::{ArgMemory, Bounds, Code, CpuDevice, LaunchOptions, LoadedKernel};
+use shoal_driver::cuda::{self, CudaBuffer, CudaDevice, CudaKernel, StreamRef};
+use shoal_driver::{ArgBlock, ArgWriter};
 use shoal_interp::{Arg, Memory};
 use shoal_ir::{Module, Scalar};
 use shoal_source::SourceMap;
@@ -47,6 +50,38 @@ pub(crate) fn native(
     }
     memory.extend(case.numbers.iter().map(|_| None));
     let options = LaunchOptions { bounds: Some(Arc::new(Bounds::new(memory))), ..LaunchOptions::default() };
+    push_numbers(&mut block, case);
+    // SAFETY: the interpreter has run the case, so its accesses stay inside the buffers, each of which is alive.
+    unsafe { device.launch(&kernel, [case.programs, 1, 1], &block.finish(), &options) }.map_err(|e| e.to_string())?;
+    Ok(buffers.iter().map(Aligned::bytes).collect())
+}
+
+/// What a GPU makes of a case.
+pub(crate) fn on_gpu(device: CudaDevice, case: &Case, module: &Module, target: &Target) -> Result<Buffers, String> {
+    let compiled = shoal_codegen::compile(module, "k", target, &SourceMap::default(), &Options::default())
+        .map_err(|e| e.to_string())?;
+    let cubin = cuda::assemble(device, "k", &compiled.object).map_err(|e| e.to_string())?;
+    let kernel = CudaKernel::load(device, &cubin, compiled.description).map_err(|e| e.to_string())?;
+    let stream = StreamRef::default_of(device);
+    let copy = |(_, contents): &(Scalar, Vec<u8>)| CudaBuffer::from_slice(stream, contents).map_err(|e| e.to_string());
+    let buffers = case.buffers.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
+    let mut block = ArgBlock::writer();
+    for buffer in &buffers {
+        block.push_u64(buffer.address());
+    }
+    push_numbers(&mut block, case);
+    // SAFETY: the interpreter has run the case, so its accesses stay inside the buffers, each of which is alive.
+    unsafe { kernel.launch([case.programs, 1, 1], &block.finish(), stream) }.map_err(|e| e.to_string())?;
+    stream.synchronize_within(Some(Duration::from_secs(20)), None).map_err(|e| e.to_string())?;
+    let read = |buffer: &CudaBuffer<u8>| {
+        let mut contents = vec![0; buffer.len()];
+        buffer.copy_to(stream, &mut contents).map_err(|e| e.to_string())?;
+        Ok(contents)
+    };
+    buffers.iter().map(read).collect()
+}
+
+fn push_numbers(block: &mut ArgWriter, case: &Case) {
     for number in &case.numbers {
         match number.ty().bytes() {
             1 => block.push_u8(number.bits() as u8),
@@ -55,9 +90,6 @@ pub(crate) fn native(
             _ => block.push_u64(number.bits()),
         };
     }
-    // SAFETY: the interpreter has run the case, so its accesses stay inside the buffers, each of which is alive.
-    unsafe { device.launch(&kernel, [case.programs, 1, 1], &block.finish(), &options) }.map_err(|e| e.to_string())?;
-    Ok(buffers.iter().map(Aligned::bytes).collect())
 }
 
 /// Bytes aligned to 16, as the kernels are promised.

@@ -18,9 +18,10 @@ mod machine;
 mod shrink;
 mod tiles;
 
-use shoal_abi::CpuTarget;
+use shoal_abi::{CpuTarget, Target};
 use shoal_codegen::cpu;
 use shoal_driver::cpu::CpuDevice;
+use shoal_driver::cuda::CudaDevice;
 use shoal_ir::Module;
 use shoal_source::Cancellation;
 
@@ -66,6 +67,19 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().map_or(default, |n| n.parse().unwrap_or_else(|_| panic!("{variable} is a number")))
 }
 
+/// What is wrong with a GPU's code for a module, if anything.
+fn wrong_on_gpu(device: CudaDevice, case: &Case, module: &Module, warps: u32) -> Option<String> {
+    let expected = machine::interpreted(case, module).ok()?;
+    let mut module = module.clone();
+    module.funcs.iter_mut().for_each(|func| func.gpu.num_warps = warps);
+    let target = Target::Nvptx(device.arch());
+    shoal_passes::pipeline::optimize(&mut module, &target, &Cancellation::default()).unwrap();
+    match machine::on_gpu(device, case, &module, &target) {
+        Ok(found) => machine::difference(case, &expected, &found),
+        Err(why) => Some(why.chars().take(600).collect()),
+    }
+}
+
 /// Checks the kernels of some seeds on each target in turn.
 fn check(seeds: std::ops::Range<u64>, form: Form) {
     let device = CpuDevice::new(1).expect("a device");
@@ -84,6 +98,32 @@ fn check(seeds: std::ops::Range<u64>, form: Form) {
             panic!("{why}\n{small}\ncompiled as\n{}", formed(&small, form));
         }
     }
+}
+
+/// A fault on the GPU ends its context, so the kernel that had it is not made small.
+#[test]
+fn a_gpu_does_what_the_interpreter_does() {
+    let device = match CudaDevice::new(0) {
+        Ok(device) => device,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    let mut found = Vec::new();
+    for seed in seeds(200) {
+        let case = case(seed, 4 + (seed / 3 % 24) as usize, Sums::Fused);
+        let warps = [4, 1, 8, 2][(seed % 4) as usize];
+        if let Some(why) = wrong_on_gpu(device, &case, &case.module, warps) {
+            let lost = device.synchronize().is_err();
+            let small = match lost {
+                true => case.module.clone(),
+                false => shrink::shrink(&case.module, &|m| wrong_on_gpu(device, &case, m, warps).is_some()),
+            };
+            found.push(format!("seed {seed}, {warps} warps: {why}\n{small}"));
+            if lost {
+                break;
+            }
+        }
+    }
+    assert!(found.is_empty(), "{} wrong\n{}", found.len(), found.join("\n"));
 }
 
 fn seeds(default: u64) -> std::ops::Range<u64> {

@@ -42,7 +42,8 @@ impl Buffers {
 /// A kernel of `x`, `y`, `flags` and a number, with this body.
 pub(super) fn kernel(body: &str) -> Kernel {
     let mut text = "import triton\nimport triton.language as tl\nimport triton_dist.language as dl\n\
-                    from triton_dist.language.extra import libshmem_device as shm\n\n\
+                    from triton_dist.language.extra import libshmem_device as shm; \
+                    from triton_dist.language.extra.language_extra import tid, st, __syncthreads\n\n\
                     @triton.jit\ndef kernel(x, y, flags, number):\n"
         .to_owned();
     text.push_str("    me = shm.my_pe()\n    n = shm.n_pes()\n    peer = (me + 1) % n\n");

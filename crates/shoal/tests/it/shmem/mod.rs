@@ -1,6 +1,7 @@
 //! `libshmem_device`: every name, on the CPU and on the interpreter.
 
 mod harness;
+mod lanes;
 mod meetings;
 mod names;
 mod page;

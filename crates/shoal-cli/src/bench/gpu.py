@@ -1,0 +1,300 @@
+"""Kernels on a GPU, side by side: Shoal, Triton and torch, in one process, on the same data.
+
+gpu.py KERNELS FILTER ROUNDS: prints a line of JSON for each row. Times are medians of device events; the cache is
+emptied before each call, and the peers take turns.
+"""
+
+import importlib.util
+import json
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+import torch
+
+import shoal
+
+try:
+    import triton
+except ImportError:
+    triton = None
+
+KERNELS, FILTER, ROUNDS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
+
+
+def compiled_by(name, header):
+    """The kernels, decorated by one of the packages."""
+    path = os.path.join(tempfile.mkdtemp(), f"kernels_{name}.py")
+    with open(KERNELS) as kernels, open(path, "w") as file:
+        file.write(header + kernels.read())
+    spec = importlib.util.spec_from_file_location(f"kernels_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+OURS = compiled_by("shoal", "import shoal as triton\nimport shoal.language as tl\n\n\n")
+THEIRS = triton and compiled_by("triton", "import triton\nimport triton.language as tl\n\n\n")
+
+
+def say(**row):
+    print(json.dumps(row), flush=True)
+
+
+def once(fn):
+    FLUSH.zero_()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    fn()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / 1e3
+
+
+def medians(calls):
+    """Seconds of each call; they take turns."""
+    for fn in calls.values():
+        for _ in range(3):
+            fn()
+    torch.cuda.synchronize()
+    times = {name: [] for name in calls}
+    for _ in range(ROUNDS):
+        for name, fn in calls.items():
+            times[name].append(once(fn))
+    return {name: statistics.median(t) for name, t in times.items()}
+
+
+def error(found, expected):
+    found, expected = found.double(), expected.double()
+    return ((found - expected).norm() / expected.norm()).item()
+
+
+def rows(bench, case, work, unit, calls, result, expected, tolerance):
+    """Checks what ours writes, then measures it next to the others. `None` for work: the time counts."""
+    result.fill_(float("nan")) if result.is_floating_point() else result.fill_(77)
+    calls["shoal"]()
+    torch.cuda.synchronize()
+    wrong = error(result.float(), expected.float())
+    if not wrong <= tolerance:
+        say(bench=bench, case=case, error=f"wrong by {wrong:.3g}")
+        return
+    times = medians(calls)
+    of = (lambda s: work / s / 1e9) if work else (lambda s: s * 1e6)
+    for peer, seconds in times.items():
+        if peer != "shoal":
+            say(bench=bench, case=case, metric=unit, ours=of(times["shoal"]), peer=peer, peer_value=of(seconds),
+                ratio=seconds / times["shoal"])
+
+
+def both(make, **more):
+    """Calls of both packages, and others."""
+    calls = {"shoal": make(OURS)}
+    if THEIRS:
+        calls["triton"] = make(THEIRS)
+    return {**calls, **more}
+
+
+def bench_add():
+    n = 1 << 27
+    x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
+    out = torch.empty_like(x)
+    calls = both(lambda m: lambda: m.add_kernel[(n // 1024,)](x, y, out, n, BLOCK=1024), torch=lambda: torch.add(x, y, out=out))
+    rows("vector_add", f"f32 {n}", 12 * n, "GB/s", calls, out, x + y, 0)
+
+
+def bench_softmax():
+    for cols in (1024, 4096, 12288):
+        x = torch.randn(8192, cols, device="cuda")
+        out = torch.empty_like(x)
+        block = 1 << (cols - 1).bit_length()
+        warps = 4 if block <= 2048 else 8 if block <= 4096 else 16
+        calls = both(
+            lambda m: lambda: m.softmax_kernel[(8192,)](out, x, x.stride(0), cols, BLOCK=block, num_warps=warps),
+            torch=lambda: torch.softmax(x, 1),
+        )
+        rows("softmax", f"f32 8192x{cols}", 8 * x.numel(), "GB/s", calls, out, torch.softmax(x.double(), 1), 1e-5)
+
+
+def bench_norms():
+    x = torch.randn(8192, 4096, device="cuda", dtype=torch.bfloat16)
+    w, b = (torch.randn(4096, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    out = torch.empty_like(x)
+    exact = torch.nn.functional.rms_norm(x.double(), (4096,), w.double(), 1e-6)
+    calls = both(
+        lambda m: lambda: m.rms_norm_kernel[(8192,)](out, x, w, 4096, 4096, 1e-6, BLOCK=4096, num_warps=8),
+        torch=lambda: torch.nn.functional.rms_norm(x, (4096,), w, 1e-6),
+    )
+    rows("rms_norm", "bf16 8192x4096", 4 * x.numel(), "GB/s", calls, out, exact, 1e-2)
+    exact = torch.nn.functional.layer_norm(x.double(), (4096,), w.double(), b.double(), 1e-6)
+    calls = both(
+        lambda m: lambda: m.layer_norm_kernel[(8192,)](out, x, w, b, 4096, 4096, 1e-6, BLOCK=4096, num_warps=8),
+        torch=lambda: torch.nn.functional.layer_norm(x, (4096,), w, b, 1e-6),
+    )
+    rows("layer_norm", "bf16 8192x4096", 4 * x.numel(), "GB/s", calls, out, exact, 1e-2)
+
+
+CONFIGS = [
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=3),
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=4),
+    dict(BM=128, BN=128, BK=64, GROUP=8, num_warps=4, num_stages=4),
+    dict(BM=128, BN=128, BK=64, GROUP=8, num_warps=8, num_stages=4),
+    dict(BM=128, BN=128, BK=32, GROUP=8, num_warps=4, num_stages=4),
+    dict(BM=64, BN=128, BK=64, GROUP=8, num_warps=4, num_stages=4),
+]
+
+
+def tuned(launch, configs):
+    """The fastest of the configurations that work, and what did not."""
+    best, found, failed = math.inf, None, []
+    for config in configs:
+        try:
+            launch(config)
+            launch(config)
+            torch.cuda.synchronize()
+            seconds = min(once(lambda: launch(config)) for _ in range(3))
+        except Exception as error:
+            failed.append(f"{config}: {str(error).splitlines()[0]}")
+            continue
+        if seconds < best:
+            best, found = seconds, config
+    return found, failed
+
+
+def bench_matmul():
+    cases = [(torch.float16, 4096), (torch.bfloat16, 4096), (torch.float16, 8192), (torch.bfloat16, 8192)]
+    if hasattr(torch, "float8_e4m3fn"):
+        cases.append((torch.float8_e4m3fn, 8192))
+    for dtype, n in cases:
+        small = dtype.itemsize == 1
+        a, b = ((torch.randn(n, n, device="cuda") * 0.5).to(torch.float16).to(dtype) for _ in range(2))
+        if small:
+            b = b.T.contiguous().T
+        c = torch.empty(n, n, device="cuda", dtype=torch.float16 if small else dtype)
+
+        def launch(module, config):
+            grid = (triton_cdiv(n, config["BM"]) * triton_cdiv(n, config["BN"]),)
+            module.matmul_kernel[grid](
+                a, b, c, n, n, n, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1), **config
+            )
+
+        calls = {}
+        for name, module in (("shoal", OURS), ("triton", THEIRS)):
+            if module:
+                config, failed = tuned(lambda config: launch(module, config), CONFIGS)
+                say(bench="matmul", case=f"{dtype} {n}", note=f"{name}: {config}; failed: {failed}")
+                if config:
+                    calls[name] = lambda module=module, config=config: launch(module, config)
+        if "shoal" not in calls:
+            say(bench="matmul", case=f"{dtype} {n}", error="no configuration works")
+            continue
+        if not small:
+            calls["torch"] = lambda: torch.matmul(a, b, out=c)
+        exact = a.float() @ b.float()
+        rows("matmul", f"{str(dtype).split('.')[1]} {n}", 2 * n**3, "GFLOP/s", calls, c, exact, 2e-2)
+
+
+def triton_cdiv(a, b):
+    return -(-a // b)
+
+
+def bench_attention():
+    for d in (128, 64):
+        for causal in (False, True):
+            z, h, n = 4, 32, 4096
+            q, k, v = (torch.randn(z, h, n, d, device="cuda", dtype=torch.float16) for _ in range(3))
+            out = torch.empty_like(q)
+            configs = [
+                dict(BM=bm, BN=bn, num_warps=w, num_stages=s)
+                for bm, bn, w, s in ((128, 64, 4, 3), (128, 128, 8, 2), (128, 64, 8, 3), (64, 64, 4, 3))
+            ]
+
+            def launch(module, config):
+                module.attention_kernel[(n // config["BM"], z * h)](
+                    q, k, v, out, d**-0.5 * 1.44269504, n, n * d, D=d, CAUSAL=causal, **config
+                )
+
+            calls = {}
+            for name, module in (("shoal", OURS), ("triton", THEIRS)):
+                if module:
+                    config, failed = tuned(lambda config: launch(module, config), configs)
+                    say(bench="attention", case=f"d{d} causal={causal}", note=f"{name}: {config}; failed: {failed}")
+                    if config:
+                        calls[name] = lambda module=module, config=config: launch(module, config)
+            if "shoal" not in calls:
+                say(bench="attention", case=f"d{d} causal={causal}", error="no configuration works")
+                continue
+            sdpa = torch.nn.functional.scaled_dot_product_attention
+            calls["torch"] = lambda: sdpa(q, k, v, is_causal=causal)
+            flops = 4 * z * h * n * n * d * (0.5 if causal else 1)
+            exact = sdpa(q.float(), k.float(), v.float(), is_causal=causal)
+            rows("attention", f"fp16 d{d}{' causal' if causal else ''}", flops, "GFLOP/s", calls, out, exact, 1e-2)
+
+
+def bench_compile():
+    a = torch.randn(256, 256, device="cuda", dtype=torch.float16)
+    times = {"shoal": [], "triton": []}
+    for at in range(3):
+        config = dict(BM=128, BN=128, BK=64, GROUP=8 + at, num_warps=4, num_stages=3)
+        for name, module in (("shoal", OURS), ("triton", THEIRS)):
+            if module:
+                start = time.perf_counter()
+                module.matmul_kernel[(1,)](a, a, a, 256, 256, 256, 256, 1, 256, 1, 256, 1, **config)
+                torch.cuda.synchronize()
+                times[name].append(time.perf_counter() - start)
+    ours = statistics.median(times["shoal"])
+    steps = list(OURS.matmul_kernel._compiled_kernels())[-1]._native.times
+    say(bench="compile", case="matmul 128x128x64", note=str({k: round(1e3 * v, 1) for k, v in steps.items()}))
+    if times["triton"]:
+        theirs = statistics.median(times["triton"])
+        say(bench="compile", case="matmul 128x128x64", metric="ms", ours=1e3 * ours, peer="triton", peer_value=1e3 * theirs,
+            ratio=theirs / ours)
+
+
+def bench_launch():
+    x = torch.ones(64, device="cuda")
+    numbers = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+
+    def per_launch(fn):
+        for _ in range(50):
+            fn()
+        torch.cuda.synchronize()
+        times = []
+        for _ in range(15):
+            start = time.perf_counter()
+            for _ in range(100):
+                fn()
+            times.append((time.perf_counter() - start) / 100)
+            torch.cuda.synchronize()
+        return statistics.median(times)
+
+    for case, make in (
+        ("4 arguments", lambda m: lambda: m.add_kernel[(1,)](x, x, x, 64, BLOCK=64)),
+        ("19 arguments", lambda m: lambda: m.many_arguments[(1,)](x, x, x, x, x, x, x, x, *numbers)),
+    ):
+        ours = per_launch(make(OURS))
+        say(bench="launch", case=case, note=f"shoal {1e6 * ours:.2f} us")
+        if THEIRS:
+            theirs = per_launch(make(THEIRS))
+            say(bench="launch", case=case, metric="µs", ours=1e6 * ours, peer="triton", peer_value=1e6 * theirs,
+                ratio=theirs / ours)
+
+
+BENCHES = {
+    "launch": bench_launch, "compile": bench_compile, "vector_add": bench_add, "softmax": bench_softmax,
+    "norms": bench_norms, "matmul": bench_matmul, "attention": bench_attention,
+}
+
+if __name__ == "__main__":
+    say(machine=torch.cuda.get_device_name(0), torch=torch.__version__, triton=triton and triton.__version__,
+        shoal=shoal.__version__)
+    for name, bench in BENCHES.items():
+        if FILTER in name:
+            try:
+                bench()
+            except Exception as error:
+                say(bench=name, case="", error=f"{type(error).__name__}: {error}")

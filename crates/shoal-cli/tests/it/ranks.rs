@@ -1,0 +1,87 @@
+//! Kernels of several ranks from the command line.
+
+use crate::shoal::Workplace;
+
+#[test]
+fn run_checks_every_rank() {
+    let place = Workplace::new();
+    let called = place.ok(&["run", "two_shot_all_reduce", "--ranks", "3", "--size", "1001", "--dtype", "bf16"]);
+    assert!(called.out.contains("two_shot_all_reduce [1001] bfloat16 on 3 ranks (threads), cpu"), "{}", called.out);
+    assert_eq!(called.out.matches(" ok\n").count(), 3, "{}", called.out);
+}
+
+#[test]
+fn run_starts_processes() {
+    let place = Workplace::new();
+    let args = ["run", "all_to_all", "--ranks", "2", "--engine", "processes", "--size", "7,33", "--repeat", "2"];
+    let called = place.ok(&args);
+    assert!(called.out.contains("on 2 ranks (processes), cpu"), "{}", called.out);
+    // Two outputs of each rank.
+    assert_eq!(called.out.matches(" ok\n").count(), 4, "{}", called.out);
+}
+
+#[test]
+fn run_interprets_kernels_of_ranks() {
+    let place = Workplace::new();
+    let called = place.ok(&["run", "two_shot_all_reduce", "--ranks", "3", "--size", "37", "--check", "interp"]);
+    assert_eq!(called.out.matches(" ok\n").count(), 6, "{}", called.out);
+    assert!(called.out.contains("on 3 ranks (threads), interp"), "{}", called.out);
+}
+
+#[test]
+fn run_says_what_cannot_be_run() {
+    let place = Workplace::new();
+    let fails = |args: &[&str]| place.fails(&[&["run"], args].concat());
+    assert!(fails(&["one_shot_all_reduce"]).contains("is for several ranks: say how many, with --ranks"));
+    assert!(
+        fails(&["matmul", "--ranks", "2"]).contains("there is no kernel of several ranks `matmul`; there are one_shot")
+    );
+    assert!(fails(&["broadcast", "--ranks", "0"]).contains("a world needs at least one rank"));
+    assert!(fails(&["broadcast", "--ranks", "2", "--dtype", "fp64"]).contains("fp32, fp16 and bf16, not for `fp64`"));
+    assert!(fails(&["broadcast", "--ranks", "2", "--size", "1,2"]).contains("takes the sizes n, each at least 1"));
+}
+
+#[test]
+fn bench_measures_with_and_without_peers() {
+    let place = Workplace::new();
+    let (json, plot) = ("--json=rows.json", "--plot=ratios.svg");
+    let start = ["bench", "two_shot_all_reduce_in_place", "--size", "4096", "--rounds", "1", json, plot];
+    for engine in [["--engine", "threads", "--ranks", "1,2"], ["--engine", "processes", "--ranks", "1,2"]] {
+        let called = place.ok(&[&start[..], &engine[..], &["--backend", "gloo"]].concat());
+        assert!(called.out.contains("gloo is left out: torch is not installed"), "{}", called.out);
+        assert!(called.out.contains(&format!("4096 fp32 2 {}", engine[1])), "{}", called.out);
+        let rows = place.read("rows.json");
+        assert_eq!(rows.matches("\"bench\": \"two_shot_all_reduce_in_place\"").count(), 2, "{rows}");
+        assert!(place.read("ratios.svg").ends_with("</svg>\n"));
+    }
+    let said = place.fails(&["bench", "nonsense"]);
+    assert!(said.contains("there is no benchmark `nonsense`; there are cpu, comm, one_shot_all_reduce"), "{said}");
+    assert!(place.fails(&["bench", "broadcast", "--size", "x"]).contains("--size x: `x` is no size"));
+}
+
+#[test]
+fn a_timeline_shows_all_ranks() {
+    let place = Workplace::new();
+    for engine in ["threads", "processes"] {
+        let args = ["run", "all_gather_matmul", "--ranks", "4", "--size", "40,33,20", "--timeline", "line"];
+        let called = place.ok(&[&args[..], &["--engine", engine]].concat());
+        assert!(called.out.contains("timeline: line.svg (a picture), line.html (a page)"), "{}", called.out);
+        let trace: serde_json::Value = serde_json::from_str(&place.read("line.json")).expect("JSON");
+        let events = trace["traceEvents"].as_array().expect("events");
+        for rank in 0..4 {
+            let did = |task: &str| {
+                let is = |event: &&serde_json::Value| {
+                    event["pid"] == rank
+                        && event["ph"] == "X"
+                        && event["name"].as_str().is_some_and(|name| name.starts_with(task))
+                };
+                events.iter().filter(is).count()
+            };
+            assert!(
+                did("copy from") >= 4 && did("multiply") == 4 && did("wait") == 3,
+                "{engine}, rank {rank}: {trace}"
+            );
+        }
+        assert!(place.read("line.svg").contains("copy from 3"));
+    }
+}

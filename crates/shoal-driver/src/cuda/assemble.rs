@@ -1,0 +1,133 @@
+//! PTX to machine code: by the driver's own assembler, or by `ptxas` where there is no driver.
+
+use std::{
+    env,
+    ffi::{CString, c_void},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    ptr, slice,
+};
+
+use shoal_abi::NvptxArch;
+
+use super::{
+    device::CudaDevice,
+    error::CudaError,
+    sys::{Functions, INPUT_PTX, LinkState, jit_option as option},
+};
+
+/// Room for what the assembler says.
+const LOG_BYTES: usize = 16 << 10;
+
+/// Assembles PTX for a device by its driver; gives a cubin.
+///
+/// # Errors
+/// When the assembler refuses.
+pub fn assemble(device: CudaDevice, kernel: &str, ptx: &[u8]) -> Result<Vec<u8>, CudaError> {
+    let cuda = device.bind()?;
+    let text = CString::new(ptx).map_err(|_| CudaError::Invalid(format!("the PTX of `{kernel}` has a zero byte")))?;
+    let mut log = vec![0u8; LOG_BYTES];
+    let number = |value: usize| ptr::without_provenance_mut::<c_void>(value);
+    let names = [option::ERROR_LOG, option::ERROR_LOG_BYTES, option::LINE_INFO];
+    let values = [log.as_mut_ptr().cast(), number(LOG_BYTES), number(1)];
+    let mut state = LinkState::NULL;
+    // SAFETY: as many names as values, which live until the link is destroyed.
+    let status = unsafe { (cuda.link_create)(names.len() as u32, names.as_ptr(), values.as_ptr(), &raw mut state) };
+    cuda.check(status, || format!("assembling `{kernel}`"))?;
+    let link = Link { cuda, state };
+    let data = text.as_bytes_with_nul();
+    // SAFETY: the text ends with a zero, which counts, and lives until the link is destroyed.
+    let added = unsafe {
+        (cuda.link_add)(
+            link.state,
+            INPUT_PTX,
+            data.as_ptr().cast(),
+            data.len(),
+            ptr::null(),
+            0,
+            ptr::null(),
+            ptr::null(),
+        )
+    };
+    let (mut code, mut bytes) = (ptr::null(), 0);
+    let status = match added {
+        // SAFETY: the pointers are to locals.
+        0 => unsafe { (cuda.link_complete)(link.state, &raw mut code, &raw mut bytes) },
+        failed => failed,
+    };
+    if status != 0 {
+        let end = log.iter().position(|&byte| byte == 0).unwrap_or(log.len());
+        let said = String::from_utf8_lossy(&log[..end]).trim().to_owned();
+        return Err(match said.is_empty() {
+            true => cuda.failed(status, format!("assembling `{kernel}`")),
+            false => CudaError::Assemble { kernel: kernel.to_owned(), log: said },
+        });
+    }
+    // SAFETY: the link's code lives as long as the link, which is until the end of this function.
+    Ok(unsafe { slice::from_raw_parts(code.cast::<u8>(), bytes) }.to_vec())
+}
+
+/// A link that is destroyed at the end.
+struct Link {
+    cuda: &'static Functions,
+    state: LinkState,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // SAFETY: it was made for this object.
+        unsafe { (self.cuda.link_destroy)(self.state) };
+    }
+}
+
+/// Where `ptxas` is: as `SHOAL_PTXAS` says, on the path, or in the CUDA toolkit's usual folder.
+#[must_use]
+pub fn find_ptxas() -> Option<PathBuf> {
+    if let Some(named) = env::var_os("SHOAL_PTXAS").filter(|value| !value.is_empty()) {
+        return Some(named.into());
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut places: Vec<PathBuf> = env::split_paths(&path).collect();
+    places.extend(env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin")));
+    places.push("/usr/local/cuda/bin".into());
+    places.into_iter().map(|folder| folder.join("ptxas")).find(|file| file.is_file())
+}
+
+/// Assembles PTX by `ptxas`, with no GPU and no driver; gives a cubin and what the assembler says of its size.
+///
+/// # Errors
+/// When there is no `ptxas`, or it refuses.
+pub fn assemble_with_ptxas(kernel: &str, arch: NvptxArch, ptx: &[u8]) -> Result<(Vec<u8>, String), CudaError> {
+    let ptxas = find_ptxas().ok_or_else(|| {
+        CudaError::Invalid(
+            "a cubin is made by `ptxas`, which is not here\n  = help: install the CUDA toolkit or set SHOAL_PTXAS to it; \
+             or emit `ptx`, which needs none"
+                .to_owned(),
+        )
+    })?;
+    let folder = env::temp_dir().join(format!("shoal-ptxas-{}-{:p}", std::process::id(), ptx));
+    let failed = |why: std::io::Error| CudaError::Invalid(format!("running {}: {why}", ptxas.display()));
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let (source, cubin) = (folder.join("kernel.ptx"), folder.join("kernel.cubin"));
+    let run = || {
+        fs::write(&source, ptx)?;
+        let output = Command::new(&ptxas)
+            .args(["-v", "--generate-line-info", &format!("--gpu-name={}", arch.name())])
+            .arg(&source)
+            .arg("-o")
+            .arg(&cubin)
+            .output()?;
+        let code = if output.status.success() { fs::read(&cubin)? } else { Vec::new() };
+        Ok((output, code))
+    };
+    let ran = run();
+    // What is left of it is of no use to anybody.
+    let _ = fs::remove_dir_all(&folder);
+    let (output, code) = ran.map_err(failed)?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    match output.status.success() {
+        true => Ok((code, said)),
+        false => Err(CudaError::Assemble { kernel: kernel.to_owned(), log: said }),
+    }
+}

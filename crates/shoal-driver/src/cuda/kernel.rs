@@ -1,0 +1,302 @@
+//! Kernels on a GPU: loaded code with the facts the compiler states about it, and their launch.
+
+use core::{
+    ffi::{c_int, c_uint, c_void},
+    ptr,
+};
+use std::ffi::CString;
+
+use shoal_abi::{KernelDescription, NvptxNeeds};
+use smallvec::SmallVec;
+
+use super::{
+    device::CudaDevice,
+    error::CudaError,
+    stream::StreamRef,
+    sys::{
+        DeviceId, Function, Functions, Kernel, LaunchAttribute, LaunchConfig, Library, PARAM_BUFFER,
+        PARAM_BUFFER_BYTES, function_attribute, launch_attribute,
+    },
+};
+use crate::args::ArgBlock;
+
+/// A block gets so much shared memory without asking.
+const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
+/// The largest extents of a grid.
+const GRID_LIMIT: [u32; 3] = [0x7fff_ffff, 0xffff, 0xffff];
+
+/// A kernel that can be launched on one device.
+#[derive(Debug)]
+pub struct CudaKernel {
+    device: CudaDevice,
+    library: Library,
+    kernel: Kernel,
+    function: Function,
+    description: KernelDescription,
+    needs: NvptxNeeds,
+    resources: Resources,
+    args_bytes: usize,
+}
+
+/// What of a multiprocessor a kernel takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of a thread's own memory: spilled registers and arrays.
+    pub local_bytes: u32,
+    /// Bytes of shared memory of a block.
+    pub shared_bytes: u32,
+}
+
+/// How a kernel is launched, beyond its grid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaunchShape {
+    /// Programs of so many neighbours run together and reach each other's shared memory.
+    pub cluster: Option<[u32; 3]>,
+    /// All programs run at the same time, so that they may wait for each other.
+    pub cooperative: bool,
+    /// The launch may begin before the one ahead of it in the stream has ended: the kernel waits for it itself.
+    pub programmatic: bool,
+}
+
+impl CudaKernel {
+    /// Loads a kernel's machine code, or its PTX.
+    ///
+    /// # Errors
+    /// When the driver refuses, or the kernel wants more shared memory than the device has.
+    pub fn load(device: CudaDevice, code: &[u8], description: KernelDescription) -> Result<CudaKernel, CudaError> {
+        let Some(needs) = description.nvptx().copied() else {
+            return Err(CudaError::Invalid(format!("kernel `{}` was not compiled for a GPU", description.name)));
+        };
+        if needs.rank_table {
+            let text = format!(
+                "kernel `{}` asks for its rank or reaches others, and ranks cannot launch on a GPU yet; launch it on the CPU",
+                description.name
+            );
+            return Err(CudaError::Invalid(text));
+        }
+        let cuda = device.bind()?;
+        let loading = || format!("loading `{}`", description.name);
+        // PTX is a text that ends with a zero; machine code says its own length.
+        let code = CString::new(code).map_or_else(|_| code.to_vec(), CString::into_bytes_with_nul);
+        let mut library = Library::NULL;
+        // SAFETY: the code is an image that the compiler or the assembler made; there are no options.
+        let status = unsafe {
+            (cuda.library_load)(
+                &raw mut library,
+                code.as_ptr().cast(),
+                ptr::null(),
+                ptr::null(),
+                0,
+                ptr::null(),
+                ptr::null(),
+                0,
+            )
+        };
+        cuda.check(status, loading)?;
+        // From here on, dropping it unloads the library.
+        let mut loaded = CudaKernel {
+            device,
+            library,
+            kernel: Kernel::NULL,
+            function: Function::NULL,
+            args_bytes: description.args_bytes(),
+            resources: Resources { registers: 0, local_bytes: 0, shared_bytes: needs.shared_bytes },
+            needs,
+            description,
+        };
+        let name = CString::new(loaded.description.name.as_str())
+            .map_err(|_| CudaError::Invalid("a kernel's name has a zero byte".to_owned()))?;
+        let loading = || format!("loading `{}`", loaded.description.name);
+        let mut kernel = Kernel::NULL;
+        // SAFETY: the library is loaded, and the name a C string.
+        cuda.check(unsafe { (cuda.library_kernel)(&raw mut kernel, library, name.as_ptr()) }, loading)?;
+        let mut function = Function::NULL;
+        // The code goes to the device now: a load while other kernels wait for this one would never end.
+        // SAFETY: the kernel belongs to a loaded library.
+        cuda.check(unsafe { (cuda.kernel_function)(&raw mut function, kernel) }, loading)?;
+        loaded.resources = resources(cuda, kernel, device.id(), loaded.needs.shared_bytes)?;
+        allow_shared(cuda, device, kernel, loaded.needs.shared_bytes, loaded.resources.shared_bytes)?;
+        (loaded.kernel, loaded.function) = (kernel, function);
+        Ok(loaded)
+    }
+
+    /// What the compiler stated.
+    #[must_use]
+    pub fn description(&self) -> &KernelDescription {
+        &self.description
+    }
+
+    /// Its device.
+    #[must_use]
+    pub fn device(&self) -> CudaDevice {
+        self.device
+    }
+
+    /// What of a multiprocessor it takes.
+    #[must_use]
+    pub fn resources(&self) -> Resources {
+        self.resources
+    }
+
+    /// How many programs of it a multiprocessor runs at the same time.
+    ///
+    /// # Errors
+    /// When the driver cannot tell.
+    pub fn resident_programs(&self) -> Result<u32, CudaError> {
+        let cuda = self.device.bind()?;
+        let mut blocks: c_int = 0;
+        let (threads, shared) = (self.needs.threads.cast_signed(), self.needs.shared_bytes as usize);
+        // SAFETY: the function is loaded, and the pointer is to a local.
+        let status = unsafe { (cuda.resident_blocks)(&raw mut blocks, self.function, threads, shared) };
+        cuda.check(status, || format!("asking how many programs of `{}` fit", self.description.name))?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    /// Puts a launch into a stream; it runs when what is before it in the stream is done.
+    ///
+    /// # Errors
+    /// When the grid is too large, the arguments do not fit, or the driver refuses. What goes wrong while it runs is
+    /// told by whoever waits for the stream.
+    ///
+    /// # Safety
+    /// The kernel's code is described truthfully; `args` holds its arguments, whose pointers are valid on the device for
+    /// everything the kernel does with them, until it has ended.
+    #[inline]
+    pub unsafe fn launch(&self, grid: [u32; 3], args: &ArgBlock, stream: StreamRef) -> Result<(), CudaError> {
+        if self.check(grid, args)? == Programs::None {
+            return Ok(());
+        }
+        let cuda = stream.bind()?;
+        let mut bytes = args.len();
+        let block: *mut c_void = args.as_ptr().cast_mut().cast();
+        let packed = [PARAM_BUFFER, block, PARAM_BUFFER_BYTES, (&raw mut bytes).cast(), ptr::null_mut()];
+        let extra = if bytes == 0 { ptr::null() } else { packed.as_ptr() };
+        let (threads, shared) = (self.needs.threads, self.needs.shared_bytes);
+        let [x, y, z] = grid;
+        let function = self.function_for(stream);
+        // SAFETY: the function is loaded; the block has the size of its parameters and is copied by the call.
+        let status =
+            unsafe { (cuda.launch)(function, x, y, z, threads, 1, 1, shared, stream.raw(), ptr::null(), extra) };
+        cuda.check(status, || format!("launching `{}`", self.description.name))
+    }
+
+    /// The same with more to say about how it runs.
+    ///
+    /// # Errors
+    /// As [`launch`](Self::launch), and when the device cannot run it so.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn launch_shaped(
+        &self,
+        grid: [u32; 3],
+        args: &ArgBlock,
+        stream: StreamRef,
+        shape: LaunchShape,
+    ) -> Result<(), CudaError> {
+        if self.check(grid, args)? == Programs::None {
+            return Ok(());
+        }
+        let cuda = stream.bind()?;
+        let mut attributes: SmallVec<[LaunchAttribute; 3]> = SmallVec::new();
+        let mut say = |id, words: &[u32]| {
+            let mut value = [0; 16];
+            value[..words.len()].copy_from_slice(words);
+            attributes.push(LaunchAttribute { id, pad: 0, value });
+        };
+        if let Some(cluster) = shape.cluster {
+            say(launch_attribute::CLUSTER, &cluster);
+        }
+        if shape.cooperative {
+            say(launch_attribute::COOPERATIVE, &[1]);
+        }
+        if shape.programmatic {
+            say(launch_attribute::PROGRAMMATIC_SERIALIZATION, &[1]);
+        }
+        let config = LaunchConfig {
+            grid,
+            block: [self.needs.threads, 1, 1],
+            shared_bytes: self.needs.shared_bytes,
+            stream: stream.raw(),
+            attributes: attributes.as_ptr(),
+            attribute_count: attributes.len() as c_uint,
+        };
+        let mut bytes = args.len();
+        let block: *mut c_void = args.as_ptr().cast_mut().cast();
+        let packed = [PARAM_BUFFER, block, PARAM_BUFFER_BYTES, (&raw mut bytes).cast(), ptr::null_mut()];
+        let extra = if bytes == 0 { ptr::null() } else { packed.as_ptr() };
+        // SAFETY: as in `launch`; the attributes live until the call returns.
+        let status = unsafe { (cuda.launch_with)(&raw const config, self.function_for(stream), ptr::null(), extra) };
+        cuda.check(status, || format!("launching `{}`", self.description.name))
+    }
+
+    /// The kernel as launches in the stream's context name it.
+    #[inline]
+    fn function_for(&self, stream: StreamRef) -> Function {
+        // In another context of the device, the driver finds the function itself.
+        if stream.is_primary() { self.function } else { Function(self.kernel.0) }
+    }
+
+    #[inline]
+    fn check(&self, grid: [u32; 3], args: &ArgBlock) -> Result<Programs, CudaError> {
+        if grid.contains(&0) {
+            return Ok(Programs::None);
+        }
+        if grid.iter().zip(GRID_LIMIT).any(|(&extent, limit)| extent > limit) {
+            return Err(CudaError::Grid { grid });
+        }
+        if args.len() != self.args_bytes {
+            let kernel = self.description.name.clone();
+            return Err(CudaError::Arguments { kernel, expected: self.args_bytes, got: args.len() });
+        }
+        Ok(Programs::Some)
+    }
+}
+
+/// Whether a grid has programs.
+#[derive(PartialEq, Eq)]
+enum Programs {
+    None,
+    Some,
+}
+
+fn resources(cuda: &Functions, kernel: Kernel, device: DeviceId, dynamic: u32) -> Result<Resources, CudaError> {
+    let number = |which| {
+        let mut value: c_int = 0;
+        // SAFETY: the kernel is loaded, and the pointer is to a local.
+        let status = unsafe { (cuda.kernel_attribute)(&raw mut value, which, kernel, device) };
+        cuda.check(status, || "asking what a kernel takes".to_owned())?;
+        Ok::<u32, CudaError>(u32::try_from(value).unwrap_or(0))
+    };
+    Ok(Resources {
+        registers: number(function_attribute::REGISTERS)?,
+        local_bytes: number(function_attribute::LOCAL_BYTES)?,
+        shared_bytes: number(function_attribute::SHARED_BYTES)? + dynamic,
+    })
+}
+
+/// Lets blocks of the kernel have as much shared memory as they want.
+fn allow_shared(cuda: &Functions, device: CudaDevice, kernel: Kernel, dynamic: u32, all: u32) -> Result<(), CudaError> {
+    let limit = device.properties().shared_bytes;
+    if all > limit {
+        return Err(CudaError::OutOfResources { what: "shared memory", required: all.into(), limit: limit.into() });
+    }
+    if all <= SHARED_WITHOUT_ASKING {
+        return Ok(());
+    }
+    let which = function_attribute::MAX_DYNAMIC_SHARED_BYTES;
+    // SAFETY: the kernel is loaded.
+    let status = unsafe { (cuda.kernel_set_attribute)(which, dynamic.cast_signed(), kernel, device.id()) };
+    cuda.check(status, || format!("asking for {dynamic} bytes of shared memory"))
+}
+
+impl Drop for CudaKernel {
+    fn drop(&mut self) {
+        if let Ok(cuda) = self.device.bind() {
+            // SAFETY: it was loaded for this object. The driver waits for launches of it.
+            unsafe { (cuda.library_unload)(self.library) };
+        }
+    }
+}

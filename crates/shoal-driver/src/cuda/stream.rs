@@ -1,0 +1,241 @@
+//! Streams: queues of work on a GPU.
+
+use core::{ffi::c_int, fmt, ops::Deref, ptr, time::Duration};
+
+use super::{
+    device::{CudaDevice, bind, poll},
+    error::CudaError,
+    event::Event,
+    sys::{Context, Functions, STREAM_BLOCKING, StreamHandle},
+};
+use crate::interrupt::Interrupt;
+
+/// A queue of work, by its name: whoever uses it keeps the stream.
+#[derive(Clone, Copy)]
+pub struct StreamRef {
+    device: CudaDevice,
+    context: Context,
+    raw: StreamHandle,
+}
+
+/// How a stream waits for a word in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitWord {
+    /// Until the word is at least the value, as numbers that wrap around.
+    AtLeast,
+    /// Until it is the value.
+    Equal,
+    /// Until it has a bit of the value.
+    AnyBit,
+}
+
+impl WaitWord {
+    fn flag(self) -> u32 {
+        match self {
+            WaitWord::AtLeast => 0,
+            WaitWord::Equal => 1,
+            WaitWord::AnyBit => 2,
+        }
+    }
+}
+
+impl StreamRef {
+    /// The default stream of a device, which orders itself with all others but those that were made not to.
+    #[must_use]
+    pub fn default_of(device: CudaDevice) -> StreamRef {
+        StreamRef { device, context: device.context(), raw: StreamHandle::NULL }
+    }
+
+    /// A stream of another package, by its address: what torch calls `cuda_stream`.
+    ///
+    /// # Safety
+    /// It is a stream of the device's primary context, and lives as long as it is used.
+    #[must_use]
+    pub unsafe fn from_raw(device: CudaDevice, address: usize) -> StreamRef {
+        let raw = StreamHandle(ptr::with_exposed_provenance_mut(address));
+        StreamRef { device, context: device.context(), raw }
+    }
+
+    pub(crate) fn in_context(device: CudaDevice, context: Context, raw: StreamHandle) -> StreamRef {
+        StreamRef { device, context, raw }
+    }
+
+    /// Its device.
+    #[must_use]
+    pub fn device(self) -> CudaDevice {
+        self.device
+    }
+
+    /// Its address, as other packages take it.
+    #[must_use]
+    pub fn address(self) -> usize {
+        self.raw.0.expose_provenance()
+    }
+
+    pub(crate) fn raw(self) -> StreamHandle {
+        self.raw
+    }
+
+    /// Whether it works in the device's primary context.
+    pub(crate) fn is_primary(self) -> bool {
+        self.context == self.device.context()
+    }
+
+    /// Makes its context the current one, and gives the driver.
+    #[inline]
+    pub(crate) fn bind(self) -> Result<&'static Functions, CudaError> {
+        let cuda = self.device.cuda();
+        bind(cuda, self.context)?;
+        Ok(cuda)
+    }
+
+    /// Waits until all work in it is done.
+    ///
+    /// # Errors
+    /// When something that was launched failed.
+    pub fn synchronize(self) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: the stream lives, see `StreamRef`.
+        cuda.check(unsafe { (cuda.stream_synchronize)(self.raw) }, || "waiting for the GPU".to_owned())
+    }
+
+    /// The same, for so long at most, and until the host wants to stop.
+    ///
+    /// # Errors
+    /// When something that was launched failed, or the work is not done in time.
+    pub fn synchronize_within(self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: the stream lives, see `StreamRef`.
+        poll(cuda, "the GPU", timeout, interrupt, || unsafe { (cuda.stream_query)(self.raw) })
+    }
+
+    /// Lets what comes later in it wait for an event.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn wait_for(self, event: &Event) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: both live.
+        let status = unsafe { (cuda.stream_wait_event)(self.raw, event.raw(), 0) };
+        cuda.check(status, || "waiting for an event".to_owned())
+    }
+
+    /// Whether what is launched in it is being captured in a graph.
+    ///
+    /// # Errors
+    /// When the driver cannot tell.
+    pub fn is_capturing(self) -> Result<bool, CudaError> {
+        let cuda = self.bind()?;
+        let mut status: c_int = 0;
+        // SAFETY: the pointer is to a local.
+        let told = unsafe { (cuda.capture_status)(self.raw, &raw mut status) };
+        cuda.check(told, || "asking whether a stream is captured".to_owned())?;
+        Ok(status != 0)
+    }
+
+    /// Writes a word of 32 bits to memory when all that was put in before is done. It is a release in the scope of the
+    /// system.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    ///
+    /// # Safety
+    /// The address is that of such a word in memory that the device reaches.
+    pub unsafe fn write_u32(self, address: u64, value: u32) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract.
+        let status = unsafe { (cuda.stream_write_32)(self.raw, address, value, 0) };
+        cuda.check(status, || "writing a word from a stream".to_owned())
+    }
+
+    /// Writes a word of 64 bits, as [`write_u32`](Self::write_u32).
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn write_u64(self, address: u64, value: u64) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract.
+        let status = unsafe { (cuda.stream_write_64)(self.raw, address, value, 0) };
+        cuda.check(status, || "writing a word from a stream".to_owned())
+    }
+
+    /// Lets what comes later wait for a word of 32 bits.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    ///
+    /// # Safety
+    /// The address is that of such a word in memory that the device reaches. Somebody writes it in the end.
+    pub unsafe fn wait_u32(self, address: u64, value: u32, until: WaitWord) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract.
+        let status = unsafe { (cuda.stream_wait_32)(self.raw, address, value, until.flag()) };
+        cuda.check(status, || "waiting for a word in a stream".to_owned())
+    }
+
+    /// Lets what comes later wait for a word of 64 bits.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    ///
+    /// # Safety
+    /// As for [`wait_u32`](Self::wait_u32).
+    pub unsafe fn wait_u64(self, address: u64, value: u64, until: WaitWord) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract.
+        let status = unsafe { (cuda.stream_wait_64)(self.raw, address, value, until.flag()) };
+        cuda.check(status, || "waiting for a word in a stream".to_owned())
+    }
+}
+
+impl fmt::Debug for StreamRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StreamRef({:#x} on {:?})", self.address(), self.device)
+    }
+}
+
+/// A stream of its own, which goes when it is dropped; work in it is still done.
+#[derive(Debug)]
+pub struct Stream {
+    stream: StreamRef,
+}
+
+impl Stream {
+    /// A stream that orders itself with the default stream.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn new(device: CudaDevice) -> Result<Stream, CudaError> {
+        let cuda = device.bind()?;
+        let mut raw = StreamHandle::NULL;
+        // SAFETY: the pointer is to a local.
+        let status = unsafe { (cuda.stream_create)(&raw mut raw, STREAM_BLOCKING) };
+        cuda.check(status, || "making a stream".to_owned())?;
+        Ok(Stream { stream: StreamRef { device, context: device.context(), raw } })
+    }
+
+    /// Takes over a stream that was made elsewhere.
+    pub(crate) fn owning(stream: StreamRef) -> Stream {
+        Stream { stream }
+    }
+}
+
+impl Deref for Stream {
+    type Target = StreamRef;
+
+    fn deref(&self) -> &StreamRef {
+        &self.stream
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Ok(cuda) = self.stream.bind() {
+            // SAFETY: it was made for this object, and is used through it alone.
+            unsafe { (cuda.stream_destroy)(self.stream.raw) };
+        }
+    }
+}

@@ -1,0 +1,41 @@
+@shoal.harness
+def check_one_shot_all_reduce(world, n=37, programs=2, BLOCK=16):
+    x = world.symm(n, "fp32", "random")
+    out = world.empty(n, "fp32")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        world.fill(x, launch)
+        one_shot_all_reduce[(programs,)](x, out, pad, n, WORLD=world.size, BLOCK=BLOCK)
+    world.output(out)
+
+
+@shoal.harness
+def check_one_shot_all_reduce_bias(world, n=37, programs=2, BLOCK=16):
+    x = world.buffer(n, "fp32", "random")
+    bias = world.buffer(n, "fp32", "random")
+    shared = world.symm_empty(n, "fp32")
+    out = world.empty(n, "fp32")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        one_shot_all_reduce_bias[(programs,)](x, bias, shared, out, pad, n, None, WORLD=world.size, BLOCK=BLOCK)
+    world.output(out)
+
+
+@shoal.harness
+def check_two_shot_all_reduce_in_place(world, n=75, programs=2, BLOCK=8):
+    x = world.symm(n, "fp32", "random")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        two_shot_all_reduce_in_place[(programs,)](x, pad, n, WORLD=world.size, BLOCK=BLOCK)
+
+
+@shoal.harness
+def check_two_shot_all_reduce_bias(world, n=75, programs=2, BLOCK=8):
+    x = world.buffer(n, "fp32", "random")
+    bias = world.buffer(5, "fp32", "random")
+    shared = world.symm_empty(n, "fp32")
+    out = world.empty(n, "fp32")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        two_shot_all_reduce_bias[(programs,)](x, bias, shared, out, pad, n, 5, WORLD=world.size, BLOCK=BLOCK)
+    world.output(out)

@@ -1,0 +1,16 @@
+@shoal.harness
+def check_broadcast(world, n=37, programs=2, BLOCK=16):
+    x = world.symm(n, "fp32", "random")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        broadcast[(programs,)](x, pad, launch % world.size, n, BLOCK=BLOCK)
+
+
+@shoal.harness
+def check_ring_put(world, n=37, programs=2, BLOCK=16):
+    x = world.buffer(n, "fp32", "random")
+    out = world.symm_empty(n, "fp32")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        ring_put[(programs,)](x, out, pad, n, BLOCK=BLOCK)
+    world.output(out)

@@ -1,0 +1,60 @@
+//! What a rank records of its launches.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use shoal::profile::{ProfileBuffer, Recorder, Track};
+
+/// Records of kernels, of streams and of the host.
+#[derive(Debug)]
+pub(crate) struct Profiling {
+    kernel: Mutex<KernelRecords>,
+    host: Recorder,
+    stream: Recorder,
+}
+
+/// What the last kernel that records itself has recorded.
+#[derive(Debug)]
+pub(crate) struct KernelRecords {
+    pub(crate) buffer: ProfileBuffer,
+    /// Names of its tasks.
+    pub(crate) tasks: &'static [&'static str],
+}
+
+impl Profiling {
+    pub(crate) fn new(programs: usize, records: usize) -> Profiling {
+        let buffer = ProfileBuffer::new(programs, 1, records);
+        Profiling {
+            kernel: Mutex::new(KernelRecords { buffer, tasks: &[] }),
+            host: Recorder::new(),
+            stream: Recorder::new(),
+        }
+    }
+
+    /// What the host does: launches.
+    pub(crate) fn host(&self) -> &Recorder {
+        &self.host
+    }
+
+    /// What a stream does: copies.
+    pub(crate) fn stream(&self) -> &Recorder {
+        &self.stream
+    }
+
+    /// Memory for the records of a kernel with these tasks; those of an earlier one are forgotten.
+    pub(crate) fn kernel(&self, tasks: &'static [&'static str]) -> MutexGuard<'_, KernelRecords> {
+        let mut kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
+        kernel.buffer.reset();
+        kernel.tasks = tasks;
+        kernel
+    }
+
+    /// All tracks that have something.
+    pub(crate) fn tracks(self) -> Vec<Track> {
+        let kernel = self.kernel.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut tracks = vec![self.host.take("host")];
+        tracks.extend(kernel.buffer.tracks(kernel.tasks));
+        tracks.push(self.stream.take("stream"));
+        tracks.retain(|track| !track.spans.is_empty());
+        tracks
+    }
+}

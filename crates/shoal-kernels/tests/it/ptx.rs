@@ -1,0 +1,209 @@
+//! Every kernel that needs no other rank, as PTX for NVIDIA GPUs: the right instructions are there, and nothing lies in
+//! local memory. No GPU is needed for this.
+
+use shoal::{NvptxArch, Stage, Target};
+use shoal_kernels::Source;
+
+/// A kernel with a specialisation, and what its PTX must hold.
+struct Case {
+    source: Source,
+    kernel: &'static str,
+    signature: &'static str,
+    /// Instructions on every architecture.
+    has: &'static [&'static str],
+    /// Instructions of sm_80, and of sm_90a.
+    has_80: &'static [&'static str],
+    has_90a: &'static [&'static str],
+}
+
+const NOTHING: &[&str] = &[];
+
+const MATMUL: &str = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1, \
+                      BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, EVEN=True";
+const ATTENTION: &str = "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, i32:16, i32:16, i32:16, fp32, CAUSAL=True, \
+                         HEAD_DIM=64, BLOCK_M=64, BLOCK_N=64, EVEN=True";
+
+static CASES: &[Case] = &[
+    Case {
+        source: Source::VectorAdd,
+        kernel: "vector_add",
+        signature: "*fp32:16, *fp32:16, *fp32:16, i32:16, BLOCK=1024",
+        has: &["ld.global.v4.b32", "st.global.v4.b32", "add.rn.f32"],
+        has_80: NOTHING,
+        has_90a: NOTHING,
+    },
+    Case {
+        source: Source::Softmax,
+        kernel: "softmax",
+        signature: "*fp16:16, *fp16:16, i32:16, i32:16, i32, i32:16, BLOCK=1024",
+        has: &["ld.global.v4.b32", "ex2.approx.f32", "shfl.sync.bfly.b32", "max.f32", "bar.sync"],
+        has_80: NOTHING,
+        has_90a: NOTHING,
+    },
+    Case {
+        source: Source::LayerNorm,
+        kernel: "layer_norm_forward",
+        signature: "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, i32:16, i32:16, fp32, BLOCK=1024",
+        has: &["ld.global.v4.b32", "st.global.v4.b32", "sqrt.approx.f32"],
+        has_80: NOTHING,
+        has_90a: NOTHING,
+    },
+    Case {
+        source: Source::LayerNorm,
+        kernel: "layer_norm_backward_rows",
+        signature: "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *i32:16, *i32:16, \
+                    i32:16, i32:16, GROUPS=64, BLOCK=1024",
+        has: &["atom.acq_rel.gpu.global.cas.b32", "atom.acq_rel.gpu.global.exch.b32"],
+        has_80: NOTHING,
+        has_90a: NOTHING,
+    },
+    Case {
+        source: Source::LayerNorm,
+        kernel: "layer_norm_backward_sum",
+        signature: "*fp32:16, *fp32:16, *fp16:16, *fp16:16, i32, i32:16, BLOCK_G=32, BLOCK=128",
+        has: &["ld.global.v4.b32", "bar.sync", "st.shared"],
+        has_80: NOTHING,
+        has_90a: NOTHING,
+    },
+    Case {
+        source: Source::RmsNorm,
+        kernel: "rms_norm",
+        signature: "*bf16:16, *bf16:16, *bf16:16, i32:16, i32:16, fp32, BLOCK=4096",
+        has: &["ld.global.v4.b32", "st.global.v4.b32", "cvt.rn.bf16"],
+        has_80: NOTHING,
+        has_90a: NOTHING,
+    },
+    Case {
+        source: Source::Dropout,
+        kernel: "dropout",
+        signature: "*fp32:16, *fp32:16, i32:16, fp32, i32, BLOCK=1024",
+        has: &["ld.global.v4.b32", "mul.hi.u32"],
+        has_80: NOTHING,
+        has_90a: NOTHING,
+    },
+    Case {
+        source: Source::Matmul,
+        kernel: "matmul",
+        signature: MATMUL,
+        has: &["cp.async.cg.shared.global", "cp.async.wait_group 1;", "st.global.v4.b32"],
+        has_80: &["mma.sync.aligned.m16n8k16", "ldmatrix.sync.aligned.m8n8.x4.shared", "x4.trans.shared"],
+        has_90a: &["wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "wgmma.wait_group.sync.aligned 1;"],
+    },
+    Case {
+        source: Source::Attention,
+        kernel: "attention",
+        signature: ATTENTION,
+        has: &["cp.async.cg.shared.global", "ex2.approx.f32"],
+        has_80: &["mma.sync.aligned.m16n8k16.row.col.f32.bf16"],
+        has_90a: &["wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"],
+    },
+];
+
+fn ptx(case: &Case, arch: NvptxArch) -> String {
+    let kernel = case.source.module().unwrap().kernel(case.kernel).unwrap();
+    let specs = kernel.read_signature(case.signature).unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(arch));
+    let text = text.unwrap_or_else(|why| panic!("{} for {}: {why}", case.kernel, arch.name()));
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn kernels_have_the_instructions_they_should_have() {
+    let mut wrong = Vec::new();
+    for case in CASES {
+        for (arch, own) in [(NvptxArch::Sm80, case.has_80), (NvptxArch::Sm90a, case.has_90a)] {
+            let text = ptx(case, arch);
+            let missing = case.has.iter().chain(own).filter(|wanted| !text.contains(**wanted));
+            wrong.extend(missing.map(|wanted| format!("{} for {}: no `{wanted}`", case.kernel, arch.name())));
+            for unwanted in [".local", "__local_depot", ", debug"] {
+                if text.contains(unwanted) {
+                    wrong.push(format!("{} for {}: `{unwanted}`", case.kernel, arch.name()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_text_opens_with_what_a_launch_must_know() {
+    let text = ptx(&CASES[0], NvptxArch::Sm80);
+    let first = text.lines().next().and_then(|line| line.strip_prefix("// ")).unwrap();
+    assert_eq!(
+        first,
+        "shoal-kernel 1 name=vector_add params=8/8,8/8,8/8,4/4 waits=never fails=no nvptx arch=sm_80 threads=128 shared=0 \
+         ranks=no"
+    );
+    assert!(text.contains(".reqntid 128"), "{text}");
+}
+
+#[test]
+fn elements_are_printed_by_their_threads() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def prints(x, N: tl.constexpr):
+    tl.device_print('100% of x', tl.load(x + tl.arange(0, N)))
+";
+    let kernel = shoal::Module::from_source("prints.py", source).unwrap().kernel("prints").unwrap();
+    let specs = kernel.read_signature("*fp32, N=32").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm80)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("vprintf"), "{text}");
+}
+
+#[test]
+fn ranks_are_reached_at_system_scope() {
+    let source = "
+import shoal
+import shoal.language as tl
+import triton_dist.language as dl
+
+@shoal.jit
+def ring(x, flags, N: tl.constexpr):
+    rank = dl.rank()
+    other = (rank + 1) % dl.num_ranks()
+    at = tl.arange(0, N)
+    tl.store(dl.symm_at(x, other) + N + at, tl.load(x + at))
+    dl.notify(flags, other, signal=1, sig_op='set', comm_scope='intra_node')
+    token = dl.wait(flags, 1, 'sys', 'acquire', waitValue=1)
+    x = dl.consume_token(x, token)
+    tl.store(x + at, tl.load(x + N + at))
+";
+    let kernel = shoal::Module::from_source("ring.py", source).unwrap().kernel("ring").unwrap();
+    let specs = kernel.read_signature("*fp32:16, *i64:16, N=1024").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm80)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    for wanted in ["st.release.sys.global.b64", "ld.acquire.sys.global.b64", "trap;", "ranks=yes", "ring_param_2"] {
+        assert!(text.contains(wanted), "{wanted} in\n{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def remainders(x, N: tl.constexpr):
+    at = x + tl.arange(0, N)
+    tl.store(at, tl.load(at) % 2.5)
+
+@shoal.jit
+def tangents(x, N: tl.constexpr):
+    at = x + tl.arange(0, N)
+    tl.store(at, tl.extra.libdevice.tan(tl.load(at)))
+";
+    let module = shoal::Module::from_source("refused.py", source).unwrap();
+    for (kernel, signature, said) in
+        [("remainders", "*fp32, N=32", "the remainder of floats"), ("tangents", "*fp32, N=32", "`tan` on f32")]
+    {
+        let kernel = module.kernel(kernel).unwrap();
+        let specs = kernel.read_signature(signature).unwrap();
+        let refused = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap_err().to_string();
+        assert!(refused.contains(said), "{refused}");
+    }
+}

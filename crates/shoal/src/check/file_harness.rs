@@ -1,0 +1,238 @@
+//! Harnesses of kernel files: what their words mean.
+
+use std::collections::HashMap;
+
+use shoal_lang::{HarnessArgs, HarnessValue, HarnessWorld};
+
+use super::CheckOptions;
+use super::recording::{Contents, HostBuffer, RankHost, Recording};
+use crate::error::Report;
+use crate::{Arg, Args, DType, Error, Kernel, Module, dtype_from_name};
+
+/// Runs a harness for every rank.
+pub(super) fn record(module: &Module, harness: &str, options: &CheckOptions) -> Result<Recording, Error> {
+    if !module.harnesses().iter().any(|known| known.name == harness) {
+        let names: Vec<String> = module.harnesses().into_iter().map(|h| format!("`{}`", h.name)).collect();
+        let has = if names.is_empty() { "it has none".into() } else { format!("it has {}", names.join(", ")) };
+        return Err(Error::Text(format!("{} has no harness `{harness}`; {has}", module.name())));
+    }
+    let mut kernels = HashMap::new();
+    Recording::new(options, |host| {
+        let mut world = FileWorld { module, kernels: &mut kernels, host, buffers: Vec::new() };
+        let ran = module.program().run_harness(harness, &options.params, &mut world);
+        ran.map_err(|errors| Error::Compile(Report::new(errors, module.program().sources())))
+    })
+}
+
+/// The world of a harness.
+struct FileWorld<'a, 'r> {
+    module: &'a Module,
+    kernels: &'a mut HashMap<String, Kernel>,
+    host: &'a mut RankHost<'r>,
+    buffers: Vec<HostBuffer>,
+}
+
+type Answer = Result<HarnessValue, String>;
+
+impl HarnessWorld for FileWorld<'_, '_> {
+    fn attribute(&mut self, name: &str) -> Answer {
+        let number = match name {
+            "rank" => self.host.rank(),
+            "size" | "num_ranks" => self.host.size(),
+            "launches" => self.host.launches(),
+            _ => return Err(format!("a harness's world has no `{name}`; it has `rank`, `size` and `launches`")),
+        };
+        Ok(HarnessValue::Int(number as i128))
+    }
+
+    fn call(&mut self, method: &str, (args, named): HarnessArgs) -> Answer {
+        let mut words = Words { method, args: args.into_iter(), named };
+        match method {
+            "symm" | "buffer" | "symm_empty" | "empty" => {
+                let (count, dtype) = (words.count()?, words.dtype()?);
+                let default = if method.ends_with("empty") { Contents::Fresh } else { Contents::Number(0.0) };
+                let contents = words.contents("init", default)?;
+                words.end()?;
+                let made = match method {
+                    "symm" | "symm_empty" => self.host.symm(count, dtype, &contents),
+                    _ => self.host.buffer(count, dtype, &contents),
+                };
+                Ok(self.keep(made.map_err(|error| error.to_string())?))
+            }
+            "pointers" => {
+                let buffer = self.buffer(words.next("buffer")?)?;
+                words.end()?;
+                let table = self.host.pointers(buffer).map_err(|error| error.to_string())?;
+                Ok(self.keep(table))
+            }
+            "write" | "fill" => {
+                let buffer = self.buffer(words.next("buffer")?)?;
+                let contents = words.contents("value", Contents::Number(0.0))?;
+                words.end()?;
+                self.host.write(buffer, &contents).map_err(|error| error.to_string())?;
+                Ok(HarnessValue::None)
+            }
+            "read" | "output" => {
+                let buffer = self.buffer(words.next("buffer")?)?;
+                words.end()?;
+                if method == "read" {
+                    self.host.read(buffer)
+                } else {
+                    self.host.output(buffer)
+                }
+                Ok(HarnessValue::None)
+            }
+            "barrier" => {
+                words.end()?;
+                self.host.barrier();
+                Ok(HarnessValue::None)
+            }
+            _ => Err(format!(
+                "a harness's world has no `{method}`; it has `symm`, `symm_empty`, `buffer`, `empty`, `pointers`, `write`, \
+                 `read`, `output` and `barrier`"
+            )),
+        }
+    }
+
+    fn launch(&mut self, kernel: &str, grid: Vec<i128>, (args, named): HarnessArgs) -> Result<(), String> {
+        let kernel = match self.kernels.get(kernel) {
+            Some(kernel) => kernel.clone(),
+            None => {
+                let found = self.module.kernel(kernel).map_err(|error| error.to_string())?;
+                self.kernels.insert(kernel.to_owned(), found.clone());
+                found
+            }
+        };
+        let mut rest = Vec::new();
+        for (name, value) in named {
+            match (name.as_str(), &value) {
+                // How a device is to run it changes nothing here.
+                ("num_warps" | "num_stages" | "num_ctas" | "launch_cooperative_grid", _) => {}
+                _ => rest.push((name, self.arg(value)?)),
+            }
+        }
+        let mut passed = Args::new();
+        for value in args {
+            passed.push(self.arg(value)?);
+        }
+        for (name, arg) in &rest {
+            passed.set(name, arg.clone());
+        }
+        let extent = |at: usize| match grid.get(at) {
+            Some(&n) => u32::try_from(n).map_err(|_| format!("{n} is no extent of a grid")),
+            None => Ok(1),
+        };
+        if grid.is_empty() || grid.len() > 3 {
+            return Err("a grid is one to three integers".into());
+        }
+        let grid = [extent(0)?, extent(1)?, extent(2)?];
+        self.host.launch(&kernel, grid, passed).map_err(|error| error.to_string())
+    }
+}
+
+impl FileWorld<'_, '_> {
+    fn keep(&mut self, buffer: HostBuffer) -> HarnessValue {
+        self.buffers.push(buffer);
+        HarnessValue::Object(self.buffers.len() - 1)
+    }
+
+    fn buffer(&self, value: HarnessValue) -> Result<HostBuffer, String> {
+        match value {
+            HarnessValue::Object(at) => self.buffers.get(at).copied().ok_or_else(|| "no such buffer".into()),
+            _ => Err("this is no buffer of the world".into()),
+        }
+    }
+
+    fn arg(&self, value: HarnessValue) -> Result<Arg<'static>, String> {
+        Ok(match value {
+            HarnessValue::None => Arg::None,
+            HarnessValue::Bool(b) => Arg::Bool(b),
+            HarnessValue::Int(i) => Arg::Int(i),
+            HarnessValue::Float(x) => Arg::Float(x),
+            HarnessValue::Str(text) => match dtype_from_name(&text) {
+                Some(dtype) => Arg::DType(dtype),
+                None => Arg::Text(text.into()),
+            },
+            HarnessValue::List(items) => {
+                Arg::Tuple(items.into_iter().map(|item| self.arg(item)).collect::<Result<_, _>>()?)
+            }
+            HarnessValue::Object(_) => self.host.arg(self.buffer(value)?),
+        })
+    }
+}
+
+/// The arguments of a call, taken one by one.
+struct Words<'a> {
+    method: &'a str,
+    args: std::vec::IntoIter<HarnessValue>,
+    named: Vec<(String, HarnessValue)>,
+}
+
+impl Words<'_> {
+    fn optional(&mut self, name: &str) -> Option<HarnessValue> {
+        let named = self.named.iter().position(|(known, _)| known == name);
+        self.args.next().or_else(|| named.map(|at| self.named.remove(at).1))
+    }
+
+    fn next(&mut self, name: &str) -> Answer {
+        let method = self.method;
+        self.optional(name).ok_or_else(|| format!("`{method}` needs `{name}`"))
+    }
+
+    /// A number of elements, or a shape.
+    fn count(&mut self) -> Result<u64, String> {
+        let one = |value: &HarnessValue| match value {
+            HarnessValue::Int(n) => u64::try_from(*n).map_err(|_| format!("{n} is no size")),
+            _ => Err("a size is an integer or a tuple of integers".into()),
+        };
+        match self.next("shape")? {
+            HarnessValue::List(items) => items.iter().map(one).try_fold(1u64, |product, n| {
+                product.checked_mul(n?).ok_or_else(|| "this shape is too large".to_owned())
+            }),
+            value => one(&value),
+        }
+    }
+
+    fn dtype(&mut self) -> Result<DType, String> {
+        match self.optional("dtype") {
+            None => Ok(DType::F32),
+            Some(HarnessValue::Str(name)) => {
+                dtype_from_name(&name).ok_or_else(|| format!("`{name}` is no element type"))
+            }
+            Some(_) => Err("an element type is a text such as \"fp32\"".into()),
+        }
+    }
+
+    fn contents(&mut self, name: &str, default: Contents) -> Result<Contents, String> {
+        let number = |value: &HarnessValue| match value {
+            HarnessValue::Int(n) => Ok(*n as f64),
+            HarnessValue::Float(x) => Ok(*x),
+            HarnessValue::Bool(b) => Ok(f64::from(u8::from(*b))),
+            _ => Err("elements are numbers".to_owned()),
+        };
+        Ok(match self.optional(name) {
+            None => default,
+            Some(HarnessValue::None) => Contents::Fresh,
+            Some(HarnessValue::Str(word)) => match word.as_str() {
+                "arange" => Contents::Count,
+                "rand" | "randn" | "random" => Contents::Random,
+                "empty" | "fresh" => Contents::Fresh,
+                _ => {
+                    return Err(format!(
+                        "`{word}` is no contents; use a number, a list, \"arange\", \"random\" or \"empty\""
+                    ));
+                }
+            },
+            Some(HarnessValue::List(items)) => Contents::Numbers(items.iter().map(number).collect::<Result<_, _>>()?),
+            Some(value) => Contents::Number(number(&value)?),
+        })
+    }
+
+    fn end(mut self) -> Result<(), String> {
+        match (self.args.next(), self.named.first()) {
+            (None, None) => Ok(()),
+            (Some(_), _) => Err(format!("`{}` takes no so many arguments", self.method)),
+            (None, Some((name, _))) => Err(format!("`{}` has no argument `{name}`", self.method)),
+        }
+    }
+}

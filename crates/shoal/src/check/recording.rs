@@ -1,0 +1,387 @@
+//! What the hosts of all ranks do, recorded: buffers, launches, copies, barriers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use shoal_interp::explore::{Buffer, Initial, Output, Scenario};
+use shoal_interp::{Address, Arg as Value, Heap, HostAction, RankLaunch};
+use shoal_ir::Const;
+use shoal_lang::Lowered;
+use shoal_source::SourceMap;
+
+use super::CheckOptions;
+use crate::arg::{Args, Memory};
+use crate::interpret;
+use crate::specialise::ArgClass;
+use crate::variant::{Runnable, Variant};
+use crate::{Access, DType, Device, Error, IntoGrid, Kernel};
+
+/// Where the heap of rank 0 starts; each rank's has a range of its own.
+const HEAPS: u64 = 0x1000_0000_0000;
+const HEAP_BYTES: u64 = 1 << 36;
+
+/// Where buffers of one rank alone start.
+const LOCALS: u64 = 0x3000_0000_0000;
+
+/// Unmapped space between two buffers.
+const GAP: u64 = 1 << 16;
+
+/// The largest buffer.
+const LARGEST: u64 = 1 << 30;
+
+/// What lies in a new buffer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Contents {
+    /// Nothing yet: to read it is a mistake.
+    Fresh,
+    /// One number everywhere.
+    Number(f64),
+    /// These numbers.
+    Numbers(Vec<f64>),
+    /// 0, 1, 2 and so on.
+    Count,
+    /// Small random numbers.
+    Random,
+}
+
+/// A buffer of the recorded world, as one rank sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostBuffer {
+    pub(super) address: u64,
+    pub(super) count: u64,
+    pub(super) dtype: DType,
+    /// Its place in the list of all.
+    index: usize,
+}
+
+impl HostBuffer {
+    /// Its number of elements.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn bytes(&self) -> u64 {
+        self.count * u64::from(self.dtype.bytes())
+    }
+}
+
+enum Step {
+    Launch { variant: usize, grid: [u32; 3], args: Vec<Value> },
+    Barrier,
+    Write { address: Address, bytes: Vec<u8> },
+    Read { address: Address, bytes: u64 },
+}
+
+/// A world and what its hosts do.
+pub(crate) struct Recording {
+    ranks: usize,
+    buffers: Vec<Buffer>,
+    /// The symmetric allocations: offset, elements, type.
+    symmetric: Vec<(u64, u64, DType)>,
+    hosts: Vec<Vec<Step>>,
+    outputs: Vec<Output>,
+    variants: Vec<Arc<Variant>>,
+    /// Modules that stand for those of variants: mutants.
+    pub(super) replaced: HashMap<usize, Lowered>,
+    pub(super) sources: Arc<SourceMap>,
+    next_local: u64,
+}
+
+impl Recording {
+    pub(crate) fn new(
+        options: &CheckOptions,
+        mut host: impl FnMut(&mut RankHost<'_>) -> Result<(), Error>,
+    ) -> Result<Recording, Error> {
+        let ranks = options.ranks;
+        if ranks == 0 || ranks > 1024 {
+            return Err(Error::Text(format!("a world of {ranks} ranks; it needs 1 to 1024")));
+        }
+        let mut recording = Recording {
+            ranks,
+            buffers: Vec::new(),
+            symmetric: Vec::new(),
+            hosts: (0..ranks).map(|_| Vec::new()).collect(),
+            outputs: Vec::new(),
+            variants: Vec::new(),
+            replaced: HashMap::new(),
+            sources: Arc::default(),
+            next_local: LOCALS,
+        };
+        for rank in 0..ranks {
+            let mut member = RankHost {
+                recording: &mut recording,
+                rank,
+                launches: options.launches,
+                seed: options.seed,
+                allocated: 0,
+            };
+            host(&mut member)?;
+        }
+        Ok(recording)
+    }
+
+    /// The lowered kernels, in the order in which they were first launched.
+    pub(super) fn modules(&self) -> Vec<&Lowered> {
+        (0..self.variants.len()).filter_map(|variant| self.lowered(variant)).collect()
+    }
+
+    fn lowered(&self, variant: usize) -> Option<&Lowered> {
+        if let Some(mutant) = self.replaced.get(&variant) {
+            return Some(mutant);
+        }
+        match self.variants[variant].code() {
+            Runnable::Lowered(lowered) => Some(lowered),
+            Runnable::Native(_) | Runnable::Cuda(_) => None,
+        }
+    }
+
+    /// The most programs that one launch has.
+    pub(super) fn largest_grid(&self) -> usize {
+        let programs = |step: &Step| match step {
+            Step::Launch { grid, .. } => grid.iter().map(|&n| n as usize).product(),
+            Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
+        };
+        self.hosts.iter().flatten().map(programs).max().unwrap_or(0)
+    }
+
+    /// As the interpreter takes it.
+    pub(super) fn scenario(&self) -> Scenario<'_> {
+        let heaps: Vec<Heap> =
+            (0..self.ranks).map(|rank| Heap { base: Address(heap(rank)), bytes: HEAP_BYTES }).collect();
+        let mut hosts = Vec::new();
+        for (steps, &heap) in self.hosts.iter().zip(&heaps) {
+            hosts.push(steps.iter().filter_map(|step| self.action(step, heap)).collect());
+        }
+        Scenario { buffers: self.buffers.clone(), hosts, outputs: self.outputs.clone(), heaps: heaps.clone() }
+    }
+
+    fn action<'a>(&'a self, step: &'a Step, heap: Heap) -> Option<HostAction<'a>> {
+        Some(match step {
+            Step::Launch { variant, grid, args } => {
+                let Lowered { module, kernel, .. } = self.lowered(*variant)?;
+                HostAction::Launch(RankLaunch { module, kernel, grid: *grid, args, heap: Some(heap) })
+            }
+            Step::Barrier => HostAction::Barrier,
+            Step::Write { address, bytes } => HostAction::Write { address: *address, bytes },
+            Step::Read { address, bytes } => HostAction::Read { address: *address, bytes: *bytes },
+        })
+    }
+
+    fn add(&mut self, address: u64, contents: Vec<u8>, initial: Initial) -> usize {
+        let name = format!("buffer {}", self.buffers.len());
+        self.buffers.push(Buffer { address: Address(address), contents, name, initial });
+        self.buffers.len() - 1
+    }
+
+    fn variant(&mut self, variant: Arc<Variant>) -> usize {
+        match self.variants.iter().position(|known| Arc::ptr_eq(known, &variant)) {
+            Some(at) => at,
+            None => {
+                self.variants.push(variant);
+                self.variants.len() - 1
+            }
+        }
+    }
+}
+
+fn heap(rank: usize) -> u64 {
+    HEAPS + rank as u64 * HEAP_BYTES
+}
+
+fn bytes_of(dtype: DType, value: f64) -> Vec<u8> {
+    let bits =
+        if dtype.is_float() { Const::from_f64(dtype, value) } else { Const::from_i64(dtype, value as i64) }.bits();
+    bits.to_le_bytes()[..dtype.bytes() as usize].to_vec()
+}
+
+/// The host of one rank, while what it does is recorded.
+pub struct RankHost<'a> {
+    recording: &'a mut Recording,
+    rank: usize,
+    launches: usize,
+    seed: u64,
+    /// Symmetric allocations so far.
+    allocated: usize,
+}
+
+impl RankHost<'_> {
+    /// Its number.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The world's size.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.recording.ranks
+    }
+
+    /// How often it is to launch.
+    #[must_use]
+    pub fn launches(&self) -> usize {
+        self.launches
+    }
+
+    /// A buffer at the same place of every rank's heap. All ranks allocate the same in the same order.
+    ///
+    /// # Errors
+    /// When they do not, or it is too large.
+    pub fn symm(&mut self, count: u64, dtype: DType, contents: &Contents) -> Result<HostBuffer, Error> {
+        let place = self.allocated;
+        self.allocated += 1;
+        let bytes = self.bytes(count, dtype)?;
+        if self.rank == 0 {
+            let start = self.recording.symmetric.last().map_or(GAP, |&(offset, count, dtype)| {
+                (offset + count * u64::from(dtype.bytes())).next_multiple_of(GAP) + GAP
+            });
+            self.recording.symmetric.push((start, count, dtype));
+        }
+        let Some(&(offset, _, _)) =
+            self.recording.symmetric.get(place).filter(|known| (known.1, known.2) == (count, dtype))
+        else {
+            let text = format!(
+                "rank {} allocates {count} elements of {} as symmetric buffer {place}, and rank 0 does not",
+                self.rank,
+                crate::dtype_name(dtype)
+            );
+            return Err(Error::Text(text));
+        };
+        if offset + bytes > HEAP_BYTES {
+            return Err(Error::Text("the symmetric buffers are too large together".into()));
+        }
+        self.place(heap(self.rank) + offset, count, dtype, contents)
+    }
+
+    /// A buffer of this rank alone.
+    ///
+    /// # Errors
+    /// When it is too large.
+    pub fn buffer(&mut self, count: u64, dtype: DType, contents: &Contents) -> Result<HostBuffer, Error> {
+        let bytes = self.bytes(count, dtype)?;
+        let address = self.recording.next_local;
+        self.recording.next_local = (address + bytes).next_multiple_of(GAP) + GAP;
+        self.place(address, count, dtype, contents)
+    }
+
+    /// The addresses of a symmetric buffer on all ranks, as a buffer of 64-bit numbers.
+    ///
+    /// # Errors
+    /// When the buffer is not symmetric.
+    pub fn pointers(&mut self, buffer: HostBuffer) -> Result<HostBuffer, Error> {
+        let offset = buffer.address.checked_sub(heap(self.rank)).filter(|&offset| offset < HEAP_BYTES);
+        let offset = offset.ok_or_else(|| Error::Text("only a symmetric buffer has a place on every rank".into()))?;
+        let table = self.buffer(self.size() as u64, DType::I64, &Contents::Number(0.0))?;
+        let addresses = (0..self.size()).flat_map(|rank| (heap(rank) + offset).to_le_bytes());
+        self.recording.buffers[table.index].contents = addresses.collect();
+        Ok(table)
+    }
+
+    fn bytes(&self, count: u64, dtype: DType) -> Result<u64, Error> {
+        let bytes = count.checked_mul(u64::from(dtype.bytes())).filter(|&bytes| bytes <= LARGEST);
+        bytes.ok_or_else(|| Error::Text(format!("a buffer of {count} elements is too large to be checked")))
+    }
+
+    fn place(&mut self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<HostBuffer, Error> {
+        let initial = if *contents == Contents::Fresh { Initial::Fresh } else { Initial::Written };
+        let bytes = self.elements(address, count, dtype, contents)?;
+        let index = self.recording.add(address, bytes, initial);
+        Ok(HostBuffer { address, count, dtype, index })
+    }
+
+    /// The elements of a buffer, as bytes.
+    fn elements(&self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<Vec<u8>, Error> {
+        let random = |i: u64| {
+            let mixed =
+                (address ^ self.seed.wrapping_mul(0x9e37_79b9)).wrapping_add(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            ((mixed >> 40) % 17) as f64 - 8.0
+        };
+        let each = |value: &dyn Fn(u64) -> f64| (0..count).flat_map(|i| bytes_of(dtype, value(i))).collect();
+        Ok(match contents {
+            // What nothing was written to is a number that nobody would take for a result.
+            Contents::Fresh => vec![0xa5; (count * u64::from(dtype.bytes())) as usize],
+            Contents::Number(value) => each(&|_| *value),
+            Contents::Numbers(values) if values.len() as u64 == count => {
+                values.iter().flat_map(|&value| bytes_of(dtype, value)).collect()
+            }
+            Contents::Numbers(values) => {
+                return Err(Error::Text(format!("{} numbers do not fill a buffer of {count}", values.len())));
+            }
+            Contents::Count => each(&|i| i as f64),
+            Contents::Random => each(&random),
+        })
+    }
+
+    /// The host copies numbers to a buffer.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    pub fn write(&mut self, buffer: HostBuffer, contents: &Contents) -> Result<(), Error> {
+        let bytes = self.elements(buffer.address, buffer.count, buffer.dtype, contents)?;
+        self.recording.hosts[self.rank].push(Step::Write { address: Address(buffer.address), bytes });
+        Ok(())
+    }
+
+    /// The host copies a buffer from memory.
+    pub fn read(&mut self, buffer: HostBuffer) {
+        let step = Step::Read { address: Address(buffer.address), bytes: buffer.bytes() };
+        self.recording.hosts[self.rank].push(step);
+    }
+
+    /// At the end all of the buffer must have been written, with numbers.
+    pub fn output(&mut self, buffer: HostBuffer) {
+        let (address, bytes) = (Address(buffer.address), buffer.bytes());
+        self.recording.outputs.push(Output { address, bytes, element: buffer.dtype });
+    }
+
+    /// The host waits for the hosts of all ranks.
+    pub fn barrier(&mut self) {
+        self.recording.hosts[self.rank].push(Step::Barrier);
+    }
+
+    /// A buffer as an argument of [`RankHost::launch`].
+    #[must_use]
+    pub fn arg(&self, buffer: HostBuffer) -> crate::Arg<'static> {
+        crate::Arg::Memory(Memory::nowhere(
+            buffer.address as usize,
+            buffer.bytes() as usize,
+            buffer.dtype,
+            Access::ReadWrite,
+        ))
+    }
+
+    /// Launches a kernel on this rank.
+    ///
+    /// # Errors
+    /// When the arguments do not fit or the kernel does not compile.
+    pub fn launch(&mut self, kernel: &Kernel, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
+        let kernel = kernel.clone().on(Device::Interpreter);
+        let args = kernel.gather(args);
+        let prepared = kernel.prepare(&args)?;
+        let variant = match kernel.find(&prepared) {
+            Some(variant) => variant,
+            None => kernel.compile(&prepared)?,
+        };
+        let (grid, values) = (kernel.extents(&prepared, grid)?, kernel.leaves(&prepared)?);
+        for (param, leaf) in values.iter() {
+            if let ArgClass::Pointer { memory, .. } = leaf {
+                self.name_buffer(memory.address as u64, &param.name);
+            }
+        }
+        let args = interpret::values(&values);
+        self.recording.sources = kernel.sources();
+        let variant = self.recording.variant(variant);
+        self.recording.hosts[self.rank].push(Step::Launch { variant, grid, args });
+        Ok(())
+    }
+
+    /// A buffer is called after the first parameter that it is passed for.
+    fn name_buffer(&mut self, address: u64, param: &str) {
+        let rank = self.rank;
+        let unnamed = |buffer: &&mut Buffer| buffer.address.0 == address && buffer.name.starts_with("buffer ");
+        if let Some(buffer) = self.recording.buffers.iter_mut().find(unnamed) {
+            buffer.name = format!("{param} of rank {rank}");
+        }
+    }
+}

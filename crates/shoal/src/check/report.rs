@@ -1,0 +1,256 @@
+//! The verdict: what was found, in words with the user's lines, and as JSON.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use shoal_interp::Place;
+use shoal_interp::check::{Access, Race};
+use shoal_interp::explore::{Deadlock, Finding, Found, Outcome};
+use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span, Style};
+
+use super::{CheckOptions, Recording, Token};
+
+/// What was found, and how to see it again.
+#[derive(Debug, Clone)]
+pub struct Verdict {
+    outcome: Outcome,
+    sources: Arc<SourceMap>,
+    ranks: usize,
+    launches: usize,
+    resident: Option<usize>,
+    needed: Option<usize>,
+}
+
+/// Waits of a deadlock that are shown.
+const SHOWN_WAITS: usize = 8;
+
+impl Verdict {
+    pub(super) fn new(
+        recording: &Recording,
+        options: &CheckOptions,
+        outcome: Outcome,
+        needed: Option<usize>,
+    ) -> Verdict {
+        Verdict {
+            outcome,
+            sources: Arc::clone(&recording.sources),
+            ranks: options.ranks,
+            launches: options.launches,
+            resident: options.resident,
+            needed,
+        }
+    }
+
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.outcome.found.is_empty()
+    }
+
+    /// What was found, each mistake once.
+    #[must_use]
+    pub fn found(&self) -> &[Found] {
+        &self.outcome.found
+    }
+
+    /// What the exploration did.
+    #[must_use]
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// How many programs of a rank must be resident, where that was looked for.
+    #[must_use]
+    pub fn needed_residency(&self) -> Option<usize> {
+        self.needed
+    }
+
+    /// What repeats a finding.
+    #[must_use]
+    pub fn token(&self, found: &Found) -> Token {
+        let schedule = found.schedule.clone();
+        Token { ranks: self.ranks, launches: self.launches, resident: self.resident, schedule }
+    }
+
+    /// The text to show.
+    #[must_use]
+    pub fn render(&self, style: Style) -> String {
+        let mut text = String::new();
+        for found in self.found() {
+            let token = self.token(found);
+            let diagnostic = self.diagnostic(&found.finding).note(format!("seen in {}", times(found, &self.outcome)));
+            let diagnostic = diagnostic.note(format!("to see it again: --replay {token}"));
+            text.push_str(Diagnostics::from(diagnostic).render(&self.sources, style).trim_end());
+            text.push_str("\n\n");
+        }
+        if let Some(needed) = self.needed {
+            let room = self.resident.map_or_else(String::new, |room| format!("; there is room for {room}"));
+            text.push_str(&format!("{needed} programs of a rank must be resident at once{room}\n"));
+        }
+        let how = if self.outcome.exhaustive { ", which are all there are" } else { "" };
+        let (schedules, steps) = (self.outcome.schedules, self.outcome.steps);
+        let verdict = match self.found().len() {
+            0 => "clean".to_owned(),
+            1 => "1 finding".to_owned(),
+            n => format!("{n} findings"),
+        };
+        let ranks = self.ranks;
+        text.push_str(&format!("{verdict}: {ranks} ranks, {schedules} schedules{how}, {steps} operations\n"));
+        text
+    }
+
+    /// The same for programs.
+    #[must_use]
+    pub fn json(&self) -> Json {
+        let found = |found: &Found| {
+            let mut entry = self.finding_json(&found.finding);
+            entry["token"] = json!(self.token(found).to_string());
+            entry["times"] = json!(found.times);
+            entry
+        };
+        json!({
+            "clean": self.is_clean(),
+            "ranks": self.ranks,
+            "launches": self.launches,
+            "resident": self.resident,
+            "needed_residency": self.needed,
+            "schedules": self.outcome.schedules,
+            "exhaustive": self.outcome.exhaustive,
+            "operations": self.outcome.steps,
+            "accesses": self.outcome.events,
+            "report": self.to_string(),
+            "findings": self.found().iter().map(found).collect::<Vec<_>>(),
+        })
+    }
+
+    fn diagnostic(&self, finding: &Finding) -> Diagnostic {
+        match finding {
+            Finding::Race(race) => race_diagnostic(race),
+            Finding::Deadlock(deadlock) => self.deadlock_diagnostic(deadlock),
+            Finding::UnwrittenRead(read) => {
+                Diagnostic::error(read.access.at.span, format!("memory is read that was never written, {}", read.near))
+                    .label(format!("{} reads it", read.access))
+                    .help("write it first, or let the host initialise it")
+            }
+            Finding::UnwrittenOutput { near } => {
+                Diagnostic::error(Span::NONE, format!("an output is not written, {near}"))
+            }
+            Finding::Nan { near } => Diagnostic::error(Span::NONE, format!("an output is NaN, {near}")),
+            Finding::Failure(error) => {
+                let span = error.place().map_or(Span::NONE, |place| place.span);
+                Diagnostic::error(span, error.to_string()).label("here")
+            }
+        }
+    }
+
+    fn deadlock_diagnostic(&self, deadlock: &Deadlock) -> Diagnostic {
+        let span = deadlock.waits.first().map_or(Span::NONE, |blocked| blocked.waiting.at.span);
+        let mut diagnostic = Diagnostic::error(span, "deadlock: nothing can go on");
+        if let Some(first) = deadlock.waits.first() {
+            diagnostic = diagnostic.label(format!("{} waits here", first.waiting.at));
+        }
+        for blocked in deadlock.waits.iter().take(SHOWN_WAITS) {
+            let line = self.line(blocked.waiting.at.span).map_or_else(String::new, |line| format!(" (line {line})"));
+            let written = blocked.last_writer.and_then(|writer| self.line(writer.at.span));
+            let written = written.map_or_else(String::new, |line| format!(" in line {line}"));
+            diagnostic = diagnostic.note(format!("{blocked}{written}{line}"));
+        }
+        if deadlock.waits.len() > SHOWN_WAITS {
+            diagnostic = diagnostic.note(format!("{} more wait", deadlock.waits.len() - SHOWN_WAITS));
+        }
+        for host in &deadlock.hosts {
+            diagnostic = diagnostic.note(host.to_string());
+        }
+        let unstarted: usize = deadlock.hosts.iter().map(|host| host.unstarted).sum();
+        match deadlock.resident {
+            Some(room) if unstarted > 0 => diagnostic.help(format!(
+                "programs that wait for others need them resident: launch at most {room} programs per rank, or let no \
+                 program wait for one that may start later"
+            )),
+            _ => diagnostic.note("every program that is left waits: nobody can write what they wait for"),
+        }
+    }
+
+    fn line(&self, span: Span) -> Option<u32> {
+        (!span.is_none()).then(|| self.sources.line_col(span)).flatten().map(|(line, _)| line)
+    }
+
+    fn finding_json(&self, finding: &Finding) -> Json {
+        let mut entry = json!({ "kind": finding.kind(), "message": finding.to_string() });
+        match finding {
+            Finding::Race(race) => {
+                entry["accesses"] = json!([self.access_json(&race.first), self.access_json(&race.second)]);
+                entry["where"] = json!(race.near);
+                entry["why"] = json!(race.explanation());
+                entry["remedy"] = json!(race.remedy());
+            }
+            Finding::Deadlock(deadlock) => {
+                let waits = deadlock.waits.iter().map(|blocked| {
+                    let mut wait = self.place_json(blocked.waiting.at);
+                    wait["waits"] = json!(blocked.waiting.to_string());
+                    wait["word"] = json!(blocked.place);
+                    wait["last_writer"] = json!(blocked.last_writer.as_ref().map(|writer| self.access_json(writer)));
+                    wait
+                });
+                entry["waits"] = waits.collect();
+                entry["hosts"] = deadlock.hosts.iter().map(|host| json!(host.to_string())).collect();
+            }
+            Finding::UnwrittenRead(read) => {
+                entry["accesses"] = json!([self.access_json(&read.access)]);
+                entry["where"] = json!(read.near);
+            }
+            Finding::UnwrittenOutput { near } | Finding::Nan { near } => entry["where"] = json!(near),
+            Finding::Failure(error) => entry["at"] = json!(error.place().map(|place| self.place_json(place))),
+        }
+        entry
+    }
+
+    fn access_json(&self, access: &Access) -> Json {
+        let mut entry = self.place_json(access.at);
+        entry["who"] = json!(access.to_string());
+        entry["does"] = json!(access.verb());
+        entry
+    }
+
+    fn place_json(&self, place: Place) -> Json {
+        let at = (!place.span.is_none()).then(|| self.sources.line_col(place.span)).flatten();
+        json!({
+            "rank": place.rank,
+            "program": place.program,
+            "file": at.map(|_| self.sources.name(place.span.file)),
+            "line": at.map(|(line, _)| line),
+            "column": at.map(|(_, col)| col),
+        })
+    }
+}
+
+fn race_diagnostic(race: &Race) -> Diagnostic {
+    let Race { first, second, near, .. } = race;
+    let label = |access: &Access| format!("{access} {}", access.verb());
+    let at = |access: &Access| access.at.span;
+    let mut diagnostic = Diagnostic::error(at(second), format!("data race {near}"));
+    diagnostic = if at(second).is_none() { diagnostic.note(label(second)) } else { diagnostic.label(label(second)) };
+    diagnostic = match at(first).is_none() || at(first) == at(second) {
+        true => diagnostic.note(format!("the other access: {}", label(first))),
+        false => diagnostic.with_label(at(first), label(first)),
+    };
+    if let shoal_interp::check::Cause::Flag { writer, reader, .. } = &race.cause {
+        for (access, what) in [(writer, "the flag is written here"), (reader, "the flag is read here")] {
+            if !at(access).is_none() && at(access) != at(first) && at(access) != at(second) {
+                diagnostic = diagnostic.with_label(at(access), format!("{what}: {}", access.verb()));
+            }
+        }
+    }
+    diagnostic.note(race.explanation()).help(race.remedy())
+}
+
+fn times(found: &Found, outcome: &Outcome) -> String {
+    format!("{} of {} schedules", found.times.min(outcome.schedules), outcome.schedules)
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.render(Style::Plain).trim_end())
+    }
+}

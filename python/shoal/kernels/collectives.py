@@ -1,0 +1,176 @@
+"""Collectives: all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, ring put."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.kernels.communicator import (
+    apart,
+    checked,
+    communicator,
+    fresh,
+    given,
+    optional,
+    result,
+    type_name,
+)
+from shoal.world import arrays
+
+
+def one_shot_all_reduce(x: Any, out: Any = None) -> Any:
+    """The sum of all ranks' `x`, with the same bits on all; every rank reads everything. For small arrays."""
+    comm, like = communicator(), checked(x, "x")
+    x, out = comm.shared(x, "x"), result(out, like.shape, like)
+    apart(out, x)
+    comm.native.one_shot_all_reduce(type_name(like.dtype), given(x), given(out))
+    return out
+
+
+def two_shot_all_reduce(x: Any, out: Any = None) -> Any:
+    """The same; every rank sums a part and writes it to everybody. For large arrays."""
+    return two_shot_all_reduce_bias(x, None, out)
+
+
+def one_shot_all_reduce_bias(x: Any, bias: Any = None, out: Any = None) -> Any:
+    """The sum of all ranks' `x`, plus a bias: of the shape of `x`, or of its last dimension. The same on all ranks."""
+    return _all_reduce_bias(1, x, bias, out)
+
+
+def two_shot_all_reduce_bias(x: Any, bias: Any = None, out: Any = None) -> Any:
+    """The same in two shots."""
+    return _all_reduce_bias(2, x, bias, out)
+
+
+def _all_reduce_bias(shots: int, x: Any, bias: Any, out: Any) -> Any:
+    comm, like = communicator(), checked(x, "x")
+    of_columns = False
+    if bias is not None:
+        shape = checked(bias, "bias", like).shape
+        of_columns = shape != like.shape and len(shape) == 1
+        if shape != like.shape and (not of_columns or not like.shape or shape[0] != like.shape[-1]):
+            raise ValueError(f"`bias` has the shape {shape}; it must be that of `x`, {like.shape}, or of its columns")
+    shared, out = comm.workspace("shared", like.shape, like.dtype), result(out, like.shape, like)
+    apart(out, x, bias)
+    dtype = type_name(like.dtype)
+    comm.native.all_reduce_bias(dtype, shots, given(x), optional(bias), of_columns, given(shared), given(out))
+    return out
+
+
+def two_shot_all_reduce_in_place(x: Any) -> Any:
+    """Replaces everybody's `x`, which must be symmetric, by the sum."""
+    comm, like = communicator(), checked(x, "x")
+    if not comm.is_shared(x):
+        raise ValueError("`x` must be symmetric memory of `rank.symm_empty`; use two_shot_all_reduce for others")
+    comm.native.two_shot_all_reduce_in_place(type_name(like.dtype), given(x))
+    return x
+
+
+def all_gather_push(x: Any, out: Any = None) -> Any:
+    """Everybody's `x`, in the order of ranks; each rank writes to all."""
+    return _gathered("push", x, out)
+
+
+def all_gather_ring(x: Any, out: Any = None) -> Any:
+    """The same around a ring; each rank writes to its right neighbour alone."""
+    return _gathered("ring", x, out)
+
+
+def all_gather_2d(x: Any, out: Any = None) -> Any:
+    """The same in a mesh of ranks, as square as can be: along columns, then along rows."""
+    return _gathered("2d", x, out)
+
+
+def all_gather_pull(x: Any, out: Any = None) -> Any:
+    """The same; each rank reads from all."""
+    comm, like = communicator(), checked(x, "x")
+    x, out = comm.shared(x, "x"), result(out, (comm.rank.num_ranks, *like.shape), like)
+    apart(out, x)
+    comm.native.all_gather(type_name(like.dtype), "pull", given(x), given(out))
+    return out
+
+
+def all_gather_with_progress(x: Any, out: Any = None, splits: int = 1) -> Any:
+    """The same by copies of a stream, in `splits` pieces of each rank."""
+    comm, like = communicator(), checked(x, "x")
+    shared = comm.shared(x, "x")
+
+    def gather(into: Any) -> None:
+        comm.native.all_gather_with_progress(type_name(like.dtype), splits, given(shared), given(into))
+
+    return _into_shared(comm, like, (comm.rank.num_ranks, *like.shape), out, gather)
+
+
+def _gathered(form: str, x: Any, out: Any) -> Any:
+    comm, like = communicator(), checked(x, "x")
+
+    def gather(into: Any) -> None:
+        comm.native.all_gather(type_name(like.dtype), form, given(x), given(into))
+
+    return _into_shared(comm, like, (comm.rank.num_ranks, *like.shape), out, gather)
+
+
+def _into_shared(comm: Any, like: Any, shape: tuple[int, ...], out: Any, run: Any) -> Any:
+    """Runs something whose result must be symmetric memory, and gives the result where it is wanted."""
+    if out is not None and comm.is_shared(result(out, shape, like)):
+        run(out)
+        return out
+    into = comm.workspace("out", shape, like.dtype)
+    run(into)
+    out = result(out, shape, like)
+    out[...] = into.reshape(arrays.layout(out).shape)
+    return out
+
+
+def reduce_scatter(x: Any, out: Any = None) -> Any:
+    """This rank's part of the sum of all ranks' `x`, as one row; the last ranks have less, or nothing."""
+    comm, like = communicator(), checked(x, "x")
+    total = math.prod(like.shape)
+    part = -(-total // comm.rank.num_ranks)
+    mine = max(min(part, total - part * comm.rank.rank), 0)
+    x, out = comm.shared(x, "x"), result(out, (mine,), like)
+    apart(out, x)
+    comm.native.reduce_scatter(type_name(like.dtype), given(x), given(out))
+    return out
+
+
+def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, list[int]]:
+    """Sends rows to all ranks: the first `splits[0]` of `x` to rank 0, and so on. All ranks' `x` have the same shape.
+
+    Gives the rows for this rank, those from rank 0 first, and how many came from each.
+    """
+    comm, like = communicator(), checked(x, "x")
+    if len(like.shape) != 2:
+        raise ValueError(f"`x` must have rows and columns; it has the shape {like.shape}")
+    rows, dim = like.shape
+    x = comm.shared(x, "x")
+    words = comm.workspace("splits", (comm.rank.num_ranks,), arrays.named_type("int64"))
+    if out is None:
+        everybody = comm.rank.all_gather([int(count) for count in splits])
+        out = fresh((sum(counts[comm.rank.rank] for counts in everybody), dim), like.dtype)
+    checked(out, "out", like)
+    apart(out, x)
+    dtype = type_name(like.dtype)
+    received = comm.native.all_to_all(dtype, given(x), [int(n) for n in splits], given(words), dim, given(out))
+    return out[: sum(received)], received
+
+
+def broadcast(x: Any, root: int = 0) -> Any:
+    """Replaces everybody's `x` by that of a rank."""
+    comm, like = communicator(), checked(x, "x")
+    shared = comm.shared(x, "x")
+    comm.native.broadcast(type_name(like.dtype), given(shared), root)
+    if shared is not x:
+        x[...] = shared
+    return x
+
+
+def ring_put(x: Any, out: Any = None) -> Any:
+    """The `x` of the rank before this one."""
+    comm, like = communicator(), checked(x, "x")
+
+    def put(into: Any) -> None:
+        comm.native.ring_put(type_name(like.dtype), given(x), given(into))
+
+    return _into_shared(comm, like, like.shape, out, put)

@@ -1,0 +1,119 @@
+"""What a rank launches the library's distributed kernels with: the native part, and symmetric memory to work in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from shoal import _native
+from shoal.symm_mem.groups import acting_rank
+from shoal.world import arrays
+from shoal.world.arrays import Layout
+from shoal.world.ranks import Rank
+
+# An array for the native part: its address, and its number of elements.
+Array = tuple[int, int]
+
+
+class Communicator:
+    """A rank's kernels and workspaces. All ranks make theirs together, when they first use the library."""
+
+    def __init__(self, rank: Rank) -> None:
+        self.rank = rank
+        self.native = _native.Communicator(rank._native)
+        self._workspaces: dict[str, Any] = {}
+
+    def workspace(self, name: str, shape: Sequence[int], dtype: Any) -> Any:
+        """Symmetric memory to work in, kept under a name. Collective when it has to grow."""
+        wanted = math.prod(shape) * dtype.itemsize
+        known = self._workspaces.get(name)
+        if known is None or arrays.layout(known).nbytes < wanted:
+            known = self._workspaces[name] = self.rank.symm_empty(max(wanted, 1), arrays.named_type("uint8"))
+        return arrays.view(arrays.layout(known).address, tuple(shape), dtype, known)
+
+    def shared(self, array: Any, name: str) -> Any:
+        """An array if it is symmetric, else a copy of it in a workspace."""
+        if self.is_shared(array):
+            return array
+        found = arrays.dense(array, name)
+        copy = self.workspace(name, found.shape, found.dtype)
+        copy[...] = array
+        return copy
+
+    def is_shared(self, array: Any) -> bool:
+        """Whether an array lies at the same place of every rank's memory."""
+        address = arrays.layout(array).address
+        place = self.rank._native.locate(address)
+        if place is None or place[0] != self.rank.rank:
+            return False
+        blocks = list(self.rank._blocks.items())
+        return any(offset <= place[1] < offset + max(block.nbytes, 1) for offset, block in blocks)
+
+
+def communicator() -> Communicator:
+    """The one of the rank that this thread acts as."""
+    rank = acting_rank()
+    found: Communicator | None = rank.__dict__.get("_communicator")
+    if found is None:
+        found = rank.__dict__["_communicator"] = Communicator(rank)
+    return found
+
+
+def checked(array: Any, name: str, like: Layout | None = None) -> Layout:
+    """Where an array's elements are; they must follow each other, and be of the same type as another's."""
+    found = arrays.dense(array, f"`{name}`")
+    if like is not None and found.dtype != like.dtype:
+        raise TypeError(f"`{name}` is of {type_name(found.dtype)}, but `x` of {type_name(like.dtype)}")
+    return found
+
+
+def given(array: Any) -> Array:
+    """An array for the native part."""
+    found = arrays.layout(array)
+    return (found.address, math.prod(found.shape))
+
+
+def optional(array: Any) -> Array | None:
+    """An array for the native part, or nothing."""
+    return None if array is None else given(array)
+
+
+def type_name(dtype: Any) -> str:
+    """The name of an element type."""
+    return str(dtype).rpartition(".")[2]
+
+
+def result(out: Any, shape: Sequence[int], like: Layout) -> Any:
+    """Where a result goes: what was passed, which must fit and may be written, or a new array."""
+    if out is None:
+        return fresh(shape, like.dtype)
+    found = checked(out, "out", like)
+    if math.prod(found.shape) != math.prod(shape):
+        raise ValueError(f"`out` has the shape {found.shape}, but the result {tuple(shape)}")
+    flags = getattr(out, "flags", None)
+    if flags is not None and not flags.writeable:
+        raise ValueError("`out` is read-only")
+    return out
+
+
+def fresh(shape: Sequence[int], dtype: Any) -> Any:
+    """A new array, of torch if the element type is torch's."""
+    if arrays.is_torch_dtype(dtype):
+        import torch
+
+        return torch.empty(tuple(shape), dtype=dtype)
+    import numpy
+
+    return numpy.empty(tuple(shape), dtype)
+
+
+def apart(out: Any, *others: Any) -> None:
+    """Refuses a result that overlaps what is read."""
+    first = arrays.layout(out)
+    for other in others:
+        if other is None:
+            continue
+        second = arrays.layout(other)
+        if first.address < second.address + second.nbytes and second.address < first.address + first.nbytes:
+            raise ValueError("`out` overlaps an array that the kernel reads; pass another")

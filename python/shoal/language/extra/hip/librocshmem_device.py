@@ -1,0 +1,3 @@
+"""The same functions as `shoal.language.extra.libshmem_device`."""
+
+from shoal.language.extra.libshmem_device import *

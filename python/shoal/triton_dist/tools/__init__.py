@@ -1,0 +1,1 @@
+"""Tools of `triton_dist`: the profiler of kernels."""

@@ -1,0 +1,185 @@
+"""The library's kernels of several ranks, from Python: every one on worlds of one to four ranks, against NumPy."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import shoal
+from shoal import kernels
+
+SIZES = (1, 2, 3, 4)
+TYPES = (np.float32, np.float16, ml_dtypes.bfloat16)
+
+
+def world(n):
+    return shoal.World.threads(n, heap_bytes=1 << 25, timeout=60)
+
+
+def data(rank, shape, dtype, what=0):
+    return np.random.default_rng((rank, what)).standard_normal(shape).astype(dtype)
+
+
+def poisoned(shape, dtype):
+    return np.full(shape, np.nan, dtype)
+
+
+def close(result, expected, dtype):
+    tolerance = {np.float32: 1e-4, np.float16: 1e-2, ml_dtypes.bfloat16: 6e-2}[dtype]
+    np.testing.assert_allclose(np.asarray(result, np.float64), expected, rtol=tolerance, atol=tolerance)
+
+
+def wide(ranks, shape, dtype, what=0):
+    return [data(rank, shape, dtype, what).astype(np.float64) for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", SIZES)
+def test_all_reduce(n, dtype):
+    shape = (7, 150)
+
+    def reduce(rank):
+        x, bias = data(rank.rank, shape, dtype), data(9, shape[1:], dtype)
+        symmetric = rank.symm_empty(shape, dtype)
+        symmetric[:] = x
+        results = [
+            kernels.one_shot_all_reduce(x, poisoned(shape, dtype)),
+            kernels.one_shot_all_reduce(symmetric),
+            kernels.two_shot_all_reduce(x),
+            kernels.one_shot_all_reduce_bias(x, bias),
+            kernels.two_shot_all_reduce_bias(x, bias, poisoned(shape, dtype)),
+            kernels.two_shot_all_reduce_in_place(symmetric).copy(),
+        ]
+        assert not rank.signal_pad().any()
+        return results
+
+    everything = world(n).run(reduce)
+    total, bias = sum(wide(n, shape, dtype)), data(9, shape[1:], dtype).astype(np.float64)
+    for results in everything:
+        for at, result in enumerate(results):
+            close(result, total + bias if at in (3, 4) else total, dtype)
+            assert (result == everything[0][at]).all()
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_all_reduce_and_rms_norm(n):
+    shape, dtype = (5, 100), np.float32
+
+    def reduce(rank):
+        x, bias, w = data(rank.rank, shape, dtype), data(8, 100, dtype), data(9, 100, dtype)
+        return [
+            function(x, bias, w, poisoned(shape, dtype), eps=1e-3)
+            for function in (kernels.one_shot_all_reduce_bias_rms_norm, kernels.two_shot_all_reduce_bias_rms_norm)
+        ]
+
+    row = sum(wide(n, shape, dtype)) + data(8, 100, dtype)
+    expected = row / np.sqrt((row**2).mean(1, keepdims=True) + 1e-3) * data(9, 100, dtype)
+    for results in world(n).run(reduce):
+        for result in results:
+            close(result, expected, dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", SIZES)
+def test_all_gather_broadcast_and_ring(n, dtype):
+    def gather(rank):
+        x = data(rank.rank, 333, dtype)
+        symmetric = rank.symm_empty((n, 333), dtype)
+        functions = (
+            kernels.all_gather_push,
+            kernels.all_gather_pull,
+            kernels.all_gather_ring,
+            kernels.all_gather_2d,
+            kernels.all_gather_with_progress,
+        )
+        gathered = [function(x, poisoned((n, 333), dtype)) for function in functions]
+        gathered += [function(x) for function in functions]
+        symmetric.fill(np.nan)
+        gathered.append(kernels.all_gather_push(x, symmetric).copy())
+        return gathered, kernels.ring_put(x), kernels.broadcast(x.copy(), root=n - 1)
+
+    expected = np.stack([data(rank, 333, dtype) for rank in range(n)])
+    for rank, (gathered, put, sent) in enumerate(world(n).run(gather)):
+        assert all((result == expected).all() for result in gathered)
+        assert (put == expected[rank - 1]).all() and (sent == expected[n - 1]).all()
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("size", [1, 2, 1001])
+def test_reduce_scatter(n, size):
+    def reduce(rank):
+        return kernels.reduce_scatter(data(rank.rank, size, np.float32))
+
+    total = sum(wide(n, size, np.float32))
+    close(np.concatenate(world(n).run(reduce)), total, np.float32)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_all_to_all(n):
+    def counts(sender):
+        return [(sender + 2 * to) % 4 for to in range(n)]
+
+    def exchange(rank):
+        return kernels.all_to_all(data(rank.rank, (12, 33), np.float32), counts(rank.rank))
+
+    for rank, (rows, received) in enumerate(world(n).run(exchange)):
+        assert received == [counts(sender)[rank] for sender in range(n)]
+        starts = [sum(counts(sender)[:rank]) for sender in range(n)]
+        parts = [
+            data(sender, (12, 33), np.float32)[start : start + count]
+            for sender, start, count in zip(range(n), starts, received)
+        ]
+        assert (rows == np.concatenate(parts)).all()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("n", SIZES)
+def test_products(n, dtype):
+    (m, cols, k) = (33, 20, 17)
+
+    def multiply(rank):
+        a, b = data(rank.rank, (m, k), dtype), data(rank.rank, (k, cols), dtype, 1)
+        scattered = [kernels.gemm_reduce_scatter(a, b)]
+        scattered += [kernels.gemm_reduce_scatter_ce_persistent(a, b) for _ in range(2)]
+        same = data(0, (k, cols), dtype, 1)
+        gathered = [kernels.all_gather_matmul(a, same, splits)[1] for splits in (1, 2)]
+        return kernels.gemm_one_shot_all_reduce(a, b, poisoned((m, cols), dtype)), scattered, gathered
+
+    everything = world(n).run(multiply)
+    factors, others = wide(n, (m, k), dtype), wide(n, (k, cols), dtype, 1)
+    total = sum(a @ b for a, b in zip(factors, others))
+    for turn in range(3):
+        close(np.concatenate([scattered[turn] for _, scattered, _ in everything]), total, dtype)
+    for reduced, _, gathered in everything:
+        close(reduced, total, dtype)
+        for product in gathered:
+            close(product, np.concatenate(factors) @ others[0], dtype)
+
+
+def test_what_does_not_fit_is_refused():
+    def refuse(rank):
+        x = np.zeros((4, 4), np.float32)
+        with pytest.raises(ValueError, match="float32, float16 and bfloat16, not int32"):
+            kernels.two_shot_all_reduce(x.astype(np.int32))
+        with pytest.raises(ValueError, match="must be contiguous"):
+            kernels.two_shot_all_reduce(x[:, ::2])
+        with pytest.raises(ValueError, match="`out` has the shape"):
+            kernels.two_shot_all_reduce(x, np.zeros(3, np.float32))
+        with pytest.raises(TypeError, match="`out` is of float64, but `x` of float32"):
+            kernels.two_shot_all_reduce(x, np.zeros((4, 4)))
+        with pytest.raises(ValueError, match="overlaps"):
+            kernels.two_shot_all_reduce(x, x)
+        with pytest.raises(ValueError, match="must be symmetric"):
+            kernels.two_shot_all_reduce_in_place(x)
+        with pytest.raises(ValueError, match="no product"):
+            kernels.gemm_reduce_scatter(x, np.zeros((3, 4), np.float32))
+        with pytest.raises(ValueError, match="there is no rank 7"):
+            kernels.broadcast(x, root=7)
+        with pytest.raises(ValueError, match="read-only"):
+            frozen = np.zeros((4, 4), np.float32)
+            frozen.setflags(write=False)
+            kernels.two_shot_all_reduce(x, frozen)
+        return True
+
+    assert world(1).run(refuse) == [True]
+    with pytest.raises(RuntimeError, match="acts as no rank"):
+        kernels.two_shot_all_reduce(np.zeros(4, np.float32))

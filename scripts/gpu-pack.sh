@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Packs what a bare Linux machine with an NVIDIA GPU needs to test and measure this checkout: the Python package with its
+# native part, the libraries that it is linked with, the tests and the scripts, as target/gpu. Nothing else is needed there
+# but Python 3.10 or later (torch, Triton and CuPy are used where they are installed).
+#
+#   scripts/gpu-pack.sh [--release]     packs; prints the folder
+#   target/gpu/run.sh OUT WHAT...       there: unpacks next to itself and does each WHAT, files go to OUT
+#                                       machine   what the machine is
+#                                       kernels   every kernel of the library against its reference
+#                                       arrays    python/tests/gpu
+#                                       bench     side by side with torch and Triton
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+profile=dev
+[ "${1:-}" = --release ] && profile=release
+cargo build --profile "$profile" -p shoal-python -p shoal-cli -p shoal-runtime >&2
+built=${CARGO_TARGET_DIR:-target}/${profile/dev/debug}
+out=target/gpu
+libraries=target/gpu-libraries
+mkdir -p $out $libraries
+
+# The libraries seldom change, and compressing them takes longest: they are packed once.
+needed=$(ldd "$built/libshoal_python.so" | awk '$2 == "=>" && $3 ~ /^\// && $3 !~ /\/lib(c|m|gcc_s|dl|pthread|rt)\.so/ { print $3 }')
+if [ ! -f $out/libraries.tar.xz ] || ! cmp -s <(printf '%s\n' $needed) $libraries/list; then
+    rm -rf $libraries
+    mkdir -p $libraries/lib
+    # shellcheck disable=SC2086 # one word for each library
+    cp -L $needed $libraries/lib/
+    # Tables of languages that no kernel's text needs: one symbol of them is enough to load what asks for them.
+    for data in $libraries/lib/libicudata.so.*; do
+        [ -e "$data" ] || continue
+        version=${data##*.}
+        printf 'const char icudt%s_dat[4096] = {0};\n' "$version" \
+            | cc -shared -fPIC -Wl,-soname,"libicudata.so.$version" -o "$data" -x c -
+    done
+    tar c -C $libraries/lib . | xz -T0 -2 >$out/libraries.tar.xz
+    printf '%s\n' $needed >$libraries/list
+fi
+
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+mkdir -p "$stage/python" "$stage/scripts"
+cp -r python/shoal python/tests "$stage/python/"
+rm -f "$stage"/python/shoal/_native*.so
+find "$stage" -name __pycache__ -prune -exec rm -rf {} +
+strip -o "$stage/python/shoal/_native.abi3.so" "$built/libshoal_python.so"
+tar c -C "$stage" . | xz -T0 -2 >$out/package.tar.xz
+cp scripts/gpu-run.sh $out/run.sh
+chmod +x $out/run.sh
+du -h $out/*.xz >&2
+printf '%s\n' "$PWD/$out"

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs what scripts/gpu-pack.sh packed, on the machine with the GPU: see there.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+results=$1
+shift
+unpacked=${SHOAL_GPU_UNPACKED:-/tmp/shoal-gpu}
+if [ ! -e "$unpacked/python" ]; then
+    mkdir -p "$unpacked/lib"
+    tar xJf "$here/libraries.tar.xz" -C "$unpacked/lib" &
+    tar xJf "$here/package.tar.xz" -C "$unpacked"
+    wait
+    # What the machine has is newer, and other packages need that.
+    for library in "$unpacked"/lib/*; do
+        ldconfig -p | grep -q "^[[:space:]]${library##*/} " && rm "$library"
+    done
+fi
+mkdir -p "$results"
+export LD_LIBRARY_PATH=$unpacked/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PYTHONPATH=$unpacked/python PYTHONUNBUFFERED=1
+status=0
+for what in "$@"; do
+    printf '== %s\n' "$what"
+    case $what in
+        machine)
+            nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem --format=csv
+            python3 -m shoal doctor
+            ;;
+        kernels) python3 "$unpacked/python/tests/gpu/library.py" "$results" ;;
+        arrays) timeout 400 python3 -m pytest -q -x --maxfail=20 -p no:cacheprovider "$unpacked/python/tests/gpu" ;;
+        bench) timeout 500 python3 -m shoal bench gpu --json "$results/bench-gpu.json" ;;
+        *) printf 'there is no %s\n' "$what" && false ;;
+    esac 2>&1 | tee "$results/$what.log"
+    [ "${PIPESTATUS[0]}" = 0 ] || status=1
+done
+exit $status

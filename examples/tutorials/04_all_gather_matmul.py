@@ -36,8 +36,12 @@ def matmul_as_they_come(
         acc = sl.zeros((BLOCK_M, BLOCK_N), dtype=sl.float32)
         for k in range(0, K, BLOCK_K):
             inner = k + sl.arange(0, BLOCK_K)
-            left = sl.load(a + rows[:, None] * K + inner[None, :], mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0)
-            right = sl.load(b + inner[:, None] * N + cols[None, :], mask=(inner[:, None] < K) & (cols[None, :] < N), other=0.0)
+            left = sl.load(
+                a + rows[:, None] * K + inner[None, :], mask=(rows[:, None] < M) & (inner[None, :] < K), other=0.0
+            )
+            right = sl.load(
+                b + inner[:, None] * N + cols[None, :], mask=(inner[:, None] < K) & (cols[None, :] < N), other=0.0
+            )
             acc = sl.dot(left, right, acc, input_precision="ieee")
         at = (owner * M + rows[:, None]) * N + cols[None, :]
         sl.store(c + at, acc, mask=(rows[:, None] < M) & (cols[None, :] < N))

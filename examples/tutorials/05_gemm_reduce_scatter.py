@@ -33,7 +33,9 @@ def gemm_reduce_scatter(
         for k in range(0, K, BLOCK_K):
             inner = k + sl.arange(0, BLOCK_K)
             left = sl.load(a + rows[:, None] * K + inner[None, :], mask=is_row & (inner[None, :] < K), other=0.0)
-            right = sl.load(b + inner[:, None] * N + cols[None, :], mask=(inner[:, None] < K) & (cols[None, :] < N), other=0.0)
+            right = sl.load(
+                b + inner[:, None] * N + cols[None, :], mask=(inner[:, None] < K) & (cols[None, :] < N), other=0.0
+            )
             acc = sl.dot(left, right, acc, input_precision="ieee")
         there = sl.symm_at(inbox, owner) + rank * part * N
         sl.store(there + inside[:, None] * N + cols[None, :], acc, mask=is_row & (cols[None, :] < N))

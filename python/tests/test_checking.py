@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 import shoal
 import shoal.language as sl
 import shoal.testing

@@ -23,8 +23,8 @@ def check(
 ) -> dict[str, Any]:
     """Runs `shoal check`, and gives what it says as a dictionary.
 
-    `target` is a harness (a function with the decorator `@shoal.harness`), `"FILE.py"`, `"FILE.py:NAME"` or the name of a
-    kernel of the library. Raises `AssertionError` with the report if anything is found, so that a test is one call.
+    `target` is a harness (a function with the decorator `@shoal.harness`), `"FILE.py"`, `"FILE.py:NAME"` or the name
+    of a kernel of the library. Raises `AssertionError` with the report if anything is found: a test is one call.
     """
     name = target if isinstance(target, str) else f"{inspect.getsourcefile(target)}:{target.__name__}"
     words = [name, "--json", f"--ranks={','.join(map(str, ranks))}", f"--schedules={schedules}"]

@@ -109,21 +109,19 @@ need_python() {
 
 # A torch of the project's own, shared by all checkouts of a user; one that python3 has already is used as it is.
 need_torch() {
-    local folder
-    folder=$("$(dirname "$0")/torch.sh" --folder)
-    if [ -n "$("$(dirname "$0")/torch.sh")" ]; then
+    local find_torch folder
+    find_torch=$(dirname "$0")/torch.sh
+    if [ -n "$("$BASH" "$find_torch")" ]; then
         return
     fi
+    folder=$("$BASH" "$find_torch" --folder)
     say "python3 has no torch: installing it into $folder for the tests that use it (once, about two minutes)"
     # Made under another name first: an installation that was cut off does not count.
-    rm -rf "$folder.part"
-    mkdir -p "$(dirname "$folder")"
-    if python3 -m venv "$folder.part" >&2 &&
-        "$folder.part/bin/pip" install --quiet --disable-pip-version-check "torch==$(basename "$folder" | sed 's/^torch-//')" >&2; then
+    if rm -rf "$folder.part" && mkdir -p "$(dirname "$folder")" && python3 -m venv "$folder.part" >&2 &&
+        "$folder.part/bin/pip" install --quiet --disable-pip-version-check "torch==${folder##*-}" >&2; then
         rm -rf "$folder"
         mv "$folder.part" "$folder"
     else
-        rm -rf "$folder.part"
         say "torch could not be installed: the tests that need it are left out"
     fi
 }

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 version=2.15.0
-folder=${XDG_CACHE_HOME:-$HOME/.cache}/shoal-dev/torch-$version
+folder=${XDG_CACHE_HOME:-${HOME:-}/.cache}/shoal-dev/torch-$version
 if [ "${1:-}" = --folder ]; then
     printf '%s\n' "$folder"
     exit

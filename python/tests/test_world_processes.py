@@ -34,6 +34,7 @@ rank.barrier()
 push[(rank.num_ranks,)](x, out, flags, 16)
 rank.barrier()
 assert (out == np.arange(16) + 100 * np.arange(rank.num_ranks)[:, None]).all(), out
+rank.barrier()  # all have looked before any writes
 stream = rank.stream()
 stream.copy(rank.peer(out, (rank.rank + 1) % rank.num_ranks)[0], np.full(16, rank.rank, np.float32))
 stream.synchronize()

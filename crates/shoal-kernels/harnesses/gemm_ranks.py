@@ -59,6 +59,6 @@ def check_all_gather_matmul(world, M=18, N=20, K=8, programs=2):
     c = world.empty((world.size, M, N), "fp32")
     progress = world.buffer(2 * world.size, "int32", 1)
     all_gather_matmul[(programs,)](
-        mine, gathered, b, c, progress, M, N, K, 2, 9, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16
+        mine, gathered, b, c, progress, M, N, K, 2, 9, None, 0, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16
     )
     world.output(c)

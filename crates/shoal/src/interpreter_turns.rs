@@ -6,14 +6,14 @@
 //! deadlocked.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// How long a rank waits for others before it looks at memory itself: the host program may have written there.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The worlds in which interpreters run, by the address of their first heap.
-static WORLDS: LazyLock<Mutex<HashMap<usize, Arc<Turns>>>> = LazyLock::new(Mutex::default);
+static WORLDS: LazyLock<Mutex<HashMap<usize, Weak<Turns>>>> = LazyLock::new(Mutex::default);
 
 #[derive(Debug, Default)]
 struct Turns {
@@ -50,20 +50,24 @@ pub(crate) struct Turn<'a> {
 
 /// Runs a launch of a rank in turns with those of other ranks of the world whose first heap is at `world`.
 pub(crate) fn in_turns<T>(world: usize, run: impl FnOnce(&mut Turn<'_>) -> T) -> T {
-    let turns = Arc::clone(lock(&WORLDS).entry(world).or_default());
-    let result = {
-        let mut guard = lock(&turns.state);
-        guard.launches += 1;
-        guard.moves += 1;
-        guard.idle = 0;
-        let mut turn = Turn { turns: &turns, guard: Some(guard) };
-        run(&mut turn)
-    };
+    let turns = turns_of(world);
+    let mut guard = lock(&turns.state);
+    guard.launches += 1;
+    guard.moves += 1;
+    guard.idle = 0;
+    run(&mut Turn { turns: &turns, guard: Some(guard) })
+}
+
+/// The turns of a world: the same for all who hold them at the same time.
+fn turns_of(world: usize) -> Arc<Turns> {
     let mut worlds = lock(&WORLDS);
-    if lock(&turns.state).launches == 0 {
-        worlds.remove(&world);
+    if let Some(turns) = worlds.get(&world).and_then(Weak::upgrade) {
+        return turns;
     }
-    result
+    worlds.retain(|_, turns| turns.strong_count() > 0);
+    let turns = Arc::default();
+    worlds.insert(world, Arc::downgrade(&turns));
+    turns
 }
 
 impl Turn<'_> {
@@ -98,7 +102,7 @@ impl Turn<'_> {
                     Ok((state, _)) => state,
                     Err(poisoned) => poisoned.into_inner().0,
                 };
-                if state.moves == seen && state.deadlocked_at.is_none() {
+                if state.moves == seen && state.deadlocked_at != Some(seen) {
                     state.idle -= 1;
                 }
             }
@@ -125,4 +129,28 @@ impl Drop for Turn<'_> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn launches_that_follow_each_other_share_the_turn() {
+        let busy = AtomicBool::new(false);
+        let launch = || {
+            in_turns(1, |_| {
+                assert!(!busy.swap(true, Ordering::SeqCst), "another has the turn");
+                std::thread::yield_now();
+                busy.store(false, Ordering::SeqCst);
+            });
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..2000).for_each(|_| launch()));
+            }
+        });
+    }
 }

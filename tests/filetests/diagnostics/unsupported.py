@@ -133,14 +133,11 @@ def k(x, n):
 #    |
 #    = help: check the condition with an `if`
 #
-# error: kernels have no `with` statements
-#   --> unsupported.py:33:5
+# error: `open` is not defined
+#   --> unsupported.py:33:10
 #    |
-# 33 | /     with open("f") as h:
-# 34 | |         pass
-#    | |____________^ not supported
-#    |
-#    = help: call the functions directly
+# 33 |     with open("f") as h:
+#    |          ^^^^ unknown name
 #
 # error: kernels have no `del` statements
 #   --> unsupported.py:35:5

@@ -58,11 +58,7 @@ fn missing_python_is_told_and_missing_torch_is_no_error() {
         refusal("python", &["dirname", "cargo"]),
         @"setup: python3 with venv was not found: install Python 3.10 or later, then try again"
     );
-    // Where the system's own Python has torch, there is nothing to say.
     let (said, went_on) = setup("torch", &["dirname", "cargo"]);
     assert!(went_on, "{said}");
-    assert!(
-        said.is_empty() || said == "setup: torch could not be installed: the tests that need it are left out\n",
-        "{said}"
-    );
+    assert!(said.ends_with("setup: torch could not be installed: the tests that need it are left out\n"), "{said}");
 }

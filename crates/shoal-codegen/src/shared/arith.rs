@@ -2,6 +2,7 @@
 
 use inkwell::values::InstructionOpcode as Op;
 use inkwell::{FloatPredicate, IntPredicate};
+use shoal_ir::numeric::NonFinite;
 use shoal_ir::op::{BinaryOp, CmpOp, MathFn, UnaryOp};
 use shoal_ir::{Elem, Scalar};
 
@@ -26,6 +27,7 @@ pub(crate) fn in_compute_type<'ctx>(
 pub(crate) fn unary<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>) -> V<'ctx> {
     let zero = || a.get_type().const_zero();
     match op {
+        UnaryOp::Neg | UnaryOp::Abs if ty.is_fp8() => change_sign(llvm, op, ty, a),
         UnaryOp::Neg if ty.is_float() => in_compute_type(llvm, ty, &[a], |_, v| llvm.fneg(v[0])),
         UnaryOp::Neg => llvm.bin(Op::Sub, zero(), a),
         UnaryOp::Not => llvm.not(a),
@@ -37,6 +39,43 @@ pub(crate) fn unary<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>
         UnaryOp::Brev if ty == Scalar::I1 => a,
         UnaryOp::Brev => call1(llvm, "llvm.bitreverse", a),
     }
+}
+
+/// The sign changed in the bits of an 8-bit float: through `f32` an infinity would saturate. A format without negative
+/// zero keeps its zero and its NaN, which is where that would be.
+fn change_sign<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>) -> V<'ctx> {
+    let constant = |value: u64| -> V<'ctx> { llvm.splat_like(llvm.int_type(8).const_int(value, false).into(), a) };
+    let magnitude = llvm.bin(Op::And, a, constant(0x7f));
+    let changed = if op == UnaryOp::Abs { magnitude } else { llvm.bin(Op::Xor, a, constant(0x80)) };
+    match ty.float_format().map(|format| format.non_finite) {
+        Some(NonFinite::SignNan) => llvm.select(llvm.icmp(IntPredicate::EQ, magnitude, constant(0)), a, changed),
+        Some(NonFinite::Ieee | NonFinite::AllOnesNan | NonFinite::Saturating) | None => changed,
+    }
+}
+
+/// One of two 8-bit floats as it is: through `f32` an infinity would saturate. `None` for operations that compute.
+fn pick_fp8<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> Option<V<'ctx>> {
+    let (x, y) = (to_f32(llvm, ty, a), to_f32(llvm, ty, b));
+    let is_nan = |v| llvm.fcmp(FloatPredicate::UNO, v, v);
+    let (wins, nan) = match op {
+        BinaryOp::Min => (FloatPredicate::OLT, is_nan(y)),
+        BinaryOp::Max => (FloatPredicate::OGT, is_nan(y)),
+        BinaryOp::MinNan => (FloatPredicate::OLT, is_nan(x)),
+        BinaryOp::MaxNan => (FloatPredicate::OGT, is_nan(x)),
+        BinaryOp::Add
+        | BinaryOp::Sub
+        | BinaryOp::Mul
+        | BinaryOp::Div
+        | BinaryOp::DivRn
+        | BinaryOp::Rem
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::Shl
+        | BinaryOp::Shr
+        | BinaryOp::MulHi => return None,
+    };
+    Some(llvm.select(llvm.bin(Op::Or, llvm.fcmp(wins, x, y), nan), a, b))
 }
 
 pub(crate) fn call1<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ctx> {
@@ -53,6 +92,11 @@ fn intrinsic_with_flag<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ct
 }
 
 pub(crate) fn binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    if ty.is_fp8()
+        && let Some(picked) = pick_fp8(llvm, op, ty, a, b)
+    {
+        return picked;
+    }
     if ty.is_float() {
         return in_compute_type(llvm, ty, &[a, b], |ty, v| float_binary(llvm, op, ty, v[0], v[1]));
     }

@@ -75,8 +75,15 @@ impl Event {
         Ok(Duration::from_secs_f64((f64::from(milliseconds) / 1e3).max(0.0)))
     }
 
-    pub(crate) fn raw(&self) -> EventHandle {
-        self.raw
+    /// Lets what comes later in a stream wait for it.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn hold_back(&self, stream: StreamRef) -> Result<(), CudaError> {
+        let cuda = stream.bind()?;
+        // SAFETY: both live.
+        let status = unsafe { (cuda.stream_wait_event)(stream.raw(), self.raw, 0) };
+        cuda.check(status, || "waiting for an event".to_owned())
     }
 }
 

@@ -5,7 +5,6 @@ use core::{ffi::c_int, fmt, ops::Deref, ptr, time::Duration};
 use super::{
     device::{CudaDevice, bind, poll},
     error::CudaError,
-    event::Event,
     sys::{Context, Functions, STREAM_BLOCKING, StreamHandle},
 };
 use crate::interrupt::Interrupt;
@@ -107,17 +106,6 @@ impl StreamRef {
         let cuda = self.bind()?;
         // SAFETY: the stream lives, see `StreamRef`.
         poll(cuda, "the GPU", timeout, interrupt, || unsafe { (cuda.stream_query)(self.raw) })
-    }
-
-    /// Lets what comes later in it wait for an event.
-    ///
-    /// # Errors
-    /// When the driver refuses.
-    pub fn wait_for(self, event: &Event) -> Result<(), CudaError> {
-        let cuda = self.bind()?;
-        // SAFETY: both live.
-        let status = unsafe { (cuda.stream_wait_event)(self.raw, event.raw(), 0) };
-        cuda.check(status, || "waiting for an event".to_owned())
     }
 
     /// Whether what is launched in it is being captured in a graph.

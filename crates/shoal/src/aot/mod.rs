@@ -41,7 +41,7 @@ use shoal_source::Cancellation;
 
 use crate::cache::{Entry, LinkedFile};
 use crate::compile::{generate, optimise};
-use crate::{CompileOptions, DebugInfo, Error, Kernel, Module, Report, target_named};
+use crate::{CompileOptions, DebugInfo, Error, Kernel, Module, Report, Target, target_named};
 use family::Variant;
 use signature::Signature;
 
@@ -155,6 +155,11 @@ impl Build {
     /// One variant, as far as it is known without the others, what was linked into it, and what the compiler said.
     fn variant(&self, signature: &Signature, name: &str) -> Result<(Variant, Vec<LinkedFile>, Vec<Report>), Error> {
         let target = target_named(name)?;
+        let Target::Cpu(_) = target else {
+            let text =
+                format!("kernels for {name} cannot be shipped ahead of time yet: show their code with `--emit asm`");
+            return Err(Error::AheadOfTime(text));
+        };
         let options = self.kernel.options().clone();
         let debug_info = if options.debug { DebugInfo::Lines } else { DebugInfo::None };
         let options = CompileOptions { debug_info, ..options };

@@ -170,10 +170,10 @@ fn wrong_products() {
         case("out", &body).refused(args!(), words);
     };
     wrong("tl.dot_scaled(h, s, 'e3m2', h.T, s, 'e4m3')", &["e3m2", "e2m1"]);
-    wrong("tl.dot_scaled(h, s, 'e4m3', f, None, 'bf16')", &["rhs", "bfloat16", "fp32"]);
+    wrong("tl.dot_scaled(h, s, 'e4m3', f, None, 'bf16')", &["rhs", "bf16", "fp32"]);
     wrong("tl.dot_scaled(h, s.T, 'e4m3', h.T, s, 'e4m3')", &["lhs_scale", "[16, 1]"]);
     wrong("tl.dot_scaled(h, s, 'e4m3', h.T, s, 'e4m3', lhs_k_pack=False)", &["packed"]);
-    wrong("tl.dot_scaled(h, s, 'e4m3', h, s, 'e4m3')", &["cannot be multiplied"]);
+    wrong("tl.dot_scaled(h, s, 'e4m3', h, None, 'e4m3')", &["cannot be multiplied"]);
     wrong("tl.dot_scaled(h, s, 'e4m3', h.T, s, 'e4m3', out_dtype=tl.float16)", &["float32"]);
     wrong("tl.dot_scaled(h, f, 'e2m1', h.T, None, 'e2m1')", &["lhs_scale"]);
 }

@@ -138,9 +138,9 @@ fn wrong_bitcode() {
 fn assembly_is_refused_at_its_line() {
     let body = "
     i = tl.arange(0, 4)
-    y = tl.inline_asm_elementwise('mov.b32 $0, $1;', '=r,r', [i], dtype=tl.int32, is_pure=True, pack=1)
+    y = tl.inline_asm_elementwise('brev.b128 $0, $1;', '=r,r', [i], dtype=tl.int32, is_pure=True, pack=1)
     tl.store(out + i, y)
 ";
-    case("out", body).refused(args!(), &["inline_asm_elementwise", "kernel.py:10"]);
+    case("out", body).refused(args!(), &["brev.b128", "kernel.py:10"]);
     case("out", "    y = tl.inline_asm_elementwise('x', '=r', [3], dtype='int')").refused(args!(), &["dtype"]);
 }

@@ -184,7 +184,7 @@ progress = torch.zeros(world_size, dtype=torch.uint32, device=device)
 handle.stream_write_value32(progress, offset=1, val=1)
 assert progress.tolist()[1] == 1
 dist.destroy_process_group()
-print("done", rank)
+print(f"done {rank}\\n", end="")  # one write: ranks share the pipe
 """
 
 

@@ -107,7 +107,7 @@ of_half.barrier()
 shoal.torch.uninstall_symmetric_memory()
 assert symm_mem._SymmetricMemory is not type(handle)
 dist.barrier()
-print("done", rank, flush=True)
+print(f"done {rank}\\n", end="", flush=True)  # one write: ranks share the pipe
 """
 
 

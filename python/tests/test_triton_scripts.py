@@ -44,6 +44,9 @@ def test_in_this_python(script, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [str(script), *arguments(script, tmp_path)])
     from shoal.triton._internal_testing import fresh_knobs
 
+    # torch's compiler, which other tests use, imports the Triton that came with it.
+    for name in [name for name in sys.modules if name.partition(".")[0] == "triton"]:
+        monkeypatch.delitem(sys.modules, name)
     shoal.triton.install()
     try:
         with fresh_knobs() as knobs:

@@ -41,7 +41,7 @@ stream.synchronize()
 rank.barrier()
 assert (out[0] == (rank.rank - 1) % rank.num_ranks).all()
 assert world.run(lambda rank: rank.all_gather(rank.rank)) == [list(range(rank.num_ranks))]
-print("done", rank.rank)
+print(f"done {rank.rank}\\n", end="")  # one write: ranks share the pipe
 """
 
 

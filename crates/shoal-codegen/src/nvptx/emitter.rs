@@ -13,6 +13,7 @@ use shoal_layout::LinearLayout;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
+use super::pipeline::Pipeline;
 use super::place::registers;
 use super::shared_memory::SharedMemory;
 use crate::shared::debug_info::DebugInfo;
@@ -62,8 +63,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ahead: HashSet<OpId>,
     /// The table of ranks, if the kernel asks for them.
     pub(super) ranks: Option<PointerValue<'ctx>>,
-    /// The product that is not waited for until the next one has begun.
-    pub(super) unfinished: Option<OpId>,
+    /// The loops around that run ahead of themselves, the innermost last.
+    pub(super) pipelines: Vec<(OpId, Pipeline<'ctx>)>,
+    /// A carried value whose product the last trip did not wait for: whoever needs it first does.
+    pub(super) pending: Option<Value>,
     /// The first thing that cannot be done.
     failure: Option<Diagnostic>,
 }
@@ -98,7 +101,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             uses_wgmma: uses_wgmma(func, arch),
             ahead: HashSet::new(),
             ranks: None,
-            unfinished: None,
+            pipelines: Vec::new(),
+            pending: None,
             failure: None,
         }
     }
@@ -153,6 +157,9 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
 
     /// The numbers of a tile in this thread's registers; of a scalar, one.
     pub(super) fn numbers(&mut self, value: Value) -> Rc<[V<'ctx>]> {
+        if self.pending == Some(value) {
+            self.finish_pending(&[]);
+        }
         match self.held[&value].clone() {
             Held::Scalar(number) => Rc::from([number]),
             Held::Tile(numbers) => numbers,

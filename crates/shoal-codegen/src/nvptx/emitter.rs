@@ -52,6 +52,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) thread: IntValue<'ctx>,
     pub(super) lane: IntValue<'ctx>,
     pub(super) warp: IntValue<'ctx>,
+    /// The warp as its first lane says it: what is computed of it needs no registers of the threads.
+    pub(super) uniform_warp: IntValue<'ctx>,
     pub(super) shared: SharedMemory<'ctx>,
     /// Single elements were loaded, or stored, since the last barrier.
     pub(super) scalar_loads: bool,
@@ -84,6 +86,13 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         let lane = llvm.bin(Op::And, thread.into(), llvm.const_i32(31).into()).into_int_value();
         let warp = llvm.bin(Op::LShr, thread.into(), llvm.const_i32(5).into()).into_int_value();
         let shared = SharedMemory::new(llvm, shared, arch);
+        let uses_wgmma = uses_wgmma(func, arch);
+        let uniform_warp = if uses_wgmma {
+            let text = "shfl.sync.idx.b32 $0, $1, 0, 31, -1;";
+            llvm.ptx(text, &[llvm.i32().into()], &[], &[warp.into()], Does::Exchange)[0].into_int_value()
+        } else {
+            warp
+        };
         Emitter {
             llvm,
             func,
@@ -94,11 +103,12 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             thread,
             lane,
             warp,
+            uniform_warp,
             shared,
             scalar_loads: false,
             scalar_stores: false,
             stores_scalars: stores_scalars(func),
-            uses_wgmma: uses_wgmma(func, arch),
+            uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,
             pipelines: Vec::new(),

@@ -133,14 +133,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         before
     }
 
-    /// The descriptor of an operand from `first + part` along M (or N) and `k` along K.
-    pub(super) fn descriptor(&self, tile: &Described<'ctx>, first: u32, part: IntValue<'ctx>, k: u32) -> V<'ctx> {
+    /// The descriptor of an operand from `part` along M (or N).
+    pub(super) fn descriptor(&self, tile: &Described<'ctx>, part: IntValue<'ctx>) -> V<'ctx> {
         let llvm = self.llvm;
         let chunk = tile.swizzle.chunk_bytes();
-        let (constant, moved, leading) = if tile.along_k {
-            let in_row = k * tile.element;
-            let moved = llvm.bin(Op::Mul, part.into(), llvm.const_i32(chunk.into()).into());
-            (in_row / chunk * tile.outer * chunk + in_row % chunk + first * chunk, moved, 1)
+        let (moved, leading) = if tile.along_k {
+            (llvm.bin(Op::Mul, part.into(), llvm.const_i32(chunk.into()).into()), 1)
         } else {
             // A chunk is so many elements wide; a group may begin inside of one.
             let (wide, across) = (chunk / tile.element, tile.inner * chunk);
@@ -148,15 +146,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let inside = llvm.bin(Op::And, part.into(), llvm.const_i32(i64::from(wide) - 1).into());
             let chunks = llvm.bin(Op::Mul, chunks, llvm.const_i32(across.into()).into());
             let inside = llvm.bin(Op::Mul, inside, llvm.const_i32(tile.element.into()).into());
-            let constant = first / wide * across + first % wide * tile.element + k * chunk;
-            (constant, llvm.bin(Op::Add, chunks, inside), across)
+            (llvm.bin(Op::Add, chunks, inside), across)
         };
         let offset = llvm.bin(Op::Add, tile.base.into(), moved);
-        let offset = llvm.bin(Op::Add, offset, llvm.const_i32(constant.into()).into());
         let address = self.shared_address(offset.into_int_value());
-        let wide = llvm.cast(Op::ZExt, address, llvm.i64().into());
-        let address =
-            llvm.bin(Op::And, llvm.bin(Op::LShr, wide, llvm.const_i64(4).into()), llvm.const_i64(0x3fff).into());
+        let words = llvm.bin(Op::LShr, address, llvm.const_i32(4).into());
+        let words = llvm.bin(Op::And, words, llvm.const_i32(0x3fff).into());
         let swizzle: u64 = match tile.swizzle {
             TmaSwizzle::None => 0,
             TmaSwizzle::B128 => 1,
@@ -166,7 +161,23 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let stride = u64::from(8 * chunk / 16);
         let leading = u64::from(leading.div_ceil(16)) & 0x3fff;
         let fixed = leading << 16 | stride << 32 | swizzle << 62;
-        llvm.bin(Op::Or, address, llvm.i64().const_int(fixed, false).into())
+        let words = llvm.cast(Op::ZExt, words, llvm.i64().into());
+        llvm.bin(Op::Or, words, llvm.i64().const_int(fixed, false).into())
+    }
+
+    /// A descriptor moved to `first` along M (or N) and `k` along K. Nothing is carried into its other fields: no block
+    /// has as much shared memory as its field for addresses can say.
+    pub(super) fn moved_descriptor(&self, tile: &Described<'ctx>, start: V<'ctx>, first: u32, k: u32) -> V<'ctx> {
+        let chunk = tile.swizzle.chunk_bytes();
+        let bytes = if tile.along_k {
+            let in_row = k * tile.element;
+            in_row / chunk * tile.outer * chunk + in_row % chunk + first * chunk
+        } else {
+            let (wide, across) = (chunk / tile.element, tile.inner * chunk);
+            first / wide * across + first % wide * tile.element + k * chunk
+        };
+        let llvm = self.llvm;
+        if bytes == 0 { start } else { llvm.bin(Op::Add, start, llvm.const_i64(i64::from(bytes / 16)).into()) }
     }
 }
 

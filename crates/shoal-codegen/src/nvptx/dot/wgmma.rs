@@ -107,21 +107,24 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let mut operands: Vec<V<'ctx>> = Vec::new();
         let mut lines = vec!["wgmma.fence.sync.aligned;".to_owned()];
         let flags = instruction.flags(a.as_ref().map(|a| a.along_k), b.along_k);
-        for k in (0..func.ty(left).shape()[1]).step_by(depth as usize) {
-            for group in 0..registers(&acc_layout) as usize / each {
-                let at = acc_layout.apply(Place { register: (group * each) as u32, ..Place::default() });
+        let a_start = a.as_ref().map(|a| self.descriptor(a, row_part));
+        let b_start = self.descriptor(&b, column_part);
+        // All of K for one part of the sums, then for the next: the unit goes on with what it has.
+        for group in 0..registers(&acc_layout) as usize / each {
+            let at = acc_layout.apply(Place { register: (group * each) as u32, ..Place::default() });
+            for k in (0..func.ty(left).shape()[1]).step_by(depth as usize) {
                 let mut push = |value: V<'ctx>| {
                     operands.push(value);
                     format!("${}", acc.len() + operands.len() - 1)
                 };
-                let a_text = match &a {
-                    None => {
+                let a_text = match (&a, a_start) {
+                    (Some(a), Some(start)) => push(self.moved_descriptor(a, start, at[0], k)),
+                    _ => {
                         let words = &a_words.iter().find(|(place, _)| *place == [at[0], k]).expect("its rows").1;
                         format!("{{{}}}", words.iter().map(|&word| push(word)).collect::<Vec<_>>().join(", "))
                     }
-                    Some(a) => push(self.descriptor(a, at[0], row_part, k)),
                 };
-                let b_text = push(self.descriptor(&b, at[1], column_part, k));
+                let b_text = push(self.moved_descriptor(&b, b_start, at[1], k));
                 lines.push(format!(
                     "wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{left_word}.{right_word} {}, {a_text}, \
                      {b_text}, {}{flags};",
@@ -190,7 +193,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 .enumerate()
                 .map(|(bit, basis)| if bit < 2 { 0 } else { u64::from(basis[dim]) })
                 .collect();
-            self.thread_number(&[], &columns).value
+            self.group_number(&columns)
         };
         (part(0), part(1))
     }

@@ -162,7 +162,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (llvm, data) = (self.llvm, func.op(load.op));
         let pointers = self.numbers(data.operands()[0]);
         let masks = data.operands().get(1).map(|&mask| self.numbers(mask));
-        let addresses = self.access_addresses(&load.access, base);
+        let addresses = self.window_addresses(&load.access, base);
         let element_bytes = load.access.element_bits / 8;
         let bytes = load.run * element_bytes;
         let cache = if bytes == 16 { "cg" } else { "ca" };
@@ -170,12 +170,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (all, none): (V<'ctx>, V<'ctx>) = (llvm.const_i32(bytes.into()).into(), llvm.const_i32(0).into());
         for (list, &address) in load.access.registers.iter().zip(&addresses) {
             for (part, registers) in list.chunks(load.run as usize).enumerate() {
-                let offset = llvm.const_i32(i64::from(part as u32 * bytes));
-                let at = llvm.builder.build_int_nuw_add(address, offset, "").expect("integers");
+                let at = llvm.bin(Op::Add, address, llvm.const_i32(i64::from(part as u32 * bytes)).into());
                 let register = registers[0] as usize;
                 let wanted = masks.as_ref().map_or(happens, |masks| llvm.bin(Op::And, happens, masks[register]));
                 let size = llvm.select(wanted, all, none);
-                llvm.ptx_act(&text, &[self.shared_address(at), pointers[register], size]);
+                llvm.ptx_act(&text, &[at, pointers[register], size]);
             }
         }
     }

@@ -38,6 +38,18 @@ pub(super) struct SharedTile<'ctx> {
     pub(super) base: IntValue<'ctx>,
     /// Which element is at which offset.
     pub(super) memory: LinearLayout,
+    /// Where `base` comes from, if the tile lies in one of several slots.
+    pub(super) slot: Option<Slot<'ctx>>,
+}
+
+/// One of several places of the same size.
+#[derive(Copy, Clone)]
+pub(super) struct Slot<'ctx> {
+    /// Which one.
+    pub(super) index: IntValue<'ctx>,
+    /// Where the first begins, and the bytes of each.
+    pub(super) first: u32,
+    pub(super) bytes: u32,
 }
 
 /// Makes code for one kernel.

@@ -4,7 +4,7 @@ use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_ir::{OpId, Value};
 use shoal_layout::{LinearLayout, Major, TmaSwizzle};
 
-use super::super::emitter::{Emitter, Held, SharedTile};
+use super::super::emitter::{Emitter, Held, SharedTile, Slot};
 use super::super::shared_tile::{behind_transposes, swizzle_of, swizzled_buffer};
 use super::is_wgmma;
 use crate::shared::llvm::V;
@@ -12,6 +12,7 @@ use crate::shared::llvm::V;
 /// An operand in shared memory, as a descriptor of the hardware says it.
 pub(super) struct Described<'ctx> {
     base: IntValue<'ctx>,
+    slot: Option<Slot<'ctx>>,
     swizzle: TmaSwizzle,
     /// K is the contiguous dimension.
     pub(super) along_k: bool,
@@ -87,7 +88,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let memory = readable_buffer(self.func.ty(value).shape(), elem.bytes(), side)?;
         let base = self.llvm.const_i32(at.into());
         self.write_shared(numbers, &layout, &memory, base, elem);
-        Some(SharedTile { base, memory })
+        Some(SharedTile { base, memory, slot: None })
     }
 
     /// Writes operands of a loop's products that do not change in it to shared memory, where they stay until the loop
@@ -133,8 +134,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         before
     }
 
-    /// The descriptor of an operand from `part` along M (or N).
-    pub(super) fn descriptor(&self, tile: &Described<'ctx>, part: IntValue<'ctx>) -> V<'ctx> {
+    /// The descriptor of an operand from `part` along M (or N). What does not change in a loop comes first, so that a trip
+    /// adds only its slot: instructions in the threads' registers would hold the matrix unit up.
+    pub(super) fn descriptor(&self, tile: &Described<'ctx>, part: IntValue<'ctx>) -> Descriptor<'ctx> {
         let llvm = self.llvm;
         let chunk = tile.swizzle.chunk_bytes();
         let (moved, leading) = if tile.along_k {
@@ -148,10 +150,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let inside = llvm.bin(Op::Mul, inside, llvm.const_i32(tile.element.into()).into());
             (llvm.bin(Op::Add, chunks, inside), across)
         };
-        let offset = llvm.bin(Op::Add, tile.base.into(), moved);
-        let address = self.shared_address(offset.into_int_value());
+        let start = tile.slot.map_or(tile.base, |slot| llvm.const_i32(slot.first.into()));
+        let address = llvm.bin(Op::Add, self.shared_address(start), moved);
+        // No block has as much shared memory as the field for addresses can say.
         let words = llvm.bin(Op::LShr, address, llvm.const_i32(4).into());
-        let words = llvm.bin(Op::And, words, llvm.const_i32(0x3fff).into());
+        let leading = (leading.div_ceil(16) & 0x3fff) << 16;
+        let mut low = llvm.bin(Op::Or, words, llvm.const_i32(leading.into()).into());
+        if let Some(slot) = tile.slot {
+            let words = llvm.const_i32(i64::from(slot.bytes / 16));
+            low = llvm.bin(Op::Add, low, llvm.bin(Op::Mul, slot.index.into(), words.into()));
+        }
         let swizzle: u64 = match tile.swizzle {
             TmaSwizzle::None => 0,
             TmaSwizzle::B128 => 1,
@@ -159,15 +167,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
             TmaSwizzle::B32 => 3,
         };
         let stride = u64::from(8 * chunk / 16);
-        let leading = u64::from(leading.div_ceil(16)) & 0x3fff;
-        let fixed = leading << 16 | stride << 32 | swizzle << 62;
-        let words = llvm.cast(Op::ZExt, words, llvm.i64().into());
-        llvm.bin(Op::Or, words, llvm.i64().const_int(fixed, false).into())
+        Descriptor { low, high: stride << 32 | swizzle << 62 }
     }
 
-    /// A descriptor moved to `first` along M (or N) and `k` along K. Nothing is carried into its other fields: no block
-    /// has as much shared memory as its field for addresses can say.
-    pub(super) fn moved_descriptor(&self, tile: &Described<'ctx>, start: V<'ctx>, first: u32, k: u32) -> V<'ctx> {
+    /// A descriptor moved to `first` along M (or N) and `k` along K.
+    pub(super) fn moved_descriptor(
+        &self,
+        tile: &Described<'ctx>,
+        start: Descriptor<'ctx>,
+        first: u32,
+        k: u32,
+    ) -> V<'ctx> {
         let chunk = tile.swizzle.chunk_bytes();
         let bytes = if tile.along_k {
             let in_row = k * tile.element;
@@ -177,8 +187,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
             first / wide * across + first % wide * tile.element + k * chunk
         };
         let llvm = self.llvm;
-        if bytes == 0 { start } else { llvm.bin(Op::Add, start, llvm.const_i64(i64::from(bytes / 16)).into()) }
+        let low = llvm.bin(Op::Add, start.low, llvm.const_i32(i64::from(bytes / 16)).into());
+        let low = llvm.cast(Op::ZExt, low, llvm.i64().into());
+        llvm.bin(Op::Or, low, llvm.i64().const_int(start.high, false).into())
     }
+}
+
+/// A descriptor: the word that says where, and the one that says how.
+#[derive(Copy, Clone)]
+pub(super) struct Descriptor<'ctx> {
+    low: V<'ctx>,
+    high: u64,
 }
 
 /// A buffer that the hardware can read an operand from: rows along N as they come, or along K, which is all that it can
@@ -197,5 +216,5 @@ fn describe<'ctx>(tile: &SharedTile<'ctx>, side: Side, element: u32) -> Option<D
     let (outer, inner) = if side == Side::Left { (rows, columns) } else { (columns, rows) };
     let (swizzle, major) = swizzle_of(&tile.memory, element * 8)?;
     let along_k = (major == Major::Row) == (side == Side::Left);
-    (along_k || element == 2).then_some(Described { base: tile.base, swizzle, along_k, outer, inner, element })
+    (along_k || element == 2).then_some(Described { base: tile.base, slot: tile.slot, swizzle, along_k, outer, inner, element })
 }

@@ -4,7 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_ir::{OpId, Value};
 
-use super::super::emitter::{Emitter, Held, SharedTile};
+use super::super::emitter::{Emitter, Held, SharedTile, Slot};
 use super::{AheadLoad, Plan, Unfinished};
 use crate::shared::llvm::V;
 
@@ -16,6 +16,8 @@ pub(in super::super) struct Pipeline<'ctx> {
     /// The counter and the carried values, so many trips ahead.
     counter: V<'ctx>,
     ahead: Vec<V<'ctx>>,
+    /// For each load what its addresses add to its pointer, as numbers.
+    offsets: Vec<Option<Vec<V<'ctx>>>>,
 }
 
 impl<'ctx> Pipeline<'ctx> {
@@ -57,7 +59,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (first, counter) = (llvm.const_i32(0).into(), self.scalar(data.operands()[0]));
         let stages = plan.stages;
         let slots = vec![[first; 2]; plan.rings.len()];
-        let mut pipeline = Pipeline { plan, slots, counter, ahead };
+        let offsets = plan.loads.iter().map(|load| self.offsets(load)).collect();
+        let mut pipeline = Pipeline { plan, slots, counter, ahead, offsets };
         for _ in 1..stages {
             self.copy_ahead(op, &mut pipeline);
         }
@@ -76,8 +79,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         self.block_barrier();
         for load in &pipeline.plan.loads {
-            let base = self.slot(load, pipeline.slots[load.ring][0]);
-            let tile = SharedTile { base, memory: load.memory.clone() };
+            let index = pipeline.slots[load.ring][0];
+            let slot = Slot { index: index.into_int_value(), first: load.base, bytes: load.bytes };
+            let tile = SharedTile { base: self.slot(load, index), memory: load.memory.clone(), slot: Some(slot) };
             let result = self.func.op(load.op).result();
             self.hold(result, Held::Shared(tile));
             self.ahead.insert(load.op);
@@ -142,9 +146,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let signed = self.number(data.operands()[0]).is_signed_int();
         let predicate = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
         let happens = llvm.icmp(predicate, pipeline.counter, to);
-        for load in &pipeline.plan.loads {
+        for (load, offsets) in pipeline.plan.loads.iter().zip(&pipeline.offsets) {
             let base = self.slot(load, pipeline.slots[load.ring][1]);
-            self.copy(load, base, happens);
+            let from = self.addresses(load, offsets.as_deref());
+            self.copy(load, &from, base, happens);
         }
         llvm.ptx_act("cp.async.commit_group;", &[]);
         let yielded: Vec<Value> = pipeline.plan.carried.iter().map(|&index| func.yielded(body)[index]).collect();
@@ -156,25 +161,49 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
+    /// What a load's addresses add to its pointer; computed here, before the loop.
+    fn offsets(&mut self, load: &AheadLoad) -> Option<Vec<V<'ctx>>> {
+        let moves = load.moves.as_ref()?;
+        let llvm = self.llvm;
+        let outside = self.held.clone();
+        // The addresses that a pointer to nowhere would give.
+        self.hold(moves.pointer, Held::Scalar(llvm.ptr().const_null().into()));
+        for &op in &moves.chain {
+            self.op(op);
+        }
+        let addresses = self.numbers(self.func.op(load.op).operands()[0]);
+        self.held = outside;
+        Some(addresses.iter().map(|&address| llvm.ptr_to_int(address.into_pointer_value()).into()).collect())
+    }
+
+    /// The addresses of a load in this trip, as numbers: one sum for each, or as the kernel computes them.
+    fn addresses(&mut self, load: &AheadLoad, offsets: Option<&[V<'ctx>]>) -> Vec<V<'ctx>> {
+        let llvm = self.llvm;
+        match (&load.moves, offsets) {
+            (Some(moves), Some(offsets)) => {
+                let pointer = llvm.ptr_to_int(self.scalar(moves.pointer).into_pointer_value());
+                offsets.iter().map(|&offset| llvm.bin(Op::Add, pointer.into(), offset)).collect()
+            }
+            _ => self.numbers(self.func.op(load.op).operands()[0]).to_vec(),
+        }
+    }
+
     /// Copies one tile; what is masked out, or of a trip that does not happen, becomes zeros.
-    fn copy(&mut self, load: &AheadLoad, base: IntValue<'ctx>, happens: V<'ctx>) {
+    fn copy(&mut self, load: &AheadLoad, from: &[V<'ctx>], base: IntValue<'ctx>, happens: V<'ctx>) {
         let func = self.func;
         let (llvm, data) = (self.llvm, func.op(load.op));
-        let pointers = self.numbers(data.operands()[0]);
         let masks = data.operands().get(1).map(|&mask| self.numbers(mask));
         let addresses = self.window_addresses(&load.access, base);
-        let element_bytes = load.access.element_bits / 8;
-        let bytes = load.run * element_bytes;
+        let bytes = load.run * load.access.element_bits / 8;
         let cache = if bytes == 16 { "cg" } else { "ca" };
+        // The predicate says that nothing is read.
         let text = format!("cp.async.{cache}.shared.global [$0], [$1], {bytes}, $2;");
-        let (all, none): (V<'ctx>, V<'ctx>) = (llvm.const_i32(bytes.into()).into(), llvm.const_i32(0).into());
         for (list, &address) in load.access.registers.iter().zip(&addresses) {
             for (part, registers) in list.chunks(load.run as usize).enumerate() {
                 let at = llvm.bin(Op::Add, address, llvm.const_i32(i64::from(part as u32 * bytes)).into());
                 let register = registers[0] as usize;
                 let wanted = masks.as_ref().map_or(happens, |masks| llvm.bin(Op::And, happens, masks[register]));
-                let size = llvm.select(wanted, all, none);
-                llvm.ptx_act(&text, &[at, pointers[register], size]);
+                llvm.ptx_act(&text, &[at, from[register], llvm.not(wanted)]);
             }
         }
     }

@@ -64,6 +64,16 @@ struct AheadLoad {
     base: u32,
     /// Which kind of ring they are in.
     ring: usize,
+    /// How its addresses come about, if all that changes from trip to trip is one pointer.
+    moves: Option<Moves>,
+}
+
+/// Addresses that are one pointer and what stays the same in a loop.
+struct Moves {
+    /// The pointer.
+    pointer: Value,
+    /// What makes the addresses of it, in order.
+    chain: Vec<OpId>,
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -85,7 +95,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let known = func.op(candidate).operands().iter().all(|&operand| with.add(operand));
             if known {
                 slice = with;
-                loads.push(load);
+                loads.push(AheadLoad { moves: moves_of(func, body, candidate), ..load });
             }
         }
         if loads.is_empty() {
@@ -154,7 +164,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return None;
         }
         let size = (ty.len() as u32 * bits / 8).next_multiple_of(1024);
-        Some(AheadLoad { op, memory, access, run, bytes: size, base: 0, ring: 0 })
+        Some(AheadLoad { op, memory, access, run, bytes: size, base: 0, ring: 0, moves: None })
     }
 
     /// Whether every use of a tile is, perhaps in another layout or transposed, an operand of a product that a matrix unit
@@ -184,22 +194,36 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let needs = |&op: &OpId| {
             let data = func.op(op);
-            match &data.kind {
-                OpKind::Dot { .. } if super::dot::is_wgmma(func, op, self.arch) => {
-                    // What is not there yet is written for each product; registers are taken as they are.
-                    let unready = data.operands()[..2].iter().filter(|&&operand| !ready(operand));
-                    let bytes = |&operand: &Value| tile_bytes(func, operand).next_multiple_of(1024);
-                    let unready = unready.filter(|&&operand| !self.is_wgmma_operand_layout(operand));
-                    unready.map(bytes).sum::<u32>()
-                }
-                OpKind::Dot { .. } if super::dot::has_unit(func, op, self.arch) => 0,
-                OpKind::ConvertLayout if ready(data.operands()[0]) => 0,
-                kind if uses_scratch(kind) => LEFT_FOR_BODY,
-                _ => 0,
+            if super::dot::is_wgmma(func, op, self.arch) {
+                // What is not there yet is written for each product; registers are taken as they are.
+                let written = |&&operand: &&Value| !ready(operand) && !self.is_wgmma_operand_layout(operand);
+                let operands = data.operands()[..2].iter().filter(written);
+                return operands.map(|&operand| tile_bytes(func, operand).next_multiple_of(1024)).sum();
             }
+            let by_unit = matches!(data.kind, OpKind::Dot { .. }) && super::dot::has_unit(func, op, self.arch);
+            let read = matches!(data.kind, OpKind::ConvertLayout) && ready(data.operands()[0]);
+            if by_unit || read || !uses_scratch(&data.kind) { 0 } else { LEFT_FOR_BODY }
         };
         inside.iter().map(needs).max().unwrap_or(0)
     }
+}
+
+/// How the addresses of a load come about; `None` if more than one pointer changes in the loop.
+fn moves_of(func: &Func, body: Region, load: OpId) -> Option<Moves> {
+    let stays = |value: Value| !func.is_inside(func.defining_region(value), body);
+    let (mut value, mut chain) = (func.op(load).operands()[0], Vec::new());
+    while func.ty(value).is_tile() {
+        let op = func.def_op(value).filter(|&op| func.op(op).parent() == Some(body))?;
+        let data = func.op(op);
+        let added = matches!(data.kind, OpKind::PtrAdd) && stays(data.operands()[1]);
+        if !added && !matches!(data.kind, OpKind::Splat | OpKind::Broadcast) {
+            return None;
+        }
+        chain.push(op);
+        value = data.operands()[0];
+    }
+    chain.reverse();
+    Some(Moves { pointer: value, chain })
 }
 
 fn tile_bytes(func: &Func, value: Value) -> u32 {

@@ -37,8 +37,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn count_of(&self, value: Value) -> usize {
         match self.func.ty(value) {
             shoal_ir::Type::Token => 0,
-            ty if ty.is_tile() => registers(self.layout(value)) as usize,
-            _ => 1,
+            shoal_ir::Type::Tile(_) => registers(self.layout(value)) as usize,
+            shoal_ir::Type::Elem(_) | shoal_ir::Type::Desc(_) => 1,
         }
     }
 

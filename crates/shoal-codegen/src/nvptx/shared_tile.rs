@@ -38,9 +38,9 @@ pub(super) fn swizzle_of(memory: &LinearLayout, bits: u32) -> Option<(TmaSwizzle
     let shape = memory.shape();
     let all = [TmaSwizzle::B128, TmaSwizzle::B64, TmaSwizzle::B32];
     let candidates = all.into_iter().flat_map(|swizzle| [Major::Row, Major::Column].map(|major| (swizzle, major)));
-    candidates.into_iter().find(|&(swizzle, major)| {
-        LinearLayout::nvmma_shared(&shape, bits, swizzle, major).as_ref() == Ok(memory)
-    })
+    candidates
+        .into_iter()
+        .find(|&(swizzle, major)| LinearLayout::nvmma_shared(&shape, bits, swizzle, major).as_ref() == Ok(memory))
 }
 
 /// What a value is a transpose of, and whether its two dimensions are exchanged.

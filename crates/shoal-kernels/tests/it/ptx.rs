@@ -126,6 +126,49 @@ fn kernels_have_the_instructions_they_should_have() {
 }
 
 #[test]
+fn numbers_of_8_bits_are_multiplied_as_they_are() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def product(a, b, c, K, LIMIT: tl.constexpr):
+    i, k = tl.arange(0, 128), tl.arange(0, 64)
+    acc = tl.zeros((128, 128), dtype=tl.float32)
+    for start in range(0, K, 64):
+        x = tl.load(a + i[:, None] * K + (start + k)[None, :])
+        y = tl.load(b + i[None, :] * K + (start + k)[:, None])
+        acc = tl.dot(x, y, acc, max_num_imprecise_acc=LIMIT)
+    tl.store(c + i[:, None] * 128 + i[None, :], acc)
+";
+    let kernel = shoal::Module::from_source("product.py", source).unwrap().kernel("product").unwrap();
+    let text = |ty: &str, limit: &str| {
+        let specs = kernel.read_signature(&format!("*{ty}:16, *{ty}:16, *fp32:16, i32:16, {limit}")).unwrap();
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap()).unwrap()
+    };
+    for (ty, name) in [("fp8e4nv", "e4m3"), ("fp8e5", "e5m2")] {
+        let found = text(ty, "None");
+        for wanted in [&format!("m64n128k32.f32.{name}.{name}"), "wgmma.wait_group.sync.aligned 1;"] {
+            assert!(found.contains(wanted), "{wanted} in\n{found}");
+        }
+    }
+    // Units add such products up with fewer bits: a kernel that does not want that gets products of 16 bits.
+    assert!(text("fp8e4nv", "32").contains("m64n128k16.f32.f16.f16"));
+}
+
+#[test]
+fn what_a_loop_multiplies_by_stays_in_shared_memory() {
+    let text = ptx(&CASES[CASES.len() - 1], NvptxArch::Sm90a);
+    let products: Vec<&str> = text.lines().filter(|line| line.starts_with("wgmma.mma_async")).collect();
+    // The scores: both operands by their descriptors, and the sums begin at nothing.
+    assert!(products[0].contains("none, 1, 1, 0, 0;"), "{}", products[0]);
+    // The values: weights come from registers, and the next trip waits for them.
+    let last = text.rfind("wgmma.commit_group").unwrap();
+    let until_branch = &text[last..last + text[last..].find("bra").unwrap()];
+    assert!(!until_branch.contains("wgmma.wait_group"), "{until_branch}");
+}
+
+#[test]
 fn the_text_opens_with_what_a_launch_must_know() {
     let text = ptx(&CASES[0], NvptxArch::Sm80);
     let first = text.lines().next().and_then(|line| line.strip_prefix("// ")).unwrap();

@@ -40,9 +40,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         a_in_registers: bool,
     ) -> Option<(Option<Described<'ctx>>, Described<'ctx>)> {
         let mut found = [(left, Side::Left), (right, Side::Right)].map(|(value, side)| self.in_place(value, side));
-        let wanted = |side: Side, found: &Option<Described<'ctx>>| {
-            found.is_none() && !(side == Side::Left && a_in_registers)
-        };
+        let wanted =
+            |side: Side, found: &Option<Described<'ctx>>| found.is_none() && !(side == Side::Left && a_in_registers);
         let missing: Vec<(Value, Side)> = [(left, Side::Left), (right, Side::Right)]
             .into_iter()
             .zip(&found)
@@ -216,5 +215,13 @@ fn describe<'ctx>(tile: &SharedTile<'ctx>, side: Side, element: u32) -> Option<D
     let (outer, inner) = if side == Side::Left { (rows, columns) } else { (columns, rows) };
     let (swizzle, major) = swizzle_of(&tile.memory, element * 8)?;
     let along_k = (major == Major::Row) == (side == Side::Left);
-    (along_k || element == 2).then_some(Described { base: tile.base, slot: tile.slot, swizzle, along_k, outer, inner, element })
+    (along_k || element == 2).then_some(Described {
+        base: tile.base,
+        slot: tile.slot,
+        swizzle,
+        along_k,
+        outer,
+        inner,
+        element,
+    })
 }

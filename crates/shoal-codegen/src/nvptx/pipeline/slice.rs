@@ -80,4 +80,3 @@ pub(super) fn writes_or_orders(kind: &OpKind) -> bool {
         | OpClass::Terminator(_) => false,
     }
 }
-

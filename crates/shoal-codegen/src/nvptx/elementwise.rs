@@ -75,7 +75,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let operand = |index: usize| data.operands()[index];
         match kind {
             ElementwiseOp::Unary(kind) => arith::unary(llvm, kind, self.number(operand(0)), values[0]),
-            ElementwiseOp::Binary(kind) => self.binary(kind, self.number(operand(0)), values[0], values[1]),
+            ElementwiseOp::Binary(kind) => {
+                llvm.fuse_products.set(func.gpu.fuse_products);
+                let value = self.binary(kind, self.number(operand(0)), values[0], values[1]);
+                llvm.fuse_products.set(false);
+                value
+            }
             ElementwiseOp::Math(function) => math::math(llvm, function, self.number(operand(0)), values),
             ElementwiseOp::Cmp(kind) => {
                 let elem = self.elem(operand(0));

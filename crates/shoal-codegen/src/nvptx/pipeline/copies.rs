@@ -182,7 +182,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         match (&load.moves, offsets) {
             (Some(moves), Some(offsets)) => {
                 let pointer = llvm.ptr_to_int(self.scalar(moves.pointer).into_pointer_value());
-                offsets.iter().map(|&offset| llvm.bin(Op::Add, pointer.into(), offset)).collect()
+                // As if it were new in each trip: LLVM would carry every sum instead, which takes more instructions.
+                let pointer = llvm.ptx_value("mov.b64 $0, $1;", llvm.i64().into(), &[pointer.into()]);
+                offsets.iter().map(|&offset| llvm.bin(Op::Add, pointer, offset)).collect()
             }
             _ => self.numbers(self.func.op(load.op).operands()[0]).to_vec(),
         }

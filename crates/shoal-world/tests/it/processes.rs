@@ -15,9 +15,9 @@ use crate::streams::ring_all_gather;
 use crate::teams::teams_of_a_world;
 use crate::worlds::small;
 
-const ROLE: &str = "SHOAL_TEST_ROLE";
+pub(crate) const ROLE: &str = "SHOAL_TEST_ROLE";
 /// How a role ends when the world has failed.
-const FAILED: i32 = 7;
+pub(crate) const FAILED: i32 = 7;
 
 #[test]
 #[ignore = "the role of a process that other tests start"]
@@ -38,7 +38,7 @@ fn role() {
     }
 }
 
-fn play(role: &str, world: &World, options: &WorldOptions) -> Result<(), WorldError> {
+pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<(), WorldError> {
     let rank = &world.local_ranks()[0];
     match role {
         "everything" => everything(world).map(drop),
@@ -48,7 +48,7 @@ fn play(role: &str, world: &World, options: &WorldOptions) -> Result<(), WorldEr
         }
         "barriers for ever" => {
             rank.barrier()?;
-            println!("ready");
+            println!("\nready {}", std::process::id());
             loop {
                 rank.barrier()?;
             }

@@ -42,6 +42,14 @@ pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<
     let rank = &world.local_ranks()[0];
     match role {
         "everything" => everything(world).map(drop),
+        "everything on two hosts" => {
+            // Two ranks on each: what is near is loaded and stored, the rest is carried.
+            let near: Vec<bool> = (0..4).map(|peer| rank.base(peer).is_ok()).collect();
+            let expected = if rank.rank() < 2 { [true, true, false, false] } else { [false, false, true, true] };
+            assert_eq!(near, expected);
+            assert_eq!(rank.node().members(), if rank.rank() < 2 { [0, 1] } else { [2, 3] });
+            everything(world)
+        }
         "another world" => {
             everything(world)?;
             everything(&World::from_env_with(options)?)

@@ -1,6 +1,6 @@
 //! Open MPI's OpenSHMEM library, loaded at run time: the functions of version 1.4 that the engine calls.
 
-use std::ffi::{c_char, c_int, c_long, c_ulong, c_void};
+use std::ffi::{c_int, c_ulong, c_void};
 
 use libloading::os::unix::{Library as Handle, RTLD_GLOBAL, RTLD_NOW};
 
@@ -69,25 +69,22 @@ functions! {
     barrier_all = "shmem_barrier_all": fn();
     /// Lets arrive what others have sent. Open MPI's own, as OpenSHMEM has no call for it.
     progress = "opal_progress": fn();
-    info_get_name = "shmem_info_get_name": fn(*mut c_char);
+    /// The version of OpenSHMEM: major, minor.
+    info_get_version = "shmem_info_get_version": fn(*mut c_int, *mut c_int);
 }
 
-/// `SHMEM_MAX_NAME_LEN` is not more.
-const NAME_BYTES: usize = 1024;
-
 impl Library {
-    /// Its name, as it says itself.
+    /// The version of OpenSHMEM that it has, as it says itself.
     pub(super) fn version(&self) -> String {
-        let mut name = [0u8; NAME_BYTES];
-        // SAFETY: the function writes a text that is shorter than this; it may be called before the initialisation.
-        unsafe { (self.info_get_name)(name.as_mut_ptr().cast()) };
-        let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-        String::from_utf8_lossy(&name[..end]).into_owned()
+        let (mut major, mut minor) = (0, 0);
+        // SAFETY: the function writes two numbers; it may be called before the initialisation.
+        unsafe { (self.info_get_version)(&raw mut major, &raw mut minor) };
+        format!("OpenSHMEM {major}.{minor}")
     }
 }
 
 /// A word of the library's is one of ours.
-const _: () = assert!(size_of::<c_ulong>() == 8 && size_of::<c_long>() == 8);
+const _: () = assert!(size_of::<c_ulong>() == 8);
 
 fn open() -> Result<Handle, WorldError> {
     let mut reason = String::new();

@@ -4,6 +4,7 @@ mod harness;
 mod lanes;
 mod meetings;
 mod names;
+mod openshmem;
 mod page;
 mod processes;
 mod refused;

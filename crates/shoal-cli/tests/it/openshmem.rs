@@ -32,7 +32,7 @@ fn library_kernels_run_on_ranks_of_oshrun() {
         let start = ["run", kernel, "--ranks", ranks, "--engine", "openshmem", "--size", size, "--repeat", "2"];
         let called = place.ok(&start);
         assert!(called.out.contains(&format!("on {ranks} ranks (openshmem), cpu")), "{}", called.out);
-        let outputs = if kernel == "all_to_all" { 2 } else { 1 };
+        let outputs = if ["all_to_all", "all_gather_matmul"].contains(&kernel) { 2 } else { 1 };
         let expected = ranks.parse::<usize>().expect("a number") * outputs;
         assert_eq!(called.out.matches(" ok\n").count(), expected, "{kernel}: {}", called.out);
     }

@@ -3,6 +3,7 @@
 mod harness;
 mod lanes;
 mod meetings;
+mod multicast;
 mod names;
 mod openshmem;
 mod page;

@@ -260,24 +260,48 @@ fn element_text(element: &[u32]) -> String {
 }
 
 /// What keeps the host of a rank from going on.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostWaiting {
     /// The rank.
     pub rank: u32,
-    /// Programs of its launch that found no room.
+    /// Programs of its launches that found no room.
     pub unstarted: usize,
     /// It waits for the hosts of other ranks.
     pub at_barrier: bool,
+    /// Its streams that wait.
+    pub streams: Vec<StreamWaiting>,
+}
+
+/// A stream that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamWaiting {
+    /// Its rank.
+    pub rank: u32,
+    /// Its number.
+    pub stream: u32,
+    /// For what, in words.
+    pub what: String,
+    /// The word, if it waits for one.
+    pub word: Option<u64>,
+}
+
+impl fmt::Display for StreamWaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stream {} of rank {} waits {}", self.stream, self.rank, self.what)
+    }
 }
 
 impl fmt::Display for HostWaiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rank = self.rank;
+        let mut said: Vec<String> = self.streams.iter().map(ToString::to_string).collect();
         match (self.unstarted, self.at_barrier) {
-            (0, _) => write!(f, "the host of rank {rank} waits for the other ranks' hosts"),
-            (1, _) => write!(f, "1 program of rank {rank} has not started: there is no room"),
-            (n, _) => write!(f, "{n} programs of rank {rank} have not started: there is no room"),
+            (0, false) => {}
+            (0, true) => said.push(format!("the host of rank {rank} waits for the other ranks' hosts")),
+            (1, _) => said.push(format!("1 program of rank {rank} has not started: there is no room")),
+            (n, _) => said.push(format!("{n} programs of rank {rank} have not started: there is no room")),
         }
+        f.write_str(&said.join("; "))
     }
 }
 

@@ -24,6 +24,7 @@ use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
 use crate::memory::{Address, Memory};
 use crate::pick::Choice;
 use crate::rank::{Plans, WorldPlan};
+use crate::transfer::Delivery;
 use finding::Signature;
 
 /// How a scenario is explored.
@@ -234,7 +235,8 @@ impl Search {
 
 /// All programs take turns, and none starts before there is room.
 fn exploring() -> Options {
-    Options { residency: Residency::Strict, actors: Actors::All, ..Options::default() }
+    let delivery = Delivery::AnyTime;
+    Options { residency: Residency::Strict, actors: Actors::All, delivery, ..Options::default() }
 }
 
 impl Explorer<'_, '_> {

@@ -195,7 +195,7 @@ impl<'p> Program<'p> {
         while self.frames.len() > depth {
             if self.step(machine)? == Step::Waits {
                 let waiting = self.wait.take().map(|w| w.report).into_iter().collect();
-                return Err(Error::Deadlock { waiting, hosts: Vec::new(), words: Vec::new() });
+                return Err(Error::Deadlock { waiting, hosts: Vec::new(), words: Vec::new(), writers: Vec::new() });
             }
         }
         Ok(std::mem::take(&mut self.handed))

@@ -176,6 +176,8 @@ pub enum Error {
         hosts: Vec<HostWaiting>,
         /// For each program that waits, the first word that it looks at and what that holds, if it is known.
         words: Vec<Option<(u64, u64)>>,
+        /// For each program that waits, who could still write that word.
+        writers: Vec<Vec<Writer>>,
     },
     /// [`crate::Options::max_steps`] is used up.
     #[error("no end after {steps} operations; {at} was running")]
@@ -257,6 +259,36 @@ pub enum Error {
 
 fn element_text(element: &[u32]) -> String {
     if element.is_empty() { String::new() } else { format!(", element {element:?}") }
+}
+
+/// A program that could still write a word: it has a write of that size left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// Who, and where it would write.
+    pub at: Place,
+    /// What keeps it.
+    pub state: WriterState,
+}
+
+/// What keeps a program from writing.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum WriterState {
+    /// It waits itself, there.
+    Waits(Span),
+    /// It has not started: there is no room.
+    NotStarted,
+    /// Nothing.
+    Runs,
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.state {
+            WriterState::Waits(_) => write!(f, "{}, which waits itself", self.at),
+            WriterState::NotStarted => write!(f, "{}, which has not started", self.at),
+            WriterState::Runs => write!(f, "{}", self.at),
+        }
+    }
 }
 
 /// What keeps the host of a rank from going on.

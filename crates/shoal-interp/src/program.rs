@@ -2,7 +2,7 @@
 //! time. Nothing of a program lives on the Rust stack between two steps, so a scheduler may leave it anywhere.
 
 use cranelift_entity::EntityRef;
-use shoal_ir::{Op, OpId, Region, Type, Value};
+use shoal_ir::{Func, Op, OpId, Region, Type, Value};
 use smallvec::SmallVec;
 
 use crate::control::Owner;
@@ -26,6 +26,11 @@ impl<'p> Activation<'p> {
             values[param.index()] = arg;
         }
         Activation { plan, values }
+    }
+
+    /// The function.
+    pub(crate) fn func(&self) -> &'p Func {
+        self.plan.func
     }
 }
 

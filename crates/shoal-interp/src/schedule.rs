@@ -8,12 +8,13 @@
 use std::collections::HashSet;
 
 use crate::check::LaneOrder;
-use crate::error::{Awaited, Error, HostWaiting};
+use crate::error::{Awaited, Error, HostWaiting, Writer};
 use crate::launch::{Idle, Options, Residency};
-use crate::machine::{Machine, Step};
+use crate::machine::{Machine, Step, Wait};
 use crate::pick::Picker;
 use crate::program::Program;
 use crate::stream::{Running, Stream, StreamTask};
+use crate::writers;
 
 /// What a rank's host does next.
 pub(crate) enum Task<'p> {
@@ -331,14 +332,33 @@ impl<'p> World<'p, '_> {
     }
 
     fn deadlock(&self, machine: &Machine<'_>) -> Error {
-        let waits = || self.live.iter().filter_map(|l| l.program.wait.as_ref());
+        let waits = || self.live.iter().filter_map(|l| l.program.wait.as_ref().map(|wait| (&l.program, wait)));
+        let writers = |(program, wait): (&Program<'p>, &Wait)| match wait.first_word() {
+            Some(word) => self.writers(program, word.bytes),
+            None => Vec::new(),
+        };
         Error::Deadlock {
-            waiting: waits().map(|wait| wait.report.clone()).collect(),
+            waiting: waits().map(|(_, wait)| wait.report.clone()).collect(),
             hosts: self.queues.iter().filter_map(|queue| queue.waiting(machine)).collect(),
-            words: waits().map(|wait| wait.first_word().map(|word| (word.address, word.value))).collect(),
+            words: waits().map(|(_, wait)| wait.first_word().map(|word| (word.address, word.value))).collect(),
+            writers: waits().map(writers).collect(),
         }
     }
+
+    /// Who but a program could still write a word of that size.
+    fn writers(&self, but: &Program<'p>, bytes: u32) -> Vec<Writer> {
+        let others = self.live.iter().filter(|live| live.program.number != but.number);
+        let mut found: Vec<Writer> = others.filter_map(|live| writers::later(&live.program, bytes)).collect();
+        for running in self.queues.iter().flat_map(|queue| &queue.streams).filter_map(|stream| stream.running.as_ref()) {
+            let next = running.unstarted.iter().rev();
+            found.extend(next.filter_map(|&id| writers::unstarted(running.plan, id, bytes)).take(MAX_UNSTARTED));
+        }
+        found
+    }
 }
+
+/// Programs of a launch that have not started, named in a report.
+const MAX_UNSTARTED: usize = 4;
 
 /// Every program of a grid, the first axis fastest.
 fn ids([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {

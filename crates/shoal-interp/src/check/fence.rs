@@ -23,12 +23,23 @@ pub(crate) struct Fenced {
 
 /// A write that was read without order: a fence may still bring its past along.
 #[derive(Clone, Debug)]
-struct Seen {
-    writer: Identity,
+pub(crate) struct Seen {
+    pub(crate) writer: Identity,
     /// The accesses, by their numbers.
-    write: u32,
-    read: u32,
-    clock: Rc<Clock>,
+    pub(crate) write: u32,
+    pub(crate) read: u32,
+    /// What it gives.
+    pub(crate) clock: Rc<Clock>,
+    pub(crate) flag: Flag,
+}
+
+/// The write of a flag behind a fence, and when it was made. It belongs to what the fence publishes for those who read
+/// it, though it comes after the fence.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flag {
+    pub(crate) address: u64,
+    pub(crate) actor: u32,
+    pub(crate) time: u32,
 }
 
 /// What the fences of an actor have to do with its other accesses.
@@ -37,6 +48,8 @@ pub(crate) struct Fences {
     /// The last fence of each scope that releases.
     pub(crate) released: SmallVec<[Fenced; 1]>,
     seen: Vec<Seen>,
+    /// Writes of flags that come before all that the actor does from now on.
+    known: Vec<Flag>,
 }
 
 /// Writes remembered of an actor that never fences.
@@ -44,23 +57,35 @@ const MAX_SEEN: usize = 64;
 
 impl Fences {
     /// A read saw a write that releases, and did not acquire.
-    pub(crate) fn saw(&mut self, writer: Identity, (write, read): (u32, u32), clock: &Rc<Clock>) {
-        if self.seen.iter().any(|seen| Rc::ptr_eq(&seen.clock, clock)) {
+    pub(crate) fn saw(&mut self, new: Seen) {
+        if self.seen.iter().any(|seen| Rc::ptr_eq(&seen.clock, &new.clock) && seen.flag == new.flag) {
             return;
         }
         // Of one place of the writer the later write knows more.
-        self.seen.retain(|seen| (seen.write, seen.read) != (write, read));
+        self.seen.retain(|seen| (seen.write, seen.read) != (new.write, new.read));
         if self.seen.len() == MAX_SEEN {
             self.seen.remove(0);
         }
-        self.seen.push(Seen { writer, write, read, clock: Rc::clone(clock) });
+        self.seen.push(new);
     }
 
     /// What another has seen, this one has seen too.
     pub(crate) fn share(&mut self, other: &Fences) {
-        for seen in &other.seen {
-            self.saw(seen.writer, (seen.write, seen.read), &seen.clock);
+        other.seen.iter().for_each(|seen| self.saw(seen.clone()));
+    }
+
+    /// The write of a flag comes before all that the actor does from now on.
+    pub(crate) fn know(&mut self, flag: Flag) {
+        self.known.retain(|known| (known.address, known.actor) != (flag.address, flag.actor));
+        if self.known.len() == MAX_SEEN {
+            self.known.remove(0);
         }
+        self.known.push(flag);
+    }
+
+    /// Whether an atomic access is the write of a flag that comes before.
+    pub(crate) fn knows(&self, address: u64, actor: u32, time: u32) -> bool {
+        self.known.iter().any(|flag| (flag.address, flag.actor) == (address, actor) && flag.time >= time)
     }
 
     /// A fence that releases: what has happened by now is behind later writes.
@@ -87,6 +112,7 @@ impl Checker {
             fences.seen = missed;
             for seen in reached {
                 clock.join(&seen.clock);
+                fences.know(seen.flag);
             }
         }
         if releases(sem) {

@@ -32,11 +32,11 @@ pub use race::{Cause, Race, Unordered, Unwritten};
 use crate::error::{AccessKind, Place};
 use crate::memory::Memory;
 use access::{AtomicStamp, Identity, Stamp, contains};
-use fence::Fences;
+use fence::{Fences, Flag, Seen};
 use lanes::Lanes;
 use race::NearMiss;
 use shadow::{History, Shadow};
-use sync::{Miss, SyncWrite, Words, releases};
+use sync::{Miss, Sight, SyncWrite, Words, releases};
 use transfers::Transfers;
 
 /// What an atomic access does to its word.
@@ -193,11 +193,12 @@ impl Checker {
         let writes = kind == AccessKind::Write;
         let info = self.info(actor, span, kind, writes, None, run.element);
         let Checker { actors, shadow, .. } = self;
-        let (clock, mut found) = (&actors[actor as usize].clock, None);
-        let mut fresh = None;
+        let Actor { clock, fences, .. } = &actors[actor as usize];
+        let (mut found, mut fresh) = (None, None);
         let stamp = Stamp { actor, time: clock.get(actor), info };
+        let unknown = |other: &AtomicStamp| !fences.knows(other.start, other.stamp.actor, other.stamp.time);
         shadow.update(run.start, run.end, |start, history| {
-            let race = || first_race(history, clock, writes, |_| true);
+            let race = || first_race(history, clock, writes, unknown);
             found = found.or_else(|| race().map(|other| (start, other)));
             if writes {
                 history.plain_write(stamp);
@@ -262,19 +263,29 @@ impl Checker {
         let me = &self.actors[actor as usize];
         let time = me.clock.get(actor);
         let mut joined: SmallVec<[Rc<Clock>; 2]> = SmallVec::new();
-        let mut missed: SmallVec<[(u32, Identity, Miss, Rc<Clock>); 2]> = SmallVec::new();
-        for sight in self.words.seen(address, bytes, (actor, me.identity), order) {
-            let clock = Rc::clone(sight.clock);
-            match sight.outcome {
-                Ok(()) => joined.push(clock),
-                Err(why) => missed.push((sight.write.info, sight.write.who, why, clock)),
+        let mut missed: SmallVec<[(Miss, Seen); 2]> = SmallVec::new();
+        let mut known: SmallVec<[Flag; 2]> = SmallVec::new();
+        for Sight { write, clock, outcome } in self.words.seen(address, bytes, (actor, me.identity), order) {
+            let flag = Flag { address, actor: write.actor, time: write.time };
+            match outcome {
+                Ok(()) => {
+                    joined.push(Rc::clone(clock));
+                    known.extend((!releases(write.sem)).then_some(flag));
+                }
+                Err(why) => {
+                    let clock = Rc::clone(clock);
+                    missed.push((why, Seen { writer: write.who, write: write.info, read: info, clock, flag }));
+                }
             }
         }
-        for (write, writer, why, clock) in missed {
+        for (why, seen) in missed {
+            self.missed(actor, time, (seen.write, info), why, Rc::clone(&seen.clock));
             if why == Miss::ReadOrder {
-                self.actors[actor as usize].fences.saw(writer, (write, info), &clock);
+                self.actors[actor as usize].fences.saw(seen);
             }
-            self.missed(actor, time, (write, info), why, clock);
+        }
+        for flag in known {
+            self.actors[actor as usize].fences.know(flag);
         }
         for other in joined {
             self.actors[actor as usize].clock.join(&other);
@@ -302,7 +313,8 @@ impl Checker {
     ) {
         let Actor { identity, clock, fences, .. } = &self.actors[actor as usize];
         let fenced = fences.released.clone();
-        let write = SyncWrite { who: *identity, actor, sem, scope, clock: Rc::new(clock.clone()), fenced, info };
+        let (time, clock) = (clock.get(actor), Rc::new(clock.clone()));
+        let write = SyncWrite { who: *identity, actor, sem, scope, clock, time, fenced, info };
         self.words.written(address, bytes, reads, write);
         if releases(sem) {
             self.actors[actor as usize].clock.advance(actor);

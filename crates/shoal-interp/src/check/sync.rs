@@ -20,6 +20,8 @@ pub(crate) struct SyncWrite {
     pub(crate) scope: Scope,
     /// What had happened for the writer.
     pub(crate) clock: Rc<Clock>,
+    /// When it was made.
+    pub(crate) time: u32,
     /// What had happened at the fences before it.
     pub(crate) fenced: SmallVec<[Fenced; 1]>,
     /// Its number in the table of accesses.

@@ -259,12 +259,14 @@ impl Explorer<'_, '_> {
                 findings.extend(self.outputs(&memory, &checker));
             }
             Err(Error::Interrupted { .. }) => interrupted = true,
-            Err(Error::Deadlock { waiting, hosts, words }) => {
+            Err(Error::Deadlock { waiting, hosts, words, writers }) => {
+                let mut writers = writers.into_iter();
                 let blocked = |(waiting, word): (crate::error::Waiting, Option<(u64, u64)>)| {
                     let address = word.map(|(address, _)| address);
                     let place = address.and_then(|address| memory.place_of(Address(address)));
                     let last_writer = address.and_then(|address| checker.last_writer(address));
-                    BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer }
+                    let writers = writers.next().unwrap_or_default();
+                    BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer, writers }
                 };
                 let waits = waiting.into_iter().zip(words).map(blocked).collect();
                 findings.push(Finding::Deadlock(Deadlock { waits, hosts, resident: self.settings.resident }));

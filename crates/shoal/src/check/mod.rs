@@ -31,6 +31,8 @@ mod file_harness;
 mod mutate;
 mod recording;
 mod report;
+mod stream_harness;
+mod streams;
 mod sweep;
 mod token;
 
@@ -40,6 +42,8 @@ pub use recording::{Contents, HostBuffer, RankHost};
 pub use report::Verdict;
 pub use shoal_interp::explore::{Finding, Found, Outcome, Watcher};
 pub use shoal_lang::{HarnessDecl, HarnessValue};
+pub use shoal_interp::Compare;
+pub use streams::{HostEvent, HostGraph, HostPlace, HostStream};
 pub use sweep::{Setting, sweep};
 pub use token::Token;
 

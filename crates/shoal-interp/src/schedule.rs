@@ -8,7 +8,7 @@
 use crate::error::{Awaited, Error, HostWaiting};
 use crate::launch::{Idle, Options, Residency};
 use crate::machine::{Machine, Step};
-use crate::pick::Picker;
+use crate::pick::{Picker, Runner};
 use crate::program::Program;
 use crate::rank::RankPlan;
 
@@ -53,6 +53,12 @@ struct Live<'p> {
     queue: usize,
 }
 
+impl Live<'_> {
+    fn runner(&self) -> Runner {
+        Runner { number: self.number, rank: self.program.rank.number }
+    }
+}
+
 /// Everything under way.
 struct World<'p, 'o> {
     queues: Vec<HostQueue<'p>>,
@@ -69,14 +75,14 @@ pub(crate) fn run<'p>(
     picker: &mut Picker,
 ) -> Result<(), Error> {
     let mut world = World { queues, live: Vec::new(), started: 0, options };
-    let (mut runnable, mut numbers) = (Vec::new(), Vec::new());
+    let (mut runnable, mut runners) = (Vec::new(), Vec::new());
     loop {
         while world.hosts_go_on(machine, picker)? {}
         world.fill(machine);
         runnable.clear();
         runnable.extend((0..world.live.len()).filter(|&i| can_run(&mut world.live[i].program, machine)));
-        numbers.clear();
-        numbers.extend(runnable.iter().map(|&i| world.live[i].number));
+        runners.clear();
+        runners.extend(runnable.iter().map(|&i| world.live[i].runner()));
         if runnable.is_empty() {
             if world.queues.iter().all(HostQueue::is_done) {
                 return Ok(());
@@ -84,7 +90,7 @@ pub(crate) fn run<'p>(
             world.unblock(machine)?;
             continue;
         }
-        let index = runnable[picker.pick(&numbers)];
+        let index = runnable[picker.pick(&runners)];
         if run_to_point(&mut world.live[index].program, machine)? == Step::Done {
             world.end(machine, index);
         }
@@ -153,7 +159,8 @@ impl<'p> World<'p, '_> {
 
     /// How many of a launch's programs are started before one has to finish.
     fn room(&self, plan: &RankPlan<'_>) -> usize {
-        if plan.takes_turns { self.options.resident.max(1) } else { 1 }
+        let room = plan.room.unwrap_or(usize::MAX).min(self.options.resident);
+        if plan.takes_turns { room.max(1) } else { 1 }
     }
 
     fn start(&mut self, machine: &mut Machine<'_>, index: usize) -> bool {

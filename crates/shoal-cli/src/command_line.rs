@@ -278,7 +278,7 @@ pub(crate) struct OptOptions {
 #[derive(Debug, Args)]
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to measure: `cpu`, `gpu`, `comm`, or a library kernel of several ranks
+    /// What to measure: `cpu`, `gpu`, `comm`, `check`, or a library kernel of several ranks
     pub(crate) what: String,
     /// Write the rows to a file
     #[arg(long, value_name = "FILE")]

@@ -5,6 +5,7 @@ def check_all_gather_push(world, n=37, programs=2, BLOCK=16):
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
         all_gather_push[(programs,)](x, out, pad, n, BLOCK=BLOCK)
+        world.read(out)
     world.output(out)
 
 
@@ -26,6 +27,7 @@ def check_all_gather_ring(world, n=37, programs=2, BLOCK=16):
     pad = world.symm(2 * programs * world.size, "int32")
     for launch in range(world.launches):
         all_gather_ring[(programs,)](x, out, pad, n, BLOCK=BLOCK)
+        world.read(out)
     world.output(out)
 
 
@@ -37,6 +39,7 @@ def check_all_gather_2d(world, n=21, programs=2, BLOCK=16):
     pad = world.symm(2 * programs * world.size, "int32")
     for launch in range(world.launches):
         all_gather_2d[(programs,)](x, out, pad, n, columns, BLOCK=BLOCK)
+        world.read(out)
     world.output(out)
 
 

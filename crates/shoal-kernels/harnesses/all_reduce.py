@@ -26,7 +26,10 @@ def check_two_shot_all_reduce_in_place(world, n=75, programs=2, BLOCK=8):
     x = world.symm(n, "fp32", "random")
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
+        world.fill(x, launch)
         two_shot_all_reduce_in_place[(programs,)](x, pad, n, WORLD=world.size, BLOCK=BLOCK)
+        world.read(x)
+    world.output(x)
 
 
 @shoal.harness

@@ -9,6 +9,7 @@ def check_all_to_all(world, rows=2, dim=3, programs=2, case=1, BLOCK=8):
     received = world.empty(world.size, "int64")
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
+        world.fill(x, launch)
         all_to_all[(programs,)](x, shared_splits, out, received, pad, dim, room, BLOCK=BLOCK)
     mine = world.ragged(rows, case)[world.rank]
     world.expect(received, [mine if sender != 1 else 0 for sender in range(world.size)])

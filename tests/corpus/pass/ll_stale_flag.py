@@ -11,7 +11,7 @@ import shoal.language as tl
 def exchange(box, out, epoch, value, n):
     """A word is whole or not there, so nothing but its flag need be looked at; no order is needed."""
     peer = (tl.rank() + 1) % tl.num_ranks()
-    flag = epoch.to(tl.int64)
+    flag = tl.full((), 0, tl.int64) + epoch
     for i in range(n):
         word = (flag << 32) | (value + i).to(tl.int64)
         tl.atomic_xchg(tl.symm_at(box, peer) + i, word, sem="relaxed", scope="sys")

@@ -214,6 +214,33 @@ fn a_device_has_room_for_so_many() {
     assert!(called.out.contains("needs 1 co-resident program per rank, h20 holds 78"), "{}", called.out);
 }
 
+/// An assembler that says how many registers a thread takes, and makes nothing.
+#[cfg(unix)]
+#[test]
+fn registers_count_where_ptxas_tells_them() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = place();
+    place.write(
+        "ptxas",
+        "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && : > \"$2\"; shift; done\n\
+         echo 'ptxas info    : Used 40 registers, used 1 barriers' >&2\n",
+    );
+    let ptxas = place.path().join("ptxas");
+    std::fs::set_permissions(&ptxas, std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+    let child = Command::new(env!("CARGO_BIN_EXE_shoal"))
+        .args(["check", "right.py", "--ranks", "2", "--schedules", "5", "--device", "h100"])
+        .current_dir(place.path())
+        .env("SHOAL_PTXAS", &ptxas)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let (code, out) = end(child);
+    assert_eq!(code, Some(0), "{out}");
+    // 128 threads with 40 registers: 12 programs on each of 132 multiprocessors.
+    assert!(out.contains("ring: h100 has 132 units with 12 each: a program takes 128 threads, 40 registers"), "{out}");
+    assert!(out.contains("h100 holds 1584"), "{out}");
+}
+
 #[test]
 fn mutants_without_a_reason_are_a_finding() {
     let place = place();

@@ -35,6 +35,7 @@ mod occupancy;
 mod recording;
 mod report;
 mod shrink;
+mod speed;
 mod sweep;
 mod token;
 
@@ -47,6 +48,7 @@ pub use recording::{Contents, HostBuffer, RankHost};
 pub use report::Verdict;
 pub use shoal_interp::explore::{Finding, Found, Outcome, Watcher};
 pub use shoal_lang::{HarnessDecl, HarnessValue};
+pub use speed::{Speed, speed};
 pub use sweep::{Setting, Sweep, Values, sweep};
 pub use token::Token;
 
@@ -149,11 +151,10 @@ pub fn check_with(
 
 /// Checks every harness of a kernel file in worlds of these sizes, each under 200 schedules.
 ///
-/// ```no_run
-/// #[test]
-/// fn the_ring_is_right() {
-///     shoal::check::assert_clean("kernels/ring.py", &[2, 3, 4]);
-/// }
+/// ```
+/// // In a test: `assert_clean("kernels/ring.py", &[2, 3, 4])`.
+/// let ring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/pass/relaxed_wait.py");
+/// shoal::check::assert_clean(ring, &[2, 3]);
 /// ```
 ///
 /// # Panics

@@ -17,6 +17,7 @@ use shoal_ir::comm::CommOp;
 use shoal_ir::op::{OpKind, Scope, Sem};
 use shoal_ir::shmem::{Meeting, ShmemOp};
 use shoal_ir::{Const, Func, Module as Ir, OpId, Scalar, Span};
+use shoal_lang::Lowered;
 use shoal_source::SourceMap;
 
 use super::{CheckOptions, Watcher, cannot_run, file_harness};
@@ -99,54 +100,54 @@ pub fn mutate(
     (ranks, options): (&[usize], &CheckOptions),
     watcher: &mut dyn Watcher,
 ) -> Result<(), Error> {
-    let mut worlds = Vec::new();
-    for &ranks in ranks {
-        worlds.push(file_harness::record(module, harness, &CheckOptions { ranks, ..options.clone() })?);
-    }
-    let Some(first) = worlds.first() else { return Ok(()) };
     let settings = Settings { max_steps: 2_000_000, max_findings: 1, ..options.settings() };
-    let sources = first.sources.clone();
-    let originals: Vec<_> = first.modules().into_iter().cloned().collect();
-    let mut done = 0;
-    for (variant, original) in originals.iter().enumerate() {
-        for (at, func) in original.module.funcs.iter().enumerate() {
-            for op in func.walk() {
-                for change in changes(&original.module, func, op) {
-                    let (kind, span) = (&func.op(op).kind, func.op(op).span);
-                    let key = (place(&sources, span), describe(kind, change));
-                    if mutants.is_killed(&key) {
-                        continue;
-                    }
-                    let mut killed_by = None;
-                    for world in &mut worlds {
-                        if watcher.is_interrupted() {
-                            return Ok(());
-                        }
-                        // Kernels that a world's size is compiled into differ from world to world, but not in shape.
-                        let Some(lowered) = world.modules().get(variant).copied() else { continue };
-                        let mut mutant = lowered.clone();
-                        let fits = mutant.module.funcs.get(at).is_some_and(|f| f.num_ops() == func.num_ops());
-                        if !fits {
-                            continue;
-                        }
-                        apply(&mut mutant.module.funcs[at], op, change);
-                        world.replaced.insert(variant, mutant);
-                        let outcome = search(&world.scenario(), &settings, &mut ());
-                        world.replaced.remove(&variant);
-                        let found = outcome.map_err(cannot_run)?.found;
-                        killed_by = found.first().map(|found| found.finding.kind().to_owned());
-                        if killed_by.is_some() {
-                            break;
-                        }
-                    }
-                    mutants.add(key, killed_by, reason(&sources, span, subject(kind, change)));
-                    done += 1;
-                    watcher.progress(done);
+    for &ranks in ranks {
+        let mut recording = file_harness::record(module, harness, &CheckOptions { ranks, ..options.clone() })?;
+        let originals: Vec<Lowered> = recording.modules().into_iter().cloned().collect();
+        for (variant, original) in originals.iter().enumerate() {
+            for (site, span) in sites(original) {
+                let sources = &recording.sources;
+                let kind = &original.module.funcs[site.func].op(site.op).kind;
+                let key = (place(sources, span), describe(kind, site.change));
+                let reason = reason(sources, span, subject(kind, site.change));
+                if mutants.is_killed(&key) {
+                    continue;
                 }
+                if watcher.is_interrupted() {
+                    return Ok(());
+                }
+                let mut mutant = original.clone();
+                apply(&mut mutant.module.funcs[site.func], site.op, site.change);
+                recording.replaced.insert(variant, mutant);
+                let outcome = search(&recording.scenario(), &settings, &mut ()).map_err(cannot_run)?;
+                recording.replaced.remove(&variant);
+                let killed_by = outcome.found.first().map(|found| found.finding.kind().to_owned());
+                mutants.add(key, killed_by, reason);
+                watcher.progress(mutants.all().len());
             }
         }
     }
     Ok(())
+}
+
+/// A change, and where in a module it is made.
+struct Site {
+    func: usize,
+    op: OpId,
+    change: Change,
+}
+
+/// All changes of a module, with their places in the source.
+fn sites(original: &Lowered) -> Vec<(Site, Span)> {
+    let mut sites = Vec::new();
+    for (at, func) in original.module.funcs.iter().enumerate() {
+        for op in func.walk() {
+            let span = func.op(op).span;
+            let changes = changes(&original.module, func, op).into_iter();
+            sites.extend(changes.map(|change| (Site { func: at, op, change }, span)));
+        }
+    }
+    sites
 }
 
 fn changes(module: &Ir, func: &Func, op: OpId) -> Vec<Change> {
@@ -286,7 +287,9 @@ fn name(kind: &OpKind) -> String {
         OpClass::Comm(CommOp::Shmem(ShmemOp::Meet { .. })) | OpClass::Effect(EffectOp::Barrier) => "barrier",
         OpClass::Comm(CommOp::Shmem(_)) => "signal_wait_until",
         // Callees carry what they are specialised for behind their name.
-        OpClass::Call(callee) => return format!("call of `{}`", callee.split(['.', '$', '<', '(']).next().unwrap_or(callee)),
+        OpClass::Call(callee) => {
+            return format!("call of `{}`", callee.split(['.', '$', '<', '(']).next().unwrap_or(callee));
+        }
         _ => "atomic",
     };
     name.to_owned()

@@ -96,6 +96,8 @@ pub(crate) struct Recording {
     pub(super) replaced: HashMap<usize, Lowered>,
     pub(super) sources: Arc<SourceMap>,
     next_local: u64,
+    /// Tables of addresses, and this rank's buffer that each points to.
+    tables: HashMap<u64, u64>,
 }
 
 impl Recording {
@@ -119,6 +121,7 @@ impl Recording {
             replaced: HashMap::new(),
             sources: Arc::default(),
             next_local: LOCALS,
+            tables: HashMap::new(),
         };
         for rank in 0..ranks {
             let mut member = RankHost {
@@ -336,6 +339,7 @@ impl RankHost<'_> {
         let table = self.buffer(self.size() as u64, DType::I64, &Contents::Number(0.0))?;
         let addresses = (0..self.size()).flat_map(|rank| (heap(rank) + offset).to_le_bytes());
         self.recording.buffers[table.index].contents = addresses.collect();
+        self.recording.tables.insert(table.address, buffer.address);
         Ok(table)
     }
 
@@ -460,6 +464,9 @@ impl RankHost<'_> {
         let unnamed = |buffer: &&mut Buffer| buffer.address.0 == address && buffer.name.starts_with("buffer ");
         if let Some(buffer) = self.recording.buffers.iter_mut().find(unnamed) {
             buffer.name = format!("{param} of rank {rank}");
+        }
+        if let Some(&target) = self.recording.tables.get(&address) {
+            self.name_buffer(target, &format!("{param}[{rank}]"));
         }
     }
 }

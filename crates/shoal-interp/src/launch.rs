@@ -46,7 +46,11 @@ pub enum Order {
         seed: u64,
         /// How many priorities change.
         depth: u32,
+        /// Among how many first choices they do.
+        horizon: u32,
     },
+    /// Ranks one after the other, in an order that the seed fixes: each goes as far as it can before the next one moves.
+    Skewed(u64),
 }
 
 /// Whether programs may be started beyond [`Options::resident`].
@@ -185,7 +189,7 @@ pub fn run_for(
     options: &Options,
     host: &mut dyn Host,
 ) -> Result<u64, Error> {
-    run_ranks(&[RankLaunch { module, kernel, grid, args, heap: None }], memory, options, host)
+    run_ranks(&[RankLaunch { module, kernel, grid, args, heap: None, room: None }], memory, options, host)
 }
 
 /// The arguments as values, if each fits its parameter.

@@ -40,6 +40,8 @@ pub struct RankLaunch<'a> {
     pub args: &'a [Arg],
     /// The rank's heap; `None` if the launch belongs to no world.
     pub heap: Option<Heap>,
+    /// How many of its programs a device holds at once, where that is known and less than [`Options::resident`].
+    pub room: Option<usize>,
 }
 
 /// What the host of a rank does, one after the other.
@@ -79,6 +81,8 @@ pub(crate) struct RankPlan<'p> {
     pub(crate) args: Vec<Val>,
     pub(crate) grid: [u32; 3],
     pub(crate) in_world: bool,
+    /// How many of its programs a device holds at once, if that is known.
+    pub(crate) room: Option<usize>,
     pub(crate) topology: Topology,
     /// Its programs take turns; those of others run one after another.
     pub(crate) takes_turns: bool,
@@ -315,7 +319,7 @@ fn prepare<'p>(
     let args = check(kernel, launch.args)?;
     let effects = CallEffects::of_module(launch.module).of_func(launch.kernel);
     let takes_turns = effects.waits || effects.order.is_some() || actors == Actors::All;
-    let in_world = launch.heap.is_some();
+    let (in_world, room) = (launch.heap.is_some(), launch.room);
     Ok(RankPlan {
         number,
         launch: order,
@@ -324,6 +328,7 @@ fn prepare<'p>(
         args,
         grid: launch.grid,
         in_world,
+        room,
         topology,
         takes_turns,
         has_lanes: plan.has_lanes(),

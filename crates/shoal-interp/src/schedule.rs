@@ -11,7 +11,7 @@ use crate::check::LaneOrder;
 use crate::error::{Awaited, Error, HostWaiting, Writer};
 use crate::launch::{Idle, Options, Residency};
 use crate::machine::{Machine, Step, Wait};
-use crate::pick::Picker;
+use crate::pick::{Picker, Runner};
 use crate::program::Program;
 use crate::stream::{Running, Stream, StreamTask};
 use crate::writers;
@@ -133,7 +133,7 @@ struct Live<'p> {
 }
 
 /// Who can make the next step.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone)]
 enum Ready {
     /// A program, by its place among those that live.
     Program(usize),
@@ -141,6 +141,12 @@ enum Ready {
     Transfer(usize),
     /// A stream of a host.
     Stream(usize, usize),
+}
+
+impl Live<'_> {
+    fn runner(&self) -> Runner {
+        Runner { number: self.program.number, rank: self.program.rank.number }
+    }
 }
 
 /// Everything under way.
@@ -160,7 +166,7 @@ pub(crate) fn run<'p>(
     picker: &mut Picker,
 ) -> Result<(), Error> {
     let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), options };
-    let (mut ready, mut numbers) = (Vec::new(), Vec::new());
+    let (mut ready, mut runners) = (Vec::new(), Vec::new());
     loop {
         while world.hosts_go_on(machine, picker)? {}
         world.fill(machine);
@@ -172,9 +178,9 @@ pub(crate) fn run<'p>(
             world.unblock(machine)?;
             continue;
         }
-        numbers.clear();
-        numbers.extend(ready.iter().map(|(number, _)| *number));
-        match ready[picker.pick(&numbers)].1 {
+        runners.clear();
+        runners.extend(ready.iter().map(|(runner, _)| *runner));
+        match ready[picker.pick(&runners)].1 {
             Ready::Program(index) => {
                 if run_to_point(&mut world.live[index].program, machine)? == Step::Done {
                     world.end(machine, index);
@@ -192,23 +198,25 @@ pub(crate) fn run<'p>(
 
 impl<'p> World<'p, '_> {
     /// Who can make the next step, by their numbers, in order.
-    fn ready(&mut self, machine: &Machine<'_>, ready: &mut Vec<(u64, Ready)>) {
+    fn ready(&mut self, machine: &Machine<'_>, ready: &mut Vec<(Runner, Ready)>) {
         ready.clear();
         for (index, live) in self.live.iter_mut().enumerate() {
             if can_run(&mut live.program, machine) {
-                ready.push((live.program.number, Ready::Program(index)));
+                ready.push((live.runner(), Ready::Program(index)));
             }
         }
         let programs = ready.len();
         for (index, transfer) in machine.transfers.iter().enumerate().filter(|(_, t)| !machine.is_held(t)) {
-            ready.push((transfer.number, Ready::Transfer(index)));
+            let runner = Runner { number: transfer.number, rank: transfer.at.rank.unwrap_or(0) };
+            ready.push((runner, Ready::Transfer(index)));
         }
         for (queue, host) in self.queues.iter().enumerate() {
             let steps = host.streams.iter().enumerate().filter(|(_, stream)| stream.has_step(machine));
-            ready.extend(steps.map(|(at, stream)| (stream.number, Ready::Stream(queue, at))));
+            let runner = |stream: &Stream<'p>| Runner { number: stream.number, rank: host.rank };
+            ready.extend(steps.map(|(at, stream)| (runner(stream), Ready::Stream(queue, at))));
         }
         if ready.len() > programs {
-            ready.sort_unstable();
+            ready.sort_unstable_by_key(|(runner, _)| runner.number);
         }
     }
 
@@ -267,7 +275,8 @@ impl<'p> World<'p, '_> {
         }
         let resident: usize =
             self.queues[queue].streams.iter().filter_map(|s| s.running.as_ref()).map(|r| r.resident).sum();
-        resident < self.options.resident.max(1)
+        let room = running.plan.room.unwrap_or(usize::MAX).min(self.options.resident);
+        resident < room.max(1)
     }
 
     fn start(&mut self, machine: &mut Machine<'_>, queue: usize, stream: usize) -> bool {

@@ -82,7 +82,7 @@ pub(crate) fn launch(
         space.name(address, name);
     }
     let args = values(&leaves);
-    let launch = RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None };
+    let launch = RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None, room: None };
     let run = match view {
         Some(view) => launch_on_rank(view, options, launch, &mut space),
         None => {

@@ -2,8 +2,9 @@
 //!
 //! Every run is checked for races, deadlocks, stray accesses, reads of memory never written and outputs never written.
 //! Runs differ in whose turn it is: each program in turn; at random; by random priorities, which find mistakes that need
-//! one program to be late; and a search through the first choices of a run, one after the other. Whatever is found comes
-//! with the schedule that shows it, which repeats it exactly.
+//! one program to be late; rank by rank, which finds those that need a whole rank to be; and a search through the first
+//! choices of a run, one after the other. Whatever is found comes with the schedule that shows it, which repeats it
+//! exactly and has as few switches as a short search finds.
 
 mod finding;
 mod scenario;
@@ -12,10 +13,10 @@ mod shrink;
 
 use std::collections::HashMap;
 
-use shoal_ir::Const;
+use shoal_ir::{Const, Scalar};
 
 pub use finding::{BlockedProgram, Deadlock, Finding};
-pub use scenario::{Buffer, Initial, Output, Scenario};
+pub use scenario::{Buffer, Expectation, Initial, Output, Scenario};
 pub use schedule_token::{NoSchedule, Schedule};
 
 use crate::check::Checker;
@@ -40,11 +41,21 @@ pub struct Settings {
     pub max_steps: u64,
     /// How many different findings end the exploration.
     pub max_findings: usize,
+    /// Whether accesses are followed. Without, no race and nothing unwritten is found, and runs take as long as the plain
+    /// interpreter's.
+    pub follow_accesses: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { schedules: 200, seed: 1, resident: None, max_steps: 50_000_000, max_findings: 8 }
+        Settings {
+            schedules: 200,
+            seed: 1,
+            resident: None,
+            max_steps: 50_000_000,
+            max_findings: 8,
+            follow_accesses: true,
+        }
     }
 }
 
@@ -72,6 +83,8 @@ pub struct Outcome {
     pub events: u64,
     /// Whether the search has seen every schedule that there is.
     pub exhaustive: bool,
+    /// Whether the watcher stopped it before its end.
+    pub interrupted: bool,
 }
 
 /// One run.
@@ -119,43 +132,47 @@ struct Explorer<'p, 's> {
     settings: &'s Settings,
 }
 
-/// Runs a scenario under many schedules.
+/// Runs a scenario under many schedules, and finds a simple one for each mistake.
 ///
 /// # Errors
 /// When it cannot be run at all: a kernel is missing or its arguments do not fit.
 pub fn explore(scenario: &Scenario<'_>, settings: &Settings, watcher: &mut dyn Watcher) -> Result<Outcome, Error> {
     let plans = Plans::new(&scenario.hosts);
-    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
-    let explorer = Explorer { scenario, world, settings };
-    let mut outcome = Outcome::default();
-    let mut known: HashMap<Signature, usize> = HashMap::new();
-    let mut search = Search::default();
-    for number in 0..settings.schedules {
-        let (schedule, searched) = next_schedule(number, settings.seed, &mut search);
-        let run = explorer.run(&schedule, watcher);
-        outcome.schedules += 1;
-        outcome.steps += run.steps;
-        outcome.events += run.events;
-        for finding in run.findings {
-            let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
-            match outcome.found.get_mut(at) {
-                Some(found) => found.times += 1,
-                None => outcome.found.push(Found { finding, schedule: schedule.clone(), times: 1 }),
-            }
-        }
-        if searched {
-            search.learn(&run.trace);
-        }
-        watcher.progress(outcome.schedules);
-        if run.interrupted || outcome.found.len() >= settings.max_findings || search.exhausted {
-            outcome.exhaustive = search.exhausted;
-            break;
-        }
-    }
+    let explorer = Explorer::new(scenario, &plans, settings)?;
+    let mut outcome = explorer.search(watcher, |_| false);
     for found in &mut outcome.found {
         explorer.shrink(found, watcher);
     }
     Ok(outcome)
+}
+
+/// The same, each mistake with the first schedule that showed it.
+///
+/// # Errors
+/// As [`explore`].
+pub fn search(scenario: &Scenario<'_>, settings: &Settings, watcher: &mut dyn Watcher) -> Result<Outcome, Error> {
+    let plans = Plans::new(&scenario.hosts);
+    Ok(Explorer::new(scenario, &plans, settings)?.search(watcher, |_| false))
+}
+
+/// Looks for one mistake: the first schedule that shows it, made simple; `None` if none of them does.
+///
+/// # Errors
+/// As [`explore`].
+pub fn find(
+    scenario: &Scenario<'_>,
+    settings: &Settings,
+    mistake: &Finding,
+    watcher: &mut dyn Watcher,
+) -> Result<Option<Found>, Error> {
+    let plans = Plans::new(&scenario.hosts);
+    let explorer = Explorer::new(scenario, &plans, settings)?;
+    let outcome = explorer.search(watcher, |finding| finding.is_like(mistake));
+    let mut found = outcome.found.into_iter().find(|found| found.finding.is_like(mistake));
+    if let Some(found) = &mut found {
+        explorer.shrink(found, watcher);
+    }
+    Ok(found)
 }
 
 /// Runs a scenario under one schedule; gives what is found there.
@@ -169,8 +186,7 @@ pub fn replay(
     watcher: &mut dyn Watcher,
 ) -> Result<Vec<Finding>, Error> {
     let plans = Plans::new(&scenario.hosts);
-    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
-    Ok(Explorer { scenario, world, settings }.run(schedule, watcher).findings)
+    Ok(Explorer::new(scenario, &plans, settings)?.run(schedule, watcher).findings)
 }
 
 /// The smallest number of resident programs for which no deadlock is found, of a scenario that has none when all are.
@@ -188,7 +204,7 @@ pub fn needed_residency(
         let middle = low + (high - low) / 2;
         let few = Settings { resident: Some(middle), schedules: settings.schedules.min(24), ..settings.clone() };
         let stuck = |found: &Found| matches!(found.finding, Finding::Deadlock(_));
-        if explore(scenario, &few, watcher)?.found.iter().any(stuck) {
+        if search(scenario, &few, watcher)?.found.iter().any(stuck) {
             low = middle + 1;
         } else {
             high = middle;
@@ -198,15 +214,19 @@ pub fn needed_residency(
 }
 
 /// The schedule of a run; whether it belongs to the search.
-fn next_schedule(number: usize, seed: u64, search: &mut Search) -> (Schedule, bool) {
+fn next_schedule(number: usize, seed: u64, horizon: u32, search: &mut Search) -> (Schedule, bool) {
     let seed = seed.wrapping_add(number as u64);
-    match number % 4 {
-        _ if number == 0 => (Schedule::Order(Order::RoundRobin), false),
-        1 => (Schedule::Order(Order::Random(seed)), false),
-        2 => (Schedule::Order(Order::Pct { seed, depth: 3 }), false),
-        3 => (Schedule::Order(Order::Pct { seed, depth: 1 }), false),
-        _ => (Schedule::Choices(search.next.clone()), true),
-    }
+    let order = match number % 8 {
+        _ if number == 0 => Order::RoundRobin,
+        1 => Order::Random(seed),
+        2 => Order::Skewed(seed),
+        3 => Order::Pct { seed, depth: 3, horizon },
+        5 => Order::Pct { seed, depth: 1, horizon },
+        6 => Order::Random(seed),
+        7 => Order::Pct { seed, depth: 2, horizon },
+        _ => return (Schedule::choosing(search.next.clone()), true),
+    };
+    (Schedule::Order(order), false)
 }
 
 /// A depth-first search through the first choices of runs.
@@ -239,7 +259,54 @@ fn exploring() -> Options {
     Options { residency: Residency::Strict, actors: Actors::All, delivery, ..Options::default() }
 }
 
-impl Explorer<'_, '_> {
+impl<'p, 's> Explorer<'p, 's> {
+    fn new(
+        scenario: &'p Scenario<'p>,
+        plans: &'p Plans<'p>,
+        settings: &'s Settings,
+    ) -> Result<Explorer<'p, 's>, Error> {
+        let world = WorldPlan::new(plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
+        Ok(Explorer { scenario, world, settings })
+    }
+
+    /// Runs one schedule after the other, until there are enough, or a finding is `enough` by itself.
+    fn search(&self, watcher: &mut dyn Watcher, enough: impl Fn(&Finding) -> bool) -> Outcome {
+        let settings = self.settings;
+        let mut outcome = Outcome::default();
+        let mut known: HashMap<Signature, usize> = HashMap::new();
+        let mut search = Search::default();
+        let mut horizon = 1;
+        for number in 0..settings.schedules {
+            let (schedule, searched) = next_schedule(number, settings.seed, horizon, &mut search);
+            let run = self.run(&schedule, watcher);
+            if number == 0 {
+                // Priorities change anywhere in a run of the usual length.
+                horizon = u32::try_from(run.trace.len()).unwrap_or(u32::MAX).max(1);
+            }
+            outcome.schedules += 1;
+            outcome.steps += run.steps;
+            outcome.events += run.events;
+            let done = run.findings.iter().any(&enough);
+            for finding in run.findings {
+                let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
+                match outcome.found.get_mut(at) {
+                    Some(found) => found.times += 1,
+                    None => outcome.found.push(Found { finding, schedule: schedule.clone(), times: 1 }),
+                }
+            }
+            if searched {
+                search.learn(&run.trace);
+            }
+            watcher.progress(outcome.schedules);
+            outcome.interrupted = run.interrupted || watcher.is_interrupted();
+            if done || outcome.interrupted || outcome.found.len() >= settings.max_findings || search.exhausted {
+                outcome.exhaustive = search.exhausted;
+                break;
+            }
+        }
+        outcome
+    }
+
     fn run(&self, schedule: &Schedule, watcher: &mut dyn Watcher) -> Run {
         let options = Options {
             order: Order::RoundRobin,
@@ -249,14 +316,17 @@ impl Explorer<'_, '_> {
         };
         let (mut memory, mut checker) = (self.scenario.memory(), self.scenario.checker());
         let mut picker = schedule.picker();
-        let ran = self.world.run(&mut memory, &options, &mut picker, &mut Quiet(watcher), Some(&mut checker));
+        let follows = self.settings.follow_accesses.then_some(&mut checker);
+        let ran = self.world.run(&mut memory, &options, &mut picker, &mut Quiet(watcher), follows);
         let mut findings: Vec<Finding> = checker.races().iter().cloned().map(Finding::Race).collect();
         findings.extend(checker.unwritten_reads().iter().cloned().map(Finding::UnwrittenRead));
         let (mut steps, mut interrupted) = (0, false);
         match ran {
             Ok(executed) => {
                 steps = executed;
-                findings.extend(self.outputs(&memory, &checker));
+                if self.settings.follow_accesses {
+                    findings.extend(self.outputs(&memory, &checker));
+                }
             }
             Err(Error::Interrupted { .. }) => interrupted = true,
             Err(Error::Deadlock { waiting, hosts, words, writers }) => {
@@ -269,7 +339,8 @@ impl Explorer<'_, '_> {
                     BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer, writers }
                 };
                 let waits = waiting.into_iter().zip(words).map(blocked).collect();
-                findings.push(Finding::Deadlock(Deadlock { waits, hosts, resident: self.settings.resident }));
+                let resident = self.settings.resident.or(self.scenario.least_room());
+                findings.push(Finding::Deadlock(Deadlock { waits, hosts, resident }));
             }
             Err(error) => findings.push(Finding::Failure(error)),
         }
@@ -285,13 +356,28 @@ impl Explorer<'_, '_> {
                 findings.push(Finding::UnwrittenOutput { near: memory.describe(byte) });
             }
             let size = u64::from(element.bytes());
-            let is_nan = |&at: &u64| {
-                let bits = memory.load(at, element.bytes()).unwrap_or(0);
-                element.is_float() && Const::from_bits(element, bits).as_f64().is_nan()
-            };
+            let is_nan = |&at: &u64| element.is_float() && number_at(memory, element, at).is_nan();
             let first = (0..bytes / size).map(|i| address.0 + i * size).find(is_nan);
             findings.extend(first.map(|at| Finding::Nan { near: memory.describe(at) }));
         }
+        let wrong = self.scenario.expected.iter().find_map(|expected| wrong_output(memory, expected));
+        findings.extend(wrong);
         findings
     }
+}
+
+/// The first number of an output that is not what it must be.
+fn wrong_output(memory: &Memory, expected: &Expectation) -> Option<Finding> {
+    let size = u64::from(expected.element.bytes());
+    let places = (0..).map(|i| expected.address.0 + i * size);
+    let (at, &must) = places.zip(&expected.values).find(|&(at, &must)| {
+        // What is not there is told as not written.
+        !expected.is_met(number_at(memory, expected.element, at), must)
+    })?;
+    let found = number_at(memory, expected.element, at);
+    Some(Finding::WrongOutput { near: memory.describe(at), expected: must.to_string(), found: found.to_string() })
+}
+
+fn number_at(memory: &Memory, element: Scalar, at: u64) -> f64 {
+    Const::from_bits(element, memory.load(at, element.bytes()).unwrap_or(0)).as_f64()
 }

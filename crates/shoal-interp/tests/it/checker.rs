@@ -18,7 +18,7 @@ fn heap(rank: usize) -> Heap {
 fn scenario<'a>(module: &'a Module, args: &'a [[Arg; 2]], grid: u32, launches: usize) -> Scenario<'a> {
     let ranks = args.len();
     let launch =
-        |rank: usize| RankLaunch { module, kernel: "k", grid: [grid, 1, 1], args: &args[rank], heap: Some(heap(rank)) };
+        |rank: usize| RankLaunch { module, kernel: "k", grid: [grid, 1, 1], args: &args[rank], heap: Some(heap(rank)), room: None };
     let buffer = |rank: usize| Buffer {
         address: heap(rank).base,
         contents: vec![0; HEAP as usize],
@@ -30,6 +30,7 @@ fn scenario<'a>(module: &'a Module, args: &'a [[Arg; 2]], grid: u32, launches: u
         buffers: (0..ranks).map(buffer).collect(),
         hosts: (0..ranks).map(|rank| vec![HostAction::Launch(launch(rank)); launches]).collect(),
         outputs: Vec::new(),
+        expected: Vec::new(),
     }
 }
 

@@ -119,6 +119,13 @@ impl Program {
         Ok(evaluate::run(self, &function, given, world)?)
     }
 
+    /// The defaults of a harness's parameters, as far as they have a value by themselves.
+    #[must_use]
+    pub fn harness_defaults(&self, name: &str) -> Vec<(String, HarnessValue)> {
+        let function = self.main_functions().into_iter().find(|f| f.name() == name && self.is_harness(f));
+        function.map_or_else(Vec::new, |function| evaluate::defaults(self, &function))
+    }
+
     fn is_harness(&self, function: &Function) -> bool {
         function.def.decorators.iter().any(|decorator| {
             let target = match &decorator.kind {

@@ -84,6 +84,13 @@ impl HarnessWorld for FileWorld<'_, '_> {
                 self.host.write(buffer, &contents).map_err(|error| error.to_string())?;
                 Ok(HarnessValue::None)
             }
+            "expect" => {
+                let buffer = self.buffer(words.next("buffer")?)?;
+                let contents = words.contents("value", Contents::Number(0.0))?;
+                words.end()?;
+                self.host.expect(buffer, &contents).map_err(|error| error.to_string())?;
+                Ok(HarnessValue::None)
+            }
             "read" | "output" => {
                 let buffer = self.buffer(words.next("buffer")?)?;
                 words.end()?;
@@ -94,6 +101,11 @@ impl HarnessWorld for FileWorld<'_, '_> {
                 }
                 Ok(HarnessValue::None)
             }
+            "ragged" => {
+                let (most, case) = (words.integer("most")?, words.integer("case")?);
+                words.end()?;
+                Ok(HarnessValue::List(ragged(most, case, self.host.size())))
+            }
             "at" => self.at(words),
             "stream" | "barrier" | "synchronize" | "begin_graph" | "end_graph" => {
                 words.end()?;
@@ -103,8 +115,8 @@ impl HarnessWorld for FileWorld<'_, '_> {
             "copy" | "write_value" | "wait_value" | "record" | "wait" => self.on_stream(HostStream::DEFAULT, words),
             _ => Err(format!(
                 "a harness's world has no `{method}`; it has `symm`, `symm_empty`, `buffer`, `empty`, `pointers`, `at`, \
-                 `write`, `read`, `output`, `barrier`, `stream`, `copy`, `write_value`, `wait_value`, `record`, `wait`, \
-                 `synchronize`, `begin_graph` and `end_graph`"
+                 `write`, `read`, `output`, `expect`, `ragged`, `barrier`, `stream`, `copy`, `write_value`, `wait_value`, \
+                 `record`, `wait`, `synchronize`, `begin_graph` and `end_graph`"
             )),
         }
     }
@@ -125,10 +137,8 @@ impl HarnessWorld for FileWorld<'_, '_> {
         let mut rest = Vec::new();
         let mut stream = None;
         for (name, value) in named {
-            match (name.as_str(), &value) {
-                ("stream", _) => stream = Some(value),
-                // How a device is to run it changes nothing here.
-                ("num_warps" | "num_stages" | "num_ctas" | "launch_cooperative_grid", _) => {}
+            match name.as_str() {
+                "stream" => stream = Some(value),
                 _ => rest.push((name, self.arg(value)?)),
             }
         }
@@ -212,6 +222,24 @@ pub(super) fn int(value: &HarnessValue) -> Result<u64, String> {
     }
 }
 
+/// A number for each rank, up to `most`. Case 0: all have `most`; then one rank after the other has none; then all have
+/// none; further cases are random, with about a third of the ranks having none.
+fn ragged(most: i128, case: i128, ranks: usize) -> Vec<HarnessValue> {
+    let number = |rank: usize| {
+        let mut mixed = (case as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(rank as u64 + 1);
+        mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = i128::from((mixed ^ (mixed >> 29)) >> 16);
+        match usize::try_from(case).unwrap_or(usize::MAX) {
+            0 => most,
+            empty if empty <= ranks => if rank + 1 == empty { 0 } else { most },
+            empty if empty == ranks + 1 => 0,
+            _ if mixed % 3 == 0 => 0,
+            _ => mixed / 3 % most.max(1) + 1,
+        }
+    };
+    (0..ranks).map(|rank| HarnessValue::Int(number(rank).min(most))).collect()
+}
+
 /// The arguments of a call, taken one by one.
 pub(super) struct Words<'a> {
     pub(super) method: &'a str,
@@ -228,6 +256,13 @@ impl Words<'_> {
     pub(super) fn next(&mut self, name: &str) -> Answer {
         let method = self.method;
         self.optional(name).ok_or_else(|| format!("`{method}` needs `{name}`"))
+    }
+
+    fn integer(&mut self, name: &str) -> Result<i128, String> {
+        match self.next(name)? {
+            HarnessValue::Int(n) => Ok(n),
+            _ => Err(format!("`{name}` of `{}` is an integer", self.method)),
+        }
     }
 
     /// A number of elements, or a shape.

@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use shoal_interp::explore::{Buffer, Initial, Output, Scenario};
+use shoal_interp::explore::{Buffer, Expectation, Initial, Output, Scenario};
 use shoal_interp::{Address, Arg as Value, Compare, Heap, HostAction, RankLaunch, StreamAction};
 use shoal_ir::Const;
 use shoal_lang::Lowered;
 use shoal_source::SourceMap;
 
-use super::CheckOptions;
+use super::occupancy::{self, KernelRoom};
 use super::streams::{HostStream, Streams};
-use crate::arg::{Args, Memory};
+use super::{CheckOptions, Room};
+use crate::arg::{Arg, Args, Memory};
 use crate::interpret;
 use crate::specialise::ArgClass;
 use crate::variant::{Runnable, Variant};
-use crate::{Access, DType, Device, Error, IntoGrid, Kernel};
+use crate::{Access, CompileOptions, DType, Device, Error, GpuShape, IntoGrid, Kernel};
 
 /// Where the heap of rank 0 starts; each rank's has a range of its own.
 const HEAPS: u64 = 0x1000_0000_0000;
@@ -90,6 +91,12 @@ pub(super) enum StreamStep {
     Wait(u32),
 }
 
+/// A specialisation that was launched.
+struct Launched {
+    variant: Arc<Variant>,
+    kernel: Kernel,
+}
+
 /// A world and what its hosts do.
 pub(crate) struct Recording {
     ranks: usize,
@@ -98,11 +105,16 @@ pub(crate) struct Recording {
     symmetric: Vec<(u64, u64, DType)>,
     hosts: Vec<Vec<Step>>,
     outputs: Vec<Output>,
-    variants: Vec<Arc<Variant>>,
+    expected: Vec<Expectation>,
+    variants: Vec<Launched>,
+    /// How many programs of each variant are resident at once, where that is limited by kernel.
+    pub(super) rooms: Vec<KernelRoom>,
     /// Modules that stand for those of variants: mutants.
     pub(super) replaced: HashMap<usize, Lowered>,
     pub(super) sources: Arc<SourceMap>,
     next_local: u64,
+    /// Tables of addresses, and this rank's buffer that each points to.
+    tables: HashMap<u64, u64>,
 }
 
 impl Recording {
@@ -120,10 +132,13 @@ impl Recording {
             symmetric: Vec::new(),
             hosts: (0..ranks).map(|_| Vec::new()).collect(),
             outputs: Vec::new(),
+            expected: Vec::new(),
             variants: Vec::new(),
+            rooms: Vec::new(),
             replaced: HashMap::new(),
             sources: Arc::default(),
             next_local: LOCALS,
+            tables: HashMap::new(),
         };
         for rank in 0..ranks {
             let mut member = RankHost {
@@ -139,7 +154,28 @@ impl Recording {
                 return Err(Error::Text("the recording of a graph is not ended".into()));
             }
         }
+        recording.rooms = recording.rooms_in(&options.room);
         Ok(recording)
+    }
+
+    fn rooms_in(&self, room: &Room) -> Vec<KernelRoom> {
+        match room {
+            Room::All | Room::Programs(_) => Vec::new(),
+            Room::Kernels(rooms) => {
+                let given = |(launched, &programs): (&Launched, &usize)| KernelRoom {
+                    kernel: launched.kernel.name().to_owned(),
+                    programs,
+                    reason: "given".into(),
+                };
+                self.variants.iter().zip(rooms).map(given).collect()
+            }
+            Room::Device(device) => {
+                let room = |Launched { variant, kernel }: &Launched| {
+                    occupancy::room(*device, kernel, variant.specs())
+                };
+                self.variants.iter().map(room).collect()
+            }
+        }
     }
 
     /// The lowered kernels, in the order in which they were first launched.
@@ -151,7 +187,7 @@ impl Recording {
         if let Some(mutant) = self.replaced.get(&variant) {
             return Some(mutant);
         }
-        match self.variants[variant].code() {
+        match self.variants[variant].variant.code() {
             Runnable::Lowered(lowered) => Some(lowered),
             Runnable::Native(_) | Runnable::Cuda(_) => None,
         }
@@ -166,6 +202,17 @@ impl Recording {
         self.hosts.iter().flatten().map(programs).max().unwrap_or(0)
     }
 
+    /// The same without limits of launches.
+    pub(super) fn roomy_scenario(&self) -> Scenario<'_> {
+        let mut scenario = self.scenario();
+        for action in scenario.hosts.iter_mut().flatten() {
+            if let HostAction::Launch(launch) = action {
+                launch.room = None;
+            }
+        }
+        scenario
+    }
+
     /// As the interpreter takes it.
     pub(super) fn scenario(&self) -> Scenario<'_> {
         let heaps: Vec<Heap> =
@@ -174,7 +221,8 @@ impl Recording {
         for (steps, &heap) in self.hosts.iter().zip(&heaps) {
             hosts.push(steps.iter().filter_map(|step| self.action(step, heap)).collect());
         }
-        Scenario { buffers: self.buffers.clone(), hosts, outputs: self.outputs.clone(), heaps: heaps.clone() }
+        let (buffers, outputs, expected) = (self.buffers.clone(), self.outputs.clone(), self.expected.clone());
+        Scenario { heaps: heaps.clone(), buffers, hosts, outputs, expected }
     }
 
     fn action<'a>(&'a self, step: &'a Step, heap: Heap) -> Option<HostAction<'a>> {
@@ -191,7 +239,8 @@ impl Recording {
         Some(match step {
             StreamStep::Launch { variant, grid, args } => {
                 let Lowered { module, kernel, .. } = self.lowered(*variant)?;
-                StreamAction::Launch(RankLaunch { module, kernel, grid: *grid, args, heap: Some(heap) })
+                let room = self.rooms.get(*variant).map(|room| room.programs);
+                StreamAction::Launch(RankLaunch { module, kernel, grid: *grid, args, heap: Some(heap), room })
             }
             StreamStep::Copy { to, from, bytes } => StreamAction::Copy { to: *to, from: *from, bytes: *bytes },
             StreamStep::Write { address, bytes } => StreamAction::Write { address: *address, bytes },
@@ -212,15 +261,30 @@ impl Recording {
         self.buffers.len() - 1
     }
 
-    fn variant(&mut self, variant: Arc<Variant>) -> usize {
-        match self.variants.iter().position(|known| Arc::ptr_eq(known, &variant)) {
+    fn variant(&mut self, variant: Arc<Variant>, kernel: Kernel) -> usize {
+        match self.variants.iter().position(|known| Arc::ptr_eq(&known.variant, &variant)) {
             Some(at) => at,
             None => {
-                self.variants.push(variant);
+                self.variants.push(Launched { variant, kernel });
                 self.variants.len() - 1
             }
         }
     }
+}
+
+/// The kernel as it is checked: with its assertions, and with the number of warps that its launch names, which is what
+/// code for single threads sees.
+fn checked(kernel: &Kernel, args: &Args<'_>) -> Kernel {
+    let mut options = CompileOptions { debug: true, ..kernel.options().clone() };
+    let own = kernel.params().iter().any(|param| param.name == "num_warps");
+    let named = args.named.iter().find(|(name, _)| *name == "num_warps" && !own);
+    // A number that cannot be is told when the arguments are bound.
+    if let Some((_, Arg::Int(warps))) = named
+        && let Ok(num_warps @ 1..) = u32::try_from(*warps)
+    {
+        options.gpu = GpuShape { num_warps, ..options.gpu };
+    }
+    kernel.clone().with(options).on(Device::Interpreter)
 }
 
 pub(super) fn heap(rank: usize) -> u64 {
@@ -315,6 +379,7 @@ impl RankHost<'_> {
         let table = self.buffer(self.size() as u64, DType::I64, &Contents::Number(0.0))?;
         let addresses = (0..self.size()).flat_map(|rank| (heap(rank) + offset).to_le_bytes());
         self.recording.buffers[table.index].contents = addresses.collect();
+        self.recording.tables.insert(table.address, buffer.address);
         Ok(table)
     }
 
@@ -376,6 +441,23 @@ impl RankHost<'_> {
         self.recording.outputs.push(Output { address, bytes, element: buffer.dtype });
     }
 
+    /// At the end the buffer must hold these numbers; floats may be off by a thousandth.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    pub fn expect(&mut self, buffer: HostBuffer, contents: &Contents) -> Result<(), Error> {
+        let bytes = self.elements(buffer.address, buffer.count, buffer.dtype, contents)?;
+        let number = |element: &[u8]| {
+            let mut bits = [0; 8];
+            bits[..element.len()].copy_from_slice(element);
+            Const::from_bits(buffer.dtype, u64::from_le_bytes(bits)).as_f64()
+        };
+        let values = bytes.chunks(buffer.dtype.bytes() as usize).map(number).collect();
+        self.output(buffer);
+        self.recording.expected.push(Expectation { address: Address(buffer.address), element: buffer.dtype, values });
+        Ok(())
+    }
+
     /// The host waits for the hosts of all ranks.
     ///
     /// # Errors
@@ -422,7 +504,7 @@ impl RankHost<'_> {
         grid: impl IntoGrid,
         args: Args<'_>,
     ) -> Result<(), Error> {
-        let kernel = kernel.clone().on(Device::Interpreter);
+        let kernel = checked(kernel, &args);
         let args = kernel.gather(args);
         let prepared = kernel.prepare(&args)?;
         let variant = match kernel.find(&prepared) {
@@ -437,7 +519,7 @@ impl RankHost<'_> {
         }
         let args = interpret::values(&values);
         self.recording.sources = kernel.sources();
-        let variant = self.recording.variant(variant);
+        let variant = self.recording.variant(variant, kernel.clone());
         self.push(Step::On(stream.number(), StreamStep::Launch { variant, grid, args }))
     }
 
@@ -447,6 +529,9 @@ impl RankHost<'_> {
         let unnamed = |buffer: &&mut Buffer| buffer.address.0 == address && buffer.name.starts_with("buffer ");
         if let Some(buffer) = self.recording.buffers.iter_mut().find(unnamed) {
             buffer.name = format!("{param} of rank {rank}");
+        }
+        if let Some(&target) = self.recording.tables.get(&address) {
+            self.name_buffer(target, &format!("{param}[{rank}]"));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use shoal::Module;
-use shoal::check::{CheckOptions, Verdict, check, replay_token};
+use shoal::check::{CheckOptions, Room, Verdict, check, replay_token};
 
 /// What the head of a file says.
 struct Case {
@@ -37,7 +37,7 @@ fn case(path: PathBuf) -> Case {
     let ranks = said("ranks").map_or(vec![2, 3], |words| words.iter().map(|w| w.parse().expect("a number")).collect());
     let options = CheckOptions {
         launches: number("launches").unwrap_or(2),
-        resident: number("resident"),
+        room: number("resident").map_or(Room::All, Room::Programs),
         schedules: number("schedules").unwrap_or(100),
         ..CheckOptions::default()
     };
@@ -57,7 +57,7 @@ fn verdicts(case: &Case) -> Vec<(String, Verdict)> {
                 .unwrap_or_else(|error| panic!("{}:{}: {error}", case.path.display(), harness.name));
             for found in verdict.found() {
                 let token = verdict.token(found);
-                let again = replay_token(&module, &harness.name, &token, &[]).expect("it runs again");
+                let again = replay_token(&module, &harness.name, &token).expect("it runs again");
                 let same = again.found().iter().any(|other| other.finding == found.finding);
                 assert!(same, "{token} does not show it again:\n{verdict}\n{again}");
             }

@@ -293,7 +293,7 @@ fn interpreted(
         .iter()
         .map(|(base, _, args)| {
             let heap = Some(Heap { base: *base, bytes: bytes as u64 });
-            RankLaunch { module, kernel: "one_shot_all_reduce", grid, args, heap }
+            RankLaunch { module, kernel: "one_shot_all_reduce", grid, args, heap, room: None }
         })
         .collect();
     let options = Options { order, ..Options::default() };

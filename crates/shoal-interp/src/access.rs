@@ -267,6 +267,8 @@ pub(crate) struct Follow {
     order: Order,
     bytes: u32,
     run: Option<(u32, Bytes)>,
+    /// The number of the last actor's plain access in the checker's table.
+    info: Option<(u32, u32)>,
 }
 
 impl Follow {
@@ -281,12 +283,12 @@ impl Follow {
             let lane = program.first_active().filter(|_| one);
             lane.map_or(By::Actor(program.actor), |lane| By::Lane(program.actor, lane))
         };
-        Follow { by, span: site.op.span, kind, order, bytes, run: None }
+        Follow { by, span: site.op.span, kind, order, bytes, run: None, info: None }
     }
 
     /// Accesses of one actor.
     pub(crate) fn of(actor: u32, span: shoal_ir::Span, kind: AccessKind, order: Order, bytes: u32) -> Follow {
-        Follow { by: By::Actor(actor), span, kind, order, bytes, run: None }
+        Follow { by: By::Actor(actor), span, kind, order, bytes, run: None, info: None }
     }
 
     /// The element with this number was accessed.
@@ -325,8 +327,13 @@ impl Follow {
 
     /// Tells what is not told yet.
     pub(crate) fn flush(&mut self, machine: &mut Machine<'_>) {
-        if let (Some((actor, run)), Some(checker)) = (self.run.take(), &mut machine.checker) {
-            checker.plain(machine.memory, actor, self.span, self.kind, run);
-        }
+        let (Some((actor, run)), Some(checker)) = (self.run.take(), &mut machine.checker) else { return };
+        let writes = self.kind == AccessKind::Write;
+        let info = match self.info {
+            Some((same, info)) if same == actor => info,
+            Some(_) | None => checker.info(actor, self.span, self.kind, writes, None, self.bytes),
+        };
+        self.info = Some((actor, info));
+        checker.plain(machine.memory, actor, info, writes, run);
     }
 }

@@ -106,12 +106,14 @@ impl Checker {
     /// The host of a rank, or a stream, copies to memory.
     pub(crate) fn copy_to(&mut self, memory: &Memory, actor: u32, start: u64, bytes: u64) {
         let run = Bytes { start, end: start + bytes, element: 1 };
-        self.plain(memory, actor, Span::NONE, AccessKind::Write, run);
+        let info = self.info(actor, Span::NONE, AccessKind::Write, true, None, 1);
+        self.plain(memory, actor, info, true, run);
     }
 
     /// The host of a rank, or a stream, copies from memory.
     pub(crate) fn copy_from(&mut self, memory: &Memory, actor: u32, start: u64, bytes: u64) {
         let run = Bytes { start, end: start + bytes, element: 1 };
-        self.plain(memory, actor, Span::NONE, AccessKind::Read, run);
+        let info = self.info(actor, Span::NONE, AccessKind::Read, false, None, 1);
+        self.plain(memory, actor, info, false, run);
     }
 }

@@ -165,7 +165,8 @@ impl Checker {
         id
     }
 
-    fn info(
+    /// The number of an access in the table of accesses: of one actor at one place, the same every time.
+    pub(crate) fn info(
         &mut self,
         actor: u32,
         span: Span,
@@ -187,11 +188,9 @@ impl Checker {
         known
     }
 
-    /// A plain access to a run of bytes.
-    pub(crate) fn plain(&mut self, memory: &Memory, actor: u32, span: Span, kind: AccessKind, run: Bytes) {
+    /// A plain access to a run of bytes, by its number in the table.
+    pub(crate) fn plain(&mut self, memory: &Memory, actor: u32, info: u32, writes: bool, run: Bytes) {
         self.events += (run.end - run.start) / u64::from(run.element.max(1));
-        let writes = kind == AccessKind::Write;
-        let info = self.info(actor, span, kind, writes, None, run.element);
         let Checker { actors, shadow, .. } = self;
         let Actor { clock, fences, .. } = &actors[actor as usize];
         let (mut found, mut fresh) = (None, None);

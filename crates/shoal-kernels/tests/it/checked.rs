@@ -4,7 +4,7 @@
 //! Each has a share that runs always, and the whole, which is for a release:
 //! `cargo nextest run -p shoal-kernels --run-ignored all -E 'test(checked::)'`, or `shoal check --library`.
 
-use shoal::check::{CheckOptions, Mutants, Values, check, mutate, sweep};
+use shoal::check::{CheckOptions, Mutants, Values, check, mutate, speed, sweep};
 use shoal_kernels::{Source, harness};
 
 /// Files whose kernels run on several ranks that meet.
@@ -114,4 +114,24 @@ fn mutants_are_found_or_explained(sources: &[Source], named: &[&str], schedules:
     assert!(unexplained.is_empty(), "{unexplained:#?}");
     assert!(mutants.all().len() >= 8, "{:#?}", mutants.all());
     mutants
+}
+
+/// What following accesses costs against the plain interpreter, in processor time.
+#[test]
+#[ignore = "measures: for a release"]
+fn following_accesses_costs_at_most_five_times_as_much() {
+    let cases = [
+        (Source::AllReduce, "check_two_shot_all_reduce_in_place"),
+        (Source::GemmRanks, "check_gemm_reduce_scatter"),
+        (Source::GemmRanks, "check_all_gather_matmul"),
+        (Source::GemmRanks, "check_copied_all_gather_matmul"),
+    ];
+    for (source, harness) in cases {
+        let module = harness::module(source).expect("it parses");
+        let options = CheckOptions { ranks: 4, schedules: 20, ..CheckOptions::default() };
+        let speed = speed(&module, harness, &options, 5).expect("it runs");
+        let times = speed.checked.as_secs_f64() / speed.plain.as_secs_f64();
+        println!("{harness}: {times:.2} times, {:?} and {:?}", speed.checked, speed.plain);
+        assert!(times <= 5.0, "{harness}: {times:.2} times");
+    }
 }

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::memory::{Address, Memory};
 use crate::plan::FuncPlan;
 use crate::rank::{RankLaunch, run_ranks};
+use crate::transfer::Delivery;
 use crate::value::{Descriptor, Val};
 
 /// An argument of a kernel.
@@ -85,6 +86,8 @@ pub struct Options {
     pub residency: Residency,
     /// Which programs take turns.
     pub actors: Actors,
+    /// When SHMEM transfers are delivered.
+    pub delivery: Delivery,
     /// The teams and the mesh of each rank, rank 0 first. Empty: the teams that every rank has, on one host.
     pub topologies: Vec<Topology>,
     /// Where, in each heap, the words are in which teams meet, zero at first. `None`: the run has some of its own, which
@@ -100,6 +103,7 @@ impl Default for Options {
             resident: 64,
             residency: Residency::Growing,
             actors: Actors::Meeting,
+            delivery: Delivery::AtOnce,
             topologies: Vec::new(),
             sync_words: None,
         }

@@ -63,11 +63,16 @@ mod reduce;
 mod schedule;
 mod shape;
 mod shmem;
+mod stream;
+mod transfer;
 mod value;
 mod vector_region;
+mod writers;
 
-pub use error::{AccessKind, Awaited, Error, HostWaiting, Place, Waiting};
+pub use error::{AccessKind, Awaited, Error, HostWaiting, Place, StreamWaiting, Waiting, Writer, WriterState};
 pub use launch::{Actors, Arg, Host, Idle, Options, Order, Report, Residency, run, run_for};
 pub use memory::{Address, HostRange, Memory};
 pub use rank::{Heap, HostAction, RankLaunch, run_rank, run_ranks};
+pub use stream::{Compare, StreamAction};
+pub use transfer::Delivery;
 pub use shoal_ir::abi::{AxisPosition, Topology};

@@ -243,6 +243,41 @@ impl Memory {
         Ok(())
     }
 
+    /// Reads bytes.
+    pub(crate) fn copy_from(&self, address: u64, bytes: u64) -> Result<Vec<u8>, AccessError> {
+        let Some(last) = bytes.checked_sub(1) else { return Ok(Vec::new()) };
+        let (index, start) = self.locate(address, 1)?;
+        let end = start.checked_add(last as usize).ok_or(AccessError::OutOfBounds)?;
+        if end >= self.blocks[index].contents.len() {
+            return Err(AccessError::OutOfBounds);
+        }
+        match &self.blocks[index].contents {
+            Contents::Own(own) => Ok(own[start..=end].to_vec()),
+            Contents::Host(range) => {
+                let mut data = vec![0; bytes as usize];
+                range.read(start, &mut data);
+                Ok(data)
+            }
+        }
+    }
+
+    /// Writes bytes.
+    pub(crate) fn copy_to(&mut self, address: u64, data: &[u8]) -> Result<(), AccessError> {
+        let Some(last) = data.len().checked_sub(1) else { return Ok(()) };
+        let (index, start) = self.locate(address, 1)?;
+        let end = start.checked_add(last).ok_or(AccessError::OutOfBounds)?;
+        if end >= self.blocks[index].contents.len() {
+            return Err(AccessError::OutOfBounds);
+        }
+        match &mut self.blocks[index].contents {
+            Contents::Own(own) => own[start..=end].copy_from_slice(data),
+            Contents::Host(range) if !range.is_writable() => return Err(AccessError::ReadOnly),
+            Contents::Host(range) => range.write(start, data),
+        }
+        self.version += 1;
+        Ok(())
+    }
+
     /// Where an address lies, in words for an error message.
     pub(crate) fn describe(&self, address: u64) -> String {
         let Some(index) = self.blocks.partition_point(|b| b.base <= address).checked_sub(1) else {

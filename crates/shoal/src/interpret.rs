@@ -10,7 +10,7 @@ use std::time::Duration;
 use shoal_abi::WaitCondition;
 use shoal_abi::print::PrintKind;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::{AwaitedValue, Failure, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting};
+use shoal_driver::{AwaitedValue, Failure, ForeignLaunch, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting};
 use shoal_interp::{Address, Arg as Value, Awaited, Heap, HostRange, Idle, Memory as Space, Options, RankLaunch};
 use shoal_ir::Const;
 use shoal_lang::{Access, Lowered};
@@ -115,8 +115,7 @@ fn launch_on_rank(
     in_turns(view.heaps()[0], |turn| {
         // From here on the launch counts among those that take turns, so nobody misses it.
         let member = options.member.as_ref().map(|member| member.launches_elsewhere());
-        let may_be_last = || member.as_ref().is_none_or(|launch| launch.all_members_launch());
-        let mut host = Host { options, turn: Some((turn, &may_be_last)) };
+        let mut host = Host { options, turn: Some((turn, member.as_ref())) };
         let topologies = vec![view.topology().clone()];
         let sync_words = view.sync_words().map(|offset| offset as u64);
         let options = Options { topologies, sync_words, ..Options::default() };
@@ -127,8 +126,8 @@ fn launch_on_rank(
 /// Whoever launched, as the interpreter knows them.
 struct Host<'a, 't> {
     options: &'a LaunchOptions,
-    /// The turn of a rank, and whether no host of a rank can act.
-    turn: Option<(&'a mut Turn<'t>, &'a dyn Fn() -> bool)>,
+    /// The turn of a rank, and its launch as one of the world's.
+    turn: Option<(&'a mut Turn<'t>, Option<&'a ForeignLaunch<'a>>)>,
 }
 
 impl shoal_interp::Host for Host<'_, '_> {
@@ -145,7 +144,10 @@ impl shoal_interp::Host for Host<'_, '_> {
     }
 
     fn turn(&mut self) {
-        if let Some((turn, _)) = &mut self.turn {
+        if let Some((turn, launch)) = &mut self.turn {
+            if let Some(launch) = launch {
+                launch.moved();
+            }
             turn.pass();
         }
     }
@@ -155,10 +157,15 @@ impl shoal_interp::Host for Host<'_, '_> {
             return Idle::Stop;
         }
         match &mut self.turn {
-            Some((turn, may_be_last)) => match turn.wait(*may_be_last) {
-                Waited::Changed => Idle::Changed,
-                Waited::Deadlock => Idle::Nobody,
-            },
+            Some((turn, launch)) => {
+                if let Some(launch) = launch {
+                    launch.waits();
+                }
+                match turn.wait(|| launch.is_none_or(ForeignLaunch::is_last)) {
+                    Waited::Changed => Idle::Changed,
+                    Waited::Deadlock => Idle::Nobody,
+                }
+            }
             None => Idle::Nobody,
         }
     }

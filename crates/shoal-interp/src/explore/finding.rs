@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::check::{Access, Race, Unwritten};
-use crate::error::{Awaited, Error, HostWaiting, Place, Waiting};
+use crate::error::{Awaited, Error, HostWaiting, Place, Waiting, Writer};
 
 /// Something that is wrong with a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,8 @@ pub struct BlockedProgram {
     pub holds: Option<u64>,
     /// Who wrote it last.
     pub last_writer: Option<Access>,
+    /// Who could still have written it.
+    pub writers: Vec<Writer>,
 }
 
 /// What kind of mistake it is, and where; findings of one kind at the same places are one.

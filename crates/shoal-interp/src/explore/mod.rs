@@ -26,6 +26,7 @@ use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
 use crate::memory::{Address, Memory};
 use crate::pick::Choice;
 use crate::rank::{Plans, WorldPlan};
+use crate::transfer::Delivery;
 use finding::Signature;
 
 /// How a scenario is explored.
@@ -264,7 +265,8 @@ impl Search {
 
 /// All programs take turns, and none starts before there is room.
 fn exploring() -> Options {
-    Options { residency: Residency::Strict, actors: Actors::All, ..Options::default() }
+    let delivery = Delivery::AnyTime;
+    Options { residency: Residency::Strict, actors: Actors::All, delivery, ..Options::default() }
 }
 
 impl<'p, 's> Explorer<'p, 's> {
@@ -341,12 +343,14 @@ impl<'p, 's> Explorer<'p, 's> {
                 }
             }
             Err(Error::Interrupted { .. }) => interrupted = true,
-            Err(Error::Deadlock { waiting, hosts, words }) => {
+            Err(Error::Deadlock { waiting, hosts, words, writers }) => {
+                let mut writers = writers.into_iter();
                 let blocked = |(waiting, word): (crate::error::Waiting, Option<(u64, u64)>)| {
                     let address = word.map(|(address, _)| address);
                     let place = address.and_then(|address| memory.place_of(Address(address)));
                     let last_writer = address.and_then(|address| checker.last_writer(address));
-                    BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer }
+                    let writers = writers.next().unwrap_or_default();
+                    BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer, writers }
                 };
                 let waits = waiting.into_iter().zip(words).map(blocked).collect();
                 let resident = self.settings.resident.or(self.scenario.least_room());

@@ -5,6 +5,7 @@ use shoal_ir::Scalar;
 use crate::check::Checker;
 use crate::memory::{Address, Memory};
 use crate::rank::{Heap, HostAction};
+use crate::stream::StreamAction;
 
 /// Whether the contents of a buffer mean something at the start.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -87,8 +88,12 @@ impl Scenario<'_> {
     /// The least room that a launch has for its programs, if any is limited.
     pub(crate) fn least_room(&self) -> Option<usize> {
         let room = |action: &HostAction<'_>| match action {
-            HostAction::Launch(launch) => launch.room,
-            HostAction::Barrier | HostAction::Write { .. } | HostAction::Read { .. } => None,
+            HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch)) => launch.room,
+            HostAction::On(..)
+            | HostAction::Synchronize(_)
+            | HostAction::Barrier
+            | HostAction::Write { .. }
+            | HostAction::Read { .. } => None,
         };
         self.hosts.iter().flatten().filter_map(room).min()
     }

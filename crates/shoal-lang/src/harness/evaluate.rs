@@ -111,6 +111,10 @@ impl HarnessWorld for NoWorld {
         Err("there is no world here".into())
     }
 
+    fn call_on(&mut self, _: usize, _method: &str, _args: HarnessArgs) -> std::result::Result<Value, String> {
+        Err("there is no world here".into())
+    }
+
     fn launch(&mut self, _kernel: &str, _grid: Vec<i128>, _args: HarnessArgs) -> std::result::Result<(), String> {
         Err("there is no world here".into())
     }
@@ -401,10 +405,26 @@ impl Evaluator<'_> {
             ExprKind::Attribute { value, attr } if self.is_world(value) => {
                 self.world.call(&attr.name, args).or_else(|message| wrong(span, message))
             }
-            ExprKind::Attribute { attr: name, .. } => self.builtin(&name.name, &args, span),
+            ExprKind::Attribute { value, attr } => match self.object(value)? {
+                Some(object) => self.world.call_on(object, &attr.name, args).or_else(|message| wrong(span, message)),
+                None => self.builtin(&attr.name, &args, span),
+            },
             ExprKind::Name(name) => self.builtin(name, &args, span),
             _ => wrong(span, "a harness cannot call this"),
         }
+    }
+
+    /// The thing of the world that a name or an element of a list stands for.
+    fn object(&mut self, e: &Expr) -> Result<Option<usize>> {
+        let value = match &e.kind {
+            ExprKind::Name(name) => self.names.get(name).cloned(),
+            ExprKind::Subscript { .. } | ExprKind::Call { .. } => Some(self.expr(e)?),
+            _ => None,
+        };
+        Ok(match value {
+            Some(Value::Object(object)) => Some(object),
+            _ => None,
+        })
     }
 
     fn builtin(&mut self, name: &Name, args: &HarnessArgs, span: Span) -> Result<Value> {

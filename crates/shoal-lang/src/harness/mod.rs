@@ -57,6 +57,12 @@ pub trait HarnessWorld {
     /// What is wrong, in words.
     fn call(&mut self, method: &str, args: HarnessArgs) -> Result<HarnessValue, String>;
 
+    /// A call of a method of something of the world: `stream.copy(…)`.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    fn call_on(&mut self, object: usize, method: &str, args: HarnessArgs) -> Result<HarnessValue, String>;
+
     /// A launch: `kernel[grid](args)`.
     ///
     /// # Errors

@@ -36,6 +36,8 @@ mod recording;
 mod report;
 mod shrink;
 mod speed;
+mod stream_harness;
+mod streams;
 mod sweep;
 mod token;
 
@@ -48,6 +50,8 @@ pub use recording::{Contents, HostBuffer, RankHost};
 pub use report::Verdict;
 pub use shoal_interp::explore::{Finding, Found, Outcome, Watcher};
 pub use shoal_lang::{HarnessDecl, HarnessValue};
+pub use shoal_interp::Compare;
+pub use streams::{HostEvent, HostGraph, HostPlace, HostStream};
 pub use speed::{Speed, speed};
 pub use sweep::{Setting, Sweep, Values, sweep};
 pub use token::Token;

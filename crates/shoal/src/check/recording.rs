@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_interp::explore::{Buffer, Expectation, Initial, Output, Scenario};
-use shoal_interp::{Address, Arg as Value, Heap, HostAction, RankLaunch};
+use shoal_interp::{Address, Arg as Value, Compare, Heap, HostAction, RankLaunch, StreamAction};
 use shoal_ir::Const;
 use shoal_lang::Lowered;
 use shoal_source::SourceMap;
 
 use super::occupancy::{self, KernelRoom};
+use super::streams::{HostStream, Streams};
 use super::{CheckOptions, Room};
 use crate::arg::{Arg, Args, Memory};
 use crate::interpret;
@@ -19,7 +20,7 @@ use crate::{Access, CompileOptions, DType, Device, Error, GpuShape, IntoGrid, Ke
 
 /// Where the heap of rank 0 starts; each rank's has a range of its own.
 const HEAPS: u64 = 0x1000_0000_0000;
-const HEAP_BYTES: u64 = 1 << 36;
+pub(super) const HEAP_BYTES: u64 = 1 << 36;
 
 /// Where buffers of one rank alone start.
 const LOCALS: u64 = 0x3000_0000_0000;
@@ -67,11 +68,27 @@ impl HostBuffer {
     }
 }
 
-enum Step {
-    Launch { variant: usize, grid: [u32; 3], args: Vec<Value> },
+/// What a host does.
+#[derive(Clone)]
+pub(super) enum Step {
+    /// Puts something into a stream.
+    On(u32, StreamStep),
+    Synchronize(u32),
     Barrier,
     Write { address: Address, bytes: Vec<u8> },
     Read { address: Address, bytes: u64 },
+}
+
+/// What is put into a stream.
+#[derive(Clone)]
+pub(super) enum StreamStep {
+    Launch { variant: usize, grid: [u32; 3], args: Vec<Value> },
+    Copy { to: Address, from: Address, bytes: u64 },
+    Write { address: Address, bytes: Vec<u8> },
+    WriteValue { address: Address, bytes: u32, value: u64 },
+    WaitValue { address: Address, bytes: u32, compare: Compare, value: u64 },
+    Record(u32),
+    Wait(u32),
 }
 
 /// A specialisation that was launched.
@@ -130,8 +147,12 @@ impl Recording {
                 launches: options.launches,
                 seed: options.seed,
                 allocated: 0,
+                streams: Streams::default(),
             };
             host(&mut member)?;
+            if member.streams.is_recording() {
+                return Err(Error::Text("the recording of a graph is not ended".into()));
+            }
         }
         recording.rooms = recording.rooms_in(&options.room);
         Ok(recording)
@@ -175,8 +196,8 @@ impl Recording {
     /// The most programs that one launch has.
     pub(super) fn largest_grid(&self) -> usize {
         let programs = |step: &Step| match step {
-            Step::Launch { grid, .. } => grid.iter().map(|&n| n as usize).product(),
-            Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
+            Step::On(_, StreamStep::Launch { grid, .. }) => grid.iter().map(|&n| n as usize).product(),
+            Step::On(..) | Step::Synchronize(_) | Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
         };
         self.hosts.iter().flatten().map(programs).max().unwrap_or(0)
     }
@@ -206,14 +227,31 @@ impl Recording {
 
     fn action<'a>(&'a self, step: &'a Step, heap: Heap) -> Option<HostAction<'a>> {
         Some(match step {
-            Step::Launch { variant, grid, args } => {
-                let Lowered { module, kernel, .. } = self.lowered(*variant)?;
-                let room = self.rooms.get(*variant).map(|room| room.programs);
-                HostAction::Launch(RankLaunch { module, kernel, grid: *grid, args, heap: Some(heap), room })
-            }
+            Step::On(stream, step) => HostAction::On(*stream, self.stream_action(step, heap)?),
+            Step::Synchronize(stream) => HostAction::Synchronize(*stream),
             Step::Barrier => HostAction::Barrier,
             Step::Write { address, bytes } => HostAction::Write { address: *address, bytes },
             Step::Read { address, bytes } => HostAction::Read { address: *address, bytes: *bytes },
+        })
+    }
+
+    fn stream_action<'a>(&'a self, step: &'a StreamStep, heap: Heap) -> Option<StreamAction<'a>> {
+        Some(match step {
+            StreamStep::Launch { variant, grid, args } => {
+                let Lowered { module, kernel, .. } = self.lowered(*variant)?;
+                let room = self.rooms.get(*variant).map(|room| room.programs);
+                StreamAction::Launch(RankLaunch { module, kernel, grid: *grid, args, heap: Some(heap), room })
+            }
+            StreamStep::Copy { to, from, bytes } => StreamAction::Copy { to: *to, from: *from, bytes: *bytes },
+            StreamStep::Write { address, bytes } => StreamAction::Write { address: *address, bytes },
+            StreamStep::WriteValue { address, bytes, value } => {
+                StreamAction::WriteValue { address: *address, bytes: *bytes, value: *value }
+            }
+            StreamStep::WaitValue { address, bytes, compare, value } => {
+                StreamAction::WaitValue { address: *address, bytes: *bytes, compare: *compare, value: *value }
+            }
+            StreamStep::Record(event) => StreamAction::Record(*event),
+            StreamStep::Wait(event) => StreamAction::Wait(*event),
         })
     }
 
@@ -249,7 +287,7 @@ fn checked(kernel: &Kernel, args: &Args<'_>) -> Kernel {
     kernel.clone().with(options).on(Device::Interpreter)
 }
 
-fn heap(rank: usize) -> u64 {
+pub(super) fn heap(rank: usize) -> u64 {
     HEAPS + rank as u64 * HEAP_BYTES
 }
 
@@ -267,6 +305,8 @@ pub struct RankHost<'a> {
     seed: u64,
     /// Symmetric allocations so far.
     allocated: usize,
+    /// Streams, events and graphs so far, and the graph that is being recorded.
+    pub(super) streams: Streams,
 }
 
 impl RankHost<'_> {
@@ -315,7 +355,7 @@ impl RankHost<'_> {
         if offset + bytes > HEAP_BYTES {
             return Err(Error::Text("the symmetric buffers are too large together".into()));
         }
-        self.place(heap(self.rank) + offset, count, dtype, contents)
+        self.put(heap(self.rank) + offset, count, dtype, contents)
     }
 
     /// A buffer of this rank alone.
@@ -326,7 +366,7 @@ impl RankHost<'_> {
         let bytes = self.bytes(count, dtype)?;
         let address = self.recording.next_local;
         self.recording.next_local = (address + bytes).next_multiple_of(GAP) + GAP;
-        self.place(address, count, dtype, contents)
+        self.put(address, count, dtype, contents)
     }
 
     /// The addresses of a symmetric buffer on all ranks, as a buffer of 64-bit numbers.
@@ -348,7 +388,7 @@ impl RankHost<'_> {
         bytes.ok_or_else(|| Error::Text(format!("a buffer of {count} elements is too large to be checked")))
     }
 
-    fn place(&mut self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<HostBuffer, Error> {
+    fn put(&mut self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<HostBuffer, Error> {
         let initial = if *contents == Contents::Fresh { Initial::Fresh } else { Initial::Written };
         let bytes = self.elements(address, count, dtype, contents)?;
         let index = self.recording.add(address, bytes, initial);
@@ -356,7 +396,7 @@ impl RankHost<'_> {
     }
 
     /// The elements of a buffer, as bytes.
-    fn elements(&self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<Vec<u8>, Error> {
+    pub(super) fn elements(&self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<Vec<u8>, Error> {
         let random = |i: u64| {
             let mixed =
                 (address ^ self.seed.wrapping_mul(0x9e37_79b9)).wrapping_add(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -384,14 +424,15 @@ impl RankHost<'_> {
     /// When they do not fit.
     pub fn write(&mut self, buffer: HostBuffer, contents: &Contents) -> Result<(), Error> {
         let bytes = self.elements(buffer.address, buffer.count, buffer.dtype, contents)?;
-        self.recording.hosts[self.rank].push(Step::Write { address: Address(buffer.address), bytes });
-        Ok(())
+        self.push(Step::Write { address: Address(buffer.address), bytes })
     }
 
     /// The host copies a buffer from memory.
-    pub fn read(&mut self, buffer: HostBuffer) {
-        let step = Step::Read { address: Address(buffer.address), bytes: buffer.bytes() };
-        self.recording.hosts[self.rank].push(step);
+    ///
+    /// # Errors
+    /// While a graph is recorded.
+    pub fn read(&mut self, buffer: HostBuffer) -> Result<(), Error> {
+        self.push(Step::Read { address: Address(buffer.address), bytes: buffer.bytes() })
     }
 
     /// At the end all of the buffer must have been written, with numbers.
@@ -418,8 +459,19 @@ impl RankHost<'_> {
     }
 
     /// The host waits for the hosts of all ranks.
-    pub fn barrier(&mut self) {
-        self.recording.hosts[self.rank].push(Step::Barrier);
+    ///
+    /// # Errors
+    /// While a graph is recorded.
+    pub fn barrier(&mut self) -> Result<(), Error> {
+        self.push(Step::Barrier)
+    }
+
+    /// Remembers what the host does: now, or in the graph that is being recorded.
+    pub(super) fn push(&mut self, step: Step) -> Result<(), Error> {
+        if let Some(step) = self.streams.keep(step)? {
+            self.recording.hosts[self.rank].push(step);
+        }
+        Ok(())
     }
 
     /// A buffer as an argument of [`RankHost::launch`].
@@ -438,6 +490,20 @@ impl RankHost<'_> {
     /// # Errors
     /// When the arguments do not fit or the kernel does not compile.
     pub fn launch(&mut self, kernel: &Kernel, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
+        self.launch_on(HostStream::DEFAULT, kernel, grid, args)
+    }
+
+    /// Puts a launch into a stream.
+    ///
+    /// # Errors
+    /// As [`RankHost::launch`].
+    pub fn launch_on(
+        &mut self,
+        stream: HostStream,
+        kernel: &Kernel,
+        grid: impl IntoGrid,
+        args: Args<'_>,
+    ) -> Result<(), Error> {
         let kernel = checked(kernel, &args);
         let args = kernel.gather(args);
         let prepared = kernel.prepare(&args)?;
@@ -454,8 +520,7 @@ impl RankHost<'_> {
         let args = interpret::values(&values);
         self.recording.sources = kernel.sources();
         let variant = self.recording.variant(variant, kernel.clone());
-        self.recording.hosts[self.rank].push(Step::Launch { variant, grid, args });
-        Ok(())
+        self.push(Step::On(stream.number(), StreamStep::Launch { variant, grid, args }))
     }
 
     /// A buffer is called after the first parameter that it is passed for.

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use shoal_interp::Place;
+use shoal_interp::{Place, Writer, WriterState};
 use shoal_interp::check::{Access, Race};
-use shoal_interp::explore::{Deadlock, Finding, Found, Outcome};
+use shoal_interp::explore::{BlockedProgram, Deadlock, Finding, Found, Outcome};
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span, Style};
 
 use super::occupancy::KernelRoom;
@@ -49,6 +49,9 @@ impl Case {
         Token { ranks, launches, seed, rooms, params, schedule: found.schedule.clone() }
     }
 }
+
+/// Programs that could still write a word that are shown.
+const SHOWN_WRITERS: usize = 3;
 
 /// Waits of a deadlock that are shown.
 const SHOWN_WAITS: usize = 8;
@@ -250,7 +253,7 @@ impl Verdict {
             let line = self.line(blocked.waiting.at.span).map_or_else(String::new, |line| format!(" (line {line})"));
             let written = blocked.last_writer.and_then(|writer| self.line(writer.at.span));
             let written = written.map_or_else(String::new, |line| format!(" in line {line}"));
-            diagnostic = diagnostic.note(format!("{blocked}{written}{line}"));
+            diagnostic = diagnostic.note(format!("{blocked}{written}{line}{}", self.writers(blocked)));
         }
         if deadlock.waits.len() > SHOWN_WAITS {
             diagnostic = diagnostic.note(format!("{} more wait", deadlock.waits.len() - SHOWN_WAITS));
@@ -266,6 +269,28 @@ impl Verdict {
             )),
             _ => diagnostic.note("every program that is left waits: nobody can write what they wait for"),
         }
+    }
+
+    /// Who could still have written what a program waits for.
+    fn writers(&self, blocked: &BlockedProgram) -> String {
+        if blocked.holds.is_none() {
+            return String::new();
+        }
+        if blocked.writers.is_empty() {
+            return "; nothing that is left could write it".into();
+        }
+        let line = |span: Span| self.line(span).map_or_else(String::new, |line| format!(" in line {line}"));
+        let one = |writer: &Writer| match writer.state {
+            WriterState::Waits(span) => format!("{}{}, which waits itself{}", writer.at, line(writer.at.span), line(span)),
+            WriterState::NotStarted => format!("{}{}, which has not started", writer.at, line(writer.at.span)),
+            WriterState::Runs => format!("{}{}", writer.at, line(writer.at.span)),
+        };
+        let shown: Vec<String> = blocked.writers.iter().take(SHOWN_WRITERS).map(one).collect();
+        let more = match blocked.writers.len().saturating_sub(SHOWN_WRITERS) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        format!("; it could still be written by {}{more}", shown.join("; by "))
     }
 
     fn line(&self, span: Span) -> Option<u32> {
@@ -286,6 +311,9 @@ impl Verdict {
                     let mut wait = self.place_json(blocked.waiting.at);
                     wait["waits"] = json!(blocked.waiting.to_string());
                     wait["word"] = json!(blocked.place);
+                    let writers = blocked.writers.iter().map(|writer| self.place_json(writer.at));
+                    wait["holds"] = json!(blocked.holds);
+                    wait["could_write"] = writers.collect();
                     wait["last_writer"] = json!(blocked.last_writer.as_ref().map(|writer| self.access_json(writer)));
                     wait
                 });

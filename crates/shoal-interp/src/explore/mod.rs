@@ -24,9 +24,10 @@ use crate::check::Checker;
 use crate::error::Error;
 use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
 use crate::memory::{Address, Memory};
-use crate::pick::Choice;
+use crate::pick::{Choice, Picker};
 use crate::rank::{Plans, WorldPlan};
 use crate::transfer::Delivery;
+use crate::turn::Turn;
 use finding::Signature;
 
 /// How a scenario is explored.
@@ -92,6 +93,7 @@ pub struct Outcome {
 struct Run {
     findings: Vec<Finding>,
     trace: Vec<Choice>,
+    turns: Vec<Turn>,
     steps: u64,
     events: u64,
     interrupted: bool,
@@ -176,7 +178,7 @@ pub fn find(
     Ok(found)
 }
 
-/// Runs a scenario under one schedule; gives what is found there.
+/// Runs a scenario under one schedule; gives what is found there, and the order in which everybody moved.
 ///
 /// # Errors
 /// As [`explore`].
@@ -185,9 +187,12 @@ pub fn replay(
     settings: &Settings,
     schedule: &Schedule,
     watcher: &mut dyn Watcher,
-) -> Result<Vec<Finding>, Error> {
+) -> Result<(Vec<Finding>, Vec<Turn>), Error> {
     let plans = Plans::new(&scenario.hosts);
-    Ok(Explorer::new(scenario, &plans, settings)?.run(schedule, watcher).findings)
+    let mut picker = schedule.picker();
+    picker.remember_turns();
+    let run = Explorer::new(scenario, &plans, settings)?.run_with(picker, watcher);
+    Ok((run.findings, run.turns))
 }
 
 /// The smallest number of resident programs for which no deadlock is found, of a scenario that has none when all are.
@@ -322,6 +327,10 @@ impl<'p, 's> Explorer<'p, 's> {
     }
 
     fn run(&self, schedule: &Schedule, watcher: &mut dyn Watcher) -> Run {
+        self.run_with(schedule.picker(), watcher)
+    }
+
+    fn run_with(&self, mut picker: Picker, watcher: &mut dyn Watcher) -> Run {
         let options = Options {
             order: Order::RoundRobin,
             max_steps: self.settings.max_steps,
@@ -329,7 +338,6 @@ impl<'p, 's> Explorer<'p, 's> {
             ..exploring()
         };
         let (mut memory, mut checker) = (self.scenario.memory(), self.scenario.checker());
-        let mut picker = schedule.picker();
         let follows = self.settings.follow_accesses.then_some(&mut checker);
         let ran = self.world.run(&mut memory, &options, &mut picker, &mut Quiet(watcher), follows);
         let mut findings: Vec<Finding> = checker.races().iter().cloned().map(Finding::Race).collect();
@@ -358,7 +366,8 @@ impl<'p, 's> Explorer<'p, 's> {
             }
             Err(error) => findings.push(Finding::Failure(error)),
         }
-        Run { findings, trace: picker.into_trace(), steps, events: checker.events(), interrupted }
+        let (trace, turns) = picker.into_trace();
+        Run { findings, trace, turns, steps, events: checker.events(), interrupted }
     }
 
     /// What is wrong with the outputs of a run that has ended.

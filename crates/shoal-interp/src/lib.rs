@@ -65,6 +65,7 @@ mod shape;
 mod shmem;
 mod stream;
 mod transfer;
+mod turn;
 mod value;
 mod vector_region;
 mod writers;
@@ -73,6 +74,7 @@ pub use error::{AccessKind, Awaited, Error, HostWaiting, Place, StreamWaiting, W
 pub use launch::{Actors, Arg, Host, Idle, Options, Order, Report, Residency, run, run_for};
 pub use memory::{Address, HostRange, Memory};
 pub use rank::{Heap, HostAction, RankLaunch, run_rank, run_ranks};
+pub use shoal_ir::abi::{AxisPosition, Topology};
 pub use stream::{Compare, StreamAction};
 pub use transfer::Delivery;
-pub use shoal_ir::abi::{AxisPosition, Topology};
+pub use turn::{Mover, Next, Turn};

@@ -5,6 +5,7 @@
 //! cannot go on. So a schedule that is all zeros switches only where it must, and every other number is a switch.
 
 use crate::launch::Order;
+use crate::turn::{self, Turn};
 
 /// Chooses among the programs that can run.
 pub(crate) struct Picker {
@@ -14,6 +15,8 @@ pub(crate) struct Picker {
     /// The number of the program that ran last.
     last: Option<u64>,
     trace: Vec<Choice>,
+    /// What was done, where somebody wants to know.
+    turns: Option<Vec<Turn>>,
 }
 
 /// A program that can run.
@@ -75,18 +78,30 @@ impl Picker {
             }
             Order::Skewed(seed) => (Strategy::Skewed(Skewed { seed, state: seed }), Some(seed)),
         };
-        Picker { strategy, starts, last: None, trace: Vec::new() }
+        Picker { strategy, starts, last: None, trace: Vec::new(), turns: None }
     }
 
     /// Makes these choices, each the place of a program among those that can run, counted from the usual one. Programs
     /// start as a random order of that seed has them, or as the grid says.
     pub(crate) fn replaying(starts: Option<u64>, choices: Vec<u32>) -> Picker {
-        Picker { strategy: Strategy::Given(choices, 0), starts, last: None, trace: Vec::new() }
+        Picker { strategy: Strategy::Given(choices, 0), starts, last: None, trace: Vec::new(), turns: None }
     }
 
-    /// What was chosen, whenever there was a choice.
-    pub(crate) fn into_trace(self) -> Vec<Choice> {
-        self.trace
+    /// Remembers every turn from now on.
+    pub(crate) fn remember_turns(&mut self) {
+        self.turns = Some(Vec::new());
+    }
+
+    /// Somebody made a step.
+    pub(crate) fn took(&mut self, turn: impl FnOnce() -> Turn) {
+        if let Some(turns) = &mut self.turns {
+            turn::add(turns, turn());
+        }
+    }
+
+    /// What was chosen, whenever there was a choice; and the turns, if they were to be remembered.
+    pub(crate) fn into_trace(self) -> (Vec<Choice>, Vec<Turn>) {
+        (self.trace, self.turns.unwrap_or_default())
     }
 
     /// The order in which a launch's programs start: as the grid says, or any.
@@ -190,25 +205,20 @@ mod tests {
         // The one that ran cannot go on: the first does, and keeps its turn.
         assert_eq!(picker.pick(&runners(&[(0, 0), (2, 1)])), 0);
         assert_eq!(picker.pick(&all), 0);
-        let chosen: Vec<u32> = picker.into_trace().iter().map(|choice| choice.chosen).collect();
+        let chosen: Vec<u32> = picker.into_trace().0.iter().map(|choice| choice.chosen).collect();
         assert_eq!(chosen, [1, 0, 0, 0, 0]);
     }
 
     #[test]
     fn a_trace_repeats_a_run_of_any_strategy() {
-        let orders = [
-            Order::RoundRobin,
-            Order::Random(3),
-            Order::Pct { seed: 4, depth: 3, horizon: 16 },
-            Order::Skewed(5),
-        ];
+        let orders =
+            [Order::RoundRobin, Order::Random(3), Order::Pct { seed: 4, depth: 3, horizon: 16 }, Order::Skewed(5)];
         for order in orders {
-            let sets: Vec<Vec<Runner>> = (0..40u64)
-                .map(|i| runners(&[(0, 0), (1, 0), (2, 1), (3, 2)][(i % 3) as usize..]))
-                .collect();
+            let sets: Vec<Vec<Runner>> =
+                (0..40u64).map(|i| runners(&[(0, 0), (1, 0), (2, 1), (3, 2)][(i % 3) as usize..])).collect();
             let mut picker = Picker::new(order);
             let made: Vec<usize> = sets.iter().map(|set| picker.pick(set)).collect();
-            let choices = picker.into_trace().iter().map(|choice| choice.chosen).collect();
+            let choices = picker.into_trace().0.iter().map(|choice| choice.chosen).collect();
             let mut again = Picker::replaying(None, choices);
             let repeated: Vec<usize> = sets.iter().map(|set| again.pick(set)).collect();
             assert_eq!(made, repeated, "{order:?}");

@@ -102,10 +102,7 @@ fn lane_masks(func: &Func) -> HashMap<OpId, Value> {
 
 /// For each operation the values whose last use it is, seen from the region that defines them: a use inside a loop
 /// counts as a use by the loop. A branch of lanes uses its mask.
-fn last_uses(
-    func: &Func,
-    lane_masks: &HashMap<OpId, Value>,
-) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
+fn last_uses(func: &Func, lane_masks: &HashMap<OpId, Value>) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
     let mut last_uses: SecondaryMap<OpId, SmallVec<[Value; 2]>> = SecondaryMap::with_capacity(func.num_ops());
     let mut place = SecondaryMap::<OpId, u32>::with_capacity(func.num_ops());
     for (index, op) in func.walk().into_iter().enumerate() {

@@ -2,7 +2,7 @@
 //! time. Nothing of a program lives on the Rust stack between two steps, so a scheduler may leave it anywhere.
 
 use cranelift_entity::EntityRef;
-use shoal_ir::{Func, Op, OpId, Region, Type, Value};
+use shoal_ir::{Func, Op, OpId, Region, Span, Type, Value};
 use smallvec::SmallVec;
 
 use crate::control::Owner;
@@ -154,6 +154,16 @@ impl<'p> Program<'p> {
 
     pub(crate) fn operands(&self, site: Site<'p>, from: usize) -> SmallVec<[Val; 4]> {
         site.op.operands()[from..].iter().map(|&v| self.val(v).clone()).collect()
+    }
+
+    /// The operation that comes next, or the kernel when it has ended.
+    pub(crate) fn here(&self) -> Place {
+        let (frame, activation) = (self.frames.last(), self.activations.last());
+        let next = frame.zip(activation).and_then(|(frame, activation)| {
+            let func = activation.plan.func;
+            func.region(frame.region).ops().get(frame.next).map(|&op| func.op(op).span)
+        });
+        Place { span: next.unwrap_or(Span::NONE), ..self.whole_place() }
     }
 
     pub(crate) fn place(&self, site: Site<'p>) -> Place {

@@ -7,13 +7,16 @@
 
 use std::collections::HashSet;
 
+use shoal_ir::Span;
+
 use crate::check::LaneOrder;
-use crate::error::{Awaited, Error, HostWaiting, Writer};
+use crate::error::{Awaited, Error, HostWaiting, Place, Writer};
 use crate::launch::{Idle, Options, Residency};
 use crate::machine::{Machine, Step, Wait};
 use crate::pick::{Picker, Runner};
 use crate::program::Program;
 use crate::stream::{Running, Stream, StreamTask};
+use crate::turn::{Mover, Next, Turn};
 use crate::writers;
 
 /// What a rank's host does next.
@@ -182,15 +185,31 @@ pub(crate) fn run<'p>(
         runners.extend(ready.iter().map(|(runner, _)| *runner));
         match ready[picker.pick(&runners)].1 {
             Ready::Program(index) => {
-                if run_to_point(&mut world.live[index].program, machine)? == Step::Done {
+                let program = &mut world.live[index].program;
+                let (at, by) = (program.here(), Mover::Program { launch: program.rank.launch });
+                let step = run_to_point(program, machine);
+                let next = match &step {
+                    Ok(Step::Done) => Next::Ended,
+                    Ok(Step::Waits) => Next::Waits,
+                    Ok(Step::Yield | Step::Continue) => Next::Ready,
+                    Err(_) => Next::Failed,
+                };
+                picker.took(|| Turn { at, by, to: program.here().span, next });
+                if step? == Step::Done {
                     world.end(machine, index);
                 }
             }
             Ready::Transfer(index) => {
                 let transfer = machine.transfers.remove(index);
+                let at = transfer.at;
+                picker.took(|| Turn { at, by: Mover::Transfer, to: at.span, next: Next::Ended });
                 machine.deliver(transfer)?;
             }
-            Ready::Stream(queue, stream) => world.queues[queue].streams[stream].step(machine)?,
+            Ready::Stream(queue, stream) => {
+                let at = Place { span: Span::NONE, rank: Some(world.queues[queue].rank), program: [0; 3] };
+                picker.took(|| Turn { at, by: Mover::Stream, to: Span::NONE, next: Next::Ready });
+                world.queues[queue].streams[stream].step(machine)?;
+            }
         }
         machine.host.turn();
     }
@@ -358,7 +377,8 @@ impl<'p> World<'p, '_> {
     fn writers(&self, but: &Program<'p>, bytes: u32) -> Vec<Writer> {
         let others = self.live.iter().filter(|live| live.program.number != but.number);
         let mut found: Vec<Writer> = others.filter_map(|live| writers::later(&live.program, bytes)).collect();
-        for running in self.queues.iter().flat_map(|queue| &queue.streams).filter_map(|stream| stream.running.as_ref()) {
+        for running in self.queues.iter().flat_map(|queue| &queue.streams).filter_map(|stream| stream.running.as_ref())
+        {
             let next = running.unstarted.iter().rev();
             found.extend(next.filter_map(|&id| writers::unstarted(running.plan, id, bytes)).take(MAX_UNSTARTED));
         }

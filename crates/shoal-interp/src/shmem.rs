@@ -28,7 +28,11 @@ impl<'p> Program<'p> {
                 self.answer(site, |view, [team, member, other]| view.translate(team, member, other))
             }
             ShmemOp::Fence | ShmemOp::Quiet => {
-                if op == ShmemOp::Quiet { self.quiet(machine)? } else { self.order_transfers(machine) }
+                if op == ShmemOp::Quiet {
+                    self.quiet(machine)?
+                } else {
+                    self.order_transfers(machine)
+                }
                 self.finish(site, []);
                 Ok(Step::Yield)
             }
@@ -228,9 +232,8 @@ impl<'p> Program<'p> {
         (target, source, bytes): (u64, u64, u64),
         completion: Completion,
     ) -> Result<CopyWork, Error> {
-        let fault = |memory: &Memory, e, address: u64, access| {
-            self.fault(memory, site, e, (address, 1), access, Vec::new())
-        };
+        let fault =
+            |memory: &Memory, e, address: u64, access| self.fault(memory, site, e, (address, 1), access, Vec::new());
         let data =
             machine.memory.copy_from(source, bytes).map_err(|e| fault(machine.memory, e, source, AccessKind::Read))?;
         machine.memory.copy_from(target, bytes).map_err(|e| fault(machine.memory, e, target, AccessKind::Write))?;

@@ -219,7 +219,8 @@ impl<'p> Stream<'p> {
         let Some(task) = self.begin(machine) else { return Ok(()) };
         let (actor, at) = (self.actor(machine), self.place());
         let plain = |kind| Follow::of(actor, Span::NONE, kind, Order::Plain, 1);
-        let word = |sem, bytes| Follow::of(actor, Span::NONE, AccessKind::Atomic, Order::Atomic(sem, Scope::Sys), bytes);
+        let word =
+            |sem, bytes| Follow::of(actor, Span::NONE, AccessKind::Atomic, Order::Atomic(sem, Scope::Sys), bytes);
         match task {
             StreamTask::Copy { to, from, bytes } => {
                 let data = machine.memory.copy_from(from, bytes);

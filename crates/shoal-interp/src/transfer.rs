@@ -163,9 +163,7 @@ impl Machine<'_> {
     pub(crate) fn copy_fault(&self, fault: AccessError, at: Place, address: u64, access: AccessKind) -> Error {
         let near = self.memory.describe(address);
         match fault {
-            AccessError::OutOfBounds => {
-                Error::OutOfBounds { address, bytes: 1, access, element: Vec::new(), near, at }
-            }
+            AccessError::OutOfBounds => Error::OutOfBounds { address, bytes: 1, access, element: Vec::new(), near, at },
             AccessError::Misaligned => Error::Misaligned { address, bytes: WORD, access, element: Vec::new(), at },
             AccessError::ReadOnly => Error::ReadOnly { address, near, at },
         }

@@ -10,7 +10,9 @@ use std::time::Duration;
 use shoal_abi::WaitCondition;
 use shoal_abi::print::PrintKind;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::{AwaitedValue, Failure, ForeignLaunch, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting};
+use shoal_driver::{
+    AwaitedValue, Failure, ForeignLaunch, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting,
+};
 use shoal_interp::{Address, Arg as Value, Awaited, Heap, HostRange, Idle, Memory as Space, Options, RankLaunch};
 use shoal_ir::Const;
 use shoal_lang::{Access, Lowered};
@@ -82,7 +84,8 @@ pub(crate) fn launch(
         space.name(address, name);
     }
     let args = values(&leaves);
-    let launch = RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None, room: None };
+    let launch =
+        RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None, room: None };
     let run = match view {
         Some(view) => launch_on_rank(view, options, launch, &mut space),
         None => {

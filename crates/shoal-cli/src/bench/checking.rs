@@ -9,13 +9,8 @@ use super::{Bench, Session};
 use crate::failure::Failure;
 
 /// Kernels whose protocols and whose work differ.
-const KERNELS: [&str; 5] = [
-    "one_shot_all_reduce",
-    "two_shot_all_reduce_bias",
-    "all_gather_ring",
-    "gemm_reduce_scatter",
-    "all_gather_matmul",
-];
+const KERNELS: [&str; 5] =
+    ["one_shot_all_reduce", "two_shot_all_reduce_bias", "all_gather_ring", "gemm_reduce_scatter", "all_gather_matmul"];
 
 const RANKS: usize = 4;
 const SCHEDULES: usize = 50;

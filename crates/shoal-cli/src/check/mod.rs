@@ -95,6 +95,7 @@ impl Report {
             for verdict in &verdicts {
                 out!("{}", verdict.findings(style));
                 outln!("{}: {}", harness.name, verdict.summary());
+                out!("{}", verdict.order());
             }
             if let Some(remark) = &remark {
                 outln!("{}: {remark}", harness.name);
@@ -170,7 +171,9 @@ fn swept(
     let swept = sweep(module, &harness.name, ranks, &settings, &options, &mut progress)?;
     let remark = match swept.verdict.is_clean() {
         true => format!("clean in all {} worlds and sizes", swept.checked),
-        false => format!("found in case {} of the sweep; the token names the smallest case that shows it", swept.checked),
+        false => {
+            format!("found in case {} of the sweep; the token names the smallest case that shows it", swept.checked)
+        }
     };
     Ok(Outcome { verdicts: vec![swept.verdict], remark: Some(remark) })
 }

@@ -34,7 +34,8 @@ pub(super) fn report(
         let (survive, open) = (mutants.survivors().count(), mutants.unexplained().count());
         outln!("{survive} of {} mutants survive, {open} of them unexplained", mutants.all().len());
     }
-    let one = |m: &Mutant| json!({ "place": m.place, "change": m.change, "killed_by": m.killed_by, "reason": m.reason });
+    let one =
+        |m: &Mutant| json!({ "place": m.place, "change": m.change, "killed_by": m.killed_by, "reason": m.reason });
     let results: Vec<Json> = mutants.all().iter().map(one).collect();
     let names: Vec<&str> = files.iter().flat_map(|(_, harnesses)| harnesses).map(|h| h.name.as_str()).collect();
     let clean = mutants.unexplained().count() == 0;

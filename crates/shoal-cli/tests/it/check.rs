@@ -95,8 +95,23 @@ fn json_has_the_documented_form() {
     assert_eq!(
         keys(result),
         [
-            "accesses", "clean", "device", "exhaustive", "findings", "interrupted", "launches", "needed_residency",
-            "operations", "params", "ranks", "report", "resident", "rooms", "schedules", "seed",
+            "accesses",
+            "clean",
+            "device",
+            "exhaustive",
+            "findings",
+            "interrupted",
+            "launches",
+            "needed_residency",
+            "operations",
+            "order",
+            "params",
+            "ranks",
+            "report",
+            "resident",
+            "rooms",
+            "schedules",
+            "seed",
         ]
     );
     assert_eq!((&result["ranks"], &result["seed"]), (&Json::from(2), &Json::from(7)));
@@ -127,8 +142,9 @@ fn a_deadlock_in_json_names_who_waits() {
     assert!(found["waits"][0]["line"].is_number(), "{found}");
 }
 
-/// Everything but in how many schedules it was seen.
+/// Everything but in how many schedules it was seen, and the order of the one that was run again.
 fn findings(out: &str) -> String {
+    let out = out.split("the order of this run").next().unwrap_or(out);
     let told = |line: &&str| !line.contains("= note: seen in ") && !line.contains(" finding");
     out.lines().filter(told).map(|line| format!("{line}\n")).collect()
 }
@@ -145,9 +161,18 @@ fn a_token_repeats_a_run_byte_by_byte() {
     let once_more = place.call(&["check", "late.py", "--replay", token]);
     assert_eq!((again.code, &again.out), (Some(1), &once_more.out), "twice the same");
     assert_eq!(findings(&again.out), findings(&first.out), "and the same as when it was found");
+    // Who moved when: the first program releases, the second one looks and reads.
+    let order = again.out.split("the order of this run:\n").nth(1).expect("the order");
+    assert!(order.contains("    1  rank 0, program (0, 0, 0): late.py:"), "{order}");
+    assert!(order.contains("rank 0, program (1, 0, 0): late.py:") && order.contains(" to its end"), "{order}");
     // A run that shows nothing says so.
     let clean = place.call(&["check", "right.py", "--replay", "n2.l1:rr"]);
-    assert_eq!((clean.code, clean.out.as_str()), (Some(0), "once: clean: the one schedule of n2.l1:rr\n"));
+    assert_eq!(clean.code, Some(0));
+    assert!(
+        clean.out.starts_with("once: clean: the one schedule of n2.l1:rr\nthe order of this run:\n"),
+        "{}",
+        clean.out
+    );
 }
 
 #[test]
@@ -253,7 +278,8 @@ fn mutants_without_a_reason_are_a_finding() {
     let called = place.call(&["check", "needless.py", "--mutate", "--schedules", "20"]);
     assert_eq!(called.code, Some(1), "{}", called.out);
     assert!(called.out.contains("barrier: removed: SURVIVES"), "{}", called.out);
-    let explained = needless.replace("debug_barrier()", "debug_barrier()  # shoal: redundant because nothing is before");
+    let explained =
+        needless.replace("debug_barrier()", "debug_barrier()  # shoal: redundant because nothing is before");
     place.write("needless.py", &explained);
     let called = place.call(&["check", "needless.py", "--mutate", "--schedules", "20"]);
     assert_eq!(called.code, Some(0), "{}", called.out);

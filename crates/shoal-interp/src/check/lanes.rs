@@ -9,11 +9,11 @@ use std::rc::Rc;
 
 use shoal_ir::op::{Scope, Sem};
 
+use super::Checker;
 use super::access::Party;
 use super::clock::Clock;
 use super::fence::Fences;
 use super::sync::{acquires, releases};
-use super::Checker;
 
 /// Lanes of a warp.
 const WARP: u32 = shoal_ir::shmem::WARP_LANES;

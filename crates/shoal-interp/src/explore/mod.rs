@@ -6,6 +6,7 @@
 //! choices of a run, one after the other. Whatever is found comes with the schedule that shows it, which repeats it
 //! exactly and has as few switches as a short search finds.
 
+mod batch;
 mod finding;
 mod scenario;
 mod schedule_token;
@@ -23,9 +24,10 @@ use crate::check::Checker;
 use crate::error::Error;
 use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
 use crate::memory::{Address, Memory};
-use crate::pick::Choice;
+use crate::pick::{Choice, Picker};
 use crate::rank::{Plans, WorldPlan};
 use crate::transfer::Delivery;
+use crate::turn::Turn;
 use finding::Signature;
 
 /// How a scenario is explored.
@@ -91,6 +93,7 @@ pub struct Outcome {
 struct Run {
     findings: Vec<Finding>,
     trace: Vec<Choice>,
+    turns: Vec<Turn>,
     steps: u64,
     events: u64,
     interrupted: bool,
@@ -175,7 +178,7 @@ pub fn find(
     Ok(found)
 }
 
-/// Runs a scenario under one schedule; gives what is found there.
+/// Runs a scenario under one schedule; gives what is found there, and the order in which everybody moved.
 ///
 /// # Errors
 /// As [`explore`].
@@ -184,9 +187,12 @@ pub fn replay(
     settings: &Settings,
     schedule: &Schedule,
     watcher: &mut dyn Watcher,
-) -> Result<Vec<Finding>, Error> {
+) -> Result<(Vec<Finding>, Vec<Turn>), Error> {
     let plans = Plans::new(&scenario.hosts);
-    Ok(Explorer::new(scenario, &plans, settings)?.run(schedule, watcher).findings)
+    let mut picker = schedule.picker();
+    picker.remember_turns();
+    let run = Explorer::new(scenario, &plans, settings)?.run_with(picker, watcher);
+    Ok((run.findings, run.turns))
 }
 
 /// The smallest number of resident programs for which no deadlock is found, of a scenario that has none when all are.
@@ -213,20 +219,29 @@ pub fn needed_residency(
     Ok(low)
 }
 
-/// The schedule of a run; whether it belongs to the search.
-fn next_schedule(number: usize, seed: u64, horizon: u32, search: &mut Search) -> (Schedule, bool) {
+/// Runs of fewer operations are over before a thread has started.
+const SHORT_RUN: u64 = 2_000;
+
+/// Schedules that are run at once, at first and at last.
+const SMALLEST_BATCH: usize = 8;
+const LARGEST_BATCH: usize = 64;
+
+/// Whether a run belongs to the search.
+fn is_searched(number: usize) -> bool {
+    number > 0 && number.is_multiple_of(4)
+}
+
+/// The schedule of a run that does not belong to the search.
+fn ordered_schedule(number: usize, seed: u64, horizon: u32) -> Schedule {
     let seed = seed.wrapping_add(number as u64);
-    let order = match number % 8 {
+    Schedule::Order(match number % 8 {
         _ if number == 0 => Order::RoundRobin,
-        1 => Order::Random(seed),
         2 => Order::Skewed(seed),
         3 => Order::Pct { seed, depth: 3, horizon },
         5 => Order::Pct { seed, depth: 1, horizon },
-        6 => Order::Random(seed),
         7 => Order::Pct { seed, depth: 2, horizon },
-        _ => return (Schedule::choosing(search.next.clone()), true),
-    };
-    (Schedule::Order(order), false)
+        _ => Order::Random(seed),
+    })
 }
 
 /// A depth-first search through the first choices of runs.
@@ -275,39 +290,47 @@ impl<'p, 's> Explorer<'p, 's> {
         let mut outcome = Outcome::default();
         let mut known: HashMap<Signature, usize> = HashMap::new();
         let mut search = Search::default();
-        let mut horizon = 1;
-        for number in 0..settings.schedules {
-            let (schedule, searched) = next_schedule(number, settings.seed, horizon, &mut search);
-            let run = self.run(&schedule, watcher);
-            if number == 0 {
-                // Priorities change anywhere in a run of the usual length.
-                horizon = u32::try_from(run.trace.len()).unwrap_or(u32::MAX).max(1);
-            }
-            outcome.schedules += 1;
-            outcome.steps += run.steps;
-            outcome.events += run.events;
-            let done = run.findings.iter().any(&enough);
-            for finding in run.findings {
-                let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
-                match outcome.found.get_mut(at) {
-                    Some(found) => found.times += 1,
-                    None => outcome.found.push(Found { finding, schedule: schedule.clone(), times: 1 }),
+        // The first run says how long runs are; what is quickly found is found in small batches.
+        let (mut horizon, mut at, mut size) = (1, 0, 1);
+        while at < settings.schedules {
+            let end = settings.schedules.min(at + size);
+            for batch::Numbered { number, schedule, run, exhausts } in
+                batch::run(self, at..end, horizon, &mut search, watcher)
+            {
+                if number == 0 {
+                    horizon = u32::try_from(run.trace.len()).unwrap_or(u32::MAX).max(1);
+                    let is_short = run.steps < SHORT_RUN || batch::threads() == 1;
+                    size = if is_short { 1 } else { SMALLEST_BATCH };
+                }
+                outcome.schedules += 1;
+                outcome.steps += run.steps;
+                outcome.events += run.events;
+                let done = run.findings.iter().any(&enough);
+                for finding in run.findings {
+                    let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
+                    match outcome.found.get_mut(at) {
+                        Some(found) => found.times += 1,
+                        None => outcome.found.push(Found { finding, schedule: schedule.clone(), times: 1 }),
+                    }
+                }
+                watcher.progress(outcome.schedules);
+                outcome.interrupted = run.interrupted || watcher.is_interrupted();
+                outcome.exhaustive = exhausts;
+                if done || exhausts || outcome.interrupted || outcome.found.len() >= settings.max_findings {
+                    return outcome;
                 }
             }
-            if searched {
-                search.learn(&run.trace);
-            }
-            watcher.progress(outcome.schedules);
-            outcome.interrupted = run.interrupted || watcher.is_interrupted();
-            if done || outcome.interrupted || outcome.found.len() >= settings.max_findings || search.exhausted {
-                outcome.exhaustive = search.exhausted;
-                break;
-            }
+            at = end;
+            size = if size == 1 { 1 } else { (2 * size).min(LARGEST_BATCH) };
         }
         outcome
     }
 
     fn run(&self, schedule: &Schedule, watcher: &mut dyn Watcher) -> Run {
+        self.run_with(schedule.picker(), watcher)
+    }
+
+    fn run_with(&self, mut picker: Picker, watcher: &mut dyn Watcher) -> Run {
         let options = Options {
             order: Order::RoundRobin,
             max_steps: self.settings.max_steps,
@@ -315,7 +338,6 @@ impl<'p, 's> Explorer<'p, 's> {
             ..exploring()
         };
         let (mut memory, mut checker) = (self.scenario.memory(), self.scenario.checker());
-        let mut picker = schedule.picker();
         let follows = self.settings.follow_accesses.then_some(&mut checker);
         let ran = self.world.run(&mut memory, &options, &mut picker, &mut Quiet(watcher), follows);
         let mut findings: Vec<Finding> = checker.races().iter().cloned().map(Finding::Race).collect();
@@ -344,7 +366,8 @@ impl<'p, 's> Explorer<'p, 's> {
             }
             Err(error) => findings.push(Finding::Failure(error)),
         }
-        Run { findings, trace: picker.into_trace(), steps, events: checker.events(), interrupted }
+        let (trace, turns) = picker.into_trace();
+        Run { findings, trace, turns, steps, events: checker.events(), interrupted }
     }
 
     /// What is wrong with the outputs of a run that has ended.

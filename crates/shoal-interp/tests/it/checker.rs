@@ -17,8 +17,14 @@ fn heap(rank: usize) -> Heap {
 /// Launches kernel `k`, with the flag and the word at 8, on every rank, so many times.
 fn scenario<'a>(module: &'a Module, args: &'a [[Arg; 2]], grid: u32, launches: usize) -> Scenario<'a> {
     let ranks = args.len();
-    let launch =
-        |rank: usize| RankLaunch { module, kernel: "k", grid: [grid, 1, 1], args: &args[rank], heap: Some(heap(rank)), room: None };
+    let launch = |rank: usize| RankLaunch {
+        module,
+        kernel: "k",
+        grid: [grid, 1, 1],
+        args: &args[rank],
+        heap: Some(heap(rank)),
+        room: None,
+    };
     let buffer = |rank: usize| Buffer {
         address: heap(rank).base,
         contents: vec![0; HEAP as usize],
@@ -45,7 +51,8 @@ fn explored(text: &str, ranks: usize, grid: u32, launches: usize) -> Outcome {
     let scenario = scenario(&module, &args, grid, launches);
     let outcome = explore(&scenario, &settings, &mut ()).expect("it can be run");
     for found in &outcome.found {
-        let again = replay(&scenario, &settings, &found.schedule, &mut ()).expect("it can be run");
+        let (again, turns) = replay(&scenario, &settings, &found.schedule, &mut ()).expect("it can be run");
+        assert!(!turns.is_empty(), "somebody moved");
         assert!(again.contains(&found.finding), "{} does not come again: {again:?}", found.finding);
     }
     outcome

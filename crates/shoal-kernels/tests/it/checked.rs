@@ -20,7 +20,7 @@ const COLLECTIVES: [Source; 7] = [
 
 #[test]
 fn every_kernel_is_clean() {
-    every_kernel_is_clean_in(&[2, 3], 10);
+    every_kernel_is_clean_in(&[2, 3, 4], 24);
 }
 
 #[test]

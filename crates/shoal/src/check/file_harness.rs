@@ -231,7 +231,13 @@ fn ragged(most: i128, case: i128, ranks: usize) -> Vec<HarnessValue> {
         let mixed = i128::from((mixed ^ (mixed >> 29)) >> 16);
         match usize::try_from(case).unwrap_or(usize::MAX) {
             0 => most,
-            empty if empty <= ranks => if rank + 1 == empty { 0 } else { most },
+            empty if empty <= ranks => {
+                if rank + 1 == empty {
+                    0
+                } else {
+                    most
+                }
+            }
             empty if empty == ranks + 1 => 0,
             _ if mixed % 3 == 0 => 0,
             _ => mixed / 3 % most.max(1) + 1,

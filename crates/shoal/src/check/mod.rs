@@ -32,6 +32,7 @@ mod devices;
 mod file_harness;
 mod mutate;
 mod occupancy;
+mod order;
 mod recording;
 mod report;
 mod shrink;
@@ -48,11 +49,11 @@ pub use mutate::{Mutant, Mutants, mutate};
 pub use occupancy::{Footprint, KernelRoom};
 pub use recording::{Contents, HostBuffer, RankHost};
 pub use report::Verdict;
+pub use shoal_interp::Compare;
 pub use shoal_interp::explore::{Finding, Found, Outcome, Watcher};
 pub use shoal_lang::{HarnessDecl, HarnessValue};
-pub use shoal_interp::Compare;
-pub use streams::{HostEvent, HostGraph, HostPlace, HostStream};
 pub use speed::{Speed, speed};
+pub use streams::{HostEvent, HostGraph, HostPlace, HostStream};
 pub use sweep::{Setting, Sweep, Values, sweep};
 pub use token::Token;
 
@@ -178,7 +179,8 @@ pub fn assert_clean(file: impl AsRef<Path>, ranks: &[usize]) {
     }
 }
 
-/// Runs a harness of a file under the one schedule of a token, in a world as it says.
+/// Runs a harness of a file under the one schedule of a token, in a world as it says. [`Verdict::order`] tells the order
+/// in which everybody moved.
 ///
 /// # Errors
 /// As [`check`].
@@ -186,17 +188,14 @@ pub fn replay_token(module: &Module, harness: &str, token: &Token) -> Result<Ver
     let options = token.options();
     let recording = file_harness::record(module, harness, &options)?;
     let scenario = recording.scenario();
-    let findings = replay(&scenario, &options.settings(), &token.schedule, &mut ()).map_err(cannot_run)?;
+    let replayed = replay(&scenario, &options.settings(), &token.schedule, &mut ());
+    let (findings, turns) = replayed.map_err(cannot_run)?;
     let found = |finding| Found { finding, schedule: token.schedule.clone(), times: 1 };
     let outcome = Outcome { found: findings.into_iter().map(found).collect(), schedules: 1, ..Outcome::default() };
-    Ok(Verdict::new(&recording, &options, outcome, None).of_token(token.clone()))
+    Ok(Verdict::new(&recording, &options, outcome, None).of_token(token.clone(), turns))
 }
 
-fn explored(
-    harness: &mut Shrinkable<'_>,
-    options: &CheckOptions,
-    watcher: &mut dyn Watcher,
-) -> Result<Verdict, Error> {
+fn explored(harness: &mut Shrinkable<'_>, options: &CheckOptions, watcher: &mut dyn Watcher) -> Result<Verdict, Error> {
     let recording = (harness.record)(options)?;
     let (scenario, settings) = (recording.scenario(), options.settings());
     let outcome = explore(&scenario, &settings, watcher).map_err(cannot_run)?;

@@ -75,8 +75,14 @@ pub(super) enum Step {
     On(u32, StreamStep),
     Synchronize(u32),
     Barrier,
-    Write { address: Address, bytes: Vec<u8> },
-    Read { address: Address, bytes: u64 },
+    Write {
+        address: Address,
+        bytes: Vec<u8>,
+    },
+    Read {
+        address: Address,
+        bytes: u64,
+    },
 }
 
 /// What is put into a stream.
@@ -170,9 +176,7 @@ impl Recording {
                 self.variants.iter().zip(rooms).map(given).collect()
             }
             Room::Device(device) => {
-                let room = |Launched { variant, kernel }: &Launched| {
-                    occupancy::room(*device, kernel, variant.specs())
-                };
+                let room = |Launched { variant, kernel }: &Launched| occupancy::room(*device, kernel, variant.specs());
                 self.variants.iter().map(room).collect()
             }
         }
@@ -396,7 +400,13 @@ impl RankHost<'_> {
     }
 
     /// The elements of a buffer, as bytes.
-    pub(super) fn elements(&self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<Vec<u8>, Error> {
+    pub(super) fn elements(
+        &self,
+        address: u64,
+        count: u64,
+        dtype: DType,
+        contents: &Contents,
+    ) -> Result<Vec<u8>, Error> {
         let random = |i: u64| {
             let mixed =
                 (address ^ self.seed.wrapping_mul(0x9e37_79b9)).wrapping_add(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use shoal_interp::{Place, Writer, WriterState};
 use shoal_interp::check::{Access, Race};
 use shoal_interp::explore::{BlockedProgram, Deadlock, Finding, Found, Outcome};
+use shoal_interp::{Place, Turn, Writer, WriterState};
 use shoal_source::{Diagnostic, Diagnostics, SourceMap, Span, Style};
 
 use super::occupancy::KernelRoom;
+use super::order;
 use super::token::json as json_of;
 use super::{CheckOptions, Recording, Room, Token};
 
@@ -25,6 +26,8 @@ pub struct Verdict {
     needed: Option<usize>,
     /// The one schedule that was run, if it was one of a token.
     replayed: Option<Token>,
+    /// Who moved when, in that run.
+    turns: Vec<Turn>,
 }
 
 /// How a harness was run when a mistake was found.
@@ -71,12 +74,19 @@ impl Verdict {
             rooms: recording.rooms.clone(),
             needed,
             replayed: None,
+            turns: Vec::new(),
         }
     }
 
     /// The same of one schedule, which is told instead of a number of them.
-    pub(super) fn of_token(self, token: Token) -> Verdict {
-        Verdict { replayed: Some(token), ..self }
+    pub(super) fn of_token(self, token: Token, turns: Vec<Turn>) -> Verdict {
+        Verdict { replayed: Some(token), turns, ..self }
+    }
+
+    /// The order in which everybody moved in the run of a token, for people; empty of many schedules.
+    #[must_use]
+    pub fn order(&self) -> String {
+        order::text(&self.turns, &self.sources)
     }
 
     pub(super) fn finding_and_case(&self, at: usize) -> Option<(&Found, &Case)> {
@@ -199,7 +209,8 @@ impl Verdict {
             Room::Programs(programs) => (None, Some(*programs)),
             Room::All | Room::Kernels(_) => (None, None),
         };
-        let room = |room: &KernelRoom| json!({ "kernel": room.kernel, "programs": room.programs, "reason": room.reason });
+        let room =
+            |room: &KernelRoom| json!({ "kernel": room.kernel, "programs": room.programs, "reason": room.reason });
         json!({
             "clean": self.is_clean(),
             "ranks": self.options.ranks,
@@ -217,6 +228,7 @@ impl Verdict {
             "accesses": self.outcome.events,
             "report": self.to_string(),
             "findings": self.found().iter().zip(&self.cases).map(found).collect::<Vec<_>>(),
+            "order": order::lines(&self.turns, &self.sources),
         })
     }
 
@@ -281,7 +293,9 @@ impl Verdict {
         }
         let line = |span: Span| self.line(span).map_or_else(String::new, |line| format!(" in line {line}"));
         let one = |writer: &Writer| match writer.state {
-            WriterState::Waits(span) => format!("{}{}, which waits itself{}", writer.at, line(writer.at.span), line(span)),
+            WriterState::Waits(span) => {
+                format!("{}{}, which waits itself{}", writer.at, line(writer.at.span), line(span))
+            }
             WriterState::NotStarted => format!("{}{}, which has not started", writer.at, line(writer.at.span)),
             WriterState::Runs => format!("{}{}", writer.at, line(writer.at.span)),
         };

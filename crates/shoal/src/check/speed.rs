@@ -8,7 +8,7 @@ use shoal_interp::explore::{Settings, search};
 use super::{CheckOptions, cannot_run, file_harness};
 use crate::{Error, Module};
 
-/// What an exploration took. Times are this thread's processor time, so that a busy machine does not count.
+/// What an exploration took. Times are processor time, so that a busy machine does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Speed {
     /// Schedules run, with and without following accesses each.
@@ -51,6 +51,6 @@ pub fn speed(module: &Module, harness: &str, options: &CheckOptions, rounds: usi
 }
 
 fn processor_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -2,10 +2,10 @@
 
 use shoal_lang::{HarnessArgs, HarnessValue};
 
+use super::Compare;
 use super::file_harness::{Answer, FileWorld, Object, Words, int};
 use super::recording::Contents;
 use super::streams::{HostPlace, HostStream};
-use super::Compare;
 use crate::Error;
 
 fn said<T>(result: Result<T, Error>) -> Result<T, String> {

@@ -148,13 +148,7 @@ impl RankHost<'_> {
     ///
     /// # Errors
     /// When the place is not one word of 32 or 64 bits.
-    pub fn wait_value(
-        &mut self,
-        stream: HostStream,
-        at: HostPlace,
-        compare: Compare,
-        value: u64,
-    ) -> Result<(), Error> {
+    pub fn wait_value(&mut self, stream: HostStream, at: HostPlace, compare: Compare, value: u64) -> Result<(), Error> {
         let bytes = word(at)?;
         self.push(Step::On(stream.0, StreamStep::WaitValue { address: Address(at.address), bytes, compare, value }))
     }

@@ -69,9 +69,8 @@ pub fn sweep(
             last = Some(verdict);
         }
     }
-    let verdict = last.ok_or_else(|| {
-        Error::Text("a sweep needs at least one world size and one value for each parameter".into())
-    })?;
+    let verdict = last
+        .ok_or_else(|| Error::Text("a sweep needs at least one world size and one value for each parameter".into()))?;
     Ok(Sweep { verdict, checked })
 }
 

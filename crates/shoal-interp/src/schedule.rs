@@ -53,7 +53,7 @@ impl<'p> HostQueue<'p> {
     pub(crate) fn new(rank: u32, mut tasks: Vec<Task<'p>>, numbers: &mut u64) -> HostQueue<'p> {
         let last = tasks.iter().filter_map(|task| match task {
             Task::Enqueue(stream, _) => Some(*stream),
-            task => task.needs(),
+            Task::Synchronize(_) | Task::Barrier | Task::Write { .. } | Task::Read { .. } => task.needs(),
         });
         let count = last.max().unwrap_or(0) + 1;
         let mut streams = Vec::new();

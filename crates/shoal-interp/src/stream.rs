@@ -256,22 +256,18 @@ impl<'p> Stream<'p> {
         if self.running.is_some() {
             return None;
         }
-        let what = match &self.queue.front()?.0 {
+        let (what, word) = match &self.queue.front()?.0 {
             StreamTask::WaitValue { address, bytes, compare, value } => {
                 let place = machine.memory.place_of(Address(*address)).unwrap_or_else(|| format!("{address:#x}"));
                 let found = machine.memory.load(*address, *bytes).unwrap_or(0);
-                format!("until {place} {} {value}; it holds {found}", compare.sign())
+                (format!("until {place} {} {value}; it holds {found}", compare.sign()), Some(*address))
             }
-            StreamTask::Wait(event) => format!("for event {event}, which is not recorded"),
+            StreamTask::Wait(event) => (format!("for event {event}, which is not recorded"), None),
             StreamTask::Launch(_)
             | StreamTask::Copy { .. }
             | StreamTask::Write { .. }
             | StreamTask::WriteValue { .. }
             | StreamTask::Record(_) => return None,
-        };
-        let word = match self.queue.front()?.0 {
-            StreamTask::WaitValue { address, .. } => Some(address),
-            _ => None,
         };
         Some(StreamWaiting { rank: self.rank, stream: self.stream, what, word })
     }

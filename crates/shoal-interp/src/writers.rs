@@ -64,12 +64,12 @@ fn inside(func: &Func, op: OpId) -> Vec<OpId> {
 }
 
 fn first_write(plan: &Plan<'_>, func: &Func, ops: Vec<OpId>, bytes: u32, depth: u32) -> Option<Span> {
-    ops.into_iter().find_map(|op| match func.op(op).kind.class() {
-        OpClass::Call(callee) if depth < MAX_DEPTH => {
+    ops.into_iter().find_map(|op| {
+        if let (OpClass::Call(callee), true) = (func.op(op).kind.class(), depth < MAX_DEPTH) {
             let callee = plan.func(callee)?.func;
-            first_write(plan, callee, callee.walk(), bytes, depth + 1)
+            return first_write(plan, callee, callee.walk(), bytes, depth + 1);
         }
-        _ => writes(func, op, bytes).then(|| func.op(op).span),
+        writes(func, op, bytes).then(|| func.op(op).span)
     })
 }
 

@@ -1,5 +1,6 @@
 """The source of a put is rewritten too early, and the receiver sees it."""
 # expect: race failure
+# must: race failure
 # ranks: 2
 # launches: 1
 

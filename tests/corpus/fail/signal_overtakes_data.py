@@ -1,5 +1,6 @@
 """A signal without a fence overtakes the data before it, and the receiver reads the old data."""
 # expect: race failure
+# must: race failure
 # ranks: 2
 # launches: 1
 

@@ -202,9 +202,14 @@ fn a_fence_publishes_nothing_that_comes_after_it() {
 
 /// What the host of one rank does, with the flag at 0 and words at 8 and 16 of its heap.
 fn streams(actions: Vec<HostAction<'_>>) -> Outcome {
-    let buffer =
-        Buffer { address: heap(0).base, contents: vec![0; HEAP as usize], name: "heap".into(), initial: Initial::Written };
-    let scenario = Scenario { heaps: vec![heap(0)], buffers: vec![buffer], hosts: vec![actions], ..Scenario::default() };
+    let buffer = Buffer {
+        address: heap(0).base,
+        contents: vec![0; HEAP as usize],
+        name: "heap".into(),
+        initial: Initial::Written,
+    };
+    let scenario =
+        Scenario { heaps: vec![heap(0)], buffers: vec![buffer], hosts: vec![actions], ..Scenario::default() };
     explore(&scenario, &Settings { schedules: 40, ..Settings::default() }, &mut ()).expect("it can be run")
 }
 
@@ -265,7 +270,8 @@ fn lanes(barrier: &str) -> Outcome {
     );
     let mut module = module(&text);
     let func = &mut module.funcs[0];
-    let accesses = func.walk().into_iter().filter(|&op| matches!(func.op(op).kind, OpKind::Load(_) | OpKind::Store { .. }));
+    let accesses =
+        func.walk().into_iter().filter(|&op| matches!(func.op(op).kind, OpKind::Load(_) | OpKind::Store { .. }));
     for op in accesses.collect::<Vec<_>>() {
         func.by_lanes.insert(op);
     }

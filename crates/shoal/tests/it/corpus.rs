@@ -10,6 +10,8 @@ use shoal::check::{CheckOptions, Room, Verdict, check, replay_token};
 struct Case {
     path: PathBuf,
     expected: Vec<String>,
+    /// Kinds that must all be found.
+    must: Vec<String>,
     ranks: Vec<usize>,
     options: CheckOptions,
 }
@@ -41,7 +43,8 @@ fn case(path: PathBuf) -> Case {
         schedules: number("schedules").unwrap_or(100),
         ..CheckOptions::default()
     };
-    Case { expected: said("expect").expect("what is expected"), ranks, options, path }
+    let must = said("must").unwrap_or_default();
+    Case { expected: said("expect").expect("what is expected"), must, ranks, options, path }
 }
 
 /// Checks every harness of a file in every world that it is for.
@@ -74,6 +77,8 @@ fn mistakes_are_found() {
             let kinds: Vec<&str> = verdict.found().iter().map(|found| found.finding.kind()).collect();
             let expected = !kinds.is_empty() && kinds.iter().all(|kind| case.expected.iter().any(|e| e == kind));
             assert!(expected, "{}:{harness}, {:?} expected:\n{verdict}", case.path.display(), case.expected);
+            let missing: Vec<&String> = case.must.iter().filter(|must| !kinds.contains(&must.as_str())).collect();
+            assert!(missing.is_empty(), "{}:{harness}, {missing:?} too:\n{verdict}", case.path.display());
         }
     }
 }

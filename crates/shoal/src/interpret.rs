@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use shoal_abi::WaitCondition;
@@ -36,6 +37,16 @@ struct Piece {
     name: String,
 }
 
+/// Writes a number where another is, as one atomic access. The address is that of a number of this size and aligned to it.
+macro_rules! exchange_at {
+    ($atomic:ident, $number:ident, $address:expr, $old:expr, $new:expr) => {{
+        let number = |bytes: &[u8]| $number::from_ne_bytes(bytes.try_into().expect("the size was looked at"));
+        // SAFETY: aligned, and memory of the launch, as in `read`; native ranks change such words atomically too.
+        let word = unsafe { $atomic::from_ptr(with_exposed_provenance_mut($address)) };
+        word.compare_exchange(number($old), number($new), Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }};
+}
+
 impl HostRange for Piece {
     fn size(&self) -> usize {
         self.end - self.start
@@ -61,6 +72,19 @@ impl HostRange for Piece {
         let to = with_exposed_provenance_mut::<u8>(self.start + start);
         // SAFETY: as above; the memory may be written.
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+    }
+
+    fn exchange(&mut self, start: usize, old: &[u8], new: &[u8]) -> bool {
+        assert!(start + new.len() <= self.size(), "the interpreter stays inside");
+        assert!(self.is_writable(), "the interpreter asks first");
+        let address = self.start + start;
+        assert!(address.is_multiple_of(new.len().max(1)), "the interpreter asks for aligned words");
+        match new.len() {
+            1 => exchange_at!(AtomicU8, u8, address, old, new),
+            2 => exchange_at!(AtomicU16, u16, address, old, new),
+            4 => exchange_at!(AtomicU32, u32, address, old, new),
+            _ => exchange_at!(AtomicU64, u64, address, old, new),
+        }
     }
 }
 

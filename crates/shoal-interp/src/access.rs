@@ -177,12 +177,13 @@ impl<'p> Program<'p> {
     ) -> Result<Step, Error> {
         let values = self.operand(site, 1).clone();
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(2), |memory, elem, address, i| {
-            let old = read(memory, elem, address)?;
-            let mut new = [values.bits()[i]];
-            if let Some(op) = combination(op) {
-                binary_slice(op, elem.scalar().unwrap_or(Scalar::U64), &[old], &[values.bits()[i]], &mut new);
-            }
-            write(memory, elem, address, new[0])?;
+            let old = memory.update(address, elem.bytes(), |old| {
+                let mut new = [values.bits()[i]];
+                if let Some(op) = combination(op) {
+                    binary_slice(op, elem.scalar().unwrap_or(Scalar::U64), &[old], &[values.bits()[i]], &mut new);
+                }
+                Some(new[0])
+            })?;
             Ok((old, Effect::Both))
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
@@ -197,12 +198,9 @@ impl<'p> Program<'p> {
     ) -> Result<Step, Error> {
         let (compare, values) = (self.operand(site, 1).clone(), self.operand(site, 2).clone());
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(3), |memory, elem, address, i| {
-            let old = read(memory, elem, address)?;
-            if old != compare.bits()[i] {
-                return Ok((old, Effect::Read));
-            }
-            write(memory, elem, address, values.bits()[i])?;
-            Ok((old, Effect::Both))
+            let expected = compare.bits()[i];
+            let old = memory.update(address, elem.bytes(), |old| (old == expected).then_some(values.bits()[i]))?;
+            Ok((old, if old == expected { Effect::Both } else { Effect::Read }))
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
         Ok(Step::Yield)

@@ -141,13 +141,12 @@ impl<'p> Program<'p> {
         };
         let bytes = Scalar::I64.bytes();
         let signal = self.operand(site, 2).scalar();
-        let held = machine.memory.load(address, bytes);
         let next = |held: u64| match op {
-            SignalOp::Set => signal,
-            SignalOp::Add => held.wrapping_add(signal),
+            SignalOp::Set => Some(signal),
+            SignalOp::Add => Some(held.wrapping_add(signal)),
         };
-        held.and_then(|held| machine.memory.store(address, bytes, next(held)))
-            .map_err(|e| self.word_fault(machine, site, e, address))?;
+        let changed = machine.memory.update(address, bytes, next);
+        changed.map_err(|e| self.word_fault(machine, site, e, address))?;
         let effect = match op {
             SignalOp::Set => Effect::Write,
             SignalOp::Add => Effect::Both,

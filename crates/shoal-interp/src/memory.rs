@@ -43,6 +43,10 @@ pub trait HostRange: fmt::Debug {
 
     /// Copies to the range, from a byte on. What is written lies inside.
     fn write(&mut self, start: usize, from: &[u8]);
+
+    /// Writes an aligned number of 1, 2, 4 or 8 bytes where another is, at one stroke for all who share the memory. Whether
+    /// it was there.
+    fn exchange(&mut self, start: usize, old: &[u8], new: &[u8]) -> bool;
 }
 
 #[derive(Debug)]
@@ -241,6 +245,34 @@ impl Memory {
             }
         }
         Ok(())
+    }
+
+    /// Changes a number as one access, also for those who share the host's memory: gives what it was. `change` says what
+    /// it becomes, or that it stays.
+    pub(crate) fn update(
+        &mut self,
+        address: u64,
+        size: u32,
+        mut change: impl FnMut(u64) -> Option<u64>,
+    ) -> Result<u64, AccessError> {
+        loop {
+            let old = self.load(address, size)?;
+            let Some(new) = change(old) else { return Ok(old) };
+            let (index, start) = self.locate(address, size)?;
+            if let Contents::Host(range) = &mut self.blocks[index].contents {
+                if !range.is_writable() {
+                    return Err(AccessError::ReadOnly);
+                }
+                let (before, after) = (old.to_le_bytes(), new.to_le_bytes());
+                if !range.exchange(start, &before[..size as usize], &after[..size as usize]) {
+                    continue;
+                }
+                self.version += u64::from(old != new);
+            } else {
+                self.store(address, size, new)?;
+            }
+            return Ok(old);
+        }
     }
 
     /// Reads bytes.

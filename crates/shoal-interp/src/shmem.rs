@@ -176,7 +176,7 @@ impl<'p> Program<'p> {
                 let rank = at(2) as i32;
                 let word = self.symmetric_range(machine, site, at(0), u64::from(WORD), rank)?;
                 self.load_word(machine, site, word)?;
-                let actor = machine.checker.as_mut().map(|checker| checker.start_signal(issuer));
+                let actor = machine.checker.as_mut().map(|checker| checker.start_signal(issuer, rank));
                 let (actor, releases) = actor.unwrap_or((issuer, true));
                 let sem = if releases { Sem::Release } else { Sem::Relaxed };
                 let signal = SignalWork { word, op, value: at(1), sem };
@@ -256,7 +256,7 @@ impl<'p> Program<'p> {
         to: Option<i32>,
         work: (Option<CopyWork>, Option<SignalWork>),
     ) -> Result<(), Error> {
-        let actor = machine.checker.as_mut().map_or(issuer, |checker| checker.start_transfer(issuer));
+        let actor = machine.checker.as_mut().map_or(issuer, |checker| checker.start_transfer(issuer, to));
         machine.issue(self.transfer(machine.numbers, actor, site, to, work))?;
         machine.numbers += 1;
         Ok(())

@@ -140,12 +140,9 @@ impl Machine<'_> {
 
     fn deliver_signal(&mut self, actor: u32, at: Place, signal: SignalWork) -> Result<(), Error> {
         let SignalWork { word, op, value, sem } = signal;
-        let changed = self.memory.load(word, WORD).and_then(|held| {
-            let next = match op {
-                SignalOp::Set => value,
-                SignalOp::Add => held.wrapping_add(value),
-            };
-            self.memory.store(word, WORD, next)
+        let changed = self.memory.update(word, WORD, |held| match op {
+            SignalOp::Set => Some(value),
+            SignalOp::Add => Some(held.wrapping_add(value)),
         });
         if let Err(e) = changed {
             return Err(self.copy_fault(e, at, word, AccessKind::Atomic));

@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use shoal_abi::WaitCondition;
@@ -36,6 +37,16 @@ struct Piece {
     name: String,
 }
 
+/// Writes a number where another is, as one atomic access. The address is that of a number of this size and aligned to it.
+macro_rules! exchange_at {
+    ($atomic:ident, $number:ident, $address:expr, $old:expr, $new:expr) => {{
+        let number = |bytes: &[u8]| $number::from_ne_bytes(bytes.try_into().expect("the size was looked at"));
+        // SAFETY: aligned, and memory of the launch, as in `read`; native ranks change such words atomically too.
+        let word = unsafe { $atomic::from_ptr(with_exposed_provenance_mut($address)) };
+        word.compare_exchange(number($old), number($new), Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }};
+}
+
 impl HostRange for Piece {
     fn size(&self) -> usize {
         self.end - self.start
@@ -61,6 +72,19 @@ impl HostRange for Piece {
         let to = with_exposed_provenance_mut::<u8>(self.start + start);
         // SAFETY: as above; the memory may be written.
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
+    }
+
+    fn exchange(&mut self, start: usize, old: &[u8], new: &[u8]) -> bool {
+        assert!(start + new.len() <= self.size(), "the interpreter stays inside");
+        assert!(self.is_writable(), "the interpreter asks first");
+        let address = self.start + start;
+        assert!(address.is_multiple_of(new.len().max(1)), "the interpreter asks for aligned words");
+        match new.len() {
+            1 => exchange_at!(AtomicU8, u8, address, old, new),
+            2 => exchange_at!(AtomicU16, u16, address, old, new),
+            4 => exchange_at!(AtomicU32, u32, address, old, new),
+            _ => exchange_at!(AtomicU64, u64, address, old, new),
+        }
     }
 }
 
@@ -113,9 +137,10 @@ fn launch_on_rank(
     launch: RankLaunch<'_>,
     space: &mut Space,
 ) -> Result<u64, shoal_interp::Error> {
-    let heap = |&base: &usize| Heap { base: Address(base as u64), bytes: view.heap_bytes() as u64 };
-    let heaps: Vec<Heap> = view.heaps().iter().map(heap).collect();
-    in_turns(view.heaps()[0], |turn| {
+    let heap = |(_, base): (usize, usize)| Heap { base: Address(base as u64), bytes: view.heap_bytes() as u64 };
+    let heaps: Vec<Heap> = view.heaps().map(heap).collect();
+    let first = view.heaps().map(|(_, base)| base).next().unwrap_or_default();
+    in_turns(first, |turn| {
         // From here on the launch counts among those that take turns, so nobody misses it.
         let member = options.member.as_ref().map(|member| member.launches_elsewhere());
         let mut host = Host { options, turn: Some((turn, member.as_ref())) };
@@ -176,11 +201,11 @@ impl shoal_interp::Host for Host<'_, '_> {
 
 /// The symmetric heaps that a launch of a rank sees.
 fn heap_pieces(view: &RankView) -> impl Iterator<Item = Piece> {
-    let piece = |(rank, &start): (usize, &usize)| {
+    let piece = |(rank, start): (usize, usize)| {
         let name = format!("the symmetric heap of rank {rank}");
         Piece { start, end: start + view.heap_bytes(), access: Access::ReadWrite, name }
     };
-    view.heaps().iter().enumerate().map(piece)
+    view.heaps().map(piece)
 }
 
 /// Programs of one rank that wait in vain.

@@ -4,6 +4,7 @@ mod ahead_of_time;
 mod check;
 mod commands;
 mod launch;
+mod openshmem;
 mod ranks;
 mod readme;
 mod runtime;

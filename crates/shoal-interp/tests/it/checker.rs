@@ -253,18 +253,18 @@ fn streams_are_ordered_by_events_values_and_their_host() {
 fn lanes(barrier: &str) -> Outcome {
     let text = format!(
         "kernel @k(%flag: ptr<i64>, %x: ptr<i32>) {{
-      %lane = iota {{start = 0}} () : tile<32 x i32>
-      %four = const {{value = 4}} () : tile<32 x i32>
-      %mine = cmp {{is = lt}} (%lane, %four) : tile<32 x i1>
-      %all = splat (%x) : tile<32 x ptr<i32>>
-      %at = ptr_add (%all, %lane) : tile<32 x ptr<i32>>
+      %lane = iota {{start = 0}} () : tile<32xi32>
+      %four = const {{value = 4}} () : tile<32xi32>
+      %mine = cmp {{is = lt}} (%lane, %four) : tile<32xi1>
+      %all = splat (%x) : tile<32xptr<i32>>
+      %at = ptr_add (%all, %lane) : tile<32xptr<i32>>
       store (%at, %lane, %mine)
       {barrier}
-      %one = const {{value = 1}} () : tile<32 x i32>
-      %next = ptr_add (%all, %one) : tile<32 x ptr<i32>>
-      %zero = const {{value = 0}} () : tile<32 x i32>
-      %first = cmp {{is = eq}} (%lane, %zero) : tile<32 x i1>
-      %v = load (%next, %first) : tile<32 x i32>
+      %one = const {{value = 1}} () : tile<32xi32>
+      %next = ptr_add (%all, %one) : tile<32xptr<i32>>
+      %zero = const {{value = 0}} () : tile<32xi32>
+      %first = cmp {{is = eq}} (%lane, %zero) : tile<32xi1>
+      %v = load (%next, %first) : tile<32xi32>
       return ()
     }}"
     );

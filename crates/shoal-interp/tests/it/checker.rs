@@ -46,8 +46,12 @@ fn args(ranks: usize) -> Vec<[Arg; 2]> {
 }
 
 fn explored(text: &str, ranks: usize, grid: u32, launches: usize) -> Outcome {
+    explored_in(40, text, ranks, grid, launches)
+}
+
+fn explored_in(schedules: usize, text: &str, ranks: usize, grid: u32, launches: usize) -> Outcome {
     let (module, args) = (module(text), args(ranks));
-    let settings = Settings { schedules: 40, max_steps: 100_000, ..Settings::default() };
+    let settings = Settings { schedules, max_steps: 100_000, ..Settings::default() };
     let scenario = scenario(&module, &args, grid, launches);
     let outcome = explore(&scenario, &settings, &mut ()).expect("it can be run");
     for found in &outcome.found {
@@ -323,8 +327,8 @@ fn a_counter_example_has_as_few_switches_as_it_needs() {
   return ()
 }}"
     );
-    let outcome = explored(&text, 1, 2, 1);
-    let [found] = &outcome.found[..] else { panic!("{:?}", outcome.found) };
+    let outcome = explored_in(200, &text, 1, 2, 1);
+    let [found] = &outcome.found[..] else { panic!("{outcome:?}") };
     assert_eq!(found.finding.kind(), "race");
     assert!(found.times < outcome.schedules, "most schedules are harmless");
     let Schedule::Choices { choices, .. } = &found.schedule else { panic!("{}", found.schedule) };

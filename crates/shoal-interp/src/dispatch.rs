@@ -106,6 +106,10 @@ impl<'p> Program<'p> {
                 let now = Val::Scalar(machine.steps);
                 return Ok(self.finish(site, [now]));
             }
+            EffectOp::GridWords => {
+                let words = machine.grid_words(self.rank.number, self.rank.launch);
+                return Ok(self.finish(site, [Val::Scalar(words)]));
+            }
             // A program has one thread here, memory has one order, and promises are not needed.
             EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Assume => {}
         }

@@ -25,11 +25,7 @@ impl OpKind {
             | OpClass::Shape(_)
             | OpClass::Desc(DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. })
             | OpClass::Effect(
-                EffectOp::Barrier
-                | EffectOp::Fence { .. }
-                | EffectOp::Clock
-                | EffectOp::GridWords
-                | EffectOp::Assume,
+                EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::GridWords | EffectOp::Assume,
             )
             | OpClass::Terminator(_)
             | OpClass::Call(_) => 1,

@@ -80,7 +80,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 self.scalars.insert(data.result(), now);
             }
             OpClass::Effect(EffectOp::GridWords) => {
-                let words = self.llvm.call(self.llvm.hook(Hook::GridWords), &[self.context.into()]).expect("an address");
+                let words =
+                    self.llvm.call(self.llvm.hook(Hook::GridWords), &[self.context.into()]).expect("an address");
                 let words = self.llvm.cast(InstructionOpcode::IntToPtr, words, self.llvm.ptr().into());
                 self.scalars.insert(data.result(), words);
             }

@@ -309,7 +309,7 @@ impl FiberLaunch<'_> {
     }
 
     /// The owner's pause between two rounds in which nothing moved. Gives up when that has lasted too long.
-    fn pause<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn pause<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let Some(since) = state.schedule.stuck_since() else { return state };
         let now = Instant::now();
         self.job.state.give_up_if_stuck(now);

@@ -56,11 +56,7 @@ pub(super) fn drop_no_op(cx: &mut Rewriter<'_>, op: OpId) -> bool {
             holds
         }
         OpClass::Effect(
-            EffectOp::Barrier
-            | EffectOp::Fence { .. }
-            | EffectOp::Clock
-            | EffectOp::GridWords
-            | EffectOp::Print { .. },
+            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::GridWords | EffectOp::Print { .. },
         )
         | OpClass::Source(_)
         | OpClass::Elementwise(_)

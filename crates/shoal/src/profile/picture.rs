@@ -17,25 +17,11 @@ pub(super) enum Anchor {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Shape {
     /// A filled rectangle; what it is, is told who points at it.
-    Bar {
-        x: f64,
-        y: f64,
-        width: f64,
-        height: f64,
-        colour: &'static str,
-        about: Option<String>,
-    },
+    Bar { x: f64, y: f64, width: f64, height: f64, colour: &'static str, about: Option<String> },
     /// A thin vertical line.
     Line { x: f64, from: f64, to: f64, colour: &'static str },
     /// Words on a base line.
-    Words {
-        x: f64,
-        y: f64,
-        anchor: Anchor,
-        colour: &'static str,
-        text: String,
-        large: bool,
-    },
+    Words { x: f64, y: f64, anchor: Anchor, colour: &'static str, text: String, large: bool },
 }
 
 /// A picture on white.

@@ -262,20 +262,20 @@ mod tests {
     #[test]
     fn shapes_become_pixels() {
         let bar = |x, width, colour| Shape::Bar { x, y: 1.0, width, height: 2.0, colour, about: None };
-        let words = Shape::Words {
-            x: 4.0,
-            y: 9.0,
-            anchor: Anchor::Start,
-            colour: "#000000",
-            text: "I".into(),
-            large: false,
+        let words =
+            Shape::Words { x: 4.0, y: 9.0, anchor: Anchor::Start, colour: "#000000", text: "I".into(), large: false };
+        let picture = Picture {
+            width: 12.0,
+            height: 10.0,
+            shapes: vec![bar(1.0, 3.0, "#ff0000"), bar(8.0, 90.0, "#00ff00"), words],
         };
-        let picture =
-            Picture { width: 12.0, height: 10.0, shapes: vec![bar(1.0, 3.0, "#ff0000"), bar(8.0, 90.0, "#00ff00"), words] };
         let mut canvas = Canvas::new(24, 20);
         picture.shapes.iter().for_each(|shape| canvas.draw(shape));
         assert_eq!(canvas.palette, [[255; 3], [255, 0, 0], [0, 255, 0], [0; 3]]);
-        assert_eq!(&canvas.dots[2 * 24..][..24], [0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(
+            &canvas.dots[2 * 24..][..24],
+            [0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2]
+        );
         assert!(canvas.dots.contains(&3));
         let file = picture.to_png();
         assert!(file.starts_with(b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x18\0\0\0\x14\x04\x03\0\0\0"));

@@ -242,7 +242,10 @@ def fused_all_gather_scaled_matmul(
 ) -> Any:
     """The scaled products of the gathered tensor. A scale of rows is this rank's part of it, or the whole."""
     import torch
+    import torch.distributed._symmetric_memory as module
 
+    # In lists, types come as numbers.
+    out_dtypes = module._maybe_convert_scalar_types_to_dtypes(out_dtypes)
     if len({len(Bs), len(B_scales), len(biases), len(result_scales), len(out_dtypes), len(use_fast_accum)}) > 1:
         raise ValueError("biases, scales, types and use_fast_accum are as many as Bs")
     handle, shards = operators._gathered(A, group_name)

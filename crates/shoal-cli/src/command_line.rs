@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Bench(BenchOptions),
     /// Compile and run the kernel library on this CPU, and check it against references
     Demo(DemoOptions),
-    /// Start a program as the ranks of a world, each a process of this host
+    /// Start a program as the ranks of a world, each a process
     Launch(LaunchOptions),
     /// Say what this build is, what it runs on, and what is missing
     Doctor,
@@ -358,6 +358,9 @@ pub(crate) struct LaunchOptions {
     /// Number of hosts; only one so far
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) nnodes: usize,
+    /// What ranks are
+    #[arg(long, default_value = "processes")]
+    pub(crate) engine: Engine,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
@@ -369,6 +372,8 @@ torchrun, and SHOAL_TOKEN, a secret that lets the ranks of this job, and nobody 
 
 What ranks print appears with the rank before each line. Signals are passed on to all ranks. When a rank fails, the
 others are ended, and the command ends with that rank's exit status, or 128 + the signal that killed it.
+
+With --engine openshmem, ranks are processes that Open MPI's `oshrun` starts, and find its environment instead.
 
 Examples:
   shoal launch -n 4 -- python train.py --steps 100

@@ -110,9 +110,10 @@ fn launch_on_rank(
     launch: RankLaunch<'_>,
     space: &mut Space,
 ) -> Result<u64, shoal_interp::Error> {
-    let heap = |&base: &usize| Heap { base: Address(base as u64), bytes: view.heap_bytes() as u64 };
-    let heaps: Vec<Heap> = view.heaps().iter().map(heap).collect();
-    in_turns(view.heaps()[0], |turn| {
+    let heap = |(_, base): (usize, usize)| Heap { base: Address(base as u64), bytes: view.heap_bytes() as u64 };
+    let heaps: Vec<Heap> = view.heaps().map(heap).collect();
+    let first = view.heaps().map(|(_, base)| base).next().unwrap_or_default();
+    in_turns(first, |turn| {
         // From here on the launch counts among those that take turns, so nobody misses it.
         let member = options.member.as_ref().map(|member| member.launches_elsewhere());
         let may_be_last = || member.as_ref().is_none_or(|launch| launch.all_members_launch());
@@ -166,11 +167,11 @@ impl shoal_interp::Host for Host<'_, '_> {
 
 /// The symmetric heaps that a launch of a rank sees.
 fn heap_pieces(view: &RankView) -> impl Iterator<Item = Piece> {
-    let piece = |(rank, &start): (usize, &usize)| {
+    let piece = |(rank, start): (usize, usize)| {
         let name = format!("the symmetric heap of rank {rank}");
         Piece { start, end: start + view.heap_bytes(), access: Access::ReadWrite, name }
     };
-    view.heaps().iter().enumerate().map(piece)
+    view.heaps().map(piece)
 }
 
 /// Programs of one rank that wait in vain.

@@ -25,8 +25,16 @@ impl OnRank {
         let rank = &self.rank;
         rank.launch_view(|| {
             let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
-            let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
-            let view = RankView::new(rank.rank(), heaps, rank.segment_bytes());
+            let view = match rank.transport() {
+                None => {
+                    let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
+                    RankView::new(rank.rank(), heaps, rank.segment_bytes())
+                }
+                Some(transport) => {
+                    let heaps = (0..rank.size()).map(|peer| base(peer).ok()).collect();
+                    RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
+                }
+            };
             Ok(view.with_topology(rank.topology()).with_sync_words(rank.sync_words()))
         })
     }

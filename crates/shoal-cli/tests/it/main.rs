@@ -3,6 +3,7 @@
 mod ahead_of_time;
 mod commands;
 mod launch;
+mod openshmem;
 mod ranks;
 mod readme;
 mod runtime;

@@ -31,8 +31,9 @@ pub(crate) fn save(profile: &Profile, title: &str, name: &Path) -> Result<(), Fa
         outln!("{:.0} % of the time of copies is hidden behind products", 100.0 * share);
     }
     outln!(
-        "timeline: {} (a picture), {} (a page), {} (for ui.perfetto.dev)",
+        "timeline: {} and {} (a picture), {} (a page), {} (for ui.perfetto.dev)",
         file(".svg").display(),
+        file(".png").display(),
         file(".html").display(),
         file(".json").display()
     );

@@ -11,7 +11,6 @@ from shoal.language.random import *  # noqa: F403
 from shoal.language.standard import *  # noqa: F403
 
 
-
 def __getattr__(name: str) -> object:
     """`constexpr_function`, which programs also look for here."""
     if name == "constexpr_function":

@@ -125,7 +125,9 @@ def nvshmem_all_to_all(input: Any, out: Any, group_name: str) -> Any:
     """Everybody's equal part for this rank."""
     handle, peers = _met(input, group_name, "nvshmem_all_to_all")
     if input.numel() % handle.world_size or out.numel() != input.numel():
-        raise RuntimeError(f"nvshmem_all_to_all: {input.numel()} elements do not divide among {handle.world_size} ranks")
+        raise RuntimeError(
+            f"nvshmem_all_to_all: {input.numel()} elements do not divide among {handle.world_size} ranks"
+        )
     handle.barrier(0)
     for peer, part in zip(peers, out.view(-1).chunk(handle.world_size)):
         part.copy_(peer.view(-1).chunk(handle.world_size)[handle.rank])

@@ -2,8 +2,8 @@
 for, copies, waiting.
 
 `cuda.bindings.driver` and `cuda.bindings.runtime` get these in the place of their own, or are made of them where they
-are not installed; `cuda.cuda` and `cuda.cudart` are their older names. A stream runs at once here, so a wait is over when
-its call returns; it is bounded, and ends when the world fails.
+are not installed; `cuda.cuda` and `cuda.cudart` are their older names. A stream runs at once here, so a wait is over
+when its call returns; it is bounded, and ends when the world fails.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ pub(crate) struct RunOptions {
     /// What ranks are
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
-    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg and NAME.html
+    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME")]
     pub(crate) timeline: Option<PathBuf>,
     /// This process is a rank
@@ -356,7 +356,7 @@ pub(crate) struct DemoOptions {
     /// Ranks of the distributed kernel at the end
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) ranks: usize,
-    /// Its timeline: NAME.json for Perfetto, NAME.svg and NAME.html
+    /// Its timeline: NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
     pub(crate) timeline: PathBuf,
 }

@@ -194,6 +194,8 @@ pub enum OpKind {
     },
     /// `() -> i64`: nanoseconds since some moment, the same for all programs of a device. Never goes back.
     Clock,
+    /// `() -> ptr<u32>`: four words that all programs of the launch share, zero when it starts.
+    GridWords,
     /// `(T, …)`: prints each element.
     Print {
         /// Printed before each value.

@@ -129,6 +129,7 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         OpKind::Barrier => plain("barrier"),
         OpKind::Fence { sem, scope } => atomic("fence", sem, scope),
         OpKind::Clock => plain("clock"),
+        OpKind::GridWords => plain("grid_words"),
         OpKind::Print { prefix, hex } => {
             let mut attrs = vec![("prefix", Attr::Text(prefix.clone()))];
             attrs.extend(hex.then_some(("hex", Attr::Flag)));

@@ -290,7 +290,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Control(ControlOp::While { .. }) => self.open_loop(op),
             OpClass::Effect(EffectOp::Print { prefix, hex }) => self.print(op, prefix, hex),
             // Refused before emission.
-            OpClass::Effect(EffectOp::Assert { .. }) | OpClass::Desc(_) | OpClass::Call(_) => {
+            OpClass::Effect(EffectOp::Assert { .. } | EffectOp::GridWords) | OpClass::Desc(_) | OpClass::Call(_) => {
                 self.fail(op, "this operation reaches no NVIDIA GPU yet")
             }
             OpClass::Terminator(_) => {}

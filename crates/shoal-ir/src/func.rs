@@ -190,10 +190,13 @@ pub enum FuncKind {
     Device,
 }
 
-/// How a GPU runs a kernel. It changes no result, so other targets do not look at it.
+/// The most warps of a program: 1024 threads, as GPUs have it.
+pub const MAX_WARPS: u32 = 32;
+
+/// How a GPU runs a kernel. Only code for single threads sees its warps; all else changes no result.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GpuShape {
-    /// The warps that run one program together; a power of two.
+    /// The warps that run one program together; a power of two up to [`MAX_WARPS`].
     pub num_warps: u32,
     /// Trips of a loop whose loads are under way at the same time.
     pub num_stages: u32,

@@ -103,19 +103,13 @@ impl HarnessWorld for FileWorld<'_, '_> {
                 found
             }
         };
-        let mut rest = Vec::new();
-        for (name, value) in named {
-            match (name.as_str(), &value) {
-                // How a device is to run it changes nothing here.
-                ("num_warps" | "num_stages" | "num_ctas" | "launch_cooperative_grid", _) => {}
-                _ => rest.push((name, self.arg(value)?)),
-            }
-        }
+        let named = named.into_iter().map(|(name, value)| Ok((name, self.arg(value)?)));
+        let named = named.collect::<Result<Vec<_>, String>>()?;
         let mut passed = Args::new();
         for value in args {
             passed.push(self.arg(value)?);
         }
-        for (name, arg) in &rest {
+        for (name, arg) in &named {
             passed.set(name, arg.clone());
         }
         let extent = |at: usize| match grid.get(at) {

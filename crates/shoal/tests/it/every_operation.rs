@@ -18,9 +18,10 @@ fn module(text: &str, sources: &mut SourceMap) -> Module {
     module
 }
 
-/// Whether the backend may refuse a kernel: what it does not know yet, or functions of a library that is not there.
+/// Whether the backend may refuse a kernel: for what it does not know yet, or for layouts of another machine.
 fn may_be_refused(func: &Func) -> bool {
-    func.walk().into_iter().any(|op| match func.op(op).kind.class() {
+    func.name == "laid_out"
+        || func.walk().into_iter().any(|op| match func.op(op).kind.class() {
         OpClass::Effect(effect) => matches!(effect, EffectOp::Assert { .. }),
         OpClass::Comm(op) => matches!(op, CommOp::Shmem(_)),
         OpClass::Source(_)

@@ -1,6 +1,6 @@
 //! Functions: operations, values and regions in arenas, with use lists that every edit keeps true.
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntitySet, PrimaryMap, entity_impl};
 use shoal_source::Span;
 use smallvec::SmallVec;
 
@@ -193,7 +193,8 @@ pub enum FuncKind {
 /// The most warps of a program: 1024 threads, as GPUs have it.
 pub const MAX_WARPS: u32 = 32;
 
-/// How a GPU runs a kernel. Only code for single threads sees its warps; all else changes no result.
+/// How a GPU runs a kernel. Code for single threads sees its warps; beyond that it changes no result but how sums of
+/// products are rounded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GpuShape {
     /// The warps that run one program together; a power of two up to [`MAX_WARPS`].
@@ -202,11 +203,13 @@ pub struct GpuShape {
     pub num_stages: u32,
     /// The most registers that a thread may use; `None`: as many as the target has for so many threads.
     pub max_registers: Option<u32>,
+    /// Whether a product that is added to something may be rounded together with the sum.
+    pub fuse_products: bool,
 }
 
 impl Default for GpuShape {
     fn default() -> GpuShape {
-        GpuShape { num_warps: 4, num_stages: 3, max_registers: None }
+        GpuShape { num_warps: 4, num_stages: 3, max_registers: None, fuse_products: true }
     }
 }
 
@@ -223,6 +226,11 @@ pub struct Func {
     pub gpu: GpuShape,
     /// The types it returns.
     pub results: Vec<Type>,
+    /// Operations of code for single threads: accesses that each lane makes to its own element, branches and loops that
+    /// each lane takes for itself (the mask of those that do is what the condition combines, or what the loop carries
+    /// last), and barriers of the lanes of a warp. It changes no result. Who checks what orders lanes needs it, and the
+    /// text format does not have it, as it does not have places in the source.
+    pub by_lanes: EntitySet<OpId>,
     /// Where the user wrote it.
     pub span: Span,
     ops: PrimaryMap<OpId, Op>,
@@ -242,6 +250,7 @@ impl Func {
             noinline: false,
             gpu: GpuShape::default(),
             results: Vec::new(),
+            by_lanes: EntitySet::new(),
             span,
             ops: PrimaryMap::new(),
             values: PrimaryMap::new(),

@@ -50,6 +50,7 @@ impl NamedShape {
             num_warps: self.num_warps.unwrap_or(own.num_warps),
             num_stages: self.num_stages.unwrap_or(own.num_stages),
             max_registers: self.max_registers.or(own.max_registers),
+            fuse_products: own.fuse_products,
         }
     }
 

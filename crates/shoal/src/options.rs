@@ -153,11 +153,11 @@ impl CompileOptions {
 /// How a GPU runs the kernel, as the next words of keys in memory: apart, because a launch may name another shape.
 #[inline]
 pub(crate) fn shape_words(gpu: GpuShape, target: &Target) -> [u64; 2] {
-    let GpuShape { num_warps, num_stages, max_registers } = gpu;
+    let GpuShape { num_warps, num_stages, max_registers, fuse_products } = gpu;
     match of_gpu(target) {
         true => [
             u64::from(num_warps) | u64::from(num_stages) << 32,
-            max_registers.map_or(0, |registers| u64::from(registers) + 1),
+            max_registers.map_or(0, |registers| u64::from(registers) + 1) | u64::from(fuse_products) << 63,
         ],
         false => [u64::from(num_warps), 0],
     }
@@ -186,6 +186,7 @@ mod tests {
             CompileOptions { gpu: GpuShape { num_warps: 8, ..GpuShape::default() }, ..base() },
             CompileOptions { gpu: GpuShape { num_stages: 4, ..GpuShape::default() }, ..base() },
             CompileOptions { gpu: GpuShape { max_registers: Some(64), ..GpuShape::default() }, ..base() },
+            CompileOptions { gpu: GpuShape { fuse_products: false, ..GpuShape::default() }, ..base() },
         ]
     }
 
@@ -202,7 +203,7 @@ mod tests {
         };
         assert_eq!(counts(&Target::Nvptx(shoal_abi::NvptxArch::Sm90a)), (all.len(), all.len()));
         // What else tells GPUs how to run a kernel changes no code for a CPU.
-        assert_eq!(counts(crate::host_target()), (all.len() - 2, all.len() - 2));
+        assert_eq!(counts(crate::host_target()), (all.len() - 3, all.len() - 3));
     }
 
     #[test]

@@ -22,20 +22,20 @@ fn module(text: &str, sources: &mut SourceMap) -> Module {
 fn may_be_refused(func: &Func) -> bool {
     func.name == "laid_out"
         || func.walk().into_iter().any(|op| match func.op(op).kind.class() {
-        OpClass::Effect(effect) => matches!(effect, EffectOp::Assert { .. }),
-        OpClass::Comm(op) => matches!(op, CommOp::Shmem(_)),
-        OpClass::Source(_)
-        | OpClass::Elementwise(_)
-        | OpClass::Shape(_)
-        | OpClass::Tile(_)
-        | OpClass::Apply(_)
-        | OpClass::Access(_)
-        | OpClass::Atomic(..)
-        | OpClass::Desc(_)
-        | OpClass::Control(_)
-        | OpClass::Terminator(_)
-        | OpClass::Call(_) => false,
-    })
+            OpClass::Effect(effect) => matches!(effect, EffectOp::Assert { .. }),
+            OpClass::Comm(op) => matches!(op, CommOp::Shmem(_)),
+            OpClass::Source(_)
+            | OpClass::Elementwise(_)
+            | OpClass::Shape(_)
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Access(_)
+            | OpClass::Atomic(..)
+            | OpClass::Desc(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => false,
+        })
 }
 
 /// PTX for each kernel of a text, or why there is none.

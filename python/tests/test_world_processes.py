@@ -1,13 +1,13 @@
 """Worlds whose ranks are processes: under `shoal launch` and `torchrun`, and how they end."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from distributed import needs_oshrun, oshrun
 
 PRELUDE = """
 import os, sys, time
@@ -82,17 +82,9 @@ def test_under_torchrun(tmp_path):
     assert process.returncode == 0, output
 
 
-needs_oshrun = pytest.mark.skipif(
-    shutil.which("oshrun") is None, reason="Open MPI's oshrun is not installed (Debian: openmpi-bin libopenmpi-dev)"
-)
-
-OSHRUN = ["launch", "--engine", "openshmem"]
-
-
 @needs_oshrun
 def test_under_oshrun(tmp_path):
-    command = ["-m", "shoal", *OSHRUN, "-n", "2", "--", sys.executable]
-    process = start(command, PRELUDE + KERNEL, tmp_path)
+    process = start(oshrun(2)[1:], PRELUDE + KERNEL, tmp_path)
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert all(f"done {rank}" in output for rank in range(2)), output
@@ -126,8 +118,7 @@ rank.barrier()
 
 @needs_oshrun
 def test_under_oshrun_as_between_hosts(tmp_path):
-    command = ["-m", "shoal", *OSHRUN, "-n", "3", "--", sys.executable]
-    process = start(command, PRELUDE + BETWEEN_HOSTS, tmp_path, UCX_TLS="tcp,self")
+    process = start(oshrun(3)[1:], PRELUDE + BETWEEN_HOSTS, tmp_path, UCX_TLS="tcp,self")
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert all(f"done {rank}" in output for rank in range(3)), output

@@ -22,7 +22,7 @@ _local_world_size: int | None = None
 
 
 def initialize_distributed(seed: int | None = None, initialize_shmem: bool = True) -> Any:
-    """Joins the ranks that `torchrun`, `shoal launch` or `oshrun` started, and gives the process group of all of them."""
+    """Joins the ranks that `torchrun`, `shoal launch` or `oshrun` started, and gives the process group of all."""
     global _local_world_size
     _meet_under_oshrun()
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))

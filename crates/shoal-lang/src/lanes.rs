@@ -223,8 +223,13 @@ fn is_done_by_lanes(func: &Func, op: OpId) -> bool {
         OpClass::Access(_) | OpClass::Atomic(..) | OpClass::Comm(CommOp::Shmem(_)) => own_element(),
         OpClass::Control(ControlOp::If) => any_lane(data.operands()[0]),
         OpClass::Control(ControlOp::While { .. }) => {
-            let last = func.region(data.regions()[0]).ops().last().map(|&op| func.op(op));
-            last.is_some_and(|condition| condition.operands().first().is_some_and(|&v| any_lane(v)))
+            let head = func.region(data.regions()[0]);
+            // The lanes that are still in it are carried last.
+            let carries_mask = head.params().last().is_some_and(|&mask| {
+                is_lane_type(func.ty(mask)) && func.ty(mask).elem() == Some(Elem::Scalar(Scalar::I1))
+            });
+            let last = head.ops().last().and_then(|&op| func.op(op).operands().first());
+            carries_mask && last.is_some_and(|&condition| any_lane(condition))
         }
         OpClass::Control(ControlOp::For(_))
         | OpClass::Source(_)

@@ -87,6 +87,8 @@ pub enum Cause {
     Pending,
     /// They are done by lanes of one program, or by one and the program as a whole.
     Lanes,
+    /// The other side knows of another lane of the program, which had not met the one that made the access.
+    OtherLane,
     /// The memory is overwritten while another may still read it.
     Overwritten,
     /// Nothing at all.
@@ -124,11 +126,25 @@ impl Checker {
             Cause::Pending
         } else if program(first) == program(second) {
             Cause::Lanes
+        } else if self.knows_another_lane(first, second) {
+            Cause::OtherLane
         } else if !a.writes && b.writes {
             Cause::Overwritten
         } else {
             Cause::Nothing
         }
+    }
+}
+
+impl Checker {
+    /// Whether the later access comes after something that another lane of the earlier one's program did.
+    fn knows_another_lane(&self, first: Stamp, second: Stamp) -> bool {
+        let program = self.actors[first.actor as usize].identity.program;
+        let clock = &self.actors[second.actor as usize].clock;
+        (0..).zip(&self.actors).any(|(number, actor)| {
+            let lane = matches!(actor.party, super::Party::Program { lane: Some(_), .. });
+            lane && number != first.actor && actor.identity.program == program && clock.get(number) > 0
+        })
     }
 }
 
@@ -174,6 +190,7 @@ impl Race {
             }
             Cause::Pending => "complete the transfer first: `quiet`, or wait for its signal".into(),
             Cause::Lanes => "put a barrier of the lanes between them: `__syncthreads()`".into(),
+            Cause::OtherLane => "let the lanes meet before one of them releases for all: `__syncthreads()`".into(),
             Cause::Overwritten => {
                 "let the readers tell that they are done (a barrier, or a flag with release), and wait for that before \
                  the memory is overwritten"
@@ -208,6 +225,10 @@ impl Race {
             Cause::Mixed => "only one of them is atomic".into(),
             Cause::Pending => "the transfer was issued, but nothing has completed it".into(),
             Cause::Lanes => "lanes of a program are ordered by barriers only".into(),
+            Cause::OtherLane => {
+                "another lane of the program released or fenced, and publishes its own past only: it had not met this one"
+                    .into()
+            }
             Cause::Overwritten => "nothing makes the write wait for the read".into(),
             Cause::Nothing => "no flag, barrier or launch orders them".into(),
         }

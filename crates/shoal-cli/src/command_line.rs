@@ -114,7 +114,7 @@ pub(crate) struct RunOptions {
     /// What ranks are
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
-    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg and NAME.html
+    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME")]
     pub(crate) timeline: Option<PathBuf>,
     /// This process is a rank
@@ -164,6 +164,15 @@ pub(crate) struct CompileOptions {
     /// Check device_assert at run time
     #[arg(long)]
     pub(crate) debug: bool,
+    /// Warps of a program, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) num_warps: Option<u32>,
+    /// Trips of a loop that are under way at the same time, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) num_stages: Option<u32>,
+    /// The most registers of a thread, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) maxnreg: Option<u32>,
     /// Say how long each step takes
     #[arg(long)]
     pub(crate) time: bool,
@@ -196,8 +205,12 @@ Examples:
 #[command(after_long_help = CHECK_HELP)]
 pub(crate) struct CheckCommand {
     /// FILE.py, FILE.py:HARNESS or FILE.py:KERNEL, or the name of a library kernel
-    pub(crate) target: String,
-    /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3 with --mutate]
+    #[arg(required_unless_present = "library")]
+    pub(crate) target: Option<String>,
+    /// All kernels of the library
+    #[arg(long, conflicts_with_all = ["target", "replay"])]
+    pub(crate) library: bool,
+    /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3,2 with --mutate]
     #[arg(short = 'n', long, value_delimiter = ',')]
     pub(crate) ranks: Vec<usize>,
     /// Schedules to run in each world
@@ -221,7 +234,7 @@ pub(crate) struct CheckCommand {
     /// Run the one schedule that a report printed
     #[arg(long, value_name = "TOKEN")]
     pub(crate) replay: Option<String>,
-    /// Check in worlds of 1 to 9 ranks, and with each of these values of a parameter
+    /// Check in worlds of 1 to 9 ranks, and with each of these values of a parameter, or some of FIRST..LAST
     #[arg(long, value_name = "NAME=A,B,…", num_args = 0.., conflicts_with = "replay")]
     pub(crate) sweep: Option<Vec<String>>,
     /// Weaken or remove each piece of synchronisation in turn, and say which of these mutants nothing is found in
@@ -274,7 +287,7 @@ pub(crate) struct OptOptions {
 #[derive(Debug, Args)]
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to measure: `cpu`, `gpu`, `comm`, or a library kernel of several ranks
+    /// What to measure: `cpu`, `gpu`, `comm`, `check`, or a library kernel of several ranks
     pub(crate) what: String,
     /// Write the rows to a file
     #[arg(long, value_name = "FILE")]
@@ -343,7 +356,7 @@ pub(crate) struct DemoOptions {
     /// Ranks of the distributed kernel at the end
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) ranks: usize,
-    /// Its timeline: NAME.json for Perfetto, NAME.svg and NAME.html
+    /// Its timeline: NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
     pub(crate) timeline: PathBuf,
 }

@@ -1,6 +1,6 @@
 //! Functions: operations, values and regions in arenas, with use lists that every edit keeps true.
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntitySet, PrimaryMap, entity_impl};
 use shoal_source::Span;
 use smallvec::SmallVec;
 
@@ -190,7 +190,7 @@ pub enum FuncKind {
     Device,
 }
 
-/// How a GPU runs a kernel. It changes no result, so other targets do not look at it.
+/// How a GPU runs a kernel. It changes no result beyond how sums of products are rounded, and other targets do not look at it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GpuShape {
     /// The warps that run one program together; a power of two.
@@ -199,11 +199,13 @@ pub struct GpuShape {
     pub num_stages: u32,
     /// The most registers that a thread may use; `None`: as many as the target has for so many threads.
     pub max_registers: Option<u32>,
+    /// Whether a product that is added to something may be rounded together with the sum.
+    pub fuse_products: bool,
 }
 
 impl Default for GpuShape {
     fn default() -> GpuShape {
-        GpuShape { num_warps: 4, num_stages: 3, max_registers: None }
+        GpuShape { num_warps: 4, num_stages: 3, max_registers: None, fuse_products: true }
     }
 }
 
@@ -220,6 +222,11 @@ pub struct Func {
     pub gpu: GpuShape,
     /// The types it returns.
     pub results: Vec<Type>,
+    /// Operations of code for single threads: accesses that each lane makes to its own element, branches and loops that
+    /// each lane takes for itself (the mask of those that do is what the condition combines, or what the loop carries
+    /// last), and barriers of the lanes of a warp. It changes no result. Who checks what orders lanes needs it, and the
+    /// text format does not have it, as it does not have places in the source.
+    pub by_lanes: EntitySet<OpId>,
     /// Where the user wrote it.
     pub span: Span,
     ops: PrimaryMap<OpId, Op>,
@@ -239,6 +246,7 @@ impl Func {
             noinline: false,
             gpu: GpuShape::default(),
             results: Vec::new(),
+            by_lanes: EntitySet::new(),
             span,
             ops: PrimaryMap::new(),
             values: PrimaryMap::new(),

@@ -24,7 +24,9 @@ impl OpKind {
             | OpClass::Elementwise(_)
             | OpClass::Shape(_)
             | OpClass::Desc(DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. })
-            | OpClass::Effect(EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume)
+            | OpClass::Effect(
+                EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::GridWords | EffectOp::Assume,
+            )
             | OpClass::Terminator(_)
             | OpClass::Call(_) => 1,
             OpClass::Tile(TileOp::Histogram) | OpClass::Apply(ApplyOp::Reduce { .. } | ApplyOp::Scan { .. }) => 32,

@@ -1,6 +1,7 @@
 //! The command `shoal` as users call it.
 
 mod ahead_of_time;
+mod check;
 mod commands;
 mod launch;
 mod openshmem;

@@ -81,6 +81,9 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         OpClass::Call(callee) => {
             Some(format!("the call of `{callee}` reaches a GPU inlined: run the pass `inline_all` first"))
         }
+        OpClass::Effect(EffectOp::GridWords) => Some(
+            "GPUs give a cooperative launch its words in `%envreg1` and `%envreg2`: read them by inline PTX".into(),
+        ),
         OpClass::Atomic(kind, ..) => {
             let elem = func.ty(data.operands()[0]).elem()?.ptr()?.element();
             (!atomic::is_possible(kind, elem)).then(|| format!("GPUs have no such atomic operation on {elem}"))

@@ -112,7 +112,7 @@ pub(super) fn interpreted(
     let bytes = (8 * N + 8 * SIGNALS) as u64;
     let launch = |(&base, args)| {
         let heap = Some(Heap { base, bytes });
-        RankLaunch { module: &module, kernel: "kernel", grid: [programs, 1, 1], args, heap }
+        RankLaunch { module: &module, kernel: "kernel", grid: [programs, 1, 1], args, heap, room: None }
     };
     let launches: Vec<RankLaunch<'_>> = heaps.iter().zip(&args).map(|(heap, args)| launch((heap, &args[..]))).collect();
     let options = Options { order, topologies, max_steps: 1_000_000, ..Options::default() };

@@ -155,6 +155,8 @@ fn wait_by_lanes(e: &mut Emit<'_>, a: &Args) -> LowerResult<Value> {
         e.b().yield_(params);
     });
     e.b().op(OpKind::While { disable_licm: false }, [waiting, first], params, [head, round]);
+    // What one lane has seen, all have.
+    barrier(e);
     Ok(Value::Token(token_after(e, ty, ordering)))
 }
 

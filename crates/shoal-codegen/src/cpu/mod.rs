@@ -19,6 +19,7 @@
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `runtime_calls` | operations that run |
 //! | `comm`, `shmem` | operations between ranks |
 //! | `dot`, `isa` | matrix micro-kernels |
+//! | `postpone` | products of several rounds of a loop at once |
 //! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
 //! | `preempt` | looking up from loops, whether the launch is to end |
 //! | `locate` | the line that code belongs to |
@@ -45,6 +46,7 @@ mod locate;
 mod math;
 mod memory;
 mod nontemporal;
+mod postpone;
 mod preempt;
 mod prefetch;
 mod product;

@@ -13,16 +13,19 @@ use super::index::{Dim, Index, LaneBits};
 use crate::shared::llvm::V;
 
 /// An operand of a product.
-struct Matrix<'ctx> {
+pub(super) struct Matrix<'ctx> {
     /// Where it lies: in scratch, or in the kernel's own memory.
-    buffer: Buffer<'ctx>,
+    pub(super) buffer: Buffer<'ctx>,
     operand: Operand,
     /// In bytes, if it is known at run time only.
-    stride: Option<IntValue<'ctx>>,
+    pub(super) stride: Option<IntValue<'ctx>>,
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn dot_op(&mut self, op: OpId) {
+        if let Some(&postponed) = self.postponed.get(&op) {
+            return self.postponed_dot(op, postponed);
+        }
         let func = self.func;
         let data = func.op(op);
         let (a, b) = (self.operand(op, 0), self.operand(op, 1));
@@ -32,9 +35,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             [b, m, n] => (*b, (*m, *n)),
             other => unreachable!("a product of rank {}", other.len()),
         };
-        let k = *self.shape(data.operands()[0]).last().expect("a matrix");
-        let c = Operand::row_major(self.number(acc), n);
-        let problem = Problem { m, n, k, a: a.operand, b: b.operand, c };
+        let problem = self.problem(op, &a, &b);
+        let k = problem.k;
         let plan = DotPlan::new(self.isa, problem);
         let from_zero =
             plan.starting_at_zero().filter(|_| matches!(func.def_kind(acc), Some(OpKind::Const(c)) if c.is_zero()));
@@ -61,8 +63,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.buffers.insert(data.result(), c);
     }
 
+    /// One product of a batch.
+    pub(super) fn problem(&self, op: OpId, a: &Matrix<'ctx>, b: &Matrix<'ctx>) -> Problem {
+        let operands = self.func.op(op).operands();
+        let [.., m, n] = *self.shape(operands[2]) else { unreachable!("sums are a matrix") };
+        let k = *self.shape(operands[0]).last().expect("a matrix");
+        let c = Operand::row_major(self.number(operands[2]), n);
+        Problem { m, n, k, a: a.operand, b: b.operand, c }
+    }
+
     /// A matrix in memory; a transpose is only another way to walk it.
-    fn operand(&mut self, op: OpId, index: usize) -> Matrix<'ctx> {
+    pub(super) fn operand(&mut self, op: OpId, index: usize) -> Matrix<'ctx> {
         let value = self.func.op(op).operands()[index];
         let (source, transposed) = behind_transpose(self.func, value);
         let order = self.order_in_memory(source, op);

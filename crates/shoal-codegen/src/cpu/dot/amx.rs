@@ -9,7 +9,7 @@ use inkwell::values::{IntValue, PointerValue};
 use shoal_ir::Scalar;
 
 use super::kernel::Views;
-use super::pack::{each, further, stepped};
+use super::pack::{each, each_of, further, stepped};
 use super::plan::DotPlan;
 use super::unit::Arithmetic;
 use crate::shared::llvm::{Llvm, V};
@@ -29,11 +29,16 @@ struct Tiles {
     depth: u32,
 }
 
-/// Emits the product of `views`; `a` has rows of units, `b` is packed.
-pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, views: &Views<'ctx>) {
-    let (block, k_units) = (plan.block, plan.k_units());
-    let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: k_units.min(16) };
-    let kernel = MicroKernel { llvm, plan, views, tiles, down: block.rows / tiles.rows, right: block.vectors };
+/// Units of `k` that a tile holds.
+pub(super) fn depth(plan: &DotPlan) -> u32 {
+    plan.k_units().min(16)
+}
+
+/// Emits the product of `views` over so many depths of a tile, at least one; `a` has rows of units, `b` is packed.
+pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, views: &Views<'ctx>, steps: IntValue<'ctx>) {
+    let block = plan.block;
+    let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: depth(plan) };
+    let kernel = MicroKernel { llvm, plan, views, tiles, steps, down: block.rows / tiles.rows, right: block.vectors };
     llvm.intrinsic("llvm.x86.ldtilecfg", &[], &[configuration(llvm, tiles).into()]);
     // Along the rows of `c`, which are what is read and written most.
     each(llvm, plan.problem.m / block.rows, |row| {
@@ -53,6 +58,8 @@ struct MicroKernel<'a, 'ctx> {
     plan: &'a DotPlan,
     views: &'a Views<'ctx>,
     tiles: Tiles,
+    /// Depths of a tile along `k`.
+    steps: IntValue<'ctx>,
     /// Tiles of `c` in a column of the block.
     down: u32,
     /// Tiles of `c` in a row of the block.
@@ -62,7 +69,7 @@ struct MicroKernel<'a, 'ctx> {
 impl<'ctx> MicroKernel<'_, 'ctx> {
     fn block(&self, a: PointerValue<'ctx>, b: PointerValue<'ctx>, c: PointerValue<'ctx>) {
         self.each_sum(|tile, down, right| self.load(tile, self.sum(c, down, right), self.views.c_row));
-        each(self.llvm, self.plan.k_units() / self.tiles.depth, |k| self.step(a, b, k));
+        each_of(self.llvm, self.steps, |k| self.step(a, b, k));
         self.each_sum(|tile, down, right| self.store(tile, self.sum(c, down, right), self.views.c_row));
     }
 

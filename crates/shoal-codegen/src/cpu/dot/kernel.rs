@@ -39,7 +39,7 @@ pub(super) struct Views<'ctx> {
 }
 
 /// Where an operand lies, and its stride in bytes if that is not known.
-type Placed<'ctx> = (PointerValue<'ctx>, Option<IntValue<'ctx>>);
+pub(super) type Placed<'ctx> = (PointerValue<'ctx>, Option<IntValue<'ctx>>);
 
 impl DotPlan {
     /// Emits the product at the end of the builder's block, and leaves the builder at the end of the code.
@@ -57,7 +57,12 @@ impl DotPlan {
             c_row: self.problem.c.row_stride.known() * c_bytes,
             c_col: self.problem.c.col_stride.known() * c_bytes,
         };
-        if self.uses_amx() { amx::emit(llvm, self, &views) } else { self.emit_blocks(llvm, &views) }
+        if self.uses_amx() {
+            let steps = llvm.const_i64(i64::from(self.k_units() / amx::depth(self)));
+            amx::emit(llvm, self, &views, steps);
+        } else {
+            self.emit_blocks(llvm, &views);
+        }
     }
 
     fn view_a<'ctx>(&self, llvm: &Llvm<'ctx>, from: Placed<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
@@ -70,7 +75,8 @@ impl DotPlan {
             Packing::InPlace => (base, source.stride(Run::Outer), source.stride(Run::K)),
             Packing::Along(run) => {
                 let (row, rows) = if run == Run::K { (k, m) } else { (m, k) };
-                pack(llvm, &self.isa, source, Target { base: scratch, panels: 1, run, row, rows });
+                let unit_bytes = self.arithmetic.unit_bytes();
+                pack(llvm, &self.isa, source, Target::rows(scratch, run, row, rows, unit_bytes));
                 let row_bytes = u64::from(row) * unit;
                 if run == Run::K { (scratch, row_bytes, unit) } else { (scratch, unit, row_bytes) }
             }
@@ -91,11 +97,12 @@ impl DotPlan {
             }
             Packing::Along(run) => {
                 let rows = self.k_units();
-                let panels = self.problem.n / cols;
-                pack(llvm, &self.isa, source, Target { base: scratch, panels, run, row: cols, rows });
                 let unit = u64::from(self.arithmetic.unit_bytes());
                 let k = u64::from(cols) * unit;
-                View { base: scratch, block: u64::from(rows) * k, outer: unit, k }
+                let (panels, panel_bytes) = (self.problem.n / cols, u64::from(rows) * k);
+                let target = Target { base: scratch, panels, panel_bytes, run, row: cols, rows, row_bytes: k };
+                pack(llvm, &self.isa, source, target);
+                View { base: scratch, block: panel_bytes, outer: unit, k }
             }
             Packing::Together => {
                 let unit = u64::from(self.arithmetic.unit_bytes());
@@ -121,7 +128,7 @@ impl DotPlan {
         llvm.branch(apart, copy, after);
         llvm.builder.position_at_end(copy);
         let (row, rows) = (self.problem.n, self.k_units());
-        pack(llvm, &self.isa, source, Target { base: scratch, panels: 1, run: Run::Outer, row, rows });
+        pack(llvm, &self.isa, source, Target::rows(scratch, Run::Outer, row, rows, self.arithmetic.unit_bytes()));
         let copied = llvm.here();
         llvm.jump(after);
         llvm.builder.position_at_end(after);
@@ -130,7 +137,7 @@ impl DotPlan {
         base.as_basic_value().into_pointer_value()
     }
 
-    fn source<'ctx>(&self, (base, stride): Placed<'ctx>, elem: Scalar, k: Stride, outer: Stride) -> Source<'ctx> {
+    pub(super) fn source<'ctx>(&self, (base, stride): Placed<'ctx>, elem: Scalar, k: Stride, outer: Stride) -> Source<'ctx> {
         let bytes = |of: Stride| match of {
             Stride::Known(elements) => Bytes::Known(elements * u64::from(elem.bytes())),
             Stride::AtRunTime => Bytes::AtRunTime(stride.expect("the caller gives strides that are not known")),

@@ -33,12 +33,14 @@ mod convert;
 mod kernel;
 mod pack;
 mod plan;
+mod postponed;
 mod standalone;
 #[cfg(test)]
 mod tests;
 mod unit;
 
 pub(crate) use plan::{DotPlan, Problem};
+pub(crate) use postponed::{PostponedPlan, Round};
 pub use plan::{Operand, Stride};
 pub use standalone::DotFunction;
 

@@ -131,7 +131,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let data = func.op(op);
         let (bounds, initial) = data.operands().split_at(3);
         let slots = self.slots(initial);
-        let counts_rounds = self.postpone_products(data.regions()[0]);
+        let counts_rounds = self.counts_rounds(data.regions()[0]);
         let [from, to, step] = [self.scalar(bounds[0]), self.scalar(bounds[1]), self.scalar(bounds[2])];
         let region = data.regions()[0];
         let trips = self.trips_of(region, [from, to, step]);

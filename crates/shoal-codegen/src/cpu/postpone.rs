@@ -2,13 +2,17 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
+use shoal_abi::Context;
 use shoal_ir::op::OpKind;
-use shoal_ir::{OpId, Region, Value};
+use shoal_ir::{OpId, Region, Value, effects};
 
-use super::dot::{DotPlan, DotPointers, Operand, PostponedPlan, Problem};
+use super::dot::{DotPlan, DotPointers, Freedom, Operand, PostponedPlan, Problem};
 use super::emitter::Emitter;
 use super::fusion::behind_transpose;
 use crate::shared::llvm::V;
+
+/// Memory for all products of a kernel together. Those that find no room are computed in each round.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// A product whose sums nobody reads before the loop around it ends.
 #[derive(Copy, Clone)]
@@ -16,24 +20,101 @@ pub(super) struct Postponed<'ctx> {
     /// The sums that the loop carries.
     sums: Value,
     plan: PostponedPlan,
-    packed: PointerValue<'ctx>,
+    memory: PointerValue<'ctx>,
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {
-    /// Makes room for the operands of the products in a loop's body that are postponed; says whether there are any.
-    pub(super) fn postpone_products(&mut self, body: Region) -> bool {
-        let before = self.postponed.len();
-        for &op in self.func.region(body).ops() {
-            if let Some((sums, plan)) = self.postponable(op, body) {
-                let packed = self.allocate_bytes(plan.scratch_bytes());
-                self.postponed.insert(op, Postponed { sums, plan, packed });
+    /// Makes room for the products that are postponed, before all else in scratch: what they keep packed must last from
+    /// program to program.
+    pub(super) fn postpone_products(&mut self) {
+        let func = self.func;
+        for op in func.walk() {
+            if !matches!(func.op(op).kind, OpKind::For(_)) {
+                continue;
+            }
+            let body = func.op(op).regions()[0];
+            for &product in func.region(body).ops() {
+                let Some((sums, plan)) = self.postponable(product, op) else { continue };
+                if self.scratch_top + plan.scratch_bytes() > MOST_BYTES {
+                    continue;
+                }
+                let memory = self.allocate_bytes(plan.scratch_bytes());
+                self.forget_packed(memory, plan.key_bytes());
+                self.postponed.insert(product, Postponed { sums, plan, memory });
             }
         }
-        self.postponed.len() > before
+        if !self.postponed.is_empty() {
+            self.scratch_is_used();
+        }
+    }
+
+    /// Whether a loop's body has products that are postponed.
+    pub(super) fn counts_rounds(&self, body: Region) -> bool {
+        self.func.region(body).ops().iter().any(|op| self.postponed.contains_key(op))
+    }
+
+    /// What the memory around a loop allows its products.
+    fn freedom(&self, op: OpId) -> Freedom {
+        let func = self.func;
+        let changes = |op: OpId| {
+            let effects = effects::of_op(func, op);
+            effects.writes.any() || effects.order.is_some() || effects.waits || effects.pending
+        };
+        // Up to the kernel's own body, nothing may change memory before the loop or around it.
+        let (mut inner, mut unchanged) = (op, true);
+        while let Some(region) = func.op(inner).parent() {
+            let before = func.region(region).ops().iter().take_while(|&&o| o != inner);
+            unchanged &= !before.into_iter().any(|&o| changes(o));
+            match func.region(region).owner() {
+                Some(outer) => {
+                    unchanged &= !changes(outer);
+                    inner = outer;
+                }
+                None => break,
+            }
+        }
+        let all = effects::of_region(func, func.body());
+        let alone = all.order.is_none() && !all.waits && !all.pending;
+        let reads_later = !changes(op) && self.checks.is_none();
+        Freedom { reads_later, keeps_packed: reads_later && unchanged && alone }
+    }
+
+    /// Lets nothing be packed yet when a thread starts with a launch.
+    fn forget_packed(&self, memory: PointerValue<'ctx>, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        let llvm = self.llvm;
+        let fresh = self.fresh_scratch();
+        let (clear, after) = (llvm.new_block("forget"), llvm.new_block("start"));
+        llvm.branch(fresh, clear, after);
+        llvm.builder.position_at_end(clear);
+        let words = llvm.i64().vec_type(8);
+        llvm.counted_loop(bytes.next_multiple_of(64) / 64, 1, &[], &mut |i, _| {
+            let at = llvm.offset(memory, llvm.shl64(i, 6));
+            llvm.store(words.const_zero().into(), at, 64);
+            Vec::new()
+        });
+        llvm.jump(after);
+        llvm.builder.position_at_end(after);
+    }
+
+    /// Whether no program of this launch has used the scratch.
+    fn fresh_scratch(&self) -> IntValue<'ctx> {
+        let at = self.llvm.offset(self.context, self.llvm.const_i64(Context::FRESH_AT as i64));
+        let fresh = self.llvm.load(self.llvm.i64(), at, 8);
+        self.llvm.icmp(IntPredicate::NE, fresh, self.llvm.const_i64(0).into()).into_int_value()
+    }
+
+    /// Says that a program has used the scratch.
+    fn scratch_is_used(&self) {
+        let at = self.llvm.offset(self.context, self.llvm.const_i64(Context::FRESH_AT as i64));
+        self.llvm.store(self.llvm.const_i64(0).into(), at, 8);
     }
 
     /// A product that is added to what the loop carries, which nobody else reads.
-    fn postponable(&self, op: OpId, body: Region) -> Option<(Value, PostponedPlan)> {
+    fn postponable(&self, op: OpId, around: OpId) -> Option<(Value, PostponedPlan)> {
+        let body = self.func.op(around).regions()[0];
         let data = self.func.op(op);
         let (OpKind::Dot { .. }, [a, b, sums]) = (&data.kind, data.operands()) else { return None };
         let [m, n] = *self.shape(*sums) else { return None };
@@ -47,7 +128,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let k = *self.shape(*a).last()?;
         let [a, b, c] = [(*a, k), (*b, n), (*sums, n)].map(|(v, cols)| Operand::row_major(self.number(v), cols));
-        PostponedPlan::new(DotPlan::new(self.isa, Problem { m, n, k, a, b, c })).map(|plan| (*sums, plan))
+        PostponedPlan::new(DotPlan::new(self.isa, Problem { m, n, k, a, b, c }), self.freedom(around)).map(|plan| (*sums, plan))
     }
 
     /// Emits a postponed product's part of one round.
@@ -63,7 +144,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             a_stride: a.stride,
             b_stride: b.stride,
             c: sums.base,
-            scratch: postponed.packed,
+            scratch: postponed.memory,
         };
         plan.emit(self.llvm, pointers, round);
         self.buffers.insert(self.func.op(op).result(), sums);

@@ -5,7 +5,7 @@ use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
 use super::pack::{Target, each, further, pack, stepped};
-use super::plan::{Block, DotPlan, Operand, Packing, Roles, Start, Stride};
+use super::plan::{Block, DotPlan, Operand, Packing, Problem, Roles, Start, Stride};
 use super::unit::{Arithmetic, Bytes, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
 use crate::shared::llvm::{Llvm, V, vector_type};
@@ -33,9 +33,22 @@ pub(super) struct View<'ctx> {
 pub(super) struct Views<'ctx> {
     pub(super) a: View<'ctx>,
     pub(super) b: View<'ctx>,
-    pub(super) c: PointerValue<'ctx>,
-    pub(super) c_row: u64,
-    pub(super) c_col: u64,
+    pub(super) sums: Sums<'ctx>,
+}
+
+/// Where `c` lies; strides in bytes.
+#[derive(Copy, Clone)]
+pub(super) struct Sums<'ctx> {
+    pub(super) base: PointerValue<'ctx>,
+    pub(super) row: u64,
+    pub(super) col: u64,
+}
+
+impl<'ctx> Sums<'ctx> {
+    pub(super) fn of(problem: &Problem, base: PointerValue<'ctx>) -> Sums<'ctx> {
+        let bytes = u64::from(problem.c.elem.bytes());
+        Sums { base, row: problem.c.row_stride.known() * bytes, col: problem.c.col_stride.known() * bytes }
+    }
 }
 
 /// Where an operand lies, and its stride in bytes if that is not known.
@@ -49,17 +62,14 @@ impl DotPlan {
             Roles::AsGiven => (a, b),
             Roles::Swapped => (b, a),
         };
-        let c_bytes = u64::from(self.problem.c.elem.bytes());
         let views = Views {
             b: self.view_b(llvm, b, pointers.scratch),
             a: self.view_a(llvm, a, further(llvm, pointers.scratch, self.packed_b_bytes())),
-            c: pointers.c,
-            c_row: self.problem.c.row_stride.known() * c_bytes,
-            c_col: self.problem.c.col_stride.known() * c_bytes,
+            sums: Sums::of(&self.problem, pointers.c),
         };
         if self.uses_amx() {
-            let steps = llvm.const_i64(i64::from(self.k_units() / amx::depth(self)));
-            amx::emit(llvm, self, &views, steps);
+            let a = amx::Factor::Whole { view: views.a, steps: self.k_units() / amx::depth(self) };
+            amx::emit(llvm, self, a, views.b, views.sums);
         } else {
             self.emit_blocks(llvm, &views);
         }
@@ -150,12 +160,12 @@ impl DotPlan {
         let (a, b, block) = (views.a, views.b, self.block);
         let k_block = u64::from(self.k_block);
         let (blocks, left_over) = (self.problem.m / block.rows, self.problem.m % block.rows);
-        let c_block = u64::from(block.rows) * views.c_row;
+        let c_block = u64::from(block.rows) * views.sums.row;
         each(llvm, self.k_units() / self.k_block, |k| {
             each(llvm, self.problem.n / block.cols(), |col| {
                 let a_at = stepped(llvm, a.base, k, k_block * a.k);
                 let b_at = stepped(llvm, stepped(llvm, b.base, k, k_block * b.k), col, b.block);
-                let c_at = stepped(llvm, views.c, col, u64::from(block.cols()) * views.c_col);
+                let c_at = stepped(llvm, views.sums.base, col, u64::from(block.cols()) * views.sums.col);
                 each(llvm, blocks, |row| {
                     let (a_at, c_at) = (stepped(llvm, a_at, row, a.block), stepped(llvm, c_at, row, c_block));
                     self.emit_block(llvm, views, a_at, b_at, c_at);
@@ -329,7 +339,7 @@ impl DotPlan {
 
     /// Where the vectors of a block of `c` lie, in bytes from its first.
     fn places(&self, views: &Views<'_>) -> impl Iterator<Item = u64> {
-        let (block, row_bytes, col_bytes) = (self.block, views.c_row, views.c_col);
+        let (block, row_bytes, col_bytes) = (self.block, views.sums.row, views.sums.col);
         let row = move |row| (0..block.vectors).map(move |v| row * row_bytes + u64::from(v * block.lanes) * col_bytes);
         (0..u64::from(block.rows)).flat_map(row)
     }

@@ -40,7 +40,7 @@ mod tests;
 mod unit;
 
 pub(crate) use plan::{DotPlan, Problem};
-pub(crate) use postponed::{PostponedPlan, Round};
+pub(crate) use postponed::{Freedom, PostponedPlan, Round};
 pub use plan::{Operand, Stride};
 pub use standalone::DotFunction;
 

@@ -75,8 +75,9 @@ impl<'ctx> Packer<'_, 'ctx> {
         let run = if self.lanes == 1 { Run::Outer } else { self.target.run };
         let chunks = self.target.row / self.lanes;
         let unrolled = chunks.min(UNROLL);
-        each(llvm, self.target.panels, |panel| {
-            each(llvm, self.target.rows, |row| {
+        // Along the source's memory.
+        each(llvm, self.target.rows, |row| {
+            each(llvm, self.target.panels, |panel| {
                 each(llvm, chunks / unrolled, |chunk| {
                     let from = self.from(panel, row, 1, chunk, unrolled * self.lanes);
                     let to = self.to(panel, row, 1, chunk, unrolled * self.lanes);

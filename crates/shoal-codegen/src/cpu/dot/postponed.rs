@@ -1,34 +1,58 @@
 //! Products of a loop's rounds, computed several rounds at a time.
 //!
 //! A loop `acc = dot(a, b, acc)` reads and writes all of `acc` in each round, which for the matrix unit takes as long as
-//! the products of a usual round. Nobody needs `acc` before the loop ends, so each round only packs its operands, behind
-//! those of the rounds before, and the kernel runs over all of them when the memory for them is full or the loop ends.
-//! Products are added in the same order as before.
+//! the products of a usual round. Nobody needs `acc` before the loop ends, so the kernel runs once for a *group* of
+//! rounds, when the group is full or the loop ends. Products are added in the same order as before.
+//!
+//! - `b` is packed in each round, behind the rounds before. Where programs see the same memory all along, it stays
+//!   packed from one program to the next: each round's place has a *key*, the address it was packed from, and what the
+//!   next program reads from the same address is not packed again.
+//! - `a` is read where it lies if its rows are units and nothing writes before the group is done; else it is packed.
 
+use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
 
-use super::kernel::{Placed, View, Views};
+use super::amx::{self, Factor};
+use super::kernel::{Placed, View};
 use super::pack::{Target, further, pack, stepped};
-use super::plan::DotPlan;
+use super::plan::{DotPlan, Stride};
 use super::unit::Run;
-use super::{DotPointers, amx};
+use super::{DotPointers, kernel::Sums};
 use crate::shared::llvm::Llvm;
 
-/// Bytes of packed operands: what stays in L2 beside the sums.
-const PACKED_BYTES: u64 = 640 << 10;
+/// Bytes of the rows of `a` and the columns of `b` in a group.
+const GROUP_DEPTH: u64 = 2 << 10;
 
-/// Bytes of a row of `a`, packed. A block of its rows stays in L1.
-const ROW_BYTES: u64 = 1 << 10;
+/// Bytes of packed `b` in a group: what stays in L2 beside the sums.
+const GROUP_BYTES: u64 = 512 << 10;
 
-/// Keeps the rows of a block of `a` from competing for the same places in L1.
+/// Bytes of packed `b` that are kept for the next program.
+const KEPT_BYTES: u64 = 2 << 20;
+
+/// Keeps rows of packed `a` from competing for the same places in L1.
 const PADDING: u64 = 64;
+
+/// Bytes of a key, and of a place of `a`: an address and a distance.
+const ENTRY: u64 = 16;
+
+/// What a loop allows.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Freedom {
+    /// Nothing changes memory before the loop ends.
+    pub(crate) reads_later: bool,
+    /// All programs that run one after the other read the same memory.
+    pub(crate) keeps_packed: bool,
+}
 
 /// A product that is computed once for several rounds of a loop.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct PostponedPlan {
     plan: DotPlan,
-    /// How many at most; a power of two.
+    freedom: Freedom,
+    /// Rounds of a group; a power of two.
     rounds: u32,
+    /// Groups that are kept; a power of two.
+    groups: u32,
 }
 
 /// Where a round of the loop is.
@@ -42,15 +66,20 @@ pub(crate) struct Round<'ctx> {
 
 impl PostponedPlan {
     /// If it is worth it.
-    pub(crate) fn new(plan: DotPlan) -> Option<PostponedPlan> {
+    pub(crate) fn new(plan: DotPlan, freedom: Freedom) -> Option<PostponedPlan> {
         if !plan.uses_amx() {
             return None;
         }
-        let round = PostponedPlan { plan, rounds: 1 };
-        let fits = |plan: PostponedPlan| plan.scratch_bytes() <= PACKED_BYTES && plan.a_row_bytes() <= ROW_BYTES + PADDING;
-        let doubled = |plan: &PostponedPlan| Some(PostponedPlan { rounds: 2 * plan.rounds, ..*plan });
-        let most = std::iter::successors(Some(round), doubled).take_while(|&plan| fits(plan)).last()?;
-        (most.rounds > 1).then_some(most)
+        let mut most = PostponedPlan { plan, freedom, rounds: 1, groups: 1 };
+        let fits = |rounds: u32| {
+            let group = PostponedPlan { rounds, ..most };
+            u64::from(rounds) * most.k_bytes() <= GROUP_DEPTH && group.group_bytes() <= GROUP_BYTES
+        };
+        most.rounds = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| fits(n)).last()?;
+        while freedom.keeps_packed && u64::from(2 * most.groups) * most.group_bytes() <= KEPT_BYTES {
+            most.groups *= 2;
+        }
+        (most.rounds > 1 || most.groups > 1).then_some(most)
     }
 
     /// The same for operands that lie elsewhere.
@@ -58,9 +87,27 @@ impl PostponedPlan {
         PostponedPlan { plan, ..self }
     }
 
-    /// Bytes of memory, aligned to 64, that the operands of several rounds need. It must last as long as the loop.
+    /// Bytes of memory, aligned to 64, that nobody else writes to; the keys come first. It must last as long as the loop,
+    /// or from one program to the next if anything is kept.
     pub(crate) fn scratch_bytes(&self) -> u64 {
-        self.packed_b_bytes() + u64::from(self.plan.problem.m) * self.a_row_bytes()
+        self.packed_a_at() + u64::from(self.plan.problem.m) * self.a_row_bytes()
+    }
+
+    /// Bytes at the start of that memory that must be zero when the first program starts.
+    pub(crate) fn key_bytes(&self) -> u64 {
+        if self.freedom.keeps_packed { u64::from(self.rounds * self.groups) * ENTRY } else { 0 }
+    }
+
+    fn table_at(&self) -> u64 {
+        self.key_bytes().next_multiple_of(64)
+    }
+
+    fn packed_b_at(&self) -> u64 {
+        (self.table_at() + u64::from(self.rounds) * ENTRY).next_multiple_of(64)
+    }
+
+    fn packed_a_at(&self) -> u64 {
+        self.packed_b_at() + u64::from(self.groups) * self.group_bytes()
     }
 
     fn unit_bytes(&self) -> u64 {
@@ -79,61 +126,107 @@ impl PostponedPlan {
         u64::from(self.rounds) * self.k_bytes() * u64::from(self.plan.block.cols())
     }
 
-    fn packed_b_bytes(&self) -> u64 {
+    fn group_bytes(&self) -> u64 {
         self.b_panel_bytes() * u64::from(self.plan.problem.n / self.plan.block.cols())
     }
 
-    /// Emits one round. `pointers.scratch` has [`PostponedPlan::scratch_bytes`] and nobody else writes to it.
+    /// Emits one round. `pointers.scratch` is the memory of [`PostponedPlan::scratch_bytes`].
     pub(crate) fn emit<'ctx>(&self, llvm: &Llvm<'ctx>, pointers: DotPointers<'ctx>, round: Round<'ctx>) {
-        let place = llvm.and64(round.number, u64::from(self.rounds) - 1);
-        let (packed_b, packed_a) = (pointers.scratch, further(llvm, pointers.scratch, self.packed_b_bytes()));
-        self.pack_b(llvm, (pointers.b, pointers.b_stride), packed_b, place);
-        self.pack_a(llvm, (pointers.a, pointers.a_stride), packed_a, place);
-        let full = llvm.icmp(
-            inkwell::IntPredicate::EQ,
-            place.into(),
-            llvm.const_i64(i64::from(self.rounds) - 1).into(),
-        );
-        let due = llvm.builder.build_or(full.into_int_value(), round.is_last, "").expect("two conditions");
+        let in_group = llvm.and64(round.number, u64::from(self.rounds) - 1);
+        let memory = pointers.scratch;
+        let kept_round = llvm.and64(round.number, u64::from(self.rounds * self.groups) - 1);
+        let group = llvm.shr64(kept_round, self.rounds.trailing_zeros());
+        let packed_b = stepped(llvm, further(llvm, memory, self.packed_b_at()), group, self.group_bytes());
+        let key = stepped(llvm, memory, kept_round, ENTRY);
+        self.place_b(llvm, (pointers.b, pointers.b_stride), packed_b, in_group, key);
+        let table = further(llvm, memory, self.table_at());
+        self.place_a(llvm, (pointers.a, pointers.a_stride), memory, in_group, table);
+
+        let end = llvm.const_i64(i64::from(self.rounds) - 1);
+        let full = llvm.icmp(IntPredicate::EQ, in_group.into(), end.into()).into_int_value();
+        let due = llvm.builder.build_or(full, round.is_last, "").expect("two conditions");
         let (multiply, after) = (llvm.new_block("multiply"), llvm.new_block("postponed"));
         llvm.branch(due, multiply, after);
         llvm.builder.position_at_end(multiply);
-        let (plan, unit) = (&self.plan, self.unit_bytes());
-        let c_bytes = u64::from(plan.problem.c.elem.bytes());
-        let (a_row, b_row) = (self.a_row_bytes(), u64::from(plan.block.cols()) * unit);
-        let views = Views {
-            a: View { base: packed_a, block: u64::from(plan.block.rows) * a_row, outer: a_row, k: unit },
-            b: View { base: packed_b, block: self.b_panel_bytes(), outer: unit, k: b_row },
-            c: pointers.c,
-            c_row: plan.problem.c.row_stride.known() * c_bytes,
-            c_col: plan.problem.c.col_stride.known() * c_bytes,
-        };
-        let rounds = llvm.add64(place, llvm.const_i64(1));
-        let steps = llvm.mul64(rounds, llvm.const_i64(i64::from(plan.k_units() / amx::depth(plan))));
-        amx::emit(llvm, plan, &views, steps);
+        let plan = &self.plan;
+        let k = u64::from(plan.block.cols()) * self.unit_bytes();
+        let b = View { base: packed_b, block: self.b_panel_bytes(), outer: self.unit_bytes(), k };
+        let rounds = llvm.add64(in_group, llvm.const_i64(1));
+        let steps = plan.k_units() / amx::depth(plan);
+        amx::emit(llvm, plan, Factor::Rounds { table, rounds, steps }, b, Sums::of(&plan.problem, pointers.c));
         llvm.jump(after);
         llvm.builder.position_at_end(after);
     }
 
-    fn pack_a<'ctx>(&self, llvm: &Llvm<'ctx>, from: Placed<'ctx>, base: PointerValue<'ctx>, place: IntValue<'ctx>) {
-        let plan = &self.plan;
-        let a = plan.problem.a;
-        let source = plan.source(from, a.elem, a.col_stride, a.row_stride);
-        let base = stepped(llvm, base, place, self.k_bytes());
-        let (row, rows, row_bytes) = (plan.k_units(), plan.problem.m, self.a_row_bytes());
-        pack(llvm, &plan.isa, source, Target { base, panels: 1, panel_bytes: 0, run: Run::K, row, rows, row_bytes });
+    /// Packs `b` unless it is there.
+    fn place_b<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        from: Placed<'ctx>,
+        group: PointerValue<'ctx>,
+        place: IntValue<'ctx>,
+        key: PointerValue<'ctx>,
+    ) {
+        if !self.freedom.keeps_packed {
+            return self.pack_b(llvm, from, group, place);
+        }
+        let distance_at = further(llvm, key, 8);
+        let (base, Some(distance)) = from else {
+            // Not from the kernel's memory: nobody else will have the same.
+            llvm.store(llvm.const_i64(0).into(), key, 8);
+            return self.pack_b(llvm, from, group, place);
+        };
+        let address = llvm.ptr_to_int(base);
+        let differs = |value: IntValue<'ctx>, at| {
+            llvm.icmp(IntPredicate::NE, llvm.load(llvm.i64(), at, 8), value.into()).into_int_value()
+        };
+        let other = llvm.builder.build_or(differs(address, key), differs(distance, distance_at), "");
+        let (fill, filled) = (llvm.new_block("pack"), llvm.new_block("packed"));
+        llvm.branch(other.expect("two conditions"), fill, filled);
+        llvm.builder.position_at_end(fill);
+        self.pack_b(llvm, from, group, place);
+        llvm.store(address.into(), key, 8);
+        llvm.store(distance.into(), distance_at, 8);
+        llvm.jump(filled);
+        llvm.builder.position_at_end(filled);
     }
 
-    fn pack_b<'ctx>(&self, llvm: &Llvm<'ctx>, from: Placed<'ctx>, base: PointerValue<'ctx>, place: IntValue<'ctx>) {
+    fn pack_b<'ctx>(&self, llvm: &Llvm<'ctx>, from: Placed<'ctx>, group: PointerValue<'ctx>, place: IntValue<'ctx>) {
         let plan = &self.plan;
         let b = plan.problem.b;
         let source = plan.source(from, b.elem, b.row_stride, b.col_stride);
         let cols = plan.block.cols();
         let row_bytes = u64::from(cols) * self.unit_bytes();
-        let base = stepped(llvm, base, place, u64::from(plan.k_units()) * row_bytes);
+        let base = stepped(llvm, group, place, u64::from(plan.k_units()) * row_bytes);
         let (panels, panel_bytes) = (plan.problem.n / cols, self.b_panel_bytes());
-        let target =
-            Target { base, panels, panel_bytes, run: Run::Outer, row: cols, rows: plan.k_units(), row_bytes };
+        let target = Target { base, panels, panel_bytes, run: Run::Outer, row: cols, rows: plan.k_units(), row_bytes };
         pack(llvm, &plan.isa, source, target);
+    }
+
+    /// Writes down where this round's `a` is: where it lies, or packed.
+    fn place_a<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        from: Placed<'ctx>,
+        memory: PointerValue<'ctx>,
+        place: IntValue<'ctx>,
+        table: PointerValue<'ctx>,
+    ) {
+        let a = self.plan.problem.a;
+        let (base, distance) = match from {
+            (base, Some(distance)) if self.freedom.reads_later && a.col_stride == Stride::ONE => (base, distance),
+            _ => {
+                let packed = further(llvm, memory, self.packed_a_at());
+                let base = stepped(llvm, packed, place, self.k_bytes());
+                let source = self.plan.source(from, a.elem, a.col_stride, a.row_stride);
+                let (row, rows, row_bytes) = (self.plan.k_units(), self.plan.problem.m, self.a_row_bytes());
+                let target = Target { base, panels: 1, panel_bytes: 0, run: Run::K, row, rows, row_bytes };
+                pack(llvm, &self.plan.isa, source, target);
+                (base, llvm.const_i64(row_bytes as i64))
+            }
+        };
+        let entry = stepped(llvm, table, place, ENTRY);
+        llvm.store(base.into(), entry, 8);
+        llvm.store(distance.into(), further(llvm, entry, 8), 8);
     }
 }

@@ -127,8 +127,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return None;
         }
         let k = *self.shape(*a).last()?;
+        let mut freedom = self.freedom(around);
+        freedom.keeps_packed &= [a, b].into_iter().all(|&v| self.is_plain_load(behind_transpose(self.func, v).0, op));
         let [a, b, c] = [(*a, k), (*b, n), (*sums, n)].map(|(v, cols)| Operand::row_major(self.number(v), cols));
-        PostponedPlan::new(DotPlan::new(self.isa, Problem { m, n, k, a, b, c }), self.freedom(around)).map(|plan| (*sums, plan))
+        PostponedPlan::new(DotPlan::new(self.isa, Problem { m, n, k, a, b, c }), freedom).map(|plan| (*sums, plan))
+    }
+
+    /// Whether a product may read a tile where the kernel loads it from.
+    fn is_plain_load(&self, value: Value, product: OpId) -> bool {
+        let Some(load) = self.func.def_op(value).map(|op| self.func.op(op)) else { return false };
+        let plain = matches!(&load.kind, OpKind::Load(attrs) if !attrs.volatile) && load.operands().len() == 1;
+        plain && self.fusion.is_read_only_by(value, product)
     }
 
     /// Emits a postponed product's part of one round.
@@ -136,7 +145,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (a, b) = (self.operand(op, 0), self.operand(op, 1));
         let sums = self.buffers[&postponed.sums].clone();
         let plan = postponed.plan.with(DotPlan::new(self.isa, self.problem(op, &a, &b)));
-        self.needs.uses_amx = true;
+        self.needs.uses_amx |= plan.uses_amx();
         let round = self.round.expect("the loop around a postponed product counts its rounds");
         let pointers = DotPointers {
             a: a.buffer.base,

@@ -8,7 +8,7 @@ use inkwell::module::Linkage;
 use inkwell::values::{IntValue, PointerValue};
 use shoal_ir::Scalar;
 
-use super::kernel::{Sums, View};
+use super::kernel::{Rounds, Sums, View};
 use super::pack::{each, each_of, further, stepped};
 use super::plan::DotPlan;
 use super::unit::Arithmetic;
@@ -39,9 +39,8 @@ pub(super) fn depth(plan: &DotPlan) -> u32 {
 pub(super) enum Factor<'ctx> {
     /// One matrix, so many depths of a tile long.
     Whole { view: View<'ctx>, steps: u32 },
-    /// The matrices of several rounds of a loop, each `steps` depths long. The table has an address and the distance of
-    /// rows for each.
-    Rounds { table: PointerValue<'ctx>, rounds: IntValue<'ctx>, steps: u32 },
+    /// The matrices of several rounds of a loop, each `steps` depths long.
+    Rounds { rounds: Rounds<'ctx>, steps: u32 },
 }
 
 /// Emits a product; `b` is packed.
@@ -98,10 +97,8 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
                     self.step(a, stepped(llvm, b, k, depth * self.b.k));
                 });
             }
-            Factor::Rounds { table, rounds, steps } => each_of(llvm, rounds, |round| {
-                let entry = stepped(llvm, table, round, 16);
-                let base = llvm.load(llvm.ptr(), entry, 8).into_pointer_value();
-                let distance = llvm.load(llvm.i64(), further(llvm, entry, 8), 8).into_int_value();
+            Factor::Rounds { rounds, steps } => each_of(llvm, rounds.count, |round| {
+                let (base, distance) = rounds.entry(llvm, round);
                 let rows = llvm.mul64(row, llvm.const_i64(self.plan.block.rows.into()));
                 let base = llvm.offset(base, llvm.mul64(rows, distance));
                 let b = stepped(llvm, b, round, u64::from(steps) * depth * self.b.k);
@@ -119,14 +116,14 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
     fn step(&self, a: Rows<'ctx>, b: PointerValue<'ctx>) {
         let (llvm, tiles) = (self.llvm, self.tiles);
         let b_row = llvm.const_i64(self.b.k as i64);
-        for right in 0..self.right {
+        let load_b = |right: u32| {
             let b = further(llvm, b, u64::from(right * tiles.cols) * self.b.outer);
             self.load(B + right, b, b_row);
-        }
-        for down in 0..self.down {
+        };
+        let load_a = |down: u32| {
             let rows = llvm.mul64(a.distance, llvm.const_i64(i64::from(down * tiles.rows)));
             self.load(A + down, if down == 0 { a.base } else { llvm.offset(a.base, rows) }, a.distance);
-        }
+        };
         let multiply = match self.plan.arithmetic {
             Arithmetic::AmxBf16 => "llvm.x86.tdpbf16ps",
             Arithmetic::AmxI8 if self.plan.problem.a.elem == Scalar::U8 => "llvm.x86.tdpbuud",
@@ -135,7 +132,14 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
                 unreachable!("not for AMX")
             }
         };
+        // Each factor is loaded right before its first product.
         self.each_sum(|tile, down, right| {
+            if down == 0 {
+                load_b(right);
+            }
+            if right == 0 {
+                load_a(down);
+            }
             llvm.intrinsic(multiply, &[], &[self.tile(tile), self.tile(A + down), self.tile(B + right)]);
         });
     }

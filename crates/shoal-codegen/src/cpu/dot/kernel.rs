@@ -4,7 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
-use super::pack::{Target, each, further, pack, stepped};
+use super::pack::{Target, each, each_of_carrying, further, pack, stepped};
 use super::plan::{Block, DotPlan, Operand, Packing, Problem, Roles, Start, Stride};
 use super::unit::{Arithmetic, Bytes, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
@@ -26,6 +26,33 @@ pub(super) struct View<'ctx> {
     pub(super) outer: u64,
     /// From one unit of `k` to the next.
     pub(super) k: u64,
+}
+
+/// The rows of a block of `a`, and the distance of their units in bytes.
+#[derive(Copy, Clone)]
+struct Rows<'a, 'ctx> {
+    rows: &'a [PointerValue<'ctx>],
+    k: u64,
+}
+
+/// The matrices `a` of several rounds of a loop, in rows of units: an address and the distance of rows for each.
+#[derive(Copy, Clone)]
+pub(super) struct Rounds<'ctx> {
+    pub(super) table: PointerValue<'ctx>,
+    /// At least one.
+    pub(super) count: IntValue<'ctx>,
+}
+
+impl<'ctx> Rounds<'ctx> {
+    /// Bytes of the table for each round.
+    pub(super) const ENTRY: u64 = 16;
+
+    /// The address and the distance of rows in bytes.
+    pub(super) fn entry(self, llvm: &Llvm<'ctx>, round: IntValue<'ctx>) -> (PointerValue<'ctx>, IntValue<'ctx>) {
+        let entry = stepped(llvm, self.table, round, Rounds::ENTRY);
+        let base = llvm.load(llvm.ptr(), entry, 8).into_pointer_value();
+        (base, llvm.load(llvm.i64(), further(llvm, entry, 8), 8).into_int_value())
+    }
 }
 
 /// The operands of a kernel.
@@ -188,36 +215,81 @@ impl DotPlan {
         b: PointerValue<'ctx>,
         c: PointerValue<'ctx>,
     ) {
-        let sums = self.load_block(llvm, views, c);
-        let sums = self.sum_block(llvm, views, a, b, sums);
-        self.store_block(llvm, views, c, &sums);
+        let sums = self.load_block(llvm, views.sums, c);
+        let rows: Vec<_> = (0..u64::from(self.block.rows)).map(|row| further(llvm, a, row * views.a.outer)).collect();
+        let sums = self.sum_block(llvm, Rows { rows: &rows, k: views.a.k }, View { base: b, ..views.b }, sums);
+        self.store_block(llvm, views.sums, c, &sums);
+    }
+
+    /// Emits the product of several rounds of a loop, at least one; `b` is packed.
+    pub(super) fn emit_rounds<'ctx>(&self, llvm: &Llvm<'ctx>, a: Rounds<'ctx>, b: View<'ctx>, sums: Sums<'ctx>) {
+        let block = self.block;
+        let (blocks, left_over) = (self.problem.m / block.rows, self.problem.m % block.rows);
+        let c_block = u64::from(block.rows) * sums.row;
+        each(llvm, self.problem.n / block.cols(), |col| {
+            let b = View { base: stepped(llvm, b.base, col, b.block), ..b };
+            let c = stepped(llvm, sums.base, col, u64::from(block.cols()) * sums.col);
+            each(llvm, blocks, |row| {
+                let first = llvm.mul64(row, llvm.const_i64(block.rows.into()));
+                self.emit_block_of_rounds(llvm, a, first, b, Sums { base: stepped(llvm, c, row, c_block), ..sums });
+            });
+            if left_over > 0 {
+                let first = llvm.const_i64(i64::from(blocks * block.rows));
+                let c = further(llvm, c, u64::from(blocks) * c_block);
+                let rest = DotPlan { block: Block { rows: left_over, ..block }, ..*self };
+                rest.emit_block_of_rounds(llvm, a, first, b, Sums { base: c, ..sums });
+            }
+        });
+    }
+
+    fn emit_block_of_rounds<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        a: Rounds<'ctx>,
+        first: IntValue<'ctx>,
+        b: View<'ctx>,
+        c: Sums<'ctx>,
+    ) {
+        let before = self.load_block(llvm, c, c.base);
+        let after = each_of_carrying(llvm, a.count, &before, |round, sums| {
+            let (base, distance) = a.entry(llvm, round);
+            let row = |i: u32| {
+                let row = llvm.add64(first, llvm.const_i64(i.into()));
+                llvm.offset(base, llvm.mul64(row, distance))
+            };
+            let rows: Vec<_> = (0..self.block.rows).map(row).collect();
+            let b = View { base: stepped(llvm, b.base, round, u64::from(self.k_units()) * b.k), ..b };
+            let k = u64::from(self.arithmetic.unit_bytes());
+            let round = DotPlan { k_block: self.k_units(), ..*self };
+            round.sum_block(llvm, Rows { rows: &rows, k }, b, sums.to_vec())
+        });
+        self.store_block(llvm, c, c.base, &after);
     }
 
     /// Adds the products of `k_block` units to a block of `c`.
     fn sum_block<'ctx>(
         &self,
         llvm: &Llvm<'ctx>,
-        views: &Views<'ctx>,
-        a: PointerValue<'ctx>,
-        b: PointerValue<'ctx>,
+        a: Rows<'_, 'ctx>,
+        b: View<'ctx>,
         sums: Vec<V<'ctx>>,
     ) -> Vec<V<'ctx>> {
         let block = self.block;
         let unroll = self.unrolled_steps();
         let vector = vector_type(self.arithmetic.unit_type(llvm), block.lanes);
         llvm.counted_loop((self.k_block / unroll).into(), 1, &sums, &mut |i, sums| {
-            let a = stepped(llvm, a, i, u64::from(unroll) * views.a.k);
-            let b = stepped(llvm, b, i, u64::from(unroll) * views.b.k);
+            let b_at = stepped(llvm, b.base, i, u64::from(unroll) * b.k);
             let mut sums = sums.to_vec();
             for step in 0..u64::from(unroll) {
                 let b_row: Vec<_> = (0..block.vectors)
                     .map(|v| {
-                        let at = further(llvm, b, step * views.b.k + u64::from(v * block.lanes) * views.b.outer);
+                        let at = further(llvm, b_at, step * b.k + u64::from(v * block.lanes) * b.outer);
                         llvm.load(vector, at, self.arithmetic.unit_bytes()).into_vector_value()
                     })
                     .collect();
-                for (row, sums) in (0u64..).zip(sums.chunks_mut(block.vectors as usize)) {
-                    let at = further(llvm, a, step * views.a.k + row * views.a.outer);
+                for (&row, sums) in a.rows.iter().zip(sums.chunks_mut(block.vectors as usize)) {
+                    let row = stepped(llvm, row, i, u64::from(unroll) * a.k);
+                    let at = further(llvm, row, step * a.k);
                     let a = broadcast(llvm, self.arithmetic, at, block.lanes);
                     for (sum, &b) in sums.iter_mut().zip(&b_row) {
                         *sum = self.multiply_add(llvm, a, b, sum.into_vector_value());
@@ -308,7 +380,7 @@ impl DotPlan {
         llvm.bin(InstructionOpcode::Add, sum.into(), products)
     }
 
-    fn load_block<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>, at: PointerValue<'ctx>) -> Vec<V<'ctx>> {
+    fn load_block<'ctx>(&self, llvm: &Llvm<'ctx>, c: Sums<'ctx>, at: PointerValue<'ctx>) -> Vec<V<'ctx>> {
         let elem = self.problem.c.elem;
         let ty = vector_type(stored_type(llvm, elem), self.block.lanes);
         let load = |at| {
@@ -322,12 +394,12 @@ impl DotPlan {
                 loaded
             }
         };
-        self.places(views).map(|bytes| load(further(llvm, at, bytes))).collect()
+        self.places(c).map(|bytes| load(further(llvm, at, bytes))).collect()
     }
 
-    fn store_block<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>, at: PointerValue<'ctx>, sums: &[V<'ctx>]) {
+    fn store_block<'ctx>(&self, llvm: &Llvm<'ctx>, c: Sums<'ctx>, at: PointerValue<'ctx>, sums: &[V<'ctx>]) {
         let elem = self.problem.c.elem;
-        for (&sum, bytes) in sums.iter().zip(self.places(views)) {
+        for (&sum, bytes) in sums.iter().zip(self.places(c)) {
             let value = if elem == Scalar::F16 {
                 convert::to_f16(llvm, &self.isa, sum.into_vector_value()).into()
             } else {
@@ -338,8 +410,8 @@ impl DotPlan {
     }
 
     /// Where the vectors of a block of `c` lie, in bytes from its first.
-    fn places(&self, views: &Views<'_>) -> impl Iterator<Item = u64> {
-        let (block, row_bytes, col_bytes) = (self.block, views.sums.row, views.sums.col);
+    fn places(&self, c: Sums<'_>) -> impl Iterator<Item = u64> + use<> {
+        let (block, row_bytes, col_bytes) = (self.block, c.row, c.col);
         let row = move |row| (0..block.vectors).map(move |v| row * row_bytes + u64::from(v * block.lanes) * col_bytes);
         (0..u64::from(block.rows)).flat_map(row)
     }

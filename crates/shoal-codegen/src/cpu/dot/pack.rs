@@ -5,7 +5,7 @@ use inkwell::values::{IntValue, PointerValue, VectorValue};
 
 use super::unit::{Run, Source};
 use crate::cpu::isa::Isa;
-use crate::shared::llvm::Llvm;
+use crate::shared::llvm::{Llvm, V};
 
 /// Where packed units go: panels of rows.
 #[derive(Copy, Clone)]
@@ -169,20 +169,37 @@ pub(super) fn each<'ctx>(llvm: &Llvm<'ctx>, count: u32, mut body: impl FnMut(Ind
 
 /// A loop over `0..count`, where `count` is above zero.
 pub(super) fn each_of<'ctx>(llvm: &Llvm<'ctx>, count: Index<'ctx>, mut body: impl FnMut(Index<'ctx>)) {
-    if let Some(count) = count.get_zero_extended_constant() {
-        return each(llvm, count as u32, body);
-    }
+    each_of_carrying(llvm, count, &[], |i, _| {
+        body(i);
+        Vec::new()
+    });
+}
+
+/// The same with values that are carried from round to round; gives those after the last.
+pub(super) fn each_of_carrying<'ctx>(
+    llvm: &Llvm<'ctx>,
+    count: Index<'ctx>,
+    carried: &[V<'ctx>],
+    mut body: impl FnMut(Index<'ctx>, &[V<'ctx>]) -> Vec<V<'ctx>>,
+) -> Vec<V<'ctx>> {
     let (before, head, after) = (llvm.here(), llvm.new_block("loop"), llvm.new_block("after"));
     llvm.jump(head);
     llvm.builder.position_at_end(head);
     let counter = llvm.builder.build_phi(llvm.i64(), "i").expect("a phi");
     let i = counter.as_basic_value().into_int_value();
-    body(i);
+    let phis: Vec<_> = carried.iter().map(|v| llvm.builder.build_phi(v.get_type(), "").expect("a phi")).collect();
+    let inside: Vec<_> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+    let next = body(i, &inside);
     let following = llvm.add64(i, llvm.const_i64(1));
-    counter.add_incoming(&[(&llvm.const_i64(0), before), (&following, llvm.here())]);
+    let latch = llvm.here();
+    counter.add_incoming(&[(&llvm.const_i64(0), before), (&following, latch)]);
+    for ((phi, first), next) in phis.iter().zip(carried).zip(&next) {
+        phi.add_incoming(&[(first, before), (next, latch)]);
+    }
     let again = llvm.icmp(IntPredicate::ULT, following.into(), count.into()).into_int_value();
     llvm.branch(again, head, after);
     llvm.builder.position_at_end(after);
+    next
 }
 
 /// The address of element `index` of a row with this stride.

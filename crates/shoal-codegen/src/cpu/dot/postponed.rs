@@ -11,17 +11,21 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
+use shoal_ir::Scalar;
 
 use super::amx::{self, Factor};
-use super::kernel::{Placed, View};
+use super::kernel::{Placed, Rounds, Sums, View};
 use super::pack::{Target, further, pack, stepped};
-use super::plan::{DotPlan, Stride};
-use super::unit::Run;
-use super::{DotPointers, kernel::Sums};
+use super::plan::{DotPlan, Roles, Stride};
+use super::unit::{Arithmetic, Run};
+use super::DotPointers;
 use crate::shared::llvm::Llvm;
 
-/// Bytes of the rows of `a` and the columns of `b` in a group.
-const GROUP_DEPTH: u64 = 2 << 10;
+/// Bytes of the rows of `a` and the columns of `b` in a group, for the matrix unit.
+const TILE_DEPTH: u64 = 2 << 10;
+
+/// The same for vectors: a panel of `b` stays in L1 beside rows of `a` that may compete for the same places.
+const VECTOR_DEPTH: u64 = 1 << 9;
 
 /// Bytes of packed `b` in a group: what stays in L2 beside the sums.
 const GROUP_BYTES: u64 = 512 << 10;
@@ -32,8 +36,8 @@ const KEPT_BYTES: u64 = 2 << 20;
 /// Keeps rows of packed `a` from competing for the same places in L1.
 const PADDING: u64 = 64;
 
-/// Bytes of a key, and of a place of `a`: an address and a distance.
-const ENTRY: u64 = 16;
+/// Bytes of a key: an address and a distance.
+const KEY: u64 = 16;
 
 /// What a loop allows.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -67,15 +71,19 @@ pub(crate) struct Round<'ctx> {
 impl PostponedPlan {
     /// If it is worth it.
     pub(crate) fn new(plan: DotPlan, freedom: Freedom) -> Option<PostponedPlan> {
-        if !plan.uses_amx() {
+        let vectors = matches!(plan.arithmetic, Arithmetic::F32 | Arithmetic::F64) && plan.block.lanes > 1;
+        let rounded = plan.problem.c.elem == Scalar::F16;
+        // With vectors the gain is in what is kept packed, not in fewer accesses to the sums.
+        if rounded || plan.roles == Roles::Swapped || !(plan.uses_amx() || vectors && freedom.keeps_packed) {
             return None;
         }
+        let depth = if plan.uses_amx() { TILE_DEPTH } else { VECTOR_DEPTH };
         let mut most = PostponedPlan { plan, freedom, rounds: 1, groups: 1 };
         let fits = |rounds: u32| {
             let group = PostponedPlan { rounds, ..most };
-            u64::from(rounds) * most.k_bytes() <= GROUP_DEPTH && group.group_bytes() <= GROUP_BYTES
+            u64::from(rounds) * most.k_bytes() <= depth && group.group_bytes() <= GROUP_BYTES
         };
-        most.rounds = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| fits(n)).last()?;
+        most.rounds = std::iter::successors(Some(1), |n| Some(2 * n)).take_while(|&n| fits(n)).last().unwrap_or(1);
         while freedom.keeps_packed && u64::from(2 * most.groups) * most.group_bytes() <= KEPT_BYTES {
             most.groups *= 2;
         }
@@ -87,6 +95,11 @@ impl PostponedPlan {
         PostponedPlan { plan, ..self }
     }
 
+    /// Whether the code uses AMX.
+    pub(crate) fn uses_amx(&self) -> bool {
+        self.plan.uses_amx()
+    }
+
     /// Bytes of memory, aligned to 64, that nobody else writes to; the keys come first. It must last as long as the loop,
     /// or from one program to the next if anything is kept.
     pub(crate) fn scratch_bytes(&self) -> u64 {
@@ -95,7 +108,7 @@ impl PostponedPlan {
 
     /// Bytes at the start of that memory that must be zero when the first program starts.
     pub(crate) fn key_bytes(&self) -> u64 {
-        if self.freedom.keeps_packed { u64::from(self.rounds * self.groups) * ENTRY } else { 0 }
+        if self.freedom.keeps_packed { u64::from(self.rounds * self.groups) * KEY } else { 0 }
     }
 
     fn table_at(&self) -> u64 {
@@ -103,11 +116,17 @@ impl PostponedPlan {
     }
 
     fn packed_b_at(&self) -> u64 {
-        (self.table_at() + u64::from(self.rounds) * ENTRY).next_multiple_of(64)
+        (self.table_at() + u64::from(self.rounds) * Rounds::ENTRY).next_multiple_of(64)
     }
 
     fn packed_a_at(&self) -> u64 {
         self.packed_b_at() + u64::from(self.groups) * self.group_bytes()
+    }
+
+    /// Whether rows of `a` that lie in the kernel's memory are units.
+    fn reads_in_place(&self) -> bool {
+        let (a, arithmetic) = (self.plan.problem.a, self.plan.arithmetic);
+        self.freedom.reads_later && a.col_stride == Stride::ONE && !arithmetic.converts(a.elem)
     }
 
     fn unit_bytes(&self) -> u64 {
@@ -137,7 +156,7 @@ impl PostponedPlan {
         let kept_round = llvm.and64(round.number, u64::from(self.rounds * self.groups) - 1);
         let group = llvm.shr64(kept_round, self.rounds.trailing_zeros());
         let packed_b = stepped(llvm, further(llvm, memory, self.packed_b_at()), group, self.group_bytes());
-        let key = stepped(llvm, memory, kept_round, ENTRY);
+        let key = stepped(llvm, memory, kept_round, KEY);
         self.place_b(llvm, (pointers.b, pointers.b_stride), packed_b, in_group, key);
         let table = further(llvm, memory, self.table_at());
         self.place_a(llvm, (pointers.a, pointers.a_stride), memory, in_group, table);
@@ -151,9 +170,14 @@ impl PostponedPlan {
         let plan = &self.plan;
         let k = u64::from(plan.block.cols()) * self.unit_bytes();
         let b = View { base: packed_b, block: self.b_panel_bytes(), outer: self.unit_bytes(), k };
-        let rounds = llvm.add64(in_group, llvm.const_i64(1));
-        let steps = plan.k_units() / amx::depth(plan);
-        amx::emit(llvm, plan, Factor::Rounds { table, rounds, steps }, b, Sums::of(&plan.problem, pointers.c));
+        let rounds = Rounds { table, count: llvm.add64(in_group, llvm.const_i64(1)) };
+        let sums = Sums::of(&plan.problem, pointers.c);
+        if plan.uses_amx() {
+            let steps = plan.k_units() / amx::depth(plan);
+            amx::emit(llvm, plan, Factor::Rounds { rounds, steps }, b, sums);
+        } else {
+            plan.emit_rounds(llvm, rounds, b, sums);
+        }
         llvm.jump(after);
         llvm.builder.position_at_end(after);
     }
@@ -214,7 +238,7 @@ impl PostponedPlan {
     ) {
         let a = self.plan.problem.a;
         let (base, distance) = match from {
-            (base, Some(distance)) if self.freedom.reads_later && a.col_stride == Stride::ONE => (base, distance),
+            (base, Some(distance)) if self.reads_in_place() => (base, distance),
             _ => {
                 let packed = further(llvm, memory, self.packed_a_at());
                 let base = stepped(llvm, packed, place, self.k_bytes());
@@ -225,7 +249,7 @@ impl PostponedPlan {
                 (base, llvm.const_i64(row_bytes as i64))
             }
         };
-        let entry = stepped(llvm, table, place, ENTRY);
+        let entry = stepped(llvm, table, place, Rounds::ENTRY);
         llvm.store(base.into(), entry, 8);
         llvm.store(distance.into(), further(llvm, entry, 8), 8);
     }

@@ -36,8 +36,7 @@ impl Context {
     pub const FRESH_AT: usize = offset_of!(Context, fresh);
 
     /// The type in C.
-    pub const C_DEFINITION: &'static str =
-        "typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; uint64_t fresh; } \
+    pub const C_DEFINITION: &'static str = "typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; uint64_t fresh; } \
          Context;";
 }
 

@@ -19,6 +19,7 @@
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `runtime_calls` | operations that run |
 //! | `comm`, `shmem` | operations between ranks |
 //! | `dot`, `isa` | matrix micro-kernels |
+//! | `whole` | loads that turn out to be of whole matrices |
 //! | `postpone` | products of several rounds of a loop at once |
 //! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
 //! | `preempt` | looking up from loops, whether the launch is to end |
@@ -59,6 +60,7 @@ mod shmem;
 mod target;
 mod tile_loops;
 mod tile_queue;
+mod whole;
 
 use inkwell::OptimizationLevel;
 use inkwell::basic_block::BasicBlock;

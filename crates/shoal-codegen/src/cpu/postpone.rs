@@ -135,9 +135,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Whether a product may read a tile where the kernel loads it from.
     fn is_plain_load(&self, value: Value, product: OpId) -> bool {
-        let Some(load) = self.func.def_op(value).map(|op| self.func.op(op)) else { return false };
-        let plain = matches!(&load.kind, OpKind::Load(attrs) if !attrs.volatile) && load.operands().len() == 1;
-        plain && self.fusion.is_read_only_by(value, product)
+        self.matrix_conditions(value, self.order_in_memory(value, product), product).is_some()
     }
 
     /// Emits a postponed product's part of one round.
@@ -152,6 +150,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             b: b.buffer.base,
             a_stride: a.stride,
             b_stride: b.stride,
+            a_whole: a.whole,
+            b_whole: b.whole,
             c: sums.base,
             scratch: postponed.memory,
         };

@@ -154,8 +154,8 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
 
     /// The address of a tile of `c`.
     fn sum(&self, c: PointerValue<'ctx>, down: u32, right: u32) -> PointerValue<'ctx> {
-        let bytes = u64::from(down * self.tiles.rows) * self.sums.row
-            + u64::from(right * self.tiles.cols) * self.sums.col;
+        let bytes =
+            u64::from(down * self.tiles.rows) * self.sums.row + u64::from(right * self.tiles.cols) * self.sums.col;
         further(self.llvm, c, bytes)
     }
 

@@ -174,7 +174,13 @@ impl DotPlan {
         base.as_basic_value().into_pointer_value()
     }
 
-    pub(super) fn source<'ctx>(&self, (base, stride): Placed<'ctx>, elem: Scalar, k: Stride, outer: Stride) -> Source<'ctx> {
+    pub(super) fn source<'ctx>(
+        &self,
+        (base, stride): Placed<'ctx>,
+        elem: Scalar,
+        k: Stride,
+        outer: Stride,
+    ) -> Source<'ctx> {
         let bytes = |of: Stride| match of {
             Stride::Known(elements) => Bytes::Known(elements * u64::from(elem.bytes())),
             Stride::AtRunTime => Bytes::AtRunTime(stride.expect("the caller gives strides that are not known")),
@@ -267,13 +273,7 @@ impl DotPlan {
     }
 
     /// Adds the products of `k_block` units to a block of `c`.
-    fn sum_block<'ctx>(
-        &self,
-        llvm: &Llvm<'ctx>,
-        a: Rows<'_, 'ctx>,
-        b: View<'ctx>,
-        sums: Vec<V<'ctx>>,
-    ) -> Vec<V<'ctx>> {
+    fn sum_block<'ctx>(&self, llvm: &Llvm<'ctx>, a: Rows<'_, 'ctx>, b: View<'ctx>, sums: Vec<V<'ctx>>) -> Vec<V<'ctx>> {
         let block = self.block;
         let unroll = self.unrolled_steps();
         let vector = vector_type(self.arithmetic.unit_type(llvm), block.lanes);

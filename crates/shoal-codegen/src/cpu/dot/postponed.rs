@@ -13,12 +13,12 @@ use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
 use shoal_ir::Scalar;
 
+use super::DotPointers;
 use super::amx::{self, Factor};
 use super::kernel::{Placed, Rounds, Sums, View};
 use super::pack::{Target, further, pack, stepped};
 use super::plan::{DotPlan, Roles, Stride};
 use super::unit::{Arithmetic, Run};
-use super::DotPointers;
 use crate::shared::llvm::Llvm;
 
 /// Bytes of the rows of `a` and the columns of `b` in a group, for the matrix unit.
@@ -157,9 +157,9 @@ impl PostponedPlan {
         let group = llvm.shr64(kept_round, self.rounds.trailing_zeros());
         let packed_b = stepped(llvm, further(llvm, memory, self.packed_b_at()), group, self.group_bytes());
         let key = stepped(llvm, memory, kept_round, KEY);
-        self.place_b(llvm, (pointers.b, pointers.b_stride), packed_b, in_group, key);
+        self.place_b(llvm, &pointers, packed_b, in_group, key);
         let table = further(llvm, memory, self.table_at());
-        self.place_a(llvm, (pointers.a, pointers.a_stride), memory, in_group, table);
+        self.place_a(llvm, &pointers, in_group, table);
 
         let end = llvm.const_i64(i64::from(self.rounds) - 1);
         let full = llvm.icmp(IntPredicate::EQ, in_group.into(), end.into()).into_int_value();
@@ -186,11 +186,12 @@ impl PostponedPlan {
     fn place_b<'ctx>(
         &self,
         llvm: &Llvm<'ctx>,
-        from: Placed<'ctx>,
+        pointers: &DotPointers<'ctx>,
         group: PointerValue<'ctx>,
         place: IntValue<'ctx>,
         key: PointerValue<'ctx>,
     ) {
+        let from = (pointers.b, pointers.b_stride);
         if !self.freedom.keeps_packed {
             return self.pack_b(llvm, from, group, place);
         }
@@ -200,13 +201,21 @@ impl PostponedPlan {
             llvm.store(llvm.const_i64(0).into(), key, 8);
             return self.pack_b(llvm, from, group, place);
         };
-        let address = llvm.ptr_to_int(base);
+        // No key is zero: a copy is always packed.
+        let address: IntValue<'ctx> = match pointers.b_whole {
+            None => llvm.ptr_to_int(base),
+            Some(whole) => {
+                llvm.select(whole.into(), llvm.ptr_to_int(base).into(), llvm.const_i64(0).into()).into_int_value()
+            }
+        };
+        let copied = llvm.icmp(IntPredicate::EQ, address.into(), llvm.const_i64(0).into()).into_int_value();
         let differs = |value: IntValue<'ctx>, at| {
             llvm.icmp(IntPredicate::NE, llvm.load(llvm.i64(), at, 8), value.into()).into_int_value()
         };
         let other = llvm.builder.build_or(differs(address, key), differs(distance, distance_at), "");
+        let other = llvm.builder.build_or(other.expect("two conditions"), copied, "").expect("two conditions");
         let (fill, filled) = (llvm.new_block("pack"), llvm.new_block("packed"));
-        llvm.branch(other.expect("two conditions"), fill, filled);
+        llvm.branch(other, fill, filled);
         llvm.builder.position_at_end(fill);
         self.pack_b(llvm, from, group, place);
         llvm.store(address.into(), key, 8);
@@ -231,26 +240,44 @@ impl PostponedPlan {
     fn place_a<'ctx>(
         &self,
         llvm: &Llvm<'ctx>,
-        from: Placed<'ctx>,
-        memory: PointerValue<'ctx>,
+        pointers: &DotPointers<'ctx>,
         place: IntValue<'ctx>,
         table: PointerValue<'ctx>,
     ) {
-        let a = self.plan.problem.a;
-        let (base, distance) = match from {
-            (base, Some(distance)) if self.reads_in_place() => (base, distance),
-            _ => {
-                let packed = further(llvm, memory, self.packed_a_at());
-                let base = stepped(llvm, packed, place, self.k_bytes());
-                let source = self.plan.source(from, a.elem, a.col_stride, a.row_stride);
-                let (row, rows, row_bytes) = (self.plan.k_units(), self.plan.problem.m, self.a_row_bytes());
-                let target = Target { base, panels: 1, panel_bytes: 0, run: Run::K, row, rows, row_bytes };
-                pack(llvm, &self.plan.isa, source, target);
-                (base, llvm.const_i64(row_bytes as i64))
-            }
-        };
         let entry = stepped(llvm, table, place, Rounds::ENTRY);
-        llvm.store(base.into(), entry, 8);
-        llvm.store(distance.into(), further(llvm, entry, 8), 8);
+        let write = |base: PointerValue<'ctx>, distance: IntValue<'ctx>| {
+            llvm.store(base.into(), entry, 8);
+            llvm.store(distance.into(), further(llvm, entry, 8), 8);
+        };
+        let from = (pointers.a, pointers.a_stride);
+        match (from, pointers.a_whole) {
+            ((base, Some(distance)), None) if self.reads_in_place() => write(base, distance),
+            ((base, Some(distance)), Some(whole)) if self.reads_in_place() => {
+                write(base, distance);
+                let (copy, after) = (llvm.new_block("pack"), llvm.new_block("placed"));
+                llvm.branch(whole, after, copy);
+                llvm.builder.position_at_end(copy);
+                write(self.pack_a(llvm, pointers, place), llvm.const_i64(self.a_row_bytes() as i64));
+                llvm.jump(after);
+                llvm.builder.position_at_end(after);
+            }
+            _ => write(self.pack_a(llvm, pointers, place), llvm.const_i64(self.a_row_bytes() as i64)),
+        }
+    }
+
+    fn pack_a<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        pointers: &DotPointers<'ctx>,
+        place: IntValue<'ctx>,
+    ) -> PointerValue<'ctx> {
+        let a = self.plan.problem.a;
+        let packed = further(llvm, pointers.scratch, self.packed_a_at());
+        let base = stepped(llvm, packed, place, self.k_bytes());
+        let source = self.plan.source((pointers.a, pointers.a_stride), a.elem, a.col_stride, a.row_stride);
+        let (row, rows, row_bytes) = (self.plan.k_units(), self.plan.problem.m, self.a_row_bytes());
+        let target = Target { base, panels: 1, panel_bytes: 0, run: Run::K, row, rows, row_bytes };
+        pack(llvm, &self.plan.isa, source, target);
+        base
     }
 }

@@ -90,7 +90,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.branch(fresh, clear, after);
         llvm.builder.position_at_end(clear);
         let words = llvm.i64().vec_type(8);
-        llvm.counted_loop(bytes.next_multiple_of(64) / 64, 1, &[], &mut |i, _| {
+        llvm.counted_loop(bytes.div_ceil(64), 1, &[], &mut |i, _| {
             let at = llvm.offset(memory, llvm.shl64(i, 6));
             llvm.store(words.const_zero().into(), at, 64);
             Vec::new()

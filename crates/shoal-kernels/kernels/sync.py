@@ -31,8 +31,8 @@ def meet(pad):
     rank = tl.rank()
     world = tl.num_ranks()
     first = tl.program_id(0) * world
-    tl.debug_barrier()
+    tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
     for step in range(world):
         send(pad, first + rank, (rank + step) % world)
     receive(pad, first, world)
-    tl.debug_barrier()
+    tl.debug_barrier()  # shoal: redundant because all threads of a program leave a wait together

@@ -19,9 +19,17 @@ pub(crate) struct OnRank {
 impl OnRank {
     pub(crate) fn new(rank: &Rank) -> Result<OnRank, Error> {
         let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
-        let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
         let version = rank.topology_version();
-        let view = RankView::new(rank.rank(), heaps, rank.segment_bytes());
+        let view = match rank.transport() {
+            None => {
+                let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
+                RankView::new(rank.rank(), heaps, rank.segment_bytes())
+            }
+            Some(transport) => {
+                let heaps = (0..rank.size()).map(|peer| base(peer).ok()).collect();
+                RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
+            }
+        };
         let view = view.with_topology(rank.topology()).with_sync_words(rank.sync_words());
         Ok(OnRank { rank: rank.clone(), view: Arc::new(view), version })
     }

@@ -137,8 +137,8 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
         outln!("{}", plan.title(backend, ranks, options.engine));
         match options.engine {
             Engine::Threads => plan.on_threads(&library, ranks)?,
-            Engine::Processes => {
-                launch::start(ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
+            Engine::Processes | Engine::Openshmem => {
+                launch::start(options.engine, ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
             }
         }
     }

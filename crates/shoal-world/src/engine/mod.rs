@@ -2,14 +2,17 @@
 //! them; an engine brings memory, one collective, and news of failures.
 //!
 //! An engine value is one rank's view. Engines whose ranks are not all reachable by load and store answer `None` from
-//! [`Engine::base`] for those; their one-sided operations (put, get, atomics, fence, quiet) belong into this trait,
-//! beside `base`, when the first such engine arrives.
+//! [`Engine::base`] for those, and have a [`Transport`] for their one-sided operations.
 
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::Arc;
+
+use shoal_driver::Transport;
 
 use crate::error::{Failure, WorldError};
 
+pub(crate) mod openshmem;
 pub(crate) mod processes;
 pub(crate) mod shared;
 pub(crate) mod threads;
@@ -25,6 +28,8 @@ pub enum EngineKind {
     Threads,
     /// Ranks are processes of one host.
     Processes,
+    /// Ranks are processes that Open MPI's `oshrun` has started, on one host or on several.
+    OpenShmem,
 }
 
 impl fmt::Display for EngineKind {
@@ -32,6 +37,7 @@ impl fmt::Display for EngineKind {
         f.write_str(match self {
             EngineKind::Threads => "threads",
             EngineKind::Processes => "processes",
+            EngineKind::OpenShmem => "openshmem",
         })
     }
 }
@@ -47,8 +53,8 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// The number of ranks.
     fn size(&self) -> usize;
 
-    /// The ranks that share a host with this one, itself included, in order.
-    fn node(&self) -> Vec<usize>;
+    /// A number for each rank, the same for those that share a host.
+    fn hosts(&self) -> Vec<u32>;
 
     /// How a rank is named in messages: `rank 3 (pid 4711)`.
     fn name(&self, rank: usize) -> String;
@@ -58,6 +64,11 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
 
     /// Where the symmetric segment of a rank begins in this process, if it can be reached by load and store.
     fn base(&self, rank: usize) -> Option<NonNull<u8>>;
+
+    /// The way to the segments that load and store do not reach, if there are any.
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        None
+    }
 
     /// The collective that all others are made of: every member of the team gives bytes and receives those of all, in
     /// the order of the team. No member returns before all have called.

@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-use crate::copy::copy;
 use crate::element::{Element, bytes_of, bytes_of_mut, zeroed};
 use crate::error::WorldError;
 use crate::rank::Rank;
@@ -98,21 +97,14 @@ impl<T: Element> Symm<T> {
         let (start, count) = self.range(range)?;
         let mut elements = zeroed(count);
         let bytes = bytes_of_mut(&mut elements);
-        let from = self.rank.base(peer)?.as_ptr().wrapping_add(self.offset + start * size_of::<T>());
-        // SAFETY: the range was checked to lie in the block, which stays mapped as long as the rank; the vector is
-        // ours. All of Rust's accesses to symmetric memory go through `copy` or atomics.
-        unsafe { copy(from, bytes.as_mut_ptr(), bytes.len()) };
+        self.rank.read_segment(peer, self.offset + start * size_of::<T>(), bytes)?;
         Ok(elements)
     }
 
     /// Overwrites elements of any rank, from the `start`-th on.
     pub fn write_to(&self, peer: usize, start: usize, elements: &[T]) -> Result<(), WorldError> {
         let (start, _) = self.range(start..start.saturating_add(elements.len()))?;
-        let bytes = bytes_of(elements);
-        let to = self.rank.base(peer)?.as_ptr().wrapping_add(self.offset + start * size_of::<T>());
-        // SAFETY: see `read_from`.
-        unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
-        Ok(())
+        self.rank.write_segment(peer, self.offset + start * size_of::<T>(), bytes_of(elements))
     }
 
     /// Sets all elements of this rank.

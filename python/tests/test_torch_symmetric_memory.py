@@ -71,12 +71,15 @@ assert torch.equal(torch.ops.symm_mem._low_contention_all_gather(a, name), torch
 torch.testing.assert_close(
     torch.ops.symm_mem._low_contention_reduce_scatter(a, "sum", name), sum(gathered(a)).chunk(world_size)[rank]
 )
-try:
-    torch.ops.symm_mem.multimem_all_reduce_(x, "sum", name)
-except RuntimeError as error:
-    assert "multicast" in str(error)
-else:
-    raise AssertionError("a CPU has no multicast memory")
+# What a switch with multicast memory would do.
+y = symm_mem.empty(12, 5)
+y.normal_()
+expected = torch.stack(gathered(y)).sum(0)
+torch.testing.assert_close(torch.ops.symm_mem.multimem_one_shot_all_reduce(y, "sum", name), expected)
+torch.testing.assert_close(torch.ops.symm_mem.multimem_all_reduce_(y, "sum", name), expected)
+all_y = symm_mem.empty(world_size * 3)
+part = torch.ops.symm_mem.multimem_all_gather_out(torch.full((3,), float(rank)), name, all_y)
+assert part.tolist() == [float(r) for r in range(world_size) for _ in range(3)]
 try:
     torch.ops.symm_mem.one_shot_all_reduce(x.clone(), "sum", name)
 except RuntimeError as error:

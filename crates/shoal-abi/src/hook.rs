@@ -48,6 +48,8 @@ hooks! {
     CheckStop = "shoal_check_stop" (Context) -> CResult::Value(CType::I32);
     /// Monotonic time in nanoseconds, for timeouts.
     ClockNs = "shoal_clock_ns" () -> CResult::Value(CType::U64);
+    /// The address of four 32-bit words that the programs of the launch share, zero when it starts.
+    GridWords = "shoal_grid_words" (Context) -> CResult::Value(CType::U64);
     /// Fails: a `device_assert` that does not hold or a run-time trap, with a message and its length; ends the launch.
     Fail = "shoal_fail" (Context, Site, Text, U64) -> CResult::Never;
     /// Prints one operand of a `device_print`: its prefix and the prefix's length, the

@@ -114,7 +114,7 @@ pub(crate) struct RunOptions {
     /// What ranks are
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
-    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg and NAME.html
+    /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME")]
     pub(crate) timeline: Option<PathBuf>,
     /// This process is a rank
@@ -164,6 +164,15 @@ pub(crate) struct CompileOptions {
     /// Check device_assert at run time
     #[arg(long)]
     pub(crate) debug: bool,
+    /// Warps of a program, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) num_warps: Option<u32>,
+    /// Trips of a loop that are under way at the same time, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) num_stages: Option<u32>,
+    /// The most registers of a thread, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) maxnreg: Option<u32>,
     /// Say how long each step takes
     #[arg(long)]
     pub(crate) time: bool,
@@ -347,7 +356,7 @@ pub(crate) struct DemoOptions {
     /// Ranks of the distributed kernel at the end
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) ranks: usize,
-    /// Its timeline: NAME.json for Perfetto, NAME.svg and NAME.html
+    /// Its timeline: NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
     pub(crate) timeline: PathBuf,
 }

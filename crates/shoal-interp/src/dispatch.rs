@@ -107,6 +107,10 @@ impl<'p> Program<'p> {
                 let now = Val::Scalar(machine.steps);
                 return Ok(self.finish(site, [now]));
             }
+            EffectOp::GridWords => {
+                let words = machine.grid_words(self.rank.number, self.rank.launch);
+                return Ok(self.finish(site, [Val::Scalar(words)]));
+            }
             // Memory has one order here; the checker knows better.
             EffectOp::Barrier => self.barrier(machine, site),
             EffectOp::Fence { sem, scope } => self.fence(machine, sem, scope),

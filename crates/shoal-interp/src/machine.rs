@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::check::Checker;
 use crate::error::Waiting;
 use crate::launch::{ATTENTION, Host};
-use crate::memory::Memory;
+use crate::memory::{Address, Memory};
 use crate::rank::Heap;
 use crate::transfer::{Delivery, Transfer};
 
@@ -33,12 +33,29 @@ pub(crate) struct Machine<'x> {
     pub(crate) max_steps: u64,
     /// When the host is asked next whether to stop.
     pub(crate) next_look: Instant,
+    /// The words that the programs of a launch share, by rank and launch, of those that asked for them.
+    pub(crate) grid_words: Vec<((u32, u32), Address)>,
 }
+
+/// Bytes of the words that the programs of a launch share.
+const GRID_WORDS_BYTES: usize = 16;
 
 /// How many operations are executed between two looks at the clock.
 const STEPS_PER_LOOK: u64 = 64;
 
 impl Machine<'_> {
+    /// Where the words of a launch are; zero when it first asks for them.
+    pub(crate) fn grid_words(&mut self, rank: u32, launch: u32) -> u64 {
+        let key = (rank, launch);
+        if let Some((_, words)) = self.grid_words.iter().find(|(known, _)| *known == key) {
+            return words.0;
+        }
+        let words = self.memory.alloc(GRID_WORDS_BYTES);
+        self.memory.name(words, format!("the words that the programs of a launch of rank {rank} share"));
+        self.grid_words.push((key, words));
+        words.0
+    }
+
     /// Whether the host stops the run, looked at now and then.
     pub(crate) fn is_interrupted(&mut self) -> bool {
         if !self.steps.is_multiple_of(STEPS_PER_LOOK) || Instant::now() < self.next_look {

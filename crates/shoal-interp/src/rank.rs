@@ -237,9 +237,12 @@ impl<'p> WorldPlan<'p> {
             steps: 0,
             max_steps: options.max_steps,
             next_look: Instant::now() + ATTENTION,
+            grid_words: Vec::new(),
         };
-        schedule::run(&mut machine, queues, options, picker)?;
-        Ok(machine.steps)
+        let outcome = schedule::run(&mut machine, queues, options, picker);
+        let (steps, words) = (machine.steps, machine.grid_words);
+        words.into_iter().for_each(|(_, words)| memory.free(words));
+        outcome.map(|()| steps)
     }
 }
 

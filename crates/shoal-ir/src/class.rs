@@ -222,6 +222,8 @@ pub enum EffectOp<'k> {
     },
     /// [`OpKind::Clock`].
     Clock,
+    /// [`OpKind::GridWords`].
+    GridWords,
     /// [`OpKind::Print`].
     Print {
         /// Printed before each value.
@@ -317,6 +319,7 @@ impl OpKind {
             OpKind::Barrier => Effect(EffectOp::Barrier),
             OpKind::Fence { sem, scope } => Effect(EffectOp::Fence { sem: *sem, scope: *scope }),
             OpKind::Clock => Effect(EffectOp::Clock),
+            OpKind::GridWords => Effect(EffectOp::GridWords),
             OpKind::Print { prefix, hex } => Effect(EffectOp::Print { prefix, hex: *hex }),
             OpKind::Assert { message } => Effect(EffectOp::Assert { message }),
             OpKind::Assume => Effect(EffectOp::Assume),

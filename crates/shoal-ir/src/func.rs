@@ -190,20 +190,26 @@ pub enum FuncKind {
     Device,
 }
 
-/// How a GPU runs a kernel. It changes no result, so other targets do not look at it.
+/// The most warps of a program: 1024 threads, as GPUs have it.
+pub const MAX_WARPS: u32 = 32;
+
+/// How a GPU runs a kernel. Code for single threads sees its warps; beyond that it changes no result but how sums of
+/// products are rounded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GpuShape {
-    /// The warps that run one program together; a power of two.
+    /// The warps that run one program together; a power of two up to [`MAX_WARPS`].
     pub num_warps: u32,
     /// Trips of a loop whose loads are under way at the same time.
     pub num_stages: u32,
     /// The most registers that a thread may use; `None`: as many as the target has for so many threads.
     pub max_registers: Option<u32>,
+    /// Whether a product that is added to something may be rounded together with the sum.
+    pub fuse_products: bool,
 }
 
 impl Default for GpuShape {
     fn default() -> GpuShape {
-        GpuShape { num_warps: 4, num_stages: 3, max_registers: None }
+        GpuShape { num_warps: 4, num_stages: 3, max_registers: None, fuse_products: true }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::comm::CommOp;
 use crate::layouts;
 use crate::op::OpKind;
 use crate::shmem::ShmemOp;
-use crate::types::{DescPart, Elem, Scalar, Shape, Type};
+use crate::types::{DescPart, Elem, Ptr, Scalar, Shape, Type};
 use shoal_layout::LinearLayout;
 
 /// The result types, or `None` if the kind does not determine them or the operand types make no sense (the verifier
@@ -89,6 +89,7 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
             ) => Some(Vec::new()),
         },
         OpClass::Effect(EffectOp::Clock) => Some(vec![Type::scalar(Scalar::I64)]),
+        OpClass::Effect(EffectOp::GridWords) => Some(vec![Type::Elem(Elem::Ptr(Ptr::global(Scalar::U32)))]),
         OpClass::Desc(DescOp::Store) | OpClass::Effect(_) | OpClass::Terminator(_) => Some(Vec::new()),
         OpClass::Control(ControlOp::For(_)) => Some(operands.get(3..)?.iter().map(|&ty| ty.clone()).collect()),
         OpClass::Control(ControlOp::If | ControlOp::While { .. }) | OpClass::Call(_) => None,

@@ -106,7 +106,7 @@ pub enum OpKind {
     Dot {
         /// How `f32` inputs may be rounded.
         precision: DotPrecision,
-        /// How many products 8-bit floats may be summed in reduced precision; 0: none.
+        /// How many products of 8-bit floats may be summed in reduced precision; 0: as many as the target likes.
         max_imprecise_acc: u32,
     },
 
@@ -194,6 +194,8 @@ pub enum OpKind {
     },
     /// `() -> i64`: nanoseconds since some moment, the same for all programs of a device. Never goes back.
     Clock,
+    /// `() -> ptr<u32>`: four words that all programs of the launch share, zero when it starts.
+    GridWords,
     /// `(T, …)`: prints each element.
     Print {
         /// Printed before each value.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_abi::{AxisPosition, Topology};
-use shoal_driver::{GroupMember, LaunchGroup, Transport};
+use shoal_driver::{GroupMember, LaunchGroup, RankView, Transport};
 
 use crate::copy::copy;
 use crate::element::Element;
@@ -39,6 +39,8 @@ struct Inner {
     mesh: Mutex<Vec<AxisPosition>>,
     /// How often the mesh was set.
     meshes: AtomicU64,
+    /// What kernels see of the others, and the version of the teams and the mesh in it.
+    view: Mutex<Option<(u64, Arc<RankView>)>>,
 }
 
 impl fmt::Debug for Rank {
@@ -61,6 +63,7 @@ impl Rank {
             member: Mutex::new(None),
             mesh: Mutex::new(Vec::new()),
             meshes: AtomicU64::new(0),
+            view: Mutex::new(None),
         }))
     }
 
@@ -174,6 +177,25 @@ impl Rank {
     #[must_use]
     pub fn topology_version(&self) -> u64 {
         self.0.world.register().version() + self.0.meshes.load(Ordering::Acquire)
+    }
+
+    /// What kernels of this rank see of the others. It is made once, and again when the [topology](Rank::topology) has
+    /// changed.
+    ///
+    /// # Errors
+    ///
+    /// What `make` says.
+    pub fn launch_view<E>(&self, make: impl FnOnce() -> Result<RankView, E>) -> Result<Arc<RankView>, E> {
+        let version = self.topology_version();
+        let mut known = self.0.view.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, view)) = &*known
+            && *of == version
+        {
+            return Ok(Arc::clone(view));
+        }
+        let view = Arc::new(make()?);
+        *known = Some((version, Arc::clone(&view)));
+        Ok(view)
     }
 
     /// Gives kernels of this rank a mesh, whose axes are those of `rank(axis)` and `num_ranks(axis)`: the first is axis

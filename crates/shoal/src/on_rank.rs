@@ -8,38 +8,35 @@ use shoal_world::{EngineKind, Rank};
 
 use crate::{Device, Error};
 
-/// The rank that launches, and where it sees the others.
+/// The rank that launches.
 pub(crate) struct OnRank {
     rank: Rank,
-    view: Arc<RankView>,
-    /// The [version](Rank::topology_version) of the rank's teams that the view has.
-    version: u64,
 }
 
 impl OnRank {
     pub(crate) fn new(rank: &Rank) -> Result<OnRank, Error> {
-        let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
-        let version = rank.topology_version();
-        let view = match rank.transport() {
-            None => {
-                let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
-                RankView::new(rank.rank(), heaps, rank.segment_bytes())
-            }
-            Some(transport) => {
-                let heaps = (0..rank.size()).map(|peer| base(peer).ok()).collect();
-                RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
-            }
-        };
-        let view = view.with_topology(rank.topology()).with_sync_words(rank.sync_words());
-        Ok(OnRank { rank: rank.clone(), view: Arc::new(view), version })
+        let on_rank = OnRank { rank: rank.clone() };
+        on_rank.view()?;
+        Ok(on_rank)
     }
 
-    /// The view with the teams and the mesh that the rank has now.
-    fn view(&self) -> Arc<RankView> {
-        match self.rank.topology_version() == self.version {
-            true => Arc::clone(&self.view),
-            false => Arc::new((*self.view).clone().with_topology(self.rank.topology())),
-        }
+    /// The others, the teams and the mesh, as the rank sees them now.
+    fn view(&self) -> Result<Arc<RankView>, Error> {
+        let rank = &self.rank;
+        rank.launch_view(|| {
+            let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
+            let view = match rank.transport() {
+                None => {
+                    let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
+                    RankView::new(rank.rank(), heaps, rank.segment_bytes())
+                }
+                Some(transport) => {
+                    let heaps = (0..rank.size()).map(|peer| base(peer).ok()).collect();
+                    RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
+                }
+            };
+            Ok(view.with_topology(rank.topology()).with_sync_words(rank.sync_words()))
+        })
     }
 
     /// Launches with these options and what a launch of a rank needs besides.
@@ -63,7 +60,7 @@ impl OnRank {
         self.rank.check()?;
         let result = launch(&LaunchOptions {
             member: self.rank.launch_member(),
-            ranks: Some(self.view()),
+            ranks: Some(self.view()?),
             interrupt: Some(self.interrupt(options.interrupt.clone())),
             timeout: options.timeout.or_else(|| self.bound()),
             ..options

@@ -1,7 +1,7 @@
 """`torch.ops.symm_mem` on CPU tensors.
 
-Sums are made in the order of ranks, in 32 bits for shorter floats, so that all ranks get the same bits. What needs
-multicast memory is refused.
+Sums are made in the order of ranks, in 32 bits for shorter floats, so that all ranks get the same bits. What NVSHMEM or
+multicast memory is needed for elsewhere is in `shmem_operators`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,6 @@ from shoal import symm_mem
 from shoal.symm_mem.handle import SymmetricMemory
 
 _library: Any = None
-
-_MULTICAST = (
-    "multimem_all_reduce_",
-    "multimem_one_shot_all_reduce",
-    "multimem_one_shot_all_reduce_out",
-    "multimem_one_shot_reduce_out",
-    "multimem_all_gather_out",
-    "memcpy_to_multicast_",
-    "_low_contention_all_gather_ce_multicast",
-)
 
 
 def install() -> None:
@@ -47,8 +37,6 @@ def install() -> None:
         _low_contention_reduce_scatter,
     ):
         _register(function.__name__, function)
-    for name in _MULTICAST:
-        _register(name, _refused(name))
 
 
 def uninstall() -> None:
@@ -65,16 +53,6 @@ def _register(name: str, function: Any) -> None:
     # Which of them there are depends on the version of torch.
     if hasattr(torch.ops.symm_mem, name):
         _library.impl(name, function, "CPU")
-
-
-def _refused(name: str) -> Any:
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise RuntimeError(
-            f"symm_mem::{name} needs multicast memory, which a CPU has not; use one_shot_all_reduce or another "
-            "operator without multicast"
-        )
-
-    return refuse
 
 
 def _handle(tensor: Any, group_name: str, who: str) -> SymmetricMemory:

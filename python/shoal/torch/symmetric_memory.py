@@ -6,13 +6,16 @@ together; the first call that needs it joins them to a world. Tensors on other d
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from shoal import symm_mem
 from shoal.symm_mem.handle import SymmetricMemory
 
-_originals: dict[tuple[Any, str], Any] = {}
+_NVSHMEM = "_nvshmem_triton"
+
+_originals: list[tuple[Any, str, Any]] = []
 _streams: dict[int, Any] = {}
 
 
@@ -21,7 +24,7 @@ def install_symmetric_memory() -> None:
     import torch._C._distributed_c10d as native
     import torch.distributed._symmetric_memory as module
 
-    from shoal.torch import operators
+    from shoal.torch import nvshmem_triton, operators, shmem_operators
 
     if _originals:
         return
@@ -38,18 +41,26 @@ def install_symmetric_memory() -> None:
         _replace(module, name, _by_handle(getattr(symm_mem, name), getattr(module, name, None)))
     for owner in (module, native):
         _replace(owner, "_SymmetricMemory", SymmetricMemory)
+    # Ranks of one host put and get without NVSHMEM; kernels find its functions in the stand-in.
+    _replace(module, "is_nvshmem_available", lambda: True)
+    for owner, name in ((module, _NVSHMEM), (sys.modules, f"{module.__name__}.{_NVSHMEM}")):
+        _replace(owner, name, nvshmem_triton)
     operators.install()
+    shmem_operators.install()
 
 
 def uninstall_symmetric_memory() -> None:
     """Gives torch its own symmetric memory back. Tensors and handles that exist stay usable."""
-    from shoal.torch import operators
+    from shoal.torch import operators, shmem_operators
 
     if not _originals:
         return
     operators.uninstall()
-    for (owner, name), original in _originals.items():
-        if original is None:
+    shmem_operators.uninstall()
+    for owner, name, original in reversed(_originals):
+        if isinstance(owner, dict):
+            owner.pop(name) if original is None else owner.update({name: original})
+        elif original is None:
             delattr(owner, name)
         else:
             setattr(owner, name, original)
@@ -57,8 +68,13 @@ def uninstall_symmetric_memory() -> None:
 
 
 def _replace(owner: Any, name: str, by: Any) -> None:
-    _originals[owner, name] = getattr(owner, name, None)
-    setattr(owner, name, by)
+    """Puts something in the place of an attribute, or of an entry of a dictionary."""
+    if isinstance(owner, dict):
+        _originals.append((owner, name, owner.get(name)))
+        owner[name] = by
+    else:
+        _originals.append((owner, name, getattr(owner, name, None)))
+        setattr(owner, name, by)
 
 
 def _is_here(device: Any) -> bool:

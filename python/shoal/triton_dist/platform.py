@@ -28,6 +28,15 @@ def _is_absent() -> bool:
 is_hip = is_maca = is_ascend = is_rocshmem = is_mori_shmem = _is_absent
 
 
+def CUDA_CHECK(err: Any) -> None:
+    """Raises if a call of CUDA's driver or runtime did not succeed."""
+    if int(getattr(err, "value", err)) != 0:
+        raise RuntimeError(f"CUDA Error: {err}")
+
+
+HIP_CHECK = CUDA_CHECK
+
+
 def get_shmem_backend() -> str:
     """What stands for the SHMEM library: that of NVIDIA's platform, whose names are used."""
     return "nvshmem"

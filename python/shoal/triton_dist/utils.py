@@ -6,6 +6,8 @@ What only a GPU has is answered as for one that lacks it, or refused with a reas
 from shoal.triton_dist.environment import dist_print, get_bool_env, get_int_env, warn_if_cuda_launch_blocking
 from shoal.triton_dist.lazy_allocator import LazyAllocator, LazyTensor, LazyTensorSpec, NVSHMEMLazyAllocator
 from shoal.triton_dist.platform import (
+    CUDA_CHECK,
+    HIP_CHECK,
     cuda_occupancy_max_activate_blocks_per_multiprocessor,
     get_cpu_info_linux,
     get_current_gpu_clock_rate_in_khz,
@@ -70,6 +72,8 @@ from shoal.triton_dist.world import (
 )
 
 __all__ = [
+    "CUDA_CHECK",
+    "HIP_CHECK",
     "LazyAllocator",
     "LazyTensor",
     "LazyTensorSpec",

@@ -16,7 +16,7 @@ pub(crate) fn gather(rank: &Rank, tracks: &[Track]) -> Result<Profile, Failure> 
     Ok(Profile { ranks })
 }
 
-/// Writes NAME.json, NAME.svg and NAME.html, and says so.
+/// Writes NAME.json, NAME.svg, NAME.png and NAME.html, and says so.
 pub(crate) fn save(profile: &Profile, title: &str, name: &Path) -> Result<(), Failure> {
     let file = |ending: &str| {
         let mut file = name.as_os_str().to_owned();
@@ -25,13 +25,15 @@ pub(crate) fn save(profile: &Profile, title: &str, name: &Path) -> Result<(), Fa
     };
     write(&file(".json"), profile.to_perfetto_json())?;
     write(&file(".svg"), profile.to_svg(title))?;
+    write(&file(".png"), profile.to_png(title))?;
     write(&file(".html"), profile.to_html(title))?;
     if let Some(share) = profile.overlap("copy", "multiply") {
         outln!("{:.0} % of the time of copies is hidden behind products", 100.0 * share);
     }
     outln!(
-        "timeline: {} (a picture), {} (a page), {} (for ui.perfetto.dev)",
+        "timeline: {} and {} (a picture), {} (a page), {} (for ui.perfetto.dev)",
         file(".svg").display(),
+        file(".png").display(),
         file(".html").display(),
         file(".json").display()
     );

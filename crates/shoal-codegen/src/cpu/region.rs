@@ -79,6 +79,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let now = self.llvm.call(self.llvm.hook(Hook::ClockNs), &[]).expect("a time");
                 self.scalars.insert(data.result(), now);
             }
+            OpClass::Effect(EffectOp::GridWords) => {
+                let words =
+                    self.llvm.call(self.llvm.hook(Hook::GridWords), &[self.context.into()]).expect("an address");
+                let words = self.llvm.cast(InstructionOpcode::IntToPtr, words, self.llvm.ptr().into());
+                self.scalars.insert(data.result(), words);
+            }
             OpClass::Control(ControlOp::If) => self.if_op(op),
             OpClass::Control(ControlOp::For(_)) => self.for_op(op),
             OpClass::Control(ControlOp::While { .. }) => self.while_op(op),

@@ -10,18 +10,19 @@ use super::{
     job::Job,
     launch_state::Role,
     pool::Work,
-    schedule::{Next, Ran, Range, Round, Schedule},
+    schedule::{Cpus, Next, Pause, Ran, Range, Round, Schedule},
     wait::Wait,
 };
 use crate::{error::LaunchError, lock::lock};
 use core::{
+    num::NonZero,
     ptr,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 use shoal_abi::{Waits, coordinates};
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     thread,
     time::Instant,
 };
@@ -53,7 +54,7 @@ pub(crate) fn run(job: &Job<'_>, timeout: Duration) -> Result<(), LaunchError> {
         job,
         timeout,
         state: Mutex::new(State {
-            schedule: Schedule::new(job.programs, grain, threads, threads * FIBERS_PER_THREAD),
+            schedule: Schedule::new(job.programs, grain, threads, threads * FIBERS_PER_THREAD, cpus(job)),
             owner: Owner::Busy,
             no_memory: false,
             looping: Vec::new(),
@@ -64,6 +65,18 @@ pub(crate) fn run(job: &Job<'_>, timeout: Duration) -> Result<(), LaunchError> {
     let helpers = usize::try_from(job.programs.div_ceil(grain) - 1).unwrap_or(usize::MAX);
     job.workers.pool.share(&launch, helpers, || launch.work(Role::Owner));
     launch.conclude()
+}
+
+/// Ranks run at the same time, each on a thread of its own at least.
+fn cpus(job: &Job<'_>) -> Cpus {
+    let ranks = job.state.ranks().map_or(1, |ranks| ranks.size());
+    if ranks > usable_cpus() { Cpus::Crowded } else { Cpus::Enough }
+}
+
+/// The CPUs that this process may use.
+fn usable_cpus() -> usize {
+    static COUNT: OnceLock<usize> = OnceLock::new();
+    *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -296,7 +309,7 @@ impl FiberLaunch<'_> {
     }
 
     /// The owner's pause between two rounds in which nothing moved. Gives up when that has lasted too long.
-    fn pause<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn pause<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let Some(since) = state.schedule.stuck_since() else { return state };
         let now = Instant::now();
         self.job.state.give_up_if_stuck(now);
@@ -304,9 +317,16 @@ impl FiberLaunch<'_> {
             return state;
         }
         let left = self.timeout.saturating_sub(now.saturating_duration_since(since));
-        // Whoever others of the group have to thank for their progress may take longer.
-        let pause = if left.is_zero() { state.schedule.pause() } else { state.schedule.pause().min(left) };
-        self.sleep(state, pause)
+        match state.schedule.pause() {
+            Pause::Yield => {
+                drop(state);
+                thread::yield_now();
+                lock(&self.state)
+            }
+            // Whoever others of the group have to thank for their progress may take longer.
+            Pause::Sleep(time) if left.is_zero() => self.sleep(state, time),
+            Pause::Sleep(time) => self.sleep(state, time.min(left)),
+        }
     }
 
     fn sleep<'a>(&self, mut state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {

@@ -100,6 +100,17 @@ pub(crate) extern "C" fn shoal_clock_ns() -> u64 {
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
+/// Where the words are that the launch's programs share.
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given.
+pub(crate) unsafe extern "C" fn shoal_grid_words(ctx: *mut ProgramContext) -> u64 {
+    // SAFETY: by contract; the launch, and its words with it, outlives its programs.
+    let words = unsafe { ProgramContext::launch(ctx) }.grid_words();
+    words.as_ptr().expose_provenance() as u64
+}
+
 /// Ends the launch with a failure of the calling program.
 ///
 /// # Safety

@@ -13,7 +13,7 @@ use crate::{
 use core::{
     any::Any,
     panic::AssertUnwindSafe,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     time::Duration,
 };
 use std::{panic::catch_unwind, sync::Mutex, time::Instant};
@@ -62,6 +62,8 @@ pub(crate) struct LaunchState<'a> {
     /// Programs that wait.
     waiting: AtomicUsize,
     watch: Mutex<Watch>,
+    /// Words of the programs' own; see [`shoal_abi::Hook::GridWords`].
+    grid_words: [AtomicU32; 4],
 }
 
 /// What the launching thread remembers between two polls.
@@ -87,6 +89,7 @@ impl<'a> LaunchState<'a> {
             own: Progress::of_one_launch(),
             waiting: AtomicUsize::new(0),
             watch: Mutex::new(Watch::default()),
+            grid_words: Default::default(),
         };
         if let Some(member) = state.member {
             // In this order, nobody takes the group for one that waits in between.
@@ -112,6 +115,11 @@ impl<'a> LaunchState<'a> {
     /// The world it belongs to, if any.
     pub(crate) fn ranks(&self) -> Option<&'a RankView> {
         self.ranks
+    }
+
+    /// Words that the programs share, zero at first.
+    pub(crate) fn grid_words(&self) -> &[AtomicU32; 4] {
+        &self.grid_words
     }
 
     /// Ends the launch; only the first reason is kept.

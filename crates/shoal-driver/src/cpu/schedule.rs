@@ -19,9 +19,14 @@ use std::{collections::VecDeque, time::Instant};
 const PATIENCE: Duration = Duration::from_micros(100);
 /// Fruitless rounds after which the live programs are taken to wait for something from outside.
 const CALM_AFTER: u32 = 64;
-/// Shortest and longest pause between two rounds when calm.
-const SHORTEST_PAUSE: Duration = Duration::from_micros(5);
-const LONGEST_PAUSE: Duration = Duration::from_micros(200);
+/// The same where others need this CPU to bring it about.
+const CALM_AFTER_CROWDED: u32 = 4;
+/// Rounds when calm between which the thread only lets others go first: sleeping takes the system some 50 µs, and what
+/// is waited for mostly comes sooner.
+const YIELDS: u32 = 256;
+/// Shortest and longest sleep between two rounds when calm.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(5);
+const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 
 /// Programs `first..last`, to be run by one fiber one after another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +59,22 @@ pub(crate) enum Next<F> {
     Done,
 }
 
+/// What to do between two rounds when calm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Let other threads go first.
+    Yield,
+    /// Sleep for so long.
+    Sleep(Duration),
+}
+
+/// Whether whoever brings about what the programs wait for has a CPU of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cpus {
+    Enough,
+    Crowded,
+}
+
 /// The last round in which a fiber was suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Round(u64);
@@ -83,6 +104,8 @@ pub(crate) struct Schedule<F> {
     credit: usize,
     threads: usize,
     soft_limit: usize,
+    /// Fruitless rounds until it is calm.
+    calm_after: u32,
     /// When the live programs were first seen to make no progress since the last end or start.
     quiet_since: Option<Instant>,
 }
@@ -96,8 +119,13 @@ enum Starts {
 }
 
 impl<F> Schedule<F> {
-    pub(crate) fn new(total: u64, grain: u64, threads: usize, soft_limit: usize) -> Self {
+    pub(crate) fn new(total: u64, grain: u64, threads: usize, soft_limit: usize, cpus: Cpus) -> Self {
+        let calm_after = match cpus {
+            Cpus::Enough => CALM_AFTER,
+            Cpus::Crowded => CALM_AFTER_CROWDED,
+        };
         Self {
+            calm_after,
             next: 0,
             total,
             grain: grain.max(1),
@@ -228,17 +256,20 @@ impl<F> Schedule<F> {
 
     /// Whether another round right now would be in vain: all programs run or wait, and have done so for a while.
     pub(crate) fn is_calm(&self) -> bool {
-        self.fruitless >= CALM_AFTER && !self.can_start()
+        self.fruitless >= self.calm_after && !self.can_start()
     }
 
     fn can_start(&self) -> bool {
         self.starts == Starts::Allowed && self.unstarted() > 0
     }
 
-    /// How long to pause before the next round when calm; longer the longer nothing moves.
-    pub(crate) fn pause(&self) -> Duration {
-        let doublings = (self.fruitless - CALM_AFTER.min(self.fruitless)) / 16;
-        LONGEST_PAUSE.min(SHORTEST_PAUSE * (1 << doublings.min(10)))
+    /// What to do before the next round when calm; longer the longer nothing moves.
+    pub(crate) fn pause(&self) -> Pause {
+        let pauses = self.fruitless.saturating_sub(self.calm_after);
+        match pauses.checked_sub(YIELDS) {
+            None => Pause::Yield,
+            Some(sleeps) => Pause::Sleep(LONGEST_SLEEP.min(SHORTEST_SLEEP * (1 << (sleeps / 16).min(10)))),
+        }
     }
 
     /// Since when nothing has moved, if all programs that can be started wait.
@@ -275,7 +306,7 @@ mod tests {
     /// Runs `total` programs on one thread; program `p` is suspended until `done(p, ended)` holds. Returns the
     /// greatest number of live fibers, or `None` when the schedule would go on for ever.
     fn drive(total: u64, soft_limit: usize, done: impl Fn(u64, &[bool], u64) -> bool) -> Option<usize> {
-        let mut schedule = Schedule::new(total, 1, 1, soft_limit);
+        let mut schedule = Schedule::new(total, 1, 1, soft_limit, Cpus::Enough);
         let mut ended = vec![false; total as usize];
         let (mut most, mut started, mut clock) = (0, 0, Instant::now());
         loop {

@@ -50,6 +50,7 @@ fn hook_address(hook: Hook) -> *const () {
         Hook::Wait => hooks::shoal_wait as *const (),
         Hook::CheckStop => hooks::shoal_check_stop as *const (),
         Hook::ClockNs => hooks::shoal_clock_ns as *const (),
+        Hook::GridWords => hooks::shoal_grid_words as *const (),
         Hook::Fail => hooks::shoal_fail as *const (),
         Hook::PrintValue => hooks::shoal_print_value as *const (),
         Hook::PrintText => hooks::shoal_print_text as *const (),
@@ -350,6 +351,7 @@ mod tests {
                 Hook::Wait => (hooks::shoal_wait as unsafe extern "C" fn(_, _, _, _, _, _)).signature(),
                 Hook::CheckStop => (hooks::shoal_check_stop as unsafe extern "C" fn(_) -> _).signature(),
                 Hook::ClockNs => (hooks::shoal_clock_ns as unsafe extern "C" fn() -> _).signature(),
+                Hook::GridWords => (hooks::shoal_grid_words as unsafe extern "C" fn(_) -> _).signature(),
                 Hook::Fail => (hooks::shoal_fail as unsafe extern "C" fn(_, _, _, _) -> !).signature(),
                 Hook::PrintValue => {
                     (hooks::shoal_print_value as unsafe extern "C" fn(_, _, _, _, _, _, _, _, _)).signature()

@@ -164,6 +164,7 @@ pub fn of_kind(kind: &OpKind) -> Effects {
             Effects { order: Some((sem, scope)), pinned: true, ..Effects::PURE }
         }
         OpClass::Effect(EffectOp::Clock) => Effects { pinned: true, ..Effects::PURE },
+        OpClass::Effect(EffectOp::GridWords) => Effects::PURE,
         OpClass::Effect(EffectOp::Print { .. } | EffectOp::Assert { .. }) => Effects::OBSERVABLE,
         OpClass::Effect(EffectOp::Assume) => Effects { pinned: true, ..Effects::PURE },
         OpClass::Control(ControlOp::If | ControlOp::For(_)) => Effects::PURE,

@@ -95,6 +95,7 @@ pub(super) fn from_parts(
         "barrier" => OpKind::Barrier,
         "fence" => ordering(a).map(|(sem, scope)| OpKind::Fence { sem, scope })?,
         "clock" => OpKind::Clock,
+        "grid_words" => OpKind::GridWords,
         "print" => OpKind::Print { prefix: a.text("prefix")?, hex: a.flag("hex")? },
         "assert" => OpKind::Assert { message: a.text("message")? },
         "assume" => OpKind::Assume,

@@ -221,7 +221,7 @@ pub(super) fn check(module: &Module, calls: &CallEffects, func: &Func, op: OpId)
         OpKind::Comm(op) => comm::check(&t, *op),
         OpKind::Barrier => t.counts(0, 0),
         OpKind::Fence { .. } => t.counts(0, 0),
-        OpKind::Clock => {
+        OpKind::Clock | OpKind::GridWords => {
             t.counts(0, 1)?;
             t.inferred()
         }

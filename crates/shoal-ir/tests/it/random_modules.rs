@@ -199,6 +199,7 @@ fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
         25 => OpKind::Fence { sem, scope },
         26 => OpKind::Clock,
         27 => OpKind::DescBase,
+        28 => OpKind::GridWords,
         _ => OpKind::Call { callee: if c.flag() { c.of(callees) } else { c.string() } },
     }
 }

@@ -57,6 +57,7 @@ impl Lower<'_> {
                 _ if matches!(c, crate::value::Const::Str(_)) && STRING_METHODS.contains(&name) => {
                     Some(named_method(object, attr, span))
                 }
+                "bit_length" | "bit_count" if c.as_int().is_some() => Some(named_method(object, attr, span)),
                 _ => None,
             }),
             Value::Tuple(t) => Ok(tuple_attribute(t, object, attr, span)),

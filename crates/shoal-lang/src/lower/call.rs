@@ -246,6 +246,13 @@ impl Lower<'_> {
                 self.value_visited(&made)?;
                 Ok(made)
             }
+            (Value::Const(c), []) if c.as_int().is_some() => {
+                let size = c.as_int().unwrap_or_default().unsigned_abs();
+                Ok(Value::int(i128::from(match &**name {
+                    "bit_length" => u128::BITS - size.leading_zeros(),
+                    _ => size.count_ones(),
+                })))
+            }
             (Value::Tuple(Tuple { items, class: Some(class) }), _) if &**name == "_replace" => {
                 replace_fields(items, class, given)
             }

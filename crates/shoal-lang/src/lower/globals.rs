@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use shoal_ir::types::{Elem, Ptr, Scalar, Type};
 use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
@@ -15,7 +16,7 @@ use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Assigned, Global, ImportTarget, KnownModule, ModuleId, ModuleRef};
 use crate::semantic::libshmem;
 use crate::syntax::ast::{Expr, ExprKind, Name};
-use crate::value::{Class, Dtype, KnownClass, Value};
+use crate::value::{Access, Class, Dtype, KnownClass, Value};
 
 /// A module-level value.
 #[derive(Debug, Clone)]
@@ -254,6 +255,10 @@ impl Lower<'_> {
             "tensor_descriptor" | "tensor_descriptor_base" => KnownClass::TensorDescriptor,
             "PropagateNan" => return Ok(Some(enums::PROPAGATE_NAN.class())),
             "CONSTEXPR_0" => return Ok(Some(Value::int(0))),
+            "pi32_t" => {
+                let ty = Type::Elem(Elem::Ptr(Ptr::global(Scalar::I32)));
+                return Ok(Some(Value::Dtype(Dtype { ty, access: Access::ReadWrite })));
+            }
             _ => return self.standard(inner_name(name)),
         };
         Ok(Some(Value::Class(Class::Known(class))))

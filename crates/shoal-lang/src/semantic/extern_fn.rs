@@ -6,7 +6,7 @@ use shoal_ir::op::{ExternFn, InlineAsm};
 use shoal_ir::types::{Elem, Type};
 
 use super::operand::{elem, to_tensor};
-use super::{broadcast, ptx};
+use super::{broadcast, libshmem, ptx};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
 use crate::lower_error::{LowerError, LowerResult};
@@ -165,6 +165,15 @@ fn run_extern(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
     let overloads = overloads(a)?;
     let args = tensors(e, a)?;
+    // NVSHMEM's functions have a meaning wherever there is no device library to link.
+    let types: Vec<Elem> = args.iter().map(elem).collect();
+    if !matches!(e.options.target, Target::Nvptx(_))
+        && let Some(chosen) = overloads.iter().find(|o| o.params == types)
+        && let Some(function) = libshmem::of_symbol(&chosen.symbol)
+    {
+        let result = chosen.result;
+        return libshmem::call_symbol(l, function, &a.sequence("args"), result);
+    }
     external(e, a.str("lib_path")?, &args, &overloads, purity(a)?).map(Value::from)
 }
 

@@ -55,7 +55,9 @@ pub(super) fn drop_no_op(cx: &mut Rewriter<'_>, op: OpId) -> bool {
             }
             holds
         }
-        OpClass::Effect(EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Print { .. })
+        OpClass::Effect(
+            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::GridWords | EffectOp::Print { .. },
+        )
         | OpClass::Source(_)
         | OpClass::Elementwise(_)
         | OpClass::Shape(_)

@@ -194,7 +194,9 @@ fn changes(module: &Ir, func: &Func, op: OpId) -> Vec<Change> {
         | OpClass::Access(_)
         | OpClass::Desc(_)
         | OpClass::Comm(CommOp::Rank { .. } | CommOp::NumRanks { .. } | CommOp::SymmAt | CommOp::ConsumeToken)
-        | OpClass::Effect(EffectOp::Clock | EffectOp::Print { .. } | EffectOp::Assert { .. } | EffectOp::Assume)
+        | OpClass::Effect(
+            EffectOp::Clock | EffectOp::GridWords | EffectOp::Print { .. } | EffectOp::Assert { .. } | EffectOp::Assume,
+        )
         | OpClass::Control(_)
         | OpClass::Terminator(_) => Vec::new(),
     }
@@ -233,7 +235,13 @@ fn synchronises(module: &Ir, name: &str, open: &mut Vec<String>) -> bool {
             | OpClass::Shape(_)
             | OpClass::Tile(_)
             | OpClass::Apply(_)
-            | OpClass::Effect(EffectOp::Clock | EffectOp::Print { .. } | EffectOp::Assert { .. } | EffectOp::Assume)
+            | OpClass::Effect(
+                EffectOp::Clock
+                | EffectOp::GridWords
+                | EffectOp::Print { .. }
+                | EffectOp::Assert { .. }
+                | EffectOp::Assume,
+            )
             | OpClass::Control(_)
             | OpClass::Terminator(_) => {}
         }

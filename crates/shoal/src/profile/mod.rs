@@ -6,7 +6,10 @@
 //! of a host share; ranks with clocks of their own are [shifted](Track::shift).
 
 mod buffer;
+mod font;
 mod perfetto;
+mod picture;
+mod png;
 mod recorder;
 mod timeline;
 

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::Profile;
+use super::picture::{Anchor, Picture, Shape, escape};
 
 const LEFT: f64 = 150.0;
 const WIDTH: f64 = 1000.0;
@@ -12,6 +13,9 @@ const TOP: f64 = 74.0;
 
 /// Colours of tasks, in the order in which they appear.
 const COLOURS: [&str; 8] = ["#2a7f62", "#d98324", "#4a6fa5", "#b04a5a", "#7d6b91", "#8a8d3f", "#3d9aa8", "#8c6d5a"];
+
+const BLACK: &str = "#000000";
+const GREY: &str = "#555555";
 
 /// What waits is pale: it does nothing.
 const PALE: &str = "#d6d6d6";
@@ -31,78 +35,63 @@ impl Profile {
     /// A picture with the ranks below each other.
     #[must_use]
     pub fn to_svg(&self, title: &str) -> String {
+        self.picture(title).to_svg()
+    }
+
+    /// The same picture as a PNG file.
+    #[must_use]
+    pub fn to_png(&self, title: &str) -> Vec<u8> {
+        self.picture(title).to_png()
+    }
+
+    fn picture(&self, title: &str) -> Picture {
         let tasks = self.tasks();
         let coloured: Vec<&str> = tasks.iter().copied().filter(|task| !task.starts_with("wait")).collect();
         let colour = |task: &str| match coloured.iter().position(|other| *other == task) {
             Some(at) => COLOURS[at % COLOURS.len()],
             None => PALE,
         };
-        let (begin, end) = self.extent().unwrap_or((0, 1));
-        let x = |time: u64| LEFT + WIDTH * (time.saturating_sub(begin)) as f64 / (end - begin) as f64;
         let rows: usize = self.ranks.iter().map(Vec::len).sum();
-        let height = TOP + ROW * rows as f64 + GAP * self.ranks.len() as f64 + 40.0;
-        let mut out = String::new();
-        let _ = write!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" font-family=\"sans-serif\" \
-             font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n\
-             <text x=\"16\" y=\"26\" font-size=\"16\">{}</text>\n",
-            LEFT + WIDTH + 40.0,
-            escape(title)
-        );
+        let bottom = TOP + ROW * rows as f64 + GAP * self.ranks.len() as f64;
+        let title = Shape::Words {
+            x: 16.0,
+            y: 26.0,
+            anchor: Anchor::Start,
+            colour: BLACK,
+            text: title.to_owned(),
+            large: true,
+        };
+        let mut shapes = vec![title];
         let mut at = LEFT;
         for task in &tasks {
-            let _ = writeln!(
-                out,
-                "<rect x=\"{at:.1}\" y=\"40\" width=\"12\" height=\"12\" fill=\"{}\"/>\
-                 <text x=\"{:.1}\" y=\"51\">{}</text>",
-                colour(task),
-                at + 17.0,
-                escape(task)
-            );
+            shapes.push(Shape::Bar { x: at, y: 40.0, width: 12.0, height: 12.0, colour: colour(task), about: None });
+            shapes.push(words(at + 17.0, 51.0, Anchor::Start, BLACK, (*task).to_owned()));
             at += 34.0 + 7.5 * task.chars().count() as f64;
         }
+        let extent = self.extent().unwrap_or((0, 1));
+        draw_ticks(extent, bottom, &mut shapes);
         let mut y = TOP;
         for (rank, tracks) in self.ranks.iter().enumerate() {
-            let _ = writeln!(out, "<text x=\"16\" y=\"{:.1}\" font-weight=\"bold\">rank {rank}</text>", y + 14.0);
+            shapes.push(words(16.0, y + 14.0, Anchor::Start, BLACK, format!("rank {rank}")));
             for track in tracks {
-                let _ = writeln!(
-                    out,
-                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#555\">{}</text>",
-                    LEFT - 8.0,
-                    y + 14.0,
-                    escape(&track.name)
-                );
+                shapes.push(words(LEFT - 8.0, y + 14.0, Anchor::End, GREY, track.name.clone()));
                 for span in &track.spans {
-                    let _ = writeln!(
-                        out,
-                        "<rect x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"{}\" fill=\"{}\"><title>{}: {:.1} µs</title></rect>",
-                        x(span.start),
-                        y + 2.0,
-                        (x(span.end) - x(span.start)).max(0.5),
-                        ROW - 4.0,
-                        colour(&span.task),
-                        escape(&span.task),
-                        span.end.saturating_sub(span.start) as f64 / 1e3
-                    );
+                    let (from, to) = (place(extent, span.start), place(extent, span.end));
+                    let microseconds = span.end.saturating_sub(span.start) as f64 / 1e3;
+                    shapes.push(Shape::Bar {
+                        x: from,
+                        y: y + 2.0,
+                        width: (to - from).max(0.5),
+                        height: ROW - 4.0,
+                        colour: colour(&span.task),
+                        about: Some(format!("{}: {microseconds:.1} µs", span.task)),
+                    });
                 }
                 y += ROW;
             }
             y += GAP;
         }
-        for tick in 0..=5 {
-            let time = begin + (end - begin) * tick / 5;
-            let _ = write!(
-                out,
-                "<line x1=\"{0:.1}\" y1=\"{1:.1}\" x2=\"{0:.1}\" y2=\"{y:.1}\" stroke=\"#bbb\" stroke-width=\"0.5\"/>\n\
-                 <text x=\"{0:.1}\" y=\"{2:.1}\" text-anchor=\"middle\" fill=\"#555\">{3:.1} µs</text>\n",
-                x(time),
-                TOP - 6.0,
-                y + 16.0,
-                (time - begin) as f64 / 1e3
-            );
-        }
-        out + "</svg>\n"
+        Picture { width: LEFT + WIDTH + 40.0, height: bottom + 40.0, shapes }
     }
 
     /// The picture as a page, with the time that each rank spent on each task.
@@ -133,6 +122,22 @@ impl Profile {
     }
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+fn words(x: f64, y: f64, anchor: Anchor, colour: &'static str, text: String) -> Shape {
+    Shape::Words { x, y, anchor, colour, text, large: false }
+}
+
+/// Where a moment between two others is, from left to right.
+fn place((begin, end): (u64, u64), time: u64) -> f64 {
+    LEFT + WIDTH * (time.saturating_sub(begin)) as f64 / (end - begin) as f64
+}
+
+fn draw_ticks(extent: (u64, u64), bottom: f64, shapes: &mut Vec<Shape>) {
+    let (begin, end) = extent;
+    for tick in 0..=5 {
+        let time = begin + (end - begin) * tick / 5;
+        let x = place(extent, time);
+        shapes.push(Shape::Line { x, from: TOP - 6.0, to: bottom, colour: "#bbbbbb" });
+        let text = format!("{:.1} µs", (time - begin) as f64 / 1e3);
+        shapes.push(words(x, bottom + 16.0, Anchor::Middle, GREY, text));
+    }
 }

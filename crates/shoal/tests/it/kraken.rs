@@ -148,6 +148,28 @@ def signal_by_lanes(flags, counts, out, n):
     __syncthreads()
     if thread < world:
         st(out + thread, ld(flags + thread).to(tl.int32))
+
+
+@triton.jit
+def put_by_symbol(dest, source, size, signal, value, op, peer):
+    return tl.extern_elementwise(
+        "", "", [dest, source, size, signal, value, op, peer],
+        {(tl.int64, tl.int64, tl.int64, tl.int64, tl.uint64, tl.int32, tl.int32):
+            ("nvshmemx_putmem_signal_block", tl.int32)}, is_pure=False)
+
+
+@triton.jit
+def rotate_by_symbols(inbox, outbox, signals, out, n):
+    me = tl.extern_elementwise("", "", [], {(): ("nvshmem_my_pe", tl.int32)}, is_pure=True)
+    world = tl.extern_elementwise("", "", [], {(): ("nvshmem_n_pes", tl.int32)}, is_pure=True)
+    size = (n * 4).to(tl.int64)
+    nothing = put_by_symbol(
+        inbox.to(tl.int64), outbox.to(tl.int64), size, signals.to(tl.int64), tl.cast(5, tl.uint64), 10, (me + 1) % world)
+    tl.extern_elementwise(
+        "", "", [signals.to(tl.int64), 5, tl.cast(5, tl.uint64)],
+        {(tl.int64, tl.int32, tl.uint64): ("nvshmem_signal_wait_until", tl.int32)}, is_pure=False)
+    for i in range(n):
+        tl.store(out + i, tl.load(inbox + i) + nothing)
 "#;
 
 const N: usize = 1000;
@@ -255,6 +277,26 @@ fn lanes_signal_and_wait_with_shmem() {
         });
         for (rank, out) in results.expect("no failure").into_iter().enumerate() {
             assert_eq!(out, vec![rank as i32 + 1; ranks]);
+        }
+    }
+}
+
+#[test]
+fn functions_of_nvshmem_are_called_by_their_symbols() {
+    let kernel = kernel("rotate_by_symbols");
+    for ranks in [1, 2, 3] {
+        let results = world(ranks).run(|rank| -> Result<Vec<i32>, Error> {
+            let (inbox, outbox) = (rank.symm_zeros::<i32>(9)?, rank.symm_empty::<i32>(9)?);
+            let signals = rank.symm_zeros::<u64>(1)?;
+            outbox.write(&[rank.rank() as i32 * 100 + 7; 9])?;
+            rank.barrier()?;
+            let mut out = vec![-1; 9];
+            kernel.clone().on_rank(rank)?.launch(1, args!(&inbox, &outbox, &signals, &mut out[..], 9))?;
+            Ok(out)
+        });
+        for (rank, out) in results.expect("no failure").into_iter().enumerate() {
+            let left = (rank + ranks - 1) % ranks;
+            assert_eq!(out, vec![left as i32 * 100 + 7; 9], "rank {rank} of {ranks}");
         }
     }
 }

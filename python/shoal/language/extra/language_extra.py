@@ -259,7 +259,7 @@ def unpack(src: tensor, dst_type: Dtype) -> Any:
 
 @_function
 def pack_b32_v2(v0: Value, v1: Value) -> tensor:
-    """Two numbers of 16 bits as one of 32."""
+    """Two numbers of 32 bits as one of 64, the first in its lower half."""
 
 
 @_function

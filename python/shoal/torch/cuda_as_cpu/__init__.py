@@ -31,13 +31,14 @@ def install_cuda_as_cpu() -> None:
         import torch
     except ImportError:
         raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
-    from shoal.torch.cuda_as_cpu import devices, driver, process_groups, queries
+    from shoal.torch.cuda_as_cpu import devices, driver, nvshmem, process_groups, queries
     from shoal.torch.symmetric_memory import install_symmetric_memory
 
     _installed = True
     devices.install()
     queries.install()
     driver.install()
+    nvshmem.install()
     if torch.distributed.is_available():
         process_groups.install()
         install_symmetric_memory()

@@ -1,7 +1,9 @@
-"""The few calls of CUDA's driver that host programs make themselves: words that streams write and wait for.
+"""The few calls of CUDA's driver and runtime that host programs make themselves: words that streams write and wait
+for, copies, waiting.
 
-`cuda.bindings.driver` gets these in the place of its own, or is made of them where it is not installed. A stream runs
-at once here, so a wait is over when its call returns; it is bounded, and ends when the world fails.
+`cuda.bindings.driver` and `cuda.bindings.runtime` get these in the place of their own, or are made of them where they
+are not installed; `cuda.cuda` and `cuda.cudart` are their older names. A stream runs at once here, so a wait is over
+when its call returns; it is bounded, and ends when the world fails.
 """
 
 from __future__ import annotations
@@ -9,14 +11,13 @@ from __future__ import annotations
 import ctypes
 import enum
 import importlib
-import importlib.machinery
 import sys
 import time
-from types import ModuleType
 from typing import Any
 
 from shoal import _native
 from shoal.errors import WorldError
+from shoal.torch.cuda_as_cpu.modules import made_module
 from shoal.world.current import find_rank
 
 _FIRST_SLEEP, _LONGEST_SLEEP = 1e-5, 1e-3
@@ -47,33 +48,76 @@ class CUstreamWriteValue_flags(enum.IntEnum):
     CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER = 1
 
 
+class cudaError_t(enum.IntEnum):
+    """What a call of the runtime says of itself."""
+
+    cudaSuccess = 0
+    cudaErrorInvalidValue = 1
+
+
+class cudaMemcpyKind(enum.IntEnum):
+    """Between which memories a copy is: all of them are one here."""
+
+    cudaMemcpyHostToHost = 0
+    cudaMemcpyHostToDevice = 1
+    cudaMemcpyDeviceToHost = 2
+    cudaMemcpyDeviceToDevice = 3
+    cudaMemcpyDefault = 4
+
+
 def install() -> None:
-    """Replaces the calls, and makes the module where there is none."""
-    try:
-        driver: Any = importlib.import_module("cuda.bindings.driver")
-    except ImportError:
-        driver = _made("cuda.bindings.driver")
-        for kind in (CUresult, CUstreamWaitValue_flags, CUstreamWriteValue_flags):
-            setattr(driver, kind.__name__, kind)
-    success = driver.CUresult.CUDA_SUCCESS
+    """Replaces the calls, and makes the modules where there are none."""
+    driver = _module("cuda.bindings.driver", "cuda.cuda", (CUresult, CUstreamWaitValue_flags, CUstreamWriteValue_flags))
+    done = driver.CUresult.CUDA_SUCCESS
     for bits in (32, 64):
-        setattr(driver, f"cuStreamWaitValue{bits}", _waiting(bits, success))
-        setattr(driver, f"cuStreamWriteValue{bits}", _writing(bits, success))
+        setattr(driver, f"cuStreamWaitValue{bits}", _waiting(bits, done))
+        setattr(driver, f"cuStreamWriteValue{bits}", _writing(bits, done))
+    driver.cuMemcpyAsync = _copying(done)
+    driver.cuStreamSynchronize = driver.cuCtxSynchronize = _returning(done)
+    driver.cuGetErrorName = driver.cuGetErrorString = lambda error: (done, str(error).encode())
+    runtime = _module("cuda.bindings.runtime", "cuda.cudart", (cudaError_t, cudaMemcpyKind))
+    done = runtime.cudaError_t.cudaSuccess
+    runtime.cudaMemcpyAsync = runtime.cudaMemcpy = _copying(done)
+    runtime.cudaMemsetAsync = runtime.cudaMemset = _filling(done)
+    runtime.cudaStreamSynchronize = runtime.cudaDeviceSynchronize = _returning(done)
+    runtime.cudaGetErrorName = runtime.cudaGetErrorString = lambda error: (done, str(error).encode())
 
 
-def _made(name: str) -> ModuleType:
-    """A module and the packages that it is in, of which those that exist stay."""
-    above, _, last = name.rpartition(".")
-    if name in sys.modules:
-        return sys.modules[name]
-    parent = _made(above) if above else None
-    module = ModuleType(name, "Stands for CUDA's, where CUDA is played by the CPU.")
-    module.__path__ = []
-    module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=True)
-    sys.modules[name] = module
-    if parent is not None:
-        setattr(parent, last, module)
+def _module(name: str, older: str, kinds: tuple[type, ...]) -> Any:
+    """The module under both its names; made of these kinds where it is not installed."""
+    try:
+        module: Any = importlib.import_module(name)
+    except ImportError:
+        module = made_module(name)
+        for kind in kinds:
+            setattr(module, kind.__name__, kind)
+    above, _, last = older.partition(".")
+    sys.modules[older] = module
+    setattr(sys.modules[above], last, module)
     return module
+
+
+def _returning(success: Any) -> Any:
+    def nothing_is_left(*_: Any) -> tuple[Any]:
+        return (success,)
+
+    return nothing_is_left
+
+
+def _copying(success: Any) -> Any:
+    def copy(dst: Any, src: Any, count: Any, *_: Any) -> tuple[Any]:
+        ctypes.memmove(int(dst), int(src), int(count))
+        return (success,)
+
+    return copy
+
+
+def _filling(success: Any) -> Any:
+    def fill(dst: Any, value: Any, count: Any, *_: Any) -> tuple[Any]:
+        ctypes.memset(int(dst), int(value), int(count))
+        return (success,)
+
+    return fill
 
 
 def _writing(bits: int, success: Any) -> Any:

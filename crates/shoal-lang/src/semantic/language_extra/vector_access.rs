@@ -132,12 +132,23 @@ fn run_unpack(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     Vector::new(vec![whole]).recast(e, to).map(Value::Vector)
 }
 
-/// Two numbers of 16 bits in one of 32.
+/// Two numbers of 32 bits in one of 64, the first in its lower half.
 fn run_pack_pair(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
-    let pair = Vector::of(e, &[a.value("v0").clone(), a.value("v1").clone()])?;
-    let packed = pair.recast(e, Scalar::U32)?;
-    packed.items().first().cloned().map(Value::from).ok_or_else(|| a.wrong("v0", "a number of 16 bits"))
+    let mut halves = Vec::new();
+    for name in ["v0", "v1"] {
+        let half = to_tensor(e, a.value(name))?;
+        match half.ty.number() {
+            Some(ty) if ty.is_int() => halves.push(cast::to_number(e, &half, Scalar::U32)?.into()),
+            Some(Scalar::F32) => {
+                let bits = e.b().bitcast(half.value, Scalar::U32);
+                halves.push(e.tensor(bits).into());
+            }
+            _ => return Err(a.wrong(name, "a number of 32 bits")),
+        }
+    }
+    let packed = Vector::of(e, &halves)?.recast(e, Scalar::U64)?;
+    packed.items().first().cloned().map(Value::from).ok_or_else(|| a.wrong("v0", "a number of 32 bits"))
 }
 
 const LD_VECTOR: &str = "ptr, vec_size: const, scope: const='', semantic: const=''";

@@ -8,11 +8,13 @@ mod act;
 mod constants;
 mod copies;
 mod signals;
+mod symbols;
 mod teams;
 
 use crate::builtin::Builtin;
 
 pub(crate) use constants::{constant, names as constant_names};
+pub(crate) use symbols::{call_symbol, of_symbol};
 
 use copies::{run_copy, run_put_signal, run_put_signal_elements, run_put_value, run_remote_ptr};
 use signals::{run_fence, run_quiet, run_signal, run_wait, run_wait_equal};

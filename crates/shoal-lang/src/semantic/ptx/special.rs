@@ -1,5 +1,6 @@
 //! Special registers, and what the lanes of a warp tell each other.
 
+use shoal_abi::Target;
 use shoal_ir::layouts::WARP_SIZE;
 use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::types::Scalar;
@@ -57,6 +58,7 @@ impl Machine<'_, '_> {
             ("%globaltimer" | "%clock64" | "%globaltimer_lo" | "%globaltimer_hi" | "%clock" | "%clock_hi", None) => {
                 Ok(self.time(base))
             }
+            ("%envreg1" | "%envreg2", None) => self.grid_words(base),
             ("%lanemask_eq" | "%lanemask_lt" | "%lanemask_le" | "%lanemask_gt" | "%lanemask_ge", None) => {
                 self.lane_mask(base)
             }
@@ -81,6 +83,22 @@ impl Machine<'_, '_> {
         let number = self.e.b().value(kind, &[]);
         let number = self.e.b().cast(number, Scalar::U32);
         self.everywhere(number)
+    }
+
+    /// Half of the address of the words that a cooperative launch's programs share: the upper in the first register.
+    fn grid_words(&mut self, name: &str) -> Outcome<IrValue> {
+        if matches!(self.e.options.target, Target::Nvptx(_)) {
+            return Err("the driver gives this register its value".into());
+        }
+        let words = self.e.b().value(OpKind::GridWords, &[]);
+        let words = self.e.b().cast(words, Scalar::U64);
+        let words = self.everywhere(words);
+        if name == "%envreg2" {
+            return Ok(self.e.b().cast(words, Scalar::U32));
+        }
+        let half = self.int(32, Scalar::U64);
+        let upper = self.binary(BinaryOp::Shr, words, half);
+        Ok(self.e.b().cast(upper, Scalar::U32))
     }
 
     fn time(&mut self, name: &str) -> IrValue {

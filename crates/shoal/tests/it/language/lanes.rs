@@ -2,7 +2,7 @@
 
 use shoal::{Args, args};
 
-use super::harness::{Case, integers, with};
+use super::harness::{Case, case, integers, with};
 
 const EXTRA: &str = "from triton_dist.language.extra.language_extra import *
 from triton_dist.language.extra import language_extra as le
@@ -334,4 +334,24 @@ fn mistakes_with_lanes_are_told() {
     lanes("out", width).refused(Args::new(), &["a power of two of at most 32"]);
     lanes("out", "    with tid(0):\n        pass\n").refused(Args::new(), &["simt_exec_region"]);
     lanes("out", "    tl.store(out, 1)\n").refused(args!(num_warps = 3), &["power of two"]);
+    lanes("out", "    tl.store(out, 1)\n").refused(args!(num_warps = "x"), &["small whole number"]);
+    for index in ["-1", "4", "1 << 40"] {
+        let body = format!("    x = tl.arange(0, 4)\n    tl.store(out, x[{index}])\n");
+        lanes("out", &body).refused(Args::new(), &["out of range", "indices go from 0 to 3"]);
+    }
+}
+
+#[test]
+fn two_words_make_a_longer_one() {
+    let body = "    tl.store(out, le.pack_b32_v2(7, 9).to(tl.int64))\n    \
+                tl.store(out + 1, le.pack_b32_v2(tl.program_id(0) - 1, 2.0).to(tl.int64))";
+    let float = i64::from(2.0f32.to_bits()) << 32;
+    with(EXTRA, "out", body).gives(args!(), &[7 + (9i64 << 32), float | 0xffff_ffff]);
+}
+
+#[test]
+fn constants_say_how_many_bits_they_have() {
+    let body = "    N: tl.constexpr = 65\n    p = out.to(tl.pi32_t)\n    tl.store(p, N.bit_length())\n    \
+                tl.store(p + 1, (-N).bit_count())\n    tl.store(p + 2, (0).bit_length())";
+    case("out", body).gives(args!(), &[7, 2, 0]);
 }

@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use shoal::{Args, args};
 
-use super::harness::{case, floats, integers};
+use super::harness::{case, floats, integers, with};
 
 /// One snippet on tiles of 64 integers.
 fn on_ints(asm: &str, inputs: usize, expected: impl Fn(&[i32]) -> i32) {
@@ -277,4 +277,44 @@ fn what_cannot_be_read_is_told() {
     refused("mov.u32 $0, %tid.w;", &["%tid.w"]);
     refused(&format!("mov.u32 $0, {};", "-".repeat(5000)), &["before a number"]);
     refused(&format!("{}mov.u32 $0, 1;", "{ ".repeat(5000)), &["too deep"]);
+}
+
+/// The programs of a grid meet in the words that a cooperative launch has for them.
+#[test]
+fn programs_of_a_cooperative_launch_share_words() {
+    let definitions = r"
+@shoal.jit
+def half(number: tl.constexpr):
+    return tl.inline_asm_elementwise(f'mov.u32 $0, %envreg{number};', '=r', [], dtype=tl.uint32, is_pure=True, pack=1)
+
+
+@shoal.jit
+def meet():
+    upper = tl.cast(half(tl.constexpr(1)), tl.uint64) << 32
+    words = tl.cast(upper | tl.cast(half(tl.constexpr(2)), tl.uint64), tl.pointer_type(tl.uint32), bitcast=True)
+    arrived = words + 1
+    first = tl.program_id(0) == 0
+    others = tl.num_programs(0) - 1
+    mine = tl.where(first, tl.cast(0x80000000, tl.uint32) - others.to(tl.uint32), 1)
+    before = tl.atomic_add(arrived, mine, sem='release', scope='gpu')
+    while ((before ^ tl.atomic_add(arrived, 0, sem='acquire', scope='gpu')) & 0x80000000) == 0:
+        pass
+";
+    let body = r"
+    me = tl.program_id(0)
+    for turn in range(3):
+        tl.store(shared + me, me * 10 + turn)
+        meet()
+        total = 0
+        for other in range(tl.num_programs(0)):
+            total += tl.load(shared + other)
+        meet()
+        tl.store(out + turn * tl.num_programs(0) + me, total)
+";
+    let expected: Vec<i32> = (0..3).flat_map(|turn| vec![150 + 6 * turn; 6]).collect();
+    for _ in 0..2 {
+        let mut shared = [0i32; 6];
+        // Twice: the words are zero again in each launch.
+        with(definitions, "shared, out", body).grid(6, 1, 1).gives(args!(&mut shared[..]), &expected);
+    }
 }

@@ -139,3 +139,28 @@ print("fine")
 def test_registering_again_changes_nothing():
     shoal.torch.inductor.register()
     assert "shoal" in torch._dynamo.list_backends()
+
+
+def test_importing_does_not_import_the_compiler():
+    script = "import torch, sys, shoal.torch; print('torch._dynamo' in sys.modules); "
+    script += "print('shoal' in torch._dynamo.list_backends())"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert run.stdout.split() == ["False", "True"], run.stderr[-3000:]
+
+
+@pytest.mark.parametrize("shape", [(3, 5000), (5000, 3), (70, 70), (2, 40000), (1, 100)])
+def test_reductions_along_and_across_memory(shape):
+    x = torch.randn(*shape)
+    for dims in [(0,), (1,), (0, 1)]:
+        got = compiled(lambda x, d=dims: (x * x).sum(d))(x)
+        torch.testing.assert_close(got.double(), (x.double() * x.double()).sum(dims), rtol=1e-4, atol=1e-4)
+
+
+def test_each_kernel_has_one_configuration():
+    from shoal.torch import _cpu_blocks
+
+    assert _cpu_blocks.pointwise({"x": 100}, False) == {"XBLOCK": 100}
+    assert _cpu_blocks.looped_reduction({"x": 8, "r0_": 1 << 20}, True) == {"XBLOCK": 1, "R0_BLOCK": _cpu_blocks.ROW}
+    assert _cpu_blocks.looped_reduction({"x": 1024, "r0_": 64}, False)["XBLOCK"] == _cpu_blocks.COLUMNS
+    assert _cpu_blocks.whole_reduction({"x": 1024, "r0_": 1024}, True) == {"XBLOCK": 1}
+    assert [_cpu_blocks.power_of_two(n) for n in (1, 2, 3, 1000)] == [1, 2, 4, 1024]

@@ -18,6 +18,9 @@ pub struct Context {
     /// Rounds of loops until the program is to call [`CheckStop`](crate::Hook::CheckStop); counted down by generated
     /// code.
     pub fuel: i64,
+    /// 1 until a program of this launch has run with this scratch: what is left in it is not this launch's. Generated code
+    /// that keeps something there for the next program sets it to 0.
+    pub fresh: u64,
 }
 
 impl Context {
@@ -29,10 +32,12 @@ impl Context {
     pub const PROGRAM_AT: usize = offset_of!(Context, program);
     /// Where [`fuel`](Self::fuel) is.
     pub const FUEL_AT: usize = offset_of!(Context, fuel);
+    /// Where [`fresh`](Self::fresh) is.
+    pub const FRESH_AT: usize = offset_of!(Context, fresh);
 
     /// The type in C.
-    pub const C_DEFINITION: &'static str =
-        "typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; } Context;";
+    pub const C_DEFINITION: &'static str = "typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; uint64_t fresh; } \
+         Context;";
 }
 
 /// The coordinates of linear program `program` of `grid`: x runs fastest, then y, then z.

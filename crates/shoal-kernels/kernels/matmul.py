@@ -31,15 +31,16 @@ def matmul(
     inner = tl.arange(0, BLOCK_K)
     a_at = a + rows[:, None] * a_row + inner[None, :] * a_col
     b_at = b + inner[:, None] * b_row + cols[None, :] * b_col
-    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    sums: tl.constexpr = tl.int32 if a.dtype.element_ty.is_int() else tl.float32
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=sums)
     for k in range(0, K, BLOCK_K):
         if EVEN:
             left = tl.load(a_at)
             right = tl.load(b_at)
         else:
-            left = tl.load(a_at, mask=(rows[:, None] < M) & (inner[None, :] < K - k), other=0.0)
-            right = tl.load(b_at, mask=(inner[:, None] < K - k) & (cols[None, :] < N), other=0.0)
-        acc = tl.dot(left, right, acc, input_precision="ieee")
+            left = tl.load(a_at, mask=(rows[:, None] < M) & (inner[None, :] < K - k), other=0)
+            right = tl.load(b_at, mask=(inner[:, None] < K - k) & (cols[None, :] < N), other=0)
+        acc = tl.dot(left, right, acc, input_precision="ieee", out_dtype=sums)
         a_at += BLOCK_K * a_col
         b_at += BLOCK_K * b_row
     c_at = c + rows[:, None] * c_row + cols[None, :] * c_col

@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use shoal::{Args, DType, Error, Tensor, args};
+use shoal::{Args, Backend, DType, Device, Error, Tensor, args};
 
 use crate::check::Tolerance;
 use crate::library::{Library, Source, cdiv};
@@ -27,15 +27,25 @@ impl Blocks {
         let fit = |size: usize, most: usize| size.next_power_of_two().clamp(16, most);
         Blocks { m: fit(m, 128), n: fit(n, 128), k: fit(k, 64), group: 8 }
     }
+
+    /// The same on a device. Cores keep a wide block of b packed while they walk down c.
+    #[must_use]
+    pub fn on(device: &Device, m: usize, n: usize, k: usize) -> Blocks {
+        let blocks = Blocks::of(m, n, k);
+        match device.backend() {
+            Backend::Cpu => Blocks { n: n.next_power_of_two().clamp(16, 256), ..blocks },
+            Backend::Cuda | Backend::Interpreter => blocks,
+        }
+    }
 }
 
-/// `c = a @ b` for dense row-major matrices.
+/// `c = a @ b` for dense row-major matrices. Integers of 8 bits are summed in 32.
 ///
 /// # Errors
 /// When the kernel does not compile or fails.
 pub fn matmul(library: &Library, a: &Tensor, b: &Tensor, c: &Tensor) -> Result<(), Error> {
     let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
-    let blocks = Blocks::of(m, n, k);
+    let blocks = Blocks::on(library.device(), m, n, k);
     let kernel = library.kernel(Source::Matmul, "matmul")?;
     kernel.launch(cdiv(m, blocks.m) * cdiv(n, blocks.n), matmul_args(a, b, c, blocks))
 }
@@ -104,7 +114,8 @@ impl Matmul {
     pub fn new(m: usize, n: usize, k: usize, dtype: DType) -> Result<Matmul, Error> {
         let mut random = Random::new(3);
         let (a, b) = (random.tensor(dtype, &[m, k])?, random.tensor(dtype, &[k, n])?);
-        Ok(Matmul { a, b, c: Tensor::poisoned(dtype, &[m, n])? })
+        let sums = if dtype.is_int() { DType::I32 } else { dtype };
+        Ok(Matmul { a, b, c: Tensor::poisoned(sums, &[m, n])? })
     }
 
     fn sizes(&self) -> (usize, usize, usize) {
@@ -118,7 +129,11 @@ impl Workload for Matmul {
     }
 
     fn outputs(&self) -> Vec<Output<'_>> {
-        let tolerance = product_tolerance(self.c.dtype(), self.a.shape()[1]);
+        let tolerance = if self.c.dtype().is_int() {
+            Tolerance::EXACT
+        } else {
+            product_tolerance(self.c.dtype(), self.a.shape()[1])
+        };
         vec![Output { name: "c", tensor: &self.c, tolerance }]
     }
 

@@ -21,5 +21,6 @@ pub mod licm;
 pub mod lower_descriptors;
 mod nonnegative;
 pub mod pipeline;
+pub mod reduce_early;
 pub mod split_induction;
 pub mod unroll;

@@ -16,6 +16,7 @@ use crate::inline::inline;
 use crate::inline_all::inline_all;
 use crate::licm::licm;
 use crate::lower_descriptors::lower_descriptors;
+use crate::reduce_early::reduce_early;
 use crate::split_induction::split_induction;
 use crate::unroll::unroll;
 
@@ -50,6 +51,7 @@ passes! {
     inline_all: "replace all calls by the bodies of their functions, those marked `noinline` too",
     licm: "compute before a loop what does not change in it",
     lower_descriptors: "turn tensor descriptors into pointers and masks",
+    reduce_early: "add up sums in a loop instead of tiles that are summed after it",
     split_induction: "carry how far a tile has moved instead of the tile",
     unroll: "do several trips of a loop in one, where asked for",
 }
@@ -70,6 +72,7 @@ pub static CPU: &[&str] = &[
     "cse",
     "licm",
     "dce",
+    "reduce_early",
     "annotate_contiguity",
 ];
 

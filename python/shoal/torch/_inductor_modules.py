@@ -14,6 +14,8 @@ import threading
 from collections.abc import Iterator
 from types import ModuleType
 
+from shoal.torch._cpu_blocks import choose_for_cpu
+
 # Modules of Inductor that hold on to objects of Triton's.
 _RUNTIME = "torch._inductor.runtime"
 _BOUND = tuple(
@@ -81,7 +83,7 @@ def shoal_as_triton() -> Iterator[None]:
                 _install.install()
             _put_in(_ours)
             _forget_answers()
-            importlib.import_module(f"{_RUNTIME}.triton_heuristics")
+            choose_for_cpu(importlib.import_module(f"{_RUNTIME}.triton_heuristics"))
         _depth += 1
         try:
             yield

@@ -8,10 +8,14 @@ is left as it is: its settings are changed for one graph at a time, and Triton s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
+from shoal.torch._cpu_choices import choices
 from shoal.torch._inductor_modules import shoal_as_triton
+from shoal.torch._registration import when_imported
 
 NAME = "shoal"
 
@@ -29,13 +33,13 @@ SETTINGS: dict[str, Any] = {
 
 
 def register() -> None:
-    """Registers the backend. Doing so again changes nothing."""
-    try:
-        from torch._dynamo.backends import registry
-    except ImportError:
-        # A torch from before `torch.compile`.
-        return
-    if NAME not in registry.list_backends(exclude_tags=()):
+    """Registers the backend, as soon as `torch.compile` is used. Doing so again changes nothing."""
+    when_imported("torch._dynamo.backends.registry", _register)
+
+
+def _register(registry: ModuleType) -> None:
+    # Listing them would import all of them, while `torch._dynamo` is still being imported.
+    if NAME not in registry._BACKENDS:
         registry.register_backend(compile_graph, name=NAME)
 
 
@@ -48,18 +52,29 @@ def compile_graph(
     # Imported before Shoal takes Triton's place, so that what Inductor binds then is what others expect.
     from torch._inductor import compile_fx, config
 
-    settings = {name: value for name, value in SETTINGS.items() if _is_setting(config, name)}
+    # The choices are part of what Inductor's cache of graphs goes by.
+    ours = {**SETTINGS, "inductor_choices_class": choices}
+    settings = {name: value for name, value in ours.items() if _is_setting(config, name)}
     if mode is not None:
         chosen = torch._inductor.list_mode_options(mode)
         settings = {**chosen, **settings}
     settings.update(options or {})
 
     def compile_one(*args: Any, **kwargs: Any) -> Any:
-        with shoal_as_triton():
+        with shoal_as_triton(), _choices_for_cpu():
             return _first_calls_with_shoal(compile_fx.compile_fx_inner(*args, **kwargs))
 
     with shoal_as_triton():
         return compile_fx.compile_fx(graph, example_inputs, inner_compile=compile_one, config_patches=settings)
+
+
+def _choices_for_cpu() -> contextlib.AbstractContextManager[Any]:
+    chosen = choices()
+    if chosen is None:
+        return contextlib.nullcontext()
+    from torch._inductor.virtualized import V
+
+    return V.set_choices_handler(chosen)
 
 
 def _is_setting(config: Any, name: str) -> bool:

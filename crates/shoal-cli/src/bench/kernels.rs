@@ -20,15 +20,33 @@ enum Threads {
 struct Case {
     kernel: &'static str,
     sizes: &'static [usize],
+    dtype: DType,
     threads: Threads,
 }
 
+const fn case(kernel: &'static str, sizes: &'static [usize], dtype: DType) -> Case {
+    Case { kernel, sizes, dtype, threads: Threads::OneAndAll }
+}
+
 const CASES: &[Case] = &[
-    Case { kernel: "vector_add", sizes: &[1 << 25], threads: Threads::One },
-    Case { kernel: "softmax", sizes: &[4096, 1024], threads: Threads::OneAndAll },
-    Case { kernel: "matmul", sizes: &[1024, 1024, 1024], threads: Threads::OneAndAll },
-    Case { kernel: "matmul", sizes: &[2048, 2048, 2048], threads: Threads::OneAndAll },
-    Case { kernel: "attention", sizes: &[8, 1024, 64], threads: Threads::OneAndAll },
+    Case { threads: Threads::One, ..case("vector_add", &[1 << 25], DType::F32) },
+    case("softmax", &[4096, 1024], DType::F32),
+    case("softmax", &[4096, 1024], DType::BF16),
+    case("layer_norm", &[4096, 1024], DType::F32),
+    case("layer_norm", &[4096, 1024], DType::BF16),
+    case("rms_norm", &[4096, 1024], DType::F32),
+    case("rms_norm", &[4096, 1024], DType::BF16),
+    case("matmul", &[1024, 1024, 1024], DType::F32),
+    case("matmul", &[2048, 2048, 2048], DType::F32),
+    case("matmul", &[1024, 1024, 1024], DType::BF16),
+    case("matmul", &[4096, 4096, 4096], DType::BF16),
+    case("matmul", &[1024, 1024, 1024], DType::F16),
+    case("matmul", &[1024, 1024, 1024], DType::I8),
+    case("attention", &[8, 1024, 64], DType::F32),
+    case("attention", &[8, 1024, 64], DType::BF16),
+    case("attention", &[8, 4096, 128], DType::BF16),
+    case("attention_causal", &[8, 1024, 64], DType::BF16),
+    case("attention_causal", &[8, 4096, 128], DType::BF16),
 ];
 
 pub(super) fn benches() -> Vec<Bench> {
@@ -50,13 +68,17 @@ fn against_peers(session: &Session, case: &Case) -> Result<Vec<Row>, Failure> {
     for threads in counts {
         let library = Library::on(Device::cpu_with_threads(threads)?);
         let item = find(case.kernel).ok_or_else(|| Failure::new(format!("no kernel {}", case.kernel)))?;
-        let workload = item.workload(case.sizes, DType::F32)?;
-        let request = json!({"case": case.kernel, "sizes": case.sizes, "threads": threads});
-        let (names, mut processes) = session.start(&[Peer::Numpy, Peer::Torch], threads, &request);
+        let workload = item.workload(case.sizes, case.dtype)?;
+        let dtype = case.dtype.to_string();
+        let request = json!({"case": case.kernel, "sizes": case.sizes, "dtype": dtype, "threads": threads});
+        // NumPy has neither the other types nor the other kernels.
+        let numpy = case.dtype == DType::F32 && ["vector_add", "softmax", "matmul", "attention"].contains(&case.kernel);
+        let peers: &[Peer] = if numpy { &[Peer::Numpy, Peer::Torch] } else { &[Peer::Torch] };
+        let (names, mut processes) = session.start(peers, threads, &request);
         let mut run = || Ok(workload.run(&library)?);
         let best = interleaved(session.rounds, &mut run, &mut processes)?;
         let unit = unit(workload.work());
-        let label = format!("{} f32 {}", sizes(case.sizes), plural(threads));
+        let label = format!("{} {dtype} {}", sizes(case.sizes), plural(threads));
         for (peer, seconds) in names.iter().zip(best.peers) {
             match seconds {
                 Ok(seconds) => rows.push(Row::times(case.kernel, &label, unit, best.ours, peer.name(), seconds)),
@@ -76,7 +98,7 @@ fn bf16_against_f32(session: &Session) -> Result<Vec<Row>, Failure> {
     let library = Library::on(Device::cpu_with_threads(1)?);
     let item = find("matmul").ok_or_else(|| Failure::new("no kernel matmul"))?;
     let (wide, narrow) = (item.workload(&size, DType::F32)?, item.workload(&size, DType::BF16)?);
-    let request = json!({"case": "matmul_bf16", "sizes": size, "threads": 1});
+    let request = json!({"case": "matmul", "sizes": size, "dtype": "bf16", "threads": 1});
     let (names, mut processes) = session.start(&[Peer::Torch], 1, &request);
     let (mut best, mut best_wide) = (Best::none(processes.len()), f64::INFINITY);
     for _ in 0..session.rounds {

@@ -60,30 +60,53 @@ def numpy_case(case, sizes):
     raise ValueError(case)
 
 
-def torch_case(case, sizes, threads):
+def compiled(torch, function, *arguments):
+    """A function as `torch.compile` makes it, or as it is where that does not work (it needs a C++ compiler)."""
+    try:
+        fused = torch.compile(function)
+        fused(*arguments)
+        return lambda: fused(*arguments)
+    except Exception:
+        return lambda: function(*arguments)
+
+
+def torch_case(case, sizes, threads, name):
     import torch
+    from torch.nn import functional as F
 
     torch.set_num_threads(threads)
     torch.manual_seed(0)
+    torch.set_grad_enabled(False)
+    dtype = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16, "i8": torch.int8}[name]
     if case == "vector_add":
         x, y = torch.randn(*sizes), torch.randn(*sizes)
         z = torch.empty_like(x)
         return lambda: torch.add(x, y, out=z)
-    if case == "softmax":
-        x = torch.randn(*sizes)
-        return lambda: torch.softmax(x, dim=1)
-    if case in ("matmul", "matmul_bf16"):
-        dtype = torch.bfloat16 if case == "matmul_bf16" else torch.float32
+    if case in ("softmax", "layer_norm", "rms_norm"):
+        x, weight, bias = (torch.randn(*shape).to(dtype) for shape in (sizes, sizes[1:], sizes[1:]))
+        if case == "softmax":
+            return compiled(torch, lambda x: torch.softmax(x, dim=1), x)
+        if case == "layer_norm":
+            return compiled(torch, lambda x, w, b: F.layer_norm(x, x.shape[1:], w, b), x, weight, bias)
+
+        def rms_norm(x, w):
+            wide = x.float()
+            return (wide * torch.rsqrt((wide * wide).mean(1, keepdim=True) + 1e-6) * w.float()).to(x.dtype)
+
+        return compiled(torch, rms_norm, x, weight)
+    if case == "matmul":
         m, n, k = sizes
+        if dtype == torch.int8:
+            a, b = (torch.randint(-100, 100, shape, dtype=dtype) for shape in ((m, k), (k, n)))
+            c = torch.empty(m, n, dtype=torch.int32)
+            return lambda: torch._int_mm(a, b, out=c)
         a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
         c = torch.empty(m, n, dtype=dtype)
         return lambda: torch.matmul(a, b, out=c)
-    if case == "attention":
-        q, k, v = (torch.randn(1, *sizes) for _ in range(3))
-        if hasattr(torch.nn.functional, "scaled_dot_product_attention"):
-            return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
-        scale = 1 / math.sqrt(sizes[2])  # before torch 2
-        return lambda: torch.matmul(torch.softmax(torch.matmul(q * scale, k.mT), dim=-1), v)
+    if case in ("attention", "attention_causal"):
+        q, k, v = (torch.randn(1, *sizes).to(dtype) for _ in range(3))
+        causal = case == "attention_causal"
+        return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal)
     raise ValueError(case)
 
 
@@ -186,7 +209,7 @@ def prepare(request):
     if request["peer"] == "numpy":
         return numpy_case(request["case"], request["sizes"])
     if request["peer"] == "torch":
-        return torch_case(request["case"], request["sizes"], request["threads"])
+        return torch_case(request["case"], request["sizes"], request["threads"], request["dtype"])
     if request["peer"] == "triton":
         return triton_compile(request["source"], request["kernel"], request["signature"], request["constants"])
     if request["peer"] == "triton-interpreter":

@@ -7,6 +7,7 @@ use inkwell::values::{InstructionOpcode, PhiValue};
 use shoal_ir::{OpId, Region, Value, effects};
 
 use super::chunk::Buffer;
+use super::dot::Round;
 use super::emitter::Emitter;
 use super::tile_loops::moves_elements;
 use crate::shared::llvm::V;
@@ -130,6 +131,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let data = func.op(op);
         let (bounds, initial) = data.operands().split_at(3);
         let slots = self.slots(initial);
+        let counts_rounds = self.counts_rounds(data.regions()[0]);
         let [from, to, step] = [self.scalar(bounds[0]), self.scalar(bounds[1]), self.scalar(bounds[2])];
         let region = data.regions()[0];
         let trips = self.trips_of(region, [from, to, step]);
@@ -142,24 +144,36 @@ impl<'ctx> Emitter<'_, 'ctx> {
         i.add_incoming(&[(&from, before)]);
         self.scalars.insert(*counter, i.as_basic_value());
         let phis = self.enter_loop(params, initial, &slots, before);
+        let round = counts_rounds.then(|| llvm.builder.build_phi(llvm.i64(), "round").expect("a phi"));
         let signed = self.number(bounds[0]).is_signed_int();
         let below = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
         let again = llvm.icmp(below, i.as_basic_value(), to).into_int_value();
         llvm.branch(again, body, after);
         llvm.builder.position_at_end(body);
         self.trips.extend(trips);
+        let outer = self.round.take();
+        if let Some(number) = round {
+            let number = number.as_basic_value().into_int_value();
+            let is_last = self.is_last_round(i.as_basic_value(), to, step, signed);
+            self.round = Some(Round { number, is_last });
+        }
         let next = self.inside(|e| e.loop_body(region, &slots));
+        self.round = outer;
         self.trips.truncate(self.trips.len() - usize::from(trips.is_some()));
         if !self.runs_few_rounds(bounds) {
             self.check_stop();
         }
         let following = llvm.bin(InstructionOpcode::Add, i.as_basic_value(), step);
+        let next_round = round.map(|r| llvm.add64(r.as_basic_value().into_int_value(), llvm.const_i64(1)));
         let latch = llvm.here();
         // A counter that would wrap ends the loop instead.
         let forward =
             llvm.icmp(if signed { IntPredicate::SGT } else { IntPredicate::UGT }, following, i.as_basic_value());
         llvm.branch(forward.into_int_value(), head, after);
         i.add_incoming(&[(&following, latch)]);
+        if let Some((round, next_round)) = round.zip(next_round) {
+            round.add_incoming(&[(&llvm.const_i64(0), before), (&next_round, latch)]);
+        }
         let old: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
         for (phi, value) in phis.iter().zip(&next) {
             phi.add_incoming(&[(value, latch)]);

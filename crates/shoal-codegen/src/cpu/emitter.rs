@@ -12,6 +12,7 @@ use super::addressing::Offsets;
 use super::affine::AffineTiles;
 use super::check::Checks;
 use super::chunk::{Buffer, Chunk, Order};
+use super::dot::Round;
 use crate::shared::debug_info::DebugInfo;
 use crate::shared::value_type::{lane_type, register_type};
 
@@ -19,6 +20,7 @@ use super::alias_guard::AliasGuard;
 use super::fusion::FusionPlan;
 use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
+use super::postpone::Postponed;
 use super::tile_queue::TileQueue;
 use crate::shared::llvm::{Llvm, V, vector_type};
 use crate::shared::recursion::deep;
@@ -68,6 +70,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) scratch_top: u64,
     /// How often each loop around the present place runs, for those that store tiles.
     pub(super) trips: Vec<IntValue<'ctx>>,
+    /// Products that are computed for several rounds of their loop at a time.
+    pub(super) postponed: HashMap<OpId, Postponed<'ctx>>,
+    /// Where the loop around the present place is, if it has such products.
+    pub(super) round: Option<Round<'ctx>>,
     /// Where a program goes that is to end early; made when a loop needs it.
     pub(super) leave: Option<BasicBlock<'ctx>>,
     /// Set when accesses are checked.
@@ -116,6 +122,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             done: HashSet::new(),
             scratch_top: 0,
             trips: Vec::new(),
+            postponed: HashMap::new(),
+            round: None,
             leave: None,
             checks: None,
             memo: vec![HashMap::new()],

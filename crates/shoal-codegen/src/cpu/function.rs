@@ -135,6 +135,7 @@ fn emit_program<'ctx>(
         emitter.scalars.insert(value, loaded);
         offset += size as u64;
     }
+    emitter.postpone_products();
     emitter.region_body(func.body());
     if let Some(leave) = emitter.leave {
         llvm.jump(leave);

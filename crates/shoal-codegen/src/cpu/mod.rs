@@ -19,6 +19,8 @@
 //! | `memory`, `atomic`, `reduce`, `control`, `product`, `runtime_calls` | operations that run |
 //! | `comm`, `shmem` | operations between ranks |
 //! | `dot`, `isa` | matrix micro-kernels |
+//! | `whole` | loads that turn out to be of whole matrices |
+//! | `postpone` | products of several rounds of a loop at once |
 //! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
 //! | `preempt` | looking up from loops, whether the launch is to end |
 //! | `locate` | the line that code belongs to |
@@ -45,6 +47,7 @@ mod locate;
 mod math;
 mod memory;
 mod nontemporal;
+mod postpone;
 mod preempt;
 mod prefetch;
 mod product;
@@ -57,6 +60,7 @@ mod shmem;
 mod target;
 mod tile_loops;
 mod tile_queue;
+mod whole;
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;

@@ -200,14 +200,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         buffer
     }
 
-    /// Computes a tile into given memory, which the tile may itself read element by element.
-    pub(super) fn compute_into(&mut self, value: Value, buffer: &Buffer<'ctx>) {
-        let was_deferred = self.deferred.remove(value);
-        let func = self.func;
-        if let (Some(op), false) = (func.def_op(value), self.buffers.contains_key(&value)) {
-            // Materialises operands, and they theirs: as deep as the longest chain of operations.
-            deep(|| self.flush_aside(func.op(op).operands(), !moves_elements(&func.op(op).kind)));
-        }
+    /// Computes a tile into given memory, where all it needs is at hand.
+    pub(super) fn fill(&mut self, value: Value, buffer: &Buffer<'ctx>) {
         let mut shape = Shape::from_slice(self.shape(value));
         buffer.order.swap(&mut shape);
         self.for_each_chunk(&shape, Width::Vector, &mut |e, place| {
@@ -216,6 +210,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let chunk = e.chunk(value, &index);
             buffer.write(e.llvm, &index, chunk);
         });
+    }
+
+    /// Computes a tile into given memory, which the tile may itself read element by element.
+    pub(super) fn compute_into(&mut self, value: Value, buffer: &Buffer<'ctx>) {
+        let was_deferred = self.deferred.remove(value);
+        let func = self.func;
+        if let (Some(op), false) = (func.def_op(value), self.buffers.contains_key(&value)) {
+            // Materialises operands, and they theirs: as deep as the longest chain of operations.
+            deep(|| self.flush_aside(func.op(op).operands(), !moves_elements(&func.op(op).kind)));
+        }
+        self.fill(value, buffer);
         self.finish_root();
         if was_deferred && !self.buffers.contains_key(&value) {
             self.buffers.insert(value, buffer.clone());

@@ -34,7 +34,7 @@ impl ProgramContext {
     /// The context holds a plain pointer: whoever uses it keeps `launch` alive.
     pub(crate) fn new(launch: &LaunchState<'_>, grid: [u32; 3], scratch: *mut u8, role: Role) -> Self {
         Self {
-            shared: Context { scratch, grid, program: 0, fuel: Fuel::FIRST.amount() },
+            shared: Context { scratch, grid, program: 0, fuel: Fuel::FIRST.amount(), fresh: 1 },
             launch: ptr::from_ref(launch).cast(),
             yielder: ptr::null(),
             wait: Wait::NONE,
@@ -47,7 +47,7 @@ impl ProgramContext {
     /// A context that belongs to no launch yet.
     pub(crate) fn unused() -> Self {
         Self {
-            shared: Context { scratch: ptr::null_mut(), grid: [0; 3], program: 0, fuel: 0 },
+            shared: Context { scratch: ptr::null_mut(), grid: [0; 3], program: 0, fuel: 0, fresh: 1 },
             launch: ptr::null(),
             yielder: ptr::null(),
             wait: Wait::NONE,
@@ -80,5 +80,6 @@ mod tests {
         assert_eq!(offset_of!(ProgramContext, shared.grid), Context::GRID_AT);
         assert_eq!(offset_of!(ProgramContext, shared.program), Context::PROGRAM_AT);
         assert_eq!(offset_of!(ProgramContext, shared.fuel), Context::FUEL_AT);
+        assert_eq!(offset_of!(ProgramContext, shared.fresh), Context::FRESH_AT);
     }
 }

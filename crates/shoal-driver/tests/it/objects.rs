@@ -37,6 +37,7 @@ fn header() -> String {
     place("Context, grid", Context::GRID_AT);
     place("Context, program", Context::PROGRAM_AT);
     place("Context, fuel", Context::FUEL_AT);
+    place("Context, fresh", Context::FRESH_AT);
     for (name, field) in ["file", "file_len", "line", "col", "what", "what_len"].into_iter().zip(Site::FIELDS) {
         place(&format!("Site, {name}"), field.offset);
     }

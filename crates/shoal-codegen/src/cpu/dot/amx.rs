@@ -8,8 +8,8 @@ use inkwell::module::Linkage;
 use inkwell::values::{IntValue, PointerValue};
 use shoal_ir::Scalar;
 
-use super::kernel::Views;
-use super::pack::{each, further, stepped};
+use super::kernel::{Rounds, Sums, View};
+use super::pack::{each, each_of, further, stepped};
 use super::plan::DotPlan;
 use super::unit::Arithmetic;
 use crate::shared::llvm::{Llvm, V};
@@ -29,20 +29,33 @@ struct Tiles {
     depth: u32,
 }
 
-/// Emits the product of `views`; `a` has rows of units, `b` is packed.
-pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, views: &Views<'ctx>) {
-    let (block, k_units) = (plan.block, plan.k_units());
-    let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: k_units.min(16) };
-    let kernel = MicroKernel { llvm, plan, views, tiles, down: block.rows / tiles.rows, right: block.vectors };
+/// Units of `k` that a tile holds.
+pub(super) fn depth(plan: &DotPlan) -> u32 {
+    plan.k_units().min(16)
+}
+
+/// The left factor: rows of units.
+#[derive(Copy, Clone)]
+pub(super) enum Factor<'ctx> {
+    /// One matrix, so many depths of a tile long.
+    Whole { view: View<'ctx>, steps: u32 },
+    /// The matrices of several rounds of a loop, each `steps` depths long.
+    Rounds { rounds: Rounds<'ctx>, steps: u32 },
+}
+
+/// Emits a product; `b` is packed.
+pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, a: Factor<'ctx>, b: View<'ctx>, sums: Sums<'ctx>) {
+    let block = plan.block;
+    let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: depth(plan) };
+    let kernel = MicroKernel { llvm, plan, a, b, sums, tiles, down: block.rows / tiles.rows, right: block.vectors };
     llvm.intrinsic("llvm.x86.ldtilecfg", &[], &[configuration(llvm, tiles).into()]);
     // Along the rows of `c`, which are what is read and written most.
     each(llvm, plan.problem.m / block.rows, |row| {
         each(llvm, plan.problem.n / block.cols(), |col| {
-            let a = stepped(llvm, views.a.base, row, views.a.block);
-            let b = stepped(llvm, views.b.base, col, views.b.block);
-            let c = stepped(llvm, views.c, row, u64::from(block.rows) * views.c_row);
-            let c = stepped(llvm, c, col, u64::from(block.cols()) * views.c_col);
-            kernel.block(a, b, c);
+            let b = stepped(llvm, b.base, col, b.block);
+            let c = stepped(llvm, sums.base, row, u64::from(block.rows) * sums.row);
+            let c = stepped(llvm, c, col, u64::from(block.cols()) * sums.col);
+            kernel.block(row, b, c);
         });
     });
     llvm.intrinsic("llvm.x86.tilerelease", &[], &[]);
@@ -51,7 +64,9 @@ pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, views: &Views<'ctx>)
 struct MicroKernel<'a, 'ctx> {
     llvm: &'a Llvm<'ctx>,
     plan: &'a DotPlan,
-    views: &'a Views<'ctx>,
+    a: Factor<'ctx>,
+    b: View<'ctx>,
+    sums: Sums<'ctx>,
     tiles: Tiles,
     /// Tiles of `c` in a column of the block.
     down: u32,
@@ -59,26 +74,56 @@ struct MicroKernel<'a, 'ctx> {
     right: u32,
 }
 
+/// Rows of units at one distance.
+#[derive(Copy, Clone)]
+struct Rows<'ctx> {
+    base: PointerValue<'ctx>,
+    distance: IntValue<'ctx>,
+}
+
 impl<'ctx> MicroKernel<'_, 'ctx> {
-    fn block(&self, a: PointerValue<'ctx>, b: PointerValue<'ctx>, c: PointerValue<'ctx>) {
-        self.each_sum(|tile, down, right| self.load(tile, self.sum(c, down, right), self.views.c_row));
-        each(self.llvm, self.plan.k_units() / self.tiles.depth, |k| self.step(a, b, k));
-        self.each_sum(|tile, down, right| self.store(tile, self.sum(c, down, right), self.views.c_row));
+    /// The block of `c` that is at `c`, in this row of blocks.
+    fn block(&self, row: IntValue<'ctx>, b: PointerValue<'ctx>, c: PointerValue<'ctx>) {
+        let llvm = self.llvm;
+        let c_row = llvm.const_i64(self.sums.row as i64);
+        self.each_sum(|tile, down, right| self.load(tile, self.sum(c, down, right), c_row));
+        let depth = u64::from(self.tiles.depth);
+        match self.a {
+            Factor::Whole { view, steps } => {
+                let base = stepped(llvm, view.base, row, view.block);
+                let distance = llvm.const_i64(view.outer as i64);
+                each(llvm, steps, |k| {
+                    let a = Rows { base: stepped(llvm, base, k, depth * view.k), distance };
+                    self.step(a, stepped(llvm, b, k, depth * self.b.k));
+                });
+            }
+            Factor::Rounds { rounds, steps } => each_of(llvm, rounds.count, |round| {
+                let (base, distance) = rounds.entry(llvm, round);
+                let rows = llvm.mul64(row, llvm.const_i64(self.plan.block.rows.into()));
+                let base = llvm.offset(base, llvm.mul64(rows, distance));
+                let b = stepped(llvm, b, round, u64::from(steps) * depth * self.b.k);
+                let unit = u64::from(self.plan.arithmetic.unit_bytes());
+                each(llvm, steps, |k| {
+                    let a = Rows { base: stepped(llvm, base, k, depth * unit), distance };
+                    self.step(a, stepped(llvm, b, k, depth * self.b.k));
+                });
+            }),
+        }
+        self.each_sum(|tile, down, right| self.store(tile, self.sum(c, down, right), c_row));
     }
 
     /// Adds the products of one tile's depth of `k`.
-    fn step(&self, a: PointerValue<'ctx>, b: PointerValue<'ctx>, k: IntValue<'ctx>) {
-        let (llvm, views, tiles) = (self.llvm, self.views, self.tiles);
-        let a = stepped(llvm, a, k, u64::from(tiles.depth) * views.a.k);
-        let b = stepped(llvm, b, k, u64::from(tiles.depth) * views.b.k);
-        for right in 0..self.right {
-            let b = further(llvm, b, u64::from(right * tiles.cols) * views.b.outer);
-            self.load(B + right, b, views.b.k);
-        }
-        for down in 0..self.down {
-            let a = further(llvm, a, u64::from(down * tiles.rows) * views.a.outer);
-            self.load(A + down, a, views.a.outer);
-        }
+    fn step(&self, a: Rows<'ctx>, b: PointerValue<'ctx>) {
+        let (llvm, tiles) = (self.llvm, self.tiles);
+        let b_row = llvm.const_i64(self.b.k as i64);
+        let load_b = |right: u32| {
+            let b = further(llvm, b, u64::from(right * tiles.cols) * self.b.outer);
+            self.load(B + right, b, b_row);
+        };
+        let load_a = |down: u32| {
+            let rows = llvm.mul64(a.distance, llvm.const_i64(i64::from(down * tiles.rows)));
+            self.load(A + down, if down == 0 { a.base } else { llvm.offset(a.base, rows) }, a.distance);
+        };
         let multiply = match self.plan.arithmetic {
             Arithmetic::AmxBf16 => "llvm.x86.tdpbf16ps",
             Arithmetic::AmxI8 if self.plan.problem.a.elem == Scalar::U8 => "llvm.x86.tdpbuud",
@@ -87,7 +132,14 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
                 unreachable!("not for AMX")
             }
         };
+        // Each factor is loaded right before its first product.
         self.each_sum(|tile, down, right| {
+            if down == 0 {
+                load_b(right);
+            }
+            if right == 0 {
+                load_a(down);
+            }
             llvm.intrinsic(multiply, &[], &[self.tile(tile), self.tile(A + down), self.tile(B + right)]);
         });
     }
@@ -102,18 +154,16 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
 
     /// The address of a tile of `c`.
     fn sum(&self, c: PointerValue<'ctx>, down: u32, right: u32) -> PointerValue<'ctx> {
-        let bytes = u64::from(down * self.tiles.rows) * self.views.c_row
-            + u64::from(right * self.tiles.cols) * self.views.c_col;
+        let bytes =
+            u64::from(down * self.tiles.rows) * self.sums.row + u64::from(right * self.tiles.cols) * self.sums.col;
         further(self.llvm, c, bytes)
     }
 
-    fn load(&self, tile: u32, at: PointerValue<'ctx>, stride: u64) {
-        let stride = self.llvm.const_i64(stride as i64);
+    fn load(&self, tile: u32, at: PointerValue<'ctx>, stride: IntValue<'ctx>) {
         self.llvm.intrinsic("llvm.x86.tileloadd64", &[], &[self.tile(tile), at.into(), stride.into()]);
     }
 
-    fn store(&self, tile: u32, at: PointerValue<'ctx>, stride: u64) {
-        let stride = self.llvm.const_i64(stride as i64);
+    fn store(&self, tile: u32, at: PointerValue<'ctx>, stride: IntValue<'ctx>) {
         self.llvm.intrinsic("llvm.x86.tilestored64", &[], &[self.tile(tile), at.into(), stride.into()]);
     }
 

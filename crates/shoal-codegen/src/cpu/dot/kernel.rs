@@ -4,8 +4,8 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, IntValue, PointerValue, VectorValue};
 use shoal_ir::Scalar;
 
-use super::pack::{Target, each, further, pack, stepped};
-use super::plan::{Block, DotPlan, Operand, Packing, Roles, Start, Stride};
+use super::pack::{Target, each, each_of_carrying, further, pack, stepped};
+use super::plan::{Block, DotPlan, Operand, Packing, Problem, Roles, Start, Stride};
 use super::unit::{Arithmetic, Bytes, Run, Source, broadcast, stored_type};
 use super::{DotPointers, amx, convert};
 use crate::shared::llvm::{Llvm, V, vector_type};
@@ -28,18 +28,58 @@ pub(super) struct View<'ctx> {
     pub(super) k: u64,
 }
 
+/// The rows of a block of `a`, and the distance of their units in bytes.
+#[derive(Copy, Clone)]
+struct Rows<'a, 'ctx> {
+    rows: &'a [PointerValue<'ctx>],
+    k: u64,
+}
+
+/// The matrices `a` of several rounds of a loop, in rows of units: an address and the distance of rows for each.
+#[derive(Copy, Clone)]
+pub(super) struct Rounds<'ctx> {
+    pub(super) table: PointerValue<'ctx>,
+    /// At least one.
+    pub(super) count: IntValue<'ctx>,
+}
+
+impl<'ctx> Rounds<'ctx> {
+    /// Bytes of the table for each round.
+    pub(super) const ENTRY: u64 = 16;
+
+    /// The address and the distance of rows in bytes.
+    pub(super) fn entry(self, llvm: &Llvm<'ctx>, round: IntValue<'ctx>) -> (PointerValue<'ctx>, IntValue<'ctx>) {
+        let entry = stepped(llvm, self.table, round, Rounds::ENTRY);
+        let base = llvm.load(llvm.ptr(), entry, 8).into_pointer_value();
+        (base, llvm.load(llvm.i64(), further(llvm, entry, 8), 8).into_int_value())
+    }
+}
+
 /// The operands of a kernel.
 #[derive(Copy, Clone)]
 pub(super) struct Views<'ctx> {
     pub(super) a: View<'ctx>,
     pub(super) b: View<'ctx>,
-    pub(super) c: PointerValue<'ctx>,
-    pub(super) c_row: u64,
-    pub(super) c_col: u64,
+    pub(super) sums: Sums<'ctx>,
+}
+
+/// Where `c` lies; strides in bytes.
+#[derive(Copy, Clone)]
+pub(super) struct Sums<'ctx> {
+    pub(super) base: PointerValue<'ctx>,
+    pub(super) row: u64,
+    pub(super) col: u64,
+}
+
+impl<'ctx> Sums<'ctx> {
+    pub(super) fn of(problem: &Problem, base: PointerValue<'ctx>) -> Sums<'ctx> {
+        let bytes = u64::from(problem.c.elem.bytes());
+        Sums { base, row: problem.c.row_stride.known() * bytes, col: problem.c.col_stride.known() * bytes }
+    }
 }
 
 /// Where an operand lies, and its stride in bytes if that is not known.
-type Placed<'ctx> = (PointerValue<'ctx>, Option<IntValue<'ctx>>);
+pub(super) type Placed<'ctx> = (PointerValue<'ctx>, Option<IntValue<'ctx>>);
 
 impl DotPlan {
     /// Emits the product at the end of the builder's block, and leaves the builder at the end of the code.
@@ -49,15 +89,17 @@ impl DotPlan {
             Roles::AsGiven => (a, b),
             Roles::Swapped => (b, a),
         };
-        let c_bytes = u64::from(self.problem.c.elem.bytes());
         let views = Views {
             b: self.view_b(llvm, b, pointers.scratch),
             a: self.view_a(llvm, a, further(llvm, pointers.scratch, self.packed_b_bytes())),
-            c: pointers.c,
-            c_row: self.problem.c.row_stride.known() * c_bytes,
-            c_col: self.problem.c.col_stride.known() * c_bytes,
+            sums: Sums::of(&self.problem, pointers.c),
         };
-        if self.uses_amx() { amx::emit(llvm, self, &views) } else { self.emit_blocks(llvm, &views) }
+        if self.uses_amx() {
+            let a = amx::Factor::Whole { view: views.a, steps: self.k_units() / amx::depth(self) };
+            amx::emit(llvm, self, a, views.b, views.sums);
+        } else {
+            self.emit_blocks(llvm, &views);
+        }
     }
 
     fn view_a<'ctx>(&self, llvm: &Llvm<'ctx>, from: Placed<'ctx>, scratch: PointerValue<'ctx>) -> View<'ctx> {
@@ -70,7 +112,8 @@ impl DotPlan {
             Packing::InPlace => (base, source.stride(Run::Outer), source.stride(Run::K)),
             Packing::Along(run) => {
                 let (row, rows) = if run == Run::K { (k, m) } else { (m, k) };
-                pack(llvm, &self.isa, source, Target { base: scratch, panels: 1, run, row, rows });
+                let unit_bytes = self.arithmetic.unit_bytes();
+                pack(llvm, &self.isa, source, Target::rows(scratch, run, row, rows, unit_bytes));
                 let row_bytes = u64::from(row) * unit;
                 if run == Run::K { (scratch, row_bytes, unit) } else { (scratch, unit, row_bytes) }
             }
@@ -91,11 +134,12 @@ impl DotPlan {
             }
             Packing::Along(run) => {
                 let rows = self.k_units();
-                let panels = self.problem.n / cols;
-                pack(llvm, &self.isa, source, Target { base: scratch, panels, run, row: cols, rows });
                 let unit = u64::from(self.arithmetic.unit_bytes());
                 let k = u64::from(cols) * unit;
-                View { base: scratch, block: u64::from(rows) * k, outer: unit, k }
+                let (panels, panel_bytes) = (self.problem.n / cols, u64::from(rows) * k);
+                let target = Target { base: scratch, panels, panel_bytes, run, row: cols, rows, row_bytes: k };
+                pack(llvm, &self.isa, source, target);
+                View { base: scratch, block: panel_bytes, outer: unit, k }
             }
             Packing::Together => {
                 let unit = u64::from(self.arithmetic.unit_bytes());
@@ -121,7 +165,7 @@ impl DotPlan {
         llvm.branch(apart, copy, after);
         llvm.builder.position_at_end(copy);
         let (row, rows) = (self.problem.n, self.k_units());
-        pack(llvm, &self.isa, source, Target { base: scratch, panels: 1, run: Run::Outer, row, rows });
+        pack(llvm, &self.isa, source, Target::rows(scratch, Run::Outer, row, rows, self.arithmetic.unit_bytes()));
         let copied = llvm.here();
         llvm.jump(after);
         llvm.builder.position_at_end(after);
@@ -130,7 +174,13 @@ impl DotPlan {
         base.as_basic_value().into_pointer_value()
     }
 
-    fn source<'ctx>(&self, (base, stride): Placed<'ctx>, elem: Scalar, k: Stride, outer: Stride) -> Source<'ctx> {
+    pub(super) fn source<'ctx>(
+        &self,
+        (base, stride): Placed<'ctx>,
+        elem: Scalar,
+        k: Stride,
+        outer: Stride,
+    ) -> Source<'ctx> {
         let bytes = |of: Stride| match of {
             Stride::Known(elements) => Bytes::Known(elements * u64::from(elem.bytes())),
             Stride::AtRunTime => Bytes::AtRunTime(stride.expect("the caller gives strides that are not known")),
@@ -143,12 +193,12 @@ impl DotPlan {
         let (a, b, block) = (views.a, views.b, self.block);
         let k_block = u64::from(self.k_block);
         let (blocks, left_over) = (self.problem.m / block.rows, self.problem.m % block.rows);
-        let c_block = u64::from(block.rows) * views.c_row;
+        let c_block = u64::from(block.rows) * views.sums.row;
         each(llvm, self.k_units() / self.k_block, |k| {
             each(llvm, self.problem.n / block.cols(), |col| {
                 let a_at = stepped(llvm, a.base, k, k_block * a.k);
                 let b_at = stepped(llvm, stepped(llvm, b.base, k, k_block * b.k), col, b.block);
-                let c_at = stepped(llvm, views.c, col, u64::from(block.cols()) * views.c_col);
+                let c_at = stepped(llvm, views.sums.base, col, u64::from(block.cols()) * views.sums.col);
                 each(llvm, blocks, |row| {
                     let (a_at, c_at) = (stepped(llvm, a_at, row, a.block), stepped(llvm, c_at, row, c_block));
                     self.emit_block(llvm, views, a_at, b_at, c_at);
@@ -171,36 +221,75 @@ impl DotPlan {
         b: PointerValue<'ctx>,
         c: PointerValue<'ctx>,
     ) {
-        let sums = self.load_block(llvm, views, c);
-        let sums = self.sum_block(llvm, views, a, b, sums);
-        self.store_block(llvm, views, c, &sums);
+        let sums = self.load_block(llvm, views.sums, c);
+        let rows: Vec<_> = (0..u64::from(self.block.rows)).map(|row| further(llvm, a, row * views.a.outer)).collect();
+        let sums = self.sum_block(llvm, Rows { rows: &rows, k: views.a.k }, View { base: b, ..views.b }, sums);
+        self.store_block(llvm, views.sums, c, &sums);
+    }
+
+    /// Emits the product of several rounds of a loop, at least one; `b` is packed.
+    pub(super) fn emit_rounds<'ctx>(&self, llvm: &Llvm<'ctx>, a: Rounds<'ctx>, b: View<'ctx>, sums: Sums<'ctx>) {
+        let block = self.block;
+        let (blocks, left_over) = (self.problem.m / block.rows, self.problem.m % block.rows);
+        let c_block = u64::from(block.rows) * sums.row;
+        each(llvm, self.problem.n / block.cols(), |col| {
+            let b = View { base: stepped(llvm, b.base, col, b.block), ..b };
+            let c = stepped(llvm, sums.base, col, u64::from(block.cols()) * sums.col);
+            each(llvm, blocks, |row| {
+                let first = llvm.mul64(row, llvm.const_i64(block.rows.into()));
+                self.emit_block_of_rounds(llvm, a, first, b, Sums { base: stepped(llvm, c, row, c_block), ..sums });
+            });
+            if left_over > 0 {
+                let first = llvm.const_i64(i64::from(blocks * block.rows));
+                let c = further(llvm, c, u64::from(blocks) * c_block);
+                let rest = DotPlan { block: Block { rows: left_over, ..block }, ..*self };
+                rest.emit_block_of_rounds(llvm, a, first, b, Sums { base: c, ..sums });
+            }
+        });
+    }
+
+    fn emit_block_of_rounds<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        a: Rounds<'ctx>,
+        first: IntValue<'ctx>,
+        b: View<'ctx>,
+        c: Sums<'ctx>,
+    ) {
+        let before = self.load_block(llvm, c, c.base);
+        let after = each_of_carrying(llvm, a.count, &before, |round, sums| {
+            let (base, distance) = a.entry(llvm, round);
+            let row = |i: u32| {
+                let row = llvm.add64(first, llvm.const_i64(i.into()));
+                llvm.offset(base, llvm.mul64(row, distance))
+            };
+            let rows: Vec<_> = (0..self.block.rows).map(row).collect();
+            let b = View { base: stepped(llvm, b.base, round, u64::from(self.k_units()) * b.k), ..b };
+            let k = u64::from(self.arithmetic.unit_bytes());
+            let round = DotPlan { k_block: self.k_units(), ..*self };
+            round.sum_block(llvm, Rows { rows: &rows, k }, b, sums.to_vec())
+        });
+        self.store_block(llvm, c, c.base, &after);
     }
 
     /// Adds the products of `k_block` units to a block of `c`.
-    fn sum_block<'ctx>(
-        &self,
-        llvm: &Llvm<'ctx>,
-        views: &Views<'ctx>,
-        a: PointerValue<'ctx>,
-        b: PointerValue<'ctx>,
-        sums: Vec<V<'ctx>>,
-    ) -> Vec<V<'ctx>> {
+    fn sum_block<'ctx>(&self, llvm: &Llvm<'ctx>, a: Rows<'_, 'ctx>, b: View<'ctx>, sums: Vec<V<'ctx>>) -> Vec<V<'ctx>> {
         let block = self.block;
         let unroll = self.unrolled_steps();
         let vector = vector_type(self.arithmetic.unit_type(llvm), block.lanes);
         llvm.counted_loop((self.k_block / unroll).into(), 1, &sums, &mut |i, sums| {
-            let a = stepped(llvm, a, i, u64::from(unroll) * views.a.k);
-            let b = stepped(llvm, b, i, u64::from(unroll) * views.b.k);
+            let b_at = stepped(llvm, b.base, i, u64::from(unroll) * b.k);
             let mut sums = sums.to_vec();
             for step in 0..u64::from(unroll) {
                 let b_row: Vec<_> = (0..block.vectors)
                     .map(|v| {
-                        let at = further(llvm, b, step * views.b.k + u64::from(v * block.lanes) * views.b.outer);
+                        let at = further(llvm, b_at, step * b.k + u64::from(v * block.lanes) * b.outer);
                         llvm.load(vector, at, self.arithmetic.unit_bytes()).into_vector_value()
                     })
                     .collect();
-                for (row, sums) in (0u64..).zip(sums.chunks_mut(block.vectors as usize)) {
-                    let at = further(llvm, a, step * views.a.k + row * views.a.outer);
+                for (&row, sums) in a.rows.iter().zip(sums.chunks_mut(block.vectors as usize)) {
+                    let row = stepped(llvm, row, i, u64::from(unroll) * a.k);
+                    let at = further(llvm, row, step * a.k);
                     let a = broadcast(llvm, self.arithmetic, at, block.lanes);
                     for (sum, &b) in sums.iter_mut().zip(&b_row) {
                         *sum = self.multiply_add(llvm, a, b, sum.into_vector_value());
@@ -291,7 +380,7 @@ impl DotPlan {
         llvm.bin(InstructionOpcode::Add, sum.into(), products)
     }
 
-    fn load_block<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>, at: PointerValue<'ctx>) -> Vec<V<'ctx>> {
+    fn load_block<'ctx>(&self, llvm: &Llvm<'ctx>, c: Sums<'ctx>, at: PointerValue<'ctx>) -> Vec<V<'ctx>> {
         let elem = self.problem.c.elem;
         let ty = vector_type(stored_type(llvm, elem), self.block.lanes);
         let load = |at| {
@@ -305,12 +394,12 @@ impl DotPlan {
                 loaded
             }
         };
-        self.places(views).map(|bytes| load(further(llvm, at, bytes))).collect()
+        self.places(c).map(|bytes| load(further(llvm, at, bytes))).collect()
     }
 
-    fn store_block<'ctx>(&self, llvm: &Llvm<'ctx>, views: &Views<'ctx>, at: PointerValue<'ctx>, sums: &[V<'ctx>]) {
+    fn store_block<'ctx>(&self, llvm: &Llvm<'ctx>, c: Sums<'ctx>, at: PointerValue<'ctx>, sums: &[V<'ctx>]) {
         let elem = self.problem.c.elem;
-        for (&sum, bytes) in sums.iter().zip(self.places(views)) {
+        for (&sum, bytes) in sums.iter().zip(self.places(c)) {
             let value = if elem == Scalar::F16 {
                 convert::to_f16(llvm, &self.isa, sum.into_vector_value()).into()
             } else {
@@ -321,8 +410,8 @@ impl DotPlan {
     }
 
     /// Where the vectors of a block of `c` lie, in bytes from its first.
-    fn places(&self, views: &Views<'_>) -> impl Iterator<Item = u64> {
-        let (block, row_bytes, col_bytes) = (self.block, views.c_row, views.c_col);
+    fn places(&self, c: Sums<'_>) -> impl Iterator<Item = u64> + use<> {
+        let (block, row_bytes, col_bytes) = (self.block, c.row, c.col);
         let row = move |row| (0..block.vectors).map(move |v| row * row_bytes + u64::from(v * block.lanes) * col_bytes);
         (0..u64::from(block.rows)).flat_map(row)
     }

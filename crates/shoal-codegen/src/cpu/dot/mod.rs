@@ -33,6 +33,7 @@ mod convert;
 mod kernel;
 mod pack;
 mod plan;
+mod postponed;
 mod standalone;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ mod unit;
 
 pub(crate) use plan::{DotPlan, Problem};
 pub use plan::{Operand, Stride};
+pub(crate) use postponed::{Freedom, PostponedPlan, Round};
 pub use standalone::DotFunction;
 
 use inkwell::values::{IntValue, PointerValue};
@@ -53,6 +55,10 @@ pub(crate) struct DotPointers<'ctx> {
     pub(crate) a_stride: Option<IntValue<'ctx>>,
     /// The same of `b`.
     pub(crate) b_stride: Option<IntValue<'ctx>>,
+    /// Whether `a` lies in the kernel's memory, if only the code knows; else it is a copy that will not last.
+    pub(crate) a_whole: Option<IntValue<'ctx>>,
+    /// The same of `b`.
+    pub(crate) b_whole: Option<IntValue<'ctx>>,
     /// Read and written.
     pub(crate) c: PointerValue<'ctx>,
     /// [`DotPlan::scratch_bytes`] of memory aligned to 64 bytes; overlaps none of the others. Unused if that is 0.

@@ -1,23 +1,36 @@
 //! Packing: an operand's units, written one after the other as the kernel reads them.
 
+use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue, VectorValue};
 
 use super::unit::{Run, Source};
 use crate::cpu::isa::Isa;
-use crate::shared::llvm::Llvm;
+use crate::shared::llvm::{Llvm, V};
 
-/// Where packed units go: panels one after the other, each of rows one after the other.
+/// Where packed units go: panels of rows.
 #[derive(Copy, Clone)]
 pub(super) struct Target<'ctx> {
     pub(super) base: PointerValue<'ctx>,
     /// Panels follow each other along `run` of the source.
     pub(super) panels: u32,
+    /// From one panel to the next.
+    pub(super) panel_bytes: u64,
     /// The dimension along which units of a row follow each other.
     pub(super) run: Run,
     /// Units in a row.
     pub(super) row: u32,
     /// Rows in a panel.
     pub(super) rows: u32,
+    /// From one row to the next.
+    pub(super) row_bytes: u64,
+}
+
+impl<'ctx> Target<'ctx> {
+    /// One panel of rows one after the other.
+    pub(super) fn rows(base: PointerValue<'ctx>, run: Run, row: u32, rows: u32, unit_bytes: u32) -> Target<'ctx> {
+        let row_bytes = u64::from(row) * u64::from(unit_bytes);
+        Target { base, panels: 1, panel_bytes: u64::from(rows) * row_bytes, run, row, rows, row_bytes }
+    }
 }
 
 /// Emits code that writes the units of `source` to `target`.
@@ -62,8 +75,9 @@ impl<'ctx> Packer<'_, 'ctx> {
         let run = if self.lanes == 1 { Run::Outer } else { self.target.run };
         let chunks = self.target.row / self.lanes;
         let unrolled = chunks.min(UNROLL);
-        each(llvm, self.target.panels, |panel| {
-            each(llvm, self.target.rows, |row| {
+        // Along the source's memory.
+        each(llvm, self.target.rows, |row| {
+            each(llvm, self.target.panels, |panel| {
                 each(llvm, chunks / unrolled, |chunk| {
                     let from = self.from(panel, row, 1, chunk, unrolled * self.lanes);
                     let to = self.to(panel, row, 1, chunk, unrolled * self.lanes);
@@ -91,7 +105,7 @@ impl<'ctx> Packer<'_, 'ctx> {
                         .collect();
                     let columns = (0..square as usize).map(|i| self.squares(&columns[i..], square)).collect();
                     for (i, row) in (0u64..).zip(transpose_squares(llvm, columns)) {
-                        let to = further(llvm, to, i * u64::from(self.target.row * self.unit_bytes));
+                        let to = further(llvm, to, i * self.target.row_bytes);
                         llvm.store(row.into(), to, self.unit_bytes);
                     }
                 });
@@ -136,11 +150,9 @@ impl<'ctx> Packer<'_, 'ctx> {
 
     /// The address of the same place in the target.
     fn to(&self, panel: Index<'ctx>, row: Index<'ctx>, rows: u32, chunk: Index<'ctx>, width: u32) -> Address<'ctx> {
-        let unit_bytes = u64::from(self.unit_bytes);
-        let row_bytes = u64::from(self.target.row) * unit_bytes;
-        let at = stepped(self.llvm, self.target.base, panel, u64::from(self.target.rows) * row_bytes);
-        let at = stepped(self.llvm, at, row, u64::from(rows) * row_bytes);
-        stepped(self.llvm, at, chunk, u64::from(width) * unit_bytes)
+        let at = stepped(self.llvm, self.target.base, panel, self.target.panel_bytes);
+        let at = stepped(self.llvm, at, row, u64::from(rows) * self.target.row_bytes);
+        stepped(self.llvm, at, chunk, u64::from(width) * u64::from(self.unit_bytes))
     }
 }
 
@@ -153,6 +165,41 @@ pub(super) fn each<'ctx>(llvm: &Llvm<'ctx>, count: u32, mut body: impl FnMut(Ind
         body(i);
         Vec::new()
     });
+}
+
+/// A loop over `0..count`, where `count` is above zero.
+pub(super) fn each_of<'ctx>(llvm: &Llvm<'ctx>, count: Index<'ctx>, mut body: impl FnMut(Index<'ctx>)) {
+    each_of_carrying(llvm, count, &[], |i, _| {
+        body(i);
+        Vec::new()
+    });
+}
+
+/// The same with values that are carried from round to round; gives those after the last.
+pub(super) fn each_of_carrying<'ctx>(
+    llvm: &Llvm<'ctx>,
+    count: Index<'ctx>,
+    carried: &[V<'ctx>],
+    mut body: impl FnMut(Index<'ctx>, &[V<'ctx>]) -> Vec<V<'ctx>>,
+) -> Vec<V<'ctx>> {
+    let (before, head, after) = (llvm.here(), llvm.new_block("loop"), llvm.new_block("after"));
+    llvm.jump(head);
+    llvm.builder.position_at_end(head);
+    let counter = llvm.builder.build_phi(llvm.i64(), "i").expect("a phi");
+    let i = counter.as_basic_value().into_int_value();
+    let phis: Vec<_> = carried.iter().map(|v| llvm.builder.build_phi(v.get_type(), "").expect("a phi")).collect();
+    let inside: Vec<_> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+    let next = body(i, &inside);
+    let following = llvm.add64(i, llvm.const_i64(1));
+    let latch = llvm.here();
+    counter.add_incoming(&[(&llvm.const_i64(0), before), (&following, latch)]);
+    for ((phi, first), next) in phis.iter().zip(carried).zip(&next) {
+        phi.add_incoming(&[(first, before), (next, latch)]);
+    }
+    let again = llvm.icmp(IntPredicate::ULT, following.into(), count.into()).into_int_value();
+    llvm.branch(again, head, after);
+    llvm.builder.position_at_end(after);
+    next
 }
 
 /// The address of element `index` of a row with this stride.

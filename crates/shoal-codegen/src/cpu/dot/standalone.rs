@@ -43,6 +43,8 @@ impl<'ctx> DotFunction<'ctx> {
                 b: pointer(1),
                 a_stride: None,
                 b_stride: None,
+                a_whole: None,
+                b_whole: None,
                 c: pointer(2),
                 scratch: pointer(3),
             },

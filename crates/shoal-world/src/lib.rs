@@ -42,6 +42,7 @@ mod team_register;
 mod world;
 
 pub use element::Element;
+pub use engine::cuda::GpuRank;
 pub use engine::{Awaited, Call, EngineKind};
 pub use error::{Failure, WorldError};
 pub use heap::Symm;

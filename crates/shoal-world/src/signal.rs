@@ -41,6 +41,10 @@ impl Rank {
             let bytes = slot.bytes();
             return Err(WorldError::Argument(format!("{bytes} bytes at {} are no slot for signals", slot.name)));
         }
+        if slot.is_on_gpu() {
+            let text = format!("the signal at {} is in a GPU's memory: send and take it in kernels", slot.name);
+            return Err(WorldError::Argument(text));
+        }
         // SAFETY: aligned, kept alive by the place, and accessed atomically by all of Rust.
         let word = unsafe { &*slot.pointer().cast::<AtomicU32>() };
         let swap = || word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok();

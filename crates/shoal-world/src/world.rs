@@ -4,9 +4,10 @@ use std::error::Error;
 use std::sync::Arc;
 
 use shoal_driver::LaunchGroup;
+use shoal_driver::cuda::CudaDevice;
 
 use crate::engine::processes::membership::Membership;
-use crate::engine::{EngineKind, processes, threads};
+use crate::engine::{EngineKind, cuda, processes, threads};
 use crate::environment::Variables;
 use crate::error::WorldError;
 use crate::options::WorldOptions;
@@ -54,6 +55,22 @@ impl World {
         Ok(World { ranks: engines.into_iter().map(rank).collect() })
     }
 
+    /// A world of `n` ranks that are threads of this process and share GPU number `ordinal`.
+    pub fn cuda(n: usize, ordinal: u32) -> Result<World, WorldError> {
+        World::cuda_with(n, ordinal, &WorldOptions::from_env()?)
+    }
+
+    /// A world of ranks that share a GPU, with settings.
+    pub fn cuda_with(n: usize, ordinal: u32, options: &WorldOptions) -> Result<World, WorldError> {
+        options.check()?;
+        if n == 0 || u32::try_from(n).is_err() {
+            return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
+        }
+        let device = CudaDevice::new(ordinal).map_err(WorldError::gpu)?;
+        let engines = cuda::start(options, n, device)?;
+        Ok(World { ranks: engines.into_iter().map(|engine| Rank::new(Arc::new(engine), options, None)).collect() })
+    }
+
     /// The world that this process was started for, by `shoal launch` or `torchrun`: it is one rank, of `WORLD_SIZE`.
     /// Returns when all ranks have come.
     ///
@@ -83,7 +100,7 @@ impl World {
         self.ranks[0].engine()
     }
 
-    /// The ranks that this process runs: all of them for `threads`, one for `processes`.
+    /// The ranks that this process runs: all of them for `threads` and `cuda`, one for `processes`.
     #[must_use]
     pub fn local_ranks(&self) -> &[Rank] {
         &self.ranks
@@ -100,7 +117,7 @@ impl World {
     {
         self.ranks[0].check()?;
         match self.engine() {
-            EngineKind::Threads => self.run_threads(&function),
+            EngineKind::Threads | EngineKind::Cuda => self.run_threads(&function),
             EngineKind::Processes => Ok(vec![run_one(&self.ranks[0], &function)?]),
         }
     }

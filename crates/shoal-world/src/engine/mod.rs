@@ -8,8 +8,10 @@
 use std::fmt;
 use std::ptr::NonNull;
 
+use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
 
+pub(crate) mod cuda;
 pub(crate) mod processes;
 pub(crate) mod shared;
 pub(crate) mod threads;
@@ -25,6 +27,8 @@ pub enum EngineKind {
     Threads,
     /// Ranks are processes of one host.
     Processes,
+    /// Ranks are threads of one process that share a GPU: their symmetric memory is the GPU's, and their kernels run there.
+    Cuda,
 }
 
 impl fmt::Display for EngineKind {
@@ -32,6 +36,7 @@ impl fmt::Display for EngineKind {
         f.write_str(match self {
             EngineKind::Threads => "threads",
             EngineKind::Processes => "processes",
+            EngineKind::Cuda => "cuda",
         })
     }
 }
@@ -58,6 +63,11 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
 
     /// Where the symmetric segment of a rank begins in this process, if it can be reached by load and store.
     fn base(&self, rank: usize) -> Option<NonNull<u8>>;
+
+    /// Where the symmetric memory is, if it is a GPU's, and how kernels of this rank are launched there.
+    fn gpu(&self) -> Option<&GpuRank> {
+        None
+    }
 
     /// The collective that all others are made of: every member of the team gives bytes and receives those of all, in
     /// the order of the team. No member returns before all have called.
@@ -114,6 +124,8 @@ pub enum Call {
     Split,
     /// Return of a team.
     FreeTeam,
+    /// The first launch of a kernel whose programs wait for other ranks, on a GPU.
+    FirstLaunch,
 }
 
 impl Call {
@@ -126,6 +138,7 @@ impl Call {
             Call::Free => 5,
             Call::Split => 6,
             Call::FreeTeam => 7,
+            Call::FirstLaunch => 8,
         }
     }
 
@@ -139,6 +152,7 @@ impl Call {
             5 => Call::Free,
             6 => Call::Split,
             7 => Call::FreeTeam,
+            8 => Call::FirstLaunch,
             _ => return None,
         })
     }
@@ -154,6 +168,7 @@ impl fmt::Display for Call {
             Call::Free => f.write_str("symmetric free"),
             Call::Split => f.write_str("team split"),
             Call::FreeTeam => f.write_str("team free"),
+            Call::FirstLaunch => f.write_str("first launch of a kernel that waits"),
         }
     }
 }

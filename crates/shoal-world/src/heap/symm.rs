@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-use crate::copy::copy;
 use crate::element::{Element, bytes_of, bytes_of_mut, zeroed};
 use crate::error::WorldError;
 use crate::rank::Rank;
@@ -75,7 +74,7 @@ impl<T: Element> Symm<T> {
 
     /// The address of a rank's part in this process. An error if it cannot be reached by load and store.
     pub fn address_at(&self, peer: usize) -> Result<usize, WorldError> {
-        Ok(self.rank.base(peer)?.as_ptr().addr() + self.offset)
+        Ok(self.rank.address_of(peer)? + self.offset)
     }
 
     /// The elements of this rank.
@@ -98,10 +97,7 @@ impl<T: Element> Symm<T> {
         let (start, count) = self.range(range)?;
         let mut elements = zeroed(count);
         let bytes = bytes_of_mut(&mut elements);
-        let from = self.rank.base(peer)?.as_ptr().wrapping_add(self.offset + start * size_of::<T>());
-        // SAFETY: the range was checked to lie in the block, which stays mapped as long as the rank; the vector is
-        // ours. All of Rust's accesses to symmetric memory go through `copy` or atomics.
-        unsafe { copy(from, bytes.as_mut_ptr(), bytes.len()) };
+        self.rank.read_segment(peer, self.offset + start * size_of::<T>(), bytes)?;
         Ok(elements)
     }
 
@@ -109,16 +105,15 @@ impl<T: Element> Symm<T> {
     pub fn write_to(&self, peer: usize, start: usize, elements: &[T]) -> Result<(), WorldError> {
         let (start, _) = self.range(start..start.saturating_add(elements.len()))?;
         let bytes = bytes_of(elements);
-        let to = self.rank.base(peer)?.as_ptr().wrapping_add(self.offset + start * size_of::<T>());
-        // SAFETY: see `read_from`.
-        unsafe { copy(bytes.as_ptr(), to, bytes.len()) };
-        Ok(())
+        self.rank.write_segment(peer, self.offset + start * size_of::<T>(), bytes)
     }
 
     /// Sets all elements of this rank.
     pub fn fill(&self, value: T) {
-        let piece = vec![value; self.length.min(4096)];
-        for start in (0..self.length).step_by(4096) {
+        // Copies to a GPU are few and large.
+        let most = if self.rank.gpu().is_some() { 1 << 22 } else { 4096 };
+        let piece = vec![value; self.length.min(most)];
+        for start in (0..self.length).step_by(most) {
             let piece = &piece[..piece.len().min(self.length - start)];
             self.write_to(self.rank.rank(), start, piece).expect("a rank reaches its own memory");
         }

@@ -18,7 +18,7 @@ pub struct Place {
     bytes: usize,
     /// What messages call it.
     pub(crate) name: PlaceName,
-    _keep: Keep,
+    keep: Keep,
 }
 
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ pub(crate) enum PlaceName {
 
 #[derive(Clone)]
 enum Keep {
-    Rank { _rank: Rank },
+    Rank { rank: Rank },
     Host { _buffer: Arc<dyn Send + Sync> },
 }
 
@@ -71,9 +71,12 @@ impl Place {
         if offset.checked_add(bytes).is_none_or(|end| end > whole) {
             return Err(WorldError::Argument(format!("{bytes} bytes at offset {offset} of a segment of {whole}")));
         }
-        let pointer = rank.base(peer)?.as_ptr().wrapping_add(offset);
+        let pointer = match rank.gpu().filter(|_| peer < rank.size()) {
+            Some(gpu) => std::ptr::without_provenance_mut(gpu.address(peer) as usize + offset),
+            None => rank.base(peer)?.as_ptr().wrapping_add(offset),
+        };
         let name = PlaceName::Symmetric { rank: peer, offset };
-        Ok(Place { pointer, bytes, name, _keep: Keep::Rank { _rank: rank.clone() } })
+        Ok(Place { pointer, bytes, name, keep: Keep::Rank { rank: rank.clone() } })
     }
 
     /// Memory of this process that `keep` keeps alive.
@@ -84,7 +87,7 @@ impl Place {
     #[must_use]
     pub unsafe fn host(address: usize, bytes: usize, keep: Arc<dyn Send + Sync>) -> Place {
         let pointer = std::ptr::with_exposed_provenance_mut(address);
-        Place { pointer, bytes, name: PlaceName::Host, _keep: Keep::Host { _buffer: keep } }
+        Place { pointer, bytes, name: PlaceName::Host, keep: Keep::Host { _buffer: keep } }
     }
 
     /// Its size.
@@ -93,8 +96,17 @@ impl Place {
         self.bytes
     }
 
+    /// Where it is: in this process, or in a GPU's memory.
     pub(crate) fn pointer(&self) -> *mut u8 {
         self.pointer
+    }
+
+    /// Whether it is a GPU's memory.
+    pub(crate) fn is_on_gpu(&self) -> bool {
+        match &self.keep {
+            Keep::Rank { rank } => rank.gpu().is_some(),
+            Keep::Host { .. } => false,
+        }
     }
 
     pub(super) fn overlaps(&self, other: &Place) -> bool {
@@ -154,7 +166,7 @@ impl<T: Element> HostBuffer<T> {
             pointer: self.pointer().wrapping_add(start).cast(),
             bytes: count * size_of::<T>(),
             name: PlaceName::Host,
-            _keep: Keep::Host { _buffer: Arc::clone(&self.0) as Arc<dyn Send + Sync> },
+            keep: Keep::Host { _buffer: Arc::clone(&self.0) as Arc<dyn Send + Sync> },
         })
     }
 

@@ -69,6 +69,10 @@ impl Word {
         Err(WorldError::Argument(format!("{bytes} bytes at {} are not one aligned word of {bits} bits", place.name)))
     }
 
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// The word, or its lower half on which sleepers sleep.
     fn futex(&self) -> &AtomicU32 {
         let half = if cfg!(target_endian = "big") { self.value.bytes() / 4 - 1 } else { 0 };

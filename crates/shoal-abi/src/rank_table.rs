@@ -21,7 +21,8 @@
 //!
 //! ```text
 //!  byte  0   u32   how many programs have something to say
-//!       64         the entries of the first of them, 64 bytes each
+//!        4   u32   not zero: the host wants all programs that wait to give up
+//!      192         the entries of the first of them, 192 bytes each
 //! ```
 
 use crate::team::{Topology, handle};
@@ -65,7 +66,9 @@ pub const fn team_row_bytes(ranks: u64) -> u64 {
 /// The most programs that a report tells of.
 pub const REPORT_ENTRIES: usize = 15;
 /// The offset of the first entry, and the bytes of each.
-pub const ENTRY_BYTES: usize = 64;
+pub const ENTRY_BYTES: usize = 192;
+/// The offset of the word by which the host lets programs give up.
+pub const STOP_AT: usize = 4;
 /// The bytes of a report.
 pub const REPORT_BYTES: usize = (REPORT_ENTRIES + 1) * ENTRY_BYTES;
 
@@ -83,20 +86,24 @@ pub mod entry {
     pub const SEEN_AT: u64 = 24;
     /// The program's place in the grid, three numbers.
     pub const PROGRAM_AT: u64 = 32;
-    /// The address of the place in the source: a text in the GPU's memory, see [`site_text`](super::site_text).
-    pub const SITE_AT: u64 = 48;
+    /// The place in the source, see [`site_text`](super::site_text).
+    pub const SITE_AT: u64 = 64;
 }
 
 /// The most bytes of a place in the source.
-pub const SITE_BYTES: usize = 256;
+pub const SITE_BYTES: usize = 128;
 
-/// A place in the source as generated code carries it: file, line, column and what is done there, one to a line, with a
-/// zero at the end.
+/// A place in the source as generated code carries it: file, line, column and what is done there, one to a line, with
+/// zeros behind.
 #[must_use]
-pub fn site_text(file: &str, line: u32, col: u32, what: &str) -> String {
-    let room = SITE_BYTES - 40 - what.len().min(100);
+pub fn site_text(file: &str, line: u32, col: u32, what: &str) -> [u8; SITE_BYTES] {
+    let rest = format!("\n{line}\n{col}\n{what}");
+    let room = SITE_BYTES.saturating_sub(1 + rest.len());
     let cut = file.char_indices().map(|(at, _)| at).find(|at| file.len() - at <= room).unwrap_or(file.len());
-    format!("{}\n{line}\n{col}\n{what}", &file[cut..])
+    let mut text = [0; SITE_BYTES];
+    let all = file[cut..].bytes().chain(rest.bytes()).take(SITE_BYTES - 1);
+    text.iter_mut().zip(all).for_each(|(to, byte)| *to = byte);
+    text
 }
 
 /// Reads what [`site_text`] wrote: file, line, column, what is done there.
@@ -165,7 +172,7 @@ impl DeviceFailure {
 }
 
 /// What one program says in a report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// What happened.
     pub failure: DeviceFailure,
@@ -181,8 +188,8 @@ pub struct Entry {
     pub seen: u64,
     /// The program's place in the grid.
     pub program: [u32; 3],
-    /// Where the text of the place in the source is, in the GPU's memory.
-    pub site: u64,
+    /// The place in the source: file, line, column, what is done there.
+    pub site: Option<(String, u32, u32, String)>,
 }
 
 /// How many programs have something to say in a report.
@@ -207,7 +214,7 @@ pub fn entries(report: &[u8]) -> Vec<Entry> {
             wanted: long(entry::WANTED_AT),
             seen: long(entry::SEEN_AT),
             program: [0, 4, 8].map(|more| word(entry::PROGRAM_AT + more)),
-            site: long(entry::SITE_AT),
+            site: read_site(&bytes[entry::SITE_AT as usize..][..SITE_BYTES]),
         })
     };
     all.filter_map(read).collect()
@@ -333,10 +340,10 @@ mod tests {
 
     #[test]
     fn sites_read_back() {
-        let text = site_text("kernels/sync.py", 19, 5, "wait") + "\0";
-        assert_eq!(read_site(text.as_bytes()), Some(("kernels/sync.py".into(), 19, 5, "wait".into())));
-        let long = site_text(&"ü".repeat(300), 1, 2, "wait");
-        assert!(long.len() < SITE_BYTES, "{}", long.len());
+        let text = site_text("kernels/sync.py", 19, 5, "wait");
+        assert_eq!(read_site(&text), Some(("kernels/sync.py".into(), 19, 5, "wait".into())));
+        let (file, line, _, what) = read_site(&site_text(&"ü".repeat(300), 1, 2, "wait")).unwrap();
+        assert!(file.starts_with('ü') && (line, what.as_str()) == (1, "wait"), "{file}");
         assert_eq!(read_site(b"no end"), None);
     }
 }

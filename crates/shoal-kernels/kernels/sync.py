@@ -6,6 +6,7 @@ number of a launch. The slots of programs that meet come first: slot `program * 
 
 import shoal
 import shoal.language as tl
+from triton_dist.language.extra.language_extra import atomic_cas, num_threads, st, tid
 
 
 @shoal.jit
@@ -32,7 +33,21 @@ def meet(pad):
     world = tl.num_ranks()
     first = tl.program_id(0) * world
     tl.debug_barrier()
-    for step in range(world):
-        send(pad, first + rank, (rank + step) % world)
-    receive(pad, first, world)
+    if tl.target_info.is_cuda():
+        # Each thread signals another rank, so that all signals are under way at once.
+        for start in range(0, world, num_threads()):
+            peer = start + tid(0)
+            if peer < world:
+                there = tl.symm_at(pad, peer) + first + rank
+                while atomic_cas(there, 0, 1, scope="sys", semantic="release") != 0:
+                    pass
+        tl.wait(pad + first, world, "sys", "acquire", waitValue=1)
+        for start in range(0, world, num_threads()):
+            peer = start + tid(0)
+            if peer < world:
+                st(pad + first + peer, 0, scope="sys", semantic="relaxed")
+    else:
+        for step in range(world):
+            send(pad, first + rank, (rank + step) % world)
+        receive(pad, first, world)
     tl.debug_barrier()

@@ -4,7 +4,7 @@
 
 use shoal_abi::TableUse;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, LaunchShape, StreamRef, table_of};
+use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, LaunchShape, RankTable, StreamRef, table_of};
 use shoal_driver::{ArgBlock, ArgWriter};
 
 use crate::Error;
@@ -26,8 +26,8 @@ pub(crate) struct CudaLaunch<'a> {
     pub(crate) grid: [u32; 3],
     pub(crate) stream: StreamRef,
     pub(crate) shape: LaunchShape,
-    /// The address of the launching rank's table, if a rank launches.
-    pub(crate) table: Option<u64>,
+    /// The launching rank's table and its address, if a rank launches.
+    pub(crate) table: Option<(&'a RankTable, u64)>,
 }
 
 impl CudaLaunch<'_> {
@@ -37,12 +37,13 @@ impl CudaLaunch<'_> {
     /// As for [`CudaKernel::launch`].
     #[inline]
     unsafe fn enqueue(&self, args: &ArgBlock) -> Result<(), CudaError> {
+        let table = self.table.map(|(_, address)| address);
         if self.shape == LaunchShape::default() {
             // SAFETY: by contract.
-            unsafe { self.code.launch(self.grid, args, self.table, self.stream) }
+            unsafe { self.code.launch(self.grid, args, table, self.stream) }
         } else {
             // SAFETY: by contract.
-            unsafe { self.code.launch_shaped(self.grid, args, self.table, (self.stream, self.shape)) }
+            unsafe { self.code.launch_shaped(self.grid, args, table, (self.stream, self.shape)) }
         }
     }
 }
@@ -93,13 +94,20 @@ fn staged(
     }
     // SAFETY: as above; the copies are as large as what they are copies of, and live until the stream was waited for.
     unsafe { launch.enqueue(&writer.finish()) }?;
-    stream.synchronize_within(options.timeout, options.interrupt.as_ref()).map_err(|error| match error {
+    let ended = stream.synchronize_within(options.timeout, options.interrupt.as_ref());
+    if let (Err(CudaError::Interrupted), Some((table, _))) = (&ended, launch.table) {
+        // The kernel still uses the copies: its waits end now, and so does it.
+        table.stop();
+        stream.synchronize()?;
+        table.forget();
+    }
+    ended.map_err(|error| match error {
         CudaError::Interrupted => shoal_driver::LaunchError::Interrupted { kernel: kernel.name.clone() }.into(),
         other => Error::Cuda(other),
     })?;
     if launch.table.is_none()
         && launch.code.table_use() == TableUse::Waits
-        && let Some(stuck) = table_of(stream.device())?.take_report()?
+        && let Some(stuck) = table_of(stream.device())?.take_report()
     {
         return Err(stuck.into());
     }

@@ -93,11 +93,11 @@ impl OnRank {
 
     /// Launches on the GPU that the rank's memory is in. A launch on the GPU's memory alone returns at once; what goes
     /// wrong then is told by the next launch or the next barrier.
-    pub(crate) fn launch_cuda<'c>(
+    pub(crate) fn launch_cuda(
         &self,
-        launch: CudaLaunch<'c>,
+        launch: CudaLaunch<'_>,
         options: &LaunchOptions,
-        enqueue: impl FnOnce(&CudaLaunch<'c>, &LaunchOptions) -> Result<(), Error>,
+        enqueue: impl FnOnce(&CudaLaunch<'_>, &LaunchOptions) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Some(gpu) = self.rank.gpu() else {
             let device = Device::Cuda(CudaQueue::new(launch.stream, None));
@@ -114,15 +114,22 @@ impl OnRank {
         let limit = options.timeout.unwrap_or_else(|| gpu.wait_limit());
         let table = gpu.table().telling(&code.description().name, &self.view(), limit)?;
         let options = LaunchOptions { interrupt: Some(self.interrupt(options.interrupt.clone())), timeout: None, ..options.clone() };
-        let done = enqueue(&CudaLaunch { table: Some(table), ..launch }, &options);
+        let done = enqueue(&CudaLaunch { table: Some((gpu.table(), table)), ..launch }, &options);
         // A kernel that gave up says more than whatever came of it.
         if gpu.table().has_report() {
             gpu.stream().synchronize()?;
         }
-        match gpu.table().take_report()? {
+        match gpu.table().take_report() {
             Some(stuck @ LaunchError::Stuck { .. }) => Err(self.deadlock(stuck)),
             Some(failed) => Err(failed.into()),
-            None => done,
+            // A peer that failed ends the launch; what it failed of is the better answer.
+            None => match done {
+                Err(Error::Launch(interrupted @ LaunchError::Interrupted { .. })) => {
+                    self.rank.check()?;
+                    Err(interrupted.into())
+                }
+                done => done,
+            },
         }
     }
 

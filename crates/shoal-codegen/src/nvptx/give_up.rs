@@ -6,7 +6,7 @@
 use inkwell::values::{InstructionOpcode as Op, IntValue};
 use inkwell::{AddressSpace, IntPredicate};
 use shoal_abi::WaitCondition;
-use shoal_abi::rank_table::{self, DeviceFailure, ENTRY_BYTES, REPORT_ENTRIES, entry};
+use shoal_abi::rank_table::{self, DeviceFailure, ENTRY_BYTES, REPORT_ENTRIES, SITE_BYTES, entry};
 use shoal_ir::{Func, OpId, OpKind, effects};
 
 use super::emitter::{Emitter, special_register};
@@ -86,11 +86,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let since = llvm.select(fresh, now, patience.since);
         let limit = self.table_entry(rank_table::WAIT_LIMIT_AT, 64);
         let late = llvm.icmp(IntPredicate::UGT, llvm.bin(Op::Sub, now, since), limit);
-        // Where one program has given up, nobody of this rank will get what it waits for.
+        // Where one program has given up, or the host says so, nobody of this rank will get what it waits for.
         let report = self.table_entry(rank_table::REPORT_AT, 64);
-        let text = "ld.relaxed.sys.global.b32 $0, [$1];";
-        let told = llvm.ptx(text, &[llvm.i32().into()], &[], &[report], Does::Act)[0];
-        let others = llvm.icmp(IntPredicate::NE, told, llvm.const_i32(0).into());
+        let text = "ld.relaxed.sys.global.b64 $0, [$1];";
+        let told = llvm.ptx(text, &[llvm.i64().into()], &[], &[report], Does::Act)[0];
+        let others = llvm.icmp(IntPredicate::NE, told, llvm.const_i64(0).into());
         let over = llvm.bin(Op::Or, late, others);
         let asked = llvm.here();
         llvm.jump(after);
@@ -187,7 +187,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
             for (at, axis) in (0..).zip(["ctaid.x", "ctaid.y", "ctaid.z"]) {
                 put(entry::PROGRAM_AT + 4 * at, 32, special_register(llvm, axis).into());
             }
-            put(entry::SITE_AT, 64, site);
+            for word in (0..SITE_BYTES as u64).step_by(8) {
+                let text = format!("ld.global.b64 $0, [$1+{word}];");
+                let part = llvm.ptx(&text, &[llvm.i64().into()], &[], &[site], Does::Act)[0];
+                put(entry::SITE_AT + word, 64, part);
+            }
             let number: V<'ctx> = llvm.const_i32(trouble.failure.number().into()).into();
             let last = format!("st.release.sys.global.b32 [$0+{}], $1;", entry::FAILURE_AT);
             e.llvm.ptx_act(&last, &[place, number]);
@@ -199,10 +203,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let (file, line, col) = self.place(op);
         let text = rank_table::site_text(&file, line, col, what);
-        let text = llvm.context.const_string(text.as_bytes(), true);
+        let text = llvm.context.const_string(&text, false);
         let global = llvm.module.add_global(text.get_type(), Some(AddressSpace::from(1)), "site");
         global.set_initializer(&text);
         global.set_constant(true);
+        global.set_alignment(8);
         global.set_linkage(inkwell::module::Linkage::Private);
         let pointer = global.as_pointer_value();
         let generic = llvm.builder.build_address_space_cast(pointer, llvm.ptr(), "").expect("a pointer");

@@ -172,7 +172,7 @@ impl CudaKernel {
             (TableUse::Waits, None) => {
                 let table = rank_table::table_of(self.device)?;
                 // What nobody has asked about since is told to whoever launches next.
-                if let Some(stuck) = table.take_report()? {
+                if let Some(stuck) = table.take_report() {
                     return Err(CudaError::Reported(Box::new(stuck)));
                 }
                 table.launching(&self.description.name)

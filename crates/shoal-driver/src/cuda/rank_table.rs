@@ -4,7 +4,10 @@
 //! device. Programs that give up write into the report, which is memory of the host; whoever waits for the stream looks
 //! there.
 
-use core::{ptr, sync::atomic::{AtomicU32, Ordering}, time::Duration};
+use core::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 use std::{
     env,
     sync::{Arc, Mutex, OnceLock},
@@ -13,7 +16,7 @@ use std::{
 use shoal_abi::{
     WaitCondition,
     print::PrintKind,
-    rank_table::{self, DeviceFailure, Entry, Places, REPORT_BYTES, SITE_BYTES},
+    rank_table::{self, DeviceFailure, Entry, Places, REPORT_BYTES, STOP_AT},
 };
 
 use super::{
@@ -110,67 +113,59 @@ impl RankTable {
     }
 
     /// Why programs gave up, if some did. The stream's kernels have ended; what they reported is forgotten.
-    ///
-    /// # Errors
-    /// When the driver fails.
-    pub fn take_report(&self) -> Result<Option<LaunchError>, CudaError> {
+    #[must_use]
+    pub fn take_report(&self) -> Option<LaunchError> {
         if !self.has_report() {
-            return Ok(None);
+            return None;
         }
-        let mut bytes = vec![0u8; REPORT_BYTES];
-        for (at, byte) in bytes.iter_mut().enumerate() {
-            // SAFETY: inside of the report; a GPU may write to it meanwhile, so it is read as volatile.
-            *byte = unsafe { ptr::read_volatile(self.report.host_address().add(at)) };
-        }
-        for at in 0..REPORT_BYTES {
-            // SAFETY: as above.
-            unsafe { ptr::write_volatile(self.report.host_address().add(at), 0) };
-        }
+        let words = (0..REPORT_BYTES).step_by(4).map(|at| self.word(at).load(Ordering::Acquire));
+        let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
+        self.forget();
         let told = lock(&self.told);
         let (count, entries) = (rank_table::reported(&bytes), rank_table::entries(&bytes));
         let mut waiting = Vec::new();
         for entry in &entries {
-            let site = self.site(entry.site)?;
+            let site = entry.site.clone().map(|(file, line, col, what)| SourceSite { file, line, col, what });
             if let Some(message) = refusal(entry, &told.view) {
                 let failure = Failure { program: entry.program, site, message, report: None };
-                return Ok(Some(LaunchError::Failed { kernel: told.kernel.clone(), failure: Box::new(failure) }));
+                return Some(LaunchError::Failed { kernel: told.kernel.clone(), failure: Box::new(failure) });
             }
             let value = (entry.failure == DeviceFailure::WaitedTooLong).then(|| awaited(entry, &told.view));
             waiting.push(Waiting { program: entry.program, site, value });
         }
         waiting.sort_by_key(|waiting| waiting.program);
-        Ok(Some(LaunchError::Stuck {
+        Some(LaunchError::Stuck {
             kernel: told.kernel.clone(),
             more: count.saturating_sub(waiting.len()),
             waiting,
             looping: Vec::new(),
             unstarted: 0,
             after: told.limit,
-        }))
+        })
+    }
+
+    /// Lets programs that wait, now or until [`RankTable::forget`], give up: nobody will bring what they wait for.
+    pub fn stop(&self) {
+        self.word(STOP_AT).store(1, Ordering::Release);
+    }
+
+    /// Forgets what was reported, and that programs were to stop. The stream's kernels have ended.
+    pub fn forget(&self) {
+        for at in (0..REPORT_BYTES).step_by(4) {
+            self.word(at).store(0, Ordering::Release);
+        }
     }
 
     fn count(&self) -> &AtomicU32 {
-        // SAFETY: the report begins with this word, which is aligned to a page and lives as long as `self`. Both sides
-        // access it atomically.
-        unsafe { AtomicU32::from_ptr(self.report.host_address().cast()) }
+        self.word(0)
     }
 
-    /// Reads a place in the source, which lies with the kernel's code.
-    fn site(&self, address: u64) -> Result<Option<SourceSite>, CudaError> {
-        if address == 0 {
-            return Ok(None);
-        }
-        let mut bytes = [0u8; SITE_BYTES];
-        // Texts are short, and lie anywhere in the code's constants: those beyond the end are not asked for.
-        for (at, piece) in bytes.chunks_mut(16).enumerate() {
-            // SAFETY: the text begins at this address and goes on, as long as no zero was read.
-            unsafe { self.stream.copy_to_host(piece, address + at as u64 * 16) }?;
-            if piece.contains(&0) {
-                break;
-            }
-        }
-        let site = rank_table::read_site(&bytes);
-        Ok(site.map(|(file, line, col, what)| SourceSite { file, line, col, what }))
+    /// A word of the report.
+    fn word(&self, at: usize) -> &AtomicU32 {
+        assert!(at.is_multiple_of(4) && at < REPORT_BYTES, "byte {at}");
+        // SAFETY: inside of the report, which is aligned to a page and lives as long as `self`; other accesses are the
+        // GPU's.
+        unsafe { AtomicU32::from_ptr(self.report.host_address().add(at).cast()) }
     }
 }
 
@@ -264,7 +259,7 @@ mod tests {
             wanted,
             seen: 2,
             program: [0; 3],
-            site: 0,
+            site: None,
         };
         let said = |failure, address, wanted| refusal(&entry(failure, address, wanted), &view).unwrap_or_default();
         assert_eq!(said(DeviceFailure::NoSuchRank, 0x8000, 7), "there is no rank 7; the world has 2");

@@ -208,6 +208,8 @@ functions! {
         context_synchronize = "cuCtxSynchronize"();
         pointer_attribute = "cuPointerGetAttribute"(*mut c_void, c_int, DevicePtr);
         memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
+        alloc = "cuMemAlloc_v2"(*mut DevicePtr, usize);
+        free = "cuMemFree_v2"(DevicePtr);
         alloc_async = "cuMemAllocAsync"(*mut DevicePtr, usize, StreamHandle);
         free_async = "cuMemFreeAsync"(DevicePtr, StreamHandle);
         copy_to_device = "cuMemcpyHtoDAsync_v2"(DevicePtr, *const c_void, usize, StreamHandle);

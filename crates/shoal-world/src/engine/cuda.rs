@@ -95,7 +95,7 @@ impl GpuRank {
     /// Waits until all that is in the rank's stream is done, and says why programs gave up, if some did.
     pub fn settle(&self) -> Result<(), WorldError> {
         self.stream().synchronize_within(Some(self.wait_limit + PATIENCE), None).map_err(WorldError::gpu)?;
-        match self.table.take_report().map_err(WorldError::gpu)? {
+        match self.table.take_report() {
             None => Ok(()),
             Some(stuck) => Err(WorldError::Launch(Box::new(stuck))),
         }
@@ -130,7 +130,7 @@ pub(crate) fn start(options: &WorldOptions, ranks: usize, device: CudaDevice) ->
     // The host's part has no heap.
     let hosts = threads::start(&WorldOptions { heap_bytes: 4096, ..options.clone() }, ranks)?;
     let default = StreamRef::default_of(device);
-    let memory = Arc::new(CudaBuffer::<u8>::uninitialised(default, whole).map_err(|error| no_memory(error, ranks, segment))?);
+    let memory = Arc::new(CudaBuffer::<u8>::apart(device, whole).map_err(|error| no_memory(error, ranks, segment))?);
     for rank in 0..ranks {
         let begin = memory.address() + (rank * segment) as u64;
         // SAFETY: the signal pad and the words of teams are the begin of the rank's slice, which nobody uses yet.

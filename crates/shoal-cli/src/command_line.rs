@@ -295,6 +295,9 @@ pub(crate) struct BenchOptions {
     /// Several ranks: how many, one world after another
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4")]
     pub(crate) ranks: Vec<usize>,
+    /// `comm`: where; on a GPU, ranks share it
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: BackendName,
     /// Several ranks: what they are
     #[arg(long, default_value = "processes")]
     pub(crate) engine: Engine,

@@ -107,6 +107,12 @@ pub enum WorldError {
     /// A kernel of this rank failed on a GPU, or waited in vain.
     #[error(transparent)]
     Launch(Box<LaunchError>),
+    /// Programs of several ranks wait for each other in vain.
+    #[error("{}", .waits.join("\n"))]
+    Deadlock {
+        /// What each rank waits for, that of rank 0 first.
+        waits: Vec<String>,
+    },
     /// A GPU failed.
     #[error(transparent)]
     Gpu(Box<CudaError>),

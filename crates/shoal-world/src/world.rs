@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use shoal_driver::LaunchGroup;
+use shoal_driver::{LaunchError, LaunchGroup};
 use shoal_driver::cuda::CudaDevice;
 
+use crate::engine::cuda::GpuRank;
 use crate::engine::processes::membership::Membership;
 use crate::engine::{EngineKind, cuda, processes, threads};
 use crate::environment::Variables;
@@ -191,8 +192,12 @@ where
     }
 
     let guard = Guard(rank);
-    let result = function(rank).map_err(|error| {
-        let error: Box<dyn Error + Send + Sync> = error.into();
+    let result = function(rank).map_err(Into::into).and_then(|value| {
+        // What a rank has launched on a GPU ends before the rank does.
+        settle(rank)?;
+        Ok(value)
+    });
+    let result = result.map_err(|error: Box<dyn Error + Send + Sync>| {
         rank.fail(&error.to_string());
         // An error of the world tells its rank itself.
         match error.downcast::<WorldError>() {
@@ -205,6 +210,22 @@ where
     });
     drop(guard);
     result
+}
+
+/// Waits for what a rank has launched on a GPU. If it waits in vain, all ranks tell each other what for, if all do.
+fn settle(rank: &Rank) -> Result<(), WorldError> {
+    let Err(error) = rank.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
+    let WorldError::Launch(stuck) = &error else { return Err(error) };
+    if !matches!(**stuck, LaunchError::Stuck { .. }) {
+        return Err(error);
+    }
+    match rank.world().all_gather(stuck.to_string().as_bytes()) {
+        Ok(reports) => {
+            let report = |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
+            Err(WorldError::Deadlock { waits: reports.iter().enumerate().map(report).collect() })
+        }
+        Err(_) => Err(error),
+    }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

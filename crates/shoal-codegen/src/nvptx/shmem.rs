@@ -147,7 +147,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let members = self.row_entry(from, rank_table::TEAM_SIZE_AT);
         let member = llvm.select(invalid, zero, member);
         let nobody = llvm.icmp(IntPredicate::UGE, member, members).into_int_value();
-        let trouble = self.asked_wrongly(DeviceFailure::NoSuchMember, what, member, members);
+        let trouble = Trouble { address: team, ..self.asked_wrongly(DeviceFailure::NoSuchMember, what, member, members) };
         self.fail_when(op, Seen::ByAll, nobody, &trouble);
         let rank = self.member(from, llvm.cast(Op::ZExt, member, llvm.i64().into()));
         let ranks = llvm.cast(Op::ZExt, self.table_entry(rank_table::SIZE_AT, 32), llvm.i64().into());

@@ -188,6 +188,9 @@ fn refusal(entry: &Entry, view: &RankView) -> Option<String> {
     let otherwise = |said: Result<String, String>| said.unwrap_or_else(|why| why);
     Some(match entry.failure {
         DeviceFailure::WaitedTooLong | DeviceFailure::LoopedTooLong => return None,
+        DeviceFailure::OutsideHeap if entry.wanted.cast_signed() < 0 => {
+            format!("{} bytes cannot be copied", entry.wanted.cast_signed())
+        }
         DeviceFailure::OutsideHeap => {
             let bytes = usize::try_from(entry.wanted).unwrap_or(usize::MAX);
             let me = view.rank().cast_signed();
@@ -197,7 +200,7 @@ fn refusal(entry: &Entry, view: &RankView) -> Option<String> {
         DeviceFailure::NoSuchAxis => otherwise(topology.axis(number as u32).map(|_| format!("no axis {number}"))),
         DeviceFailure::NoSuchTeam => otherwise(topology.team_size(number).map(|_| format!("no team {number}"))),
         DeviceFailure::NoSuchMember => {
-            format!("there is no member {number} of a team that has {} members", entry.seen)
+            format!("there is no member {number} of team {address}, which has {}", entry.seen)
         }
         DeviceFailure::NotAMember => {
             format!("rank {} is not a member of team {number}, so it cannot meet its members", view.rank())
@@ -266,6 +269,8 @@ mod tests {
         let outside = said(DeviceFailure::OutsideHeap, 0x20, 1);
         assert_eq!(outside, "0x20 is not in the symmetric heap of rank 1; allocate it on all ranks together");
         assert!(said(DeviceFailure::OutsideHeap, 0x80f0, 64).starts_with("64 bytes at 0x80f0 are not in"));
+        assert_eq!(said(DeviceFailure::OutsideHeap, 0x8000, (-5i64).cast_unsigned()), "-5 bytes cannot be copied");
+        assert_eq!(said(DeviceFailure::NoSuchMember, 0, 5), "there is no member 5 of team 0, which has 2");
         assert!(said(DeviceFailure::NoSuchAxis, 0, 1).contains("no mesh"));
         assert!(said(DeviceFailure::NoSuchTeam, 0, 17).contains("no team with the handle 17"));
         assert_eq!(refusal(&entry(DeviceFailure::LoopedTooLong, 0, 0), &view), None);

@@ -14,6 +14,9 @@ use crate::error::WorldError;
 use crate::options::WorldOptions;
 use crate::rank::Rank;
 
+/// The most ranks that share a GPU: it has so many queues that do not wait for each other.
+const MOST_ON_A_GPU: usize = 32;
+
 /// Ranks that reach each other's memory.
 ///
 /// ```
@@ -66,6 +69,10 @@ impl World {
         options.check()?;
         if n == 0 || u32::try_from(n).is_err() {
             return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
+        }
+        if n > MOST_ON_A_GPU {
+            let text = format!("a world of {n} ranks on one GPU, which runs the work of {MOST_ON_A_GPU} at a time at most");
+            return Err(WorldError::Setup(text));
         }
         let device = CudaDevice::new(ordinal).map_err(WorldError::gpu)?;
         let engines = cuda::start(options, n, device)?;

@@ -124,6 +124,13 @@ impl<'a> Communicator<'a> {
         done
     }
 
+    /// Compiles and loads a kernel for these arguments, on all ranks, before one goes on: on a GPU code is loaded when
+    /// nothing waits there, neither kernels nor streams. Collective over the world.
+    pub(crate) fn load(&self, source: Source, name: &'static str, args: &Args<'_>) -> Result<(), Error> {
+        self.kernel(source, name)?.warm_up(args)?;
+        Ok(self.rank.barrier()?)
+    }
+
     fn kernel(&self, source: Source, name: &'static str) -> Result<Kernel, Error> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = kernels.get(&(source, name)) {

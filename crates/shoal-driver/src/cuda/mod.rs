@@ -27,7 +27,7 @@ mod tensor_map;
 
 pub use assemble::{assemble, assemble_with_ptxas, find_ptxas};
 pub use device::{CudaDevice, DeviceProperties};
-pub use driver::driver_version;
+pub use driver::{driver_version, independent_queues};
 pub use error::CudaError;
 pub use event::{Event, EventKind};
 pub use graph::Graph;

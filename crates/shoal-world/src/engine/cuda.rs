@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use shoal_abi::team::sync_words;
-use shoal_driver::cuda::{CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, wait_limit};
+use shoal_driver::cuda::{
+    CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, independent_queues, wait_limit,
+};
 use shoal_driver::RankView;
 
 use super::threads::{self, ThreadEngine};
@@ -120,8 +122,21 @@ pub(crate) struct CudaEngine {
     pad: usize,
 }
 
+/// Refuses so many streams that wait for each other, if the GPU would hold up some for others.
+pub(crate) fn check_queues(streams: usize) -> Result<(), WorldError> {
+    let queues = independent_queues();
+    if streams <= queues {
+        return Ok(());
+    }
+    Err(WorldError::Setup(format!(
+        "{streams} streams of ranks that share a GPU may wait for each other, and it has {queues} queues for them; start \
+         the program with CUDA_DEVICE_MAX_CONNECTIONS=32"
+    )))
+}
+
 /// The views of all ranks.
 pub(crate) fn start(options: &WorldOptions, ranks: usize, device: CudaDevice) -> Result<Vec<CudaEngine>, WorldError> {
+    check_queues(ranks)?;
     let segment = (options.heap_start() + options.heap_bytes).next_multiple_of(4096);
     let whole = segment.checked_mul(ranks).filter(|&bytes| isize::try_from(bytes).is_ok());
     let whole = whole.ok_or_else(|| WorldError::Setup(format!("{ranks} heaps of {segment} bytes are too large")))?;

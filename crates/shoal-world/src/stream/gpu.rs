@@ -11,7 +11,7 @@ use shoal_driver::cuda::{CudaError, Stream, WaitWord};
 use super::place::Place;
 use super::value::{Compare, Value};
 use crate::engine::Awaited;
-use crate::engine::cuda::GpuRank;
+use crate::engine::cuda::{GpuRank, check_queues};
 use crate::error::{Failure, WorldError, spell};
 use crate::rank::Rank;
 
@@ -45,6 +45,7 @@ impl Wait {
 
 impl GpuStream {
     pub(super) fn new(gpu: &GpuRank) -> Result<GpuStream, WorldError> {
+        check_queues(2 * gpu.sharers())?;
         let stream = Stream::independent(gpu.device()).map_err(WorldError::gpu)?;
         Ok(GpuStream { stream, waits: Mutex::default() })
     }

@@ -11,8 +11,9 @@
 //!       40   u64   where the words in which teams meet begin in each heap
 //!       48   u32   the axes of the mesh
 //!       56         for each of MAX_AXES axes: u32 position, u32 size
-//!      120   u64   where each rank's heap begins, as this GPU sees it, one after the other
-//!       …          a row for each team, by its handle: i32 members (0: no such team), i32 this rank's place (-1: none),
+//!      120   u64   where the heap of rank 0 begins, as this GPU sees it
+//!      128   u64   the distance from each rank's heap to the next one's
+//!      136         a row for each team, by its handle: i32 members (0: no such team), i32 this rank's place (-1: none),
 //!                  u32 each member as a rank of the world (room for all), i32 each rank's place (-1: none)
 //! ```
 //!
@@ -47,8 +48,12 @@ pub const AXES_AT: u64 = 48;
 pub const MESH_AT: u64 = 56;
 /// The most axes of a mesh that kernels on a GPU see.
 pub const MAX_AXES: usize = 8;
-/// The offset of the list of heaps.
-pub const HEAPS_AT: u64 = MESH_AT + 8 * MAX_AXES as u64;
+/// The offset of where the heap of rank 0 begins.
+pub const FIRST_HEAP_AT: u64 = MESH_AT + 8 * MAX_AXES as u64;
+/// The offset of the distance between heaps.
+pub const HEAP_STRIDE_AT: u64 = FIRST_HEAP_AT + 8;
+/// The offset of the rows of teams.
+pub const TEAMS_AT: u64 = HEAP_STRIDE_AT + 8;
 
 /// The offset of a team's number of members in its row.
 pub const TEAM_SIZE_AT: u64 = 0;
@@ -244,7 +249,7 @@ pub struct Places<'a> {
 /// The table of a rank.
 ///
 /// # Errors
-/// When the mesh has more axes than fit.
+/// When the mesh has more axes than fit, or heaps do not lie at equal distances.
 pub fn encode(topology: &Topology, places: &Places<'_>) -> Result<Vec<u8>, String> {
     let ranks = topology.size();
     let mesh = topology.mesh();
@@ -267,9 +272,13 @@ pub fn encode(topology: &Topology, places: &Places<'_>) -> Result<Vec<u8>, Strin
         put(&mut table, at.map_or(0, |at| at.position));
         put(&mut table, at.map_or(0, |at| at.size));
     }
-    for rank in 0..ranks as usize {
-        put_long(&mut table, places.heaps.get(rank).copied().unwrap_or(0));
+    let first = places.heaps.first().copied().unwrap_or(0);
+    let stride = places.heaps.get(1).map_or(0, |second| second.wrapping_sub(first));
+    if (0u64..).zip(places.heaps).any(|(rank, &heap)| heap != first.wrapping_add(rank.wrapping_mul(stride))) {
+        return Err("the heaps of ranks on a GPU lie at equal distances".to_owned());
     }
+    put_long(&mut table, first);
+    put_long(&mut table, stride);
     for team in 0..handle::END {
         let members = topology.members(team).unwrap_or(&[]);
         let place = |rank: u32| members.iter().position(|&member| member == rank).map_or(-1, |place| place as i32);
@@ -304,23 +313,24 @@ mod tests {
         let mesh = vec![AxisPosition { position: 1, size: 3 }];
         let topology = Topology::new(1, 3).with_team(handle::FIRST_MADE, vec![2, 1]).with_mesh(mesh);
         let heaps = [0x1000, 0x2000, 0x3000];
-        let places = Places { heaps: &heaps, heap_bytes: 0x800, sync_words: 0x100, wait_limit: 7, report: 0x9000 };
-        let table = encode(&topology, &places).unwrap();
+        let places_of = |heaps| Places { heaps, heap_bytes: 0x800, sync_words: 0x100, wait_limit: 7, report: 0x9000 };
+        let table = encode(&topology, &places_of(&heaps)).unwrap();
         let word = |at: u64| number(&table, at, 4) as u32;
         let long = |at: u64| number(&table, at, 8);
         assert_eq!((word(RANK_AT), word(SIZE_AT), word(AXES_AT)), (1, 3, 1));
         assert_eq!((long(OWN_HEAP_AT), long(HEAP_BYTES_AT), long(SYNC_WORDS_AT)), (0x2000, 0x800, 0x100));
         assert_eq!((long(WAIT_LIMIT_AT), long(REPORT_AT)), (7, 0x9000));
         assert_eq!((word(MESH_AT), word(MESH_AT + 4)), (1, 3));
-        assert_eq!([0, 8, 16].map(|at| long(HEAPS_AT + at)), heaps);
-        let row = HEAPS_AT + 8 * 3 + handle::FIRST_MADE as u64 * team_row_bytes(3);
+        assert_eq!((long(FIRST_HEAP_AT), long(HEAP_STRIDE_AT)), (0x1000, 0x1000));
+        let row = TEAMS_AT + handle::FIRST_MADE as u64 * team_row_bytes(3);
         assert_eq!((word(row + TEAM_SIZE_AT), word(row + TEAM_PLACE_AT)), (2, 1));
         assert_eq!([0, 4].map(|at| word(row + TEAM_MEMBERS_AT + at)), [2, 1]);
         let places = row + TEAM_MEMBERS_AT + 4 * 3;
         assert_eq!([0, 4, 8].map(|at| word(places + at).cast_signed()), [-1, 1, 0]);
         let none = row + team_row_bytes(3);
         assert_eq!((word(none), word(none + 4).cast_signed()), (0, -1));
-        assert_eq!(table.len() as u64, HEAPS_AT + 24 + handle::END as u64 * team_row_bytes(3));
+        assert!(encode(&topology, &Places { heaps: &[1, 2, 4], ..places_of(&heaps) }).is_err());
+        assert_eq!(table.len() as u64, TEAMS_AT + handle::END as u64 * team_row_bytes(3));
     }
 
     #[test]

@@ -30,8 +30,11 @@ def sum_of_ranks(x, at, inside, total, WORLD: tl.constexpr):
         places = ()
         for peer in tl.static_range(WORLD):
             places += (tl.symm_at(x, peer),)
+        tiles = ()
         for peer in tl.static_range(WORLD):
-            total += tl.load(places[peer] + at, mask=inside, other=0.0).to(tl.float32)
+            tiles += (tl.load(places[peer] + at, mask=inside, other=0.0),)
+        for peer in tl.static_range(WORLD):
+            total += tiles[peer].to(tl.float32)
     else:
         for peer in range(WORLD):
             total += tl.load(tl.symm_at(x, peer) + at, mask=inside, other=0.0).to(tl.float32)

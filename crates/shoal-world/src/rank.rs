@@ -190,7 +190,9 @@ impl Rank {
         self.0.engine.base(peer).ok_or_else(|| {
             let size = self.size();
             WorldError::Argument(match peer < size {
-                true if self.gpu().is_some() => format!("the memory of rank {peer} is a GPU's, which the host cannot access"),
+                true if self.gpu().is_some() => {
+                    format!("the memory of rank {peer} is a GPU's, which the host cannot access")
+                }
                 true => format!("rank {peer} cannot be reached by load and store; use put and get"),
                 false => format!("there is no rank {peer} in a world of {size}"),
             })

@@ -3,8 +3,8 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use shoal_driver::{LaunchError, LaunchGroup};
 use shoal_driver::cuda::CudaDevice;
+use shoal_driver::{LaunchError, LaunchGroup};
 
 use crate::engine::cuda::GpuRank;
 use crate::engine::processes::membership::Membership;
@@ -71,7 +71,8 @@ impl World {
             return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
         }
         if n > MOST_ON_A_GPU {
-            let text = format!("a world of {n} ranks on one GPU, which runs the work of {MOST_ON_A_GPU} at a time at most");
+            let text =
+                format!("a world of {n} ranks on one GPU, which runs the work of {MOST_ON_A_GPU} at a time at most");
             return Err(WorldError::Setup(text));
         }
         let device = CudaDevice::new(ordinal).map_err(WorldError::gpu)?;

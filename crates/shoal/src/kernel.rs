@@ -468,7 +468,8 @@ impl Kernel {
             Some(variant) => Ok(variant),
             None => {
                 // All ranks of a process come with the same: the first compiles, and the others find it.
-                let _turn = self.rank.as_ref().map(|_| self.shared.compiling.lock().unwrap_or_else(PoisonError::into_inner));
+                let _turn =
+                    self.rank.as_ref().map(|_| self.shared.compiling.lock().unwrap_or_else(PoisonError::into_inner));
                 if let Some(variant) = self.find(prepared) {
                     return Ok(variant);
                 }

@@ -80,9 +80,9 @@ impl OnRank {
     /// Why the rank's memory cannot be reached from there, if it cannot.
     fn elsewhere(&self, device: &Device) -> Option<String> {
         match (device, self.rank.gpu()) {
-            (Device::Cuda(_), None) => {
-                Some("the symmetric memory of this world is the host's: launch on the CPU, or make a world of a GPU".into())
-            }
+            (Device::Cuda(_), None) => Some(
+                "the symmetric memory of this world is the host's: launch on the CPU, or make a world of a GPU".into(),
+            ),
             (Device::Cpu(_) | Device::Interpreter, Some(gpu)) => Some(format!(
                 "the symmetric memory of this world is that of GPU {}: launch the kernel there",
                 gpu.device().ordinal()
@@ -113,7 +113,11 @@ impl OnRank {
         }
         let limit = options.timeout.unwrap_or_else(|| gpu.wait_limit());
         let table = gpu.table().telling(&code.description().name, &self.view(), limit)?;
-        let options = LaunchOptions { interrupt: Some(self.interrupt(options.interrupt.clone())), timeout: None, ..options.clone() };
+        let options = LaunchOptions {
+            interrupt: Some(self.interrupt(options.interrupt.clone())),
+            timeout: None,
+            ..options.clone()
+        };
         let done = enqueue(&CudaLaunch { table: Some((gpu.table(), table)), ..launch }, &options);
         // A kernel that gave up says more than whatever came of it.
         if gpu.table().has_report() {

@@ -88,7 +88,13 @@ pub(super) fn rows(options: &BenchOptions) -> Result<Vec<Row>, Failure> {
         let bytes = SIZES[2];
         let seconds = measured(&world, &library, What::AllGather, bytes)?;
         let copied = copy * (bytes * ranks) as f64;
-        add("all_gather", format!("{} KiB bf16, {ranks} ranks", bytes >> 10), seconds, "a copy of as much", Some(copied));
+        add(
+            "all_gather",
+            format!("{} KiB bf16, {ranks} ranks", bytes >> 10),
+            seconds,
+            "a copy of as much",
+            Some(copied),
+        );
     }
     Ok(rows)
 }

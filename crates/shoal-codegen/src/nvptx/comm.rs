@@ -12,7 +12,7 @@ use shoal_ir::{Func, OpId, OpKind};
 use super::emitter::{Emitter, Held};
 use super::give_up::{self, Patience, Seen, Trouble};
 use super::inline_ptx::Does;
-use crate::shared::llvm::V;
+use crate::shared::llvm::{V, pointer_as_int};
 
 /// What a kernel wants the table of ranks for.
 pub(super) fn table_use(func: &Func) -> TableUse {
@@ -113,10 +113,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn symmetric(&mut self, op: OpId, sees: Seen, reached: &Reached<'ctx>) -> V<'ctx> {
         let Reached { what, place, bytes: count, rank, mask } = *reached;
         let llvm = self.llvm;
-        let address: V<'ctx> = match place {
-            V::PointerValue(pointer) => llvm.ptr_to_int(pointer).into(),
-            number => number,
-        };
+        let address = pointer_as_int(llvm, place);
         let rank = llvm.cast(Op::SExt, rank, llvm.i64().into());
         let rank = mask.map_or(rank, |mask| llvm.select(mask, rank, llvm.const_i64(0).into()));
         let among = |wrong: V<'ctx>| mask.map_or(wrong, |mask| llvm.bin(Op::And, wrong, mask)).into_int_value();
@@ -139,9 +136,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Where the heap of a rank begins, which is given in 64 bits and known to be one.
     pub(super) fn heap_of(&self, rank: V<'ctx>) -> V<'ctx> {
         let llvm = self.llvm;
-        let entry = llvm.bin(Op::Shl, rank, llvm.const_i64(3).into());
-        let entry = llvm.bin(Op::Add, entry, llvm.const_i64(rank_table::HEAPS_AT as i64).into());
-        self.table_entry_at(entry, 64)
+        let first = self.table_entry(rank_table::FIRST_HEAP_AT, 64);
+        let stride = self.table_entry(rank_table::HEAP_STRIDE_AT, 64);
+        llvm.bin(Op::Add, first, llvm.bin(Op::Mul, rank, stride))
     }
 
     /// Each thread waits for its share of the words; then all go on together, or end together.

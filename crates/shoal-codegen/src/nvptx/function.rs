@@ -80,6 +80,11 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
     function.set_call_conventions(PTX_KERNEL);
     let threads = 32 * func.gpu.num_warps;
     let mut attributes = vec![("nvvm.reqntid".to_owned(), threads.to_string())];
+    if comm::table_use(func) == TableUse::Ranks && func.gpu.max_registers.is_none() {
+        // Programs that wait for other ranks are few, and each has a multiprocessor to itself: registers are there to have
+        // many loads under way.
+        attributes.push(("nvvm.minctasm".to_owned(), "1".to_owned()));
+    }
     if let Some(registers) = func.gpu.max_registers {
         attributes.push(("nvvm.maxnreg".to_owned(), registers.to_string()));
     }

@@ -11,7 +11,7 @@ use shoal_ir::{Func, OpId, OpKind, effects};
 
 use super::emitter::{Emitter, special_register};
 use super::inline_ptx::Does;
-use crate::shared::llvm::V;
+use crate::shared::llvm::{V, pointer_as_int};
 
 /// What a report says beside who says it.
 pub(super) struct Trouble<'ctx> {
@@ -130,7 +130,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn in_any_thread(&mut self, condition: V<'ctx>) -> IntValue<'ctx> {
         let llvm = self.llvm;
         let mine = llvm.cast(Op::ZExt, condition, llvm.i32().into());
-        let text = "{ .reg .pred mine, any; setp.ne.u32 mine, $1, 0; bar.red.or.pred any, 0, mine; selp.u32 $0, 1, 0, any; }";
+        let text =
+            "{ .reg .pred mine, any; setp.ne.u32 mine, $1, 0; bar.red.or.pred any, 0, mine; selp.u32 $0, 1, 0, any; }";
         let any = llvm.ptx(text, &[llvm.i32().into()], &[], &[mine], Does::Act)[0];
         self.scratch_is_free();
         llvm.icmp(IntPredicate::NE, any, llvm.const_i32(0).into()).into_int_value()
@@ -165,13 +166,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let has_room = llvm.icmp(IntPredicate::ULT, at, llvm.const_i32(REPORT_ENTRIES as i64).into());
         let site = self.site(op, trouble.what);
         self.when(Some(has_room.into_int_value()), |e| {
-            let wide = |value: V<'ctx>| match value {
-                V::PointerValue(pointer) => llvm.ptr_to_int(pointer).into(),
-                V::IntValue(int) if int.get_type().get_bit_width() < 64 => {
-                    llvm.cast(Op::SExt, value, llvm.i64().into())
-                }
-                other => other,
-            };
+            let wide = |value: V<'ctx>| llvm.cast(Op::SExt, pointer_as_int(llvm, value), llvm.i64().into());
             let bytes: V<'ctx> = llvm.const_i64(ENTRY_BYTES as i64).into();
             let offset = llvm.bin(Op::Mul, llvm.cast(Op::ZExt, at, llvm.i64().into()), bytes);
             let place = llvm.bin(Op::Add, llvm.bin(Op::Add, report, bytes), offset);

@@ -76,8 +76,7 @@ pub fn compile(
     let context = Context::create();
     let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
     let text = assembly(&llvm, &machine, func)?;
-    let needs =
-        NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, table: comm::table_use(func) };
+    let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, table: comm::table_use(func) };
     let description = KernelDescription {
         name: func.name.clone(),
         params: function::param_layout(func),

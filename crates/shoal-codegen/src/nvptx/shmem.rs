@@ -16,7 +16,7 @@ use super::emitter::{Emitter, Held};
 use super::give_up::{Seen, Trouble};
 use super::inline_ptx::Does;
 use super::place::registers;
-use crate::shared::llvm::V;
+use crate::shared::llvm::{V, pointer_as_int};
 
 /// Threads that act together.
 #[derive(Clone, Copy)]
@@ -102,9 +102,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let ranks = llvm.cast(Op::ZExt, self.table_entry(rank_table::SIZE_AT, 32), llvm.i64().into());
         let lists = llvm.bin(Op::Shl, ranks, llvm.const_i64(3).into());
         let bytes = llvm.bin(Op::Add, lists, llvm.const_i64(8).into());
-        let first = llvm.bin(Op::Add, lists, llvm.const_i64(rank_table::HEAPS_AT as i64).into());
         let team = llvm.cast(Op::ZExt, team, llvm.i64().into());
-        llvm.bin(Op::Add, first, llvm.bin(Op::Mul, team, bytes))
+        llvm.bin(Op::Add, llvm.const_i64(rank_table::TEAMS_AT as i64).into(), llvm.bin(Op::Mul, team, bytes))
     }
 
     fn row_entry(&self, row: V<'ctx>, at: u64) -> V<'ctx> {
@@ -147,7 +146,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let members = self.row_entry(from, rank_table::TEAM_SIZE_AT);
         let member = llvm.select(invalid, zero, member);
         let nobody = llvm.icmp(IntPredicate::UGE, member, members).into_int_value();
-        let trouble = Trouble { address: team, ..self.asked_wrongly(DeviceFailure::NoSuchMember, what, member, members) };
+        let trouble =
+            Trouble { address: team, ..self.asked_wrongly(DeviceFailure::NoSuchMember, what, member, members) };
         self.fail_when(op, Seen::ByAll, nobody, &trouble);
         let rank = self.member(from, llvm.cast(Op::ZExt, member, llvm.i64().into()));
         let ranks = llvm.cast(Op::ZExt, self.table_entry(rank_table::SIZE_AT, 32), llvm.i64().into());
@@ -186,7 +186,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let wide = |value: V<'ctx>| llvm.cast(Op::ZExt, value, llvm.i64().into());
         let long = |number: usize| -> V<'ctx> { llvm.const_i64(number as i64).into() };
         let (team, me) = (wide(team), wide(self.table_entry(rank_table::RANK_AT, 32)));
-        let [size, place] = [rank_table::TEAM_SIZE_AT, rank_table::TEAM_PLACE_AT].map(|at| wide(self.row_entry(row, at)));
+        let [size, place] =
+            [rank_table::TEAM_SIZE_AT, rank_table::TEAM_PLACE_AT].map(|at| wide(self.row_entry(row, at)));
         let busy = self.sync_word(me, team, long(sync_words::BUSY));
         let count_at = self.sync_word(me, team, long(sync_words::COUNT));
         let ty = llvm.i64().into();
@@ -268,10 +269,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     // Copies and signals.
 
     fn address(&self, place: V<'ctx>) -> V<'ctx> {
-        match place {
-            V::PointerValue(pointer) => self.llvm.ptr_to_int(pointer).into(),
-            number => number,
-        }
+        pointer_as_int(self.llvm, place)
     }
 
     /// What threads that act together do; gives whether this thread gave up waiting.
@@ -560,10 +558,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
             .enumerate()
             .map(|(number, &value)| {
                 let word = self.load_element(Scalar::U64.into(), place(number + 1));
-                match value {
-                    V::PointerValue(_) => llvm.int_to_ptr(word.into_int_value()).into(),
-                    other => llvm.cast_int(word, other.get_type().into_int_type().get_bit_width()),
+                if matches!(value, V::PointerValue(_)) {
+                    return llvm.int_to_ptr(word.into_int_value()).into();
                 }
+                llvm.cast_int(word, value.get_type().into_int_type().get_bit_width())
             })
             .collect();
         let (group, no): (_, V<'ctx>) = (self.program_group(), llvm.i1().const_zero().into());

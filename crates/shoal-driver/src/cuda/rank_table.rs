@@ -44,7 +44,8 @@ pub fn wait_limit() -> Result<Duration, CudaError> {
     let Some(value) = env::var_os("SHOAL_WAIT_TIMEOUT") else { return Ok(DEFAULT_WAIT) };
     let text = value.to_string_lossy();
     let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let wrong = || CudaError::Invalid(format!("SHOAL_WAIT_TIMEOUT={text}: expected a number of seconds, such as 30 or 0.5"));
+    let wrong =
+        || CudaError::Invalid(format!("SHOAL_WAIT_TIMEOUT={text}: expected a number of seconds, such as 30 or 0.5"));
     seconds.ok_or_else(wrong)
 }
 

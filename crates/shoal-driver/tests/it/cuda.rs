@@ -39,7 +39,12 @@ fn description(shared_bytes: u32) -> KernelDescription {
         params: vec![param(8), param(8), param(4)],
         waits: Waits::Never,
         can_fail: false,
-        needs: TargetNeeds::Nvptx(NvptxNeeds { arch: NvptxArch::Sm80, threads: 32, shared_bytes, table: TableUse::None }),
+        needs: TargetNeeds::Nvptx(NvptxNeeds {
+            arch: NvptxArch::Sm80,
+            threads: 32,
+            shared_bytes,
+            table: TableUse::None,
+        }),
     }
 }
 
@@ -84,7 +89,8 @@ fn a_kernel_runs_from_ptx_and_from_machine_code() {
         let out = CudaBuffer::<u32>::poisoned(stream, 128).unwrap();
         for shape in [LaunchShape::default(), LaunchShape { cooperative: true, ..LaunchShape::default() }] {
             // SAFETY: the arguments are the kernel's, and the buffers have 128 elements for four programs of 32.
-            unsafe { kernel.launch_shaped([4, 1, 1], &args(x.address(), out.address(), 5), None, (stream, shape)) }.unwrap();
+            unsafe { kernel.launch_shaped([4, 1, 1], &args(x.address(), out.address(), 5), None, (stream, shape)) }
+                .unwrap();
         }
         let mut found = vec![0; 128];
         out.copy_to(stream, &mut found).unwrap();

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use shoal_abi::team::sync_words;
+use shoal_driver::RankView;
 use shoal_driver::cuda::{
     CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, independent_queues, wait_limit,
 };
-use shoal_driver::RankView;
 
 use super::threads::{self, ThreadEngine};
 use super::{Call, Engine, EngineKind, Route};
@@ -159,7 +159,8 @@ pub(crate) fn start(options: &WorldOptions, ranks: usize, device: CudaDevice) ->
         let view = RankView::new(rank, heaps.clone(), segment).with_sync_words(options.pad_bytes());
         let table = RankTable::new(**stream, Arc::new(view), limit)?;
         let memory = Arc::clone(&memory);
-        let gpu = GpuRank { stream, table, memory, rank, ranks, segment, wait_limit: limit, launched: Mutex::default() };
+        let gpu =
+            GpuRank { stream, table, memory, rank, ranks, segment, wait_limit: limit, launched: Mutex::default() };
         Ok(CudaEngine { host, gpu, pad: options.pad_bytes() })
     };
     hosts.into_iter().enumerate().map(engine).collect::<Result<_, CudaError>>().map_err(WorldError::gpu)

@@ -223,16 +223,13 @@ where
 /// Waits for what a rank has launched on a GPU. If it waits in vain, all ranks tell each other what for, if all do.
 fn settle(rank: &Rank) -> Result<(), WorldError> {
     let Err(error) = rank.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
-    let WorldError::Launch(stuck) = &error else { return Err(error) };
-    if !matches!(**stuck, LaunchError::Stuck { .. }) {
-        return Err(error);
-    }
-    match rank.world().all_gather(stuck.to_string().as_bytes()) {
-        Ok(reports) => {
+    match &error {
+        WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => {
+            let Ok(reports) = rank.world().all_gather(stuck.to_string().as_bytes()) else { return Err(error) };
             let report = |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
             Err(WorldError::Deadlock { waits: reports.iter().enumerate().map(report).collect() })
         }
-        Err(_) => Err(error),
+        _ => Err(error),
     }
 }
 

@@ -199,7 +199,7 @@ fn refusal(entry: &Entry, view: &RankView) -> Option<String> {
         }
         DeviceFailure::NoSuchRank => format!("there is no rank {number}; the world has {}", view.size()),
         DeviceFailure::NoSuchAxis => otherwise(topology.axis(number as u32).map(|_| format!("no axis {number}"))),
-        DeviceFailure::NoSuchTeam => otherwise(topology.team_size(number).map(|_| format!("no team {number}"))),
+        DeviceFailure::NoSuchTeam => otherwise(topology.members(number).map(|_| format!("no team {number}"))),
         DeviceFailure::NoSuchMember => {
             format!("there is no member {number} of team {address}, which has {}", entry.seen)
         }

@@ -204,7 +204,11 @@ impl Rewrite<'_> {
                 }
             }
             OpClass::Comm(_) => {
-                let layout = self.natural_or_default(self.func.op(op).result());
+                let layout = match self.func.op(op).results() {
+                    // Lanes that act: each thread for itself, in their order.
+                    [] => default_layout(&self.shape(self.operands(op)[0]), self.hardware),
+                    results => self.natural_or_default(results[0]),
+                };
                 self.all_in(op, &layout);
             }
             OpClass::Effect(_) => {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use shoal_abi::team::sync_words;
-use shoal_driver::RankView;
+use shoal_driver::{LaunchError, RankView};
 use shoal_driver::cuda::{
     CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, independent_queues, wait_limit,
 };
@@ -166,6 +166,25 @@ pub(crate) fn start(options: &WorldOptions, ranks: usize, device: CudaDevice) ->
     hosts.into_iter().enumerate().map(engine).collect::<Result<_, CudaError>>().map_err(WorldError::gpu)
 }
 
+impl CudaEngine {
+    /// If this rank waits in vain, what all members wait for, if they all do; what this one does, if another does not
+    /// answer.
+    fn told_by_all(&self, route: &Route<'_>, error: WorldError) -> WorldError {
+        let WorldError::Launch(stuck) = &error else { return error };
+        if !matches!(**stuck, LaunchError::Stuck { .. }) {
+            return error;
+        }
+        match self.host.exchange(route, Call::AllGather, stuck.to_string().as_bytes()) {
+            Ok(reports) => {
+                let report =
+                    |(&rank, text): (&usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
+                WorldError::Deadlock { waits: route.members.iter().zip(&reports).map(report).collect() }
+            }
+            Err(_) => error,
+        }
+    }
+}
+
 fn no_memory(error: CudaError, ranks: usize, segment: usize) -> WorldError {
     WorldError::Setup(format!(
         "{error}\n  = help: the symmetric heaps of {ranks} ranks are {segment} bytes each; make them smaller with \
@@ -209,7 +228,7 @@ impl Engine for CudaEngine {
     fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
         // Kernels that have not run yet may wait for a rank that waits here; all others have ended when hosts meet.
         if call != Call::FirstLaunch {
-            self.gpu.settle()?;
+            self.gpu.settle().map_err(|error| self.told_by_all(route, error))?;
         }
         self.host.exchange(route, call, mine)
     }

@@ -2,9 +2,9 @@
 # Installs what the given work needs and this machine lacks, and says so. When all is there it does nothing, needs no
 # network, and takes a few milliseconds.
 #
-#   scripts/setup.sh [build] [test] [lint] [python] [torch]      (all but torch if none is named)
+#   scripts/setup.sh [build] [test] [lint] [python] [torch] [mpi]      (all but torch and mpi if none is named)
 #
-# Torch is only tested with: where it cannot be installed, that is said and no error.
+# Torch and Open MPI are only tested with: where they cannot be installed, that is said and no error.
 set -euo pipefail
 
 # The toolchain that kernels are compiled with, and what LLVM's static libraries name when they are linked.
@@ -126,13 +126,24 @@ need_torch() {
     fi
 }
 
+# Open MPI with its OpenSHMEM library: the engine `openshmem`, and a peer of benchmarks.
+need_mpi() {
+    if command -v oshrun >/dev/null && command -v mpicc >/dev/null; then
+        return
+    fi
+    # In a shell of its own: who cannot become root goes on without.
+    if ! command -v apt-get >/dev/null || ! (install_packages openmpi-bin libopenmpi-dev); then
+        say "Open MPI could not be installed: the tests that need it are left out"
+    fi
+}
+
 if [ "$#" -eq 0 ]; then
     set -- build test lint python
 fi
 need_rust
 for need in "$@"; do
     case $need in
-        build | test | lint | python | torch) "need_$need" ;;
-        *) die "unknown need '$need': use build, test, lint, python or torch" ;;
+        build | test | lint | python | torch | mpi) "need_$need" ;;
+        *) die "unknown need '$need': use build, test, lint, python, torch or mpi" ;;
     esac
 done

@@ -1,9 +1,12 @@
 """Programs of several ranks, started as people start them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 
 def shoal_launch(n: int) -> list[str]:
@@ -14,6 +17,17 @@ def shoal_launch(n: int) -> list[str]:
 def torchrun(n: int) -> list[str]:
     """`torchrun`."""
     return [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(n)]
+
+
+def oshrun(n: int) -> list[str]:
+    """Open MPI's `oshrun`."""
+    engine = ["--engine", "openshmem"]
+    return [sys.executable, "-m", "shoal", "launch", *engine, "-n", str(n), "--", sys.executable]
+
+
+needs_oshrun = pytest.mark.skipif(
+    shutil.which("oshrun") is None, reason="Open MPI's oshrun is not installed (Debian: openmpi-bin libopenmpi-dev)"
+)
 
 
 def run(command: list[str], text: str, folder: Path, *options: str, timeout: int = 240) -> str:

@@ -44,3 +44,15 @@ def test_files_are_checked_by_name():
 def test_what_cannot_be_checked_says_so():
     with pytest.raises(ValueError, match="no kernel of the library"):
         shoal.testing.check("nonsense")
+
+
+def test_a_finding_tells_the_smallest_case_and_its_token():
+    with pytest.raises(AssertionError, match=r"--replay n1\.l1\+atomic=false:"):
+        shoal.testing.check(programs_count, ranks=[3], schedules=20, params={"atomic": False})
+
+
+def test_mistakes_of_the_caller_are_no_findings():
+    with pytest.raises(ValueError, match="no device is known as `h9000`"):
+        shoal.testing.check(programs_count, device="h9000")
+    with pytest.raises(ValueError, match="has no parameter `size`"):
+        shoal.testing.check(programs_count, params={"size": 3})

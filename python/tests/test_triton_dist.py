@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from distributed import run, shoal_launch, torchrun
+from distributed import needs_oshrun, oshrun, run, shoal_launch, torchrun
 
 pytestmark = pytest.mark.torch
 
@@ -88,7 +88,9 @@ finalize_distributed()
 """
 
 
-@pytest.mark.parametrize(("start", "n"), [(torchrun, 2), (shoal_launch, 3)])
+@pytest.mark.parametrize(
+    ("start", "n"), [(torchrun, 2), (shoal_launch, 3), pytest.param(oshrun, 2, marks=needs_oshrun)]
+)
 def test_a_program_runs(start, n, tmp_path):
     options = ["-m", "shoal.triton"]
     output = run(start(n), PROGRAM, tmp_path, *options)

@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from distributed import needs_oshrun, oshrun
 
 PRELUDE = """
 import os, sys, time
@@ -79,6 +80,48 @@ def test_under_torchrun(tmp_path):
     process = start(torchrun(2), PRELUDE + KERNEL, tmp_path)
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
+
+
+@needs_oshrun
+def test_under_oshrun(tmp_path):
+    process = start(oshrun(2)[1:], PRELUDE + KERNEL, tmp_path)
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, output
+    assert all(f"done {rank}" in output for rank in range(2)), output
+
+
+BETWEEN_HOSTS = """
+from shoal.language.extra import libshmem_device as shmem
+
+@shoal.jit
+def ring(inbox, outbox, signals, n):
+    peer = (shmem.my_pe() + 1) % shmem.n_pes()
+    shmem.putmem_signal_block(inbox, outbox, n * 4, signals, 1, shmem.NVSHMEM_SIGNAL_ADD, peer)
+    shmem.signal_wait_until(signals, shmem.NVSHMEM_CMP_GE, 1)
+
+assert world.engine == "openshmem" and rank.node.size == 1
+inbox, outbox = rank.symm_zeros(5000, np.int32), rank.symm_zeros(5000, np.int32)
+signals = rank.symm_zeros(1, np.int64)
+outbox[:] = np.arange(5000) + rank.rank
+rank.barrier()
+ring[(1,)](inbox, outbox, signals, 5000)
+assert (inbox == np.arange(5000) + (rank.rank - 1) % rank.num_ranks).all(), inbox
+rank.barrier()
+try:
+    rank.peer(inbox, (rank.rank + 1) % rank.num_ranks)
+except shoal.WorldError as error:
+    assert "cannot be reached by load and store" in str(error)
+    print(f"done {rank.rank}\\n", end="")
+rank.barrier()
+"""
+
+
+@needs_oshrun
+def test_under_oshrun_as_between_hosts(tmp_path):
+    process = start(oshrun(3)[1:], PRELUDE + BETWEEN_HOSTS, tmp_path, UCX_TLS="tcp,self")
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, output
+    assert all(f"done {rank}" in output for rank in range(3)), output
 
 
 FAILING = """

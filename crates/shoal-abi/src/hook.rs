@@ -76,8 +76,10 @@ hooks! {
     /// source, the number of bytes and the rank.
     Get = "shoal_get" (Context, Site, U64, U64, U64, I32) -> CResult::Void;
     /// Fails where there is no such place: changes a 64-bit word of another rank's heap, after all that the program did
-    /// before. Takes the word, the signal, the [change](crate::SignalChange) and the rank.
+    /// there before. Takes the word, the signal, the [change](crate::SignalChange) and the rank.
     Signal = "shoal_signal" (Context, Site, U64, U64, U32, I32) -> CResult::Void;
+    /// The same, after all that the program did before at any rank.
+    Notify = "shoal_notify" (Context, Site, U64, U64, U32, I32) -> CResult::Void;
     /// Waits, and fails where there is no word: until a 64-bit word of this rank compares with a number. Takes the word,
     /// the number and the [condition](crate::WaitCondition).
     SignalWait = "shoal_signal_wait" (Context, Site, U64, U64, U32) -> CResult::Void;

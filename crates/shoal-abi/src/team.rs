@@ -87,25 +87,27 @@ impl Topology {
     /// When there is no such rank, or more ranks than kernels can count.
     #[must_use]
     pub fn new(rank: u32, size: u32) -> Self {
-        Self::with_node(rank, size, &(0..size).collect::<Vec<_>>())
+        Self::with_hosts(rank, &vec![0; size as usize])
     }
 
-    /// A rank of a world, where `node` are the ranks of its host, in order. Hosts have equally many ranks, numbered one
-    /// host after another.
+    /// A rank of a world, where `hosts` has a number for each rank, the same for those of one host.
     ///
     /// # Panics
     ///
-    /// As [`Topology::new`], and when the rank is not on its host.
+    /// As [`Topology::new`].
     #[must_use]
-    pub fn with_node(rank: u32, size: u32, node: &[u32]) -> Self {
+    pub fn with_hosts(rank: u32, hosts: &[u32]) -> Self {
+        let size = u32::try_from(hosts.len()).expect("kernels count ranks in 32 bits");
         assert!(rank < size && size < 1 << sync_words::ROUNDS, "rank {rank} of {size}");
-        let place = node.iter().position(|&member| member == rank).expect("a rank is on its host");
         let all: Vec<u32> = (0..size).collect();
-        let same_position = all.iter().copied().filter(|other| *other as usize % node.len() == place).collect();
+        let host = |other: u32| hosts[other as usize];
+        let node: Vec<u32> = all.iter().copied().filter(|&other| host(other) == host(rank)).collect();
+        let position = |of: u32| (0..of).filter(|&other| host(other) == host(of)).count();
+        let same_position = all.iter().copied().filter(|&other| position(other) == position(rank)).collect();
         let teams = BTreeMap::from([
             (handle::WORLD, all.clone()),
-            (handle::SHARED, node.to_vec()),
-            (handle::NODE, node.to_vec()),
+            (handle::SHARED, node.clone()),
+            (handle::NODE, node),
             (handle::SAME_POSITION, same_position),
             (handle::SAME_DEVICE, vec![rank]),
             (handle::DEVICE_LEADERS, all),
@@ -245,7 +247,7 @@ mod tests {
 
     #[test]
     fn teams_translate() {
-        let view = Topology::with_node(3, 6, &[2, 3]).with_team(handle::FIRST_MADE, vec![5, 3, 0]);
+        let view = Topology::with_hosts(3, &[7, 7, 8, 8, 9, 9]).with_team(handle::FIRST_MADE, vec![5, 3, 0]);
         assert_eq!(view.team_rank(handle::NODE), Ok(1));
         assert_eq!(view.team_size(handle::WORLD), Ok(6));
         assert_eq!(view.members(handle::SAME_POSITION), Ok(&[1, 3, 5][..]));

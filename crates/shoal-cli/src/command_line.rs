@@ -31,7 +31,7 @@ pub(crate) enum Command {
     Bench(BenchOptions),
     /// Compile and run the kernel library on this CPU, and check it against references
     Demo(DemoOptions),
-    /// Start a program as the ranks of a world, each a process of this host
+    /// Start a program as the ranks of a world, each a process
     Launch(LaunchOptions),
     /// Say what this build is, what it runs on, and what is missing
     Doctor,
@@ -200,8 +200,12 @@ Examples:
 #[command(after_long_help = CHECK_HELP)]
 pub(crate) struct CheckCommand {
     /// FILE.py, FILE.py:HARNESS or FILE.py:KERNEL, or the name of a library kernel
-    pub(crate) target: String,
-    /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3 with --mutate]
+    #[arg(required_unless_present = "library")]
+    pub(crate) target: Option<String>,
+    /// All kernels of the library
+    #[arg(long, conflicts_with_all = ["target", "replay"])]
+    pub(crate) library: bool,
+    /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3,2 with --mutate]
     #[arg(short = 'n', long, value_delimiter = ',')]
     pub(crate) ranks: Vec<usize>,
     /// Schedules to run in each world
@@ -225,7 +229,7 @@ pub(crate) struct CheckCommand {
     /// Run the one schedule that a report printed
     #[arg(long, value_name = "TOKEN")]
     pub(crate) replay: Option<String>,
-    /// Check in worlds of 1 to 9 ranks, and with each of these values of a parameter
+    /// Check in worlds of 1 to 9 ranks, and with each of these values of a parameter, or some of FIRST..LAST
     #[arg(long, value_name = "NAME=A,B,…", num_args = 0.., conflicts_with = "replay")]
     pub(crate) sweep: Option<Vec<String>>,
     /// Weaken or remove each piece of synchronisation in turn, and say which of these mutants nothing is found in
@@ -278,7 +282,7 @@ pub(crate) struct OptOptions {
 #[derive(Debug, Args)]
 #[command(after_long_help = BENCH_HELP)]
 pub(crate) struct BenchOptions {
-    /// What to measure: `cpu`, `gpu`, `comm`, or a library kernel of several ranks
+    /// What to measure: `cpu`, `gpu`, `comm`, `check`, or a library kernel of several ranks
     pub(crate) what: String,
     /// Write the rows to a file
     #[arg(long, value_name = "FILE")]
@@ -365,6 +369,9 @@ pub(crate) struct LaunchOptions {
     /// Number of hosts; only one so far
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) nnodes: usize,
+    /// What ranks are
+    #[arg(long, default_value = "processes")]
+    pub(crate) engine: Engine,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
@@ -376,6 +383,8 @@ torchrun, and SHOAL_TOKEN, a secret that lets the ranks of this job, and nobody 
 
 What ranks print appears with the rank before each line. Signals are passed on to all ranks. When a rank fails, the
 others are ended, and the command ends with that rank's exit status, or 128 + the signal that killed it.
+
+With --engine openshmem, ranks are processes that Open MPI's `oshrun` starts, and find its environment instead.
 
 Examples:
   shoal launch -n 4 -- python train.py --steps 100

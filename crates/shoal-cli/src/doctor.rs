@@ -1,7 +1,10 @@
 //! `shoal doctor`.
 
+use std::process::{Command, Stdio};
+
 use shoal::cache::Cache;
 use shoal::cuda::{CudaDevice, DeviceProperties, driver_version, find_ptxas};
+use shoal::world::find_openshmem;
 use shoal::{Device, build_info};
 use shoal_kernels::{Library, find};
 
@@ -21,6 +24,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
     for (name, value) in gpus() {
         line(&name, &value);
     }
+    line("openshmem", &openshmem());
     line("cache", &cache());
     for (name, found) in peers::versions() {
         line(name, found.as_deref().unwrap_or("not installed: `shoal bench` leaves its rows out"));
@@ -63,6 +67,20 @@ fn described(device: CudaDevice) -> String {
         bytes(*memory_bytes as u64),
         bytes(u64::from(*l2_bytes)),
     )
+}
+
+/// What ranks of `oshrun` need.
+fn openshmem() -> String {
+    let version = Command::new("oshrun").arg("--version").stdin(Stdio::null()).output();
+    let launcher = match &version {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or("oshrun").to_owned(),
+        Err(_) => "oshrun is not installed (Debian: openmpi-bin libopenmpi-dev)".to_owned(),
+    };
+    match find_openshmem() {
+        Ok(library) => format!("{library}, {launcher}"),
+        Err(_) if version.is_err() => format!("not there: {launcher}; the engine `openshmem` needs it"),
+        Err(why) => format!("not there: {why}"),
+    }
 }
 
 fn cache() -> String {

@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// The exit status after Ctrl-C, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Why a command ends without success.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -20,6 +23,12 @@ pub(crate) enum Failure {
     /// `shoal check` found something, and has told it.
     #[error("something was found")]
     Found,
+    /// `shoal check` could not check.
+    #[error("{0}")]
+    Unchecked(Box<Failure>),
+    /// Ctrl-C.
+    #[error("interrupted")]
+    Interrupted,
     /// What the user wrote, or what was measured.
     #[error("{0}")]
     Message(String),
@@ -30,6 +39,9 @@ impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
             Failure::Rank { code, .. } => *code,
+            // As for a command line that cannot be read: findings have a status of their own.
+            Failure::Unchecked(_) => 2,
+            Failure::Interrupted => INTERRUPTED,
             Failure::Shoal(_) | Failure::File { .. } | Failure::World(_) | Failure::Message(_) | Failure::Found => 1,
         }
     }

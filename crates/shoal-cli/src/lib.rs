@@ -86,6 +86,7 @@ fn report(failure: &Failure) {
         }
         // The findings were told.
         Failure::Found => {}
+        Failure::Unchecked(failure) => report(failure),
         other => eprintln!("error: {other}"),
     }
 }

@@ -5,6 +5,7 @@
 //! [`LaunchGroup`], which is stuck only when every member is in a launch whose programs wait, and nothing has moved in
 //! any of them for the wait timeout. A launch without a group is a group of its own.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -15,6 +16,10 @@ pub(crate) struct Progress {
     moves: AtomicU64,
     /// Members that launch nothing now, but may yet.
     hosts: AtomicUsize,
+    /// All members.
+    members: AtomicUsize,
+    /// Launches that something else than this driver runs.
+    foreign: AtomicUsize,
     /// Launches none of whose programs waits.
     running: AtomicUsize,
     /// The number of moves after which the group was found stuck, plus one.
@@ -78,6 +83,7 @@ impl LaunchGroup {
     /// before one launches.
     #[must_use]
     pub fn join(&self) -> GroupMember {
+        self.0.members.fetch_add(1, Ordering::SeqCst);
         self.0.hosts.fetch_add(1, Ordering::SeqCst);
         GroupMember(Arc::new(Member { group: Arc::clone(&self.0), launches: AtomicUsize::new(0) }))
     }
@@ -95,20 +101,46 @@ struct Member {
 
 /// A launch of a member that something else than this driver runs. The member is in it until it is dropped.
 #[derive(Debug)]
-pub struct ForeignLaunch<'a>(&'a GroupMember);
+pub struct ForeignLaunch<'a> {
+    member: &'a GroupMember,
+    /// All of its programs wait.
+    waits: Cell<bool>,
+}
 
 impl ForeignLaunch<'_> {
-    /// Whether every member of the group is in a launch, so that no host can act.
+    /// None of its programs can go on.
+    pub fn waits(&self) {
+        if !self.waits.replace(true) {
+            self.member.progress().waits_or_ends();
+        }
+    }
+
+    /// A program of it has done something.
+    pub fn moved(&self) {
+        if self.waits.replace(false) {
+            self.member.progress().runs();
+        }
+        self.member.progress().moved();
+    }
+
+    /// Whether nobody but launches of this kind could bring about what its programs wait for: all members are in such
+    /// launches, or the others wait in vain too, which those who run them have found out.
     #[must_use]
-    pub fn all_members_launch(&self) -> bool {
-        self.0.progress().hosts.load(Ordering::SeqCst) == 0
+    pub fn is_last(&self) -> bool {
+        let progress = self.member.progress();
+        let alone = progress.foreign.load(Ordering::SeqCst) == progress.members.load(Ordering::SeqCst);
+        (alone && progress.hosts.load(Ordering::SeqCst) == 0) || progress.is_declared_stuck(progress.moves())
     }
 }
 
 impl Drop for ForeignLaunch<'_> {
     fn drop(&mut self) {
-        self.0.leaves_launch();
-        self.0.progress().waits_or_ends();
+        let progress = self.member.progress();
+        self.member.leaves_launch();
+        progress.foreign.fetch_sub(1, Ordering::SeqCst);
+        if !self.waits.get() {
+            progress.waits_or_ends();
+        }
     }
 }
 
@@ -118,8 +150,9 @@ impl GroupMember {
     pub fn launches_elsewhere(&self) -> ForeignLaunch<'_> {
         // In this order, nobody takes the group for one that waits in between.
         self.progress().runs();
+        self.progress().foreign.fetch_add(1, Ordering::SeqCst);
         self.enters_launch();
-        ForeignLaunch(self)
+        ForeignLaunch { member: self, waits: Cell::new(false) }
     }
 
     pub(crate) fn progress(&self) -> &Progress {
@@ -145,6 +178,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         // A launch borrows the member, so it is in none.
         self.group.hosts.fetch_sub(1, Ordering::SeqCst);
+        self.group.members.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -173,6 +207,31 @@ mod tests {
         assert!(!progress.all_wait(), "`b` may launch again");
         drop(b);
         assert!(progress.all_wait(), "`b` has left");
+    }
+
+    #[test]
+    fn launches_run_elsewhere_count_with_those_run_here() {
+        let group = LaunchGroup::new();
+        let (a, b) = (group.join(), group.join());
+        let foreign = a.launches_elsewhere();
+        foreign.waits();
+        assert!(!foreign.is_last(), "the host of `b` may act");
+        // `b` launches here.
+        b.progress().runs();
+        b.enters_launch();
+        assert!(!foreign.is_last(), "`b` runs");
+        b.progress().waits_or_ends();
+        assert!(!foreign.is_last(), "`b` may be about to go on");
+        assert!(b.progress().all_wait(), "who runs `b` sees that all wait");
+        b.progress().declare_stuck(b.progress().moves());
+        assert!(foreign.is_last(), "and has found it out");
+        foreign.moved();
+        assert!(!foreign.is_last() && !b.progress().all_wait(), "something moved");
+        b.leaves_launch();
+        let other = b.launches_elsewhere();
+        foreign.waits();
+        other.waits();
+        assert!(foreign.is_last() && other.is_last(), "both are of one kind");
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod memory;
 mod print_sink;
 mod rank_view;
 mod source_site;
+mod transport;
 mod waiting;
 
 pub use args::{ArgBlock, ArgWriter};
@@ -30,4 +31,5 @@ pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
 pub use rank_view::RankView;
 pub use source_site::SourceSite;
+pub use transport::Transport;
 pub use waiting::{AwaitedValue, Waiting};

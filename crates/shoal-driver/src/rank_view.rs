@@ -1,17 +1,35 @@
 //! What the programs of a launch know of the other ranks.
 
+use crate::transport::Transport;
 use shoal_abi::Topology;
 use shoal_abi::team::sync_words;
+use std::sync::Arc;
 
 /// The world as one rank sees it: who there is, and where their symmetric heaps are in this process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct RankView {
     topology: Topology,
-    /// The first byte of each rank's heap.
-    heaps: Vec<usize>,
+    /// The first byte of each rank's heap; `None` where only the transport reaches it.
+    heaps: Vec<Option<usize>>,
     heap_bytes: usize,
     /// Where the words in which teams meet begin in each heap.
     sync_words: Option<usize>,
+    /// The way to heaps that loads and stores do not reach.
+    transport: Option<Arc<dyn Transport>>,
+}
+
+/// A place in a rank's heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At this address.
+    Here(usize),
+    /// Where only the transport reaches.
+    There {
+        /// The rank.
+        rank: u32,
+        /// How far into its heap.
+        offset: usize,
+    },
 }
 
 impl RankView {
@@ -24,7 +42,25 @@ impl RankView {
     pub fn new(rank: usize, heaps: Vec<usize>, heap_bytes: usize) -> Self {
         let number = |n: usize| u32::try_from(n).expect("kernels count ranks in 32 bits");
         let topology = Topology::new(number(rank), number(heaps.len()));
-        Self { topology, heaps, heap_bytes, sync_words: None }
+        let heaps = heaps.into_iter().map(Some).collect();
+        Self { topology, heaps, heap_bytes, sync_words: None, transport: None }
+    }
+
+    /// A view from `rank`, where the transport is the way to the heaps that are not given.
+    ///
+    /// # Panics
+    ///
+    /// As [`RankView::new`], and when the rank's own heap is not given.
+    #[must_use]
+    pub fn with_transport(
+        rank: usize,
+        heaps: Vec<Option<usize>>,
+        heap_bytes: usize,
+        transport: Arc<dyn Transport>,
+    ) -> Self {
+        assert!(heaps[rank].is_some(), "a rank reaches its own heap");
+        let view = Self::new(rank, vec![0; heaps.len()], heap_bytes);
+        Self { heaps, transport: Some(transport), ..view }
     }
 
     /// The same with this rank's teams and its place in a mesh.
@@ -65,10 +101,14 @@ impl RankView {
         &self.topology
     }
 
-    /// The first byte of each rank's heap, that of rank 0 first.
-    #[must_use]
-    pub fn heaps(&self) -> &[usize] {
-        &self.heaps
+    /// The first byte of each rank's heap that loads and stores reach, with the rank.
+    pub fn heaps(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.heaps.iter().enumerate().filter_map(|(rank, heap)| Some((rank, (*heap)?)))
+    }
+
+    /// The way to the heaps of other ranks, if there are any that loads and stores do not reach.
+    pub(crate) fn transport(&self) -> Option<&dyn Transport> {
+        self.transport.as_deref()
     }
 
     /// The size of each heap.
@@ -83,14 +123,21 @@ impl RankView {
         self.sync_words
     }
 
-    /// The same place in another rank's heap, or why there is none.
+    /// The same place in another rank's heap as loads and stores find it, or why there is none.
     pub(crate) fn symmetric(&self, address: usize, rank: i32) -> Result<usize, String> {
-        self.symmetric_range(address, 1, rank)
+        match self.symmetric_range(address, 1, rank)? {
+            Place::Here(place) => Ok(place),
+            Place::There { rank, .. } => Err(format!(
+                "rank {rank} cannot be reached by load and store from rank {}; use put, get and signals",
+                self.rank()
+            )),
+        }
     }
 
     /// The same bytes in another rank's heap, or why there are none.
-    pub(crate) fn symmetric_range(&self, address: usize, bytes: usize, rank: i32) -> Result<usize, String> {
-        let offset = address.wrapping_sub(self.heaps[self.rank() as usize]);
+    pub(crate) fn symmetric_range(&self, address: usize, bytes: usize, rank: i32) -> Result<Place, String> {
+        let own = self.heaps[self.rank() as usize].unwrap_or_default();
+        let offset = address.wrapping_sub(own);
         if offset > self.heap_bytes || self.heap_bytes - offset < bytes {
             let what = if bytes > 1 { format!("{bytes} bytes at {address:#x}") } else { format!("{address:#x}") };
             let verb = if bytes > 1 { "are" } else { "is" };
@@ -99,10 +146,15 @@ impl RankView {
                 self.rank()
             ));
         }
-        match usize::try_from(rank).ok().and_then(|rank| self.heaps.get(rank)) {
-            Some(base) => Ok(base + offset),
-            None => Err(format!("there is no rank {rank}; the world has {}", self.size())),
-        }
+        let known = u32::try_from(rank).ok().filter(|&rank| (rank as usize) < self.size());
+        known
+            .map(|rank| self.at(rank, offset))
+            .ok_or_else(|| format!("there is no rank {rank}; the world has {}", self.size()))
+    }
+
+    /// A place of a rank that there is.
+    fn at(&self, rank: u32, offset: usize) -> Place {
+        self.heaps[rank as usize].map_or(Place::There { rank, offset }, |heap| Place::Here(heap + offset))
     }
 
     /// The place itself, if it is for this rank.
@@ -114,16 +166,23 @@ impl RankView {
     }
 
     /// The word of a team in a rank's memory.
-    pub(crate) fn sync_word(&self, rank: u32, team: i32, word: usize) -> Result<usize, String> {
+    pub(crate) fn sync_word(&self, rank: u32, team: i32, word: usize) -> Result<Place, String> {
         let begin = self.sync_words.ok_or("this world has no place for teams to meet")?;
-        Ok(self.heaps[rank as usize] + begin + sync_words::offset(team, word))
+        Ok(self.at(rank, begin + sync_words::offset(team, word)))
+    }
+
+    /// The word of a team in this rank's own memory.
+    pub(crate) fn own_sync_word(&self, team: i32, word: usize) -> Result<usize, String> {
+        match self.sync_word(self.rank(), team, word)? {
+            Place::Here(address) => Ok(address),
+            Place::There { rank, .. } => Err(format!("rank {rank} does not reach its own heap")),
+        }
     }
 
     /// Where an address lies among the heaps.
     pub(crate) fn place(&self, address: usize) -> Option<String> {
-        let inside = |base: &usize| address.wrapping_sub(*base) < self.heap_bytes;
-        let rank = self.heaps.iter().position(inside)?;
-        let offset = address - self.heaps[rank];
+        let (rank, base) = self.heaps().find(|(_, base)| address.wrapping_sub(*base) < self.heap_bytes)?;
+        let offset = address - base;
         Some(match self.sync_words.and_then(|begin| offset.checked_sub(begin)) {
             Some(word) if word < sync_words::BYTES => self.arrival(word),
             Some(_) | None => format!("byte {offset} of the symmetric heap of rank {rank}"),
@@ -144,6 +203,36 @@ impl RankView {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shoal_abi::SignalChange;
+
+    /// A way that nobody may take.
+    #[derive(Debug)]
+    struct Closed;
+
+    impl Transport for Closed {
+        unsafe fn put(&self, rank: u32, _: usize, _: *const u8, _: usize) {
+            panic!("a put to rank {rank}");
+        }
+        unsafe fn get(&self, rank: u32, _: usize, _: *mut u8, _: usize) {
+            panic!("a get from rank {rank}");
+        }
+        fn signal(&self, rank: u32, _: usize, _: u64, _: SignalChange) {
+            panic!("a signal to rank {rank}");
+        }
+        fn fence(&self) {}
+        fn quiet(&self) {}
+        fn progress(&self) {}
+    }
+
+    #[test]
+    fn what_loads_do_not_reach_is_there() {
+        let view = RankView::with_transport(1, vec![None, Some(0x8000)], 0x100, Arc::new(Closed));
+        assert_eq!(view.symmetric_range(0x8010, 16, 0), Ok(Place::There { rank: 0, offset: 16 }));
+        assert_eq!(view.symmetric_range(0x8010, 16, 1), Ok(Place::Here(0x8010)));
+        let said = view.symmetric(0x8010, 0).unwrap_err();
+        assert_eq!(said, "rank 0 cannot be reached by load and store from rank 1; use put, get and signals");
+        assert_eq!(view.symmetric(0x8010, 2), Err("there is no rank 2; the world has 2".into()));
+    }
 
     #[test]
     fn places_are_the_same_in_every_heap() {

@@ -101,7 +101,7 @@ impl<'p> Program<'p> {
                 self.fault(machine.memory, site, fault, (address, elem.bytes()), access, element)
             })?;
             out[i] = value;
-            follow.element(machine, address, effect);
+            follow.element(machine, i, address, effect);
             if effect.reads() && !self.laps.is_empty() {
                 self.saw(Seen {
                     address,
@@ -177,12 +177,13 @@ impl<'p> Program<'p> {
     ) -> Result<Step, Error> {
         let values = self.operand(site, 1).clone();
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(2), |memory, elem, address, i| {
-            let old = read(memory, elem, address)?;
-            let mut new = [values.bits()[i]];
-            if let Some(op) = combination(op) {
-                binary_slice(op, elem.scalar().unwrap_or(Scalar::U64), &[old], &[values.bits()[i]], &mut new);
-            }
-            write(memory, elem, address, new[0])?;
+            let old = memory.update(address, elem.bytes(), |old| {
+                let mut new = [values.bits()[i]];
+                if let Some(op) = combination(op) {
+                    binary_slice(op, elem.scalar().unwrap_or(Scalar::U64), &[old], &[values.bits()[i]], &mut new);
+                }
+                Some(new[0])
+            })?;
             Ok((old, Effect::Both))
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
@@ -197,12 +198,9 @@ impl<'p> Program<'p> {
     ) -> Result<Step, Error> {
         let (compare, values) = (self.operand(site, 1).clone(), self.operand(site, 2).clone());
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(3), |memory, elem, address, i| {
-            let old = read(memory, elem, address)?;
-            if old != compare.bits()[i] {
-                return Ok((old, Effect::Read));
-            }
-            write(memory, elem, address, values.bits()[i])?;
-            Ok((old, Effect::Both))
+            let expected = compare.bits()[i];
+            let old = memory.update(address, elem.bytes(), |old| (old == expected).then_some(values.bits()[i]))?;
+            Ok((old, if old == expected { Effect::Both } else { Effect::Read }))
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
         Ok(Step::Yield)
@@ -223,7 +221,7 @@ impl<'p> Program<'p> {
         })?;
         if found == expected || self.expired {
             let mut follow = Follow::new(self, site, AccessKind::Atomic, order, elem.bytes());
-            follow.element(machine, address, Effect::Read);
+            follow.element(machine, 0, address, Effect::Read);
             self.saw(Seen { address, bytes: elem.bytes(), value: found });
             self.finish(site, [Val::Scalar(u64::from(found == expected))]);
             self.wait = None;
@@ -248,56 +246,92 @@ impl<'p> Program<'p> {
     }
 }
 
+/// Who makes the accesses of an operation.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum By {
+    /// One actor all of them.
+    Actor(u32),
+    /// The program, or a lane of it where the program is in code of some lanes only.
+    Lane(u32, u32),
+    /// Each lane of the program its own element.
+    Lanes(u32),
+}
+
 /// Tells the checker, if there is one, what an operation accesses: plain accesses to neighbouring elements at once.
 pub(crate) struct Follow {
-    actor: u32,
+    by: By,
     span: shoal_ir::Span,
     kind: AccessKind,
     order: Order,
     bytes: u32,
-    run: Option<Bytes>,
+    run: Option<(u32, Bytes)>,
+    /// The number of the last actor's plain access in the checker's table.
+    info: Option<(u32, u32)>,
 }
 
 impl Follow {
     pub(crate) fn new(program: &Program<'_>, site: Site<'_>, kind: AccessKind, order: Order, bytes: u32) -> Follow {
-        Follow { actor: program.actor, span: site.op.span, kind, order, bytes, run: None }
+        let by = if !program.rank.has_lanes {
+            By::Actor(program.actor)
+        } else if site.plan.is_by_lanes(site.id) {
+            By::Lanes(program.actor)
+        } else {
+            // A tile is the whole program's, wherever it is accessed.
+            let one = site.op.operands().first().is_some_and(|&v| !site.plan.func.ty(v).is_tile());
+            let lane = program.first_active().filter(|_| one);
+            lane.map_or(By::Actor(program.actor), |lane| By::Lane(program.actor, lane))
+        };
+        Follow { by, span: site.op.span, kind, order, bytes, run: None, info: None }
     }
 
-    /// The same, done by another actor than the program.
-    pub(crate) fn by(self, actor: u32) -> Follow {
-        Follow { actor, ..self }
+    /// Accesses of one actor.
+    pub(crate) fn of(actor: u32, span: shoal_ir::Span, kind: AccessKind, order: Order, bytes: u32) -> Follow {
+        Follow { by: By::Actor(actor), span, kind, order, bytes, run: None, info: None }
     }
 
-    /// An element was accessed.
+    /// The element with this number was accessed.
     #[inline]
-    pub(crate) fn element(&mut self, machine: &mut Machine<'_>, address: u64, effect: Effect) {
-        if machine.checker.is_none() {
-            return;
-        }
+    pub(crate) fn element(&mut self, machine: &mut Machine<'_>, number: usize, address: u64, effect: Effect) {
+        let Some(checker) = &mut machine.checker else { return };
+        let actor = match self.by {
+            By::Actor(actor) => actor,
+            By::Lane(program, lane) => checker.lane(program, lane),
+            By::Lanes(program) => checker.lane(program, number as u32),
+        };
         match self.order {
             Order::Plain => {
                 let end = address + u64::from(self.bytes);
                 match &mut self.run {
-                    Some(run) if run.end == address => run.end = end,
+                    Some((same, run)) if run.end == address && *same == actor => run.end = end,
                     _ => {
                         self.flush(machine);
-                        self.run = Some(Bytes { start: address, end, element: self.bytes });
+                        self.run = Some((actor, Bytes { start: address, end, element: self.bytes }));
                     }
                 }
             }
             Order::Atomic(sem, scope) => {
-                if let Some(checker) = &mut machine.checker {
-                    let word = (address, self.bytes);
-                    checker.atomic(machine.memory, self.actor, self.span, word, effect, (sem, scope));
-                }
+                checker.atomic(machine.memory, actor, self.span, (address, self.bytes), effect, (sem, scope));
             }
         }
     }
 
+    /// So many bytes from an address on were accessed.
+    pub(crate) fn bytes(&mut self, machine: &mut Machine<'_>, start: u64, bytes: u64) {
+        let By::Actor(actor) = self.by else { return };
+        self.flush(machine);
+        self.run = (bytes > 0).then_some((actor, Bytes { start, end: start + bytes, element: self.bytes }));
+        self.flush(machine);
+    }
+
     /// Tells what is not told yet.
     pub(crate) fn flush(&mut self, machine: &mut Machine<'_>) {
-        if let (Some(run), Some(checker)) = (self.run.take(), &mut machine.checker) {
-            checker.plain(machine.memory, self.actor, self.span, self.kind, run);
-        }
+        let (Some((actor, run)), Some(checker)) = (self.run.take(), &mut machine.checker) else { return };
+        let writes = self.kind == AccessKind::Write;
+        let info = match self.info {
+            Some((same, info)) if same == actor => info,
+            Some(_) | None => checker.info(actor, self.span, self.kind, writes, None, self.bytes),
+        };
+        self.info = Some((actor, info));
+        checker.plain(machine.memory, actor, info, writes, run);
     }
 }

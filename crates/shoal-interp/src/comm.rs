@@ -108,11 +108,13 @@ impl<'p> Program<'p> {
                 return Ok(Step::Waits);
             }
         }
-        let mut follow = Follow::new(self, site, AccessKind::Atomic, order, bytes);
+        self.lanes_meet(machine);
+        let mut follow = Follow::of(self.actor, site.op.span, AccessKind::Atomic, order, bytes);
         for address in (0..words).map(address) {
-            follow.element(machine, address, Effect::Read);
+            follow.element(machine, 0, address, Effect::Read);
             self.saw(Seen { address, bytes, value: expected });
         }
+        self.lanes_meet(machine);
         self.wait = None;
         self.finish(site, [Val::Empty]);
         Ok(Step::Yield)
@@ -139,22 +141,29 @@ impl<'p> Program<'p> {
         };
         let bytes = Scalar::I64.bytes();
         let signal = self.operand(site, 2).scalar();
-        let held = machine.memory.load(address, bytes);
         let next = |held: u64| match op {
-            SignalOp::Set => signal,
-            SignalOp::Add => held.wrapping_add(signal),
+            SignalOp::Set => Some(signal),
+            SignalOp::Add => Some(held.wrapping_add(signal)),
         };
-        held.and_then(|held| machine.memory.store(address, bytes, next(held)))
-            .map_err(|e| self.word_fault(machine, site, e, address))?;
+        let changed = machine.memory.update(address, bytes, next);
+        changed.map_err(|e| self.word_fault(machine, site, e, address))?;
         let effect = match op {
             SignalOp::Set => Effect::Write,
             SignalOp::Add => Effect::Both,
         };
         let order = Order::Atomic(Sem::Release, scope.memory_scope());
-        Follow::new(self, site, AccessKind::Atomic, order, bytes).element(machine, address, effect);
+        self.lanes_meet(machine);
+        Follow::of(self.actor, site.op.span, AccessKind::Atomic, order, bytes).element(machine, 0, address, effect);
         self.changed_memory();
         self.finish(site, []);
         Ok(Step::Yield)
+    }
+
+    /// The lanes of the program meet, as at the beginning and the end of what the program does as a whole.
+    pub(crate) fn lanes_meet(&self, machine: &mut Machine<'_>) {
+        if let Some(checker) = &mut machine.checker {
+            checker.lanes_meet(self.actor);
+        }
     }
 
     fn word_fault(&self, machine: &Machine<'_>, site: Site<'p>, fault: AccessError, address: u64) -> Error {

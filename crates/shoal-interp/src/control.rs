@@ -50,10 +50,26 @@ impl<'p> Program<'p> {
     /// Goes into a region of the current function.
     pub(crate) fn enter(&mut self, region: Region, owner: Owner, args: Vals) {
         let plan = self.plan();
+        let active = self.lanes_entering(region, &owner, &args);
         for (&param, arg) in plan.func.region(region).params().iter().zip(args) {
             self.set(param, arg);
         }
-        self.frames.push(Frame { region, next: 0, owner });
+        self.frames.push(Frame { region, next: 0, owner, active });
+    }
+
+    /// The lanes that run a region, if it is one of a branch or a loop that lanes take for themselves.
+    fn lanes_entering(&self, region: Region, owner: &Owner, args: &Vals) -> Option<Val> {
+        let plan = self.plan();
+        match owner {
+            Owner::Branch(id) => {
+                let mask = plan.lane_mask(*id)?;
+                (plan.func.op(*id).regions()[0] == region).then(|| self.val(mask).clone())
+            }
+            Owner::Before(id, _) | Owner::Body(id, _) if plan.is_by_lanes(*id) => args.last().cloned(),
+            Owner::Before(..) | Owner::Body(..) | Owner::Kernel | Owner::Call(_) | Owner::For(..) | Owner::Applied => {
+                None
+            }
+        }
     }
 
     fn site(&self, id: OpId) -> Site<'p> {
@@ -168,7 +184,7 @@ impl<'p> Program<'p> {
         };
         let args = self.operands(site, 0);
         self.activations.push(Activation::new(target, args));
-        self.frames.push(Frame { region: target.func.body(), next: 0, owner: Owner::Call(site.id) });
+        self.frames.push(Frame { region: target.func.body(), next: 0, owner: Owner::Call(site.id), active: None });
         Ok(Step::Continue)
     }
 
@@ -179,7 +195,7 @@ impl<'p> Program<'p> {
         while self.frames.len() > depth {
             if self.step(machine)? == Step::Waits {
                 let waiting = self.wait.take().map(|w| w.report).into_iter().collect();
-                return Err(Error::Deadlock { waiting, hosts: Vec::new(), words: Vec::new() });
+                return Err(Error::Deadlock { waiting, hosts: Vec::new(), words: Vec::new(), writers: Vec::new() });
             }
         }
         Ok(std::mem::take(&mut self.handed))

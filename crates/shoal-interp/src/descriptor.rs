@@ -92,14 +92,14 @@ impl<'p> Program<'p> {
     pub(crate) fn desc_load(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Val, Error> {
         let (ty, addresses) = self.block(site, 1)?;
         let mut out = vec![padding(ty.elem, ty.padding); addresses.len()];
-        let mut follow = Follow::new(self, site, AccessKind::Read, Order::Plain, ty.elem.bytes());
+        let mut follow = Follow::of(self.actor, site.op.span, AccessKind::Read, Order::Plain, ty.elem.bytes());
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
             out[i] = read(machine.memory, Elem::Scalar(ty.elem), address).map_err(|fault| {
                 let element = index_of(i, &ty.block);
                 self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Read, element)
             })?;
-            follow.element(machine, address, Effect::Read);
+            follow.element(machine, 0, address, Effect::Read);
             if !self.laps.is_empty() {
                 self.saw(Seen { address, bytes: ty.elem.bytes(), value: out[i] });
             }
@@ -112,14 +112,14 @@ impl<'p> Program<'p> {
         let (ty, addresses) = self.block(site, 2)?;
         let values = self.operand(site, 1).clone();
         let before = machine.memory.version();
-        let mut follow = Follow::new(self, site, AccessKind::Write, Order::Plain, ty.elem.bytes());
+        let mut follow = Follow::of(self.actor, site.op.span, AccessKind::Write, Order::Plain, ty.elem.bytes());
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
             write(machine.memory, Elem::Scalar(ty.elem), address, values.bits()[i]).map_err(|fault| {
                 let element = index_of(i, &ty.block);
                 self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Write, element)
             })?;
-            follow.element(machine, address, Effect::Write);
+            follow.element(machine, 0, address, Effect::Write);
         }
         follow.flush(machine);
         if machine.memory.version() != before {

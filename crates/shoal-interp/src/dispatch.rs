@@ -5,6 +5,7 @@ use shoal_ir::class::{
     AccessOp, ApplyOp, AtomicOp, ControlOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TerminatorOp,
     TileOp,
 };
+use shoal_ir::op::{Scope, Sem};
 
 use crate::access::Order;
 use crate::error::Error;
@@ -106,10 +107,34 @@ impl<'p> Program<'p> {
                 let now = Val::Scalar(machine.steps);
                 return Ok(self.finish(site, [now]));
             }
-            // A program has one thread here, memory has one order, and promises are not needed.
-            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Assume => {}
+            // Memory has one order here; the checker knows better.
+            EffectOp::Barrier => self.barrier(machine, site),
+            EffectOp::Fence { sem, scope } => self.fence(machine, sem, scope),
+            // Promises are not needed.
+            EffectOp::Assume => {}
         }
         Ok(self.finish(site, []))
+    }
+
+    /// Lanes meet: all of the program, or those of each warp.
+    fn barrier(&self, machine: &mut Machine<'_>, site: Site<'p>) {
+        let Some(checker) = &mut machine.checker else { return };
+        if !site.plan.is_by_lanes(site.id) {
+            return checker.lanes_meet(self.actor);
+        }
+        match self.active() {
+            Some(active) => checker.warps_meet(self.actor, lanes_of(active)),
+            None => checker.warps_meet(self.actor, 0..self.rank.lanes()),
+        }
+    }
+
+    /// A fence of the lanes that run this: each orders its own accesses.
+    fn fence(&self, machine: &mut Machine<'_>, sem: Sem, scope: Scope) {
+        let Some(checker) = &mut machine.checker else { return };
+        match self.active().filter(|_| self.rank.has_lanes) {
+            Some(active) => lanes_of(active).for_each(|lane| checker.lane_fence(self.actor, lane, sem, scope)),
+            None => checker.program_fence(self.actor, sem, scope),
+        }
     }
 
     /// Why an elementwise operation was not planned as one.
@@ -144,4 +169,9 @@ impl<'p> Program<'p> {
         }
         Ok(self.finish(site, []))
     }
+}
+
+/// The lanes of a mask.
+pub(crate) fn lanes_of(mask: &Val) -> impl Iterator<Item = u32> {
+    (0..).zip(mask.bits()).filter(|(_, bit)| **bit != 0).map(|(lane, _)| lane)
 }

@@ -176,6 +176,8 @@ pub enum Error {
         hosts: Vec<HostWaiting>,
         /// For each program that waits, the first word that it looks at and what that holds, if it is known.
         words: Vec<Option<(u64, u64)>>,
+        /// For each program that waits, who could still write that word.
+        writers: Vec<Vec<Writer>>,
     },
     /// [`crate::Options::max_steps`] is used up.
     #[error("no end after {steps} operations; {at} was running")]
@@ -259,25 +261,79 @@ fn element_text(element: &[u32]) -> String {
     if element.is_empty() { String::new() } else { format!(", element {element:?}") }
 }
 
-/// What keeps the host of a rank from going on.
+/// A program that could still write a word: it has a write of that size left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Writer {
+    /// Who, and where it would write.
+    pub at: Place,
+    /// What keeps it.
+    pub state: WriterState,
+}
+
+/// What keeps a program from writing.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum WriterState {
+    /// It waits itself, there.
+    Waits(Span),
+    /// It has not started: there is no room.
+    NotStarted,
+    /// Nothing.
+    Runs,
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.state {
+            WriterState::Waits(_) => write!(f, "{}, which waits itself", self.at),
+            WriterState::NotStarted => write!(f, "{}, which has not started", self.at),
+            WriterState::Runs => write!(f, "{}", self.at),
+        }
+    }
+}
+
+/// What keeps the host of a rank from going on.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostWaiting {
     /// The rank.
     pub rank: u32,
-    /// Programs of its launch that found no room.
+    /// Programs of its launches that found no room.
     pub unstarted: usize,
     /// It waits for the hosts of other ranks.
     pub at_barrier: bool,
+    /// Its streams that wait.
+    pub streams: Vec<StreamWaiting>,
+}
+
+/// A stream that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamWaiting {
+    /// Its rank.
+    pub rank: u32,
+    /// Its number.
+    pub stream: u32,
+    /// For what, in words.
+    pub what: String,
+    /// The word, if it waits for one.
+    pub word: Option<u64>,
+}
+
+impl fmt::Display for StreamWaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "stream {} of rank {} waits {}", self.stream, self.rank, self.what)
+    }
 }
 
 impl fmt::Display for HostWaiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rank = self.rank;
+        let mut said: Vec<String> = self.streams.iter().map(ToString::to_string).collect();
         match (self.unstarted, self.at_barrier) {
-            (0, _) => write!(f, "the host of rank {rank} waits for the other ranks' hosts"),
-            (1, _) => write!(f, "1 program of rank {rank} has not started: there is no room"),
-            (n, _) => write!(f, "{n} programs of rank {rank} have not started: there is no room"),
+            (0, false) => {}
+            (0, true) => said.push(format!("the host of rank {rank} waits for the other ranks' hosts")),
+            (1, _) => said.push(format!("1 program of rank {rank} has not started: there is no room")),
+            (n, _) => said.push(format!("{n} programs of rank {rank} have not started: there is no room")),
         }
+        f.write_str(&said.join("; "))
     }
 }
 

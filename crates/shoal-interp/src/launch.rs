@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::memory::{Address, Memory};
 use crate::plan::FuncPlan;
 use crate::rank::{RankLaunch, run_ranks};
+use crate::transfer::Delivery;
 use crate::value::{Descriptor, Val};
 
 /// An argument of a kernel.
@@ -45,7 +46,11 @@ pub enum Order {
         seed: u64,
         /// How many priorities change.
         depth: u32,
+        /// Among how many first choices they do.
+        horizon: u32,
     },
+    /// Ranks one after the other, in an order that the seed fixes: each goes as far as it can before the next one moves.
+    Skewed(u64),
 }
 
 /// Whether programs may be started beyond [`Options::resident`].
@@ -81,6 +86,8 @@ pub struct Options {
     pub residency: Residency,
     /// Which programs take turns.
     pub actors: Actors,
+    /// When SHMEM transfers are delivered.
+    pub delivery: Delivery,
     /// The teams and the mesh of each rank, rank 0 first. Empty: the teams that every rank has, on one host.
     pub topologies: Vec<Topology>,
     /// Where, in each heap, the words are in which teams meet, zero at first. `None`: the run has some of its own, which
@@ -96,6 +103,7 @@ impl Default for Options {
             resident: 64,
             residency: Residency::Growing,
             actors: Actors::Meeting,
+            delivery: Delivery::AtOnce,
             topologies: Vec::new(),
             sync_words: None,
         }
@@ -181,7 +189,7 @@ pub fn run_for(
     options: &Options,
     host: &mut dyn Host,
 ) -> Result<u64, Error> {
-    run_ranks(&[RankLaunch { module, kernel, grid, args, heap: None }], memory, options, host)
+    run_ranks(&[RankLaunch { module, kernel, grid, args, heap: None, room: None }], memory, options, host)
 }
 
 /// The arguments as values, if each fits its parameter.

@@ -9,6 +9,7 @@ use crate::error::Waiting;
 use crate::launch::{ATTENTION, Host};
 use crate::memory::Memory;
 use crate::rank::Heap;
+use crate::transfer::{Delivery, Transfer};
 
 /// What the programs of all ranks share.
 pub(crate) struct Machine<'x> {
@@ -21,6 +22,12 @@ pub(crate) struct Machine<'x> {
     pub(crate) host: &'x mut dyn Host,
     /// Who follows every access, if anybody does.
     pub(crate) checker: Option<&'x mut Checker>,
+    /// Programs, streams and transfers are numbered as they come: the next number.
+    pub(crate) numbers: u64,
+    /// When transfers are delivered.
+    pub(crate) delivery: Delivery,
+    /// Those that are not, in the order in which they were issued.
+    pub(crate) transfers: Vec<Transfer>,
     /// Operations executed so far, by all programs.
     pub(crate) steps: u64,
     pub(crate) max_steps: u64,

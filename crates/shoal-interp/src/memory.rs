@@ -43,6 +43,10 @@ pub trait HostRange: fmt::Debug {
 
     /// Copies to the range, from a byte on. What is written lies inside.
     fn write(&mut self, start: usize, from: &[u8]);
+
+    /// Writes an aligned number of 1, 2, 4 or 8 bytes where another is, at one stroke for all who share the memory. Whether
+    /// it was there.
+    fn exchange(&mut self, start: usize, old: &[u8], new: &[u8]) -> bool;
 }
 
 #[derive(Debug)]
@@ -240,6 +244,69 @@ impl Memory {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Changes a number as one access, also for those who share the host's memory: gives what it was. `change` says what
+    /// it becomes, or that it stays.
+    pub(crate) fn update(
+        &mut self,
+        address: u64,
+        size: u32,
+        mut change: impl FnMut(u64) -> Option<u64>,
+    ) -> Result<u64, AccessError> {
+        loop {
+            let old = self.load(address, size)?;
+            let Some(new) = change(old) else { return Ok(old) };
+            let (index, start) = self.locate(address, size)?;
+            if let Contents::Host(range) = &mut self.blocks[index].contents {
+                if !range.is_writable() {
+                    return Err(AccessError::ReadOnly);
+                }
+                let (before, after) = (old.to_le_bytes(), new.to_le_bytes());
+                if !range.exchange(start, &before[..size as usize], &after[..size as usize]) {
+                    continue;
+                }
+                self.version += u64::from(old != new);
+            } else {
+                self.store(address, size, new)?;
+            }
+            return Ok(old);
+        }
+    }
+
+    /// Reads bytes.
+    pub(crate) fn copy_from(&self, address: u64, bytes: u64) -> Result<Vec<u8>, AccessError> {
+        let Some(last) = bytes.checked_sub(1) else { return Ok(Vec::new()) };
+        let (index, start) = self.locate(address, 1)?;
+        let end = start.checked_add(last as usize).ok_or(AccessError::OutOfBounds)?;
+        if end >= self.blocks[index].contents.len() {
+            return Err(AccessError::OutOfBounds);
+        }
+        match &self.blocks[index].contents {
+            Contents::Own(own) => Ok(own[start..=end].to_vec()),
+            Contents::Host(range) => {
+                let mut data = vec![0; bytes as usize];
+                range.read(start, &mut data);
+                Ok(data)
+            }
+        }
+    }
+
+    /// Writes bytes.
+    pub(crate) fn copy_to(&mut self, address: u64, data: &[u8]) -> Result<(), AccessError> {
+        let Some(last) = data.len().checked_sub(1) else { return Ok(()) };
+        let (index, start) = self.locate(address, 1)?;
+        let end = start.checked_add(last).ok_or(AccessError::OutOfBounds)?;
+        if end >= self.blocks[index].contents.len() {
+            return Err(AccessError::OutOfBounds);
+        }
+        match &mut self.blocks[index].contents {
+            Contents::Own(own) => own[start..=end].copy_from_slice(data),
+            Contents::Host(range) if !range.is_writable() => return Err(AccessError::ReadOnly),
+            Contents::Host(range) => range.write(start, data),
+        }
+        self.version += 1;
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
-use shoal_ir::{Func, FuncKind, Module, OpId, Region, Structure, Value, ValueDef};
+use shoal_ir::{Func, FuncKind, Module, OpId, OpKind, Region, Structure, Value, ValueDef};
 use smallvec::SmallVec;
 
 use crate::elementwise::Elementwise;
@@ -21,6 +21,8 @@ pub(crate) struct FuncPlan<'m> {
     /// The values that nothing needs after an operation. A program holds no tile longer than it must.
     last_uses: SecondaryMap<OpId, SmallVec<[Value; 2]>>,
     vector_regions: HashMap<Region, VectorRegion>,
+    /// For each branch that lanes take for themselves, the mask of those that do.
+    lane_masks: HashMap<OpId, Value>,
 }
 
 impl<'m> Plan<'m> {
@@ -30,6 +32,11 @@ impl<'m> Plan<'m> {
 
     pub(crate) fn kernel(&self, name: &str) -> Option<&FuncPlan<'m>> {
         self.funcs.get(name).filter(|f| f.func.kind == FuncKind::Kernel)
+    }
+
+    /// Whether there is code for single threads.
+    pub(crate) fn has_lanes(&self) -> bool {
+        self.funcs.values().any(|plan| !plan.func.by_lanes.is_empty())
     }
 
     pub(crate) fn func(&self, name: &str) -> Option<&FuncPlan<'m>> {
@@ -42,9 +49,11 @@ impl<'m> FuncPlan<'m> {
         let mut plan = FuncPlan {
             func,
             elementwise: SecondaryMap::with_capacity(func.num_ops()),
-            last_uses: last_uses(func),
+            last_uses: SecondaryMap::new(),
             vector_regions: HashMap::new(),
+            lane_masks: lane_masks(func),
         };
+        plan.last_uses = last_uses(func, &plan.lane_masks);
         for op in func.walk() {
             plan.elementwise[op] = Elementwise::of(func, op);
             if Structure::of_op(func, op) == Structure::Elements {
@@ -65,15 +74,35 @@ impl<'m> FuncPlan<'m> {
         &self.last_uses[op]
     }
 
+    /// Whether lanes do an operation, each for itself.
+    pub(crate) fn is_by_lanes(&self, op: OpId) -> bool {
+        self.func.by_lanes.contains(op)
+    }
+
+    /// The mask of the lanes that take a branch.
+    pub(crate) fn lane_mask(&self, branch: OpId) -> Option<Value> {
+        self.lane_masks.get(&branch).copied()
+    }
+
     /// The region as a function of many lanes at once, if it can be one.
     pub(crate) fn vector_region(&self, region: Region) -> Option<&VectorRegion> {
         self.vector_regions.get(&region)
     }
 }
 
+/// The masks of the lanes that take branches: what their conditions combine.
+fn lane_masks(func: &Func) -> HashMap<OpId, Value> {
+    let branches = func.by_lanes.keys().filter(|&op| matches!(func.op(op).kind, OpKind::If));
+    let mask = |op: OpId| {
+        let combined = func.def_op(func.op(op).operands()[0])?;
+        Some((op, *func.op(combined).operands().first()?))
+    };
+    branches.filter_map(mask).collect()
+}
+
 /// For each operation the values whose last use it is, seen from the region that defines them: a use inside a loop
-/// counts as a use by the loop.
-fn last_uses(func: &Func) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
+/// counts as a use by the loop. A branch of lanes uses its mask.
+fn last_uses(func: &Func, lane_masks: &HashMap<OpId, Value>) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
     let mut last_uses: SecondaryMap<OpId, SmallVec<[Value; 2]>> = SecondaryMap::with_capacity(func.num_ops());
     let mut place = SecondaryMap::<OpId, u32>::with_capacity(func.num_ops());
     for (index, op) in func.walk().into_iter().enumerate() {
@@ -88,7 +117,8 @@ fn last_uses(func: &Func) -> SecondaryMap<OpId, SmallVec<[Value; 2]>> {
                 None => continue,
             },
         };
-        let uses = data.uses().iter().filter_map(|u| user_in(func, u.op, home));
+        let branches = lane_masks.iter().filter(|(_, mask)| **mask == value).map(|(&op, _)| op);
+        let uses = data.uses().iter().map(|u| u.op).chain(branches).filter_map(|op| user_in(func, op, home));
         let last = uses.max_by_key(|&op| place[op]).or(definition);
         if let Some(op) = last {
             last_uses[op].push(value);

@@ -2,7 +2,7 @@
 //! time. Nothing of a program lives on the Rust stack between two steps, so a scheduler may leave it anywhere.
 
 use cranelift_entity::EntityRef;
-use shoal_ir::{Op, OpId, Region, Type, Value};
+use shoal_ir::{Func, Op, OpId, Region, Span, Type, Value};
 use smallvec::SmallVec;
 
 use crate::control::Owner;
@@ -27,6 +27,11 @@ impl<'p> Activation<'p> {
         }
         Activation { plan, values }
     }
+
+    /// The function.
+    pub(crate) fn func(&self) -> &'p Func {
+        self.plan.func
+    }
 }
 
 /// A region under way.
@@ -36,6 +41,8 @@ pub(crate) struct Frame {
     pub(crate) next: usize,
     /// What happens when it ends.
     pub(crate) owner: Owner,
+    /// The lanes that run it, where only some do.
+    pub(crate) active: Option<Val>,
 }
 
 /// One instance of a kernel.
@@ -43,6 +50,8 @@ pub(crate) struct Program<'p> {
     /// The rank it belongs to.
     pub(crate) rank: &'p RankPlan<'p>,
     pub(crate) id: [u32; 3],
+    /// Its place among all that the scheduler chooses from.
+    pub(crate) number: u64,
     /// Its number for who follows accesses.
     pub(crate) actor: u32,
     pub(crate) activations: Vec<Activation<'p>>,
@@ -56,8 +65,8 @@ pub(crate) struct Program<'p> {
     pub(crate) laps: Vec<LapLog>,
     /// The number of the meeting at which it is.
     pub(crate) meeting: Option<u64>,
-    /// Nothing was put since the last fence.
-    pub(crate) fenced: bool,
+    /// Its SHMEM fences so far.
+    pub(crate) epoch: u32,
 }
 
 /// An operation at work.
@@ -83,19 +92,20 @@ impl<'p> Site<'p> {
 }
 
 impl<'p> Program<'p> {
-    pub(crate) fn new(rank: &'p RankPlan<'p>, id: [u32; 3], actor: u32) -> Program<'p> {
+    pub(crate) fn new(rank: &'p RankPlan<'p>, id: [u32; 3], number: u64) -> Program<'p> {
         Program {
             rank,
             id,
-            actor,
+            number,
+            actor: 0,
             activations: vec![Activation::new(rank.kernel, rank.args.iter().cloned())],
-            frames: vec![Frame { region: rank.kernel.func.body(), next: 0, owner: Owner::Kernel }],
+            frames: vec![Frame { region: rank.kernel.func.body(), next: 0, owner: Owner::Kernel, active: None }],
             handed: SmallVec::new(),
             wait: None,
             expired: false,
             laps: Vec::new(),
             meeting: None,
-            fenced: false,
+            epoch: 0,
         }
     }
 
@@ -146,8 +156,28 @@ impl<'p> Program<'p> {
         site.op.operands()[from..].iter().map(|&v| self.val(v).clone()).collect()
     }
 
+    /// The operation that comes next, or the kernel when it has ended.
+    pub(crate) fn here(&self) -> Place {
+        let (frame, activation) = (self.frames.last(), self.activations.last());
+        let next = frame.zip(activation).and_then(|(frame, activation)| {
+            let func = activation.plan.func;
+            func.region(frame.region).ops().get(frame.next).map(|&op| func.op(op).span)
+        });
+        Place { span: next.unwrap_or(Span::NONE), ..self.whole_place() }
+    }
+
     pub(crate) fn place(&self, site: Site<'p>) -> Place {
         Place { span: site.op.span, rank: self.rank.in_world.then_some(self.rank.number), program: self.id }
+    }
+
+    /// The lanes that run what it is at, where only some do.
+    pub(crate) fn active(&self) -> Option<&Val> {
+        self.frames.iter().rev().find_map(|frame| frame.active.as_ref())
+    }
+
+    /// The first of them.
+    pub(crate) fn first_active(&self) -> Option<u32> {
+        self.active()?.bits().iter().position(|&bit| bit != 0).map(|lane| lane as u32)
     }
 
     /// The program as a whole.

@@ -15,6 +15,7 @@ use crate::memory::{Address, Memory};
 use crate::pick::Picker;
 use crate::plan::{FuncPlan, Plan};
 use crate::schedule::{self, HostQueue, Task};
+use crate::stream::{StreamAction, StreamTask};
 use crate::value::Val;
 
 /// A rank's symmetric heap. All heaps of a world have one size.
@@ -39,23 +40,29 @@ pub struct RankLaunch<'a> {
     pub args: &'a [Arg],
     /// The rank's heap; `None` if the launch belongs to no world.
     pub heap: Option<Heap>,
+    /// How many of its programs a device holds at once, where that is known and less than [`Options::resident`].
+    pub room: Option<usize>,
 }
 
-/// What the host of a rank does, one after the other: each comes after the end of the one before.
+/// What the host of a rank does, one after the other.
 #[derive(Clone, Debug)]
 pub enum HostAction<'a> {
-    /// Launches a kernel. The rank's heap is the world's, whatever the launch says.
+    /// Puts the launch of a kernel into stream 0. The rank's heap is the world's, whatever the launch says.
     Launch(RankLaunch<'a>),
-    /// Meets the hosts of all other ranks.
+    /// Puts something into a stream.
+    On(u32, StreamAction<'a>),
+    /// Waits until all that is in a stream is done.
+    Synchronize(u32),
+    /// Waits for stream 0, and meets the hosts of all other ranks.
     Barrier,
-    /// Copies bytes to memory.
+    /// Waits for stream 0, and copies bytes to memory.
     Write {
         /// Where to.
         address: Address,
         /// What.
         bytes: &'a [u8],
     },
-    /// Copies bytes from memory.
+    /// Waits for stream 0, and copies bytes from memory.
     Read {
         /// Where from.
         address: Address,
@@ -74,9 +81,20 @@ pub(crate) struct RankPlan<'p> {
     pub(crate) args: Vec<Val>,
     pub(crate) grid: [u32; 3],
     pub(crate) in_world: bool,
+    /// How many of its programs a device holds at once, if that is known.
+    pub(crate) room: Option<usize>,
     pub(crate) topology: Topology,
     /// Its programs take turns; those of others run one after another.
     pub(crate) takes_turns: bool,
+    /// It has code for single threads.
+    pub(crate) has_lanes: bool,
+}
+
+impl RankPlan<'_> {
+    /// The lanes of a program.
+    pub(crate) fn lanes(&self) -> u32 {
+        self.kernel.func.gpu.num_warps * shoal_ir::shmem::WARP_LANES
+    }
 }
 
 /// Runs the launches of all ranks of a world, the first of which is rank 0, to the end of all their programs. Gives the
@@ -203,8 +221,9 @@ impl<'p> WorldPlan<'p> {
         sync_words: &[u64],
     ) -> Result<u64, Error> {
         let mut queues = Vec::new();
+        let mut numbers = 0;
         for ((rank, queue), plans) in (self.first_rank..).zip(self.queues).zip(&self.launches) {
-            queues.push(HostQueue::new(rank, tasks(queue, plans)));
+            queues.push(HostQueue::new(rank, tasks(queue, plans), &mut numbers));
         }
         let mut machine = Machine {
             heaps: self.heaps,
@@ -212,6 +231,9 @@ impl<'p> WorldPlan<'p> {
             memory,
             host,
             checker,
+            numbers,
+            delivery: options.delivery,
+            transfers: Vec::new(),
             steps: 0,
             max_steps: options.max_steps,
             next_look: Instant::now() + ATTENTION,
@@ -223,15 +245,36 @@ impl<'p> WorldPlan<'p> {
 
 fn launch_of<'a, 'b>(action: &'b HostAction<'a>) -> Option<&'b RankLaunch<'a>> {
     match action {
-        HostAction::Launch(launch) => Some(launch),
-        HostAction::Barrier | HostAction::Write { .. } | HostAction::Read { .. } => None,
+        HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch)) => Some(launch),
+        HostAction::On(..)
+        | HostAction::Synchronize(_)
+        | HostAction::Barrier
+        | HostAction::Write { .. }
+        | HostAction::Read { .. } => None,
     }
 }
 
 fn tasks<'p>(queue: &'p [HostAction<'_>], plans: &'p [RankPlan<'p>]) -> Vec<Task<'p>> {
     let mut plans = plans.iter();
     let task = |action: &'p HostAction<'_>| match action {
-        HostAction::Launch(_) => plans.next().map(Task::Launch),
+        HostAction::Launch(_) => plans.next().map(|plan| Task::Enqueue(0, StreamTask::Launch(plan))),
+        HostAction::On(stream, action) => {
+            let task = match action {
+                StreamAction::Launch(_) => StreamTask::Launch(plans.next()?),
+                StreamAction::Copy { to, from, bytes } => StreamTask::Copy { to: to.0, from: from.0, bytes: *bytes },
+                StreamAction::Write { address, bytes } => StreamTask::Write { address: address.0, bytes },
+                StreamAction::WriteValue { address, bytes, value } => {
+                    StreamTask::WriteValue { address: address.0, bytes: *bytes, value: *value }
+                }
+                StreamAction::WaitValue { address, bytes, compare, value } => {
+                    StreamTask::WaitValue { address: address.0, bytes: *bytes, compare: *compare, value: *value }
+                }
+                StreamAction::Record(event) => StreamTask::Record(*event),
+                StreamAction::Wait(event) => StreamTask::Wait(*event),
+            };
+            Some(Task::Enqueue(*stream, task))
+        }
+        HostAction::Synchronize(stream) => Some(Task::Synchronize(*stream)),
         HostAction::Barrier => Some(Task::Barrier),
         HostAction::Write { address, bytes } => Some(Task::Write { address: address.0, bytes }),
         HostAction::Read { address, bytes } => Some(Task::Read { address: address.0, bytes: *bytes }),
@@ -276,6 +319,18 @@ fn prepare<'p>(
     let args = check(kernel, launch.args)?;
     let effects = CallEffects::of_module(launch.module).of_func(launch.kernel);
     let takes_turns = effects.waits || effects.order.is_some() || actors == Actors::All;
-    let in_world = launch.heap.is_some();
-    Ok(RankPlan { number, launch: order, plan, kernel, args, grid: launch.grid, in_world, topology, takes_turns })
+    let (in_world, room) = (launch.heap.is_some(), launch.room);
+    Ok(RankPlan {
+        number,
+        launch: order,
+        plan,
+        kernel,
+        args,
+        grid: launch.grid,
+        in_world,
+        room,
+        topology,
+        takes_turns,
+        has_lanes: plan.has_lanes(),
+    })
 }

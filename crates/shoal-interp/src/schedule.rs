@@ -5,59 +5,159 @@
 //! residency is strict), then the wait with the nearest deadline runs out, then somebody outside is waited for; when
 //! there is none of these, the world is deadlocked.
 
-use crate::error::{Awaited, Error, HostWaiting};
+use std::collections::HashSet;
+
+use shoal_ir::Span;
+
+use crate::check::LaneOrder;
+use crate::error::{Awaited, Error, HostWaiting, Place, Writer};
 use crate::launch::{Idle, Options, Residency};
-use crate::machine::{Machine, Step};
-use crate::pick::Picker;
+use crate::machine::{Machine, Step, Wait};
+use crate::pick::{Picker, Runner};
 use crate::program::Program;
-use crate::rank::RankPlan;
+use crate::stream::{Running, Stream, StreamTask};
+use crate::turn::{Mover, Next, Turn};
+use crate::writers;
 
 /// What a rank's host does next.
 pub(crate) enum Task<'p> {
-    Launch(&'p RankPlan<'p>),
+    Enqueue(u32, StreamTask<'p>),
+    Synchronize(u32),
     Barrier,
     Write { address: u64, bytes: &'p [u8] },
     Read { address: u64, bytes: u64 },
 }
 
-/// A rank's host: its tasks, and the launch under way.
+impl Task<'_> {
+    /// The stream that must be done before.
+    fn needs(&self) -> Option<u32> {
+        match self {
+            Task::Enqueue(..) => None,
+            Task::Synchronize(stream) => Some(*stream),
+            Task::Barrier | Task::Write { .. } | Task::Read { .. } => Some(0),
+        }
+    }
+}
+
+/// A rank's host: its tasks, and its streams.
 pub(crate) struct HostQueue<'p> {
     rank: u32,
-    tasks: std::vec::IntoIter<Task<'p>>,
-    running: Option<Running<'p>>,
+    /// The next one last.
+    tasks: Vec<Task<'p>>,
+    streams: Vec<Stream<'p>>,
     at_barrier: bool,
 }
 
-struct Running<'p> {
-    plan: &'p RankPlan<'p>,
-    /// The programs that have not started, the next one last.
-    unstarted: Vec<[u32; 3]>,
-    /// Programs that have started and not ended.
-    resident: usize,
-}
-
 impl<'p> HostQueue<'p> {
-    pub(crate) fn new(rank: u32, tasks: Vec<Task<'p>>) -> HostQueue<'p> {
-        HostQueue { rank, tasks: tasks.into_iter(), running: None, at_barrier: false }
+    /// Streams that will make steps of their own are numbered from `numbers` on.
+    pub(crate) fn new(rank: u32, mut tasks: Vec<Task<'p>>, numbers: &mut u64) -> HostQueue<'p> {
+        let last = tasks.iter().filter_map(|task| match task {
+            Task::Enqueue(stream, _) => Some(*stream),
+            Task::Synchronize(_) | Task::Barrier | Task::Write { .. } | Task::Read { .. } => task.needs(),
+        });
+        let count = last.max().unwrap_or(0) + 1;
+        let mut streams = Vec::new();
+        for number in 0..count {
+            let steps = |task: &Task<'_>| matches!(task, Task::Enqueue(on, task) if *on == number && task.is_step());
+            let place = if tasks.iter().any(steps) {
+                *numbers += 1;
+                *numbers - 1
+            } else {
+                0
+            };
+            streams.push(Stream::new(rank, number, place));
+        }
+        tasks.reverse();
+        HostQueue { rank, tasks, streams, at_barrier: false }
     }
 
     fn is_done(&self) -> bool {
-        self.running.is_none() && !self.at_barrier && self.tasks.len() == 0
+        !self.at_barrier && self.tasks.is_empty() && self.streams.iter().all(Stream::is_idle)
+    }
+
+    /// Does what the host can do now; whether it did something.
+    fn go_on(&mut self, machine: &mut Machine<'_>) -> Result<bool, Error> {
+        let mut moved = false;
+        while let Some(task) = self.tasks.last() {
+            let needs = task.needs().and_then(|stream| self.streams.get(stream as usize));
+            if self.at_barrier || needs.is_some_and(|stream| !stream.is_idle()) {
+                break;
+            }
+            let stream = needs.map(|stream| stream.actor(machine));
+            if let (Some(checker), Some(stream)) = (&mut machine.checker, stream) {
+                checker.synchronize(self.rank, stream);
+            }
+            let Some(task) = self.tasks.pop() else { break };
+            moved = true;
+            self.do_task(machine, task)?;
+        }
+        Ok(moved)
+    }
+
+    fn do_task(&mut self, machine: &mut Machine<'_>, task: Task<'p>) -> Result<(), Error> {
+        let rank = self.rank;
+        match task {
+            Task::Enqueue(stream, task) => {
+                let known = machine.checker.as_mut().map(|checker| checker.enqueued(rank));
+                if let Some(stream) = self.streams.get_mut(stream as usize) {
+                    stream.push(task, known);
+                }
+            }
+            Task::Synchronize(_) => {}
+            Task::Barrier => self.at_barrier = true,
+            Task::Write { address, bytes } => {
+                // The caller's own buffers; what lies outside of all is nobody's.
+                let _ = machine.memory.copy_to(address, bytes);
+                if let Some(checker) = &mut machine.checker {
+                    checker.copy_to(machine.memory, rank, address, bytes.len() as u64);
+                }
+            }
+            Task::Read { address, bytes } => {
+                if let Some(checker) = &mut machine.checker {
+                    checker.copy_from(machine.memory, rank, address, bytes);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn waiting(&self, machine: &Machine<'_>) -> Option<HostWaiting> {
+        let unstarted = self.streams.iter().filter_map(|s| s.running.as_ref()).map(|r| r.unstarted.len()).sum();
+        let streams: Vec<_> = self.streams.iter().filter_map(|stream| stream.waiting(machine)).collect();
+        let waits = unstarted > 0 || self.at_barrier || !streams.is_empty();
+        waits.then_some(HostWaiting { rank: self.rank, unstarted, at_barrier: self.at_barrier, streams })
     }
 }
 
 struct Live<'p> {
     program: Program<'p>,
-    /// Programs are numbered as they start.
-    number: u64,
     queue: usize,
+    stream: usize,
+}
+
+/// Who can make the next step.
+#[derive(Copy, Clone)]
+enum Ready {
+    /// A program, by its place among those that live.
+    Program(usize),
+    /// A transfer, by its place among those under way.
+    Transfer(usize),
+    /// A stream of a host.
+    Stream(usize, usize),
+}
+
+impl Live<'_> {
+    fn runner(&self) -> Runner {
+        Runner { number: self.program.number, rank: self.program.rank.number }
+    }
 }
 
 /// Everything under way.
 struct World<'p, 'o> {
     queues: Vec<HostQueue<'p>>,
     live: Vec<Live<'p>>,
-    started: u64,
+    /// The events that have happened, by rank and number.
+    happened: HashSet<(u32, u32)>,
     options: &'o Options,
 }
 
@@ -68,69 +168,104 @@ pub(crate) fn run<'p>(
     options: &Options,
     picker: &mut Picker,
 ) -> Result<(), Error> {
-    let mut world = World { queues, live: Vec::new(), started: 0, options };
-    let (mut runnable, mut numbers) = (Vec::new(), Vec::new());
+    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), options };
+    let (mut ready, mut runners) = (Vec::new(), Vec::new());
     loop {
         while world.hosts_go_on(machine, picker)? {}
         world.fill(machine);
-        runnable.clear();
-        runnable.extend((0..world.live.len()).filter(|&i| can_run(&mut world.live[i].program, machine)));
-        numbers.clear();
-        numbers.extend(runnable.iter().map(|&i| world.live[i].number));
-        if runnable.is_empty() {
+        world.ready(machine, &mut ready);
+        if ready.is_empty() {
             if world.queues.iter().all(HostQueue::is_done) {
                 return Ok(());
             }
             world.unblock(machine)?;
             continue;
         }
-        let index = runnable[picker.pick(&numbers)];
-        if run_to_point(&mut world.live[index].program, machine)? == Step::Done {
-            world.end(machine, index);
+        runners.clear();
+        runners.extend(ready.iter().map(|(runner, _)| *runner));
+        match ready[picker.pick(&runners)].1 {
+            Ready::Program(index) => {
+                let program = &mut world.live[index].program;
+                let (at, by) = (program.here(), Mover::Program { launch: program.rank.launch });
+                let step = run_to_point(program, machine);
+                let next = match &step {
+                    Ok(Step::Done) => Next::Ended,
+                    Ok(Step::Waits) => Next::Waits,
+                    Ok(Step::Yield | Step::Continue) => Next::Ready,
+                    Err(_) => Next::Failed,
+                };
+                picker.took(|| Turn { at, by, to: program.here().span, next });
+                if step? == Step::Done {
+                    world.end(machine, index);
+                }
+            }
+            Ready::Transfer(index) => {
+                let transfer = machine.transfers.remove(index);
+                let at = transfer.at;
+                picker.took(|| Turn { at, by: Mover::Transfer, to: at.span, next: Next::Ended });
+                machine.deliver(transfer)?;
+            }
+            Ready::Stream(queue, stream) => {
+                let at = Place { span: Span::NONE, rank: Some(world.queues[queue].rank), program: [0; 3] };
+                picker.took(|| Turn { at, by: Mover::Stream, to: Span::NONE, next: Next::Ready });
+                world.queues[queue].streams[stream].step(machine)?;
+            }
         }
         machine.host.turn();
     }
 }
 
 impl<'p> World<'p, '_> {
-    /// Lets every host do what it can; whether any did something.
+    /// Who can make the next step, by their numbers, in order.
+    fn ready(&mut self, machine: &Machine<'_>, ready: &mut Vec<(Runner, Ready)>) {
+        ready.clear();
+        for (index, live) in self.live.iter_mut().enumerate() {
+            if can_run(&mut live.program, machine) {
+                ready.push((live.runner(), Ready::Program(index)));
+            }
+        }
+        let programs = ready.len();
+        for (index, transfer) in machine.transfers.iter().enumerate().filter(|(_, t)| !machine.is_held(t)) {
+            let runner = Runner { number: transfer.number, rank: transfer.at.rank.unwrap_or(0) };
+            ready.push((runner, Ready::Transfer(index)));
+        }
+        for (queue, host) in self.queues.iter().enumerate() {
+            let steps = host.streams.iter().enumerate().filter(|(_, stream)| stream.has_step(machine));
+            let runner = |stream: &Stream<'p>| Runner { number: stream.number, rank: host.rank };
+            ready.extend(steps.map(|(at, stream)| (runner(stream), Ready::Stream(queue, at))));
+        }
+        if ready.len() > programs {
+            ready.sort_unstable_by_key(|(runner, _)| runner.number);
+        }
+    }
+
+    /// Lets every host and stream do what it can; whether any did something.
     fn hosts_go_on(&mut self, machine: &mut Machine<'_>, picker: &mut Picker) -> Result<bool, Error> {
         let mut moved = false;
         for queue in &mut self.queues {
-            while queue.running.is_none() && !queue.at_barrier {
-                let Some(task) = queue.tasks.next() else { break };
-                moved = true;
-                match task {
-                    Task::Launch(plan) => {
+            moved |= queue.go_on(machine)?;
+            for stream in &mut queue.streams {
+                loop {
+                    let (did, launch) = stream.go_on(machine, &mut self.happened);
+                    moved |= did;
+                    if let Some(plan) = launch {
                         let mut unstarted: Vec<[u32; 3]> = ids(plan.grid).collect();
                         if self.options.residency == Residency::Strict {
                             picker.start_order(&mut unstarted);
                         }
                         unstarted.reverse();
-                        if unstarted.is_empty() {
-                            continue;
-                        }
-                        queue.running = Some(Running { plan, unstarted, resident: 0 });
-                    }
-                    Task::Barrier => queue.at_barrier = true,
-                    Task::Write { address, bytes } => {
-                        for (i, &byte) in (0..).zip(bytes) {
-                            // The caller's own buffers; what lies outside of all is nobody's.
-                            let _ = machine.memory.store(address + i, 1, u64::from(byte));
-                        }
-                        if let Some(checker) = &mut machine.checker {
-                            checker.host_write(machine.memory, queue.rank, address, bytes.len() as u64);
+                        if !unstarted.is_empty() {
+                            stream.running = Some(Running { plan, unstarted, resident: 0 });
                         }
                     }
-                    Task::Read { address, bytes } => {
-                        if let Some(checker) = &mut machine.checker {
-                            checker.host_read(machine.memory, queue.rank, address, bytes);
-                        }
+                    if !did {
+                        break;
                     }
                 }
             }
         }
         if self.queues.iter().all(|queue| queue.at_barrier) {
+            machine.complete_all()?;
             if let Some(checker) = &mut machine.checker {
                 checker.host_barrier();
             }
@@ -144,45 +279,55 @@ impl<'p> World<'p, '_> {
 
     /// Starts programs while there is room for them.
     fn fill(&mut self, machine: &mut Machine<'_>) {
-        for index in 0..self.queues.len() {
-            while self.queues[index].running.as_ref().is_some_and(|r| r.resident < self.room(r.plan))
-                && self.start(machine, index)
-            {}
+        for queue in 0..self.queues.len() {
+            for stream in 0..self.queues[queue].streams.len() {
+                while self.has_room(queue, stream) && self.start(machine, queue, stream) {}
+            }
         }
     }
 
-    /// How many of a launch's programs are started before one has to finish.
-    fn room(&self, plan: &RankPlan<'_>) -> usize {
-        if plan.takes_turns { self.options.resident.max(1) } else { 1 }
+    /// Whether a further program of a stream's launch finds room on its rank, beside those of other streams.
+    fn has_room(&self, queue: usize, stream: usize) -> bool {
+        let Some(running) = &self.queues[queue].streams[stream].running else { return false };
+        if !running.plan.takes_turns {
+            return running.resident < 1;
+        }
+        let resident: usize =
+            self.queues[queue].streams.iter().filter_map(|s| s.running.as_ref()).map(|r| r.resident).sum();
+        let room = running.plan.room.unwrap_or(usize::MAX).min(self.options.resident);
+        resident < room.max(1)
     }
 
-    fn start(&mut self, machine: &mut Machine<'_>, index: usize) -> bool {
-        let queue = &mut self.queues[index];
-        let Some(running) = &mut queue.running else { return false };
+    fn start(&mut self, machine: &mut Machine<'_>, queue: usize, stream: usize) -> bool {
+        let at = &mut self.queues[queue].streams[stream];
+        let actor = at.actor(machine);
+        let Some(running) = &mut at.running else { return false };
         let Some(id) = running.unstarted.pop() else { return false };
         running.resident += 1;
-        let mut program = Program::new(running.plan, id, 0);
+        let mut program = Program::new(running.plan, id, machine.numbers);
+        machine.numbers += 1;
         if let Some(checker) = &mut machine.checker {
-            program.actor = checker.start_program(running.plan.launch, program.whole_place());
+            let lanes = if running.plan.has_lanes { LaneOrder::Each } else { LaneOrder::AsOne };
+            program.actor = checker.start_program(actor, running.plan.launch, program.whole_place(), lanes);
         }
-        self.live.push(Live { program, number: self.started, queue: index });
-        self.started += 1;
+        self.live.push(Live { program, queue, stream });
         true
     }
 
     /// A program has ended, and its launch, if it was the last.
     fn end(&mut self, machine: &mut Machine<'_>, index: usize) {
-        let Live { program, queue, .. } = self.live.remove(index);
+        let Live { program, queue, stream } = self.live.remove(index);
+        let stream = &mut self.queues[queue].streams[stream];
+        let actor = stream.actor(machine);
         if let Some(checker) = &mut machine.checker {
-            checker.end_program(program.actor);
+            checker.end_program(actor, program.actor);
         }
-        let queue = &mut self.queues[queue];
-        if let Some(running) = &mut queue.running {
+        if let Some(running) = &mut stream.running {
             running.resident -= 1;
             if running.resident == 0 && running.unstarted.is_empty() {
-                queue.running = None;
+                stream.running = None;
                 if let Some(checker) = &mut machine.checker {
-                    checker.end_launch(queue.rank);
+                    checker.end_launch(actor);
                 }
             }
         }
@@ -192,8 +337,10 @@ impl<'p> World<'p, '_> {
     fn unblock(&mut self, machine: &mut Machine<'_>) -> Result<(), Error> {
         if self.options.residency == Residency::Growing {
             let before = self.live.len();
-            for index in 0..self.queues.len() {
-                self.start(machine, index);
+            for queue in 0..self.queues.len() {
+                for stream in 0..self.queues[queue].streams.len() {
+                    self.start(machine, queue, stream);
+                }
             }
             if self.live.len() > before {
                 return Ok(());
@@ -208,24 +355,39 @@ impl<'p> World<'p, '_> {
                 Ok(())
             }
             (Idle::Stop, Some(live)) => Err(Error::Interrupted { at: live.program.whole_place() }),
-            (Idle::Nobody, _) | (Idle::Stop, None) => Err(self.deadlock()),
+            (Idle::Nobody, _) | (Idle::Stop, None) => Err(self.deadlock(machine)),
         }
     }
 
-    fn deadlock(&self) -> Error {
-        let waits = || self.live.iter().filter_map(|l| l.program.wait.as_ref());
-        let host = |queue: &HostQueue<'_>| {
-            let unstarted = queue.running.as_ref().map_or(0, |running| running.unstarted.len());
-            let at_barrier = queue.at_barrier;
-            (unstarted > 0 || at_barrier).then_some(HostWaiting { rank: queue.rank, unstarted, at_barrier })
+    fn deadlock(&self, machine: &Machine<'_>) -> Error {
+        let waits = || self.live.iter().filter_map(|l| l.program.wait.as_ref().map(|wait| (&l.program, wait)));
+        let writers = |(program, wait): (&Program<'p>, &Wait)| match wait.first_word() {
+            Some(word) => self.writers(program, word.bytes),
+            None => Vec::new(),
         };
         Error::Deadlock {
-            waiting: waits().map(|wait| wait.report.clone()).collect(),
-            hosts: self.queues.iter().filter_map(host).collect(),
-            words: waits().map(|wait| wait.first_word().map(|word| (word.address, word.value))).collect(),
+            waiting: waits().map(|(_, wait)| wait.report.clone()).collect(),
+            hosts: self.queues.iter().filter_map(|queue| queue.waiting(machine)).collect(),
+            words: waits().map(|(_, wait)| wait.first_word().map(|word| (word.address, word.value))).collect(),
+            writers: waits().map(writers).collect(),
         }
     }
+
+    /// Who but a program could still write a word of that size.
+    fn writers(&self, but: &Program<'p>, bytes: u32) -> Vec<Writer> {
+        let others = self.live.iter().filter(|live| live.program.number != but.number);
+        let mut found: Vec<Writer> = others.filter_map(|live| writers::later(&live.program, bytes)).collect();
+        for running in self.queues.iter().flat_map(|queue| &queue.streams).filter_map(|stream| stream.running.as_ref())
+        {
+            let next = running.unstarted.iter().rev();
+            found.extend(next.filter_map(|&id| writers::unstarted(running.plan, id, bytes)).take(MAX_UNSTARTED));
+        }
+        found
+    }
 }
+
+/// Programs of a launch that have not started, named in a report.
+const MAX_UNSTARTED: usize = 4;
 
 /// Every program of a grid, the first axis fastest.
 fn ids([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {

@@ -1,13 +1,12 @@
-//! SHMEM operations: a copy is done at once, by the program that asks for it, which is one of the things that may
-//! happen. The checker knows better: for it a transfer is an actor of its own, which nothing comes after until `quiet`, a
-//! signal behind it or a barrier completes it. Meetings of teams go through words in memory, as on a device: see [`sync_words`].
+//! SHMEM operations: what programs issue (see [`crate::transfer`] for how it is delivered), what completes it, and
+//! meetings. For the checker a transfer is an actor of its own, which nothing comes after until `quiet`, a signal behind it
+//! or a barrier completes it. Meetings of teams go through words in memory, as on a device: see [`sync_words`].
 
 use shoal_ir::Elem;
 use shoal_ir::abi::team::sync_words;
 use shoal_ir::abi::{Topology, WaitCondition};
-use shoal_ir::comm::SignalOp;
 use shoal_ir::op::{CmpOp, Scope, Sem};
-use shoal_ir::shmem::{Completion, Meeting, ShmemOp, Way};
+use shoal_ir::shmem::{Completion, Meeting, Participants, ShmemOp, Way};
 use smallvec::SmallVec;
 
 use crate::access::{Follow, Order};
@@ -16,17 +15,8 @@ use crate::error::{AccessKind, Awaited, Error, Waiting};
 use crate::machine::{Machine, Seen, Step, Wait};
 use crate::memory::Memory;
 use crate::program::{Program, Site};
+use crate::transfer::{CopyWork, SignalWork, Source, Transfer, WORD};
 use crate::value::Val;
-
-/// Who reads the source of a copy, and who writes its target, for the checker.
-#[derive(Copy, Clone)]
-struct Sides {
-    reader: u32,
-    writer: u32,
-}
-
-/// Bytes of a word.
-const WORD: u32 = 8;
 
 impl<'p> Program<'p> {
     pub(crate) fn shmem(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: ShmemOp) -> Result<Step, Error> {
@@ -38,24 +28,88 @@ impl<'p> Program<'p> {
                 self.answer(site, |view, [team, member, other]| view.translate(team, member, other))
             }
             ShmemOp::Fence | ShmemOp::Quiet => {
-                self.fenced = true;
-                if let Some(checker) = &mut machine.checker {
-                    if op == ShmemOp::Quiet { checker.quiet(self.actor) } else { checker.fence(self.actor) }
+                if op == ShmemOp::Quiet {
+                    self.quiet(machine)?
+                } else {
+                    self.order_transfers(machine)
                 }
                 self.finish(site, []);
                 Ok(Step::Yield)
             }
-            ShmemOp::Meet { meeting, .. } => self.meet(machine, site, meeting),
+            ShmemOp::Meet { meeting, by } => {
+                if by == Participants::Program {
+                    self.lanes_meet(machine);
+                }
+                let step = self.meet(machine, site, meeting)?;
+                if by == Participants::Program {
+                    self.lanes_meet(machine);
+                }
+                Ok(step)
+            }
             ShmemOp::Collect { .. } => self.collect(machine, site),
             ShmemOp::SignalWait { cmp } => self.signal_wait(machine, site, op, condition(cmp)),
             ShmemOp::Copy { .. } | ShmemOp::PutSignal { .. } | ShmemOp::PutValue | ShmemOp::Signal { .. } => {
+                self.participants_meet(machine, site, op);
                 for lane in self.acting(site, op) {
                     self.act(machine, site, op, lane)?;
                 }
+                self.participants_meet(machine, site, op);
+                self.changed_memory();
                 self.finish(site, []);
                 Ok(Step::Yield)
             }
         }
+    }
+
+    /// Those who take part in an operation together meet, where lanes are told apart.
+    fn participants_meet(&self, machine: &mut Machine<'_>, site: Site<'p>, op: ShmemOp) {
+        let Some(checker) = &mut machine.checker else { return };
+        match op.participants() {
+            Participants::Lane => {}
+            Participants::Warp if site.plan.is_by_lanes(site.id) => match self.active() {
+                Some(active) => checker.warps_meet(self.actor, crate::dispatch::lanes_of(active)),
+                None => checker.warps_meet(self.actor, 0..self.rank.lanes()),
+            },
+            Participants::Warp | Participants::Program => checker.lanes_meet(self.actor),
+        }
+    }
+
+    /// Who acts for the checker: a lane that does it for itself or for its warp, or the program.
+    fn issuer(&self, machine: &mut Machine<'_>, site: Site<'p>, op: ShmemOp, lane: usize) -> u32 {
+        let by_lane = site.plan.is_by_lanes(site.id) && op.participants() != Participants::Program;
+        match &mut machine.checker {
+            Some(checker) if by_lane => checker.lane(self.actor, lane as u32),
+            Some(_) | None => self.actor,
+        }
+    }
+
+    /// The lane that speaks for the program where only some run this; else the program.
+    fn speaker(&self, machine: &mut Machine<'_>) -> u32 {
+        match (&mut machine.checker, self.first_active()) {
+            (Some(checker), Some(lane)) => checker.lane(self.actor, lane),
+            (Some(_) | None, _) => self.actor,
+        }
+    }
+
+    /// What was issued is delivered before what is issued from now on.
+    fn order_transfers(&mut self, machine: &mut Machine<'_>) {
+        self.epoch += 1;
+        let by = self.speaker(machine);
+        if let Some(checker) = &mut machine.checker {
+            checker.fence(self.actor, by);
+        }
+    }
+
+    /// What was issued is delivered.
+    fn quiet(&mut self, machine: &mut Machine<'_>) -> Result<(), Error> {
+        machine.complete(self.number)?;
+        self.epoch += 1;
+        let by = self.speaker(machine);
+        if let Some(checker) = &mut machine.checker {
+            checker.quiet(self.actor, by);
+        }
+        self.changed_memory();
+        Ok(())
     }
 
     fn answer(
@@ -82,42 +136,53 @@ impl<'p> Program<'p> {
         let values: SmallVec<[u64; 6]> =
             (0..site.operand_count()).map(|i| self.operand(site, i).bits()[lane]).collect();
         let at = |index: usize| values[index];
+        let issuer = self.issuer(machine, site, op, lane);
         match op {
+            ShmemOp::Copy { way: Way::Get, completion: Completion::Local, .. } => {
+                let (target, bytes) = (at(0), at(2));
+                let source = self.symmetric_range(machine, site, at(1), bytes, at(3) as i32)?;
+                self.copy_now(machine, site, issuer, (target, source, bytes))
+            }
             ShmemOp::Copy { way, completion, .. } => {
                 let (target, source, bytes, rank) = (at(0), at(1), at(2), at(3) as i32);
                 let (target, source) = match way {
                     Way::Put => (self.symmetric_range(machine, site, target, bytes, rank)?, source),
                     Way::Get => (target, self.symmetric_range(machine, site, source, bytes, rank)?),
                 };
-                let sides = self.sides(machine, way, completion);
-                self.copy(machine, site, (target, source, bytes), sides)
+                let copy = self.copy_work(machine, site, issuer, (target, source, bytes), completion)?;
+                let to = (way == Way::Put).then_some(rank);
+                self.issue(machine, site, issuer, to, (Some(copy), None))
             }
             ShmemOp::PutSignal { op, completion, .. } => {
                 let (bytes, rank) = (at(2), at(5) as i32);
                 let target = self.symmetric_range(machine, site, at(0), bytes, rank)?;
-                let sides = self.sides(machine, Way::Put, completion);
-                self.copy(machine, site, (target, at(1), bytes), sides)?;
-                self.signal(machine, site, (op, Sem::Release, sides.writer), (at(3), at(4), rank))
+                let word = self.symmetric_range(machine, site, at(3), u64::from(WORD), rank)?;
+                let copy = self.copy_work(machine, site, issuer, (target, at(1), bytes), completion)?;
+                let signal = SignalWork { word, op, value: at(4), sem: Sem::Release };
+                self.issue(machine, site, issuer, Some(rank), (Some(copy), Some(signal)))
             }
             ShmemOp::PutValue => {
-                let bytes = site.ty(1).elem().map_or(WORD, Elem::bytes);
-                let target = self.symmetric_range(machine, site, at(0), u64::from(bytes), at(2) as i32)?;
-                let stored = machine.memory.store(target, bytes, at(1));
-                stored
-                    .map_err(|e| self.fault(machine.memory, site, e, (target, bytes), AccessKind::Write, Vec::new()))?;
-                let writer = self.sides(machine, Way::Put, Completion::Local).writer;
-                let mut follow = Follow::new(self, site, AccessKind::Write, Order::Plain, bytes).by(writer);
-                follow.element(machine, target, Effect::Write);
-                follow.flush(machine);
-                self.changed_memory();
-                Ok(())
+                let element = site.ty(1).elem().map_or(WORD, Elem::bytes);
+                let (bytes, rank) = (u64::from(element), at(2) as i32);
+                let target = self.symmetric_range(machine, site, at(0), bytes, rank)?;
+                let fault = |e| self.fault(machine.memory, site, e, (target, element), AccessKind::Write, Vec::new());
+                machine.memory.load(target, element).map_err(fault)?;
+                let source = Source::Taken(at(1).to_le_bytes()[..element as usize].to_vec());
+                let copy = CopyWork { target, source, bytes, element };
+                self.issue(machine, site, issuer, Some(rank), (Some(copy), None))
             }
             // Fences order it after what was put.
             ShmemOp::Signal { op } => {
-                let actor = machine.checker.as_mut().map(|checker| checker.start_signal(self.actor));
-                let (actor, releases) = actor.unwrap_or((self.actor, self.fenced));
+                let rank = at(2) as i32;
+                let word = self.symmetric_range(machine, site, at(0), u64::from(WORD), rank)?;
+                self.load_word(machine, site, word)?;
+                let actor = machine.checker.as_mut().map(|checker| checker.start_signal(issuer, rank));
+                let (actor, releases) = actor.unwrap_or((issuer, true));
                 let sem = if releases { Sem::Release } else { Sem::Relaxed };
-                self.signal(machine, site, (op, sem, actor), (at(0), at(1), at(2) as i32))
+                let signal = SignalWork { word, op, value: at(1), sem };
+                machine.issue(self.transfer(machine.numbers, actor, site, Some(rank), (None, Some(signal))))?;
+                machine.numbers += 1;
+                Ok(())
             }
             ShmemOp::TeamRank
             | ShmemOp::TeamSize
@@ -158,74 +223,66 @@ impl<'p> Program<'p> {
         self.at_rank(machine, site, offset, i64::from(rank))
     }
 
-    /// Who reads and who writes a copy: the program itself, or a transfer that goes on after the operation.
-    fn sides(&self, machine: &mut Machine<'_>, way: Way, completion: Completion) -> Sides {
-        let Some(checker) = &mut machine.checker else { return Sides { reader: self.actor, writer: self.actor } };
-        match (way, completion) {
-            (Way::Get, Completion::Local) => Sides { reader: self.actor, writer: self.actor },
-            (Way::Put, Completion::Local) => Sides { reader: self.actor, writer: checker.start_transfer(self.actor) },
-            (Way::Put | Way::Get, Completion::Issued) => {
-                let transfer = checker.start_transfer(self.actor);
-                Sides { reader: transfer, writer: transfer }
-            }
-        }
-    }
-
-    fn copy(
+    /// The data of a copy: taken now, or when it is delivered. What is not there is told now.
+    fn copy_work(
         &mut self,
         machine: &mut Machine<'_>,
         site: Site<'p>,
+        issuer: u32,
         (target, source, bytes): (u64, u64, u64),
-        sides: Sides,
-    ) -> Result<(), Error> {
-        // The ends first: a copy of what is not there begins nothing.
-        let read = |memory: &Memory, offset: u64| {
-            let address = source.wrapping_add(offset);
-            memory.load(address, 1).map_err(|e| self.fault(memory, site, e, (address, 1), AccessKind::Read, Vec::new()))
+        completion: Completion,
+    ) -> Result<CopyWork, Error> {
+        let fault =
+            |memory: &Memory, e, address: u64, access| self.fault(memory, site, e, (address, 1), access, Vec::new());
+        let data =
+            machine.memory.copy_from(source, bytes).map_err(|e| fault(machine.memory, e, source, AccessKind::Read))?;
+        machine.memory.copy_from(target, bytes).map_err(|e| fault(machine.memory, e, target, AccessKind::Write))?;
+        let source = match completion {
+            Completion::Issued => Source::Memory(source),
+            Completion::Local => {
+                let mut reads = Follow::of(issuer, site.op.span, AccessKind::Read, Order::Plain, 1);
+                reads.bytes(machine, source, bytes);
+                Source::Taken(data)
+            }
         };
-        if let Some(last) = bytes.checked_sub(1) {
-            read(machine.memory, last)?;
-        }
-        let data: Vec<u64> = (0..bytes).map(|offset| read(machine.memory, offset)).collect::<Result<_, _>>()?;
-        for (offset, byte) in (0..).zip(data) {
-            let address = target.wrapping_add(offset);
-            machine
-                .memory
-                .store(address, 1, byte)
-                .map_err(|e| self.fault(machine.memory, site, e, (address, 1), AccessKind::Write, Vec::new()))?;
-        }
-        let mut reads = Follow::new(self, site, AccessKind::Read, Order::Plain, 1).by(sides.reader);
-        let mut writes = Follow::new(self, site, AccessKind::Write, Order::Plain, 1).by(sides.writer);
-        for offset in 0..bytes {
-            reads.element(machine, source.wrapping_add(offset), Effect::Read);
-        }
-        reads.flush(machine);
-        for offset in 0..bytes {
-            writes.element(machine, target.wrapping_add(offset), Effect::Write);
-        }
-        writes.flush(machine);
-        self.changed_memory();
-        Ok(())
+        Ok(CopyWork { target, source, bytes, element: 1 })
     }
 
-    fn signal(
+    fn issue(
         &mut self,
         machine: &mut Machine<'_>,
         site: Site<'p>,
-        (op, sem, actor): (SignalOp, Sem, u32),
-        (address, signal, rank): (u64, u64, i32),
+        issuer: u32,
+        to: Option<i32>,
+        work: (Option<CopyWork>, Option<SignalWork>),
     ) -> Result<(), Error> {
-        let word = self.symmetric_range(machine, site, address, u64::from(WORD), rank)?;
-        let held = self.load_word(machine, site, word)?;
-        let (next, effect) = match op {
-            SignalOp::Set => (signal, Effect::Write),
-            SignalOp::Add => (held.wrapping_add(signal), Effect::Both),
-        };
-        self.store_word(machine, site, word, next)?;
-        let order = Order::Atomic(sem, Scope::Sys);
-        Follow::new(self, site, AccessKind::Atomic, order, WORD).by(actor).element(machine, word, effect);
-        self.changed_memory();
+        let actor = machine.checker.as_mut().map_or(issuer, |checker| checker.start_transfer(issuer, to));
+        machine.issue(self.transfer(machine.numbers, actor, site, to, work))?;
+        machine.numbers += 1;
         Ok(())
+    }
+
+    fn transfer(
+        &self,
+        number: u64,
+        actor: u32,
+        site: Site<'p>,
+        to: Option<i32>,
+        (copy, signal): (Option<CopyWork>, Option<SignalWork>),
+    ) -> Transfer {
+        Transfer { number, program: self.number, epoch: self.epoch, to, actor, at: self.place(site), copy, signal }
+    }
+
+    /// A copy that is complete when it returns.
+    fn copy_now(
+        &mut self,
+        machine: &mut Machine<'_>,
+        site: Site<'p>,
+        actor: u32,
+        range: (u64, u64, u64),
+    ) -> Result<(), Error> {
+        let copy = self.copy_work(machine, site, actor, range, Completion::Local)?;
+        machine.deliver(self.transfer(0, actor, site, None, (Some(copy), None)))
     }
 
     fn load_word(&self, machine: &Machine<'_>, site: Site<'p>, word: u64) -> Result<u64, Error> {
@@ -256,10 +313,10 @@ impl<'p> Program<'p> {
                 let awaited = Awaited::Comparison { address: word, condition, expected, found };
                 return Ok(self.wait_on(site, Seen { address: word, bytes: WORD, value: found }, awaited));
             }
-            words.push((word, found));
+            words.push((lane, word, found));
         }
-        for (word, value) in words {
-            self.follow_word(machine, site, word, Effect::Read, Sem::Acquire);
+        for (lane, word, value) in words {
+            self.follow_word(machine, site, (lane, word), Effect::Read, Sem::Acquire);
             self.saw(Seen { address: word, bytes: WORD, value });
         }
         self.wait = None;
@@ -275,9 +332,16 @@ impl<'p> Program<'p> {
     }
 
     /// Tells the checker of an atomic access to a word.
-    fn follow_word(&mut self, machine: &mut Machine<'_>, site: Site<'p>, word: u64, effect: Effect, sem: Sem) {
+    fn follow_word(
+        &mut self,
+        machine: &mut Machine<'_>,
+        site: Site<'p>,
+        (lane, word): (usize, u64),
+        effect: Effect,
+        sem: Sem,
+    ) {
         let order = Order::Atomic(sem, Scope::Sys);
-        Follow::new(self, site, AccessKind::Atomic, order, WORD).element(machine, word, effect);
+        Follow::new(self, site, AccessKind::Atomic, order, WORD).element(machine, lane, word, effect);
         if effect.writes() {
             self.changed_memory();
         }
@@ -285,8 +349,8 @@ impl<'p> Program<'p> {
 
     /// Comes to a meeting, and looks whether all have come. What is told again is the same again.
     fn meet(&mut self, machine: &mut Machine<'_>, site: Site<'p>, meeting: Meeting) -> Result<Step, Error> {
-        if let (Meeting::Barrier, None, Some(checker)) = (meeting, self.meeting, &mut machine.checker) {
-            checker.quiet(self.actor);
+        if (meeting, self.meeting) == (Meeting::Barrier, None) {
+            self.quiet(machine)?;
         }
         let (team, own) = (self.operand(site, 0).scalar() as i32, self.rank.number);
         let rank = self.rank;
@@ -304,17 +368,17 @@ impl<'p> Program<'p> {
                 (word_of(machine, round.tell, team, round.word), word_of(machine, own, team, round.word));
             if self.load_word(machine, site, there)? < count {
                 self.store_word(machine, site, there, count)?;
-                self.follow_word(machine, site, there, Effect::Write, Sem::Release);
+                self.follow_word(machine, site, (0, there), Effect::Write, Sem::Release);
             }
             let found = self.load_word(machine, site, here)?;
             if found < count {
                 let awaited = Awaited::Arrival { address: here, team, rank: round.hear, expected: count, found };
                 return Ok(self.wait_on(site, Seen { address: here, bytes: WORD, value: found }, awaited));
             }
-            self.follow_word(machine, site, here, Effect::Read, Sem::Acquire);
+            self.follow_word(machine, site, (0, here), Effect::Read, Sem::Acquire);
         }
         self.store_word(machine, site, word_of(machine, own, team, sync_words::BUSY), 0)?;
-        (self.meeting, self.wait, self.fenced) = (None, None, true);
+        (self.meeting, self.wait) = (None, None);
         self.finish(site, []);
         Ok(Step::Yield)
     }
@@ -344,11 +408,13 @@ impl<'p> Program<'p> {
         let [team, target, source, bytes] = [0, 1, 2, 3].map(|i| self.operand(site, i).scalar());
         let rank = self.rank;
         let members = rank.topology.members(team as i32).map_err(|message| self.world_error(site, message))?;
+        self.lanes_meet(machine);
         for (index, &member) in (0..).zip(members) {
             let from = self.symmetric_range(machine, site, source, bytes, member as i32)?;
-            let sides = Sides { reader: self.actor, writer: self.actor };
-            self.copy(machine, site, (target.wrapping_add(bytes * index), from, bytes), sides)?;
+            self.copy_now(machine, site, self.actor, (target.wrapping_add(bytes * index), from, bytes))?;
         }
+        self.lanes_meet(machine);
+        self.changed_memory();
         self.finish(site, []);
         Ok(Step::Yield)
     }

@@ -1,6 +1,6 @@
 //! Functions: operations, values and regions in arenas, with use lists that every edit keeps true.
 
-use cranelift_entity::{PrimaryMap, entity_impl};
+use cranelift_entity::{EntitySet, PrimaryMap, entity_impl};
 use shoal_source::Span;
 use smallvec::SmallVec;
 
@@ -220,6 +220,11 @@ pub struct Func {
     pub gpu: GpuShape,
     /// The types it returns.
     pub results: Vec<Type>,
+    /// Operations of code for single threads: accesses that each lane makes to its own element, branches and loops that
+    /// each lane takes for itself (the mask of those that do is what the condition combines, or what the loop carries
+    /// last), and barriers of the lanes of a warp. It changes no result. Who checks what orders lanes needs it, and the
+    /// text format does not have it, as it does not have places in the source.
+    pub by_lanes: EntitySet<OpId>,
     /// Where the user wrote it.
     pub span: Span,
     ops: PrimaryMap<OpId, Op>,
@@ -239,6 +244,7 @@ impl Func {
             noinline: false,
             gpu: GpuShape::default(),
             results: Vec::new(),
+            by_lanes: EntitySet::new(),
             span,
             ops: PrimaryMap::new(),
             values: PrimaryMap::new(),

@@ -26,7 +26,10 @@ def check_two_shot_all_reduce_in_place(world, n=75, programs=2, BLOCK=8):
     x = world.symm(n, "fp32", "random")
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
+        world.fill(x, launch)
         two_shot_all_reduce_in_place[(programs,)](x, pad, n, WORLD=world.size, BLOCK=BLOCK)
+        world.read(x)
+    world.output(x)
 
 
 @shoal.harness
@@ -38,4 +41,16 @@ def check_two_shot_all_reduce_bias(world, n=75, programs=2, BLOCK=8):
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
         two_shot_all_reduce_bias[(programs,)](x, bias, shared, out, pad, n, 5, WORLD=world.size, BLOCK=BLOCK)
+    world.output(out)
+
+
+@shoal.harness
+def check_all_reduce_sequence(world, n=37, programs=2, BLOCK=8):
+    """Different kernels one after the other, on one pad and one buffer."""
+    x = world.symm(n, "fp32", "random")
+    out = world.empty(n, "fp32")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        two_shot_all_reduce_in_place[(programs,)](x, pad, n, WORLD=world.size, BLOCK=BLOCK)
+        one_shot_all_reduce[(programs,)](x, out, pad, n, WORLD=world.size, BLOCK=BLOCK)
     world.output(out)

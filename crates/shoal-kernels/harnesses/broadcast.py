@@ -3,6 +3,7 @@ def check_broadcast(world, n=37, programs=2, BLOCK=16):
     x = world.symm(n, "fp32", "random")
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
+        world.fill(x, launch)
         broadcast[(programs,)](x, pad, launch % world.size, n, BLOCK=BLOCK)
 
 
@@ -13,6 +14,7 @@ def check_ring_put(world, n=37, programs=2, BLOCK=16):
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
         ring_put[(programs,)](x, out, pad, n, BLOCK=BLOCK)
+        world.read(out)
     world.output(out)
 
 

@@ -45,7 +45,7 @@ def all_gather_ring(x, out, pad, n, BLOCK: tl.constexpr):
             receive(pad, hops + hop - 1, 1)
         place = out + ((rank + world - hop) % world).to(tl.int64) * n
         copy(place, tl.symm_at(place, right), n, BLOCK)
-        tl.debug_barrier()
+        tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
         send(pad, hops + hop, right)
     if world > 1:
         receive(pad, hops + world - 2, 1)
@@ -68,7 +68,7 @@ def all_gather_2d(x, out, pad, n, columns, BLOCK: tl.constexpr):
     for step in range(1, rows):
         peer = (row + step) % rows * columns + column
         copy(x, tl.symm_at(mine, peer), n, BLOCK)
-        tl.debug_barrier()
+        tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
         send(pad, arrived + rank, peer)
     for step in range(1, rows):
         receive(pad, arrived + (row + step) % rows * columns + column, 1)
@@ -77,7 +77,7 @@ def all_gather_2d(x, out, pad, n, columns, BLOCK: tl.constexpr):
         for other in range(rows):
             place = out + (other * columns + column).to(tl.int64) * n
             copy(place, tl.symm_at(place, peer), n, BLOCK)
-        tl.debug_barrier()
+        tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
         send(pad, arrived + rank, peer)
     for step in range(1, columns):
         receive(pad, arrived + row * columns + (column + step) % columns, 1)

@@ -119,8 +119,9 @@ def gemm_announced(
         acc = block_product(a, b, rows, cols, end, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
         at = rows[:, None].to(tl.int64) * N + cols[None, :]
         tl.store(partial + at, acc, mask=(rows[:, None] < end) & (cols[None, :] < N))
-        tl.debug_barrier()
+        tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
         if tl.atomic_add(done + owner, 1, sem="acq_rel", scope="gpu") == of_rank - 1:
+            # shoal: redundant scope because all who count here have counted, and that is acquired
             tl.atomic_xchg(done + owner, 0, sem="relaxed", scope="gpu")
             tl.atomic_xchg(ready + owner, 1, sem="release", scope="sys")
 

@@ -58,7 +58,7 @@ def layer_norm_backward_rows(
     db_at = db_part + group * cols + at
     dw = grad * normal
     db = grad
-    while tl.atomic_cas(locks + group, 0, 1) == 1:
+    while tl.atomic_cas(locks + group, 0, 1, sem="acquire") == 1:
         pass
     # The first of a group finds memory that nobody has written.
     if tl.load(filled + group) == 0:
@@ -69,8 +69,8 @@ def layer_norm_backward_rows(
     tl.store(dw_at, dw, mask=inside)
     tl.store(db_at, db, mask=inside)
     # All threads of the program have stored before the lock opens.
-    tl.debug_barrier()
-    tl.atomic_xchg(locks + group, 0)
+    tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
+    tl.atomic_xchg(locks + group, 0, sem="release")
 
 
 @shoal.jit

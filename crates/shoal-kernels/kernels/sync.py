@@ -32,7 +32,7 @@ def meet(pad):
     rank = tl.rank()
     world = tl.num_ranks()
     first = tl.program_id(0) * world
-    tl.debug_barrier()
+    tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
     if tl.target_info.is_cuda():
         # Each thread signals another rank, so that all signals are under way at once. A peer that has not taken an earlier
         # signal yet is asked again when all others' signals have come: theirs do not wait for this one.
@@ -51,4 +51,4 @@ def meet(pad):
         for step in range(world):
             send(pad, first + rank, (rank + step) % world)
         receive(pad, first, world)
-    tl.debug_barrier()
+    tl.debug_barrier()  # shoal: redundant because all threads of a program leave a wait together

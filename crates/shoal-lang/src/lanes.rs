@@ -7,10 +7,12 @@
 //!
 //! A value that is a scalar is the same on every lane. It becomes one of each lane where it meets one.
 
+use shoal_ir::class::{ControlOp, OpClass};
+use shoal_ir::comm::CommOp;
 use shoal_ir::layouts::{self, WARP_SIZE};
 use shoal_ir::op::BinaryOp;
 use shoal_ir::types::{Elem, Scalar, Type};
-use shoal_ir::{Module, OpKind, Value as IrValue};
+use shoal_ir::{Func, Module, OpId, OpKind, Value as IrValue};
 
 use crate::emit::Emit;
 use crate::lower_error::LowerResult;
@@ -186,9 +188,14 @@ pub(crate) fn at_access(
     Ok((pointer, mask))
 }
 
-/// Takes the marks of lanes off all tiles: the finished module says nothing of where elements are.
+/// Takes the marks of lanes off all tiles: the finished module says nothing of where elements are. It says which
+/// operations lanes do.
 pub(crate) fn unmark(module: &mut Module) {
     for func in &mut module.funcs {
+        let by_lanes: Vec<OpId> = func.walk().into_iter().filter(|&op| is_done_by_lanes(func, op)).collect();
+        for op in by_lanes {
+            func.by_lanes.insert(op);
+        }
         for value in (0..func.num_values()).map(|i| IrValue::from_u32(i as u32)) {
             if func.ty(value).layout().is_some() {
                 let open = func.ty(value).with_layout(None);
@@ -198,5 +205,37 @@ pub(crate) fn unmark(module: &mut Module) {
         for ty in &mut func.results {
             *ty = ty.with_layout(None);
         }
+    }
+}
+
+/// Whether each lane does an operation for itself: an access to its own element, a branch or a loop on its own condition.
+fn is_done_by_lanes(func: &Func, op: OpId) -> bool {
+    let data = func.op(op);
+    let own_element = || data.operands().first().is_some_and(|&v| is_lane_type(func.ty(v)));
+    // Divergent code runs if any lane wants it.
+    let any_lane = |condition: IrValue| {
+        let combined = func.def_op(condition).map(|op| func.op(op));
+        combined.is_some_and(|op| {
+            matches!(op.kind, OpKind::Reduce { .. }) && op.operands().iter().any(|&v| is_lane_type(func.ty(v)))
+        })
+    };
+    match data.kind.class() {
+        OpClass::Access(_) | OpClass::Atomic(..) | OpClass::Comm(CommOp::Shmem(_)) => own_element(),
+        OpClass::Control(ControlOp::If) => any_lane(data.operands()[0]),
+        OpClass::Control(ControlOp::While { .. }) => {
+            let last = func.region(data.regions()[0]).ops().last().map(|&op| func.op(op));
+            last.is_some_and(|condition| condition.operands().first().is_some_and(|&v| any_lane(v)))
+        }
+        OpClass::Control(ControlOp::For(_))
+        | OpClass::Source(_)
+        | OpClass::Elementwise(_)
+        | OpClass::Shape(_)
+        | OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Desc(_)
+        | OpClass::Comm(_)
+        | OpClass::Effect(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => false,
     }
 }

@@ -70,26 +70,39 @@ impl Job {
             let mut command = make(rank);
             command.envs(Membership::variables(rank, ranks, port, &token)).process_group(0);
             end_with_parent(&mut command);
-            let program = command.get_program().to_string_lossy().into_owned();
-            let child = command
-                .spawn()
-                .map_err(|source| WorldError::System { doing: format!("start `{program}` as rank {rank}"), source })?;
-            let pid = Pid::from_child(&child);
-            job.groups.lock().push((rank, pid));
-            // The process is not waited for before the job has it, so its number cannot go to another.
-            let handle = pidfd_open(pid, PidfdFlags::empty());
-            let handle = handle.map_err(WorldError::system(format!("watch rank {rank}")));
-            match handle {
-                Ok(handle) => job.running.push(Running { rank, child, handle }),
-                Err(error) => {
-                    let mut child = child;
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(error);
-                }
-            }
+            job.add(rank, &mut command)?;
         }
         Ok(job)
+    }
+
+    /// One process that starts the ranks itself and tells them what they are; it counts as rank 0.
+    pub fn of(mut command: Command) -> Result<Job, WorldError> {
+        let mut job = Job { running: Vec::new(), groups: Groups::default() };
+        command.process_group(0);
+        end_with_parent(&mut command);
+        job.add(0, &mut command)?;
+        Ok(job)
+    }
+
+    /// Starts a process that is not yet.
+    fn add(&mut self, rank: usize, command: &mut Command) -> Result<(), WorldError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = command
+            .spawn()
+            .map_err(|source| WorldError::System { doing: format!("start `{program}` as rank {rank}"), source })?;
+        let pid = Pid::from_child(&child);
+        self.groups.lock().push((rank, pid));
+        // The process is not waited for before the job has it, so its number cannot go to another.
+        let handle = pidfd_open(pid, PidfdFlags::empty());
+        match handle.map_err(WorldError::system(format!("watch rank {rank}"))) {
+            Ok(handle) => self.running.push(Running { rank, child, handle }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// The ranks that have not ended, and their processes; for taking their pipes.

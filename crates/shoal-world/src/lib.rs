@@ -2,8 +2,8 @@
 //!
 //! A [`World`] is a number of ranks. Each [`Rank`] has a symmetric heap, in which buffers lie at the same offset on all
 //! ranks ([`Symm`]), a [signal pad](SignalPad), [streams](Stream) of copies, and [teams](Team) with barriers and exchanges of small data between
-//! hosts. Ranks are threads of this process ([`World::threads`]) or processes of one host ([`World::from_env`]), started
-//! by `shoal launch`, by `torchrun` or by a [`Job`](launch::Job).
+//! hosts. Ranks are threads of this process ([`World::threads`]) or processes ([`World::from_env`]): of one host, started
+//! by `shoal launch`, by `torchrun` or by a [`Job`](launch::Job); or of several, started by Open MPI's `oshrun`.
 //!
 //! ```
 //! use shoal_world::{World, WorldError};
@@ -43,6 +43,7 @@ mod world;
 
 pub use element::Element;
 pub use engine::cuda::GpuRank;
+pub use engine::openshmem::find_library as find_openshmem;
 pub use engine::{Awaited, Call, EngineKind};
 pub use error::{Failure, WorldError};
 pub use heap::Symm;

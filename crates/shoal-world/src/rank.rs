@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_abi::{AxisPosition, Topology};
-use shoal_driver::{GroupMember, LaunchGroup};
+use shoal_driver::{GroupMember, LaunchGroup, Transport};
 
 use crate::copy::copy;
 use crate::element::Element;
@@ -165,8 +165,7 @@ impl Rank {
     #[must_use]
     pub fn topology(&self) -> Topology {
         let number = |n: usize| u32::try_from(n).expect("a rank");
-        let node: Vec<u32> = self.0.node.members().iter().map(|&rank| number(rank)).collect();
-        let known = Topology::with_node(number(self.rank()), number(self.size()), &node);
+        let known = Topology::with_hosts(number(self.rank()), &self.0.engine.hosts());
         let teams = self.0.world.register().made();
         let known = teams.into_iter().fold(known, |known, (handle, members)| known.with_team(handle, members));
         known.with_mesh(self.mesh().clone())
@@ -212,39 +211,67 @@ impl Rank {
         self.0.world.exchange(Call::FirstLaunch, &[]).map(drop)
     }
 
-    /// Reads bytes of a rank's segment. The range lies inside.
-    pub(crate) fn read_segment(&self, peer: usize, offset: usize, to: &mut [u8]) -> Result<(), WorldError> {
-        match self.gpu().filter(|_| peer < self.size()) {
-            Some(gpu) => gpu.read(peer, offset, to),
-            None => {
-                let from = self.base(peer)?.as_ptr().wrapping_add(offset);
-                // SAFETY: the caller has checked the range, which stays mapped as long as the rank; the slice is ours.
-                // All of Rust's accesses to symmetric memory go through `copy` or atomics.
-                unsafe { copy(from, to.as_mut_ptr(), to.len()) };
-                Ok(())
-            }
-        }
-    }
-
-    /// Writes bytes of a rank's segment. The range lies inside.
-    pub(crate) fn write_segment(&self, peer: usize, offset: usize, from: &[u8]) -> Result<(), WorldError> {
-        match self.gpu().filter(|_| peer < self.size()) {
-            Some(gpu) => gpu.write(peer, offset, from),
-            None => {
-                let to = self.base(peer)?.as_ptr().wrapping_add(offset);
-                // SAFETY: see `read_segment`.
-                unsafe { copy(from.as_ptr(), to, from.len()) };
-                Ok(())
-            }
-        }
-    }
-
     /// The address of a rank's segment, as kernels of this rank see it.
     pub fn address_of(&self, peer: usize) -> Result<usize, WorldError> {
         match self.gpu().filter(|_| peer < self.size()) {
             Some(gpu) => Ok(gpu.address(peer) as usize),
             None => Ok(self.base(peer)?.as_ptr().addr()),
         }
+    }
+
+    /// The way to the segments that load and store do not reach; `None` where they reach all.
+    #[must_use]
+    pub fn transport(&self) -> Option<Arc<dyn Transport>> {
+        self.0.engine.transport()
+    }
+
+    /// Writes bytes of a peer's segment; they are there when this returns.
+    pub(crate) fn write_segment(&self, peer: usize, offset: usize, bytes: &[u8]) -> Result<(), WorldError> {
+        if let Some(gpu) = self.gpu().filter(|_| peer < self.size()) {
+            return gpu.write(peer, offset, bytes);
+        }
+        match (self.base(peer), self.distant(peer)) {
+            (Ok(base), _) => {
+                // SAFETY: who calls has checked that the range lies in the segment, which stays mapped as long as the
+                // rank. All of Rust's accesses to symmetric memory go through `copy` or atomics.
+                unsafe { copy(bytes.as_ptr(), base.as_ptr().wrapping_add(offset), bytes.len()) };
+                Ok(())
+            }
+            (Err(_), Some((transport, rank))) => {
+                // SAFETY: a slice can be read.
+                unsafe { transport.put(rank, offset, bytes.as_ptr(), bytes.len()) };
+                transport.quiet();
+                Ok(())
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// Reads bytes of a peer's segment.
+    pub(crate) fn read_segment(&self, peer: usize, offset: usize, bytes: &mut [u8]) -> Result<(), WorldError> {
+        if let Some(gpu) = self.gpu().filter(|_| peer < self.size()) {
+            return gpu.read(peer, offset, bytes);
+        }
+        match (self.base(peer), self.distant(peer)) {
+            (Ok(base), _) => {
+                // SAFETY: see `write_segment`; the slice is the caller's.
+                unsafe { copy(base.as_ptr().wrapping_add(offset), bytes.as_mut_ptr(), bytes.len()) };
+                Ok(())
+            }
+            (Err(_), Some((transport, rank))) => {
+                // SAFETY: a unique slice can be written.
+                unsafe { transport.get(rank, offset, bytes.as_mut_ptr(), bytes.len()) };
+                Ok(())
+            }
+            (Err(error), None) => Err(error),
+        }
+    }
+
+    /// The way to a rank that load and store do not reach.
+    pub(crate) fn distant(&self, peer: usize) -> Option<(Arc<dyn Transport>, u32)> {
+        let is_distant = peer < self.size() && self.0.engine.base(peer).is_none();
+        let transport = self.transport().filter(|_| is_distant)?;
+        Some((transport, u32::try_from(peer).expect("a rank")))
     }
 
     /// The place in a peer's segment that corresponds to an address in this rank's.

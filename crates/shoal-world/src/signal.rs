@@ -37,7 +37,7 @@ impl Rank {
         patience: Option<Duration>,
         what: &str,
     ) -> Result<(), WorldError> {
-        if slot.bytes() != 4 || !slot.pointer().addr().is_multiple_of(4) {
+        if slot.bytes() != 4 || !slot.is_aligned_to(4) {
             let bytes = slot.bytes();
             return Err(WorldError::Argument(format!("{bytes} bytes at {} are no slot for signals", slot.name)));
         }
@@ -45,8 +45,14 @@ impl Rank {
             let text = format!("the signal at {} is in a GPU's memory: send and take it in kernels", slot.name);
             return Err(WorldError::Argument(text));
         }
+        let Some(pointer) = slot.pointer() else {
+            return Err(WorldError::Argument(format!(
+                "the slot at {} cannot be reached by load and store; signal it by a stream's write value",
+                slot.name
+            )));
+        };
         // SAFETY: aligned, kept alive by the place, and accessed atomically by all of Rust.
-        let word = unsafe { &*slot.pointer().cast::<AtomicU32>() };
+        let word = unsafe { &*pointer.cast::<AtomicU32>() };
         let swap = || word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         for _ in 0..SPINS_BEFORE_SLEEP {
             if swap() {

@@ -36,9 +36,11 @@ impl Team {
     /// The team of all ranks, and that of the ranks on this host.
     pub(crate) fn initial(engine: &Arc<dyn Engine>) -> (Team, Team) {
         let everybody: Vec<usize> = (0..engine.size()).collect();
-        let register = Arc::new(TeamRegister::new(&everybody, &engine.node()));
+        let hosts = engine.hosts();
+        let node: Vec<usize> = everybody.iter().copied().filter(|&rank| hosts[rank] == hosts[engine.rank()]).collect();
+        let register = Arc::new(TeamRegister::new(&everybody, &node));
         let world = Team::new(engine, &register, "the world".to_owned(), 0, everybody);
-        let node = Team::new(engine, &register, "the node's team".to_owned(), 1, engine.node());
+        let node = Team::new(engine, &register, "the node's team".to_owned(), 1, node);
         (world, node)
     }
 

@@ -8,7 +8,7 @@ use shoal_driver::{LaunchError, LaunchGroup};
 
 use crate::engine::cuda::GpuRank;
 use crate::engine::processes::membership::Membership;
-use crate::engine::{EngineKind, cuda, processes, threads};
+use crate::engine::{Engine, EngineKind, cuda, openshmem, processes, threads};
 use crate::environment::Variables;
 use crate::error::WorldError;
 use crate::options::WorldOptions;
@@ -80,8 +80,10 @@ impl World {
         Ok(World { ranks: engines.into_iter().map(|engine| Rank::new(Arc::new(engine), options, None)).collect() })
     }
 
-    /// The world that this process was started for, by `shoal launch` or `torchrun`: it is one rank, of `WORLD_SIZE`.
+    /// The world that this process was started for, by `shoal launch`, `torchrun` or `oshrun`: it is one rank of it.
     /// Returns when all ranks have come.
+    ///
+    /// Under `oshrun` the engine is `openshmem`, elsewhere `processes`; `SHOAL_ENGINE` chooses one by its name.
     ///
     /// The variables are those of `torchrun`: `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`, and `LOCAL_RANK` and
     /// `LOCAL_WORLD_SIZE` where they are set. `SHOAL_TOKEN` is a secret that `shoal launch` adds; where it is set, a
@@ -93,8 +95,16 @@ impl World {
     /// The world that this process was started for, with settings, which must be the same on all ranks.
     pub fn from_env_with(options: &WorldOptions) -> Result<World, WorldError> {
         options.check()?;
-        let engine = processes::join(&Membership::read(&Variables::of_process())?, options)?;
-        Ok(World { ranks: vec![Rank::new(Arc::new(engine), options, None)] })
+        let variables = Variables::of_process();
+        let engine: Arc<dyn Engine> = match openshmem::membership::engine(&variables)? {
+            EngineKind::OpenShmem => {
+                Arc::new(openshmem::join(&openshmem::membership::Membership::read(&variables)?, options)?)
+            }
+            EngineKind::Processes | EngineKind::Threads | EngineKind::Cuda => {
+                Arc::new(processes::join(&Membership::read(&variables)?, options)?)
+            }
+        };
+        Ok(World { ranks: vec![Rank::new(engine, options, None)] })
     }
 
     /// The number of ranks.
@@ -109,7 +119,7 @@ impl World {
         self.ranks[0].engine()
     }
 
-    /// The ranks that this process runs: all of them for `threads` and `cuda`, one for `processes`.
+    /// The ranks that this process runs: all of them for `threads` and `cuda`, one for the others.
     #[must_use]
     pub fn local_ranks(&self) -> &[Rank] {
         &self.ranks
@@ -127,7 +137,7 @@ impl World {
         self.ranks[0].check()?;
         match self.engine() {
             EngineKind::Threads | EngineKind::Cuda => self.run_threads(&function),
-            EngineKind::Processes => Ok(vec![run_one(&self.ranks[0], &function)?]),
+            EngineKind::Processes | EngineKind::OpenShmem => Ok(vec![run_one(&self.ranks[0], &function)?]),
         }
     }
 

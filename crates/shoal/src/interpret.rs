@@ -5,12 +5,15 @@
 use std::io::Write;
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use shoal_abi::WaitCondition;
 use shoal_abi::print::PrintKind;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::{AwaitedValue, Failure, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting};
+use shoal_driver::{
+    AwaitedValue, Failure, ForeignLaunch, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting,
+};
 use shoal_interp::{Address, Arg as Value, Awaited, Heap, HostRange, Idle, Memory as Space, Options, RankLaunch};
 use shoal_ir::Const;
 use shoal_lang::{Access, Lowered};
@@ -32,6 +35,16 @@ struct Piece {
     end: usize,
     access: Access,
     name: String,
+}
+
+/// Writes a number where another is, as one atomic access. The address is that of a number of this size and aligned to it.
+macro_rules! exchange_at {
+    ($atomic:ident, $number:ident, $address:expr, $old:expr, $new:expr) => {{
+        let number = |bytes: &[u8]| $number::from_ne_bytes(bytes.try_into().expect("the size was looked at"));
+        // SAFETY: aligned, and memory of the launch, as in `read`; native ranks change such words atomically too.
+        let word = unsafe { $atomic::from_ptr(with_exposed_provenance_mut($address)) };
+        word.compare_exchange(number($old), number($new), Ordering::SeqCst, Ordering::SeqCst).is_ok()
+    }};
 }
 
 impl HostRange for Piece {
@@ -60,6 +73,19 @@ impl HostRange for Piece {
         // SAFETY: as above; the memory may be written.
         unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
     }
+
+    fn exchange(&mut self, start: usize, old: &[u8], new: &[u8]) -> bool {
+        assert!(start + new.len() <= self.size(), "the interpreter stays inside");
+        assert!(self.is_writable(), "the interpreter asks first");
+        let address = self.start + start;
+        assert!(address.is_multiple_of(new.len().max(1)), "the interpreter asks for aligned words");
+        match new.len() {
+            1 => exchange_at!(AtomicU8, u8, address, old, new),
+            2 => exchange_at!(AtomicU16, u16, address, old, new),
+            4 => exchange_at!(AtomicU32, u32, address, old, new),
+            _ => exchange_at!(AtomicU64, u64, address, old, new),
+        }
+    }
 }
 
 /// Runs a kernel on the interpreter.
@@ -82,7 +108,8 @@ pub(crate) fn launch(
         space.name(address, name);
     }
     let args = values(&leaves);
-    let launch = RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None };
+    let launch =
+        RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None, room: None };
     let run = match view {
         Some(view) => launch_on_rank(view, options, launch, &mut space),
         None => {
@@ -110,13 +137,13 @@ fn launch_on_rank(
     launch: RankLaunch<'_>,
     space: &mut Space,
 ) -> Result<u64, shoal_interp::Error> {
-    let heap = |&base: &usize| Heap { base: Address(base as u64), bytes: view.heap_bytes() as u64 };
-    let heaps: Vec<Heap> = view.heaps().iter().map(heap).collect();
-    in_turns(view.heaps()[0], |turn| {
+    let heap = |(_, base): (usize, usize)| Heap { base: Address(base as u64), bytes: view.heap_bytes() as u64 };
+    let heaps: Vec<Heap> = view.heaps().map(heap).collect();
+    let first = view.heaps().map(|(_, base)| base).next().unwrap_or_default();
+    in_turns(first, |turn| {
         // From here on the launch counts among those that take turns, so nobody misses it.
         let member = options.member.as_ref().map(|member| member.launches_elsewhere());
-        let may_be_last = || member.as_ref().is_none_or(|launch| launch.all_members_launch());
-        let mut host = Host { options, turn: Some((turn, &may_be_last)) };
+        let mut host = Host { options, turn: Some((turn, member.as_ref())) };
         let topologies = vec![view.topology().clone()];
         let sync_words = view.sync_words().map(|offset| offset as u64);
         let options = Options { topologies, sync_words, ..Options::default() };
@@ -127,8 +154,8 @@ fn launch_on_rank(
 /// Whoever launched, as the interpreter knows them.
 struct Host<'a, 't> {
     options: &'a LaunchOptions,
-    /// The turn of a rank, and whether no host of a rank can act.
-    turn: Option<(&'a mut Turn<'t>, &'a dyn Fn() -> bool)>,
+    /// The turn of a rank, and its launch as one of the world's.
+    turn: Option<(&'a mut Turn<'t>, Option<&'a ForeignLaunch<'a>>)>,
 }
 
 impl shoal_interp::Host for Host<'_, '_> {
@@ -145,7 +172,10 @@ impl shoal_interp::Host for Host<'_, '_> {
     }
 
     fn turn(&mut self) {
-        if let Some((turn, _)) = &mut self.turn {
+        if let Some((turn, launch)) = &mut self.turn {
+            if let Some(launch) = launch {
+                launch.moved();
+            }
             turn.pass();
         }
     }
@@ -155,10 +185,15 @@ impl shoal_interp::Host for Host<'_, '_> {
             return Idle::Stop;
         }
         match &mut self.turn {
-            Some((turn, may_be_last)) => match turn.wait(*may_be_last) {
-                Waited::Changed => Idle::Changed,
-                Waited::Deadlock => Idle::Nobody,
-            },
+            Some((turn, launch)) => {
+                if let Some(launch) = launch {
+                    launch.waits();
+                }
+                match turn.wait(|| launch.is_none_or(ForeignLaunch::is_last)) {
+                    Waited::Changed => Idle::Changed,
+                    Waited::Deadlock => Idle::Nobody,
+                }
+            }
             None => Idle::Nobody,
         }
     }
@@ -166,11 +201,11 @@ impl shoal_interp::Host for Host<'_, '_> {
 
 /// The symmetric heaps that a launch of a rank sees.
 fn heap_pieces(view: &RankView) -> impl Iterator<Item = Piece> {
-    let piece = |(rank, &start): (usize, &usize)| {
+    let piece = |(rank, start): (usize, usize)| {
         let name = format!("the symmetric heap of rank {rank}");
         Piece { start, end: start + view.heap_bytes(), access: Access::ReadWrite, name }
     };
-    view.heaps().iter().enumerate().map(piece)
+    view.heaps().map(piece)
 }
 
 /// Programs of one rank that wait in vain.

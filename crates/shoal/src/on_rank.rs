@@ -26,9 +26,17 @@ impl OnRank {
             Some(gpu) => Ok(gpu.address(peer) as usize),
             None => rank.base(peer).map(|base| base.as_ptr().expose_provenance()),
         };
-        let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
         let version = rank.topology_version();
-        let view = RankView::new(rank.rank(), heaps, rank.segment_bytes());
+        let view = match rank.transport() {
+            None => {
+                let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
+                RankView::new(rank.rank(), heaps, rank.segment_bytes())
+            }
+            Some(transport) => {
+                let heaps = (0..rank.size()).map(|peer| base(peer).ok()).collect();
+                RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
+            }
+        };
         let view = view.with_topology(rank.topology()).with_sync_words(rank.sync_words());
         Ok(OnRank { rank: rank.clone(), view: Arc::new(view), version })
     }

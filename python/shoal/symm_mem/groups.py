@@ -40,7 +40,7 @@ def acting_rank() -> Rank:
     distributed = _distributed()
     if distributed is not None and distributed.is_initialized():
         return _join_with(distributed)
-    if os.environ.get("RANK") and os.environ.get("WORLD_SIZE"):
+    if (os.environ.get("RANK") and os.environ.get("WORLD_SIZE")) or os.environ.get("OMPI_COMM_WORLD_RANK"):
         return World.from_env().rank
     return current_rank()
 
@@ -51,7 +51,7 @@ def resolve(group: Any, rank: Rank) -> Group:
         return Group(("team", group.name, tuple(group.members)), group.members, group.all_gather)
     distributed = _distributed()
     is_initialized = distributed is not None and distributed.is_initialized()
-    if is_initialized and rank.engine == "processes":
+    if is_initialized and rank.engine != "threads":
         return _of_torch(distributed, group)
     if group is None or group in ("0", "world", "WORLD"):
         world = rank.world

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import socket
 import warnings
 from typing import Any
 
@@ -21,8 +22,9 @@ _local_world_size: int | None = None
 
 
 def initialize_distributed(seed: int | None = None, initialize_shmem: bool = True) -> Any:
-    """Joins the ranks that `torchrun` or `shoal launch` started, and gives the process group of all of them."""
+    """Joins the ranks that `torchrun`, `shoal launch` or `oshrun` started, and gives the process group of all."""
     global _local_world_size
+    _meet_under_oshrun()
     rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     _local_world_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
     if not dist.is_initialized():
@@ -36,6 +38,26 @@ def initialize_distributed(seed: int | None = None, initialize_shmem: bool = Tru
     if initialize_shmem:
         init_nvshmem_by_torch_process_group(group)
     return group
+
+
+def _meet_under_oshrun() -> None:
+    """Tells torch what `torchrun` would, where `oshrun` started this process: the ranks have met in Shoal's world."""
+    if os.environ.get("RANK") or not os.environ.get("OMPI_COMM_WORLD_RANK"):
+        return
+    rank = acting_rank()
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        host = "127.0.0.1" if rank.node.size == rank.num_ranks else socket.gethostbyname(socket.gethostname())
+        address, port = rank.broadcast((host, listener.getsockname()[1]))
+    os.environ.update(
+        RANK=str(rank.rank),
+        WORLD_SIZE=str(rank.num_ranks),
+        LOCAL_RANK=str(rank.node.rank),
+        LOCAL_WORLD_SIZE=str(rank.node.size),
+        MASTER_ADDR=address,
+        MASTER_PORT=str(port),
+        SHOAL_ENGINE="openshmem",
+    )
 
 
 def init_nvshmem_by_torch_process_group(pg: Any) -> None:

@@ -26,8 +26,8 @@ def current_rank() -> Rank:
     if found is None:
         raise RuntimeError(
             "this thread acts as no rank; call this in a function that `shoal.World.threads(n).run` runs, in a "
-            "program that `shoal launch -n N` or `torchrun` started and that called `shoal.World.from_env()`, or in "
-            "`with rank:`"
+            "program that `shoal launch -n N`, `torchrun` or `oshrun` started and that called "
+            "`shoal.World.from_env()`, or in `with rank:`"
         )
     return found
 

@@ -61,7 +61,7 @@ class World:
         pad_slots: int | None = None,
         timeout: float | None = None,
     ) -> World:
-        """The world that `shoal launch` or `torchrun` started this process for; it is one rank of it.
+        """The world that `shoal launch`, `torchrun` or `oshrun` started this process for; it is one rank of it.
 
         Returns when all ranks have come. A process joins once: later calls give the same world.
         """
@@ -89,7 +89,7 @@ class World:
 
     @property
     def engine(self) -> str:
-        """How the ranks reach each other: `threads` or `processes`."""
+        """How the ranks reach each other: `threads`, `processes` or `openshmem`."""
         return self._native.engine
 
     @property
@@ -107,7 +107,7 @@ class World:
         """
         if self._process != os.getpid():
             raise RuntimeError("a forked child has none of the world's ranks; make a world in it")
-        if self.engine == "processes":
+        if self.engine != "threads":
             return [self._run_here(function, args, named)]
         if not self._running.acquire(blocking=False):
             raise RuntimeError("the world runs a function already")

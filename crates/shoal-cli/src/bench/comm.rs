@@ -115,12 +115,12 @@ impl Case {
             Engine::Cuda => {
                 Err(Failure::new("kernels on ranks that share a GPU are measured by `bench comm --device cuda`"))
             }
-            Engine::Processes => {
+            Engine::Processes | Engine::Openshmem => {
                 let sizes: Vec<String> = self.sizes.iter().map(ToString::to_string).collect();
                 let dtype = shoal::signature_name(self.dtype).to_owned();
                 let words = ["measure-rank".to_owned(), name.to_owned(), dtype, sizes.join(",")];
                 let program: Vec<OsString> = command.iter().cloned().chain(words.map(OsString::from)).collect();
-                let text = output_of_first(self.ranks, &program)?;
+                let text = output_of_first(self.engine, self.ranks, &program)?;
                 text.trim().parse().map_err(|_| Failure::new(format!("{name} gave no time, but `{text}`")))
             }
         }

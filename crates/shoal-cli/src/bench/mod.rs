@@ -1,5 +1,6 @@
 //! `shoal bench`: measured in one run, with the same number of threads on both sides.
 
+mod checking;
 mod comm;
 mod comm_gpu;
 pub(crate) mod compiling;
@@ -80,6 +81,7 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
     }
     let (benches, rounds, ranks) = match options.what.as_str() {
         "cpu" => (suite_cpu(), 7, false),
+        "check" => (checking::benches(), 3, false),
         "comm" => (comm::suite(options), 3, true),
         name => (comm::one(name, options)?, 3, true),
     };

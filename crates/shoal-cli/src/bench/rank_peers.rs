@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::peers::python_with;
 use crate::command_line::RankPeer;
 use crate::failure::Failure;
-use crate::ranks::output_of_first;
+use crate::ranks::{Engine, output_of_first};
 
 const MPI_SOURCE: &str = include_str!("mpi_peer.c");
 const GLOO_SCRIPT: &str = include_str!("gloo_peer.py");
@@ -85,7 +85,7 @@ impl RankPeer {
             RankPeer::Gloo => {
                 let python = python_with(&["torch"]).ok_or_else(|| Failure::new("torch is not installed"))?;
                 let start = [python.to_owned(), "-c".into(), GLOO_SCRIPT.into()];
-                output_of_first(ranks, &start.into_iter().chain(words).collect::<Vec<_>>())?
+                output_of_first(Engine::Processes, ranks, &start.into_iter().chain(words).collect::<Vec<_>>())?
             }
         };
         let last = text.lines().rev().find_map(|line| line.trim().parse::<f64>().ok());

@@ -1,11 +1,13 @@
-//! Kernels of the library by name: the file that they are in, and their harness.
+//! Kernels of the library: the files that they are in, and their harnesses.
 
 use shoal::Module;
+use shoal::check::HarnessDecl;
+use shoal_kernels::Source;
 
 use crate::failure::Failure;
 
 /// The module of a library kernel with a harness, and the name to look for in it.
-pub(crate) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
+pub(super) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
     match shoal_kernels::harness::find(name) {
         // A file's name stands for all of its kernels.
         Some(module) => {
@@ -20,4 +22,14 @@ pub(crate) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
             )))
         }
     }
+}
+
+/// All files of the library with all their harnesses.
+pub(super) fn all() -> Result<Vec<(Module, Vec<HarnessDecl>)>, Failure> {
+    let with_harnesses = |source: Source| {
+        let module = shoal_kernels::harness::module(source)?;
+        let harnesses = module.harnesses();
+        Ok((module, harnesses))
+    };
+    Source::ALL.into_iter().map(with_harnesses).collect()
 }

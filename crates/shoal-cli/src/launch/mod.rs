@@ -1,5 +1,6 @@
 //! `shoal launch`.
 
+pub(crate) mod oshrun;
 mod output;
 mod signals;
 
@@ -13,6 +14,7 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use crate::command_line::LaunchOptions;
 use crate::failure::Failure;
+use crate::ranks::Engine;
 use output::Output;
 use signals::Forwarded;
 
@@ -24,10 +26,11 @@ const NOTICE: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
-    let LaunchOptions { ranks, nnodes, program } = options;
+    let LaunchOptions { ranks, nnodes, engine, program } = options;
     if *nnodes != 1 {
         return Err(Failure::new(format!(
-            "--nnodes {nnodes}: ranks on several hosts are not supported yet; start all ranks on one host"
+            "--nnodes {nnodes}: this command starts ranks on one host; start those of several with Open MPI's \
+             `oshrun --host A,B -n N program`"
         )));
     }
     if *ranks == 0 {
@@ -36,7 +39,10 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
     if u32::try_from(*ranks).is_err() {
         return Err(Failure::new(format!("-n {ranks}: a world has at most {} ranks", u32::MAX)));
     }
-    start(*ranks, program, Lines::WithRank)
+    if matches!(engine, Engine::Threads | Engine::Cuda) {
+        return Err(Failure::new("--engine threads: a program makes ranks that are threads by itself"));
+    }
+    start(*engine, *ranks, program, Lines::WithRank)
 }
 
 /// How what ranks print appears.
@@ -49,7 +55,10 @@ pub(crate) enum Lines {
 }
 
 /// Starts a program as the ranks of a world, and waits for all of them.
-pub(crate) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<(), Failure> {
+pub(crate) fn start(engine: Engine, ranks: usize, program: &[OsString], lines: Lines) -> Result<(), Failure> {
+    if engine == Engine::Openshmem {
+        return oshrun::start(ranks, program, lines);
+    }
     let (first, rest) = program.split_first().ok_or_else(|| Failure::new("there is no program to start"))?;
     let pipe = || match lines {
         Lines::WithRank => Stdio::piped(),

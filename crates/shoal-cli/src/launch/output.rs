@@ -33,6 +33,24 @@ impl Output {
         Output { open }
     }
 
+    /// Of one process that starts the ranks, and labels their lines itself: `label` gives a line as it is to appear, or
+    /// `None` for one that stays as it is.
+    pub(super) fn of_launcher(
+        job: &mut Job,
+        label: impl Fn(&[u8]) -> Option<Vec<u8>> + Clone + Send + 'static,
+    ) -> Output {
+        let (held, open) = channel();
+        for (_, child) in job.processes() {
+            if let Some(pipe) = child.stdout.take() {
+                pass_on_as(pipe, std::io::stdout, label.clone(), &held);
+            }
+            if let Some(pipe) = child.stderr.take() {
+                pass_on_as(pipe, std::io::stderr, label.clone(), &held);
+            }
+        }
+        Output { open }
+    }
+
     /// Waits for the last lines.
     pub(super) fn finish(self) {
         let until = Instant::now() + LAST_LINES;
@@ -47,20 +65,30 @@ fn pass_on<W: Write>(
     prefix: &str,
     held: &Sender<()>,
 ) {
-    let (prefix, held) = (prefix.to_owned(), held.clone());
+    let prefix = prefix.to_owned();
+    pass_on_as(pipe, to, move |line| Some([prefix.as_bytes(), line].concat()), held);
+}
+
+fn pass_on_as<W: Write>(
+    pipe: impl Read + Send + 'static,
+    to: impl Fn() -> W + Send + 'static,
+    label: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static,
+    held: &Sender<()>,
+) {
+    let held = held.clone();
     std::thread::spawn(move || {
         let mut lines = BufReader::new(pipe);
-        let mut line = prefix.clone().into_bytes();
+        let mut line = Vec::new();
         while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
             if line.last() != Some(&b'\n') {
                 line.push(b'\n');
             }
             // In one piece, so that lines of different ranks do not mix.
-            if to().write_all(&line).is_err() {
+            if to().write_all(label(&line).as_deref().unwrap_or(&line)).is_err() {
                 // Nobody reads it any more; the ranks end with the launcher.
                 std::process::exit(0);
             }
-            line.truncate(prefix.len());
+            line.clear();
         }
         drop(held);
     });

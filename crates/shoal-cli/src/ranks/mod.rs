@@ -1,4 +1,5 @@
-//! Commands that run on several ranks: as threads of this process, or as processes that run this command again.
+//! Commands that run on several ranks: as threads of this process, or as processes that run this command again, started
+//! by it or by `oshrun`.
 
 pub(crate) mod measure;
 pub(crate) mod report;
@@ -10,9 +11,10 @@ use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
 use shoal::world::launch::Job;
-use shoal::world::{Rank, World};
+use shoal::world::{Rank, World, WorldError};
 
 use crate::failure::Failure;
+use crate::launch::{Lines, oshrun};
 
 /// What ranks are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,6 +25,8 @@ pub(crate) enum Engine {
     Processes,
     /// Threads of one process that share an NVIDIA GPU
     Cuda,
+    /// Processes that Open MPI's `oshrun` starts
+    Openshmem,
 }
 
 impl Engine {
@@ -31,6 +35,7 @@ impl Engine {
             Engine::Threads => "threads",
             Engine::Processes => "processes",
             Engine::Cuda => "one GPU",
+            Engine::Openshmem => "openshmem",
         }
     }
 }
@@ -59,7 +64,10 @@ pub(crate) fn as_process<T: Send>(function: impl Fn(&Rank) -> Result<T, Failure>
 
 /// Starts a program as the ranks of a world, with what they print in a pipe, and returns what rank 0 printed. A rank
 /// that fails ends the others.
-pub(crate) fn output_of_first(ranks: usize, program: &[OsString]) -> Result<String, Failure> {
+pub(crate) fn output_of_first(engine: Engine, ranks: usize, program: &[OsString]) -> Result<String, Failure> {
+    if engine == Engine::Openshmem {
+        return output_of_oshrun(ranks, program);
+    }
     let (first, rest) = program.split_first().ok_or_else(|| Failure::new("this program does not know its own name"))?;
     let mut job = Job::start(ranks, |rank| {
         let mut command = Command::new(first);
@@ -84,4 +92,18 @@ pub(crate) fn output_of_first(ranks: usize, program: &[OsString]) -> Result<Stri
         None => Ok(text),
         Some(why) => Err(Failure::new(why)),
     }
+}
+
+/// The same for ranks of `oshrun`, of which only rank 0 prints.
+fn output_of_oshrun(ranks: usize, program: &[OsString]) -> Result<String, Failure> {
+    let mut command = oshrun::command(ranks, program, Lines::AsTheyAre);
+    let output = command.output().map_err(|source| {
+        let doing = "start `oshrun`".to_owned();
+        oshrun::missing(WorldError::System { doing, source })
+    })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Failure::new(format!("oshrun: {}: {said}", output.status)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -155,8 +155,8 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
                 let progress = RankProgress::new(ranks);
                 on_gpu(ranks, |rank| plan.on_rank(&library, rank, &|text| progress.tell(rank.rank(), text)))?;
             }
-            Engine::Processes => {
-                launch::start(ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
+            Engine::Processes | Engine::Openshmem => {
+                launch::start(engine, ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
             }
         }
     }
@@ -173,9 +173,8 @@ fn backends(options: &RunOptions) -> impl Iterator<Item = BackendName> {
 fn engine(options: &RunOptions, backend: BackendName) -> Engine {
     match (backend, options.engine) {
         (BackendName::Cuda, _) => Engine::Cuda,
-        (BackendName::Cpu | BackendName::Interp, Engine::Cuda) | (BackendName::Interp, Engine::Processes) => {
-            Engine::Threads
-        }
+        (BackendName::Cpu | BackendName::Interp, Engine::Cuda)
+        | (BackendName::Interp, Engine::Processes | Engine::Openshmem) => Engine::Threads,
         (BackendName::Cpu | BackendName::Interp, engine) => engine,
     }
 }

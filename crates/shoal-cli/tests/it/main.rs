@@ -1,8 +1,10 @@
 //! The command `shoal` as users call it.
 
 mod ahead_of_time;
+mod check;
 mod commands;
 mod launch;
+mod openshmem;
 mod ranks;
 mod readme;
 mod runtime;

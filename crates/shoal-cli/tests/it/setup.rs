@@ -53,11 +53,14 @@ fn missing_rust_and_missing_llvm_are_told() {
 }
 
 #[test]
-fn missing_python_is_told_and_missing_torch_is_no_error() {
+fn missing_python_is_told_and_missing_peers_are_no_error() {
     insta::assert_snapshot!(
         refusal("python", &["dirname", "cargo"]),
         @"setup: python3 with venv was not found: install Python 3.10 or later, then try again"
     );
+    let (said, went_on) = setup("mpi", &["dirname", "cargo"]);
+    assert!(went_on, "{said}");
+    assert_eq!(said, "setup: Open MPI could not be installed: the tests that need it are left out\n");
     let (said, went_on) = setup("torch", &["dirname", "cargo"]);
     assert!(went_on, "{said}");
     assert!(said.ends_with("setup: torch could not be installed: the tests that need it are left out\n"), "{said}");

@@ -122,12 +122,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     fn notify(&mut self, op: OpId, signal: SignalOp, scope: CommScope) {
         self.read_before_write();
-        let reach = match scope {
-            CommScope::Gpu => Reach::OwnRank,
-            CommScope::IntraNode | CommScope::InterNode => Reach::AnyRank,
-        };
-        let [address, rank, value] = [0, 1, 2].map(|i| self.scalar(self.func.op(op).operands()[i]));
-        let place = self.symmetric(op, "notify", [address, rank], reach);
+        let operands = [0, 1, 2].map(|i| self.scalar(self.func.op(op).operands()[i]));
+        match scope {
+            CommScope::Gpu => self.notify_own(op, operands, signal),
+            CommScope::IntraNode | CommScope::InterNode => self.notify_rank(op, operands, signal),
+        }
+    }
+
+    /// A signal in this rank's own memory, in its heap or not.
+    fn notify_own(&mut self, op: OpId, [address, rank, value]: [V<'ctx>; 3], signal: SignalOp) {
+        let place = self.symmetric(op, "notify", [address, rank], Reach::OwnRank);
         let llvm = self.llvm;
         match signal {
             SignalOp::Set => {
@@ -142,5 +146,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
                     .expect("an atomic operation");
             }
         }
+    }
+
+    /// A signal to a rank, which the driver knows how to reach.
+    fn notify_rank(&mut self, op: OpId, [address, rank, value]: [V<'ctx>; 3], signal: SignalOp) {
+        self.needs.can_fail = true;
+        let change = self.signal_change(signal);
+        let args = [self.word(address), value, change, rank];
+        self.call_hook(op, Hook::Notify, "notify", &args);
     }
 }

@@ -60,7 +60,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.llvm.call(self.llvm.hook(hook), &[self.context.into()]);
     }
 
-    fn call_hook(&mut self, op: OpId, hook: Hook, what: &str, args: &[V<'ctx>]) -> Option<V<'ctx>> {
+    pub(super) fn call_hook(&mut self, op: OpId, hook: Hook, what: &str, args: &[V<'ctx>]) -> Option<V<'ctx>> {
         let site = self.site(op, what);
         let args = [&[self.context.into(), site.into()], args].concat();
         self.llvm.call(self.llvm.hook(hook), &args)
@@ -160,16 +160,21 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     fn call_signal(&mut self, op: OpId, what: &str, [word, signal, rank]: [V<'ctx>; 3], change: SignalOp) {
+        let change = self.signal_change(change);
+        self.call_hook(op, Hook::Signal, what, &[word, signal, change, rank]);
+    }
+
+    /// How a signal changes a word, as the binary interface has it.
+    pub(super) fn signal_change(&self, change: SignalOp) -> V<'ctx> {
         let change = match change {
             SignalOp::Set => SignalChange::Set,
             SignalOp::Add => SignalChange::Add,
         };
-        let change = self.llvm.i32().const_int(change.number().into(), false).into();
-        self.call_hook(op, Hook::Signal, what, &[word, signal, change, rank]);
+        self.llvm.i32().const_int(change.number().into(), false).into()
     }
 
     /// Addresses as the binary interface has them.
-    fn word(&self, value: V<'ctx>) -> V<'ctx> {
+    pub(super) fn word(&self, value: V<'ctx>) -> V<'ctx> {
         if let V::PointerValue(pointer) = value { self.llvm.ptr_to_int(pointer).into() } else { value }
     }
 

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     error::Failure,
+    rank_view::RankView,
     source_site::{SourceSite, text},
 };
 use core::{panic::AssertUnwindSafe, slice};
@@ -58,6 +59,9 @@ pub(crate) unsafe extern "C" fn shoal_wait(
 pub(super) unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
     // SAFETY: by contract only this program uses its context now.
     let on_fiber = unsafe {
+        if let Some(transport) = ProgramContext::launch(ctx).ranks().and_then(RankView::transport) {
+            fiber::on_thread_stack(ctx, || transport.progress());
+        }
         (*ctx).wait = wait;
         (*ctx).waited = true;
         fiber::suspend(ctx, Suspend::Wait)

@@ -1,15 +1,19 @@
 //! The hooks of SHMEM operations; [`Hook`](shoal_abi::Hook) specifies them.
 //!
-//! A rank's memory is memory like any other here, so the calling program copies, and a copy is delivered when it
-//! returns; signals and meetings of teams order it for others.
+//! Where loads and stores reach a rank's memory, the calling program copies, and a copy is delivered when it returns;
+//! signals and meetings of teams order it for others. Elsewhere the world's [`Transport`] does it.
 
 use super::{
     context::ProgramContext,
+    fiber,
     hooks::suspend_for,
     rank_hooks::{or_fail, view},
     wait::Wait,
 };
-use crate::rank_view::RankView;
+use crate::{
+    rank_view::{Place, RankView},
+    transport::Transport,
+};
 use core::{
     ptr,
     sync::atomic::{AtomicU64, Ordering, fence},
@@ -67,8 +71,14 @@ pub(crate) unsafe extern "C" fn shoal_put(
 ) {
     // SAFETY: by contract; what is found lies in a heap, which is mapped as long as the launch.
     unsafe {
-        let place = or_fail(ctx, site, range(view(ctx, site), target, bytes, rank));
-        copy(place, source as usize, bytes);
+        let view = view(ctx, site);
+        match or_fail(ctx, site, range(view, target, bytes, rank)) {
+            Place::Here(place) => copy(place, source as usize, bytes),
+            Place::There { rank, offset } => {
+                let source = ptr::with_exposed_provenance(source as usize);
+                carry(ctx, view, |transport| transport.put(rank, offset, source, bytes as usize));
+            }
+        }
     }
 }
 
@@ -87,8 +97,8 @@ pub(crate) unsafe extern "C" fn shoal_get(
 ) {
     // SAFETY: by contract; what is found lies in a heap, which is mapped as long as the launch.
     unsafe {
-        let place = or_fail(ctx, site, range(view(ctx, site), source, bytes, rank));
-        copy(target as usize, place, bytes);
+        let view = view(ctx, site);
+        fetch(ctx, view, or_fail(ctx, site, range(view, source, bytes, rank)), target as usize, bytes);
     }
 }
 
@@ -111,7 +121,7 @@ pub(crate) unsafe extern "C" fn shoal_collect(
         let mut target = target as usize;
         for &member in or_fail(ctx, site, view.topology().members(team)) {
             let place = or_fail(ctx, site, range(view, source, bytes, member.cast_signed()));
-            copy(target, place, bytes);
+            fetch(ctx, view, place, target, bytes);
             target += bytes as usize;
         }
     }
@@ -132,11 +142,31 @@ pub(crate) unsafe extern "C" fn shoal_signal(
 ) {
     // SAFETY: by contract; the word lies in a heap, is aligned and only accessed atomically.
     unsafe {
-        let word = word(or_fail(ctx, site, signal_word(view(ctx, site), address, rank)));
-        match SignalChange::from_number(change) {
-            Some(SignalChange::Add) => drop(word.fetch_add(signal, Ordering::AcqRel)),
-            Some(SignalChange::Set) | None => word.store(signal, Ordering::Release),
+        let view = view(ctx, site);
+        let place = or_fail(ctx, site, signal_word(view, address, rank));
+        change_word(ctx, view, place, signal, SignalChange::from_number(change).unwrap_or(SignalChange::Set));
+    }
+}
+
+/// Changes a word of a rank's heap when all that the program did before has happened, at whatever rank.
+///
+/// # Safety
+///
+/// As [`shoal_team_rank`].
+pub(crate) unsafe extern "C" fn shoal_notify(
+    ctx: *mut ProgramContext,
+    site: *const Site,
+    address: u64,
+    signal: u64,
+    change: u32,
+    rank: i32,
+) {
+    // SAFETY: by contract, which is that of a signal.
+    unsafe {
+        if let Some(view) = ProgramContext::launch(ctx).ranks() {
+            carry(ctx, view, |transport| transport.quiet());
         }
+        shoal_signal(ctx, site, address, signal, change, rank);
     }
 }
 
@@ -155,7 +185,7 @@ pub(crate) unsafe extern "C" fn shoal_signal_wait(
     // SAFETY: by contract; the word lies in a heap, is aligned and only accessed atomically.
     unsafe {
         let view = view(ctx, site);
-        let place = or_fail(ctx, site, signal_word(view, address, view.rank().cast_signed()));
+        let place = or_fail(ctx, site, own_signal_word(view, address));
         let condition = WaitCondition::from_number(condition).unwrap_or(WaitCondition::Equal);
         await_word(ctx, site, place, expected, condition);
     }
@@ -166,8 +196,13 @@ pub(crate) unsafe extern "C" fn shoal_signal_wait(
 /// # Safety
 ///
 /// As [`shoal_team_rank`].
-pub(crate) unsafe extern "C" fn shoal_fence(_ctx: *mut ProgramContext) {
+pub(crate) unsafe extern "C" fn shoal_fence(ctx: *mut ProgramContext) {
     fence(Ordering::SeqCst);
+    // SAFETY: by contract.
+    if let Some(view) = unsafe { ProgramContext::launch(ctx) }.ranks() {
+        // SAFETY: by contract.
+        unsafe { carry(ctx, view, |transport| transport.fence()) };
+    }
 }
 
 /// What was put or asked for is delivered.
@@ -175,8 +210,13 @@ pub(crate) unsafe extern "C" fn shoal_fence(_ctx: *mut ProgramContext) {
 /// # Safety
 ///
 /// As [`shoal_team_rank`].
-pub(crate) unsafe extern "C" fn shoal_quiet(_ctx: *mut ProgramContext) {
+pub(crate) unsafe extern "C" fn shoal_quiet(ctx: *mut ProgramContext) {
     fence(Ordering::SeqCst);
+    // SAFETY: by contract.
+    if let Some(view) = unsafe { ProgramContext::launch(ctx) }.ranks() {
+        // SAFETY: by contract.
+        unsafe { carry(ctx, view, |transport| transport.quiet()) };
+    }
 }
 
 /// Waits until all members of a team have come.
@@ -191,18 +231,66 @@ pub(crate) unsafe extern "C" fn shoal_team_barrier(ctx: *mut ProgramContext, sit
         if or_fail(ctx, site, view.topology().round(team, 0)).is_none() {
             return;
         }
-        let at = |rank: u32, word: usize| or_fail(ctx, site, view.sync_word(rank, team, word));
-        let own = view.rank();
-        let busy = word(at(own, sync_words::BUSY));
-        or_fail(ctx, site, come(busy, own, team));
-        let count = word(at(own, sync_words::COUNT)).fetch_add(1, Ordering::Relaxed) + 1;
+        let own = |word: usize| or_fail(ctx, site, view.own_sync_word(team, word));
+        let busy = word(own(sync_words::BUSY));
+        or_fail(ctx, site, come(busy, view.rank(), team));
+        let count = word(own(sync_words::COUNT)).fetch_add(1, Ordering::Relaxed) + 1;
         for k in 0.. {
             let Some(round) = or_fail(ctx, site, view.topology().round(team, k)) else { break };
             // Whoever hears of this has heard of all that this program did, and of what it has heard of.
-            word(at(round.tell, round.word)).store(count, Ordering::Release);
-            await_word(ctx, site, at(own, round.word), count, WaitCondition::GreaterEqual);
+            let told = or_fail(ctx, site, view.sync_word(round.tell, team, round.word));
+            change_word(ctx, view, told, count, SignalChange::Set);
+            await_word(ctx, site, own(round.word), count, WaitCondition::GreaterEqual);
         }
         busy.store(0, Ordering::Release);
+    }
+}
+
+/// Has the transport do something, if there is one.
+///
+/// # Safety
+///
+/// As [`shoal_team_rank`]; `work` does not suspend the program.
+unsafe fn carry(ctx: *mut ProgramContext, view: &RankView, work: impl FnOnce(&dyn Transport)) {
+    if let Some(transport) = view.transport() {
+        // SAFETY: by contract.
+        unsafe { fiber::on_thread_stack(ctx, || work(transport)) };
+    }
+}
+
+/// Copies from a place of a rank's heap.
+///
+/// # Safety
+///
+/// As [`shoal_team_rank`]; the place was found in the view, and `bytes` bytes at `target` can be written.
+unsafe fn fetch(ctx: *mut ProgramContext, view: &RankView, place: Place, target: usize, bytes: u64) {
+    // SAFETY: by contract; what was found lies in a heap, which is mapped as long as the launch.
+    unsafe {
+        match place {
+            Place::Here(source) => copy(target, source, bytes),
+            Place::There { rank, offset } => {
+                let target = ptr::with_exposed_provenance_mut(target);
+                carry(ctx, view, |transport| transport.get(rank, offset, target, bytes as usize));
+            }
+        }
+    }
+}
+
+/// Changes a word of a rank's heap, after what the program did there before.
+///
+/// # Safety
+///
+/// As [`shoal_team_rank`]; the place is an aligned word of a heap, which is only accessed atomically.
+unsafe fn change_word(ctx: *mut ProgramContext, view: &RankView, place: Place, signal: u64, change: SignalChange) {
+    // SAFETY: by contract.
+    unsafe {
+        match (place, change) {
+            (Place::Here(at), SignalChange::Add) => drop(word(at).fetch_add(signal, Ordering::AcqRel)),
+            (Place::Here(at), SignalChange::Set) => word(at).store(signal, Ordering::Release),
+            (Place::There { rank, offset }, _) => {
+                carry(ctx, view, |transport| transport.signal(rank, offset, signal, change));
+            }
+        }
     }
 }
 
@@ -241,7 +329,7 @@ unsafe fn await_word(
 }
 
 /// Bytes of another rank's heap, or why there are none.
-fn range(view: &RankView, address: u64, bytes: u64, rank: i32) -> Result<usize, String> {
+fn range(view: &RankView, address: u64, bytes: u64, rank: i32) -> Result<Place, String> {
     match usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok()) {
         Some(bytes) => view.symmetric_range(address as usize, bytes, rank),
         None => Err(format!("{} bytes cannot be copied", bytes.cast_signed())),
@@ -249,12 +337,17 @@ fn range(view: &RankView, address: u64, bytes: u64, rank: i32) -> Result<usize, 
 }
 
 /// A word of a rank's heap, or why there is none.
-fn signal_word(view: &RankView, address: u64, rank: i32) -> Result<usize, String> {
+fn signal_word(view: &RankView, address: u64, rank: i32) -> Result<Place, String> {
     let place = view.symmetric_range(address as usize, size_of::<u64>(), rank)?;
-    match place.is_multiple_of(align_of::<AtomicU64>()) {
+    match address.is_multiple_of(align_of::<AtomicU64>() as u64) {
         true => Ok(place),
         false => Err(format!("the signal at {address:#x} is not at a multiple of 8")),
     }
+}
+
+/// A word of this rank's own heap, or why there is none.
+fn own_signal_word(view: &RankView, address: u64) -> Result<usize, String> {
+    signal_word(view, address, view.rank().cast_signed()).map(|_| address as usize)
 }
 
 /// # Safety

@@ -20,6 +20,11 @@ pub enum Party {
     },
     /// The host program of a rank: copies and fills.
     Host,
+    /// A stream of a rank: copies, and words that it writes and waits for.
+    Stream {
+        /// Its number; 0 is the one that launches go to if nothing is said.
+        number: u32,
+    },
 }
 
 /// One side of a race: who did what, and where in the source.
@@ -60,6 +65,7 @@ impl fmt::Display for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.party {
             Party::Host => write!(f, "the host of rank {}", self.at.rank.unwrap_or(0)),
+            Party::Stream { number } => write!(f, "stream {number} of rank {}", self.at.rank.unwrap_or(0)),
             Party::Program { launch, lane, pending } => {
                 if pending {
                     f.write_str("a transfer issued by ")?;

@@ -1,34 +1,43 @@
 //! Who orders what: happens-before between all accesses of a run, and the races that it leaves.
 //!
-//! The interpreter tells a [`Checker`] every access; the checker keeps a vector clock for each actor (a program, the
-//! host of a rank) and the history of every byte, and decides by the rules of the memory model: program order,
-//! synchronisation by release and acquire whose scopes contain each other, chains of read-modify-writes, the order of
-//! launches and host barriers. Two accesses to a common byte, one of them a write, that nothing orders and that are not
+//! The interpreter tells a [`Checker`] every access; the checker keeps a vector clock for each actor (a program, a lane
+//! of one, a transfer under way, a stream, the host of a rank) and the history of every byte, and decides by the rules of
+//! the memory model: program order, synchronisation by release and acquire whose scopes contain each other, fences, chains
+//! of read-modify-writes, the order of streams, events and host barriers. Two accesses to a common byte, one of them a write, that nothing orders and that are not
 //! both atomic at scopes which contain both, are a race. Its verdict does not depend on luck within the schedule that
 //! was run: accesses race whether or not they happened to come in a harmless order.
 
 mod access;
+mod agents;
 mod clock;
+mod fence;
+mod lanes;
 mod race;
 mod shadow;
 mod sync;
+mod transfers;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use shoal_ir::Span;
 use shoal_ir::op::{Scope, Sem};
+use smallvec::SmallVec;
 
 pub use access::{Access, Party};
+pub(crate) use agents::LaneOrder;
+pub(crate) use clock::Clock;
 pub use race::{Cause, Race, Unordered, Unwritten};
 
 use crate::error::{AccessKind, Place};
 use crate::memory::Memory;
 use access::{AtomicStamp, Identity, Stamp, contains};
-use clock::Clock;
+use fence::{Fences, Flag, Seen};
+use lanes::Lanes;
 use race::NearMiss;
 use shadow::{History, Shadow};
-use sync::{SyncWrite, Words, releases};
+use sync::{Miss, Sight, SyncWrite, Words, releases};
+use transfers::Transfers;
 
 /// What an atomic access does to its word.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -64,15 +73,9 @@ struct Actor {
     party: Party,
     at: Place,
     clock: Clock,
-}
-
-/// What a program has issued and not completed.
-#[derive(Clone, Debug, Default)]
-struct Transfers {
-    /// Their actors.
-    open: Vec<u32>,
-    /// What is delivered before whatever is issued from now on.
-    fenced: Clock,
+    fences: Fences,
+    /// Its lanes, if it is a program with code for single threads.
+    lanes: Option<Box<Lanes>>,
 }
 
 /// How many findings of one run are kept: more are the same mistake again.
@@ -84,16 +87,22 @@ const MAX_MISSES: usize = 256;
 /// Follows all accesses of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Checker {
+    /// The hosts of all ranks first.
     actors: Vec<Actor>,
-    /// What the ended programs of each rank's current launch know.
-    ended: Vec<Clock>,
+    ranks: u32,
+    /// The actors of the streams: rank, number.
+    streams: HashMap<(u32, u32), u32>,
+    /// What the ended programs of each stream's current launch know; by the stream's actor.
+    ended: HashMap<u32, Clock>,
+    /// What had happened at the events of each rank.
+    events_of: HashMap<(u32, u32), Clock>,
     shadow: Shadow,
     words: Words,
     /// By program: what it has issued and not completed.
     transfers: HashMap<u32, Transfers>,
     infos: Vec<Access>,
     known_infos: HashMap<(u32, Span, bool, u8), u32>,
-    misses: Vec<NearMiss>,
+    misses: VecDeque<NearMiss>,
     races: Vec<Race>,
     unwritten: Vec<Unwritten>,
     reported: HashSet<(Span, Span, bool)>,
@@ -105,7 +114,7 @@ impl Checker {
     /// Of a world of so many ranks.
     #[must_use]
     pub fn new(ranks: u32) -> Checker {
-        let mut checker = Checker { ended: vec![Clock::default(); ranks as usize], ..Checker::default() };
+        let mut checker = Checker { ranks, ..Checker::default() };
         for rank in 0..ranks {
             let at = Place { span: Span::NONE, rank: Some(rank), program: [0; 3] };
             checker.add_actor(rank, None, Party::Host, at, Clock::default());
@@ -151,114 +160,13 @@ impl Checker {
     fn add_actor(&mut self, rank: u32, program: Option<u32>, party: Party, at: Place, clock: Clock) -> u32 {
         let id = self.actors.len() as u32;
         let identity = Identity { rank, program: program.unwrap_or(id) };
-        self.actors.push(Actor { identity, party, at, clock });
+        self.actors.push(Actor { identity, party, at, clock, fences: Fences::default(), lanes: None });
         self.actors[id as usize].clock.advance(id);
         id
     }
 
-    /// A program begins: after all that its rank's host knows.
-    pub(crate) fn start_program(&mut self, launch: u32, at: Place) -> u32 {
-        let rank = at.rank.unwrap_or(0);
-        let clock = self.actors[rank as usize].clock.clone();
-        self.add_actor(rank, None, Party::Program { launch, lane: None, pending: false }, at, clock)
-    }
-
-    pub(crate) fn end_program(&mut self, actor: u32) {
-        let actor = &self.actors[actor as usize];
-        self.ended[actor.identity.rank as usize].join(&actor.clock);
-    }
-
-    /// All programs of a rank's launch have ended: what comes next on the rank comes after them.
-    pub(crate) fn end_launch(&mut self, rank: u32) {
-        let ended = std::mem::take(&mut self.ended[rank as usize]);
-        let host = &mut self.actors[rank as usize].clock;
-        host.join(&ended);
-        host.advance(rank);
-    }
-
-    /// The hosts of all ranks meet.
-    pub(crate) fn host_barrier(&mut self) {
-        let ranks = self.ended.len();
-        let mut all = Clock::default();
-        // Hosts that meet have completed what their kernels issued.
-        for transfers in std::mem::take(&mut self.transfers).into_values() {
-            for transfer in transfers.open {
-                all.join(&self.actors[transfer as usize].clock);
-            }
-        }
-        for actor in &self.actors[..ranks] {
-            all.join(&actor.clock);
-        }
-        for (rank, actor) in (0..).zip(&mut self.actors[..ranks]) {
-            actor.clock = all.clone();
-            actor.clock.advance(rank);
-        }
-    }
-
-    /// A program issues a transfer. It comes after all that the program did before; nothing comes after it until it is
-    /// complete. Gives the actor that does it.
-    pub(crate) fn start_transfer(&mut self, program: u32) -> u32 {
-        let Actor { identity, party, at, mut clock } = self.actors[program as usize].clone();
-        let party = match party {
-            Party::Program { launch, lane, .. } => Party::Program { launch, lane, pending: true },
-            Party::Host => Party::Host,
-        };
-        clock.join(&self.transfers.entry(program).or_default().fenced);
-        // What the program does from now on is not the transfer's past.
-        self.actors[program as usize].clock.advance(program);
-        let transfer = self.add_actor(identity.rank, Some(identity.program), party, at, clock);
-        self.transfers.entry(program).or_default().open.push(transfer);
-        transfer
-    }
-
-    /// What the program has issued is delivered before what it issues from now on.
-    pub(crate) fn fence(&mut self, program: u32) {
-        let transfers = self.transfers.entry(program).or_default();
-        for &transfer in &transfers.open {
-            transfers.fenced.join(&self.actors[transfer as usize].clock);
-        }
-        transfers.fenced.join(&self.actors[program as usize].clock);
-        self.actors[program as usize].clock.advance(program);
-    }
-
-    /// All that the program has issued is complete.
-    pub(crate) fn quiet(&mut self, program: u32) {
-        self.fence(program);
-        let transfers = std::mem::take(self.transfers.entry(program).or_default());
-        self.actors[program as usize].clock.join(&transfers.fenced);
-        self.transfers.entry(program).or_default().fenced = transfers.fenced;
-    }
-
-    /// A signal by itself: ordered only after what was issued before a fence. Gives the actor that does it, and whether it
-    /// releases anything.
-    pub(crate) fn start_signal(&mut self, program: u32) -> (u32, bool) {
-        let fenced = self.transfers.entry(program).or_default().fenced.clone();
-        let releases = fenced != Clock::default();
-        let transfer = self.start_transfer(program);
-        if releases {
-            let own = self.actors[transfer as usize].clock.get(transfer);
-            let clock = &mut self.actors[transfer as usize].clock;
-            *clock = fenced;
-            for _ in 0..own {
-                clock.advance(transfer);
-            }
-        }
-        (transfer, releases)
-    }
-
-    /// The host of a rank copies to memory.
-    pub(crate) fn host_write(&mut self, memory: &Memory, rank: u32, start: u64, bytes: u64) {
-        let run = Bytes { start, end: start + bytes, element: 1 };
-        self.plain(memory, rank, Span::NONE, AccessKind::Write, run);
-    }
-
-    /// The host of a rank copies from memory.
-    pub(crate) fn host_read(&mut self, memory: &Memory, rank: u32, start: u64, bytes: u64) {
-        let run = Bytes { start, end: start + bytes, element: 1 };
-        self.plain(memory, rank, Span::NONE, AccessKind::Read, run);
-    }
-
-    fn info(
+    /// The number of an access in the table of accesses: of one actor at one place, the same every time.
+    pub(crate) fn info(
         &mut self,
         actor: u32,
         span: Span,
@@ -280,17 +188,16 @@ impl Checker {
         known
     }
 
-    /// A plain access to a run of bytes.
-    pub(crate) fn plain(&mut self, memory: &Memory, actor: u32, span: Span, kind: AccessKind, run: Bytes) {
+    /// A plain access to a run of bytes, by its number in the table.
+    pub(crate) fn plain(&mut self, memory: &Memory, actor: u32, info: u32, writes: bool, run: Bytes) {
         self.events += (run.end - run.start) / u64::from(run.element.max(1));
-        let writes = kind == AccessKind::Write;
-        let info = self.info(actor, span, kind, writes, None, run.element);
         let Checker { actors, shadow, .. } = self;
-        let (clock, mut found) = (&actors[actor as usize].clock, None);
-        let mut fresh = None;
+        let Actor { clock, fences, .. } = &actors[actor as usize];
+        let (mut found, mut fresh) = (None, None);
         let stamp = Stamp { actor, time: clock.get(actor), info };
+        let unknown = |other: &AtomicStamp| !fences.knows(other.start, other.stamp.actor, other.stamp.time);
         shadow.update(run.start, run.end, |start, history| {
-            let race = || first_race(history, clock, writes, |_| true);
+            let race = || first_race(history, clock, writes, unknown);
             found = found.or_else(|| race().map(|other| (start, other)));
             if writes {
                 history.plain_write(stamp);
@@ -353,31 +260,45 @@ impl Checker {
     /// What a read of a word brings along, and what it misses.
     fn acquire(&mut self, actor: u32, info: u32, (address, bytes): (u64, u32), order: (Sem, Scope)) {
         let me = &self.actors[actor as usize];
-        let mut joined: Vec<Rc<Clock>> = Vec::new();
-        for (write, outcome) in self.words.seen(address, bytes, (actor, me.identity), order) {
+        let time = me.clock.get(actor);
+        let mut joined: SmallVec<[Rc<Clock>; 2]> = SmallVec::new();
+        let mut missed: SmallVec<[(Miss, Seen); 2]> = SmallVec::new();
+        let mut known: SmallVec<[Flag; 2]> = SmallVec::new();
+        for Sight { write, clock, outcome } in self.words.seen(address, bytes, (actor, me.identity), order) {
+            let flag = Flag { address, actor: write.actor, time: write.time };
             match outcome {
-                Ok(()) => joined.push(Rc::clone(&write.clock)),
+                Ok(()) => {
+                    joined.push(Rc::clone(clock));
+                    known.extend((!releases(write.sem)).then_some(flag));
+                }
                 Err(why) => {
-                    let miss = NearMiss {
-                        actor,
-                        time: me.clock.get(actor),
-                        writer: write.info,
-                        reader: info,
-                        why,
-                        clock: Rc::clone(&write.clock),
-                    };
-                    let same = |m: &NearMiss| (m.writer, m.reader, m.why) == (miss.writer, miss.reader, miss.why);
-                    self.misses.retain(|m| !same(m));
-                    if self.misses.len() < MAX_MISSES {
-                        self.misses.push(miss);
-                    }
+                    let clock = Rc::clone(clock);
+                    missed.push((why, Seen { writer: write.who, write: write.info, read: info, clock, flag }));
                 }
             }
         }
-        let clock = &mut self.actors[actor as usize].clock;
-        for other in joined {
-            clock.join(&other);
+        for (why, seen) in missed {
+            self.missed(actor, time, (seen.write, info), why, Rc::clone(&seen.clock));
+            if why == Miss::ReadOrder {
+                self.actors[actor as usize].fences.saw(seen);
+            }
         }
+        for flag in known {
+            self.actors[actor as usize].fences.know(flag);
+        }
+        for other in joined {
+            self.actors[actor as usize].clock.join(&other);
+            self.lanes_learn(actor, &other);
+        }
+    }
+
+    /// A read saw a write and did not bring its past along.
+    fn missed(&mut self, actor: u32, time: u32, (writer, reader): (u32, u32), why: Miss, clock: Rc<Clock>) {
+        self.misses.retain(|m| (m.writer, m.reader, m.why) != (writer, reader, why));
+        if self.misses.len() == MAX_MISSES {
+            self.misses.pop_front();
+        }
+        self.misses.push_back(NearMiss { actor, time, writer, reader, why, clock });
     }
 
     /// What a write of a word offers to those who read it.
@@ -389,8 +310,10 @@ impl Checker {
         reads: bool,
         (sem, scope): (Sem, Scope),
     ) {
-        let Actor { identity, clock, .. } = &self.actors[actor as usize];
-        let write = SyncWrite { who: *identity, actor, sem, scope, clock: Rc::new(clock.clone()), info };
+        let Actor { identity, clock, fences, .. } = &self.actors[actor as usize];
+        let fenced = fences.released.clone();
+        let (time, clock) = (clock.get(actor), Rc::new(clock.clone()));
+        let write = SyncWrite { who: *identity, actor, sem, scope, clock, time, fenced, info };
         self.words.written(address, bytes, reads, write);
         if releases(sem) {
             self.actors[actor as usize].clock.advance(actor);

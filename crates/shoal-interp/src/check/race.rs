@@ -59,6 +59,10 @@ pub enum Unordered {
     WriteScope,
     /// The scope of the read is too small.
     ReadScope,
+    /// The scope of the fence before the write is too small.
+    WriteFence,
+    /// The scope of the fence after the read is too small.
+    ReadFence,
 }
 
 /// Why nothing orders two accesses.
@@ -81,6 +85,8 @@ pub enum Cause {
     Mixed,
     /// The source or the destination of a transfer that is not complete.
     Pending,
+    /// They are done by lanes of one program, or by one and the program as a whole.
+    Lanes,
     /// The memory is overwritten while another may still read it.
     Overwritten,
     /// Nothing at all.
@@ -107,12 +113,17 @@ impl Checker {
                 Miss::ReadOrder => Unordered::ReadOrder,
                 Miss::WriteScope => Unordered::WriteScope,
                 Miss::ReadScope => Unordered::ReadScope,
+                Miss::WriteFence => Unordered::WriteFence,
+                Miss::ReadFence => Unordered::ReadFence,
             };
             return Cause::Flag { writer: access(miss.writer), reader: access(miss.reader), missing };
         }
         let pending = |access: Access| matches!(access.party, super::Party::Program { pending: true, .. });
+        let program = |stamp: Stamp| self.actors[stamp.actor as usize].identity.program;
         if pending(a) || pending(b) {
             Cause::Pending
+        } else if program(first) == program(second) {
+            Cause::Lanes
         } else if !a.writes && b.writes {
             Cause::Overwritten
         } else {
@@ -128,13 +139,25 @@ impl Race {
         match &self.cause {
             Cause::Flag { writer, reader, missing } => match missing {
                 Unordered::WriteOrder => {
-                    format!("let the write of the flag release: `release` instead of {}", order(writer))
+                    format!(
+                        "let the write of the flag release: `release` instead of {}, or put a fence before it",
+                        order(writer)
+                    )
                 }
                 Unordered::ReadOrder => {
-                    format!("let the read of the flag acquire: `acquire` instead of {}", order(reader))
+                    format!(
+                        "let the read of the flag acquire: `acquire` instead of {}, or put a fence after it",
+                        order(reader)
+                    )
                 }
                 Unordered::WriteScope => format!("write the flag at scope `sys` instead of `{}`", scope(writer)),
                 Unordered::ReadScope => format!("read the flag at scope `sys` instead of `{}`", scope(reader)),
+                Unordered::WriteFence => {
+                    format!("let the fence before the write of the flag have scope `{}`", reaching(writer, reader))
+                }
+                Unordered::ReadFence => {
+                    format!("let the fence after the read of the flag have scope `{}`", reaching(writer, reader))
+                }
             },
             Cause::Scope => {
                 let narrow = if scope(&self.first) != Scope::Sys { &self.first } else { &self.second };
@@ -150,6 +173,7 @@ impl Race {
                 format!("make the plain {what} atomic, or order it with the atomic access by a barrier or another flag")
             }
             Cause::Pending => "complete the transfer first: `quiet`, or wait for its signal".into(),
+            Cause::Lanes => "put a barrier of the lanes between them: `__syncthreads()`".into(),
             Cause::Overwritten => {
                 "let the readers tell that they are done (a barrier, or a flag with release), and wait for that before \
                  the memory is overwritten"
@@ -174,6 +198,8 @@ impl Race {
                     Unordered::ReadOrder => "the read acquires nothing",
                     Unordered::WriteScope => "the scope of the write does not reach the reader",
                     Unordered::ReadScope => "the scope of the read does not reach the writer",
+                    Unordered::WriteFence => "the scope of the fence before the write does not reach the reader",
+                    Unordered::ReadFence => "the scope of the fence after the read does not reach the writer",
                 };
                 format!("{writer} {} a flag that {reader} {}, but {why}", writer.verb(), reader.verb())
             }
@@ -181,6 +207,7 @@ impl Race {
             Cause::Sizes => "both are atomic, but of different sizes".into(),
             Cause::Mixed => "only one of them is atomic".into(),
             Cause::Pending => "the transfer was issued, but nothing has completed it".into(),
+            Cause::Lanes => "lanes of a program are ordered by barriers only".into(),
             Cause::Overwritten => "nothing makes the write wait for the read".into(),
             Cause::Nothing => "no flag, barrier or launch orders them".into(),
         }
@@ -189,6 +216,11 @@ impl Race {
 
 fn order(access: &Access) -> String {
     access.order.map_or_else(|| "a plain access".into(), |(sem, _)| format!("`{sem}`"))
+}
+
+/// The scope that contains both.
+fn reaching(a: &Access, b: &Access) -> &'static str {
+    if a.at.rank == b.at.rank { "gpu" } else { "sys" }
 }
 
 fn scope(access: &Access) -> Scope {

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use shoal_ir::op::{Scope, Sem};
+use smallvec::SmallVec;
 
 use super::access::{Identity, contains};
 use super::clock::Clock;
+use super::fence::Fenced;
 
 /// A write of a word, or one of the read-modify-writes behind it.
 #[derive(Clone, Debug)]
@@ -18,6 +20,10 @@ pub(crate) struct SyncWrite {
     pub(crate) scope: Scope,
     /// What had happened for the writer.
     pub(crate) clock: Rc<Clock>,
+    /// When it was made.
+    pub(crate) time: u32,
+    /// What had happened at the fences before it.
+    pub(crate) fenced: SmallVec<[Fenced; 1]>,
     /// Its number in the table of accesses.
     pub(crate) info: u32,
 }
@@ -33,6 +39,33 @@ pub(crate) enum Miss {
     WriteScope,
     /// The read's scope does not reach the writer.
     ReadScope,
+    /// The scope of the fence before the write does not reach the reader.
+    WriteFence,
+    /// The scope of the fence after the read does not reach the writer.
+    ReadFence,
+}
+
+/// A write that a read sees the outcome of.
+pub(crate) struct Sight<'w> {
+    pub(crate) write: &'w SyncWrite,
+    /// What it gives to who acquires it; of one that releases nothing, what it would give.
+    pub(crate) clock: &'w Rc<Clock>,
+    pub(crate) outcome: Result<(), Miss>,
+}
+
+impl SyncWrite {
+    /// What the write offers to a reader.
+    fn offers(&self, reader: Identity) -> Result<&Rc<Clock>, Miss> {
+        if releases(self.sem) {
+            return Ok(&self.clock);
+        }
+        // The last fence knows most.
+        match self.fenced.iter().rev().find(|fenced| contains(fenced.scope, self.who, reader)) {
+            Some(fenced) => Ok(&fenced.clock),
+            None if self.fenced.is_empty() => Err(Miss::WriteOrder),
+            None => Err(Miss::WriteFence),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -90,21 +123,17 @@ impl Words {
         bytes: u32,
         (actor, who): (u32, Identity),
         (sem, scope): (Sem, Scope),
-    ) -> impl Iterator<Item = (&SyncWrite, Result<(), Miss>)> {
+    ) -> impl Iterator<Item = Sight<'_>> {
         let chain = self.words.get(&address).filter(|word| word.bytes == bytes).map_or(&[][..], |word| &word.chain);
         chain.iter().filter(move |w| w.actor != actor).map(move |write| {
-            let outcome = if !releases(write.sem) {
-                Err(Miss::WriteOrder)
-            } else if !acquires(sem) {
-                Err(Miss::ReadOrder)
-            } else if !contains(write.scope, write.who, who) {
-                Err(Miss::WriteScope)
-            } else if !contains(scope, who, write.who) {
-                Err(Miss::ReadScope)
-            } else {
-                Ok(())
+            let (clock, outcome) = match write.offers(who) {
+                Err(miss) => (&write.clock, Err(miss)),
+                Ok(clock) if !contains(write.scope, write.who, who) => (clock, Err(Miss::WriteScope)),
+                Ok(clock) if !contains(scope, who, write.who) => (clock, Err(Miss::ReadScope)),
+                Ok(clock) if !acquires(sem) => (clock, Err(Miss::ReadOrder)),
+                Ok(clock) => (clock, Ok(())),
             };
-            (write, outcome)
+            Sight { write, clock, outcome }
         })
     }
 }

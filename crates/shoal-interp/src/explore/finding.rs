@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::check::{Access, Race, Unwritten};
-use crate::error::{Awaited, Error, HostWaiting, Place, Waiting};
+use crate::error::{Awaited, Error, HostWaiting, Place, Waiting, Writer};
 
 /// Something that is wrong with a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,15 @@ pub enum Finding {
     Nan {
         /// Where.
         near: String,
+    },
+    /// An output holds another number than it must.
+    WrongOutput {
+        /// Where.
+        near: String,
+        /// What it must hold.
+        expected: String,
+        /// What it holds.
+        found: String,
     },
     /// A program failed: an access out of bounds, an assertion, a place that is not there.
     Failure(Error),
@@ -50,6 +59,8 @@ pub struct BlockedProgram {
     pub holds: Option<u64>,
     /// Who wrote it last.
     pub last_writer: Option<Access>,
+    /// Who could still have written it.
+    pub writers: Vec<Writer>,
 }
 
 /// What kind of mistake it is, and where; findings of one kind at the same places are one.
@@ -65,6 +76,7 @@ impl Finding {
             Finding::UnwrittenRead(_) => "unwritten-read",
             Finding::UnwrittenOutput { .. } => "unwritten-output",
             Finding::Nan { .. } => "nan",
+            Finding::WrongOutput { .. } => "wrong-output",
             Finding::Failure(_) => "failure",
         }
     }
@@ -76,9 +88,15 @@ impl Finding {
             Finding::Race(race) => Some(race.second.at),
             Finding::Deadlock(deadlock) => deadlock.waits.first().map(|blocked| blocked.waiting.at),
             Finding::UnwrittenRead(read) => Some(read.access.at),
-            Finding::UnwrittenOutput { .. } | Finding::Nan { .. } => None,
+            Finding::UnwrittenOutput { .. } | Finding::Nan { .. } | Finding::WrongOutput { .. } => None,
             Finding::Failure(error) => error.place(),
         }
+    }
+
+    /// Whether it is the same mistake: of one kind, at the same places of the source.
+    #[must_use]
+    pub fn is_like(&self, other: &Finding) -> bool {
+        self.signature() == other.signature()
     }
 
     pub(crate) fn signature(&self) -> Signature {
@@ -86,7 +104,7 @@ impl Finding {
             Finding::Race(race) => vec![race.first.at.span, race.second.at.span],
             Finding::Deadlock(_) => Vec::new(),
             Finding::UnwrittenRead(read) => vec![read.access.at.span],
-            Finding::UnwrittenOutput { .. } | Finding::Nan { .. } => Vec::new(),
+            Finding::UnwrittenOutput { .. } | Finding::Nan { .. } | Finding::WrongOutput { .. } => Vec::new(),
             Finding::Failure(error) => error.place().map(|at| at.span).into_iter().collect(),
         };
         spans.sort();
@@ -97,6 +115,7 @@ impl Finding {
             Finding::UnwrittenOutput { .. } => 3,
             Finding::Nan { .. } => 4,
             Finding::Failure(_) => 5,
+            Finding::WrongOutput { .. } => 6,
         };
         (kind, spans)
     }
@@ -112,6 +131,9 @@ impl fmt::Display for Finding {
             }
             Finding::UnwrittenOutput { near } => write!(f, "an output was not written {near}"),
             Finding::Nan { near } => write!(f, "an output is NaN {near}"),
+            Finding::WrongOutput { near, expected, found } => {
+                write!(f, "an output is {found} and must be {expected} {near}")
+            }
             Finding::Failure(error) => write!(f, "{error}"),
         }
     }

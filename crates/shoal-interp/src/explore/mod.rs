@@ -2,9 +2,11 @@
 //!
 //! Every run is checked for races, deadlocks, stray accesses, reads of memory never written and outputs never written.
 //! Runs differ in whose turn it is: each program in turn; at random; by random priorities, which find mistakes that need
-//! one program to be late; and a search through the first choices of a run, one after the other. Whatever is found comes
-//! with the schedule that shows it, which repeats it exactly.
+//! one program to be late; rank by rank, which finds those that need a whole rank to be; and a search through the first
+//! choices of a run, one after the other. Whatever is found comes with the schedule that shows it, which repeats it
+//! exactly and has as few switches as a short search finds.
 
+mod batch;
 mod finding;
 mod scenario;
 mod schedule_token;
@@ -12,18 +14,20 @@ mod shrink;
 
 use std::collections::HashMap;
 
-use shoal_ir::Const;
+use shoal_ir::{Const, Scalar};
 
 pub use finding::{BlockedProgram, Deadlock, Finding};
-pub use scenario::{Buffer, Initial, Output, Scenario};
+pub use scenario::{Buffer, Expectation, Initial, Output, Scenario};
 pub use schedule_token::{NoSchedule, Schedule};
 
 use crate::check::Checker;
 use crate::error::Error;
 use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
 use crate::memory::{Address, Memory};
-use crate::pick::Choice;
+use crate::pick::{Choice, Picker};
 use crate::rank::{Plans, WorldPlan};
+use crate::transfer::Delivery;
+use crate::turn::Turn;
 use finding::Signature;
 
 /// How a scenario is explored.
@@ -39,11 +43,21 @@ pub struct Settings {
     pub max_steps: u64,
     /// How many different findings end the exploration.
     pub max_findings: usize,
+    /// Whether accesses are followed. Without, no race and nothing unwritten is found, and runs take as long as the plain
+    /// interpreter's.
+    pub follow_accesses: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { schedules: 200, seed: 1, resident: None, max_steps: 50_000_000, max_findings: 8 }
+        Settings {
+            schedules: 200,
+            seed: 1,
+            resident: None,
+            max_steps: 50_000_000,
+            max_findings: 8,
+            follow_accesses: true,
+        }
     }
 }
 
@@ -71,12 +85,15 @@ pub struct Outcome {
     pub events: u64,
     /// Whether the search has seen every schedule that there is.
     pub exhaustive: bool,
+    /// Whether the watcher stopped it before its end.
+    pub interrupted: bool,
 }
 
 /// One run.
 struct Run {
     findings: Vec<Finding>,
     trace: Vec<Choice>,
+    turns: Vec<Turn>,
     steps: u64,
     events: u64,
     interrupted: bool,
@@ -118,46 +135,50 @@ struct Explorer<'p, 's> {
     settings: &'s Settings,
 }
 
-/// Runs a scenario under many schedules.
+/// Runs a scenario under many schedules, and finds a simple one for each mistake.
 ///
 /// # Errors
 /// When it cannot be run at all: a kernel is missing or its arguments do not fit.
 pub fn explore(scenario: &Scenario<'_>, settings: &Settings, watcher: &mut dyn Watcher) -> Result<Outcome, Error> {
     let plans = Plans::new(&scenario.hosts);
-    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
-    let explorer = Explorer { scenario, world, settings };
-    let mut outcome = Outcome::default();
-    let mut known: HashMap<Signature, usize> = HashMap::new();
-    let mut search = Search::default();
-    for number in 0..settings.schedules {
-        let (schedule, searched) = next_schedule(number, settings.seed, &mut search);
-        let run = explorer.run(&schedule, watcher);
-        outcome.schedules += 1;
-        outcome.steps += run.steps;
-        outcome.events += run.events;
-        for finding in run.findings {
-            let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
-            match outcome.found.get_mut(at) {
-                Some(found) => found.times += 1,
-                None => outcome.found.push(Found { finding, schedule: schedule.clone(), times: 1 }),
-            }
-        }
-        if searched {
-            search.learn(&run.trace);
-        }
-        watcher.progress(outcome.schedules);
-        if run.interrupted || outcome.found.len() >= settings.max_findings || search.exhausted {
-            outcome.exhaustive = search.exhausted;
-            break;
-        }
-    }
+    let explorer = Explorer::new(scenario, &plans, settings)?;
+    let mut outcome = explorer.search(watcher, |_| false);
     for found in &mut outcome.found {
         explorer.shrink(found, watcher);
     }
     Ok(outcome)
 }
 
-/// Runs a scenario under one schedule; gives what is found there.
+/// The same, each mistake with the first schedule that showed it.
+///
+/// # Errors
+/// As [`explore`].
+pub fn search(scenario: &Scenario<'_>, settings: &Settings, watcher: &mut dyn Watcher) -> Result<Outcome, Error> {
+    let plans = Plans::new(&scenario.hosts);
+    Ok(Explorer::new(scenario, &plans, settings)?.search(watcher, |_| false))
+}
+
+/// Looks for one mistake: the first schedule that shows it, made simple; `None` if none of them does.
+///
+/// # Errors
+/// As [`explore`].
+pub fn find(
+    scenario: &Scenario<'_>,
+    settings: &Settings,
+    mistake: &Finding,
+    watcher: &mut dyn Watcher,
+) -> Result<Option<Found>, Error> {
+    let plans = Plans::new(&scenario.hosts);
+    let explorer = Explorer::new(scenario, &plans, settings)?;
+    let outcome = explorer.search(watcher, |finding| finding.is_like(mistake));
+    let mut found = outcome.found.into_iter().find(|found| found.finding.is_like(mistake));
+    if let Some(found) = &mut found {
+        explorer.shrink(found, watcher);
+    }
+    Ok(found)
+}
+
+/// Runs a scenario under one schedule; gives what is found there, and the order in which everybody moved.
 ///
 /// # Errors
 /// As [`explore`].
@@ -166,10 +187,12 @@ pub fn replay(
     settings: &Settings,
     schedule: &Schedule,
     watcher: &mut dyn Watcher,
-) -> Result<Vec<Finding>, Error> {
+) -> Result<(Vec<Finding>, Vec<Turn>), Error> {
     let plans = Plans::new(&scenario.hosts);
-    let world = WorldPlan::new(&plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
-    Ok(Explorer { scenario, world, settings }.run(schedule, watcher).findings)
+    let mut picker = schedule.picker();
+    picker.remember_turns();
+    let run = Explorer::new(scenario, &plans, settings)?.run_with(picker, watcher);
+    Ok((run.findings, run.turns))
 }
 
 /// The smallest number of resident programs for which no deadlock is found, of a scenario that has none when all are.
@@ -187,7 +210,7 @@ pub fn needed_residency(
         let middle = low + (high - low) / 2;
         let few = Settings { resident: Some(middle), schedules: settings.schedules.min(24), ..settings.clone() };
         let stuck = |found: &Found| matches!(found.finding, Finding::Deadlock(_));
-        if explore(scenario, &few, watcher)?.found.iter().any(stuck) {
+        if search(scenario, &few, watcher)?.found.iter().any(stuck) {
             low = middle + 1;
         } else {
             high = middle;
@@ -196,16 +219,29 @@ pub fn needed_residency(
     Ok(low)
 }
 
-/// The schedule of a run; whether it belongs to the search.
-fn next_schedule(number: usize, seed: u64, search: &mut Search) -> (Schedule, bool) {
+/// Runs of fewer operations are over before a thread has started.
+const SHORT_RUN: u64 = 2_000;
+
+/// Schedules that are run at once, at first and at last.
+const SMALLEST_BATCH: usize = 8;
+const LARGEST_BATCH: usize = 64;
+
+/// Whether a run belongs to the search.
+fn is_searched(number: usize) -> bool {
+    number > 0 && number.is_multiple_of(4)
+}
+
+/// The schedule of a run that does not belong to the search.
+fn ordered_schedule(number: usize, seed: u64, horizon: u32) -> Schedule {
     let seed = seed.wrapping_add(number as u64);
-    match number % 4 {
-        _ if number == 0 => (Schedule::Order(Order::RoundRobin), false),
-        1 => (Schedule::Order(Order::Random(seed)), false),
-        2 => (Schedule::Order(Order::Pct { seed, depth: 3 }), false),
-        3 => (Schedule::Order(Order::Pct { seed, depth: 1 }), false),
-        _ => (Schedule::Choices(search.next.clone()), true),
-    }
+    Schedule::Order(match number % 8 {
+        _ if number == 0 => Order::RoundRobin,
+        2 => Order::Skewed(seed),
+        3 => Order::Pct { seed, depth: 3, horizon },
+        5 => Order::Pct { seed, depth: 1, horizon },
+        7 => Order::Pct { seed, depth: 2, horizon },
+        _ => Order::Random(seed),
+    })
 }
 
 /// A depth-first search through the first choices of runs.
@@ -234,11 +270,67 @@ impl Search {
 
 /// All programs take turns, and none starts before there is room.
 fn exploring() -> Options {
-    Options { residency: Residency::Strict, actors: Actors::All, ..Options::default() }
+    let delivery = Delivery::AnyTime;
+    Options { residency: Residency::Strict, actors: Actors::All, delivery, ..Options::default() }
 }
 
-impl Explorer<'_, '_> {
+impl<'p, 's> Explorer<'p, 's> {
+    fn new(
+        scenario: &'p Scenario<'p>,
+        plans: &'p Plans<'p>,
+        settings: &'s Settings,
+    ) -> Result<Explorer<'p, 's>, Error> {
+        let world = WorldPlan::new(plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
+        Ok(Explorer { scenario, world, settings })
+    }
+
+    /// Runs one schedule after the other, until there are enough, or a finding is `enough` by itself.
+    fn search(&self, watcher: &mut dyn Watcher, enough: impl Fn(&Finding) -> bool) -> Outcome {
+        let settings = self.settings;
+        let mut outcome = Outcome::default();
+        let mut known: HashMap<Signature, usize> = HashMap::new();
+        let mut search = Search::default();
+        // The first run says how long runs are; what is quickly found is found in small batches.
+        let (mut horizon, mut at, mut size) = (1, 0, 1);
+        while at < settings.schedules {
+            let end = settings.schedules.min(at + size);
+            for batch::Numbered { number, schedule, run, exhausts } in
+                batch::run(self, at..end, horizon, &mut search, watcher)
+            {
+                if number == 0 {
+                    horizon = u32::try_from(run.trace.len()).unwrap_or(u32::MAX).max(1);
+                    let is_short = run.steps < SHORT_RUN || batch::threads() == 1;
+                    size = if is_short { 1 } else { SMALLEST_BATCH };
+                }
+                outcome.schedules += 1;
+                outcome.steps += run.steps;
+                outcome.events += run.events;
+                let done = run.findings.iter().any(&enough);
+                for finding in run.findings {
+                    let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
+                    match outcome.found.get_mut(at) {
+                        Some(found) => found.times += 1,
+                        None => outcome.found.push(Found { finding, schedule: schedule.clone(), times: 1 }),
+                    }
+                }
+                watcher.progress(outcome.schedules);
+                outcome.interrupted = run.interrupted || watcher.is_interrupted();
+                outcome.exhaustive = exhausts;
+                if done || exhausts || outcome.interrupted || outcome.found.len() >= settings.max_findings {
+                    return outcome;
+                }
+            }
+            at = end;
+            size = if size == 1 { 1 } else { (2 * size).min(LARGEST_BATCH) };
+        }
+        outcome
+    }
+
     fn run(&self, schedule: &Schedule, watcher: &mut dyn Watcher) -> Run {
+        self.run_with(schedule.picker(), watcher)
+    }
+
+    fn run_with(&self, mut picker: Picker, watcher: &mut dyn Watcher) -> Run {
         let options = Options {
             order: Order::RoundRobin,
             max_steps: self.settings.max_steps,
@@ -246,30 +338,36 @@ impl Explorer<'_, '_> {
             ..exploring()
         };
         let (mut memory, mut checker) = (self.scenario.memory(), self.scenario.checker());
-        let mut picker = schedule.picker();
-        let ran = self.world.run(&mut memory, &options, &mut picker, &mut Quiet(watcher), Some(&mut checker));
+        let follows = self.settings.follow_accesses.then_some(&mut checker);
+        let ran = self.world.run(&mut memory, &options, &mut picker, &mut Quiet(watcher), follows);
         let mut findings: Vec<Finding> = checker.races().iter().cloned().map(Finding::Race).collect();
         findings.extend(checker.unwritten_reads().iter().cloned().map(Finding::UnwrittenRead));
         let (mut steps, mut interrupted) = (0, false);
         match ran {
             Ok(executed) => {
                 steps = executed;
-                findings.extend(self.outputs(&memory, &checker));
+                if self.settings.follow_accesses {
+                    findings.extend(self.outputs(&memory, &checker));
+                }
             }
             Err(Error::Interrupted { .. }) => interrupted = true,
-            Err(Error::Deadlock { waiting, hosts, words }) => {
+            Err(Error::Deadlock { waiting, hosts, words, writers }) => {
+                let mut writers = writers.into_iter();
                 let blocked = |(waiting, word): (crate::error::Waiting, Option<(u64, u64)>)| {
                     let address = word.map(|(address, _)| address);
                     let place = address.and_then(|address| memory.place_of(Address(address)));
                     let last_writer = address.and_then(|address| checker.last_writer(address));
-                    BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer }
+                    let writers = writers.next().unwrap_or_default();
+                    BlockedProgram { waiting, place, holds: word.map(|(_, value)| value), last_writer, writers }
                 };
                 let waits = waiting.into_iter().zip(words).map(blocked).collect();
-                findings.push(Finding::Deadlock(Deadlock { waits, hosts, resident: self.settings.resident }));
+                let resident = self.settings.resident.or(self.scenario.least_room());
+                findings.push(Finding::Deadlock(Deadlock { waits, hosts, resident }));
             }
             Err(error) => findings.push(Finding::Failure(error)),
         }
-        Run { findings, trace: picker.into_trace(), steps, events: checker.events(), interrupted }
+        let (trace, turns) = picker.into_trace();
+        Run { findings, trace, turns, steps, events: checker.events(), interrupted }
     }
 
     /// What is wrong with the outputs of a run that has ended.
@@ -281,13 +379,28 @@ impl Explorer<'_, '_> {
                 findings.push(Finding::UnwrittenOutput { near: memory.describe(byte) });
             }
             let size = u64::from(element.bytes());
-            let is_nan = |&at: &u64| {
-                let bits = memory.load(at, element.bytes()).unwrap_or(0);
-                element.is_float() && Const::from_bits(element, bits).as_f64().is_nan()
-            };
+            let is_nan = |&at: &u64| element.is_float() && number_at(memory, element, at).is_nan();
             let first = (0..bytes / size).map(|i| address.0 + i * size).find(is_nan);
             findings.extend(first.map(|at| Finding::Nan { near: memory.describe(at) }));
         }
+        let wrong = self.scenario.expected.iter().find_map(|expected| wrong_output(memory, expected));
+        findings.extend(wrong);
         findings
     }
+}
+
+/// The first number of an output that is not what it must be.
+fn wrong_output(memory: &Memory, expected: &Expectation) -> Option<Finding> {
+    let size = u64::from(expected.element.bytes());
+    let places = (0..).map(|i| expected.address.0 + i * size);
+    let (at, &must) = places.zip(&expected.values).find(|&(at, &must)| {
+        // What is not there is told as not written.
+        !expected.is_met(number_at(memory, expected.element, at), must)
+    })?;
+    let found = number_at(memory, expected.element, at);
+    Some(Finding::WrongOutput { near: memory.describe(at), expected: must.to_string(), found: found.to_string() })
+}
+
+fn number_at(memory: &Memory, element: Scalar, at: u64) -> f64 {
+    Const::from_bits(element, memory.load(at, element.bytes()).unwrap_or(0)).as_f64()
 }

@@ -5,6 +5,7 @@ use shoal_ir::Scalar;
 use crate::check::Checker;
 use crate::memory::{Address, Memory};
 use crate::rank::{Heap, HostAction};
+use crate::stream::StreamAction;
 
 /// Whether the contents of a buffer mean something at the start.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -39,6 +40,25 @@ pub struct Output {
     pub element: Scalar,
 }
 
+/// Memory that must hold these numbers at the end; floats may be off by a thousandth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expectation {
+    /// Where it is.
+    pub address: Address,
+    /// What it holds.
+    pub element: Scalar,
+    /// The numbers.
+    pub values: Vec<f64>,
+}
+
+impl Expectation {
+    /// Whether a number is near enough to what it must be.
+    pub(crate) fn is_met(&self, found: f64, expected: f64) -> bool {
+        let off = if self.element.is_float() { 1e-3 * expected.abs().max(1.0) } else { 0.0 };
+        found == expected || (found - expected).abs() <= off
+    }
+}
+
 /// A world at its start, and all that happens there.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario<'a> {
@@ -50,6 +70,8 @@ pub struct Scenario<'a> {
     pub hosts: Vec<Vec<HostAction<'a>>>,
     /// What must be written at the end.
     pub outputs: Vec<Output>,
+    /// What it must hold.
+    pub expected: Vec<Expectation>,
 }
 
 impl Scenario<'_> {
@@ -61,6 +83,19 @@ impl Scenario<'_> {
             memory.name(buffer.address, buffer.name.clone());
         }
         memory
+    }
+
+    /// The least room that a launch has for its programs, if any is limited.
+    pub(crate) fn least_room(&self) -> Option<usize> {
+        let room = |action: &HostAction<'_>| match action {
+            HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch)) => launch.room,
+            HostAction::On(..)
+            | HostAction::Synchronize(_)
+            | HostAction::Barrier
+            | HostAction::Write { .. }
+            | HostAction::Read { .. } => None,
+        };
+        self.hosts.iter().flatten().filter_map(room).min()
     }
 
     /// Who follows its accesses.

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `rr` | each program in turn |
 //! | `r1f` | random, seed 0x1f |
-//! | `p3.1f` | random priorities of which 3 change, seed 0x1f |
-//! | `c0x5,2,1x3` | these choices, then the first always |
+//! | `p3.1f.200` | random priorities of which 3 change, within 200 choices, seed 0x1f |
+//! | `s1f` | ranks one after the other, seed 0x1f |
+//! | `c0x5,2,1x3` | these choices, then no switch; each is counted from the program that ran last |
+//! | `c1f@0x5` | the same, programs starting as in `r1f` |
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,15 +20,36 @@ use crate::pick::Picker;
 pub enum Schedule {
     /// By a rule.
     Order(Order),
-    /// By these choices, each the place of a program among those that can run; then always the first.
-    Choices(Vec<u32>),
+    /// By these choices.
+    Choices {
+        /// The seed of the order in which programs start; `None`: as the grid says.
+        starts: Option<u64>,
+        /// Each the place of a program among those that can run, counted from the one that ran last; after them
+        /// programs are switched only when one cannot go on.
+        choices: Vec<u32>,
+    },
 }
 
 impl Schedule {
     pub(crate) fn picker(&self) -> Picker {
         match self {
             Schedule::Order(order) => Picker::new(*order),
-            Schedule::Choices(choices) => Picker::replaying(choices.clone()),
+            Schedule::Choices { starts, choices } => Picker::replaying(*starts, choices.clone()),
+        }
+    }
+
+    /// Choices from programs that start as the grid says.
+    #[must_use]
+    pub fn choosing(choices: Vec<u32>) -> Schedule {
+        Schedule::Choices { starts: None, choices }
+    }
+
+    /// The seed of the order in which programs start.
+    pub(crate) fn starts(&self) -> Option<u64> {
+        match self {
+            Schedule::Order(Order::RoundRobin) => None,
+            Schedule::Order(Order::Random(seed) | Order::Pct { seed, .. } | Order::Skewed(seed)) => Some(*seed),
+            Schedule::Choices { starts, .. } => *starts,
         }
     }
 }
@@ -36,9 +59,13 @@ impl fmt::Display for Schedule {
         match self {
             Schedule::Order(Order::RoundRobin) => f.write_str("rr"),
             Schedule::Order(Order::Random(seed)) => write!(f, "r{seed:x}"),
-            Schedule::Order(Order::Pct { seed, depth }) => write!(f, "p{depth}.{seed:x}"),
-            Schedule::Choices(choices) => {
+            Schedule::Order(Order::Pct { seed, depth, horizon }) => write!(f, "p{depth}.{seed:x}.{horizon}"),
+            Schedule::Order(Order::Skewed(seed)) => write!(f, "s{seed:x}"),
+            Schedule::Choices { starts, choices } => {
                 f.write_str("c")?;
+                if let Some(seed) = starts {
+                    write!(f, "{seed:x}@")?;
+                }
                 let mut first = true;
                 for run in choices.chunk_by(|a, b| a == b) {
                     let comma = if std::mem::take(&mut first) { "" } else { "," };
@@ -55,7 +82,7 @@ impl fmt::Display for Schedule {
 
 /// A text that is no schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no schedule; a report prints one, such as `rr`, `r1f`, `p3.1f` or `c0x5,2`")]
+#[error("`{0}` is no schedule; a report prints one, such as `rr`, `r1f`, `p3.1f.200`, `s1f` or `c0x5,2`")]
 pub struct NoSchedule(String);
 
 /// Choices of a token; more are a mistake or an attack.
@@ -75,9 +102,18 @@ impl FromStr for Schedule {
         }
         if let Some((depth, seed)) = text.strip_prefix('p').and_then(|rest| rest.split_once('.')) {
             let depth = depth.parse().ok().filter(|&depth| depth <= 64).ok_or_else(wrong)?;
-            return Ok(Schedule::Order(Order::Pct { seed: hex(seed)?, depth }));
+            let (seed, horizon) = seed.split_once('.').ok_or_else(wrong)?;
+            let horizon = horizon.parse().map_err(|_| wrong())?;
+            return Ok(Schedule::Order(Order::Pct { seed: hex(seed)?, depth, horizon }));
+        }
+        if let Some(seed) = text.strip_prefix('s') {
+            return Ok(Schedule::Order(Order::Skewed(hex(seed)?)));
         }
         let list = text.strip_prefix('c').ok_or_else(wrong)?;
+        let (starts, list) = match list.split_once('@') {
+            Some((seed, list)) => (Some(hex(seed)?), list),
+            None => (None, list),
+        };
         let mut choices = Vec::new();
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let (choice, times) = item.split_once('x').unwrap_or((item, "1"));
@@ -88,7 +124,7 @@ impl FromStr for Schedule {
             }
             choices.extend(std::iter::repeat_n(choice, times));
         }
-        Ok(Schedule::Choices(choices))
+        Ok(Schedule::Choices { starts, choices })
     }
 }
 
@@ -101,15 +137,18 @@ mod tests {
         let schedules = [
             Schedule::Order(Order::RoundRobin),
             Schedule::Order(Order::Random(0x1f)),
-            Schedule::Order(Order::Pct { seed: 7, depth: 3 }),
-            Schedule::Choices(vec![0, 0, 0, 2, 1, 1]),
-            Schedule::Choices(vec![]),
+            Schedule::Order(Order::Pct { seed: 7, depth: 3, horizon: 200 }),
+            Schedule::Order(Order::Skewed(0x2a)),
+            Schedule::choosing(vec![0, 0, 0, 2, 1, 1]),
+            Schedule::choosing(vec![]),
+            Schedule::Choices { starts: Some(0x1f), choices: vec![0, 0, 3] },
+            Schedule::Choices { starts: Some(0), choices: vec![] },
         ];
         for schedule in schedules {
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }
-        assert_eq!(Schedule::Choices(vec![0, 0, 0, 2, 1, 1]).to_string(), "c0x3,2,1x2");
-        for wrong in ["", "x", "rz", "p3", "p.1", "c1y", "c0x99999999999", "c-1"] {
+        assert_eq!(Schedule::choosing(vec![0, 0, 0, 2, 1, 1]).to_string(), "c0x3,2,1x2");
+        for wrong in ["", "x", "rz", "p3", "p.1", "p3.1", "p3.1.", "s", "sz", "c1y", "cz@1", "c0x99999999999", "c-1"] {
             assert!(wrong.parse::<Schedule>().is_err(), "{wrong}");
         }
     }

@@ -2,8 +2,8 @@
 
 use shoal_interp::check::{Cause, Unordered};
 use shoal_interp::explore::{Buffer, Finding, Initial, Outcome, Scenario, Settings, explore, replay};
-use shoal_interp::{Address, Arg, Heap, HostAction, RankLaunch};
-use shoal_ir::Module;
+use shoal_interp::{Address, Arg, Compare, Heap, HostAction, RankLaunch, StreamAction};
+use shoal_ir::{Module, OpKind};
 
 use crate::support::module;
 
@@ -17,8 +17,14 @@ fn heap(rank: usize) -> Heap {
 /// Launches kernel `k`, with the flag and the word at 8, on every rank, so many times.
 fn scenario<'a>(module: &'a Module, args: &'a [[Arg; 2]], grid: u32, launches: usize) -> Scenario<'a> {
     let ranks = args.len();
-    let launch =
-        |rank: usize| RankLaunch { module, kernel: "k", grid: [grid, 1, 1], args: &args[rank], heap: Some(heap(rank)) };
+    let launch = |rank: usize| RankLaunch {
+        module,
+        kernel: "k",
+        grid: [grid, 1, 1],
+        args: &args[rank],
+        heap: Some(heap(rank)),
+        room: None,
+    };
     let buffer = |rank: usize| Buffer {
         address: heap(rank).base,
         contents: vec![0; HEAP as usize],
@@ -30,6 +36,7 @@ fn scenario<'a>(module: &'a Module, args: &'a [[Arg; 2]], grid: u32, launches: u
         buffers: (0..ranks).map(buffer).collect(),
         hosts: (0..ranks).map(|rank| vec![HostAction::Launch(launch(rank)); launches]).collect(),
         outputs: Vec::new(),
+        expected: Vec::new(),
     }
 }
 
@@ -44,7 +51,8 @@ fn explored(text: &str, ranks: usize, grid: u32, launches: usize) -> Outcome {
     let scenario = scenario(&module, &args, grid, launches);
     let outcome = explore(&scenario, &settings, &mut ()).expect("it can be run");
     for found in &outcome.found {
-        let again = replay(&scenario, &settings, &found.schedule, &mut ()).expect("it can be run");
+        let (again, turns) = replay(&scenario, &settings, &found.schedule, &mut ()).expect("it can be run");
+        assert!(!turns.is_empty(), "somebody moved");
         assert!(again.contains(&found.finding), "{} does not come again: {again:?}", found.finding);
     }
     outcome
@@ -151,4 +159,133 @@ fn a_deadlock_tells_who_wrote_the_flag_last() {
         "{text}"
     );
     assert!(text.contains("rank 0, program (0, 0, 0) wrote it last"), "{text}");
+}
+
+fn fence(sem: &str, scope: &str) -> String {
+    format!("fence {{sem = {sem}, scope = {scope}}} ()")
+}
+
+/// A relaxed flag with these fences before the write and after the read.
+fn fenced_message(before: &str, after: &str) -> String {
+    let (write, read) = (RELEASE.replace("release", "relaxed"), ACQUIRE.replace("acquire", "relaxed"));
+    message(&format!("{before}\n{write}"), &format!("{read}\n{after}"))
+}
+
+#[test]
+fn fences_order_what_is_around_relaxed_accesses() {
+    for (before, after) in [("release", "acquire"), ("acq_rel", "acq_rel")] {
+        let text = fenced_message(&fence(before, "sys"), &fence(after, "sys"));
+        assert_eq!(explored(&text, 2, 1, 1).found, [], "{before}, {after}");
+    }
+    // Of each pair one fence is too weak, or too narrow.
+    let lacking = [
+        (fence("acquire", "sys"), fence("acquire", "sys"), Unordered::WriteOrder),
+        (fence("release", "sys"), fence("release", "sys"), Unordered::ReadOrder),
+        (fence("release", "gpu"), fence("acquire", "sys"), Unordered::WriteFence),
+        (fence("release", "sys"), fence("acquire", "gpu"), Unordered::ReadFence),
+        (fence("relaxed", "sys"), fence("acquire", "sys"), Unordered::WriteOrder),
+    ];
+    for (before, after, lacks) in lacking {
+        let outcome = explored(&fenced_message(&before, &after), 2, 1, 1);
+        let [found] = &outcome.found[..] else { panic!("{before} {after}: {:?}", outcome.found) };
+        let Finding::Race(race) = &found.finding else { panic!("{:?}", found) };
+        assert!(matches!(&race.cause, Cause::Flag { missing, .. } if *missing == lacks), "{before} {after}: {race}");
+    }
+}
+
+#[test]
+fn a_fence_publishes_nothing_that_comes_after_it() {
+    let late = "%two = add (%one, %one) : i32\nstore (%there, %two)";
+    let text = fenced_message(&format!("{}\n{late}", fence("release", "sys")), &fence("acquire", "sys"));
+    assert!(explored(&text, 2, 1, 1).found.iter().any(|found| found.finding.kind() == "race"));
+}
+
+/// What the host of one rank does, with the flag at 0 and words at 8 and 16 of its heap.
+fn streams(actions: Vec<HostAction<'_>>) -> Outcome {
+    let buffer = Buffer {
+        address: heap(0).base,
+        contents: vec![0; HEAP as usize],
+        name: "heap".into(),
+        initial: Initial::Written,
+    };
+    let scenario =
+        Scenario { heaps: vec![heap(0)], buffers: vec![buffer], hosts: vec![actions], ..Scenario::default() };
+    explore(&scenario, &Settings { schedules: 40, ..Settings::default() }, &mut ()).expect("it can be run")
+}
+
+#[test]
+fn streams_are_ordered_by_events_values_and_their_host() {
+    let text = "kernel @k(%flag: ptr<i64>, %x: ptr<i32>) {
+      %one = const {value = 1} () : i32
+      store (%x, %one)
+      return ()
+    }";
+    let (module, args) = (module(text), args(1));
+    let launch =
+        RankLaunch { module: &module, kernel: "k", grid: [1, 1, 1], args: &args[0], heap: Some(heap(0)), room: None };
+    let at = |offset| heap(0).base.offset(offset);
+    let copy = |stream| HostAction::On(stream, StreamAction::Copy { to: at(16), from: at(8), bytes: 4 });
+    let value = StreamAction::WriteValue { address: at(0), bytes: 8, value: 1 };
+    let wait = StreamAction::WaitValue { address: at(0), bytes: 8, compare: Compare::GreaterOrEqual, value: 1 };
+    let go = || HostAction::Launch(launch);
+
+    let unordered = streams(vec![go(), copy(1)]);
+    let [found] = &unordered.found[..] else { panic!("{:?}", unordered.found) };
+    assert!(found.finding.to_string().contains("stream 1 of rank 0"), "{}", found.finding);
+
+    assert_eq!(streams(vec![go(), copy(0)]).found, [], "one stream");
+    assert_eq!(streams(vec![go(), HostAction::Synchronize(0), copy(1)]).found, [], "the host waited");
+    let events = [HostAction::On(0, StreamAction::Record(7)), HostAction::On(1, StreamAction::Wait(7))];
+    assert_eq!(streams([vec![go()], events.to_vec(), vec![copy(1)]].concat()).found, [], "an event");
+    let values = vec![go(), HostAction::On(0, value), HostAction::On(1, wait.clone()), copy(1)];
+    assert_eq!(streams(values).found, [], "a value");
+
+    let never = streams(vec![HostAction::On(1, wait)]);
+    let [found] = &never.found[..] else { panic!("{:?}", never.found) };
+    assert!(
+        found.finding.to_string().contains("stream 1 of rank 0 waits until byte 0 of heap >= 1; it holds 0"),
+        "{}",
+        found.finding
+    );
+}
+
+/// Lanes 0 to 31 of a program write a word each, and lane 0 reads that of lane 1.
+fn lanes(barrier: &str) -> Outcome {
+    let text = format!(
+        "kernel @k(%flag: ptr<i64>, %x: ptr<i32>) {{
+      %lane = iota {{start = 0}} () : tile<32xi32>
+      %four = const {{value = 4}} () : tile<32xi32>
+      %mine = cmp {{is = lt}} (%lane, %four) : tile<32xi1>
+      %all = splat (%x) : tile<32xptr<i32>>
+      %at = ptr_add (%all, %lane) : tile<32xptr<i32>>
+      store (%at, %lane, %mine)
+      {barrier}
+      %one = const {{value = 1}} () : tile<32xi32>
+      %next = ptr_add (%all, %one) : tile<32xptr<i32>>
+      %zero = const {{value = 0}} () : tile<32xi32>
+      %first = cmp {{is = eq}} (%lane, %zero) : tile<32xi1>
+      %v = load (%next, %first) : tile<32xi32>
+      return ()
+    }}"
+    );
+    let mut module = module(&text);
+    let func = &mut module.funcs[0];
+    let accesses =
+        func.walk().into_iter().filter(|&op| matches!(func.op(op).kind, OpKind::Load(_) | OpKind::Store { .. }));
+    for op in accesses.collect::<Vec<_>>() {
+        func.by_lanes.insert(op);
+    }
+    let args = args(1);
+    let settings = Settings { schedules: 4, ..Settings::default() };
+    explore(&scenario(&module, &args, 1, 1), &settings, &mut ()).expect("it can be run")
+}
+
+#[test]
+fn lanes_are_ordered_by_barriers() {
+    let outcome = lanes("");
+    let [found] = &outcome.found[..] else { panic!("{:?}", outcome.found) };
+    let text = found.finding.to_string();
+    assert!(text.contains("lane 1 writes") && text.contains("lane 0 reads"), "{text}");
+    assert!(matches!(&found.finding, Finding::Race(race) if race.cause == Cause::Lanes), "{text}");
+    assert_eq!(lanes("barrier ()").found, []);
 }

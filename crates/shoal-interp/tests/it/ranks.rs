@@ -27,6 +27,7 @@ fn run_world(text: &str, ranks: usize, order: Order) -> (Vec<Vec<u8>>, Result<u6
             grid: [1, 1, 1],
             args,
             heap: Some(Heap { base, bytes: HEAP as u64 }),
+            room: None,
         })
         .collect();
     let options = Options { order, ..Options::default() };

@@ -78,6 +78,48 @@ pub(super) fn run(
     Ok(())
 }
 
+/// The defaults of the parameters after the world that need no world.
+pub(super) fn defaults(program: &Program, function: &Function) -> Vec<(String, Value)> {
+    let Some(first) = function.def.params.first() else { return Vec::new() };
+    let mut evaluator = Evaluator {
+        program,
+        module: function.module,
+        world_name: first.name.name.clone(),
+        world: &mut NoWorld,
+        names: HashMap::new(),
+        steps: 0,
+        open: vec![],
+    };
+    let mut found = Vec::new();
+    for param in &function.def.params[1..] {
+        if let Some(value) = param.default.as_ref().and_then(|default| evaluator.expr(default).ok()) {
+            found.push((param.name.name.to_string(), value));
+        }
+    }
+    found
+}
+
+/// Where there is no world yet.
+struct NoWorld;
+
+impl HarnessWorld for NoWorld {
+    fn attribute(&mut self, _name: &str) -> std::result::Result<Value, String> {
+        Err("there is no world here".into())
+    }
+
+    fn call(&mut self, _method: &str, _args: HarnessArgs) -> std::result::Result<Value, String> {
+        Err("there is no world here".into())
+    }
+
+    fn call_on(&mut self, _: usize, _method: &str, _args: HarnessArgs) -> std::result::Result<Value, String> {
+        Err("there is no world here".into())
+    }
+
+    fn launch(&mut self, _kernel: &str, _grid: Vec<i128>, _args: HarnessArgs) -> std::result::Result<(), String> {
+        Err("there is no world here".into())
+    }
+}
+
 /// Whether statements subscript this name: `kernel[grid]`.
 pub(super) fn mentions(body: &[Stmt], name: &str) -> bool {
     let mut stmts: Vec<&Stmt> = body.iter().collect();
@@ -363,10 +405,26 @@ impl Evaluator<'_> {
             ExprKind::Attribute { value, attr } if self.is_world(value) => {
                 self.world.call(&attr.name, args).or_else(|message| wrong(span, message))
             }
-            ExprKind::Attribute { attr: name, .. } => self.builtin(&name.name, &args, span),
+            ExprKind::Attribute { value, attr } => match self.object(value)? {
+                Some(object) => self.world.call_on(object, &attr.name, args).or_else(|message| wrong(span, message)),
+                None => self.builtin(&attr.name, &args, span),
+            },
             ExprKind::Name(name) => self.builtin(name, &args, span),
             _ => wrong(span, "a harness cannot call this"),
         }
+    }
+
+    /// The thing of the world that a name or an element of a list stands for.
+    fn object(&mut self, e: &Expr) -> Result<Option<usize>> {
+        let value = match &e.kind {
+            ExprKind::Name(name) => self.names.get(name).cloned(),
+            ExprKind::Subscript { .. } | ExprKind::Call { .. } => Some(self.expr(e)?),
+            _ => None,
+        };
+        Ok(match value {
+            Some(Value::Object(object)) => Some(object),
+            _ => None,
+        })
     }
 
     fn builtin(&mut self, name: &Name, args: &HarnessArgs, span: Span) -> Result<Value> {

@@ -57,6 +57,12 @@ pub trait HarnessWorld {
     /// What is wrong, in words.
     fn call(&mut self, method: &str, args: HarnessArgs) -> Result<HarnessValue, String>;
 
+    /// A call of a method of something of the world: `stream.copy(…)`.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    fn call_on(&mut self, object: usize, method: &str, args: HarnessArgs) -> Result<HarnessValue, String>;
+
     /// A launch: `kernel[grid](args)`.
     ///
     /// # Errors
@@ -111,6 +117,13 @@ impl Program {
             return Err(Diagnostic::error(Span::NONE, format!("there is no harness `{name}`")).into());
         };
         Ok(evaluate::run(self, &function, given, world)?)
+    }
+
+    /// The defaults of a harness's parameters, as far as they have a value by themselves.
+    #[must_use]
+    pub fn harness_defaults(&self, name: &str) -> Vec<(String, HarnessValue)> {
+        let function = self.main_functions().into_iter().find(|f| f.name() == name && self.is_harness(f));
+        function.map_or_else(Vec::new, |function| evaluate::defaults(self, &function))
     }
 
     fn is_harness(&self, function: &Function) -> bool {

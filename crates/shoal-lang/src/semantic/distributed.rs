@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use shoal_ir::OpKind;
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
-use shoal_ir::op::Sem;
-use shoal_ir::types::{Elem, Scalar};
+use shoal_ir::op::{BinaryOp, CmpOp, RmwOp, Sem};
+use shoal_ir::types::{Elem, Ptr, Scalar};
 
+use super::atomic::Ordering;
+use super::language_extra::order::barrier;
 use super::operand::{Operand, number_type, to_tensor};
 use super::words::any_of;
-use super::{attribute, block_ptr, cast, memory};
+use super::{atomic, attribute, binary, block_ptr, cast, memory};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
 use crate::lanes;
@@ -103,6 +105,9 @@ pub(crate) fn symm_at(e: &mut Emit<'_>, pointer: &Tensor, rank: &Tensor) -> Lowe
 
 fn run_wait(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
+    if a.value("barrierPtrs").as_tensor().is_some_and(lanes::is_per_lane) {
+        return wait_by_lanes(e, a);
+    }
     let pointer = one_pointer(e, a, "barrierPtrs")?;
     let ty = word(e, "wait", pointer, &[32, 64])?;
     let count = integer(e, a, "numBarriers", Scalar::I32)?;
@@ -111,6 +116,64 @@ fn run_wait(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let value = integer(e, a, "waitValue", ty)?;
     let token = e.b().value(OpKind::Comm(CommOp::Wait { sem, scope }), &[pointer.value, count.value, value.value]);
     Ok(Value::Token(token))
+}
+
+/// Each lane that runs this waits for words of its own; the program goes on when all have them.
+fn wait_by_lanes(e: &mut Emit<'_>, a: &Args) -> LowerResult<Value> {
+    let pointers = a.tensor("barrierPtrs")?;
+    let ty = word(e, "wait", pointers, &[32, 64])?;
+    let ordering = Ordering {
+        sem: attribute::memory_order(e, Some(a.str("semantic")?), WAIT_ORDERS)?,
+        scope: attribute::scope(e, Some(a.str("scope")?))?,
+    };
+    let count = of_lanes(e, a, "numBarriers", Scalar::I32)?;
+    let expected = of_lanes(e, a, "waitValue", ty)?;
+    let truth = lanes::lane_type(e, Scalar::I1);
+    let index = lanes::lane_type(e, Scalar::I32);
+    // A lane looks at one word until it has the value, then at the next.
+    let first = e.b().int(0, index.clone());
+    let active = lanes::active(e);
+    let some = e.b().cmp(CmpOp::Lt, first, count.value);
+    let waiting = e.b().binary(BinaryOp::And, active, some);
+    let params = [truth.clone(), index.clone()];
+    let (head, looked) = e.in_region(&params, |e, params| -> LowerResult<()> {
+        let (waiting, at) = (params[0], e.tensor(params[1]));
+        let word = binary::add(e, &pointers.clone().into(), &at.clone().into(), binary::Overflow::Wraps)?;
+        let mask = Operand::Tensor(e.tensor(waiting));
+        let found = atomic::load(e, &word, Some(&mask), ordering)?;
+        let equal = e.b().cmp(CmpOp::Eq, found.value, expected.value);
+        let step = e.b().cast(equal, Scalar::I32);
+        let next = e.b().binary(BinaryOp::Add, at.value, step);
+        let more = e.b().cmp(CmpOp::Lt, next, count.value);
+        let waiting = e.b().binary(BinaryOp::And, waiting, more);
+        let again = lanes::any(e, waiting);
+        e.b().op(OpKind::Condition, [again, waiting, next], [], []);
+        Ok(())
+    });
+    looked?;
+    let (round, ()) = e.in_region(&params, |e, params| {
+        e.b().yield_(params);
+    });
+    e.b().op(OpKind::While { disable_licm: false }, [waiting, first], params, [head, round]);
+    Ok(Value::Token(token_after(e, ty, ordering)))
+}
+
+/// A number of each lane.
+fn of_lanes(e: &mut Emit<'_>, a: &Args, name: &str, ty: Scalar) -> LowerResult<Tensor> {
+    let value = to_tensor(e, a.value(name))?;
+    if !number_type(&value).is_some_and(Scalar::is_int) {
+        return Err(a.wrong(name, "an integer"));
+    }
+    let value = cast::to_number(e, &value, ty)?;
+    lanes::of_each(e, &value)
+}
+
+/// A token of what the program has waited for before: of a wait for no words.
+fn token_after(e: &mut Emit<'_>, ty: Scalar, Ordering { sem, scope }: Ordering) -> shoal_ir::Value {
+    let (zero, value) = (e.b().int(0, Scalar::I64), e.b().int(0, ty));
+    let nowhere = e.b().cast(zero, Elem::Ptr(Ptr::global(ty)));
+    let none = e.b().int(0, Scalar::I32);
+    e.b().value(OpKind::Comm(CommOp::Wait { sem, scope }), &[nowhere, none, value])
 }
 
 fn run_consume_token(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
@@ -142,6 +205,10 @@ fn consume(e: &mut Emit<'_>, value: &Value, token: shoal_ir::Value) -> Option<Lo
 
 fn run_notify(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
+    let each = |name: &str| a.value(name).as_tensor().is_some_and(lanes::is_per_lane);
+    if each("ptr") || each("rank") || each("signal") {
+        return notify_by_lanes(e, a);
+    }
     let pointer = one_pointer(e, a, "ptr")?;
     memory::writable(e, "notify", pointer)?;
     let ty = word(e, "notify", pointer, &[64])?;
@@ -152,6 +219,32 @@ fn run_notify(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
         .ok_or_else(|| a.wrong("comm_scope", "\"gpu\", \"intra_node\" or \"inter_node\""))?;
     let operands = [pointer.value, rank.value, signal.value];
     e.b().inferred(OpKind::Comm(CommOp::Notify { op, scope }), &operands, &[]);
+    Ok(Value::NONE)
+}
+
+/// Each lane that runs this changes a word of its own, after all that the program did before.
+fn notify_by_lanes(e: &mut Emit<'_>, a: &Args) -> LowerResult<Value> {
+    let pointers = lanes::of_each(e, a.tensor("ptr")?)?;
+    memory::writable(e, "notify", &pointers)?;
+    let ty = word(e, "notify", &pointers, &[64])?;
+    let rank = of_lanes(e, a, "rank", Scalar::I32)?;
+    let signal = of_lanes(e, a, "signal", ty)?;
+    let op = SignalOp::from_name(a.str("sig_op")?).ok_or_else(|| a.wrong("sig_op", "\"set\" or \"add\""))?;
+    let scope = CommScope::from_name(a.str("comm_scope")?)
+        .ok_or_else(|| a.wrong("comm_scope", "\"gpu\", \"intra_node\" or \"inter_node\""))?;
+    barrier(e);
+    let places = match scope {
+        CommScope::Gpu => pointers,
+        CommScope::IntraNode | CommScope::InterNode => match symm_at(e, &pointers, &rank)? {
+            Value::Tensor(places) => places,
+            _ => return Err(a.wrong("ptr", "pointers")),
+        },
+    };
+    let ordering = Ordering { sem: Sem::Release, scope: scope.memory_scope() };
+    match op {
+        SignalOp::Set => atomic::store(e, &places, &signal.into(), None, ordering)?,
+        SignalOp::Add => drop(atomic::rmw(e, RmwOp::Add, &places, &signal.into(), None, ordering)?),
+    }
     Ok(Value::NONE)
 }
 

@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use shoal_abi::team::sync_words;
-use shoal_driver::{LaunchError, RankView};
 use shoal_driver::cuda::{
     CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, independent_queues, wait_limit,
 };
+use shoal_driver::{LaunchError, RankView};
 
 use super::threads::{self, ThreadEngine};
 use super::{Call, Engine, EngineKind, Route};
@@ -205,8 +205,8 @@ impl Engine for CudaEngine {
         self.host.size()
     }
 
-    fn node(&self) -> Vec<usize> {
-        self.host.node()
+    fn hosts(&self) -> Vec<u32> {
+        self.host.hosts()
     }
 
     fn name(&self, rank: usize) -> String {

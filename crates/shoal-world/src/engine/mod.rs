@@ -2,16 +2,19 @@
 //! them; an engine brings memory, one collective, and news of failures.
 //!
 //! An engine value is one rank's view. Engines whose ranks are not all reachable by load and store answer `None` from
-//! [`Engine::base`] for those; their one-sided operations (put, get, atomics, fence, quiet) belong into this trait,
-//! beside `base`, when the first such engine arrives.
+//! [`Engine::base`] for those, and have a [`Transport`] for their one-sided operations.
 
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::Arc;
+
+use shoal_driver::Transport;
 
 use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
 
 pub(crate) mod cuda;
+pub(crate) mod openshmem;
 pub(crate) mod processes;
 pub(crate) mod shared;
 pub(crate) mod threads;
@@ -29,6 +32,8 @@ pub enum EngineKind {
     Processes,
     /// Ranks are threads of one process that share a GPU: their symmetric memory is the GPU's, and their kernels run there.
     Cuda,
+    /// Ranks are processes that Open MPI's `oshrun` has started, on one host or on several.
+    OpenShmem,
 }
 
 impl fmt::Display for EngineKind {
@@ -37,6 +42,7 @@ impl fmt::Display for EngineKind {
             EngineKind::Threads => "threads",
             EngineKind::Processes => "processes",
             EngineKind::Cuda => "cuda",
+            EngineKind::OpenShmem => "openshmem",
         })
     }
 }
@@ -52,8 +58,8 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// The number of ranks.
     fn size(&self) -> usize;
 
-    /// The ranks that share a host with this one, itself included, in order.
-    fn node(&self) -> Vec<usize>;
+    /// A number for each rank, the same for those that share a host.
+    fn hosts(&self) -> Vec<u32>;
 
     /// How a rank is named in messages: `rank 3 (pid 4711)`.
     fn name(&self, rank: usize) -> String;
@@ -66,6 +72,11 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
 
     /// Where the symmetric memory is, if it is a GPU's, and how kernels of this rank are launched there.
     fn gpu(&self) -> Option<&GpuRank> {
+        None
+    }
+
+    /// The way to the segments that load and store do not reach, if there are any.
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
         None
     }
 

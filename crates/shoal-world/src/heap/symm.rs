@@ -104,8 +104,7 @@ impl<T: Element> Symm<T> {
     /// Overwrites elements of any rank, from the `start`-th on.
     pub fn write_to(&self, peer: usize, start: usize, elements: &[T]) -> Result<(), WorldError> {
         let (start, _) = self.range(start..start.saturating_add(elements.len()))?;
-        let bytes = bytes_of(elements);
-        self.rank.write_segment(peer, self.offset + start * size_of::<T>(), bytes)
+        self.rank.write_segment(peer, self.offset + start * size_of::<T>(), bytes_of(elements))
     }
 
     /// Sets all elements of this rank.

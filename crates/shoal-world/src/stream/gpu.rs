@@ -52,7 +52,7 @@ impl GpuStream {
 
     /// Copies; both places are of the same size and keep their memory.
     pub(super) fn copy(&self, to: &Place, from: &Place) -> Result<(), WorldError> {
-        let (source, target, bytes) = (from.pointer(), to.pointer(), from.bytes());
+        let (Some(source), Some(target), bytes) = (from.pointer(), to.pointer(), from.bytes()) else { return Ok(()) };
         // SAFETY: places are memory of so many bytes that they keep alive: of the GPU, or of the host. Copies from and to
         // the host's are waited for; symmetric memory lives as long as its rank, which the stream does not outlive.
         unsafe {
@@ -75,7 +75,7 @@ impl GpuStream {
     }
 
     pub(super) fn write_value(&self, to: &Place, value: Value) -> Result<(), WorldError> {
-        let address = to.pointer().addr() as u64;
+        let address = address_of(to);
         // SAFETY: an aligned word of the place's memory.
         let put = unsafe {
             match value {
@@ -87,7 +87,7 @@ impl GpuStream {
     }
 
     pub(super) fn wait_value(&self, at: &Place, compare: Compare, value: Value) -> Result<(), WorldError> {
-        let address = at.pointer().addr() as u64;
+        let address = address_of(at);
         let until = match compare {
             Compare::Equal => WaitWord::Equal,
             Compare::GreaterOrEqual => WaitWord::AtLeast,
@@ -143,4 +143,9 @@ impl GpuStream {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Wait>> {
         self.waits.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Where a word of a rank's memory is.
+fn address_of(place: &Place) -> u64 {
+    place.pointer().map_or(0, |pointer| pointer.addr() as u64)
 }

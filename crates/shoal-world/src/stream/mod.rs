@@ -83,10 +83,16 @@ impl Stream {
             self.queue.push(move || gpu.copy(&to, &from));
             return Ok(());
         }
+        if to.pointer().or(from.pointer()).is_none() {
+            let (to, from) = (to.name, from.name);
+            return Err(WorldError::Argument(format!(
+                "a copy from {from} to {to}: load and store reach neither; copy through this rank's memory"
+            )));
+        }
         self.queue.push(move || {
             // SAFETY: both places are checked, of the same size and apart; they keep their memory alive. All of
             // Rust's accesses to such memory go through `copy` or atomics.
-            unsafe { copy(from.pointer(), to.pointer(), from.bytes()) };
+            unsafe { carry(&to, &from) };
             Ok(())
         });
         Ok(())
@@ -109,11 +115,12 @@ impl Stream {
     /// Holds the stream until a word of symmetric memory compares so; what follows sees what was written before the
     /// word. Bounded by the world's timeout.
     pub fn wait_value(&self, at: Place, compare: Compare, value: Value) -> Result<(), WorldError> {
-        let word = value::Word::new(at, value)?;
         if let Some(gpu) = self.gpu.clone() {
+            let word = value::Word::new(at, value)?;
             self.queue.push(move || gpu.wait_value(word.place(), compare, value));
             return Ok(());
         }
+        let word = value::Word::to_wait_for(at, value)?;
         let rank = self.rank.clone();
         self.queue.push(move || word.wait(&rank, compare));
         Ok(())
@@ -157,6 +164,32 @@ impl Stream {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.queue.is_idle()
+    }
+}
+
+/// Copies; what goes to a rank that load and store do not reach is there on return.
+///
+/// # Safety
+///
+/// The places are of the same size and do not overlap; load and store reach one of them.
+unsafe fn carry(to: &Place, from: &Place) {
+    // SAFETY: by contract; places keep their memory alive.
+    unsafe {
+        match (to.pointer(), from.pointer()) {
+            (Some(to), Some(source)) => copy(source, to, from.bytes()),
+            (None, Some(source)) => {
+                if let Some((transport, rank, offset)) = to.way() {
+                    transport.put(rank, offset, source, from.bytes());
+                    transport.quiet();
+                }
+            }
+            (Some(to), None) => {
+                if let Some((transport, rank, offset)) = from.way() {
+                    transport.get(rank, offset, to, from.bytes());
+                }
+            }
+            (None, None) => {}
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use std::fmt;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
+use shoal_driver::Transport;
+
 use crate::copy::copy;
 use crate::element::{Element, bytes_of_mut, zeroed};
 use crate::error::WorldError;
@@ -14,7 +16,8 @@ use crate::rank::Rank;
 /// A range of bytes that a stream may access; it keeps them alive.
 #[derive(Clone)]
 pub struct Place {
-    pointer: *mut u8,
+    /// `None` where load and store do not reach.
+    pointer: Option<*mut u8>,
     bytes: usize,
     /// What messages call it.
     pub(crate) name: PlaceName,
@@ -29,7 +32,7 @@ pub(crate) enum PlaceName {
 
 #[derive(Clone)]
 enum Keep {
-    Rank { rank: Rank },
+    Rank(Rank),
     Host { _buffer: Arc<dyn Send + Sync> },
 }
 
@@ -71,12 +74,13 @@ impl Place {
         if offset.checked_add(bytes).is_none_or(|end| end > whole) {
             return Err(WorldError::Argument(format!("{bytes} bytes at offset {offset} of a segment of {whole}")));
         }
-        let pointer = match rank.gpu().filter(|_| peer < rank.size()) {
-            Some(gpu) => std::ptr::without_provenance_mut(gpu.address(peer) as usize + offset),
-            None => rank.base(peer)?.as_ptr().wrapping_add(offset),
+        let pointer = match (rank.gpu().filter(|_| peer < rank.size()), rank.distant(peer)) {
+            (Some(gpu), _) => Some(std::ptr::without_provenance_mut(gpu.address(peer) as usize + offset)),
+            (None, Some(_)) => None,
+            (None, None) => Some(rank.base(peer)?.as_ptr().wrapping_add(offset)),
         };
         let name = PlaceName::Symmetric { rank: peer, offset };
-        Ok(Place { pointer, bytes, name, keep: Keep::Rank { rank: rank.clone() } })
+        Ok(Place { pointer, bytes, name, keep: Keep::Rank(rank.clone()) })
     }
 
     /// Memory of this process that `keep` keeps alive.
@@ -86,7 +90,7 @@ impl Place {
     /// The bytes must be valid for reads and writes as long as `keep` lives.
     #[must_use]
     pub unsafe fn host(address: usize, bytes: usize, keep: Arc<dyn Send + Sync>) -> Place {
-        let pointer = std::ptr::with_exposed_provenance_mut(address);
+        let pointer = Some(std::ptr::with_exposed_provenance_mut(address));
         Place { pointer, bytes, name: PlaceName::Host, keep: Keep::Host { _buffer: keep } }
     }
 
@@ -96,22 +100,42 @@ impl Place {
         self.bytes
     }
 
-    /// Where it is: in this process, or in a GPU's memory.
-    pub(crate) fn pointer(&self) -> *mut u8 {
+    /// Where it is, if load and store reach it: in this process, or in a GPU's memory.
+    pub(crate) fn pointer(&self) -> Option<*mut u8> {
         self.pointer
     }
 
     /// Whether it is a GPU's memory.
     pub(crate) fn is_on_gpu(&self) -> bool {
         match &self.keep {
-            Keep::Rank { rank } => rank.gpu().is_some(),
+            Keep::Rank(rank) => rank.gpu().is_some(),
             Keep::Host { .. } => false,
         }
     }
 
+    /// Whether it begins at a multiple of so many bytes.
+    pub(crate) fn is_aligned_to(&self, bytes: usize) -> bool {
+        match (self.pointer, self.name) {
+            (Some(pointer), _) => pointer.addr().is_multiple_of(bytes),
+            // Segments begin at pages.
+            (None, PlaceName::Symmetric { offset, .. }) => offset.is_multiple_of(bytes),
+            (None, PlaceName::Host) => false,
+        }
+    }
+
+    /// The way there if load and store do not reach it: the transport, the rank, the offset.
+    pub(crate) fn way(&self) -> Option<(Arc<dyn Transport>, u32, usize)> {
+        match (&self.keep, self.name) {
+            (Keep::Rank(of), PlaceName::Symmetric { rank, offset }) => {
+                of.distant(rank).map(|(transport, rank)| (transport, rank, offset))
+            }
+            (Keep::Rank(_) | Keep::Host { .. }, _) => None,
+        }
+    }
+
     pub(super) fn overlaps(&self, other: &Place) -> bool {
-        let (a, b) = (self.pointer.addr(), other.pointer.addr());
-        a < b + other.bytes && b < a + self.bytes
+        let (Some(a), Some(b)) = (self.pointer, other.pointer) else { return false };
+        a.addr() < b.addr() + other.bytes && b.addr() < a.addr() + self.bytes
     }
 }
 
@@ -163,7 +187,7 @@ impl<T: Element> HostBuffer<T> {
     pub fn place(&self, range: impl RangeBounds<usize>) -> Result<Place, WorldError> {
         let (start, count) = elements_in(range, self.len(), "host buffer")?;
         Ok(Place {
-            pointer: self.pointer().wrapping_add(start).cast(),
+            pointer: Some(self.pointer().wrapping_add(start).cast()),
             bytes: count * size_of::<T>(),
             name: PlaceName::Host,
             keep: Keep::Host { _buffer: Arc::clone(&self.0) as Arc<dyn Send + Sync> },

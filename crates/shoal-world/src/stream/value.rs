@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::thread::futex;
+use shoal_abi::SignalChange;
 
 use super::Place;
 use crate::engine::Awaited;
@@ -62,7 +63,7 @@ pub(super) struct Word {
 impl Word {
     pub(super) fn new(place: Place, value: Value) -> Result<Word, WorldError> {
         let width = value.bytes();
-        if place.bytes() == width && place.pointer().addr().is_multiple_of(width) {
+        if place.bytes() == width && place.is_aligned_to(width) {
             return Ok(Word { place, value });
         }
         let (bits, bytes) = (width * 8, place.bytes());
@@ -73,20 +74,47 @@ impl Word {
         &self.place
     }
 
+    /// A word that can be looked at, which takes one that load reaches.
+    pub(super) fn to_wait_for(place: Place, value: Value) -> Result<Word, WorldError> {
+        let word = Word::new(place, value)?;
+        match word.place.pointer() {
+            Some(_) => Ok(word),
+            None => Err(WorldError::Argument(format!(
+                "the word at {} cannot be reached by load; wait for one of this rank's own memory",
+                word.place.name
+            ))),
+        }
+    }
+
     /// The word, or its lower half on which sleepers sleep.
     fn futex(&self) -> &AtomicU32 {
         let half = if cfg!(target_endian = "big") { self.value.bytes() / 4 - 1 } else { 0 };
         // SAFETY: aligned, kept alive by the place, and accessed atomically by all of Rust.
-        unsafe { &*self.place.pointer().cast::<AtomicU32>().add(half) }
+        unsafe { &*self.pointer().cast::<AtomicU32>().add(half) }
     }
 
     fn wide(&self) -> &AtomicU64 {
         debug_assert_eq!(self.value.bytes(), 8);
         // SAFETY: see `futex`; the word has 64 bits.
-        unsafe { &*self.place.pointer().cast::<AtomicU64>() }
+        unsafe { &*self.pointer().cast::<AtomicU64>() }
+    }
+
+    fn pointer(&self) -> *mut u8 {
+        self.place.pointer().expect("only words that load reaches are looked at")
     }
 
     pub(super) fn store(&self) {
+        if let Some((transport, rank, offset)) = self.place.way() {
+            match self.value {
+                Value::U64(value) => transport.signal(rank, offset, value, SignalChange::Set),
+                Value::U32(value) => {
+                    transport.fence();
+                    // SAFETY: four bytes can be read.
+                    unsafe { transport.put(rank, offset, value.to_ne_bytes().as_ptr(), 4) };
+                }
+            }
+            return transport.quiet();
+        }
         match self.value {
             Value::U32(value) => self.futex().store(value, Ordering::Release),
             Value::U64(value) => self.wide().store(value, Ordering::Release),

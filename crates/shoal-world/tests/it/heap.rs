@@ -18,7 +18,14 @@ pub(crate) fn everybody_writes_everywhere(rank: &Rank) -> Result<(), WorldError>
     let neighbour = (rank.rank() + 1) % n;
     assert_eq!(inbox.read_from(neighbour, 0..1)?, [neighbour as u64 + 1]);
     // The same place, found by address.
-    assert_eq!(rank.symm_at(inbox.address() + 8, neighbour)?, inbox.address_at(neighbour)? + 8);
+    match rank.base(neighbour) {
+        Ok(_) => assert_eq!(rank.symm_at(inbox.address() + 8, neighbour)?, inbox.address_at(neighbour)? + 8),
+        Err(_) => {
+            let said = rank.symm_at(inbox.address() + 8, neighbour).unwrap_err().to_string();
+            assert_eq!(said, format!("rank {neighbour} cannot be reached by load and store; use put and get"));
+        }
+    }
+    rank.barrier()?;
     inbox.free()
 }
 

@@ -3,6 +3,7 @@
 mod collectives;
 mod failing;
 mod heap;
+mod openshmem;
 mod pads;
 mod processes;
 mod signals;

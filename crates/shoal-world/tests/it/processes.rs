@@ -15,9 +15,9 @@ use crate::streams::ring_all_gather;
 use crate::teams::teams_of_a_world;
 use crate::worlds::small;
 
-const ROLE: &str = "SHOAL_TEST_ROLE";
+pub(crate) const ROLE: &str = "SHOAL_TEST_ROLE";
 /// How a role ends when the world has failed.
-const FAILED: i32 = 7;
+pub(crate) const FAILED: i32 = 7;
 
 #[test]
 #[ignore = "the role of a process that other tests start"]
@@ -38,17 +38,25 @@ fn role() {
     }
 }
 
-fn play(role: &str, world: &World, options: &WorldOptions) -> Result<(), WorldError> {
+pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<(), WorldError> {
     let rank = &world.local_ranks()[0];
     match role {
         "everything" => everything(world).map(drop),
+        "everything on two hosts" => {
+            // Two ranks on each: what is near is loaded and stored, the rest is carried.
+            let near: Vec<bool> = (0..4).map(|peer| rank.base(peer).is_ok()).collect();
+            let expected = if rank.rank() < 2 { [true, true, false, false] } else { [false, false, true, true] };
+            assert_eq!(near, expected);
+            assert_eq!(rank.node().members(), if rank.rank() < 2 { [0, 1] } else { [2, 3] });
+            everything(world)
+        }
         "another world" => {
             everything(world)?;
             everything(&World::from_env_with(options)?)
         }
         "barriers for ever" => {
             rank.barrier()?;
-            println!("ready");
+            println!("\nready {}", std::process::id());
             loop {
                 rank.barrier()?;
             }

@@ -6,6 +6,7 @@ use shoal_lang::{HarnessArgs, HarnessValue, HarnessWorld};
 
 use super::CheckOptions;
 use super::recording::{Contents, HostBuffer, RankHost, Recording};
+use super::streams::{HostEvent, HostGraph, HostPlace, HostStream};
 use crate::error::Report;
 use crate::{Arg, Args, DType, Error, Kernel, Module, dtype_from_name};
 
@@ -18,21 +19,32 @@ pub(super) fn record(module: &Module, harness: &str, options: &CheckOptions) -> 
     }
     let mut kernels = HashMap::new();
     Recording::new(options, |host| {
-        let mut world = FileWorld { module, kernels: &mut kernels, host, buffers: Vec::new() };
+        let mut world = FileWorld { module, kernels: &mut kernels, host, objects: Vec::new() };
         let ran = module.program().run_harness(harness, &options.params, &mut world);
         ran.map_err(|errors| Error::Compile(Report::new(errors, module.program().sources())))
     })
 }
 
 /// The world of a harness.
-struct FileWorld<'a, 'r> {
+pub(super) struct FileWorld<'a, 'r> {
     module: &'a Module,
     kernels: &'a mut HashMap<String, Kernel>,
-    host: &'a mut RankHost<'r>,
-    buffers: Vec<HostBuffer>,
+    pub(super) host: &'a mut RankHost<'r>,
+    /// What the harness has made, by the numbers that it knows.
+    pub(super) objects: Vec<Object>,
 }
 
-type Answer = Result<HarnessValue, String>;
+/// Something that a harness has made.
+#[derive(Clone, Copy)]
+pub(super) enum Object {
+    Buffer(HostBuffer),
+    Place(HostPlace),
+    Stream(HostStream),
+    Event(HostEvent),
+    Graph(HostGraph),
+}
+
+pub(super) type Answer = Result<HarnessValue, String>;
 
 impl HarnessWorld for FileWorld<'_, '_> {
     fn attribute(&mut self, name: &str) -> Answer {
@@ -57,13 +69,13 @@ impl HarnessWorld for FileWorld<'_, '_> {
                     "symm" | "symm_empty" => self.host.symm(count, dtype, &contents),
                     _ => self.host.buffer(count, dtype, &contents),
                 };
-                Ok(self.keep(made.map_err(|error| error.to_string())?))
+                Ok(self.keep(Object::Buffer(made.map_err(|error| error.to_string())?)))
             }
             "pointers" => {
                 let buffer = self.buffer(words.next("buffer")?)?;
                 words.end()?;
                 let table = self.host.pointers(buffer).map_err(|error| error.to_string())?;
-                Ok(self.keep(table))
+                Ok(self.keep(Object::Buffer(table)))
             }
             "write" | "fill" => {
                 let buffer = self.buffer(words.next("buffer")?)?;
@@ -72,26 +84,45 @@ impl HarnessWorld for FileWorld<'_, '_> {
                 self.host.write(buffer, &contents).map_err(|error| error.to_string())?;
                 Ok(HarnessValue::None)
             }
+            "expect" => {
+                let buffer = self.buffer(words.next("buffer")?)?;
+                let contents = words.contents("value", Contents::Number(0.0))?;
+                words.end()?;
+                self.host.expect(buffer, &contents).map_err(|error| error.to_string())?;
+                Ok(HarnessValue::None)
+            }
             "read" | "output" => {
                 let buffer = self.buffer(words.next("buffer")?)?;
                 words.end()?;
                 if method == "read" {
-                    self.host.read(buffer)
+                    self.host.read(buffer).map_err(|error| error.to_string())?;
                 } else {
-                    self.host.output(buffer)
+                    self.host.output(buffer);
                 }
                 Ok(HarnessValue::None)
             }
-            "barrier" => {
+            "ragged" => {
+                let (most, case) = (words.integer("most")?, words.integer("case")?);
                 words.end()?;
-                self.host.barrier();
-                Ok(HarnessValue::None)
+                Ok(HarnessValue::List(ragged(most, case, self.host.size())))
             }
+            "at" => self.at(words),
+            "stream" | "barrier" | "synchronize" | "begin_graph" | "end_graph" => {
+                words.end()?;
+                self.plain_word(method).map_err(|error| error.to_string())
+            }
+            // Of the default stream.
+            "copy" | "write_value" | "wait_value" | "record" | "wait" => self.on_stream(HostStream::DEFAULT, words),
             _ => Err(format!(
-                "a harness's world has no `{method}`; it has `symm`, `symm_empty`, `buffer`, `empty`, `pointers`, `write`, \
-                 `read`, `output` and `barrier`"
+                "a harness's world has no `{method}`; it has `symm`, `symm_empty`, `buffer`, `empty`, `pointers`, `at`, \
+                 `write`, `read`, `output`, `expect`, `ragged`, `barrier`, `stream`, `copy`, `write_value`, `wait_value`, \
+                 `record`, `wait`, `synchronize`, `begin_graph` and `end_graph`"
             )),
         }
+    }
+
+    fn call_on(&mut self, object: usize, method: &str, args: HarnessArgs) -> Answer {
+        self.method(object, method, args)
     }
 
     fn launch(&mut self, kernel: &str, grid: Vec<i128>, (args, named): HarnessArgs) -> Result<(), String> {
@@ -104,10 +135,10 @@ impl HarnessWorld for FileWorld<'_, '_> {
             }
         };
         let mut rest = Vec::new();
+        let mut stream = None;
         for (name, value) in named {
-            match (name.as_str(), &value) {
-                // How a device is to run it changes nothing here.
-                ("num_warps" | "num_stages" | "num_ctas" | "launch_cooperative_grid", _) => {}
+            match name.as_str() {
+                "stream" => stream = Some(value),
                 _ => rest.push((name, self.arg(value)?)),
             }
         }
@@ -126,19 +157,41 @@ impl HarnessWorld for FileWorld<'_, '_> {
             return Err("a grid is one to three integers".into());
         }
         let grid = [extent(0)?, extent(1)?, extent(2)?];
-        self.host.launch(&kernel, grid, passed).map_err(|error| error.to_string())
+        let stream = self.stream_of(stream)?;
+        self.host.launch_on(stream, &kernel, grid, passed).map_err(|error| error.to_string())
     }
 }
 
 impl FileWorld<'_, '_> {
-    fn keep(&mut self, buffer: HostBuffer) -> HarnessValue {
-        self.buffers.push(buffer);
-        HarnessValue::Object(self.buffers.len() - 1)
+    pub(super) fn keep(&mut self, object: Object) -> HarnessValue {
+        self.objects.push(object);
+        HarnessValue::Object(self.objects.len() - 1)
     }
 
-    fn buffer(&self, value: HarnessValue) -> Result<HostBuffer, String> {
+    /// Words without arguments.
+    fn plain_word(&mut self, method: &str) -> Result<HarnessValue, Error> {
+        match method {
+            "stream" => {
+                let stream = self.host.stream();
+                return Ok(self.keep(Object::Stream(stream)));
+            }
+            "end_graph" => {
+                let graph = self.host.end_graph()?;
+                return Ok(self.keep(Object::Graph(graph)));
+            }
+            "begin_graph" => self.host.begin_graph()?,
+            "synchronize" => self.host.synchronize_all()?,
+            _ => self.host.barrier()?,
+        }
+        Ok(HarnessValue::None)
+    }
+
+    pub(super) fn buffer(&self, value: HarnessValue) -> Result<HostBuffer, String> {
         match value {
-            HarnessValue::Object(at) => self.buffers.get(at).copied().ok_or_else(|| "no such buffer".into()),
+            HarnessValue::Object(at) => match self.objects.get(at) {
+                Some(Object::Buffer(buffer)) => Ok(*buffer),
+                _ => Err("this is no buffer of the world".into()),
+            },
             _ => Err("this is no buffer of the world".into()),
         }
     }
@@ -161,22 +214,61 @@ impl FileWorld<'_, '_> {
     }
 }
 
+/// A number that is not negative.
+pub(super) fn int(value: &HarnessValue) -> Result<u64, String> {
+    match value {
+        HarnessValue::Int(n) => u64::try_from(*n).map_err(|_| format!("{n} is negative or too large")),
+        _ => Err("this must be an integer".into()),
+    }
+}
+
+/// A number for each rank, up to `most`. Case 0: all have `most`; then one rank after the other has none; then all have
+/// none; further cases are random, with about a third of the ranks having none.
+fn ragged(most: i128, case: i128, ranks: usize) -> Vec<HarnessValue> {
+    let number = |rank: usize| {
+        let mut mixed = (case as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(rank as u64 + 1);
+        mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = i128::from((mixed ^ (mixed >> 29)) >> 16);
+        match usize::try_from(case).unwrap_or(usize::MAX) {
+            0 => most,
+            empty if empty <= ranks => {
+                if rank + 1 == empty {
+                    0
+                } else {
+                    most
+                }
+            }
+            empty if empty == ranks + 1 => 0,
+            _ if mixed % 3 == 0 => 0,
+            _ => mixed / 3 % most.max(1) + 1,
+        }
+    };
+    (0..ranks).map(|rank| HarnessValue::Int(number(rank).min(most))).collect()
+}
+
 /// The arguments of a call, taken one by one.
-struct Words<'a> {
-    method: &'a str,
-    args: std::vec::IntoIter<HarnessValue>,
-    named: Vec<(String, HarnessValue)>,
+pub(super) struct Words<'a> {
+    pub(super) method: &'a str,
+    pub(super) args: std::vec::IntoIter<HarnessValue>,
+    pub(super) named: Vec<(String, HarnessValue)>,
 }
 
 impl Words<'_> {
-    fn optional(&mut self, name: &str) -> Option<HarnessValue> {
+    pub(super) fn optional(&mut self, name: &str) -> Option<HarnessValue> {
         let named = self.named.iter().position(|(known, _)| known == name);
         self.args.next().or_else(|| named.map(|at| self.named.remove(at).1))
     }
 
-    fn next(&mut self, name: &str) -> Answer {
+    pub(super) fn next(&mut self, name: &str) -> Answer {
         let method = self.method;
         self.optional(name).ok_or_else(|| format!("`{method}` needs `{name}`"))
+    }
+
+    fn integer(&mut self, name: &str) -> Result<i128, String> {
+        match self.next(name)? {
+            HarnessValue::Int(n) => Ok(n),
+            _ => Err(format!("`{name}` of `{}` is an integer", self.method)),
+        }
     }
 
     /// A number of elements, or a shape.
@@ -203,7 +295,7 @@ impl Words<'_> {
         }
     }
 
-    fn contents(&mut self, name: &str, default: Contents) -> Result<Contents, String> {
+    pub(super) fn contents(&mut self, name: &str, default: Contents) -> Result<Contents, String> {
         let number = |value: &HarnessValue| match value {
             HarnessValue::Int(n) => Ok(*n as f64),
             HarnessValue::Float(x) => Ok(*x),
@@ -228,7 +320,7 @@ impl Words<'_> {
         })
     }
 
-    fn end(mut self) -> Result<(), String> {
+    pub(super) fn end(mut self) -> Result<(), String> {
         match (self.args.next(), self.named.first()) {
             (None, None) => Ok(()),
             (Some(_), _) => Err(format!("`{}` takes no so many arguments", self.method)),

@@ -25,28 +25,57 @@
 //! assert!(verdict.to_string().contains("data race"));
 //! # Ok::<(), shoal::Error>(())
 //! ```
+//!
+//! A test of a kernel file is one line: [`assert_clean`] checks all its harnesses and fails with the report.
 
 mod devices;
 mod file_harness;
 mod mutate;
+mod occupancy;
+mod order;
 mod recording;
 mod report;
+mod shrink;
+mod speed;
+mod stream_harness;
+mod streams;
 mod sweep;
 mod token;
 
-pub use devices::{DEVICES, DeviceModel, device_named};
-pub use mutate::{Mutant, mutate};
+use std::path::Path;
+
+pub use devices::{DEVICES, DeviceModel, UnitLimits, device_named};
+pub use mutate::{Mutant, Mutants, mutate};
+pub use occupancy::{Footprint, KernelRoom};
 pub use recording::{Contents, HostBuffer, RankHost};
 pub use report::Verdict;
+pub use shoal_interp::Compare;
 pub use shoal_interp::explore::{Finding, Found, Outcome, Watcher};
 pub use shoal_lang::{HarnessDecl, HarnessValue};
-pub use sweep::{Setting, sweep};
+pub use speed::{Speed, speed};
+pub use streams::{HostEvent, HostGraph, HostPlace, HostStream};
+pub use sweep::{Setting, Sweep, Values, sweep};
 pub use token::Token;
 
-use shoal_interp::explore::{Settings, explore, needed_residency, replay};
+use shoal_interp::explore::{Settings, explore, needed_residency, replay, search};
 
 use crate::{Error, Module};
 use recording::Recording;
+use shrink::Shrinkable;
+
+/// How many programs of a rank are resident at once.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Room {
+    /// All.
+    #[default]
+    All,
+    /// So many of any kernel.
+    Programs(usize),
+    /// So many of each kernel, in the order in which they are first launched.
+    Kernels(Vec<usize>),
+    /// As many of each kernel as the device holds.
+    Device(DeviceModel),
+}
 
 /// How a harness is checked.
 #[derive(Debug, Clone)]
@@ -59,21 +88,26 @@ pub struct CheckOptions {
     pub schedules: usize,
     /// The first seed.
     pub seed: u64,
-    /// How many programs of a rank are resident at once; `None` for all.
-    pub resident: Option<usize>,
+    /// How many programs of a rank are resident at once.
+    pub room: Room,
     /// Values for parameters of the harness.
     pub params: Vec<(String, HarnessValue)>,
 }
 
 impl Default for CheckOptions {
     fn default() -> CheckOptions {
-        CheckOptions { ranks: 2, launches: 2, schedules: 200, seed: 1, resident: None, params: Vec::new() }
+        CheckOptions { ranks: 2, launches: 2, schedules: 200, seed: 1, room: Room::All, params: Vec::new() }
     }
 }
 
 impl CheckOptions {
     fn settings(&self) -> Settings {
-        Settings { schedules: self.schedules, seed: self.seed, resident: self.resident, ..Settings::default() }
+        let resident = match self.room {
+            Room::Programs(programs) => Some(programs),
+            // These are limits of launches.
+            Room::All | Room::Kernels(_) | Room::Device(_) => None,
+        };
+        Settings { schedules: self.schedules, seed: self.seed, resident, ..Settings::default() }
     }
 }
 
@@ -103,8 +137,9 @@ pub fn check_watched(
     options: &CheckOptions,
     watcher: &mut dyn Watcher,
 ) -> Result<Verdict, Error> {
-    let recording = file_harness::record(module, harness, options)?;
-    explored(&recording, options, watcher)
+    let sizes = shrink::sizes(module, harness, options);
+    let mut record = |options: &CheckOptions| file_harness::record(module, harness, options);
+    explored(&mut Shrinkable { record: &mut record, sizes }, options, watcher)
 }
 
 /// Checks what a function does for each rank.
@@ -113,51 +148,74 @@ pub fn check_watched(
 /// The function's own errors, and those of [`check`].
 pub fn check_with(
     options: &CheckOptions,
-    host: impl FnMut(&mut RankHost<'_>) -> Result<(), Error>,
+    mut host: impl FnMut(&mut RankHost<'_>) -> Result<(), Error>,
 ) -> Result<Verdict, Error> {
-    explored(&Recording::new(options, host)?, options, &mut ())
+    let mut record = |options: &CheckOptions| Recording::new(options, &mut host);
+    explored(&mut Shrinkable { record: &mut record, sizes: Vec::new() }, options, &mut ())
 }
 
-/// Runs a harness of a file under the one schedule of a token, in a world as it says.
+/// Checks every harness of a kernel file in worlds of these sizes, each under 200 schedules.
+///
+/// ```
+/// // In a test: `assert_clean("kernels/ring.py", &[2, 3, 4])`.
+/// let ring = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/corpus/pass/relaxed_wait.py");
+/// shoal::check::assert_clean(ring, &[2, 3]);
+/// ```
+///
+/// # Panics
+/// With the report, if anything is found; with the error, if the file or a harness is wrong or there is no harness.
+#[track_caller]
+pub fn assert_clean(file: impl AsRef<Path>, ranks: &[usize]) {
+    let file = file.as_ref();
+    let module = Module::from_file(file).unwrap_or_else(|error| panic!("{error}"));
+    let harnesses = module.harnesses();
+    assert!(!harnesses.is_empty(), "{} has no harness: a function with `@shoal.harness`", file.display());
+    for harness in harnesses {
+        for &ranks in ranks {
+            let options = CheckOptions { ranks, ..CheckOptions::default() };
+            let verdict = check(&module, &harness.name, &options).unwrap_or_else(|error| panic!("{error}"));
+            assert!(verdict.is_clean(), "{}:{}:\n{verdict}", file.display(), harness.name);
+        }
+    }
+}
+
+/// Runs a harness of a file under the one schedule of a token, in a world as it says. [`Verdict::order`] tells the order
+/// in which everybody moved.
 ///
 /// # Errors
 /// As [`check`].
-pub fn replay_token(
-    module: &Module,
-    harness: &str,
-    token: &Token,
-    params: &[(String, HarnessValue)],
-) -> Result<Verdict, Error> {
-    let options = CheckOptions {
-        ranks: token.ranks,
-        launches: token.launches,
-        resident: token.resident,
-        params: params.to_vec(),
-        ..CheckOptions::default()
-    };
+pub fn replay_token(module: &Module, harness: &str, token: &Token) -> Result<Verdict, Error> {
+    let options = token.options();
     let recording = file_harness::record(module, harness, &options)?;
     let scenario = recording.scenario();
-    let findings = replay(&scenario, &options.settings(), &token.schedule, &mut ()).map_err(cannot_run)?;
+    let replayed = replay(&scenario, &options.settings(), &token.schedule, &mut ());
+    let (findings, turns) = replayed.map_err(cannot_run)?;
     let found = |finding| Found { finding, schedule: token.schedule.clone(), times: 1 };
     let outcome = Outcome { found: findings.into_iter().map(found).collect(), schedules: 1, ..Outcome::default() };
-    Ok(Verdict::new(&recording, &options, outcome, None))
+    Ok(Verdict::new(&recording, &options, outcome, None).of_token(token.clone(), turns))
 }
 
-fn explored(recording: &Recording, options: &CheckOptions, watcher: &mut dyn Watcher) -> Result<Verdict, Error> {
+fn explored(harness: &mut Shrinkable<'_>, options: &CheckOptions, watcher: &mut dyn Watcher) -> Result<Verdict, Error> {
+    let recording = (harness.record)(options)?;
     let (scenario, settings) = (recording.scenario(), options.settings());
     let outcome = explore(&scenario, &settings, watcher).map_err(cannot_run)?;
-    let grid = recording.largest_grid();
     // How many must be resident is worth knowing of what is right, and of what only has too little room.
     let only_room = outcome.found.iter().all(|found| matches!(found.finding, Finding::Deadlock(_)));
-    let needed = match options.resident {
-        Some(_) if only_room => {
-            let free = Settings { resident: None, schedules: settings.schedules.min(24), ..settings.clone() };
-            let right = explore(&scenario, &free, watcher).map_err(cannot_run)?.found.is_empty();
-            right.then(|| needed_residency(&scenario, &settings, grid, watcher)).transpose().map_err(cannot_run)?
+    let needed = match options.room {
+        Room::All => None,
+        Room::Programs(_) | Room::Kernels(_) | Room::Device(_) if !only_room || outcome.interrupted => None,
+        Room::Programs(_) | Room::Kernels(_) | Room::Device(_) => {
+            let scenario = recording.roomy_scenario();
+            let free = Settings { resident: None, schedules: settings.schedules.min(24), ..settings };
+            let right = search(&scenario, &free, watcher).map_err(cannot_run)?.found.is_empty();
+            let grid = recording.largest_grid();
+            right.then(|| needed_residency(&scenario, &free, grid, watcher)).transpose().map_err(cannot_run)?
         }
-        _ => None,
     };
-    Ok(Verdict::new(recording, options, outcome, needed))
+    let mut verdict = Verdict::new(&recording, options, outcome, needed);
+    drop(scenario);
+    shrink::shrink(&mut verdict, harness, watcher);
+    Ok(verdict)
 }
 
 fn cannot_run(error: shoal_interp::Error) -> Error {

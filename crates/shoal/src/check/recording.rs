@@ -3,22 +3,24 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use shoal_interp::explore::{Buffer, Initial, Output, Scenario};
-use shoal_interp::{Address, Arg as Value, Heap, HostAction, RankLaunch};
+use shoal_interp::explore::{Buffer, Expectation, Initial, Output, Scenario};
+use shoal_interp::{Address, Arg as Value, Compare, Heap, HostAction, RankLaunch, StreamAction};
 use shoal_ir::Const;
 use shoal_lang::Lowered;
 use shoal_source::SourceMap;
 
-use super::CheckOptions;
-use crate::arg::{Args, Memory};
+use super::occupancy::{self, KernelRoom};
+use super::streams::{HostStream, Streams};
+use super::{CheckOptions, Room};
+use crate::arg::{Arg, Args, Memory};
 use crate::interpret;
 use crate::specialise::ArgClass;
 use crate::variant::{Runnable, Variant};
-use crate::{Access, DType, Device, Error, IntoGrid, Kernel};
+use crate::{Access, CompileOptions, DType, Device, Error, GpuShape, IntoGrid, Kernel};
 
 /// Where the heap of rank 0 starts; each rank's has a range of its own.
 const HEAPS: u64 = 0x1000_0000_0000;
-const HEAP_BYTES: u64 = 1 << 36;
+pub(super) const HEAP_BYTES: u64 = 1 << 36;
 
 /// Where buffers of one rank alone start.
 const LOCALS: u64 = 0x3000_0000_0000;
@@ -66,11 +68,39 @@ impl HostBuffer {
     }
 }
 
-enum Step {
-    Launch { variant: usize, grid: [u32; 3], args: Vec<Value> },
+/// What a host does.
+#[derive(Clone)]
+pub(super) enum Step {
+    /// Puts something into a stream.
+    On(u32, StreamStep),
+    Synchronize(u32),
     Barrier,
+    Write {
+        address: Address,
+        bytes: Vec<u8>,
+    },
+    Read {
+        address: Address,
+        bytes: u64,
+    },
+}
+
+/// What is put into a stream.
+#[derive(Clone)]
+pub(super) enum StreamStep {
+    Launch { variant: usize, grid: [u32; 3], args: Vec<Value> },
+    Copy { to: Address, from: Address, bytes: u64 },
     Write { address: Address, bytes: Vec<u8> },
-    Read { address: Address, bytes: u64 },
+    WriteValue { address: Address, bytes: u32, value: u64 },
+    WaitValue { address: Address, bytes: u32, compare: Compare, value: u64 },
+    Record(u32),
+    Wait(u32),
+}
+
+/// A specialisation that was launched.
+struct Launched {
+    variant: Arc<Variant>,
+    kernel: Kernel,
 }
 
 /// A world and what its hosts do.
@@ -81,11 +111,16 @@ pub(crate) struct Recording {
     symmetric: Vec<(u64, u64, DType)>,
     hosts: Vec<Vec<Step>>,
     outputs: Vec<Output>,
-    variants: Vec<Arc<Variant>>,
+    expected: Vec<Expectation>,
+    variants: Vec<Launched>,
+    /// How many programs of each variant are resident at once, where that is limited by kernel.
+    pub(super) rooms: Vec<KernelRoom>,
     /// Modules that stand for those of variants: mutants.
     pub(super) replaced: HashMap<usize, Lowered>,
     pub(super) sources: Arc<SourceMap>,
     next_local: u64,
+    /// Tables of addresses, and this rank's buffer that each points to.
+    tables: HashMap<u64, u64>,
 }
 
 impl Recording {
@@ -103,10 +138,13 @@ impl Recording {
             symmetric: Vec::new(),
             hosts: (0..ranks).map(|_| Vec::new()).collect(),
             outputs: Vec::new(),
+            expected: Vec::new(),
             variants: Vec::new(),
+            rooms: Vec::new(),
             replaced: HashMap::new(),
             sources: Arc::default(),
             next_local: LOCALS,
+            tables: HashMap::new(),
         };
         for rank in 0..ranks {
             let mut member = RankHost {
@@ -115,10 +153,33 @@ impl Recording {
                 launches: options.launches,
                 seed: options.seed,
                 allocated: 0,
+                streams: Streams::default(),
             };
             host(&mut member)?;
+            if member.streams.is_recording() {
+                return Err(Error::Text("the recording of a graph is not ended".into()));
+            }
         }
+        recording.rooms = recording.rooms_in(&options.room);
         Ok(recording)
+    }
+
+    fn rooms_in(&self, room: &Room) -> Vec<KernelRoom> {
+        match room {
+            Room::All | Room::Programs(_) => Vec::new(),
+            Room::Kernels(rooms) => {
+                let given = |(launched, &programs): (&Launched, &usize)| KernelRoom {
+                    kernel: launched.kernel.name().to_owned(),
+                    programs,
+                    reason: "given".into(),
+                };
+                self.variants.iter().zip(rooms).map(given).collect()
+            }
+            Room::Device(device) => {
+                let room = |Launched { variant, kernel }: &Launched| occupancy::room(*device, kernel, variant.specs());
+                self.variants.iter().map(room).collect()
+            }
+        }
     }
 
     /// The lowered kernels, in the order in which they were first launched.
@@ -130,7 +191,7 @@ impl Recording {
         if let Some(mutant) = self.replaced.get(&variant) {
             return Some(mutant);
         }
-        match self.variants[variant].code() {
+        match self.variants[variant].variant.code() {
             Runnable::Lowered(lowered) => Some(lowered),
             Runnable::Native(_) | Runnable::Cuda(_) => None,
         }
@@ -139,10 +200,21 @@ impl Recording {
     /// The most programs that one launch has.
     pub(super) fn largest_grid(&self) -> usize {
         let programs = |step: &Step| match step {
-            Step::Launch { grid, .. } => grid.iter().map(|&n| n as usize).product(),
-            Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
+            Step::On(_, StreamStep::Launch { grid, .. }) => grid.iter().map(|&n| n as usize).product(),
+            Step::On(..) | Step::Synchronize(_) | Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
         };
         self.hosts.iter().flatten().map(programs).max().unwrap_or(0)
+    }
+
+    /// The same without limits of launches.
+    pub(super) fn roomy_scenario(&self) -> Scenario<'_> {
+        let mut scenario = self.scenario();
+        for action in scenario.hosts.iter_mut().flatten() {
+            if let HostAction::Launch(launch) = action {
+                launch.room = None;
+            }
+        }
+        scenario
     }
 
     /// As the interpreter takes it.
@@ -153,18 +225,37 @@ impl Recording {
         for (steps, &heap) in self.hosts.iter().zip(&heaps) {
             hosts.push(steps.iter().filter_map(|step| self.action(step, heap)).collect());
         }
-        Scenario { buffers: self.buffers.clone(), hosts, outputs: self.outputs.clone(), heaps: heaps.clone() }
+        let (buffers, outputs, expected) = (self.buffers.clone(), self.outputs.clone(), self.expected.clone());
+        Scenario { heaps: heaps.clone(), buffers, hosts, outputs, expected }
     }
 
     fn action<'a>(&'a self, step: &'a Step, heap: Heap) -> Option<HostAction<'a>> {
         Some(match step {
-            Step::Launch { variant, grid, args } => {
-                let Lowered { module, kernel, .. } = self.lowered(*variant)?;
-                HostAction::Launch(RankLaunch { module, kernel, grid: *grid, args, heap: Some(heap) })
-            }
+            Step::On(stream, step) => HostAction::On(*stream, self.stream_action(step, heap)?),
+            Step::Synchronize(stream) => HostAction::Synchronize(*stream),
             Step::Barrier => HostAction::Barrier,
             Step::Write { address, bytes } => HostAction::Write { address: *address, bytes },
             Step::Read { address, bytes } => HostAction::Read { address: *address, bytes: *bytes },
+        })
+    }
+
+    fn stream_action<'a>(&'a self, step: &'a StreamStep, heap: Heap) -> Option<StreamAction<'a>> {
+        Some(match step {
+            StreamStep::Launch { variant, grid, args } => {
+                let Lowered { module, kernel, .. } = self.lowered(*variant)?;
+                let room = self.rooms.get(*variant).map(|room| room.programs);
+                StreamAction::Launch(RankLaunch { module, kernel, grid: *grid, args, heap: Some(heap), room })
+            }
+            StreamStep::Copy { to, from, bytes } => StreamAction::Copy { to: *to, from: *from, bytes: *bytes },
+            StreamStep::Write { address, bytes } => StreamAction::Write { address: *address, bytes },
+            StreamStep::WriteValue { address, bytes, value } => {
+                StreamAction::WriteValue { address: *address, bytes: *bytes, value: *value }
+            }
+            StreamStep::WaitValue { address, bytes, compare, value } => {
+                StreamAction::WaitValue { address: *address, bytes: *bytes, compare: *compare, value: *value }
+            }
+            StreamStep::Record(event) => StreamAction::Record(*event),
+            StreamStep::Wait(event) => StreamAction::Wait(*event),
         })
     }
 
@@ -174,18 +265,33 @@ impl Recording {
         self.buffers.len() - 1
     }
 
-    fn variant(&mut self, variant: Arc<Variant>) -> usize {
-        match self.variants.iter().position(|known| Arc::ptr_eq(known, &variant)) {
+    fn variant(&mut self, variant: Arc<Variant>, kernel: Kernel) -> usize {
+        match self.variants.iter().position(|known| Arc::ptr_eq(&known.variant, &variant)) {
             Some(at) => at,
             None => {
-                self.variants.push(variant);
+                self.variants.push(Launched { variant, kernel });
                 self.variants.len() - 1
             }
         }
     }
 }
 
-fn heap(rank: usize) -> u64 {
+/// The kernel as it is checked: with its assertions, and with the number of warps that its launch names, which is what
+/// code for single threads sees.
+fn checked(kernel: &Kernel, args: &Args<'_>) -> Kernel {
+    let mut options = CompileOptions { debug: true, ..kernel.options().clone() };
+    let own = kernel.params().iter().any(|param| param.name == "num_warps");
+    let named = args.named.iter().find(|(name, _)| *name == "num_warps" && !own);
+    // A number that cannot be is told when the arguments are bound.
+    if let Some((_, Arg::Int(warps))) = named
+        && let Ok(num_warps @ 1..) = u32::try_from(*warps)
+    {
+        options.gpu = GpuShape { num_warps, ..options.gpu };
+    }
+    kernel.clone().with(options).on(Device::Interpreter)
+}
+
+pub(super) fn heap(rank: usize) -> u64 {
     HEAPS + rank as u64 * HEAP_BYTES
 }
 
@@ -203,6 +309,8 @@ pub struct RankHost<'a> {
     seed: u64,
     /// Symmetric allocations so far.
     allocated: usize,
+    /// Streams, events and graphs so far, and the graph that is being recorded.
+    pub(super) streams: Streams,
 }
 
 impl RankHost<'_> {
@@ -251,7 +359,7 @@ impl RankHost<'_> {
         if offset + bytes > HEAP_BYTES {
             return Err(Error::Text("the symmetric buffers are too large together".into()));
         }
-        self.place(heap(self.rank) + offset, count, dtype, contents)
+        self.put(heap(self.rank) + offset, count, dtype, contents)
     }
 
     /// A buffer of this rank alone.
@@ -262,7 +370,7 @@ impl RankHost<'_> {
         let bytes = self.bytes(count, dtype)?;
         let address = self.recording.next_local;
         self.recording.next_local = (address + bytes).next_multiple_of(GAP) + GAP;
-        self.place(address, count, dtype, contents)
+        self.put(address, count, dtype, contents)
     }
 
     /// The addresses of a symmetric buffer on all ranks, as a buffer of 64-bit numbers.
@@ -275,6 +383,7 @@ impl RankHost<'_> {
         let table = self.buffer(self.size() as u64, DType::I64, &Contents::Number(0.0))?;
         let addresses = (0..self.size()).flat_map(|rank| (heap(rank) + offset).to_le_bytes());
         self.recording.buffers[table.index].contents = addresses.collect();
+        self.recording.tables.insert(table.address, buffer.address);
         Ok(table)
     }
 
@@ -283,7 +392,7 @@ impl RankHost<'_> {
         bytes.ok_or_else(|| Error::Text(format!("a buffer of {count} elements is too large to be checked")))
     }
 
-    fn place(&mut self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<HostBuffer, Error> {
+    fn put(&mut self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<HostBuffer, Error> {
         let initial = if *contents == Contents::Fresh { Initial::Fresh } else { Initial::Written };
         let bytes = self.elements(address, count, dtype, contents)?;
         let index = self.recording.add(address, bytes, initial);
@@ -291,7 +400,13 @@ impl RankHost<'_> {
     }
 
     /// The elements of a buffer, as bytes.
-    fn elements(&self, address: u64, count: u64, dtype: DType, contents: &Contents) -> Result<Vec<u8>, Error> {
+    pub(super) fn elements(
+        &self,
+        address: u64,
+        count: u64,
+        dtype: DType,
+        contents: &Contents,
+    ) -> Result<Vec<u8>, Error> {
         let random = |i: u64| {
             let mixed =
                 (address ^ self.seed.wrapping_mul(0x9e37_79b9)).wrapping_add(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -319,14 +434,15 @@ impl RankHost<'_> {
     /// When they do not fit.
     pub fn write(&mut self, buffer: HostBuffer, contents: &Contents) -> Result<(), Error> {
         let bytes = self.elements(buffer.address, buffer.count, buffer.dtype, contents)?;
-        self.recording.hosts[self.rank].push(Step::Write { address: Address(buffer.address), bytes });
-        Ok(())
+        self.push(Step::Write { address: Address(buffer.address), bytes })
     }
 
     /// The host copies a buffer from memory.
-    pub fn read(&mut self, buffer: HostBuffer) {
-        let step = Step::Read { address: Address(buffer.address), bytes: buffer.bytes() };
-        self.recording.hosts[self.rank].push(step);
+    ///
+    /// # Errors
+    /// While a graph is recorded.
+    pub fn read(&mut self, buffer: HostBuffer) -> Result<(), Error> {
+        self.push(Step::Read { address: Address(buffer.address), bytes: buffer.bytes() })
     }
 
     /// At the end all of the buffer must have been written, with numbers.
@@ -335,9 +451,37 @@ impl RankHost<'_> {
         self.recording.outputs.push(Output { address, bytes, element: buffer.dtype });
     }
 
+    /// At the end the buffer must hold these numbers; floats may be off by a thousandth.
+    ///
+    /// # Errors
+    /// When they do not fit.
+    pub fn expect(&mut self, buffer: HostBuffer, contents: &Contents) -> Result<(), Error> {
+        let bytes = self.elements(buffer.address, buffer.count, buffer.dtype, contents)?;
+        let number = |element: &[u8]| {
+            let mut bits = [0; 8];
+            bits[..element.len()].copy_from_slice(element);
+            Const::from_bits(buffer.dtype, u64::from_le_bytes(bits)).as_f64()
+        };
+        let values = bytes.chunks(buffer.dtype.bytes() as usize).map(number).collect();
+        self.output(buffer);
+        self.recording.expected.push(Expectation { address: Address(buffer.address), element: buffer.dtype, values });
+        Ok(())
+    }
+
     /// The host waits for the hosts of all ranks.
-    pub fn barrier(&mut self) {
-        self.recording.hosts[self.rank].push(Step::Barrier);
+    ///
+    /// # Errors
+    /// While a graph is recorded.
+    pub fn barrier(&mut self) -> Result<(), Error> {
+        self.push(Step::Barrier)
+    }
+
+    /// Remembers what the host does: now, or in the graph that is being recorded.
+    pub(super) fn push(&mut self, step: Step) -> Result<(), Error> {
+        if let Some(step) = self.streams.keep(step)? {
+            self.recording.hosts[self.rank].push(step);
+        }
+        Ok(())
     }
 
     /// A buffer as an argument of [`RankHost::launch`].
@@ -356,7 +500,21 @@ impl RankHost<'_> {
     /// # Errors
     /// When the arguments do not fit or the kernel does not compile.
     pub fn launch(&mut self, kernel: &Kernel, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
-        let kernel = kernel.clone().on(Device::Interpreter);
+        self.launch_on(HostStream::DEFAULT, kernel, grid, args)
+    }
+
+    /// Puts a launch into a stream.
+    ///
+    /// # Errors
+    /// As [`RankHost::launch`].
+    pub fn launch_on(
+        &mut self,
+        stream: HostStream,
+        kernel: &Kernel,
+        grid: impl IntoGrid,
+        args: Args<'_>,
+    ) -> Result<(), Error> {
+        let kernel = checked(kernel, &args);
         let args = kernel.gather(args);
         let prepared = kernel.prepare(&args)?;
         let variant = match kernel.find(&prepared) {
@@ -371,9 +529,8 @@ impl RankHost<'_> {
         }
         let args = interpret::values(&values);
         self.recording.sources = kernel.sources();
-        let variant = self.recording.variant(variant);
-        self.recording.hosts[self.rank].push(Step::Launch { variant, grid, args });
-        Ok(())
+        let variant = self.recording.variant(variant, kernel.clone());
+        self.push(Step::On(stream.number(), StreamStep::Launch { variant, grid, args }))
     }
 
     /// A buffer is called after the first parameter that it is passed for.
@@ -382,6 +539,9 @@ impl RankHost<'_> {
         let unnamed = |buffer: &&mut Buffer| buffer.address.0 == address && buffer.name.starts_with("buffer ");
         if let Some(buffer) = self.recording.buffers.iter_mut().find(unnamed) {
             buffer.name = format!("{param} of rank {rank}");
+        }
+        if let Some(&target) = self.recording.tables.get(&address) {
+            self.name_buffer(target, &format!("{param}[{rank}]"));
         }
     }
 }

@@ -4,12 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use shoal::Module;
-use shoal::check::{CheckOptions, Verdict, check, replay_token};
+use shoal::check::{CheckOptions, Room, Verdict, check, replay_token};
 
 /// What the head of a file says.
 struct Case {
     path: PathBuf,
     expected: Vec<String>,
+    /// Kinds that must all be found.
+    must: Vec<String>,
     ranks: Vec<usize>,
     options: CheckOptions,
 }
@@ -37,11 +39,12 @@ fn case(path: PathBuf) -> Case {
     let ranks = said("ranks").map_or(vec![2, 3], |words| words.iter().map(|w| w.parse().expect("a number")).collect());
     let options = CheckOptions {
         launches: number("launches").unwrap_or(2),
-        resident: number("resident"),
+        room: number("resident").map_or(Room::All, Room::Programs),
         schedules: number("schedules").unwrap_or(100),
         ..CheckOptions::default()
     };
-    Case { expected: said("expect").expect("what is expected"), ranks, options, path }
+    let must = said("must").unwrap_or_default();
+    Case { expected: said("expect").expect("what is expected"), must, ranks, options, path }
 }
 
 /// Checks every harness of a file in every world that it is for.
@@ -57,7 +60,7 @@ fn verdicts(case: &Case) -> Vec<(String, Verdict)> {
                 .unwrap_or_else(|error| panic!("{}:{}: {error}", case.path.display(), harness.name));
             for found in verdict.found() {
                 let token = verdict.token(found);
-                let again = replay_token(&module, &harness.name, &token, &[]).expect("it runs again");
+                let again = replay_token(&module, &harness.name, &token).expect("it runs again");
                 let same = again.found().iter().any(|other| other.finding == found.finding);
                 assert!(same, "{token} does not show it again:\n{verdict}\n{again}");
             }
@@ -74,6 +77,8 @@ fn mistakes_are_found() {
             let kinds: Vec<&str> = verdict.found().iter().map(|found| found.finding.kind()).collect();
             let expected = !kinds.is_empty() && kinds.iter().all(|kind| case.expected.iter().any(|e| e == kind));
             assert!(expected, "{}:{harness}, {:?} expected:\n{verdict}", case.path.display(), case.expected);
+            let missing: Vec<&String> = case.must.iter().filter(|must| !kinds.contains(&must.as_str())).collect();
+            assert!(missing.is_empty(), "{}:{harness}, {missing:?} too:\n{verdict}", case.path.display());
         }
     }
 }

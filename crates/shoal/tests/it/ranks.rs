@@ -29,6 +29,17 @@ def forget(flags):
     dl.wait(flags, 2, \"sys\", \"acquire\", waitValue=5)
 
 @shoal.jit
+def late(x, flags, trips):
+    total = tl.load(x)
+    i = 0
+    while i < trips:
+        total = total * 3 + i
+        i += 1
+    tl.store(x, total)
+    dl.notify(flags, (dl.rank() + 1) % dl.num_ranks(), comm_scope=\"intra_node\")
+    dl.wait(flags, 1, \"sys\", \"acquire\")
+
+@shoal.jit
 def astray(x, rank):
     tl.store(dl.symm_at(x, rank), 1)
 
@@ -80,6 +91,52 @@ fn a_deadlock_tells_what_every_rank_waits_for() {
     let patience = LaunchOptions { timeout: Some(Duration::from_millis(200)), ..Default::default() };
     a_deadlock_is_told(&kernel("forget").launching(patience.clone()));
     a_deadlock_is_told(&kernel("forget").launching(patience).on(Device::Interpreter));
+}
+
+/// Rank 0 runs machine code, the others are interpreted.
+fn on_mixed(kernel: &Kernel, rank: usize) -> Kernel {
+    kernel.clone().on(if rank == 0 { Device::cpu() } else { Device::Interpreter })
+}
+
+#[test]
+fn ranks_that_run_and_ranks_that_are_interpreted_wait_for_each_other() {
+    let (ring, late) = (kernel("ring"), kernel("late"));
+    for ranks in [2, 3] {
+        let results = world(ranks).run(|rank| -> Result<Vec<i32>, Error> {
+            let x = rank.symm_zeros::<i32>(5)?;
+            let flags = rank.symm_zeros::<i64>(2)?;
+            // The one that runs comes long after the others wait, and that is no deadlock.
+            let trips = if rank.rank() == 0 { 300_000_000 } else { 10 };
+            on_mixed(&late, rank.rank()).on_rank(rank)?.launch(1, args!(&x, &flags, trips))?;
+            rank.barrier()?;
+            x.fill(0);
+            flags.fill(0);
+            rank.barrier()?;
+            on_mixed(&ring, rank.rank()).on_rank(rank)?.launch(1, args!(&x, &flags, 5, BLOCK = 8))?;
+            Ok(x.read())
+        });
+        for (rank, x) in results.expect("no deadlock").iter().enumerate() {
+            let from = ((rank + ranks - 1) % ranks) as i32;
+            assert_eq!(*x, [1, 2, 3, 4, 5].map(|i| from * 100 + i), "rank {rank} of {ranks}");
+        }
+    }
+}
+
+#[test]
+fn a_deadlock_of_both_kinds_of_ranks_is_found() {
+    let patience = LaunchOptions { timeout: Some(Duration::from_millis(200)), ..Default::default() };
+    let forget = kernel("forget").launching(patience);
+    let error = world(3).run(|rank| -> Result<(), Error> {
+        let flags = rank.symm_zeros::<i64>(2)?;
+        on_mixed(&forget, rank.rank()).on_rank(rank)?.launch(1, args!(&flags))
+    });
+    let text = match error.expect_err("nobody signals") {
+        WorldError::Rank { source, .. } => source.to_string(),
+        other => panic!("{other}"),
+    };
+    for rank in 0..3 {
+        assert!(text.contains(&format!("rank {rank}: kernel `forget` is stuck")), "{text}");
+    }
 }
 
 fn a_deadlock_is_told(forget: &Kernel) {
@@ -236,7 +293,7 @@ fn interpreted(
         .iter()
         .map(|(base, _, args)| {
             let heap = Some(Heap { base: *base, bytes: bytes as u64 });
-            RankLaunch { module, kernel: "one_shot_all_reduce", grid, args, heap }
+            RankLaunch { module, kernel: "one_shot_all_reduce", grid, args, heap, room: None }
         })
         .collect();
     let options = Options { order, ..Options::default() };

@@ -308,38 +308,38 @@ def __activemask() -> tensor:
 
 
 @_function
-def multimem_st_b32(ptr: tensor, val: Value) -> None:
-    """Writes to all ranks; needs multicast memory."""
+def multimem_st_b32(ptr: tensor, val0: Value) -> None:
+    """Writes the bits to that place of every rank's heap."""
 
 
 @_function
-def multimem_st_b64(ptr: tensor, val: Value) -> None:
-    """Writes to all ranks; needs multicast memory."""
+def multimem_st_b64(ptr: tensor, val0: Value) -> None:
+    """Writes the bits to that place of every rank's heap."""
 
 
 @_function
-def multimem_st_v2(*args: Any) -> None:
-    """Writes to all ranks; needs multicast memory."""
+def multimem_st_v2(ptr: tensor, val0: Value, val1: Value) -> None:
+    """Writes the bits to that place of every rank's heap."""
 
 
 @_function
-def multimem_st_v4(*args: Any) -> None:
-    """Writes to all ranks; needs multicast memory."""
+def multimem_st_v4(ptr: tensor, val0: Value, val1: Value, val2: Value, val3: Value) -> None:
+    """Writes the bits to that place of every rank's heap."""
 
 
 @_function
-def multimem_st_p_b32(*args: Any) -> None:
-    """Writes to all ranks; needs multicast memory."""
+def multimem_st_p_b32(ptr: tensor, val: Value, mask: Value) -> None:
+    """Writes the bits to that place of every rank's heap."""
 
 
 @_function
 def multimem_ld_reduce_v4(ptr: tensor, acc_dtype: Dtype | None = None) -> Any:
-    """Reads from all ranks and adds; needs multicast memory."""
+    """The sums over all ranks of the elements in 128 bits, in float32: four words, or pairs of narrower elements."""
 
 
 @_function
-def multimem_ld_reduce_p_v4(*args: Any) -> Any:
-    """Reads from all ranks and adds; needs multicast memory."""
+def multimem_ld_reduce_p_v4(ptr: tensor, mask: Value) -> Any:
+    """The sums over all ranks of the elements in 128 bits, in float32: four words, or pairs of narrower elements."""
 
 
 @_function

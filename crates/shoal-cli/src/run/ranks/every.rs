@@ -52,7 +52,7 @@ fn outcome(options: &RunOptions, plan: &Plan<'_>, ranks: usize) -> Result<String
         let on_rank = |rank: &Rank| on_rank(plan, &library, rank);
         let outcomes = match engine(options, backend) {
             Engine::Cuda => on_gpu(ranks, on_rank)?,
-            Engine::Threads | Engine::Processes => on_threads(ranks, on_rank)?,
+            Engine::Threads | Engine::Processes | Engine::Openshmem => on_threads(ranks, on_rank)?,
         };
         if let Some(wrong) = outcomes.iter().find_map(|outcome| outcome.wrong.clone()) {
             return Err(Failure::new(wrong));

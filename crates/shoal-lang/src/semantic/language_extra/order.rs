@@ -19,6 +19,17 @@ fn run_barrier(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
     Ok(Value::NONE)
 }
 
+/// A barrier of the lanes of each warp. It runs as one of all lanes, and orders no more than a warp's.
+pub(crate) fn warp_barrier(e: &mut Emit<'_>) {
+    let op = e.b().inferred(OpKind::Barrier, &[], &[]);
+    e.func.by_lanes.insert(op);
+}
+
+fn run_warp_barrier(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
+    warp_barrier(l.emit());
+    Ok(Value::NONE)
+}
+
 fn run_fence(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
     let sem = match a.str("semantic")? {
@@ -54,7 +65,7 @@ const FENCE: &str = "semantic: const='sc', scope: const='gpu'";
 /// The functions of this file.
 pub(crate) static BUILTINS: &[Builtin] = &[
     Builtin::kernel("language_extra.__syncthreads", "", run_barrier),
-    Builtin::kernel("language_extra.__syncwarp", "mask=None", run_barrier),
+    Builtin::kernel("language_extra.__syncwarp", "mask=None", run_warp_barrier),
     Builtin::kernel("language_extra.__fence", FENCE, run_fence),
     Builtin::kernel("language_extra.fence", FENCE, run_fence),
     Builtin::kernel("language_extra.membar", "scope: const='cta'", run_membar),

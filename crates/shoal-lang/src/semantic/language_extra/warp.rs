@@ -68,24 +68,37 @@ pub(crate) enum Shuffle {
     Xor,
 }
 
-/// What another lane of the warp holds, and whether there is such a lane; where there is none, its own.
-pub(crate) fn shuffle(e: &mut Emit<'_>, how: Shuffle, value: IrValue, by: IrValue) -> (IrValue, IrValue) {
+/// What another lane of the warp holds, and whether there is such a lane; where there is none, its own. The warp is
+/// divided into groups of `width` lanes, a power of two: lanes are numbered inside of their group, and read from it. (By
+/// `Xor` they may read from groups before it, as on hardware.)
+pub(crate) fn shuffle(e: &mut Emit<'_>, how: Shuffle, value: IrValue, by: IrValue, width: u32) -> (IrValue, IrValue) {
     let (mine, start) = (lane(e), warp_start(e));
-    let last = number(e, i64::from(WARP_SIZE) - 1, Scalar::I32);
+    let within = number(e, i64::from(width) - 1, Scalar::I32);
+    let outside = number(e, -i64::from(width), Scalar::I32);
+    let first = e.b().binary(BinaryOp::And, mine, outside);
+    let last = e.b().binary(BinaryOp::Or, mine, within);
     let wanted = match how {
-        Shuffle::Index => e.b().binary(BinaryOp::And, by, last),
+        Shuffle::Index => {
+            let index = e.b().binary(BinaryOp::And, by, within);
+            e.b().binary(BinaryOp::Or, first, index)
+        }
         Shuffle::Up => e.b().binary(BinaryOp::Sub, mine, by),
         Shuffle::Down => e.b().binary(BinaryOp::Add, mine, by),
         Shuffle::Xor => e.b().binary(BinaryOp::Xor, mine, by),
     };
-    let inside = e.b().binary(BinaryOp::And, wanted, last);
-    let exists = e.b().cmp(CmpOp::Eq, wanted, inside);
-    let place = e.b().select(exists, inside, mine);
+    let zero = number(e, 0, Scalar::I32);
+    let lowest = if how == Shuffle::Xor { zero } else { first };
+    let not_before = e.b().cmp(CmpOp::Ge, wanted, lowest);
+    let not_after = e.b().cmp(CmpOp::Le, wanted, last);
+    let exists = e.b().binary(BinaryOp::And, not_before, not_after);
+    let place = e.b().select(exists, wanted, mine);
     let thread = e.b().binary(BinaryOp::Or, start, place);
     (from_threads(e, value, thread), exists)
 }
 
 fn run_shuffle(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let width = u32::try_from(a.int("width")?).ok().filter(|w| w.is_power_of_two() && *w <= WARP_SIZE);
+    let Some(width) = width else { return Err(a.wrong("width", "a power of two of at most 32")) };
     let e = l.emit();
     let (how, by) = match a.function_name() {
         name if name.starts_with("__shfl_up") => (Shuffle::Up, "delta"),
@@ -98,7 +111,7 @@ fn run_shuffle(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let by = to_tensor(e, a.value(by))?;
     let by = cast::to_number(e, &by, Scalar::I32)?;
     let by = lanes::of_each(e, &by)?;
-    let (read, _) = shuffle(e, how, value.value, by.value);
+    let (read, _) = shuffle(e, how, value.value, by.value, width);
     Ok(e.tensor(read).into())
 }
 

@@ -12,7 +12,7 @@ use super::copies::bytes_of;
 use crate::builtin::{Args, BuiltinContext};
 use crate::emit::Emit;
 use crate::lower_error::LowerResult;
-use crate::value::{Tensor, Value};
+use crate::value::{Const, Tensor, Value};
 
 pub(super) fn run_count(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let of_rank = a.function_name() == "my_pe";
@@ -122,9 +122,16 @@ pub(super) fn run_context(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResu
     Ok(Value::NONE)
 }
 
-/// `remote_mc_ptr`.
+/// `remote_mc_ptr`: the address that `multimem_*` takes for that place at all ranks, which is that of this rank's own.
 pub(super) fn run_multicast(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
-    let function = a.function_name();
-    let error = l.emit().error(format!("`{function}` has no meaning on this target: its memory has no multicast"));
-    Err(error.help("reach each rank with `remote_ptr(ptr, pe)`").into())
+    const ALL_RANKS: [i128; 3] = [handle::WORLD as i128, handle::SHARED as i128, handle::NODE as i128];
+    if !a.value("team").as_const().and_then(Const::as_int).is_some_and(|team| ALL_RANKS.contains(&team)) {
+        let teams =
+            "`NVSHMEM_TEAM_WORLD`, `NVSHMEM_TEAM_SHARED` or `NVSHMEMX_TEAM_NODE`: all ranks are reached at once";
+        return Err(a.wrong("team", teams));
+    }
+    let e = l.emit();
+    let pointer = a.tensor("ptr")?;
+    memory::pointer(e, a.function_name(), pointer)?;
+    Ok(pointer.clone().into())
 }

@@ -277,7 +277,10 @@ impl Machine<'_, '_> {
         if i.has("cluster") {
             return Err("clusters have no meaning outside of NVIDIA GPUs".into());
         }
-        self.e.b().inferred(OpKind::Barrier, &[], &[]);
+        let barrier = self.e.b().inferred(OpKind::Barrier, &[], &[]);
+        if i.has("warp") {
+            self.e.func.by_lanes.insert(barrier);
+        }
         Ok(())
     }
 

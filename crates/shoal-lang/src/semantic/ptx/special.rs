@@ -207,13 +207,26 @@ impl Machine<'_, '_> {
                 };
                 let value = self.read(self.operand(i, 1)?, Scalar::U32)?;
                 let by = self.read(self.operand(i, 2)?, Scalar::I32)?;
-                let whole = if how == Shuffle::Up { 0 } else { 31 };
-                if !matches!(self.operand(i, 3)?, Operand::Integer(c) if *c == whole) {
-                    return Err("only shuffles over whole warps are supported".into());
-                }
-                let (read, exists) = shuffle(self.e, how, value, by);
+                let width = match self.operand(i, 3)? {
+                    Operand::Integer(c) => group_width(how, *c),
+                    _ => None,
+                };
+                let Some(width) = width else {
+                    return Err("the groups of lanes of a shuffle must be known, and have a power of two lanes".into());
+                };
+                let (read, exists) = shuffle(self.e, how, value, by, width);
                 Ok((read, Some(exists)))
             }
         }
     }
+}
+
+/// The lanes of a group, from the last operand of `shfl`: in its low bits the last lane of a group that may be read, as
+/// if there was one group (the first, for `up`), above them the bits of a lane's number that name its group.
+fn group_width(how: Shuffle, operand: impl TryInto<u32>) -> Option<u32> {
+    let operand = operand.try_into().ok()?;
+    let (bound, groups) = (operand & 31, operand >> 8);
+    let width = 32u32.checked_sub(groups)?;
+    let is_whole = bound == if how == Shuffle::Up { 0 } else { 31 };
+    (is_whole && operand & !0x1f1f == 0 && width.is_power_of_two()).then_some(width)
 }

@@ -26,7 +26,8 @@ impl Membership {
             variables.number::<u32>(name)?.map(|number| number as usize).ok_or_else(|| WorldError::Environment {
                 name,
                 value: None,
-                problem: "not set; start the program with `shoal launch -n N -- program` or `torchrun`".to_owned(),
+                problem: "not set; start the program with `shoal launch -n N -- program`, `torchrun` or `oshrun`"
+                    .to_owned(),
             })
         };
         let wrong = |name, value: usize, problem: String| {
@@ -101,7 +102,7 @@ mod tests {
     fn mistakes_name_their_variable() {
         assert_eq!(
             said(&[("WORLD_SIZE", "2")]),
-            "RANK: not set; start the program with `shoal launch -n N -- program` or `torchrun`"
+            "RANK: not set; start the program with `shoal launch -n N -- program`, `torchrun` or `oshrun`"
         );
         assert_eq!(said(&[("RANK", "two"), ("WORLD_SIZE", "2")]), "RANK=two: not a number in range");
         assert_eq!(said(&[("RANK", "2"), ("WORLD_SIZE", "2")]), "RANK=2: not a rank of a world of 2 (WORLD_SIZE)");

@@ -57,7 +57,7 @@ impl SharedMemory {
     fn futex_flags(&self) -> futex::Flags {
         match self.kind {
             EngineKind::Threads | EngineKind::Cuda => futex::Flags::PRIVATE,
-            EngineKind::Processes => futex::Flags::empty(),
+            EngineKind::Processes | EngineKind::OpenShmem => futex::Flags::empty(),
         }
     }
 
@@ -65,7 +65,7 @@ impl SharedMemory {
     pub(crate) fn name(&self, rank: usize) -> String {
         match self.kind {
             EngineKind::Threads | EngineKind::Cuda => format!("rank {rank}"),
-            EngineKind::Processes => match self.control(rank).pid.load(Ordering::Relaxed) {
+            EngineKind::Processes | EngineKind::OpenShmem => match self.control(rank).pid.load(Ordering::Relaxed) {
                 0 => format!("rank {rank}"),
                 pid => format!("rank {rank} (pid {pid})"),
             },
@@ -115,8 +115,8 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
         self.memory.size()
     }
 
-    fn node(&self) -> Vec<usize> {
-        (0..self.memory.size()).collect()
+    fn hosts(&self) -> Vec<u32> {
+        vec![0; self.memory.size()]
     }
 
     fn name(&self, rank: usize) -> String {

@@ -219,6 +219,28 @@ fn warps_shuffle_and_vote() {
 }
 
 #[test]
+fn shuffles_stay_in_their_group() {
+    let body = "
+    t = tid(0)
+    full = 0xffffffff
+    v = t * t
+    tl.store(out + t, le.__shfl_sync_i32(full, v, 13, 8))
+    tl.store(out + 64 + t, le.__shfl_up_sync_i32(full, v, 3, 8))
+    tl.store(out + 128 + t, le.__shfl_down_sync_i32(full, v, 2, 16))
+    tl.store(out + 192 + t, le.__shfl_xor_sync_i32(full, v, 12, 8))
+";
+    let square = |t: i32| t * t;
+    let mut expected = Vec::new();
+    // Lane 13 of a group of 8 is its lane 5.
+    expected.extend((0..64).map(|t| square(t / 8 * 8 + 5)));
+    expected.extend((0..64).map(|t| square(if t % 8 >= 3 { t - 3 } else { t })));
+    expected.extend((0..64).map(|t| square(if t % 16 < 14 { t + 2 } else { t })));
+    // A lane reads from groups before its own, not from those behind.
+    expected.extend((0..64).map(|t| square(if (t ^ 12) <= t / 8 * 8 + 7 { t ^ 12 } else { t })));
+    lanes("out", body).gives(Args::new(), &expected);
+}
+
+#[test]
 fn threads_take_and_put_elements_of_tiles() {
     let data = integers(256, 5);
     let body = "
@@ -304,8 +326,12 @@ fn a_spin_of_lanes_lets_others_run() {
 #[test]
 fn mistakes_with_lanes_are_told() {
     lanes("out", "    x = tl.arange(0, 16) + tid(0)\n").refused(Args::new(), &["differs between threads"]);
-    lanes("out", "    le.multimem_st_b32(out, 1)\n").refused(Args::new(), &["multicast"]);
-    lanes("out", "    dl.wait(out + tid(0), 1, 'sys', 'acquire')\n").refused(Args::new(), &["takes one pointer"]);
+    let sixteen = "    le.multimem_st_b32(out, tl.load(out).to(tl.int16))\n";
+    lanes("out", sixteen).refused(Args::new(), &["a value of 32 bits"]);
+    let tile = "    dl.wait(out + tl.arange(0, 16), 1, 'sys', 'acquire')\n";
+    lanes("out", tile).refused(Args::new(), &["takes one pointer"]);
+    let width = "    tl.store(out, le.__shfl_sync_i32(-1, tid(0), 1, 12))\n";
+    lanes("out", width).refused(Args::new(), &["a power of two of at most 32"]);
     lanes("out", "    with tid(0):\n        pass\n").refused(Args::new(), &["simt_exec_region"]);
     lanes("out", "    tl.store(out, 1)\n").refused(args!(num_warps = 3), &["power of two"]);
 }

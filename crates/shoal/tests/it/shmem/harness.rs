@@ -61,7 +61,8 @@ impl Buffers {
 pub(super) fn kernel(body: &str) -> Kernel {
     let mut text = "import triton\nimport triton.language as tl\nimport triton_dist.language as dl\n\
                     from triton_dist.language.extra import libshmem_device as shm; \
-                    from triton_dist.language.extra.language_extra import tid, st, __syncthreads\n\n\
+                    from triton_dist.language.extra.language_extra import tid, st, __syncthreads, \
+                    multimem_ld_reduce_v4, multimem_st_b32, multimem_st_v4\n\n\
                     @triton.jit\ndef kernel(x, y, flags, number):\n"
         .to_owned();
     text.push_str("    me = shm.my_pe()\n    n = shm.n_pes()\n    peer = (me + 1) % n\n");
@@ -127,7 +128,7 @@ pub(super) fn interpreted(
     let bytes = (8 * N + 8 * SIGNALS) as u64;
     let launch = |(&base, args)| {
         let heap = Some(Heap { base, bytes });
-        RankLaunch { module: &module, kernel: "kernel", grid: [programs, 1, 1], args, heap }
+        RankLaunch { module: &module, kernel: "kernel", grid: [programs, 1, 1], args, heap, room: None }
     };
     let launches: Vec<RankLaunch<'_>> = heaps.iter().zip(&args).map(|(heap, args)| launch((heap, &args[..]))).collect();
     let options = Options { order, topologies, max_steps: 1_000_000, ..Options::default() };

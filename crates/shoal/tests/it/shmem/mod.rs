@@ -3,7 +3,9 @@
 mod harness;
 mod lanes;
 mod meetings;
+mod multicast;
 mod names;
+mod openshmem;
 mod page;
 mod processes;
 mod refused;

@@ -9,7 +9,7 @@ use shoal::{Error, args};
 
 use super::harness::{kernel, text};
 
-const ROLE: &str = "SHOAL_SHMEM_TEST_RANK";
+pub(super) const ROLE: &str = "SHOAL_SHMEM_TEST_RANK";
 
 /// Copies, signals, collectives and many meetings; ends with a number that every rank can check.
 const BODY: &str = "total = 0
@@ -40,6 +40,37 @@ fn expected(rank: i32, ranks: i32) -> i32 {
     meetings + copies + collected + 10 * (ranks - 1)
 }
 
+/// Signals of the language itself go round; ends with the sum of all ranks.
+const NOTIFY: &str = "for i in range(20):
+    dl.notify(flags + i % 2, peer, signal=i + 1)
+    token = dl.wait(flags + i % 2, 1, 'sys', 'acquire', waitValue=i + 1)
+    shm.barrier_all_block()
+for i in range(10):
+    dl.notify(flags + 2, 0, signal=1, sig_op='add')
+shm.barrier_all_block()
+if me == 0:
+    dl.wait(flags + 2, 1, 'sys', 'acquire', waitValue=10 * n)
+tl.store(x + 2, me)";
+
+const SYMM_AT: &str = "tl.store(dl.symm_at(x, peer), 1)";
+
+const IN_VAIN: &str = "shm.signal_wait_until(flags, shm.NVSHMEM_CMP_EQ, 5)";
+
+/// Plays another role than the names.
+fn as_player(body: &str, timeout: Duration) -> Result<(), Box<dyn std::error::Error>> {
+    let options = WorldOptions { heap_bytes: 1 << 20, timeout, ..WorldOptions::default() };
+    let kernel = kernel(body);
+    World::from_env_with(&options)?.run(|rank| -> Result<(), Error> {
+        let (x, y) = (rank.symm_zeros::<i32>(8)?, rank.symm_zeros::<i32>(32)?);
+        let flags = rank.symm_zeros::<i64>(4)?;
+        rank.barrier()?;
+        kernel.clone().on_rank(rank)?.launch(1, args!(&x, &y, &flags, 0))?;
+        assert_eq!(x.read()[2], rank.rank() as i32);
+        Ok(rank.barrier()?)
+    })?;
+    Ok(())
+}
+
 fn as_rank() -> Result<(), Box<dyn std::error::Error>> {
     let options = WorldOptions { heap_bytes: 1 << 20, timeout: Duration::from_secs(60), ..WorldOptions::default() };
     let kernel = kernel(BODY);
@@ -60,8 +91,14 @@ fn as_rank() -> Result<(), Box<dyn std::error::Error>> {
 #[test]
 #[ignore = "the role of a process that another test starts"]
 fn role() {
-    assert!(std::env::var_os(ROLE).is_some(), "this is no test of its own");
-    if let Err(error) = as_rank() {
+    let minute = Duration::from_secs(60);
+    let played = match std::env::var(ROLE).expect("this is no test of its own").as_str() {
+        "notify" => as_player(NOTIFY, minute),
+        "symm_at" => as_player(SYMM_AT, minute),
+        "in vain" => as_player(IN_VAIN, minute),
+        _ => as_rank(),
+    };
+    if let Err(error) = played {
         println!("\nerror: {}", text(&*error));
         std::process::exit(7);
     }

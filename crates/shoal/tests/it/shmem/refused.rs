@@ -34,7 +34,8 @@ fn wrong_arguments_do_not_compile() {
         ("shm.putmem_blok(y, x, 4, peer)", "did you mean `putmem_block`?"),
         ("shm.int_p(flags, 1, peer)", "`int_p` writes an `i32`, not `i64`"),
         ("shm.broadcast(0, flags, x, 1, 0)", "copies numbers of one type, not from `i32` to `i64`"),
-        ("shm.remote_mc_ptr(0, x)", "its memory has no multicast"),
+        ("shm.remote_mc_ptr(number, x)", "all ranks are reached at once"),
+        ("tl.store(y, shm.remote_mc_ptr(0, 3))", "ptr"),
         ("shm.my_pe(1)", "my_pe"),
     ] {
         let error = compile_error(body);

@@ -27,7 +27,7 @@ def team_translate_pe(src_team: Value, pe: Value, dest_team: Value) -> tensor:
 
 
 def remote_mc_ptr(team: Value, ptr: tensor) -> tensor:
-    """The address that reaches all members at once. Refused where memory has no multicast."""
+    """The address by which `multimem_*` reach that place at all ranks at once."""
 
 
 def set_rocshmem_ctx(ctx: Value) -> None:

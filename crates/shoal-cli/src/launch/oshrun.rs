@@ -1,0 +1,140 @@
+//! Ranks that Open MPI's `oshrun` starts.
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use shoal::world::launch::Job;
+use signal_hook::consts::SIGKILL;
+
+use super::output::Output;
+use super::{GRACE, Lines, TICK, exit_code, signals};
+use crate::failure::Failure;
+
+/// `oshrun` with the program as its ranks.
+pub(crate) fn command(ranks: usize, program: &[OsString], lines: Lines) -> Command {
+    let mut command = Command::new("oshrun");
+    // Whoever starts ranks as root by this command is not surprised that they run as root.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    // More ranks than cores are welcome, and a rank has threads of its own, which go where there is room.
+    command.args(["--oversubscribe", "--bind-to", "none"]);
+    if lines == Lines::WithRank {
+        command.arg("--tag-output");
+    }
+    command.env("SHOAL_ENGINE", "openshmem");
+    let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("SHOAL_"));
+    for name in ours.filter(|name| name != "SHOAL_ENGINE").chain([OsString::from("SHOAL_ENGINE")]) {
+        command.arg("-x").arg(name);
+    }
+    command.args(["-n", &ranks.to_string()]).args(program).stdin(Stdio::null());
+    command
+}
+
+/// Starts the program as ranks of `oshrun`, and waits for all of them.
+pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<(), Failure> {
+    let mut command = command(ranks, program, lines);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut job = Job::of(command).map_err(missing)?;
+    let forwarded = signals::forward(job.groups())?;
+    let notice = Arc::new(Mutex::new(Notice::default()));
+    let width = ranks.saturating_sub(1).to_string().len();
+    let heard = Arc::clone(&notice);
+    let output = Output::of_launcher(&mut job, move |line| {
+        heard.lock().unwrap_or_else(PoisonError::into_inner).hear(&String::from_utf8_lossy(line));
+        relabelled(line, width)
+    });
+    let mut killed_at: Option<Instant> = None;
+    let ended = loop {
+        if let Some(ended) = job.next_ended(Some(TICK)) {
+            break ended;
+        }
+        if forwarded.terminating().is_some() {
+            let at = *killed_at.get_or_insert_with(|| Instant::now() + GRACE + Duration::from_secs(1));
+            if Instant::now() >= at {
+                job.groups().send(SIGKILL);
+            }
+        }
+    };
+    drop(job);
+    output.finish();
+    if ended.status.success() {
+        return Ok(());
+    }
+    let code = ended.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    if let Some(signal) = forwarded.terminating() {
+        let message = format!("ended by {}", signals::name(signal));
+        return Err(Failure::Rank { message, code: exit_code(signal) });
+    }
+    let message = notice.lock().unwrap_or_else(PoisonError::into_inner).told();
+    Err(Failure::Rank { message: message.unwrap_or_else(|| format!("oshrun ended: {}", ended.status)), code })
+}
+
+/// Why `oshrun` did not start.
+pub(crate) fn missing(why: shoal::world::WorldError) -> Failure {
+    Failure::new(format!("{why}; the engine `openshmem` needs Open MPI (Debian: openmpi-bin libopenmpi-dev)"))
+}
+
+/// `[1] text` for `[1,1]<stdout>:text`, as `oshrun --tag-output` writes it.
+fn relabelled(line: &[u8], width: usize) -> Option<Vec<u8>> {
+    let text = String::from_utf8_lossy(line);
+    let (tag, rest) = text.strip_prefix("[1,")?.split_once(']')?;
+    let rank: usize = tag.parse().ok()?;
+    let said = rest.strip_prefix("<stdout>:").or_else(|| rest.strip_prefix("<stderr>:"))?;
+    Some(format!("[{rank:>width$}] {said}").into_bytes())
+}
+
+/// What `oshrun` says of the rank that failed first.
+#[derive(Debug, Default)]
+struct Notice {
+    name: Option<usize>,
+    ended: Option<String>,
+}
+
+impl Notice {
+    fn hear(&mut self, line: &str) {
+        let line = line.trim();
+        if let Some((_, rest)) = line.split_once("noticed that process rank ") {
+            let rank = rest.split(' ').next().and_then(|rank| rank.parse::<usize>().ok());
+            let signal = rest.split_once("exited on signal ").and_then(|(_, rest)| rest.split(' ').next());
+            if let (Some(rank), Some(Ok(signal))) = (rank, signal.map(str::parse::<i32>)) {
+                self.ended.get_or_insert(format!("rank {rank} was killed by {}", signals::name(signal)));
+            }
+        } else if let Some(name) = line.strip_prefix("Process name: [[") {
+            self.name = name.trim_end_matches(']').rsplit(',').next().and_then(|rank| rank.parse().ok());
+        } else if let (Some(code), Some(rank)) = (line.strip_prefix("Exit code:"), self.name) {
+            self.ended.get_or_insert(format!("rank {rank} exited with status {}", code.trim()));
+        }
+    }
+
+    fn told(&self) -> Option<String> {
+        self.ended.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_get_our_label() {
+        let relabelled = |line: &str| relabelled(line.as_bytes(), 2).map(|line| String::from_utf8(line).unwrap());
+        assert_eq!(relabelled("[1,3]<stdout>:[hello]\n").as_deref(), Some("[ 3] [hello]\n"));
+        assert_eq!(relabelled("[1,12]<stderr>:\n").as_deref(), Some("[12] \n"));
+        assert_eq!(relabelled("oshrun noticed"), None);
+    }
+
+    #[test]
+    fn the_rank_that_failed_is_found() {
+        let told = |lines: &[&str]| {
+            let mut notice = Notice::default();
+            lines.iter().for_each(|line| notice.hear(line));
+            notice.told()
+        };
+        let killed = "oshrun noticed that process rank 1 with PID 0 on node x exited on signal 9 (Killed).";
+        assert_eq!(told(&["---", killed]).as_deref(), Some("rank 1 was killed by SIGKILL"));
+        let exited = ["  Process name: [[20940,1],13]", "  Exit code:    7"];
+        assert_eq!(told(&exited).as_deref(), Some("rank 13 exited with status 7"));
+        assert_eq!(told(&["nothing"]), None);
+    }
+}

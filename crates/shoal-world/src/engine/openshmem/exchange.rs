@@ -1,0 +1,150 @@
+//! The collective of ranks that cannot all see each other's memory: each member puts its message into a box at every
+//! other, then says so in a word there. Members poll their own memory, and need no answer from anybody. Every wait is
+//! bounded, and ends early when a rank fails or leaves.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use shoal_driver::Transport;
+
+use super::Shared;
+use super::board::{Mail, PAYLOAD};
+use crate::engine::{Awaited, Call, Route};
+use crate::error::{Failure, WorldError, spell};
+
+/// Looks before a rank leaves its core to others.
+const SPINS: u32 = 100;
+/// How long it only does so before it sleeps between two looks.
+const AWAKE: Duration = Duration::from_millis(2);
+const SLEEP: Duration = Duration::from_micros(100);
+
+pub(super) fn exchange(world: &Shared, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
+    // Who returns from a collective finds what the others had written before.
+    world.port.quiet();
+    let mut all: Vec<Vec<u8>> = vec![Vec::new(); route.members.len()];
+    let mut lengths = vec![0; route.members.len()];
+    let mut from = 0;
+    loop {
+        let round = Round { world, route, call, number: next(route.rounds) };
+        round.post(mine, from);
+        round.await_all()?;
+        if from == 0 {
+            lengths = round.lengths()?;
+        }
+        for ((&member, bytes), &length) in route.members.iter().zip(&mut all).zip(&lengths) {
+            world.board.receive(&world.port, round.mail(member), length.saturating_sub(from), bytes);
+        }
+        from += PAYLOAD;
+        // All members see the same lengths, so they go the same number of rounds.
+        if lengths.iter().all(|&length| length <= from) {
+            return Ok(all);
+        }
+    }
+}
+
+fn next(rounds: &AtomicU32) -> u32 {
+    rounds.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+}
+
+/// One round of messages, seen by one rank. Two boxes for each member suffice: who arrives in round r has read all of
+/// round r - 1, so that nobody who writes in round r + 1 finds one unread.
+struct Round<'a> {
+    world: &'a Shared,
+    route: &'a Route<'a>,
+    call: Call,
+    number: u32,
+}
+
+impl Round<'_> {
+    fn mail(&self, source: usize) -> Mail {
+        Mail { slot: self.route.slot, source, round: self.number }
+    }
+
+    /// Sends this rank's part to all members, itself included.
+    fn post(&self, mine: &[u8], from: usize) {
+        let Shared { rank, port, board, .. } = self.world;
+        let rest = mine.get(from..).unwrap_or_default();
+        let part = &rest[..rest.len().min(PAYLOAD)];
+        for &member in self.route.members {
+            board.send(port, member, self.mail(*rank), self.call.encode(), mine.len(), part);
+            port.set(member, board.arrival_at(self.route.slot, *rank), self.number.into());
+        }
+    }
+
+    /// Returns when all members have posted.
+    fn await_all(&self) -> Result<(), WorldError> {
+        let is_complete = || self.route.members.iter().all(|&member| self.has_posted(member));
+        for _ in 0..SPINS {
+            if is_complete() {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        let begun = Instant::now();
+        let deadline = begun + self.world.timeout;
+        loop {
+            self.world.port.progress();
+            // In this order: what made the round complete may be the last thing that a rank did before it left.
+            let trouble = self.trouble(deadline);
+            if is_complete() {
+                return Ok(());
+            }
+            if let Some(failure) = trouble {
+                return Err(self.failed(self.world.fail(failure)));
+            }
+            match begun.elapsed() < AWAKE {
+                true => std::thread::yield_now(),
+                false => std::thread::sleep(SLEEP),
+            }
+        }
+    }
+
+    fn has_posted(&self, member: usize) -> bool {
+        let Shared { port, board, .. } = self.world;
+        let posted = port.own_word(board.arrival_at(self.route.slot, member)).load(Ordering::Acquire) as u32;
+        posted.wrapping_sub(self.number) as i32 >= 0
+    }
+
+    /// Why this round will not be completed.
+    fn trouble(&self, deadline: Instant) -> Option<Failure> {
+        let world = self.world;
+        if let Some(failure) = world.failure() {
+            return Some(failure);
+        }
+        let missing = || self.route.members.iter().copied().filter(|&member| !self.has_posted(member));
+        let (call, team) = (self.call, self.route.team);
+        let left = missing().find(|&member| world.has_left(member));
+        // The rank may have posted between the two looks.
+        if let Some(rank) = left.filter(|&rank| !self.has_posted(rank)) {
+            let (who, me) = (&world.names[rank], &world.names[world.rank]);
+            let reason = format!("{who} left the world while {me} waited for it in {call} of {team}");
+            return Some(Failure { rank, reason });
+        }
+        if Instant::now() < deadline {
+            return None;
+        }
+        let late: Vec<&str> = missing().map(|rank| world.names[rank].as_str()).collect();
+        let rank = missing().next()?;
+        let (me, time) = (&world.names[world.rank], spell(world.timeout));
+        Some(Failure { rank, reason: format!("{me} waited {time} in {call} of {team} for {}", late.join(", ")) })
+    }
+
+    fn failed(&self, failure: Failure) -> WorldError {
+        let awaited = Awaited::Collective { call: self.call, team: self.route.team.to_owned() };
+        WorldError::Failed { rank: self.world.rank, awaited: Some(awaited), failure }
+    }
+
+    /// The lengths of all messages, if all members called the same operation.
+    fn lengths(&self) -> Result<Vec<usize>, WorldError> {
+        let headers = self.route.members.iter().map(|&member| {
+            let (code, length) = self.world.board.header(&self.world.port, self.mail(member));
+            (member, code, length)
+        });
+        let headers: Vec<(usize, u64, usize)> = headers.collect();
+        if headers.iter().any(|&(_, code, _)| code != self.call.encode()) {
+            let calls = headers.iter().filter_map(|&(rank, code, _)| Some((rank, Call::decode(code)?))).collect();
+            return Err(WorldError::OutOfStep { team: self.route.team.to_owned(), calls });
+        }
+        Ok(headers.into_iter().map(|(_, _, length)| length).collect())
+    }
+}

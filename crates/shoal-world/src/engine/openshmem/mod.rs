@@ -1,0 +1,204 @@
+//! The engine `openshmem`: ranks are processes that Open MPI's `oshrun` has started, on one host or on several. Its
+//! library is loaded at run time.
+//!
+//! Every rank's block of the library's symmetric memory is a [board](board) followed by the segment that kernels see. A
+//! rank writes other ranks' boards and polls its own, by stores where `shmem_ptr` finds their memory, and through the
+//! library elsewhere ([`port`]). After the ranks have met, no collective of the library is called but the last: a wait
+//! of ours has an end, and one of the library's has none.
+//!
+//! `oshrun` ends all ranks when one dies, and says which. A rank that exits without leaving the world tells the others
+//! first.
+
+mod board;
+mod exchange;
+mod exit;
+mod library;
+mod meeting;
+pub(crate) mod membership;
+mod port;
+mod session;
+mod static_data;
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use shoal_abi::team::sync_words;
+use shoal_driver::Transport;
+
+use super::{Call, Engine, EngineKind, Route};
+use crate::error::{Failure, WorldError};
+use crate::options::WorldOptions;
+use crate::team_register::handle_of;
+use board::{Board, RankState};
+use membership::Membership;
+use port::Port;
+
+/// Finds the library, and says which; for `shoal doctor`.
+pub fn find_library() -> Result<String, WorldError> {
+    library::Library::load().map(|library| library.version())
+}
+
+/// One rank's view of a world of `oshrun`.
+pub(crate) struct OpenShmemEngine(Arc<Shared>);
+
+/// What the engine and the end of the process know of the world.
+pub(crate) struct Shared {
+    rank: usize,
+    size: usize,
+    port: Arc<Port>,
+    board: Board,
+    /// For each rank a number that those share which reach each other's memory by load and store.
+    hosts: Vec<u32>,
+    names: Vec<String>,
+    symmetric: usize,
+    pad: usize,
+    timeout: Duration,
+    /// What ended the world, as this rank heard of it first.
+    failure: Mutex<Option<Failure>>,
+}
+
+impl fmt::Debug for OpenShmemEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OpenShmemEngine({} of {})", self.0.rank, self.0.size)
+    }
+}
+
+/// Joins the world that `oshrun` has started this process for.
+pub(crate) fn join(membership: &Membership, options: &WorldOptions) -> Result<OpenShmemEngine, WorldError> {
+    let shared = Arc::new(meeting::meet(membership, options)?);
+    shared.publish_state(RankState::Running);
+    session::set_active(&shared);
+    Ok(OpenShmemEngine(shared))
+}
+
+impl Shared {
+    /// Tells all ranks of this one's state.
+    fn publish_state(&self, state: RankState) {
+        for peer in 0..self.size {
+            self.port.set(peer, self.board.state_at(self.rank), state.code());
+        }
+        self.port.quiet();
+    }
+
+    fn has_left(&self, rank: usize) -> bool {
+        self.port.own_word(self.board.state_at(rank)).load(Ordering::Acquire) == RankState::Left.code()
+    }
+
+    /// What ended the world, if something did.
+    fn failure(&self) -> Option<Failure> {
+        let mut known = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            *known = (0..self.size).find_map(|source| self.board.read_failure(&self.port, source));
+        }
+        known.clone()
+    }
+
+    /// The process of this rank ends in the middle of the world.
+    fn exits(&self) {
+        let reason = format!("{} exited without leaving the world", self.names[self.rank]);
+        self.fail(Failure { rank: self.rank, reason });
+        self.publish_state(RankState::Left);
+    }
+
+    /// Ends the world, on all ranks.
+    fn fail(&self, failure: Failure) -> Failure {
+        if let Some(earlier) = self.failure() {
+            return earlier;
+        }
+        {
+            let mut known = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(earlier) = &*known {
+                return earlier.clone();
+            }
+            *known = Some(failure.clone());
+        }
+        self.board.write_failure(&self.port, self.rank, &failure);
+        failure
+    }
+}
+
+impl Engine for OpenShmemEngine {
+    fn kind(&self) -> EngineKind {
+        EngineKind::OpenShmem
+    }
+
+    fn rank(&self) -> usize {
+        self.0.rank
+    }
+
+    fn size(&self) -> usize {
+        self.0.size
+    }
+
+    fn hosts(&self) -> Vec<u32> {
+        self.0.hosts.clone()
+    }
+
+    fn name(&self, rank: usize) -> String {
+        self.0.names[rank].clone()
+    }
+
+    fn segment_bytes(&self) -> usize {
+        self.0.symmetric
+    }
+
+    fn base(&self, rank: usize) -> Option<NonNull<u8>> {
+        self.0.port.segment(rank)
+    }
+
+    fn transport(&self) -> Option<Arc<dyn Transport>> {
+        let needed = (0..self.0.size).any(|rank| self.0.port.segment(rank).is_none());
+        needed.then(|| Arc::clone(&self.0.port) as Arc<dyn Transport>)
+    }
+
+    fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
+        exchange::exchange(&self.0, route, call, mine)
+    }
+
+    fn prepare_slot(&self, slot: usize) {
+        let Shared { port, board, size, pad, .. } = &*self.0;
+        for source in 0..*size {
+            port.own_word(board.arrival_at(slot, source)).store(0, Ordering::Release);
+        }
+        for word in 0..sync_words::ROW {
+            let offset = board.bytes() + pad + sync_words::offset(handle_of(slot), word);
+            port.own_word(offset).store(0, Ordering::Release);
+        }
+    }
+
+    fn retire_slot(&self, route: &Route<'_>) -> Result<(), WorldError> {
+        exchange::exchange(&self.0, route, Call::FreeTeam, &[]).map(drop)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.0.failure()
+    }
+
+    fn fail(&self, failure: Failure) -> Failure {
+        self.0.fail(failure)
+    }
+
+    fn enter(&self) {
+        self.0.publish_state(RankState::Running);
+    }
+
+    fn leave(&self) {
+        // A child made by `fork` is not the rank.
+        if self.0.port.is_own_process() {
+            self.0.publish_state(RankState::Left);
+            session::clear_active(self.0.failure().is_some());
+        }
+    }
+}
+
+impl Drop for OpenShmemEngine {
+    fn drop(&mut self) {
+        if !self.0.has_left(self.0.rank) {
+            self.leave();
+        }
+        session::give_back(&self.0.port);
+    }
+}

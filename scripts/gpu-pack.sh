@@ -9,12 +9,15 @@
 #                                       kernels   every kernel of the library against its reference
 #                                       arrays    python/tests/gpu
 #                                       bench     side by side with torch and Triton
+#                                       ranks     every kernel of several ranks on 2, 4 and 8 ranks that share the GPU,
+#                                                 against the interpreter; the tests of SHMEM; collectives, measured
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 profile=dev
 [ "${1:-}" = --release ] && profile=release
 cargo build --profile "$profile" -p shoal-python -p shoal-cli -p shoal-runtime >&2
+tests=$(cargo test --profile "$profile" -p shoal --test it --no-run 2>&1 | tee /dev/stderr | sed -n 's/.*(\(.*\)).*/\1/p' | tail -1)
 built=${CARGO_TARGET_DIR:-target}/${profile/dev/debug}
 out=target/gpu
 libraries=target/gpu-libraries
@@ -45,6 +48,9 @@ cp -r python/shoal python/tests "$stage/python/"
 rm -f "$stage"/python/shoal/_native*.so
 find "$stage" -name __pycache__ -prune -exec rm -rf {} +
 strip -o "$stage/python/shoal/_native.abi3.so" "$built/libshoal_python.so"
+mkdir -p "$stage/bin"
+strip -o "$stage/bin/shoal" "$built/shoal"
+strip -o "$stage/bin/tests" "$tests"
 tar c -C "$stage" . | xz -T0 -2 >$out/package.tar.xz
 cp scripts/gpu-run.sh $out/run.sh
 chmod +x $out/run.sh

@@ -29,6 +29,17 @@ for what in "$@"; do
         kernels) python3 "$unpacked/python/tests/gpu/library.py" "$results" ;;
         arrays) timeout 400 python3 -m pytest -q -x --maxfail=20 -p no:cacheprovider "$unpacked/python/tests/gpu" ;;
         bench) timeout 500 python3 -m shoal bench gpu --json "$results/bench-gpu.json" ;;
+        ranks)
+            failed=0
+            export SHOAL_WAIT_TIMEOUT=5 SHOAL_TIMEOUT=30 SHOAL_HEAP_BYTES=67108864 CUDA_DEVICE_MAX_CONNECTIONS=32
+            for ranks in 2 4 8; do
+                timeout 200 "$unpacked/bin/shoal" run all --ranks $ranks --device cuda --check interp || failed=1
+            done
+            SHOAL_TEST_DEVICE=cuda timeout 200 "$unpacked/bin/tests" --test-threads 1 shmem || failed=1
+            timeout 100 "$unpacked/bin/shoal" bench comm --device cuda --ranks 4,8 \
+                --json "$results/bench-comm.json" --plot "$results/bench-comm.svg" || failed=1
+            [ $failed = 0 ]
+            ;;
         *) printf 'there is no %s\n' "$what" && false ;;
     esac 2>&1 | tee "$results/$what.log"
     [ "${PIPESTATUS[0]}" = 0 ] || status=1

@@ -54,6 +54,32 @@ pub enum TargetNeeds {
     Nvptx(NvptxNeeds),
 }
 
+/// What a kernel wants its table of ranks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TableUse {
+    /// It has none.
+    None,
+    /// To know how long it may wait, and to say that it waited too long.
+    Waits,
+    /// To reach other ranks: it can be launched by a rank alone.
+    Ranks,
+}
+
+impl TableUse {
+    /// Its name in descriptions.
+    fn name(self) -> &'static str {
+        match self {
+            TableUse::None => "no",
+            TableUse::Waits => "waits",
+            TableUse::Ranks => "yes",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<TableUse> {
+        [TableUse::None, TableUse::Waits, TableUse::Ranks].into_iter().find(|table| table.name() == name)
+    }
+}
+
 /// What an NVIDIA GPU must provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NvptxNeeds {
@@ -63,8 +89,8 @@ pub struct NvptxNeeds {
     pub threads: u32,
     /// The bytes of shared memory of one program.
     pub shared_bytes: u32,
-    /// The last parameter is the address of a [table of ranks](crate::rank_table), which no argument stands for.
-    pub rank_table: bool,
+    /// Whether the last parameter is the address of a [table of ranks](crate::rank_table), which no argument stands for.
+    pub table: TableUse,
 }
 
 /// What a CPU must provide.
@@ -122,8 +148,8 @@ impl fmt::Display for KernelDescription {
                 let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
                 write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
             }
-            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, rank_table }) => {
-                let (arch, ranks) = (arch.name(), yes_or_no(*rank_table));
+            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, table }) => {
+                let (arch, ranks) = (arch.name(), table.name());
                 write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks}")
             }
         }
@@ -181,7 +207,7 @@ fn read(text: &str) -> Option<KernelDescription> {
                 arch: NvptxArch::ALL.into_iter().find(|arch| arch.name() == name)?,
                 threads: value("threads")?.parse().ok()?,
                 shared_bytes: value("shared")?.parse().ok()?,
-                rank_table: truth(value("ranks")?)?,
+                table: TableUse::from_name(value("ranks")?)?,
             })
         }
         _ => return None,
@@ -248,7 +274,7 @@ mod tests {
             arch: NvptxArch::Sm90a,
             threads: 128,
             shared_bytes: 1 << 17,
-            rank_table: true,
+            table: TableUse::Ranks,
         });
         for description in [
             bare,

@@ -69,7 +69,9 @@ mod wait;
 pub use c_type::{CResult, CType, Signature};
 pub use context::{Context, Entry, coordinates};
 pub use cpu_target::CpuTarget;
-pub use description::{CpuNeeds, DescriptionError, KernelDescription, NvptxNeeds, ParamLayout, TargetNeeds, Waits};
+pub use description::{
+    CpuNeeds, DescriptionError, KernelDescription, NvptxNeeds, ParamLayout, TableUse, TargetNeeds, Waits,
+};
 pub use hook::Hook;
 pub use reach::Reach;
 pub use signal::SignalChange;

@@ -141,6 +141,12 @@ impl Topology {
         self.size
     }
 
+    /// This rank's place in its mesh, the first axis first.
+    #[must_use]
+    pub fn mesh(&self) -> &[AxisPosition] {
+        &self.mesh
+    }
+
     /// The position along a mesh axis, or why there is none.
     ///
     /// # Errors

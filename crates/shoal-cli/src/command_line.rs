@@ -79,7 +79,7 @@ pub(crate) struct RunOptions {
     #[arg(short, long = "arg", value_name = "NAME=VALUE")]
     pub(crate) args: Vec<String>,
     /// Where it runs
-    #[arg(short, long, default_value = "cpu")]
+    #[arg(short, long, visible_alias = "device", default_value = "cpu")]
     pub(crate) backend: BackendName,
     /// Run there too, and compare what both wrote
     #[arg(long, value_name = "BACKEND")]
@@ -108,12 +108,15 @@ pub(crate) struct RunOptions {
     /// Library kernels: element type
     #[arg(long, default_value = "fp32")]
     pub(crate) dtype: String,
-    /// Run a library kernel of several ranks on so many
+    /// Run a library kernel of several ranks on so many; `all` runs each of them, at all sizes that it is tested with
     #[arg(long, value_name = "N")]
     pub(crate) ranks: Option<usize>,
-    /// What ranks are
+    /// What ranks are; with --device cuda, they share a GPU
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
+    /// With `all`: only kernels whose name contains this
+    #[arg(long, default_value = "")]
+    pub(crate) filter: String,
     /// Several ranks: record one more run, and write NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME")]
     pub(crate) timeline: Option<PathBuf>,
@@ -137,6 +140,7 @@ Examples:
       -a n=1000 -a BLOCK=256 --grid n/BLOCK
   shoal run matmul --size 256,256,256 --dtype bf16
   shoal run all_gather_matmul --ranks 4 --timeline overlap
+  shoal run all --ranks 8 --device cuda --check interp
   shoal run two_shot_all_reduce --ranks 8 --engine processes --size 1000000 --dtype fp16";
 
 /// Options of `shoal compile`.
@@ -304,6 +308,9 @@ pub(crate) struct BenchOptions {
     /// Several ranks: how many, one world after another
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4")]
     pub(crate) ranks: Vec<usize>,
+    /// `comm`: where; on a GPU, ranks share it
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: BackendName,
     /// Several ranks: what they are
     #[arg(long, default_value = "processes")]
     pub(crate) engine: Engine,

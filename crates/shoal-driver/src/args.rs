@@ -45,6 +45,13 @@ impl ArgBlock {
         self.words.as_ptr().cast()
     }
 
+    /// The same with an address behind the last argument.
+    pub(crate) fn with_address(&self, address: u64) -> Self {
+        let mut writer = ArgWriter { block: self.clone() };
+        writer.push_u64(address);
+        writer.finish()
+    }
+
     /// Removes all arguments and keeps the storage.
     pub fn clear(&mut self) {
         self.words.clear();

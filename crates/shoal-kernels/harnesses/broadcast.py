@@ -16,3 +16,10 @@ def check_ring_put(world, n=37, programs=2, BLOCK=16):
         ring_put[(programs,)](x, out, pad, n, BLOCK=BLOCK)
         world.read(out)
     world.output(out)
+
+
+@shoal.harness
+def check_barriers(world, programs=2, rounds=2):
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        barriers[(programs,)](pad, rounds)

@@ -21,3 +21,10 @@ def ring_put(x, out, pad, n, BLOCK: tl.constexpr):
     meet(pad)
     copy(x, tl.symm_at(out, (tl.rank() + 1) % tl.num_ranks()), n, BLOCK)
     meet(pad)
+
+
+@shoal.jit
+def barriers(pad, rounds):
+    """Programs of one number meet so many times, and do nothing else."""
+    for _ in range(rounds):
+        meet(pad)

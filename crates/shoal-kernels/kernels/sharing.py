@@ -26,9 +26,15 @@ def copy_runs(source, target, n, LENGTH: tl.constexpr, BLOCK: tl.constexpr):
 def sum_of_ranks(x, at, inside, total, WORLD: tl.constexpr):
     """`total` plus everybody's elements at these places, in fp32 and in the order of the ranks."""
     if WORLD <= 8:
-        # Unrolled, the sum is one loop over the tile.
+        # Unrolled, the sum is one loop over the tile, and all loads are under way at once.
+        places = ()
         for peer in tl.static_range(WORLD):
-            total += tl.load(tl.symm_at(x, peer) + at, mask=inside, other=0.0).to(tl.float32)
+            places += (tl.symm_at(x, peer),)
+        tiles = ()
+        for peer in tl.static_range(WORLD):
+            tiles += (tl.load(places[peer] + at, mask=inside, other=0.0),)
+        for peer in tl.static_range(WORLD):
+            total += tiles[peer].to(tl.float32)
     else:
         for peer in range(WORLD):
             total += tl.load(tl.symm_at(x, peer) + at, mask=inside, other=0.0).to(tl.float32)

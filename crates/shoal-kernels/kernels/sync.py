@@ -6,6 +6,7 @@ number of a launch. The slots of programs that meet come first: slot `program * 
 
 import shoal
 import shoal.language as tl
+from triton_dist.language.extra.language_extra import atomic_cas, st, tid
 
 
 @shoal.jit
@@ -32,7 +33,22 @@ def meet(pad):
     world = tl.num_ranks()
     first = tl.program_id(0) * world
     tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
-    for step in range(world):
-        send(pad, first + rank, (rank + step) % world)
-    receive(pad, first, world)
+    if tl.target_info.is_cuda():
+        # Each thread signals another rank, so that all signals are under way at once. A peer that has not taken an earlier
+        # signal yet is asked again when all others' signals have come: theirs do not wait for this one.
+        peer = tid(0)
+        there = pad
+        refused = 0
+        if peer < world:
+            there = tl.symm_at(pad, peer) + first + rank
+            refused = atomic_cas(there, 0, 1, scope="sys", semantic="release").to(tl.int32)
+        tl.wait(pad + first, world, "sys", "acquire", waitValue=1)
+        if peer < world:
+            st(pad + first + peer, 0, scope="sys", semantic="relaxed")
+            while refused != 0:
+                refused = atomic_cas(there, 0, 1, scope="sys", semantic="release").to(tl.int32)
+    else:
+        for step in range(world):
+            send(pad, first + rank, (rank + step) % world)
+        receive(pad, first, world)
     tl.debug_barrier()  # shoal: redundant because all threads of a program leave a wait together

@@ -4,6 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use shoal_driver::LaunchError;
+use shoal_driver::cuda::CudaError;
+
 use crate::engine::{Awaited, Call};
 
 /// Why something in a world did not happen.
@@ -101,6 +104,18 @@ pub enum WorldError {
         /// What ended it.
         source: Arc<WorldError>,
     },
+    /// A kernel of this rank failed on a GPU, or waited in vain.
+    #[error(transparent)]
+    Launch(Box<LaunchError>),
+    /// Programs of several ranks wait for each other in vain.
+    #[error("{}", .waits.join("\n"))]
+    Deadlock {
+        /// What each rank waits for, that of rank 0 first.
+        waits: Vec<String>,
+    },
+    /// A GPU failed.
+    #[error(transparent)]
+    Gpu(Box<CudaError>),
     /// The function of a rank returned an error.
     #[error("rank {rank}: {source}")]
     Rank {
@@ -120,6 +135,10 @@ pub enum WorldError {
 }
 
 impl WorldError {
+    pub(crate) fn gpu(error: CudaError) -> WorldError {
+        WorldError::Gpu(Box::new(error))
+    }
+
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> WorldError {
         let doing = doing.into();
         move |source| WorldError::System { doing, source: source.into() }

@@ -42,6 +42,7 @@ mod team_register;
 mod world;
 
 pub use element::Element;
+pub use engine::cuda::GpuRank;
 pub use engine::openshmem::find_library as find_openshmem;
 pub use engine::{Awaited, Call, EngineKind};
 pub use error::{Failure, WorldError};

@@ -35,7 +35,7 @@ impl SignalPad {
 
     /// The address of a rank's pad in this process.
     pub fn address_at(&self, peer: usize) -> Result<usize, WorldError> {
-        Ok(self.rank.base(peer)?.as_ptr().addr())
+        self.rank.address_of(peer)
     }
 
     /// Refuses launches whose programs would signal beyond the pad: `programs` on each of `ranks` ranks, each of which
@@ -63,7 +63,16 @@ impl SignalPad {
     /// The slots of this rank's pad that are not zero, with their values: none, while no kernel runs.
     #[must_use]
     pub fn raised(&self) -> Vec<(usize, u32)> {
-        let value = |slot| self.slot(self.rank.rank(), slot).map_or(0, |slot| slot.load(Ordering::Acquire));
-        (0..self.slots).map(|slot| (slot, value(slot))).filter(|&(_, value)| value != 0).collect()
+        let mut bytes = vec![0; self.slots * 4];
+        if self.rank.gpu().is_none() {
+            let value = |slot| self.slot(self.rank.rank(), slot).map_or(0, |slot| slot.load(Ordering::Acquire));
+            return (0..self.slots).map(|slot| (slot, value(slot))).filter(|&(_, value)| value != 0).collect();
+        }
+        // A GPU that cannot be read has failed, which its rank finds out at the next barrier.
+        if self.rank.read_segment(self.rank.rank(), 0, &mut bytes).is_err() {
+            return Vec::new();
+        }
+        let value = |word: &[u8]| u32::from_le_bytes(word.try_into().unwrap_or([0; 4]));
+        bytes.chunks_exact(4).map(value).enumerate().filter(|&(_, value)| value != 0).collect()
     }
 }

@@ -10,7 +10,8 @@ use shoal_driver::{GroupMember, LaunchGroup, RankView, Transport};
 
 use crate::copy::copy;
 use crate::element::Element;
-use crate::engine::{Engine, EngineKind};
+use crate::engine::cuda::GpuRank;
+use crate::engine::{Call, Engine, EngineKind};
 use crate::error::{Failure, WorldError};
 use crate::heap::{Heap, Symm};
 use crate::mesh::Mesh;
@@ -210,10 +211,34 @@ impl Rank {
         self.0.engine.base(peer).ok_or_else(|| {
             let size = self.size();
             WorldError::Argument(match peer < size {
+                true if self.gpu().is_some() => {
+                    format!("the memory of rank {peer} is a GPU's, which the host cannot access")
+                }
                 true => format!("rank {peer} cannot be reached by load and store; use put and get"),
                 false => format!("there is no rank {peer} in a world of {size}"),
             })
         })
+    }
+
+    /// Where the symmetric memory is, if it is a GPU's, and how kernels of this rank are launched there.
+    #[must_use]
+    pub fn gpu(&self) -> Option<&GpuRank> {
+        self.0.engine.gpu()
+    }
+
+    /// Waits until all ranks have come here with a kernel that they launch for the first time, and whose programs wait for
+    /// other ranks. Code is loaded when no kernel runs, so all must have loaded theirs before one begins to wait.
+    /// Collective over the world.
+    pub fn meet_before_first_launch(&self) -> Result<(), WorldError> {
+        self.0.world.exchange(Call::FirstLaunch, &[]).map(drop)
+    }
+
+    /// The address of a rank's segment, as kernels of this rank see it.
+    pub fn address_of(&self, peer: usize) -> Result<usize, WorldError> {
+        match self.gpu().filter(|_| peer < self.size()) {
+            Some(gpu) => Ok(gpu.address(peer) as usize),
+            None => Ok(self.base(peer)?.as_ptr().addr()),
+        }
     }
 
     /// The way to the segments that load and store do not reach; `None` where they reach all.
@@ -224,6 +249,9 @@ impl Rank {
 
     /// Writes bytes of a peer's segment; they are there when this returns.
     pub(crate) fn write_segment(&self, peer: usize, offset: usize, bytes: &[u8]) -> Result<(), WorldError> {
+        if let Some(gpu) = self.gpu().filter(|_| peer < self.size()) {
+            return gpu.write(peer, offset, bytes);
+        }
         match (self.base(peer), self.distant(peer)) {
             (Ok(base), _) => {
                 // SAFETY: who calls has checked that the range lies in the segment, which stays mapped as long as the
@@ -243,6 +271,9 @@ impl Rank {
 
     /// Reads bytes of a peer's segment.
     pub(crate) fn read_segment(&self, peer: usize, offset: usize, bytes: &mut [u8]) -> Result<(), WorldError> {
+        if let Some(gpu) = self.gpu().filter(|_| peer < self.size()) {
+            return gpu.read(peer, offset, bytes);
+        }
         match (self.base(peer), self.distant(peer)) {
             (Ok(base), _) => {
                 // SAFETY: see `write_segment`; the slice is the caller's.
@@ -267,9 +298,9 @@ impl Rank {
 
     /// The place in a peer's segment that corresponds to an address in this rank's.
     pub fn symm_at(&self, address: usize, peer: usize) -> Result<usize, WorldError> {
-        let base = self.base(self.rank())?.as_ptr().addr();
+        let base = self.address_of(self.rank())?;
         match address.checked_sub(base).filter(|&offset| offset < self.segment_bytes()) {
-            Some(offset) => Ok(self.base(peer)?.as_ptr().addr() + offset),
+            Some(offset) => Ok(self.address_of(peer)? + offset),
             None => {
                 let rank = self.rank();
                 Err(WorldError::Argument(format!(

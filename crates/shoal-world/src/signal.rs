@@ -41,6 +41,10 @@ impl Rank {
             let bytes = slot.bytes();
             return Err(WorldError::Argument(format!("{bytes} bytes at {} are no slot for signals", slot.name)));
         }
+        if slot.is_on_gpu() {
+            let text = format!("the signal at {} is in a GPU's memory: send and take it in kernels", slot.name);
+            return Err(WorldError::Argument(text));
+        }
         let Some(pointer) = slot.pointer() else {
             return Err(WorldError::Argument(format!(
                 "the slot at {} cannot be reached by load and store; signal it by a stream's write value",

@@ -3,14 +3,19 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use shoal_driver::LaunchGroup;
+use shoal_driver::cuda::CudaDevice;
+use shoal_driver::{LaunchError, LaunchGroup};
 
+use crate::engine::cuda::GpuRank;
 use crate::engine::processes::membership::Membership;
-use crate::engine::{Engine, EngineKind, openshmem, processes, threads};
+use crate::engine::{Engine, EngineKind, cuda, openshmem, processes, threads};
 use crate::environment::Variables;
 use crate::error::WorldError;
 use crate::options::WorldOptions;
 use crate::rank::Rank;
+
+/// The most ranks that share a GPU: it has so many queues that do not wait for each other.
+const MOST_ON_A_GPU: usize = 32;
 
 /// Ranks that reach each other's memory.
 ///
@@ -54,6 +59,27 @@ impl World {
         Ok(World { ranks: engines.into_iter().map(rank).collect() })
     }
 
+    /// A world of `n` ranks that are threads of this process and share GPU number `ordinal`.
+    pub fn cuda(n: usize, ordinal: u32) -> Result<World, WorldError> {
+        World::cuda_with(n, ordinal, &WorldOptions::from_env()?)
+    }
+
+    /// A world of ranks that share a GPU, with settings.
+    pub fn cuda_with(n: usize, ordinal: u32, options: &WorldOptions) -> Result<World, WorldError> {
+        options.check()?;
+        if n == 0 || u32::try_from(n).is_err() {
+            return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
+        }
+        if n > MOST_ON_A_GPU {
+            let text =
+                format!("a world of {n} ranks on one GPU, which runs the work of {MOST_ON_A_GPU} at a time at most");
+            return Err(WorldError::Setup(text));
+        }
+        let device = CudaDevice::new(ordinal).map_err(WorldError::gpu)?;
+        let engines = cuda::start(options, n, device)?;
+        Ok(World { ranks: engines.into_iter().map(|engine| Rank::new(Arc::new(engine), options, None)).collect() })
+    }
+
     /// The world that this process was started for, by `shoal launch`, `torchrun` or `oshrun`: it is one rank of it.
     /// Returns when all ranks have come.
     ///
@@ -74,7 +100,7 @@ impl World {
             EngineKind::OpenShmem => {
                 Arc::new(openshmem::join(&openshmem::membership::Membership::read(&variables)?, options)?)
             }
-            EngineKind::Processes | EngineKind::Threads => {
+            EngineKind::Processes | EngineKind::Threads | EngineKind::Cuda => {
                 Arc::new(processes::join(&Membership::read(&variables)?, options)?)
             }
         };
@@ -93,7 +119,7 @@ impl World {
         self.ranks[0].engine()
     }
 
-    /// The ranks that this process runs: all of them for `threads`, one for the others.
+    /// The ranks that this process runs: all of them for `threads` and `cuda`, one for the others.
     #[must_use]
     pub fn local_ranks(&self) -> &[Rank] {
         &self.ranks
@@ -110,7 +136,7 @@ impl World {
     {
         self.ranks[0].check()?;
         match self.engine() {
-            EngineKind::Threads => self.run_threads(&function),
+            EngineKind::Threads | EngineKind::Cuda => self.run_threads(&function),
             EngineKind::Processes | EngineKind::OpenShmem => Ok(vec![run_one(&self.ranks[0], &function)?]),
         }
     }
@@ -184,8 +210,12 @@ where
     }
 
     let guard = Guard(rank);
-    let result = function(rank).map_err(|error| {
-        let error: Box<dyn Error + Send + Sync> = error.into();
+    let result = function(rank).map_err(Into::into).and_then(|value| {
+        // What a rank has launched on a GPU ends before the rank does.
+        settle(rank)?;
+        Ok(value)
+    });
+    let result = result.map_err(|error: Box<dyn Error + Send + Sync>| {
         rank.fail(&error.to_string());
         // An error of the world tells its rank itself.
         match error.downcast::<WorldError>() {
@@ -198,6 +228,19 @@ where
     });
     drop(guard);
     result
+}
+
+/// Waits for what a rank has launched on a GPU. If it waits in vain, all ranks tell each other what for, if all do.
+fn settle(rank: &Rank) -> Result<(), WorldError> {
+    let Err(error) = rank.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
+    match &error {
+        WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => {
+            let Ok(reports) = rank.world().all_gather(stuck.to_string().as_bytes()) else { return Err(error) };
+            let report = |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
+            Err(WorldError::Deadlock { waits: reports.iter().enumerate().map(report).collect() })
+        }
+        _ => Err(error),
+    }
 }
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use shoal_driver::cuda::CudaBuffer;
 use shoal_lang::{Access, HostNamedTuple, HostValue};
-use shoal_world::{SignalPad, Symm};
+use shoal_world::{Rank, SignalPad, Symm};
 use smallvec::SmallVec;
 
 use crate::descriptor::TensorDescriptor;
@@ -172,31 +172,35 @@ impl<'a> Memory<'a> {
 
     /// This rank's part of a symmetric buffer. Other ranks and their kernels may write to it meanwhile.
     fn symmetric<T: Element + shoal_world::Element>(buffer: &'a Symm<T>) -> Memory<'a> {
-        let rank = buffer.rank();
-        let base = rank.base(rank.rank()).expect("a rank reaches its own memory");
         Memory {
-            address: base.as_ptr().expose_provenance() + buffer.offset(),
-            before: 0,
             bytes: buffer.len() * size_of::<T>(),
             dtype: T::DTYPE,
-            access: Access::ReadWrite,
-            location: Location::Host,
-            life: PhantomData,
+            ..Memory::of_rank(buffer.rank(), buffer.offset())
         }
     }
 
     /// This rank's signal pad: 32-bit slots.
     fn pad(pad: &'a SignalPad) -> Memory<'a> {
-        let rank = pad.rank();
         // The segment begins with the pad.
-        let base = rank.base(rank.rank()).expect("a rank reaches its own memory");
+        Memory { bytes: pad.slots() * size_of::<u32>(), ..Memory::of_rank(pad.rank(), 0) }
+    }
+
+    /// A place in a rank's own segment, of unsigned words and of no size yet.
+    fn of_rank(rank: &Rank, offset: usize) -> Memory<'a> {
+        let (base, location) = match rank.gpu() {
+            Some(gpu) => (gpu.address(rank.rank()) as usize, Location::Cuda(gpu.device().ordinal())),
+            None => {
+                let base = rank.base(rank.rank()).expect("a rank reaches its own memory");
+                (base.as_ptr().expose_provenance(), Location::Host)
+            }
+        };
         Memory {
-            address: base.as_ptr().expose_provenance(),
+            address: base + offset,
             before: 0,
-            bytes: pad.slots() * size_of::<u32>(),
+            bytes: 0,
             dtype: DType::U32,
             access: Access::ReadWrite,
-            location: Location::Host,
+            location,
             life: PhantomData,
         }
     }

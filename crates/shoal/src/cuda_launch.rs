@@ -2,8 +2,9 @@
 
 #![expect(unsafe_code, reason = "the driver runs machine code, which no type system has looked at")]
 
+use shoal_abi::TableUse;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, LaunchShape, StreamRef};
+use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, LaunchShape, RankTable, StreamRef, table_of};
 use shoal_driver::{ArgBlock, ArgWriter};
 
 use crate::Error;
@@ -25,6 +26,8 @@ pub(crate) struct CudaLaunch<'a> {
     pub(crate) grid: [u32; 3],
     pub(crate) stream: StreamRef,
     pub(crate) shape: LaunchShape,
+    /// The launching rank's table and its address, if a rank launches.
+    pub(crate) table: Option<(&'a RankTable, u64)>,
 }
 
 impl CudaLaunch<'_> {
@@ -34,12 +37,13 @@ impl CudaLaunch<'_> {
     /// As for [`CudaKernel::launch`].
     #[inline]
     unsafe fn enqueue(&self, args: &ArgBlock) -> Result<(), CudaError> {
+        let table = self.table.map(|(_, address)| address);
         if self.shape == LaunchShape::default() {
             // SAFETY: by contract.
-            unsafe { self.code.launch(self.grid, args, self.stream) }
+            unsafe { self.code.launch(self.grid, args, table, self.stream) }
         } else {
             // SAFETY: by contract.
-            unsafe { self.code.launch_shaped(self.grid, args, self.stream, self.shape) }
+            unsafe { self.code.launch_shaped(self.grid, args, table, (self.stream, self.shape)) }
         }
     }
 }
@@ -55,7 +59,7 @@ pub(crate) fn launch(
     options: &LaunchOptions,
 ) -> Result<(), Error> {
     match prepared.locations() {
-        Locations::All(Location::Host) => staged(kernel, prepared, launch, options),
+        Locations::All(Location::Host) | Locations::HostAndCuda(_) => staged(kernel, prepared, launch, options),
         Locations::None | Locations::All(Location::Cuda(_)) | Locations::Mixed => {
             // SAFETY: the code comes from `shoal-codegen`, which describes the kernel truthfully. The block was packed for the
             // very specialisation that the code was compiled for. The memory behind its pointers is the GPU's (`prepare`
@@ -90,10 +94,23 @@ fn staged(
     }
     // SAFETY: as above; the copies are as large as what they are copies of, and live until the stream was waited for.
     unsafe { launch.enqueue(&writer.finish()) }?;
-    stream.synchronize_within(options.timeout, options.interrupt.as_ref()).map_err(|error| match error {
+    let ended = stream.synchronize_within(options.timeout, options.interrupt.as_ref());
+    if let (Err(CudaError::Interrupted), Some((table, _))) = (&ended, launch.table) {
+        // The kernel still uses the copies: its waits end now, and so does it.
+        table.stop();
+        stream.synchronize()?;
+        table.forget();
+    }
+    ended.map_err(|error| match error {
         CudaError::Interrupted => shoal_driver::LaunchError::Interrupted { kernel: kernel.name.clone() }.into(),
         other => Error::Cuda(other),
     })?;
+    if launch.table.is_none()
+        && launch.code.table_use() == TableUse::Waits
+        && let Some(stuck) = table_of(stream.device())?.take_report()
+    {
+        return Err(stuck.into());
+    }
     for piece in &mut pieces {
         let (copy, shift) = (piece.copy.take(), piece.start % ROW);
         if let (Some(copy), Some(content)) = (copy, piece.content_mut()) {
@@ -105,6 +122,9 @@ fn staged(
 
 /// Where a kernel finds the copy of memory.
 fn address(pieces: &[Piece], memory: &Memory<'_>) -> u64 {
+    if memory.location != Location::Host {
+        return memory.address as u64;
+    }
     let found = piece_of(pieces, memory).and_then(|piece| Some((piece, piece.copy.as_ref()?)));
     found.map_or(0, |(piece, copy)| copy.address() + (piece.start % ROW + (memory.address - piece.start)) as u64)
 }

@@ -8,6 +8,7 @@ use shoal_driver::cuda::{CudaDevice, LaunchShape, Stream, StreamRef};
 use shoal_driver::fork::Section;
 use shoal_lang::ArgSpec;
 use shoal_source::Cancellation;
+use shoal_world::GpuRank;
 
 use crate::arg::Location;
 use crate::compile::{Compiled, compile_cuda, compile_native, lower};
@@ -65,7 +66,7 @@ pub struct CudaQueue {
 }
 
 impl CudaQueue {
-    fn new(stream: StreamRef, owned: Option<Arc<Stream>>) -> CudaQueue {
+    pub(crate) fn new(stream: StreamRef, owned: Option<Arc<Stream>>) -> CudaQueue {
         CudaQueue { stream, target: Target::Nvptx(stream.device().arch()), _owned: owned }
     }
 
@@ -143,6 +144,11 @@ impl Device {
         Device::Cuda(CudaQueue::new(**stream, Some(stream)))
     }
 
+    /// The GPU of a rank, with the rank's stream. The rank is kept by whoever launches.
+    pub(crate) fn of_rank(gpu: &GpuRank) -> Device {
+        Device::Cuda(CudaQueue::new(gpu.stream(), None))
+    }
+
     /// The device of a backend, the first where there are several.
     ///
     /// # Errors
@@ -180,6 +186,18 @@ impl Device {
         match self {
             Device::Cpu(_) | Device::Interpreter => host_target(),
             Device::Cuda(queue) => &queue.target,
+        }
+    }
+
+    /// Programs of a kernel that may count on running at the same time, if ranks that share the device have launched
+    /// nothing else: threads of the host, or multiprocessors of a GPU.
+    ///
+    /// # Errors
+    /// When the host's threads cannot be started.
+    pub fn programs_at_once(&self) -> Result<usize, Error> {
+        match self {
+            Device::Cpu(_) | Device::Interpreter => self.threads(),
+            Device::Cuda(queue) => Ok(queue.device().properties().multiprocessors as usize),
         }
     }
 
@@ -235,7 +253,8 @@ impl Device {
                 cpu_launch::launch(threads.started()?, code, grid, prepared.block(), options)
             }
             (Runnable::Cuda(code), Device::Cuda(queue)) => {
-                let launch = CudaLaunch { code, grid, stream: queue.stream(), shape: LaunchShape::default() };
+                let launch =
+                    CudaLaunch { code, grid, stream: queue.stream(), shape: LaunchShape::default(), table: None };
                 cuda_launch::launch(kernel, prepared, &launch, options)
             }
             (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared),

@@ -9,7 +9,7 @@ use shoal_driver::cuda::CudaBuffer;
 use shoal_lang::Access;
 use shoal_source::Diagnostic;
 
-use crate::arg::Memory;
+use crate::arg::{Location, Memory};
 use crate::leaves::Leaves;
 use crate::param::Param;
 use crate::specialise::{ArgClass, ArgumentError};
@@ -61,6 +61,9 @@ pub(crate) fn pieces(leaves: &Leaves<'_>) -> Result<Vec<Piece>, ArgumentError> {
             ArgClass::Descriptor(descriptor) => &descriptor.base,
             ArgClass::Constant(_) | ArgClass::Number { .. } | ArgClass::Tuple(..) => continue,
         };
+        if memory.location != Location::Host {
+            continue;
+        }
         let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param))?;
         pieces.push(Piece { start, end, access: memory.access, copy: None });
     }

@@ -5,7 +5,7 @@
 //! writing and allocates nothing.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_driver::cpu;
 use shoal_driver::cuda::{LaunchShape, StreamRef};
@@ -24,7 +24,7 @@ use crate::cuda_launch::CudaLaunch;
 use crate::error::Report;
 use crate::grid::IntoGrid;
 use crate::leaves::{Leaves, walk};
-use crate::memory_location::{Locations, locations_error};
+use crate::memory_location::{Launcher, Locations, locations_error};
 use crate::module::Shared;
 use crate::on_rank::OnRank;
 use crate::param::{Param, ParamKind};
@@ -57,11 +57,13 @@ pub(crate) struct KernelShared {
     pub(crate) span: Span,
     pub(crate) params: Vec<Param>,
     variants: VariantTable,
+    /// Held by the rank that compiles.
+    compiling: Mutex<()>,
 }
 
 impl KernelShared {
     pub(crate) fn new(module: Arc<Shared>, name: String, span: Span, params: Vec<Param>) -> KernelShared {
-        KernelShared { module, name, span, params, variants: VariantTable::default() }
+        KernelShared { module, name, span, params, variants: VariantTable::default(), compiling: Mutex::default() }
     }
 
     fn signature(&self) -> Signature<'_> {
@@ -141,6 +143,9 @@ impl Kernel {
     /// # Errors
     /// When the memory of another rank cannot be reached by load and store.
     pub fn on_rank(mut self, rank: &Rank) -> Result<Kernel, Error> {
+        if let (Some(gpu), Device::Cuda(_)) = (rank.gpu(), &self.device) {
+            self = self.on(Device::of_rank(gpu));
+        }
         self.rank = Some(Arc::new(OnRank::new(rank)?));
         Ok(self)
     }
@@ -312,7 +317,8 @@ impl Kernel {
         });
         walked.map_err(|error| self.argument_error(*error))?;
         let prepared = Prepared { bound, gpu, key, block: writer.finish(), locations };
-        if !locations.are_fit_for(self.device.location()) {
+        let launcher = if self.rank.is_some() { Launcher::Rank } else { Launcher::Program };
+        if !locations.are_fit_for(self.device.location(), launcher) {
             let error = prepared.leaves().map(|leaves| locations_error(&leaves, self.device.location()));
             return Err(self.argument_error(*error.unwrap_or_else(|error| error)));
         }
@@ -370,7 +376,16 @@ impl Kernel {
         let options = cpu::LaunchOptions { bounds: self.bounds(prepared)?, ..(*self.launch).clone() };
         let launch = |options: &cpu::LaunchOptions| self.device.launch(&self.shared, variant, prepared, grid, options);
         match &self.rank {
-            Some(rank) => rank.launch(&self.device, options, launch),
+            Some(rank) => {
+                if let (Device::Cuda(queue), Runnable::Cuda(code)) = (&self.device, variant.code()) {
+                    let (stream, shape) = (queue.stream(), self.shape);
+                    let launch = CudaLaunch { code, grid, stream, shape, table: None };
+                    return rank.launch_cuda(launch, &options, |launch, options| {
+                        cuda_launch::launch(&self.shared, prepared, launch, options)
+                    });
+                }
+                rank.launch(&self.device, options, launch)
+            }
             None => launch(&options),
         }
     }
@@ -390,7 +405,7 @@ impl Kernel {
     ) -> Result<(), Error> {
         match variant.code() {
             Runnable::Cuda(code) => {
-                let launch = CudaLaunch { code, grid, stream, shape: self.shape };
+                let launch = CudaLaunch { code, grid, stream, shape: self.shape, table: None };
                 cuda_launch::launch(&self.shared, prepared, &launch, &self.launch)
             }
             Runnable::Native(_) | Runnable::Lowered(_) => self.run(prepared, variant, grid),
@@ -415,7 +430,15 @@ impl Kernel {
     fn variant(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
         match self.find(prepared) {
             Some(variant) => Ok(variant),
-            None => self.compile(prepared).map_err(|error| read_only_noted(error, prepared)),
+            None => {
+                // All ranks of a process come with the same: the first compiles, and the others find it.
+                let _turn =
+                    self.rank.as_ref().map(|_| self.shared.compiling.lock().unwrap_or_else(PoisonError::into_inner));
+                if let Some(variant) = self.find(prepared) {
+                    return Ok(variant);
+                }
+                self.compile(prepared).map_err(|error| read_only_noted(error, prepared))
+            }
         }
     }
 

@@ -15,8 +15,19 @@ pub(crate) enum Locations {
     None,
     /// All of it is there.
     All(Location),
+    /// Some is the host's, the rest this GPU's.
+    HostAndCuda(u32),
     /// Some is here and some there.
     Mixed,
+}
+
+/// Who launches, as far as it decides whose memory may be passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Launcher {
+    /// A program that may put all its arrays on one device.
+    Program,
+    /// A rank, whose symmetric memory is where it is: other memory is copied there.
+    Rank,
 }
 
 impl Locations {
@@ -27,16 +38,24 @@ impl Locations {
         *self = match *self {
             Locations::None => Locations::All(memory.location),
             Locations::All(known) if known == memory.location => return,
-            Locations::All(_) | Locations::Mixed => Locations::Mixed,
+            Locations::All(known) => match (known, memory.location) {
+                (Location::Host, Location::Cuda(gpu)) | (Location::Cuda(gpu), Location::Host) => {
+                    Locations::HostAndCuda(gpu)
+                }
+                (Location::Host, Location::Host) | (Location::Cuda(_), Location::Cuda(_)) => Locations::Mixed,
+            },
+            Locations::HostAndCuda(gpu) if [Location::Host, Location::Cuda(gpu)].contains(&memory.location) => return,
+            Locations::HostAndCuda(_) | Locations::Mixed => Locations::Mixed,
         };
     }
 
     /// Whether a device there can work with it. Memory of the host is copied to a GPU for the launch.
     #[inline]
-    pub(crate) fn are_fit_for(self, device: Location) -> bool {
+    pub(crate) fn are_fit_for(self, device: Location, launcher: Launcher) -> bool {
         match self {
             Locations::None | Locations::All(Location::Host) => true,
             Locations::All(of) => of == device,
+            Locations::HostAndCuda(gpu) => launcher == Launcher::Rank && Location::Cuda(gpu) == device,
             Locations::Mixed => false,
         }
     }

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use shoal_abi::Waits;
 use shoal_driver::cpu::LaunchOptions;
+use shoal_driver::cuda::CudaKernel;
 use shoal_driver::{Interrupt, LaunchError, RankView};
-use shoal_world::{EngineKind, Rank};
+use shoal_world::{EngineKind, GpuRank, Rank};
 
+use crate::cuda_launch::CudaLaunch;
+use crate::device::CudaQueue;
 use crate::{Device, Error};
 
 /// The rank that launches.
@@ -24,7 +28,10 @@ impl OnRank {
     fn view(&self) -> Result<Arc<RankView>, Error> {
         let rank = &self.rank;
         rank.launch_view(|| {
-            let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
+            let base = |peer| match rank.gpu() {
+                Some(gpu) => Ok(gpu.address(peer) as usize),
+                None => rank.base(peer).map(|base| base.as_ptr().expose_provenance()),
+            };
             let view = match rank.transport() {
                 None => {
                     let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
@@ -53,9 +60,8 @@ impl OnRank {
             );
             return Err(Error::Interpreter(text));
         }
-        if matches!(device, Device::Cuda(_)) {
-            let text = "ranks cannot launch on a GPU yet; launch this kernel on the CPU";
-            return Err(Error::Text(text.into()));
+        if let Some(text) = self.elsewhere(device) {
+            return Err(Error::Text(text));
         }
         self.rank.check()?;
         let result = launch(&LaunchOptions {
@@ -76,11 +82,71 @@ impl OnRank {
         }
     }
 
+    /// Why the rank's memory cannot be reached from there, if it cannot.
+    fn elsewhere(&self, device: &Device) -> Option<String> {
+        match (device, self.rank.gpu()) {
+            (Device::Cuda(_), None) => Some(
+                "the symmetric memory of this world is the host's: launch on the CPU, or make a world of a GPU".into(),
+            ),
+            (Device::Cpu(_) | Device::Interpreter, Some(gpu)) => Some(format!(
+                "the symmetric memory of this world is that of GPU {}: launch the kernel there",
+                gpu.device().ordinal()
+            )),
+            (Device::Cuda(_), Some(_)) | (Device::Cpu(_) | Device::Interpreter, None) => None,
+        }
+    }
+
+    /// Launches on the GPU that the rank's memory is in. A launch on the GPU's memory alone returns at once; what goes
+    /// wrong then is told by the next launch or the next barrier.
+    pub(crate) fn launch_cuda(
+        &self,
+        launch: CudaLaunch<'_>,
+        options: &LaunchOptions,
+        enqueue: impl FnOnce(&CudaLaunch<'_>, &LaunchOptions) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(gpu) = self.rank.gpu() else {
+            let device = Device::Cuda(CudaQueue::new(launch.stream, None));
+            return Err(Error::Text(self.elsewhere(&device).unwrap_or_default()));
+        };
+        self.rank.check()?;
+        let code = launch.code;
+        if code.description().waits == Waits::MayWait {
+            check_residency(code, launch.grid, gpu)?;
+            if gpu.launches_first(std::ptr::from_ref(code).addr()) {
+                self.rank.meet_before_first_launch()?;
+            }
+        }
+        let limit = options.timeout.unwrap_or_else(|| gpu.wait_limit());
+        let table = gpu.table().telling(&code.description().name, &self.view()?, limit)?;
+        let options = LaunchOptions {
+            interrupt: Some(self.interrupt(options.interrupt.clone())),
+            timeout: None,
+            ..options.clone()
+        };
+        let done = enqueue(&CudaLaunch { table: Some((gpu.table(), table)), ..launch }, &options);
+        // A kernel that gave up says more than whatever came of it.
+        if gpu.table().has_report() {
+            gpu.stream().synchronize()?;
+        }
+        match gpu.table().take_report() {
+            Some(stuck @ LaunchError::Stuck { .. }) => Err(self.deadlock(stuck)),
+            Some(failed) => Err(failed.into()),
+            // A peer that failed ends the launch; what it failed of is the better answer.
+            None => match done {
+                Err(Error::Launch(interrupted @ LaunchError::Interrupted { .. })) => {
+                    self.rank.check()?;
+                    Err(interrupted.into())
+                }
+                done => done,
+            },
+        }
+    }
+
     /// How long the launch may wait without moving. Where all ranks are in this process, waits in vain are noticed by
     /// the group; elsewhere, a wait is as long as any other for a peer.
     fn bound(&self) -> Option<std::time::Duration> {
         match self.rank.engine() {
-            EngineKind::Threads => None,
+            EngineKind::Threads | EngineKind::Cuda => None,
             _ => Some(self.rank.options().timeout),
         }
     }
@@ -102,4 +168,22 @@ impl OnRank {
             Err(_) => stuck.into(),
         }
     }
+}
+
+/// Refuses a launch whose programs cannot all run at the same time as those of the other ranks: they would wait for
+/// programs that never start.
+fn check_residency(code: &CudaKernel, grid: [u32; 3], gpu: &GpuRank) -> Result<(), Error> {
+    let programs: u128 = grid.iter().map(|&extent| u128::from(extent)).product();
+    let resident = code.resident_programs()?;
+    let room = u128::from(resident) * u128::from(gpu.multiprocessors());
+    if programs * gpu.sharers() as u128 <= room {
+        return Ok(());
+    }
+    let (name, ranks, parts) = (&code.description().name, gpu.sharers(), gpu.multiprocessors());
+    Err(Error::Text(format!(
+        "kernel `{name}` waits for other programs, and {programs} programs on each of {ranks} ranks do not fit on GPU {}: it \
+         runs {resident} of them on each of its {parts} multiprocessors at once; launch at most {} on each rank",
+        gpu.device().ordinal(),
+        room / gpu.sharers() as u128
+    )))
 }

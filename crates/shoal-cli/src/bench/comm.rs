@@ -112,6 +112,9 @@ impl Case {
                 })?;
                 Ok(all[0])
             }
+            Engine::Cuda => {
+                Err(Failure::new("kernels on ranks that share a GPU are measured by `bench comm --device cuda`"))
+            }
             Engine::Processes | Engine::Openshmem => {
                 let sizes: Vec<String> = self.sizes.iter().map(ToString::to_string).collect();
                 let dtype = shoal::signature_name(self.dtype).to_owned();

@@ -2,6 +2,7 @@
 
 mod checking;
 mod comm;
+mod comm_gpu;
 pub(crate) mod compiling;
 mod gpu;
 mod interpreting;
@@ -18,7 +19,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
-use crate::command_line::BenchOptions;
+use crate::command_line::{BackendName, BenchOptions};
 use crate::failure::{Failure, write};
 use crate::numbers::digits;
 use crate::progress::Progress;
@@ -74,6 +75,9 @@ impl Session {
 pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), Failure> {
     if options.what == "gpu" {
         return shown(options, &gpu::rows(options)?, "an NVIDIA GPU");
+    }
+    if options.what == "comm" && options.device == BackendName::Cuda {
+        return shown(options, &comm_gpu::rows(options)?, "an NVIDIA GPU");
     }
     let (benches, rounds, ranks) = match options.what.as_str() {
         "cpu" => (suite_cpu(), 7, false),

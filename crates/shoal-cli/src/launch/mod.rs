@@ -39,6 +39,9 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
     if u32::try_from(*ranks).is_err() {
         return Err(Failure::new(format!("-n {ranks}: a world has at most {} ranks", u32::MAX)));
     }
+    if *engine == Engine::Cuda {
+        return Err(Failure::new("--engine cuda: a program makes ranks that share a GPU by itself"));
+    }
     if *engine == Engine::Threads {
         return Err(Failure::new("--engine threads: a program makes ranks that are threads by itself"));
     }

@@ -23,6 +23,8 @@ pub(crate) enum Engine {
     Threads,
     /// Processes of this host
     Processes,
+    /// Threads of one process that share an NVIDIA GPU
+    Cuda,
     /// Processes that Open MPI's `oshrun` starts
     Openshmem,
 }
@@ -32,6 +34,7 @@ impl Engine {
         match self {
             Engine::Threads => "threads",
             Engine::Processes => "processes",
+            Engine::Cuda => "one GPU",
             Engine::Openshmem => "openshmem",
         }
     }
@@ -43,6 +46,14 @@ pub(crate) fn on_threads<T: Send>(
     function: impl Fn(&Rank) -> Result<T, Failure> + Sync,
 ) -> Result<Vec<T>, Failure> {
     Ok(World::threads(ranks)?.run(function)?)
+}
+
+/// Runs a function on ranks that share the first GPU.
+pub(crate) fn on_gpu<T: Send>(
+    ranks: usize,
+    function: impl Fn(&Rank) -> Result<T, Failure> + Sync,
+) -> Result<Vec<T>, Failure> {
+    Ok(World::cuda(ranks, 0)?.run(function)?)
 }
 
 /// Runs a function as the rank that this process was started for.

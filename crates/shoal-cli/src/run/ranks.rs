@@ -1,5 +1,7 @@
 //! `shoal run NAME --ranks N`: a kernel of several ranks on random data, checked against its reference on every rank.
 
+mod every;
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
@@ -14,13 +16,16 @@ use crate::command_line::{BackendName, RunOptions};
 use crate::failure::Failure;
 use crate::launch::{self, Lines};
 use crate::ranks::report::{self, Report};
-use crate::ranks::{Engine, as_process, on_threads, timeline};
+use crate::ranks::{Engine, as_process, on_gpu, on_threads, timeline};
 
 /// Runs that are timed unless the command line says otherwise.
 const TIMED: usize = 10;
 
 /// Records of each program in a timeline.
 const RECORDS: usize = 4096;
+
+/// The target that stands for every kernel.
+const ALL: &str = "all";
 
 /// What is run.
 pub(crate) struct Plan<'a> {
@@ -34,7 +39,8 @@ pub(crate) struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     fn new(options: &'a RunOptions) -> Result<Plan<'a>, Failure> {
-        let item = find(&options.target).ok_or_else(|| {
+        let target = if options.target == ALL { catalog()[0].name } else { &options.target };
+        let item = find(target).ok_or_else(|| {
             let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
             let text =
                 format!("there is no kernel of several ranks `{}`; there are {}", options.target, known.join(", "));
@@ -53,6 +59,11 @@ impl<'a> Plan<'a> {
         let sizes = if options.size.is_empty() { default.to_vec() } else { options.size.clone() };
         let repeat = if options.repeat > 0 { options.repeat } else { TIMED };
         Ok(Plan { item, sizes, dtype, repeat, timeline: options.timeline.as_deref() })
+    }
+
+    /// The same kernel at other sizes.
+    fn at(&self, item: &'a RankItem, sizes: &[usize]) -> Plan<'a> {
+        Plan { item, sizes: sizes.to_vec(), dtype: self.dtype, repeat: 1, timeline: None }
     }
 
     /// A kernel as it is shown, in fp32, on ranks that are threads.
@@ -127,22 +138,50 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
     if ranks == 0 {
         return Err(Failure::new("--ranks 0: a world needs at least one rank"));
     }
-    for backend in [Some(options.backend), options.check].into_iter().flatten() {
-        let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
-        let library = Library::with(Device::of(backend.into())?, settings);
+    if options.target == ALL {
+        return every::run(options, &plan, ranks);
+    }
+    for backend in backends(options) {
+        let library = library(options, backend)?;
         if options.role {
             as_process(|rank| plan.on_rank(&library, rank, &|_| {}))?;
             continue;
         }
-        outln!("{}", plan.title(backend, ranks, options.engine));
-        match options.engine {
+        let engine = engine(options, backend);
+        outln!("{}", plan.title(backend, ranks, engine));
+        match engine {
             Engine::Threads => plan.on_threads(&library, ranks)?,
+            Engine::Cuda => {
+                let progress = RankProgress::new(ranks);
+                on_gpu(ranks, |rank| plan.on_rank(&library, rank, &|text| progress.tell(rank.rank(), text)))?;
+            }
             Engine::Processes | Engine::Openshmem => {
-                launch::start(options.engine, ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
+                launch::start(engine, ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
             }
         }
     }
     Ok(())
+}
+
+/// Where it runs, one after the other.
+fn backends(options: &RunOptions) -> impl Iterator<Item = BackendName> {
+    let first = if options.engine == Engine::Cuda { BackendName::Cuda } else { options.backend };
+    [Some(first), options.check].into_iter().flatten()
+}
+
+/// What ranks are there: on a GPU they share it.
+fn engine(options: &RunOptions, backend: BackendName) -> Engine {
+    match (backend, options.engine) {
+        (BackendName::Cuda, _) => Engine::Cuda,
+        (BackendName::Cpu | BackendName::Interp, Engine::Cuda)
+        | (BackendName::Interp, Engine::Processes | Engine::Openshmem) => Engine::Threads,
+        (BackendName::Cpu | BackendName::Interp, engine) => engine,
+    }
+}
+
+fn library(options: &RunOptions, backend: BackendName) -> Result<Library, Failure> {
+    let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
+    Ok(Library::with(Device::of(backend.into())?, settings))
 }
 
 /// How a rank that is a process is started.

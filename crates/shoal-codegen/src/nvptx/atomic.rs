@@ -5,20 +5,18 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, IntValue};
-use shoal_abi::NvptxArch;
+use shoal_abi::{NvptxArch, WaitCondition};
 use shoal_ir::class::AtomicOp;
 use shoal_ir::op::{BinaryOp, RmwOp, Scope, Sem};
 use shoal_ir::{Elem, OpId, Scalar, Value};
 use shoal_layout::LinearLayout;
 
+use super::comm::Awaited;
 use super::emitter::{Emitter, Held};
 use super::inline_ptx::Does;
 use crate::shared::arith;
 use crate::shared::llvm::{V, pointer_as_int};
 use crate::shared::value_type::register_type;
-
-/// Nanoseconds after which a program that waits without a limit of its own gives up: its kernel fails.
-const LONGEST_WAIT: i64 = 20_000_000_000;
 
 /// How an atomic operation is ordered.
 #[derive(Copy, Clone)]
@@ -97,7 +95,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// `body`'s value where a condition holds, else `otherwise`.
-    fn when_value(
+    pub(super) fn when_value(
         &mut self,
         condition: Option<IntValue<'ctx>>,
         otherwise: V<'ctx>,
@@ -215,7 +213,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// A number as bits, in a register that can hold them.
-    fn bits_of(&self, elem: Elem, value: V<'ctx>) -> V<'ctx> {
+    pub(super) fn bits_of(&self, elem: Elem, value: V<'ctx>) -> V<'ctx> {
         let llvm = self.llvm;
         let value = pointer_as_int(llvm, value);
         let bits = llvm.cast(
@@ -265,8 +263,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         old
     }
 
-    /// One thread looks until memory equals what is expected or the time is over; a wait without a limit fails the
-    /// kernel after a while instead of spinning for ever.
+    /// One thread looks until memory equals what is expected or the time is over. A wait without a limit of its own ends
+    /// the program after the launch's.
     fn poll(&mut self, op: OpId, order: Order) {
         let func = self.func;
         let (llvm, data) = (self.llvm, func.op(op));
@@ -276,18 +274,33 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let limit = data.operands().get(2).map(|&limit| self.scalar(limit));
         let truth: V<'ctx> = llvm.i1().const_zero().into();
         let one = self.is_thread_0();
-        let found = self.when_value(Some(one), truth, |e| e.spin(order, elem, address, expected, limit));
-        let told = self.tell_all(&[found], None, one, Scalar::I1.into());
-        self.hold(data.result(), Held::Scalar(told[0]));
+        match limit {
+            Some(limit) => {
+                let found = self.when_value(Some(one), truth, |e| e.spin_within(order, elem, address, expected, limit));
+                let told = self.tell_all(&[found], None, one, Scalar::I1.into());
+                self.hold(data.result(), Held::Scalar(told[0]));
+            }
+            None => {
+                let bits = elem.bytes() * 8;
+                let address = pointer_as_int(llvm, address);
+                let sem = if matches!(order.sem, Sem::Acquire | Sem::AcqRel) { "acquire" } else { "relaxed" };
+                let load = format!("ld.{sem}.{}.global.b{bits} $0, [$1];", order.scope);
+                let condition = WaitCondition::Equal;
+                let awaited = Awaited { what: "atomic_poll", address, expected, bits, condition };
+                let failed = self.when_value(Some(one), truth, |e| e.spin_for_word(op, &load, &awaited));
+                self.end_together_when(failed);
+                self.hold(data.result(), Held::Scalar(llvm.i1().const_int(1, false).into()));
+            }
+        }
     }
 
-    fn spin(
+    fn spin_within(
         &mut self,
         order: Order,
         elem: Elem,
         address: V<'ctx>,
         expected: V<'ctx>,
-        limit: Option<V<'ctx>>,
+        limit: V<'ctx>,
     ) -> V<'ctx> {
         let llvm = self.llvm;
         let clock = || llvm.ptx("mov.u64 $0, %globaltimer;", &[llvm.i64().into()], &[], &[], Does::Act)[0];
@@ -300,24 +313,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.branch(same.into_int_value(), over, waited);
         llvm.builder.position_at_end(waited);
         let spent = llvm.bin(Op::Sub, clock(), start);
-        let most = limit.unwrap_or_else(|| llvm.const_i64(LONGEST_WAIT).into());
-        let late = llvm.icmp(IntPredicate::SGT, spent, most).into_int_value();
-        if limit.is_some() {
-            llvm.branch(late, over, look);
-        } else {
-            let fail = llvm.new_block("fail");
-            llvm.branch(late, fail, look);
-            llvm.builder.position_at_end(fail);
-            llvm.ptx_act("trap;", &[]);
-            llvm.builder.build_unreachable().expect("an end");
-        }
+        let late = llvm.icmp(IntPredicate::SGT, spent, limit).into_int_value();
+        llvm.branch(late, over, look);
         llvm.builder.position_at_end(over);
         let phi = llvm.builder.build_phi(llvm.i1(), "").expect("a phi");
         let (yes, no) = (llvm.i1().const_int(1, false), llvm.i1().const_zero());
-        phi.add_incoming(&[(&yes, look)]);
-        if limit.is_some() {
-            phi.add_incoming(&[(&no, waited)]);
-        }
+        phi.add_incoming(&[(&yes, look), (&no, waited)]);
         phi.as_basic_value()
     }
 }

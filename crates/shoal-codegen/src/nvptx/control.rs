@@ -2,9 +2,10 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, PhiValue};
-use shoal_ir::{OpId, OpKind, Region, Value};
+use shoal_ir::{OpId, OpKind, Region, Value, effects};
 
 use super::emitter::{Emitter, Held};
+use super::give_up::Patience;
 use super::place::registers;
 use crate::shared::llvm::V;
 
@@ -150,6 +151,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (llvm, data) = (self.llvm, func.op(op));
         let [before_region, body_region] = [data.regions()[0], data.regions()[1]];
         let start = self.flatten(data.operands());
+        let patience = effects::watches_memory(func, op).then(|| self.full_patience().numbers());
         let before = llvm.here();
         let (head, body, after) = (llvm.new_block("while"), llvm.new_block("trip"), llvm.new_block("after"));
         llvm.jump(head);
@@ -158,6 +160,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for (phi, value) in phis.iter().zip(&start) {
             phi.add_incoming(&[(value, before)]);
         }
+        let waits = patience.map(|numbers| {
+            let phis = self.phis(&numbers);
+            for (phi, value) in phis.iter().zip(&numbers) {
+                phi.add_incoming(&[(value, before)]);
+            }
+            phis
+        });
         let carried: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
         self.hold_flat(func.region(before_region).params(), &carried);
         self.region_boundary();
@@ -171,6 +180,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.region_boundary();
         let last = self.region_body(body_region);
         let next = self.flatten(func.op(last).operands());
+        if let Some(waits) = waits {
+            let patience = self.end_in_time(op, Patience::of([0, 1].map(|at| waits[at].as_basic_value())));
+            for (phi, value) in waits.iter().zip(&patience.numbers()) {
+                phi.add_incoming(&[(value, llvm.here())]);
+            }
+        }
         let latch = llvm.here();
         llvm.jump(head);
         for (phi, value) in phis.iter().zip(&next) {

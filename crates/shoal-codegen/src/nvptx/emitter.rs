@@ -214,9 +214,12 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         }
     }
 
-    /// The line of the kernel that an operation was written on; zero if nobody knows.
-    pub(super) fn line(&self, op: OpId) -> u32 {
-        self.sources.line_col(self.func.op(op).span).map_or(0, |(line, _)| line)
+    /// The file, line and column that an operation was written at; nothing and zeros if nobody knows.
+    pub(super) fn place(&self, op: OpId) -> (String, u32, u32) {
+        let span = self.func.op(op).span;
+        let (line, col) = self.sources.line_col(span).unwrap_or((0, 0));
+        let file = if span.is_none() { "" } else { self.sources.name(span.file) };
+        (file.to_owned(), line, col)
     }
 
     pub(super) fn constant(&self, c: Const) -> V<'ctx> {

@@ -5,7 +5,7 @@ use inkwell::attributes::AttributeLoc;
 use inkwell::module::Linkage;
 use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::FunctionValue;
-use shoal_abi::{NvptxArch, ParamLayout};
+use shoal_abi::{NvptxArch, ParamLayout, TableUse};
 use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Func, Type};
 
@@ -51,7 +51,7 @@ pub(super) fn emit_kernel<'ctx>(
         let number = if elem.ptr().is_some() { passed } else { from_memory(llvm, elem, passed) };
         emitter.hold(value, Held::Scalar(number));
     }
-    if comm::asks_for_ranks(func) {
+    if comm::table_use(func) != TableUse::None {
         let table = function.get_nth_param(func.params().len() as u32).expect("the last parameter");
         emitter.ranks = Some(table.into_pointer_value());
     }
@@ -73,13 +73,18 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
             None => llvm.i64().into(),
         })
         .collect();
-    if comm::asks_for_ranks(func) {
+    if comm::table_use(func) != TableUse::None {
         params.push(llvm.ptr().into());
     }
     let function = llvm.module.add_function(&func.name, llvm.context.void_type().fn_type(&params, false), None);
     function.set_call_conventions(PTX_KERNEL);
     let threads = 32 * func.gpu.num_warps;
     let mut attributes = vec![("nvvm.reqntid".to_owned(), threads.to_string())];
+    if comm::table_use(func) == TableUse::Ranks && func.gpu.max_registers.is_none() {
+        // Programs that wait for other ranks are few, and each has a multiprocessor to itself: registers are there to have
+        // many loads under way.
+        attributes.push(("nvvm.minctasm".to_owned(), "1".to_owned()));
+    }
     if let Some(registers) = func.gpu.max_registers {
         attributes.push(("nvvm.maxnreg".to_owned(), registers.to_string()));
     }

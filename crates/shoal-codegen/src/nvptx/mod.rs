@@ -19,7 +19,8 @@
 //! | `memory`, `atomic` | accesses to global memory |
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
 //! | `print` | `device_print` |
-//! | `comm` | operations between ranks |
+//! | `comm`, `shmem` | operations between ranks; SHMEM's |
+//! | `give_up` | how a program ends that cannot go on |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
 //! | `effort` | how much LLVM does with a kernel |
@@ -35,6 +36,7 @@ mod elementwise;
 mod emitter;
 mod function;
 mod gather;
+mod give_up;
 mod inline_ptx;
 mod math;
 mod memory;
@@ -47,6 +49,7 @@ mod scan;
 mod shape;
 mod shared_memory;
 mod shared_tile;
+mod shmem;
 mod target;
 mod words;
 
@@ -74,8 +77,7 @@ pub fn compile(
     let context = Context::create();
     let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
     let text = assembly(&llvm, &machine, func)?;
-    let needs =
-        NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, rank_table: comm::asks_for_ranks(func) };
+    let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, table: comm::table_use(func) };
     let description = KernelDescription {
         name: func.name.clone(),
         params: function::param_layout(func),

@@ -3,7 +3,7 @@
 use shoal_abi::NvptxArch;
 use shoal_ir::class::{EffectOp, ElementwiseOp, OpClass};
 use shoal_ir::source::Diagnostic;
-use shoal_ir::{CommOp, Func, OpId, Type};
+use shoal_ir::{Func, OpId, Type};
 
 use super::{atomic, math};
 use crate::Options;
@@ -94,10 +94,6 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         OpClass::Effect(EffectOp::Assert { .. }) => {
             Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
         }
-        OpClass::Comm(CommOp::Rank { axis: Some(axis) } | CommOp::NumRanks { axis: Some(axis) }) => {
-            Some(format!("axis {axis} of a mesh of ranks is not available on NVIDIA GPUs yet"))
-        }
-        OpClass::Comm(CommOp::Shmem(_)) => Some("SHMEM operations are not available on NVIDIA GPUs yet".to_owned()),
         OpClass::Comm(_) => None,
         OpClass::Desc(_) => {
             Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())

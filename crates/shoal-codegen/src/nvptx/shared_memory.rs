@@ -51,6 +51,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.shared.busy = false;
     }
 
+    /// All threads have waited for each other in another way than by [`Self::block_barrier`].
+    pub(super) fn scratch_is_free(&mut self) {
+        self.shared.busy = false;
+    }
+
     /// The threads of this warp wait for each other.
     pub(super) fn warp_barrier(&self) {
         self.llvm.ptx_act("bar.warp.sync 0xffffffff;", &[]);

@@ -12,7 +12,10 @@ use shoal_abi::NvptxArch;
 use super::{
     driver::driver,
     error::CudaError,
-    sys::{Context, DeviceId, Functions, NOT_READY, POINTER_DEVICE, SUCCESS, device_attribute as attribute},
+    sys::{
+        Context, DeviceId, Functions, MemoryPool, NOT_READY, POINTER_DEVICE, POOL_RELEASE_THRESHOLD, SUCCESS,
+        device_attribute as attribute,
+    },
 };
 use crate::{interrupt::Interrupt, lock::lock};
 
@@ -135,6 +138,23 @@ impl CudaDevice {
         let status = unsafe { (cuda.memory_info)(&raw mut free, &raw mut all) };
         cuda.check(status, || "asking for free memory".to_owned())?;
         Ok((free, all))
+    }
+
+    /// Lets the device keep memory that was given back, for whoever asks next: giving it to the system would have to wait
+    /// for kernels that run.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn keep_memory(self) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        let keeping = || "keeping memory".to_owned();
+        let mut pool = MemoryPool::NULL;
+        // SAFETY: the pointer is to a local.
+        cuda.check(unsafe { (cuda.default_pool)(&raw mut pool, self.known.id) }, keeping)?;
+        let mut threshold = u64::MAX;
+        // SAFETY: the attribute is a number of 64 bits.
+        let status = unsafe { (cuda.pool_set)(pool, POOL_RELEASE_THRESHOLD, (&raw mut threshold).cast()) };
+        cuda.check(status, keeping)
     }
 
     /// Waits until all that was launched on it is done.

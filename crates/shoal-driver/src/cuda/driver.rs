@@ -20,7 +20,27 @@ pub(crate) fn driver() -> Result<&'static Functions, CudaError> {
     DRIVER.get_or_init(load).as_ref().map_err(Clone::clone)
 }
 
+/// The variable that says how many queues of a GPU do not wait for each other.
+const QUEUES: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+
+/// How many queues of a GPU do not wait for each other: streams beyond that share one, and a stream that waits holds up
+/// those that share its queue. It is 8, or what `CUDA_DEVICE_MAX_CONNECTIONS` said when the driver was started.
+#[must_use]
+pub fn independent_queues() -> usize {
+    std::env::var(QUEUES).ok().and_then(|value| value.trim().parse().ok()).unwrap_or(8)
+}
+
+/// Asks for as many queues as there can be, if nobody has said how many, and nobody can be reading the environment.
+fn ask_for_queues() {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    if threads == 1 && std::env::var_os(QUEUES).is_none() {
+        // SAFETY: this is the only thread of the process.
+        unsafe { std::env::set_var(QUEUES, "32") };
+    }
+}
+
 fn load() -> Result<Functions, CudaError> {
+    ask_for_queues();
     // SAFETY: loading NVIDIA's driver runs its initialisers, which every CUDA program does.
     let library = unsafe { libloading::Library::new(LIBRARY) };
     let library = library.map_err(|why| CudaError::NoDriver { why: why.to_string() })?;

@@ -1,5 +1,7 @@
 //! What can go wrong with a GPU, with CUDA's name for it and what to do.
 
+use crate::error::LaunchError;
+
 /// Something went wrong with a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -111,6 +113,9 @@ pub enum CudaError {
         /// How long.
         after: core::time::Duration,
     },
+    /// Programs of an earlier launch could not go on.
+    #[error(transparent)]
+    Reported(Box<LaunchError>),
     /// Waiting was interrupted by the host program.
     #[error("waiting for the GPU was interrupted; what was launched goes on")]
     Interrupted,

@@ -4,14 +4,15 @@ use core::{
     ffi::{c_int, c_uint, c_void},
     ptr,
 };
-use std::ffi::CString;
+use std::{ffi::CString, sync::OnceLock};
 
-use shoal_abi::{KernelDescription, NvptxNeeds};
+use shoal_abi::{KernelDescription, NvptxNeeds, TableUse};
 use smallvec::SmallVec;
 
 use super::{
     device::CudaDevice,
     error::CudaError,
+    rank_table,
     stream::StreamRef,
     sys::{
         DeviceId, Function, Functions, Kernel, LaunchAttribute, LaunchConfig, Library, PARAM_BUFFER,
@@ -36,6 +37,8 @@ pub struct CudaKernel {
     needs: NvptxNeeds,
     resources: Resources,
     args_bytes: usize,
+    /// Programs that a multiprocessor runs at the same time, once somebody asked.
+    resident: OnceLock<u32>,
 }
 
 /// What of a multiprocessor a kernel takes.
@@ -69,12 +72,9 @@ impl CudaKernel {
         let Some(needs) = description.nvptx().copied() else {
             return Err(CudaError::Invalid(format!("kernel `{}` was not compiled for a GPU", description.name)));
         };
-        if needs.rank_table {
-            let text = format!(
-                "kernel `{}` asks for its rank or reaches others, and ranks cannot launch on a GPU yet; launch it on the CPU",
-                description.name
-            );
-            return Err(CudaError::Invalid(text));
+        if needs.table == TableUse::Waits {
+            // Later there may be kernels that run, or a capture.
+            rank_table::table_of(device)?;
         }
         let cuda = device.bind()?;
         let loading = || format!("loading `{}`", description.name);
@@ -102,6 +102,7 @@ impl CudaKernel {
             kernel: Kernel::NULL,
             function: Function::NULL,
             args_bytes: description.args_bytes(),
+            resident: OnceLock::new(),
             resources: Resources { registers: 0, local_bytes: 0, shared_bytes: needs.shared_bytes },
             needs,
             description,
@@ -145,13 +146,46 @@ impl CudaKernel {
     /// # Errors
     /// When the driver cannot tell.
     pub fn resident_programs(&self) -> Result<u32, CudaError> {
+        if let Some(&resident) = self.resident.get() {
+            return Ok(resident);
+        }
         let cuda = self.device.bind()?;
         let mut blocks: c_int = 0;
         let (threads, shared) = (self.needs.threads.cast_signed(), self.needs.shared_bytes as usize);
         // SAFETY: the function is loaded, and the pointer is to a local.
         let status = unsafe { (cuda.resident_blocks)(&raw mut blocks, self.function, threads, shared) };
         cuda.check(status, || format!("asking how many programs of `{}` fit", self.description.name))?;
-        Ok(u32::try_from(blocks).unwrap_or(0))
+        Ok(*self.resident.get_or_init(|| u32::try_from(blocks).unwrap_or(0)))
+    }
+
+    /// What it wants a table of ranks for.
+    #[must_use]
+    pub fn table_use(&self) -> TableUse {
+        self.needs.table
+    }
+
+    /// The arguments with the address of the table behind them, if the kernel takes one.
+    fn with_table(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
+        let address = match (self.needs.table, table) {
+            (TableUse::None, _) => return Ok(None),
+            (TableUse::Waits | TableUse::Ranks, Some(address)) => address,
+            (TableUse::Waits, None) => {
+                let table = rank_table::table_of(self.device)?;
+                // What nobody has asked about since is told to whoever launches next.
+                if let Some(stuck) = table.take_report() {
+                    return Err(CudaError::Reported(Box::new(stuck)));
+                }
+                table.launching(&self.description.name)
+            }
+            (TableUse::Ranks, None) => {
+                let name = &self.description.name;
+                let text = format!(
+                    "kernel `{name}` asks for its rank or reaches others: launch it as a rank of a world of this GPU"
+                );
+                return Err(CudaError::Invalid(text));
+            }
+        };
+        Ok(Some(args.with_address(address)))
     }
 
     /// Puts a launch into a stream; it runs when what is before it in the stream is done.
@@ -162,12 +196,21 @@ impl CudaKernel {
     ///
     /// # Safety
     /// The kernel's code is described truthfully; `args` holds its arguments, whose pointers are valid on the device for
-    /// everything the kernel does with them, until it has ended.
+    /// everything the kernel does with them, until it has ended. `table` is the address of the launching rank's
+    /// [table](super::RankTable), if a rank launches.
     #[inline]
-    pub unsafe fn launch(&self, grid: [u32; 3], args: &ArgBlock, stream: StreamRef) -> Result<(), CudaError> {
+    pub unsafe fn launch(
+        &self,
+        grid: [u32; 3],
+        args: &ArgBlock,
+        table: Option<u64>,
+        stream: StreamRef,
+    ) -> Result<(), CudaError> {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
+        let longer = self.with_table(args, table)?;
+        let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut bytes = args.len();
         let block: *mut c_void = args.as_ptr().cast_mut().cast();
@@ -193,12 +236,14 @@ impl CudaKernel {
         &self,
         grid: [u32; 3],
         args: &ArgBlock,
-        stream: StreamRef,
-        shape: LaunchShape,
+        table: Option<u64>,
+        (stream, shape): (StreamRef, LaunchShape),
     ) -> Result<(), CudaError> {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
+        let longer = self.with_table(args, table)?;
+        let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut attributes: SmallVec<[LaunchAttribute; 3]> = SmallVec::new();
         let mut say = |id, words: &[u32]| {

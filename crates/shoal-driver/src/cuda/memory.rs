@@ -22,10 +22,37 @@ pub struct CudaBuffer<T> {
     device: CudaDevice,
     address: u64,
     len: usize,
+    origin: Origin,
     elements: PhantomData<T>,
 }
 
+/// Where memory comes from, and goes back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The device's pool: taken and given back in the order of streams.
+    Pool,
+    /// The device itself.
+    Device,
+}
+
 impl<T: Pod> CudaBuffer<T> {
+    /// Memory of its own for so many elements, not the pool's: streams can write single words there and wait for them.
+    /// Giving it back waits for the GPU.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub fn apart(device: CudaDevice, len: usize) -> Result<CudaBuffer<T>, CudaError> {
+        let bytes = len.checked_mul(size_of::<T>()).ok_or_else(|| too_large(len))?;
+        let mut address = 0;
+        if bytes > 0 {
+            let cuda = device.bind()?;
+            // SAFETY: the pointer is to a local.
+            let status = unsafe { (cuda.alloc)(&raw mut address, bytes) };
+            cuda.check(status, || format!("taking {bytes} bytes of GPU {}", device.ordinal()))?;
+        }
+        Ok(CudaBuffer { device, address, len, origin: Origin::Device, elements: PhantomData })
+    }
+
     /// Memory for so many elements. What is in it is not known before something writes it.
     ///
     /// # Errors
@@ -40,7 +67,7 @@ impl<T: Pod> CudaBuffer<T> {
             let status = unsafe { (cuda.alloc_async)(&raw mut address, bytes, stream.raw()) };
             cuda.check(status, || format!("taking {bytes} bytes of GPU {}", device.ordinal()))?;
         }
-        Ok(CudaBuffer { device, address, len, elements: PhantomData })
+        Ok(CudaBuffer { device, address, len, origin: Origin::Pool, elements: PhantomData })
     }
 
     /// Zeros.
@@ -204,6 +231,11 @@ impl<T> Drop for CudaBuffer<T> {
             return;
         }
         let stream = StreamRef::default_of(self.device);
+        if let (Ok(cuda), Origin::Device) = (stream.bind(), self.origin) {
+            // SAFETY: it was taken for this object; the driver waits for work that uses it.
+            unsafe { (cuda.free)(self.address) };
+            return;
+        }
         if let Ok(cuda) = stream.bind() {
             // SAFETY: it was taken for this object. A capture that forbids it leaves the memory to the process.
             unsafe { (cuda.free_async)(self.address, stream.raw()) };

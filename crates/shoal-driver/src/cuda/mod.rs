@@ -8,6 +8,7 @@
 //! | `stream`, `event`, `graph` | queues of work, points in them, recorded work |
 //! | `memory` | memory of a GPU, memory of the host that GPUs reach |
 //! | `assemble`, `kernel` | PTX to machine code; loaded kernels and their launch |
+//! | `rank_table` | what kernels know of other ranks, and what they report |
 //! | `tensor_map`, `partition` | descriptions for the copy engine; parts of a GPU |
 
 mod assemble;
@@ -19,18 +20,20 @@ mod graph;
 mod kernel;
 mod memory;
 mod partition;
+mod rank_table;
 mod stream;
 mod sys;
 mod tensor_map;
 
 pub use assemble::{assemble, assemble_kernel, assemble_with_ptxas, find_ptxas};
 pub use device::{CudaDevice, DeviceProperties};
-pub use driver::driver_version;
+pub use driver::{driver_version, independent_queues};
 pub use error::CudaError;
 pub use event::{Event, EventKind};
 pub use graph::Graph;
 pub use kernel::{CudaKernel, LaunchShape, Resources};
 pub use memory::{CudaBuffer, PinnedBuffer};
 pub use partition::Partition;
+pub use rank_table::{RankTable, table_of, wait_limit};
 pub use stream::{Stream, StreamRef, WaitWord};
 pub use tensor_map::{MAX_DIMENSIONS, OutOfBounds, Swizzle, TensorMap, TensorMapElement, TensorMapLayout};

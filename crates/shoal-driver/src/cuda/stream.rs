@@ -1,11 +1,17 @@
 //! Streams: queues of work on a GPU.
 
-use core::{ffi::c_int, fmt, ops::Deref, ptr, time::Duration};
+use core::{
+    ffi::{c_int, c_void},
+    fmt,
+    ops::Deref,
+    ptr,
+    time::Duration,
+};
 
 use super::{
     device::{CudaDevice, bind, poll},
     error::CudaError,
-    sys::{Context, Functions, STREAM_BLOCKING, StreamHandle},
+    sys::{Context, Functions, STREAM_BLOCKING, STREAM_NON_BLOCKING, StreamHandle},
 };
 use crate::interrupt::Interrupt;
 
@@ -121,6 +127,86 @@ impl StreamRef {
         Ok(status != 0)
     }
 
+    /// Reads bytes of a device's memory, after what is in the stream.
+    ///
+    /// # Errors
+    /// When work in the stream failed.
+    ///
+    /// # Safety
+    /// So many bytes from the address on are memory that the device reaches.
+    pub unsafe fn copy_to_host(self, to: &mut [u8], from: u64) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract; the slice lives until the stream is waited for.
+        let status = unsafe { (cuda.copy_to_host)(to.as_mut_ptr().cast(), from, to.len(), self.raw) };
+        cuda.check(status, || "copying from the GPU".to_owned())?;
+        self.synchronize()
+    }
+
+    /// Writes bytes into a device's memory, after what is in the stream. It returns when they are read.
+    ///
+    /// # Errors
+    /// When work in the stream failed.
+    ///
+    /// # Safety
+    /// As for [`copy_to_host`](Self::copy_to_host).
+    pub unsafe fn copy_to_device(self, to: u64, from: &[u8]) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract; the slice lives until the stream is waited for.
+        let status = unsafe { (cuda.copy_to_device)(to, from.as_ptr().cast(), from.len(), self.raw) };
+        cuda.check(status, || "copying to the GPU".to_owned())?;
+        self.synchronize()
+    }
+
+    /// Copies between two places in devices' memory, in the stream's order: by a copy engine.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    ///
+    /// # Safety
+    /// So many bytes at both places are memory that the device reaches, until the stream has come here.
+    pub unsafe fn copy_on_device(self, to: u64, from: u64, bytes: usize) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract.
+        let status = unsafe { (cuda.copy_on_device)(to, from, bytes, self.raw) };
+        cuda.check(status, || "copying on the GPU".to_owned())
+    }
+
+    /// Fills bytes of a device's memory, in the stream's order.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    ///
+    /// # Safety
+    /// As for [`copy_on_device`](Self::copy_on_device).
+    pub unsafe fn fill_bytes(self, to: u64, byte: u8, bytes: usize) -> Result<(), CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: by contract.
+        let status = unsafe { (cuda.fill_bytes)(to, byte, bytes, self.raw) };
+        cuda.check(status, || "filling memory of the GPU".to_owned())
+    }
+
+    /// Calls a function of the host when all that was put in before is done. It may call nothing of the driver.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn call(self, function: impl FnOnce() + Send + 'static) -> Result<(), CudaError> {
+        unsafe extern "C" fn run(data: *mut c_void) {
+            // SAFETY: the box that was made below, given once.
+            let function = unsafe { Box::from_raw(data.cast::<Box<dyn FnOnce() + Send>>()) };
+            // A panic must not reach the driver.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(function));
+        }
+        let cuda = self.bind()?;
+        let boxed: Box<Box<dyn FnOnce() + Send>> = Box::new(Box::new(function));
+        let data = Box::into_raw(boxed);
+        // SAFETY: the driver calls the function once, with the box that it then owns.
+        let status = unsafe { (cuda.host_function)(self.raw, run, data.cast()) };
+        cuda.check(status, || "putting a function into a stream".to_owned()).inspect_err(|_| {
+            // SAFETY: the driver did not take it.
+            drop(unsafe { Box::from_raw(data) });
+        })
+    }
+
     /// Writes a word of 32 bits to memory when all that was put in before is done. It is a release in the scope of the
     /// system.
     ///
@@ -201,6 +287,19 @@ impl Stream {
         let mut raw = StreamHandle::NULL;
         // SAFETY: the pointer is to a local.
         let status = unsafe { (cuda.stream_create)(&raw mut raw, STREAM_BLOCKING) };
+        cuda.check(status, || "making a stream".to_owned())?;
+        Ok(Stream { stream: StreamRef { device, context: device.context(), raw } })
+    }
+
+    /// A stream that does not: it goes on while others wait.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn independent(device: CudaDevice) -> Result<Stream, CudaError> {
+        let cuda = device.bind()?;
+        let mut raw = StreamHandle::NULL;
+        // SAFETY: the pointer is to a local.
+        let status = unsafe { (cuda.stream_create)(&raw mut raw, STREAM_NON_BLOCKING) };
         cuda.check(status, || "making a stream".to_owned())?;
         Ok(Stream { stream: StreamRef { device, context: device.context(), raw } })
     }

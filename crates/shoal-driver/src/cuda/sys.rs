@@ -34,6 +34,8 @@ handles! {
     Context;
     /// A queue of work.
     StreamHandle;
+    /// Where memory comes from.
+    MemoryPool;
     /// A point in a queue.
     EventHandle;
     /// Loaded code, in every context.
@@ -101,6 +103,8 @@ pub(crate) const INPUT_PTX: c_int = 1;
 pub(crate) const HOST_PORTABLE: c_uint = 1;
 /// Memory of the host that devices reach by address.
 pub(crate) const HOST_DEVICE_MAPPED: c_uint = 2;
+/// The attribute of a memory pool that says how much it keeps when nobody uses it.
+pub(crate) const POOL_RELEASE_THRESHOLD: c_int = 4;
 /// A stream that waits for the default stream and the other way round.
 pub(crate) const STREAM_BLOCKING: c_uint = 0;
 /// A stream that does not.
@@ -204,6 +208,8 @@ functions! {
         context_synchronize = "cuCtxSynchronize"();
         pointer_attribute = "cuPointerGetAttribute"(*mut c_void, c_int, DevicePtr);
         memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);
+        alloc = "cuMemAlloc_v2"(*mut DevicePtr, usize);
+        free = "cuMemFree_v2"(DevicePtr);
         alloc_async = "cuMemAllocAsync"(*mut DevicePtr, usize, StreamHandle);
         free_async = "cuMemFreeAsync"(DevicePtr, StreamHandle);
         copy_to_device = "cuMemcpyHtoDAsync_v2"(DevicePtr, *const c_void, usize, StreamHandle);
@@ -246,6 +252,9 @@ functions! {
         kernel_attribute = "cuKernelGetAttribute"(*mut c_int, c_int, Kernel, DeviceId);
         launch = "cuLaunchKernel"(Function, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, StreamHandle, *const *mut c_void, *const *mut c_void);
         launch_with = "cuLaunchKernelEx"(*const LaunchConfig, Function, *const *mut c_void, *const *mut c_void);
+        host_function = "cuLaunchHostFunc"(StreamHandle, unsafe extern "C" fn(*mut c_void), *mut c_void);
+        default_pool = "cuDeviceGetDefaultMemPool"(*mut MemoryPool, DeviceId);
+        pool_set = "cuMemPoolSetAttribute"(MemoryPool, c_int, *mut c_void);
         resident_blocks = "cuOccupancyMaxActiveBlocksPerMultiprocessor"(*mut c_int, Function, c_int, usize);
     }
     optional {

@@ -35,6 +35,19 @@ pub fn all_gather_pull<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mu
     comm.launch(Source::AllGather, "all_gather_pull", comm.programs(cdiv(n, BLOCK)), Slots::Meeting, args)
 }
 
+/// The same, with the result in this rank's part of symmetric memory: on a GPU the launch returns at once.
+///
+/// # Errors
+/// As [`all_gather_pull`].
+pub fn enqueue_all_gather_pull<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &Symm<T>) -> Result<(), Error> {
+    let n = x.len();
+    exactly("out", out.len(), elements(&[n, comm.size()])?)?;
+    let block = if comm.rank().gpu().is_some() { 2 * BLOCK } else { BLOCK };
+    let mut args = args!(x, out, comm.pad(), n, BLOCK = block);
+    args.set("num_warps", 16);
+    comm.launch(Source::AllGather, "all_gather_pull", comm.programs(cdiv(n, block)), Slots::Meeting, args)
+}
+
 /// Elements go around a ring; each rank writes to its right neighbour alone.
 ///
 /// # Errors

@@ -228,7 +228,8 @@ pub fn all_gather_then_matmul<T: Number>(
         BLOCK_K = blocks.k,
         GROUP_M = blocks.group
     );
-    let kernel = comm.library().kernel(Source::Matmul, "matmul")?;
+    // On a GPU, a rank's launches are in its own stream.
+    let kernel = comm.library().kernel(Source::Matmul, "matmul")?.on_rank(comm.rank())?;
     kernel.launch(cdiv(rows, blocks.m) * cdiv(n, blocks.n), args)
 }
 

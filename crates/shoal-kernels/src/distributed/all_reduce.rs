@@ -57,11 +57,55 @@ fn block(n: usize, shares: usize) -> usize {
 /// # Errors
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn one_shot_all_reduce<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mut [T]) -> Result<(), Error> {
+    one_shot(comm, x, out.len(), out.into())
+}
+
+/// The same, with the sum in this rank's part of symmetric memory: on a GPU the launch returns at once.
+///
+/// # Errors
+/// As [`one_shot_all_reduce`].
+pub fn enqueue_one_shot_all_reduce<T: Number>(
+    comm: &Communicator<'_>,
+    x: &Symm<T>,
+    out: &Symm<T>,
+) -> Result<(), Error> {
+    one_shot(comm, x, out.len(), out.into())
+}
+
+fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: Arg<'_>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
-    exactly("out", out.len(), n)?;
-    let programs = comm.programs(cdiv(n, *BLOCKS.end()));
-    let args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = *BLOCKS.end());
+    exactly("out", room, n)?;
+    let Tiling { programs, block, warps } = Tiling::of(comm, n, 1);
+    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block);
+    args.set("num_warps", warps);
     comm.launch(Source::AllReduce, "one_shot_all_reduce", programs, Slots::Meeting, args)
+}
+
+/// How the work on a row of elements is divided.
+struct Tiling {
+    programs: usize,
+    /// Elements of a tile.
+    block: usize,
+    /// Warps of a program; only GPUs have them.
+    warps: usize,
+}
+
+impl Tiling {
+    /// For `n` elements of which each rank works on one `shares`-th.
+    fn of(comm: &Communicator<'_>, n: usize, shares: usize) -> Tiling {
+        if comm.rank().gpu().is_none() {
+            let programs = match shares {
+                1 => comm.programs(cdiv(n, *BLOCKS.end())),
+                _ => comm.programs(cdiv(n, shares * *BLOCKS.start())),
+            };
+            let block = if shares == 1 { *BLOCKS.end() } else { block(n, shares * programs) };
+            return Tiling { programs, block, warps: 4 };
+        }
+        // 16 bytes for each thread, and all multiprocessors at work before any gets more than one tile.
+        let mine = cdiv(n, shares);
+        let block = cdiv(mine, comm.programs(usize::MAX)).next_power_of_two().clamp(1024, 8192);
+        Tiling { programs: comm.programs(cdiv(mine, block)), block, warps: (block / 256).clamp(4, 16) }
+    }
 }
 
 /// The sum of all ranks' `x`, plus a bias, which is the same on all ranks. `shared` is memory to work in.
@@ -90,8 +134,9 @@ pub fn one_shot_all_reduce_bias<T: Number>(
 /// When the kernel does not compile, or the world fails.
 pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
-    let programs = comm.programs(cdiv(n, world * *BLOCKS.start()));
-    let args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block(n, world * programs));
+    let Tiling { programs, block, warps } = Tiling::of(comm, n, world);
+    let mut args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block);
+    args.set("num_warps", warps);
     comm.launch(Source::AllReduce, "two_shot_all_reduce_in_place", programs, Slots::Meeting, args)
 }
 

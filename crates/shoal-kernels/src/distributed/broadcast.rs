@@ -37,6 +37,15 @@ pub fn ring_put<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>) -> R
     comm.launch(Source::Broadcast, "ring_put", comm.programs(cdiv(n, BLOCK)), Slots::Meeting, args)
 }
 
+/// Programs of one number meet with those of all other ranks, `rounds` times.
+///
+/// # Errors
+/// When the kernel does not compile, or the world fails.
+pub fn barriers(comm: &Communicator<'_>, programs: usize, rounds: usize) -> Result<(), Error> {
+    let args = args!(comm.pad(), rounds);
+    comm.launch(Source::Broadcast, "barriers", comm.programs(programs), Slots::Meeting, args)
+}
+
 /// Which of the two a workload runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {

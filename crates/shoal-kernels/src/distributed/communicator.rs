@@ -38,7 +38,7 @@ impl<'a> Communicator<'a> {
     /// # Errors
     /// When the device does not start, the pads are too small, or the world fails.
     pub fn new(library: &'a Library, rank: &Rank) -> Result<Communicator<'a>, Error> {
-        let mine = (library.device().threads()? / rank.size()).max(1) as u64;
+        let mine = (library.device().programs_at_once()? / rank.size()).max(1) as u64;
         let all = rank.world().all_gather(&mine.to_le_bytes())?;
         let number = |bytes: &Vec<u8>| <[u8; 8]>::try_from(bytes.as_slice()).map_or(1, u64::from_le_bytes);
         let least = all.iter().map(number).min().unwrap_or(1);
@@ -122,6 +122,13 @@ impl<'a> Communicator<'a> {
         let done = kernel.launch(programs, args);
         profiling.host().record(name, start);
         done
+    }
+
+    /// Compiles and loads a kernel for these arguments, on all ranks, before one goes on: on a GPU code is loaded when
+    /// nothing waits there, neither kernels nor streams. Collective over the world.
+    pub(crate) fn load(&self, source: Source, name: &'static str, args: &Args<'_>) -> Result<(), Error> {
+        self.kernel(source, name)?.warm_up(args)?;
+        Ok(self.rank.barrier()?)
     }
 
     fn kernel(&self, source: Source, name: &'static str) -> Result<Kernel, Error> {

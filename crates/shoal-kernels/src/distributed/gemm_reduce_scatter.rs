@@ -67,6 +67,8 @@ pub struct CopiedReduceScatter {
     /// Whether all are there.
     ready: Symm<u32>,
     stream: Stream,
+    /// The kernel was launched before.
+    is_loaded: bool,
 }
 
 impl CopiedReduceScatter {
@@ -84,6 +86,7 @@ impl CopiedReduceScatter {
             done: rank.symm_zeros(world)?,
             ready: rank.symm_zeros(world)?,
             stream: rank.stream()?,
+            is_loaded: false,
         })
     }
 
@@ -101,7 +104,6 @@ impl CopiedReduceScatter {
         self.sizes.check(a.len(), b.len())?;
         let mine = self.parts.of(comm.rank().rank());
         exactly("out", out.len(), mine.len() * n)?;
-        self.enqueue_copies(comm.rank())?;
         let blocks = Blocks::of(self.parts.part(), n, k);
         let per_rank = cdiv(self.parts.part(), blocks.m) * cdiv(n, blocks.n);
         let args = args!(
@@ -119,6 +121,10 @@ impl CopiedReduceScatter {
             BLOCK_N = blocks.n,
             BLOCK_K = blocks.k
         );
+        if !self.is_loaded {
+            comm.load(Source::GemmRanks, "gemm_announced", &args)?;
+        }
+        self.enqueue_copies(comm.rank())?;
         let programs = comm.programs(per_rank * comm.size());
         let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Meeting, args);
         if let Err(error) = computed {
@@ -126,6 +132,7 @@ impl CopiedReduceScatter {
             comm.rank().fail(&error.to_string());
             return Err(error);
         }
+        self.is_loaded = true;
         self.stream.synchronize()?;
         comm.rank().barrier()?;
         let count = mine.len() * n;

@@ -208,8 +208,12 @@ impl Rewrite<'_> {
                 let data = self.func.op(op);
                 let values = data.results().iter().chain(data.operands()).copied();
                 let tile = values.into_iter().find(|&value| self.is_tile(value)).expect("it has tiles");
-                let layout = self.func.ty(tile).layout().cloned();
-                let layout = layout.unwrap_or_else(|| self.natural_or_default(tile));
+                let layout = match self.func.ty(tile).layout() {
+                    // Lanes that act: each thread for itself, in their order.
+                    _ if data.results().is_empty() => default_layout(&self.shape(tile), self.hardware),
+                    Some(layout) => layout.clone(),
+                    None => self.natural_or_default(tile),
+                };
                 self.all_in(op, &layout);
             }
             OpClass::Effect(_) => {

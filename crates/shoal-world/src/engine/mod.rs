@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use shoal_driver::Transport;
 
+use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
 
+pub(crate) mod cuda;
 pub(crate) mod openshmem;
 pub(crate) mod processes;
 pub(crate) mod shared;
@@ -28,6 +30,8 @@ pub enum EngineKind {
     Threads,
     /// Ranks are processes of one host.
     Processes,
+    /// Ranks are threads of one process that share a GPU: their symmetric memory is the GPU's, and their kernels run there.
+    Cuda,
     /// Ranks are processes that Open MPI's `oshrun` has started, on one host or on several.
     OpenShmem,
 }
@@ -37,6 +41,7 @@ impl fmt::Display for EngineKind {
         f.write_str(match self {
             EngineKind::Threads => "threads",
             EngineKind::Processes => "processes",
+            EngineKind::Cuda => "cuda",
             EngineKind::OpenShmem => "openshmem",
         })
     }
@@ -64,6 +69,11 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
 
     /// Where the symmetric segment of a rank begins in this process, if it can be reached by load and store.
     fn base(&self, rank: usize) -> Option<NonNull<u8>>;
+
+    /// Where the symmetric memory is, if it is a GPU's, and how kernels of this rank are launched there.
+    fn gpu(&self) -> Option<&GpuRank> {
+        None
+    }
 
     /// The way to the segments that load and store do not reach, if there are any.
     fn transport(&self) -> Option<Arc<dyn Transport>> {
@@ -125,6 +135,8 @@ pub enum Call {
     Split,
     /// Return of a team.
     FreeTeam,
+    /// The first launch of a kernel whose programs wait for other ranks, on a GPU.
+    FirstLaunch,
 }
 
 impl Call {
@@ -137,6 +149,7 @@ impl Call {
             Call::Free => 5,
             Call::Split => 6,
             Call::FreeTeam => 7,
+            Call::FirstLaunch => 8,
         }
     }
 
@@ -150,6 +163,7 @@ impl Call {
             5 => Call::Free,
             6 => Call::Split,
             7 => Call::FreeTeam,
+            8 => Call::FirstLaunch,
             _ => return None,
         })
     }
@@ -165,6 +179,7 @@ impl fmt::Display for Call {
             Call::Free => f.write_str("symmetric free"),
             Call::Split => f.write_str("team split"),
             Call::FreeTeam => f.write_str("team free"),
+            Call::FirstLaunch => f.write_str("first launch of a kernel that waits"),
         }
     }
 }

@@ -74,7 +74,7 @@ impl<T: Element> Symm<T> {
 
     /// The address of a rank's part in this process. An error if it cannot be reached by load and store.
     pub fn address_at(&self, peer: usize) -> Result<usize, WorldError> {
-        Ok(self.rank.base(peer)?.as_ptr().addr() + self.offset)
+        Ok(self.rank.address_of(peer)? + self.offset)
     }
 
     /// The elements of this rank.
@@ -109,8 +109,10 @@ impl<T: Element> Symm<T> {
 
     /// Sets all elements of this rank.
     pub fn fill(&self, value: T) {
-        let piece = vec![value; self.length.min(4096)];
-        for start in (0..self.length).step_by(4096) {
+        // Copies to a GPU are few and large.
+        let most = if self.rank.gpu().is_some() { 1 << 22 } else { 4096 };
+        let piece = vec![value; self.length.min(most)];
+        for start in (0..self.length).step_by(most) {
             let piece = &piece[..piece.len().min(self.length - start)];
             self.write_to(self.rank.rank(), start, piece).expect("a rank reaches its own memory");
         }

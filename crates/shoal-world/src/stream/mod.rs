@@ -5,6 +5,7 @@
 //! symmetric memory: a write value is a release and a wait value an acquire, for all ranks.
 
 mod event;
+mod gpu;
 mod place;
 mod queue;
 mod value;
@@ -18,6 +19,7 @@ pub use value::{Compare, Value};
 use crate::copy::copy;
 use crate::error::WorldError;
 use crate::rank::Rank;
+use gpu::GpuStream;
 use queue::Queue;
 
 /// A queue of a rank's work. What is put in runs in order, one after the other, on a thread of its own.
@@ -51,11 +53,21 @@ use queue::Queue;
 pub struct Stream {
     rank: Rank,
     queue: Queue,
+    /// Where work goes, if the rank's memory is a GPU's.
+    gpu: Option<Arc<GpuStream>>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // Memory of the rank may go next.
+        self.finish();
+    }
 }
 
 impl Stream {
     pub(crate) fn new(rank: &Rank) -> Result<Stream, WorldError> {
-        Ok(Stream { rank: rank.clone(), queue: Queue::start(rank)? })
+        let gpu = rank.gpu().map(GpuStream::new).transpose()?.map(Arc::new);
+        Ok(Stream { rank: rank.clone(), queue: Queue::start(rank)?, gpu })
     }
 
     /// Copies all bytes of one place to another of the same size. The two must not overlap.
@@ -66,6 +78,10 @@ impl Stream {
         }
         if to.overlaps(&from) {
             return Err(WorldError::Argument("a copy to a place that overlaps its source".to_owned()));
+        }
+        if let Some(gpu) = self.gpu.clone() {
+            self.queue.push(move || gpu.copy(&to, &from));
+            return Ok(());
         }
         if to.pointer().or(from.pointer()).is_none() {
             let (to, from) = (to.name, from.name);
@@ -85,6 +101,10 @@ impl Stream {
     /// Writes a word of symmetric memory, after all that is in the stream before it, for all ranks to see.
     pub fn write_value(&self, to: Place, value: Value) -> Result<(), WorldError> {
         let word = value::Word::new(to, value)?;
+        if let Some(gpu) = self.gpu.clone() {
+            self.queue.push(move || gpu.write_value(word.place(), value));
+            return Ok(());
+        }
         self.queue.push(move || {
             word.store();
             Ok(())
@@ -95,6 +115,11 @@ impl Stream {
     /// Holds the stream until a word of symmetric memory compares so; what follows sees what was written before the
     /// word. Bounded by the world's timeout.
     pub fn wait_value(&self, at: Place, compare: Compare, value: Value) -> Result<(), WorldError> {
+        if let Some(gpu) = self.gpu.clone() {
+            let word = value::Word::new(at, value)?;
+            self.queue.push(move || gpu.wait_value(word.place(), compare, value));
+            return Ok(());
+        }
         let word = value::Word::to_wait_for(at, value)?;
         let rank = self.rank.clone();
         self.queue.push(move || word.wait(&rank, compare));
@@ -103,13 +128,23 @@ impl Stream {
 
     /// Calls a function in the stream's order.
     pub fn call(&self, function: impl FnOnce() -> Result<(), WorldError> + Send + 'static) {
+        self.finish();
         self.queue.push(function);
+    }
+
+    /// On a GPU, the host waits for what is in the stream before it goes on with it.
+    fn finish(&self) {
+        if let Some(gpu) = self.gpu.clone() {
+            let rank = self.rank.clone();
+            self.queue.push(move || gpu.finish(&rank));
+        }
     }
 
     /// An event that happens when all that is in the stream now is done.
     #[must_use]
     pub fn record(&self) -> Event {
         let event = Event::new();
+        self.finish();
         self.queue.push_always(event.clone());
         event
     }

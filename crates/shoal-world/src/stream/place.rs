@@ -74,9 +74,10 @@ impl Place {
         if offset.checked_add(bytes).is_none_or(|end| end > whole) {
             return Err(WorldError::Argument(format!("{bytes} bytes at offset {offset} of a segment of {whole}")));
         }
-        let pointer = match rank.distant(peer) {
-            Some(_) => None,
-            None => Some(rank.base(peer)?.as_ptr().wrapping_add(offset)),
+        let pointer = match (rank.gpu().filter(|_| peer < rank.size()), rank.distant(peer)) {
+            (Some(gpu), _) => Some(std::ptr::without_provenance_mut(gpu.address(peer) as usize + offset)),
+            (None, Some(_)) => None,
+            (None, None) => Some(rank.base(peer)?.as_ptr().wrapping_add(offset)),
         };
         let name = PlaceName::Symmetric { rank: peer, offset };
         Ok(Place { pointer, bytes, name, keep: Keep::Rank(rank.clone()) })
@@ -99,9 +100,17 @@ impl Place {
         self.bytes
     }
 
-    /// Where it is, if load and store reach it.
+    /// Where it is, if load and store reach it: in this process, or in a GPU's memory.
     pub(crate) fn pointer(&self) -> Option<*mut u8> {
         self.pointer
+    }
+
+    /// Whether it is a GPU's memory.
+    pub(crate) fn is_on_gpu(&self) -> bool {
+        match &self.keep {
+            Keep::Rank(rank) => rank.gpu().is_some(),
+            Keep::Host { .. } => false,
+        }
     }
 
     /// Whether it begins at a multiple of so many bytes.

@@ -70,6 +70,10 @@ impl Word {
         Err(WorldError::Argument(format!("{bytes} bytes at {} are not one aligned word of {bits} bits", place.name)))
     }
 
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// A word that can be looked at, which takes one that load reaches.
     pub(super) fn to_wait_for(place: Place, value: Value) -> Result<Word, WorldError> {
         let word = Word::new(place, value)?;

@@ -56,7 +56,7 @@ impl SharedMemory {
     /// Futexes between processes are found by page, those of threads by address.
     fn futex_flags(&self) -> futex::Flags {
         match self.kind {
-            EngineKind::Threads => futex::Flags::PRIVATE,
+            EngineKind::Threads | EngineKind::Cuda => futex::Flags::PRIVATE,
             EngineKind::Processes | EngineKind::OpenShmem => futex::Flags::empty(),
         }
     }
@@ -64,7 +64,7 @@ impl SharedMemory {
     /// `rank 3 (pid 4711)`.
     pub(crate) fn name(&self, rank: usize) -> String {
         match self.kind {
-            EngineKind::Threads => format!("rank {rank}"),
+            EngineKind::Threads | EngineKind::Cuda => format!("rank {rank}"),
             EngineKind::Processes | EngineKind::OpenShmem => match self.control(rank).pid.load(Ordering::Relaxed) {
                 0 => format!("rank {rank}"),
                 pid => format!("rank {rank} (pid {pid})"),

@@ -71,7 +71,7 @@ pub(crate) fn on_gpu(device: CudaDevice, case: &Case, module: &Module, target: &
     }
     push_numbers(&mut block, case);
     // SAFETY: the interpreter has run the case, so its accesses stay inside the buffers, each of which is alive.
-    unsafe { kernel.launch([case.programs, 1, 1], &block.finish(), stream) }.map_err(|e| e.to_string())?;
+    unsafe { kernel.launch([case.programs, 1, 1], &block.finish(), None, stream) }.map_err(|e| e.to_string())?;
     stream.synchronize_within(Some(Duration::from_secs(20)), None).map_err(|e| e.to_string())?;
     let read = |buffer: &CudaBuffer<u8>| {
         let mut contents = vec![0; buffer.len()];

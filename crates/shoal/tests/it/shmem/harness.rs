@@ -6,6 +6,24 @@ use shoal::world::{Rank, World, WorldOptions};
 use shoal::{Device, Error, Kernel, LaunchOptions, Module, Stage, args, host_target};
 use shoal_interp::{Arg, Heap, Memory, Options, Order, RankLaunch, Topology, run_ranks};
 
+/// Where kernels run: on the CPU, or where `SHOAL_TEST_DEVICE` says.
+pub(super) fn device() -> Device {
+    match std::env::var("SHOAL_TEST_DEVICE").as_deref() {
+        Ok("cuda") => Device::cuda(0).expect("a GPU"),
+        _ => Device::cpu(),
+    }
+}
+
+/// A world for kernels on this device.
+pub(super) fn world(ranks: usize, device: &Device) -> World {
+    let options = WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() };
+    let world = match device {
+        Device::Cuda(_) => World::cuda_with(ranks, 0, &options),
+        Device::Cpu(_) | Device::Interpreter => World::threads_with(ranks, &options),
+    };
+    world.expect("a world")
+}
+
 /// Elements of `x` and of `y`, and signals, of each rank.
 pub(super) const N: usize = 24;
 pub(super) const SIGNALS: usize = 8;
@@ -54,7 +72,7 @@ pub(super) fn kernel(body: &str) -> Kernel {
     let module = Module::from_source("kernel.py", &text).expect("it parses");
     // A rank that has ended its launch keeps the others from being seen to wait in vain; the bound does not.
     let options = LaunchOptions { timeout: Some(Duration::from_secs(2)), ..LaunchOptions::default() };
-    module.kernel("kernel").expect("a kernel").on(Device::cpu()).launching(options)
+    module.kernel("kernel").expect("a kernel").on(device()).launching(options)
 }
 
 /// What the kernel leaves on each rank of a world of threads. `before` is what the host does on each rank; the number it
@@ -65,9 +83,7 @@ pub(super) fn on_ranks<E: Into<Error>>(
     programs: u32,
     before: impl Fn(&Rank) -> Result<i32, E> + Sync,
 ) -> Result<Vec<Buffers>, String> {
-    let options = WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() };
-    let world = World::threads_with(ranks, &options).expect("a world");
-    let results = world.run(|rank| -> Result<Buffers, Error> {
+    let results = world(ranks, kernel.device()).run(|rank| -> Result<Buffers, Error> {
         let first = Buffers::of_rank(rank.rank());
         let (x, y) = (rank.symm_zeros::<i32>(N)?, rank.symm_zeros::<i32>(N)?);
         let flags = rank.symm_zeros::<i64>(SIGNALS)?;
@@ -132,7 +148,7 @@ pub(super) fn check(body: &str, expected: impl Fn(usize, usize, &mut Buffers)) {
                 buffers
             })
             .collect();
-        for device in [Device::cpu(), Device::Interpreter] {
+        for device in [device(), Device::Interpreter] {
             let shown = format!("{ranks} ranks on {device:?}:\n{body}");
             let result = on_ranks(&kernel.clone().on(device), ranks, 1, |_| Ok::<_, Error>(3));
             assert_eq!(result.as_ref(), Ok(&wanted), "{shown}");

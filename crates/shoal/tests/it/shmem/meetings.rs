@@ -1,10 +1,10 @@
 //! Meetings of teams: who waits for whom, again and again, and what is said when somebody does not come.
 
-use shoal::world::{Mesh, World, WorldOptions};
+use shoal::world::Mesh;
 use shoal::{Error, args};
 use shoal_interp::{AxisPosition, Order, Topology};
 
-use super::harness::{Buffers, check, interpreted, kernel, on_ranks, text};
+use super::harness::{Buffers, check, interpreted, kernel, on_ranks, text, world};
 
 /// All forms of meetings.
 const NAMES: [&str; 15] = [
@@ -137,8 +137,7 @@ fn axes_are_those_of_the_mesh() {
 #[test]
 fn a_rank_that_does_not_come_is_named() {
     let kernel = kernel("if me != 1:\n    shm.barrier_all_block()");
-    let options = WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() };
-    let world = World::threads_with(3, &options).expect("a world");
+    let world = world(3, kernel.device());
     // Rank 1 is done after its launch, so that nobody is left to come.
     let error = world.run(|rank| -> Result<(), Error> {
         let x = rank.symm_zeros::<i32>(1)?;

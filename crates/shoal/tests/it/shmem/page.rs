@@ -1,7 +1,8 @@
 //! The example of `docs/shmem.md` runs.
 
-use shoal::world::{World, WorldOptions};
 use shoal::{Device, Error, Module, args};
+
+use super::harness::{device, world};
 
 const PAGE: &str = include_str!("../../../../../docs/shmem.md");
 
@@ -9,10 +10,9 @@ const PAGE: &str = include_str!("../../../../../docs/shmem.md");
 fn the_example_of_the_page_goes_round() {
     let text = PAGE.split("```python\n").nth(1).and_then(|rest| rest.split("```").next()).expect("an example");
     let ring = Module::from_source("ring.py", text).expect("it parses").kernel("ring").expect("a kernel");
-    for device in [Device::cpu(), Device::Interpreter] {
+    for device in [device(), Device::Interpreter] {
         let ring = ring.clone().on(device);
-        let options = WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() };
-        let results = World::threads_with(4, &options).expect("a world").run(|rank| -> Result<Vec<i32>, Error> {
+        let results = world(4, ring.device()).run(|rank| -> Result<Vec<i32>, Error> {
             let (inbox, outbox) = (rank.symm_zeros::<i32>(5)?, rank.symm_zeros::<i32>(5)?);
             let signals = rank.symm_zeros::<i64>(1)?;
             outbox.write(&[rank.rank() as i32 * 100; 5])?;

@@ -1,0 +1,151 @@
+//! Streams of ranks whose memory is a GPU's: copies by its copy engines, words by stream operations. Work is put into a
+//! stream of the GPU without waiting; where the host must know that it is done (events, functions), it is waited for, and
+//! never for longer than the world's timeout.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use shoal_driver::Interrupt;
+use shoal_driver::cuda::{CudaError, Stream, WaitWord};
+
+use super::place::Place;
+use super::value::{Compare, Value};
+use crate::engine::Awaited;
+use crate::engine::cuda::{GpuRank, check_queues};
+use crate::error::{Failure, WorldError, spell};
+use crate::rank::Rank;
+
+/// How long a stream that is told to go on may take to end.
+const LAST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A stream of a GPU.
+#[derive(Debug)]
+pub(super) struct GpuStream {
+    stream: Stream,
+    /// Words that it was told to wait for, and may wait for still.
+    waits: Mutex<Vec<Wait>>,
+}
+
+#[derive(Debug, Clone)]
+struct Wait {
+    place: Place,
+    compare: Compare,
+    value: Value,
+}
+
+impl Wait {
+    fn condition(&self) -> String {
+        let sign = match self.compare {
+            Compare::Equal => "==",
+            Compare::GreaterOrEqual => ">=",
+        };
+        format!("the word at {} {sign} {}", self.place.name, self.value)
+    }
+}
+
+impl GpuStream {
+    pub(super) fn new(gpu: &GpuRank) -> Result<GpuStream, WorldError> {
+        check_queues(2 * gpu.sharers())?;
+        let stream = Stream::independent(gpu.device()).map_err(WorldError::gpu)?;
+        Ok(GpuStream { stream, waits: Mutex::default() })
+    }
+
+    /// Copies; both places are of the same size and keep their memory.
+    pub(super) fn copy(&self, to: &Place, from: &Place) -> Result<(), WorldError> {
+        let (Some(source), Some(target), bytes) = (from.pointer(), to.pointer(), from.bytes()) else { return Ok(()) };
+        // SAFETY: places are memory of so many bytes that they keep alive: of the GPU, or of the host. Copies from and to
+        // the host's are waited for; symmetric memory lives as long as its rank, which the stream does not outlive.
+        unsafe {
+            match (to.is_on_gpu(), from.is_on_gpu()) {
+                (true, true) => self.stream.copy_on_device(target.addr() as u64, source.addr() as u64, bytes),
+                (true, false) => {
+                    self.stream.copy_to_device(target.addr() as u64, std::slice::from_raw_parts(source, bytes))
+                }
+                (false, true) => {
+                    self.stream.copy_to_host(std::slice::from_raw_parts_mut(target, bytes), source.addr() as u64)
+                }
+                (false, false) => {
+                    self.stream.synchronize().map_err(WorldError::gpu)?;
+                    crate::copy::copy(source, target, bytes);
+                    Ok(())
+                }
+            }
+        }
+        .map_err(WorldError::gpu)
+    }
+
+    pub(super) fn write_value(&self, to: &Place, value: Value) -> Result<(), WorldError> {
+        let address = address_of(to);
+        // SAFETY: an aligned word of the place's memory.
+        let put = unsafe {
+            match value {
+                Value::U32(value) => self.stream.write_u32(address, value),
+                Value::U64(value) => self.stream.write_u64(address, value),
+            }
+        };
+        put.map_err(WorldError::gpu)
+    }
+
+    pub(super) fn wait_value(&self, at: &Place, compare: Compare, value: Value) -> Result<(), WorldError> {
+        let address = address_of(at);
+        let until = match compare {
+            Compare::Equal => WaitWord::Equal,
+            Compare::GreaterOrEqual => WaitWord::AtLeast,
+        };
+        self.lock().push(Wait { place: at.clone(), compare, value });
+        // SAFETY: an aligned word of the place's memory. If nobody writes it, `finish` does.
+        let put = unsafe {
+            match value {
+                Value::U32(value) => self.stream.wait_u32(address, value, until),
+                Value::U64(value) => self.stream.wait_u64(address, value, until),
+            }
+        };
+        put.map_err(WorldError::gpu)
+    }
+
+    /// Waits until all that was put in is done. If that takes too long, or the world has failed, words are written for
+    /// which the stream waits in vain, so that it ends.
+    pub(super) fn finish(&self, rank: &Rank) -> Result<(), WorldError> {
+        let timeout = rank.options().timeout;
+        let interrupt = {
+            let rank = rank.clone();
+            Interrupt::new(move || rank.failure().is_some())
+        };
+        let ended = self.stream.synchronize_within(Some(timeout), Some(&interrupt));
+        let waits = std::mem::take(&mut *self.lock());
+        let Err(error) = ended else { return Ok(()) };
+        if !matches!(error, CudaError::TimedOut { .. } | CudaError::Interrupted) {
+            return Err(WorldError::gpu(error));
+        }
+        self.release(rank, &waits)?;
+        let awaited = waits.first().map(|wait| Awaited::Word { condition: wait.condition() });
+        let failure = rank.failure().unwrap_or_else(|| {
+            let what = awaited.as_ref().map_or("the GPU".to_owned(), |_| waits[0].condition());
+            let reason = format!("{} waited {} for {what}", rank.name(), spell(timeout));
+            rank.end_world(Failure { rank: rank.rank(), reason })
+        });
+        Err(WorldError::Failed { rank: rank.rank(), awaited, failure })
+    }
+
+    /// Writes all words that the stream may wait for, one after the other, until it has ended.
+    fn release(&self, rank: &Rank, waits: &[Wait]) -> Result<(), WorldError> {
+        let Some(gpu) = rank.gpu() else { return Ok(()) };
+        let helper = GpuStream::new(gpu)?;
+        for wait in waits {
+            helper.write_value(&wait.place, wait.value)?;
+            helper.stream.synchronize().map_err(WorldError::gpu)?;
+            // Those behind it may have to be written before it goes on; a moment is enough for a stream that can.
+            let _ = self.stream.synchronize_within(Some(Duration::from_millis(1)), None);
+        }
+        self.stream.synchronize_within(Some(LAST_PATIENCE), None).map_err(WorldError::gpu)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Wait>> {
+        self.waits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where a word of a rank's memory is.
+fn address_of(place: &Place) -> u64 {
+    place.pointer().map_or(0, |pointer| pointer.addr() as u64)
+}

@@ -190,10 +190,14 @@ pub enum FuncKind {
     Device,
 }
 
-/// How a GPU runs a kernel. It changes no result beyond how sums of products are rounded, and other targets do not look at it.
+/// The most warps of a program: 1024 threads, as GPUs have it.
+pub const MAX_WARPS: u32 = 32;
+
+/// How a GPU runs a kernel. Code for single threads sees its warps; beyond that it changes no result but how sums of
+/// products are rounded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GpuShape {
-    /// The warps that run one program together; a power of two.
+    /// The warps that run one program together; a power of two up to [`MAX_WARPS`].
     pub num_warps: u32,
     /// Trips of a loop whose loads are under way at the same time.
     pub num_stages: u32,

@@ -86,7 +86,7 @@ pub use class::{OpClass, Structure};
 pub use comm::CommOp;
 pub use effects::Effects;
 pub use func::{
-    Facts, Func, FuncKind, GpuShape, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef,
+    Facts, Func, FuncKind, GpuShape, MAX_WARPS, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef,
 };
 pub use numeric::Const;
 pub use op::OpKind;

@@ -2,17 +2,18 @@
 //!
 //! A tile's size does not matter, because code loops over tiles. The numbers are coarse on purpose: they bound the time
 //! and the memory of a compilation, so they have to be right to a small factor for the operations that grow most
-//! (`dot`, functions of mathematics), and the same for every target.
+//! (`dot`, functions of mathematics, accesses), and the same for every target. Measured on a CPU, a unit takes up to
+//! 50 µs of LLVM's time.
 
 use crate::class::{AccessOp, ApplyOp, DescOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, TileOp};
-use crate::op::{MathFn, OpKind};
-use crate::{Func, Region};
+use crate::op::{BinaryOp, MathFn, OpKind};
+use crate::{Func, OpId, Region, Scalar};
 
 /// The greatest weight of a function whose compilation takes seconds, not minutes, once all calls are inlined.
-pub const MAX_WEIGHT: u64 = 1 << 17;
+pub const MAX_WEIGHT: u64 = 1 << 16;
 
 impl OpKind {
-    /// The operation's weight; its regions and the function it calls are counted on their own.
+    /// An operation's weight as far as its kind tells; [`Func::op_weight`] tells the rest.
     #[must_use]
     pub fn weight(&self) -> u64 {
         match self.class() {
@@ -48,16 +49,57 @@ impl MathFn {
             self,
             MathFn::Ceil | MathFn::Copysign | MathFn::Floor | MathFn::Sqrt | MathFn::SqrtRn | MathFn::Trunc
         );
-        if has_instruction { 2 } else { 64 }
+        // Large angles are reduced by many digits of pi.
+        let reduces = matches!(self, MathFn::Sin | MathFn::Cos | MathFn::Tan);
+        match (has_instruction, reduces) {
+            (true, _) => 2,
+            (false, false) => 64,
+            (false, true) => 128,
+        }
     }
 }
 
 impl Func {
+    /// An operation's weight, by its kind and its types; its regions and the function it calls are counted on their own.
+    #[must_use]
+    pub fn op_weight(&self, op: OpId) -> u64 {
+        let data = self.op(op);
+        let number = |value| self.ty(value).number();
+        let is_tile = data.operands().first().is_some_and(|&value| self.ty(value).is_tile());
+        let extra = match data.kind.class() {
+            // The address of each lane, its mask, and whether something else is there.
+            OpClass::Access(AccessOp::Load(_)) if is_tile => 6,
+            OpClass::Access(AccessOp::Store { .. }) if is_tile => 12,
+            OpClass::Elementwise(ElementwiseOp::Binary(BinaryOp::Div | BinaryOp::Rem)) => {
+                if data.operands().iter().any(|&v| number(v).is_some_and(Scalar::is_int)) { 11 } else { 0 }
+            }
+            OpClass::Elementwise(ElementwiseOp::Cast(_)) => {
+                let ends = [data.operands()[0], data.results()[0]].map(number);
+                let narrowest = ends.iter().flatten().filter(|ty| ty.is_float()).map(|ty| ty.bits()).min();
+                narrowest.map_or(0, |bits| if bits <= 8 { 31 } else { 7 })
+            }
+            OpClass::Source(_)
+            | OpClass::Elementwise(_)
+            | OpClass::Shape(_)
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Access(_)
+            | OpClass::Atomic(..)
+            | OpClass::Desc(_)
+            | OpClass::Comm(_)
+            | OpClass::Effect(_)
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => 0,
+        };
+        data.kind.weight() + extra
+    }
+
     /// The weight of all operations of a region, nested ones included; calls count as one operation each.
     #[must_use]
     pub fn region_weight(&self, region: Region) -> u64 {
         let mut ops = Vec::new();
         self.walk_region(region, &mut ops);
-        ops.iter().map(|&op| self.op(op).kind.weight()).sum()
+        ops.iter().map(|&op| self.op_weight(op)).sum()
     }
 }

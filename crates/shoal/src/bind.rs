@@ -1,5 +1,6 @@
 //! Arguments bound to a kernel's parameters.
 
+use shoal_ir::GpuShape;
 use shoal_source::{Diagnostic, similar};
 use smallvec::SmallVec;
 
@@ -8,8 +9,8 @@ use crate::arg::{Arg, Args};
 use crate::param::Param;
 use crate::specialise::ArgumentError;
 
-/// Launch options that are accepted by name next to the arguments, as in Triton. They tell a GPU how to run a kernel
-/// and mean nothing to a CPU.
+/// Launch options that are accepted by name next to the arguments, as in Triton. They tell a GPU how to run a kernel;
+/// to a CPU only `num_warps` means something, and only in code for single threads.
 pub(crate) const GPU_OPTIONS: [&str; 12] = [
     "num_warps",
     "num_stages",
@@ -30,8 +31,43 @@ pub(crate) const GPU_OPTIONS: [&str; 12] = [
 pub struct Bound<'a> {
     pub(crate) params: &'a [Param],
     pub(crate) args: SmallVec<[&'a Arg<'a>; 32]>,
-    /// The number of warps that the launch names.
-    pub(crate) num_warps: Option<u32>,
+    pub(crate) shape: NamedShape,
+}
+
+/// What a launch names of how a GPU runs it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NamedShape {
+    num_warps: Option<u32>,
+    num_stages: Option<u32>,
+    max_registers: Option<u32>,
+}
+
+impl NamedShape {
+    /// The kernel's own shape, with what the launch names instead.
+    #[inline]
+    pub(crate) fn over(self, own: GpuShape) -> GpuShape {
+        GpuShape {
+            num_warps: self.num_warps.unwrap_or(own.num_warps),
+            num_stages: self.num_stages.unwrap_or(own.num_stages),
+            max_registers: self.max_registers.or(own.max_registers),
+            fuse_products: own.fuse_products,
+        }
+    }
+
+    fn set(&mut self, kernel: Signature<'_>, name: &str, arg: &Arg<'_>) -> Result<(), ArgumentError> {
+        let place = match name {
+            "num_warps" => &mut self.num_warps,
+            "num_stages" => &mut self.num_stages,
+            "maxnreg" => &mut self.max_registers,
+            _ => return Ok(()),
+        };
+        *place = match arg {
+            Arg::None => None,
+            Arg::Int(number) => Some(u32::try_from(*number).map_err(|_| not_a_count(kernel, name, arg))?),
+            _ => return Err(not_a_count(kernel, name, arg)),
+        };
+        Ok(())
+    }
 }
 
 impl<'a> Bound<'a> {
@@ -48,13 +84,12 @@ impl<'a> Bound<'a> {
         for (slot, arg) in found.iter_mut().zip(positional) {
             *slot = Some(arg);
         }
-        let mut num_warps = None;
+        let mut shape = NamedShape::default();
         for (name, arg) in named {
             match params.iter().position(|p| p.name == *name) {
                 Some(at) if found[at].is_some() => return Err(twice(&params[at])),
                 Some(at) => found[at] = Some(arg),
-                None if *name == "num_warps" => num_warps = Some(warps(kernel, arg)?),
-                None if GPU_OPTIONS.contains(name) => {}
+                None if GPU_OPTIONS.contains(name) => shape.set(kernel, name, arg)?,
                 None => return Err(unknown(kernel, name)),
             }
         }
@@ -65,7 +100,7 @@ impl<'a> Bound<'a> {
                 None => return Err(missing(kernel, &found)),
             }
         }
-        Ok(Bound { params, args: bound, num_warps })
+        Ok(Bound { params, args: bound, shape })
     }
 
     /// The argument of a parameter.
@@ -104,15 +139,9 @@ fn too_many(kernel: Signature<'_>, given: usize) -> ArgumentError {
     Box::new(Diagnostic::error(kernel.span, text).label(label).help(help))
 }
 
-fn warps(kernel: Signature<'_>, arg: &Arg<'_>) -> Result<u32, ArgumentError> {
-    let found = match arg {
-        Arg::Int(number) => u32::try_from(*number).ok().filter(|n| n.is_power_of_two()),
-        _ => None,
-    };
-    found.ok_or_else(|| {
-        let text = format!("`num_warps` must be a power of two, not {}", arg.described());
-        Box::new(Diagnostic::error(kernel.span, text).label("this kernel"))
-    })
+fn not_a_count(kernel: Signature<'_>, option: &str, arg: &Arg<'_>) -> ArgumentError {
+    let text = format!("`{option}` must be a small whole number, not {}", arg.described());
+    Box::new(Diagnostic::error(kernel.span, text).label("this kernel"))
 }
 
 fn twice(param: &Param) -> ArgumentError {

@@ -125,9 +125,6 @@ pub(crate) fn compile_native(
     compile_with(kernel, specs, options, target, cancellation, |_| Ok(()), load)
 }
 
-/// The most warps of a program: 1024 threads.
-const MOST_WARPS: u32 = 32;
-
 /// Source to a GPU's machine code, loaded. The cache keeps what the driver's assembler made.
 pub(crate) fn compile_cuda(
     kernel: &KernelShared,
@@ -136,10 +133,6 @@ pub(crate) fn compile_cuda(
     device: CudaDevice,
     cancellation: &Cancellation,
 ) -> Result<Compiled<CudaKernel>, Error> {
-    let warps = options.gpu.num_warps;
-    if !warps.is_power_of_two() || warps > MOST_WARPS {
-        return Err(Error::Text(format!("num_warps={warps}: it must be a power of two up to {MOST_WARPS}")));
-    }
     let target = Target::Nvptx(device.arch());
     let assemble = |entry: &mut Entry| {
         entry.object = cuda::assemble_kernel(device, &entry.description, &entry.object)?;

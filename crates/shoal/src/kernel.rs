@@ -33,7 +33,8 @@ use crate::variant::{Runnable, Variant};
 use crate::variant_key::Words;
 use crate::variant_table::VariantTable;
 use crate::{
-    CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, cuda_launch, lowering, pack, variant_key,
+    CompileOptions, Device, DiskCache, Error, LaunchOptions, cpu_launch, cuda_launch, lowering, options, pack,
+    variant_key,
 };
 
 /// A kernel of a module, with the options and the device it is launched with. Cloning is cheap, and all handles of a
@@ -71,6 +72,8 @@ impl KernelShared {
 /// A launch, worked out as far as the arguments go; see [`Kernel::prepare`].
 pub struct Prepared<'a> {
     bound: Bound<'a>,
+    /// As the kernel's options say, or the launch by name.
+    gpu: GpuShape,
     key: Words,
     block: ArgBlock,
     locations: Locations,
@@ -178,43 +181,11 @@ impl Kernel {
     /// stop.
     #[inline]
     pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
-        if let Device::Cuda(_) = &self.device
-            && let Some(shaped) = self.shaped_by(&args)?
-        {
-            return shaped.launch_with(grid, args);
-        }
-        self.launch_with(grid, args)
-    }
-
-    #[inline]
-    fn launch_with(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
         let args = self.gather(args);
         let prepared = self.prepare(&args)?;
         let grid = grid.extents(&prepared.bound)?;
         let variant = self.variant(&prepared)?;
         self.run(&prepared, &variant, grid)
-    }
-
-    /// The kernel as the options for GPUs say that are passed by name next to the arguments; `None` if there are none.
-    fn shaped_by(&self, args: &Args<'_>) -> Result<Option<Kernel>, Error> {
-        let mut gpu = self.options.gpu;
-        for (name, value) in &args.named {
-            let number = || match value {
-                Arg::Int(value) => {
-                    u32::try_from(*value).map_err(|_| Error::Text(format!("{name}={value}: it must be a small number")))
-                }
-                other => Err(Error::Text(format!("{name} is a number, not {}", other.described()))),
-            };
-            match *name {
-                _ if self.shared.params.iter().any(|param| param.name == *name) => {}
-                "num_warps" => gpu.num_warps = number()?,
-                "num_stages" => gpu.num_stages = number()?,
-                "maxnreg" => gpu.max_registers = Some(number()?),
-                _ => {}
-            }
-        }
-        let shaped = || self.clone().with(CompileOptions { gpu, ..(*self.options).clone() });
-        Ok((gpu != self.options.gpu).then(shaped))
     }
 
     /// Compiles for arguments of this kind without running, and says how long each step took.
@@ -329,10 +300,9 @@ impl Kernel {
     #[inline]
     pub fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
         let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
+        let gpu = bound.shape.over(self.options.gpu);
         let mut key = self.key_start.clone();
-        if let Some(warps) = bound.num_warps.filter(|&warps| warps != self.options.gpu.num_warps) {
-            key.push(u64::MAX ^ u64::from(warps));
-        }
+        key.extend(options::shape_words(gpu, self.device.target()));
         let mut writer = ArgWriter::default();
         let mut locations = Locations::default();
         let walked = walk(&bound, |leaf| {
@@ -341,7 +311,7 @@ impl Kernel {
             locations.add(&leaf);
         });
         walked.map_err(|error| self.argument_error(*error))?;
-        let prepared = Prepared { bound, key, block: writer.finish(), locations };
+        let prepared = Prepared { bound, gpu, key, block: writer.finish(), locations };
         if !locations.are_fit_for(self.device.location()) {
             let error = prepared.leaves().map(|leaves| locations_error(&leaves, self.device.location()));
             return Err(self.argument_error(*error.unwrap_or_else(|error| error)));
@@ -372,15 +342,9 @@ impl Kernel {
     #[cold]
     pub fn compile(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
         let specs = self.specialised(prepared)?;
-        let variant = match prepared.bound.num_warps {
-            Some(num_warps) if num_warps != self.options.gpu.num_warps => {
-                let gpu = GpuShape { num_warps, ..self.options.gpu };
-                let options = CompileOptions { gpu, ..(*self.options).clone() };
-                Arc::new(self.device.load(&self.shared, specs, &options, &self.cancellation())?)
-            }
-            Some(_) | None => self.compile_for(specs)?,
-        };
-        Ok(self.shared.variants.keep(&prepared.key, variant))
+        let options = CompileOptions { gpu: prepared.gpu, ..(*self.options).clone() };
+        let variant = self.device.load(&self.shared, specs, &options, &self.cancellation())?;
+        Ok(self.shared.variants.keep(&prepared.key, Arc::new(variant)))
     }
 
     /// Compiles a specialisation that no launch has asked for yet; see [`Kernel::read_signature`].
@@ -477,7 +441,7 @@ fn read_only_noted(error: Error, prepared: &Prepared<'_>) -> Error {
 }
 
 fn key_start(options: &CompileOptions, device: &Device) -> Words {
-    let mut words = options.key_words(device.target());
+    let mut words = options.key_words();
     let number = match device.location() {
         Location::Host => 0,
         // Code is loaded for one of several GPUs.

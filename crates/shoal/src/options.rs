@@ -127,8 +127,8 @@ impl CompileOptions {
         )
     }
 
-    /// The same as the first words of keys in memory.
-    pub(crate) fn key_words(&self, target: &Target) -> Words {
+    /// The same as the first words of keys in memory, without [`shape_words`].
+    pub(crate) fn key_words(&self) -> Words {
         let CompileOptions {
             debug,
             sanitize_overflow,
@@ -136,25 +136,30 @@ impl CompileOptions {
             allow_plain_globals,
             extern_libs,
             debug_info,
-            gpu,
+            gpu: _,
             disk_cache: _,
         } = self;
         let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
-        let GpuShape { num_warps, num_stages, max_registers, fuse_products } = *gpu;
         let mut words = Words::new();
-        words.push(
-            packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(num_warps) << 32,
-        );
+        words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16);
         for lib in extern_libs {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
         }
-        if of_gpu(target) {
-            words.push(
-                u64::from(num_stages) | u64::from(max_registers.unwrap_or(0)) << 32 | u64::from(fuse_products) << 63,
-            );
-        }
         words
+    }
+}
+
+/// How a GPU runs the kernel, as the next words of keys in memory: apart, because a launch may name another shape.
+#[inline]
+pub(crate) fn shape_words(gpu: GpuShape, target: &Target) -> [u64; 2] {
+    let GpuShape { num_warps, num_stages, max_registers, fuse_products } = gpu;
+    match of_gpu(target) {
+        true => [
+            u64::from(num_warps) | u64::from(num_stages) << 32,
+            max_registers.map_or(0, |registers| u64::from(registers) + 1) | u64::from(fuse_products) << 63,
+        ],
+        false => [u64::from(num_warps), 0],
     }
 }
 
@@ -190,7 +195,10 @@ mod tests {
         let all = changed();
         let counts = |target: &Target| {
             let on_disk: HashSet<String> = all.iter().map(|options| options.disk_key(target)).collect();
-            let in_memory: HashSet<Vec<u64>> = all.iter().map(|options| options.key_words(target).to_vec()).collect();
+            let words = |options: &CompileOptions| -> Vec<u64> {
+                options.key_words().into_iter().chain(shape_words(options.gpu, target)).collect()
+            };
+            let in_memory: HashSet<Vec<u64>> = all.iter().map(words).collect();
             (on_disk.len(), in_memory.len())
         };
         assert_eq!(counts(&Target::Nvptx(shoal_abi::NvptxArch::Sm90a)), (all.len(), all.len()));
@@ -204,6 +212,6 @@ mod tests {
             (CompileOptions::default(), CompileOptions { disk_cache: DiskCache::Off, ..Default::default() });
         let target = crate::host_target();
         assert_eq!(kept.disk_key(target), not.disk_key(target));
-        assert_eq!(kept.key_words(target), not.key_words(target));
+        assert_eq!(kept.key_words(), not.key_words());
     }
 }

@@ -189,7 +189,7 @@ mod tests {
     use std::hash::BuildHasher;
 
     use super::*;
-    use crate::bind::Bound;
+    use crate::bind::{Bound, NamedShape};
     use crate::leaves::walk;
     use crate::param::{Param, ParamKind, Specialise};
 
@@ -205,7 +205,7 @@ mod tests {
 
     fn words(kind: ParamKind, arg: &Arg<'_>) -> Vec<u64> {
         let params = [param(kind)];
-        let bound = Bound { params: &params, args: SmallVec::from_slice(&[arg]), num_warps: None };
+        let bound = Bound { params: &params, args: SmallVec::from_slice(&[arg]), shape: NamedShape::default() };
         let mut words = Words::new();
         walk(&bound, |leaf| write(&mut words, &leaf)).expect("an argument that fits");
         words.to_vec()

@@ -106,13 +106,13 @@ def extremes(x):
 #    |
 #    = help: read with `tl.load(x + offsets)`, write with `tl.store(x + offsets, value)`
 #
-# error: elements of a value cannot be assigned
+# error: a pointer cannot be indexed
 #   --> triton_way.py:22:5
 #    |
 # 22 |     x[offsets] = v
-#    |     ^^^^^^^^^^ cannot be assigned
+#    |     ^^^^^^^^^^ this is an address, not an array
 #    |
-#    = help: tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`
+#    = help: read with `tl.load(x + offsets)`, write with `tl.store(x + offsets, value)`
 #
 # error: a pointer has no dimensions
 #   --> triton_way.py:23:9

@@ -169,13 +169,13 @@ def k(x, n):
 #    |
 #    = help: use a tuple
 #
-# error: elements of a value cannot be assigned
+# error: a pointer cannot be indexed
 #   --> unsupported.py:39:5
 #    |
 # 39 |     x[0] = 1.0
-#    |     ^^^^ cannot be assigned
+#    |     ^^^^ this is an address, not an array
 #    |
-#    = help: tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`
+#    = help: read with `tl.load(x + 0)`, write with `tl.store(x + 0, value)`
 #
 # error: attributes cannot be assigned
 #   --> unsupported.py:40:5

@@ -59,17 +59,15 @@ mod tile_loops;
 mod tile_queue;
 
 use inkwell::OptimizationLevel;
-use inkwell::basic_block::BasicBlock;
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::Module as LlvmModule;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
-use inkwell::values::InstructionOpcode;
 use shoal_abi::{CpuNeeds, CpuTarget, KernelDescription, TargetNeeds, Waits};
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module, effects};
 
+use crate::shared::code_size::{BlockSize, has_long_block, has_many_blocks};
 use crate::shared::link;
 use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
@@ -83,6 +81,13 @@ const PASSES: &str =
 
 /// The same for code with long blocks, where `instcombine` takes quadratic time.
 const PASSES_FOR_LONG_BLOCKS: &str = "function(early-cse,loop-mssa(licm),early-cse<memssa>,instsimplify,simplifycfg)";
+
+/// Blocks up to this size are combined and scheduled. Only `static_range` over scalars makes longer ones: the bodies of
+/// loops over tiles are split.
+const LONG_BLOCK: BlockSize = BlockSize { instructions: 1 << 13, accesses: 1 << 12 };
+
+/// Up to so many blocks, loops are strength-reduced: some hundred loops over tiles.
+const MANY_BLOCKS: usize = 1536;
 
 /// Compiles a kernel to an object.
 pub fn compile(
@@ -168,43 +173,17 @@ fn build<'ctx>(
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
     if what != Emit::LlvmRaw {
-        let passes = if has_long_block(&llvm.module) { PASSES_FOR_LONG_BLOCKS } else { PASSES };
+        let passes = if has_long_block(&llvm.module, LONG_BLOCK) { PASSES_FOR_LONG_BLOCKS } else { PASSES };
         llvm.module
             .run_passes(passes, &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
-    let machine = if has_long_block(&llvm.module) || has_many_blocks(&llvm.module) {
+    let machine = if has_long_block(&llvm.module, LONG_BLOCK) || has_many_blocks(&llvm.module, MANY_BLOCKS) {
         target::machine(target, OptimizationLevel::None).map_err(one)?
     } else {
         machine
     };
     Ok(Built { llvm, machine, needs, linked })
-}
-
-/// Instructions of one block that LLVM may still combine and order, which takes quadratic time. Only `static_range` over
-/// scalars makes longer blocks: the bodies of loops over tiles are split.
-const LONG_BLOCK: usize = 1 << 13;
-
-/// The same for accesses to memory, each of which is compared with many others.
-const MANY_ACCESSES: usize = 1 << 12;
-
-fn has_long_block(module: &LlvmModule<'_>) -> bool {
-    use InstructionOpcode::{Call, Load, Store};
-    let is_long = |block: BasicBlock<'_>| {
-        let mut accesses = 0;
-        block.get_instructions().enumerate().any(|(at, instruction)| {
-            accesses += usize::from(matches!(instruction.get_opcode(), Call | Load | Store));
-            at >= LONG_BLOCK || accesses > MANY_ACCESSES
-        })
-    };
-    module.get_functions().flat_map(|f| f.get_basic_block_iter()).any(is_long)
-}
-
-/// Blocks of code whose loops LLVM may still strength-reduce, which takes quadratic time: some hundred loops over tiles.
-const MANY_BLOCKS: usize = 1536;
-
-fn has_many_blocks(module: &LlvmModule<'_>) -> bool {
-    module.get_functions().any(|function| function.get_basic_block_iter().nth(MANY_BLOCKS).is_some())
 }
 
 fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {

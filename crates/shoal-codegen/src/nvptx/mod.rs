@@ -22,6 +22,7 @@
 //! | `comm` | operations between ranks |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
+//! | `effort` | how much LLVM does with a kernel |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
 mod atomic;
@@ -29,6 +30,7 @@ mod comm;
 mod control;
 mod convert;
 mod dot;
+mod effort;
 mod elementwise;
 mod emitter;
 mod function;
@@ -48,6 +50,7 @@ mod shared_tile;
 mod target;
 mod words;
 
+use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
@@ -58,10 +61,6 @@ use shoal_ir::{Func, Module, effects};
 use crate::shared::link;
 use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
-
-/// LLVM's passes: what register-by-register emission leaves behind is folded; the rest is left to the assembler.
-const PASSES: &str =
-    "function(early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),early-cse<memssa>,simplifycfg)";
 
 /// Compiles a kernel to PTX.
 pub fn compile(
@@ -137,7 +136,7 @@ fn build<'ctx>(
     if !refused.is_empty() {
         return Err(refused.into());
     }
-    let machine = target::machine(arch).map_err(one)?;
+    let machine = target::machine(arch, OptimizationLevel::Default).map_err(one)?;
     let llvm = Llvm::new(context, &func.name).with_bf16_instructions();
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -151,9 +150,10 @@ fn build<'ctx>(
     }
     if what != Emit::LlvmRaw {
         llvm.module
-            .run_passes(PASSES, &machine, PassBuilderOptions::create())
+            .run_passes(effort::passes(&llvm.module), &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
+    let machine = target::machine(arch, effort::of_code_generator(&llvm.module, func)).map_err(one)?;
     Ok(Built { llvm, machine, shared_bytes, linked })
 }
 

@@ -22,6 +22,17 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
             "parameters reach a GPU as numbers and pointers: run the pass `lower_descriptors` first",
         ));
     }
+    if let Some(op) = without_layout(func) {
+        let text = "tiles are spread over threads by the pass `assign_layouts`: run it first";
+        found.push(Diagnostic::error(func.op(op).span, text).label("not available on NVIDIA GPUs"));
+        return found;
+    }
+    let size: u64 = func.walk().into_iter().map(|op| instructions(func, op)).sum();
+    if size > MOST_INSTRUCTIONS {
+        let text = format!("`{}` is too large for {} warps: about {size} instructions", func.name, func.gpu.num_warps);
+        let help = "use smaller blocks, more warps, or `range` instead of `static_range`";
+        found.push(Diagnostic::error(func.span, text).label("not available on NVIDIA GPUs").help(help));
+    }
     for op in func.walk() {
         let large = func.op(op).results().iter().any(|&result| held_by_thread(func, result) > MOST_REGISTERS);
         if large {
@@ -37,15 +48,28 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
             Diagnostic::error(func.span, text).help("debug the kernel on the CPU, or run it under `compute-sanitizer`"),
         );
     }
-    if !func.gpu.num_warps.is_power_of_two() || func.gpu.num_warps > 32 {
-        let text = format!("`num_warps` is {}; it must be a power of two up to 32", func.gpu.num_warps);
-        found.push(Diagnostic::error(func.span, text));
-    }
     found
 }
 
 /// The most elements of one tile that a thread may hold: far more than it has registers, and few enough to compile.
 const MOST_REGISTERS: u32 = 2048;
+
+/// The most instructions of a kernel, roughly: few enough to compile in seconds.
+const MOST_INSTRUCTIONS: u64 = 1 << 19;
+
+/// About how many instructions an operation becomes: threads do it once for each element they hold.
+fn instructions(func: &Func, op: OpId) -> u64 {
+    let values = func.op(op).results().iter().chain(func.op(op).operands());
+    let held = values.map(|&value| held_by_thread(func, value)).max().unwrap_or(0).max(1);
+    // Heavier operations are loops, or have instructions of their own.
+    func.op_weight(op).min(64) * u64::from(held)
+}
+
+/// The first operation with a tile that no thread has a part of.
+fn without_layout(func: &Func) -> Option<OpId> {
+    let bare = |value: &shoal_ir::Value| func.ty(*value).is_tile() && func.ty(*value).layout().is_none();
+    func.walk().into_iter().find(|&op| func.op(op).results().iter().any(bare))
+}
 
 fn held_by_thread(func: &Func, value: shoal_ir::Value) -> u32 {
     func.ty(value).layout().map_or(0, super::place::registers)

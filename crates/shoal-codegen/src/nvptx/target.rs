@@ -16,7 +16,7 @@ fn ptx_version(arch: NvptxArch) -> &'static str {
     }
 }
 
-pub(super) fn machine(arch: NvptxArch) -> Result<TargetMachine, Diagnostic> {
+pub(super) fn machine(arch: NvptxArch, effort: OptimizationLevel) -> Result<TargetMachine, Diagnostic> {
     LlvmTarget::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let refuse =
@@ -26,7 +26,7 @@ pub(super) fn machine(arch: NvptxArch) -> Result<TargetMachine, Diagnostic> {
         &triple,
         arch.name(),
         ptx_version(arch),
-        OptimizationLevel::Default,
+        effort,
         RelocMode::Default,
         CodeModel::Default,
     );

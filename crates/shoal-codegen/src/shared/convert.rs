@@ -6,7 +6,7 @@ use shoal_ir::numeric::{FloatFormat, NonFinite};
 use shoal_ir::op::Rounding;
 use shoal_ir::{Elem, Scalar};
 
-use super::llvm::{Llvm, V, pointer_as_int};
+use super::llvm::{Llvm, V, lanes, pointer_as_int};
 use super::value_type::register_type;
 
 /// Integer constants of the shape of a value: a scalar or a vector.
@@ -251,9 +251,33 @@ fn float_to_int<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, to: Scalar, a: V<'ctx>) -
     if to == Scalar::I1 {
         return llvm.fcmp(FloatPredicate::UNE, a, a.get_type().const_zero());
     }
+    if lanes(a).is_some() {
+        return float_vector_to_int(llvm, from.compute_type(), to, a);
+    }
     let name = if to.is_signed_int() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
     let result = llvm.like(a, llvm.int_type(to.bits()).into());
     llvm.intrinsic(name, &[result, a.get_type()], &[a]).expect("a value")
+}
+
+/// The same for vectors, whose lanes LLVM would convert one by one.
+fn float_vector_to_int<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, to: Scalar, a: V<'ctx>) -> V<'ctx> {
+    let float = if from == Scalar::F64 { llvm.context.f64_type() } else { llvm.f32() };
+    let constant = |value: f64| llvm.splat_like(float.const_float(value).into(), a);
+    // Powers of two, so that both floats have them: the first number that is too large, and the least.
+    let signed = to.is_signed_int();
+    let beyond = constant(2f64.powi((to.bits() - u32::from(signed)).cast_signed()));
+    let least = constant(if signed { -2f64.powi((to.bits() - 1).cast_signed()) } else { 0.0 });
+    let below = llvm.fcmp(FloatPredicate::OLT, a, beyond);
+    let number = llvm.select(below, a, a.get_type().const_zero());
+    let number = llvm.select(llvm.fcmp(FloatPredicate::OGT, number, least), number, least);
+    // CPUs convert to 32 bits and more.
+    let wide = llvm.int_type(to.bits().max(32));
+    let wide = llvm.cast(if signed { Op::FPToSI } else { Op::FPToUI }, number, wide.into());
+    let ty = llvm.int_type(to.bits());
+    let result = if to.bits() < 32 { llvm.cast(Op::Trunc, wide, ty.into()) } else { wide };
+    let greatest = ty.const_int(u64::MAX >> (64 - to.bits() + u32::from(signed)), false);
+    let too_large = llvm.fcmp(FloatPredicate::OGE, a, beyond);
+    llvm.select(too_large, llvm.splat_like(greatest.into(), result), result)
 }
 
 fn float_to_float<'ctx>(llvm: &Llvm<'ctx>, from: Scalar, to: Scalar, rounding: Rounding, a: V<'ctx>) -> V<'ctx> {

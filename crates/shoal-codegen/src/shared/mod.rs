@@ -7,12 +7,14 @@
 //! | `arith`, `convert` | arithmetic and number formats |
 //! | `lane_call` | scalar functions, for each lane |
 //! | `abi` | hooks and constant data of the binary interface |
+//! | `code_size` | code that is too large for LLVM's slower parts |
 //! | `debug_info` | line tables |
 //! | `link` | user bitcode |
 //! | `recursion` | recursion as deep as a kernel's longest chain |
 
 mod abi;
 pub(crate) mod arith;
+pub(crate) mod code_size;
 pub(crate) mod convert;
 pub(crate) mod debug_info;
 pub(crate) mod lane_call;

@@ -6,7 +6,7 @@ use std::mem::discriminant;
 use shoal_abi::CpuTarget;
 use shoal_codegen::{Emit, Options, cpu};
 use shoal_ir::class::OpClass;
-use shoal_ir::{Module, OpKind};
+use shoal_ir::{CommOp, Module, OpKind};
 use shoal_source::SourceMap;
 
 const OPERATIONS: &str = include_str!("every_operation.tile");
@@ -30,6 +30,23 @@ fn the_table_has_every_kind() {
     let module = module(&mut SourceMap::default());
     let kinds: HashSet<_> = kinds(&module).map(discriminant).collect();
     assert_eq!(kinds.len(), KINDS);
+}
+
+/// Operations between ranks are one kind with kinds of their own.
+#[test]
+fn the_table_has_every_operation_between_ranks() {
+    let module = module(&mut SourceMap::default());
+    let comm = kinds(&module).filter_map(|kind| match kind.class() {
+        OpClass::Comm(op) => Some(op),
+        _ => None,
+    });
+    let comm: Vec<CommOp> = comm.collect();
+    let shmem = comm.iter().filter_map(|op| match op {
+        CommOp::Shmem(op) => Some(discriminant(op)),
+        _ => None,
+    });
+    let (shmem, comm): (HashSet<_>, HashSet<_>) = (shmem.collect(), comm.iter().map(discriminant).collect());
+    assert_eq!((comm.len(), shmem.len()), (7, 12));
 }
 
 #[test]

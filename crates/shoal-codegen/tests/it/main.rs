@@ -7,6 +7,5 @@ mod extern_fn;
 mod filetests;
 mod kernels;
 mod may_wait;
-mod mutants;
 mod run;
 mod waits;

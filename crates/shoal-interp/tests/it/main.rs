@@ -9,6 +9,7 @@ mod descriptor;
 mod dot;
 mod elementwise;
 mod errors;
+mod every_operation;
 mod kernels;
 mod mutation;
 mod observe;

@@ -15,7 +15,7 @@ use shoal_source::Diagnostic;
 
 use crate::class::{OpClass, Structure};
 use crate::effects::CallEffects;
-use crate::func::{Func, FuncKind, Module, OpId, Region, Value};
+use crate::func::{Func, FuncKind, MAX_WARPS, Module, OpId, Region, Value};
 use crate::op::OpKind;
 use crate::types::{MAX_TILE_ELEMENTS, Type};
 
@@ -99,6 +99,10 @@ impl Verifier<'_> {
         if func.kind == FuncKind::Kernel && !func.params().iter().all(|&p| comes_from_host(func.ty(p))) {
             self.errors
                 .push(Diagnostic::error(func.span, "a kernel's parameters are scalars, pointers and descriptors"));
+        }
+        if !func.gpu.num_warps.is_power_of_two() || func.gpu.num_warps > MAX_WARPS {
+            let message = format!("`num_warps` must be a power of two up to {MAX_WARPS}, not {}", func.gpu.num_warps);
+            self.errors.push(Diagnostic::error(func.span, message));
         }
         for ty in &func.results {
             if let Err(why) = well_formed(ty) {

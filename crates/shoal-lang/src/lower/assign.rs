@@ -8,6 +8,7 @@ use shoal_source::{Diagnostic, Kind, Span};
 
 use super::Lower;
 use super::jit::name_leaves;
+use super::subscript::index_list;
 use crate::builtin::describe;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::semantic::operand;
@@ -73,14 +74,14 @@ impl Lower<'_> {
             ExprKind::Subscript { value: object, index } => {
                 let ExprKind::Name(name) = &object.kind else { return Err(bad_target(target)) };
                 let old = self.expr(object)?;
-                if !matches!(&old, Value::Tensor(t) if !t.is_scalar()) && !matches!(old, Value::Vector(_)) {
-                    return Err(bad_target(target));
-                }
                 let index = self.expr(index)?;
-                if let Value::Tensor(t) = &old
-                    && !crate::semantic::element::is_element(t, &index_list(&index))
-                {
-                    return Err(bad_target(target));
+                let takes = match &old {
+                    Value::Tensor(t) => crate::semantic::element::is_element(t, &index_list(&index)),
+                    Value::Vector(_) | Value::Invalid => true,
+                    _ => false,
+                };
+                if !takes {
+                    return Err(self.bad_element(target.span, &old));
                 }
                 let new = self.with_element(&old, &index, value)?;
                 self.assign_name(name, new, target.span);
@@ -174,14 +175,6 @@ impl Lower<'_> {
     }
 }
 
-/// The entries of a subscript.
-fn index_list(index: &Value) -> Vec<Value> {
-    match index {
-        Value::Tuple(t) => t.items.to_vec(),
-        other => vec![other.clone()],
-    }
-}
-
 /// The parts of a value that is assigned to several targets.
 fn unpack(targets: &[Expr], value: &Value, span: Span) -> LowerResult<Vec<Value>> {
     if let Some(starred) = targets.iter().find(|t| matches!(t.kind, ExprKind::Starred(_))) {
@@ -209,10 +202,9 @@ fn unpack(targets: &[Expr], value: &Value, span: Span) -> LowerResult<Vec<Value>
 
 fn bad_target(target: &Expr) -> LowerError {
     let (what, help) = match &target.kind {
-        ExprKind::Subscript { .. } => (
-            "elements of a value cannot be assigned",
-            "tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`",
-        ),
+        ExprKind::Subscript { .. } => {
+            ("only elements of a named tile can be assigned", "give the tile a name first: `tile[i, j] = value`")
+        }
         ExprKind::Attribute { .. } => {
             ("attributes cannot be assigned", "values are immutable: make a new one with the changed field")
         }

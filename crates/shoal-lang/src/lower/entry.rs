@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ir::types::{Elem, Type};
-use shoal_ir::{Facts, Func, FuncKind, Module, OpKind};
+use shoal_ir::{Facts, Func, FuncKind, MAX_WARPS, Module, OpKind};
 use shoal_source::{Cancellation, Diagnostic, Diagnostics, similar};
 
 use super::Lower;
@@ -15,15 +15,12 @@ use crate::spec::{ArgSpec, ArgType, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, Name, Param};
 use crate::value::{Access, Descriptor, Tensor, Tuple, Value};
 
-/// The most warps that a program may have.
-const MAX_WARPS: u32 = 64;
-
 /// Lowers one specialisation of a kernel.
 pub(crate) fn lower_kernel(program: &Program, f: &Function, spec: &Specialization) -> Result<Lowered, Diagnostics> {
     let mut options = spec.options.clone();
     options.debug = f.options.debug.unwrap_or(options.debug);
     if !options.num_warps.is_power_of_two() || options.num_warps > MAX_WARPS {
-        let message = format!("`num_warps` is {}, but must be a power of two up to {MAX_WARPS}", options.num_warps);
+        let message = format!("`num_warps` must be a power of two up to {MAX_WARPS}, not {}", options.num_warps);
         return Err(Diagnostics::from(Diagnostic::error(f.def.name.span, message)));
     }
     let mut lower = Lower::new(program, &options, &spec.cancellation, f.module);

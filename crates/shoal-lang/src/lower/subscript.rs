@@ -1,6 +1,6 @@
 //! `value[index]`.
 
-use shoal_source::Diagnostic;
+use shoal_source::{Diagnostic, Span};
 
 use super::Lower;
 use super::operator::equal;
@@ -19,17 +19,14 @@ impl Lower<'_> {
         match object {
             Value::Invalid => Err(LowerError::reported()),
             Value::Tensor(t) => {
-                let indices = match index {
-                    Value::Tuple(t) => t.items.to_vec(),
-                    other => vec![other.clone()],
-                };
+                let indices = index_list(index);
                 if semantic::element::is_element(t, &indices) {
                     return semantic::element::extract(&mut self.emit, t, &indices).map(Value::Tensor);
                 }
                 if t.ty.elem().is_some_and(|e| e.ptr().is_some())
                     && !indices.iter().all(semantic::shape::is_shape_index)
                 {
-                    return Err(self.indexed_pointer());
+                    return Err(self.indexed_pointer(self.emit.span));
                 }
                 semantic::shape::index(&mut self.emit, t, &indices).map(Value::Tensor)
             }
@@ -82,10 +79,7 @@ impl Lower<'_> {
     pub(super) fn with_element(&mut self, object: &Value, index: &Value, value: &Value) -> LowerResult<Value> {
         match object {
             Value::Tensor(t) => {
-                let indices = match index {
-                    Value::Tuple(t) => t.items.to_vec(),
-                    other => vec![other.clone()],
-                };
+                let indices = index_list(index);
                 let value = semantic::operand::Operand::new(&self.emit, value)?;
                 semantic::element::insert(&mut self.emit, t, &value, &indices).map(Value::Tensor)
             }
@@ -99,19 +93,30 @@ impl Lower<'_> {
                 Ok(Value::Vector(semantic::vector::Vector::new(items)))
             }
             Value::Invalid => Err(LowerError::reported()),
-            _ => Err(self
-                .emit
-                .error("elements of a value cannot be assigned")
-                .label("cannot be assigned")
-                .help("tiles are values: compute a new one with `tl.where`; write to memory with `tl.store(pointer + offsets, value)`")
-                .into()),
+            _ => Err(self.bad_element(self.emit.span, object)),
+        }
+    }
+
+    /// `object[index] = value` where that names no element.
+    pub(super) fn bad_element(&self, target: Span, object: &Value) -> LowerError {
+        let error = Diagnostic::error(target, "elements of this value cannot be assigned")
+            .label(format!("the value is {}", describe(object)));
+        match object {
+            Value::Tensor(t) if t.is_scalar() && t.ty.elem().is_some_and(|e| e.ptr().is_some()) => {
+                self.indexed_pointer(target)
+            }
+            Value::Tensor(t) if !t.is_scalar() => error
+                .help("an integer for each dimension names one element; for more compute a new tile with `tl.where`")
+                .into(),
+            Value::Tuple(_) | Value::Dict(_) => error.help("make a new one with the changed element").into(),
+            _ => error.into(),
         }
     }
 
     /// `x[offsets]` of a pointer, in the words of the expression at hand.
-    fn indexed_pointer(&self) -> LowerError {
+    fn indexed_pointer(&self, span: Span) -> LowerError {
         let sources = self.program.sources();
-        let text = sources.slice(self.emit.span);
+        let text = sources.slice(span);
         let simple = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || c == '_');
         let address = match text.strip_suffix(']').and_then(|text| text.split_once('[')) {
             Some((base, index)) if simple(base) && simple(index) => format!("{base} + {index}"),
@@ -120,8 +125,7 @@ impl Lower<'_> {
             }
             _ => "pointer + offsets".to_owned(),
         };
-        self.emit
-            .error("a pointer cannot be indexed")
+        Diagnostic::error(span, "a pointer cannot be indexed")
             .label("this is an address, not an array")
             .help(format!("read with `tl.load({address})`, write with `tl.store({address}, value)`"))
             .into()
@@ -202,5 +206,13 @@ fn text_of(value: &Value) -> Option<&str> {
     match value {
         Value::Const(Const::Str(s)) => Some(s),
         _ => None,
+    }
+}
+
+/// The entries of a subscript.
+pub(super) fn index_list(index: &Value) -> Vec<Value> {
+    match index {
+        Value::Tuple(t) => t.items.to_vec(),
+        other => vec![other.clone()],
     }
 }

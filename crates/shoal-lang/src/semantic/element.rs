@@ -8,6 +8,7 @@ use shoal_ir::types::{MAX_TILE_ELEMENTS, Scalar, Type};
 use shoal_ir::{OpKind, Value as IrValue};
 
 use super::operand::{Operand, number_type, to_tensor};
+use super::words::counted;
 use super::{broadcast, cast, memory};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
@@ -33,7 +34,8 @@ fn place(e: &mut Emit<'_>, t: &Tensor, indices: &[Value]) -> LowerResult<Tensor>
         return Err(e.lower_error(format!("{} indices for a tile of rank {}", indices.len(), t.shape().len())));
     }
     let mut parts = Vec::new();
-    for index in indices {
+    for (dim, index) in indices.iter().enumerate() {
+        check_known_index(e, t, dim, index)?;
         let index = to_tensor(e, index)?;
         if !number_type(&index).is_some_and(Scalar::is_int) {
             return Err(e.lower_error(format!("an index is an integer, not `{}`", index.type_name())));
@@ -53,7 +55,7 @@ fn place(e: &mut Emit<'_>, t: &Tensor, indices: &[Value]) -> LowerResult<Tensor>
         });
     }
     let flat = flat.expect("a tile has dimensions");
-    // Lanes that do not run this may have any index.
+    // Lanes that do not run this may have any index, so that what is only known at run time is kept inside.
     let count: u32 = t.shape().iter().product();
     let ty = e.func.ty(flat).clone();
     let last = e.b().int(i64::from(count) - 1, ty.clone());
@@ -61,6 +63,22 @@ fn place(e: &mut Emit<'_>, t: &Tensor, indices: &[Value]) -> LowerResult<Tensor>
     let inside = e.b().binary(BinaryOp::Max, flat, first);
     let inside = e.b().binary(BinaryOp::Min, inside, last);
     Ok(e.tensor(inside))
+}
+
+/// An index that is known at compile time is inside of its dimension. Nothing counts from the end, as nothing could for
+/// indices that are known at run time.
+fn check_known_index(e: &Emit<'_>, t: &Tensor, dim: usize, index: &Value) -> LowerResult<()> {
+    let Some(index) = index.as_const().and_then(Const::as_int) else { return Ok(()) };
+    let size = t.shape()[dim];
+    if (0..i128::from(size)).contains(&index) {
+        return Ok(());
+    }
+    let elements = counted(size as usize, "element");
+    Err(e
+        .error(format!("index {index} is out of range: dimension {dim} of the tile has {elements}"))
+        .label(format!("the tile is `{}`", t.type_name()))
+        .help(format!("indices go from 0 to {}", size - 1))
+        .into())
 }
 
 /// The tile in one dimension.

@@ -91,7 +91,7 @@ enum Index {
     Full,
 }
 
-/// `x[None, :]`: only `None` and `:` index a tile.
+/// `x[None, :]`: `None` and `:` change a tile's shape.
 pub(crate) fn index(e: &mut Emit<'_>, t: &Tensor, entries: &[Value]) -> LowerResult<Tensor> {
     let entries = entries.iter().map(|entry| index_entry(e, entry)).collect::<LowerResult<Vec<_>>>()?;
     let used = entries.iter().filter(|i| **i == Index::Full).count();
@@ -127,11 +127,14 @@ fn index_entry(e: &Emit<'_>, entry: &Value) -> LowerResult<Index> {
         Value::Invalid => Err(LowerError::reported()),
         Value::Slice(_) => Err(e
             .error("tiles cannot be sliced")
-            .help("only `:` and `None` index a tile; load the part you need, or use `tl.split`, `tl.gather` or a mask")
+            .help("`:` keeps a dimension, `None` adds one; load the part you need, or use `tl.split`, `tl.gather` or a mask")
             .into()),
         other => Err(e
             .error(format!("a tile cannot be indexed by {}", describe(other)))
-            .help("only `:` and `None` index a tile; to pick elements use `tl.gather`, `tl.where` or `tl.load`")
+            .help(
+                "`:` keeps a dimension, `None` adds one, an integer for each dimension takes one element; to pick several use \
+                 `tl.gather`, `tl.where` or `tl.load`",
+            )
             .into()),
     }
 }

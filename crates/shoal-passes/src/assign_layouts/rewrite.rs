@@ -204,7 +204,12 @@ impl Rewrite<'_> {
                 }
             }
             OpClass::Comm(_) => {
-                let layout = self.natural_or_default(self.func.op(op).result());
+                // All its tiles are over the same lanes; many have no result.
+                let data = self.func.op(op);
+                let values = data.results().iter().chain(data.operands()).copied();
+                let tile = values.into_iter().find(|&value| self.is_tile(value)).expect("it has tiles");
+                let layout = self.func.ty(tile).layout().cloned();
+                let layout = layout.unwrap_or_else(|| self.natural_or_default(tile));
                 self.all_in(op, &layout);
             }
             OpClass::Effect(_) => {

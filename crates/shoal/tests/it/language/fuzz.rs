@@ -12,26 +12,28 @@
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use shoal_abi::CpuTarget;
-use shoal_codegen::cpu;
-use shoal_lang::{Program, Specialization};
+use shoal_abi::{NvptxArch, Target};
+use shoal_lang::{Options, Program, Specialization};
 use shoal_source::{Cancellation, SourceMap, Style};
 
 use crate::random_kernels::choices::Choices;
+use crate::thread_time::thread_time;
 
 /// Damaged kernels of one run.
 const KERNELS: usize = 1500;
 
-/// One of so many goes through code generation too.
-const CODEGEN: usize = 6;
+/// One of so many goes through code generation too, for the CPU and for an NVIDIA GPU in turns.
+const CODEGEN: usize = 5;
 
 /// Damaged kernels of the long run.
 const MANY_KERNELS: usize = 20_000;
 
 /// No kernel of the size that we damage may take longer.
-const LONGEST: Duration = Duration::from_secs(10);
+pub(super) const LONGEST: Duration = Duration::from_secs(10);
+
+pub(super) const GPU: Target = Target::Nvptx(NvptxArch::Sm90a);
 
 /// Pieces that fit in many places and mean something else there.
 const PIECES: &[&str] = &[
@@ -137,10 +139,10 @@ const PIECES: &[&str] = &[
 ];
 
 /// A kernel and how it may be specialised.
-struct Seed {
-    text: String,
-    kernel: String,
-    signature: Option<String>,
+pub(super) struct Seed {
+    pub(super) text: String,
+    pub(super) kernel: String,
+    pub(super) signature: Option<String>,
 }
 
 fn texts(folder: &str) -> Vec<(PathBuf, String)> {
@@ -318,13 +320,13 @@ fn guessed(program: &Program, text: &str, kernel: &str, choices: &mut Choices) -
 
 /// How far a kernel came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reached {
+pub(super) enum Reached {
     Refused,
     Lowered,
     Compiled,
 }
 
-fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &CpuTarget, codegen: bool) -> Reached {
+pub(super) fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &Target, codegen: bool) -> Reached {
     let mut sources = SourceMap::default();
     let program = match Program::parse(&mut sources, "kernel.py", text) {
         Ok(program) => program,
@@ -335,9 +337,10 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &CpuTarget, c
     };
     let signature =
         seed.signature.clone().or_else(|| guessed(&program, text, &seed.kernel, choices)).unwrap_or_default();
+    let options = Options { target: target.clone(), ..Options::default() };
     let lowered = program
         .signature(&seed.kernel, &signature)
-        .and_then(|args| program.lower(&seed.kernel, &Specialization { args, ..Default::default() }));
+        .and_then(|args| program.lower(&seed.kernel, &Specialization { args, options, ..Default::default() }));
     let mut lowered = match lowered {
         Ok(lowered) => lowered,
         Err(errors) => {
@@ -347,14 +350,14 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &CpuTarget, c
     };
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the front end made invalid IR: {checked:?}\n{}", lowered.module);
-    shoal_passes::pipeline::optimize(&mut lowered.module, shoal::host_target(), &Cancellation::default()).unwrap();
+    shoal_passes::pipeline::optimize(&mut lowered.module, target, &Cancellation::default()).unwrap();
     let checked = shoal_ir::verify(&lowered.module);
     assert!(checked.is_ok(), "the passes made invalid IR: {checked:?}\n{}", lowered.module);
     if !codegen {
         return Reached::Lowered;
     }
-    match cpu::compile(&lowered.module, &lowered.kernel, target, &program.sources(), &shoal_codegen::Options::default())
-    {
+    let options = shoal_codegen::Options::default();
+    match shoal_codegen::compile(&lowered.module, &lowered.kernel, target, &program.sources(), &options) {
         Ok(_) => Reached::Compiled,
         Err(errors) => {
             assert!(!errors.render(&program.sources(), Style::Plain).is_empty());
@@ -366,9 +369,9 @@ fn compile(seed: &Seed, text: &str, choices: &mut Choices, target: &CpuTarget, c
 /// Damage is only worth its time where the whole would compile.
 #[test]
 fn seeds_compile_as_they_are() {
-    let target = cpu::host();
+    let target = shoal::host_target();
     for seed in seeds().iter().filter(|seed| seed.signature.is_some()) {
-        let reached = compile(seed, &seed.text, &mut Choices::new(0), &target, true);
+        let reached = compile(seed, &seed.text, &mut Choices::new(0), target, true);
         assert_eq!(reached, Reached::Compiled, "`{}` of\n{}", seed.kernel, seed.text);
     }
 }
@@ -392,7 +395,7 @@ fn twenty_thousand_damaged_kernels_are_compiled_or_refused() {
 /// Damages as many kernels and compiles them; `keep` holds the one at work.
 fn damage_many(count: usize, first: u64, keep: Option<&Path>) {
     let (exact, open): (Vec<Seed>, Vec<Seed>) = seeds().into_iter().partition(|seed| seed.signature.is_some());
-    let target = cpu::host();
+    let targets = [shoal::host_target(), &GPU];
     let mut reached = [0; 3];
     for number in 0..count {
         let mut choices = Choices::new(first.wrapping_mul(0x1_0000_0000).wrapping_add(number as u64));
@@ -407,12 +410,13 @@ fn damage_many(count: usize, first: u64, keep: Option<&Path>) {
         if let Some(path) = keep {
             std::fs::write(path, &text).unwrap();
         }
-        let start = Instant::now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            compile(seed, &text, &mut choices, &target, number.is_multiple_of(CODEGEN))
-        }));
-        let took = start.elapsed();
-        let case = || format!("kernel {number} of seed {first}, `{}`:\n{text}", seed.kernel);
+        let target = targets[number % 2];
+        let (outcome, took) = thread_time(|| {
+            catch_unwind(AssertUnwindSafe(|| {
+                compile(seed, &text, &mut choices, target, number.is_multiple_of(CODEGEN))
+            }))
+        });
+        let case = || format!("kernel {number} of seed {first} for {target}, `{}`:\n{text}", seed.kernel);
         assert!(took < LONGEST, "{took:?} for {}", case());
         match outcome {
             Ok(how_far) => reached[how_far as usize] += 1,
@@ -423,70 +427,4 @@ fn damage_many(count: usize, first: u64, keep: Option<&Path>) {
     let [refused, lowered, compiled] = reached;
     println!("{refused} refused, {lowered} lowered, {compiled} compiled");
     assert!(lowered * 8 > count && compiled * 40 > count, "only {lowered} lowered and {compiled} compiled of {count}");
-}
-
-/// Kernels that are deep or long in one way go through all stages, or are refused.
-#[test]
-fn deep_and_long_kernels() {
-    let target = cpu::host();
-    let nested_ifs = |depth: usize| {
-        let ifs: String = (0..depth).map(|d| format!("{}if n > {d}:\n", "  ".repeat(d + 2))).collect();
-        format!("{ifs}{}tl.store(out, n)\n", "  ".repeat(depth + 2))
-    };
-    let nested_loops = |depth: usize| {
-        let loops: String = (0..depth).map(|d| format!("{}for i{d} in range(n):\n", "  ".repeat(d + 2))).collect();
-        format!("{loops}{}tl.store(out, n)\n", "  ".repeat(depth + 2))
-    };
-    let bodies = [
-        format!("    x = n{}\n    tl.store(out, x)\n", " + n".repeat(1_000)),
-        format!("    x = n{}\n    tl.store(out, x)\n", " + n * 3".repeat(10_000)),
-        "    x = tl.full([16, 16], 1.0, tl.float32)\n    for i in tl.static_range(2000):\n        x = tl.dot(x, x)\n"
-            .into(),
-        "    x = tl.full([16], 1.0, tl.float32)\n    for i in tl.static_range(20000):\n        x = tl.exp(x)\n".into(),
-        "    inner(n, out, 40)\n\n\n@shoal.jit\ndef inner(n, out, D: tl.constexpr):\n    if D > 0:\n        \
-         inner(n, out, D - 1)\n        inner(n, out, D - 1)\n    tl.store(out, n)\n"
-            .into(),
-        format!("    x = n\n{}    tl.store(out, x)\n", "    x = x * 3 + n\n".repeat(3000)),
-        format!(
-            "    x = tl.load(out + tl.arange(0, 64))\n{}    tl.store(out + tl.arange(0, 64), x)\n",
-            "    x = x * 3 + n\n".repeat(500)
-        ),
-        nested_ifs(20),
-        nested_ifs(90),
-        nested_loops(20),
-        nested_loops(60),
-        "    for i in tl.static_range(300):\n        if n == i:\n            tl.store(out, i)\n            return\n"
-            .into(),
-        "    for i in tl.static_range(65536):\n        if n == i:\n            tl.store(out, i)\n            return\n"
-            .into(),
-        format!(
-            "{}\n\n\n@shoal.jit\ndef inner(n, out, D: tl.constexpr):\n{}{}if D > 0:\n{}inner(n, out, D - 1)\n",
-            nested_ifs(80).replace("tl.store(out, n)", "inner(n, out, 2)"),
-            nested_ifs(80),
-            "  ".repeat(82),
-            "  ".repeat(83)
-        ),
-        format!(
-            "{}\n\n\n@shoal.jit\ndef inner(n, out, D: tl.constexpr):\n{}{}if D > 0:\n{}inner(n, out, D - 1)\n",
-            nested_ifs(80).replace("tl.store(out, n)", "inner(n, out, 20)"),
-            nested_ifs(80),
-            "  ".repeat(82),
-            "  ".repeat(83)
-        ),
-        (0..200).map(|i| format!("    if n == {i}:\n        return\n")).collect(),
-        (0..100).map(|i| format!("    tl.store(out + {i}, tl.sum(tl.arange(0, 64) + n * {i}))\n")).collect(),
-        "    x = tl.zeros([1048576], tl.float32) + n\n    tl.store(out, tl.sum(x))\n".into(),
-        "    x = tl.arange(0, 1048576)\n    tl.store(out + x, tl.sort(x))\n".into(),
-        "    x = tl.arange(0, 4096)\n    y = x[:, None] * x[None, :]\n".into(),
-        "    for i in tl.static_range(100000):\n        tl.store(out + i, n)\n".into(),
-        "    for j in range(3):\n        for i in tl.static_range(65536):\n            tl.store(out + i, j)\n".into(),
-        format!("    t = ({})\n    tl.store(out, t[2500])\n", "n, ".repeat(3000)),
-    ];
-    for body in bodies {
-        let text = format!("import shoal\nimport shoal.language as tl\n\n\n@shoal.jit\ndef k(n, out):\n{body}");
-        let seed = Seed { text: text.clone(), kernel: "k".into(), signature: Some("i32, *i32:16".into()) };
-        let start = Instant::now();
-        compile(&seed, &text, &mut Choices::new(0), &target, true);
-        assert!(start.elapsed() < LONGEST, "{:?} for {:.400}", start.elapsed(), text);
-    }
 }

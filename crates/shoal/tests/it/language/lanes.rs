@@ -334,6 +334,11 @@ fn mistakes_with_lanes_are_told() {
     lanes("out", width).refused(Args::new(), &["a power of two of at most 32"]);
     lanes("out", "    with tid(0):\n        pass\n").refused(Args::new(), &["simt_exec_region"]);
     lanes("out", "    tl.store(out, 1)\n").refused(args!(num_warps = 3), &["power of two"]);
+    lanes("out", "    tl.store(out, 1)\n").refused(args!(num_warps = "x"), &["small whole number"]);
+    for index in ["-1", "4", "1 << 40"] {
+        let body = format!("    x = tl.arange(0, 4)\n    tl.store(out, x[{index}])\n");
+        lanes("out", &body).refused(Args::new(), &["out of range", "indices go from 0 to 3"]);
+    }
 }
 
 #[test]

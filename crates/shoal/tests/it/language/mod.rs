@@ -1,6 +1,7 @@
 //! The whole language, end to end: small kernels on the CPU and on the interpreter, held against Rust.
 //!
-//! There is one module for each section of the language, and one in which kernels are damaged at random.
+//! There is one module for each section of the language, and two that try to break the compiler: `fuzz` damages
+//! kernels at random, `hostile` writes extreme ones.
 
 mod atomics;
 mod block_pointers;
@@ -17,6 +18,7 @@ mod elementwise;
 mod fuzz;
 mod harness;
 mod hints_debug;
+mod hostile;
 mod lanes;
 mod math;
 mod memory;

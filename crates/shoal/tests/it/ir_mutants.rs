@@ -1,14 +1,17 @@
-//! Verified IR never makes this backend panic, and no small kernel takes it long: held by mutated file tests.
+//! Verified IR never makes a pass or a backend panic, and no small kernel takes them long: held by mutated file tests.
 //!
-//! A mutant that parses and verifies is compiled, or refused by a diagnostic. `SHOAL_MUTANTS=20000` runs more of them
-//! than a test should; `SHOAL_SEED` draws others.
+//! A mutant that parses and verifies is compiled, or refused by a diagnostic: for a CPU as it is, for NVIDIA GPUs after
+//! their passes. `SHOAL_MUTANTS=20000` runs more of them than a test should; `SHOAL_SEED` draws others.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use shoal_abi::CpuTarget;
-use shoal_codegen::{Emit, Options, cpu};
-use shoal_source::SourceMap;
+use shoal_abi::{CpuTarget, NvptxArch, Target};
+use shoal_codegen::{Emit, Options};
+use shoal_passes::pipeline;
+use shoal_source::{Cancellation, SourceMap};
+
+use crate::thread_time::thread_time;
 
 /// More than any mutant of these small kernels takes, by far.
 const LONG: Duration = Duration::from_secs(10);
@@ -42,7 +45,9 @@ fn corpus() -> Vec<String> {
         let text = std::fs::read_to_string(file).expect("a readable test");
         text.lines().filter(|line| !line.starts_with(';')).map(|line| format!("{line}\n")).collect()
     };
-    files.iter().map(text).filter(|text: &String| text.len() < 8000).collect()
+    let mut texts: Vec<String> = files.iter().map(text).filter(|text: &String| text.len() < 8000).collect();
+    texts.push(crate::every_operation::OPERATIONS.to_owned());
+    texts
 }
 
 /// Words, numbers, names and single signs.
@@ -99,38 +104,68 @@ fn mutant(random: &mut Random, text: &str, words: &[String]) -> String {
     tokens.concat()
 }
 
+/// Whether the target's passes run before code is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Passes {
+    Run,
+    Skipped,
+}
+
 /// Compiles all kernels of a module that parses and verifies; how many came so far.
-fn compile(text: &str) -> usize {
+fn compile(text: &str, target: &Target, passes: Passes) -> usize {
     let mut sources = SourceMap::default();
     let file = sources.add("k.tile", text);
-    let Ok(module) = shoal_ir::parse::module(text, file) else { return 0 };
+    let Ok(mut module) = shoal_ir::parse::module(text, file) else { return 0 };
     if shoal_ir::verify(&module).is_err() {
         return 0;
     }
-    let target = CpuTarget::new("x86-64-v4", "");
+    if passes == Passes::Run {
+        pipeline::optimize(&mut module, target, &Cancellation::default()).expect("nobody cancels");
+    }
     for func in &module.funcs {
-        let _ = cpu::emit(&module, &func.name, &target, &sources, &Options::default(), Emit::Object);
+        let _ = shoal_codegen::emit(&module, &func.name, target, &sources, &Options::default(), Emit::Object);
     }
     1
 }
 
 #[test]
-fn verified_mutants_are_compiled_or_refused() {
+fn on_a_cpu_without_passes() {
+    compile_mutants(&Target::Cpu(CpuTarget::new("x86-64-v4", "")), Passes::Skipped, 300);
+}
+
+#[test]
+fn on_a_cpu() {
+    compile_mutants(&Target::Cpu(CpuTarget::new("x86-64-v3", "")), Passes::Run, 200);
+}
+
+#[test]
+fn on_nvidia_gpus() {
+    compile_mutants(&Target::Nvptx(NvptxArch::Sm90a), Passes::Run, 150);
+    compile_mutants(&Target::Nvptx(NvptxArch::Sm80), Passes::Run, 150);
+}
+
+/// Without passes most tiles have no layout, or one of another machine.
+#[test]
+fn on_nvidia_gpus_without_passes() {
+    compile_mutants(&Target::Nvptx(NvptxArch::Sm90a), Passes::Skipped, 200);
+}
+
+/// Compiles so many mutants that verify.
+fn compile_mutants(target: &Target, passes: Passes, usual: u64) {
     let number = |name: &str, default: u64| {
         std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
     };
     let mut random = Random(number("SHOAL_SEED", 7));
     let corpus = corpus();
     let words: Vec<String> = corpus.iter().flat_map(|text| tokens(text)).collect();
-    let (mut compiled, wanted) = (0, number("SHOAL_MUTANTS", 400) as usize);
+    let (mut compiled, wanted) = (0, number("SHOAL_MUTANTS", usual) as usize);
     while compiled < wanted {
         let text = {
             let at = random.below(corpus.len());
             mutant(&mut random, &corpus[at], &words)
         };
-        let start = Instant::now();
-        let outcome = std::panic::catch_unwind(|| compile(&text));
-        compiled += outcome.unwrap_or_else(|_| panic!("code generation panics for\n{text}"));
-        assert!(start.elapsed() < LONG, "code generation takes {:?} for\n{text}", start.elapsed());
+        let (outcome, took) = thread_time(|| std::panic::catch_unwind(|| compile(&text, target, passes)));
+        compiled += outcome.unwrap_or_else(|_| panic!("the compiler panics on {target} for\n{text}"));
+        assert!(took < LONG, "compiling for {target} takes {took:?} for\n{text}");
     }
 }

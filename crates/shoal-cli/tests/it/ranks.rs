@@ -65,7 +65,11 @@ fn a_timeline_shows_all_ranks() {
     for engine in ["threads", "processes"] {
         let args = ["run", "all_gather_matmul", "--ranks", "4", "--size", "40,33,20", "--timeline", "line"];
         let called = place.ok(&[&args[..], &["--engine", engine]].concat());
-        assert!(called.out.contains("timeline: line.svg and line.png (a picture), line.html (a page)"), "{}", called.out);
+        assert!(
+            called.out.contains("timeline: line.svg and line.png (a picture), line.html (a page)"),
+            "{}",
+            called.out
+        );
         let trace: serde_json::Value = serde_json::from_str(&place.read("line.json")).expect("JSON");
         let events = trace["traceEvents"].as_array().expect("events");
         for rank in 0..4 {

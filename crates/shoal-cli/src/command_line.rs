@@ -164,6 +164,15 @@ pub(crate) struct CompileOptions {
     /// Check device_assert at run time
     #[arg(long)]
     pub(crate) debug: bool,
+    /// Warps of a program, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) num_warps: Option<u32>,
+    /// Trips of a loop that are under way at the same time, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) num_stages: Option<u32>,
+    /// The most registers of a thread, on a GPU
+    #[arg(long, value_name = "N")]
+    pub(crate) maxnreg: Option<u32>,
     /// Say how long each step takes
     #[arg(long)]
     pub(crate) time: bool,

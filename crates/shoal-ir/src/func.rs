@@ -190,7 +190,7 @@ pub enum FuncKind {
     Device,
 }
 
-/// How a GPU runs a kernel. It changes no result, so other targets do not look at it.
+/// How a GPU runs a kernel. It changes no result beyond how sums of products are rounded, and other targets do not look at it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GpuShape {
     /// The warps that run one program together; a power of two.
@@ -199,11 +199,13 @@ pub struct GpuShape {
     pub num_stages: u32,
     /// The most registers that a thread may use; `None`: as many as the target has for so many threads.
     pub max_registers: Option<u32>,
+    /// Whether a product that is added to something may be rounded together with the sum.
+    pub fuse_products: bool,
 }
 
 impl Default for GpuShape {
     fn default() -> GpuShape {
-        GpuShape { num_warps: 4, num_stages: 3, max_registers: None }
+        GpuShape { num_warps: 4, num_stages: 3, max_registers: None, fuse_products: true }
     }
 }
 

@@ -106,7 +106,7 @@ pub enum OpKind {
     Dot {
         /// How `f32` inputs may be rounded.
         precision: DotPrecision,
-        /// How many products 8-bit floats may be summed in reduced precision; 0: none.
+        /// How many products of 8-bit floats may be summed in reduced precision; 0: as many as the target likes.
         max_imprecise_acc: u32,
     },
 

@@ -12,7 +12,7 @@
 //! One operation a line: its results, its mnemonic, its attributes, its operands, the types of its results, and its
 //! regions with their parameters. Values have the names that the user gave them (`%mask`; `%mask.1` for the second of that
 //! name), the others numbers. Device functions open with `func` and give the types they return. Before its body a
-//! function may say `noinline`, `num_warps N`, `num_stages N`, `maxnreg N`.
+//! function may say `noinline`, `num_warps N`, `num_stages N`, `maxnreg N`, `separate_products`.
 //! [`mod@crate::parse`] reads it back.
 
 use std::collections::HashMap;
@@ -343,6 +343,9 @@ impl fmt::Display for Func {
             if let Some(number) = number {
                 let _ = write!(p.out, " {name} {number}");
             }
+        }
+        if !shape.fuse_products {
+            p.out.push_str(" separate_products");
         }
         p.out.push(' ');
         p.region(self.body(), 0);

@@ -14,6 +14,7 @@ use shoal::cuda::{CudaDevice, StreamRef};
 
 use crate::arguments::Package;
 use crate::errors::raise;
+use crate::exchange;
 
 /// A device by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +164,9 @@ pub(crate) fn stream(py: Python<'_>, device: CudaDevice, package: Package) -> Py
 /// torch's current stream.
 #[inline]
 fn torch_stream(py: Python<'_>, ordinal: u32) -> PyResult<usize> {
+    if let Some(stream) = exchange::torch_stream(py, ordinal) {
+        return Ok(stream);
+    }
     static FUNCTION: AtomicPtr<ffi::PyObject> = AtomicPtr::new(std::ptr::null_mut());
     let mut function = FUNCTION.load(Ordering::Relaxed);
     if function.is_null() {

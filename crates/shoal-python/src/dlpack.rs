@@ -7,12 +7,13 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use pyo3::{ffi, intern};
-use shoal::{Access, DType, Memory};
+use shoal::{Access, DType, Location, Memory};
 
 use crate::memory;
 
+/// A tensor, as the C header lays it out.
 #[repr(C)]
-struct Tensor {
+pub(crate) struct Tensor {
     data: *mut u8,
     device: [c_int; 2],
     dimensions: c_int,
@@ -22,6 +23,38 @@ struct Tensor {
     shape: *const i64,
     strides: *const i64,
     offset: u64,
+}
+
+impl Tensor {
+    /// Where its first element is.
+    pub(crate) fn address(&self) -> usize {
+        self.data.expose_provenance() + self.offset as usize
+    }
+
+    /// Its elements' type; `None` if kernels have none.
+    pub(crate) fn dtype(&self) -> Option<DType> {
+        dtype(self.code, self.bits, self.lanes)
+    }
+
+    /// Where it is; `None` for devices that kernels do not run on.
+    pub(crate) fn location(&self) -> Option<Location> {
+        let [device, ordinal] = self.device;
+        match i64::from(device) {
+            CPU => Some(Location::Host),
+            kind if PINNED.contains(&kind) => Some(Location::Host),
+            kind if CUDA.contains(&kind) => u32::try_from(ordinal).ok().map(Location::Cuda),
+            _ => None,
+        }
+    }
+
+    /// Bytes from the first element to the end of the last one.
+    ///
+    /// # Safety
+    /// It has as many sizes as it says, and as many strides or none.
+    pub(crate) unsafe fn extent(&self, dtype: DType) -> usize {
+        // SAFETY: by contract.
+        unsafe { extent(self, dtype) }
+    }
 }
 
 #[repr(C)]

@@ -44,6 +44,12 @@ impl KnownClass {
         ty == class || unsafe { ffi::PyType_IsSubtype(ty, class) } != 0
     }
 
+    /// Whether `object` is an instance of the class itself, not of one that inherits from it.
+    #[inline]
+    pub(crate) fn is_exact_class_of(&self, object: &Bound<'_, PyAny>) -> bool {
+        object.get_type_ptr() == self.found.load(Ordering::Relaxed)
+    }
+
     #[cold]
     fn look_up(&self, py: Python<'_>) -> *mut ffi::PyTypeObject {
         let Some(class) = self.class(py) else { return std::ptr::null_mut() };
@@ -56,7 +62,8 @@ impl KnownClass {
         class
     }
 
-    fn class<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+    /// The class, if its module was imported.
+    pub(crate) fn class<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         let modules = py.import(intern!(py, "sys")).ok()?.getattr(intern!(py, "modules")).ok()?;
         let module = modules.cast_into::<PyDict>().ok()?.get_item(self.module).ok()??;
         // A module that is being imported may not have the class yet.

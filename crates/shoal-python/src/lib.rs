@@ -14,6 +14,7 @@ mod devices;
 mod dlpack;
 mod dtypes;
 mod errors;
+mod exchange;
 mod grid;
 mod hooks;
 mod host_value;

@@ -9,11 +9,14 @@ use shoal::{Access, DType, Location, Memory};
 
 use crate::arguments::{ExtentNeed, Held, Package};
 use crate::errors::raise;
-use crate::{dlpack, dtypes};
+use crate::{dlpack, dtypes, exchange};
 
 /// A torch tensor.
 pub(crate) fn torch<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memory<'a>> {
     let py = tensor.py();
+    if let Some(memory) = described(tensor, held) {
+        return Ok(memory);
+    }
     // First: where CUDA is played by the CPU, a tensor of the host says that it is CUDA's, too.
     if tensor.getattr(intern!(py, "is_cpu"))?.is_truthy()? {
         held.note_host();
@@ -26,6 +29,31 @@ pub(crate) fn torch<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<M
         return with_data_ptr(tensor, held).map(|memory| unsafe { memory.on_cuda(ordinal) });
     }
     Err(elsewhere(&tensor.getattr(intern!(py, "device"))?))
+}
+
+/// A torch tensor as torch describes it in C; `None` where Python must be asked.
+#[inline]
+fn described<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> Option<Memory<'a>> {
+    let described = exchange::tensor(tensor)?;
+    let (dtype, location, address) = (described.dtype()?, described.location()?, described.address());
+    let bytes = match held.extents() {
+        ExtentNeed::Unneeded if address != 0 => Memory::UNMEASURED,
+        // SAFETY: torch filled it: sizes and strides are the tensor's own.
+        ExtentNeed::Unneeded | ExtentNeed::IfKnown | ExtentNeed::Needed => unsafe { described.extent(dtype) },
+    };
+    // SAFETY: the tensor says that its elements are there, and whoever passed it keeps it for the launch.
+    let memory = unsafe { Memory::from_raw(address, bytes, dtype, Access::ReadWrite) };
+    match location {
+        Location::Host => {
+            held.note_host();
+            Some(memory)
+        }
+        Location::Cuda(ordinal) => {
+            held.note_cuda(ordinal, Package::Torch);
+            // SAFETY: torch says that the memory is there, and keeps it until work in its streams is done.
+            Some(unsafe { memory.on_cuda(ordinal) })
+        }
+    }
 }
 
 fn elsewhere(device: &Bound<'_, PyAny>) -> PyErr {

@@ -151,14 +151,16 @@ pub(crate) fn for_gpu(py: Python<'_>, options: CompileOptions, given: &Bound<'_,
     if !num_warps.is_power_of_two() || num_warps > 32 {
         return Err(PyValueError::new_err(format!("num_warps={num_warps}: it must be a power of two up to 32")));
     }
+    let language = py.import(intern!(py, "shoal.knobs"))?.getattr(intern!(py, "language"))?;
+    let fusion = given.get_item(intern!(py, "enable_fp_fusion"))?;
     let gpu = GpuShape {
         num_warps,
         num_stages: number(intern!(py, "num_stages"))?.unwrap_or(usual.num_stages),
         max_registers: number(intern!(py, "maxnreg"))?,
+        fuse_products: language.call_method1(intern!(py, "fp_fusion_enabled"), (fusion,))?.is_truthy()?,
     };
     // Where nobody says how precise a product of f32 is, GPUs use their matrix units, as Triton does.
     let said = |value: Option<Bound<'_, PyAny>>| value.is_some_and(|value| !value.is_none());
-    let language = py.import(intern!(py, "shoal.knobs"))?.getattr(intern!(py, "language"))?;
     let dot_precision = match said(given.get_item(intern!(py, "default_dot_input_precision"))?)
         || said(language.getattr(intern!(py, "fp32_default")).ok())
     {

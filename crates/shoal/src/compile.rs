@@ -142,7 +142,7 @@ pub(crate) fn compile_cuda(
     }
     let target = Target::Nvptx(device.arch());
     let assemble = |entry: &mut Entry| {
-        entry.object = cuda::assemble(device, &entry.label.kernel, &entry.object)?;
+        entry.object = cuda::assemble_kernel(device, &entry.description, &entry.object)?;
         Ok(())
     };
     let load = |entry: &Entry| Ok(CudaKernel::load(device, &entry.object, entry.description.clone())?);

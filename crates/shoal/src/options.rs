@@ -141,7 +141,7 @@ impl CompileOptions {
         } = self;
         let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
-        let GpuShape { num_warps, num_stages, max_registers } = *gpu;
+        let GpuShape { num_warps, num_stages, max_registers, fuse_products } = *gpu;
         let mut words = Words::new();
         words.push(
             packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16 | u64::from(num_warps) << 32,
@@ -150,7 +150,9 @@ impl CompileOptions {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
         }
         if of_gpu(target) {
-            words.push(u64::from(num_stages) | u64::from(max_registers.unwrap_or(0)) << 32);
+            words.push(
+                u64::from(num_stages) | u64::from(max_registers.unwrap_or(0)) << 32 | u64::from(fuse_products) << 63,
+            );
         }
         words
     }
@@ -179,6 +181,7 @@ mod tests {
             CompileOptions { gpu: GpuShape { num_warps: 8, ..GpuShape::default() }, ..base() },
             CompileOptions { gpu: GpuShape { num_stages: 4, ..GpuShape::default() }, ..base() },
             CompileOptions { gpu: GpuShape { max_registers: Some(64), ..GpuShape::default() }, ..base() },
+            CompileOptions { gpu: GpuShape { fuse_products: false, ..GpuShape::default() }, ..base() },
         ]
     }
 
@@ -192,7 +195,7 @@ mod tests {
         };
         assert_eq!(counts(&Target::Nvptx(shoal_abi::NvptxArch::Sm90a)), (all.len(), all.len()));
         // What else tells GPUs how to run a kernel changes no code for a CPU.
-        assert_eq!(counts(crate::host_target()), (all.len() - 2, all.len() - 2));
+        assert_eq!(counts(crate::host_target()), (all.len() - 3, all.len() - 3));
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
     outln!("{} with {} threads, Shoal {}, LLVM {}", about.cpu, about.threads, about.version, about.llvm);
     if ranks {
         comm::tell_peers(options);
-    } else {
+    } else if options.what != "check" {
         tell_versions();
     }
     outln!();

@@ -14,8 +14,12 @@ use ahead::Form;
 
 pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(), Failure> {
     let (stages, forms) = what(&options.emit)?;
-    let kernel = kernel_of(&options.kernel)?
-        .with(shoal::CompileOptions { debug: options.debug, ..shoal::CompileOptions::default() });
+    let mut wanted = shoal::CompileOptions { debug: options.debug, ..shoal::CompileOptions::default() };
+    let gpu = &mut wanted.gpu;
+    gpu.num_warps = options.num_warps.unwrap_or(gpu.num_warps);
+    gpu.num_stages = options.num_stages.unwrap_or(gpu.num_stages);
+    gpu.max_registers = options.maxnreg.or(gpu.max_registers);
+    let kernel = kernel_of(&options.kernel)?.with(wanted);
     if options.time {
         for signature in &options.signatures {
             steps(&kernel.compile_uncached(&kernel.read_signature(signature)?)?);

@@ -26,10 +26,19 @@ impl<'ctx> Emitter<'_, 'ctx> {
             if matches!(ty, shoal_ir::Type::Token) {
                 continue;
             }
-            let count = if ty.is_tile() { registers(self.layout(value)) as usize } else { 1 };
+            let count = self.count_of(value);
             let part = numbers[at..at + count].to_vec();
             at += count;
             self.hold_numbers(value, part);
+        }
+    }
+
+    /// How many numbers a value has.
+    pub(super) fn count_of(&self, value: Value) -> usize {
+        match self.func.ty(value) {
+            shoal_ir::Type::Token => 0,
+            shoal_ir::Type::Tile(_) => registers(self.layout(value)) as usize,
+            shoal_ir::Type::Elem(_) | shoal_ir::Type::Desc(_) => 1,
         }
     }
 
@@ -80,7 +89,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let signed = self.number(data.operands()[0]).is_signed_int();
         let start = self.flatten(&data.operands()[3..]);
         let floor = self.shared.floor;
-        let mut pipeline = self.plan_pipeline(op).map(|plan| self.fill_pipeline(op, plan));
+        let staying = self.keep_operands(op);
+        let plan = self.plan_pipeline(op);
+        let runs_ahead = plan.is_some();
+        if let Some(plan) = plan {
+            self.fill_pipeline(op, plan);
+        }
         let before = llvm.here();
         let (head, body, after) = (llvm.new_block("loop"), llvm.new_block("trip"), llvm.new_block("after"));
         llvm.jump(head);
@@ -91,26 +105,23 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for (phi, value) in phis.iter().zip(&start) {
             phi.add_incoming(&[(value, before)]);
         }
-        let ahead = pipeline.as_ref().map(|pipeline| {
-            let values = pipeline.state();
-            let phis = self.phis(&values);
-            for (phi, value) in phis.iter().zip(&values) {
-                phi.add_incoming(&[(value, before)]);
-            }
-            phis
-        });
+        let state = if runs_ahead { self.pipeline_state() } else { Vec::new() };
+        let ahead = self.phis(&state);
+        for (phi, value) in ahead.iter().zip(&state) {
+            phi.add_incoming(&[(value, before)]);
+        }
         let carried: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
         let index = counter.as_basic_value();
         let predicate = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
         llvm.branch(llvm.icmp(predicate, index, to).into_int_value(), body, after);
         llvm.builder.position_at_end(body);
         self.region_boundary();
-        if let (Some(pipeline), Some(ahead)) = (&mut pipeline, &ahead) {
-            let state = ahead.iter().map(|phi| phi.as_basic_value()).collect();
-            self.advance_pipeline(op, pipeline, state);
-        }
         self.hold(params[0], Held::Scalar(index));
         self.hold_flat(&params[1..], &carried);
+        if runs_ahead {
+            let state: Vec<V<'ctx>> = ahead.iter().map(|phi| phi.as_basic_value()).collect();
+            self.advance_pipeline(&state);
+        }
         let last = self.region_body(body_region);
         let next = self.flatten(func.op(last).operands());
         let following = llvm.bin(Op::Add, index, step);
@@ -120,16 +131,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for (phi, value) in phis.iter().zip(&next) {
             phi.add_incoming(&[(value, latch)]);
         }
-        if let (Some(pipeline), Some(ahead)) = (&pipeline, &ahead) {
-            for (phi, value) in ahead.iter().zip(pipeline.state()) {
+        if runs_ahead {
+            for (phi, value) in ahead.iter().zip(self.pipeline_state()) {
                 phi.add_incoming(&[(&value, latch)]);
             }
         }
         llvm.builder.position_at_end(after);
-        let carried = match pipeline {
-            Some(pipeline) => self.drain_pipeline(&pipeline, carried),
-            None => carried,
-        };
+        self.pending = None;
+        let carried = if runs_ahead { self.drain_pipeline(op, carried) } else { carried };
+        self.held.extend(staying);
         self.shared.floor = floor;
         self.hold_flat(data.results(), &carried);
         self.region_boundary();
@@ -185,4 +195,9 @@ pub(super) fn any_inside(func: &shoal_ir::Func, region: Region, is: impl Fn(&OpK
     let mut ops = Vec::new();
     func.walk_region(region, &mut ops);
     ops.into_iter().any(|op| is(&func.op(op).kind))
+}
+
+/// Whether an operation is a branch or a loop.
+pub(super) fn is_control(kind: &OpKind) -> bool {
+    matches!(kind.class(), shoal_ir::class::OpClass::Control(_))
 }

@@ -225,6 +225,36 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// The address in bytes that this thread gives to each instruction of an access.
     pub(super) fn access_addresses(&self, access: &SharedAccess, base: IntValue<'ctx>) -> Vec<IntValue<'ctx>> {
+        let add = |(thread, constant)| {
+            let offset = self.with_constant(thread, constant);
+            self.llvm.builder.build_int_nuw_add(base, offset, "").expect("integers")
+        };
+        self.access_parts(access).into_iter().map(add).collect()
+    }
+
+    /// As [`Emitter::access_addresses`], but as instructions take them: one sum for all that differ by a constant, which
+    /// the assembler then writes into the instruction.
+    pub(super) fn window_addresses(&self, access: &SharedAccess, base: IntValue<'ctx>) -> Vec<V<'ctx>> {
+        let llvm = self.llvm;
+        let window = self.shared_address(base);
+        let mut known: Vec<(IntValue<'ctx>, u64, V<'ctx>)> = Vec::new();
+        let parts = self.access_parts(access).into_iter();
+        parts
+            .map(|(thread, constant)| {
+                let (inside, beyond) = thread.split(constant);
+                let same = known.iter().find(|(number, bits, _)| *number == thread.value && *bits == inside);
+                let sum = same.map(|(_, _, sum)| *sum).unwrap_or_else(|| {
+                    let sum = llvm.bin(Op::Add, window, self.with_constant(thread, inside).into());
+                    known.push((thread.value, inside, sum));
+                    sum
+                });
+                llvm.bin(Op::Add, sum, llvm.const_i32(beyond as i64).into())
+            })
+            .collect()
+    }
+
+    /// For each instruction of an access, a number of this thread and a constant: their sum over F2 is its address.
+    fn access_parts(&self, access: &SharedAccess) -> Vec<(super::place::ThreadNumber<'ctx>, u64)> {
         let bytes = u64::from(access.element_bits / 8);
         let at = |instruction, lane, warp| u64::from(access.address(instruction, lane, warp)) * bytes;
         let warp_bits = access.offset.columns(InDim::Warp).len();
@@ -242,8 +272,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                         thread
                     }
                 };
-                let offset = self.with_constant(thread, zero);
-                self.llvm.builder.build_int_nuw_add(base, offset, "").expect("integers")
+                (thread, zero)
             })
             .collect()
     }

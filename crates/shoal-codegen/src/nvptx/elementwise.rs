@@ -1,9 +1,12 @@
 //! Elementwise operations: the same for each register.
 
+use std::collections::HashMap;
+
 use inkwell::values::InstructionOpcode as Op;
 use shoal_ir::class::{ElementwiseOp, OpClass};
 use shoal_ir::op::{BinaryOp, InlineAsm};
 use shoal_ir::{Elem, OpId, Scalar};
+use shoal_layout::Place;
 
 use super::emitter::Emitter;
 use super::inline_ptx::Does;
@@ -23,8 +26,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let count = operands.iter().map(|numbers| numbers.len()).max().unwrap_or(1);
         let at = |list: &[V<'ctx>], register: usize| if list.len() == 1 { list[0] } else { list[register] };
         let mut known: Option<(Vec<V<'ctx>>, V<'ctx>)> = None;
-        let mut numbers = Vec::with_capacity(count);
+        let mut numbers: Vec<V<'ctx>> = Vec::with_capacity(count);
+        let twins = self.equal_registers(data.result(), count);
         for register in 0..count {
+            if let Some(&twin) = twins.get(register)
+                && twin < register
+            {
+                numbers.push(numbers[twin]);
+                continue;
+            }
             let values: Vec<V<'ctx>> = operands.iter().map(|list| at(list, register)).collect();
             // Neighbours that hold the same are computed once: splats, and constants.
             let value = match &known {
@@ -37,6 +47,26 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.hold_numbers(data.result(), numbers);
     }
 
+    /// For each register of a tile the first one that is known to hold the same number in every thread; nothing where
+    /// nothing is known.
+    fn equal_registers(&self, value: shoal_ir::Value, count: usize) -> Vec<usize> {
+        let runs = &self.func.value(value).facts.constant;
+        if count < 2 || !self.func.ty(value).is_tile() || runs.iter().all(|&run| run < 2) {
+            return Vec::new();
+        }
+        let layout = self.layout(value);
+        let mut first = HashMap::new();
+        let whole = |at: Vec<u32>| -> Vec<u64> {
+            at.iter().zip(runs).map(|(&at, &run)| u64::from(at) / largest_power(run)).collect()
+        };
+        (0..count)
+            .map(|register| {
+                let at = layout.apply(Place { register: register as u32, ..Place::default() });
+                *first.entry(whole(at)).or_insert(register)
+            })
+            .collect()
+    }
+
     /// One application of an elementwise operation.
     fn apply(&mut self, op: OpId, values: &[V<'ctx>]) -> V<'ctx> {
         let func = self.func;
@@ -45,7 +75,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let operand = |index: usize| data.operands()[index];
         match kind {
             ElementwiseOp::Unary(kind) => arith::unary(llvm, kind, self.number(operand(0)), values[0]),
-            ElementwiseOp::Binary(kind) => self.binary(kind, self.number(operand(0)), values[0], values[1]),
+            ElementwiseOp::Binary(kind) => {
+                llvm.fuse_products.set(func.gpu.fuse_products);
+                let value = self.binary(kind, self.number(operand(0)), values[0], values[1]);
+                llvm.fuse_products.set(false);
+                value
+            }
             ElementwiseOp::Math(function) => math::math(llvm, function, self.number(operand(0)), values),
             ElementwiseOp::Cmp(kind) => {
                 let elem = self.elem(operand(0));
@@ -242,4 +277,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
             self.hold_numbers(result, numbers);
         }
     }
+}
+
+/// The largest power of two that divides a length of runs; layouts count in such.
+fn largest_power(run: u64) -> u64 {
+    1 << run.max(1).trailing_zeros()
 }

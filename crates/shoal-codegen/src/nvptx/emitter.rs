@@ -13,6 +13,7 @@ use shoal_layout::LinearLayout;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
+use super::pipeline::Pipeline;
 use super::place::registers;
 use super::shared_memory::SharedMemory;
 use crate::shared::debug_info::DebugInfo;
@@ -37,6 +38,18 @@ pub(super) struct SharedTile<'ctx> {
     pub(super) base: IntValue<'ctx>,
     /// Which element is at which offset.
     pub(super) memory: LinearLayout,
+    /// Where `base` comes from, if the tile lies in one of several slots.
+    pub(super) slot: Option<Slot<'ctx>>,
+}
+
+/// One of several places of the same size.
+#[derive(Copy, Clone)]
+pub(super) struct Slot<'ctx> {
+    /// Which one.
+    pub(super) index: IntValue<'ctx>,
+    /// Where the first begins, and the bytes of each.
+    pub(super) first: u32,
+    pub(super) bytes: u32,
 }
 
 /// Makes code for one kernel.
@@ -51,6 +64,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) thread: IntValue<'ctx>,
     pub(super) lane: IntValue<'ctx>,
     pub(super) warp: IntValue<'ctx>,
+    /// The warp as its first lane says it: what is computed of it needs no registers of the threads.
+    pub(super) uniform_warp: IntValue<'ctx>,
     pub(super) shared: SharedMemory<'ctx>,
     /// Single elements were loaded, or stored, since the last barrier.
     pub(super) scalar_loads: bool,
@@ -62,8 +77,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ahead: HashSet<OpId>,
     /// The table of ranks, if the kernel asks for them.
     pub(super) ranks: Option<PointerValue<'ctx>>,
-    /// The product that is not waited for until the next one has begun.
-    pub(super) unfinished: Option<OpId>,
+    /// The loops around that run ahead of themselves, the innermost last.
+    pub(super) pipelines: Vec<(OpId, Pipeline<'ctx>)>,
+    /// A carried value whose product the last trip did not wait for: whoever needs it first does.
+    pub(super) pending: Option<Value>,
     /// The first thing that cannot be done.
     failure: Option<Diagnostic>,
 }
@@ -81,6 +98,13 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
         let lane = llvm.bin(Op::And, thread.into(), llvm.const_i32(31).into()).into_int_value();
         let warp = llvm.bin(Op::LShr, thread.into(), llvm.const_i32(5).into()).into_int_value();
         let shared = SharedMemory::new(llvm, shared, arch);
+        let uses_wgmma = uses_wgmma(func, arch);
+        let uniform_warp = if uses_wgmma {
+            let text = "shfl.sync.idx.b32 $0, $1, 0, 31, -1;";
+            llvm.ptx(text, &[llvm.i32().into()], &[], &[warp.into()], Does::Exchange)[0].into_int_value()
+        } else {
+            warp
+        };
         Emitter {
             llvm,
             func,
@@ -91,14 +115,16 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             thread,
             lane,
             warp,
+            uniform_warp,
             shared,
             scalar_loads: false,
             scalar_stores: false,
             stores_scalars: stores_scalars(func),
-            uses_wgmma: uses_wgmma(func, arch),
+            uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,
-            unfinished: None,
+            pipelines: Vec::new(),
+            pending: None,
             failure: None,
         }
     }
@@ -153,6 +179,9 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
 
     /// The numbers of a tile in this thread's registers; of a scalar, one.
     pub(super) fn numbers(&mut self, value: Value) -> Rc<[V<'ctx>]> {
+        if self.pending == Some(value) {
+            self.finish_pending(&[]);
+        }
         match self.held[&value].clone() {
             Held::Scalar(number) => Rc::from([number]),
             Held::Tile(numbers) => numbers,

@@ -2,8 +2,8 @@
 //!
 //! | function | error |
 //! |---|---|
-//! | `exp2` | 2 units of the last place (`ex2.approx`) |
-//! | `exp` | 3 units of the last place |
+//! | `exp2` | 2 units of the last place (`ex2.approx`); results below 2^-126 are zero |
+//! | `exp` | 3 units of the last place; results below 2^-126 are zero |
 //! | `sqrt` on `f32` | 1 unit of the last place (`sqrt.approx`); `sqrt_rn` rounds correctly |
 //! | `rsqrt` | 2 units of the last place |
 
@@ -75,7 +75,7 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operan
 }
 
 fn exp2<'ctx>(llvm: &Llvm<'ctx>, x: V<'ctx>) -> V<'ctx> {
-    llvm.ptx_value("ex2.approx.f32 $0, $1;", llvm.f32().into(), &[x])
+    llvm.ptx_value("ex2.approx.ftz.f32 $0, $1;", llvm.f32().into(), &[x])
 }
 
 /// `2^(x log2 e)`. What rounding the product lost is put back: it would cost a relative error of `|x|` units.

@@ -15,6 +15,7 @@
 //! | `shape` | operations that move elements between registers of a thread |
 //! | `convert` | conversions between layouts |
 //! | `shared_memory` | who uses shared memory, and when threads must wait for each other |
+//! | `shared_tile` | how tiles lie in shared memory |
 //! | `memory`, `atomic` | accesses to global memory |
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
 //! | `print` | `device_print` |
@@ -43,6 +44,7 @@ mod refuse;
 mod scan;
 mod shape;
 mod shared_memory;
+mod shared_tile;
 mod target;
 mod words;
 

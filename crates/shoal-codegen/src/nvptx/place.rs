@@ -12,12 +12,26 @@ pub(super) struct ThreadNumber<'ctx> {
     bits: u64,
 }
 
+impl ThreadNumber<'_> {
+    /// A constant in two parts: bits that may be set in this number too, and the rest.
+    pub(super) fn split(self, constant: u64) -> (u64, u64) {
+        (constant & self.bits, constant & !self.bits)
+    }
+}
+
 impl<'ctx> Emitter<'_, 'ctx> {
     /// The sum over F2 of the columns whose bit is set in the lane's and the warp's number.
     pub(super) fn thread_number(&self, lane_columns: &[u64], warp_columns: &[u64]) -> ThreadNumber<'ctx> {
         let zero = ThreadNumber { value: self.llvm.const_i32(0), bits: 0 };
         let with_lanes = self.add_columns(zero, self.lane, lane_columns);
         self.add_columns(with_lanes, self.warp, warp_columns)
+    }
+
+    /// The sum of the columns whose bit is set in the number of this thread's warp, the same for all of the warp as the
+    /// assembler sees it.
+    pub(super) fn group_number(&self, warp_columns: &[u64]) -> IntValue<'ctx> {
+        let zero = ThreadNumber { value: self.llvm.const_i32(0), bits: 0 };
+        self.add_columns(zero, self.uniform_warp, warp_columns).value
     }
 
     /// Bits that move by the same distance move together.

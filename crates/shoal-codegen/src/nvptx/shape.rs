@@ -36,7 +36,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 if let Held::Shared(tile) = &self.held[&source] {
                     let order: Vec<usize> = perm.iter().map(|&p| usize::from(p)).collect();
                     let memory = tile.memory.transpose_outs(&order).expect("a permutation of the dimensions");
-                    let held = Held::Shared(SharedTile { base: tile.base, memory });
+                    let held = Held::Shared(SharedTile { memory, ..tile.clone() });
                     self.hold(result, held);
                     return;
                 }

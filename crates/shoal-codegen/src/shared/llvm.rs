@@ -4,6 +4,8 @@
 //! gives [`V`]. LLVM's own builder refuses nothing that is well typed; a failure is a bug of the backend, so these
 //! functions panic rather than return errors nobody could handle.
 
+use std::cell::Cell;
+
 use inkwell::basic_block::BasicBlock;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
@@ -11,7 +13,7 @@ use inkwell::intrinsics::Intrinsic;
 use inkwell::module::Module;
 use inkwell::types::{BasicType, BasicTypeEnum, FloatType, IntType, PointerType};
 use inkwell::values::{
-    BasicValue, BasicValueEnum, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
+    BasicValue, BasicValueEnum, FastMathFlags, FunctionValue, InstructionOpcode, IntValue, PointerValue, VectorValue,
 };
 use inkwell::{AddressSpace, FloatPredicate, IntPredicate};
 
@@ -25,6 +27,8 @@ pub(crate) struct Llvm<'ctx> {
     pub(crate) builder: Builder<'ctx>,
     /// Numbers are rounded to `bf16` by an instruction.
     pub(crate) bf16_instructions: bool,
+    /// Products may be rounded together with the sums they are added to; on while arithmetic of the kernel is written.
+    pub(crate) fuse_products: Cell<bool>,
 }
 
 /// Why an LLVM builder call cannot fail here.
@@ -37,6 +41,7 @@ impl<'ctx> Llvm<'ctx> {
             module: context.create_module(name),
             builder: context.create_builder(),
             bf16_instructions: false,
+            fuse_products: Cell::new(false),
         }
     }
 
@@ -120,7 +125,15 @@ impl<'ctx> Llvm<'ctx> {
     // Arithmetic.
 
     pub(crate) fn bin(&self, op: InstructionOpcode, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
-        self.builder.build_binop(op, a, b, "").expect(WELL_TYPED)
+        let value = self.builder.build_binop(op, a, b, "").expect(WELL_TYPED);
+        let float = matches!(op, InstructionOpcode::FAdd | InstructionOpcode::FSub | InstructionOpcode::FMul);
+        if self.fuse_products.get()
+            && float
+            && let Some(instruction) = value.as_instruction_value()
+        {
+            instruction.set_fast_math_flags(FastMathFlags::AllowContract).expect("arithmetic of floats");
+        }
+        value
     }
 
     pub(crate) fn cast(&self, op: InstructionOpcode, a: V<'ctx>, elem: BasicTypeEnum<'ctx>) -> V<'ctx> {

@@ -9,11 +9,12 @@ use std::{
     ptr, slice,
 };
 
-use shoal_abi::NvptxArch;
+use shoal_abi::{KernelDescription, NvptxArch};
 
 use super::{
     device::CudaDevice,
     error::CudaError,
+    kernel::CudaKernel,
     sys::{Functions, INPUT_PTX, LinkState, jit_option as option},
 };
 
@@ -66,6 +67,55 @@ pub fn assemble(device: CudaDevice, kernel: &str, ptx: &[u8]) -> Result<Vec<u8>,
     }
     // SAFETY: the link's code lives as long as the link, which is until the end of this function.
     Ok(unsafe { slice::from_raw_parts(code.cast::<u8>(), bytes) }.to_vec())
+}
+
+/// Texts up to this size are assembled a second time where that lets more programs run at once.
+const SMALL_TEXT: usize = 64 << 10;
+/// Registers of a thread are handed out in such groups.
+const REGISTER_GROUP: u32 = 8;
+/// How many registers the assembler is asked to do without.
+const FEW: u32 = 2;
+
+/// As [`assemble`], for the kernel of this description. If a thread uses one or two registers more than would let another
+/// program run on the same multiprocessor, the assembler is asked to do without them, and what it makes is taken if
+/// nothing went to memory for it.
+///
+/// # Errors
+/// When the assembler refuses.
+pub fn assemble_kernel(device: CudaDevice, description: &KernelDescription, ptx: &[u8]) -> Result<Vec<u8>, CudaError> {
+    let code = assemble(device, &description.name, ptx)?;
+    let tighter = with_fewer_registers(device, description, ptx, &code);
+    Ok(tighter.unwrap_or(code))
+}
+
+/// The kernel with fewer registers; `None` if that would change nothing, or cost more than it gives.
+fn with_fewer_registers(
+    device: CudaDevice,
+    description: &KernelDescription,
+    ptx: &[u8],
+    code: &[u8],
+) -> Option<Vec<u8>> {
+    let text = str::from_utf8(ptx).ok().filter(|text| text.len() <= SMALL_TEXT && !text.contains(".maxnreg"))?;
+    let used = CudaKernel::load(device, code, description.clone()).ok()?.resources();
+    let over = used.registers % REGISTER_GROUP;
+    if !(1..=FEW).contains(&over) {
+        return None;
+    }
+    let threads = description.nvptx()?.threads;
+    let limits = device.properties();
+    let resident = |registers: u32| {
+        let by_registers = limits.registers / (registers.next_multiple_of(REGISTER_GROUP) * threads).max(1);
+        by_registers.min(limits.multiprocessor_threads / threads)
+    };
+    let fewer = used.registers - over;
+    if resident(fewer) <= resident(used.registers) {
+        return None;
+    }
+    let at = text.find(".reqntid")?;
+    let limited = format!("{}.maxnreg {fewer}\n{}", &text[..at], &text[at..]);
+    let code = assemble(device, &description.name, limited.as_bytes()).ok()?;
+    let now = CudaKernel::load(device, &code, description.clone()).ok()?.resources();
+    (now.local_bytes <= used.local_bytes).then_some(code)
 }
 
 /// A link that is destroyed at the end.

@@ -23,7 +23,7 @@ mod stream;
 mod sys;
 mod tensor_map;
 
-pub use assemble::{assemble, assemble_with_ptxas, find_ptxas};
+pub use assemble::{assemble, assemble_kernel, assemble_with_ptxas, find_ptxas};
 pub use device::{CudaDevice, DeviceProperties};
 pub use driver::driver_version;
 pub use error::CudaError;

@@ -67,6 +67,15 @@ impl Watcher for Follower<'_> {
     }
 }
 
+/// Counts a thread as done when it leaves, also by a panic, which the end of the scope then passes on.
+struct Leaving<'a>(&'a AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
 /// How many threads a batch is worth.
 pub(super) fn threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
@@ -93,11 +102,11 @@ pub(super) fn run(
     thread::scope(|scope| {
         for _ in 0..helpers {
             scope.spawn(|| {
+                let _leaving = Leaving(&shared.done);
                 let plans = Plans::new(&scenario.hosts);
                 if let Ok(explorer) = Explorer::new(scenario, &plans, settings) {
                     shared.help(&explorer, horizon, &mut Follower(&shared.stop));
                 }
-                shared.done.fetch_add(1, Ordering::Release);
             });
         }
         for number in searched {

@@ -1,7 +1,7 @@
 //! Races and deadlocks between ranks, found by exploration.
 
 use shoal_interp::check::{Cause, Unordered};
-use shoal_interp::explore::{Buffer, Finding, Initial, Outcome, Scenario, Settings, explore, replay};
+use shoal_interp::explore::{Buffer, Finding, Initial, Outcome, Scenario, Schedule, Settings, explore, replay};
 use shoal_interp::{Address, Arg, Compare, Heap, HostAction, RankLaunch, StreamAction};
 use shoal_ir::{Module, OpKind};
 
@@ -46,8 +46,12 @@ fn args(ranks: usize) -> Vec<[Arg; 2]> {
 }
 
 fn explored(text: &str, ranks: usize, grid: u32, launches: usize) -> Outcome {
+    explored_in(40, text, ranks, grid, launches)
+}
+
+fn explored_in(schedules: usize, text: &str, ranks: usize, grid: u32, launches: usize) -> Outcome {
     let (module, args) = (module(text), args(ranks));
-    let settings = Settings { schedules: 40, max_steps: 100_000, ..Settings::default() };
+    let settings = Settings { schedules, max_steps: 100_000, ..Settings::default() };
     let scenario = scenario(&module, &args, grid, launches);
     let outcome = explore(&scenario, &settings, &mut ()).expect("it can be run");
     for found in &outcome.found {
@@ -288,4 +292,53 @@ fn lanes_are_ordered_by_barriers() {
     assert!(text.contains("lane 1 writes") && text.contains("lane 0 reads"), "{text}");
     assert!(matches!(&found.finding, Finding::Race(race) if race.cause == Cause::Lanes), "{text}");
     assert_eq!(lanes("barrier ()").found, []);
+}
+
+/// Program 1 writes only if it looks between the third and the fourth step of program 0.
+#[test]
+fn a_counter_example_has_as_few_switches_as_it_needs() {
+    let step = |number: usize| {
+        format!("%s{number} = atomic_rmw {{op = add, sem = relaxed, scope = gpu}} (%flag, %inc) : i64\n")
+    };
+    let steps: String = (0..6).map(step).collect();
+    let text = format!(
+        "kernel @k(%flag: ptr<i64>, %x: ptr<i32>) {{
+  %zero = const {{value = 0}} () : i32
+  %none = const {{value = 0}} () : i64
+  %inc = const {{value = 1}} () : i64
+  %three = const {{value = 3}} () : i64
+  %p = program_id {{axis = 0}} () : i32
+  %first = cmp {{is = eq}} (%p, %zero) : i1
+  if (%first) do {{
+    store (%x, %zero)
+    {steps}
+    yield ()
+  }} do {{
+    %seen = atomic_rmw {{op = add, sem = relaxed, scope = gpu}} (%flag, %none) : i64
+    %now = cmp {{is = eq}} (%seen, %three) : i1
+    if (%now) do {{
+      store (%x, %zero)
+      yield ()
+    }} do {{
+      yield ()
+    }}
+    yield ()
+  }}
+  return ()
+}}"
+    );
+    let outcome = explored_in(200, &text, 1, 2, 1);
+    let [found] = &outcome.found[..] else { panic!("{outcome:?}") };
+    assert_eq!(found.finding.kind(), "race");
+    assert!(found.times < outcome.schedules, "most schedules are harmless");
+    let Schedule::Choices { choices, .. } = &found.schedule else { panic!("{}", found.schedule) };
+    assert_eq!(choices.iter().filter(|&&choice| choice != 0).count(), 1, "{}", found.schedule);
+}
+
+/// However many threads explore, the outcome is that of one after the other.
+#[test]
+fn explorations_repeat() {
+    let text = message(RELEASE, &ACQUIRE.replace("acquire", "relaxed"));
+    let (first, second) = (explored(&text, 2, 1, 3), explored(&text, 2, 1, 3));
+    assert_eq!((first.found, first.schedules, first.steps), (second.found, second.schedules, second.steps));
 }

@@ -72,6 +72,7 @@ impl<'t> Parser<'t> {
         if self.lexer.accept_word("maxnreg") {
             func.gpu.max_registers = Some(self.count()?);
         }
+        func.gpu.fuse_products = !self.lexer.accept_word("separate_products");
         func.span = start.to(self.lexer.span());
         self.region(&mut func, body)?;
         Ok(func)

@@ -36,7 +36,7 @@ static CASES: &[Case] = &[
         source: Source::Softmax,
         kernel: "softmax",
         signature: "*fp16:16, *fp16:16, i32:16, i32:16, i32, i32:16, BLOCK=1024",
-        has: &["ld.global.v4.b32", "ex2.approx.f32", "shfl.sync.bfly.b32", "max.f32", "bar.sync"],
+        has: &["ld.global.v4.b32", "ex2.approx.ftz.f32", "shfl.sync.bfly.b32", "max.f32", "bar.sync"],
         has_80: NOTHING,
         has_90a: NOTHING,
     },
@@ -93,7 +93,7 @@ static CASES: &[Case] = &[
         source: Source::Attention,
         kernel: "attention",
         signature: ATTENTION,
-        has: &["cp.async.cg.shared.global", "ex2.approx.f32"],
+        has: &["cp.async.cg.shared.global", "ex2.approx.ftz.f32"],
         has_80: &["mma.sync.aligned.m16n8k16.row.col.f32.bf16"],
         has_90a: &["wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"],
     },
@@ -123,6 +123,49 @@ fn kernels_have_the_instructions_they_should_have() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn numbers_of_8_bits_are_multiplied_as_they_are() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def product(a, b, c, K, LIMIT: tl.constexpr):
+    i, k = tl.arange(0, 128), tl.arange(0, 64)
+    acc = tl.zeros((128, 128), dtype=tl.float32)
+    for start in range(0, K, 64):
+        x = tl.load(a + i[:, None] * K + (start + k)[None, :])
+        y = tl.load(b + i[None, :] * K + (start + k)[:, None])
+        acc = tl.dot(x, y, acc, max_num_imprecise_acc=LIMIT)
+    tl.store(c + i[:, None] * 128 + i[None, :], acc)
+";
+    let kernel = shoal::Module::from_source("product.py", source).unwrap().kernel("product").unwrap();
+    let text = |ty: &str, limit: &str| {
+        let specs = kernel.read_signature(&format!("*{ty}:16, *{ty}:16, *fp32:16, i32:16, {limit}")).unwrap();
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap()).unwrap()
+    };
+    for (ty, name) in [("fp8e4nv", "e4m3"), ("fp8e5", "e5m2")] {
+        let found = text(ty, "None");
+        for wanted in [&format!("m64n128k32.f32.{name}.{name}"), "wgmma.wait_group.sync.aligned 1;"] {
+            assert!(found.contains(wanted), "{wanted} in\n{found}");
+        }
+    }
+    // Units add such products up with fewer bits: a kernel that does not want that gets products of 16 bits.
+    assert!(text("fp8e4nv", "32").contains("m64n128k16.f32.f16.f16"));
+}
+
+#[test]
+fn what_a_loop_multiplies_by_stays_in_shared_memory() {
+    let text = ptx(&CASES[CASES.len() - 1], NvptxArch::Sm90a);
+    let products: Vec<&str> = text.lines().filter(|line| line.starts_with("wgmma.mma_async")).collect();
+    // The scores: both operands by their descriptors, and the sums begin at nothing.
+    assert!(products[0].contains("none, 1, 1, 0, 0;"), "{}", products[0]);
+    // The values: weights come from registers, and the next trip waits for them.
+    let last = text.rfind("wgmma.commit_group").unwrap();
+    let until_branch = &text[last..last + text[last..].find("bra").unwrap()];
+    assert!(!until_branch.contains("wgmma.wait_group"), "{until_branch}");
 }
 
 #[test]

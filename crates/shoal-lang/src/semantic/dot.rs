@@ -186,7 +186,8 @@ fn imprecise(e: &Emit<'_>, input: Scalar, k: u32, options: &DotOptions) -> Lower
             .error(format!("`max_num_imprecise_acc` is {n}, but only {k} products are summed"))
             .help(format!("use at most {k}"))
             .into()),
-        Some(n) if input.is_fp8() => Ok(n),
+        // None at all: no more than one.
+        Some(n) if input.is_fp8() => Ok(n.max(1)),
         _ => Ok(0),
     }
 }

@@ -48,7 +48,7 @@ pub fn assign_layouts(module: &mut Module, target: &Target) {
     let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
         let hardware = Hardware { warps: func.gpu.num_warps, arch };
-        product::widen_small_floats(func);
+        product::widen_small_floats(func, hardware);
         let infos = contiguity::analyze(func);
         let naturals = natural::analyze(func, &infos, hardware);
         rewrite::rewrite(func, &infos, naturals, hardware);

@@ -2,7 +2,7 @@
 //!
 //! | unit | when |
 //! |---|---|
-//! | `wgmma` | sm_90a, 16-bit floats, at least 64 rows, warps in groups of four |
+//! | `wgmma` | sm_90a, 16-bit floats, 8-bit floats and integers; at least 64 rows, warps in groups of four |
 //! | `mma.sync` | 16-bit floats, 8-bit integers, `f32` that may be rounded to tf32; at least 16 × 8 |
 //! | fused multiply-add | everything else |
 
@@ -32,10 +32,13 @@ pub(super) fn choose(func: &Func, op: OpId, hardware: Hardware) -> ProductLayout
     wgmma().or_else(mma).unwrap_or_else(|| fma_layouts(func, op, hardware))
 }
 
-/// Products of 8-bit floats are products of 16-bit ones: every such number is one of those.
-pub(super) fn widen_small_floats(func: &mut Func) {
+/// Products of 8-bit floats that no unit computes are products of 16-bit ones: every such number is one of those. So are
+/// those whose sums the kernel wants to be exact: units that multiply 8-bit floats add them up with fewer bits.
+pub(super) fn widen_small_floats(func: &mut Func, hardware: Hardware) {
     for op in func.walk() {
-        if !matches!(func.op(op).kind, OpKind::Dot { .. }) {
+        let OpKind::Dot { max_imprecise_acc, .. } = func.op(op).kind else { continue };
+        let by_unit = use_wgmma(func, op, hardware) && wgmma_layouts(func, op, hardware).is_some();
+        if by_unit && max_imprecise_acc == 0 {
             continue;
         }
         for index in 0..2 {
@@ -53,6 +56,8 @@ struct Sizes {
     n: u32,
     k: u32,
     number: Scalar,
+    /// The right operand's number.
+    other: Scalar,
     precision: DotPrecision,
 }
 
@@ -63,7 +68,8 @@ fn sizes(func: &Func, op: OpId) -> Option<Sizes> {
     let (&[m, k], &[_, n]) = (func.ty(data.operands()[0]).shape(), func.ty(data.operands()[1]).shape()) else {
         return None;
     };
-    Some(Sizes { m, n, k, number: func.ty(data.operands()[0]).number()?, precision })
+    let [number, other] = [0, 1].map(|index| func.ty(data.operands()[index]).number());
+    Some(Sizes { m, n, k, number: number?, other: other?, precision })
 }
 
 fn is_half(number: Scalar) -> bool {
@@ -72,7 +78,20 @@ fn is_half(number: Scalar) -> bool {
 
 fn use_wgmma(func: &Func, op: OpId, hardware: Hardware) -> bool {
     let groups = hardware.arch == NvptxArch::Sm90a && hardware.warps.is_multiple_of(4);
-    groups && sizes(func, op).is_some_and(|s| is_half(s.number) && s.m >= 64 && s.n >= 8 && s.k >= 16)
+    let fits = |s: &Sizes| wgmma_depth(s).is_some_and(|depth| s.m >= 64 && s.n >= 8 && s.k >= depth);
+    groups && sizes(func, op).is_some_and(|s| fits(&s))
+}
+
+/// The K of one `wgmma`; `None` where there is none.
+fn wgmma_depth(sizes: &Sizes) -> Option<u32> {
+    let is_small = |number: Scalar| matches!(number, Scalar::F8E4M3 | Scalar::F8E5M2);
+    let same = sizes.number == sizes.other;
+    if is_half(sizes.number) && same {
+        return Some(16);
+    }
+    let small = is_small(sizes.number) && is_small(sizes.other);
+    let integers = matches!(sizes.number, Scalar::I8 | Scalar::U8) && same;
+    (small || integers).then_some(32)
 }
 
 /// The K of one `mma.sync`; `None` where there is none.
@@ -92,7 +111,7 @@ fn use_mma(func: &Func, op: OpId) -> bool {
 const CHUNK: u32 = 64;
 
 fn wgmma_layouts(func: &Func, op: OpId, hardware: Hardware) -> Option<ProductLayouts> {
-    let Sizes { m, n, .. } = sizes(func, op)?;
+    let Sizes { m, n, number, .. } = sizes(func, op)?;
     let rows = (m / 64 * 4).min(hardware.warps);
     let warps = if is_chained(func, op) { [hardware.warps, 1] } else { [rows, hardware.warps / rows] };
     let columns = (n / warps[1]).clamp(8, 256);
@@ -102,9 +121,12 @@ fn wgmma_layouts(func: &Func, op: OpId, hardware: Hardware) -> Option<ProductLay
     }
     let acc = LinearLayout::wgmma_accumulator(&[m, n], &warps, columns).ok()?;
     let left = func.op(op).operands()[0];
-    // What was loaded before a loop stays in registers; what the loop loads is read where the copy put it.
-    let from_memory = is_loaded(func, left) && func.defining_region(left) == func.defining_region(func.op(op).result());
-    let a = (!from_memory).then(|| LinearLayout::wgmma_operand(func.ty(left).shape(), &warps, 2).ok());
+    // What is loaded is read where the copy put it; what was made before a loop is put into shared memory once. Both
+    // leave registers to the sums.
+    let from_outside = func.defining_region(left) != func.defining_region(func.op(op).result());
+    let from_memory = is_loaded(func, left) || from_outside;
+    let width = 32 / number.bits();
+    let a = (!from_memory).then(|| LinearLayout::wgmma_operand(func.ty(left).shape(), &warps, width).ok());
     let a = match a {
         Some(None) => return None,
         Some(layout) => layout,

@@ -18,6 +18,9 @@
 //! Zeros keep their sign where the function does; infinities, NaNs, overflow and underflow to subnormal numbers come
 //! out as they should. `f16` and `bf16` are computed in `f32` and rounded. `f64`, and the other functions, stay as they
 //! are: backends call a library for each element.
+//!
+//! The arithmetic relies on each of its roundings: in a function where something was expanded, products stay apart from the
+//! sums they are added to.
 
 mod exponential;
 mod hyperbolic;
@@ -47,6 +50,7 @@ fn expand_in(func: &mut Func, region: Region) {
                 let value = expand_at(&mut Builder::at_end(func, region, span), x, expand);
                 func.replace_all_uses(result, value);
                 func.erase(op);
+                func.gpu.fuse_products = false;
             }
             None => func.append(region, op),
         }

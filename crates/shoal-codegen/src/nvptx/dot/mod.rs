@@ -2,6 +2,7 @@
 
 mod fma;
 mod mma;
+mod operands;
 mod wgmma;
 
 use shoal_abi::NvptxArch;
@@ -34,12 +35,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
 /// Whether a function has products that `wgmma` computes.
 pub(super) fn uses_wgmma(func: &Func, arch: NvptxArch) -> bool {
-    func.walk().into_iter().any(|op| matches!(func.op(op).kind, OpKind::Dot { .. }) && is_wgmma(func, op, arch))
+    func.walk().into_iter().any(|op| is_wgmma(func, op, arch))
 }
 
-/// Whether `wgmma` computes a product.
+/// Whether an operation is a product that `wgmma` computes.
 pub(super) fn is_wgmma(func: &Func, op: OpId, arch: NvptxArch) -> bool {
-    matches!(unit(func, op, arch), Unit::Wgmma { .. })
+    matches!(func.op(op).kind, OpKind::Dot { .. }) && matches!(unit(func, op, arch), Unit::Wgmma { .. })
 }
 
 /// Whether a matrix unit computes a product.
@@ -74,8 +75,7 @@ fn unit(func: &Func, op: OpId, arch: NvptxArch) -> Unit {
     if number.bits() <= 32 && grids().any(is_mma) {
         return Unit::Mma;
     }
-    let half = matches!(number, Scalar::F16 | Scalar::BF16);
-    if arch == NvptxArch::Sm90a && half {
+    if arch == NvptxArch::Sm90a && wgmma::Instruction::of(number, number).is_some() {
         let found = grids().filter(|grid| grid[0] % 4 == 0).find_map(|grid| {
             let columns = (shape(2)[1] / grid[1]).clamp(8, 256);
             let matches = LinearLayout::wgmma_accumulator(shape(2), &grid, columns).as_ref() == Ok(acc);

@@ -117,7 +117,7 @@ impl Choices {
 
 /// How many makers [`computing`] and [`acting`] have.
 const COMPUTING: usize = 26;
-const ACTING: usize = 29;
+const ACTING: usize = 30;
 
 fn kind(c: &mut Choices, callees: &[String]) -> OpKind {
     match c.below(COMPUTING + ACTING) {

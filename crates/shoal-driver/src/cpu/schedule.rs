@@ -367,7 +367,7 @@ mod tests {
 
     #[test]
     fn lack_of_memory_waits_for_an_end() {
-        let mut schedule = Schedule::<u64>::new(2, 1, 1, 8);
+        let mut schedule = Schedule::<u64>::new(2, 1, 1, 8, Cpus::Enough);
         let Next::Start(first) = schedule.next() else { panic!() };
         let Next::Start(second) = schedule.next() else { panic!() };
         schedule.give_back(second);

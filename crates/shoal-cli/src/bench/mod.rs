@@ -87,7 +87,8 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
     };
     let chosen: Vec<&Bench> = benches.iter().filter(|bench| bench.name.contains(&options.filter)).collect();
     if chosen.is_empty() {
-        let known: Vec<&str> = benches.iter().map(|bench| bench.name.as_str()).collect();
+        let mut known: Vec<&str> = benches.iter().map(|bench| bench.name.as_str()).collect();
+        known.dedup();
         return Err(Failure::new(format!(
             "no benchmark contains `{}`; there are {}",
             options.filter,

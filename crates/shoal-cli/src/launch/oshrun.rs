@@ -67,7 +67,10 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
         return Err(Failure::Rank { message, code: exit_code(signal) });
     }
     let message = notice.lock().unwrap_or_else(PoisonError::into_inner).told();
-    Err(Failure::Rank { message: message.unwrap_or_else(|| format!("oshrun ended: {}", ended.status)), code })
+    Err(Failure::Rank {
+        message: message.unwrap_or_else(|| format!("a rank failed, oshrun does not say which: {}", ended.status)),
+        code,
+    })
 }
 
 /// Why `oshrun` did not start.

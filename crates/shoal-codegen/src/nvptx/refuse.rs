@@ -1,7 +1,7 @@
 //! What this backend cannot do, said before any code is made.
 
 use shoal_abi::NvptxArch;
-use shoal_ir::class::{EffectOp, ElementwiseOp, OpClass};
+use shoal_ir::class::{ApplyOp, EffectOp, ElementwiseOp, OpClass};
 use shoal_ir::source::Diagnostic;
 use shoal_ir::{Func, OpId, Type};
 
@@ -52,17 +52,20 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
 }
 
 /// The most elements of one tile that a thread may hold: far more than it has registers, and few enough to compile.
-const MOST_REGISTERS: u32 = 2048;
+const MOST_REGISTERS: u32 = 1024;
 
 /// The most instructions of a kernel, roughly: few enough to compile in seconds.
-const MOST_INSTRUCTIONS: u64 = 1 << 19;
+const MOST_INSTRUCTIONS: u64 = 1 << 18;
 
 /// About how many instructions an operation becomes: threads do it once for each element they hold.
 fn instructions(func: &Func, op: OpId) -> u64 {
     let values = func.op(op).results().iter().chain(func.op(op).operands());
     let held = values.map(|&value| held_by_thread(func, value)).max().unwrap_or(0).max(1);
-    // Heavier operations are loops, or have instructions of their own.
-    func.op_weight(op).min(64) * u64::from(held)
+    // In a scan each element is combined with those before it, across lanes and warps too. Other heavy operations are
+    // loops, or have instructions of their own.
+    let is_scan = matches!(func.op(op).kind.class(), OpClass::Apply(ApplyOp::Scan { .. }));
+    let weight = if is_scan { 512 } else { func.op_weight(op).min(64) };
+    weight * u64::from(held)
 }
 
 /// The first operation with a tile that no thread has a part of.

@@ -28,7 +28,7 @@ static CASES: &[Case] = &[
         source: Source::VectorAdd,
         kernel: "vector_add",
         signature: "*fp32:16, *fp32:16, *fp32:16, i32:16, BLOCK=1024",
-        has: &["ld.global.v4.b32", "st.global.v4.b32", "add.rn.f32"],
+        has: &["ld.global.v4.b32", "st.global.v4.b32", "add.f32"],
         has_80: NOTHING,
         has_90a: NOTHING,
     },
@@ -53,7 +53,7 @@ static CASES: &[Case] = &[
         kernel: "layer_norm_backward_rows",
         signature: "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *i32:16, *i32:16, \
                     i32:16, i32:16, GROUPS=64, BLOCK=1024",
-        has: &["atom.acq_rel.gpu.global.cas.b32", "atom.acq_rel.gpu.global.exch.b32"],
+        has: &["atom.acquire.gpu.global.cas.b32", "atom.release.gpu.global.exch.b32"],
         has_80: NOTHING,
         has_90a: NOTHING,
     },

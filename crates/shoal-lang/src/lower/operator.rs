@@ -54,7 +54,8 @@ impl Lower<'_> {
         let Some(times) = n.as_int() else {
             return Err(self.emit.lower_error("a tuple can be multiplied by an integer only"));
         };
-        let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
+        // Nothing, however often, is nothing, and not a loop.
+        let times = if t.items.is_empty() { 0 } else { usize::try_from(times.max(0)).unwrap_or(usize::MAX) };
         if t.items.len().saturating_mul(times) > MAX_TUPLE {
             return Err(self.emit.lower_error("the tuple is too long"));
         }

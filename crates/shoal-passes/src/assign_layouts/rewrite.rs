@@ -218,6 +218,9 @@ impl Rewrite<'_> {
             }
             OpClass::Effect(_) => {
                 for (index, operand) in self.operands(op).into_iter().enumerate() {
+                    if !self.is_tile(operand) {
+                        continue;
+                    }
                     let first = self.operands(op)[0];
                     let like = if self.shape(operand) == self.shape(first) { first } else { operand };
                     let layout = self.func.ty(like).layout().cloned();

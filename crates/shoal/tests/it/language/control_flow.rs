@@ -303,10 +303,10 @@ fn names_announced_with_none() {
 #[test]
 fn thousands_of_unrolled_accesses() {
     let body = "
-    for i in tl.static_range(6000):
+    for i in tl.static_range(5000):
         tl.store(out + i, tl.load(out + i) * n + i)
 ";
-    let before: Vec<i32> = (0..6000).map(|i| i % 7).collect();
-    let after: Vec<i32> = (0..6000).map(|i| (i % 7) * 5 + i).collect();
+    let before: Vec<i32> = (0..5000).map(|i| i % 7).collect();
+    let after: Vec<i32> = (0..5000).map(|i| (i % 7) * 5 + i).collect();
     case("n, out", body).updates(args!(5), &before, &after);
 }

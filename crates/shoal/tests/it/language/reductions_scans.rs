@@ -279,7 +279,7 @@ def one(a):
     wrong("tl.sum(m, n)", &["constexpr"]);
     wrong("tl.reduce(m, 0, wrong_type)", &["fp32"]);
     wrong("tl.reduce(m, 0, one)", &["one"]);
-    wrong("tl.reduce((m, m[0:1]), 0, one)", &["index"]);
+    wrong("tl.reduce((m, m[0:1]), 0, one)", &["sliced"]);
     wrong("tl.xor_sum(m.to(tl.float32))", &["integers"]);
     wrong("tl.histogram(m, 16)", &["dimension"]);
     wrong("tl.histogram(tl.arange(0, 8), 5)", &["power of two"]);

@@ -96,7 +96,11 @@ fn run(shared: &Shared) {
     let mut failed: Option<SharedError> = None;
     while let Some(item) = next(shared) {
         match item {
-            Item::Event(event) => event.happen(failed.clone()),
+            Item::Event(event) => {
+                // Whoever waits for it may ask at once whether the stream is idle.
+                shared.lock().is_busy = false;
+                event.happen(failed.clone());
+            }
             Item::Work(work) if failed.is_none() => {
                 failed = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
                     Ok(result) => result.err().map(Arc::new),

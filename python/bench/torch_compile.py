@@ -1,7 +1,7 @@
 """`torch.compile` through Shoal against Inductor's own C++ code: one thread, both in this process, in turns.
 
-`python python/bench/torch_compile.py [FILTER]` prints a line for each case: the best time of each in milliseconds, by the
-clock of this process's own work, and the time of the first call, compilation included.
+`python python/bench/torch_compile.py [FILTER]` prints a line for each case: the best time of each in milliseconds, by
+the clock of this process's own work, and the time of the first call, compilation included.
 """
 
 import os
@@ -46,7 +46,10 @@ def cases():
     weight, bias = torch.randn(width), torch.randn(width)
     targets = torch.randint(0, width, (rows,))
     block, tokens = Block(), torch.randn(2, 256, 256)
-    norm = lambda x: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * weight
+
+    def norm(x):
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * weight
+
     yield "layer norm and GELU", lambda x: F.gelu(F.layer_norm(x, (width,), weight, bias)), (x,)
     yield "softmax", lambda x: x.softmax(-1), (x,)
     yield "RMS norm", norm, (x,)
@@ -93,7 +96,8 @@ def main():
             for _ in range(ROUNDS):
                 times = [min(t, best(f, arguments)) for t, f in zip(times, compiled)]
         (ours, theirs), (cold, cold_theirs) = [1e3 * t for t in times], [1e3 * t for t in first]
-        print(f"{name:22} {ours:8.2f} {theirs:8.2f} {theirs / ours:6.2f}   {'':11} {cold:7.0f} {cold_theirs:7.0f} {cold_theirs / cold:6.2f}", flush=True)
+        warm = f"{ours:8.2f} {theirs:8.2f} {theirs / ours:6.2f}"
+        print(f"{name:22} {warm}   {'':11} {cold:7.0f} {cold_theirs:7.0f} {cold_theirs / cold:6.2f}", flush=True)
 
 
 main()

@@ -8,7 +8,9 @@ import shoal.language as tl
 
 
 @shoal.jit
-def masked_matmul(a, b, c, M, N, K, a_row, b_row, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr):
+def masked_matmul(
+    a, b, c, M, N, K, a_row, b_row, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, ACC: tl.constexpr
+):
     """As in Triton's tutorial: rows and columns modulo the size, masks along k."""
     columns_of_blocks = tl.cdiv(N, BN)
     block_m = tl.program_id(0) // columns_of_blocks
@@ -85,7 +87,9 @@ def poisoned(kind, m, n):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [(64, 64, 64), (64, 96, 640), (65, 130, 70), (1, 3, 5), (200, 100, 33), (128, 64, 2080)])
+@pytest.mark.parametrize(
+    "size", [(64, 64, 64), (64, 96, 640), (65, 130, 70), (1, 3, 5), (200, 100, 33), (128, 64, 2080)]
+)
 def test_tiles_that_are_whole_and_tiles_that_are_not(kind, size):
     (m, n, k), rng = size, np.random.default_rng(1)
     # Rows further apart than they are long.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -51,9 +52,11 @@ def dist_print(
         if need_sync:
             _wait_for_all(acting)
         if rank == allowed:
-            if prefix:
-                print(f"[rank:{rank}]", end="")
-            print(*args, **named)
+            # In one write, which launchers do not take apart.
+            line = io.StringIO()
+            line.write(f"[rank:{rank}]" if prefix else "")
+            print(*args, **{**named, "file": line, "flush": False})
+            print(line.getvalue(), end="", file=named.get("file"), flush=named.get("flush", False))
 
 
 def _wait_for_all(acting: Any) -> None:

@@ -12,6 +12,10 @@ use super::output::Output;
 use super::{GRACE, Lines, TICK, exit_code, signals};
 use crate::failure::Failure;
 
+/// Runs a rank's program, and says how it failed: `oshrun` often leaves out which rank it was.
+const TELLING: &str =
+    r#""$@"; code=$?; [ $code = 0 ] || echo "shoal: rank $OMPI_COMM_WORLD_RANK ended with $code" >&2; exit $code"#;
+
 /// `oshrun` with the program as its ranks.
 pub(crate) fn command(ranks: usize, program: &[OsString], lines: Lines) -> Command {
     let mut command = Command::new("oshrun");
@@ -27,7 +31,7 @@ pub(crate) fn command(ranks: usize, program: &[OsString], lines: Lines) -> Comma
     for name in ours.filter(|name| name != "SHOAL_ENGINE").chain([OsString::from("SHOAL_ENGINE")]) {
         command.arg("-x").arg(name);
     }
-    command.args(["-n", &ranks.to_string()]).args(program).stdin(Stdio::null());
+    command.args(["-n", &ranks.to_string(), "sh", "-c", TELLING, "sh"]).args(program).stdin(Stdio::null());
     command
 }
 
@@ -41,8 +45,10 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
     let width = ranks.saturating_sub(1).to_string().len();
     let heard = Arc::clone(&notice);
     let output = Output::of_launcher(&mut job, move |line| {
-        heard.lock().unwrap_or_else(PoisonError::into_inner).hear(&String::from_utf8_lossy(line));
-        relabelled(line, width)
+        match heard.lock().unwrap_or_else(PoisonError::into_inner).hear(&String::from_utf8_lossy(line)) {
+            Heard::Ours => Some(Vec::new()),
+            Heard::Others => relabelled(line, width),
+        }
     });
     let mut killed_at: Option<Instant> = None;
     let ended = loop {
@@ -87,27 +93,32 @@ fn relabelled(line: &[u8], width: usize) -> Option<Vec<u8>> {
     Some(format!("[{rank:>width$}] {said}").into_bytes())
 }
 
-/// What `oshrun` says of the rank that failed first.
+/// How the rank that failed first ended.
 #[derive(Debug, Default)]
 struct Notice {
-    name: Option<usize>,
     ended: Option<String>,
 }
 
+/// Whose line it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// Of [`TELLING`]; nobody needs to see it.
+    Ours,
+    Others,
+}
+
 impl Notice {
-    fn hear(&mut self, line: &str) {
-        let line = line.trim();
-        if let Some((_, rest)) = line.split_once("noticed that process rank ") {
-            let rank = rest.split(' ').next().and_then(|rank| rank.parse::<usize>().ok());
-            let signal = rest.split_once("exited on signal ").and_then(|(_, rest)| rest.split(' ').next());
-            if let (Some(rank), Some(Ok(signal))) = (rank, signal.map(str::parse::<i32>)) {
-                self.ended.get_or_insert(format!("rank {rank} was killed by {}", signals::name(signal)));
-            }
-        } else if let Some(name) = line.strip_prefix("Process name: [[") {
-            self.name = name.trim_end_matches(']').rsplit(',').next().and_then(|rank| rank.parse().ok());
-        } else if let (Some(code), Some(rank)) = (line.strip_prefix("Exit code:"), self.name) {
-            self.ended.get_or_insert(format!("rank {rank} exited with status {}", code.trim()));
-        }
+    fn hear(&mut self, line: &str) -> Heard {
+        let told = line.trim().split_once("shoal: rank ").and_then(|(_, rest)| rest.split_once(" ended with "));
+        let Some((rank, Ok(code))) = told.map(|(rank, code)| (rank, code.parse::<i32>())) else {
+            return Heard::Others;
+        };
+        self.ended.get_or_insert_with(|| match code {
+            // As shells tell of signals.
+            129.. => format!("rank {rank} was killed by {}", signals::name(code - 128)),
+            _ => format!("rank {rank} exited with status {code}"),
+        });
+        Heard::Ours
     }
 
     fn told(&self) -> Option<String> {
@@ -131,13 +142,12 @@ mod tests {
     fn the_rank_that_failed_is_found() {
         let told = |lines: &[&str]| {
             let mut notice = Notice::default();
-            lines.iter().for_each(|line| notice.hear(line));
-            notice.told()
+            let ours = lines.iter().filter(|line| notice.hear(line) == Heard::Ours).count();
+            (ours, notice.told())
         };
-        let killed = "oshrun noticed that process rank 1 with PID 0 on node x exited on signal 9 (Killed).";
-        assert_eq!(told(&["---", killed]).as_deref(), Some("rank 1 was killed by SIGKILL"));
-        let exited = ["  Process name: [[20940,1],13]", "  Exit code:    7"];
-        assert_eq!(told(&exited).as_deref(), Some("rank 13 exited with status 7"));
-        assert_eq!(told(&["nothing"]), None);
+        let exited = ["---\n", "[1,13]<stderr>:shoal: rank 13 ended with 7\n", "shoal: rank 2 ended with 9\n"];
+        assert_eq!(told(&exited), (2, Some("rank 13 exited with status 7".to_owned())));
+        assert_eq!(told(&["shoal: rank 1 ended with 137\n"]), (1, Some("rank 1 was killed by SIGKILL".to_owned())));
+        assert_eq!(told(&["nothing", "shoal: rank 1 ended with regret"]), (0, None));
     }
 }

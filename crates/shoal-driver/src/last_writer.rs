@@ -172,7 +172,8 @@ mod tests {
     #[test]
     fn the_last_write_is_told_and_others_are_not() {
         let heaps: Vec<Vec<u64>> = (0..2).map(|_| vec![0; (4096 + write_records::BYTES) / 8]).collect();
-        let bases: Vec<usize> = heaps.iter().map(|heap| heap.as_ptr().expose_provenance().next_multiple_of(64)).collect();
+        let bases: Vec<usize> =
+            heaps.iter().map(|heap| heap.as_ptr().expose_provenance().next_multiple_of(64)).collect();
         let bytes = 2048 + write_records::BYTES;
         let view = RankView::new(1, bases.clone(), bytes).with_write_records(1024);
         let (flag, other) = (bases[0] + 8, bases[0] + 16);

@@ -106,6 +106,34 @@ fn library_kernels_run_in_two_network_namespaces() {
     }
 }
 
+/// Runs a kernel where `/dev/shm` has no room; nothing where that cannot be made.
+fn without_shared_memory(place: &Workplace, engine: &str) -> Option<std::process::Output> {
+    let script = "mount -t tmpfs -o size=64k tmpfs /dev/shm || exit 77; exec timeout 90 \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_shoal"), "run", "ring_put"]);
+    command.args(["--ranks", "2", "--size", "9", "--repeat", "1", "--engine", engine]);
+    command.env("SHOAL_CACHE_DIR", place.path().join("cache")).stdin(Stdio::null());
+    let output = command.output().ok()?;
+    let cannot = output.status.code() == Some(77) || String::from_utf8_lossy(&output.stderr).starts_with("unshare: ");
+    (!cannot).then_some(output)
+}
+
+#[test]
+fn ranks_need_no_room_in_dev_shm_or_say_so() {
+    let place = Workplace::new();
+    let Some(output) = without_shared_memory(&place, "processes") else {
+        return println!("skipped: no mounts of one's own here");
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    if is_missing() {
+        return;
+    }
+    let output = without_shared_memory(&place, "openshmem").expect("as before");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code().is_some_and(|code| code != 0 && code != 124), "{said}");
+    assert!(said.contains("error: rank "), "{said}");
+}
+
 #[test]
 fn jobs_of_both_kinds_start_each_other() {
     if is_missing() {
@@ -113,7 +141,8 @@ fn jobs_of_both_kinds_start_each_other() {
     }
     let place = Workplace::new();
     let shoal = env!("CARGO_BIN_EXE_shoal");
-    let inner = |engine: &'static str| ["run", "ring_put", "--ranks", "2", "--size", "9", "--repeat", "1", "--engine", engine];
+    let inner =
+        |engine: &'static str| ["run", "ring_put", "--ranks", "2", "--size", "9", "--repeat", "1", "--engine", engine];
     for (outer, within) in [("processes", "openshmem"), ("openshmem", "processes"), ("openshmem", "openshmem")] {
         let start = ["launch", "--engine", outer, "-n", "1", "--", shoal];
         let called = place.ok(&[&start[..], &inner(within)].concat());

@@ -213,9 +213,7 @@ impl<T: Number> RankWorkload for Put<T> {
         let sum = || sum_of_ranks::<T>(1, world, n);
         let (found, expected, tolerance) = match self.form {
             Form::AllGather | Form::AllGatherRing => (self.symm_out.read(), gathered::<T>(world, n)?, Tolerance::EXACT),
-            Form::Broadcast => {
-                (self.symm_out.read(), wide(&normal::<T>(1, self.root(), n)?)?, Tolerance::EXACT)
-            }
+            Form::Broadcast => (self.symm_out.read(), wide(&normal::<T>(1, self.root(), n)?)?, Tolerance::EXACT),
             Form::AllReduce => (self.symm_out.read(), sum()?, sum_tolerance::<T>(world)),
             Form::ReduceScatter => {
                 let mine = Parts::new(n, world).of(rank.rank());

@@ -65,7 +65,11 @@ fn variables_of_oshrun_without_oshrun_are_refused() {
     }
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "openshmem::role", "--ignored", "--nocapture", "--test-threads=1"]);
-    command.env(crate::processes::ROLE, "everything").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env(crate::processes::ROLE, "everything")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command.env_remove("RANK").env("OMPI_COMM_WORLD_RANK", "1").env("OMPI_COMM_WORLD_SIZE", "4");
     let output = command.output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

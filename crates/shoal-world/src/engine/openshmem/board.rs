@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 use shoal_driver::Transport;
 
 use super::port::Port;
-use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
 use crate::engine::shared::layout::PAGE;
+use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
 use crate::error::Failure;
 
 const WORD: usize = 8;

@@ -2,7 +2,8 @@
 
 Programs of one number meet through words that only grow: word `program * world + source` of a rank's `signals` holds the
 last round that `source` has come to. Whoever launches counts the rounds, of which a launch takes up to four, and begins
-with one; nothing is cleared between launches. Each program carries its share of the elements.
+with one; nothing is cleared between launches. A kernel ends when its own signals have arrived: one that came late would
+set a word back that a later launch has set. Each program carries its share of the elements.
 """
 
 import shoal
@@ -59,6 +60,7 @@ def all_gather_put(x, out, signals, round, n):
     for step in range(world):
         put(out + rank.to(tl.int64) * n + begin, x + begin, count, (rank + step) % world)
     meet(signals, round + 1)
+    shmem.quiet()
 
 
 @shoal.jit
@@ -81,6 +83,7 @@ def all_gather_put_ring(x, out, signals, round, n):
             place, place, count * size, hops + hop, round, shmem.NVSHMEM_SIGNAL_SET, right
         )  # fmt: skip
     if world > 1:
+        # All ranks have come to the round then, so no signal of this launch is still under way.
         shmem.signal_wait_until(hops + world - 2, shmem.NVSHMEM_CMP_GE, round)
 
 
@@ -95,6 +98,7 @@ def broadcast_put(x, signals, round, root, n):
         for step in range(1, world):
             put(x + begin, x + begin, count, (rank + step) % world)
     meet(signals, round + 1)
+    shmem.quiet()
 
 
 @shoal.jit
@@ -111,6 +115,7 @@ def reduce_scatter_put(x, inbox, out, signals, round, n, part, WORLD: tl.constex
     meet(signals, round + 1)
     mine = tl.maximum(tl.minimum(count, n - rank * part - begin), 0)
     add_up(inbox + begin, out + begin, mine, part, WORLD, BLOCK)
+    shmem.quiet()
 
 
 @shoal.jit
@@ -127,10 +132,11 @@ def all_reduce_put(x, inbox, out, signals, round, n, part, WORLD: tl.constexpr, 
     mine = tl.maximum(tl.minimum(count, n - rank * part - begin), 0)
     place = out + rank.to(tl.int64) * part + begin
     add_up(inbox + begin, place, mine, part, WORLD, BLOCK)
-    tl.debug_barrier()
+    tl.debug_barrier()  # shoal: redundant because a put of the program comes after all that it has stored
     for step in range(1, WORLD):
         put(place, place, mine, (rank + step) % WORLD)
     meet(signals, round + 2)
+    shmem.quiet()
 
 
 @shoal.jit
@@ -142,10 +148,10 @@ def all_to_all_put(x, splits, all_splits, out, received, signals, round, dim, ro
     rank = shmem.my_pe()
     world = shmem.n_pes()
     table = all_splits + tl.program_id(0) * world * world
-    meet(signals, round)
+    # Everybody has read the table of an earlier launch when that ends.
     for step in range(world):
         put(table + rank * world, splits, world, (rank + step) % world)
-    meet(signals, round + 1)
+    meet(signals, round)
     sent = tl.full((), 0, tl.int64)
     for to in range(world):
         before = tl.full((), 0, tl.int64)
@@ -159,4 +165,5 @@ def all_to_all_put(x, splits, all_splits, out, received, signals, round, dim, ro
     if tl.program_id(0) == 0:
         for sender in range(world):
             tl.store(received + sender, tl.load(table + sender * world + rank))
-    meet(signals, round + 2)
+    meet(signals, round + 1)
+    shmem.quiet()

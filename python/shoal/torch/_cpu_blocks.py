@@ -53,8 +53,8 @@ def choose_for_cpu(heuristics: ModuleType) -> None:
 
 
 def options() -> dict[str, Any]:
-    """Inductor asks for assertions (`debug`) in every kernel, not for a check of every access; and its code runs on as many
-    threads as torch had when it was compiled."""
+    """Inductor asks for assertions (`debug`) in every kernel, not for a check of every access; and its code runs on as
+    many threads as torch had when it was compiled."""
     import torch
 
     return {"check_accesses": False, "num_cpu_threads": torch.get_num_threads()}

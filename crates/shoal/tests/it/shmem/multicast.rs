@@ -204,8 +204,8 @@ fn assembly_for_all_ranks_stays_assembly_on_gpus() {
     is_pure=False, pack=1)";
     let kernel = super::harness::kernel(body);
     let specs = kernel.read_signature("*i32, *i32, *i64, i32").expect("a signature");
-    let target = shoal::Target::parse("sm_90a").expect("a target");
-    let text = kernel.emit(&specs, shoal::Stage::Asm, target).expect("it compiles");
+    let target = shoal::target_named("sm_90a").expect("a target");
+    let text = kernel.emit(&specs, shoal::Stage::Asm, &target).expect("it compiles");
     let text = String::from_utf8(text).expect("text");
     assert!(text.contains("multimem.st.relaxed.sys.global.b32"), "{text}");
 }

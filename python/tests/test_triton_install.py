@@ -167,13 +167,14 @@ def test_what_triton_dist_has_beyond_us_comes_from_the_installed_one(tmp_path):
     (kernels / "copies.py").write_text(
         "import triton_dist.language as dl\nfrom triton_dist import jit\n\ntwice = dl.constexpr(2)\nmade_with = jit\n"
     )
+    folder = str(tmp_path)
     program = (
         "import shoal, shoal.triton\nshoal.triton.install()\n"
         "import triton_dist.kernels.nvidia as kernels\nfrom triton_dist.kernels.nvidia.copies import made_with\n"
-        "assert kernels.twice.value == 2 and made_with is shoal.jit and kernels.__file__.startswith({folder!r})\n"
+        f"assert kernels.twice.value == 2 and made_with is shoal.jit and kernels.__file__.startswith({folder!r})\n"
         "import triton_dist\nassert triton_dist.jit is shoal.jit\n"
         "try:\n    import triton_dist.kernels.amd\nexcept ModuleNotFoundError as error:\n    print(error)\n"
-    ).format(folder=str(tmp_path))
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},

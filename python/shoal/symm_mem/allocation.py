@@ -69,7 +69,7 @@ class Use:
 class Arena:
     """The memory that a rank gives out, in pages.
 
-    New pieces lie behind the last one, and first fit only once there is no room left: ranks that allocate alike then have
+    New pieces lie behind the last one, and first fit only once there is no room left. So ranks that allocate alike have
     alike places, whenever each of them gets to drop what it no longer needs, and multicast addresses reach them all.
     """
 
@@ -124,7 +124,10 @@ class Arena:
             start, room = self._free[at_rest]
             if start < self._next <= start + room - size:
                 # The rest of a block that was merged with what was dropped before it.
-                self._free[at_rest : at_rest + 1] = [(start, self._next - start), (self._next, start + room - self._next)]
+                self._free[at_rest : at_rest + 1] = [
+                    (start, self._next - start),
+                    (self._next, start + room - self._next),
+                ]
                 at = at_rest + 1
                 break
         start, room = self._free[at]

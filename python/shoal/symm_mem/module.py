@@ -79,7 +79,7 @@ def get_symm_mem_workspace(group_name: Any, min_size: int) -> SymmetricMemory:
 
 
 def get(dst: Any, hdl: SymmetricMemory, peer: int, offset: int = 0) -> None:
-    """Copies from a rank's counterpart of the handle's tensor, from an offset in elements of `dst` on, into an array."""
+    """Copies a rank's counterpart of the handle's tensor, from an offset in elements of `dst` on, into an array."""
     into = arrays.dense(dst, "get: dst")
     if offset < 0:
         raise ValueError(f"get: offset must be non-negative (got {offset})")

@@ -257,7 +257,9 @@ def _low_contention_all_gather_ce_multicast_out(tensor: Any, group_name: str, ou
     gathered = _low_contention_all_gather(tensor, group_name)
     if out.shape != gathered.shape or out.dtype != gathered.dtype:
         expected = f"expected out shape {tuple(gathered.shape)} of {gathered.dtype}"
-        raise RuntimeError(f"_low_contention_all_gather_ce_multicast: {expected}, got {tuple(out.shape)} of {out.dtype}")
+        raise RuntimeError(
+            f"_low_contention_all_gather_ce_multicast: {expected}, got {tuple(out.shape)} of {out.dtype}"
+        )
     return out.copy_(gathered)
 
 

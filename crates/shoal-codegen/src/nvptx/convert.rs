@@ -354,7 +354,7 @@ fn transposed(order: MatrixOrder) -> &'static str {
 }
 
 /// `{$0, …}`, in braces even if it is one.
-fn braced(from: usize, count: usize) -> String {
+pub(super) fn braced(from: usize, count: usize) -> String {
     if count == 1 { format!("{{${from}}}") } else { operand_list(from, count) }
 }
 

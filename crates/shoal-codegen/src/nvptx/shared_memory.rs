@@ -47,7 +47,11 @@ impl<'ctx> SharedMemory<'ctx> {
 impl<'ctx> Emitter<'_, 'ctx> {
     /// All threads of the block wait for each other.
     pub(super) fn block_barrier(&mut self) {
-        self.llvm.ptx_act("bar.sync 0;", &[]);
+        match self.specialised.warps() {
+            0 => self.llvm.ptx_act("bar.sync 0;", &[]),
+            // Those that feed loops have nothing to do with it.
+            _ => self.llvm.ptx_act(&format!("bar.sync 1, {};", 32 * self.func.gpu.num_warps), &[]),
+        }
         self.shared.busy = false;
     }
 

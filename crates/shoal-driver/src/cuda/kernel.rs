@@ -19,10 +19,13 @@ use super::{
         PARAM_BUFFER_BYTES, function_attribute, launch_attribute,
     },
 };
+use super::tensor_map::encode_for;
 use crate::args::ArgBlock;
 
 /// A block gets so much shared memory without asking.
 const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
+/// Tensor maps are passed at multiples of this.
+const TENSOR_MAP_ALIGNMENT: usize = 64;
 /// The largest extents of a grid.
 const GRID_LIMIT: [u32; 3] = [0x7fff_ffff, 0xffff, 0xffff];
 
@@ -69,7 +72,7 @@ impl CudaKernel {
     /// # Errors
     /// When the driver refuses, or the kernel wants more shared memory than the device has.
     pub fn load(device: CudaDevice, code: &[u8], description: KernelDescription) -> Result<CudaKernel, CudaError> {
-        let Some(needs) = description.nvptx().copied() else {
+        let Some(needs) = description.nvptx().cloned() else {
             return Err(CudaError::Invalid(format!("kernel `{}` was not compiled for a GPU", description.name)));
         };
         if needs.table == TableUse::Waits {
@@ -164,6 +167,22 @@ impl CudaKernel {
         self.needs.table
     }
 
+    /// The arguments with what no argument stands for behind them, if the kernel takes any: the address of its table of
+    /// ranks, and the maps of its tensors.
+    #[inline]
+    fn with_extras(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
+        let with_table = self.with_table(args, table)?;
+        if self.needs.tensor_maps.is_empty() {
+            return Ok(with_table);
+        }
+        let mut block = with_table.unwrap_or_else(|| args.clone());
+        for map in &self.needs.tensor_maps {
+            let map = encode_for(&self.description, map, args)?;
+            block = block.with_words(map.words(), TENSOR_MAP_ALIGNMENT);
+        }
+        Ok(Some(block))
+    }
+
     /// The arguments with the address of the table behind them, if the kernel takes one.
     fn with_table(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
         let address = match (self.needs.table, table) {
@@ -209,7 +228,7 @@ impl CudaKernel {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_table(args, table)?;
+        let longer = self.with_extras(args, table)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut bytes = args.len();
@@ -242,7 +261,7 @@ impl CudaKernel {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_table(args, table)?;
+        let longer = self.with_extras(args, table)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut attributes: SmallVec<[LaunchAttribute; 3]> = SmallVec::new();

@@ -170,7 +170,7 @@ fn fma_layouts(func: &Func, op: OpId, hardware: Hardware) -> ProductLayouts {
 fn is_loaded(func: &Func, value: Value) -> bool {
     let Some(op) = func.def_op(value) else { return false };
     let data = func.op(op);
-    matches!(data.kind, OpKind::Load(_))
+    matches!(data.kind, OpKind::Load(_) | OpKind::DescLoad)
         || matches!(data.kind, OpKind::Transpose { .. }) && is_loaded(func, data.operands()[0])
 }
 

@@ -148,6 +148,16 @@ CONFIGS = [
 ]
 
 
+# The same product through tensor descriptors: by as many programs as there are multiprocessors, or one for each tile.
+BLOCK_CONFIGS = [
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=3, WS=True, PERSISTENT=True),
+    dict(BM=128, BN=128, BK=64, GROUP=8, num_warps=8, num_stages=4, WS=True, PERSISTENT=True),
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=3, WS=False, PERSISTENT=True),
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=4, WS=False, PERSISTENT=False),
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=3, WS=True, PERSISTENT=False),
+]
+
+
 def tuned(launch, configs):
     """The fastest of the configurations that work, and what did not."""
     best, found, failed = math.inf, None, []
@@ -157,6 +167,7 @@ def tuned(launch, configs):
             launch(config)
             torch.cuda.synchronize()
             seconds = min(once(lambda: launch(config)) for _ in range(3))
+            say(note=f"{config}: {1e6 * seconds:.1f} us")
         except Exception as error:
             failed.append(f"{config}: {str(error).splitlines()[0]}")
             continue
@@ -178,6 +189,9 @@ def bench_matmul():
 
         def launch(module, config):
             grid = (triton_cdiv(n, config["BM"]) * triton_cdiv(n, config["BN"]),)
+            if "WS" in config:
+                launch_blocks(module, grid[0], dict(config), (a, b, c))
+                return
             module.matmul_kernel[grid](
                 a, b, c, n, n, n, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1), **config
             )
@@ -185,7 +199,8 @@ def bench_matmul():
         calls = {}
         for name, module in (("shoal", OURS), ("triton", THEIRS)):
             if module:
-                config, failed = tuned(lambda config: launch(module, config), CONFIGS)
+                configs = CONFIGS if small else CONFIGS + BLOCK_CONFIGS
+                config, failed = tuned(lambda config: launch(module, config), configs)
                 say(bench="matmul", case=f"{dtype} {n}", note=f"{name}: {config}; failed: {failed}")
                 if config:
                     calls[name] = lambda module=module, config=config: launch(module, config)
@@ -196,6 +211,17 @@ def bench_matmul():
             calls["torch"] = lambda: torch.matmul(a, b, out=c)
         exact = a.float() @ b.float()
         rows("matmul", f"{str(dtype).split('.')[1]} {n}", 2 * n**3, "GFLOP/s", calls, c, exact, 2e-2)
+
+
+def launch_blocks(module, tiles, config, tensors):
+    package = "shoal" if module is OURS else "triton"
+    Descriptor = importlib.import_module(f"{package}.tools.tensor_descriptor").TensorDescriptor
+    (bm, bn, bk), n = (config[name] for name in ("BM", "BN", "BK")), tensors[0].shape[0]
+    blocks = ([bm, bk], [bk, bn], [bm, bn])
+    views = [Descriptor.from_tensor(tensor, block) for tensor, block in zip(tensors, blocks)]
+    out = getattr(module.tl, str(tensors[2].dtype).split(".")[1])
+    programs = torch.cuda.get_device_properties(0).multi_processor_count if config.pop("PERSISTENT") else tiles
+    module.matmul_blocks_kernel[(min(programs, tiles),)](*views, n, n, n, OUT=out, **config)
 
 
 def triton_cdiv(a, b):

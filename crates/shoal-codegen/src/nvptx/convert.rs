@@ -165,7 +165,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 Barrier::Warp => self.warp_barrier(),
                 Barrier::Block => {
                     self.block_barrier();
-                    self.scratch_may_be_busy();
+                    self.scratch_is_read();
                 }
             }
             self.read_access(&mut result, &plan.load, base, elem, flip.target);

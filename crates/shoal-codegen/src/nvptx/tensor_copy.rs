@@ -129,7 +129,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let offsets: Vec<V<'ctx>> = data.operands()[1..].iter().map(|&offset| self.scalar(offset)).collect();
         let buffer = block_buffer(func, desc).expect("what the engine cannot move was refused");
         self.shared.floor = self.shared.floor.next_multiple_of(ALIGNMENT);
-        let at = self.use_scratch(buffer.bytes() + BARRIER);
+        let at = self.use_scratch((buffer.bytes() + BARRIER).next_multiple_of(ALIGNMENT));
         let (base, barrier_at) = (llvm.const_i32(at.into()), at + buffer.bytes());
         let barrier = self.shared_address(llvm.const_i32(barrier_at.into()));
         if threads_write(func) {
@@ -150,7 +150,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let tile = SharedTile { base, memory: buffer.memory, slot: None };
         let layout = self.layout(result).clone();
         let numbers = self.read_shared(&tile, &layout, self.elem(result));
-        self.scratch_may_be_busy();
+        self.scratch_is_read();
         self.hold_tile(result, numbers);
     }
 
@@ -164,7 +164,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let numbers = self.numbers(value);
         let (layout, elem) = (self.layout(value).clone(), self.elem(value));
         self.shared.floor = self.shared.floor.next_multiple_of(ALIGNMENT);
-        let base = llvm.const_i32(self.use_scratch(buffer.bytes()).into());
+        let at = self.use_scratch(buffer.bytes().next_multiple_of(ALIGNMENT));
+        let base = llvm.const_i32(at.into());
         self.write_shared(&numbers, &layout, &buffer.memory, base, elem);
         llvm.ptx_act("fence.proxy.async.shared::cta;", &[]);
         self.block_barrier();
@@ -188,7 +189,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             // The memory is there again when it was read.
             llvm.ptx_act("cp.async.bulk.wait_group.read 0;", &[]);
         }
-        self.scratch_may_be_busy();
+        self.scratch_is_read();
     }
 }
 

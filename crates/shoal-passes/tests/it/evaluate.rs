@@ -8,6 +8,8 @@ use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::types::Padding;
 use shoal_ir::{Const, Elem, Func, OpId, OpKind, Region, Scalar, Type, Value, numeric};
 
+use crate::laid_out::{gathered, scattered};
+
 /// Elements, row-major, as bits; pointers are addresses.
 pub(crate) type Elements = Vec<u64>;
 
@@ -119,11 +121,19 @@ impl<'f> Evaluator<'f> {
                     Padding::Nan => Const::from_f64(desc.elem, f64::NAN).bits(),
                 };
                 let at = |address: u64| self.word(address, Elem::Scalar(desc.elem));
-                return vec![block.into_iter().map(|address| address.map_or(padding, at)).collect()];
+                let elements = block.into_iter().map(|address| address.map_or(padding, at)).collect();
+                return vec![match self.tiles {
+                    Tiles::Elements => elements,
+                    Tiles::Places => scattered(&result.expect("a tile"), &elements),
+                }];
             }
             OpKind::DescStore => {
+                let stored = match self.tiles {
+                    Tiles::Elements => operands[1].clone(),
+                    Tiles::Places => gathered(&types[1], &operands[1]),
+                };
                 for (i, address) in self.block(&types[0], &operands[0], &operands[2..]).into_iter().enumerate() {
-                    address.map(|address| self.memory.insert(address, operands[1][i]));
+                    address.map(|address| self.memory.insert(address, stored[i]));
                 }
                 return Vec::new();
             }

@@ -32,7 +32,7 @@ fn layout(ty: &Type) -> &LinearLayout {
 }
 
 /// A tile's elements in order; all places that hold an element must agree on it.
-fn gathered(ty: &Type, places: &Elements) -> Elements {
+pub(crate) fn gathered(ty: &Type, places: &Elements) -> Elements {
     let mut found: Vec<Option<u64>> = vec![None; ty.shape().iter().product::<u32>() as usize];
     for (element, &number) in held(layout(ty)).into_iter().zip(places) {
         let known = found[element as usize].get_or_insert(number);
@@ -42,7 +42,7 @@ fn gathered(ty: &Type, places: &Elements) -> Elements {
 }
 
 /// The elements of a tile, put where its layout has them.
-fn scattered(ty: &Type, elements: &Elements) -> Elements {
+pub(crate) fn scattered(ty: &Type, elements: &Elements) -> Elements {
     if !ty.is_tile() {
         return elements.clone();
     }

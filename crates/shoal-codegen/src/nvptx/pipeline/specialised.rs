@@ -42,12 +42,19 @@ pub(in super::super) struct Specialised<'ctx> {
     loops: Vec<(OpId, Rc<Plan>)>,
     /// The slot that each of them is at, and the parity of its barrier.
     rings: Vec<[V<'ctx>; 2]>,
+    /// Where their rings end in shared memory.
+    top: u32,
 }
 
 impl<'ctx> Specialised<'ctx> {
     /// The warps that a kernel has besides its own.
     pub(in super::super) fn warps(&self) -> u32 {
         if self.loops.is_empty() { 0 } else { FEEDING_WARPS }
+    }
+
+    /// Where the rings end in shared memory.
+    pub(in super::super) fn top(&self) -> u32 {
+        self.top
     }
 
     fn find(&self, op: OpId) -> Option<(usize, Rc<Plan>)> {
@@ -83,7 +90,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let unfinished = self.unfinished_product(op, &loads);
         let floor = self.shared.floor.next_multiple_of(1024);
-        let needs = self.body_needs(func.body(), &loads) + BARRIERS;
+        let needs = self.body_needs(func.body(), &loads) + self.kept_bytes(op) + BARRIERS;
         let room = self.shared.limit.saturating_sub(floor).saturating_sub(needs);
         let bytes: u32 = loads.iter().map(|load| load.bytes).sum();
         let wanted = attrs.num_stages.unwrap_or(func.gpu.num_stages) + u32::from(unfinished.is_some());
@@ -99,6 +106,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let engine = Some(EngineUse { barriers: at, bytes });
         at += 2 * BARRIER * slots;
         self.shared.floor = at;
+        self.specialised.top = at;
         self.shared.needed = self.shared.needed.max(at);
         let (slice, carried, rings) = (Vec::new(), Vec::new(), vec![slots]);
         let plan = Plan { loads, slice, carried, stages: slots, rings, unfinished, copy_after: None, engine };
@@ -106,6 +114,19 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.specialised.feeder = feeder;
         self.specialised.loops.push((op, Rc::new(plan)));
         self.specialised.rings.push([zero, zero]);
+    }
+
+    /// The shared memory for operands of a loop's products that are made before it.
+    fn kept_bytes(&self, op: OpId) -> u32 {
+        let func = self.func;
+        let body = func.op(op).regions()[0];
+        let products = func.region(body).ops().iter().filter(|&&op| super::super::dot::is_wgmma(func, op, self.arch));
+        let operands = products.flat_map(|&op| func.op(op).operands()[..2].to_vec());
+        let from_outside = operands.filter(|&operand| {
+            let (source, _) = super::behind_transposes(func, operand);
+            !func.is_inside(func.defining_region(source), body)
+        });
+        from_outside.map(|operand| super::tile_bytes(func, operand).next_multiple_of(1024)).sum()
     }
 
     /// Where every loop's ring is, as numbers that go through control flow.

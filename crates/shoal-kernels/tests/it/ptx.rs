@@ -298,7 +298,7 @@ fn the_copy_engine_moves_blocks_of_tensors() {
     let signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, BM=128, BN=128, BK=64";
     let text = blocks("made", signature, NvptxArch::Sm90a);
     for wanted in [
-        "maps=b16:a0:a3/a5:a5:128/64:128:zero,b16:a1:a5/a4:a4:64/64:128:zero,b16:a2:a3/a4:a4:128/64:128:zero",
+        "maps=b16:u0:a3/a5:a5:128/64:128:zero,b16:u1:a5/a4:a4:64/64:128:zero,b16:u2:a3/a4:a4:128/64:128:zero",
         ".param .align 64 .b8 made_param_6[128]",
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes",
         "mbarrier.try_wait.parity.shared::cta.b64",
@@ -321,7 +321,7 @@ fn the_copy_engine_moves_blocks_of_tensors() {
     }
     let sums = blocks("row_sums", "*fp32:16, *fp32:16, i32, N=64, BM=32", NvptxArch::Sm90a);
     assert!(sums.contains("cp.async.bulk.tensor.2d.shared::cluster") && sums.contains("ld.shared.v4.b32"), "{sums}");
-    assert!(sums.contains("maps=b32:a0:a2/64:64:32/32:128:zero"), "{sums}");
+    assert!(sums.contains("maps=b32:u0:a2/64:64:32/32:128:zero"), "{sums}");
 }
 
 #[test]

@@ -264,10 +264,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let needs = |&op: &OpId| {
             let data = func.op(op);
             if super::dot::is_wgmma(func, op, self.arch) {
-                // What is not there yet is written for each product; registers are taken as they are.
-                let written = |&&operand: &&Value| !ready(operand) && !self.is_wgmma_operand_layout(operand);
-                let operands = data.operands()[..2].iter().filter(written);
-                return operands.map(|&operand| tile_bytes(func, operand).next_multiple_of(1024)).sum();
+                // What the unit cannot read where it is is written for each product; registers are taken as they are.
+                let in_place = |operand: Value, index: usize| {
+                    let (source, flipped) = behind_transposes(func, operand);
+                    let load = func.def_op(source).and_then(|op| loads.iter().find(|load| load.op == op));
+                    load.map_or_else(|| ready(operand), |load| unfinished::is_read_in_place(load, flipped, index))
+                };
+                let written = |&(index, &operand): &(usize, &Value)| {
+                    !in_place(operand, index) && !self.is_wgmma_operand_layout(operand)
+                };
+                let operands = data.operands()[..2].iter().enumerate().filter(written);
+                return operands.map(|(_, &operand)| tile_bytes(func, operand).next_multiple_of(1024)).sum();
             }
             if matches!(data.kind, OpKind::DescLoad) {
                 let ahead = loads.iter().any(|load| load.op == op);

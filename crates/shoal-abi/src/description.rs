@@ -216,7 +216,9 @@ fn read(text: &str) -> Option<KernelDescription> {
                 table: TableUse::from_name(value("ranks")?)?,
                 tensor_maps: match words.next() {
                     None => Vec::new(),
-                    Some(word) => list(word.strip_prefix("maps=")?).map(|map| map.parse().ok()).collect::<Option<_>>()?,
+                    Some(word) => {
+                        list(word.strip_prefix("maps=")?).map(|map| map.parse().ok()).collect::<Option<_>>()?
+                    }
                 },
             })
         }

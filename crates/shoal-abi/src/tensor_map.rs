@@ -148,10 +148,16 @@ mod tests {
 
     #[test]
     fn maps_survive_their_text() {
-        for text in ["f16:a0:a3/a4:a6:64/128:128:zero", "b8:a0.16.add:a1.a2.mul.i32::16:0:zero", "f32:a1:2/3/4:12/4:1/1/4:0:nan"] {
+        for text in [
+            "f16:a0:a3/a4:a6:64/128:128:zero",
+            "b8:a0.16.add:a1.a2.mul.i32::16:0:zero",
+            "f32:a1:2/3/4:12/4:1/1/4:0:nan",
+        ] {
             assert_eq!(text.parse::<TensorMapNeeds>().map(|map| map.to_string()), Ok(text.to_owned()));
         }
-        for wrong in ["", "f16:a0:a3/a4:a6:64:128:zero", "f16:a0:a3/a4:a6:64/128:48:zero", "f17:a0:a3/a4:a6:64/128:0:zero"] {
+        for wrong in
+            ["", "f16:a0:a3/a4:a6:64:128:zero", "f16:a0:a3/a4:a6:64/128:48:zero", "f17:a0:a3/a4:a6:64/128:0:zero"]
+        {
             assert!(wrong.parse::<TensorMapNeeds>().is_err(), "{wrong}");
         }
     }

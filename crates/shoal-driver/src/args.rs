@@ -200,12 +200,10 @@ mod tests {
         let mut writer = ArgBlock::writer();
         writer.push_u8(7).push_i32(-2).push_u64(1 << 40).push_u16(9);
         let block = writer.finish();
-        assert_eq!([(0, 1), (4, 4), (8, 8), (16, 2)].map(|(at, size)| block.bits(at, size).unwrap()), [
-            7,
-            0xffff_fffe,
-            1 << 40,
-            9
-        ]);
+        assert_eq!(
+            [(0, 1), (4, 4), (8, 8), (16, 2)].map(|(at, size)| block.bits(at, size).unwrap()),
+            [7, 0xffff_fffe, 1 << 40, 9]
+        );
         assert_eq!(block.bits(24, 8), None);
         let longer = block.with_words(&[5, 6], 64).with_words(&[7], 64);
         assert_eq!(longer.len(), 136);

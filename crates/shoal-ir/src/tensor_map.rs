@@ -104,7 +104,8 @@ impl BlockBuffer {
                 .collect();
         }
         for copy in &mut copies {
-            let at_row = copy.first[..rank - 1].iter().zip(&self.shape).fold(0, |at, (&first, &size)| at * size + first);
+            let at_row =
+                copy.first[..rank - 1].iter().zip(&self.shape).fold(0, |at, (&first, &size)| at * size + first);
             let column = copy.first[rank - 1];
             let element = if self.swizzle == TmaSwizzle::None {
                 at_row * row + column
@@ -211,7 +212,11 @@ fn launch_value(func: &Func, value: Value) -> Option<LaunchValue> {
     if let OpKind::Cast(_) = data.kind {
         let from = func.ty(data.operands()[0]).number().filter(|from| from.is_int())?;
         let narrows = from.bits() > number.scalar()?.bits();
-        return if narrows { wrapped(operand(0)?) } else { operand(0).filter(|_| number.scalar() == Some(Scalar::I64)) };
+        return if narrows {
+            wrapped(operand(0)?)
+        } else {
+            operand(0).filter(|_| number.scalar() == Some(Scalar::I64))
+        };
     }
     let OpKind::Binary(kind) = data.kind else { return None };
     let step = match kind {

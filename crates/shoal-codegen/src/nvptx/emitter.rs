@@ -83,6 +83,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) pipelines: Vec<(OpId, Pipeline<'ctx>)>,
     /// The loops that further warps feed.
     pub(super) specialised: Specialised<'ctx>,
+    /// Whether there are, or will be, such loops.
+    pub(super) specialises: bool,
     /// A carried value whose product the last trip did not wait for: whoever needs it first does.
     pub(super) pending: Option<Value>,
     /// The first thing that cannot be done.
@@ -130,6 +132,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             tensor_maps: HashMap::new(),
             pipelines: Vec::new(),
             specialised: Specialised::default(),
+            specialises: false,
             pending: None,
             failure: None,
         }

@@ -8,7 +8,9 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_ir::class::{AccessOp, EffectOp, OpClass};
 use shoal_ir::tensor_map::{BlockBuffer, made_desc};
-use shoal_ir::{Func, OpId, OpKind, Structure, Value};
+use shoal_ir::types::{DescType, Padding};
+use shoal_ir::{Elem, Func, OpId, OpKind, Structure, Value};
+use shoal_layout::{InDim, LinearLayout};
 
 use super::control::any_inside;
 use super::convert::braced;
@@ -19,6 +21,8 @@ use crate::shared::llvm::V;
 pub(super) const ALIGNMENT: u32 = 1024;
 /// The bytes of a barrier.
 pub(super) const BARRIER: u32 = 8;
+/// Where shared memory is scarce, more than this is stored in parts.
+const LARGE: u32 = 32 << 10;
 
 /// The operations that make a kernel's descriptors, in the order in which their maps are passed.
 pub(super) fn mapped(func: &Func) -> Vec<OpId> {
@@ -82,7 +86,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             "@$1 cp.async.bulk.tensor.{rank}d.shared::cluster.global.mbarrier::complete_tx::bytes [$2], [$0, {}], [$3];",
             braced(4, rank)
         );
-        for (map, place, coordinates) in self.block_copies(desc, offsets, base) {
+        let buffer = block_buffer(self.func, desc).expect("what the engine cannot move was refused");
+        for (map, place, coordinates) in self.block_copies(desc, &buffer, offsets, base) {
             let operands: Vec<V<'ctx>> = [map, wanted, place, barrier].into_iter().chain(coordinates).collect();
             self.llvm.ptx_act(&text, &operands);
         }
@@ -92,13 +97,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn block_copies(
         &self,
         desc: Value,
+        buffer: &BlockBuffer,
         offsets: &[V<'ctx>],
         base: IntValue<'ctx>,
     ) -> Vec<(V<'ctx>, V<'ctx>, Vec<V<'ctx>>)> {
         let llvm = self.llvm;
         let maker = self.func.def_op(desc).expect("descriptors are made in the kernel");
         let map = self.tensor_maps[&maker].into();
-        let buffer = block_buffer(self.func, desc).expect("what the engine cannot move was refused");
         let start = self.shared_address(base);
         let add = |number: V<'ctx>, more: u32| match more {
             0 => number,
@@ -154,43 +159,108 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.hold_tile(result, numbers);
     }
 
-    /// Writes a block of a tensor.
+    /// Writes a block of a tensor, in parts if shared memory is scarce.
     pub(super) fn desc_store(&mut self, op: OpId) {
         let func = self.func;
         let (llvm, data) = (self.llvm, func.op(op));
         let (desc, value) = (data.operands()[0], data.operands()[1]);
-        let offsets: Vec<V<'ctx>> = data.operands()[2..].iter().map(|&offset| self.scalar(offset)).collect();
-        let buffer = block_buffer(func, desc).expect("what the engine cannot move was refused");
+        let mut offsets: Vec<V<'ctx>> = data.operands()[2..].iter().map(|&offset| self.scalar(offset)).collect();
         let numbers = self.numbers(value);
-        let (layout, elem) = (self.layout(value).clone(), self.elem(value));
-        self.shared.floor = self.shared.floor.next_multiple_of(ALIGNMENT);
-        let at = self.use_scratch(buffer.bytes().next_multiple_of(ALIGNMENT));
-        let base = llvm.const_i32(at.into());
-        self.write_shared(&numbers, &layout, &buffer.memory, base, elem);
-        llvm.ptx_act("fence.proxy.async.shared::cta;", &[]);
-        self.block_barrier();
+        let (buffer, layout, parts) = self.stored_part(op);
+        let each = numbers.len() / parts as usize;
+        let columns = layout.shape().last().copied().unwrap_or(0);
         self.wait_for_stored_blocks();
-        let first = self.is_first_thread();
-        let rank = offsets.len();
-        let text = format!(
-            "@$1 cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [$0, {}], [$2];",
-            braced(3, rank)
-        );
-        for (map, place, coordinates) in self.block_copies(desc, &offsets, base) {
-            let operands: Vec<V<'ctx>> = [map, first, place].into_iter().chain(coordinates).collect();
-            llvm.ptx_act(&text, &operands);
+        for (part, numbers) in numbers.chunks(each).enumerate() {
+            if part > 0
+                && let Some(last) = offsets.last_mut()
+            {
+                *last = llvm.bin(Op::Add, *last, llvm.const_i32(columns.into()).into());
+            }
+            self.store_part(desc, (&buffer, &layout), numbers, &offsets);
         }
-        llvm.ptx_act("cp.async.bulk.commit_group;", &[]);
         if is_observed(func, op) {
             llvm.ptx_act("cp.async.bulk.wait_group 0;", &[]);
             llvm.ptx_act("fence.proxy.async;", &[]);
             self.block_barrier();
-        } else {
-            // The memory is there again when it was read.
-            llvm.ptx_act("cp.async.bulk.wait_group.read 0;", &[]);
         }
         self.scratch_is_read();
     }
+
+    /// Writes a part of a block; its memory is there again when it was read.
+    fn store_part(
+        &mut self,
+        desc: Value,
+        (buffer, layout): (&BlockBuffer, &LinearLayout),
+        numbers: &[V<'ctx>],
+        offsets: &[V<'ctx>],
+    ) {
+        let llvm = self.llvm;
+        let rank = offsets.len();
+        self.shared.floor = self.shared.floor.next_multiple_of(ALIGNMENT);
+        let at = self.use_scratch(buffer.bytes().next_multiple_of(ALIGNMENT));
+        let base = llvm.const_i32(at.into());
+        self.write_shared(numbers, layout, &buffer.memory, base, self.desc_elem(desc));
+        llvm.ptx_act("fence.proxy.async.shared::cta;", &[]);
+        self.block_barrier();
+        let first = self.is_first_thread();
+        let text =
+            format!("@$1 cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [$0, {}], [$2];", braced(3, rank));
+        for (map, place, coordinates) in self.block_copies(desc, buffer, offsets, base) {
+            let operands: Vec<V<'ctx>> = [map, first, place].into_iter().chain(coordinates).collect();
+            llvm.ptx_act(&text, &operands);
+        }
+        llvm.ptx_act("cp.async.bulk.commit_group;", &[]);
+        llvm.ptx_act("cp.async.bulk.wait_group.read 0;", &[]);
+        self.scratch_is_read();
+    }
+
+    fn desc_elem(&self, desc: Value) -> Elem {
+        let made = self.func.def_op(desc).and_then(|op| made_desc(self.func, op));
+        Elem::Scalar(made.expect("descriptors are made in the kernel").elem)
+    }
+
+    /// The part of a block that a store writes at once: its buffer, its layout, and how many parts there are, side by side.
+    /// Where loops have rings for themselves, large blocks are cut in halves as long as the registers are.
+    fn stored_part(&self, op: OpId) -> (BlockBuffer, LinearLayout, u32) {
+        let func = self.func;
+        let (desc, value) = (func.op(op).operands()[0], func.op(op).operands()[1]);
+        let layout = self.layout(value).clone();
+        let whole = block_buffer(func, desc).expect("what the engine cannot move was refused");
+        let mut found = (whole.clone(), layout, 1);
+        if !self.specialises {
+            return found;
+        }
+        while found.0.bytes() > LARGE {
+            let Some((buffer, layout)) = half(&whole, &found.1, self.desc_elem(desc)) else { break };
+            found = (buffer, layout, 2 * found.2);
+        }
+        found
+    }
+
+    /// The shared memory that a store needs.
+    pub(super) fn store_bytes(&self, op: OpId) -> u32 {
+        self.stored_part(op).0.bytes() + ALIGNMENT
+    }
+}
+
+/// The left half of a tile, if the last register bit tells the halves apart and the engine moves both by the same copies.
+fn half(whole: &BlockBuffer, layout: &LinearLayout, elem: Elem) -> Option<(BlockBuffer, LinearLayout)> {
+    let mut shape = layout.shape();
+    let columns = shape.last_mut()?;
+    *columns /= 2;
+    let registers: Vec<Vec<u32>> = layout.bases(InDim::Register).collect();
+    let (last, kept) = registers.split_last()?;
+    let (at, rest) = last.split_last()?;
+    let others = InDim::ALL.into_iter().filter(|&dim| dim != InDim::Register);
+    let bases = others.map(|dim| (dim, layout.bases(dim).collect::<Vec<_>>()));
+    let halved = bases.chain([(InDim::Register, kept.to_vec())]).collect::<Vec<_>>();
+    if *at != *columns || rest.iter().any(|&coordinate| coordinate != 0) {
+        return None;
+    }
+    let layout = LinearLayout::from_bases(halved, &shape).ok()?;
+    let desc = DescType { elem: elem.scalar()?, block: shape.as_slice().into(), padding: Padding::Zero };
+    let buffer = BlockBuffer::of(&desc)?;
+    (buffer.copy == whole.copy && buffer.swizzle == whole.swizzle).then_some((buffer, layout))
 }
 
 /// Whether threads of a kernel write global memory, or learn of what others wrote.

@@ -9,6 +9,7 @@ use std::{ffi::CString, sync::OnceLock};
 use shoal_abi::{KernelDescription, NvptxNeeds, TableUse};
 use smallvec::SmallVec;
 
+use super::tensor_map::encode_for;
 use super::{
     device::CudaDevice,
     error::CudaError,
@@ -19,7 +20,6 @@ use super::{
         PARAM_BUFFER_BYTES, function_attribute, launch_attribute,
     },
 };
-use super::tensor_map::encode_for;
 use crate::args::ArgBlock;
 
 /// A block gets so much shared memory without asking.
@@ -262,8 +262,7 @@ impl CudaKernel {
         let [x, y, z] = grid;
         let function = self.function_for(stream);
         // SAFETY: the function is loaded; the block has the size of its parameters and is copied by the call.
-        let status =
-            unsafe { (cuda.launch)(function, x, y, z, threads, 1, 1, shared, stream.raw(), params, extra) };
+        let status = unsafe { (cuda.launch)(function, x, y, z, threads, 1, 1, shared, stream.raw(), params, extra) };
         cuda.check(status, || format!("launching `{}`", self.description.name))
     }
 

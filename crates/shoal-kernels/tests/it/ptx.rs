@@ -290,7 +290,8 @@ def row_sums(x, out, M, N: tl.constexpr, BM: tl.constexpr):
 fn blocks(kernel: &str, signature: &str, arch: NvptxArch) -> String {
     let kernel = shoal::Module::from_source("blocks.py", BLOCKS).unwrap().kernel(kernel).unwrap();
     let specs = kernel.read_signature(signature).unwrap();
-    String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(arch)).unwrap_or_else(|why| panic!("{why}"))).unwrap()
+    String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(arch)).unwrap_or_else(|why| panic!("{why}")))
+        .unwrap()
 }
 
 #[test]

@@ -321,7 +321,8 @@ fn moved(ty: &Type, from: &Type, operand: &Elements, source: impl Fn(&[u32], &[u
 impl<'f> Evaluator<'f> {
     /// What a function of one tile returns.
     pub(crate) fn call(func: &'f Func, argument: Elements) -> Vec<Elements> {
-        let mut this = Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000, tiles: Tiles::Elements };
+        let mut this =
+            Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000, tiles: Tiles::Elements };
         this.values.insert(func.params()[0], argument);
         this.region(func.body())
     }

@@ -133,7 +133,8 @@ impl Evaluator<'_> {
                 vec![scattered(&to, &self.reduce(op, &types[0], &whole, usize::from(*axis)))]
             }
             OpKind::Dot { .. } => {
-                let whole: Vec<Elements> = types.iter().zip(operands).map(|(ty, places)| gathered(ty, places)).collect();
+                let whole: Vec<Elements> =
+                    types.iter().zip(operands).map(|(ty, places)| gathered(ty, places)).collect();
                 vec![scattered(&to, &crate::evaluate::product(types, &whole))]
             }
             _ => return None,

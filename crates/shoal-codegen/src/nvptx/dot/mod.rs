@@ -65,9 +65,8 @@ fn unit(func: &Func, op: OpId, arch: NvptxArch) -> Unit {
     };
     let width = 32 / number.bits().clamp(8, 32);
     let instruction = if number == Scalar::F64 { MmaShape::M8N8 } else { MmaShape::M16N8 };
-    let operand = |index, grid: &[u32; 2], which| {
-        LinearLayout::mma_operand(shape(index), grid, instruction, which, width).ok()
-    };
+    let operand =
+        |index, grid: &[u32; 2], which| LinearLayout::mma_operand(shape(index), grid, instruction, which, width).ok();
     let is_mma = |grid: [u32; 2]| {
         LinearLayout::mma_accumulator(shape(2), &grid, instruction).as_ref() == Ok(acc)
             && operand(0, &grid, Operand::A).as_ref() == Some(a)

@@ -294,7 +294,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
 }
 
 /// A parity that changes when a ring begins anew.
-pub(super) fn flipped_at_start<'ctx>(llvm: &crate::shared::llvm::Llvm<'ctx>, parity: V<'ctx>, slot: V<'ctx>) -> V<'ctx> {
+pub(super) fn flipped_at_start<'ctx>(
+    llvm: &crate::shared::llvm::Llvm<'ctx>,
+    parity: V<'ctx>,
+    slot: V<'ctx>,
+) -> V<'ctx> {
     let anew = llvm.icmp(IntPredicate::EQ, slot, llvm.const_i32(0).into());
     llvm.bin(Op::Xor, parity, llvm.cast(Op::ZExt, anew, llvm.i32().into()))
 }

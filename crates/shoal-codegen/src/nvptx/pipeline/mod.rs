@@ -32,8 +32,8 @@ use shoal_ir::{Func, OpId, OpKind, Region, Value};
 use shoal_layout::{AccessKind, Direction, LinearLayout, MatrixAccess, SharedAccess};
 
 pub(super) use copies::Pipeline;
-pub(super) use specialised::Specialised;
 use slice::{Slice, writes_or_orders};
+pub(super) use specialised::Specialised;
 pub(super) use unfinished::Unfinished;
 
 use super::control::any_inside;
@@ -93,7 +93,7 @@ struct AheadLoad {
 enum How {
     /// All threads.
     Threads {
-        access: SharedAccess,
+        access: Box<SharedAccess>,
         /// Elements of one copy.
         run: u32,
         /// How its addresses come about, if all that changes from trip to trip is one pointer.
@@ -218,7 +218,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let size = (ty.len() as u32 * bits / 8).next_multiple_of(1024);
         let moves = func.op(op).parent().and_then(|body| moves_of(func, body, op));
-        Some(AheadLoad { op, memory, bits, how: How::Threads { access, run, moves }, bytes: size, base: 0, ring: 0 })
+        let how = How::Threads { access: Box::new(access), run, moves };
+        Some(AheadLoad { op, memory, bits, how, bytes: size, base: 0, ring: 0 })
     }
 
     /// How a block of a tensor would be copied to shared memory; `None` if no product needs it there.
@@ -281,7 +282,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 return if ahead { 0 } else { tile_bytes(func, data.result()) + ALIGNMENT };
             }
             if matches!(data.kind, OpKind::DescStore) {
-                return tile_bytes(func, data.operands()[1]) + ALIGNMENT;
+                return self.store_bytes(op);
             }
             let by_unit = matches!(data.kind, OpKind::Dot { .. }) && super::dot::has_unit(func, op, self.arch);
             let read = matches!(data.kind, OpKind::ConvertLayout) && ready(data.operands()[0]);

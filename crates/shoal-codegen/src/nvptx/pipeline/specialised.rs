@@ -69,18 +69,22 @@ impl<'ctx> Emitter<'_, 'ctx> {
         if !may_specialise(func, self.arch) {
             return;
         }
+        self.specialises = true;
         for op in func.walk() {
-            if is_asked_for(func, op) && !any_inside(func, func.op(op).regions()[0], super::super::control::is_control) {
+            if is_asked_for(func, op) && !any_inside(func, func.op(op).regions()[0], super::super::control::is_control)
+            {
                 self.plan_fed_loop(op);
             }
         }
+        self.specialises = self.specialised.warps() > 0;
     }
 
     fn plan_fed_loop(&mut self, op: OpId) {
         let func = self.func;
         let OpKind::For(attrs) = &func.op(op).kind else { return };
         let body = func.op(op).regions()[0];
-        let may_run_ahead = |load: &AheadLoad| load.is_by_engine() && is_only_read(func, func.op(load.op).operands()[0]);
+        let may_run_ahead =
+            |load: &AheadLoad| load.is_by_engine() && is_only_read(func, func.op(load.op).operands()[0]);
         let candidates = func.region(body).ops().iter().filter_map(|&op| self.ahead_load(op));
         let mut loads: Vec<AheadLoad> = candidates.filter(may_run_ahead).collect();
         let mut feeder = self.specialised.feeder.clone();
@@ -430,8 +434,10 @@ fn is_only_read(func: &Func, desc: Value) -> bool {
     let Some(base) = func.def_op(desc).map(|make| func.op(make).operands()[0]) else { return false };
     func.value(base).uses().iter().all(|this| {
         matches!(func.op(this.op).kind, OpKind::MakeDesc)
-            && func.value(func.op(this.op).result()).uses().iter().all(|access| {
-                matches!(func.op(access.op).kind, OpKind::DescLoad)
-            })
+            && func
+                .value(func.op(this.op).result())
+                .uses()
+                .iter()
+                .all(|access| matches!(func.op(access.op).kind, OpKind::DescLoad))
     })
 }

@@ -161,6 +161,9 @@ def test_signals_of_the_handle():
         x = symm_mem.empty(16, dtype=torch.float32)
         handle = symm_mem.rendezvous(x)
         assert handle.device == rank.device and handle.multicast_ptr == 0
+        # torch loads a kernel when it is first used, and loading waits for kernels that run.
+        assert (sum(x.fill_(1) for peer in range(4)) == 4).all()
+        rank.barrier()
         for turn in range(20):
             x.fill_(rank.rank + turn)
             handle.barrier()

@@ -22,7 +22,7 @@ const SPLITS: usize = 2;
 /// Rows of each rank, columns and inner size of the product of gathered rows.
 const GATHERED: Sizes = Sizes { m: 1024, n: 512, k: 8192 };
 /// Rows, columns and inner size of each rank's product whose sum is scattered.
-const SCATTERED: Sizes = Sizes { m: 4096, n: 4096, k: 1024 };
+const SCATTERED: Sizes = Sizes { m: 4096, n: 4096, k: 512 };
 
 pub(super) fn rows(ranks: usize) -> Result<Vec<Row>, Failure> {
     let library = Library::on(Device::cuda(0)?);

@@ -95,7 +95,8 @@ fn has_copies(layout: &LinearLayout) -> bool {
 fn acts_alone(func: &Func, op: OpId) -> bool {
     let data = func.op(op);
     let Some(mask) = mask_of(func, op).filter(|_| func.by_lanes.contains(op)) else { return false };
-    let like_mask = |value: &Value| one_in_each_thread(func, *value) && func.ty(*value).shape() == func.ty(mask).shape();
+    let like_mask =
+        |value: &Value| one_in_each_thread(func, *value) && func.ty(*value).shape() == func.ty(mask).shape();
     // The other arm of a branch only hands on what was before.
     let regions = if data.kind == OpKind::If { &data.regions()[..1] } else { data.regions() };
     data.results().iter().all(like_mask) && regions.iter().all(|&region| is_for_lanes(func, region))

@@ -53,7 +53,7 @@ impl WordStage {
     /// Threads of a program.
     pub(crate) const THREADS: usize = 512;
     /// Words of 32 bits that a thread exchanges in one step.
-    pub(crate) const ROUNDS: usize = 2;
+    pub(crate) const ROUNDS: usize = 1;
     /// Words of 32 bits at most.
     pub(crate) const MOST: usize = 1 << 14;
 

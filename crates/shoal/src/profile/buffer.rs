@@ -75,10 +75,11 @@ impl ProfileBuffer {
                 let spans = self.spans(records.copied().take_while(|&word| word != EMPTY), tasks);
                 let group = if groups > 1 { format!(".{group}") } else { String::new() };
                 // Who has multiprocessors says which one it was, counted from 1.
-                let place = match self.words.get(1 + program).filter(|&&word| word != EMPTY).map_or(0, |word| word >> 32) {
-                    0 => String::new(),
-                    number => format!(" on SM {}", number - 1),
-                };
+                let place =
+                    match self.words.get(1 + program).filter(|&&word| word != EMPTY).map_or(0, |word| word >> 32) {
+                        0 => String::new(),
+                        number => format!(" on SM {}", number - 1),
+                    };
                 let mut track = Track { name: format!("program {program}{group}{place}"), spans };
                 track.shift(self.ahead);
                 tracks.push(track);

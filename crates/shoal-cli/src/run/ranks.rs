@@ -62,8 +62,8 @@ impl<'a> Plan<'a> {
     }
 
     /// The same kernel at other sizes.
-    fn at(&self, item: &'a RankItem, sizes: &[usize]) -> Plan<'a> {
-        Plan { item, sizes: sizes.to_vec(), dtype: self.dtype, repeat: 1, timeline: None }
+    fn at(&self, item: &'a RankItem, sizes: &[usize], repeat: usize) -> Plan<'a> {
+        Plan { item, sizes: sizes.to_vec(), dtype: self.dtype, repeat, timeline: None }
     }
 
     /// A kernel in fp32 with its timeline.
@@ -109,9 +109,9 @@ impl<'a> Plan<'a> {
         let tracks = match self.timeline {
             Some(_) => {
                 // A kernel that records is another one: the first run compiles it.
-                comm.start_profile(RECORDS);
+                comm.start_profile(RECORDS)?;
                 workload.run(&comm)?;
-                comm.start_profile(RECORDS);
+                comm.start_profile(RECORDS)?;
                 rank.barrier()?;
                 workload.run(&comm)?;
                 comm.take_profile()

@@ -13,6 +13,7 @@ use shoal_layout::LinearLayout;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
+use super::lane_code::LaneCode;
 use super::pipeline::{Pipeline, Specialised};
 use super::place::registers;
 use super::shared_memory::SharedMemory;
@@ -77,6 +78,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ahead: HashSet<OpId>,
     /// The table of ranks, if the kernel asks for them.
     pub(super) ranks: Option<PointerValue<'ctx>>,
+    /// What threads do without asking each other.
+    pub(super) lane_code: LaneCode,
     /// The maps of the tensors that the copy engine reaches, by the operations that make their descriptors.
     pub(super) tensor_maps: HashMap<OpId, PointerValue<'ctx>>,
     /// The loops around that run ahead of themselves, the innermost last.
@@ -129,6 +132,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,
+            lane_code: LaneCode::of(func),
             tensor_maps: HashMap::new(),
             pipelines: Vec::new(),
             specialised: Specialised::default(),
@@ -258,7 +262,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     }
 
     pub(super) fn op(&mut self, op: OpId) {
-        if self.ahead.contains(&op) {
+        if self.ahead.contains(&op) || self.lane_code.is_unasked(op) {
             return;
         }
         self.locate(op);

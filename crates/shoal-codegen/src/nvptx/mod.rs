@@ -24,6 +24,7 @@
 //! | `give_up` | how a program ends that cannot go on |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
+//! | `lane_code` | branches and loops that each thread takes for itself |
 //! | `effort` | how much LLVM does with a kernel |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
@@ -39,6 +40,7 @@ mod function;
 mod gather;
 mod give_up;
 mod inline_ptx;
+mod lane_code;
 mod math;
 mod memory;
 mod pipeline;

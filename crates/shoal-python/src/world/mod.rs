@@ -52,6 +52,22 @@ impl WorldObject {
         Ok(WorldObject { world, process: std::process::id() })
     }
 
+    /// Ranks that are threads of this process and share a GPU.
+    #[staticmethod]
+    #[pyo3(signature = (n, ordinal, heap_bytes, pad_slots, timeout))]
+    fn cuda(
+        py: Python<'_>,
+        n: usize,
+        ordinal: u32,
+        heap_bytes: Option<usize>,
+        pad_slots: Option<usize>,
+        timeout: Option<f64>,
+    ) -> PyResult<WorldObject> {
+        let options = options(py, heap_bytes, pad_slots, timeout)?;
+        let world = py.detach(|| World::cuda_with(n, ordinal, &options)).map_err(|error| errors::world(py, &error))?;
+        Ok(WorldObject { world, process: std::process::id() })
+    }
+
     /// The world that this process was started for; waits until all ranks have come.
     #[staticmethod]
     #[pyo3(signature = (heap_bytes, pad_slots, timeout))]
@@ -72,7 +88,7 @@ impl WorldObject {
         self.world.size()
     }
 
-    /// `threads` or `processes`.
+    /// `threads`, `cuda`, `processes` or `openshmem`.
     #[getter]
     fn engine(&self) -> String {
         self.world.engine().to_string()

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use shoal_abi::team::sync_words;
 use shoal_driver::cuda::{
-    CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, independent_queues, wait_limit,
+    CudaBuffer, CudaDevice, CudaError, Event, EventKind, RankTable, Stream, StreamRef, independent_queues, wait_limit,
 };
 use shoal_driver::{LaunchError, RankView};
 
@@ -37,6 +37,8 @@ pub struct GpuRank {
     ranks: usize,
     segment: usize,
     wait_limit: Duration,
+    /// What [`GpuRank::follow`] marks other streams with.
+    followed: Event,
     /// Loaded code that this rank has launched before, by its address.
     launched: Mutex<HashSet<usize>>,
 }
@@ -92,6 +94,19 @@ impl GpuRank {
     /// code that waits, see [`Rank::meet_before_first_launch`](crate::Rank::meet_before_first_launch).
     pub fn launches_first(&self, code: usize) -> bool {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(code)
+    }
+
+    /// Lets the rank's stream wait for what is in another stream now, such as the current one of torch: whoever waits for
+    /// the rank waits for that, too. A stream that is recorded does nothing yet.
+    pub fn follow(&self, stream: StreamRef) -> Result<(), WorldError> {
+        let follow = || {
+            if stream.address() == self.stream().address() || stream.is_capturing()? {
+                return Ok(());
+            }
+            self.followed.record(stream)?;
+            self.followed.hold_back(self.stream())
+        };
+        follow().map_err(WorldError::gpu)
     }
 
     /// Waits until all that is in the rank's stream is done, and says why programs gave up, if some did.
@@ -159,8 +174,9 @@ pub(crate) fn start(options: &WorldOptions, ranks: usize, device: CudaDevice) ->
         let view = RankView::new(rank, heaps.clone(), segment).with_sync_words(options.pad_bytes());
         let table = RankTable::new(**stream, Arc::new(view), limit)?;
         let memory = Arc::clone(&memory);
-        let gpu =
-            GpuRank { stream, table, memory, rank, ranks, segment, wait_limit: limit, launched: Mutex::default() };
+        let followed = Event::new(device, EventKind::Ordering)?;
+        let launched = Mutex::default();
+        let gpu = GpuRank { stream, table, memory, rank, ranks, segment, wait_limit: limit, followed, launched };
         Ok(CudaEngine { host, gpu, pad: options.pad_bytes() })
     };
     hosts.into_iter().enumerate().map(engine).collect::<Result<_, CudaError>>().map_err(WorldError::gpu)

@@ -24,7 +24,7 @@ pub(super) fn run(options: &RunOptions, plan: &Plan<'_>, ranks: usize) -> Result
     let chosen = |item: &&RankItem| item.name.contains(options.filter.as_str());
     for item in catalog().iter().filter(chosen) {
         for sizes in item.tests {
-            let plan = plan.at(item, sizes);
+            let plan = plan.at(item, sizes, options.repeat);
             let start = Instant::now();
             let outcome = outcome(options, &plan, ranks);
             let took = seconds(start.elapsed().as_secs_f64());
@@ -64,12 +64,18 @@ fn outcome(options: &RunOptions, plan: &Plan<'_>, ranks: usize) -> Result<String
     Ok(if same { "the same bits on both".to_owned() } else { "near the reference on both".to_owned() })
 }
 
-/// Two runs: what the first leaves behind must not change the second.
+/// Two runs: what the first leaves behind must not change the second. In between come as many more as are asked for, one
+/// right after the other.
 fn on_rank(plan: &Plan<'_>, library: &Library, rank: &Rank) -> Result<Outcome, Failure> {
     let comm = Communicator::new(library, rank)?;
     let mut workload = plan.item.workload(rank, &plan.sizes, plan.dtype)?;
     let mut outcome = Outcome { bits: Vec::new(), wrong: None };
-    for _ in 0..2 {
+    for round in 0..2 {
+        if round == 1 {
+            for _ in 0..plan.repeat {
+                workload.run(&comm)?;
+            }
+        }
         workload.reset()?;
         rank.barrier()?;
         workload.run(&comm)?;

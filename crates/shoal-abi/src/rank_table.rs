@@ -144,11 +144,13 @@ pub enum DeviceFailure {
     TwoAtMeeting,
     /// A signal is not at a multiple of 8.
     Misaligned,
+    /// Loads and stores do not reach the rank.
+    OutOfReach,
 }
 
 impl DeviceFailure {
     /// All of them, by number from 1 on.
-    pub const ALL: [DeviceFailure; 10] = [
+    pub const ALL: [DeviceFailure; 11] = [
         DeviceFailure::WaitedTooLong,
         DeviceFailure::LoopedTooLong,
         DeviceFailure::OutsideHeap,
@@ -159,6 +161,7 @@ impl DeviceFailure {
         DeviceFailure::NotAMember,
         DeviceFailure::TwoAtMeeting,
         DeviceFailure::Misaligned,
+        DeviceFailure::OutOfReach,
     ];
 
     /// Its number in a report.
@@ -231,11 +234,22 @@ fn number(bytes: &[u8], at: u64, width: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
+/// How far heaps are from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distances {
+    /// Each is as far from the next, in the order of ranks.
+    Equal,
+    /// They lie where they happen to: kernels ask NVSHMEM, and the table has that of rank 0 alone.
+    Any,
+}
+
 /// Where a rank's memory is, for [`encode`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places<'a> {
     /// Where each rank's heap begins, as the GPU sees it.
     pub heaps: &'a [u64],
+    /// How far they are from each other.
+    pub distances: Distances,
     /// The bytes of a heap.
     pub heap_bytes: u64,
     /// Where the words of teams begin in each heap.
@@ -273,8 +287,13 @@ pub fn encode(topology: &Topology, places: &Places<'_>) -> Result<Vec<u8>, Strin
         put(&mut table, at.map_or(0, |at| at.size));
     }
     let first = places.heaps.first().copied().unwrap_or(0);
-    let stride = places.heaps.get(1).map_or(0, |second| second.wrapping_sub(first));
-    if (0u64..).zip(places.heaps).any(|(rank, &heap)| heap != first.wrapping_add(rank.wrapping_mul(stride))) {
+    let stride = match places.distances {
+        Distances::Equal => places.heaps.get(1).map_or(0, |second| second.wrapping_sub(first)),
+        Distances::Any => 0,
+    };
+    if places.distances == Distances::Equal
+        && (0u64..).zip(places.heaps).any(|(rank, &heap)| heap != first.wrapping_add(rank.wrapping_mul(stride)))
+    {
         return Err("the heaps of ranks on a GPU lie at equal distances".to_owned());
     }
     put_long(&mut table, first);

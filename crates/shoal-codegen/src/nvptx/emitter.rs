@@ -77,6 +77,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ahead: HashSet<OpId>,
     /// The table of ranks, if the kernel asks for them.
     pub(super) ranks: Option<PointerValue<'ctx>>,
+    /// Whether other ranks are reached through NVSHMEM.
+    pub(super) by_nvshmem: bool,
     /// The loops around that run ahead of themselves, the innermost last.
     pub(super) pipelines: Vec<(OpId, Pipeline<'ctx>)>,
     /// A carried value whose product the last trip did not wait for: whoever needs it first does.
@@ -123,6 +125,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,
+            by_nvshmem: false,
             pipelines: Vec::new(),
             pending: None,
             failure: None,

@@ -54,6 +54,7 @@ pub(super) fn emit_kernel<'ctx>(
     if comm::table_use(func) != TableUse::None {
         let table = function.get_nth_param(func.params().len() as u32).expect("the last parameter");
         emitter.ranks = Some(table.into_pointer_value());
+        emitter.by_nvshmem = options.nvshmem.is_some();
     }
     emitter.region_body(func.body());
     llvm.builder.build_return(None).expect("a return");

@@ -20,6 +20,7 @@
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
 //! | `print` | `device_print` |
 //! | `comm`, `shmem` | operations between ranks; SHMEM's |
+//! | `nvshmem` | the same by functions of NVSHMEM |
 //! | `give_up` | how a program ends that cannot go on |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
@@ -40,6 +41,7 @@ mod give_up;
 mod inline_ptx;
 mod math;
 mod memory;
+mod nvshmem;
 mod pipeline;
 mod place;
 mod print;
@@ -57,7 +59,7 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
-use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TargetNeeds, Waits};
+use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TableUse, TargetNeeds, Waits};
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module, effects};
 
@@ -147,10 +149,19 @@ fn build<'ctx>(
         linked.push(link::link(&llvm, library, span).map_err(one)?);
     }
     let shared_bytes = function::emit_kernel(&llvm, func, arch, sources, options).map_err(one)?;
+    let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func) == TableUse::Ranks);
+    if let Some(path) = by_nvshmem {
+        linked.push(nvshmem::link(&llvm, path, func.span).map_err(one)?);
+    }
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
     if what != Emit::LlvmRaw {
+        if by_nvshmem.is_some() {
+            llvm.module
+                .run_passes(nvshmem::FIRST_PASSES, &machine, PassBuilderOptions::create())
+                .map_err(|why| broken(func, &why.to_string()))?;
+        }
         llvm.module
             .run_passes(effort::passes(&llvm.module), &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;

@@ -14,6 +14,9 @@ use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
 
 pub(crate) mod cuda;
+pub(crate) mod cuda_processes;
+pub(crate) mod gpu_heaps;
+pub(crate) mod nvshmem;
 pub(crate) mod openshmem;
 pub(crate) mod processes;
 pub(crate) mod shared;
@@ -31,9 +34,12 @@ pub enum EngineKind {
     /// Ranks are processes of one host.
     Processes,
     /// Ranks are threads of one process that share a GPU: their symmetric memory is the GPU's, and their kernels run there.
+    /// (Ranks that are processes may have their memory on GPUs too; see [`Rank::gpu`](crate::Rank::gpu).)
     Cuda,
     /// Ranks are processes that Open MPI's `oshrun` has started, on one host or on several.
     OpenShmem,
+    /// Ranks are processes with GPUs whose symmetric memory is NVSHMEM's.
+    Nvshmem,
 }
 
 impl fmt::Display for EngineKind {
@@ -43,6 +49,32 @@ impl fmt::Display for EngineKind {
             EngineKind::Processes => "processes",
             EngineKind::Cuda => "cuda",
             EngineKind::OpenShmem => "openshmem",
+            EngineKind::Nvshmem => "nvshmem",
+        })
+    }
+}
+
+/// Whose memory the symmetric segments of a world of processes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Segments {
+    /// The host's.
+    OfHost,
+    /// Each rank's is its GPU's.
+    OfGpu,
+    /// They are NVSHMEM's.
+    OfNvshmem,
+}
+
+impl Segments {
+    pub(crate) const ALL: [Segments; 3] = [Segments::OfHost, Segments::OfGpu, Segments::OfNvshmem];
+}
+
+impl fmt::Display for Segments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Segments::OfHost => "in the host's memory",
+            Segments::OfGpu => "on a GPU",
+            Segments::OfNvshmem => "in that of NVSHMEM",
         })
     }
 }

@@ -45,7 +45,7 @@ impl Wait {
 
 impl GpuStream {
     pub(super) fn new(gpu: &GpuRank) -> Result<GpuStream, WorldError> {
-        check_queues(2 * gpu.sharers())?;
+        check_queues(2 * gpu.sharers_in_process())?;
         let stream = Stream::independent(gpu.device()).map_err(WorldError::gpu)?;
         Ok(GpuStream { stream, waits: Mutex::default() })
     }

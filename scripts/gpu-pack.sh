@@ -11,6 +11,8 @@
 #                                       bench     side by side with torch and Triton
 #                                       ranks     every kernel of several ranks on 2, 4 and 8 ranks that share the GPU,
 #                                                 against the interpreter; the tests of SHMEM; collectives, measured
+#                                       processes the same on 2 and 4 processes; their tests from Python
+#                                       nvshmem   the same on 2 and 4 processes whose memory is NVSHMEM's
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -7,6 +7,7 @@ programs as fit at once. Where every rank has its own part of K, the parts of th
 import shoal
 import shoal.language as tl
 from profiler import first_record, record
+from shoal.language.extra.cuda import globaltimer
 from sync import meet
 
 # What is recorded.
@@ -171,3 +172,9 @@ def all_gather_matmul(
         at = (owner.to(tl.int64) * M + rows[:, None]) * N + cols[None, :]
         tl.store(c + at, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
         at_record = record(records, room, at_record, MULTIPLY, 0)
+
+
+@shoal.jit
+def read_clock(words):
+    """The time of the clock that records are made with."""
+    tl.store(words, globaltimer().to(tl.uint64))

@@ -24,14 +24,20 @@ impl WorldDevice {
 
     pub(crate) fn read(variables: &Variables<'_>) -> Result<WorldDevice, WorldError> {
         let text = variables.text(DEVICE).unwrap_or_default();
-        let Some(rest) = text.trim().strip_prefix("cuda") else { return Ok(WorldDevice::Cpu) };
+        WorldDevice::named(&text).ok_or_else(|| {
+            let problem = "not a device; say `cpu`, `cuda`, or `cuda:1` for the second GPU".to_owned();
+            WorldError::Environment { name: DEVICE, value: Some(text), problem }
+        })
+    }
+
+    /// The device of a name: `cuda`, `cuda:1`, or anything else for the host's memory. `None` for a GPU without a number.
+    #[must_use]
+    pub fn named(name: &str) -> Option<WorldDevice> {
+        let Some(rest) = name.trim().strip_prefix("cuda") else { return Some(WorldDevice::Cpu) };
         match rest.strip_prefix(':').map(str::parse) {
-            None if rest.is_empty() => Ok(WorldDevice::Cuda(None)),
-            Some(Ok(ordinal)) => Ok(WorldDevice::Cuda(Some(ordinal))),
-            None | Some(Err(_)) => {
-                let problem = "not a device; say `cpu`, `cuda`, or `cuda:1` for the second GPU".to_owned();
-                Err(WorldError::Environment { name: DEVICE, value: Some(text), problem })
-            }
+            None if rest.is_empty() => Some(WorldDevice::Cuda(None)),
+            Some(Ok(ordinal)) => Some(WorldDevice::Cuda(Some(ordinal))),
+            None | Some(Err(_)) => None,
         }
     }
 }

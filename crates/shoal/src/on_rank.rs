@@ -120,6 +120,7 @@ impl OnRank {
                 self.rank.meet_before_first_launch()?;
             }
         }
+        let stream = launch.stream;
         let limit = options.timeout.unwrap_or_else(|| gpu.wait_limit());
         let table = gpu.table().telling(&code.description().name, &self.view()?, limit)?;
         let options = LaunchOptions {
@@ -128,6 +129,7 @@ impl OnRank {
             ..options.clone()
         };
         let done = enqueue(&CudaLaunch { table: Some((gpu.table(), table)), ..launch }, &options);
+        gpu.follow(stream)?;
         // A kernel that gave up says more than whatever came of it.
         if gpu.table().has_report() {
             gpu.stream().synchronize()?;

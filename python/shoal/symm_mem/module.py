@@ -19,15 +19,18 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
 
     It is a tensor of torch if `dtype` is one of torch's, or if none is given and torch is there; else a NumPy array.
     """
-    if device is not None and str(device).partition(":")[0] != "cpu":
-        raise ValueError(f"symmetric memory is on the CPU here, not on the device `{device}`")
+    rank = groups.acting_rank()
+    where = "cpu" if rank.device is None else "cuda"
+    if device is not None and str(device).partition(":")[0] != where:
+        place = "the CPU" if where == "cpu" else f"the device `{rank.device}`"
+        raise ValueError(f"symmetric memory is on {place} here, not on the device `{device}`")
     shape = arrays.shape_of(size[0] if len(size) == 1 else size)
     torch = sys.modules.get("torch")
     if dtype is None and torch is not None:
         dtype = torch.get_default_dtype()
-    dtype = arrays.element_type(dtype)
-    piece = arena_of(groups.acting_rank()).allocate(math.prod(shape) * dtype.itemsize)
-    return arrays.view(piece.address, shape, dtype, piece)
+    dtype = arrays.element_type(dtype) if rank.device is None else arrays.gpu_type(dtype)
+    piece = arena_of(rank).allocate(math.prod(shape) * dtype.itemsize)
+    return arrays.view(piece.address, shape, dtype, piece, device=rank.device)
 
 
 def rendezvous(tensor: Any, group: Any = None) -> SymmetricMemory | None:
@@ -77,7 +80,7 @@ def get(dst: Any, hdl: SymmetricMemory, peer: int, offset: int = 0) -> None:
         raise ValueError(f"the offset must be non-negative (got {offset})")
     byte = arrays.named_type("uint8")
     source = hdl.get_buffer(peer, [offset + into.nbytes], byte)[offset:]
-    arrays.view(into.address, (into.nbytes,), byte, dst)[:] = source
+    arrays.view(into.address, (into.nbytes,), byte, dst, device=into.device)[:] = source
 
 
 def put_signal(src: Any, hdl: SymmetricMemory, peer: int) -> None:
@@ -85,7 +88,7 @@ def put_signal(src: Any, hdl: SymmetricMemory, peer: int) -> None:
     source = arrays.dense(src, "what is copied")
     byte = arrays.named_type("uint8")
     into = hdl.get_buffer(peer, [source.nbytes], byte)
-    into[:] = arrays.view(source.address, (source.nbytes,), byte, src)
+    into[:] = arrays.view(source.address, (source.nbytes,), byte, src, device=source.device)
     hdl.put_signal(peer)
 
 

@@ -62,8 +62,8 @@ impl<'a> Plan<'a> {
     }
 
     /// A kernel at sizes that it is tested with.
-    fn test(item: &'a RankItem, sizes: &[usize], dtype: DType) -> Plan<'a> {
-        Plan { item, sizes: sizes.to_vec(), dtype, repeat: 1, timeline: None }
+    fn test(item: &'a RankItem, sizes: &[usize], dtype: DType, repeat: usize) -> Plan<'a> {
+        Plan { item, sizes: sizes.to_vec(), dtype, repeat, timeline: None }
     }
 
     /// A kernel as it is shown, in fp32, on ranks that are threads.
@@ -109,9 +109,9 @@ impl<'a> Plan<'a> {
         let tracks = match self.timeline {
             Some(_) => {
                 // A kernel that records is another one: the first run compiles it.
-                comm.start_profile(RECORDS);
+                comm.start_profile(RECORDS)?;
                 workload.run(&comm)?;
-                comm.start_profile(RECORDS);
+                comm.start_profile(RECORDS)?;
                 rank.barrier()?;
                 workload.run(&comm)?;
                 comm.take_profile()
@@ -201,9 +201,9 @@ fn settings(options: &RunOptions) -> CompileOptions {
 fn program(plan: &Plan<'_>, options: &RunOptions, backend: BackendName, command: &[OsString]) -> Vec<OsString> {
     let sizes: Vec<String> = plan.sizes.iter().map(ToString::to_string).collect();
     let mut words: Vec<OsString> = command.to_vec();
-    let name = if options.target == ALL { ALL } else { plan.item.name };
+    let (name, repeat) = if options.target == ALL { (ALL, options.repeat) } else { (plan.item.name, plan.repeat) };
     words.extend(["run", name, "--role", "--ranks", "1", "--size", &sizes.join(",")].map(OsString::from));
-    words.extend(["--dtype", &options.dtype, "--repeat", &plan.repeat.to_string()].map(OsString::from));
+    words.extend(["--dtype", &options.dtype, "--repeat", &repeat.to_string()].map(OsString::from));
     words.extend(["--backend", shoal::Backend::from(backend).name()].map(OsString::from));
     if options.debug {
         words.push("--debug".into());

@@ -13,6 +13,7 @@ use shoal_layout::LinearLayout;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
+use super::lane_code::LaneCode;
 use super::pipeline::Pipeline;
 use super::place::registers;
 use super::shared_memory::SharedMemory;
@@ -79,6 +80,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ranks: Option<PointerValue<'ctx>>,
     /// Whether other ranks are reached through NVSHMEM.
     pub(super) by_nvshmem: bool,
+    /// What threads do without asking each other.
+    pub(super) lane_code: LaneCode,
     /// The loops around that run ahead of themselves, the innermost last.
     pub(super) pipelines: Vec<(OpId, Pipeline<'ctx>)>,
     /// A carried value whose product the last trip did not wait for: whoever needs it first does.
@@ -126,6 +129,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             ahead: HashSet::new(),
             ranks: None,
             by_nvshmem: false,
+            lane_code: LaneCode::of(func),
             pipelines: Vec::new(),
             pending: None,
             failure: None,
@@ -252,7 +256,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     }
 
     pub(super) fn op(&mut self, op: OpId) {
-        if self.ahead.contains(&op) {
+        if self.ahead.contains(&op) || self.lane_code.is_unasked(op) {
             return;
         }
         self.locate(op);

@@ -24,6 +24,7 @@
 //! | `give_up` | how a program ends that cannot go on |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
+//! | `lane_code` | branches and loops that each thread takes for itself |
 //! | `effort` | how much LLVM does with a kernel |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
@@ -39,6 +40,7 @@ mod function;
 mod gather;
 mod give_up;
 mod inline_ptx;
+mod lane_code;
 mod math;
 mod memory;
 mod nvshmem;
@@ -63,6 +65,7 @@ use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TableUse, TargetNeeds,
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::{Func, Module, effects};
 
+use self::target::LinkedWith;
 use crate::shared::link;
 use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
@@ -140,7 +143,9 @@ fn build<'ctx>(
     if !refused.is_empty() {
         return Err(refused.into());
     }
-    let machine = target::machine(arch, OptimizationLevel::Default).map_err(one)?;
+    let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func) == TableUse::Ranks);
+    let with = if by_nvshmem.is_some() { LinkedWith::Nvshmem } else { LinkedWith::Anything };
+    let machine = target::machine(arch, OptimizationLevel::Default, with).map_err(one)?;
     let llvm = Llvm::new(context, &func.name).with_bf16_instructions();
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -149,7 +154,6 @@ fn build<'ctx>(
         linked.push(link::link(&llvm, library, span).map_err(one)?);
     }
     let shared_bytes = function::emit_kernel(&llvm, func, arch, sources, options).map_err(one)?;
-    let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func) == TableUse::Ranks);
     if let Some(path) = by_nvshmem {
         linked.push(nvshmem::link(&llvm, path, func.span).map_err(one)?);
     }
@@ -166,7 +170,7 @@ fn build<'ctx>(
             .run_passes(effort::passes(&llvm.module), &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
-    let machine = target::machine(arch, effort::of_code_generator(&llvm.module, func)).map_err(one)?;
+    let machine = target::machine(arch, effort::of_code_generator(&llvm.module, func), with).map_err(one)?;
     Ok(Built { llvm, machine, shared_bytes, linked })
 }
 

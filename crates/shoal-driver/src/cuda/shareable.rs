@@ -64,7 +64,10 @@ impl ShareablePiece {
         let status = unsafe { (cuda.piece_export)((&raw mut file).cast(), self.handle, piece::POSIX_FILE, 0) };
         cuda.check(status, || "making a file of a GPU's memory".to_owned())?;
         // SAFETY: the driver has opened it for the caller, who owns it.
-        Ok(unsafe { OwnedFd::from_raw_fd(file) })
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        // Programs that this process starts have no use for it; one that gets it anyway keeps memory, nothing worse.
+        let _ = rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::CLOEXEC);
+        Ok(file)
     }
 
     /// The piece that a file stands for, which another process (or this one) has made with so many bytes.

@@ -106,6 +106,15 @@ static CATALOG: &[RankItem] = &[
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::OneShot, s[0])),
     },
     RankItem {
+        name: "one_shot_all_reduce_little",
+        doc: "the sum, sent without meetings",
+        dims: &["n"],
+        show: &[1 << 14],
+        tests: LENGTHS,
+        is_identical: true,
+        build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::OneShotLittle, s[0])),
+    },
+    RankItem {
         name: "one_shot_all_reduce_bias",
         doc: "the same plus a bias",
         dims: &["n"],

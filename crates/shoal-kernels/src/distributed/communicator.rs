@@ -1,11 +1,11 @@
 //! A rank with the library's kernels and the pads by which their programs meet.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use shoal::profile::{Track, now};
-use shoal::world::{Rank, SignalPad, WorldError};
-use shoal::{Args, Error, Kernel};
+use shoal::profile::{Track, clock_ahead, now};
+use shoal::world::{Rank, SignalPad, Symm, WorldError};
+use shoal::{Args, Error, Kernel, args};
 
 use super::profiling::Profiling;
 use crate::library::{Library, Source};
@@ -20,6 +20,7 @@ pub struct Communicator<'a> {
     pad: SignalPad,
     programs: usize,
     kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
+    stage: OnceLock<WordStage>,
     profiling: Option<Profiling>,
 }
 
@@ -30,6 +31,27 @@ pub(crate) enum Slots {
     Meeting,
     /// As many again.
     MeetingAndSteps,
+    /// None.
+    Nothing,
+}
+
+/// Where little is exchanged without a meeting; see `one_shot_all_reduce_words` in `all_reduce.py`.
+#[derive(Debug)]
+pub(crate) struct WordStage {
+    pub(crate) words: Symm<u64>,
+    pub(crate) launches: Symm<i64>,
+}
+
+impl WordStage {
+    /// Words of 32 bits that a program's threads exchange: one each.
+    pub(crate) const ROOM: usize = 512;
+    /// Programs at most.
+    pub(crate) const PROGRAMS: usize = 32;
+
+    fn new(rank: &Rank) -> Result<WordStage, Error> {
+        let words = rank.symm_zeros(2 * rank.size() * WordStage::ROOM * WordStage::PROGRAMS)?;
+        Ok(WordStage { words, launches: rank.symm_zeros(WordStage::PROGRAMS)? })
+    }
 }
 
 impl<'a> Communicator<'a> {
@@ -56,7 +78,8 @@ impl<'a> Communicator<'a> {
         }
         let pad = rank.signal_pad();
         pad.check(programs, rank.size())?;
-        Ok(Communicator { library, rank: rank.clone(), pad, programs, kernels: Mutex::default(), profiling: None })
+        let (rank, kernels, stage) = (rank.clone(), Mutex::default(), OnceLock::new());
+        Ok(Communicator { library, rank, pad, programs, kernels, stage, profiling: None })
     }
 
     /// The rank that launches.
@@ -84,13 +107,40 @@ impl<'a> Communicator<'a> {
     }
 
     /// From now on, records what launches do: so many records of each program for those kernels that record themselves.
-    pub fn start_profile(&mut self, records: usize) {
-        self.profiling = Some(Profiling::new(self.programs, records));
+    ///
+    /// # Errors
+    /// When the clock of the rank's GPU cannot be read.
+    pub fn start_profile(&mut self, records: usize) -> Result<(), Error> {
+        let ahead = if self.rank.gpu().is_some() { self.gpu_clock_ahead()? } else { 0 };
+        self.profiling = Some(Profiling::new(self.programs, records, ahead));
+        Ok(())
+    }
+
+    /// How far the GPU's clock is ahead of the host's.
+    fn gpu_clock_ahead(&self) -> Result<i64, Error> {
+        let kernel = self.kernel(Source::GemmRanks, "read_clock")?;
+        let read = || {
+            let mut time = vec![0u64];
+            kernel.launch(1, args!(&mut time))?;
+            Ok::<u64, Error>(time[0])
+        };
+        // The first launch compiles.
+        read()?;
+        clock_ahead(read)
     }
 
     /// What was recorded since [`Communicator::start_profile`]; nothing more is.
     pub fn take_profile(&mut self) -> Vec<Track> {
         self.profiling.take().map_or_else(Vec::new, Profiling::tracks)
+    }
+
+    /// Where little is exchanged. The first call is collective over the world.
+    pub(crate) fn word_stage(&self) -> Result<&WordStage, Error> {
+        if let Some(stage) = self.stage.get() {
+            return Ok(stage);
+        }
+        let made = WordStage::new(&self.rank)?;
+        Ok(self.stage.get_or_init(|| made))
     }
 
     /// Where kernels and streams record; `None` if nothing is recorded.
@@ -115,6 +165,7 @@ impl<'a> Communicator<'a> {
         let regions = match slots {
             Slots::Meeting => 1,
             Slots::MeetingAndSteps => 2,
+            Slots::Nothing => 0,
         };
         self.pad.check(programs * regions, self.size())?;
         let kernel = self.kernel(source, name)?;

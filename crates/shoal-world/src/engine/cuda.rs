@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use shoal_abi::team::sync_words;
 use shoal_driver::cuda::{
-    CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, independent_queues, wait_limit,
+    CudaBuffer, CudaDevice, CudaError, Event, EventKind, RankTable, Stream, StreamRef, independent_queues, wait_limit,
 };
 use shoal_driver::{Interrupt, LaunchError, RankView};
 
@@ -46,6 +46,8 @@ pub struct GpuRank {
     has_failed: Interrupt,
     /// The process that the rank is in; a child made by `fork` is not the rank.
     process: u32,
+    /// What [`GpuRank::follow`] marks other streams with.
+    followed: Event,
     /// Loaded code that this rank has launched before, by its number.
     launched: Mutex<HashSet<u64>>,
 }
@@ -92,6 +94,7 @@ impl GpuRank {
             host: Arc::clone(&host.memory),
             has_failed: Interrupt::new(move || watched.failure().is_some()),
             process: std::process::id(),
+            followed: Event::new(device, EventKind::Ordering).map_err(WorldError::gpu)?,
             launched: Mutex::default(),
         })
     }
@@ -169,6 +172,19 @@ impl GpuRank {
     /// code that waits, see [`Rank::meet_before_first_launch`](crate::Rank::meet_before_first_launch).
     pub fn launches_first(&self, code: u64) -> bool {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(code)
+    }
+
+    /// Lets the rank's stream wait for what is in another stream now, such as the current one of torch: whoever waits for
+    /// the rank waits for that, too. A stream that is recorded does nothing yet.
+    pub fn follow(&self, stream: StreamRef) -> Result<(), WorldError> {
+        let follow = || {
+            if stream.address() == self.stream().address() || stream.is_capturing()? {
+                return Ok(());
+            }
+            self.followed.record(stream)?;
+            self.followed.hold_back(self.stream())
+        };
+        follow().map_err(WorldError::gpu)
     }
 
     /// Waits until all that is in the rank's stream is done, and says why programs gave up, if some did. When the world

@@ -55,7 +55,7 @@ fn plans<'a>(
     catalog().iter().filter(chosen).flat_map(move |item| {
         item.tests.iter().map(move |sizes| {
             let name = format!("{} {sizes:?} {} on {ranks} ranks", item.name, shoal::dtype_name(dtype));
-            (Plan::test(item, sizes, dtype), name)
+            (Plan::test(item, sizes, dtype, options.repeat), name)
         })
     })
 }
@@ -135,12 +135,18 @@ fn here(options: &RunOptions, plan: &Plan<'_>, backend: BackendName, ranks: usiz
     }
 }
 
-/// Two runs: what the first leaves behind must not change the second.
+/// Two runs: what the first leaves behind must not change the second. In between come as many more as are asked for, one
+/// right after the other.
 fn on_rank(plan: &Plan<'_>, library: &Library, rank: &Rank) -> Result<Outcome, Failure> {
     let comm = Communicator::new(library, rank)?;
     let mut workload = plan.item.workload(rank, &plan.sizes, plan.dtype)?;
     let mut outcome = Outcome { bits: 0, wrong: None };
-    for _ in 0..2 {
+    for round in 0..2 {
+        if round == 1 {
+            for _ in 0..plan.repeat {
+                workload.run(&comm)?;
+            }
+        }
         workload.reset()?;
         rank.barrier()?;
         workload.run(&comm)?;

@@ -77,10 +77,14 @@ def launched(tmp_path, ranks: int, script: str, engine: str = "processes", **env
     """What `shoal launch` and its ranks say, and how they end."""
     path = tmp_path / "script.py"
     path.write_text(PRELUDE + script)
-    command = [sys.executable, "-m", "shoal", "launch", "-n", str(ranks), "--engine", engine, "--device", "cuda"]
+    command = ["shoal", "launch", "-n", str(ranks), "--engine", engine, "--device", "cuda", "--", sys.executable]
+    return run_ranks([*command, str(path)], engine, environment)
+
+
+def run_ranks(command: list[str], engine: str, environment: dict[str, str]):
     settings = {"SHOAL_TIMEOUT": "40", "SHOAL_WAIT_TIMEOUT": "20", "EXPECTED_ENGINE": engine}
     return subprocess.run(
-        [*command, "--", sys.executable, str(path)],
+        [sys.executable, "-m", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -95,6 +99,15 @@ def test_processes_reach_each_other_on_a_gpu(tmp_path, ranks):
     done = launched(tmp_path, ranks, MEET)
     assert done.returncode == 0, done.stdout
     assert all(f"met {rank}" in done.stdout for rank in range(ranks)), done.stdout
+
+
+def test_torchrun_starts_ranks_on_a_gpu(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(PRELUDE.replace("heap_bytes", 'device="cuda", heap_bytes') + MEET)
+    command = ["torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29507", str(path)]
+    done = run_ranks(command, "processes", {})
+    assert done.returncode == 0, done.stdout
+    assert "met 0" in done.stdout and "met 1" in done.stdout, done.stdout
 
 
 def test_a_wait_in_vain_ends_with_a_report(tmp_path):

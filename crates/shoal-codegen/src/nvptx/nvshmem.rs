@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use inkwell::IntPredicate;
+use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::{Linkage, Module as LlvmModule};
 use inkwell::values::InstructionOpcode as Op;
@@ -39,26 +40,44 @@ pub(super) fn link(llvm: &Llvm<'_>, path: &Path, span: Span) -> Result<Linked, D
             .help("it is LLVM bitcode and comes with NVSHMEM (`pip install nvidia-nvshmem-cu12`); SHOAL_NVSHMEM names its folder")
     };
     let bitcode = std::fs::read(path).map_err(|why| refuse(why.to_string()))?;
-    let buffer = MemoryBuffer::create_from_memory_range_copy(&bitcode, "nvshmem");
     let library =
-        LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
+        read_as_needed(llvm, &bitcode).ok_or_else(|| refuse("it is no bitcode that LLVM 22 reads".to_owned()))?;
     library.set_triple(&llvm.module.get_triple());
     library.set_data_layout(&llvm.module.get_data_layout());
     // Functions that may be left out are, unless the kernel calls them.
     for function in library.get_functions() {
-        if function.count_basic_blocks() > 0 && function.get_linkage() == Linkage::External {
+        if !function.as_global_value().is_declaration() && function.get_linkage() == Linkage::External {
             function.set_linkage(Linkage::LinkOnceODR);
         }
     }
     llvm.module.link_in_module(library).map_err(|why| refuse(why.to_string()))?;
     let missing = llvm.module.get_functions().find(|function| {
         let name = function.get_name().to_string_lossy();
-        function.count_basic_blocks() == 0 && (name.starts_with("nvshmem_") || name.starts_with("nvshmemx_"))
+        function.as_global_value().is_declaration() && (name.starts_with("nvshmem_") || name.starts_with("nvshmemx_"))
     });
     if let Some(function) = missing {
         return Err(refuse(format!("it has no function `{}`", function.get_name().to_string_lossy())));
     }
     Ok(Linked { path: path.to_owned(), bitcode })
+}
+
+/// A module whose functions are read when they are linked: the library has thousands, and kernels call a few.
+fn read_as_needed<'ctx>(llvm: &Llvm<'ctx>, bitcode: &[u8]) -> Option<LlvmModule<'ctx>> {
+    // LLVM ends the process when the first bytes are wrong.
+    if !bitcode.starts_with(b"BC\xc0\xde") {
+        return None;
+    }
+    let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "nvshmem");
+    let mut module = std::ptr::null_mut();
+    // SAFETY: the context and the buffer live; the pointer is to a local.
+    let failed = unsafe { LLVMGetBitcodeModuleInContext2(llvm.context.raw(), buffer.as_mut_ptr(), &raw mut module) };
+    if failed != 0 || module.is_null() {
+        return None;
+    }
+    // The module has taken it over.
+    std::mem::forget(buffer);
+    // SAFETY: a module of the context, which nobody else owns.
+    Some(unsafe { LlvmModule::new(module) })
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {

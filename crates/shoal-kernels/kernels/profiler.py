@@ -17,10 +17,10 @@ def first_record(words):
     if words is not None:
         if program == 0:
             tl.store(words, tl.num_programs(0).to(tl.uint64) | (1 << 32))
-        place = tl.full((), 0, tl.uint64)
+        where = program.to(tl.uint64)
         if tl.target_info.is_cuda():
-            place = smid().to(tl.uint64) + 1
-        tl.store(words + 1 + program, program.to(tl.uint64) | (place << 32))
+            where |= (smid() + 1).to(tl.uint64) << 32
+        tl.store(words + 1 + program, where)
     return 1 + tl.num_programs(0) + program
 
 

@@ -90,10 +90,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// A place, as the functions take it.
     fn as_pointer(&self, place: V<'ctx>) -> V<'ctx> {
-        match place {
-            V::PointerValue(_) => place,
-            number => self.llvm.int_to_ptr(number.into_int_value()).into(),
-        }
+        if place.is_pointer_value() { place } else { self.llvm.int_to_ptr(place.into_int_value()).into() }
     }
 
     fn as_rank(&self, rank: V<'ctx>) -> V<'ctx> {

@@ -103,9 +103,13 @@ fn operations_call_nvshmem() {
     for (body, functions) in BODIES {
         let text = ptx(body, &stand_in).unwrap_or_else(|error| panic!("{body}: {error}"));
         for function in functions {
-            assert!(text.contains(&format!("{function},")) || text.contains(&format!("{function}(")), "{function} in\n{text}");
+            assert!(
+                text.contains(&format!("{function},")) || text.contains(&format!("{function}(")),
+                "{function} in\n{text}"
+            );
         }
-        let unneeded = FUNCTIONS.iter().filter(|known| !functions.iter().any(|name| known.contains(&format!("@{name}("))));
+        let unneeded =
+            FUNCTIONS.iter().filter(|known| !functions.iter().any(|name| known.contains(&format!("@{name}("))));
         for known in unneeded {
             let name = known.split(['@', '(']).nth(1).unwrap();
             assert!(!text.contains(&format!("{name},")), "{name} is called by {body}");

@@ -31,7 +31,7 @@ pub(crate) fn join(
     let bytes = ShareablePiece::rounded(device, segment).map_err(WorldError::gpu)?;
     let own = ShareablePiece::new(device, bytes).map_err(|error| no_memory(&error, device, segment))?;
     let bring = Bring {
-        segments: Segments::OfGpu,
+        segments: Segments::Gpu,
         memory: Some(own.export().map_err(WorldError::gpu)?),
         note: &device.uuid().map_err(WorldError::gpu)?,
         host_heap: NO_HOST_HEAP,

@@ -58,23 +58,23 @@ impl fmt::Display for EngineKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Segments {
     /// The host's.
-    OfHost,
+    Host,
     /// Each rank's is its GPU's.
-    OfGpu,
+    Gpu,
     /// They are NVSHMEM's.
-    OfNvshmem,
+    Nvshmem,
 }
 
 impl Segments {
-    pub(crate) const ALL: [Segments; 3] = [Segments::OfHost, Segments::OfGpu, Segments::OfNvshmem];
+    pub(crate) const ALL: [Segments; 3] = [Segments::Host, Segments::Gpu, Segments::Nvshmem];
 }
 
 impl fmt::Display for Segments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Segments::OfHost => "in the host's memory",
-            Segments::OfGpu => "on a GPU",
-            Segments::OfNvshmem => "in that of NVSHMEM",
+            Segments::Host => "in the host's memory",
+            Segments::Gpu => "on a GPU",
+            Segments::Nvshmem => "in that of NVSHMEM",
         })
     }
 }

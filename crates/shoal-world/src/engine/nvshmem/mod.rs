@@ -92,7 +92,7 @@ pub(crate) fn join(
     let library = Library::get()?;
     let mut note = device.uuid().map_err(WorldError::gpu)?.to_vec();
     note.extend(own_id(library, membership)?.to_bytes());
-    let bring = Bring { segments: Segments::OfNvshmem, memory: None, note: &note, host_heap: NO_HOST_HEAP };
+    let bring = Bring { segments: Segments::Nvshmem, memory: None, note: &note, host_heap: NO_HOST_HEAP };
     let (host, ()) = processes::join_with(membership, options, bring, |_| Ok(()))?;
     let heaps = overdue::bounded(&host, options.timeout, || allocate(library, &host, device, segment, options))?;
     let sharing = Sharing { gpu: sharers(&host), process: 1 };

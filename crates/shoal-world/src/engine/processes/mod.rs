@@ -30,7 +30,7 @@ pub(crate) type ProcessEngine = SharedEngine<Monitor>;
 
 /// Joins the world that this process was started for.
 pub(crate) fn join(membership: &Membership, options: &WorldOptions) -> Result<ProcessEngine, WorldError> {
-    let bring = Bring { segments: Segments::OfHost, memory: None, note: &[], host_heap: options.heap_bytes };
+    let bring = Bring { segments: Segments::Host, memory: None, note: &[], host_heap: options.heap_bytes };
     join_with(membership, options, bring, |_| Ok(())).map(|(engine, ())| engine)
 }
 

@@ -126,7 +126,7 @@ mod tests {
         for segments in Segments::ALL {
             assert_eq!(Hello::decode(&hello(segments).encode()), Some(hello(segments)));
         }
-        let bytes = hello(Segments::OfGpu).encode();
+        let bytes = hello(Segments::Gpu).encode();
         for length in 0..bytes.len() {
             assert_eq!(Hello::decode(&bytes[..length]), None);
         }

@@ -39,8 +39,8 @@ impl Handles {
     /// How many a rank gives.
     fn count(segments: Segments) -> usize {
         match segments {
-            Segments::OfHost | Segments::OfNvshmem => 2,
-            Segments::OfGpu => 3,
+            Segments::Host | Segments::Nvshmem => 2,
+            Segments::Gpu => 3,
         }
     }
 
@@ -53,8 +53,8 @@ impl Handles {
     fn take(files: &mut impl Iterator<Item = OwnedFd>, segments: Segments) -> Option<Handles> {
         let (segment, process) = (files.next()?, files.next()?);
         let memory = match segments {
-            Segments::OfHost | Segments::OfNvshmem => None,
-            Segments::OfGpu => Some(files.next()?),
+            Segments::Host | Segments::Nvshmem => None,
+            Segments::Gpu => Some(files.next()?),
         };
         Some(Handles { segment, process, memory })
     }

@@ -12,11 +12,11 @@ use crate::engine::processes::token::Token;
 
 fn handles(segments: Segments) -> Handles {
     let file = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-    Handles { segment: file(), process: file(), memory: (segments == Segments::OfGpu).then(file) }
+    Handles { segment: file(), process: file(), memory: (segments == Segments::Gpu).then(file) }
 }
 
 fn joining<'a>(membership: &'a Membership, options: &'a WorldOptions) -> Joining<'a> {
-    Joining { membership, options, segments: Segments::OfHost, generation: 0, deadline: Instant::now() }
+    Joining { membership, options, segments: Segments::Host, generation: 0, deadline: Instant::now() }
 }
 
 fn membership(rank: usize, size: usize, job: &str) -> Membership {
@@ -31,7 +31,7 @@ fn job() -> String {
 
 /// One rank meets the others; returns how many handles there were.
 fn attend(membership: &Membership, limit: Duration) -> Result<usize, WorldError> {
-    attend_with(membership, limit, Segments::OfHost)
+    attend_with(membership, limit, Segments::Host)
 }
 
 fn attend_with(membership: &Membership, limit: Duration, segments: Segments) -> Result<usize, WorldError> {
@@ -169,7 +169,7 @@ fn memory_of_gpus_comes_to_all() {
     let job = job();
     let members: Vec<Membership> = (0..50).map(|rank| membership(rank, 50, &job)).collect();
     std::thread::scope(|scope| {
-        let attend = |member| attend_with(member, Duration::from_secs(60), Segments::OfGpu);
+        let attend = |member| attend_with(member, Duration::from_secs(60), Segments::Gpu);
         let ranks: Vec<_> = members.iter().map(|member| scope.spawn(move || attend(member))).collect();
         for rank in ranks {
             assert_eq!(rank.join().unwrap().unwrap(), 150);
@@ -183,7 +183,7 @@ fn ranks_agree_on_where_their_memory_is() {
     let [host, guest] = [0, 1].map(|rank| membership(rank, 2, &job));
     std::thread::scope(|scope| {
         let hosting = scope.spawn(|| attend(&host, Duration::from_secs(60)));
-        let said = attend_with(&guest, Duration::from_secs(60), Segments::OfGpu).unwrap_err().to_string();
+        let said = attend_with(&guest, Duration::from_secs(60), Segments::Gpu).unwrap_err().to_string();
         assert!(said.ends_with(" has its symmetric memory on a GPU, rank 0 in the host's memory"), "{said}");
         assert_eq!(hosting.join().unwrap().unwrap_err().to_string(), said);
     });

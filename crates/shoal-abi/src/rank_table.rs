@@ -332,7 +332,10 @@ mod tests {
         let mesh = vec![AxisPosition { position: 1, size: 3 }];
         let topology = Topology::new(1, 3).with_team(handle::FIRST_MADE, vec![2, 1]).with_mesh(mesh);
         let heaps = [0x1000, 0x2000, 0x3000];
-        let places_of = |heaps| Places { heaps, heap_bytes: 0x800, sync_words: 0x100, wait_limit: 7, report: 0x9000 };
+        let places_of = |heaps| {
+            let distances = Distances::Equal;
+            Places { heaps, distances, heap_bytes: 0x800, sync_words: 0x100, wait_limit: 7, report: 0x9000 }
+        };
         let table = encode(&topology, &places_of(&heaps)).unwrap();
         let word = |at: u64| number(&table, at, 4) as u32;
         let long = |at: u64| number(&table, at, 8);
@@ -349,6 +352,8 @@ mod tests {
         let none = row + team_row_bytes(3);
         assert_eq!((word(none), word(none + 4).cast_signed()), (0, -1));
         assert!(encode(&topology, &Places { heaps: &[1, 2, 4], ..places_of(&heaps) }).is_err());
+        let scattered = Places { heaps: &[1, 2, 4], distances: Distances::Any, ..places_of(&heaps) };
+        assert!(encode(&topology, &scattered).is_ok(), "others than kernels with the table find them");
         assert_eq!(table.len() as u64, TEAMS_AT + handle::END as u64 * team_row_bytes(3));
     }
 

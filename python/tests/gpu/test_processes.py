@@ -1,5 +1,5 @@
-"""Ranks that are processes with their symmetric memory on GPUs: under `shoal launch`, with files of memory that they pass to
-each other, and with NVSHMEM's."""
+"""Ranks that are processes with their symmetric memory on GPUs, under `shoal launch` and `torchrun`: passed on as files, and
+NVSHMEM's."""
 
 import os
 import signal
@@ -127,7 +127,9 @@ def test_a_rank_that_dies_ends_the_others_at_once(tmp_path):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_processes_reach_each_other_through_nvshmem(tmp_path, ranks):
-    doctor = subprocess.run([sys.executable, "-m", "shoal", "doctor"], capture_output=True, text=True, timeout=100, check=False)
+    doctor = subprocess.run(
+        [sys.executable, "-m", "shoal", "doctor"], capture_output=True, text=True, timeout=100, check=False
+    )
     if not any(line.startswith("nvshmem") and " in /" in line for line in doctor.stdout.splitlines()):
         pytest.skip("NVSHMEM is not installed")
     done = launched(tmp_path, ranks, MEET, "nvshmem")

@@ -1,5 +1,4 @@
-"""Ranks that are processes with their symmetric memory on GPUs, under `shoal launch` and `torchrun`: passed on as files, and
-NVSHMEM's."""
+"""Ranks that are processes with their symmetric memory on GPUs: passed on as files, or NVSHMEM's."""
 
 import os
 import signal

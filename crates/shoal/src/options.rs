@@ -36,8 +36,10 @@ pub enum DebugInfo {
 /// How a kernel is compiled: other options, another variant.
 #[derive(Debug, Clone)]
 pub struct CompileOptions {
-    /// Whether `device_assert`, `assert` and every access to memory are checked at run time.
+    /// Whether `device_assert` and `assert` are checked at run time.
     pub debug: bool,
+    /// Whether every access to memory is checked at run time (only with `debug`).
+    pub check_accesses: bool,
     /// Whether integer overflow is checked at run time (only with `debug`).
     pub sanitize_overflow: bool,
     /// The precision of a `dot` that names none.
@@ -79,6 +81,7 @@ impl Default for CompileOptions {
         CompileOptions {
             // A wrong value is an error wherever a kernel is taken from a module.
             debug: debug_from_env().unwrap_or(false),
+            check_accesses: true,
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
             allow_plain_globals: false,
@@ -108,6 +111,13 @@ pub(crate) fn debug_from_env() -> Result<bool, Error> {
     }
 }
 
+impl CompileOptions {
+    /// Whether compiled code shows its addresses to the runtime before it uses them.
+    pub(crate) fn checks_accesses(&self) -> bool {
+        self.debug && self.check_accesses
+    }
+}
+
 // Both keys take the options apart without `..`, so that a new option cannot be forgotten in one.
 impl CompileOptions {
     /// Everything that changes the compiled code, as text for the key on disk. What is linked counts by its name here;
@@ -115,6 +125,7 @@ impl CompileOptions {
     pub(crate) fn disk_key(&self, target: &Target) -> String {
         let CompileOptions {
             debug,
+            check_accesses,
             sanitize_overflow,
             dot_precision,
             allow_plain_globals,
@@ -127,8 +138,8 @@ impl CompileOptions {
         let GpuShape { num_warps, .. } = *gpu;
         let gpu = if of_gpu(target) { format!(" {gpu:?} nvshmem={nvshmem:?}") } else { String::new() };
         format!(
-            "debug={debug} overflow={sanitize_overflow} dot={dot_precision} warps={num_warps} globals={allow_plain_globals} \
-             lines={debug_info:?} libs={extern_libs:?}{gpu}"
+            "debug={debug} accesses={check_accesses} overflow={sanitize_overflow} dot={dot_precision} warps={num_warps} \
+             globals={allow_plain_globals} lines={debug_info:?} libs={extern_libs:?}{gpu}"
         )
     }
 
@@ -136,6 +147,7 @@ impl CompileOptions {
     pub(crate) fn key_words(&self) -> Words {
         let CompileOptions {
             debug,
+            check_accesses,
             sanitize_overflow,
             dot_precision,
             allow_plain_globals,
@@ -145,7 +157,8 @@ impl CompileOptions {
             gpu: _,
             disk_cache: _,
         } = self;
-        let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
+        let lines = *debug_info == DebugInfo::Lines;
+        let flags = [*debug, *check_accesses, *sanitize_overflow, *allow_plain_globals, lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
         let mut words = Words::new();
         words.push(
@@ -187,6 +200,7 @@ mod tests {
         vec![
             base(),
             CompileOptions { debug: true, ..base() },
+            CompileOptions { check_accesses: false, ..base() },
             CompileOptions { sanitize_overflow: true, ..base() },
             CompileOptions { dot_precision: DotPrecision::Tf32, ..base() },
             CompileOptions { allow_plain_globals: true, ..base() },

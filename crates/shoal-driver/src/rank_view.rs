@@ -48,7 +48,15 @@ impl RankView {
         let number = |n: usize| u32::try_from(n).expect("kernels count ranks in 32 bits");
         let topology = Topology::new(number(rank), number(heaps.len()));
         let heaps = heaps.into_iter().map(Some).collect();
-        Self { topology, heaps, heap_bytes, sync_words: None, write_records: None, transport: None, is_scattered: false }
+        Self {
+            topology,
+            heaps,
+            heap_bytes,
+            sync_words: None,
+            write_records: None,
+            transport: None,
+            is_scattered: false,
+        }
     }
 
     /// A view from `rank`, where the transport is the way to the heaps that are not given.

@@ -116,6 +116,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 14],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::OneShotLittle, s[0])),
     },
     RankItem {

@@ -66,9 +66,7 @@ class World:
     @staticmethod
     def threads(n: int, heap_bytes: int | None, pad_slots: int | None, timeout: float | None) -> World: ...
     @staticmethod
-    def cuda(
-        n: int, ordinal: int, heap_bytes: int | None, pad_slots: int | None, timeout: float | None
-    ) -> World: ...
+    def cuda(n: int, ordinal: int, heap_bytes: int | None, pad_slots: int | None, timeout: float | None) -> World: ...
     @staticmethod
     def from_env(
         heap_bytes: int | None, pad_slots: int | None, timeout: float | None, device: str | None

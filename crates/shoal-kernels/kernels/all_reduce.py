@@ -49,6 +49,30 @@ def word_of(numbers, TYPE: tl.constexpr):
 
 
 @shoal.jit
+def sums_of(left, right):
+    """The sums of pairs."""
+    if len(left) == 1:
+        return (left[0] + right[0],)
+    return (left[0] + right[0], left[1] + right[1])
+
+
+@shoal.jit
+def arrived_sums(places, at, number, WORLD: tl.constexpr, STRIDE: tl.constexpr, TYPE: tl.constexpr):
+    """The sums of what all ranks have sent to these places, in their order; waits until it is there."""
+    # All are under way before one is waited for.
+    arrived = ()
+    for peer in tl.static_range(WORLD):
+        arrived += (ld(places + peer * STRIDE + at, scope="sys", semantic="relaxed"),)
+    numbers = numbers_of(tl.zeros_like(at).to(tl.uint32), TYPE)
+    for peer in tl.static_range(WORLD):
+        found = arrived[peer]
+        while (found >> 32) != number:
+            found = ld(places + peer * STRIDE + at, scope="sys", semantic="relaxed")
+        numbers = sums_of(numbers, numbers_of(found.to(tl.uint32), TYPE))
+    return numbers
+
+
+@shoal.jit
 def one_shot_all_reduce_words(x, out, stage, launches, words, WORLD: tl.constexpr, ROUNDS: tl.constexpr):
     """For little: nobody meets. Every rank sends its `words` of 32 bits to everybody's `stage`, each beside the number of
     the launch, as one word of 64 bits: who finds the number has the elements. `launches` counts for each program.
@@ -57,49 +81,67 @@ def one_shot_all_reduce_words(x, out, stage, launches, words, WORLD: tl.constexp
     take turns: who sends the words of a launch has those of the launch before from everybody, so everybody has ended
     the launch before that, which read this half.
     """
-    rank = tl.rank()
     program = tl.program_id(0)
     launch = tl.load(launches + program) + 1
     room = ROUNDS * num_threads()
     mine = stage + (program.to(tl.int64) * 2 + launch % 2) * (WORLD * room)
     places = ()
     for peer in tl.static_range(WORLD):
-        places += (tl.symm_at(mine, peer) + rank * room,)
-    number = launch.to(tl.uint64) << 32
+        places += (tl.symm_at(mine, peer) + tl.rank() * room,)
+    number = launch.to(tl.uint64)
     source = x.to(tl.pointer_type(tl.uint32))
     target = out.to(tl.pointer_type(tl.uint32))
     for step in tl.static_range(ROUNDS):
         at = step * num_threads() + tid(0)
         word = program * room + at
         if word < words:
-            numbered = tl.load(source + word).to(tl.uint64) | number
+            numbered = tl.load(source + word).to(tl.uint64) | (number << 32)
             for peer in tl.static_range(WORLD):
                 st(places[peer] + at, numbered, scope="sys", semantic="relaxed")
     for step in tl.static_range(ROUNDS):
         at = step * num_threads() + tid(0)
         word = program * room + at
         if word < words:
-            # All are under way before one is waited for.
-            arrived = ()
-            for peer in tl.static_range(WORLD):
-                arrived += (ld(mine + peer * room + at, scope="sys", semantic="relaxed"),)
-            numbers = numbers_of(tl.zeros_like(word).to(tl.uint32), x.dtype.element_ty)
-            for peer in tl.static_range(WORLD):
-                found = arrived[peer]
-                while (found >> 32) != (number >> 32):
-                    found = ld(mine + peer * room + at, scope="sys", semantic="relaxed")
-                more = numbers_of(found.to(tl.uint32), x.dtype.element_ty)
-                numbers = sums_of(numbers, more)
-            tl.store(target + word, word_of(numbers, out.dtype.element_ty))
+            sums = arrived_sums(mine, at, number, WORLD, ROUNDS * num_threads(), x.dtype.element_ty)
+            tl.store(target + word, word_of(sums, out.dtype.element_ty))
     tl.store(launches + program, launch)
 
 
 @shoal.jit
-def sums_of(left, right):
-    """The sums of pairs."""
-    if len(left) == 1:
-        return (left[0] + right[0],)
-    return (left[0] + right[0], left[1] + right[1])
+def two_shot_all_reduce_words(x, stage, launches, words, WORLD: tl.constexpr):
+    """The same in two steps and in place: each rank gets a part of everybody's words, adds them up, and sends the sums to
+    everybody. Of `stage`, each half has for each program a word of every thread from every rank, and a sum of every
+    thread of every rank."""
+    rank = tl.rank()
+    program = tl.program_id(0)
+    launch = tl.load(launches + program) + 1
+    room = num_threads()
+    parts = stage + (program.to(tl.int64) * 2 + launch % 2) * (2 * WORLD * room)
+    sums = parts + WORLD * room
+    places = ()
+    for peer in tl.static_range(WORLD):
+        places += (tl.symm_at(parts, peer) + rank * room,)
+    number = launch.to(tl.uint64)
+    memory = x.to(tl.pointer_type(tl.uint32))
+    lane = tid(0)
+    for owner in tl.static_range(WORLD):
+        word = (program * WORLD + owner) * room + lane
+        if word < words:
+            numbered = tl.load(memory + word).to(tl.uint64) | (number << 32)
+            st(places[owner] + lane, numbered, scope="sys", semantic="relaxed")
+    if (program * WORLD + rank) * room + lane < words:
+        total = arrived_sums(parts, lane, number, WORLD, num_threads(), x.dtype.element_ty)
+        numbered = word_of(total, x.dtype.element_ty).to(tl.uint64) | (number << 32)
+        for peer in tl.static_range(WORLD):
+            st(places[peer] + WORLD * room + lane, numbered, scope="sys", semantic="relaxed")
+    for owner in tl.static_range(WORLD):
+        word = (program * WORLD + owner) * room + lane
+        if word < words:
+            found = ld(sums + owner * room + lane, scope="sys", semantic="relaxed")
+            while (found >> 32) != number:
+                found = ld(sums + owner * room + lane, scope="sys", semantic="relaxed")
+            tl.store(memory + word, found.to(tl.uint32))
+    tl.store(launches + program, launch)
 
 
 @shoal.jit

@@ -175,12 +175,6 @@ def all_gather_matmul(
 
 
 @shoal.jit
-def read_clock(words):
-    """The time of the clock that records are made with."""
-    tl.store(words, globaltimer().to(tl.uint64))
-
-
-@shoal.jit
 def all_gather_matmul_pull(
     x, b, c, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
 ):  # fmt: skip
@@ -196,3 +190,9 @@ def all_gather_matmul_pull(
     acc = block_product(tl.symm_at(x, owner), b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
     at = (owner.to(tl.int64) * M + rows[:, None]) * N + cols[None, :]
     tl.store(c + at, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
+
+
+@shoal.jit
+def read_clock(words):
+    """The time of the clock that records are made with."""
+    tl.store(words, globaltimer().to(tl.uint64))

@@ -163,7 +163,9 @@ def layout(array: Any) -> Layout:
     """Where an array's elements are: of NumPy, of torch, or of whatever speaks DLPack on the CPU."""
     if is_tensor(array):
         if array.device.type not in ("cpu", "cuda"):
-            raise ValueError(f"the tensor is on the device `{array.device}`; symmetric memory is on the CPU or on a GPU")
+            raise ValueError(
+                f"the tensor is on the device `{array.device}`; symmetric memory is on the CPU or on a GPU"
+            )
         size = array.element_size()
         strides = tuple(stride * size for stride in array.stride())
         device = array.device if array.device.type == "cuda" else None

@@ -20,9 +20,9 @@ const ROUNDS: usize = 5;
 /// Pieces of each rank's rows.
 const SPLITS: usize = 2;
 /// Rows of each rank, columns and inner size of the product of gathered rows.
-const GATHERED: Sizes = Sizes { m: 1024, n: 1024, k: 8192 };
+const GATHERED: Sizes = Sizes { m: 1024, n: 512, k: 8192 };
 /// Rows, columns and inner size of each rank's product whose sum is scattered.
-const SCATTERED: Sizes = Sizes { m: 4096, n: 4096, k: 4096 };
+const SCATTERED: Sizes = Sizes { m: 4096, n: 4096, k: 512 };
 
 pub(super) fn rows(ranks: usize) -> Result<Vec<Row>, Failure> {
     let library = Library::on(Device::cuda(0)?);

@@ -101,15 +101,15 @@ pub fn one_shot_all_reduce_little<T: Number>(comm: &Communicator<'_>, x: &Symm<T
 /// Whether elements are exchanged as words: they fit, and one rank's are few enough for everybody to get them all.
 fn is_little<T: Number>(n: usize, world: usize) -> bool {
     let bytes = n * size_of::<T>();
-    bytes > 0 && bytes.is_multiple_of(4) && bytes / 4 <= WordStage::ROOM * WordStage::PROGRAMS && world <= 8
+    bytes > 0 && bytes.is_multiple_of(4) && bytes / 4 <= WordStage::MOST && world <= 8
 }
 
 fn exchange_words<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: Arg<'_>) -> Result<(), Error> {
-    let words = size_of::<T>() * x.len() / 4;
-    let stage = comm.word_stage()?;
-    let mut args = args!(x, out, &stage.words, &stage.launches, words, WORLD = comm.size(), ROUNDS = 1);
-    args.set("num_warps", WordStage::ROOM / 32);
-    let programs = cdiv(words, WordStage::ROOM);
+    let (words, rounds) = (size_of::<T>() * x.len() / 4, WordStage::ROUNDS);
+    let used = &comm.word_stage()?.one_shot;
+    let mut args = args!(x, out, &used.stage, &used.launches, words, WORLD = comm.size(), ROUNDS = rounds);
+    args.set("num_warps", WordStage::THREADS / 32);
+    let programs = cdiv(words, WordStage::THREADS * rounds);
     comm.launch(Source::AllReduce, "one_shot_all_reduce_words", programs, Slots::Nothing, args)
 }
 
@@ -166,10 +166,33 @@ pub fn one_shot_all_reduce_bias<T: Number>(
 /// When the kernel does not compile, or the world fails.
 pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
+        return two_shot_words(comm, x);
+    }
     let Tiling { programs, block, warps } = Tiling::of(comm, n, world);
     let mut args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block);
     args.set("num_warps", warps);
     comm.launch(Source::AllReduce, "two_shot_all_reduce_in_place", programs, Slots::Meeting, args)
+}
+
+/// The same for little, without meetings; else as [`two_shot_all_reduce_in_place`] does.
+///
+/// # Errors
+/// When the kernel does not compile, or the world fails.
+pub fn two_shot_all_reduce_little<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
+    if is_little::<T>(x.len(), comm.size()) {
+        return two_shot_words(comm, x);
+    }
+    two_shot_all_reduce_in_place(comm, x)
+}
+
+fn two_shot_words<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
+    let (words, world) = (size_of::<T>() * x.len() / 4, comm.size());
+    let used = &comm.word_stage()?.two_shot;
+    let mut args = args!(x, &used.stage, &used.launches, words, WORLD = world);
+    args.set("num_warps", WordStage::THREADS / 32);
+    let programs = cdiv(words, WordStage::THREADS * world);
+    comm.launch(Source::AllReduce, "two_shot_all_reduce_words", programs, Slots::Nothing, args)
 }
 
 /// The sum of all ranks' `x`, by way of `shared`.
@@ -214,6 +237,7 @@ pub(crate) enum Form {
     OneShotBias,
     TwoShot,
     TwoShotInPlace,
+    TwoShotLittle,
     TwoShotBias,
 }
 
@@ -221,7 +245,7 @@ impl Form {
     fn has_bias(self) -> bool {
         match self {
             Form::OneShotBias | Form::TwoShotBias => true,
-            Form::OneShot | Form::OneShotLittle | Form::TwoShot | Form::TwoShotInPlace => false,
+            Form::OneShot | Form::OneShotLittle | Form::TwoShot | Form::TwoShotInPlace | Form::TwoShotLittle => false,
         }
     }
 }
@@ -255,7 +279,9 @@ impl<T: Number> RankWorkload for AllReduce<T> {
 
     fn write_inputs(&mut self) -> Result<(), Error> {
         match self.form {
-            Form::OneShot | Form::OneShotLittle | Form::TwoShotInPlace => self.shared.write(&self.x)?,
+            Form::OneShot | Form::OneShotLittle | Form::TwoShotInPlace | Form::TwoShotLittle => {
+                self.shared.write(&self.x)?;
+            }
             Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => {}
         }
         Ok(())
@@ -269,6 +295,7 @@ impl<T: Number> RankWorkload for AllReduce<T> {
             Form::OneShotBias => one_shot_all_reduce_bias(comm, x, Bias::Each(bias), shared, out),
             Form::TwoShot => two_shot_all_reduce(comm, x, shared, out),
             Form::TwoShotInPlace => two_shot_all_reduce_in_place(comm, shared),
+            Form::TwoShotLittle => two_shot_all_reduce_little(comm, shared),
             Form::TwoShotBias => two_shot_all_reduce_bias(comm, x, Bias::Columns(bias), shared, out),
         }
     }
@@ -281,7 +308,7 @@ impl<T: Number> RankWorkload for AllReduce<T> {
             expected.iter_mut().zip(bias.iter().cycle()).for_each(|(sum, bias)| *sum += bias);
         }
         let found = match self.form {
-            Form::TwoShotInPlace => wide(&self.shared.read())?,
+            Form::TwoShotInPlace | Form::TwoShotLittle => wide(&self.shared.read())?,
             Form::OneShot | Form::OneShotLittle | Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => {
                 wide(&self.out)?
             }

@@ -10,7 +10,7 @@ use shoal::{Args, Error, Kernel, args};
 
 use super::catalog::catalog;
 use super::profiling::Profiling;
-use crate::library::{Library, Source};
+use crate::library::{Library, Source, cdiv};
 
 /// What a rank launches collective kernels with. All ranks make theirs together, and use it for the same launches in the
 /// same order. The kernels use the rank's signal pad from its first slot on, so of all that uses the pad only one may
@@ -44,22 +44,38 @@ pub(crate) enum Slots {
     Nothing,
 }
 
-/// Where little is exchanged without a meeting; see `one_shot_all_reduce_words` in `all_reduce.py`.
+/// Where little is exchanged without a meeting, in one step or in two; see `one_shot_all_reduce_words` in `all_reduce.py`.
 #[derive(Debug)]
 pub(crate) struct WordStage {
-    pub(crate) words: Symm<u64>,
+    pub(crate) one_shot: Words,
+    pub(crate) two_shot: Words,
+}
+
+/// Words, and the numbers of the launches that have used them.
+#[derive(Debug)]
+pub(crate) struct Words {
+    pub(crate) stage: Symm<u64>,
     pub(crate) launches: Symm<i64>,
 }
 
 impl WordStage {
-    /// Words of 32 bits that a program's threads exchange: one each.
-    pub(crate) const ROOM: usize = 512;
-    /// Programs at most.
-    pub(crate) const PROGRAMS: usize = 32;
+    /// Threads of a program.
+    pub(crate) const THREADS: usize = 512;
+    /// Words of 32 bits that a thread exchanges in one step.
+    pub(crate) const ROUNDS: usize = 1;
+    /// Words of 32 bits at most.
+    pub(crate) const MOST: usize = 1 << 14;
 
     fn new(rank: &Rank) -> Result<WordStage, Error> {
-        let words = rank.symm_zeros(2 * rank.size() * WordStage::ROOM * WordStage::PROGRAMS)?;
-        Ok(WordStage { words, launches: rank.symm_zeros(WordStage::PROGRAMS)? })
+        let world = rank.size();
+        let words = |programs: usize, words: usize| {
+            Ok::<_, Error>(Words { stage: rank.symm_zeros(programs * words)?, launches: rank.symm_zeros(programs)? })
+        };
+        let room = WordStage::THREADS * WordStage::ROUNDS;
+        Ok(WordStage {
+            one_shot: words(cdiv(WordStage::MOST, room), 2 * world * room)?,
+            two_shot: words(cdiv(WordStage::MOST, WordStage::THREADS * world), 4 * world * WordStage::THREADS)?,
+        })
     }
 }
 

@@ -70,6 +70,10 @@ pub(crate) fn launch<'py>(
     });
     let (converted, protected) = converted(py, &live, &set, goal, &bindings.values, &held)?;
     let (on, stream) = chosen(py, &set, default, &held, rank.as_ref())?;
+    // Code that reaches other ranks through NVSHMEM is another.
+    let through = rank.as_ref().filter(|rank| rank.gpu().is_some_and(|gpu| gpu.nvshmem().is_some()));
+    let of_rank = through.map(|rank| on.clone().on_rank(rank)).transpose().map_err(|error| raise(py, error, None))?;
+    let on = of_rank.as_ref().unwrap_or(on);
     let prepared = on.prepare(&converted).map_err(|error| raise(py, error, None))?;
     let extents = match goal {
         Goal::Run(grid) if grid.is_callable() => {

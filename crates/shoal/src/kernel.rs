@@ -112,7 +112,11 @@ impl Kernel {
 
     /// The same kernel, compiled with other options.
     #[must_use]
-    pub fn with(mut self, options: CompileOptions) -> Kernel {
+    pub fn with(mut self, mut options: CompileOptions) -> Kernel {
+        if self.rank.is_some() && options.nvshmem.is_none() {
+            // How its rank reaches others is not the caller's to say.
+            options.nvshmem.clone_from(&self.options.nvshmem);
+        }
         self.key_start = key_start(&options, &self.device);
         self.options = Arc::new(options);
         self
@@ -145,6 +149,10 @@ impl Kernel {
     pub fn on_rank(mut self, rank: &Rank) -> Result<Kernel, Error> {
         if let (Some(gpu), Device::Cuda(_)) = (rank.gpu(), &self.device) {
             self = self.on(Device::of_rank(gpu));
+            if let Some(nvshmem) = gpu.nvshmem() {
+                let options = CompileOptions { nvshmem: Some(nvshmem.bitcode().to_owned()), ..(*self.options).clone() };
+                self = self.with(options);
+            }
         }
         self.rank = Some(Arc::new(OnRank::new(rank)?));
         Ok(self)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_abi::Waits;
+use shoal_abi::{TableUse, Waits};
 use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::cuda::CudaKernel;
 use shoal_driver::{AwaitedValue, Interrupt, LaunchError, RankView};
@@ -28,16 +28,14 @@ impl OnRank {
     fn view(&self) -> Result<Arc<RankView>, Error> {
         let rank = &self.rank;
         rank.launch_view(|| {
-            let base = |peer| match rank.gpu() {
-                Some(gpu) => Ok(gpu.address(peer) as usize),
-                None => rank.base(peer).map(|base| base.as_ptr().expose_provenance()),
-            };
-            let view = match rank.transport() {
-                None => {
+            let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
+            let view = match (rank.gpu(), rank.transport()) {
+                (Some(gpu), _) => gpu.view(),
+                (None, None) => {
                     let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
                     RankView::new(rank.rank(), heaps, rank.segment_bytes())
                 }
-                Some(transport) => {
+                (None, Some(transport)) => {
                     let heaps = (0..rank.size()).map(|peer| base(peer).ok()).collect();
                     RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
                 }
@@ -112,9 +110,15 @@ impl OnRank {
         };
         self.rank.check()?;
         let code = launch.code;
-        if code.description().waits == Waits::MayWait {
+        let waits = code.description().waits == Waits::MayWait;
+        if waits {
             check_residency(code, launch.grid, gpu)?;
-            if gpu.launches_first(std::ptr::from_ref(code).addr()) {
+        }
+        if (waits || gpu.nvshmem().is_some()) && gpu.launches_first(code.id()) {
+            if let Some(nvshmem) = gpu.nvshmem().filter(|_| code.table_use() == TableUse::Ranks) {
+                nvshmem.prepare(code)?;
+            }
+            if waits {
                 self.rank.meet_before_first_launch()?;
             }
         }

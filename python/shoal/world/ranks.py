@@ -47,7 +47,7 @@ class Rank:
 
     @property
     def engine(self) -> str:
-        """How the ranks reach each other: `threads`, `cuda`, `processes` or `openshmem`."""
+        """How the ranks reach each other: `threads`, `cuda`, `processes`, `openshmem` or `nvshmem`."""
         return self._native.engine
 
     @property

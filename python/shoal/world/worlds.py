@@ -81,8 +81,13 @@ class World:
         heap_bytes: int | None = None,
         pad_slots: int | None = None,
         timeout: float | None = None,
+        device: str | None = None,
     ) -> World:
         """The world that `shoal launch`, `torchrun` or `oshrun` started this process for; it is one rank of it.
+
+        `device` says where symmetric memory is and kernels run: `"cpu"`, `"cuda"` (ranks have the GPUs of the host in
+        turns), `"cuda:1"`; by default what `SHOAL_DEVICE` says. Arrays of a GPU are tensors of torch. With
+        `SHOAL_ENGINE=nvshmem` the memory is NVSHMEM's.
 
         Returns when all ranks have come. A process joins once: later calls give the same world.
         """
@@ -91,7 +96,7 @@ class World:
             if joined is not None and joined._process == os.getpid():
                 return joined
             heap_bytes = _heap_bytes(heap_bytes)
-            world = cls(_native.World.from_env(2 * heap_bytes, pad_slots, timeout), heap_bytes)
+            world = cls(_native.World.from_env(2 * heap_bytes, pad_slots, timeout, device), heap_bytes)
             (rank,) = world.ranks
             world._reserve(rank)
             rank._native.act_as_process()
@@ -110,7 +115,7 @@ class World:
 
     @property
     def engine(self) -> str:
-        """How the ranks reach each other: `threads`, `cuda`, `processes` or `openshmem`."""
+        """How the ranks reach each other: `threads`, `cuda`, `processes`, `openshmem` or `nvshmem`."""
         return self._native.engine
 
     @property

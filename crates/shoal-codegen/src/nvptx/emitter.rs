@@ -78,6 +78,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ahead: HashSet<OpId>,
     /// The table of ranks, if the kernel asks for them.
     pub(super) ranks: Option<PointerValue<'ctx>>,
+    /// Whether other ranks are reached through NVSHMEM.
+    pub(super) by_nvshmem: bool,
     /// What threads do without asking each other.
     pub(super) lane_code: LaneCode,
     /// The maps of the tensors that the copy engine reaches, by the operations that make their descriptors.
@@ -132,6 +134,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,
+            by_nvshmem: false,
             lane_code: LaneCode::of(func),
             tensor_maps: HashMap::new(),
             pipelines: Vec::new(),

@@ -62,6 +62,7 @@ pub(super) fn emit_kernel<'ctx>(
     if comm::table_use(func) != TableUse::None {
         let table = function.get_nth_param(func.params().len() as u32).expect("the last parameter");
         emitter.ranks = Some(table.into_pointer_value());
+        emitter.by_nvshmem = options.nvshmem.is_some();
     }
     let maps = first_map(func);
     for (index, op) in tensor_copy::mapped(func).into_iter().enumerate() {

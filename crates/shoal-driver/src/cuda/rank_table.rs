@@ -16,7 +16,7 @@ use std::{
 use shoal_abi::{
     WaitCondition,
     print::PrintKind,
-    rank_table::{self, DeviceFailure, Entry, Places, REPORT_BYTES, STOP_AT},
+    rank_table::{self, DeviceFailure, Distances, Entry, Places, REPORT_BYTES, STOP_AT},
 };
 
 use super::{
@@ -174,6 +174,7 @@ fn encode(view: &RankView, limit: Duration, report: u64) -> Result<Vec<u8>, Cuda
     let heaps: Vec<u64> = view.heaps().map(|(_, heap)| heap as u64).collect();
     let places = Places {
         heaps: &heaps,
+        distances: if view.is_scattered() { Distances::Any } else { Distances::Equal },
         heap_bytes: view.heap_bytes() as u64,
         sync_words: view.sync_words().unwrap_or(0) as u64,
         wait_limit: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
@@ -212,6 +213,10 @@ fn refusal(entry: &Entry, view: &RankView) -> Option<String> {
             view.rank()
         ),
         DeviceFailure::Misaligned => format!("the signal at {address:#x} is not at a multiple of 8"),
+        DeviceFailure::OutOfReach => {
+            let me = view.rank();
+            format!("rank {number} cannot be reached by load and store from rank {me}; use put, get and signals")
+        }
     })
 }
 

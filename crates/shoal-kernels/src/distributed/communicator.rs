@@ -85,7 +85,8 @@ impl<'a> Communicator<'a> {
     /// # Errors
     /// When the device does not start, the pads are too small, or the world fails.
     pub fn new(library: &'a Library, rank: &Rank) -> Result<Communicator<'a>, Error> {
-        let mine = (library.device().programs_at_once()? / rank.size()).max(1) as u64;
+        let sharers = rank.gpu().map_or(rank.size(), |gpu| gpu.sharers());
+        let mine = (library.device().programs_at_once()? / sharers).max(1) as u64;
         let all = rank.world().all_gather(&mine.to_le_bytes())?;
         let number = |bytes: &Vec<u8>| <[u8; 8]>::try_from(bytes.as_slice()).map_or(1, u64::from_le_bytes);
         let least = all.iter().map(number).min().unwrap_or(1);

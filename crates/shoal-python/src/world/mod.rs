@@ -17,7 +17,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use shoal::world::{World, WorldError, WorldOptions};
+use shoal::world::{World, WorldDevice, WorldError, WorldOptions};
 
 pub(crate) use collectives::CommunicatorObject;
 pub(crate) use memory::{SymmBlock, store_word};
@@ -70,15 +70,22 @@ impl WorldObject {
 
     /// The world that this process was started for; waits until all ranks have come.
     #[staticmethod]
-    #[pyo3(signature = (heap_bytes, pad_slots, timeout))]
+    #[pyo3(signature = (heap_bytes, pad_slots, timeout, device))]
     fn from_env(
         py: Python<'_>,
         heap_bytes: Option<usize>,
         pad_slots: Option<usize>,
         timeout: Option<f64>,
+        device: Option<&str>,
     ) -> PyResult<WorldObject> {
         let options = options(py, heap_bytes, pad_slots, timeout)?;
-        let world = py.detach(|| World::from_env_with(&options)).map_err(|error| errors::world(py, &error))?;
+        let device = match device {
+            None => WorldDevice::from_env().map_err(|error| errors::world(py, &error))?,
+            Some(name) => WorldDevice::named(name).ok_or_else(|| {
+                PyValueError::new_err(format!("`{name}` is no device: say `cpu`, `cuda` or `cuda:1`"))
+            })?,
+        };
+        let world = py.detach(|| World::from_env_on(device, &options)).map_err(|error| errors::world(py, &error))?;
         Ok(WorldObject { world, process: std::process::id() })
     }
 
@@ -88,7 +95,7 @@ impl WorldObject {
         self.world.size()
     }
 
-    /// `threads`, `cuda`, `processes` or `openshmem`.
+    /// `threads`, `cuda`, `processes`, `openshmem` or `nvshmem`.
     #[getter]
     fn engine(&self) -> String {
         self.world.engine().to_string()

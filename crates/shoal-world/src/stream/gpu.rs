@@ -47,7 +47,7 @@ impl Wait {
 
 impl GpuStream {
     pub(super) fn new(gpu: &GpuRank) -> Result<GpuStream, WorldError> {
-        check_queues(2 * gpu.sharers())?;
+        check_queues(2 * gpu.sharers_in_process())?;
         let stream = Stream::independent(gpu.device()).map_err(WorldError::gpu)?;
         let order = Event::new(gpu.device(), EventKind::Ordering).map_err(WorldError::gpu)?;
         Ok(GpuStream { stream, order, waits: Mutex::default() })

@@ -169,6 +169,12 @@ impl LapLog {
         !self.changed && !self.reads.iter().any(|word| word.has_changed(memory))
     }
 
+    /// Whether it saw just what the one before saw, and changed nothing. Only what the loop counts can end it then.
+    pub(crate) fn is_in_vain(&self, last: &LapLog, memory: &Memory, version: u64) -> bool {
+        let same = if self.overflowed { last.overflowed } else { !self.reads.is_empty() && self.reads == last.reads };
+        same && self.would_repeat(memory, version)
+    }
+
     /// What must change before an iteration differs.
     pub(crate) fn watch(self, memory: &Memory) -> Watch {
         if self.overflowed { Watch::Anything(memory.version()) } else { Watch::Words(self.reads) }

@@ -158,6 +158,8 @@ struct World<'p, 'o> {
     live: Vec<Live<'p>>,
     /// The events that have happened, by rank and number.
     happened: HashSet<(u32, u32)>,
+    /// Rounds of nothing but loops in vain, since memory was in this state.
+    vain_rounds: (u64, u64),
     options: &'o Options,
 }
 
@@ -168,7 +170,7 @@ pub(crate) fn run<'p>(
     options: &Options,
     picker: &mut Picker,
 ) -> Result<(), Error> {
-    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), options };
+    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), vain_rounds: (0, 0), options };
     let (mut ready, mut runners) = (Vec::new(), Vec::new());
     loop {
         while world.hosts_go_on(machine, picker)? {}
@@ -181,9 +183,12 @@ pub(crate) fn run<'p>(
             world.unblock(machine)?;
             continue;
         }
+        world.pass_over_loops_in_vain(machine, &mut ready)?;
         runners.clear();
         runners.extend(ready.iter().map(|(runner, _)| *runner));
-        match ready[picker.pick(&runners)].1 {
+        let next = ready[picker.pick(&runners)].1;
+        world.live.iter_mut().for_each(|live| live.program.spins_on = None);
+        match next {
             Ready::Program(index) => {
                 let program = &mut world.live[index].program;
                 let (at, by) = (program.here(), Mover::Program { launch: program.rank.launch });
@@ -237,6 +242,31 @@ impl<'p> World<'p, '_> {
         if ready.len() > programs {
             ready.sort_unstable_by_key(|(runner, _)| runner.number);
         }
+    }
+
+    /// Loops that go round in vain come after all others, so that no schedule is theirs alone. When there are no others,
+    /// each makes another round, in which what it counts may end it, but not for ever.
+    fn pass_over_loops_in_vain(
+        &mut self,
+        machine: &Machine<'_>,
+        ready: &mut Vec<(Runner, Ready)>,
+    ) -> Result<(), Error> {
+        let live = &self.live;
+        let in_vain = |(_, who): &(Runner, Ready)| match who {
+            Ready::Program(index) => live[*index].program.spins_on.is_some(),
+            Ready::Transfer(_) | Ready::Stream(..) => false,
+        };
+        if !ready.iter().all(in_vain) {
+            ready.retain(|who| !in_vain(who));
+            return Ok(());
+        }
+        let version = machine.memory.version();
+        let (since, rounds) = self.vain_rounds;
+        self.vain_rounds = (version, if since == version { rounds + 1 } else { 1 });
+        if self.vain_rounds.1 > self.options.vain_rounds {
+            return Err(self.deadlock(machine));
+        }
+        Ok(())
     }
 
     /// Lets every host and stream do what it can; whether any did something.
@@ -360,7 +390,7 @@ impl<'p> World<'p, '_> {
     }
 
     fn deadlock(&self, machine: &Machine<'_>) -> Error {
-        let waits = || self.live.iter().filter_map(|l| l.program.wait.as_ref().map(|wait| (&l.program, wait)));
+        let waits = || self.live.iter().filter_map(|l| l.program.waits_for().map(|wait| (&l.program, wait)));
         let writers = |(program, wait): (&Program<'p>, &Wait)| match wait.first_word() {
             Some(word) => self.writers(program, word.bytes),
             None => Vec::new(),

@@ -81,6 +81,12 @@ impl Finding {
         }
     }
 
+    /// Whether every run that shows it takes as many steps as a run may.
+    #[must_use]
+    pub fn takes_all_steps(&self) -> bool {
+        matches!(self, Finding::Failure(Error::StepLimit { .. }))
+    }
+
     /// Where it is, if at one place.
     #[must_use]
     pub fn place(&self) -> Option<Place> {

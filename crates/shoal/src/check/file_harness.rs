@@ -107,6 +107,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
                 Ok(HarnessValue::List(ragged(most, case, self.host.size())))
             }
             "at" => self.at(words),
+            "hosts" | "mesh" | "team" => self.surroundings(words),
             "stream" | "barrier" | "synchronize" | "begin_graph" | "end_graph" => {
                 words.end()?;
                 self.plain_word(method).map_err(|error| error.to_string())
@@ -116,7 +117,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
             _ => Err(format!(
                 "a harness's world has no `{method}`; it has `symm`, `symm_empty`, `buffer`, `empty`, `pointers`, `at`, \
                  `write`, `read`, `output`, `expect`, `ragged`, `barrier`, `stream`, `copy`, `write_value`, `wait_value`, \
-                 `record`, `wait`, `synchronize`, `begin_graph` and `end_graph`"
+                 `record`, `wait`, `synchronize`, `begin_graph`, `end_graph`, `hosts`, `mesh` and `team`"
             )),
         }
     }

@@ -44,12 +44,12 @@ impl Case {
     }
 
     fn token(&self, found: &Found) -> Token {
-        let CheckOptions { ranks, launches, seed, room, params, .. } = self.options.clone();
+        let CheckOptions { ranks, launches, seed, room, params, grid_cut, .. } = self.options.clone();
         let rooms = match room {
             Room::Programs(programs) => vec![programs],
             Room::All | Room::Kernels(_) | Room::Device(_) => self.rooms.clone(),
         };
-        Token { ranks, launches, seed, rooms, params, schedule: found.schedule.clone() }
+        Token { ranks, launches, seed, rooms, grid_cut, params, schedule: found.schedule.clone() }
     }
 }
 
@@ -153,6 +153,10 @@ impl Verdict {
             if self.replayed.is_none() {
                 diagnostic = diagnostic.note(format!("seen in {}", times(found, &self.outcome)));
             }
+            if let Some(programs) = token.grid_cut {
+                let cut = count(programs as usize, "program");
+                diagnostic = diagnostic.note(format!("grids cut to {cut} along each axis suffice to show it"));
+            }
             let diagnostic = diagnostic.note(format!("to see it again: --replay {token}"));
             text.push_str(Diagnostics::from(diagnostic).render(&self.sources, style).trim_end());
             text.push_str("\n\n");
@@ -202,6 +206,7 @@ impl Verdict {
             entry["ranks"] = json!(case.options.ranks);
             entry["launches"] = json!(case.options.launches);
             entry["params"] = params_json(&case.options);
+            entry["grid_cut"] = json!(case.options.grid_cut);
             entry
         };
         let (device, resident) = match &self.options.room {

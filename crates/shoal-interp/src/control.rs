@@ -133,7 +133,7 @@ impl<'p> Program<'p> {
             Step::Continue
         } else {
             self.laps.pop();
-            self.idle_laps = 0;
+            (self.idle_laps, self.spins_on) = (0, None);
             self.finish(loop_site, values)
         }
     }
@@ -186,7 +186,7 @@ impl<'p> Program<'p> {
             self.wait = wait;
             return Step::Waits;
         }
-        self.spins_on = wait;
+        (self.gives_way, self.spins_on) = (wait.is_some(), wait);
         Step::Yield
     }
 

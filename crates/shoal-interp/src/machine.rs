@@ -98,8 +98,8 @@ impl Seen {
 pub(crate) enum Watch {
     /// One of these words.
     Words(SmallVec<[Seen; 1]>),
-    /// Anything, since memory was in this state.
-    Anything(u64),
+    /// Anything, since memory was in this state; with one of the words that were seen.
+    Anything(u64, Option<Seen>),
 }
 
 /// Why a program does not go on.
@@ -121,7 +121,7 @@ impl Wait {
     pub(crate) fn first_word(&self) -> Option<Seen> {
         match &self.watch {
             Watch::Words(words) => words.first().copied(),
-            Watch::Anything(_) => None,
+            Watch::Anything(_, first) => *first,
         }
     }
 
@@ -129,7 +129,7 @@ impl Wait {
     pub(crate) fn may_be_over(&self, memory: &Memory) -> bool {
         match &self.watch {
             Watch::Words(words) => words.iter().any(|word| word.has_changed(memory)),
-            Watch::Anything(version) => *version != memory.version(),
+            Watch::Anything(version, _) => *version != memory.version(),
         }
     }
 }
@@ -177,6 +177,9 @@ impl LapLog {
 
     /// What must change before an iteration differs.
     pub(crate) fn watch(self, memory: &Memory) -> Watch {
-        if self.overflowed { Watch::Anything(memory.version()) } else { Watch::Words(self.reads) }
+        match self.overflowed {
+            true => Watch::Anything(memory.version(), self.reads.first().copied()),
+            false => Watch::Words(self.reads),
+        }
     }
 }

@@ -65,9 +65,11 @@ pub(crate) struct Program<'p> {
     pub(crate) laps: Vec<LapLog>,
     /// Iterations in a row that saw and changed nothing new.
     pub(crate) idle_laps: u32,
-    /// What a loop waits for that has gone round in vain for a while: others come first. It may still end by itself, by
-    /// a number that it counts.
+    /// What a loop waits for that has gone round in vain for a while. It may still end by itself, by a number that it
+    /// counts.
     pub(crate) spins_on: Option<Wait>,
+    /// It has gone round such a loop since anybody else made a step.
+    pub(crate) gives_way: bool,
     /// The number of the meeting at which it is.
     pub(crate) meeting: Option<u64>,
     /// Its SHMEM fences so far.
@@ -111,6 +113,7 @@ impl<'p> Program<'p> {
             laps: Vec::new(),
             idle_laps: 0,
             spins_on: None,
+            gives_way: false,
             meeting: None,
             epoch: 0,
         }

@@ -158,8 +158,8 @@ struct World<'p, 'o> {
     live: Vec<Live<'p>>,
     /// The events that have happened, by rank and number.
     happened: HashSet<(u32, u32)>,
-    /// Rounds of nothing but loops in vain, since memory was in this state.
-    vain_rounds: (u64, u64),
+    /// A state of memory, and the turns since then in which there was nothing but loops in vain.
+    vain_turns: (u64, u64),
     options: &'o Options,
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn run<'p>(
     options: &Options,
     picker: &mut Picker,
 ) -> Result<(), Error> {
-    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), vain_rounds: (0, 0), options };
+    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), vain_turns: (0, 0), options };
     let (mut ready, mut runners) = (Vec::new(), Vec::new());
     loop {
         while world.hosts_go_on(machine, picker)? {}
@@ -183,11 +183,11 @@ pub(crate) fn run<'p>(
             world.unblock(machine)?;
             continue;
         }
-        world.pass_over_loops_in_vain(machine, &mut ready)?;
+        world.let_others_come_first(machine, &mut ready)?;
         runners.clear();
         runners.extend(ready.iter().map(|(runner, _)| *runner));
         let next = ready[picker.pick(&runners)].1;
-        world.live.iter_mut().for_each(|live| live.program.spins_on = None);
+        world.live.iter_mut().for_each(|live| live.program.gives_way = false);
         match next {
             Ready::Program(index) => {
                 let program = &mut world.live[index].program;
@@ -244,27 +244,26 @@ impl<'p> World<'p, '_> {
         }
     }
 
-    /// Loops that go round in vain come after all others, so that no schedule is theirs alone. When there are no others,
-    /// each makes another round, in which what it counts may end it, but not for ever.
-    fn pass_over_loops_in_vain(
-        &mut self,
-        machine: &Machine<'_>,
-        ready: &mut Vec<(Runner, Ready)>,
-    ) -> Result<(), Error> {
+    /// Programs in loops that go round in vain give way after each round, so that no schedule is theirs alone. When there
+    /// are no others, what they count may still end them, but not for ever.
+    fn let_others_come_first(&mut self, machine: &Machine<'_>, ready: &mut Vec<(Runner, Ready)>) -> Result<(), Error> {
         let live = &self.live;
-        let in_vain = |(_, who): &(Runner, Ready)| match who {
-            Ready::Program(index) => live[*index].program.spins_on.is_some(),
+        let is = |who: &Ready, what: fn(&Program<'p>) -> bool| match who {
+            Ready::Program(index) => what(&live[*index].program),
             Ready::Transfer(_) | Ready::Stream(..) => false,
         };
-        if !ready.iter().all(in_vain) {
-            ready.retain(|who| !in_vain(who));
-            return Ok(());
+        if ready.iter().all(|(_, who)| is(who, |program| program.spins_on.is_some())) {
+            let version = machine.memory.version();
+            let (since, turns) = self.vain_turns;
+            let turns = if since == version { turns + 1 } else { 1 };
+            if turns > self.options.vain_turns.saturating_mul(ready.len() as u64) {
+                return Err(self.deadlock(machine));
+            }
+            self.vain_turns = (version, turns);
         }
-        let version = machine.memory.version();
-        let (since, rounds) = self.vain_rounds;
-        self.vain_rounds = (version, if since == version { rounds + 1 } else { 1 });
-        if self.vain_rounds.1 > self.options.vain_rounds {
-            return Err(self.deadlock(machine));
+        let gives_way = |who: &Ready| is(who, |program| program.gives_way);
+        if !ready.iter().all(|(_, who)| gives_way(who)) {
+            ready.retain(|(_, who)| !gives_way(who));
         }
         Ok(())
     }

@@ -26,3 +26,8 @@ def once(world, n=5):
     looks = world.empty(1, "int32")
     ring[(1,)](world.symm(n, "int32"), world.symm(1, "int32"), looks, n, BLOCK=8)
     world.output(looks)
+
+# says: repeats a loop that only a change of memory could end: byte 0 of flag of rank
+# says: holds 1; rank
+# says: wrote it last in line 16
+# says: every program that is left waits

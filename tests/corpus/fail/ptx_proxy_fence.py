@@ -31,3 +31,5 @@ def ring(world, n=5):
     out = world.empty(n, "int32")
     message[(1,)](data, world.symm(1, "int32"), out, n, BLOCK=8)
     world.output(out)
+
+# says: let the fence before the write of the flag have scope `sys`

@@ -153,14 +153,15 @@ fn a_deadlock_tells_who_could_still_write() {
     let called = place.call(&["check", "large.py", "--ranks", "2", "--resident", "1", "--launches", "1"]);
     assert_eq!(called.code, Some(1), "{}", called.out);
     for part in [
-        "waits for 1 at ",
-        "which holds 0 (",
-        "flags of rank ",
+        "waits for 1 in byte ",
+        " of flags of rank ",
+        "line 28: rank ",
+        ", which holds 0; nobody wrote it; ",
         "nobody wrote it",
         "it could still be written by rank ",
         ", which has not started",
-        "have not started: there is no room",
-        "= help: programs that wait for others need them resident: launch at most 1 program",
+        " not started: there is no room",
+        "= help: programs that wait for others need them resident: launch at most 1 program per rank",
     ] {
         assert!(called.out.contains(part), "{part}:\n{}", called.out);
     }
@@ -183,7 +184,7 @@ fn a_grid_too_large_for_a_device_says_how_many_it_needs() {
         "--device",
         "l4",
         "--set",
-        "tiles=64",
+        "tiles=128",
     ]);
     assert_eq!(called.code, Some(1), "{}", called.out);
     assert!(called.out.contains("has 58 units with 1 each"), "{}", called.out);
@@ -281,6 +282,8 @@ fn what_cannot_be_checked_is_status_2_and_says_why() {
         (&["broken.py"], "a harness's world has no `symmetric`"),
         (&["untyped.py"], "nothing"),
         (&["ring.py", "--ranks", "two"], "invalid value"),
+        (&["late.py", "--set", "programs=3000000000"], "a grid of 3000000000 programs is too large to be checked"),
+        (&["late.py", "--replay", "n2.l1.g0:rr"], "is no token"),
         (&["ring.py", "--library"], "cannot be used with"),
         (&[], "<TARGET>"),
     ];

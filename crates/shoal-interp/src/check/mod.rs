@@ -46,14 +46,20 @@ pub(crate) enum Effect {
     Write,
     /// A read-modify-write.
     Both,
+    /// A read-modify-write that left what was there, as programs look at flags with.
+    Kept,
 }
 
 impl Effect {
     pub(crate) fn reads(self) -> bool {
-        matches!(self, Effect::Read | Effect::Both)
+        matches!(self, Effect::Read | Effect::Both | Effect::Kept)
     }
 
     pub(crate) fn writes(self) -> bool {
+        matches!(self, Effect::Write | Effect::Both | Effect::Kept)
+    }
+
+    fn changes(self) -> bool {
         matches!(self, Effect::Write | Effect::Both)
     }
 }
@@ -153,7 +159,7 @@ impl Checker {
 
     /// The access that wrote a word last.
     pub(crate) fn last_writer(&self, address: u64) -> Option<Access> {
-        let info = self.shadow.at(address)?.last_writer()?;
+        let info = self.shadow.at(address)?.changed?;
         self.infos.get(info as usize).copied()
     }
 
@@ -249,6 +255,9 @@ impl Checker {
                 fresh = Some(start);
             }
             history.atomic(atomic);
+            if effect.changes() {
+                history.changed = Some(info);
+            }
         });
         if effect.writes() {
             self.publish(actor, info, (address, bytes), effect.reads(), (sem, scope));

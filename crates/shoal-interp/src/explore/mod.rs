@@ -268,14 +268,14 @@ impl Search {
     }
 }
 
-/// Rounds of loops that only count before they are told as a deadlock.
-const VAIN_ROUNDS: u64 = 1 << 14;
+/// Turns of loops that only count before they are told as a deadlock.
+const VAIN_TURNS: u64 = 1 << 11;
 
 /// All programs take turns, and none starts before there is room.
 fn exploring() -> Options {
     let delivery = Delivery::AnyTime;
     let options = Options { residency: Residency::Strict, actors: Actors::All, delivery, ..Options::default() };
-    Options { vain_rounds: VAIN_ROUNDS, ..options }
+    Options { vain_turns: VAIN_TURNS, ..options }
 }
 
 impl<'p, 's> Explorer<'p, 's> {

@@ -411,6 +411,11 @@ impl Evaluator<'_> {
                 Err(message) => wrong(span, message),
             };
         }
+        if let ExprKind::Name(name) = &func.kind
+            && self.is_other_function(name)
+        {
+            return wrong(span, format!("a harness calls no other function of the file: write here what `{name}` does"));
+        }
         let args = self.args(args)?;
         match &func.kind {
             ExprKind::Attribute { value, attr } if self.is_world(value) => {
@@ -449,6 +454,11 @@ impl Evaluator<'_> {
     fn is_kernel(&self, name: &Name) -> bool {
         let unit = self.program.module(self.module);
         matches!(unit.globals.get(name), Some(Global::Function(f)) if f.kind == FunctionKind::Jit)
+    }
+
+    fn is_other_function(&self, name: &Name) -> bool {
+        let unit = self.program.module(self.module);
+        matches!(unit.globals.get(name), Some(Global::Function(f)) if f.kind != FunctionKind::Jit)
     }
 
     fn args(&mut self, args: &[Arg]) -> Result<HarnessArgs> {

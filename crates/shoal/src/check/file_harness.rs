@@ -130,7 +130,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
         let kernel = match self.kernels.get(kernel) {
             Some(kernel) => kernel.clone(),
             None => {
-                let found = self.module.kernel(kernel).map_err(|error| error.to_string())?;
+                let found = self.module.kernel(kernel).map_err(|error| message(&error))?;
                 self.kernels.insert(kernel.to_owned(), found.clone());
                 found
             }
@@ -159,7 +159,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
         }
         let grid = [extent(0)?, extent(1)?, extent(2)?];
         let stream = self.stream_of(stream)?;
-        self.host.launch_on(stream, &kernel, grid, passed).map_err(|error| error.to_string())
+        self.host.launch_on(stream, &kernel, grid, passed).map_err(|error| message(&error))
     }
 }
 
@@ -213,6 +213,12 @@ impl FileWorld<'_, '_> {
             HarnessValue::Object(_) => self.host.arg(self.buffer(value)?),
         })
     }
+}
+
+/// An error as part of another one, which says itself that it is one.
+fn message(error: &Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
 }
 
 /// A number that is not negative.

@@ -33,6 +33,9 @@ const GAP: u64 = 1 << 16;
 /// The largest buffer.
 const LARGEST: u64 = 1 << 30;
 
+/// The largest grid.
+const MOST_PROGRAMS: u128 = 1 << 20;
+
 /// What lies in a new buffer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Contents {
@@ -552,6 +555,10 @@ impl RankHost<'_> {
         };
         let (grid, values) = (kernel.extents(&prepared, grid)?, kernel.leaves(&prepared)?);
         let grid = grid.map(|extent| extent.min(self.grid_cut.unwrap_or(u32::MAX)));
+        let programs: u128 = grid.iter().map(|&extent| u128::from(extent)).product();
+        if programs > MOST_PROGRAMS {
+            return Err(Error::Text(format!("a grid of {programs} programs is too large to be checked")));
+        }
         for (param, leaf) in values.iter() {
             if let ArgClass::Pointer { memory, .. } = leaf {
                 self.name_buffer(memory.address as u64, &param.name);

@@ -193,7 +193,12 @@ impl Verdict {
         let end = if self.outcome.interrupted { "; interrupted" } else { "" };
         let ranks = count(self.options.ranks, "rank");
         let schedules = count(self.outcome.schedules, "schedule");
-        format!("{verdict}: {ranks}, {schedules}{how}, {} operations{end}", self.outcome.steps)
+        // Those of runs that end in a deadlock or a failure are not counted.
+        let operations = match self.outcome.steps {
+            0 => String::new(),
+            steps => format!(", {steps} operations"),
+        };
+        format!("{verdict}: {ranks}, {schedules}{how}{operations}{end}")
     }
 
     /// The same for programs.
@@ -267,10 +272,10 @@ impl Verdict {
             diagnostic = diagnostic.label(format!("{} waits here", first.waiting.at));
         }
         for blocked in deadlock.waits.iter().take(SHOWN_WAITS) {
-            let line = self.line(blocked.waiting.at.span).map_or_else(String::new, |line| format!(" (line {line})"));
+            let line = self.line(blocked.waiting.at.span).map_or_else(String::new, |line| format!("line {line}: "));
             let written = blocked.last_writer.and_then(|writer| self.line(writer.at.span));
             let written = written.map_or_else(String::new, |line| format!(" in line {line}"));
-            diagnostic = diagnostic.note(format!("{blocked}{written}{line}{}", self.writers(blocked)));
+            diagnostic = diagnostic.note(format!("{line}{blocked}{written}{}", self.writers(blocked)));
         }
         if deadlock.waits.len() > SHOWN_WAITS {
             diagnostic = diagnostic.note(format!("{} more wait", deadlock.waits.len() - SHOWN_WAITS));
@@ -281,8 +286,9 @@ impl Verdict {
         let unstarted: usize = deadlock.hosts.iter().map(|host| host.unstarted).sum();
         match deadlock.resident {
             Some(room) if unstarted > 0 => diagnostic.help(format!(
-                "programs that wait for others need them resident: launch at most {room} programs per rank, or let no \
-                 program wait for one that may start later"
+                "programs that wait for others need them resident: launch at most {} per rank, or let no program wait for \
+                 one that may start later",
+                count(room, "program")
             )),
             _ => diagnostic.note("every program that is left waits: nobody can write what they wait for"),
         }

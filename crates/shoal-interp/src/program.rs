@@ -68,7 +68,7 @@ pub(crate) struct Program<'p> {
     /// What a loop waits for that has gone round in vain for a while. It may still end by itself, by a number that it
     /// counts.
     pub(crate) spins_on: Option<Wait>,
-    /// It has gone round such a loop since anybody else made a step.
+    /// It has gone round such a loop since anybody who is in none made a step.
     pub(crate) gives_way: bool,
     /// The number of the meeting at which it is.
     pub(crate) meeting: Option<u64>,

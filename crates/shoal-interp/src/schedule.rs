@@ -187,7 +187,7 @@ pub(crate) fn run<'p>(
         runners.clear();
         runners.extend(ready.iter().map(|(runner, _)| *runner));
         let next = ready[picker.pick(&runners)].1;
-        world.live.iter_mut().for_each(|live| live.program.gives_way = false);
+        world.is_the_turn_of(next);
         match next {
             Ready::Program(index) => {
                 let program = &mut world.live[index].program;
@@ -262,10 +262,23 @@ impl<'p> World<'p, '_> {
             self.vain_turns = (version, turns);
         }
         let gives_way = |who: &Ready| is(who, |program| program.gives_way);
-        if !ready.iter().all(|(_, who)| gives_way(who)) {
+        if ready.iter().all(|(_, who)| gives_way(who)) {
+            self.live.iter_mut().for_each(|live| live.program.gives_way = false);
+        } else {
             ready.retain(|(_, who)| !gives_way(who));
         }
         Ok(())
+    }
+
+    /// Somebody makes a step. If it is nobody in such a loop, those that gave way have done so.
+    fn is_the_turn_of(&mut self, who: Ready) {
+        let spins = match who {
+            Ready::Program(index) => self.live[index].program.spins_on.is_some(),
+            Ready::Transfer(_) | Ready::Stream(..) => false,
+        };
+        if !spins {
+            self.live.iter_mut().for_each(|live| live.program.gives_way = false);
+        }
     }
 
     /// Lets every host and stream do what it can; whether any did something.

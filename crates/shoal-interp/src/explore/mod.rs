@@ -54,7 +54,7 @@ impl Default for Settings {
             schedules: 200,
             seed: 1,
             resident: None,
-            max_steps: 50_000_000,
+            max_steps: 10_000_000,
             max_findings: 8,
             follow_accesses: true,
         }

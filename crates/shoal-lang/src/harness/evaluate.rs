@@ -414,7 +414,10 @@ impl Evaluator<'_> {
         if let ExprKind::Name(name) = &func.kind
             && self.is_other_function(name)
         {
-            return wrong(span, format!("a harness calls no other function of the file: write here what `{name}` does"));
+            return wrong(
+                span,
+                format!("a harness calls no other function of the file: write here what `{name}` does"),
+            );
         }
         let args = self.args(args)?;
         match &func.kind {

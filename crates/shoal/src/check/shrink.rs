@@ -100,13 +100,14 @@ impl Shrinking<'_, '_> {
     /// The smallest grids, whatever the harness says, that show the same race for the same reason. Not of other mistakes:
     /// a deadlock may come of the very programs that are cut off.
     fn cut_grids(&mut self) {
-        let Finding::Race(race) = &self.found.finding else { return };
-        let remedy = race.remedy();
+        if !matches!(self.found.finding, Finding::Race(_)) {
+            return;
+        }
         let Ok(recording) = (self.harness.record)(&self.case.options) else { return };
         for programs in (0..32).map(|bit| 1 << bit).take_while(|&programs| programs < recording.largest_extent()) {
             let before = (self.found.clone(), self.case.clone());
             if self.shows(CheckOptions { grid_cut: Some(programs), ..self.case.options.clone() }) {
-                if self.shows_what_is_known(&remedy) {
+                if self.shows_what_is_known() {
                     return;
                 }
                 (self.found, self.case) = before;
@@ -114,14 +115,13 @@ impl Shrinking<'_, '_> {
         }
     }
 
-    /// Whether the case shows the race with the same remedy, and nothing that was not found in the case that was asked for.
-    fn shows_what_is_known(&mut self, remedy: &str) -> bool {
-        let is_same = matches!(&self.found.finding, Finding::Race(race) if race.remedy() == remedy);
+    /// Whether the case shows nothing that was not found in the case that was asked for.
+    fn shows_what_is_known(&mut self) -> bool {
         let Ok(recording) = (self.harness.record)(&self.case.options) else { return false };
         let settings = self.case.options.settings();
         let replayed = replay(&recording.scenario(), &settings, &self.found.schedule, &mut Silent(self.watcher));
         let is_known = |finding: &Finding| self.known.iter().any(|known| known.is_like(finding));
-        is_same && replayed.is_ok_and(|(findings, _)| findings.iter().all(is_known))
+        replayed.is_ok_and(|(findings, _)| findings.iter().all(is_known))
     }
 
     /// Whether the mistake is found in a case; it is kept if so. A harness may not allow it.
@@ -136,9 +136,26 @@ impl Shrinking<'_, '_> {
         let Ok(Some(found)) = find(&scenario, &settings, &self.found.finding, &mut Silent(self.watcher)) else {
             return false;
         };
+        // The same places may race for another reason in a smaller world.
+        if remedy(&found.finding) != remedy(&self.found.finding) {
+            return false;
+        }
         self.found = Found { times: self.found.times, ..found };
         self.case = Case::new(&case, &recording);
         true
+    }
+}
+
+/// What would mend a race.
+fn remedy(finding: &Finding) -> Option<String> {
+    match finding {
+        Finding::Race(race) => Some(race.remedy()),
+        Finding::Deadlock(_)
+        | Finding::UnwrittenRead(_)
+        | Finding::UnwrittenOutput { .. }
+        | Finding::Nan { .. }
+        | Finding::WrongOutput { .. }
+        | Finding::Failure(_) => None,
     }
 }
 

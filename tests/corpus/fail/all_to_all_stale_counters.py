@@ -34,4 +34,4 @@ def launches(world, n=3, BLOCK=4):
         all_to_all[(1,)](inbox, outbox, out, arrived, launch, n, BLOCK=BLOCK)
     world.output(out)
 
-# says: for the signal of a put with signal, or for one that comes behind a `fence`
+# says: the transfer was issued, but nothing

@@ -42,4 +42,4 @@ def stream(world, chunks=4, slots=2, BLOCK=4):
     stream_right[(2,)](buffer, sent, taken, out, chunks, SLOTS=slots, CREDITS=slots + 1, BLOCK=BLOCK)
     world.output(out)
 
-# says: let the readers tell that they are done
+# says: of `slots of rank

@@ -262,11 +262,13 @@ A harness is a function of the kernel file that says what the host of each rank 
           kernel[(4,)](x, flags, epoch, n, BLOCK=256)
       world.output(x)                            must be written at the end; also write, read, barrier
 
-The exit status is 0 if nothing is found and 1 otherwise. docs/checking.md tells more.
+The exit status is 0 if nothing is found, 1 if something is, 2 if it could not be checked, and 130 after Ctrl-C.
+docs/checking.md tells more.
 
 Examples:
   shoal check kernel.py --ranks 2,3,8
-  shoal check kernel.py:check --replay n3.l2:p3.1f
+  shoal check kernel.py:check --replay n3.l2:p3.1f.200
+  shoal check kernel.py --sweep n=0..1000
   shoal check one_shot_all_reduce --mutate";
 
 /// Options of `shoal opt`.

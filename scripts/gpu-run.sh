@@ -28,6 +28,22 @@ for what in "$@"; do
             ;;
         kernels) python3 "$unpacked/python/tests/gpu/library.py" "$results" ;;
         arrays) timeout 400 python3 -m pytest -q -x --maxfail=20 -p no:cacheprovider "$unpacked/python/tests/gpu" ;;
+        language) timeout 300 "$unpacked/bin/tests" --test-threads 8 language:: checks:: ;;
+        random)
+            # A part for each of a few processes: most of the time is compilation.
+            all=${SHOAL_RANDOM_KERNELS:-3000} parts=12 failed=0 jobs=()
+            for ((part = 0; part < parts; part++)); do
+                SHOAL_RANDOM_KERNELS=$((all / parts)) \
+                    SHOAL_RANDOM_KERNELS_FROM=$((${SHOAL_RANDOM_KERNELS_FROM:-0} + part * (all / parts))) \
+                    timeout 200 "$unpacked/bin/tests" --test-threads 1 --nocapture \
+                    random_kernels::a_gpu >"$results/random-$part.log" 2>&1 &
+                jobs+=($!)
+            done
+            for job in "${jobs[@]}"; do wait "$job" || failed=1; done
+            grep -h "wrong$\|^seed\|test result\|skipped" "$results"/random-*.log | sort | uniq -c
+            [ $failed = 0 ]
+            ;;
+        aot) timeout 60 "$unpacked/aot/main" ;;
         bench) timeout 500 python3 -m shoal bench gpu --json "$results/bench-gpu.json" ;;
         ranks)
             failed=0

@@ -59,7 +59,7 @@ pub enum TargetNeeds {
 pub enum TableUse {
     /// It has none.
     None,
-    /// To know how long it may wait, and to say that it waited too long.
+    /// To know how long it may wait, and to say why it cannot go on.
     Waits,
     /// To reach other ranks: it can be launched by a rank alone.
     Ranks,
@@ -91,6 +91,9 @@ pub struct NvptxNeeds {
     pub shared_bytes: u32,
     /// Whether the last parameter is the address of a [table of ranks](crate::rank_table), which no argument stands for.
     pub table: TableUse,
+    /// Whether accesses are checked: behind the table follow two addresses for each parameter, where the memory that it
+    /// points at begins and ends.
+    pub checks: bool,
 }
 
 /// What a CPU must provide.
@@ -148,9 +151,9 @@ impl fmt::Display for KernelDescription {
                 let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
                 write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
             }
-            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, table }) => {
-                let (arch, ranks) = (arch.name(), table.name());
-                write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks}")
+            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, table, checks }) => {
+                let (arch, ranks, checks) = (arch.name(), table.name(), yes_or_no(*checks));
+                write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks} checks={checks}")
             }
         }
     }
@@ -208,6 +211,7 @@ fn read(text: &str) -> Option<KernelDescription> {
                 threads: value("threads")?.parse().ok()?,
                 shared_bytes: value("shared")?.parse().ok()?,
                 table: TableUse::from_name(value("ranks")?)?,
+                checks: truth(value("checks")?)?,
             })
         }
         _ => return None,
@@ -275,6 +279,7 @@ mod tests {
             threads: 128,
             shared_bytes: 1 << 17,
             table: TableUse::Ranks,
+            checks: true,
         });
         for description in [
             bare,

@@ -45,10 +45,12 @@ impl ArgBlock {
         self.words.as_ptr().cast()
     }
 
-    /// The same with an address behind the last argument.
-    pub(crate) fn with_address(&self, address: u64) -> Self {
+    /// The same with words behind the last argument.
+    pub(crate) fn with_words(&self, words: &[u64]) -> Self {
         let mut writer = ArgWriter { block: self.clone() };
-        writer.push_u64(address);
+        for &word in words {
+            writer.push_u64(word);
+        }
         writer.finish()
     }
 

@@ -8,6 +8,7 @@
 //! NVIDIA GPUs, through a driver that is loaded at run time. What all devices have in common stands above them: how launches fail, how they are interrupted, where they print.
 
 mod args;
+mod bounds;
 pub mod cpu;
 pub mod cuda;
 mod error;
@@ -24,6 +25,7 @@ mod transport;
 mod waiting;
 
 pub use args::{ArgBlock, ArgWriter};
+pub use bounds::{ArgMemory, Bounds};
 pub use error::{DeviceError, Failure, LaunchError};
 pub use interrupt::Interrupt;
 pub use launch_group::{ForeignLaunch, GroupMember, LaunchGroup};

@@ -254,7 +254,14 @@ impl Device {
             }
             (Runnable::Cuda(code), Device::Cuda(queue)) => {
                 let launch =
-                    CudaLaunch { code, grid, stream: queue.stream(), shape: LaunchShape::default(), table: None };
+                    CudaLaunch {
+                    code,
+                    grid,
+                    stream: queue.stream(),
+                    shape: LaunchShape::default(),
+                    table: None,
+                    bounds: options.bounds.clone(),
+                };
                 cuda_launch::launch(kernel, prepared, &launch, options)
             }
             (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared),

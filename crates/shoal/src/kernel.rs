@@ -367,11 +367,14 @@ impl Kernel {
     /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
-        if self.rank.is_none() && !self.options.debug {
-            return match (&self.device, variant.code()) {
-                (Device::Cuda(queue), Runnable::Cuda(_)) => self.run_in(prepared, variant, grid, queue.stream()),
-                _ => self.device.launch(&self.shared, variant, prepared, grid, &self.launch),
-            };
+        if self.rank.is_none() {
+            match (&self.device, variant.code()) {
+                (Device::Cuda(queue), Runnable::Cuda(_)) => return self.run_in(prepared, variant, grid, queue.stream()),
+                _ if !self.options.debug => {
+                    return self.device.launch(&self.shared, variant, prepared, grid, &self.launch);
+                }
+                _ => {}
+            }
         }
         let options = cpu::LaunchOptions { bounds: self.bounds(prepared)?, ..(*self.launch).clone() };
         let launch = |options: &cpu::LaunchOptions| self.device.launch(&self.shared, variant, prepared, grid, options);
@@ -379,7 +382,8 @@ impl Kernel {
             Some(rank) => {
                 if let (Device::Cuda(queue), Runnable::Cuda(code)) = (&self.device, variant.code()) {
                     let (stream, shape) = (queue.stream(), self.shape);
-                    let launch = CudaLaunch { code, grid, stream, shape, table: None };
+                    let bounds = options.bounds.clone();
+                    let launch = CudaLaunch { code, grid, stream, shape, table: None, bounds };
                     return rank.launch_cuda(launch, &options, |launch, options| {
                         cuda_launch::launch(&self.shared, prepared, launch, options)
                     });
@@ -405,7 +409,8 @@ impl Kernel {
     ) -> Result<(), Error> {
         match variant.code() {
             Runnable::Cuda(code) => {
-                let launch = CudaLaunch { code, grid, stream, shape: self.shape, table: None };
+                let bounds = self.bounds(prepared)?;
+                let launch = CudaLaunch { code, grid, stream, shape: self.shape, table: None, bounds };
                 cuda_launch::launch(&self.shared, prepared, &launch, &self.launch)
             }
             Runnable::Native(_) | Runnable::Lowered(_) => self.run(prepared, variant, grid),

@@ -5,6 +5,7 @@ mod comm;
 mod comm_gpu;
 pub(crate) mod compiling;
 mod gpu;
+mod gpu_launch;
 mod interpreting;
 mod kernels;
 mod launching;

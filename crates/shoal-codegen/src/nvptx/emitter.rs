@@ -10,6 +10,7 @@ use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Const, Elem, Func, OpId, Region, Scalar, Value};
 use shoal_layout::LinearLayout;
 
+use super::check::Checks;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
@@ -77,6 +78,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ahead: HashSet<OpId>,
     /// The table of ranks, if the kernel asks for them.
     pub(super) ranks: Option<PointerValue<'ctx>>,
+    /// What accesses are compared with, if they are checked.
+    pub(super) checks: Option<Checks<'ctx>>,
     /// The loops around that run ahead of themselves, the innermost last.
     pub(super) pipelines: Vec<(OpId, Pipeline<'ctx>)>,
     /// A carried value whose product the last trip did not wait for: whoever needs it first does.
@@ -123,6 +126,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,
+            checks: None,
             pipelines: Vec::new(),
             pending: None,
             failure: None,
@@ -292,8 +296,9 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Control(ControlOp::For(_)) => self.counted_loop(op),
             OpClass::Control(ControlOp::While { .. }) => self.open_loop(op),
             OpClass::Effect(EffectOp::Print { prefix, hex }) => self.print(op, prefix, hex),
+            OpClass::Effect(EffectOp::Assert { message }) => self.assertion(op, message),
             // Refused before emission.
-            OpClass::Effect(EffectOp::Assert { .. } | EffectOp::GridWords) | OpClass::Desc(_) | OpClass::Call(_) => {
+            OpClass::Effect(EffectOp::GridWords) | OpClass::Desc(_) | OpClass::Call(_) => {
                 self.fail(op, "this operation reaches no NVIDIA GPU yet")
             }
             OpClass::Terminator(_) => {}

@@ -9,6 +9,7 @@ use shoal_abi::{NvptxArch, ParamLayout, TableUse};
 use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Func, Type};
 
+use super::check::Checks;
 use super::emitter::{Emitter, Held};
 use super::{Options, comm};
 use crate::shared::debug_info::DebugInfo;
@@ -35,7 +36,7 @@ pub(super) fn emit_kernel<'ctx>(
     sources: &SourceMap,
     options: &Options,
 ) -> Result<u32, Diagnostic> {
-    let function = declare(llvm, func);
+    let function = declare(llvm, func, options);
     let shared = llvm.module.add_global(llvm.i8().array_type(0), Some(AddressSpace::from(3)), "shared_memory");
     shared.set_linkage(Linkage::External);
     shared.set_alignment(1024);
@@ -51,9 +52,14 @@ pub(super) fn emit_kernel<'ctx>(
         let number = if elem.ptr().is_some() { passed } else { from_memory(llvm, elem, passed) };
         emitter.hold(value, Held::Scalar(number));
     }
-    if comm::table_use(func) != TableUse::None {
-        let table = function.get_nth_param(func.params().len() as u32).expect("the last parameter");
+    let count = func.params().len() as u32;
+    if comm::table_use(func, options) != TableUse::None {
+        let table = function.get_nth_param(count).expect("the parameter behind all others");
         emitter.ranks = Some(table.into_pointer_value());
+    }
+    if options.checks {
+        let word = |at: u32| function.get_nth_param(count + 1 + at).expect("two for each parameter");
+        emitter.checks = Some(Checks { bounds: (0..count).map(|at| [word(2 * at), word(2 * at + 1)]).collect() });
     }
     emitter.region_body(func.body());
     llvm.builder.build_return(None).expect("a return");
@@ -63,7 +69,7 @@ pub(super) fn emit_kernel<'ctx>(
     emitter.finish()
 }
 
-fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
+fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func, options: &Options) -> FunctionValue<'ctx> {
     let mut params: Vec<BasicMetadataTypeEnum<'ctx>> = func
         .params()
         .iter()
@@ -73,14 +79,17 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
             None => llvm.i64().into(),
         })
         .collect();
-    if comm::table_use(func) != TableUse::None {
+    if comm::table_use(func, options) != TableUse::None {
         params.push(llvm.ptr().into());
+    }
+    if options.checks {
+        params.extend(vec![llvm.i64().into(); 2 * func.params().len()]);
     }
     let function = llvm.module.add_function(&func.name, llvm.context.void_type().fn_type(&params, false), None);
     function.set_call_conventions(PTX_KERNEL);
     let threads = 32 * func.gpu.num_warps;
     let mut attributes = vec![("nvvm.reqntid".to_owned(), threads.to_string())];
-    if comm::table_use(func) == TableUse::Ranks && func.gpu.max_registers.is_none() {
+    if comm::table_use(func, options) == TableUse::Ranks && func.gpu.max_registers.is_none() {
         // Programs that wait for other ranks are few, and each has a multiprocessor to itself: registers are there to have
         // many loads under way.
         attributes.push(("nvvm.minctasm".to_owned(), "1".to_owned()));

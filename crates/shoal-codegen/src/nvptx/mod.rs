@@ -20,13 +20,15 @@
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
 //! | `print` | `device_print` |
 //! | `comm`, `shmem` | operations between ranks; SHMEM's |
-//! | `give_up` | how a program ends that cannot go on |
+//! | `give_up` | how a program ends that cannot go on; assertions |
+//! | `check` | accesses that are checked |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
 //! | `effort` | how much LLVM does with a kernel |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
 mod atomic;
+mod check;
 mod comm;
 mod control;
 mod convert;
@@ -77,12 +79,18 @@ pub fn compile(
     let context = Context::create();
     let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
     let text = assembly(&llvm, &machine, func)?;
-    let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, table: comm::table_use(func) };
+    let needs = NvptxNeeds {
+        arch,
+        threads: 32 * func.gpu.num_warps,
+        shared_bytes,
+        table: comm::table_use(func, options),
+        checks: options.checks,
+    };
     let description = KernelDescription {
         name: func.name.clone(),
         params: function::param_layout(func),
         waits: if effects::may_wait(module, func) { Waits::MayWait } else { Waits::Never },
-        can_fail: false,
+        can_fail: options.checks || give_up::asserts(func),
         needs: TargetNeeds::Nvptx(needs),
     };
     // The text says what a launch must know, so that nothing else need travel with it.

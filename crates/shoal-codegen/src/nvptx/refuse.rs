@@ -42,14 +42,16 @@ pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<
             break;
         }
     }
-    if options.checks {
-        let text = "accesses to memory cannot be checked on NVIDIA GPUs yet";
-        found.push(
-            Diagnostic::error(func.span, text).help("debug the kernel on the CPU, or run it under `compute-sanitizer`"),
-        );
+    if options.checks && func.params().len() > MOST_CHECKED_PARAMETERS {
+        let text = format!("`{}` has too many parameters for its accesses to be checked", func.name);
+        let help = format!("at most {MOST_CHECKED_PARAMETERS} are; debug the kernel on the CPU");
+        found.push(Diagnostic::error(func.span, text).label("not available on NVIDIA GPUs").help(help));
     }
     found
 }
+
+/// A launch passes at most 4 KiB: a parameter, and where its memory begins and ends.
+const MOST_CHECKED_PARAMETERS: usize = 160;
 
 /// The most elements of one tile that a thread may hold: far more than it has registers, and few enough to compile.
 const MOST_REGISTERS: u32 = 1024;
@@ -94,9 +96,6 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
                 "the remainder of floats needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`".to_owned()
             })
         }
-        OpClass::Effect(EffectOp::Assert { .. }) => {
-            Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
-        }
         OpClass::Comm(_) => None,
         OpClass::Desc(_) => {
             Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())
@@ -118,7 +117,12 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
         | OpClass::Apply(_)
         | OpClass::Access(_)
         | OpClass::Effect(
-            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume | EffectOp::Print { .. },
+            EffectOp::Barrier
+            | EffectOp::Fence { .. }
+            | EffectOp::Clock
+            | EffectOp::Assume
+            | EffectOp::Assert { .. }
+            | EffectOp::Print { .. },
         )
         | OpClass::Control(_)
         | OpClass::Terminator(_) => None,

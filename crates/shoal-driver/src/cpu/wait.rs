@@ -1,6 +1,6 @@
 //! Where a suspended program waits, and for what.
 
-use super::bounds::Bounds;
+use crate::bounds::Bounds;
 use crate::{
     rank_view::RankView,
     source_site::SourceSite,

@@ -4,7 +4,10 @@ use core::{
     ffi::{c_int, c_uint, c_void},
     ptr,
 };
-use std::{ffi::CString, sync::OnceLock};
+use std::{
+    ffi::CString,
+    sync::{Arc, OnceLock},
+};
 
 use shoal_abi::{KernelDescription, NvptxNeeds, TableUse};
 use smallvec::SmallVec;
@@ -19,7 +22,10 @@ use super::{
         PARAM_BUFFER_BYTES, function_attribute, launch_attribute,
     },
 };
-use crate::args::ArgBlock;
+use crate::{
+    args::ArgBlock,
+    bounds::{ANYWHERE, Bounds},
+};
 
 /// A block gets so much shared memory without asking.
 const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
@@ -61,6 +67,16 @@ pub struct LaunchShape {
     pub cooperative: bool,
     /// The launch may begin before the one ahead of it in the stream has ended: the kernel waits for it itself.
     pub programmatic: bool,
+}
+
+/// What a launch passes behind its arguments, to kernels that ask for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaunchTables<'a> {
+    /// The address of the launching rank's [table](super::RankTable); `None` if no rank launches.
+    pub ranks: Option<u64>,
+    /// The memory of the arguments, for kernels that check their accesses. Without it, all addresses that can be memory are
+    /// taken to be.
+    pub bounds: Option<&'a Arc<Bounds>>,
 }
 
 impl CudaKernel {
@@ -158,15 +174,21 @@ impl CudaKernel {
         Ok(*self.resident.get_or_init(|| u32::try_from(blocks).unwrap_or(0)))
     }
 
+    /// Whether a program of it may fail: it has assertions, or its accesses are checked.
+    #[must_use]
+    pub fn can_fail(&self) -> bool {
+        self.description.can_fail
+    }
+
     /// What it wants a table of ranks for.
     #[must_use]
     pub fn table_use(&self) -> TableUse {
         self.needs.table
     }
 
-    /// The arguments with the address of the table behind them, if the kernel takes one.
-    fn with_table(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
-        let address = match (self.needs.table, table) {
+    /// The arguments with what the kernel takes behind them: the address of a table, and where its memory is.
+    fn with_tables(&self, args: &ArgBlock, tables: LaunchTables<'_>) -> Result<Option<ArgBlock>, CudaError> {
+        let address = match (self.needs.table, tables.ranks) {
             (TableUse::None, _) => return Ok(None),
             (TableUse::Waits | TableUse::Ranks, Some(address)) => address,
             (TableUse::Waits, None) => {
@@ -174,6 +196,9 @@ impl CudaKernel {
                 // What nobody has asked about since is told to whoever launches next.
                 if let Some(stuck) = table.take_report() {
                     return Err(CudaError::Reported(Box::new(stuck)));
+                }
+                if let Some(bounds) = tables.bounds {
+                    table.checking(bounds);
                 }
                 table.launching(&self.description.name)
             }
@@ -185,7 +210,13 @@ impl CudaKernel {
                 return Err(CudaError::Invalid(text));
             }
         };
-        Ok(Some(args.with_address(address)))
+        let mut words: SmallVec<[u64; 8]> = SmallVec::from_slice(&[address]);
+        if self.needs.checks {
+            let mut reaches = tables.bounds.map(|bounds| bounds.reaches()).unwrap_or_default();
+            reaches.resize(self.description.params.len(), ANYWHERE);
+            words.extend(reaches.into_iter().flat_map(|reach| [reach.start, reach.end]));
+        }
+        Ok(Some(args.with_words(&words)))
     }
 
     /// Puts a launch into a stream; it runs when what is before it in the stream is done.
@@ -196,20 +227,19 @@ impl CudaKernel {
     ///
     /// # Safety
     /// The kernel's code is described truthfully; `args` holds its arguments, whose pointers are valid on the device for
-    /// everything the kernel does with them, until it has ended. `table` is the address of the launching rank's
-    /// [table](super::RankTable), if a rank launches.
+    /// everything the kernel does with them, until it has ended. `tables` are the launching rank's, if a rank launches.
     #[inline]
     pub unsafe fn launch(
         &self,
         grid: [u32; 3],
         args: &ArgBlock,
-        table: Option<u64>,
+        tables: LaunchTables<'_>,
         stream: StreamRef,
     ) -> Result<(), CudaError> {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_table(args, table)?;
+        let longer = self.with_tables(args, tables)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut bytes = args.len();
@@ -236,13 +266,13 @@ impl CudaKernel {
         &self,
         grid: [u32; 3],
         args: &ArgBlock,
-        table: Option<u64>,
+        tables: LaunchTables<'_>,
         (stream, shape): (StreamRef, LaunchShape),
     ) -> Result<(), CudaError> {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_table(args, table)?;
+        let longer = self.with_tables(args, tables)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut attributes: SmallVec<[LaunchAttribute; 3]> = SmallVec::new();

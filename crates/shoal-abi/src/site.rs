@@ -32,8 +32,7 @@ pub struct Site {
 
 impl Site {
     /// No place.
-    pub const UNKNOWN: Site =
-        Site { file: ptr::null(), file_len: 0, line: 0, col: 0, what: ptr::null(), what_len: 0 };
+    pub const UNKNOWN: Site = Site { file: ptr::null(), file_len: 0, line: 0, col: 0, what: ptr::null(), what_len: 0 };
 
     /// What it consists of, in order.
     pub const FIELDS: [Field; 6] = [

@@ -99,9 +99,7 @@ impl Variant {
     fn runs_at(&self, place: Place) -> Result<bool, Error> {
         match (place, &self.described()?.needs) {
             (Place::Cpu, TargetNeeds::Cpu(_)) => Ok(self.loaded.kernel.get().is_some() || self.missing()?.is_empty()),
-            (Place::Gpu(device), TargetNeeds::Nvptx(needs)) => {
-                Ok(self.fits_gpu(needs, device.properties().capability))
-            }
+            (Place::Gpu(device), TargetNeeds::Nvptx(needs)) => Ok(self.fits_gpu(needs, device.properties().capability)),
             (Place::Cpu, TargetNeeds::Nvptx(_)) | (Place::Gpu(_), TargetNeeds::Cpu(_)) => Ok(false),
         }
     }
@@ -329,7 +327,10 @@ mod tests {
         assert!(!runs("sm_86", cubin, (8, 0)) && runs("sm_80", ptx, (9, 0)) && !runs("sm_90", ptx, (8, 9)));
         assert!(runs("sm_90a", cubin, (9, 0)) && runs("sm_90a", ptx, (9, 0)) && !runs("sm_90a", ptx, (10, 0)));
         let said = family(vec![of("sm_80", ptx)]).choose_at(Place::Cpu, 0, &[0, 0]).unwrap_err().to_string();
-        assert_eq!(said, "kernel `k` was compiled for GPUs, but was launched on the CPU; compile it for that as well, under another name");
+        assert_eq!(
+            said,
+            "kernel `k` was compiled for GPUs, but was launched on the CPU; compile it for that as well, under another name"
+        );
     }
 
     #[test]

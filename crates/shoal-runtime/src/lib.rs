@@ -28,6 +28,6 @@ pub use error::Error;
 pub use family::{Family, Loaded, Param, Variant};
 pub use grid::IntoGrid;
 pub use half;
+pub use shoal_abi::{Slot, WordKind};
 /// GPUs: devices, streams and memory.
 pub use shoal_driver::cuda;
-pub use shoal_abi::{Slot, WordKind};

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use shoal_abi::TableUse;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, LaunchShape, LaunchTables, RankTable, StreamRef, table_of};
+use shoal_driver::cuda::{
+    CudaBuffer, CudaError, CudaKernel, LaunchShape, LaunchTables, RankTable, StreamRef, table_of,
+};
 use shoal_driver::{ArgBlock, ArgWriter, Bounds};
 
 use crate::Error;

@@ -253,8 +253,7 @@ impl Device {
                 cpu_launch::launch(threads.started()?, code, grid, prepared.block(), options)
             }
             (Runnable::Cuda(code), Device::Cuda(queue)) => {
-                let launch =
-                    CudaLaunch {
+                let launch = CudaLaunch {
                     code,
                     grid,
                     stream: queue.stream(),

@@ -369,7 +369,9 @@ impl Kernel {
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
         if self.rank.is_none() {
             match (&self.device, variant.code()) {
-                (Device::Cuda(queue), Runnable::Cuda(_)) => return self.run_in(prepared, variant, grid, queue.stream()),
+                (Device::Cuda(queue), Runnable::Cuda(_)) => {
+                    return self.run_in(prepared, variant, grid, queue.stream());
+                }
                 _ if !self.options.debug => {
                     return self.device.launch(&self.shared, variant, prepared, grid, &self.launch);
                 }

@@ -11,7 +11,8 @@ const DOCS: &str = include_str!("../../../../docs/ahead-of-time.md");
 const ADD: &str = include_str!("../../../../examples/add.py");
 const GPU_C: &str = include_str!("../../../../examples/ahead-of-time/gpu.c");
 const GPU_RS: &str = include_str!("../../../../examples/ahead-of-time/gpu.rs");
-const SIGNATURES: [&str; 4] = ["-s", "*kfp32:16, *kfp32:16, *fp32:16, i32:16, 1024", "-s", "*kfp32, *kfp32, *fp32, i32, 1024"];
+const SIGNATURES: [&str; 4] =
+    ["-s", "*kfp32:16, *kfp32:16, *fp32:16, i32:16, 1024", "-s", "*kfp32, *kfp32, *fp32, i32, 1024"];
 const NO_DRIVER: &str = "there is no CUDA driver here: ";
 
 fn place() -> Workplace {
@@ -62,7 +63,10 @@ fn a_c_program_loads_the_code_by_the_driver() {
     let place = place();
     compile(&place, "c", "sm_80,sm_90a");
     let header = std::fs::read_to_string(place.path().join("made/add.h")).unwrap();
-    assert!(header.contains("shoal_status add_launch(shoal_stream stream, shoal_grid grid, const float *x,"), "{header}");
+    assert!(
+        header.contains("shoal_status add_launch(shoal_stream stream, shoal_grid grid, const float *x,"),
+        "{header}"
+    );
     assert!(header.contains(" *   *kfp32:16, *kfp32:16, *fp32:16, i32:16, 1024 for sm_90a\n"), "{header}");
     let runtime = runtime::archive();
     let runtime = runtime.to_str().expect("a plain path");

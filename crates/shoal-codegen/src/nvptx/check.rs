@@ -111,9 +111,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let known = match base {
             AccessBase::Param(param) => inside(bounds[param as usize]),
             AccessBase::SomeParam => {
-                let pointers = self.func.params().iter().zip(bounds).filter(|&(&param, _)| {
-                    self.func.ty(param).elem().is_some_and(|elem| elem.ptr().is_some())
-                });
+                let pointers = self
+                    .func
+                    .params()
+                    .iter()
+                    .zip(bounds)
+                    .filter(|&(&param, _)| self.func.ty(param).elem().is_some_and(|elem| elem.ptr().is_some()));
                 let none: V<'ctx> = llvm.i1().const_zero().into();
                 pointers.fold(none, |any, (_, &bounds)| llvm.bin(Op::Or, any, inside(bounds)))
             }

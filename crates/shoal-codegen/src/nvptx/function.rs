@@ -83,7 +83,7 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func, options: &Options) -> FunctionV
         params.push(llvm.ptr().into());
     }
     if options.checks {
-        params.extend(vec![llvm.i64().into(); 2 * func.params().len()]);
+        params.resize(params.len() + 2 * func.params().len(), llvm.i64().into());
     }
     let function = llvm.module.add_function(&func.name, llvm.context.void_type().fn_type(&params, false), None);
     function.set_call_conventions(PTX_KERNEL);

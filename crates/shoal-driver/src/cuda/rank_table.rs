@@ -79,7 +79,12 @@ impl RankTable {
         let report = PinnedBuffer::zeroed(stream.device(), REPORT_BYTES)?;
         let bytes = encode(&view, limit, report.device_address())?;
         let table = CudaBuffer::from_slice(stream, &bytes)?;
-        Ok(RankTable { stream, table, report, told: Mutex::new(Told { view, limit, kernel: String::new(), bounds: None }) })
+        Ok(RankTable {
+            stream,
+            table,
+            report,
+            told: Mutex::new(Told { view, limit, kernel: String::new(), bounds: None }),
+        })
     }
 
     /// Where kernels find it, after it was made to say this in the stream's order.

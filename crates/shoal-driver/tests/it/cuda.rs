@@ -3,8 +3,8 @@
 use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, ParamLayout, TableUse, TargetNeeds, Waits};
 use shoal_driver::ArgBlock;
 use shoal_driver::cuda::{
-    CudaBuffer, CudaDevice, CudaError, CudaKernel, Event, EventKind, Graph, LaunchShape, Partition, PinnedBuffer,
-    Stream, StreamRef, WaitWord, assemble,
+    CudaBuffer, CudaDevice, CudaError, CudaKernel, Event, EventKind, Graph, LaunchShape, LaunchTables, Partition,
+    PinnedBuffer, Stream, StreamRef, WaitWord, assemble,
 };
 
 /// `out[i] = x[i] + add` for the program's 32 elements.
@@ -90,8 +90,15 @@ fn a_kernel_runs_from_ptx_and_from_machine_code() {
         let out = CudaBuffer::<u32>::poisoned(stream, 128).unwrap();
         for shape in [LaunchShape::default(), LaunchShape { cooperative: true, ..LaunchShape::default() }] {
             // SAFETY: the arguments are the kernel's, and the buffers have 128 elements for four programs of 32.
-            unsafe { kernel.launch_shaped([4, 1, 1], &args(x.address(), out.address(), 5), LaunchTables::default(), (stream, shape)) }
-                .unwrap();
+            unsafe {
+                kernel.launch_shaped(
+                    [4, 1, 1],
+                    &args(x.address(), out.address(), 5),
+                    LaunchTables::default(),
+                    (stream, shape),
+                )
+            }
+            .unwrap();
         }
         let mut found = vec![0; 128];
         out.copy_to(stream, &mut found).unwrap();
@@ -168,7 +175,8 @@ fn parts_of_a_device_run_kernels() {
         assert!(part.multiprocessors() > 0);
         let from = x.address() + 128 * at as u64;
         // SAFETY: each part works on its own 32 elements.
-        unsafe { kernel.launch([1, 1, 1], &args(from, from, at as u32), LaunchTables::default(), part.stream()) }.unwrap();
+        unsafe { kernel.launch([1, 1, 1], &args(from, from, at as u32), LaunchTables::default(), part.stream()) }
+            .unwrap();
     }
     for part in &parts {
         part.stream().synchronize_within(Some(std::time::Duration::from_secs(10)), None).unwrap();

@@ -30,7 +30,10 @@ fn write_header(family: &Family, out: &mut String) -> fmt::Result {
         Place::Cpu => "CPU",
         Place::Gpu => "GPU",
     };
-    writeln!(out, " *\n * A launch takes the first of these variants that the {runner} can run and the arguments fit:")?;
+    writeln!(
+        out,
+        " *\n * A launch takes the first of these variants that the {runner} can run and the arguments fit:"
+    )?;
     for signature in family.signatures() {
         writeln!(out, " *   {signature}")?;
     }

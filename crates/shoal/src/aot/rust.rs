@@ -40,7 +40,11 @@ fn write_module(family: &Family, parameters: &[String], out: &mut String) -> fmt
     let name = &family.name;
     writeln!(out, "// The kernel `{}` of {}, compiled ahead of time by shoal.", family.kernel, family.source)?;
     let texts = texts(family.place());
-    writeln!(out, "//\n// A launch takes the first of these variants that the {} can run and the arguments fit:", texts.runner)?;
+    writeln!(
+        out,
+        "//\n// A launch takes the first of these variants that the {} can run and the arguments fit:",
+        texts.runner
+    )?;
     for signature in family.signatures() {
         writeln!(out, "//   {signature}")?;
     }

@@ -372,7 +372,7 @@ impl Kernel {
                 (Device::Cuda(queue), Runnable::Cuda(_)) => {
                     return self.run_in(prepared, variant, grid, queue.stream());
                 }
-                _ if !self.options.debug => {
+                _ if !self.options.checks_accesses() => {
                     return self.device.launch(&self.shared, variant, prepared, grid, &self.launch);
                 }
                 _ => {}
@@ -421,7 +421,7 @@ impl Kernel {
 
     /// The memory of the arguments, for kernels that check their accesses.
     fn bounds(&self, prepared: &Prepared<'_>) -> Result<Option<Arc<cpu::Bounds>>, Error> {
-        if !self.options.debug {
+        if !self.options.checks_accesses() {
             return Ok(None);
         }
         let leaves = prepared.leaves().map_err(|error| self.argument_error(*error))?;

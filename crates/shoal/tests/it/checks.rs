@@ -103,8 +103,13 @@ fn wrong_accesses_are_found() {
 /// is a place in the source for each operation.
 #[test]
 fn code_for_gpus_checks_accesses() {
-    let body = "at = tl.arange(0, 128)\n    tl.store(y + at, tl.load(x + at), mask=at < n)\n    tl.atomic_add(y + n, 1)\n                    tl.device_assert(n > 3, 'n is small')";
-    let kernel = wrong(body, Backend::Cpu);
+    let body = [
+        "at = tl.arange(0, 128)",
+        "tl.store(y + at, tl.load(x + at), mask=at < n)",
+        "tl.atomic_add(y + n, 1)",
+        "tl.device_assert(n > 3, 'n is small')",
+    ];
+    let kernel = wrong(&body.join("\n    "), Backend::Cpu);
     let specs = kernel.read_signature("*i32:16, *i32:16, i32").unwrap();
     for target in ["sm_80", "sm_90a"] {
         let ptx = kernel.emit(&specs, Stage::Asm, &shoal::target_named(target).unwrap()).unwrap();

@@ -319,7 +319,7 @@ mod tests {
         };
         let runs = |arch: &str, object: &'static [u8], capability| {
             let variant = of(arch, object);
-            let needs = *variant.described().unwrap().nvptx().unwrap();
+            let needs = variant.described().unwrap().nvptx().unwrap().clone();
             variant.fits_gpu(&needs, capability)
         };
         let (cubin, ptx) = (b"\x7fELF", b".version 8.0");

@@ -45,6 +45,7 @@ fn description(shared_bytes: u32) -> KernelDescription {
             shared_bytes,
             table: TableUse::None,
             checks: false,
+            tensor_maps: Vec::new(),
         }),
     }
 }

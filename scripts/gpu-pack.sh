@@ -8,6 +8,9 @@
 #                                       machine   what the machine is
 #                                       kernels   every kernel of the library against its reference
 #                                       arrays    python/tests/gpu
+#                                       language  the tests of the language, of checks and of assertions on the GPU
+#                                       random    random kernels, GPU against interpreter (SHOAL_RANDOM_KERNELS, 3000)
+#                                       aot       a C program with a kernel compiled ahead of time
 #                                       bench     side by side with torch and Triton
 #                                       ranks     every kernel of several ranks on 2, 4 and 8 ranks that share the GPU,
 #                                                 against the interpreter; the tests of SHMEM; collectives, measured
@@ -55,6 +58,11 @@ strip -o "$stage/python/shoal/_native.abi3.so" "$built/libshoal_python.so"
 mkdir -p "$stage/bin"
 strip -o "$stage/bin/shoal" "$built/shoal"
 strip -o "$stage/bin/tests" "$tests"
+mkdir -p "$stage/aot"
+"$built/shoal" compile examples/add.py:add --signature "*kfp32, *kfp32, *fp32, i32, 1024" --target sm_80,sm_90a --emit c \
+    --output "$stage/aot" >&2
+cc examples/ahead-of-time/gpu.c "$stage/aot/add.c" "-I$stage/aot" "$built/libshoal_runtime.a" -D_GNU_SOURCE -O1 -s \
+    -Wl,--gc-sections -lpthread -ldl -lm -o "$stage/aot/main" >&2
 tar c -C "$stage" . | xz -T0 -2 >$out/package.tar.xz
 cp scripts/gpu-run.sh $out/run.sh
 chmod +x $out/run.sh

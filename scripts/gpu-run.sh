@@ -28,6 +28,34 @@ for what in "$@"; do
             ;;
         kernels) python3 "$unpacked/python/tests/gpu/library.py" "$results" ;;
         arrays) timeout 400 python3 -m pytest -q -x --maxfail=20 -p no:cacheprovider "$unpacked/python/tests/gpu" ;;
+        language)
+            # Each test in a process of its own: a fault on the GPU ends the context for all that follows. Snapshots stayed at
+            # home.
+            "$unpacked/bin/tests" --list 2>/dev/null | sed -n 's/^\(\(language\|checks\)::.*\): test$/\1/p' \
+                | INSTA_FORCE_PASS=1 INSTA_UPDATE=no RUST_BACKTRACE=0 xargs -P 8 -I '{}' sh -c \
+                    'timeout 60 "$0" --exact "$1" >"$2/$(echo "$1" | tr : _).language" 2>&1 || echo "FAILED $1"' \
+                    "$unpacked/bin/tests" '{}' "$unpacked" >"$results/language-failed.txt"
+            while read -r _ test; do
+                grep -A6 panicked "$unpacked/$(echo "$test" | tr : _).language"
+            done <"$results/language-failed.txt" >"$results/language-why.txt"
+            sort "$results/language-failed.txt"
+            [ ! -s "$results/language-failed.txt" ]
+            ;;
+        random)
+            # A part for each of a few processes: most of the time is compilation.
+            all=${SHOAL_RANDOM_KERNELS:-3000} parts=12 failed=0 jobs=()
+            for ((part = 0; part < parts; part++)); do
+                SHOAL_RANDOM_KERNELS=$((all / parts)) \
+                    SHOAL_RANDOM_KERNELS_FROM=$((${SHOAL_RANDOM_KERNELS_FROM:-0} + part * (all / parts))) \
+                    timeout 200 "$unpacked/bin/tests" --test-threads 1 --nocapture \
+                    random_kernels::a_gpu >"$results/random-$part.log" 2>&1 &
+                jobs+=($!)
+            done
+            for job in "${jobs[@]}"; do wait "$job" || failed=1; done
+            grep -h "wrong$\|^seed\|test result\|skipped" "$results"/random-*.log | sort | uniq -c
+            [ $failed = 0 ]
+            ;;
+        aot) timeout 60 "$unpacked/aot/main" ;;
         bench) timeout 500 python3 -m shoal bench gpu --json "$results/bench-gpu.json" ;;
         ranks)
             failed=0

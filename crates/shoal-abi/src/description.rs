@@ -59,7 +59,7 @@ pub enum TargetNeeds {
 pub enum TableUse {
     /// It has none.
     None,
-    /// To know how long it may wait, and to say that it waited too long.
+    /// To know how long it may wait, and to say why it cannot go on.
     Waits,
     /// To reach other ranks: it can be launched by a rank alone.
     Ranks,
@@ -91,6 +91,9 @@ pub struct NvptxNeeds {
     pub shared_bytes: u32,
     /// Whether an address of a [table of ranks](crate::rank_table), which no argument stands for, follows the parameters.
     pub table: TableUse,
+    /// Whether accesses are checked: behind the table follow two addresses for each parameter, where the memory that it
+    /// points at begins and ends.
+    pub checks: bool,
     /// The tensors that it reaches through the copy engine: their maps come last.
     pub tensor_maps: Vec<TensorMapNeeds>,
 }
@@ -150,9 +153,9 @@ impl fmt::Display for KernelDescription {
                 let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
                 write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
             }
-            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, table, tensor_maps }) => {
-                let (arch, ranks) = (arch.name(), table.name());
-                write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks}")?;
+            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, table, checks, tensor_maps }) => {
+                let (arch, ranks, checks) = (arch.name(), table.name(), yes_or_no(*checks));
+                write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks} checks={checks}")?;
                 for (i, map) in tensor_maps.iter().enumerate() {
                     write!(f, "{}{map}", if i > 0 { "," } else { " maps=" })?;
                 }
@@ -214,6 +217,7 @@ fn read(text: &str) -> Option<KernelDescription> {
                 threads: value("threads")?.parse().ok()?,
                 shared_bytes: value("shared")?.parse().ok()?,
                 table: TableUse::from_name(value("ranks")?)?,
+                checks: truth(value("checks")?)?,
                 tensor_maps: match words.next() {
                     None => Vec::new(),
                     Some(word) => {
@@ -287,6 +291,7 @@ mod tests {
             threads: 128,
             shared_bytes: 1 << 17,
             table: TableUse::Ranks,
+            checks: true,
             tensor_maps: Vec::new(),
         };
         let maps = ["f16:a0:a3/a4:a6:64/128:128:zero", "b8:a1:a2::16:0:zero"];

@@ -23,9 +23,10 @@
 //! ```text
 //!  byte  0   u32   how many programs have something to say
 //!        4   u32   not zero: the host wants all programs that wait to give up
-//!      192         the entries of the first of them, 192 bytes each
+//!      512         the entries of the first of them, 512 bytes each
 //! ```
 
+use crate::AccessKind;
 use crate::team::{Topology, handle};
 
 /// The offset of this rank's number.
@@ -71,7 +72,7 @@ pub const fn team_row_bytes(ranks: u64) -> u64 {
 /// The most programs that a report tells of.
 pub const REPORT_ENTRIES: usize = 15;
 /// The offset of the first entry, and the bytes of each.
-pub const ENTRY_BYTES: usize = 192;
+pub const ENTRY_BYTES: usize = 512;
 /// The offset of the word by which the host lets programs give up.
 pub const STOP_AT: usize = 4;
 /// The bytes of a report.
@@ -85,9 +86,10 @@ pub mod entry {
     pub const WORD_AT: u64 = 4;
     /// The address that it is about.
     pub const ADDRESS_AT: u64 = 8;
-    /// What was waited for, or the rank, team or axis that was asked for.
+    /// What was waited for, or the rank, team or axis that was asked for; of a wrong access, the number of its
+    /// [base](crate::AccessBase).
     pub const WANTED_AT: u64 = 16;
-    /// What was there instead.
+    /// What was there instead; of a wrong access, its [form](super::AccessForm).
     pub const SEEN_AT: u64 = 24;
     /// The program's place in the grid, three numbers.
     pub const PROGRAM_AT: u64 = 32;
@@ -95,30 +97,81 @@ pub mod entry {
     pub const SITE_AT: u64 = 64;
 }
 
-/// The most bytes of a place in the source.
-pub const SITE_BYTES: usize = 128;
+/// The most bytes of a place in the source with what is said there.
+pub const SITE_BYTES: usize = ENTRY_BYTES - entry::SITE_AT as usize;
+/// Of those, the most that a message takes.
+const MESSAGE_BYTES: usize = 256;
 
-/// A place in the source as generated code carries it: file, line, column and what is done there, one to a line, with
-/// zeros behind.
+/// What a report says of a place in the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedSite {
+    /// The file.
+    pub file: String,
+    /// Line and column, counted from 1; 0 when unknown.
+    pub line: u32,
+    /// The column.
+    pub col: u32,
+    /// What is done there, in the kernel's words.
+    pub what: String,
+    /// What the kernel's author says to it, such as the message of an assertion. May have several lines.
+    pub message: String,
+}
+
+/// A place in the source as generated code carries it: file, line, column and what is done there, one to a line, then the
+/// message; with zeros behind, up to a multiple of 8 bytes. Of a long file name the end is kept, of a long message the
+/// beginning.
 #[must_use]
-pub fn site_text(file: &str, line: u32, col: u32, what: &str) -> [u8; SITE_BYTES] {
-    let rest = format!("\n{line}\n{col}\n{what}");
+pub fn site_text(site: &ReportedSite) -> Vec<u8> {
+    let ReportedSite { file, line, col, what, message } = site;
+    let rest = format!("\n{line}\n{col}\n{what}\n{}", beginning(message, MESSAGE_BYTES));
     let room = SITE_BYTES.saturating_sub(1 + rest.len());
     let cut = file.char_indices().map(|(at, _)| at).find(|at| file.len() - at <= room).unwrap_or(file.len());
-    let mut text = [0; SITE_BYTES];
-    let all = file[cut..].bytes().chain(rest.bytes()).take(SITE_BYTES - 1);
-    text.iter_mut().zip(all).for_each(|(to, byte)| *to = byte);
+    let mut text = beginning(&format!("{}{rest}", &file[cut..]), SITE_BYTES - 1).as_bytes().to_vec();
+    text.resize((text.len() + 1).next_multiple_of(8), 0);
     text
 }
 
-/// Reads what [`site_text`] wrote: file, line, column, what is done there.
+/// As many characters from the start as fit into so many bytes.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    &text[..end]
+}
+
+/// Reads what [`site_text`] wrote.
 #[must_use]
-pub fn read_site(bytes: &[u8]) -> Option<(String, u32, u32, String)> {
+pub fn read_site(bytes: &[u8]) -> Option<ReportedSite> {
     let end = bytes.iter().position(|&byte| byte == 0)?;
     let text = std::str::from_utf8(&bytes[..end]).ok()?;
-    let mut lines = text.split('\n');
-    let (file, line, col) = (lines.next()?, lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
-    Some((file.to_owned(), line, col, lines.next().unwrap_or_default().to_owned()))
+    let mut lines = text.splitn(5, '\n');
+    let (file, line, col) = (lines.next()?.to_owned(), lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
+    let mut rest = || lines.next().unwrap_or_default().to_owned();
+    Some(ReportedSite { file, line, col, what: rest(), message: rest() })
+}
+
+/// How a program accessed memory that it may not: what a report of [`DeviceFailure::WrongAccess`] holds as one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessForm {
+    /// What it does.
+    pub kind: AccessKind,
+    /// Bytes of each element.
+    pub bytes: u32,
+    /// Elements, one behind the other.
+    pub count: u32,
+}
+
+impl AccessForm {
+    /// As one number.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        u64::from(self.bytes) | u64::from(self.kind.number()) << 16 | u64::from(self.count) << 32
+    }
+
+    /// Of one number.
+    #[must_use]
+    pub fn from_number(number: u64) -> Option<AccessForm> {
+        let kind = AccessKind::from_number((number >> 16 & 0xffff) as u32)?;
+        Some(AccessForm { kind, bytes: (number & 0xffff) as u32, count: (number >> 32) as u32 })
+    }
 }
 
 /// Why a program on a GPU could not go on.
@@ -146,11 +199,15 @@ pub enum DeviceFailure {
     Misaligned,
     /// Loads and stores do not reach the rank.
     OutOfReach,
+    /// An assertion of the kernel does not hold.
+    AssertFailed,
+    /// Memory was to be accessed that is not the kernel's, or not aligned to its elements.
+    WrongAccess,
 }
 
 impl DeviceFailure {
     /// All of them, by number from 1 on.
-    pub const ALL: [DeviceFailure; 11] = [
+    pub const ALL: [DeviceFailure; 13] = [
         DeviceFailure::WaitedTooLong,
         DeviceFailure::LoopedTooLong,
         DeviceFailure::OutsideHeap,
@@ -162,6 +219,8 @@ impl DeviceFailure {
         DeviceFailure::TwoAtMeeting,
         DeviceFailure::Misaligned,
         DeviceFailure::OutOfReach,
+        DeviceFailure::AssertFailed,
+        DeviceFailure::WrongAccess,
     ];
 
     /// Its number in a report.
@@ -196,8 +255,8 @@ pub struct Entry {
     pub seen: u64,
     /// The program's place in the grid.
     pub program: [u32; 3],
-    /// The place in the source: file, line, column, what is done there.
-    pub site: Option<(String, u32, u32, String)>,
+    /// The place in the source.
+    pub site: Option<ReportedSite>,
 }
 
 /// How many programs have something to say in a report.
@@ -374,10 +433,32 @@ mod tests {
 
     #[test]
     fn sites_read_back() {
-        let text = site_text("kernels/sync.py", 19, 5, "wait");
-        assert_eq!(read_site(&text), Some(("kernels/sync.py".into(), 19, 5, "wait".into())));
-        let (file, line, _, what) = read_site(&site_text(&"ü".repeat(300), 1, 2, "wait")).unwrap();
-        assert!(file.starts_with('ü') && (line, what.as_str()) == (1, "wait"), "{file}");
+        let site = |file: &str, message: &str| ReportedSite {
+            file: file.into(),
+            line: 19,
+            col: 5,
+            what: "device_assert".into(),
+            message: message.into(),
+        };
+        for message in ["", "x is negative", "two\nlines"] {
+            let text = site_text(&site("kernels/sync.py", message));
+            assert!(text.len().is_multiple_of(8) && text.len() < 100, "{}", text.len());
+            assert_eq!(read_site(&text), Some(site("kernels/sync.py", message)));
+        }
+        let long = site_text(&site(&"ü".repeat(300), &"é".repeat(1000)));
+        assert!(long.len() <= SITE_BYTES, "{}", long.len());
+        let read = read_site(&long).unwrap();
+        assert!(read.file.starts_with('ü') && read.file.len() > 80, "{}", read.file);
+        assert!(read.message.starts_with('é') && read.message.len() == 256 && read.line == 19, "{}", read.message);
         assert_eq!(read_site(b"no end"), None);
+    }
+
+    #[test]
+    fn forms_of_accesses_survive_their_number() {
+        for kind in [AccessKind::Read, AccessKind::Write, AccessKind::Atomic] {
+            let form = AccessForm { kind, bytes: 8, count: 16 };
+            assert_eq!(AccessForm::from_number(form.number()), Some(form));
+        }
+        assert_eq!(AccessForm::from_number(7 << 16), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Constant data of an object: places in the kernel's source, and the accesses that are checked.
 
 use crate::c_type::CType;
-use core::mem::offset_of;
+use core::{mem::offset_of, ptr};
 
 /// One number or pointer of a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,9 @@ pub struct Site {
 }
 
 impl Site {
+    /// No place.
+    pub const UNKNOWN: Site = Site { file: ptr::null(), file_len: 0, line: 0, col: 0, what: ptr::null(), what_len: 0 };
+
     /// What it consists of, in order.
     pub const FIELDS: [Field; 6] = [
         Field { offset: offset_of!(Site, file), ty: CType::Text },
@@ -72,6 +75,9 @@ impl CheckedAccess {
     pub const C_DEFINITION: &'static str =
         "typedef struct { Site site; uint32_t bytes, kind; int32_t base; } CheckedAccess;";
 }
+
+/// Addresses below are never memory: a pointer that is null, and an offset.
+pub const FIRST_PAGES: u64 = 64 << 10;
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -154,14 +154,15 @@ pub(crate) struct CompileOptions {
     /// One item for each parameter: `*fp32:16, i32, BLOCK=256`; see --help. May be given several times for so, c and rust
     #[arg(short, long = "signature", value_name = "SIGNATURE", required = true)]
     pub(crate) signatures: Vec<String>,
-    /// What to make, comma-separated: tile, tile-opt, llvm-raw, llvm, asm, obj to look at; so, c, rust to use in other programs
+    /// What to make, comma-separated: tile, tile-opt, llvm-raw, llvm, asm, obj to look at (for NVIDIA GPUs ptx, cubin); so, c,
+    /// rust to use in other programs
     #[arg(short, long, value_delimiter = ',', default_value = "tile")]
     pub(crate) emit: Vec<String>,
     /// Write files into this folder; without it, texts are printed and so, c and rust go to the current folder
     #[arg(short, long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
-    /// What to compile for: a CPU by LLVM's name, such as `x86-64-v3`, `generic` for any x86-64, or `native`. Several,
-    /// comma-separated, for so, c and rust: the best that a machine can run is taken there
+    /// What to compile for: a CPU by LLVM's name, such as `x86-64-v3`, `generic` for any x86-64, or `native`; or an NVIDIA GPU,
+    /// such as `sm_80` or `sm_90a`. Several, comma-separated, for so, c and rust: the best that a machine can run is taken there
     #[arg(long = "target", value_name = "TARGET", value_delimiter = ',', default_value = "native")]
     pub(crate) targets: Vec<String>,
     /// What functions and files of so, c and rust are named after [default: the kernel's name]
@@ -197,7 +198,7 @@ so, c and rust:
   rust   NAME.rs and its objects, for a crate that depends on shoal-runtime
   Programs that use them need no Python, no LLVM and no compiler.
 
-  Several signatures make one launch function. It takes the first variant that the CPU can run and the arguments fit,
+  Several signatures make one launch function. It takes the first variant that the machine can run and the arguments fit,
   those that know most first. Where signatures differ in what is compiled in for all of them, the caller says which one
   it wants. docs/ahead-of-time.md has the details.
 

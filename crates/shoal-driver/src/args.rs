@@ -45,13 +45,6 @@ impl ArgBlock {
         self.words.as_ptr().cast()
     }
 
-    /// The same with an address behind the last argument.
-    pub(crate) fn with_address(&self, address: u64) -> Self {
-        let mut writer = ArgWriter { block: self.clone() };
-        writer.push_u64(address);
-        writer.finish()
-    }
-
     /// The same with words behind the last argument, at a multiple of so many bytes.
     pub(crate) fn with_words(&self, words: &[u64], align: usize) -> Self {
         let mut block = self.clone();

@@ -8,6 +8,7 @@
 //! NVIDIA GPUs, through a driver that is loaded at run time. What all devices have in common stands above them: how launches fail, how they are interrupted, where they print.
 
 mod args;
+mod bounds;
 pub mod cpu;
 pub mod cuda;
 mod error;
@@ -26,6 +27,7 @@ mod waiting;
 pub mod write_records;
 
 pub use args::{ArgBlock, ArgWriter};
+pub use bounds::{ArgMemory, Bounds};
 pub use error::{DeviceError, Failure, LaunchError};
 pub use interrupt::Interrupt;
 pub use last_writer::{Change, LastWriter};

@@ -107,6 +107,7 @@ fn on_gpu(py: Python<'_>, error: &CudaError) -> PyErr {
             facts.set_item("limit", limit)
         }),
         CudaError::Grid { .. } => PyValueError::new_err(text),
+        CudaError::Reported(reported) => launched(py, reported),
         CudaError::Interrupted => signals::raised().unwrap_or_else(|| PyKeyboardInterrupt::new_err(text)),
         _ => PyRuntimeError::new_err(text),
     }

@@ -3,6 +3,8 @@
 //! A word has 64 bits: an address; an integer, extended by its sign if it has one; or the bits of a float.
 
 use half::{bf16, f16};
+use shoal_driver::Pod;
+use shoal_driver::cuda::CudaBuffer;
 
 /// A value that can be passed to a kernel.
 pub trait Argument {
@@ -48,17 +50,31 @@ impl<T> Argument for &mut [T] {
     }
 }
 
+impl<T: Pod> Argument for &CudaBuffer<T> {
+    fn word(self) -> u64 {
+        self.address()
+    }
+}
+
+impl<T: Pod> Argument for &mut CudaBuffer<T> {
+    fn word(self) -> u64 {
+        self.address()
+    }
+}
+
 /// `None` is the null pointer.
-impl<S: Argument + IsSlice> Argument for Option<S> {
+impl<S: Argument + IsMemory> Argument for Option<S> {
     fn word(self) -> u64 {
         self.map_or(0, Argument::word)
     }
 }
 
 /// Memory: what may be left out, where a variant was compiled with `None` for it.
-pub trait IsSlice {}
-impl<T> IsSlice for &[T] {}
-impl<T> IsSlice for &mut [T] {}
+pub trait IsMemory {}
+impl<T> IsMemory for &[T] {}
+impl<T> IsMemory for &mut [T] {}
+impl<T> IsMemory for &CudaBuffer<T> {}
+impl<T> IsMemory for &mut CudaBuffer<T> {}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 //! [`AHEAD_OF_TIME_VERSION`] changes whenever they do. Functions return a [`Status`]; the text of the last error of the calling
 //! thread is at [`shoal_aot_error`]. No panic leaves them.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_void};
 use std::cell::RefCell;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use half::{bf16, f16};
 use shoal_abi::AHEAD_OF_TIME_VERSION;
 use shoal_driver::LaunchError;
+use shoal_driver::cuda::{CudaError, StreamRef};
 
 use crate::{Error, Family, Loaded, Param, Slot, Variant, WordKind};
 
@@ -25,7 +26,7 @@ pub enum Status {
     Ok = 0,
     /// No compiled variant takes the arguments.
     NoVariant = 1,
-    /// The code is for other CPUs.
+    /// The code is for other CPUs, or other GPUs.
     Cpu = 2,
     /// An argument that cannot be: a configuration, a grid.
     Argument = 3,
@@ -142,6 +143,30 @@ pub unsafe extern "C" fn shoal_aot_launch(
     })
 }
 
+/// Puts the variant that the arguments fit into a stream of CUDA, and returns at once; `words` has one for each parameter.
+/// The stream belongs to the calling thread's context; null is the default stream of it, or of the first GPU if the thread
+/// has none.
+///
+/// # Safety
+/// As [`shoal_aot_load`] and [`Family::launch_in`]; the stream lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn shoal_aot_launch_in(
+    family: *const CFamily,
+    configuration: u32,
+    stream: *mut c_void,
+    grid: CGrid,
+    words: *const u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the caller's promises.
+        unsafe {
+            let family = described(family)?;
+            let stream = StreamRef::of_current(stream.expose_provenance())?;
+            family.launch_in(configuration, stream, grid.extents, array(words, family.params.len()))
+        }
+    })
+}
+
 /// The signature of the variant that a launch with these arguments takes; null if there is none.
 ///
 /// # Safety
@@ -203,12 +228,18 @@ fn guarded(f: impl FnOnce() -> Result<(), Error>) -> Status {
 fn status(error: &Error) -> Status {
     match error {
         Error::NoVariant { .. } => Status::NoVariant,
-        Error::Cpu { .. } | Error::Launch(LaunchError::Feature { .. }) => Status::Cpu,
-        Error::Configuration { .. } | Error::Grid { .. } | Error::Launch(LaunchError::Grid { .. }) => Status::Argument,
+        Error::Cpu { .. } | Error::Gpu { .. } | Error::Place { .. } | Error::Launch(LaunchError::Feature { .. }) => {
+            Status::Cpu
+        }
+        Error::Configuration { .. }
+        | Error::Grid { .. }
+        | Error::Launch(LaunchError::Grid { .. })
+        | Error::Cuda(CudaError::Grid { .. }) => Status::Argument,
         Error::Load(_)
         | Error::Memory(_)
         | Error::Device(_)
         | Error::Description(_)
+        | Error::Cuda(_)
         | Error::Launch(LaunchError::Memory { .. }) => Status::System,
         Error::Launch(LaunchError::Failed { .. }) => Status::KernelFailed,
         Error::Launch(LaunchError::Stuck { .. }) => Status::Stuck,

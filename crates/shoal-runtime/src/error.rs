@@ -1,6 +1,7 @@
 //! What can go wrong with a launch of a kernel that was compiled ahead of time.
 
 use shoal_driver::cpu::{KernelError, LoadError};
+use shoal_driver::cuda::CudaError;
 use shoal_driver::memory::AllocError;
 use shoal_driver::{DeviceError, LaunchError};
 
@@ -29,6 +30,35 @@ pub enum Error {
         /// The missing features of the least demanding variant.
         missing: String,
     },
+    /// All variants are for other GPUs.
+    #[error(
+        "kernel `{kernel}` was compiled for {compiled_for}, which {gpu} cannot run; compile it with `--target` for this one \
+             as well"
+    )]
+    Gpu {
+        /// The kernel.
+        kernel: String,
+        /// The architectures it was compiled for.
+        compiled_for: String,
+        /// The GPU and its compute capability.
+        gpu: String,
+    },
+    /// A kernel for GPUs was launched on the CPU, or the other way round.
+    #[error(
+        "kernel `{kernel}` was compiled for {is_for}, but was launched {launched}; compile it for that as well, under \
+             another name"
+    )]
+    Place {
+        /// The kernel.
+        kernel: String,
+        /// What it was compiled for.
+        is_for: &'static str,
+        /// Where it was launched.
+        launched: &'static str,
+    },
+    /// The GPU, or its driver.
+    #[error(transparent)]
+    Cuda(CudaError),
     /// A configuration that was not compiled.
     #[error("kernel `{kernel}` has no configuration {index}; it has {count}, counted from 0")]
     Configuration {
@@ -63,4 +93,14 @@ pub enum Error {
     /// The kernel ran and failed, or programs waited for each other in vain.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+}
+
+/// What programs of a kernel report is told as on the CPU.
+impl From<CudaError> for Error {
+    fn from(error: CudaError) -> Error {
+        match error {
+            CudaError::Reported(reported) => Error::Launch(*reported),
+            other => Error::Cuda(other),
+        }
+    }
 }

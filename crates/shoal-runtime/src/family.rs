@@ -2,16 +2,18 @@
 //!
 //! The compiler writes the variants in the order in which they are to be tried: those for more capable CPUs first, then
 //! those that know more about their arguments. A launch takes the first of its configuration that the CPU can run and
-//! the arguments fit.
+//! the arguments fit. A family for GPUs is the same, with newer GPUs first.
 
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-use shoal_abi::{DescriptionError, KernelDescription, Slot, WordKind};
+use shoal_abi::{DescriptionError, KernelDescription, Slot, TargetNeeds, WordKind};
 use shoal_driver::cpu::{LoadedKernel, host_features};
+use shoal_driver::cuda::{CudaDevice, CudaKernel};
 use shoal_driver::fork::Section;
 
 use crate::Error;
+use crate::gpu::MOST_GPUS;
 
 /// Variants of one kernel behind one launch function.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ pub struct Variant {
     pub slots: &'static [Slot],
     /// What the compiler states about it: the text of a [`KernelDescription`].
     pub description: &'static str,
-    /// Its relocatable object.
+    /// Its relocatable object; for a GPU machine code or PTX.
     pub object: &'static [u8],
     /// What is made of these when it is first needed.
     pub loaded: Loaded,
@@ -57,13 +59,25 @@ pub struct Variant {
 pub struct Loaded {
     description: OnceLock<KernelDescription>,
     pub(crate) kernel: OnceLock<LoadedKernel>,
+    pub(crate) on_gpus: [OnceLock<Box<CudaKernel>>; MOST_GPUS],
+}
+
+/// Where a variant is to run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place {
+    Cpu,
+    Gpu(CudaDevice),
 }
 
 impl Loaded {
     /// Nothing yet.
     #[must_use]
     pub const fn new() -> Loaded {
-        Loaded { description: OnceLock::new(), kernel: OnceLock::new() }
+        Loaded {
+            description: OnceLock::new(),
+            kernel: OnceLock::new(),
+            on_gpus: [const { OnceLock::new() }; MOST_GPUS],
+        }
     }
 }
 
@@ -81,9 +95,13 @@ impl Variant {
         Ok(features.iter().map(String::as_str).filter(|name| !host.has(name)).collect())
     }
 
-    /// Whether this CPU can run it; quick once it has.
-    fn runs_here(&self) -> Result<bool, Error> {
-        Ok(self.loaded.kernel.get().is_some() || self.missing()?.is_empty())
+    /// Whether it can run there; quick once it has.
+    fn runs_at(&self, place: Place) -> Result<bool, Error> {
+        match (place, &self.described()?.needs) {
+            (Place::Cpu, TargetNeeds::Cpu(_)) => Ok(self.loaded.kernel.get().is_some() || self.missing()?.is_empty()),
+            (Place::Gpu(device), TargetNeeds::Nvptx(needs)) => Ok(self.fits_gpu(needs, device.properties().capability)),
+            (Place::Cpu, TargetNeeds::Nvptx(_)) | (Place::Gpu(_), TargetNeeds::Cpu(_)) => Ok(false),
+        }
     }
 
     fn fits(&self, params: &[Param], words: &[u64]) -> bool {
@@ -92,11 +110,33 @@ impl Variant {
 }
 
 impl Family {
-    /// The variant that a launch with these arguments takes.
+    /// The variant that a launch with these arguments takes, on this CPU or the GPU that the calling thread uses.
     ///
     /// # Errors
-    /// When there is none, or none for this CPU.
+    /// When there is none, or none for this CPU or GPU.
     pub fn choose(&self, configuration: u32, words: &[u64]) -> Result<&Variant, Error> {
+        self.choose_at(self.place()?, configuration, words)
+    }
+
+    /// The same on a GPU.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn choose_on(&self, device: CudaDevice, configuration: u32, words: &[u64]) -> Result<&Variant, Error> {
+        self.choose_at(Place::Gpu(device), configuration, words)
+    }
+
+    /// Whether it is for GPUs.
+    pub(crate) fn is_for_gpus(&self) -> Result<bool, Error> {
+        self.variants.first().map_or(Ok(false), |variant| Ok(variant.described()?.nvptx().is_some()))
+    }
+
+    /// Where it runs if nobody says more.
+    fn place(&self) -> Result<Place, Error> {
+        Ok(if self.is_for_gpus()? { Place::Gpu(CudaDevice::current()?) } else { Place::Cpu })
+    }
+
+    pub(crate) fn choose_at(&self, place: Place, configuration: u32, words: &[u64]) -> Result<&Variant, Error> {
         if configuration >= self.configurations {
             let (kernel, count) = (self.name.to_owned(), self.configurations);
             return Err(Error::Configuration { kernel, index: configuration, count });
@@ -106,16 +146,16 @@ impl Family {
             return Err(Error::Description(format!("kernel `{name}` takes {takes} arguments, but {got} were passed")));
         }
         for variant in self.of(configuration).filter(|v| v.fits(self.params, words)) {
-            if variant.runs_here()? {
+            if variant.runs_at(place)? {
                 return Ok(variant);
             }
         }
-        Err(self.none(configuration, words)?)
+        Err(self.none(place, configuration, words)?)
     }
 
-    /// The variants that this CPU can run.
-    pub(crate) fn runnable(&self) -> Result<Vec<&Variant>, Error> {
-        runnable(self.variants.iter())
+    /// The variants that can run there.
+    pub(crate) fn runnable(&self, place: Place) -> Result<Vec<&Variant>, Error> {
+        runnable(self.variants.iter(), place)
     }
 
     fn of(&self, configuration: u32) -> impl Iterator<Item = &Variant> {
@@ -123,20 +163,39 @@ impl Family {
     }
 
     #[cold]
-    fn none(&self, configuration: u32, words: &[u64]) -> Result<Error, Error> {
-        let of_cpu = runnable(self.of(configuration))?;
-        if of_cpu.is_empty() {
-            return self.wrong_cpu();
+    fn none(&self, place: Place, configuration: u32, words: &[u64]) -> Result<Error, Error> {
+        let of_place = runnable(self.of(configuration), place)?;
+        if of_place.is_empty() {
+            return self.wrong_place(place);
         }
         let mut known = String::from("compiled: ");
-        for (i, variant) in of_cpu.iter().enumerate() {
+        for (i, variant) in of_place.iter().enumerate() {
             let _ = write!(known, "{}{}", if i > 0 { "\n            " } else { "" }, variant.signature);
         }
         Ok(Error::NoVariant { kernel: self.name.to_owned(), passed: self.described(words), known })
     }
 
     /// That no variant runs here.
-    pub(crate) fn wrong_cpu(&self) -> Result<Error, Error> {
+    pub(crate) fn wrong_place(&self, place: Place) -> Result<Error, Error> {
+        let kernel = self.name.to_owned();
+        match (place, self.is_for_gpus()?) {
+            (Place::Cpu, false) => self.wrong_cpu(),
+            (Place::Cpu, true) => Ok(Error::Place { kernel, is_for: "GPUs", launched: "on the CPU" }),
+            (Place::Gpu(_), false) => Ok(Error::Place { kernel, is_for: "CPUs", launched: "in a stream of a GPU" }),
+            (Place::Gpu(device), true) => {
+                let mut archs = Vec::new();
+                for variant in self.variants {
+                    archs.extend(variant.described()?.nvptx().map(|needs| needs.arch.name()));
+                }
+                archs.dedup();
+                let known = device.properties();
+                let gpu = format!("{} ({}.{})", known.name, known.capability.0, known.capability.1);
+                Ok(Error::Gpu { kernel, compiled_for: archs.join(", "), gpu })
+            }
+        }
+    }
+
+    fn wrong_cpu(&self) -> Result<Error, Error> {
         let missing = self.variants.iter().map(Variant::missing).collect::<Result<Vec<_>, _>>()?;
         let missing = missing.into_iter().min_by_key(Vec::len).unwrap_or_default();
         Ok(Error::Cpu { kernel: self.name.to_owned(), missing: missing.join(", ") })
@@ -154,10 +213,10 @@ impl Family {
     }
 }
 
-fn runnable<'v>(variants: impl Iterator<Item = &'v Variant>) -> Result<Vec<&'v Variant>, Error> {
+fn runnable<'v>(variants: impl Iterator<Item = &'v Variant>, place: Place) -> Result<Vec<&'v Variant>, Error> {
     let mut found = Vec::new();
     for variant in variants {
-        if variant.runs_here()? {
+        if variant.runs_at(place)? {
             found.push(variant);
         }
     }
@@ -248,6 +307,29 @@ mod tests {
         assert_eq!(
             said,
             "`shoal-kernel 0` does not describe a kernel that this release of Shoal can run; compile it again"
+        );
+    }
+
+    #[test]
+    fn code_for_gpus_runs_where_its_kind_does() {
+        let of = |arch: &str, object: &'static [u8]| {
+            let needs = format!("nvptx arch={arch} threads=128 shared=0 ranks=no checks=no");
+            let description = format!("shoal-kernel 1 name=k params= waits=never fails=no {needs}").leak();
+            Variant { description, object, ..variant("k", &[], &[]) }
+        };
+        let runs = |arch: &str, object: &'static [u8], capability| {
+            let variant = of(arch, object);
+            let needs = variant.described().unwrap().nvptx().unwrap().clone();
+            variant.fits_gpu(&needs, capability)
+        };
+        let (cubin, ptx) = (b"\x7fELF", b".version 8.0");
+        assert!(runs("sm_80", cubin, (8, 0)) && runs("sm_80", cubin, (8, 6)) && !runs("sm_80", cubin, (9, 0)));
+        assert!(!runs("sm_86", cubin, (8, 0)) && runs("sm_80", ptx, (9, 0)) && !runs("sm_90", ptx, (8, 9)));
+        assert!(runs("sm_90a", cubin, (9, 0)) && runs("sm_90a", ptx, (9, 0)) && !runs("sm_90a", ptx, (10, 0)));
+        let said = family(vec![of("sm_80", ptx)]).choose_at(Place::Cpu, 0, &[0, 0]).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "kernel `k` was compiled for GPUs, but was launched on the CPU; compile it for that as well, under another name"
         );
     }
 

@@ -1,12 +1,13 @@
-//! Loads variants and runs them, on threads that all families of the process share.
+//! Loads variants and runs them on the CPU, on threads that all families of the process share.
 
 use std::sync::{Arc, OnceLock};
 
 use shoal_abi::Slot;
 use shoal_driver::Buffer;
 use shoal_driver::cpu::{ArgBlock, ArgWriter, Code, CpuDevice, LaunchOptions, LoadedKernel};
+use shoal_driver::cuda::CudaDevice;
 
-use crate::family::{Family, Variant, kept};
+use crate::family::{Family, Place, Variant, kept};
 use crate::{Error, IntoGrid};
 
 /// The threads that run kernels, started when they are first needed.
@@ -16,14 +17,18 @@ fn device() -> Result<&'static CpuDevice, Error> {
 }
 
 impl Family {
-    /// Loads all variants that this CPU can run and starts the threads, so that no launch has to.
+    /// Loads all variants that this CPU can run and starts the threads, so that no launch has to; of a family for GPUs, those
+    /// that the GPU of the calling thread can run.
     ///
     /// # Errors
-    /// When no variant runs on this CPU, or code cannot be loaded.
+    /// When no variant runs there, or code cannot be loaded.
     pub fn load(&self) -> Result<(), Error> {
-        let runnable = self.runnable()?;
+        if self.is_for_gpus()? {
+            return self.load_on(CudaDevice::current()?);
+        }
+        let runnable = self.runnable(Place::Cpu)?;
         if runnable.is_empty() {
-            return Err(self.wrong_cpu()?);
+            return Err(self.wrong_place(Place::Cpu)?);
         }
         device()?;
         runnable.into_iter().try_for_each(|variant| variant.kernel().map(drop))
@@ -39,7 +44,7 @@ impl Family {
     /// behind pointers is valid for everything the kernel does with it, and nothing else touches what it writes until
     /// this function returns.
     pub unsafe fn launch(&self, configuration: u32, grid: impl IntoGrid, words: &[u64]) -> Result<(), Error> {
-        let variant = self.choose(configuration, words)?;
+        let variant = self.choose_at(Place::Cpu, configuration, words)?;
         let (device, kernel) = (device()?, variant.kernel()?);
         let args = pack(variant.slots, words);
         // SAFETY: the caller's promises; the block holds what the variant takes of the arguments, in order.
@@ -60,7 +65,7 @@ impl Variant {
 }
 
 /// The argument block of a variant.
-fn pack(slots: &[Slot], words: &[u64]) -> ArgBlock {
+pub(crate) fn pack(slots: &[Slot], words: &[u64]) -> ArgBlock {
     let mut writer = ArgWriter::default();
     for (slot, &word) in slots.iter().zip(words) {
         match slot.bytes {

@@ -34,11 +34,17 @@ pub(crate) fn launch(
 /// The memory of each run-time parameter, for kernels that check their accesses: one entry for each value that `pack`
 /// writes.
 pub(crate) fn bounds(leaves: &Leaves<'_>) -> Arc<Bounds> {
+    bounds_at(leaves, |memory| memory.address)
+}
+
+/// The same for memory that kernels find at another address.
+pub(crate) fn bounds_at(leaves: &Leaves<'_>, address: impl Fn(&Memory<'_>) -> usize) -> Arc<Bounds> {
     let mut list = Vec::new();
     for (param, leaf) in leaves.iter() {
         let reach = |memory: &Memory<'_>| {
             let range = memory.range()?;
-            Some(ArgMemory { name: param.name.clone(), start: range.start, bytes: range.len() })
+            let before = memory.address - range.start;
+            Some(ArgMemory { name: param.name.clone(), start: address(memory) - before, bytes: range.len() })
         };
         match leaf {
             ArgClass::Constant(_) | ArgClass::Tuple(..) => {}

@@ -2,13 +2,18 @@
 
 #![expect(unsafe_code, reason = "the driver runs machine code, which no type system has looked at")]
 
+use std::sync::Arc;
+
 use shoal_abi::TableUse;
 use shoal_driver::cpu::LaunchOptions;
-use shoal_driver::cuda::{CudaBuffer, CudaError, CudaKernel, LaunchShape, RankTable, StreamRef, table_of};
-use shoal_driver::{ArgBlock, ArgWriter};
+use shoal_driver::cuda::{
+    CudaBuffer, CudaError, CudaKernel, LaunchShape, LaunchTables, RankTable, StreamRef, table_of,
+};
+use shoal_driver::{ArgBlock, ArgWriter, Bounds};
 
 use crate::Error;
 use crate::arg::{Location, Memory};
+use crate::cpu_launch::bounds_at;
 use crate::error::Report;
 use crate::host_pieces::{Piece, piece_of, pieces};
 use crate::kernel::{KernelShared, Prepared};
@@ -28,6 +33,8 @@ pub(crate) struct CudaLaunch<'a> {
     pub(crate) shape: LaunchShape,
     /// The launching rank's table and its address, if a rank launches.
     pub(crate) table: Option<(&'a RankTable, u64)>,
+    /// The memory of the arguments, if accesses are checked.
+    pub(crate) bounds: Option<Arc<Bounds>>,
 }
 
 impl CudaLaunch<'_> {
@@ -36,19 +43,46 @@ impl CudaLaunch<'_> {
     /// # Safety
     /// As for [`CudaKernel::launch`].
     #[inline]
-    unsafe fn enqueue(&self, args: &ArgBlock) -> Result<(), CudaError> {
-        let table = self.table.map(|(_, address)| address);
+    unsafe fn enqueue(&self, args: &ArgBlock, bounds: Option<&Arc<Bounds>>) -> Result<(), CudaError> {
+        if let (Some((table, _)), Some(bounds)) = (self.table, bounds) {
+            table.checking(bounds);
+        }
+        let tables = LaunchTables { ranks: self.table.map(|(_, address)| address), bounds };
         if self.shape == LaunchShape::default() {
             // SAFETY: by contract.
-            unsafe { self.code.launch(self.grid, args, table, self.stream) }
+            unsafe { self.code.launch(self.grid, args, tables, self.stream) }
         } else {
             // SAFETY: by contract.
-            unsafe { self.code.launch_shaped(self.grid, args, table, (self.stream, self.shape)) }
+            unsafe { self.code.launch_shaped(self.grid, args, tables, (self.stream, self.shape)) }
         }
+    }
+
+    /// Waits until it has ended, and says why its programs could not go on, if so.
+    fn ended(&self, kernel: &KernelShared, options: &LaunchOptions) -> Result<(), Error> {
+        let stream = self.stream;
+        let ended = stream.synchronize_within(options.timeout, options.interrupt.as_ref());
+        if let (Err(CudaError::Interrupted), Some((table, _))) = (&ended, self.table) {
+            // The kernel may still use the host's copies: its waits end now, and so does it.
+            table.stop();
+            stream.synchronize()?;
+            table.forget();
+        }
+        ended.map_err(|error| match error {
+            CudaError::Interrupted => shoal_driver::LaunchError::Interrupted { kernel: kernel.name.clone() }.into(),
+            other => Error::Cuda(other),
+        })?;
+        if self.table.is_none()
+            && self.code.table_use() != TableUse::None
+            && let Some(stuck) = table_of(stream.device())?.take_report()
+        {
+            return Err(stuck.into());
+        }
+        Ok(())
     }
 }
 
-/// Puts a kernel into a stream. If its memory is the host's, that is copied there and back, and the launch is waited for.
+/// Puts a kernel into a stream. If its memory is the host's, that is copied there and back, and the launch is waited for; so
+/// it is if programs may fail, unless it is captured in a graph or a rank launches, which hears of it when it waits.
 ///
 /// Callers pass a kernel that this crate compiled (or found in its own cache), with arguments packed for it.
 #[inline]
@@ -65,7 +99,11 @@ pub(crate) fn launch(
             // very specialisation that the code was compiled for. The memory behind its pointers is the GPU's (`prepare`
             // refuses other), and is given back in the order of streams only. That the kernel stays inside of its memory is
             // what `CudaKernel::launch` asks of whoever wrote it.
-            Ok(unsafe { launch.enqueue(prepared.block()) }?)
+            unsafe { launch.enqueue(prepared.block(), launch.bounds.as_ref()) }?;
+            if launch.code.can_fail() && launch.table.is_none() && !launch.stream.is_capturing()? {
+                launch.ended(kernel, options)?;
+            }
+            Ok(())
         }
     }
 }
@@ -92,25 +130,10 @@ fn staged(
     for (_, leaf) in leaves.iter() {
         pack::write_at(&mut writer, leaf, |memory| address(&pieces, memory));
     }
+    let bounds = launch.bounds.as_ref().map(|_| bounds_at(&leaves, |memory| address(&pieces, memory) as usize));
     // SAFETY: as above; the copies are as large as what they are copies of, and live until the stream was waited for.
-    unsafe { launch.enqueue(&writer.finish()) }?;
-    let ended = stream.synchronize_within(options.timeout, options.interrupt.as_ref());
-    if let (Err(CudaError::Interrupted), Some((table, _))) = (&ended, launch.table) {
-        // The kernel still uses the copies: its waits end now, and so does it.
-        table.stop();
-        stream.synchronize()?;
-        table.forget();
-    }
-    ended.map_err(|error| match error {
-        CudaError::Interrupted => shoal_driver::LaunchError::Interrupted { kernel: kernel.name.clone() }.into(),
-        other => Error::Cuda(other),
-    })?;
-    if launch.table.is_none()
-        && launch.code.table_use() == TableUse::Waits
-        && let Some(stuck) = table_of(stream.device())?.take_report()
-    {
-        return Err(stuck.into());
-    }
+    unsafe { launch.enqueue(&writer.finish(), bounds.as_ref()) }?;
+    launch.ended(kernel, options)?;
     for piece in &mut pieces {
         let (copy, shift) = (piece.copy.take(), piece.start % ROW);
         if let (Some(copy), Some(content)) = (copy, piece.content_mut()) {

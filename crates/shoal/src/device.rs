@@ -253,8 +253,14 @@ impl Device {
                 cpu_launch::launch(threads.started()?, code, grid, prepared.block(), options)
             }
             (Runnable::Cuda(code), Device::Cuda(queue)) => {
-                let launch =
-                    CudaLaunch { code, grid, stream: queue.stream(), shape: LaunchShape::default(), table: None };
+                let launch = CudaLaunch {
+                    code,
+                    grid,
+                    stream: queue.stream(),
+                    shape: LaunchShape::default(),
+                    table: None,
+                    bounds: options.bounds.clone(),
+                };
                 cuda_launch::launch(kernel, prepared, &launch, options)
             }
             (Runnable::Lowered(module), _) => interpret::launch(kernel, options, module, grid, prepared),

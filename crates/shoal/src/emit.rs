@@ -44,14 +44,16 @@ impl Stage {
         }
     }
 
-    /// How files of this form end.
+    /// How files of this form end for a target.
     #[must_use]
-    pub fn extension(self) -> &'static str {
+    pub fn extension(self, target: &Target) -> &'static str {
         match self {
             Stage::Tile => "tile",
             Stage::Optimised => "opt.tile",
             Stage::LlvmRaw => "raw.ll",
             Stage::Llvm => "ll",
+            Stage::Asm if matches!(target, Target::Nvptx(_)) => "ptx",
+            Stage::Object if matches!(target, Target::Nvptx(_)) => "cubin",
             Stage::Asm => "s",
             Stage::Object => "o",
         }

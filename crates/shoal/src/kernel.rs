@@ -389,11 +389,16 @@ impl Kernel {
     /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
-        if self.rank.is_none() && !self.options.checks_accesses() {
-            return match (&self.device, variant.code()) {
-                (Device::Cuda(queue), Runnable::Cuda(_)) => self.run_in(prepared, variant, grid, queue.stream()),
-                _ => self.device.launch(&self.shared, variant, prepared, grid, &self.launch),
-            };
+        if self.rank.is_none() {
+            match (&self.device, variant.code()) {
+                (Device::Cuda(queue), Runnable::Cuda(_)) => {
+                    return self.run_in(prepared, variant, grid, queue.stream());
+                }
+                _ if !self.options.checks_accesses() => {
+                    return self.device.launch(&self.shared, variant, prepared, grid, &self.launch);
+                }
+                _ => {}
+            }
         }
         let options = cpu::LaunchOptions { bounds: self.bounds(prepared)?, ..(*self.launch).clone() };
         let launch = |options: &cpu::LaunchOptions| self.device.launch(&self.shared, variant, prepared, grid, options);
@@ -423,7 +428,8 @@ impl Kernel {
     ) -> Result<(), Error> {
         match variant.code() {
             Runnable::Cuda(code) => {
-                let launch = CudaLaunch { code, grid, stream, shape: self.shape, table: None };
+                let bounds = self.bounds(prepared)?;
+                let launch = CudaLaunch { code, grid, stream, shape: self.shape, table: None, bounds };
                 match &self.rank {
                     None => cuda_launch::launch(&self.shared, prepared, &launch, &self.launch),
                     Some(rank) => rank.launch_cuda(launch, &self.launch, |launch, options| {

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use shoal::cuda::CudaDevice;
 
+use super::gpu_launch;
 use super::peers::python_with;
 use super::row::Row;
 use crate::command_line::BenchOptions;
@@ -37,7 +38,10 @@ pub(super) fn rows(options: &BenchOptions) -> Result<Vec<Row>, Failure> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|why| Failure::new(format!("cannot start {}: {why}", python.to_string_lossy())))?;
-    let mut rows = Vec::new();
+    let mut rows = match "launch".contains(options.filter.as_str()) {
+        true => gpu_launch::rows(device)?,
+        false => Vec::new(),
+    };
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok) {
         match serde_json::from_str::<Value>(&line).ok().as_ref().and_then(row) {
             Some(row) => rows.push(row),

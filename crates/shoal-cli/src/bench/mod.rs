@@ -6,6 +6,7 @@ mod comm_gpu;
 mod comm_overlap;
 pub(crate) mod compiling;
 mod gpu;
+mod gpu_launch;
 mod interpreting;
 mod kernels;
 mod launching;

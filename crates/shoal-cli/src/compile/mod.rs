@@ -4,7 +4,7 @@ mod ahead;
 
 use std::path::{Path, PathBuf};
 
-use shoal::{CompileReport, Kernel, Module, Stage, target_named};
+use shoal::{CompileReport, Kernel, Module, Stage, Target, target_named};
 
 use crate::command_line::CompileOptions;
 use crate::failure::{Failure, write};
@@ -38,10 +38,15 @@ pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(
 fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(), Failure> {
     let ([signature], [target]) = (&options.signatures[..], &options.targets[..]) else {
         return Err(Failure::new(
-            "tile, tile-opt, llvm-raw, llvm, asm and obj show one signature on one target at a time",
+            "tile, tile-opt, llvm-raw, llvm, asm, obj, ptx and cubin show one signature on one target at a time",
         ));
     };
     let target = target_named(target)?;
+    let of_gpus = options.emit.iter().find(|name| OF_GPUS.iter().any(|(known, _)| known == name));
+    if let (Some(name), false) = (of_gpus, matches!(target, Target::Nvptx(_))) {
+        let text = format!("`{name}` is made for NVIDIA GPUs, not for {}", target.name());
+        return Err(Failure::new(format!("{text}\n  = help: say for which with `--target`, such as sm_80 or sm_90a")));
+    }
     let specs = kernel.read_signature(signature)?;
     for note in kernel.notes(&specs)? {
         eprintln!("{note}");
@@ -56,7 +61,7 @@ fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(
                     path: folder.clone(),
                     reason,
                 })?;
-                let path = folder.join(format!("{}.{}", kernel.name(), stage.extension()));
+                let path = folder.join(format!("{}.{}", kernel.name(), stage.extension(&target)));
                 write(&path, &content)?;
                 eprintln!("wrote {}", path.display());
             }
@@ -84,14 +89,20 @@ fn steps(report: &CompileReport) {
     eprint!("{table}");
 }
 
+/// What people call assembly and objects for NVIDIA GPUs.
+const OF_GPUS: [(&str, Stage); 2] = [("ptx", Stage::Asm), ("cubin", Stage::Object)];
+
 /// What `--emit` asks for.
 fn what(names: &[String]) -> Result<(Vec<Stage>, Vec<Form>), Failure> {
     let (mut stages, mut forms) = (Vec::new(), Vec::new());
     for name in names {
         let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
+        let of_gpus = OF_GPUS.into_iter().find(|(known, _)| known == name).map(|(_, stage)| stage);
+        let stage = stage.or(of_gpus);
         let form = Form::ALL.into_iter().find(|form| form.name() == name);
         if stage.is_none() && form.is_none() {
-            let known = Stage::ALL.into_iter().map(Stage::name).chain(Form::ALL.into_iter().map(Form::name));
+            let known = Stage::ALL.into_iter().map(Stage::name).chain(OF_GPUS.into_iter().map(|(name, _)| name));
+            let known = known.chain(Form::ALL.into_iter().map(Form::name));
             let known = known.collect::<Vec<_>>().join(", ");
             return Err(Failure::new(format!("nothing is called `{name}` that could be emitted; there are {known}")));
         }

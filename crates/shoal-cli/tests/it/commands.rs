@@ -139,7 +139,7 @@ fn mistakes_are_told_in_the_users_words() {
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32"]),
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i33, 256"]),
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 100"]),
-        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "ptx"]),
+        place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "sass"]),
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "obj"]),
         place.fails(&["compile", "add.py", "-s", "*fp32, *fp32, *fp32, i32, 256", "-e", "asm", "--target", "z80"]),
         place.fails(&["opt", "bad.tile", "-p", "cse"]),

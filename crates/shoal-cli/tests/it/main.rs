@@ -1,6 +1,7 @@
 //! The command `shoal` as users call it.
 
 mod ahead_of_time;
+mod ahead_of_time_gpu;
 mod check;
 mod commands;
 mod launch;

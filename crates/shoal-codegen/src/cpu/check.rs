@@ -8,8 +8,8 @@ use shoal_ir::{CommOp, Elem, OpId, Scalar};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
-use super::provenance::{self, Provenance};
 use crate::shared::llvm::V;
+use crate::shared::provenance::{self, Provenance};
 
 /// Most lanes that are checked at once: a bit for each.
 const MAX_LANES: u32 = 64;

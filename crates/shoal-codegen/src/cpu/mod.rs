@@ -21,7 +21,7 @@
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `whole` | loads that turn out to be of whole matrices |
 //! | `postpone` | products of several rounds of a loop at once |
-//! | `check`, `provenance` | accesses that are checked, and the arguments their addresses were computed from |
+//! | `check` | accesses that are checked |
 //! | `preempt` | looking up from loops, whether the launch is to end |
 //! | `locate` | the line that code belongs to |
 //! | `function` | the frame of a kernel |
@@ -51,7 +51,6 @@ mod postpone;
 mod preempt;
 mod prefetch;
 mod product;
-mod provenance;
 mod reduce;
 mod refuse;
 mod region;

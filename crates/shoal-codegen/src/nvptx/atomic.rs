@@ -11,8 +11,10 @@ use shoal_ir::op::{BinaryOp, RmwOp, Scope, Sem};
 use shoal_ir::{Elem, OpId, Scalar, Value};
 use shoal_layout::LinearLayout;
 
+use super::check::Accesses;
 use super::comm::Awaited;
 use super::emitter::{Emitter, Held};
+use super::give_up::Seen;
 use super::inline_ptx::Does;
 use super::lane_code;
 use crate::shared::arith;
@@ -58,8 +60,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let copies = layout.as_ref().map_or(0, |layout| layout.free_variable_masks().register) as usize;
         let elem = self.accessed_elem(pointers);
         let zero = register_type(self.llvm, elem).const_zero();
+        let wanted: Vec<_> = (0..operands[0].len())
+            .map(|register| match (mask.as_ref().map(|mask| mask[register]), one_thread) {
+                (Some(mask), Some(one)) => Some(self.llvm.bin(Op::And, mask, one.into()).into_int_value()),
+                (Some(mask), None) => Some(mask.into_int_value()),
+                (None, one) => one,
+            })
+            .collect();
+        let accesses = Accesses { addresses: &operands[0], count: 1, sees: Seen::ByEach };
+        let wanted = self.checked(op, &accesses, wanted);
         let mut numbers = Vec::new();
-        for register in 0..operands[0].len() {
+        for (register, &wanted) in wanted.iter().enumerate() {
             if register & copies != 0 {
                 let first = numbers[register & !copies];
                 numbers.push(first);
@@ -67,11 +78,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             let values: Vec<V<'ctx>> =
                 operands.iter().map(|list| if list.len() == 1 { list[0] } else { list[register] }).collect();
-            let wanted = match (mask.as_ref().map(|mask| mask[register]), one_thread) {
-                (Some(mask), Some(one)) => Some(self.llvm.bin(Op::And, mask, one.into()).into_int_value()),
-                (Some(mask), None) => Some(mask.into_int_value()),
-                (None, one) => one,
-            };
             numbers.push(self.when_value(wanted, zero, |e| e.atomic_element(kind, order, elem, &values, zero)));
         }
         let used = result.filter(|&result| !func.value(result).uses().is_empty());
@@ -273,6 +279,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (llvm, data) = (self.llvm, func.op(op));
         let elem = self.accessed_elem(data.operands()[0]);
         let address = self.scalar(data.operands()[0]);
+        self.check_range(op, address, llvm.const_i32(1).into());
         let expected = self.bits_of(elem, self.scalar(data.operands()[1]));
         let limit = data.operands().get(2).map(|&limit| self.scalar(limit));
         let truth: V<'ctx> = llvm.i1().const_zero().into();

@@ -12,14 +12,15 @@ use shoal_ir::{Func, OpId, OpKind};
 use super::emitter::{Emitter, Held};
 use super::give_up::{self, Patience, Seen, Trouble};
 use super::inline_ptx::Does;
+use crate::Options;
 use crate::shared::llvm::{V, pointer_as_int};
 
 /// What a kernel wants the table of ranks for.
-pub(super) fn table_use(func: &Func) -> TableUse {
+pub(super) fn table_use(func: &Func, options: &Options) -> TableUse {
     let asks = |kind: &OpKind| matches!(kind, OpKind::Comm(op) if *op != CommOp::ConsumeToken);
     if func.walk().into_iter().any(|op| asks(&func.op(op).kind)) {
         TableUse::Ranks
-    } else if give_up::waits(func) {
+    } else if options.checks || give_up::waits(func) || give_up::asserts(func) {
         TableUse::Waits
     } else {
         TableUse::None
@@ -106,7 +107,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         seen: V<'ctx>,
     ) -> Trouble<'ctx> {
         let address = self.llvm.const_i64(0).into();
-        Trouble { failure, what, address, wanted, seen, word: (64, WaitCondition::Equal) }
+        let message = String::new();
+        Trouble { failure, what, message, address, wanted, seen, word: (64, WaitCondition::Equal) }
     }
 
     /// The same place at another rank. Where a mask is false nothing is asked of the place, and anything comes out.
@@ -159,6 +161,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let base: V<'ctx> = llvm.ptr_to_int(self.scalar(data.operands()[0]).into_pointer_value()).into();
         let count = self.scalar(data.operands()[1]);
         let expected = self.scalar(data.operands()[2]);
+        self.check_range(op, base, count);
         let before = llvm.here();
         let [head, word, after] = ["words", "word", "waited"].map(|name| llvm.new_block(name));
         llvm.jump(head);
@@ -219,7 +222,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.branch(is_over, fail, look);
         llvm.builder.position_at_end(fail);
         let failure = DeviceFailure::WaitedTooLong;
-        let trouble = Trouble { failure, what, address, wanted: expected, seen: value, word: (bits, condition) };
+        let (message, word) = (String::new(), (bits, condition));
+        let trouble = Trouble { failure, what, message, address, wanted: expected, seen: value, word };
         self.report(op, &trouble);
         let failed = llvm.here();
         llvm.jump(done);

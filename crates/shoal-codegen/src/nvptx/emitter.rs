@@ -10,6 +10,7 @@ use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Const, Elem, Func, OpId, Region, Scalar, Value};
 use shoal_layout::LinearLayout;
 
+use super::check::Checks;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
@@ -82,6 +83,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) by_nvshmem: bool,
     /// What threads do without asking each other.
     pub(super) lane_code: LaneCode,
+    /// What accesses are compared with, if they are checked.
+    pub(super) checks: Option<Checks<'ctx>>,
     /// The maps of the tensors that the copy engine reaches, by the operations that make their descriptors.
     pub(super) tensor_maps: HashMap<OpId, PointerValue<'ctx>>,
     /// The loops around that run ahead of themselves, the innermost last.
@@ -136,6 +139,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             ranks: None,
             by_nvshmem: false,
             lane_code: LaneCode::of(func),
+            checks: None,
             tensor_maps: HashMap::new(),
             pipelines: Vec::new(),
             specialised: Specialised::default(),
@@ -308,11 +312,12 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Control(ControlOp::For(_)) => self.counted_loop(op),
             OpClass::Control(ControlOp::While { .. }) => self.open_loop(op),
             OpClass::Effect(EffectOp::Print { prefix, hex }) => self.print(op, prefix, hex),
+            OpClass::Effect(EffectOp::Assert { message }) => self.assertion(op, message),
             OpClass::Desc(DescOp::Make) => {}
             OpClass::Desc(DescOp::Load) => self.desc_load(op),
             OpClass::Desc(DescOp::Store) => self.desc_store(op),
             // Refused before emission.
-            OpClass::Effect(EffectOp::Assert { .. } | EffectOp::GridWords)
+            OpClass::Effect(EffectOp::GridWords)
             | OpClass::Desc(DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. })
             | OpClass::Call(_) => self.fail(op, "this operation reaches no NVIDIA GPU yet"),
             OpClass::Terminator(_) => {}

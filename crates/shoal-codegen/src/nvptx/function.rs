@@ -9,6 +9,7 @@ use shoal_abi::{NvptxArch, ParamLayout, TableUse};
 use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Func, Type};
 
+use super::check::Checks;
 use super::emitter::{Emitter, Held};
 use super::{Options, comm, tensor_copy};
 use crate::shared::debug_info::DebugInfo;
@@ -43,7 +44,7 @@ pub(super) fn emit_kernel<'ctx>(
     sources: &SourceMap,
     options: &Options,
 ) -> Result<Resources, Diagnostic> {
-    let function = declare(llvm, func);
+    let function = declare(llvm, func, options);
     let shared = llvm.module.add_global(llvm.i8().array_type(0), Some(AddressSpace::from(3)), "shared_memory");
     shared.set_linkage(Linkage::External);
     shared.set_alignment(1024);
@@ -59,19 +60,24 @@ pub(super) fn emit_kernel<'ctx>(
         let number = if elem.ptr().is_some() { passed } else { from_memory(llvm, elem, passed) };
         emitter.hold(value, Held::Scalar(number));
     }
-    if comm::table_use(func) != TableUse::None {
-        let table = function.get_nth_param(func.params().len() as u32).expect("the last parameter");
+    let count = func.params().len() as u32;
+    if comm::table_use(func, options) != TableUse::None {
+        let table = function.get_nth_param(count).expect("the parameter behind all others");
         emitter.ranks = Some(table.into_pointer_value());
         emitter.by_nvshmem = options.nvshmem.is_some();
     }
-    let maps = first_map(func);
+    if options.checks {
+        let word = |at: u32| function.get_nth_param(count + 1 + at).expect("two for each parameter");
+        emitter.checks = Some(Checks { bounds: (0..count).map(|at| [word(2 * at), word(2 * at + 1)]).collect() });
+    }
+    let maps = first_map(func, options);
     for (index, op) in tensor_copy::mapped(func).into_iter().enumerate() {
         let map = function.get_nth_param(maps + index as u32).expect("the function was declared with it");
         emitter.tensor_maps.insert(op, map.into_pointer_value());
     }
     emitter.plan_specialised();
     let threads = 32 * (func.gpu.num_warps + emitter.specialised.warps());
-    add_attributes(llvm, func, function, threads);
+    add_attributes(llvm, func, function, threads, options);
     if emitter.specialised.warps() == 0 {
         emitter.region_body(func.body());
     } else {
@@ -104,8 +110,10 @@ fn part_ways(emitter: &mut Emitter<'_, '_>) {
 }
 
 /// The position of the first tensor map among the parameters.
-fn first_map(func: &Func) -> u32 {
-    func.params().len() as u32 + u32::from(comm::table_use(func) != TableUse::None)
+fn first_map(func: &Func, options: &Options) -> u32 {
+    let params = func.params().len() as u32;
+    let bounds = if options.checks { 2 * params } else { 0 };
+    params + u32::from(comm::table_use(func, options) != TableUse::None) + bounds
 }
 
 /// Lets a parameter be a tensor map that stays where the launch put it: 128 bytes, aligned to 64.
@@ -119,7 +127,7 @@ fn pass_by_value<'ctx>(llvm: &Llvm<'ctx>, function: FunctionValue<'ctx>, index: 
     }
 }
 
-fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
+fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func, options: &Options) -> FunctionValue<'ctx> {
     let mut params: Vec<BasicMetadataTypeEnum<'ctx>> = func
         .params()
         .iter()
@@ -129,23 +137,32 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
             None => llvm.i64().into(),
         })
         .collect();
-    if comm::table_use(func) != TableUse::None {
+    if comm::table_use(func, options) != TableUse::None {
         params.push(llvm.ptr().into());
+    }
+    if options.checks {
+        params.resize(params.len() + 2 * func.params().len(), llvm.i64().into());
     }
     let maps = tensor_copy::mapped(func).len();
     params.extend((0..maps).map(|_| BasicMetadataTypeEnum::from(llvm.ptr())));
     let function = llvm.module.add_function(&func.name, llvm.context.void_type().fn_type(&params, false), None);
     function.set_call_conventions(PTX_KERNEL);
     for index in 0..maps as u32 {
-        pass_by_value(llvm, function, first_map(func) + index);
+        pass_by_value(llvm, function, first_map(func, options) + index);
     }
     function
 }
 
-fn add_attributes<'ctx>(llvm: &Llvm<'ctx>, func: &Func, function: FunctionValue<'ctx>, threads: u32) {
+fn add_attributes<'ctx>(
+    llvm: &Llvm<'ctx>,
+    func: &Func,
+    function: FunctionValue<'ctx>,
+    threads: u32,
+    options: &Options,
+) {
     let mut attributes = vec![("nvvm.reqntid".to_owned(), threads.to_string())];
     let has_feeders = threads > 32 * func.gpu.num_warps;
-    if (comm::table_use(func) == TableUse::Ranks || has_feeders) && func.gpu.max_registers.is_none() {
+    if (comm::table_use(func, options) == TableUse::Ranks || has_feeders) && func.gpu.max_registers.is_none() {
         // Programs that wait for other ranks are few, and each has a multiprocessor to itself: registers are there to have
         // many loads under way. Registers can be handed over only where it is known how many there are.
         attributes.push(("nvvm.minctasm".to_owned(), "1".to_owned()));

@@ -6,7 +6,7 @@
 use inkwell::values::{InstructionOpcode as Op, IntValue};
 use inkwell::{AddressSpace, IntPredicate};
 use shoal_abi::WaitCondition;
-use shoal_abi::rank_table::{self, DeviceFailure, ENTRY_BYTES, REPORT_ENTRIES, SITE_BYTES, entry};
+use shoal_abi::rank_table::{self, DeviceFailure, ENTRY_BYTES, REPORT_ENTRIES, ReportedSite, entry};
 use shoal_ir::{Func, OpId, OpKind, effects};
 
 use super::emitter::{Emitter, special_register};
@@ -18,6 +18,8 @@ pub(super) struct Trouble<'ctx> {
     pub(super) failure: DeviceFailure,
     /// What the program does there, in the words of the kernel.
     pub(super) what: &'static str,
+    /// What the kernel's author says to it.
+    pub(super) message: String,
     pub(super) address: V<'ctx>,
     pub(super) wanted: V<'ctx>,
     pub(super) seen: V<'ctx>,
@@ -45,6 +47,11 @@ pub(super) fn waits(func: &Func) -> bool {
         (matches!(kind, OpKind::AtomicPoll { .. }) && func.op(op).operands().len() < 3)
             || (matches!(kind, OpKind::While { .. }) && effects::watches_memory(func, op))
     })
+}
+
+/// Whether a kernel has assertions.
+pub(super) fn asserts(func: &Func) -> bool {
+    func.walk().into_iter().any(|op| matches!(func.op(op).kind, OpKind::Assert { .. }))
 }
 
 /// What a loop that waits carries from trip to trip: how often it looked, and when it first looked at the clock.
@@ -131,7 +138,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn looped_too_long(&self) -> Trouble<'ctx> {
         let none: V<'ctx> = self.llvm.const_i64(0).into();
         let word = (64, WaitCondition::Equal);
-        Trouble { failure: DeviceFailure::LoopedTooLong, what: "while", address: none, wanted: none, seen: none, word }
+        let (failure, message) = (DeviceFailure::LoopedTooLong, String::new());
+        Trouble { failure, what: "while", message, address: none, wanted: none, seen: none, word }
     }
 
     /// Whether a condition holds in any thread; they all wait for each other.
@@ -164,6 +172,37 @@ impl<'ctx> Emitter<'_, 'ctx> {
         });
     }
 
+    /// Ends the program unless a condition holds: a scalar, or in all elements of a tile that a mask does not hide. Threads
+    /// that see one where it does not say so, and all of them end together.
+    pub(super) fn assertion(&mut self, op: OpId, message: &str) {
+        let (llvm, func) = (self.llvm, self.func);
+        let operands = func.op(op).operands();
+        let conditions = self.numbers(operands[0]);
+        let masks = operands.get(1).map(|&mask| self.numbers(mask));
+        let mut broken: V<'ctx> = llvm.i1().const_zero().into();
+        for (at, &condition) in conditions.iter().enumerate() {
+            let fails = llvm.not(condition);
+            let fails = masks.as_ref().map_or(fails, |masks| llvm.bin(Op::And, fails, masks[at]));
+            broken = llvm.bin(Op::Or, broken, fails);
+        }
+        let none: V<'ctx> = llvm.const_i64(0).into();
+        let trouble = Trouble {
+            failure: DeviceFailure::AssertFailed,
+            what: "device_assert",
+            message: message.to_owned(),
+            address: none,
+            wanted: none,
+            seen: none,
+            word: (64, WaitCondition::Equal),
+        };
+        if !func.ty(operands[0]).is_tile() {
+            self.fail_when(op, Seen::ByAll, broken.into_int_value(), &trouble);
+            return;
+        }
+        self.when(Some(broken.into_int_value()), |e| e.report(op, &trouble));
+        self.end_together_when(broken);
+    }
+
     /// Writes an entry, if there is room.
     pub(super) fn report(&mut self, op: OpId, trouble: &Trouble<'ctx>) {
         let llvm = self.llvm;
@@ -172,7 +211,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let text = "atom.relaxed.sys.global.add.u32 $0, [$1], $2;";
         let at = llvm.ptx(text, &[llvm.i32().into()], &[], &[report, one], Does::Act)[0];
         let has_room = llvm.icmp(IntPredicate::ULT, at, llvm.const_i32(REPORT_ENTRIES as i64).into());
-        let site = self.site(op, trouble.what);
+        let (site, site_bytes) = self.site(op, trouble);
         self.when(Some(has_room.into_int_value()), |e| {
             let wide = |value: V<'ctx>| llvm.cast(Op::SExt, pointer_as_int(llvm, value), llvm.i64().into());
             let bytes: V<'ctx> = llvm.const_i64(ENTRY_BYTES as i64).into();
@@ -190,7 +229,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             for (at, axis) in (0..).zip(["ctaid.x", "ctaid.y", "ctaid.z"]) {
                 put(entry::PROGRAM_AT + 4 * at, 32, special_register(llvm, axis).into());
             }
-            for word in (0..SITE_BYTES as u64).step_by(8) {
+            for word in (0..site_bytes).step_by(8) {
                 let text = format!("ld.global.b64 $0, [$1+{word}];");
                 let part = llvm.ptx(&text, &[llvm.i64().into()], &[], &[site], Does::Act)[0];
                 put(entry::SITE_AT + word, 64, part);
@@ -201,11 +240,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         });
     }
 
-    /// The address of an operation's place in the source.
-    fn site(&self, op: OpId, what: &str) -> V<'ctx> {
+    /// The address of an operation's place in the source, and its bytes.
+    fn site(&self, op: OpId, trouble: &Trouble<'ctx>) -> (V<'ctx>, u64) {
         let llvm = self.llvm;
         let (file, line, col) = self.place(op);
-        let text = rank_table::site_text(&file, line, col, what);
+        let (what, message) = (trouble.what.to_owned(), trouble.message.clone());
+        let text = rank_table::site_text(&ReportedSite { file, line, col, what, message });
+        let bytes = text.len() as u64;
         let text = llvm.context.const_string(&text, false);
         let global = llvm.module.add_global(text.get_type(), Some(AddressSpace::from(1)), "site");
         global.set_initializer(&text);
@@ -214,6 +255,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         global.set_linkage(inkwell::module::Linkage::Private);
         let pointer = global.as_pointer_value();
         let generic = llvm.builder.build_address_space_cast(pointer, llvm.ptr(), "").expect("a pointer");
-        llvm.ptr_to_int(generic).into()
+        (llvm.ptr_to_int(generic).into(), bytes)
     }
 }

@@ -6,8 +6,10 @@ use shoal_ir::op::{Evict, LoadAttrs, LoadCache, StoreCache};
 use shoal_ir::{Elem, OpId, Value};
 use shoal_layout::{InDim, LinearLayout};
 
+use super::check::Accesses;
 use super::convert::vector_of;
 use super::emitter::{Emitter, Held};
+use super::give_up::Seen;
 use super::inline_ptx::{Does, operand_list, vector_suffix};
 use super::place::registers;
 use super::words::{pack, unpack, words_of};
@@ -77,9 +79,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let masks = mask.map(|mask| self.numbers(mask));
         let others = other.map(|other| self.numbers(other));
         let zero = register_type(self.llvm, elem).const_zero();
+        let runs = (0..addresses.len()).step_by(width);
+        let wanted = runs.clone().map(|first| masks.as_ref().map(|masks| masks[first].into_int_value())).collect();
+        let starts: Vec<V<'ctx>> = runs.clone().map(|first| addresses[first]).collect();
+        let accesses = Accesses { addresses: &starts, count: width as u32, sees: Seen::ByEach };
+        let wanted = self.checked(op, &accesses, wanted);
         let mut numbers = Vec::with_capacity(addresses.len());
-        for first in (0..addresses.len()).step_by(width) {
-            let mask = masks.as_ref().map(|masks| masks[first].into_int_value());
+        for (first, mask) in runs.zip(wanted) {
             let fill: Vec<V<'ctx>> =
                 (first..first + width).map(|at| others.as_ref().map_or(zero, |others| others[at])).collect();
             numbers.extend(self.load_run(elem, addresses[first], mask, &fill, attrs));
@@ -152,6 +158,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let mask = scalar(self, 1).map(V::into_int_value);
         let fill = scalar(self, 2).unwrap_or_else(|| register_type(self.llvm, elem).const_zero());
         self.order_scalar_access(ScalarAccess::Load);
+        let accesses = Accesses { addresses: &[address], count: 1, sees: Seen::ByAll };
+        let mask = self.checked(op, &accesses, vec![mask])[0];
         let number = self.load_run(elem, address, mask, &[fill], attrs)[0];
         self.hold(result, Held::Scalar(number));
     }
@@ -169,7 +177,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let first = llvm.icmp(inkwell::IntPredicate::EQ, self.thread.into(), llvm.const_i32(0).into());
             let wanted = mask.map_or(first, |mask| llvm.bin(Op::And, first, self.scalar(mask)));
             let (address, value) = (self.scalar(pointers), self.scalar(values));
-            self.store_run(elem, address, Some(wanted.into_int_value()), &[value], &modifiers);
+            let accesses = Accesses { addresses: &[address], count: 1, sees: Seen::ByEach };
+            let wanted = self.checked(op, &accesses, vec![Some(wanted.into_int_value())])[0];
+            self.store_run(elem, address, wanted, &[value], &modifiers);
             return;
         }
         let layout = self.layout(pointers).clone();
@@ -178,23 +188,22 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let masks = mask.map(|mask| self.numbers(mask));
         let first_holder = self.is_first_holder(&layout);
         let copies = layout.free_variable_masks().register;
-        for first in (0..registers(&layout) as usize).step_by(width) {
-            if first as u32 & copies != 0 {
-                continue;
-            }
+        let runs = (0..registers(&layout) as usize).step_by(width).filter(|&first| first as u32 & copies == 0);
+        let wanted = |first: usize| {
             let mask = masks.as_ref().map(|masks| masks[first]);
             let wanted = match (mask, first_holder) {
                 (Some(mask), Some(holder)) => Some(self.llvm.bin(Op::And, mask, holder.into())),
                 (one, None) => one,
                 (None, Some(holder)) => Some(holder.into()),
             };
-            self.store_run(
-                elem,
-                addresses[first],
-                wanted.map(V::into_int_value),
-                &numbers[first..first + width],
-                &modifiers,
-            );
+            wanted.map(V::into_int_value)
+        };
+        let wanted = runs.clone().map(wanted).collect();
+        let starts: Vec<V<'ctx>> = runs.clone().map(|first| addresses[first]).collect();
+        let accesses = Accesses { addresses: &starts, count: width as u32, sees: Seen::ByEach };
+        let wanted = self.checked(op, &accesses, wanted);
+        for (first, wanted) in runs.zip(wanted) {
+            self.store_run(elem, addresses[first], wanted, &numbers[first..first + width], &modifiers);
         }
     }
 

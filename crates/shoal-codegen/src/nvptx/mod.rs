@@ -22,7 +22,8 @@
 //! | `print` | `device_print` |
 //! | `comm`, `shmem` | operations between ranks; SHMEM's |
 //! | `nvshmem` | the same by functions of NVSHMEM |
-//! | `give_up` | how a program ends that cannot go on |
+//! | `give_up` | how a program ends that cannot go on; assertions |
+//! | `check` | accesses that are checked |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
 //! | `lane_code` | branches and loops that each thread takes for itself |
@@ -30,6 +31,7 @@
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
 mod atomic;
+mod check;
 mod comm;
 mod control;
 mod convert;
@@ -86,13 +88,13 @@ pub fn compile(
     let Built { llvm, machine, resources, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
     let text = assembly(&llvm, &machine, func)?;
     let tensor_maps = tensor_copy::mapped(func).into_iter().filter_map(|op| tensor_map(func, op)).collect();
-    let (function::Resources { shared_bytes, threads }, table) = (resources, comm::table_use(func));
-    let needs = NvptxNeeds { arch, threads, shared_bytes, table, tensor_maps };
+    let (function::Resources { shared_bytes, threads }, table) = (resources, comm::table_use(func, options));
+    let needs = NvptxNeeds { arch, threads, shared_bytes, table, checks: options.checks, tensor_maps };
     let description = KernelDescription {
         name: func.name.clone(),
         params: function::param_layout(func),
         waits: if effects::may_wait(module, func) { Waits::MayWait } else { Waits::Never },
-        can_fail: false,
+        can_fail: options.checks || give_up::asserts(func),
         needs: TargetNeeds::Nvptx(needs),
     };
     // The text says what a launch must know, so that nothing else need travel with it.

@@ -43,14 +43,16 @@ pub(super) fn refusals(func: &Func, arch: NvptxArch, options: &Options) -> Vec<D
             break;
         }
     }
-    if options.checks {
-        let text = "accesses to memory cannot be checked on NVIDIA GPUs yet";
-        found.push(
-            Diagnostic::error(func.span, text).help("debug the kernel on the CPU, or run it under `compute-sanitizer`"),
-        );
+    if options.checks && func.params().len() > MOST_CHECKED_PARAMETERS {
+        let text = format!("`{}` has too many parameters for its accesses to be checked", func.name);
+        let help = format!("at most {MOST_CHECKED_PARAMETERS} are; debug the kernel on the CPU");
+        found.push(Diagnostic::error(func.span, text).label("not available on NVIDIA GPUs").help(help));
     }
     found
 }
+
+/// A launch passes at most 4 KiB: a parameter, and where its memory begins and ends.
+const MOST_CHECKED_PARAMETERS: usize = 160;
 
 /// The most elements of one tile that a thread may hold: far more than it has registers, and few enough to compile.
 const MOST_REGISTERS: u32 = 1024;
@@ -101,9 +103,6 @@ fn reason(func: &Func, op: OpId, arch: NvptxArch, has_library: bool) -> Option<S
                 "the remainder of floats needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`".to_owned()
             })
         }
-        OpClass::Effect(EffectOp::Assert { .. }) => {
-            Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
-        }
         OpClass::Comm(_) => None,
         OpClass::Desc(DescOp::Make) if arch >= NvptxArch::Sm90 && tensor_map(func, op).is_some() => None,
         OpClass::Desc(DescOp::Load | DescOp::Store) if is_mapped(func, data.operands()[0]) => None,
@@ -127,7 +126,12 @@ fn reason(func: &Func, op: OpId, arch: NvptxArch, has_library: bool) -> Option<S
         | OpClass::Apply(_)
         | OpClass::Access(_)
         | OpClass::Effect(
-            EffectOp::Barrier | EffectOp::Fence { .. } | EffectOp::Clock | EffectOp::Assume | EffectOp::Print { .. },
+            EffectOp::Barrier
+            | EffectOp::Fence { .. }
+            | EffectOp::Clock
+            | EffectOp::Assume
+            | EffectOp::Assert { .. }
+            | EffectOp::Print { .. },
         )
         | OpClass::Control(_)
         | OpClass::Terminator(_) => None,

@@ -10,6 +10,7 @@
 //! | `code_size` | code that is too large for LLVM's slower parts |
 //! | `debug_info` | line tables |
 //! | `link` | user bitcode |
+//! | `provenance` | which argument a pointer was computed from |
 //! | `recursion` | recursion as deep as a kernel's longest chain |
 
 mod abi;
@@ -20,5 +21,6 @@ pub(crate) mod debug_info;
 pub(crate) mod lane_call;
 pub(crate) mod link;
 pub(crate) mod llvm;
+pub(crate) mod provenance;
 pub(crate) mod recursion;
 pub(crate) mod value_type;

@@ -1,6 +1,7 @@
 //! The hooks of code that checks its accesses; [`Hook`](shoal_abi::Hook) specifies them.
 
-use super::{bounds::Bounds, context::ProgramContext, hooks::fail};
+use super::{context::ProgramContext, hooks::fail};
+use crate::bounds::Bounds;
 use crate::last_writer::{Change, remember};
 use core::slice;
 use shoal_abi::{AccessKind, CheckedAccess, coordinates};

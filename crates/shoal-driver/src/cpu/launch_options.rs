@@ -1,6 +1,6 @@
 //! How a kernel is launched.
 
-use super::bounds::Bounds;
+use crate::bounds::Bounds;
 use crate::{interrupt::Interrupt, launch_group::GroupMember, print_sink::PrintSink, rank_view::RankView};
 use core::time::Duration;
 use std::sync::Arc;

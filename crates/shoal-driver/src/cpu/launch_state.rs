@@ -1,6 +1,7 @@
 //! What all programs of one launch share: where prints go, and whether and why they are to end early.
 
-use super::{bounds::Bounds, launch_options::LaunchOptions};
+use super::launch_options::LaunchOptions;
+use crate::bounds::Bounds;
 use crate::{
     error::Failure,
     fork,

@@ -10,7 +10,6 @@
 //!
 //! The binary interface between these and the generated code is specified in [`shoal_abi`].
 
-mod bounds;
 mod checks;
 mod context;
 mod device;
@@ -36,7 +35,7 @@ pub mod symbols;
 mod wait;
 
 pub use crate::args::{ArgBlock, ArgWriter};
-pub use bounds::{ArgMemory, Bounds};
+pub use crate::bounds::{ArgMemory, Bounds};
 pub use device::CpuDevice;
 pub use features::{HostFeatures, host_features};
 pub use gdb::registered_objects;

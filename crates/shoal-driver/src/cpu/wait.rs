@@ -1,6 +1,6 @@
 //! Where a suspended program waits, and for what.
 
-use super::bounds::Bounds;
+use crate::bounds::Bounds;
 use crate::{
     last_writer::last_writer,
     rank_view::RankView,

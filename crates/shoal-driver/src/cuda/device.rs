@@ -109,6 +109,28 @@ impl CudaDevice {
         Ok(CudaDevice { known: devices[at].get_or_init(|| known) })
     }
 
+    /// The GPU that the calling thread uses: that of its current context, or else the first.
+    ///
+    /// # Errors
+    /// When there is no driver or no GPU.
+    pub fn current() -> Result<CudaDevice, CudaError> {
+        let cuda = driver()?;
+        let mut id: DeviceId = 0;
+        // SAFETY: the pointer is to a local.
+        if current_context(cuda).is_none() || unsafe { (cuda.context_device)(&raw mut id) } != SUCCESS {
+            return CudaDevice::new(0);
+        }
+        for ordinal in 0..CudaDevice::count()? {
+            let mut other: DeviceId = 0;
+            // SAFETY: the pointer is to a local.
+            let status = unsafe { (cuda.device)(&raw mut other, ordinal.cast_signed()) };
+            if status == SUCCESS && other == id {
+                return CudaDevice::new(ordinal);
+            }
+        }
+        CudaDevice::new(0)
+    }
+
     /// Its number in this process.
     #[must_use]
     pub fn ordinal(self) -> u32 {
@@ -205,6 +227,14 @@ impl CudaDevice {
     pub(crate) fn context(self) -> Context {
         self.known.context
     }
+}
+
+/// The context of the calling thread, if it has one.
+pub(crate) fn current_context(cuda: &Functions) -> Option<Context> {
+    let mut current = Context::NULL;
+    // SAFETY: the pointer is to a local.
+    let status = unsafe { (cuda.current_context)(&raw mut current) };
+    (status == SUCCESS && current != Context::NULL).then_some(current)
 }
 
 /// Makes a context the current one of this thread, if it is not yet.

@@ -5,7 +5,10 @@ use core::{
     ptr,
     sync::atomic::{AtomicU64, Ordering},
 };
-use std::{ffi::CString, sync::OnceLock};
+use std::{
+    ffi::CString,
+    sync::{Arc, OnceLock},
+};
 
 use shoal_abi::{KernelDescription, NvptxNeeds, TableUse};
 use smallvec::SmallVec;
@@ -21,7 +24,10 @@ use super::{
         PARAM_BUFFER_BYTES, function_attribute, launch_attribute,
     },
 };
-use crate::args::ArgBlock;
+use crate::{
+    args::ArgBlock,
+    bounds::{ANYWHERE, Bounds},
+};
 
 /// A block gets so much shared memory without asking.
 const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
@@ -67,6 +73,16 @@ pub struct LaunchShape {
     pub cooperative: bool,
     /// The launch may begin before the one ahead of it in the stream has ended: the kernel waits for it itself.
     pub programmatic: bool,
+}
+
+/// What a launch passes behind its arguments, to kernels that ask for it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LaunchTables<'a> {
+    /// The address of the launching rank's [table](super::RankTable); `None` if no rank launches.
+    pub ranks: Option<u64>,
+    /// The memory of the arguments, for kernels that check their accesses. Without it, all addresses that can be memory are
+    /// taken to be.
+    pub bounds: Option<&'a Arc<Bounds>>,
 }
 
 impl CudaKernel {
@@ -185,6 +201,12 @@ impl CudaKernel {
         Ok(*self.resident.get_or_init(|| u32::try_from(blocks).unwrap_or(0)))
     }
 
+    /// Whether a program of it may fail: it has assertions, or its accesses are checked.
+    #[must_use]
+    pub fn can_fail(&self) -> bool {
+        self.description.can_fail
+    }
+
     /// What it wants a table of ranks for.
     #[must_use]
     pub fn table_use(&self) -> TableUse {
@@ -194,8 +216,8 @@ impl CudaKernel {
     /// The arguments with what no argument stands for behind them, if the kernel takes any: the address of its table of
     /// ranks, and the maps of its tensors.
     #[inline]
-    fn with_extras(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
-        let with_table = self.with_table(args, table)?;
+    fn with_extras(&self, args: &ArgBlock, tables: LaunchTables<'_>) -> Result<Option<ArgBlock>, CudaError> {
+        let with_table = self.with_tables(args, tables)?;
         if self.needs.tensor_maps.is_empty() {
             return Ok(with_table);
         }
@@ -218,9 +240,11 @@ impl CudaKernel {
         let start = args.as_ptr().cast_mut();
         let mut end = 0;
         let table = (self.needs.table != TableUse::None).then_some((8, 8));
+        let bounds = if self.needs.checks { 2 * self.description.params.len() } else { 0 };
+        let bounds = std::iter::repeat_n((8, 8), bounds);
         let own = self.description.params.iter().map(|param| (param.size, param.align.max(1)));
         let maps = std::iter::repeat_n((TENSOR_MAP_BYTES, TENSOR_MAP_ALIGNMENT), maps);
-        for (size, align) in own.chain(table).chain(maps) {
+        for (size, align) in own.chain(table).chain(bounds).chain(maps) {
             let at = usize::next_multiple_of(end, align);
             end = at + size;
             pointers.push(start.wrapping_add(at).cast());
@@ -228,9 +252,9 @@ impl CudaKernel {
         pointers
     }
 
-    /// The arguments with the address of the table behind them, if the kernel takes one.
-    fn with_table(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
-        let address = match (self.needs.table, table) {
+    /// The arguments with what the kernel takes behind them: the address of a table, and where its memory is.
+    fn with_tables(&self, args: &ArgBlock, tables: LaunchTables<'_>) -> Result<Option<ArgBlock>, CudaError> {
+        let address = match (self.needs.table, tables.ranks) {
             (TableUse::None, _) => return Ok(None),
             (TableUse::Waits | TableUse::Ranks, Some(address)) => address,
             (TableUse::Waits, None) => {
@@ -238,6 +262,9 @@ impl CudaKernel {
                 // What nobody has asked about since is told to whoever launches next.
                 if let Some(stuck) = table.take_report() {
                     return Err(CudaError::Reported(Box::new(stuck)));
+                }
+                if let Some(bounds) = tables.bounds {
+                    table.checking(bounds);
                 }
                 table.launching(&self.description.name)
             }
@@ -249,7 +276,13 @@ impl CudaKernel {
                 return Err(CudaError::Invalid(text));
             }
         };
-        Ok(Some(args.with_address(address)))
+        let mut words: SmallVec<[u64; 8]> = SmallVec::from_slice(&[address]);
+        if self.needs.checks {
+            let mut reaches = tables.bounds.map(|bounds| bounds.reaches()).unwrap_or_default();
+            reaches.resize(self.description.params.len(), ANYWHERE);
+            words.extend(reaches.into_iter().flat_map(|reach| [reach.start, reach.end]));
+        }
+        Ok(Some(args.with_words(&words, 8)))
     }
 
     /// Puts a launch into a stream; it runs when what is before it in the stream is done.
@@ -260,20 +293,19 @@ impl CudaKernel {
     ///
     /// # Safety
     /// The kernel's code is described truthfully; `args` holds its arguments, whose pointers are valid on the device for
-    /// everything the kernel does with them, until it has ended. `table` is the address of the launching rank's
-    /// [table](super::RankTable), if a rank launches.
+    /// everything the kernel does with them, until it has ended. `tables` are the launching rank's, if a rank launches.
     #[inline]
     pub unsafe fn launch(
         &self,
         grid: [u32; 3],
         args: &ArgBlock,
-        table: Option<u64>,
+        tables: LaunchTables<'_>,
         stream: StreamRef,
     ) -> Result<(), CudaError> {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_extras(args, table)?;
+        let longer = self.with_extras(args, tables)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut bytes = args.len();
@@ -300,13 +332,13 @@ impl CudaKernel {
         &self,
         grid: [u32; 3],
         args: &ArgBlock,
-        table: Option<u64>,
+        tables: LaunchTables<'_>,
         (stream, shape): (StreamRef, LaunchShape),
     ) -> Result<(), CudaError> {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_extras(args, table)?;
+        let longer = self.with_extras(args, tables)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut attributes: SmallVec<[LaunchAttribute; 3]> = SmallVec::new();

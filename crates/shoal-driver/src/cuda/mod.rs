@@ -33,7 +33,7 @@ pub use driver::{driver_version, independent_queues};
 pub use error::CudaError;
 pub use event::{Event, EventKind};
 pub use graph::Graph;
-pub use kernel::{CudaKernel, LaunchShape, Resources};
+pub use kernel::{CudaKernel, LaunchShape, LaunchTables, Resources};
 pub use memory::{CudaBuffer, PinnedBuffer};
 pub use partition::Partition;
 pub use rank_table::{RankTable, table_of, wait_limit};

@@ -14,9 +14,9 @@ use std::{
 };
 
 use shoal_abi::{
-    WaitCondition,
+    CheckedAccess, Site, WaitCondition,
     print::PrintKind,
-    rank_table::{self, DeviceFailure, Distances, Entry, Places, REPORT_BYTES, STOP_AT},
+    rank_table::{self, AccessForm, DeviceFailure, Distances, Entry, Places, REPORT_BYTES, ReportedSite, STOP_AT},
 };
 
 use super::{
@@ -26,6 +26,7 @@ use super::{
     stream::StreamRef,
 };
 use crate::{
+    bounds::Bounds,
     error::{Failure, LaunchError},
     lock::lock,
     rank_view::RankView,
@@ -65,6 +66,8 @@ struct Told {
     limit: Duration,
     /// The kernel that was launched last.
     kernel: String,
+    /// The memory of its arguments, if its accesses are checked.
+    bounds: Option<Arc<Bounds>>,
 }
 
 impl RankTable {
@@ -76,7 +79,12 @@ impl RankTable {
         let report = PinnedBuffer::zeroed(stream.device(), REPORT_BYTES)?;
         let bytes = encode(&view, limit, report.device_address())?;
         let table = CudaBuffer::from_slice(stream, &bytes)?;
-        Ok(RankTable { stream, table, report, told: Mutex::new(Told { view, limit, kernel: String::new() }) })
+        Ok(RankTable {
+            stream,
+            table,
+            report,
+            told: Mutex::new(Told { view, limit, kernel: String::new(), bounds: None }),
+        })
     }
 
     /// Where kernels find it, after it was made to say this in the stream's order.
@@ -107,6 +115,11 @@ impl RankTable {
         self.table.address()
     }
 
+    /// Remembers the memory of a launch's arguments, for what its programs report.
+    pub fn checking(&self, bounds: &Arc<Bounds>) {
+        lock(&self.told).bounds = Some(Arc::clone(bounds));
+    }
+
     /// Whether a program has reported something. Costs no call of the driver.
     #[must_use]
     pub fn has_report(&self) -> bool {
@@ -123,11 +136,14 @@ impl RankTable {
         let bytes: Vec<u8> = words.flat_map(u32::to_le_bytes).collect();
         self.forget();
         let told = lock(&self.told);
-        let (count, entries) = (rank_table::reported(&bytes), rank_table::entries(&bytes));
+        let (count, mut entries) = (rank_table::reported(&bytes), rank_table::entries(&bytes));
+        // Threads come in any order; what is told does not depend on it where all of them had room.
+        entries.sort_by_key(|entry| (entry.program, entry.address));
         let mut waiting = Vec::new();
         for entry in &entries {
-            let site = entry.site.clone().map(|(file, line, col, what)| SourceSite { file, line, col, what });
-            if let Some(message) = refusal(entry, &told.view) {
+            let place = entry.site.clone();
+            let site = place.map(|ReportedSite { file, line, col, what, .. }| SourceSite { file, line, col, what });
+            if let Some(message) = refusal(entry, &told) {
                 let failure = Failure { program: entry.program, site, message, report: None };
                 return Some(LaunchError::Failed { kernel: told.kernel.clone(), failure: Box::new(failure) });
             }
@@ -184,7 +200,8 @@ fn encode(view: &RankView, limit: Duration, report: u64) -> Result<Vec<u8>, Cuda
 }
 
 /// What was asked for that there is not; `None` if the program waited too long.
-fn refusal(entry: &Entry, view: &RankView) -> Option<String> {
+fn refusal(entry: &Entry, told: &Told) -> Option<String> {
+    let view = &told.view;
     let (address, topology) = (entry.address as usize, view.topology());
     let number = entry.wanted as i32;
     let otherwise = |said: Result<String, String>| said.unwrap_or_else(|why| why);
@@ -217,6 +234,28 @@ fn refusal(entry: &Entry, view: &RankView) -> Option<String> {
             let me = view.rank();
             format!("rank {number} cannot be reached by load and store from rank {me}; use put, get and signals")
         }
+        DeviceFailure::AssertFailed => entry.site.as_ref().map(|site| site.message.clone()).unwrap_or_default(),
+        DeviceFailure::WrongAccess => wrong_access(entry, told.bounds.as_deref()),
+    })
+}
+
+/// What is wrong with an access, as a CPU says it.
+fn wrong_access(entry: &Entry, bounds: Option<&Bounds>) -> String {
+    let Some(form) = AccessForm::from_number(entry.seen) else {
+        return format!("a wrong access at {:#x}", entry.address);
+    };
+    let access = CheckedAccess {
+        site: Site::UNKNOWN,
+        bytes: form.bytes,
+        kind: form.kind.number(),
+        base: entry.wanted.cast_signed() as i32,
+    };
+    let each = (0..u64::from(form.count)).map(|at| entry.address.wrapping_add(at * u64::from(form.bytes)));
+    let complaint = bounds.and_then(|bounds| bounds.complaint(&access, each));
+    // Each element is where it should be, but they were to be accessed at once.
+    complaint.unwrap_or_else(|| {
+        let bytes = form.bytes * form.count;
+        format!("the program accesses {bytes} bytes at {:#x}, which a hint says is a multiple of more", entry.address)
     })
 }
 
@@ -256,11 +295,17 @@ pub fn table_of(device: CudaDevice) -> Result<&'static RankTable, CudaError> {
 
 #[cfg(test)]
 mod tests {
+    use shoal_abi::AccessKind;
+
     use super::*;
+    use crate::bounds::ArgMemory;
 
     #[test]
     fn what_programs_asked_for_is_told_as_on_a_cpu() {
-        let view = RankView::new(1, vec![0x1000, 0x8000], 0x100);
+        let view = Arc::new(RankView::new(1, vec![0x1000, 0x8000], 0x100));
+        let memory = ArgMemory { name: "x".into(), start: 0x20000, bytes: 40 };
+        let bounds = Some(Arc::new(Bounds::new(vec![None, Some(memory)])));
+        let told = Told { view: view.clone(), limit: Duration::ZERO, kernel: "k".into(), bounds };
         let entry = |failure, address, wanted| Entry {
             failure,
             bits: 64,
@@ -271,7 +316,7 @@ mod tests {
             program: [0; 3],
             site: None,
         };
-        let said = |failure, address, wanted| refusal(&entry(failure, address, wanted), &view).unwrap_or_default();
+        let said = |failure, address, wanted| refusal(&entry(failure, address, wanted), &told).unwrap_or_default();
         assert_eq!(said(DeviceFailure::NoSuchRank, 0x8000, 7), "there is no rank 7; the world has 2");
         let outside = said(DeviceFailure::OutsideHeap, 0x20, 1);
         assert_eq!(outside, "0x20 is not in the symmetric heap of rank 1; allocate it on all ranks together");
@@ -280,7 +325,15 @@ mod tests {
         assert_eq!(said(DeviceFailure::NoSuchMember, 0, 5), "there is no member 5 of team 0, which has 2");
         assert!(said(DeviceFailure::NoSuchAxis, 0, 1).contains("no mesh"));
         assert!(said(DeviceFailure::NoSuchTeam, 0, 17).contains("no team with the handle 17"));
-        assert_eq!(refusal(&entry(DeviceFailure::LoopedTooLong, 0, 0), &view), None);
+        assert_eq!(refusal(&entry(DeviceFailure::LoopedTooLong, 0, 0), &told), None);
+        let form = AccessForm { kind: AccessKind::Read, bytes: 4, count: 4 };
+        let wrong = Entry { seen: form.number(), ..entry(DeviceFailure::WrongAccess, 0x20020, 1) };
+        assert_eq!(
+            refusal(&wrong, &told).unwrap(),
+            "the program reads 4 bytes at 0x20028, 0 bytes past the end of `x` (40 bytes)"
+        );
+        let unaligned = Entry { seen: form.number(), ..entry(DeviceFailure::WrongAccess, 0x20004, 1) };
+        assert!(refusal(&unaligned, &told).unwrap().contains("which a hint says"));
         let word = awaited(&entry(DeviceFailure::WaitedTooLong, 0x1010, 1), &view);
         assert_eq!(word.place.as_deref(), Some("byte 16 of the symmetric heap of rank 0"));
     }

@@ -9,7 +9,7 @@ use core::{
 };
 
 use super::{
-    device::{CudaDevice, bind, poll},
+    device::{CudaDevice, bind, current_context, poll},
     error::CudaError,
     sys::{Context, Functions, NOT_READY, STREAM_BLOCKING, STREAM_NON_BLOCKING, StreamHandle},
 };
@@ -59,6 +59,21 @@ impl StreamRef {
     pub unsafe fn from_raw(device: CudaDevice, address: usize) -> StreamRef {
         let raw = StreamHandle(ptr::with_exposed_provenance_mut(address));
         StreamRef { device, context: device.context(), raw }
+    }
+
+    /// A stream of the calling thread's current context, by its address: what C calls `CUstream` or `cudaStream_t`. Without a
+    /// context it is one of the first GPU's primary one.
+    ///
+    /// # Errors
+    /// When there is no driver or no GPU.
+    ///
+    /// # Safety
+    /// It is such a stream, and lives as long as it is used.
+    pub unsafe fn of_current(address: usize) -> Result<StreamRef, CudaError> {
+        let device = CudaDevice::current()?;
+        let raw = StreamHandle(ptr::with_exposed_provenance_mut(address));
+        let context = current_context(device.cuda()).unwrap_or_else(|| device.context());
+        Ok(StreamRef { device, context, raw })
     }
 
     pub(crate) fn in_context(device: CudaDevice, context: Context, raw: StreamHandle) -> StreamRef {

@@ -245,6 +245,7 @@ functions! {
         primary_context = "cuDevicePrimaryCtxRetain"(*mut Context, DeviceId);
         set_context = "cuCtxSetCurrent"(Context);
         current_context = "cuCtxGetCurrent"(*mut Context);
+        context_device = "cuCtxGetDevice"(*mut DeviceId);
         context_synchronize = "cuCtxSynchronize"();
         pointer_attribute = "cuPointerGetAttribute"(*mut c_void, c_int, DevicePtr);
         memory_info = "cuMemGetInfo_v2"(*mut usize, *mut usize);

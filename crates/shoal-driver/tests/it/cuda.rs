@@ -3,8 +3,8 @@
 use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, ParamLayout, TableUse, TargetNeeds, Waits};
 use shoal_driver::ArgBlock;
 use shoal_driver::cuda::{
-    CudaBuffer, CudaDevice, CudaError, CudaKernel, Event, EventKind, Graph, LaunchShape, Partition, PinnedBuffer,
-    Stream, StreamRef, WaitWord, assemble,
+    CudaBuffer, CudaDevice, CudaError, CudaKernel, Event, EventKind, Graph, LaunchShape, LaunchTables, Partition,
+    PinnedBuffer, Stream, StreamRef, WaitWord, assemble,
 };
 
 /// `out[i] = x[i] + add` for the program's 32 elements.
@@ -44,6 +44,7 @@ fn description(shared_bytes: u32) -> KernelDescription {
             threads: 32,
             shared_bytes,
             table: TableUse::None,
+            checks: false,
             tensor_maps: Vec::new(),
         }),
     }
@@ -90,8 +91,15 @@ fn a_kernel_runs_from_ptx_and_from_machine_code() {
         let out = CudaBuffer::<u32>::poisoned(stream, 128).unwrap();
         for shape in [LaunchShape::default(), LaunchShape { cooperative: true, ..LaunchShape::default() }] {
             // SAFETY: the arguments are the kernel's, and the buffers have 128 elements for four programs of 32.
-            unsafe { kernel.launch_shaped([4, 1, 1], &args(x.address(), out.address(), 5), None, (stream, shape)) }
-                .unwrap();
+            unsafe {
+                kernel.launch_shaped(
+                    [4, 1, 1],
+                    &args(x.address(), out.address(), 5),
+                    LaunchTables::default(),
+                    (stream, shape),
+                )
+            }
+            .unwrap();
         }
         let mut found = vec![0; 128];
         out.copy_to(stream, &mut found).unwrap();
@@ -109,7 +117,7 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(too_much, CudaError::OutOfResources { required, .. } if required == 1 << 20), "{too_much}");
     let kernel = CudaKernel::load(device, ADD.as_bytes(), description(0)).unwrap();
     // SAFETY: nothing is launched.
-    let launch = |grid, args: &ArgBlock| unsafe { kernel.launch(grid, args, None, stream) };
+    let launch = |grid, args: &ArgBlock| unsafe { kernel.launch(grid, args, LaunchTables::default(), stream) };
     assert!(matches!(launch([1, 70_000, 1], &args(0, 0, 0)), Err(CudaError::Grid { .. })));
     assert!(matches!(launch([1, 1, 1], &ArgBlock::new()), Err(CudaError::Arguments { .. })));
     assert_eq!(launch([0, 1, 1], &args(0, 0, 0)), Ok(()));
@@ -128,9 +136,9 @@ fn streams_events_graphs_and_words() {
     let block = args(x.address(), x.address(), 1);
     let graph = Graph::record::<CudaError>(*stream, || {
         // SAFETY: the arguments are the kernel's.
-        unsafe { kernel.launch([1, 1, 1], &block, None, *stream) }?;
+        unsafe { kernel.launch([1, 1, 1], &block, LaunchTables::default(), *stream) }?;
         // SAFETY: as above.
-        unsafe { kernel.launch([1, 1, 1], &block, None, *stream) }
+        unsafe { kernel.launch([1, 1, 1], &block, LaunchTables::default(), *stream) }
     })
     .unwrap();
     before.record(*stream).unwrap();
@@ -168,7 +176,8 @@ fn parts_of_a_device_run_kernels() {
         assert!(part.multiprocessors() > 0);
         let from = x.address() + 128 * at as u64;
         // SAFETY: each part works on its own 32 elements.
-        unsafe { kernel.launch([1, 1, 1], &args(from, from, at as u32), None, part.stream()) }.unwrap();
+        unsafe { kernel.launch([1, 1, 1], &args(from, from, at as u32), LaunchTables::default(), part.stream()) }
+            .unwrap();
     }
     for part in &parts {
         part.stream().synchronize_within(Some(std::time::Duration::from_secs(10)), None).unwrap();

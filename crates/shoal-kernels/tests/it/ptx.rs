@@ -189,7 +189,7 @@ fn the_text_opens_with_what_a_launch_must_know() {
     assert_eq!(
         first,
         "shoal-kernel 1 name=vector_add params=8/8,8/8,8/8,4/4 waits=never fails=no nvptx arch=sm_80 threads=128 shared=0 \
-         ranks=no"
+         ranks=no checks=no"
     );
     assert!(text.contains(".reqntid 128"), "{text}");
 }

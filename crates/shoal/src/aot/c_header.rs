@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use shoal_lang::{Access, Const, ConstValue};
 
-use super::family::{Family, Param, ParamType};
+use super::family::{Family, Param, ParamType, Place};
 use super::names;
 use crate::DType;
 
@@ -26,7 +26,14 @@ fn write_header(family: &Family, out: &mut String) -> fmt::Result {
         "/* The kernel `{}` of {}, compiled ahead of time by shoal {VERSION}.",
         family.kernel, family.source
     )?;
-    writeln!(out, " *\n * A launch takes the first of these variants that the CPU can run and the arguments fit:")?;
+    let runner = match family.place() {
+        Place::Cpu => "CPU",
+        Place::Gpu => "GPU",
+    };
+    writeln!(
+        out,
+        " *\n * A launch takes the first of these variants that the {runner} can run and the arguments fit:"
+    )?;
     for signature in family.signatures() {
         writeln!(out, " *   {signature}")?;
     }
@@ -49,9 +56,13 @@ fn write_header(family: &Family, out: &mut String) -> fmt::Result {
         }
         writeln!(out, "}} {name}_config;")?;
     }
-    writeln!(out, "\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{LOAD}")?;
-    writeln!(out, "shoal_status {name}_load(void);\n\n{LAUNCH}")?;
-    writeln!(out, "shoal_status {name}_launch(shoal_grid grid{});\n", parameters(family, ", "))?;
+    let (load, launch, stream) = match family.place() {
+        Place::Cpu => (LOAD, LAUNCH, ""),
+        Place::Gpu => (LOAD_ON_GPU, LAUNCH_ON_GPU, STREAM),
+    };
+    writeln!(out, "{stream}\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{load}")?;
+    writeln!(out, "shoal_status {name}_load(void);\n\n{launch}")?;
+    writeln!(out, "shoal_status {name}_launch({}{});\n", first_parameters(family), parameters(family, ", "))?;
     writeln!(out, "{VARIANT}\nconst char *{name}_variant({});\n", parameters_or_void(family))?;
     writeln!(out, "{ERROR}\nconst char *{name}_error(void);\n")?;
     writeln!(out, "#ifdef __cplusplus\n}}\n#endif\n\n#endif")
@@ -75,9 +86,9 @@ typedef struct shoal_grid {
 typedef enum shoal_status {
     SHOAL_OK = 0,
     SHOAL_NO_VARIANT = 1,    /* no compiled variant takes the arguments */
-    SHOAL_CPU = 2,           /* the code is for other CPUs */
+    SHOAL_CPU = 2,           /* the code is for other CPUs, or other GPUs */
     SHOAL_ARGUMENT = 3,      /* a configuration or a grid that cannot be */
-    SHOAL_SYSTEM = 4,        /* code could not be loaded, or memory or threads were refused */
+    SHOAL_SYSTEM = 4,        /* code could not be loaded, memory or threads were refused, or there is no GPU */
     SHOAL_KERNEL_FAILED = 5, /* a program of the kernel failed */
     SHOAL_STUCK = 6,         /* programs of the kernel waited for each other in vain */
     SHOAL_INTERNAL = 7       /* a bug in Shoal */
@@ -94,9 +105,31 @@ const LOAD: &str =
     "/* Loads the code for this CPU and starts the threads. Launches do that when it was not done before. */";
 const LAUNCH: &str = "/* Runs the kernel once for each program of the grid; returns when all have ended. Any number of threads may launch at
  * the same time. Memory that the kernel writes must not overlap with its other arguments unless it was written for that. */";
+const STREAM: &str = "
+#ifndef SHOAL_AOT_STREAM
+#define SHOAL_AOT_STREAM
+
+/* A stream of CUDA: a CUstream or a cudaStream_t of the calling thread's context; NULL is the default one. */
+typedef struct CUstream_st *shoal_stream;
+
+#endif
+";
+const LOAD_ON_GPU: &str = "/* Loads the code on the GPU of the calling thread's context, or on the first one if it has none. Launches do that when it
+ * was not done before. CUDA's driver is looked for when this is first called. */";
+const LAUNCH_ON_GPU: &str = "/* Puts the kernel into the stream, and returns at once. Pointers are addresses of memory that the GPU reaches, and so is
+ * whatever the kernel writes until it has ended. It can be captured in a graph once it was loaded. Kernels that were compiled
+ * with `--debug` are waited for. Any number of threads may launch at the same time. */";
 const VARIANT: &str =
     "/* The signature of the variant that a launch with these arguments takes; NULL if there is none. */";
 const ERROR: &str = "/* What went wrong last in the calling thread, until the next error; empty if nothing has. */";
+
+/// The parameters up to `grid`.
+pub(super) fn first_parameters(family: &Family) -> &'static str {
+    match family.place() {
+        Place::Cpu => "shoal_grid grid",
+        Place::Gpu => "shoal_stream stream, shoal_grid grid",
+    }
+}
 
 /// The parameters behind `grid`, each with `before` in front of it.
 pub(super) fn parameters(family: &Family, before: &str) -> String {

@@ -7,8 +7,8 @@ use std::fmt::{self, Write};
 
 use shoal_abi::{AHEAD_OF_TIME_VERSION, Slot};
 
-use super::c_header::{parameters, parameters_or_void};
-use super::family::{Family, Param, ParamType, Variant};
+use super::c_header::{first_parameters, parameters, parameters_or_void};
+use super::family::{Family, Param, ParamType, Place, Variant};
 use super::names;
 use crate::DType;
 
@@ -88,6 +88,8 @@ typedef struct shoal_aot_family {
 
 shoal_status shoal_aot_load(const shoal_aot_family *family);
 shoal_status shoal_aot_launch(const shoal_aot_family *family, uint32_t config, shoal_grid grid, const uint64_t *words);
+shoal_status shoal_aot_launch_in(const shoal_aot_family *family, uint32_t config, void *stream, shoal_grid grid,
+                                 const uint64_t *words);
 const char *shoal_aot_variant_of(const shoal_aot_family *family, uint32_t config, const uint64_t *words);
 const char *shoal_aot_error(void);
 uint64_t shoal_aot_f16(float value);
@@ -131,8 +133,13 @@ fn write_functions(family: &Family, out: &mut String) -> fmt::Result {
     let words: String = family.params.iter().map(one).collect();
     let words = format!("    const uint64_t words[] = {{\n{words}        0,\n    }};");
     writeln!(out, "shoal_status {load}(void) {{\n    return shoal_aot_load(&family);\n}}\n")?;
-    writeln!(out, "shoal_status {launch}(shoal_grid grid{}) {{\n{words}", parameters(family, ", "))?;
-    writeln!(out, "    return shoal_aot_launch(&family, {config}, grid, words);\n}}\n")?;
+    let call = match family.place() {
+        Place::Cpu => format!("shoal_aot_launch(&family, {config}, grid, words)"),
+        Place::Gpu => format!("shoal_aot_launch_in(&family, {config}, stream, grid, words)"),
+    };
+    let (first, more) = (first_parameters(family), parameters(family, ", "));
+    writeln!(out, "shoal_status {launch}({first}{more}) {{\n{words}")?;
+    writeln!(out, "    return {call};\n}}\n")?;
     writeln!(out, "const char *{variant}({}) {{\n{words}", parameters_or_void(family))?;
     writeln!(out, "    return shoal_aot_variant_of(&family, {config}, words);\n}}\n")?;
     writeln!(out, "const char *{error}(void) {{\n    return shoal_aot_error();\n}}")

@@ -63,6 +63,15 @@ impl ParamType {
     }
 }
 
+/// Where the variants of a family run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// On the CPU that the program runs on: a launch returns when it is done.
+    Cpu,
+    /// On an NVIDIA GPU: a launch goes into a stream, and pointers are addresses of the GPU's memory.
+    Gpu,
+}
+
 /// Whether a pointer may be null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Null {
@@ -87,7 +96,7 @@ pub(crate) struct Variant {
     pub(crate) slots: Vec<Slot>,
     /// What the runtime must know of it.
     pub(crate) description: KernelDescription,
-    /// Its relocatable object.
+    /// Its relocatable object; for a GPU machine code or PTX.
     pub(crate) object: Vec<u8>,
 }
 
@@ -108,6 +117,14 @@ impl Family {
     #[must_use]
     pub fn notes(&self) -> &[Report] {
         &self.notes
+    }
+
+    /// Where it runs: all its variants are for one kind of machine.
+    pub(crate) fn place(&self) -> Place {
+        match self.variants.first().is_some_and(|variant| variant.description.nvptx().is_some()) {
+            true => Place::Gpu,
+            false => Place::Cpu,
+        }
     }
 
     /// Names for the configurations, made of what differs: `BLOCK_256`. Empty if there is only one.

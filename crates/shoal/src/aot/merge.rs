@@ -6,7 +6,7 @@
 //!   widest is the parameter's. An integer that a signature compiles in (`i32:1`, or a number where others say `i32`)
 //!   must have that value; a pointer for which a signature says `None` may be null.
 //!
-//! Variants are tried in this order: most demanding CPU first, then most compiled-in values, then largest known
+//! Variants are tried in this order: most demanding CPU or newest GPU first, then most compiled-in values, then largest known
 //! divisors, then narrowest integers, then as they were given.
 
 use std::cmp::Reverse;
@@ -86,7 +86,9 @@ pub(crate) fn sort(variants: &mut [Variant]) {
         let values = variant.slots.iter().filter(|slot| slot.equals.is_some()).count();
         let divisors: u32 = variant.slots.iter().map(|slot| slot.divisible.ilog2()).sum();
         let bytes: u32 = variant.slots.iter().map(|slot| u32::from(slot.bytes)).sum();
-        (Reverse(variant.description.cpu().features.len()), Reverse(values), Reverse(divisors), bytes)
+        let arch = variant.description.nvptx().map(|needs| needs.arch);
+        let demands = (arch, variant.description.cpu().features.len());
+        (Reverse(demands), Reverse(values), Reverse(divisors), bytes)
     });
 }
 

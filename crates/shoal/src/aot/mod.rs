@@ -1,8 +1,8 @@
 //! Kernels compiled ahead of time, for programs that run without Python, LLVM and compiler.
 //!
-//! A [`Build`] names a kernel, the signatures to compile it for and the CPUs to compile it to. What comes out is a
-//! [`Family`]: all variants behind one launch function, which takes the best that the arguments and the CPU fit. It is
-//! written as a shared library, as C source and header, or as a Rust module.
+//! A [`Build`] names a kernel, the signatures to compile it for and the CPUs or the GPUs to compile it to. What comes out is
+//! a [`Family`]: all variants behind one launch function, which takes the best that the arguments and the CPU or the GPU
+//! fit. It is written as a shared library, as C source and header, or as a Rust module.
 //!
 //! In a build script, whose program then needs only `shoal-runtime`:
 //!
@@ -37,6 +37,8 @@ use std::path::{Path, PathBuf};
 pub use family::Family;
 pub use library::find_runtime;
 
+use shoal_abi::TableUse;
+use shoal_driver::cuda::{assemble_with_ptxas, find_ptxas};
 use shoal_source::Cancellation;
 
 use crate::cache::{Entry, LinkedFile};
@@ -85,7 +87,7 @@ impl Build {
         self
     }
 
-    /// Adds a target by its name, such as `x86-64-v3`; see [`target_named`]. By default this machine.
+    /// Adds a target by its name, such as `x86-64-v3` or `sm_90a`; see [`target_named`]. By default this machine's CPU.
     #[must_use]
     pub fn target(mut self, target: &str) -> Build {
         self.targets.push(target.to_owned());
@@ -104,6 +106,7 @@ impl Build {
         let signatures: Result<Vec<_>, _> = self.signatures.iter().map(|s| Signature::read(&self.kernel, s)).collect();
         let signatures = signatures?;
         let merged = merge::merge(&signatures)?;
+        self.check_targets()?;
         let (mut variants, mut linked, mut notes) = (Vec::new(), Vec::new(), Vec::new());
         for (i, target) in self.targets().into_iter().enumerate() {
             for (signature, (configuration, slots)) in signatures.iter().zip(&merged.of_signature) {
@@ -152,25 +155,61 @@ impl Build {
         if self.targets.is_empty() { vec!["native"] } else { self.targets.iter().map(String::as_str).collect() }
     }
 
+    /// One launch function runs on CPUs or on GPUs, and takes pointers to the memory of one or the other.
+    fn check_targets(&self) -> Result<(), Error> {
+        let targets = self.targets().into_iter().map(target_named).collect::<Result<Vec<_>, _>>()?;
+        match targets.iter().find(|target| target.kind() != targets[0].kind()) {
+            None => Ok(()),
+            Some(other) => Err(Error::AheadOfTime(format!(
+                "one launch function cannot be for {} and for {}: compile them apart, with different `--name`s",
+                targets[0].name(),
+                other.name()
+            ))),
+        }
+    }
+
     /// One variant, as far as it is known without the others, what was linked into it, and what the compiler said.
     fn variant(&self, signature: &Signature, name: &str) -> Result<(Variant, Vec<LinkedFile>, Vec<Report>), Error> {
         let target = target_named(name)?;
-        let Target::Cpu(_) = target else {
-            let text =
-                format!("kernels for {name} cannot be shipped ahead of time yet: show their code with `--emit asm`");
-            return Err(Error::AheadOfTime(text));
-        };
         let options = self.kernel.options().clone();
         let debug_info = if options.debug { DebugInfo::Lines } else { DebugInfo::None };
         let options = CompileOptions { debug_info, ..options };
         let (lowered, report) =
             optimise(self.kernel.shared(), &signature.specs, &options, &target, &Cancellation::default())?;
-        let code = generate(self.kernel.shared(), &lowered, &target, &options)?;
+        let mut code = generate(self.kernel.shared(), &lowered, &target, &options)?;
+        if let Target::Nvptx(arch) = target {
+            self.check_parameters(signature, &code)?;
+            // Without the assembler, the driver of the machine that runs it assembles the text.
+            if find_ptxas().is_some() {
+                code.object = assemble_with_ptxas(self.kernel.name(), arch, &code.object)?.0;
+            }
+        }
         let text =
             if self.targets().len() > 1 { format!("{} for {name}", signature.text) } else { signature.text.clone() };
         let Entry { description, object, linked, label: _ } = code;
         let variant = Variant { signature: text, configuration: 0, slots: Vec::new(), description, object };
         Ok((variant, linked, report.notes))
+    }
+}
+
+impl Build {
+    /// A GPU's code takes what a launch passes, value by value.
+    fn check_parameters(&self, signature: &Signature, code: &Entry) -> Result<(), Error> {
+        let passed = signature.leaves.iter().filter(|leaf| matches!(leaf.known, signature::Known::Type(..))).count();
+        if code.description.nvptx().is_some_and(|needs| needs.table == TableUse::Ranks) {
+            return Err(Error::AheadOfTime(format!(
+                "`{}` asks for its rank or reaches others: kernels of several ranks cannot be shipped for GPUs yet",
+                self.kernel.name()
+            )));
+        }
+        if code.description.params.len() == passed {
+            return Ok(());
+        }
+        Err(Error::AheadOfTime(format!(
+            "`{}` takes its arguments in another form on GPUs ({} values, not {passed}), which cannot be shipped yet",
+            self.kernel.name(),
+            code.description.params.len()
+        )))
     }
 }
 

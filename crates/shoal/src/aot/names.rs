@@ -3,9 +3,9 @@
 /// Words that are no names in C, C++ or Rust, and those that generated functions use themselves.
 const TAKEN: &str = "\
     alignas alignof and as asm async auto await bool box break case catch char class config const continue crate \
-    default delete do double dyn else enum extern false final float fn for friend gen goto grid if impl in \
+    default delete device do double dyn else enum extern false final float fn for friend gen goto grid if impl in \
     inline int let long loop macro match mod move mut namespace new not operator or override priv private \
-    protected pub public ref register restrict return self Self short signed sizeof static struct super switch \
+    protected pub public ref register restrict return self Self short signed sizeof static stream struct super switch \
     template this throw trait true try type typedef typename typeof union unsafe unsigned unsized use using \
     virtual void volatile where while words xor yield _";
 

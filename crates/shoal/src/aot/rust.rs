@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use shoal_abi::Slot;
 use shoal_lang::{Access, Const, ConstValue};
 
-use super::family::{Family, Null, Param, ParamType, Variant};
+use super::family::{Family, Null, Param, ParamType, Place, Variant};
 use super::names;
 use crate::{DType, Error};
 
@@ -15,7 +15,8 @@ impl Family {
     /// # Errors
     /// When a parameter has no Rust type: pointers to pointers, numbers of 8-bit float types.
     pub fn rust_module(&self) -> Result<String, Error> {
-        let parameters = self.params.iter().map(rust_parameter).collect::<Result<Vec<_>, _>>()?;
+        let place = self.place();
+        let parameters = self.params.iter().map(|p| rust_parameter(p, place)).collect::<Result<Vec<_>, _>>()?;
         let mut out = String::new();
         // Writing to a `String` cannot fail.
         let _ = write_module(self, &parameters, &mut out);
@@ -25,20 +26,32 @@ impl Family {
     /// The file name of a variant's object.
     #[must_use]
     pub fn object_name(&self, variant: usize) -> String {
-        format!("{}.{variant}.o", self.name)
+        let is_ptx = self.variants.get(variant).is_some_and(|variant| !variant.object.starts_with(b"\x7fELF"));
+        let ending = match (self.place(), is_ptx) {
+            (Place::Cpu, _) => "o",
+            (Place::Gpu, false) => "cubin",
+            (Place::Gpu, true) => "ptx",
+        };
+        format!("{}.{variant}.{ending}", self.name)
     }
 }
 
 fn write_module(family: &Family, parameters: &[String], out: &mut String) -> fmt::Result {
     let name = &family.name;
     writeln!(out, "// The kernel `{}` of {}, compiled ahead of time by shoal.", family.kernel, family.source)?;
-    writeln!(out, "//\n// A launch takes the first of these variants that the CPU can run and the arguments fit:")?;
+    let texts = texts(family.place());
+    writeln!(
+        out,
+        "//\n// A launch takes the first of these variants that the {} can run and the arguments fit:",
+        texts.runner
+    )?;
     for signature in family.signatures() {
         writeln!(out, "//   {signature}")?;
     }
     writeln!(
         out,
-        "\nuse ::shoal_runtime::{{Argument, Error, Family, IntoGrid, Loaded, Param, Slot, Variant, WordKind}};"
+        "\nuse ::shoal_runtime::{{Argument, Error, Family, IntoGrid, Loaded, Param, Slot, Variant, WordKind}};{}",
+        texts.imports
     )?;
     for (constant, value) in &family.constants {
         if let Some((ty, literal)) = rust_literal(value) {
@@ -54,14 +67,82 @@ fn write_module(family: &Family, parameters: &[String], out: &mut String) -> fmt
     let word = |param: &Param| format!("        Argument::word({}),\n", names::param(&param.name));
     let words: String = family.params.iter().map(word).collect();
     let words = format!("    let words: [u64; {}] = [\n{words}    ];", family.params.len());
-    writeln!(out, "\n{LAUNCH}\npub fn {name}(grid: impl IntoGrid, {config}{typed}) -> Result<(), Error> {{")?;
-    writeln!(out, "{words}\n{SAFETY}\n    unsafe {{ FAMILY.launch({number}, grid, &words) }}\n}}")?;
-    writeln!(out, "\n{LOAD}\npub fn load() -> Result<(), Error> {{\n    FAMILY.load()\n}}")?;
-    writeln!(out, "\n{VARIANT}\npub fn variant({config}{typed}) -> Result<&'static str, Error> {{")?;
-    writeln!(out, "{words}\n    Ok(FAMILY.choose({number}, &words)?.signature)\n}}")?;
+    let Texts { launch, safety, load, variant, .. } = texts;
+    let (stream, device) = (texts.stream, texts.device);
+    writeln!(out, "\n{launch}\npub fn {name}({stream}grid: impl IntoGrid, {config}{typed}) -> Result<(), Error> {{")?;
+    let call = texts.call.replace("CONFIG", number);
+    writeln!(out, "{words}\n{safety}\n    unsafe {{ FAMILY.{call} }}\n}}")?;
+    writeln!(out, "\n{load}\npub fn load({device}) -> Result<(), Error> {{\n    FAMILY.{}\n}}", texts.call_load)?;
+    let comma = if device.is_empty() { "" } else { ", " };
+    writeln!(out, "\n{variant}\npub fn variant({device}{comma}{config}{typed}) -> Result<&'static str, Error> {{")?;
+    let call = texts.call_choose.replace("CONFIG", number);
+    writeln!(out, "{words}\n    Ok(FAMILY.{call}?.signature)\n}}")?;
     write_family(family, out)
 }
 
+/// What differs between modules for CPUs and for GPUs.
+struct Texts {
+    runner: &'static str,
+    imports: &'static str,
+    launch: &'static str,
+    safety: &'static str,
+    load: &'static str,
+    variant: &'static str,
+    /// Parameters of their own.
+    stream: &'static str,
+    device: &'static str,
+    /// Calls of the runtime; `CONFIG` stands for the configuration.
+    call: &'static str,
+    call_load: &'static str,
+    call_choose: &'static str,
+}
+
+fn texts(place: Place) -> Texts {
+    match place {
+        Place::Cpu => Texts {
+            runner: "CPU",
+            imports: "",
+            launch: LAUNCH,
+            safety: SAFETY,
+            load: LOAD,
+            variant: VARIANT,
+            stream: "",
+            device: "",
+            call: "launch(CONFIG, grid, &words)",
+            call_load: "load()",
+            call_choose: "choose(CONFIG, &words)",
+        },
+        Place::Gpu => Texts {
+            runner: "GPU",
+            imports: "\n#[allow(unused_imports)]\nuse ::shoal_runtime::cuda::{CudaBuffer, CudaDevice, StreamRef};",
+            launch: LAUNCH_ON_GPU,
+            safety: SAFETY_ON_GPU,
+            load: LOAD_ON_GPU,
+            variant: VARIANT,
+            stream: "stream: StreamRef, ",
+            device: "device: CudaDevice",
+            call: "launch_in(CONFIG, stream, grid, &words)",
+            call_load: "load_on(device)",
+            call_choose: "choose_on(device, CONFIG, &words)",
+        },
+    }
+}
+
+const LAUNCH_ON_GPU: &str = "/// Puts the kernel into the stream, and returns at once; whoever reads the buffers waits. Kernels that were compiled with
+/// `--debug` are waited for.
+///
+/// The code is trusted: the kernel must stay inside of the buffers for this grid and these arguments.
+///
+/// # Errors
+/// When no variant takes the arguments, the GPU cannot run the code, or the driver refuses.
+#[allow(dead_code, non_snake_case, clippy::too_many_arguments)]";
+const SAFETY_ON_GPU: &str = "    // SAFETY: the compiler described its own code below. Buffers are given back in the order of streams; that the kernel
+    // stays inside of them is what whoever wrote it promises.";
+const LOAD_ON_GPU: &str = "/// Loads the code on a GPU. Launches do that when it was not done before.
+///
+/// # Errors
+/// When the GPU cannot run the code, or the driver refuses.
+#[allow(dead_code)]";
 const LAUNCH: &str = "/// Runs the kernel once for each program of the grid, and returns when all have ended.
 ///
 /// Native code is trusted: the kernel must stay inside of the slices for this grid and these arguments.
@@ -126,7 +207,7 @@ fn write_variant(object: &str, variant: &Variant, out: &mut String) -> fmt::Resu
     writeln!(out, "        loaded: Loaded::new(),\n    }},")
 }
 
-fn rust_parameter(param: &Param) -> Result<String, Error> {
+fn rust_parameter(param: &Param, place: Place) -> Result<String, Error> {
     let refuse = |what: &str| {
         let text = format!("`{}` is {what}, which has no type in Rust; emit C, or pass it another way", param.name);
         Error::AheadOfTime(text)
@@ -137,8 +218,13 @@ fn rust_parameter(param: &Param) -> Result<String, Error> {
         ParamType::Pointer(ptr, ..) if ptr.depth > 1 => return Err(refuse("a pointer to pointers")),
         ParamType::Pointer(ptr, access, null) => {
             let mutable = if access == Access::ReadOnly { "" } else { "mut " };
-            let slice = format!("&{mutable}[{}]", element(ptr.pointee));
-            if null == Null::Allowed { format!("Option<{slice}>") } else { slice }
+            let memory = match place {
+                Place::Cpu => format!("&{mutable}[{}]", element(ptr.pointee)),
+                // A GPU's memory is not known to hold nothing but 0 and 1.
+                Place::Gpu if ptr.pointee == DType::I1 => format!("&{mutable}CudaBuffer<u8>"),
+                Place::Gpu => format!("&{mutable}CudaBuffer<{}>", element(ptr.pointee)),
+            };
+            if null == Null::Allowed { format!("Option<{memory}>") } else { memory }
         }
     };
     Ok(format!("{}: {ty}", names::param(&param.name)))

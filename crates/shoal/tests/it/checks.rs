@@ -1,6 +1,6 @@
 //! With `debug`, native code finds accesses outside of the arguments, and says so in the interpreter's words.
 
-use shoal::{Args, Backend, CompileOptions, Device, Kernel, args};
+use shoal::{Args, Backend, CompileOptions, Device, Kernel, Stage, args};
 
 use crate::launches::kernel;
 
@@ -82,7 +82,8 @@ fn wrong_accesses_are_found() {
         let mut all = vec![1; 2000];
         let (x, rest) = all.split_at_mut(10);
         let (_, y) = rest.split_at_mut(1890);
-        for backend in [Backend::Interpreter, Backend::Cpu] {
+        let on_gpu = Device::cuda(0).is_ok().then_some(Backend::Cuda);
+        for backend in [Backend::Interpreter, Backend::Cpu].into_iter().chain(on_gpu) {
             let kernel = match backend {
                 Backend::Interpreter | Backend::Cuda => wrong(body, backend),
                 // With one thread, the first program is also the first to fail.
@@ -96,6 +97,34 @@ fn wrong_accesses_are_found() {
         }
     }
     insta::assert_snapshot!(texts.join("\n"));
+}
+
+/// Code for GPUs that checks its accesses: every access has a predicate, the launch's bounds are compared with, and there
+/// is a place in the source for each operation.
+#[test]
+fn code_for_gpus_checks_accesses() {
+    let body = [
+        "at = tl.arange(0, 128)",
+        "tl.store(y + at, tl.load(x + at), mask=at < n)",
+        "tl.atomic_add(y + n, 1)",
+        "tl.device_assert(n > 3, 'n is small')",
+    ];
+    let kernel = wrong(&body.join("\n    "), Backend::Cpu);
+    let specs = kernel.read_signature("*i32:16, *i32:16, i32").unwrap();
+    for target in ["sm_80", "sm_90a"] {
+        let ptx = kernel.emit(&specs, Stage::Asm, &shoal::target_named(target).unwrap()).unwrap();
+        let ptx = String::from_utf8(ptx).unwrap();
+        assert!(ptx.lines().next().unwrap().contains(" fails=yes nvptx ") && ptx.contains(" ranks=waits checks=yes"));
+        // Three arguments, the table, and two addresses for each argument.
+        assert_eq!(ptx.matches(".param .").count(), 3 + 1 + 2 * 3, "{ptx}");
+        let accesses = ptx.lines().filter(|line| line.contains("ld.global.b32") || line.contains("st.global.b32"));
+        assert!(accesses.clone().count() > 0 && accesses.clone().all(|line| line.trim().starts_with('@')), "{ptx}");
+        assert_eq!(ptx.matches("atom.relaxed.sys.global.add.u32").count(), 4, "one report for each operation\n{ptx}");
+    }
+    let plain = kernel.clone().with(CompileOptions { debug: false, ..kernel.options().clone() });
+    let ptx = plain.emit(&specs, Stage::Asm, &shoal::target_named("sm_80").unwrap()).unwrap();
+    let ptx = String::from_utf8(ptx).unwrap();
+    assert!(ptx.contains(" fails=no nvptx ") && ptx.contains(" ranks=no checks=no"), "{ptx}");
 }
 
 /// Between two arguments that are neighbours in memory there is a border.

@@ -125,7 +125,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let OpKind::For(attrs) = &data.kind else { return None };
         let stages = attrs.num_stages.unwrap_or(func.gpu.num_stages);
         let body = data.regions()[0];
-        if stages < 2 || any_inside(func, body, writes_or_orders) {
+        // Copies that run ahead go where nobody has checked.
+        if stages < 2 || self.checks.is_some() || any_inside(func, body, writes_or_orders) {
             return None;
         }
         let mut slice = Slice { func, body, ops: HashSet::new(), carried: HashSet::new() };

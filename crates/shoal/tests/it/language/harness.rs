@@ -126,7 +126,7 @@ impl Case {
 
     /// The launch fails on every backend with a message that has all of these words.
     pub(crate) fn refused(&self, args: Args<'_>, words: &[&str]) {
-        for backend in BACKENDS {
+        for backend in backends() {
             self.refused_on(backend, &args, words);
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_abi::{CpuTarget, Target};
 use shoal_codegen::{Options, cpu};
 use shoal_driver::cpu::{ArgMemory, Bounds, Code, CpuDevice, LaunchOptions, LoadedKernel};
-use shoal_driver::cuda::{self, CudaBuffer, CudaDevice, CudaKernel, StreamRef};
+use shoal_driver::cuda::{self, CudaBuffer, CudaDevice, CudaKernel, LaunchTables, StreamRef};
 use shoal_driver::{ArgBlock, ArgWriter};
 use shoal_interp::{Arg, Memory};
 use shoal_ir::{Module, Scalar};
@@ -57,22 +57,36 @@ pub(crate) fn native(
 }
 
 /// What a GPU makes of a case.
-pub(crate) fn on_gpu(device: CudaDevice, case: &Case, module: &Module, target: &Target) -> Result<Buffers, String> {
-    let compiled = shoal_codegen::compile(module, "k", target, &SourceMap::default(), &Options::default())
-        .map_err(|e| e.to_string())?;
+pub(crate) fn on_gpu(
+    device: CudaDevice,
+    case: &Case,
+    module: &Module,
+    target: &Target,
+    checks: bool,
+) -> Result<Buffers, String> {
+    let (sources, how) = (SourceMap::default(), Options { checks, ..Options::default() });
+    let compiled = shoal_codegen::compile(module, "k", target, &sources, &how).map_err(|e| e.to_string())?;
     let cubin = cuda::assemble(device, "k", &compiled.object).map_err(|e| e.to_string())?;
     let kernel = CudaKernel::load(device, &cubin, compiled.description).map_err(|e| e.to_string())?;
     let stream = StreamRef::default_of(device);
     let copy = |(_, contents): &(Scalar, Vec<u8>)| CudaBuffer::from_slice(stream, contents).map_err(|e| e.to_string());
     let buffers = case.buffers.iter().map(copy).collect::<Result<Vec<_>, _>>()?;
     let mut block = ArgBlock::writer();
+    let mut memory = Vec::new();
     for buffer in &buffers {
         block.push_u64(buffer.address());
+        memory.push(Some(ArgMemory { name: "x".into(), start: buffer.address() as usize, bytes: buffer.len() }));
     }
+    memory.extend(case.numbers.iter().map(|_| None));
+    let bounds = Arc::new(Bounds::new(memory));
+    let tables = LaunchTables { bounds: Some(&bounds), ..LaunchTables::default() };
     push_numbers(&mut block, case);
     // SAFETY: the interpreter has run the case, so its accesses stay inside the buffers, each of which is alive.
-    unsafe { kernel.launch([case.programs, 1, 1], &block.finish(), None, stream) }.map_err(|e| e.to_string())?;
+    unsafe { kernel.launch([case.programs, 1, 1], &block.finish(), tables, stream) }.map_err(|e| e.to_string())?;
     stream.synchronize_within(Some(Duration::from_secs(20)), None).map_err(|e| e.to_string())?;
+    if checks && let Some(failed) = cuda::table_of(device).map_err(|e| e.to_string())?.take_report() {
+        return Err(failed.to_string());
+    }
     let read = |buffer: &CudaBuffer<u8>| {
         let mut contents = vec![0; buffer.len()];
         buffer.copy_to(stream, &mut contents).map_err(|e| e.to_string())?;

@@ -1,7 +1,7 @@
 //! Which memory the programs of a launch may touch, for code that checks its accesses.
 
 use core::ops::Range;
-use shoal_abi::{AccessBase, AccessKind, CheckedAccess};
+use shoal_abi::{AccessBase, AccessKind, CheckedAccess, FIRST_PAGES};
 
 /// Memory that one run-time parameter points at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub struct Bounds {
     args: Vec<Option<(ArgMemory, Range<u64>)>>,
 }
 
-/// Addresses below are never memory: a pointer that is null, and an offset.
-const FIRST_PAGES: u64 = 64 << 10;
+/// All that can be memory.
+pub(crate) const ANYWHERE: Range<u64> = FIRST_PAGES..u64::MAX;
 
 /// What is wrong with an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,14 @@ impl Bounds {
             (memory, reach)
         };
         Self { args: args.into_iter().map(|arg| arg.map(reach)).collect() }
+    }
+
+    /// For each run-time parameter, where the memory that may be reached through it begins and ends; all that can be memory
+    /// where that is not known.
+    #[must_use]
+    pub(crate) fn reaches(&self) -> Vec<Range<u64>> {
+        let reach = |arg: &Option<(ArgMemory, Range<u64>)>| arg.as_ref().map_or(ANYWHERE, |(_, reach)| reach.clone());
+        self.args.iter().map(reach).collect()
     }
 
     /// The memory of the parameter that addresses are computed from, if it is known.

@@ -7,7 +7,7 @@ use shoal_ir::{CommOp, Func, OpId, Structure, Value, ValueDef};
 
 /// Where addresses come from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Provenance {
+pub(crate) enum Provenance {
     /// The parameter of the kernel with this number.
     Param(usize),
     /// One parameter or another, which is decided at run time.
@@ -17,7 +17,7 @@ pub(super) enum Provenance {
 }
 
 /// Where a pointer, or the pointers of a tile, come from.
-pub(super) fn of(func: &Func, pointers: Value) -> Provenance {
+pub(crate) fn of(func: &Func, pointers: Value) -> Provenance {
     let mut search = Search { func, seen: HashSet::new(), found: Vec::new() };
     search.visit(pointers);
     match search.found[..] {
@@ -74,6 +74,7 @@ impl Search<'_> {
             | OpKind::Reshape
             | OpKind::Transpose { .. }
             | OpKind::Split
+            | OpKind::ConvertLayout
             | OpKind::Gather { .. } => self.visit(operands[0]),
             OpKind::Join => operands.iter().for_each(|&v| self.visit(v)),
             OpKind::Select => operands[1..].iter().for_each(|&v| self.visit(v)),

@@ -15,11 +15,10 @@ use std::rc::Rc;
 
 use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as Op;
-use shoal_abi::{NvptxArch, TableUse};
+use shoal_abi::NvptxArch;
 use shoal_ir::class::{EffectOp, OpClass};
 use shoal_ir::{Func, OpId, OpKind, Region, Structure, Value};
 
-use super::super::comm;
 use super::super::control::any_inside;
 use super::super::emitter::{Emitter, Held};
 use super::super::tensor_copy::BARRIER;
@@ -66,7 +65,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Finds the loops that are to be fed by warps of their own, and gives their rings their places.
     pub(in super::super) fn plan_specialised(&mut self) {
         let func = self.func;
-        if !may_specialise(func, self.arch) {
+        // What ends programs early does not reach the feeding warps.
+        if self.ranks.is_some() || !may_specialise(func, self.arch) {
             return;
         }
         self.specialises = true;
@@ -409,7 +409,6 @@ fn may_specialise(func: &Func, arch: NvptxArch) -> bool {
     arch == NvptxArch::Sm90a
         && warps.is_multiple_of(4)
         && warps + FEEDING_WARPS <= shoal_ir::MAX_WARPS
-        && comm::table_use(func) == TableUse::None
         && !any_inside(func, func.body(), orders)
 }
 

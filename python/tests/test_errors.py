@@ -223,3 +223,42 @@ def test_ctrl_c_stops_a_launch(tmp_path):
     script.write_text(LOOP)
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert ran.stdout == "stopped 1\n", ran.stderr
+
+
+ADD = """
+import numpy as np, shoal, shoal.language as sl
+
+@shoal.jit
+def one(x):
+    sl.store(x, 1)
+
+x = np.zeros(1, np.int32)
+one[(1,)](x)
+one[(1,)](x)
+print("done", x[0])
+"""
+
+SETTINGS = {
+    "SHOAL_DEVICE": ("quantum", "there is no device `quantum`", False),
+    "SHOAL_DEBUG": ("perhaps", "it must be 1 or 0", False),
+    "TRITON_DEBUG": ("perhaps", "it must be 1 or 0", False),
+    "SHOAL_INTERPRET": ("perhaps", "it must be 1 or 0", False),
+    "SHOAL_CPU_THREADS": ("0", "", False),
+    "SHOAL_WAIT_TIMEOUT": ("soon", "", False),
+    "SHOAL_CACHE": ("perhaps", "compiled kernels are not kept", True),
+    "SHOAL_CACHE_LIMIT": ("much", "compiled kernels are not kept", True),
+    "SHOAL_CACHE_DIR": ("/dev/null/there", "compiled kernels are not kept", True),
+}
+
+
+@pytest.mark.parametrize("variable", SETTINGS)
+def test_a_setting_that_cannot_be_used_is_named(tmp_path, monkeypatch, variable):
+    value, said, runs = SETTINGS[variable]
+    script = tmp_path / "one.py"
+    script.write_text(ADD)
+    monkeypatch.setenv(variable, value)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert said in ran.stderr and value in ran.stderr, ran.stderr
+    assert variable in ran.stderr or variable == "SHOAL_CACHE_DIR", ran.stderr
+    assert (ran.returncode == 0, ran.stdout) == (runs, "done 1\n" if runs else ""), ran.stderr
+    assert ran.stderr.count("are not kept") == runs

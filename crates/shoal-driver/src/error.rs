@@ -7,7 +7,7 @@ use core::{fmt, time::Duration};
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// An environment variable holds something unusable.
-    #[error("{name}={value}: expected {expected}")]
+    #[error("{name}={value} cannot be used: it must be {expected}")]
     Environment {
         /// The variable.
         name: &'static str,

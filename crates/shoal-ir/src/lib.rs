@@ -69,6 +69,7 @@ pub mod builder;
 pub mod class;
 pub mod comm;
 pub mod effects;
+mod extreme;
 pub mod func;
 pub mod infer;
 pub mod layouts;
@@ -78,6 +79,7 @@ pub mod parse;
 pub mod print;
 pub mod shmem;
 pub mod types;
+mod variants;
 pub mod verify;
 pub mod weight;
 
@@ -85,6 +87,7 @@ pub use builder::Builder;
 pub use class::{OpClass, Structure};
 pub use comm::CommOp;
 pub use effects::Effects;
+pub use extreme::{Extreme, Nan};
 pub use func::{
     Facts, Func, FuncKind, GpuShape, MAX_WARPS, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef,
 };

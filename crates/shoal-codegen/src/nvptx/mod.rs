@@ -134,7 +134,7 @@ fn build<'ctx>(
     options: &Options,
     what: Emit,
 ) -> Result<Built<'ctx>, Diagnostics> {
-    let refused = refuse::refusals(func, arch, options);
+    let refused = refuse::refusals(func, options);
     if !refused.is_empty() {
         return Err(refused.into());
     }

@@ -1,6 +1,5 @@
 //! What this backend cannot do, said before any code is made.
 
-use shoal_abi::NvptxArch;
 use shoal_ir::class::{ApplyOp, EffectOp, ElementwiseOp, OpClass};
 use shoal_ir::source::Diagnostic;
 use shoal_ir::{Func, OpId, Type};
@@ -9,7 +8,7 @@ use super::{atomic, math};
 use crate::Options;
 
 /// All operations of a kernel that no code can be made for.
-pub(super) fn refusals(func: &Func, _arch: NvptxArch, options: &Options) -> Vec<Diagnostic> {
+pub(super) fn refusals(func: &Func, options: &Options) -> Vec<Diagnostic> {
     let has_library = !options.extern_libs.is_empty();
     let refusal = |op: OpId| {
         let text = reason(func, op, has_library)?;

@@ -16,6 +16,14 @@ pub enum DeviceError {
         /// What it should hold.
         expected: &'static str,
     },
+    /// More threads than a device may have.
+    #[error("a device has at most {most} threads, not {threads}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// The system refused a worker thread.
     #[error("cannot start a worker thread: {0}")]
     Thread(#[from] std::io::Error),

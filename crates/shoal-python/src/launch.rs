@@ -286,6 +286,8 @@ fn at_parameter(py: Python<'_>, error: PyErr, set: &OptionSet, name: &str) -> Py
     let text = format!("kernel `{}`, argument `{name}`: {}", set.kernel.name(), error.value(py));
     if error.get_type(py).is(py.get_type::<PyTypeError>()) {
         PyTypeError::new_err(text)
+    } else if error.get_type(py).is(py.get_type::<pyo3::exceptions::PyOverflowError>()) {
+        pyo3::exceptions::PyOverflowError::new_err(text)
     } else if error.get_type(py).is(py.get_type::<pyo3::exceptions::PyValueError>()) {
         pyo3::exceptions::PyValueError::new_err(text)
     } else {

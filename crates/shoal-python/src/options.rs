@@ -91,9 +91,10 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
         ..CompileOptions::default()
     };
     if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.filter(|value| !value.is_none()) {
-        options.gpu.num_warps = warps.extract::<u32>().ok().filter(|count| count.is_power_of_two()).ok_or_else(|| {
-            PyAssertionError::new_err(format!("num_warps must be a power of 2, not {}", shown(&warps)))
-        })?;
+        options.gpu.num_warps =
+            warps.extract::<u32>().ok().filter(|count| count.is_power_of_two()).ok_or_else(|| {
+                PyAssertionError::new_err(format!("num_warps must be a power of 2, not {}", shown(&warps)))
+            })?;
     }
     if knob(intern!(py, "always_compile"))? {
         options.disk_cache = DiskCache::Off;
@@ -186,7 +187,9 @@ pub(crate) fn device(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Opti
 
 /// An option that is a small number.
 fn count(option: &Bound<'_, PyString>, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    value.extract().map_err(|_| PyTypeError::new_err(format!("`{option}` must be a small whole number, not {}", shown(value))))
+    value
+        .extract()
+        .map_err(|_| PyTypeError::new_err(format!("`{option}` must be a small whole number, not {}", shown(value))))
 }
 
 /// A value as messages show it.

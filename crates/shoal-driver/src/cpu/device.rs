@@ -119,7 +119,10 @@ mod tests {
     fn environment_values_are_checked() {
         assert_eq!(parse_threads(" 3 ".into()).unwrap(), 3);
         let error = parse_threads("0".into()).unwrap_err();
-        assert_eq!(error.to_string(), "SHOAL_CPU_THREADS=0 cannot be used: it must be a number of threads from 1 to 4096");
+        assert_eq!(
+            error.to_string(),
+            "SHOAL_CPU_THREADS=0 cannot be used: it must be a number of threads from 1 to 4096"
+        );
         assert_eq!(parse_seconds("0.5".into()).unwrap(), Duration::from_millis(500));
         assert!(parse_seconds("-1".into()).is_err());
         assert!(parse_seconds("soon".into()).is_err());

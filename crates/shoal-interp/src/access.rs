@@ -14,10 +14,18 @@ use crate::program::{Program, Site};
 use crate::shape::index_of;
 use crate::value::Val;
 
-/// An element as it comes from memory: a truth value is any byte but zero.
+/// An element as it comes from memory.
 pub(crate) fn read(memory: &Memory, elem: Elem, address: u64) -> Result<u64, AccessError> {
-    let bits = memory.load(address, elem.bytes())?;
-    Ok(if elem == Elem::Scalar(Scalar::I1) { u64::from(bits != 0) } else { bits })
+    let mut bits = [memory.load(address, elem.bytes())?];
+    normalise(elem, &mut bits);
+    Ok(bits[0])
+}
+
+/// A truth value is any byte but zero.
+fn normalise(elem: Elem, bits: &mut [u64]) {
+    if elem == Elem::Scalar(Scalar::I1) {
+        bits.iter_mut().for_each(|bit| *bit = u64::from(*bit != 0));
+    }
 }
 
 pub(crate) fn write(memory: &mut Memory, elem: Elem, address: u64, bits: u64) -> Result<(), AccessError> {
@@ -174,7 +182,8 @@ impl<'p> Program<'p> {
         if self.is_followed(machine) {
             return Ok(None);
         }
-        let bytes = self.pointee(site)?.bytes();
+        let elem = self.pointee(site)?;
+        let bytes = elem.bytes();
         let addresses = self.operand(site, 0).bits();
         let mask = (site.operand_count() > 1).then(|| self.operand(site, 1).bits());
         let mut out = vec![0; addresses.len()];
@@ -183,6 +192,7 @@ impl<'p> Program<'p> {
                 return Ok(None);
             }
         }
+        normalise(elem, &mut out);
         Ok(Some(out))
     }
 

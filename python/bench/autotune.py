@@ -7,7 +7,9 @@ import sys
 import tempfile
 import time
 
-os.environ["SHOAL_CACHE_DIR"] = tempfile.mkdtemp(prefix="shoal-bench-")
+# Removed when the program ends.
+CACHE = tempfile.TemporaryDirectory(prefix="shoal-bench-")
+os.environ["SHOAL_CACHE_DIR"] = CACHE.name
 
 import numpy as np
 

@@ -140,6 +140,14 @@ def test_accesses_are_checked_in_debug_mode():
     assert f"{__file__}:{beyond.def_file_line_number + 1}" in str(caught.value)
 
 
+def test_assertions_are_checked_without_the_accesses():
+    room = np.zeros(16, np.float32)
+    beyond[(1,)](room[:10], 16, debug=True, check_accesses=False)
+    assert (room == 1).all()
+    with pytest.raises(shoal.KernelFault, match="too many programs"):
+        asserting[(8,)](np.zeros(8, np.int32), 7, check_accesses=False)
+
+
 def test_overflow_is_checked_in_debug_mode():
     @shoal.jit(debug=True)
     def kernel(out, a, b):

@@ -164,3 +164,18 @@ def test_each_kernel_has_one_configuration():
     assert _cpu_blocks.looped_reduction({"x": 1024, "r0_": 64}, False)["XBLOCK"] == _cpu_blocks.COLUMNS
     assert _cpu_blocks.whole_reduction({"x": 1024, "r0_": 1024}, True) == {"XBLOCK": 1}
     assert [_cpu_blocks.power_of_two(n) for n in (1, 2, 3, 1000)] == [1, 2, 4, 1024]
+
+
+def test_assertions_hold_and_accesses_go_unchecked():
+    from torch._inductor.utils import run_and_get_code
+
+    table = torch.randn(10, 64)
+    look_up = compiled(lambda at: table[at] * 2)
+    got, (code,) = run_and_get_code(look_up, torch.tensor([3, -1]))
+    torch.testing.assert_close(got, table[[3, -1]] * 2)
+    assert "device_assert" in code
+    with pytest.raises(shoal.KernelFault, match="index out of bounds"):
+        look_up(torch.tensor([3, 10]))
+    from shoal.torch import _cpu_blocks
+
+    assert _cpu_blocks.options() == {"check_accesses": False, "num_cpu_threads": torch.get_num_threads()}

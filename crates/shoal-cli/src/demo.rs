@@ -13,6 +13,8 @@ use crate::progress::Progress;
 use crate::run::ranks::Plan;
 use crate::table::{Align, Table};
 
+/// Rows of each rank, columns and inner length of the product that ranks share: narrow, so that copies are seen beside it.
+const SHOWN: [usize; 3] = [512, 32, 1024];
 /// How long each kernel is repeated for its time.
 const TIMED: f64 = 0.2;
 
@@ -63,7 +65,7 @@ pub(crate) fn demo(options: &DemoOptions) -> Result<(), Failure> {
 
 /// A kernel of several ranks in which copies and products overlap, with its timeline.
 fn distributed(options: &DemoOptions, library: &Library) -> Result<(), Failure> {
-    let plan = Plan::shown("all_gather_matmul", &options.timeline);
+    let plan = Plan::shown("all_gather_matmul", &SHOWN, &options.timeline);
     let plan = plan.ok_or_else(|| Failure::new("the library has no all_gather_matmul"))?;
     outln!("\nMultiplying rows that still arrive, on {} ranks (all_gather_matmul):\n", options.ranks);
     plan.on_threads(library, options.ranks)

@@ -176,6 +176,7 @@ mod tests {
             condition: WaitCondition::Equal,
             expected: u64::from(u32::MAX),
             held: 3,
+            last_writer: None,
         };
         let error = LaunchError::Stuck {
             kernel: "k".into(),

@@ -1,6 +1,7 @@
 //! What the programs of a launch know of the other ranks.
 
 use crate::transport::Transport;
+use crate::write_records;
 use shoal_abi::Topology;
 use shoal_abi::team::sync_words;
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub struct RankView {
     heap_bytes: usize,
     /// Where the words in which teams meet begin in each heap.
     sync_words: Option<usize>,
+    /// Where the records of who wrote last begin in each heap.
+    write_records: Option<usize>,
     /// The way to heaps that loads and stores do not reach.
     transport: Option<Arc<dyn Transport>>,
 }
@@ -43,7 +46,7 @@ impl RankView {
         let number = |n: usize| u32::try_from(n).expect("kernels count ranks in 32 bits");
         let topology = Topology::new(number(rank), number(heaps.len()));
         let heaps = heaps.into_iter().map(Some).collect();
-        Self { topology, heaps, heap_bytes, sync_words: None, transport: None }
+        Self { topology, heaps, heap_bytes, sync_words: None, write_records: None, transport: None }
     }
 
     /// A view from `rank`, where the transport is the way to the heaps that are not given.
@@ -81,6 +84,14 @@ impl RankView {
     pub fn with_sync_words(self, offset: usize) -> Self {
         assert!(offset.is_multiple_of(8) && offset + sync_words::BYTES <= self.heap_bytes, "words at {offset}");
         Self { sync_words: Some(offset), ..self }
+    }
+
+    /// The same with [records](crate::write_records) of who wrote last, this far into each heap and zero at first.
+    /// Nothing else may use them.
+    #[must_use]
+    pub fn with_write_records(self, offset: usize) -> Self {
+        assert!(offset.is_multiple_of(64) && offset + write_records::BYTES <= self.heap_bytes, "records at {offset}");
+        Self { write_records: Some(offset), ..self }
     }
 
     /// This rank's number.
@@ -179,10 +190,24 @@ impl RankView {
         }
     }
 
+    /// The rank in whose heap an address lies.
+    pub(crate) fn owner_of(&self, address: usize) -> Option<usize> {
+        let (rank, _) = self.heaps().find(|(_, base)| address.wrapping_sub(*base) < self.heap_bytes)?;
+        Some(rank)
+    }
+
+    /// Where the record of a word in a rank's heap is, if loads and stores reach it, and the number that says that the
+    /// record is about this word.
+    pub(crate) fn write_record(&self, rank: usize, address: usize) -> Option<(usize, u64)> {
+        let (records, base) = (self.write_records?, self.heaps.get(rank).copied().flatten()?);
+        let offset = address.checked_sub(base).filter(|&offset| offset < self.heap_bytes)?;
+        Some((base + records + write_records::record_of(offset), offset as u64 + 1))
+    }
+
     /// Where an address lies among the heaps.
     pub(crate) fn place(&self, address: usize) -> Option<String> {
-        let (rank, base) = self.heaps().find(|(_, base)| address.wrapping_sub(*base) < self.heap_bytes)?;
-        let offset = address - base;
+        let rank = self.owner_of(address)?;
+        let offset = address - self.heaps[rank]?;
         Some(match self.sync_words.and_then(|begin| offset.checked_sub(begin)) {
             Some(word) if word < sync_words::BYTES => self.arrival(word),
             Some(_) | None => format!("byte {offset} of the symmetric heap of rank {rank}"),

@@ -1,6 +1,6 @@
 //! Programs that wait, as a report of a stuck launch shows them.
 
-use crate::source_site::SourceSite;
+use crate::{last_writer::LastWriter, source_site::SourceSite};
 use core::fmt;
 use shoal_abi::{WaitCondition, print::PrintKind};
 
@@ -30,6 +30,8 @@ pub struct AwaitedValue {
     pub expected: u64,
     /// The bits that were there when the launch was given up.
     pub held: u64,
+    /// Who wrote it last, if that was recorded.
+    pub last_writer: Option<LastWriter>,
 }
 
 impl fmt::Display for Waiting {
@@ -52,6 +54,10 @@ impl fmt::Display for AwaitedValue {
         if let Some(place) = &self.place {
             write!(f, " ({place})")?;
         }
-        write!(f, ", where {} is", self.kind.number_text(self.held))
+        write!(f, ", where {} is", self.kind.number_text(self.held))?;
+        match &self.last_writer {
+            Some(writer) => write!(f, "; {writer}"),
+            None => Ok(()),
+        }
     }
 }

@@ -24,6 +24,7 @@ fn text(source: Source) -> &'static str {
         Source::GroupedGemm => file!("grouped_gemm.py"),
         Source::LayerNorm => file!("layer_norm.py"),
         Source::Matmul => file!("matmul.py"),
+        Source::Puts => file!("puts.py"),
         Source::ReduceScatter => file!("reduce_scatter.py"),
         Source::RmsNorm => file!("rms_norm.py"),
         Source::Softmax => file!("softmax.py"),

@@ -32,6 +32,8 @@ pub enum Source {
     LayerNorm,
     /// `matmul.py`
     Matmul,
+    /// `puts.py`
+    Puts,
     /// `reduce_scatter.py`
     ReduceScatter,
     /// `rms_norm.py`
@@ -51,7 +53,7 @@ impl Source {
     ];
 
     /// Every file.
-    pub const ALL: [Source; 15] = [
+    pub const ALL: [Source; 16] = [
         Source::AllGather,
         Source::AllReduce,
         Source::AllReduceRmsNorm,
@@ -63,6 +65,7 @@ impl Source {
         Source::GroupedGemm,
         Source::LayerNorm,
         Source::Matmul,
+        Source::Puts,
         Source::ReduceScatter,
         Source::RmsNorm,
         Source::Softmax,
@@ -97,6 +100,30 @@ impl Source {
         Ok(module)
     }
 
+    /// Whether a kernel of the file needs no loads and stores of other ranks' memory, so that it runs on ranks of several
+    /// hosts.
+    pub(crate) fn runs_between_hosts(self, kernel: &str) -> bool {
+        match self {
+            Source::AllGather
+            | Source::AllReduce
+            | Source::AllReduceRmsNorm
+            | Source::AllToAll
+            | Source::Broadcast
+            | Source::ReduceScatter => false,
+            // Those whose rows a stream carries.
+            Source::GemmRanks => ["all_gather_matmul", "gemm_announced", "add_parts"].contains(&kernel),
+            Source::Attention
+            | Source::Dropout
+            | Source::GroupedGemm
+            | Source::LayerNorm
+            | Source::Matmul
+            | Source::Puts
+            | Source::RmsNorm
+            | Source::Softmax
+            | Source::VectorAdd => true,
+        }
+    }
+
     fn named(self) -> (&'static str, &'static str) {
         macro_rules! file {
             ($name:literal) => {
@@ -115,6 +142,7 @@ impl Source {
             Source::GroupedGemm => file!("grouped_gemm.py"),
             Source::LayerNorm => file!("layer_norm.py"),
             Source::Matmul => file!("matmul.py"),
+            Source::Puts => file!("puts.py"),
             Source::ReduceScatter => file!("reduce_scatter.py"),
             Source::RmsNorm => file!("rms_norm.py"),
             Source::Softmax => file!("softmax.py"),

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::wildcard_enum_match_arm)]
 
+pub mod accumulate_products;
 pub mod annotate_contiguity;
 pub mod assign_layouts;
 pub mod canonicalize;

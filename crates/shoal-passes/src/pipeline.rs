@@ -6,6 +6,7 @@ use shoal_abi::Target;
 use shoal_ir::Module;
 use shoal_ir::source::Cancellation;
 
+use crate::accumulate_products::accumulate_products;
 use crate::annotate_contiguity::annotate_contiguity;
 use crate::assign_layouts::assign_layouts;
 use crate::canonicalize::canonicalize;
@@ -42,6 +43,7 @@ macro_rules! passes {
 }
 
 passes! {
+    accumulate_products: "add to sums in the products that are added to them",
     annotate_contiguity: "write what is known of runs of equal or consecutive elements into the values' facts",
     canonicalize: "fold constants, apply identities, take apart control flow whose course is known",
     cse: "compute once what is computed twice",
@@ -72,6 +74,7 @@ pub static CPU: &[&str] = &[
     "cse",
     "licm",
     "dce",
+    "accumulate_products",
     "reduce_early",
     "annotate_contiguity",
 ];
@@ -89,6 +92,7 @@ pub static NVPTX: &[&str] = &[
     "cse",
     "licm",
     "dce",
+    "accumulate_products",
     "assign_layouts",
     "cse",
     "annotate_contiguity",

@@ -15,8 +15,15 @@ use crate::lock::lock;
 use crate::{output, signals};
 
 /// Options that change what is compiled, or where it runs.
-const MEANT: [&str; 6] =
-    ["debug", "sanitize_overflow", "extern_libs", "default_dot_input_precision", "num_cpu_threads", "num_warps"];
+const MEANT: [&str; 7] = [
+    "debug",
+    "check_accesses",
+    "sanitize_overflow",
+    "extern_libs",
+    "default_dot_input_precision",
+    "num_cpu_threads",
+    "num_warps",
+];
 
 /// Options that tell GPUs how to run a kernel, and mean nothing to a CPU.
 const IGNORED: [&str; 36] = [
@@ -86,6 +93,7 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
     let interpreted = settings.getattr(intern!(py, "runtime"))?.getattr(intern!(py, "interpret"))?.is_truthy()?;
     let mut options = CompileOptions {
         debug,
+        check_accesses: truth(intern!(py, "check_accesses"), true)?,
         sanitize_overflow: truth(intern!(py, "sanitize_overflow"), true)?,
         allow_plain_globals: interpreted || knob(intern!(py, "allow_non_constexpr_globals"))?,
         ..CompileOptions::default()

@@ -29,6 +29,7 @@ mod element;
 mod engine;
 mod environment;
 mod error;
+mod giving_up;
 mod heap;
 pub mod launch;
 mod mesh;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use shoal_abi::team::sync_words;
+use shoal_driver::write_records;
 
 use crate::environment::Variables;
 use crate::error::WorldError;
@@ -71,8 +72,13 @@ impl WorldOptions {
         (self.pad_slots * 4).next_multiple_of(crate::heap::GRANULE)
     }
 
+    /// Bytes from a segment's begin to the records of who wrote last.
+    pub(crate) fn write_records(&self) -> usize {
+        self.pad_bytes() + sync_words::BYTES
+    }
+
     /// Bytes from a segment's begin to its heap.
     pub(crate) fn heap_start(&self) -> usize {
-        self.pad_bytes() + sync_words::BYTES
+        self.write_records() + write_records::BYTES
     }
 }

@@ -163,6 +163,12 @@ impl Rank {
         self.0.options.pad_bytes()
     }
 
+    /// Where, in each rank's segment, the records are of who wrote a word last.
+    #[must_use]
+    pub fn write_records(&self) -> usize {
+        self.0.options.write_records()
+    }
+
     /// The teams and the place in a mesh that kernels of this rank see now. Programs that launch many kernels ask again
     /// when [`Rank::topology_version`] has changed.
     #[must_use]
@@ -339,6 +345,11 @@ impl Rank {
     /// How messages call it: `rank 3 (pid 4711)`.
     pub(crate) fn name(&self) -> String {
         self.0.engine.name(self.rank())
+    }
+
+    /// Its access to the world.
+    pub(crate) fn access(&self) -> &dyn Engine {
+        &*self.0.engine
     }
 
     pub(crate) fn end_world(&self, failure: Failure) -> Failure {

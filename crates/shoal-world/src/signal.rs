@@ -73,8 +73,8 @@ impl Rank {
                 return Ok(());
             }
             if let Some(failure) = trouble {
-                let awaited = Some(Awaited::Word { condition: format!("the signal at {} {what}", slot.name) });
-                return Err(WorldError::Failed { rank: self.rank(), awaited, failure: self.end_world(failure) });
+                let awaited = Awaited::Word { condition: format!("the signal at {} {what}", slot.name) };
+                return Err(self.ended_while(awaited, self.end_world(failure)));
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);

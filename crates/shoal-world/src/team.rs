@@ -136,7 +136,11 @@ impl Team {
 
     pub(crate) fn exchange(&self, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
         let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.engine.exchange(&self.route(), call, mine)
+        let all = self.0.engine.exchange(&self.route(), call, mine);
+        if let Err(WorldError::Failed { awaited: Some(awaited), .. }) = &all {
+            self.0.engine.post_wait(&awaited.to_string());
+        }
+        all
     }
 
     fn route(&self) -> Route<'_> {

@@ -211,7 +211,7 @@ fn cache_key(kernel: &KernelShared, specs: &[ArgSpec], options: &CompileOptions,
 pub(crate) fn codegen_options(options: &CompileOptions) -> shoal_codegen::Options {
     shoal_codegen::Options {
         debug_info: options.debug_info == DebugInfo::Lines,
-        checks: options.debug,
+        checks: options.checks_accesses(),
         extern_libs: options.extern_libs.clone(),
     }
 }

@@ -214,7 +214,7 @@ fn stuck(kernel: &KernelShared, space: &Space, waiting: &[shoal_interp::Waiting]
     let waits = |waiting: &shoal_interp::Waiting| {
         let awaited = |address: u64, kind, condition, expected, held| {
             let place = space.place_of(Address(address));
-            AwaitedValue { address: address as usize, place, kind, condition, expected, held }
+            AwaitedValue { address: address as usize, place, kind, condition, expected, held, last_writer: None }
         };
         let value = match waiting.awaited {
             Awaited::Value { address, expected, found } => {

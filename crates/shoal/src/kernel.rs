@@ -372,7 +372,7 @@ impl Kernel {
     /// When a program fails, or [`LaunchOptions::interrupt`] says to stop.
     #[inline]
     pub fn run(&self, prepared: &Prepared<'_>, variant: &Variant, grid: [u32; 3]) -> Result<(), Error> {
-        if self.rank.is_none() && !self.options.debug {
+        if self.rank.is_none() && !self.options.checks_accesses() {
             return match (&self.device, variant.code()) {
                 (Device::Cuda(queue), Runnable::Cuda(_)) => self.run_in(prepared, variant, grid, queue.stream()),
                 _ => self.device.launch(&self.shared, variant, prepared, grid, &self.launch),
@@ -419,7 +419,7 @@ impl Kernel {
 
     /// The memory of the arguments, for kernels that check their accesses.
     fn bounds(&self, prepared: &Prepared<'_>) -> Result<Option<Arc<cpu::Bounds>>, Error> {
-        if !self.options.debug {
+        if !self.options.checks_accesses() {
             return Ok(None);
         }
         let leaves = prepared.leaves().map_err(|error| self.argument_error(*error))?;

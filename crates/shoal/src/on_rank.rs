@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_abi::Waits;
 use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::cuda::CudaKernel;
-use shoal_driver::{Interrupt, LaunchError, RankView};
+use shoal_driver::{AwaitedValue, Interrupt, LaunchError, RankView};
 use shoal_world::{EngineKind, GpuRank, Rank};
 
 use crate::cuda_launch::CudaLaunch;
@@ -42,7 +42,8 @@ impl OnRank {
                     RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
                 }
             };
-            Ok(view.with_topology(rank.topology()).with_sync_words(rank.sync_words()))
+            let view = view.with_topology(rank.topology()).with_sync_words(rank.sync_words());
+            Ok(view.with_write_records(rank.write_records()))
         })
     }
 
@@ -68,6 +69,7 @@ impl OnRank {
             member: self.rank.launch_member(),
             ranks: Some(self.view()?),
             interrupt: Some(self.interrupt(options.interrupt.clone())),
+            give_up: Some(self.interrupt(None)),
             timeout: options.timeout.or_else(|| self.bound()),
             ..options
         });
@@ -157,9 +159,25 @@ impl OnRank {
         Interrupt::new(move || rank.check().is_err() || host.as_ref().is_some_and(Interrupt::is_requested))
     }
 
-    /// What all ranks wait for, if they all do; what this one waits for, if another does not answer.
+    /// What all ranks wait for; what this one waits for, if something else has ended the world.
     fn deadlock(&self, stuck: LaunchError) -> Error {
-        match self.rank.world().all_gather(stuck.to_string().as_bytes()) {
+        let told = told(&stuck);
+        if let Some(ended) = self.rank.waited_at_the_end(&told) {
+            return ended.into();
+        }
+        match self.rank.engine() {
+            EngineKind::Threads | EngineKind::Cuda => self.deadlock_of_all(stuck, &told),
+            // Others may be anywhere: in a barrier, in another kernel, or gone.
+            _ => match self.rank.give_up(&told) {
+                Ok(waits) => Error::Deadlock { waits },
+                Err(ended) => ended.into(),
+            },
+        }
+    }
+
+    /// All ranks of this process wait in kernels, and have found that out.
+    fn deadlock_of_all(&self, stuck: LaunchError, told: &str) -> Error {
+        match self.rank.world().all_gather(told.as_bytes()) {
             Ok(reports) => {
                 let report =
                     |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
@@ -168,6 +186,19 @@ impl OnRank {
             Err(_) => stuck.into(),
         }
     }
+}
+
+/// What programs wait for, and how to find out more.
+fn told(stuck: &LaunchError) -> String {
+    let LaunchError::Stuck { waiting, .. } = stuck else { return stuck.to_string() };
+    let is_unknown = |value: &AwaitedValue| value.place.is_some() && value.last_writer.is_none();
+    if !waiting.iter().filter_map(|waiting| waiting.value.as_ref()).any(is_unknown) {
+        return stuck.to_string();
+    }
+    format!(
+        "{stuck}\n  who wrote a word last is recorded for `notify` and signals, with SHOAL_DEBUG=1 also for stores and for \
+         other ranks' atomics; `shoal check` tells it always"
+    )
 }
 
 /// Refuses a launch whose programs cannot all run at the same time as those of the other ranks: they would wait for

@@ -36,8 +36,10 @@ pub enum DebugInfo {
 /// How a kernel is compiled: other options, another variant.
 #[derive(Debug, Clone)]
 pub struct CompileOptions {
-    /// Whether `device_assert`, `assert` and every access to memory are checked at run time.
+    /// Whether `device_assert` and `assert` are checked at run time.
     pub debug: bool,
+    /// Whether every access to memory is checked at run time (only with `debug`).
+    pub check_accesses: bool,
     /// Whether integer overflow is checked at run time (only with `debug`).
     pub sanitize_overflow: bool,
     /// The precision of a `dot` that names none.
@@ -76,6 +78,7 @@ impl Default for CompileOptions {
         CompileOptions {
             // A wrong value is an error wherever a kernel is taken from a module.
             debug: debug_from_env().unwrap_or(false),
+            check_accesses: true,
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
             allow_plain_globals: false,
@@ -104,6 +107,13 @@ pub(crate) fn debug_from_env() -> Result<bool, Error> {
     }
 }
 
+impl CompileOptions {
+    /// Whether compiled code shows its addresses to the runtime before it uses them.
+    pub(crate) fn checks_accesses(&self) -> bool {
+        self.debug && self.check_accesses
+    }
+}
+
 // Both keys take the options apart without `..`, so that a new option cannot be forgotten in one.
 impl CompileOptions {
     /// Everything that changes the compiled code, as text for the key on disk. What is linked counts by its name here;
@@ -111,6 +121,7 @@ impl CompileOptions {
     pub(crate) fn disk_key(&self, target: &Target) -> String {
         let CompileOptions {
             debug,
+            check_accesses,
             sanitize_overflow,
             dot_precision,
             allow_plain_globals,
@@ -122,8 +133,8 @@ impl CompileOptions {
         let GpuShape { num_warps, .. } = *gpu;
         let gpu = if of_gpu(target) { format!(" {gpu:?}") } else { String::new() };
         format!(
-            "debug={debug} overflow={sanitize_overflow} dot={dot_precision} warps={num_warps} globals={allow_plain_globals} \
-             lines={debug_info:?} libs={extern_libs:?}{gpu}"
+            "debug={debug} accesses={check_accesses} overflow={sanitize_overflow} dot={dot_precision} warps={num_warps} \
+             globals={allow_plain_globals} lines={debug_info:?} libs={extern_libs:?}{gpu}"
         )
     }
 
@@ -131,6 +142,7 @@ impl CompileOptions {
     pub(crate) fn key_words(&self) -> Words {
         let CompileOptions {
             debug,
+            check_accesses,
             sanitize_overflow,
             dot_precision,
             allow_plain_globals,
@@ -139,7 +151,8 @@ impl CompileOptions {
             gpu: _,
             disk_cache: _,
         } = self;
-        let flags = [*debug, *sanitize_overflow, *allow_plain_globals, *debug_info == DebugInfo::Lines];
+        let lines = *debug_info == DebugInfo::Lines;
+        let flags = [*debug, *check_accesses, *sanitize_overflow, *allow_plain_globals, lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
         let mut words = Words::new();
         words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16);
@@ -176,6 +189,7 @@ mod tests {
         vec![
             base(),
             CompileOptions { debug: true, ..base() },
+            CompileOptions { check_accesses: false, ..base() },
             CompileOptions { sanitize_overflow: true, ..base() },
             CompileOptions { dot_precision: DotPrecision::Tf32, ..base() },
             CompileOptions { allow_plain_globals: true, ..base() },

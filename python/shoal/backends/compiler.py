@@ -79,6 +79,7 @@ class CPUOptions:
     warp_size: int = 1
     maxnreg: int | None = None
     debug: bool = False
+    check_accesses: bool = True
     sanitize_overflow: bool = True
     enable_fp_fusion: bool = True
     launch_cooperative_grid: bool = False

@@ -1,4 +1,4 @@
-"""The sizes of blocks that Inductor's kernels get on a CPU.
+"""How Inductor's kernels are compiled for a CPU: the sizes of their blocks, and the options of their launches.
 
 Inductor tries a few sizes that suit GPUs. On a CPU one choice is right each time, so nothing is tried:
 
@@ -27,7 +27,7 @@ SHORT_ROWS = 4096
 
 
 def choose_for_cpu(heuristics: ModuleType) -> None:
-    """Makes a copy of Inductor's module `triton_heuristics` use these sizes."""
+    """Makes a copy of Inductor's module `triton_heuristics` use these sizes and options."""
     original = heuristics.cached_autotune
     if getattr(original, "for_cpu", False):
         return
@@ -41,12 +41,23 @@ def choose_for_cpu(heuristics: ModuleType) -> None:
     def cached_autotune(size_hints: Any, configs: list[Any], *args: Any, **kwargs: Any) -> Any:
         kind = kwargs.get("heuristic_type", args[1] if len(args) > 1 else None)
         meta = kwargs.get("inductor_meta") or {}
+        triton_meta = kwargs.get("triton_meta", args[0] if args else None)
+        if isinstance(triton_meta, dict):
+            triton_meta["backend_options"] = {**options(), **triton_meta.get("backend_options", {})}
         if size_hints is not None and kind in choose:
             configs = chosen(configs, choose[kind], size_hints, meta)
         return original(size_hints, configs, *args, **kwargs)
 
     cached_autotune.for_cpu = True  # type: ignore[attr-defined]
     heuristics.cached_autotune = cached_autotune
+
+
+def options() -> dict[str, Any]:
+    """Inductor asks for assertions (`debug`) in every kernel, not for a check of every access; and its code runs on as
+    many threads as torch had when it was compiled."""
+    import torch
+
+    return {"check_accesses": False, "num_cpu_threads": torch.get_num_threads()}
 
 
 def chosen(

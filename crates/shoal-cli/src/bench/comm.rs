@@ -50,7 +50,11 @@ pub(super) fn suite(options: &BenchOptions) -> Vec<Bench> {
         for n in [1 << 14, 1 << 18] {
             add("all_gather_push", &[n], Against::Peers(options.backends.clone()));
         }
-        add("all_gather_matmul", &[256, 512, 512], Against::Kernel("all_gather_then_matmul"));
+        // What there is to win is the time of gathering: little beside a large product, much beside a narrow one.
+        for sizes in [[256, 512, 512], [1024, 64, 1024]] {
+            add("all_gather_matmul_pull", &sizes, Against::Kernel("all_gather_then_matmul"));
+            add("all_gather_matmul", &sizes, Against::Kernel("all_gather_then_matmul"));
+        }
     }
     cases.into_iter().map(bench).collect()
 }

@@ -26,11 +26,11 @@ impl Collective {
     /// The collective that a library kernel does; none if it does more.
     pub(super) fn of(kernel: &str) -> Option<Collective> {
         match kernel {
-            "one_shot_all_reduce" | "two_shot_all_reduce" | "two_shot_all_reduce_in_place" => {
+            "one_shot_all_reduce" | "two_shot_all_reduce" | "two_shot_all_reduce_in_place" | "all_reduce_put" => {
                 Some(Collective::AllReduce)
             }
-            "reduce_scatter" => Some(Collective::ReduceScatter),
-            "broadcast" => Some(Collective::Broadcast),
+            "reduce_scatter" | "reduce_scatter_put" => Some(Collective::ReduceScatter),
+            "broadcast" | "broadcast_put" => Some(Collective::Broadcast),
             "all_gather_with_progress" => Some(Collective::AllGather),
             name if name.starts_with("all_gather_p") => Some(Collective::AllGather),
             "all_gather_ring" | "all_gather_2d" => Some(Collective::AllGather),

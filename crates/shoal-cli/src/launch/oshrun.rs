@@ -21,6 +21,10 @@ pub(crate) fn command(ranks: usize, program: &[OsString], lines: Lines) -> Comma
     let mut command = Command::new("oshrun");
     // Whoever starts ranks as root by this command is not surprised that they run as root.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    // A job around this one, if there is one, has left variables that would make this one a part of it.
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_job(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
     // More ranks than cores are welcome, and a rank has threads of its own, which go where there is room.
     command.args(["--oversubscribe", "--bind-to", "none"]);
     if lines == Lines::WithRank {
@@ -33,6 +37,13 @@ pub(crate) fn command(ranks: usize, program: &[OsString], lines: Lines) -> Comma
     }
     command.args(["-n", &ranks.to_string(), "sh", "-c", TELLING, "sh"]).args(program).stdin(Stdio::null());
     command
+}
+
+/// Whether Open MPI sets this variable for the processes of one job.
+fn is_of_a_job(variable: &str) -> bool {
+    ["PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix"]
+        .iter()
+        .any(|begin| variable.starts_with(begin))
 }
 
 /// Starts the program as ranks of `oshrun`, and waits for all of them.

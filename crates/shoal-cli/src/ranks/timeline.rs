@@ -23,12 +23,16 @@ pub(crate) fn save(profile: &Profile, title: &str, name: &Path) -> Result<(), Fa
         file.push(ending);
         PathBuf::from(file)
     };
+    let hidden = profile
+        .overlap("copy", "multiply")
+        .map(|share| format!("{:.0} % of the time of copies is hidden behind products", 100.0 * share));
+    let title = hidden.as_ref().map_or_else(|| title.to_owned(), |hidden| format!("{title}: {hidden}"));
     write(&file(".json"), profile.to_perfetto_json())?;
-    write(&file(".svg"), profile.to_svg(title))?;
-    write(&file(".png"), profile.to_png(title))?;
-    write(&file(".html"), profile.to_html(title))?;
-    if let Some(share) = profile.overlap("copy", "multiply") {
-        outln!("{:.0} % of the time of copies is hidden behind products", 100.0 * share);
+    write(&file(".svg"), profile.to_svg(&title))?;
+    write(&file(".png"), profile.to_png(&title))?;
+    write(&file(".html"), profile.to_html(&title))?;
+    if let Some(hidden) = hidden {
+        outln!("{hidden}");
     }
     outln!(
         "timeline: {} and {} (a picture), {} (a page), {} (for ui.perfetto.dev)",

@@ -66,10 +66,10 @@ impl<'a> Plan<'a> {
         Plan { item, sizes: sizes.to_vec(), dtype: self.dtype, repeat: 1, timeline: None }
     }
 
-    /// A kernel as it is shown, in fp32, on ranks that are threads.
-    pub(crate) fn shown(name: &str, timeline: &'a Path) -> Option<Plan<'a>> {
+    /// A kernel in fp32 with its timeline.
+    pub(crate) fn shown(name: &str, sizes: &[usize], timeline: &'a Path) -> Option<Plan<'a>> {
         let item = find(name)?;
-        Some(Plan { item, sizes: item.show.to_vec(), dtype: DType::F32, repeat: TIMED, timeline: Some(timeline) })
+        Some(Plan { item, sizes: sizes.to_vec(), dtype: DType::F32, repeat: TIMED, timeline: Some(timeline) })
     }
 
     /// Runs it on ranks that are threads.

@@ -10,3 +10,5 @@ mod readme;
 mod runtime;
 mod setup;
 mod shoal;
+#[path = "../../../shoal-world/tests/it/two_hosts.rs"]
+mod two_hosts;

@@ -32,12 +32,18 @@ impl Workplace {
 
     /// Calls the command.
     pub(crate) fn call(&self, args: &[&str]) -> Called {
+        self.call_with(args, &[])
+    }
+
+    /// Calls the command with more variables in its environment.
+    pub(crate) fn call_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Called {
         let output = Command::new(env!("CARGO_BIN_EXE_shoal"))
             .args(args)
             .current_dir(&self.0)
             .env("SHOAL_CACHE_DIR", self.0.join("cache"))
             .env_remove("SHOAL_CACHE")
             .env("SHOAL_BENCH_PYTHON", "/nonexistent/python")
+            .envs(variables.iter().copied())
             .output()
             .expect("the command starts");
         Called::new(&output)

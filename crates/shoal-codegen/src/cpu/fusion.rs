@@ -7,7 +7,7 @@
 //! - it only comes to be as a whole: a dot, a scan, a loop's carried value;
 //! - somebody needs it as memory: a dot's operand, a gather's source;
 //! - it would be computed again and again, and that costs more than reading it: several roots read it, or a root in a
-//!   loop further in, or one root reads it at several *places*.
+//!   loop further in, or one root reads it at several *places*, or it is repeated over a larger tile.
 //!
 //! The last point keeps code linear in the program: `join(a + b, a - b)` of `a, b = split(x)` reads `x` at two places
 //! for each of its elements, so that a chain of such steps, fused, would double with each of them.
@@ -18,7 +18,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use cranelift_entity::{EntitySet, SecondaryMap};
 use shoal_ir::class::{AccessOp, EffectOp, ElementwiseOp, OpClass, ShapeOp, SourceOp, TileOp};
 use shoal_ir::op::{BinaryOp, OpKind};
-use shoal_ir::{CommOp, Func, OpId, Value};
+use shoal_ir::{CommOp, Func, OpId, Use, Value};
 use smallvec::SmallVec;
 
 /// Costs up to this are paid again rather than materialised.
@@ -166,10 +166,18 @@ impl FusionPlan {
             let readers = &self.readers[result];
             let elsewhere = readers.reads.iter().any(|read| func.op(read.root).parent() != region);
             costs[result] > CHEAP
-                && (readers.is_repeated() || elsewhere)
+                && (readers.is_repeated() || elsewhere || is_spread(func, result))
                 && !is_view(&func.op(op).kind, readers.are_by_one_root())
         })
     }
+}
+
+/// Whether a tile of floats is repeated over a larger one, so that a loop over that would compute each element again and
+/// again. (Integers may be addresses, of which more is known where they are computed.)
+fn is_spread(func: &Func, value: Value) -> bool {
+    let is_float = func.ty(value).number().is_some_and(|ty| ty.float_format().is_some());
+    let broadcast = |&this: &Use| matches!(func.op(this.op).kind, OpKind::Broadcast);
+    is_float && func.value(value).uses().iter().any(broadcast)
 }
 
 /// Whether a tile only shows its operand in another way, so that it is the operand that is to be materialised. A

@@ -1,8 +1,9 @@
 //! The hooks of code that checks its accesses; [`Hook`](shoal_abi::Hook) specifies them.
 
 use super::{bounds::Bounds, context::ProgramContext, hooks::fail};
+use crate::last_writer::{Change, remember};
 use core::slice;
-use shoal_abi::CheckedAccess;
+use shoal_abi::{AccessKind, CheckedAccess, coordinates};
 
 /// Checks the addresses `first + i * step` for each bit `i` of `mask`.
 ///
@@ -31,6 +32,8 @@ pub(crate) unsafe extern "C" fn shoal_check_range(
         // SAFETY: by contract.
         unsafe { complain(ctx, bounds, access, lanes(mask).map(at)) };
     }
+    // SAFETY: by contract.
+    unsafe { remember_flags(ctx, access, mask, at) };
 }
 
 /// Checks the address of each lane whose bit in `mask` is set.
@@ -55,6 +58,35 @@ pub(crate) unsafe extern "C" fn shoal_check_each(
     if !lanes(mask).all(|lane| fine(addresses[lane as usize])) {
         // SAFETY: by contract.
         unsafe { complain(ctx, bounds, access, lanes(mask).map(|lane| addresses[lane as usize])) };
+    }
+    // SAFETY: by contract.
+    unsafe { remember_flags(ctx, access, mask, |lane| addresses[lane as usize]) };
+}
+
+/// Remembers who wrote words that others may wait for: single stores, and atomics on other ranks' memory. (On its own, a
+/// program that waits by atomics would remember itself.)
+///
+/// # Safety
+///
+/// `ctx` is the context the calling program was given, `access` its access.
+unsafe fn remember_flags(ctx: *mut ProgramContext, access: &CheckedAccess, mask: u64, at: impl Fn(u32) -> u64) {
+    let change = match AccessKind::from_number(access.kind) {
+        Some(AccessKind::Write) if mask.count_ones() == 1 => Change::Stored,
+        Some(AccessKind::Atomic) => Change::Atomic,
+        Some(AccessKind::Write | AccessKind::Read) | None => return,
+    };
+    // SAFETY: by contract.
+    let Some(view) = (unsafe { ProgramContext::launch(ctx) }).ranks().filter(|_| matches!(access.bytes, 4 | 8)) else {
+        return;
+    };
+    // SAFETY: by contract.
+    let program = unsafe { coordinates((*ctx).shared.program, (*ctx).shared.grid) };
+    for address in lanes(mask).map(|lane| at(lane) as usize) {
+        let owner = view.owner_of(address);
+        if let Some(owner) = owner.filter(|&owner| change == Change::Stored || owner != view.rank() as usize) {
+            // SAFETY: heaps are mapped as long as the launch, and the site is the access's.
+            unsafe { remember(view, (owner, address), program, &raw const access.site, change) };
+        }
     }
 }
 

@@ -30,6 +30,9 @@ pub struct LaunchOptions {
     pub ranks: Option<Arc<RankView>>,
     /// Asked now and then whether to stop.
     pub interrupt: Option<Interrupt>,
+    /// Asked now and then, while programs wait, whether they wait in vain: if so, the launch fails as one that is stuck,
+    /// with what they wait for.
+    pub give_up: Option<Interrupt>,
     /// The memory of the arguments, for kernels that check their accesses. Without it they check nothing.
     pub bounds: Option<Arc<Bounds>>,
     /// Where `device_print` goes.

@@ -47,6 +47,7 @@ pub(crate) enum End {
 pub(crate) struct LaunchState<'a> {
     sink: &'a PrintSink,
     interrupt: Option<&'a Interrupt>,
+    give_up: Option<&'a Interrupt>,
     bounds: Option<&'a Bounds>,
     ranks: Option<&'a RankView>,
     /// How long programs may wait in vain, for launches in which programs wait.
@@ -79,6 +80,7 @@ impl<'a> LaunchState<'a> {
         let state = Self {
             sink: &options.print,
             interrupt: options.interrupt.as_ref(),
+            give_up: options.give_up.as_ref(),
             bounds: options.bounds.as_deref(),
             ranks: options.ranks.as_deref(),
             patience,
@@ -202,18 +204,31 @@ impl<'a> LaunchState<'a> {
             self.ending.store(true, Ordering::Release);
             return;
         }
-        if let Some(interrupt) = self.interrupt {
-            match catch_unwind(AssertUnwindSafe(|| interrupt.is_requested())) {
-                _ if self.is_forked() => {
-                    self.ending.store(true, Ordering::Release);
-                    return;
-                }
-                Ok(false) => {}
-                Ok(true) => self.end(End::Interrupted),
-                Err(panic) => self.end(End::Panicked(panic)),
-            }
+        let waits = self.waiting.load(Ordering::Relaxed) > 0;
+        // In this order: programs that wait tell what for.
+        self.ask(self.give_up.filter(|_| waits), || End::Stuck(self.quiet_for(now)));
+        self.ask(self.interrupt, || End::Interrupted);
+        if !self.is_forked() {
+            self.give_up_if_stuck(now);
         }
-        self.give_up_if_stuck(now);
+    }
+
+    /// Ends the launch if the host says so.
+    fn ask(&self, question: Option<&Interrupt>, end: impl FnOnce() -> End) {
+        let Some(question) = question else { return };
+        match catch_unwind(AssertUnwindSafe(|| question.is_requested())) {
+            // Without the lock, see above.
+            _ if self.is_forked() => self.ending.store(true, Ordering::Release),
+            Ok(false) => {}
+            Ok(true) => self.end(end()),
+            Err(panic) => self.end(End::Panicked(panic)),
+        }
+    }
+
+    /// How long nothing has moved, as far as that was looked at.
+    fn quiet_for(&self, now: Instant) -> Duration {
+        let moves = lock(&self.watch).moves.filter(|&(seen, _)| seen == self.progress().moves());
+        moves.map_or(Duration::ZERO, |(_, since)| now.saturating_duration_since(since))
     }
 
     /// Ends the launch if its programs wait in vain: nothing has moved in the group for too long, and nobody is left who

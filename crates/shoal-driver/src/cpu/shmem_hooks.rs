@@ -11,6 +11,7 @@ use super::{
     wait::Wait,
 };
 use crate::{
+    last_writer::{Change, remember},
     rank_view::{Place, RankView},
     transport::Transport,
 };
@@ -18,7 +19,7 @@ use core::{
     ptr,
     sync::atomic::{AtomicU64, Ordering, fence},
 };
-use shoal_abi::{SignalChange, Site, WaitCondition, print::PrintKind, team::sync_words};
+use shoal_abi::{SignalChange, Site, WaitCondition, coordinates, print::PrintKind, team::sync_words};
 
 /// This rank's place in a team.
 ///
@@ -144,7 +145,12 @@ pub(crate) unsafe extern "C" fn shoal_signal(
     unsafe {
         let view = view(ctx, site);
         let place = or_fail(ctx, site, signal_word(view, address, rank));
-        change_word(ctx, view, place, signal, SignalChange::from_number(change).unwrap_or(SignalChange::Set));
+        let change = SignalChange::from_number(change).unwrap_or(SignalChange::Set);
+        change_word(ctx, view, place, signal, change);
+        if let Place::Here(at) = place {
+            let program = coordinates((*ctx).shared.program, (*ctx).shared.grid);
+            remember(view, (rank.cast_unsigned() as usize, at), program, site, Change::of_signal(change, signal));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::bounds::Bounds;
 use crate::{
+    last_writer::last_writer,
     rank_view::RankView,
     source_site::SourceSite,
     waiting::{AwaitedValue, Waiting},
@@ -60,7 +61,9 @@ impl Wait {
             let Awaited { address, expected, kind, condition } = value;
             let argument = bounds.and_then(|bounds| bounds.place(address.addr() as u64));
             let place = argument.or_else(|| ranks.and_then(|ranks| ranks.place(address.addr())));
-            Some(AwaitedValue { address: address.addr(), place, kind, condition, expected, held })
+            // SAFETY: heaps are mapped as long as the launch.
+            let last_writer = ranks.and_then(|ranks| unsafe { last_writer(ranks, address.addr()) });
+            Some(AwaitedValue { address: address.addr(), place, kind, condition, expected, held, last_writer })
         });
         // SAFETY: null or valid by contract.
         Waiting { program, site: unsafe { SourceSite::read(self.site) }, value }

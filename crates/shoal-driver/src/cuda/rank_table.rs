@@ -225,6 +225,7 @@ fn awaited(entry: &Entry, view: &RankView) -> AwaitedValue {
         condition: WaitCondition::from_number(entry.condition).unwrap_or(WaitCondition::Equal),
         expected: entry.wanted & mask,
         held: entry.seen & mask,
+        last_writer: None,
     }
 }
 

@@ -191,6 +191,29 @@ pub fn all_gather_matmul<T: Number>(
     gather.end()
 }
 
+/// Multiplies everybody's rows by `b` where they are, without gathering them: `c` has all rows. Everybody's `x` may be
+/// overwritten when it returns. For ranks that reach each other's memory by load and store.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn all_gather_matmul_pull<T: Number>(
+    comm: &Communicator<'_>,
+    sizes: Sizes,
+    (x, b): (&Symm<T>, &[T]),
+    c: &mut [T],
+) -> Result<(), Error> {
+    let (Sizes { m, n, k }, world) = (sizes, comm.size());
+    sizes.check(x.len(), b.len())?;
+    exactly("c", c.len(), elements(&[world, m, n])?)?;
+    let blocks = Blocks::on(comm.library().device(), m, n, k);
+    let args = args!(x, b, c, m, n, k, BLOCK_M = blocks.m, BLOCK_N = blocks.n, BLOCK_K = blocks.k);
+    // Everybody's rows are there before, and needed no more afterwards.
+    comm.rank().barrier()?;
+    let programs = cdiv(m, blocks.m) * cdiv(n, blocks.n) * world;
+    comm.launch_apart(Source::GemmRanks, "all_gather_matmul_pull", programs, args)?;
+    Ok(comm.rank().barrier()?)
+}
+
 /// The same, one after the other: what overlapping is measured against.
 ///
 /// # Errors
@@ -209,7 +232,7 @@ pub fn all_gather_then_matmul<T: Number>(
     exactly("c", c.len(), elements(&[rows, n])?)?;
     gather.begin(x, m, gathered)?;
     gather.end()?;
-    let blocks = Blocks::of(rows, n, k);
+    let blocks = Blocks::on(comm.library().device(), rows, n, k);
     let args = args!(
         gathered,
         b,
@@ -301,6 +324,8 @@ pub(crate) enum Order {
     Overlapped,
     /// It gathers all rows, then multiplies.
     GatherFirst,
+    /// It multiplies rows where they are.
+    Pulled,
 }
 
 impl<T: Number> AllGatherMatmul<T> {
@@ -335,6 +360,7 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
         let AllGatherMatmul { sizes, symm_x: x, gathered, b, c, gather, order, .. } = self;
         let with = Factors { x, gathered, b, c };
         match order {
+            Order::Pulled => all_gather_matmul_pull(comm, *sizes, (with.x, with.b), with.c),
             Order::Overlapped => all_gather_matmul(comm, gather, *sizes, with),
             Order::GatherFirst => all_gather_then_matmul(comm, gather, *sizes, with),
         }
@@ -344,16 +370,13 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
         let (world, Sizes { m, n, k }) = (self.symm_x.rank().size(), self.sizes);
         let all = gathered::<T>(world, self.x.len())?;
         let product = reference(&all, &wide(&self.b)?, (world * m, n, k));
+        let found = wide(&self.c)?;
+        let c = RankOutput { name: "c", found, expected: product, tolerance: product_tolerance(T::DTYPE, k) };
+        if self.order == Order::Pulled {
+            return Ok(vec![c]);
+        }
         let found = wide(&self.gathered.read())?;
-        Ok(vec![
-            RankOutput { name: "gathered", found, expected: all, tolerance: Tolerance::EXACT },
-            RankOutput {
-                name: "c",
-                found: wide(&self.c)?,
-                expected: product,
-                tolerance: product_tolerance(T::DTYPE, k),
-            },
-        ])
+        Ok(vec![RankOutput { name: "gathered", found, expected: all, tolerance: Tolerance::EXACT }, c])
     }
 
     fn work(&self) -> Work {

@@ -70,7 +70,7 @@ pub(crate) struct AllToAll<T: Number> {
 }
 
 /// How many rows each rank gets of a sender: up to `most`, and of every third none.
-fn splits(sender: usize, ranks: usize, most: usize) -> Vec<usize> {
+pub(super) fn splits(sender: usize, ranks: usize, most: usize) -> Vec<usize> {
     let mut random = Random::new(1000 + sender as u64);
     let rows = |to: usize| if (sender + to) % 3 == 1 { 0 } else { (random.uniform() * (most + 1) as f64) as usize };
     (0..ranks).map(rows).collect()
@@ -112,31 +112,35 @@ impl<T: Number> RankWorkload for AllToAll<T> {
     }
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
-        let (me, ranks) = (self.rank().rank(), self.rank().size());
-        let mut expected = Vec::new();
-        for sender in 0..ranks {
-            let theirs = wide(&normal::<T>(1, sender, self.x.len())?)?;
-            let rows = splits(sender, ranks, self.most);
-            let start: usize = rows[..me].iter().sum();
-            expected.extend_from_slice(&theirs[start * self.dim..(start + rows[me]) * self.dim]);
-        }
-        let arrived = expected.len();
-        let (found, rest) = (wide(&self.out[..arrived])?, wide(&self.out[arrived..])?);
-        let untouched = rest.iter().filter(|value| value.is_nan()).count();
-        let exact = Tolerance::EXACT;
-        Ok(vec![
-            RankOutput { name: "out", found, expected, tolerance: exact },
-            RankOutput {
-                name: "untouched",
-                found: vec![untouched as f64],
-                expected: vec![rest.len() as f64],
-                tolerance: exact,
-            },
-        ])
+        expected_rows::<T>(self.rank(), (self.most, self.dim), &self.out)
     }
 
     fn work(&self) -> Work {
         let rows: usize = splits(self.rank().rank(), self.rank().size(), self.most).iter().sum();
         Work::Bytes((rows * self.dim * size_of::<T>()) as f64)
     }
+}
+
+/// What arrives at a rank of up to `most` rows from everybody, and that nothing behind it is touched.
+pub(super) fn expected_rows<T: Number>(
+    rank: &Rank,
+    (most, dim): (usize, usize),
+    out: &[T],
+) -> Result<Vec<RankOutput>, Error> {
+    let (me, ranks) = (rank.rank(), rank.size());
+    let mut expected = Vec::new();
+    for sender in 0..ranks {
+        let theirs = wide(&normal::<T>(1, sender, elements(&[most, dim, ranks])?)?)?;
+        let rows = splits(sender, ranks, most);
+        let start: usize = rows[..me].iter().sum();
+        expected.extend_from_slice(&theirs[start * dim..(start + rows[me]) * dim]);
+    }
+    let arrived = expected.len();
+    let (found, rest) = (wide(&out[..arrived])?, wide(&out[arrived..])?);
+    let untouched = rest.iter().filter(|value| value.is_nan()).count();
+    let tolerance = Tolerance::EXACT;
+    Ok(vec![
+        RankOutput { name: "out", found, expected, tolerance },
+        RankOutput { name: "untouched", found: vec![untouched as f64], expected: vec![rest.len() as f64], tolerance },
+    ])
 }

@@ -12,6 +12,7 @@ use super::all_to_all::AllToAll;
 use super::broadcast::{self, Sent};
 use super::gemm_all_reduce::{GemmAllReduce, Sizes};
 use super::gemm_reduce_scatter::GemmReduceScatter;
+use super::puts::{self, Put, PutRows};
 use super::reduce_scatter::ReduceScatter;
 use super::workload::RankWorkload;
 
@@ -33,6 +34,8 @@ pub struct RankItem {
     pub tests: &'static [&'static [usize]],
     /// Whether all ranks have the same bits afterwards.
     pub is_identical: bool,
+    /// Whether it runs on ranks that loads and stores do not reach, those of several hosts.
+    pub runs_between_hosts: bool,
     build: Build,
 }
 
@@ -103,6 +106,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 18],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::OneShot, s[0])),
     },
     RankItem {
@@ -112,6 +116,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 18],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::OneShotBias, s[0])),
     },
     RankItem {
@@ -121,6 +126,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 20],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::TwoShot, s[0])),
     },
     RankItem {
@@ -130,6 +136,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 20],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::TwoShotInPlace, s[0])),
     },
     RankItem {
@@ -139,6 +146,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 20],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::TwoShotBias, s[0])),
     },
     RankItem {
@@ -148,6 +156,7 @@ static CATALOG: &[RankItem] = &[
         show: &[64, 4096],
         tests: &[&[1, 2], &[5, 100], &[9, 777]],
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduceRmsNorm::<T>::new(rank, all_reduce_rms_norm::Form::OneShot, s[0], s[1])),
     },
     RankItem {
@@ -157,6 +166,7 @@ static CATALOG: &[RankItem] = &[
         show: &[64, 4096],
         tests: &[&[1, 2], &[5, 100], &[9, 777]],
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduceRmsNorm::<T>::new(rank, all_reduce_rms_norm::Form::TwoShot, s[0], s[1])),
     },
     RankItem {
@@ -166,6 +176,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 18],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllGather::<T>::new(rank, all_gather::Form::Push, s[0])),
     },
     RankItem {
@@ -175,6 +186,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 18],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllGather::<T>::new(rank, all_gather::Form::Pull, s[0])),
     },
     RankItem {
@@ -184,6 +196,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 18],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllGather::<T>::new(rank, all_gather::Form::Ring, s[0])),
     },
     RankItem {
@@ -193,6 +206,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 18],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllGather::<T>::new(rank, all_gather::Form::TwoDimensional, s[0])),
     },
     RankItem {
@@ -202,6 +216,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 18],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: true,
         build: build!(|rank, s, T| CopiedAllGather::<T>::new(rank, s[0])),
     },
     RankItem {
@@ -211,6 +226,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 20],
         tests: LENGTHS,
         is_identical: false,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| ReduceScatter::<T>::new(rank, s[0])),
     },
     RankItem {
@@ -220,6 +236,7 @@ static CATALOG: &[RankItem] = &[
         show: &[512, 256],
         tests: &[&[1, 1], &[7, 33], &[40, 300]],
         is_identical: false,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| AllToAll::<T>::new(rank, s[0], s[1])),
     },
     RankItem {
@@ -229,6 +246,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 20],
         tests: LENGTHS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| Sent::<T>::new(rank, broadcast::Form::Broadcast, s[0])),
     },
     RankItem {
@@ -238,6 +256,7 @@ static CATALOG: &[RankItem] = &[
         show: &[1 << 20],
         tests: LENGTHS,
         is_identical: false,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| Sent::<T>::new(rank, broadcast::Form::RingPut, s[0])),
     },
     RankItem {
@@ -247,6 +266,7 @@ static CATALOG: &[RankItem] = &[
         show: &[256, 256, 256],
         tests: PRODUCTS,
         is_identical: true,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| GemmAllReduce::<T>::new(rank, sizes(s))),
     },
     RankItem {
@@ -256,6 +276,7 @@ static CATALOG: &[RankItem] = &[
         show: &[256, 256, 256],
         tests: PRODUCTS,
         is_identical: false,
+        runs_between_hosts: false,
         build: build!(|rank, s, T| GemmReduceScatter::<T>::fused(rank, sizes(s))),
     },
     RankItem {
@@ -265,6 +286,7 @@ static CATALOG: &[RankItem] = &[
         show: &[256, 256, 256],
         tests: PRODUCTS,
         is_identical: false,
+        runs_between_hosts: true,
         build: build!(|rank, s, T| GemmReduceScatter::<T>::copied(rank, sizes(s))),
     },
     RankItem {
@@ -274,7 +296,18 @@ static CATALOG: &[RankItem] = &[
         show: &[256, 256, 1024],
         tests: PRODUCTS,
         is_identical: false,
+        runs_between_hosts: true,
         build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, Order::Overlapped, sizes(s))),
+    },
+    RankItem {
+        name: "all_gather_matmul_pull",
+        doc: "all rows @ b, where they are",
+        dims: &["m", "n", "k"],
+        show: &[256, 256, 1024],
+        tests: PRODUCTS,
+        is_identical: false,
+        runs_between_hosts: false,
+        build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, Order::Pulled, sizes(s))),
     },
     RankItem {
         name: "all_gather_then_matmul",
@@ -283,6 +316,67 @@ static CATALOG: &[RankItem] = &[
         show: &[256, 256, 1024],
         tests: PRODUCTS,
         is_identical: false,
+        runs_between_hosts: true,
         build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, Order::GatherFirst, sizes(s))),
+    },
+    RankItem {
+        name: "all_gather_put",
+        doc: "everybody's elements, put",
+        dims: &["n"],
+        show: &[1 << 18],
+        tests: LENGTHS,
+        is_identical: true,
+        runs_between_hosts: true,
+        build: build!(|rank, s, T| Put::<T>::new(rank, puts::Form::AllGather, s[0])),
+    },
+    RankItem {
+        name: "all_gather_put_ring",
+        doc: "the same around a ring",
+        dims: &["n"],
+        show: &[1 << 18],
+        tests: LENGTHS,
+        is_identical: true,
+        runs_between_hosts: true,
+        build: build!(|rank, s, T| Put::<T>::new(rank, puts::Form::AllGatherRing, s[0])),
+    },
+    RankItem {
+        name: "broadcast_put",
+        doc: "the last rank's elements, put",
+        dims: &["n"],
+        show: &[1 << 18],
+        tests: LENGTHS,
+        is_identical: true,
+        runs_between_hosts: true,
+        build: build!(|rank, s, T| Put::<T>::new(rank, puts::Form::Broadcast, s[0])),
+    },
+    RankItem {
+        name: "reduce_scatter_put",
+        doc: "a part of the sum, put",
+        dims: &["n"],
+        show: &[1 << 18],
+        tests: LENGTHS,
+        is_identical: false,
+        runs_between_hosts: true,
+        build: build!(|rank, s, T| Put::<T>::new(rank, puts::Form::ReduceScatter, s[0])),
+    },
+    RankItem {
+        name: "all_reduce_put",
+        doc: "the sum in parts, put",
+        dims: &["n"],
+        show: &[1 << 18],
+        tests: LENGTHS,
+        is_identical: true,
+        runs_between_hosts: true,
+        build: build!(|rank, s, T| Put::<T>::new(rank, puts::Form::AllReduce, s[0])),
+    },
+    RankItem {
+        name: "all_to_all_put",
+        doc: "rows for everybody, put",
+        dims: &["rows", "dim"],
+        show: &[512, 256],
+        tests: &[&[1, 1], &[7, 33], &[40, 300]],
+        is_identical: false,
+        runs_between_hosts: true,
+        build: build!(|rank, s, T| PutRows::<T>::new(rank, s[0], s[1])),
     },
 ];

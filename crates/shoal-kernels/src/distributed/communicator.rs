@@ -1,12 +1,14 @@
 //! A rank with the library's kernels and the pads by which their programs meet.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use shoal::profile::{Track, now};
-use shoal::world::{Rank, SignalPad, WorldError};
+use shoal::world::{Rank, SignalPad, Symm, WorldError};
 use shoal::{Args, Error, Kernel};
 
+use super::catalog::catalog;
 use super::profiling::Profiling;
 use crate::library::{Library, Source};
 
@@ -21,7 +23,14 @@ pub struct Communicator<'a> {
     programs: usize,
     kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
     profiling: Option<Profiling>,
+    /// The words by which programs meet that put and signal, and the rounds in which they have.
+    signals: OnceLock<Symm<i64>>,
+    rounds: AtomicI64,
+    split_tables: OnceLock<Symm<i64>>,
 }
+
+/// Rounds that a launch of puts takes at most.
+const ROUNDS: i64 = 4;
 
 /// Which slots of the pad a kernel uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +64,17 @@ impl<'a> Communicator<'a> {
         }
         let pad = rank.signal_pad();
         pad.check(programs, rank.size())?;
-        Ok(Communicator { library, rank: rank.clone(), pad, programs, kernels: Mutex::default(), profiling: None })
+        Ok(Communicator {
+            library,
+            rank: rank.clone(),
+            pad,
+            programs,
+            kernels: Mutex::default(),
+            profiling: None,
+            signals: OnceLock::new(),
+            rounds: AtomicI64::new(0),
+            split_tables: OnceLock::new(),
+        })
     }
 
     /// The rank that launches.
@@ -116,12 +135,63 @@ impl<'a> Communicator<'a> {
             Slots::MeetingAndSteps => 2,
         };
         self.pad.check(programs * regions, self.size())?;
+        self.launch_apart(source, name, programs, args)
+    }
+
+    /// Launches a kernel on this rank whose programs wait for nobody, so that there may be any number of them.
+    pub(crate) fn launch_apart(
+        &self,
+        source: Source,
+        name: &'static str,
+        programs: usize,
+        args: Args<'_>,
+    ) -> Result<(), Error> {
+        self.check_reach(source, name)?;
         let kernel = self.kernel(source, name)?;
         let Some(profiling) = &self.profiling else { return kernel.launch(programs, args) };
         let start = now();
         let done = kernel.launch(programs, args);
         profiling.host().record(name, start);
         done
+    }
+
+    /// Refuses kernels that load and store other ranks' memory where that does not reach all.
+    fn check_reach(&self, source: Source, name: &str) -> Result<(), Error> {
+        if source.runs_between_hosts(name) || self.rank.transport().is_none() {
+            return Ok(());
+        }
+        let far = (0..self.size()).find(|&peer| self.rank.base(peer).is_err()).unwrap_or_default();
+        let there: Vec<&str> = catalog().iter().filter(|item| item.runs_between_hosts).map(|item| item.name).collect();
+        Err(WorldError::Argument(format!(
+            "{name} loads and stores other ranks' memory, and rank {far} cannot be reached so from rank {}; between hosts \
+             there are {}",
+            self.rank.rank(),
+            there.join(", ")
+        ))
+        .into())
+    }
+
+    /// The words by which programs meet that put and signal, and the first of a launch's rounds. Allocated on the first
+    /// call, which is collective over the world.
+    pub(crate) fn next_rounds(&self) -> Result<(&Symm<i64>, i64), Error> {
+        let words = elements(&[2, self.programs, self.size()])?;
+        let signals = self.symmetric(&self.signals, words)?;
+        Ok((signals, self.rounds.fetch_add(ROUNDS, Ordering::Relaxed) + 1))
+    }
+
+    /// Memory for everybody's splits, for each program. Allocated on the first call, which is collective over the world.
+    pub(crate) fn split_tables(&self) -> Result<&Symm<i64>, Error> {
+        self.symmetric(&self.split_tables, elements(&[self.programs, self.size(), self.size()])?)
+    }
+
+    fn symmetric<'b>(&self, place: &'b OnceLock<Symm<i64>>, words: usize) -> Result<&'b Symm<i64>, Error> {
+        match place.get() {
+            Some(known) => Ok(known),
+            None => {
+                let made = self.rank.symm_zeros(words)?;
+                Ok(place.get_or_init(|| made))
+            }
+        }
     }
 
     /// Compiles and loads a kernel for these arguments, on all ranks, before one goes on: on a GPU code is loaded when

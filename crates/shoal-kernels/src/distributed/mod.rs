@@ -38,6 +38,7 @@ pub mod gemm_all_reduce;
 pub mod gemm_reduce_scatter;
 mod parts;
 mod profiling;
+pub mod puts;
 pub mod reduce_scatter;
 mod workload;
 

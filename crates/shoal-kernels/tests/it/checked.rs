@@ -8,12 +8,13 @@ use shoal::check::{CheckOptions, Mutants, Values, check, mutate, speed, sweep};
 use shoal_kernels::{Source, harness};
 
 /// Files whose kernels run on several ranks that meet.
-const COLLECTIVES: [Source; 7] = [
+const COLLECTIVES: [Source; 8] = [
     Source::AllGather,
     Source::AllReduce,
     Source::AllReduceRmsNorm,
     Source::AllToAll,
     Source::Broadcast,
+    Source::Puts,
     Source::ReduceScatter,
     Source::GemmRanks,
 ];

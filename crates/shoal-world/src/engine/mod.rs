@@ -22,6 +22,9 @@ pub(crate) mod threads;
 /// Teams that a rank can be a member of at the same time.
 pub(crate) const TEAM_SLOTS: usize = 64;
 
+/// Bytes that a rank can tell of what it waits for.
+pub(crate) const WAIT_BYTES: usize = 4088;
+
 /// The engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -96,6 +99,19 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// Ends the world: every rank that waits, now or later, gets an error with this reason. The first failure counts;
     /// it is the one returned.
     fn fail(&self, failure: Failure) -> Failure;
+
+    /// Tells all ranks what this one waits for in vain, now that the world has failed; as much of it as there is room for.
+    fn post_wait(&self, _wait: &str) {}
+
+    /// What a rank was waiting for when the world failed, if it has told.
+    fn wait_of(&self, _rank: usize) -> Option<String> {
+        None
+    }
+
+    /// Whether a rank takes part no more.
+    fn has_left(&self, _rank: usize) -> bool {
+        false
+    }
 
     /// This rank takes part (again).
     fn enter(&self);
@@ -199,6 +215,11 @@ pub enum Awaited {
         /// The condition, such as `word at offset 64 of rank 2 == 1`.
         condition: String,
     },
+    /// What programs of a kernel wait for.
+    Kernel {
+        /// Who waits where, and for what.
+        waits: String,
+    },
 }
 
 impl fmt::Display for Awaited {
@@ -206,6 +227,7 @@ impl fmt::Display for Awaited {
         match self {
             Awaited::Collective { call, team } => write!(f, "in {call} of {team}"),
             Awaited::Word { condition } => write!(f, "waiting for {condition}"),
+            Awaited::Kernel { waits } => write!(f, "in a kernel: {waits}"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Worlds as programs use them.
 
+mod breaking;
 mod collectives;
 mod failing;
 mod heap;
@@ -9,4 +10,5 @@ mod processes;
 mod signals;
 mod streams;
 mod teams;
+mod two_hosts;
 mod worlds;

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 use shoal_world::World;
 
 use crate::processes::{FAILED, ROLE, play};
+use crate::two_hosts::TwoHosts;
 use crate::worlds::small;
 
 /// How ranks reach each other.
@@ -201,73 +202,17 @@ fn a_killed_rank_is_named_by_oshrun() {
     }
 }
 
-/// Two network namespaces with a wire between them, each a host of its own to Open MPI.
-struct TwoHosts {
-    names: [String; 2],
-    agent: std::path::PathBuf,
-}
-
-impl TwoHosts {
-    const ADDRESSES: [&str; 2] = ["10.99.83.1", "10.99.83.2"];
-
-    fn new() -> Result<TwoHosts, String> {
-        let id = std::process::id();
-        let names = ["a", "b"].map(|side| format!("shoal-{side}-{id}"));
-        let agent = std::env::temp_dir().join(format!("shoal-agent-{id}"));
-        let hosts = TwoHosts { names, agent };
-        let [a, b] = &hosts.names;
-        let [wire_a, wire_b] = ["a", "b"].map(|side| format!("sh{side}{id}"));
-        let mut steps = vec![format!("link add {wire_a} type veth peer name {wire_b}")];
-        for ((name, wire), address) in [(a, &wire_a), (b, &wire_b)].into_iter().zip(TwoHosts::ADDRESSES) {
-            steps.push(format!("netns add {name}"));
-            steps.push(format!("link set {wire} netns {name}"));
-            steps.push(format!("-n {name} addr add {address}/24 dev {wire}"));
-            steps.push(format!("-n {name} link set lo up"));
-            steps.push(format!("-n {name} link set {wire} up"));
-        }
-        for step in steps {
-            let output = Command::new("ip").args(step.split(' ')).output().map_err(|why| format!("ip: {why}"))?;
-            if !output.status.success() {
-                return Err(format!("ip {step}: {}", String::from_utf8_lossy(&output.stderr).trim()));
-            }
-        }
-        // What Open MPI starts on the other host in place of `ssh`. It sees no memory of this one.
-        let script =
-            format!("#!/bin/sh\nshift\nexec ip netns exec {b} unshare --ipc --uts sh -c \"hostname shoal-b; $*\"\n");
-        std::fs::write(&hosts.agent, script).map_err(|why| why.to_string())?;
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        std::fs::set_permissions(&hosts.agent, mode).map_err(|why| why.to_string())?;
-        Ok(hosts)
-    }
-}
-
-impl Drop for TwoHosts {
-    fn drop(&mut self) {
-        for name in &self.names {
-            let _ = Command::new("ip").args(["netns", "del", name]).stderr(Stdio::null()).status();
-        }
-        let _ = std::fs::remove_file(&self.agent);
-    }
-}
-
 #[test]
 fn ranks_in_two_network_namespaces_are_a_world() {
     if let Some(why) = missing() {
         return println!("skipped: {why}");
     }
-    if !geteuid().is_root() {
-        return println!("skipped: network namespaces need root");
-    }
     let hosts = match TwoHosts::new() {
         Ok(hosts) => hosts,
         Err(why) => return println!("skipped: no network namespaces here: {why}"),
     };
-    let [first, second] = TwoHosts::ADDRESSES;
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", &hosts.names[0], "oshrun", "--allow-run-as-root", "--oversubscribe"]);
-    command.args(["--host", &format!("{first}:2,{second}:2"), "-n", "4"]);
-    command.args(["--mca", "oob_tcp_if_include", "10.99.83.0/24", "--mca", "plm_rsh_agent"]).arg(&hosts.agent);
-    command.args(["-x", ROLE]);
+    let mut command = hosts.oshrun();
+    command.args(["-n", "4", "-x", ROLE]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     play_role(&mut command, "everything on two hosts", Network::Memory);
     let ending = end(command.spawn().expect("ip starts"));

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 use shoal_world::launch::Job;
 use shoal_world::{Rank, World, WorldError, WorldOptions};
 
@@ -29,6 +29,7 @@ fn role() {
         "another heap" if rank == 1 => options.heap_bytes *= 2,
         "another pad" if rank == 2 => options.pad_slots += 1,
         "impatient" => options.timeout = Duration::from_millis(700),
+        "stop" => options.timeout = Duration::from_secs(2),
         _ => {}
     }
     if let Err(error) = World::from_env_with(&options).and_then(|world| play(&role, &world, &options)) {
@@ -83,11 +84,35 @@ pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<
                 rank.barrier()
             })
             .map(drop),
+        "stop" => {
+            rank.barrier()?;
+            if rank.rank() == 1 {
+                kill_process(getpid(), Signal::STOP).expect("this process");
+            }
+            rank.barrier()
+        }
+        "a job in a job" => {
+            if rank.rank() == 1 {
+                let inner = run(2, "everything");
+                assert_eq!(inner.codes, [Some(0); 2], "{:?}", inner.said);
+            }
+            rank.barrier()
+        }
+        "no room" => {
+            let told = rank.symm_empty::<u8>(options.heap_bytes + 1).map(drop).expect_err("it does not fit");
+            assert!(told.to_string().starts_with("the symmetric heap has no room for 1048577 bytes"), "{told}");
+            // Nothing is lost by that.
+            rank.symm_zeros::<u8>(options.heap_bytes / 2).map(drop)?;
+            let asked = if rank.rank() == 1 { options.heap_bytes } else { 16 };
+            let told = rank.symm_empty::<u8>(asked).map(drop).expect_err("they ask for different sizes");
+            assert!(told.to_string().contains("disagree on a symmetric allocation: "), "{told}");
+            rank.barrier()
+        }
         other => rank.barrier().map(|()| println!("{other}")),
     }
 }
 
-fn everything(world: &World) -> Result<(), WorldError> {
+pub(crate) fn everything(world: &World) -> Result<(), WorldError> {
     world
         .run(|rank: &Rank| {
             messages(rank)?;
@@ -101,7 +126,7 @@ fn everything(world: &World) -> Result<(), WorldError> {
 }
 
 /// A command that plays a role when it is given a rank.
-fn player(role: &str) -> Command {
+pub(crate) fn player(role: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this program"));
     command.args(["--exact", "processes::role", "--ignored", "--nocapture", "--test-threads=1"]);
     command.env(ROLE, role).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -109,13 +134,13 @@ fn player(role: &str) -> Command {
 }
 
 /// How the ranks of a job ended.
-struct Ending {
-    codes: Vec<Option<i32>>,
-    said: Vec<String>,
+pub(crate) struct Ending {
+    pub(crate) codes: Vec<Option<i32>>,
+    pub(crate) said: Vec<String>,
 }
 
 /// Waits for the end of all ranks; they print less than a pipe holds.
-fn end(mut job: Job) -> Ending {
+pub(crate) fn end(mut job: Job) -> Ending {
     let mut pipes: Vec<Option<ChildStdout>> = job.processes().map(|(_, child)| child.stdout.take()).collect();
     let mut codes = vec![None; pipes.len()];
     while let Some(ended) = job.next_ended(Some(Duration::from_secs(50))) {
@@ -133,7 +158,7 @@ fn end(mut job: Job) -> Ending {
     Ending { codes, said }
 }
 
-fn run(ranks: usize, role: &str) -> Ending {
+pub(crate) fn run(ranks: usize, role: &str) -> Ending {
     end(Job::start(ranks, |_| player(role)).expect("processes start"))
 }
 
@@ -171,7 +196,7 @@ fn a_torchrun_environment_suffices() {
 }
 
 /// Names in the places where shared memory and sockets could be left.
-fn leftovers() -> BTreeSet<String> {
+pub(crate) fn leftovers() -> BTreeSet<String> {
     let places = ["/dev/shm".into(), std::env::temp_dir()];
     let entries = places.iter().filter_map(|place| std::fs::read_dir(place).ok()).flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());

@@ -133,11 +133,47 @@ fn place((begin, end): (u64, u64), time: u64) -> f64 {
 
 fn draw_ticks(extent: (u64, u64), bottom: f64, shapes: &mut Vec<Shape>) {
     let (begin, end) = extent;
-    for tick in 0..=5 {
-        let time = begin + (end - begin) * tick / 5;
-        let x = place(extent, time);
+    let step = tick_step(end - begin);
+    for time in (0..=end - begin).step_by(step as usize) {
+        let x = place(extent, begin + time);
         shapes.push(Shape::Line { x, from: TOP - 6.0, to: bottom, colour: "#bbbbbb" });
-        let text = format!("{:.1} µs", (time - begin) as f64 / 1e3);
-        shapes.push(words(x, bottom + 16.0, Anchor::Middle, GREY, text));
+        shapes.push(words(x, bottom + 16.0, Anchor::Middle, GREY, spell(time, step)));
+    }
+}
+
+/// A round number of nanoseconds between two ticks, of which there are five to ten.
+fn tick_step(length: u64) -> u64 {
+    let mut step: u64 = 1;
+    // 1, 2, 5, 10, 20, 50, …
+    for factor in [2.0, 2.5, 2.0].into_iter().cycle() {
+        if length / step <= 10 {
+            break;
+        }
+        step = (step as f64 * factor) as u64;
+    }
+    step
+}
+
+/// A time in the unit that suits the distance of ticks.
+fn spell(time: u64, step: u64) -> String {
+    match step {
+        1_000_000.. => format!("{} ms", time / 1_000_000),
+        100_000.. => format!("{:.1} ms", time as f64 / 1e6),
+        1_000.. => format!("{} µs", time / 1_000),
+        _ => format!("{:.1} µs", time as f64 / 1e3),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_at_round_times() {
+        assert_eq!([7, 73, 1_500_000, 26_778_700].map(tick_step), [1, 10, 200_000, 5_000_000]);
+        assert_eq!(spell(15_000_000, 5_000_000), "15 ms");
+        assert_eq!(spell(600_000, 200_000), "0.6 ms");
+        assert_eq!(spell(40_000, 20_000), "40 µs");
+        assert_eq!(spell(150, 50), "0.1 µs");
     }
 }

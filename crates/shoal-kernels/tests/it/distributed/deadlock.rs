@@ -92,4 +92,8 @@ fn processes_tell_it_when_a_wait_passes_its_bound() {
         pipe.read_to_string(&mut all).expect("text");
     }
     hold(&all);
+    // Whoever gives up first tells what all wait for.
+    for rank in 0..RANKS {
+        assert!(all.contains(&format!("rank {rank}: kernel `one_shot_all_reduce` is stuck")), "{all}");
+    }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //!  a word for each rank       its state
 //!  a record for each rank     what it says has ended the world
+//!  a record for each rank     what it was waiting for then
 //!  for each team slot         a word for each rank: the last round that it has arrived in
 //!                             two boxes for each rank: what it says in even and in odd rounds
 //! ```
@@ -14,14 +15,16 @@ use std::sync::atomic::Ordering;
 use shoal_driver::Transport;
 
 use super::port::Port;
-use crate::engine::TEAM_SLOTS;
 use crate::engine::shared::layout::PAGE;
+use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
 use crate::error::Failure;
 
 const WORD: usize = 8;
 /// A record: whether it is written, the rank that failed, the length of the reason, the reason.
 const RECORD: usize = 512;
 const RECORD_HEAD: usize = 3 * WORD;
+/// A record of a wait: its bytes plus one, then they.
+const WAIT: usize = WORD + WAIT_BYTES;
 /// A box: the call, the length of the whole message, as much of the message as fits.
 const BOX: usize = 1024;
 const BOX_HEAD: usize = 2 * WORD;
@@ -71,9 +74,13 @@ impl Board {
         (self.ranks * WORD).next_multiple_of(RECORD) + source * RECORD
     }
 
+    fn wait_at(self, source: usize) -> usize {
+        self.record_at(self.ranks).next_multiple_of(WAIT) + source * WAIT
+    }
+
     fn slot_at(self, slot: usize) -> usize {
         let bytes = (self.ranks * WORD).next_multiple_of(BOX) + self.ranks * 2 * BOX;
-        self.record_at(self.ranks).next_multiple_of(BOX) + slot * bytes
+        self.wait_at(self.ranks).next_multiple_of(BOX) + slot * bytes
     }
 
     pub(super) fn arrival_at(self, slot: usize, source: usize) -> usize {
@@ -135,6 +142,24 @@ impl Board {
         }
         port.quiet();
     }
+
+    /// What a rank was waiting for when the world failed, if it has told.
+    pub(super) fn read_wait(self, port: &Port, source: usize) -> Option<String> {
+        let at = self.wait_at(source);
+        let bytes = (port.own_word(at).load(Ordering::Acquire) as usize).checked_sub(1)?.min(WAIT_BYTES);
+        Some(String::from_utf8_lossy(&port.read_own(at + WORD, bytes)).into_owned())
+    }
+
+    /// Tells all ranks what this one was waiting for.
+    pub(super) fn write_wait(self, port: &Port, source: usize, wait: &str) {
+        let wait = &wait[..wait.floor_char_boundary(WAIT_BYTES)];
+        let at = self.wait_at(source);
+        for peer in 0..self.ranks {
+            port.write(peer, at + WORD, wait.as_bytes());
+            port.set(peer, at, wait.len() as u64 + 1);
+        }
+        port.quiet();
+    }
 }
 
 /// A box: of a team, from a rank, in a round.
@@ -154,7 +179,8 @@ mod tests {
         for ranks in [1, 2, 3, 64, 100] {
             let board = Board::new(ranks);
             assert!(board.state_at(ranks) <= board.record_at(0));
-            assert!(board.record_at(ranks) <= board.slot_at(0));
+            assert!(board.record_at(ranks) <= board.wait_at(0));
+            assert!(board.wait_at(ranks) <= board.slot_at(0));
             assert!(board.arrival_at(0, ranks) <= board.box_at(0, 0, 0));
             assert_eq!(board.box_at(0, ranks - 1, 1) + BOX, board.slot_at(1));
             assert!(board.slot_at(TEAM_SLOTS) <= board.bytes() && board.bytes().is_multiple_of(PAGE));

@@ -21,11 +21,11 @@ use crate::options::WorldOptions;
 /// Bytes of a card: seven words, of which the last is written later than the others.
 const CARD: usize = 64;
 /// Changes with the layout of boards and cards.
-const PROTOCOL: u64 = 1;
+const PROTOCOL: u64 = 2;
 
 /// Meets the other ranks.
 pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Shared, WorldError> {
-    let wanted = Wanted { layout: Layout::new(options)?, options: options.clone() };
+    let wanted = Wanted { membership: *membership, layout: Layout::new(options)?, options: options.clone() };
     let (tell, told) = channel();
     let thread = std::thread::Builder::new().name("shoal meeting".to_owned());
     // Nobody listens any more when the ranks come too late.
@@ -44,6 +44,7 @@ pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Sh
 
 /// What this rank wants the world to be.
 struct Wanted {
+    membership: Membership,
     layout: Layout,
     options: WorldOptions,
 }
@@ -61,6 +62,7 @@ impl Wanted {
     fn come_together(&self) -> Result<Shared, WorldError> {
         // Boards grow with the number of ranks, which is not known before the library is there: this is enough for 100.
         let session = session::open(self.block_bytes(100), self.options.timeout)?;
+        self.membership.agrees(session.rank, session.size)?;
         if session.memory().is_taken {
             let text = "this process is a rank of another world of `oshrun`; leave that one first";
             return Err(WorldError::Setup(text.to_owned()));

@@ -29,6 +29,22 @@ impl Membership {
         };
         Ok(Membership { rank: needed(RANK)?, size: needed(SIZE)? })
     }
+
+    /// Refuses variables that are not of the job that this process belongs to, as the library knows it.
+    pub(super) fn agrees(self, rank: usize, size: usize) -> Result<(), WorldError> {
+        if (self.rank, self.size) == (rank, size) {
+            return Ok(());
+        }
+        Err(WorldError::Environment {
+            name: SIZE,
+            value: Some(self.size.to_string()),
+            problem: format!(
+                "with {RANK}={}, but the OpenSHMEM library says that this process is rank {rank} of {size}: the variables \
+                 are those of another job; start the program with `oshrun`",
+                self.rank
+            ),
+        })
+    }
 }
 
 /// The engine that this process was started for: what `SHOAL_ENGINE` says, else what has left its variables.
@@ -66,6 +82,10 @@ mod tests {
         let said = Membership::read(&Variables::of(&[])).unwrap_err().to_string();
         assert!(said.starts_with("OMPI_COMM_WORLD_RANK: not set; start the program with `shoal launch"), "{said}");
         let pairs = [(RANK, "1"), (SIZE, "4")];
-        assert_eq!(Membership::read(&Variables::of(&pairs)).unwrap(), Membership { rank: 1, size: 4 });
+        let membership = Membership::read(&Variables::of(&pairs)).unwrap();
+        assert_eq!(membership, Membership { rank: 1, size: 4 });
+        membership.agrees(1, 4).unwrap();
+        let said = membership.agrees(0, 1).unwrap_err().to_string();
+        assert!(said.starts_with("OMPI_COMM_WORLD_SIZE=4: with OMPI_COMM_WORLD_RANK=1, but the OpenSHMEM"), "{said}");
     }
 }

@@ -181,6 +181,18 @@ impl Engine for OpenShmemEngine {
         self.0.fail(failure)
     }
 
+    fn post_wait(&self, wait: &str) {
+        self.0.board.write_wait(&self.0.port, self.0.rank, wait);
+    }
+
+    fn wait_of(&self, rank: usize) -> Option<String> {
+        self.0.board.read_wait(&self.0.port, rank)
+    }
+
+    fn has_left(&self, rank: usize) -> bool {
+        self.0.has_left(rank)
+    }
+
     fn enter(&self) {
         self.0.publish_state(RankState::Running);
     }

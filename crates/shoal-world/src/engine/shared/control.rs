@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::words::Words;
-use crate::engine::TEAM_SLOTS;
+use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
 
 /// A rank's control block.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub(crate) struct Control {
     pub(crate) pid: AtomicU32,
     /// What ended the world; only that of rank 0 is used.
     pub(crate) failure: FailureRecord,
+    /// What the rank was waiting for when the world failed.
+    pub(crate) wait: WaitRecord,
     /// Mailboxes for the rank's teams.
     pub(crate) teams: [TeamSlot; TEAM_SLOTS],
 }
@@ -86,6 +88,30 @@ pub(crate) struct FailureRecord {
     rank: AtomicU32,
     length: AtomicU32,
     reason: Words<60>,
+}
+
+/// What a rank was waiting for, told once.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct WaitRecord {
+    /// Its bytes, plus one; 0: nothing is told.
+    length: AtomicU32,
+    text: Words<{ WAIT_BYTES / 8 }>,
+}
+
+impl WaitRecord {
+    pub(crate) fn read(&self) -> Option<String> {
+        let length = (self.length.load(Ordering::Acquire) as usize).checked_sub(1)?;
+        let mut text = Vec::new();
+        self.text.read(length, &mut text);
+        Some(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    pub(crate) fn write(&self, text: &str) {
+        let text = &text[..text.floor_char_boundary(WAIT_BYTES)];
+        self.text.write(text.as_bytes());
+        self.length.store(text.len() as u32 + 1, Ordering::Release);
+    }
 }
 
 /// Access to the failure record.

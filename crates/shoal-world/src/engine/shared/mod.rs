@@ -143,6 +143,18 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
         self.memory.fail(failure)
     }
 
+    fn post_wait(&self, wait: &str) {
+        self.memory.control(self.rank).wait.write(wait);
+    }
+
+    fn wait_of(&self, rank: usize) -> Option<String> {
+        self.memory.control(rank).wait.read()
+    }
+
+    fn has_left(&self, rank: usize) -> bool {
+        self.memory.has_left(rank)
+    }
+
     fn prepare_slot(&self, slot: usize) {
         self.memory.control(self.rank).teams[slot].posted.store(0, Ordering::Release);
         for word in 0..sync_words::ROW {

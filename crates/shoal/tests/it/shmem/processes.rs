@@ -54,7 +54,29 @@ tl.store(x + 2, me)";
 
 const SYMM_AT: &str = "tl.store(dl.symm_at(x, peer), 1)";
 
+/// Everybody is told another number than it waits for.
+const ANOTHER: &str = "dl.notify(flags, peer, signal=3 + me)
+shm.signal_wait_until(flags, shm.NVSHMEM_CMP_EQ, 9)";
+
+/// The same by an atomic operation on the other's memory.
+const ATOMIC: &str = "tl.atomic_xchg(dl.symm_at(x, peer), 7, sem='release', scope='sys')
+dl.wait(x, 1, 'sys', 'acquire', waitValue=9)";
+
 const IN_VAIN: &str = "shm.signal_wait_until(flags, shm.NVSHMEM_CMP_EQ, 5)";
+
+/// Rank 0 waits in a kernel, rank 1 at a barrier.
+fn apart() -> Result<(), Box<dyn std::error::Error>> {
+    let options = WorldOptions { heap_bytes: 1 << 20, timeout: Duration::from_secs(60), ..WorldOptions::default() };
+    let kernel = kernel(IN_VAIN);
+    World::from_env_with(&options)?.run(|rank| -> Result<(), Error> {
+        let (x, flags) = (rank.symm_zeros::<i32>(8)?, rank.symm_zeros::<i64>(4)?);
+        if rank.rank() == 0 {
+            kernel.clone().on_rank(rank)?.launch(1, args!(&x, &x, &flags, 0))?;
+        }
+        Ok(rank.barrier()?)
+    })?;
+    Ok(())
+}
 
 /// Plays another role than the names.
 fn as_player(body: &str, timeout: Duration) -> Result<(), Box<dyn std::error::Error>> {
@@ -96,12 +118,69 @@ fn role() {
         "notify" => as_player(NOTIFY, minute),
         "symm_at" => as_player(SYMM_AT, minute),
         "in vain" => as_player(IN_VAIN, minute),
+        "another" => as_player(ANOTHER, minute),
+        "atomic" => as_player(ATOMIC, minute),
+        "apart" => apart(),
         _ => as_rank(),
     };
     if let Err(error) = played {
         println!("\nerror: {}", text(&*error));
         std::process::exit(7);
     }
+}
+
+/// What two processes say in a role in which they wait in vain.
+fn said_in_vain(role: &str) -> String {
+    let mut job = Job::start(2, |_| {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["--exact", "shmem::processes::role", "--ignored", "--nocapture"]);
+        command.env(ROLE, role).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.env("SHOAL_DEBUG", if role == "atomic" { "1" } else { "0" });
+        command
+    })
+    .expect("processes start");
+    let mut pipes: Vec<_> = job.processes().filter_map(|(_, child)| child.stdout.take()).collect();
+    while let Some(ended) = job.next_ended(Some(Duration::from_secs(50))) {
+        assert_eq!(ended.status.code(), Some(7), "rank {} in {role}", ended.rank);
+    }
+    assert_eq!(job.running(), 0, "a rank hangs");
+    let mut said = String::new();
+    for pipe in &mut pipes {
+        std::io::Read::read_to_string(pipe, &mut said).expect("text");
+    }
+    said
+}
+
+#[test]
+fn processes_that_wait_in_vain_tell_who_wrote_last() {
+    let said = said_in_vain("another");
+    for rank in 0..2 {
+        let (peer, told) = (1 - rank, 3 + 1 - rank);
+        assert!(said.contains(&format!("rank {rank}: kernel `kernel` is stuck: ")), "{said}");
+        let word = "for 9 at 0x";
+        let writer = format!("where {told} is; rank {peer}, program (0, 0, 0) set it to {told} last, at kernel.py:11");
+        assert!(said.contains(word) && said.contains(&writer), "{writer}: {said}");
+    }
+    assert!(said.contains(") gave up: kernel `kernel` is stuck: 1 programs wait"), "{said}");
+}
+
+#[test]
+fn code_that_checks_its_accesses_knows_who_wrote_last_by_atomics() {
+    let said = said_in_vain("atomic");
+    for rank in 0..2 {
+        let writer = format!("where 7 is; rank {rank}, program (0, 0, 0) changed it atomically last, at kernel.py:11");
+        assert!(said.contains(&writer), "{writer}: {said}");
+    }
+}
+
+#[test]
+fn a_wait_in_vain_tells_of_ranks_at_a_barrier() {
+    let said = said_in_vain("apart");
+    assert!(said.contains("rank 0: kernel `kernel` is stuck: 1 programs wait"), "{said}");
+    assert!(said.contains("\nrank 1: in barrier of the world"), "{said}");
+    assert!(said.contains("who wrote a word last is recorded for `notify` and signals, with SHOAL_DEBUG=1"), "{said}");
+    let other = said.lines().find(|line| line.starts_with("error: rank 1, in barrier of the world: rank 0 (pid "));
+    assert!(other.is_some_and(|line| line.contains(") gave up: kernel `kernel` is stuck")), "{said}");
 }
 
 #[test]

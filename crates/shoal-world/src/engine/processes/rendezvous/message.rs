@@ -4,7 +4,7 @@ use super::Joining;
 use super::packet::MAX_BYTES;
 
 /// The first bytes of a rank's greeting: the protocol and its version.
-const MAGIC: &[u8; 8] = b"shoalw01";
+const MAGIC: &[u8; 8] = b"shoalw02";
 
 /// A rank's greeting to rank 0; its two handles come along.
 #[derive(Debug, PartialEq, Eq)]

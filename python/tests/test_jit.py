@@ -200,15 +200,19 @@ def test_the_number_of_threads():
         fill[(16,)](out, 1, 1000, num_cpu_threads=-1)
 
 
-def test_parameters_take_the_place_of_options():
+def test_a_parameter_with_the_name_of_an_option_is_both():
+    from shoal.language.extra.language_extra import ntid
+
     @shoal.jit
     def kernel(out, num_warps: sl.constexpr):
         sl.store(out, num_warps)
+        sl.store(out + 1, ntid(0))
 
-    out = np.zeros(1, np.int32)
-    kernel[(1,)](out, num_warps=3)
-    kernel[(1,)](out, **{"num_" + "warps"[:]: 7})
-    assert out[0] == 7
+    out = np.zeros(2, np.int32)
+    kernel[(1,)](out, num_warps=2)
+    assert out.tolist() == [2, 64]
+    kernel[(1,)](out, **{"num_" + "warps"[:]: 8})
+    assert out.tolist() == [8, 256]
 
 
 def test_defaults_are_those_of_the_function():

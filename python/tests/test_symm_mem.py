@@ -21,7 +21,7 @@ def test_buffers_and_barriers(n):
         x = symm_mem.empty(4, 8, dtype=np.float32)
         handle = symm_mem.rendezvous(x)
         assert (handle.rank, handle.world_size) == (rank.rank, n)
-        assert handle.buffer_size == x.nbytes and handle.multicast_ptr == 0
+        assert handle.buffer_size == x.nbytes and handle.multicast_ptr == handle.buffer_ptrs[rank.rank]
         assert symm_mem.rendezvous(x, rank.world) is not None
         for turn in range(20):
             x[:] = rank.rank + turn
@@ -86,7 +86,7 @@ def test_signals_and_words():
             symm_mem.wait_signal(handle, 0)
             assert x.tolist() == [0, 1, 2, 3]
             into = np.empty(2, np.uint32)
-            symm_mem.get(into, handle, 1, offset=8)
+            symm_mem.get(into, handle, 1, offset=2)
             assert into.tolist() == [2, 3]
         with pytest.raises(ValueError, match="32-bit"):
             handle.stream_write_value32(np.zeros(4, np.int8), 0, 1)
@@ -265,3 +265,102 @@ def test_a_kernel_reduces_through_tables_of_pointers(n):
         for results in everything:
             np.testing.assert_allclose(results[turn], expected, rtol=1e-5, atol=1e-5)
             assert (results[turn] == everything[0][turn]).all()
+
+
+@shoal.jit
+def add_up_everywhere(multicast, out, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK) * 4
+    a, b, c, d = tl.inline_asm_elementwise(
+        "multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {$0, $1, $2, $3}, [$4];",
+        "=f,=f,=f,=f,l",
+        [multicast.to(tl.pointer_type(tl.float32)) + at],
+        dtype=(tl.float32, tl.float32, tl.float32, tl.float32),
+        is_pure=False,
+        pack=1,
+    )
+    tl.store(out + at, a)
+    tl.store(out + at + 1, b)
+    tl.store(out + at + 2, c)
+    tl.store(out + at + 3, d)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_multicast_reaches_all_ranks(n):
+    def use(rank):
+        symm_mem.empty(100, dtype=np.float32)  # in the way, on all ranks alike
+        x = symm_mem.empty(64, dtype=np.float32)
+        handle = symm_mem.rendezvous(x)
+        x[:] = np.arange(64) * (rank.rank + 1)
+        out = np.full(64, np.nan, np.float32)
+        handle.barrier()
+        add_up_everywhere[(1,)](handle.multicast_ptr, out, BLOCK=16)
+        handle.barrier()
+        return (out == np.arange(64) * sum(range(n + 1))).all()
+
+    assert all(world(n).run(use))
+
+
+def test_there_is_no_multicast_for_some_ranks_or_uneven_places():
+    def use(rank):
+        half = rank.world.split(rank.rank // 2)
+        x = symm_mem.empty(8, dtype=np.float32)
+        of_half = symm_mem.rendezvous(x, half).multicast_ptr
+        kept = symm_mem.empty(8192 * rank.rank + 1, dtype=np.float32)
+        y = symm_mem.empty(8, dtype=np.float32)
+        uneven = symm_mem.rendezvous(y).multicast_ptr
+        return of_half, uneven, kept is not None
+
+    assert world(4).run(use) == [(0, 0, True)] * 4
+
+
+def test_elements_of_a_peer_are_copied():
+    def use(rank):
+        x = symm_mem.empty(16, dtype=np.int32)
+        x[:] = np.arange(16) + 100 * rank.rank
+        handle = symm_mem.rendezvous(x[4:])
+        handle.barrier()
+        out = np.full(3, -1, np.int32)
+        symm_mem.get(out, handle, peer=1 - rank.rank, offset=2)
+        for text, into, peer, offset in (
+            ("exceeds", out, 0, 10),
+            ("non-negative", out, 0, -1),
+            ("invalid peer", out, 2, 0),
+            ("contiguous", np.zeros(6, np.int32)[::2], 0, 0),
+        ):
+            with pytest.raises(ValueError, match=text):
+                symm_mem.get(into, handle, peer, offset)
+        handle.barrier()
+        return out.tolist()
+
+    assert world(2).run(use) == [[106, 107, 108], [6, 7, 8]]
+
+
+def test_the_size_of_signal_pads_is_that_of_the_class_and_of_handles():
+    before = symm_mem.get_signal_pad_size()
+    assert symm_mem.handle.SymmetricMemory.signal_pad_size == before
+    try:
+        symm_mem.set_signal_pad_size(before * 2)
+        assert symm_mem.handle.SymmetricMemory.signal_pad_size == before * 2
+        handles = world(1).run(lambda rank: symm_mem.rendezvous(symm_mem.empty(8, dtype=np.float32)).signal_pad_size)
+        assert handles == [before * 2]
+    finally:
+        symm_mem.set_signal_pad_size(before)
+
+
+def test_an_allocation_with_a_number_keeps_its_place():
+    def use(rank):
+        make = symm_mem.handle.SymmetricMemory.empty_strided_p2p
+        x = make((4, 4), (4, 1), np.float32, group_name="world", alloc_id=7)
+        address = x.ctypes.data
+        with pytest.raises(RuntimeError, match="still in use"):
+            make((4, 4), (4, 1), np.float32, alloc_id=7)
+        del x
+        x = make((4, 4), (4, 1), np.float32, alloc_id=7)
+        handle = symm_mem.handle.SymmetricMemory.rendezvous(x)
+        assert x.ctypes.data == address and handle.world_size == 2
+        del x
+        with pytest.raises(RuntimeError, match="has 64 bytes, not 128"):
+            make((8, 4), (4, 1), np.float32, alloc_id=7)
+        return True
+
+    assert all(world(2).run(use))

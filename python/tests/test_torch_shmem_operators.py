@@ -200,7 +200,7 @@ import torch
 import triton
 from cuda import cuda, cudart
 from triton_dist.language.extra import libshmem_device
-from triton_dist.utils import CUDA_CHECK, finalize_distributed, initialize_distributed
+from triton_dist.utils import CUDA_CHECK, finalize_distributed, initialize_distributed, nvshmem_signal_wait
 
 rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 initialize_distributed()
@@ -210,6 +210,21 @@ x = nvshmem.core.tensor((8,), dtype=torch.int32)
 x.fill_(rank)
 nvshmem.core.barrier(nvshmem.core.Teams.TEAM_WORLD, torch.cuda.current_stream())
 assert nvshmem.core.get_peer_tensor(x, (rank + 1) % ranks).tolist() == [(rank + 1) % ranks] * 8
+
+signals, parts = nvshmem.core.tensor((2,), dtype=torch.int64), nvshmem.core.tensor((4,), dtype=torch.int32)
+after, before = (rank + 1) % ranks, (rank - 1) % ranks
+word, _, _ = nvshmem.core.tensor_get_buffer(signals)
+sent = torch.full((4,), 10 + rank, dtype=torch.int32, device="cuda")
+nvshmem.core.put_signal(parts, sent, word, 5, nvshmem.core.SignalOp.SIGNAL_SET, remote_pe=after, stream=None)
+nvshmem.core.signal_wait(word, 5)
+assert parts.tolist() == [10 + before] * 4
+nvshmem.core.barrier(nvshmem.core.Teams.TEAM_WORLD)
+bindings.putmem_on_stream(parts.data_ptr(), sent.data_ptr(), 8, before, 0)
+bindings.signal_op_on_stream(signals[1].data_ptr(), 2, nvshmem.core.SignalOp.SIGNAL_ADD, before, 0)
+nvshmem_signal_wait(signals[1:], rank, 2, libshmem_device.NVSHMEM_CMP_GE, torch.cuda.current_stream())
+nvshmem.core.barrier(nvshmem.core.Teams.TEAM_WORLD)
+assert parts.tolist() == [10 + after] * 2 + [10 + before] * 2 and signals.tolist() == [5, 2]
+assert nvshmem.core.get_multicast_tensor(nvshmem.core.Teams.TEAM_NODE, x).data_ptr() == x.data_ptr()
 
 config = nvshmem.core.team_get_config(libshmem_device.NVSHMEM_TEAM_WORLD)
 rows, columns = nvshmem.core.team_split_2d(libshmem_device.NVSHMEM_TEAM_WORLD, 2, config, 0, config, 0)

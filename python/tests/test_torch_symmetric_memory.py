@@ -35,7 +35,7 @@ assert symm_mem.rendezvous(x, group.group_name) is handle
 assert isinstance(handle, symm_mem._SymmetricMemory) and symm_mem.is_symm_mem_tensor(x)
 assert (handle.rank, handle.world_size, handle.buffer_size) == (rank, world_size, 32 * 20 * 2)
 assert len(handle.buffer_ptrs) == len(handle.signal_pad_ptrs) == world_size
-assert handle.buffer_ptrs[rank] == x.data_ptr() and handle.multicast_ptr == 0 and handle.device.type == "cpu"
+assert handle.buffer_ptrs[rank] == x.data_ptr() and handle.multicast_ptr == x.data_ptr() and handle.device.type == "cpu"
 assert handle.get_signal_pad(rank).dtype == torch.uint32 and not handle.get_signal_pad(rank).any()
 
 x.normal_()

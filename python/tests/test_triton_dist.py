@@ -24,7 +24,7 @@ from triton_dist.utils import (
 
 assert not is_shmem_initialized()
 group = initialize_distributed()
-assert is_shmem_initialized() and not is_cuda() and not is_nvshmem_multimem_supported()
+assert is_shmem_initialized() and not is_cuda() and is_nvshmem_multimem_supported()
 rank, ranks = group.rank(), group.size()
 
 

@@ -155,3 +155,33 @@ import triton; print(triton.__version__ == "the real one")
 def test_the_cache_of_triton_is_where_kernels_are_kept(tmp_path):
     code = "import os, shoal.triton; shoal.triton.install(); print(os.environ['SHOAL_CACHE_DIR'])"
     assert run(code, TRITON_CACHE_DIR=str(tmp_path), SHOAL_CACHE_DIR="") == [str(tmp_path / "shoal")]
+
+
+def test_what_triton_dist_has_beyond_us_comes_from_the_installed_one(tmp_path):
+    package = tmp_path / "triton_dist"
+    kernels = package / "kernels" / "nvidia"
+    kernels.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise ImportError('the drop-in stands for this')")
+    (package / "utils.py").write_text("raise ImportError('the drop-in stands for this')")
+    (kernels / "__init__.py").write_text("from .copies import twice")
+    (kernels / "copies.py").write_text(
+        "import triton_dist.language as dl\nfrom triton_dist import jit\n\ntwice = dl.constexpr(2)\nmade_with = jit\n"
+    )
+    folder = str(tmp_path)
+    program = (
+        "import shoal, shoal.triton\nshoal.triton.install()\n"
+        "import triton_dist.kernels.nvidia as kernels\nfrom triton_dist.kernels.nvidia.copies import made_with\n"
+        f"assert kernels.twice.value == 2 and made_with is shoal.jit and kernels.__file__.startswith({folder!r})\n"
+        "import triton_dist\nassert triton_dist.jit is shoal.jit\n"
+        "try:\n    import triton_dist.kernels.amd\nexcept ModuleNotFoundError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "No module named 'triton_dist.kernels.amd'" in done.stdout

@@ -10,7 +10,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::NvptxArch;
+use crate::{NvptxArch, TensorMapNeeds};
 
 /// What a compiler states about a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl TableUse {
 }
 
 /// What an NVIDIA GPU must provide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NvptxNeeds {
     /// The architecture.
     pub arch: NvptxArch,
@@ -89,8 +89,10 @@ pub struct NvptxNeeds {
     pub threads: u32,
     /// The bytes of shared memory of one program.
     pub shared_bytes: u32,
-    /// Whether the last parameter is the address of a [table of ranks](crate::rank_table), which no argument stands for.
+    /// Whether an address of a [table of ranks](crate::rank_table), which no argument stands for, follows the parameters.
     pub table: TableUse,
+    /// The tensors that it reaches through the copy engine: their maps come last.
+    pub tensor_maps: Vec<TensorMapNeeds>,
 }
 
 /// What a CPU must provide.
@@ -148,9 +150,13 @@ impl fmt::Display for KernelDescription {
                 let (amx, features) = (yes_or_no(*uses_amx), features.join(","));
                 write!(f, " cpu scratch={scratch_bytes} amx={amx} features={features}")
             }
-            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, table }) => {
+            TargetNeeds::Nvptx(NvptxNeeds { arch, threads, shared_bytes, table, tensor_maps }) => {
                 let (arch, ranks) = (arch.name(), table.name());
-                write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks}")
+                write!(f, " nvptx arch={arch} threads={threads} shared={shared_bytes} ranks={ranks}")?;
+                for (i, map) in tensor_maps.iter().enumerate() {
+                    write!(f, "{}{map}", if i > 0 { "," } else { " maps=" })?;
+                }
+                Ok(())
             }
         }
     }
@@ -208,6 +214,12 @@ fn read(text: &str) -> Option<KernelDescription> {
                 threads: value("threads")?.parse().ok()?,
                 shared_bytes: value("shared")?.parse().ok()?,
                 table: TableUse::from_name(value("ranks")?)?,
+                tensor_maps: match words.next() {
+                    None => Vec::new(),
+                    Some(word) => {
+                        list(word.strip_prefix("maps=")?).map(|map| map.parse().ok()).collect::<Option<_>>()?
+                    }
+                },
             })
         }
         _ => return None,
@@ -270,18 +282,24 @@ mod tests {
             ..add()
         };
         let amx = TargetNeeds::Cpu(CpuNeeds { uses_amx: true, ..add().cpu().clone() });
-        let gpu = TargetNeeds::Nvptx(NvptxNeeds {
+        let gpu = NvptxNeeds {
             arch: NvptxArch::Sm90a,
             threads: 128,
             shared_bytes: 1 << 17,
             table: TableUse::Ranks,
-        });
+            tensor_maps: Vec::new(),
+        };
+        let maps = ["f16:a0:a3/a4:a6:64/128:128:zero", "b8:a1:a2::16:0:zero"];
+        let tensor_maps = maps.map(|map| map.parse().unwrap()).to_vec();
+        let tensors = TargetNeeds::Nvptx(NvptxNeeds { tensor_maps, ..gpu.clone() });
+        let gpu = TargetNeeds::Nvptx(gpu);
         for description in [
             bare,
             KernelDescription { waits: Waits::MayWait, ..add() },
             KernelDescription { can_fail: true, ..add() },
             KernelDescription { needs: amx, ..add() },
             KernelDescription { needs: gpu, ..add() },
+            KernelDescription { needs: tensors, ..add() },
         ] {
             assert_eq!(description.to_string().parse(), Ok(description));
         }

@@ -55,6 +55,7 @@ mod cpu_target;
 mod description;
 pub mod float_format;
 mod hook;
+mod launch_value;
 pub mod math;
 pub mod print;
 pub mod rank_table;
@@ -64,6 +65,7 @@ mod site;
 mod slot;
 mod target;
 pub mod team;
+mod tensor_map;
 mod wait;
 
 pub use c_type::{CResult, CType, Signature};
@@ -73,10 +75,12 @@ pub use description::{
     CpuNeeds, DescriptionError, KernelDescription, NvptxNeeds, ParamLayout, TableUse, TargetNeeds, Waits,
 };
 pub use hook::Hook;
+pub use launch_value::{LaunchStep, LaunchValue, LaunchValueError};
 pub use reach::Reach;
 pub use signal::SignalChange;
 pub use site::{AccessBase, AccessKind, CheckedAccess, Field, Site};
 pub use slot::{AHEAD_OF_TIME_VERSION, Slot, WordKind};
 pub use target::{AmdgpuArch, NvptxArch, Target, UnknownTarget};
 pub use team::{AxisPosition, Round, Topology};
+pub use tensor_map::{MapElement, MapOutside, TensorMapError, TensorMapNeeds};
 pub use wait::WaitCondition;

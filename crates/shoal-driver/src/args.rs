@@ -52,6 +52,24 @@ impl ArgBlock {
         writer.finish()
     }
 
+    /// The same with words behind the last argument, at a multiple of so many bytes.
+    pub(crate) fn with_words(&self, words: &[u64], align: usize) -> Self {
+        let mut block = self.clone();
+        let start = block.len.next_multiple_of(align.max(8));
+        block.words.resize(start / 8, 0);
+        block.words.extend_from_slice(words);
+        block.len = start + 8 * words.len();
+        block
+    }
+
+    /// The bits of the argument at an offset that is a multiple of its size in bytes, zero-extended.
+    pub(crate) fn bits(&self, offset: usize, size: usize) -> Option<u64> {
+        let word = *self.words.get(offset / 8)?;
+        let byte = offset % 8;
+        let shift = if cfg!(target_endian = "little") { byte } else { 8usize.checked_sub(size + byte)? } * 8;
+        Some(if size >= 8 { word } else { (word >> shift) & ((1 << (8 * size)) - 1) })
+    }
+
     /// Removes all arguments and keeps the storage.
     pub fn clear(&mut self) {
         self.words.clear();
@@ -175,6 +193,22 @@ mod tests {
         assert_eq!(got[24], 9);
         assert_eq!(&got[28..32], &7u32.to_ne_bytes());
         assert!(block.as_ptr().cast::<u64>().is_aligned());
+    }
+
+    #[test]
+    fn arguments_are_read_and_words_put_behind_them() {
+        let mut writer = ArgBlock::writer();
+        writer.push_u8(7).push_i32(-2).push_u64(1 << 40).push_u16(9);
+        let block = writer.finish();
+        assert_eq!(
+            [(0, 1), (4, 4), (8, 8), (16, 2)].map(|(at, size)| block.bits(at, size).unwrap()),
+            [7, 0xffff_fffe, 1 << 40, 9]
+        );
+        assert_eq!(block.bits(24, 8), None);
+        let longer = block.with_words(&[5, 6], 64).with_words(&[7], 64);
+        assert_eq!(longer.len(), 136);
+        assert_eq!(bytes(&longer)[..18], bytes(&block)[..]);
+        assert_eq!([64, 72, 128].map(|at| longer.bits(at, 8).unwrap()), [5, 6, 7]);
     }
 
     #[test]

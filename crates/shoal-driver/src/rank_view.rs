@@ -163,6 +163,17 @@ impl RankView {
             .ok_or_else(|| format!("there is no rank {rank}; the world has {}", self.size()))
     }
 
+    /// Bytes that an operation of SHMEM names at a rank: those of this rank's heap as the other has them, or the other's
+    /// own, by the address at which this process sees them.
+    pub(crate) fn named_range(&self, address: usize, bytes: usize, rank: i32) -> Result<Place, String> {
+        let theirs = usize::try_from(rank).ok().and_then(|rank| self.heaps.get(rank).copied().flatten());
+        let offset = theirs.map(|heap| address.wrapping_sub(heap));
+        match offset.is_some_and(|offset| offset <= self.heap_bytes && self.heap_bytes - offset >= bytes) {
+            true => Ok(Place::Here(address)),
+            false => self.symmetric_range(address, bytes, rank),
+        }
+    }
+
     /// A place of a rank that there is.
     fn at(&self, rank: u32, offset: usize) -> Place {
         self.heaps[rank as usize].map_or(Place::There { rank, offset }, |heap| Place::Here(heap + offset))
@@ -267,6 +278,10 @@ mod tests {
         assert_eq!(view.symmetric(0x8000, 1), Ok(0x8000));
         assert!(view.symmetric(0x8100, 0).is_err(), "one past the end");
         assert!(view.symmetric(0x4010, 0).is_err(), "in the heap of another rank");
+        assert_eq!(view.named_range(0x4010, 16, 2), Ok(Place::Here(0x4010)));
+        assert_eq!(view.named_range(0x8010, 16, 2), Ok(Place::Here(0x4010)));
+        assert!(view.named_range(0x4010, 16, 0).is_err(), "in the heap of a third rank");
+        assert!(view.named_range(0x40f8, 16, 2).is_err(), "past the end");
         assert_eq!(view.symmetric(0x8010, 3), Err("there is no rank 3; the world has 3".into()));
         assert_eq!(view.symmetric(0x8010, -1), Err("there is no rank -1; the world has 3".into()));
         assert_eq!(view.own(0x10, 1), Ok(0x10));

@@ -15,6 +15,7 @@ use crate::error::{AccessKind, Awaited, Error, Waiting};
 use crate::machine::{Machine, Seen, Step, Wait};
 use crate::memory::Memory;
 use crate::program::{Program, Site};
+use crate::rank::Heap;
 use crate::transfer::{CopyWork, SignalWork, Source, Transfer, WORD};
 use crate::value::Val;
 
@@ -197,7 +198,7 @@ impl<'p> Program<'p> {
         }
     }
 
-    /// Bytes of this rank's heap as another rank has them.
+    /// Bytes of this rank's heap as another rank has them; or that rank's own, by their address.
     fn symmetric_range(
         &self,
         machine: &Machine<'_>,
@@ -210,8 +211,14 @@ impl<'p> Program<'p> {
         if i64::try_from(bytes).is_err() {
             return Err(self.world_error(site, format!("{} bytes cannot be copied", bytes as i64)));
         }
-        let offset = address.wrapping_sub(heap.base.0);
-        if offset > heap.bytes || heap.bytes - offset < bytes {
+        let within = |heap: Heap| {
+            let offset = address.wrapping_sub(heap.base.0);
+            (offset <= heap.bytes && heap.bytes - offset >= bytes).then_some(offset)
+        };
+        if usize::try_from(rank).ok().and_then(|rank| machine.heaps.get(rank).copied()).and_then(within).is_some() {
+            return Ok(address);
+        }
+        let Some(offset) = within(heap) else {
             let near = machine.memory.describe(address);
             let message = format!(
                 "{bytes} bytes at {address:#x} are not in the symmetric heap of rank {} ({near}); allocate it on all \
@@ -219,7 +226,7 @@ impl<'p> Program<'p> {
                 self.rank.number
             );
             return Err(self.world_error(site, message));
-        }
+        };
         self.at_rank(machine, site, offset, i64::from(rank))
     }
 

@@ -57,6 +57,7 @@
 //! | [`layouts`] | what becomes of a tile's layout |
 //! | [`effects`] | what an operation reads, writes, orders |
 //! | [`weight`] | what an operation costs the compiler |
+//! | [`tensor_map`] | descriptors that a GPU's copy engine takes over |
 //! | [`verify()`] | what must hold of a function |
 //! | [`mod@print`], [`mod@parse`] | the text format, which round-trips |
 //! | [`numeric`] | the meaning of operations on single elements |
@@ -78,6 +79,7 @@ pub mod op;
 pub mod parse;
 pub mod print;
 pub mod shmem;
+pub mod tensor_map;
 pub mod types;
 mod variants;
 pub mod verify;

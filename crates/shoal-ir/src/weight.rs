@@ -74,8 +74,9 @@ impl Func {
                 if data.operands().iter().any(|&v| number(v).is_some_and(Scalar::is_int)) { 11 } else { 0 }
             }
             OpClass::Elementwise(ElementwiseOp::Cast(_)) => {
-                let ends = [data.operands()[0], data.results()[0]].map(number);
-                let narrowest = ends.iter().flatten().filter(|ty| ty.is_float()).map(|ty| ty.bits()).min();
+                // What an abandoned attempt has left behind has neither operands nor results.
+                let ends = data.operands().iter().take(1).chain(data.results()).map(|&value| number(value));
+                let narrowest = ends.flatten().filter(|ty| ty.is_float()).map(|ty| ty.bits()).min();
                 narrowest.map_or(0, |bits| if bits <= 8 { 31 } else { 7 })
             }
             OpClass::Source(_)

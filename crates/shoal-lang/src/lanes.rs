@@ -10,7 +10,7 @@
 use shoal_ir::class::{ControlOp, OpClass};
 use shoal_ir::comm::CommOp;
 use shoal_ir::layouts::{self, WARP_SIZE};
-use shoal_ir::op::BinaryOp;
+use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::types::{Elem, Scalar, Type};
 use shoal_ir::{Func, Module, OpId, OpKind, Value as IrValue};
 
@@ -78,6 +78,48 @@ pub(crate) fn of_each(e: &mut Emit<'_>, t: &Tensor) -> LowerResult<Tensor> {
     }
     let value = splat(e, t.value);
     Ok(Tensor { access: t.access, ..e.tensor(value) })
+}
+
+/// Values of lanes that meet a tile, whose elements belong to no lane: they must be the same on all lanes, and become
+/// scalars. Where only some lanes run, nothing is changed.
+pub(crate) fn beside_tiles(e: &mut Emit<'_>, tensors: &[Tensor]) -> Vec<Tensor> {
+    let is_tile = |t: &Tensor| !t.is_scalar() && !is_per_lane(t);
+    let settle = e.active.is_none() && tensors.iter().any(is_tile);
+    tensors.iter().map(|t| if settle { agreed(e, t) } else { t.clone() }).collect()
+}
+
+/// What all lanes have alike, as a scalar: kernels find a tile's number by shuffles and votes of a warp. The program fails
+/// where lanes differ. Other values stay what they are.
+pub(crate) fn agreed(e: &mut Emit<'_>, t: &Tensor) -> Tensor {
+    if !is_per_lane(t) || e.active.is_some() {
+        return t.clone();
+    }
+    let splat_of = e.func.def_op(t.value).filter(|&op| matches!(e.func.op(op).kind, OpKind::Splat));
+    if let Some(op) = splat_of {
+        let value = e.func.op(op).operands()[0];
+        return Tensor { access: t.access, ..e.tensor(value) };
+    }
+    let lane = e.b().int(0, Scalar::I32);
+    let first = extract(e, t.value, lane);
+    let everywhere = splat(e, first);
+    let [own, everywhere] = [t.value, everywhere].map(|value| comparable(e, value));
+    let same = e.b().cmp(CmpOp::Eq, own, everywhere);
+    let message = "a tile meets a value that differs between threads".to_owned();
+    e.b().inferred(OpKind::Assert { message }, &[same], &[]);
+    Tensor { access: t.access, ..e.tensor(first) }
+}
+
+/// Bits that are equal where values are.
+fn comparable(e: &mut Emit<'_>, value: IrValue) -> IrValue {
+    match e.func.ty(value).elem() {
+        Some(Elem::Ptr(_)) => e.b().cast(value, Scalar::I64),
+        Some(Elem::Scalar(Scalar::I1)) => e.b().cast(value, Scalar::U8),
+        Some(Elem::Scalar(s)) if s.is_float() => match Scalar::int(s.bits(), false) {
+            Some(bits) => e.b().bitcast(value, bits),
+            None => value,
+        },
+        Some(Elem::Scalar(_)) | None => value,
+    }
 }
 
 /// Whether any lane is set: a scalar.
@@ -174,6 +216,9 @@ pub(crate) fn at_access(
     let per_lane = [Some(pointer), value, mask].into_iter().flatten().any(is_per_lane);
     if !per_lane {
         return Ok((pointer.clone(), mask.cloned()));
+    }
+    if !pointer.is_scalar() && !is_per_lane(pointer) && e.active.is_none() {
+        return Ok((pointer.clone(), mask.map(|mask| agreed(e, mask))));
     }
     let pointer = of_each(e, pointer)?;
     let mask = mask.map(|mask| of_each(e, mask)).transpose()?;

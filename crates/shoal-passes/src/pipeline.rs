@@ -38,6 +38,11 @@ macro_rules! passes {
         pub static PASSES: &[Pass] = &[
             $(Pass { name: stringify!($name), run: |module, _| $name(module), doc: $doc },)*
             Pass { name: "assign_layouts", run: assign_layouts, doc: "spread tiles over registers, lanes and warps" },
+            Pass {
+                name: "lower_descriptors",
+                run: lower_descriptors,
+                doc: "turn tensor descriptors into pointers and masks",
+            },
         ];
     };
 }
@@ -52,7 +57,6 @@ passes! {
     inline: "replace calls by the bodies of their functions",
     inline_all: "replace all calls by the bodies of their functions, those marked `noinline` too",
     licm: "compute before a loop what does not change in it",
-    lower_descriptors: "turn tensor descriptors into pointers and masks",
     reduce_early: "add up sums in a loop instead of tiles that are summed after it",
     split_induction: "carry how far a tile has moved instead of the tile",
     unroll: "do several trips of a loop in one, where asked for",

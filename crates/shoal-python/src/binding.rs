@@ -14,7 +14,7 @@ pub(crate) struct Parameters {
     pub(crate) defaults: Vec<Option<Py<PyAny>>>,
     /// Where `*rest` stands.
     pub(crate) variadic: Option<usize>,
-    /// Whether a parameter has the name of a launch option, which it takes the place of.
+    /// Whether a parameter has the name of a launch option: an argument for it by name is both.
     names_options: bool,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct Parameters {
 pub(crate) struct Bindings<'py> {
     /// One for each parameter; that of `*rest` is a tuple.
     pub(crate) values: SmallVec<[Bound<'py, PyAny>; 24]>,
-    /// Named arguments that are no parameters.
+    /// Named arguments that are options, whether they are parameters as well or not.
     pub(crate) options: Given<'py>,
 }
 
@@ -69,6 +69,9 @@ impl Parameters {
             match self.meaning(py, &name) {
                 Meaning::Parameter(at) => {
                     mismatch |= slots[at].is_some();
+                    if self.names_options && options::is_known(&name) {
+                        options.push((name.clone(), value.clone()));
+                    }
                     slots[at] = Some(value);
                     named.push(name);
                 }

@@ -49,6 +49,8 @@ class Allocation:
         self.base = arena.rank._native.base(arena.rank.rank)
         self.handles: dict[Any, Any] = {}
         """The handles to it, by group."""
+        self.group: Any = None
+        """The group that it was allocated for, if one was named."""
         ctypes.memset(self.base + start, 0, self.data - start)
 
     @property
@@ -57,8 +59,19 @@ class Allocation:
         return self.base + self.data
 
 
+class Use:
+    """One use of a piece that outlives it: what an array over such a piece holds."""
+
+    def __init__(self, piece: Allocation) -> None:
+        self.piece = piece
+
+
 class Arena:
-    """The memory that a rank gives out: first fit, in pages."""
+    """The memory that a rank gives out, in pages.
+
+    New pieces lie behind the last one, and first fit only once there is no room left. So ranks that allocate alike have
+    alike places, whenever each of them gets to drop what it no longer needs, and multicast addresses reach them all.
+    """
 
     def __init__(self, rank: Rank) -> None:
         block = rank.arena
@@ -69,17 +82,31 @@ class Arena:
         self._live: weakref.WeakValueDictionary[int, Allocation] = weakref.WeakValueDictionary()
         self._dropped: list[tuple[int, int]] = []
         self._lock = threading.RLock()
+        self._next = block.offset
+        self._lasting: dict[int, tuple[Allocation, weakref.ref[Use]]] = {}
+
+    def allocate_lasting(self, number: int, nbytes: int) -> Use:
+        """A piece that is kept under a number and used by one array at a time."""
+        with self._lock:
+            piece, last = self._lasting.get(number, (None, None))
+            if last is not None and last() is not None:
+                raise RuntimeError(f"the allocation with the alloc_id {number} is still in use")
+            if piece is not None and piece.nbytes != nbytes:
+                raise RuntimeError(f"the allocation with the alloc_id {number} has {piece.nbytes} bytes, not {nbytes}")
+            use = Use(piece or self.allocate(nbytes))
+            self._lasting[number] = (use.piece, weakref.ref(use))
+            return use
 
     def allocate(self, nbytes: int) -> Allocation:
         """A new piece with a signal pad that is zero; what lies in the data is not known."""
         head = _rounded(self.rank.num_ranks, 128) + _rounded(_pad_bytes, 256)
         size = _rounded(head + nbytes, _PAGE)
         with self._lock:
-            start = self._first_fit(size)
+            start = self._place(size)
             if start is None:
                 # A piece and its handles know each other, so it takes the collector to drop them.
                 gc.collect()
-                start = self._first_fit(size)
+                start = self._place(size)
             if start is None:
                 raise OutOfResources(f"{size} bytes", f"{self._room()} bytes free of {self.size}", self._where())
             made = Allocation(self, start, _pad_bytes, nbytes)
@@ -87,13 +114,26 @@ class Arena:
             weakref.finalize(made, self._drop, start, size).atexit = False
             return made
 
-    def _first_fit(self, size: int) -> int | None:
+    def _place(self, size: int) -> int | None:
         self._take_back()
-        for at, (start, room) in enumerate(self._free):
-            if room >= size:
-                self._free[at : at + 1] = [(start + size, room - size)] if room > size else []
-                return start
-        return None
+        fitting = [at for at, (_, room) in enumerate(self._free) if room >= size]
+        if not fitting:
+            return None
+        at = next((at for at in fitting if self._free[at][0] >= self._next), fitting[0])
+        for at_rest in fitting:
+            start, room = self._free[at_rest]
+            if start < self._next <= start + room - size:
+                # The rest of a block that was merged with what was dropped before it.
+                self._free[at_rest : at_rest + 1] = [
+                    (start, self._next - start),
+                    (self._next, start + room - self._next),
+                ]
+                at = at_rest + 1
+                break
+        start, room = self._free[at]
+        self._free[at : at + 1] = [(start + size, room - size)] if room > size else []
+        self._next = start + size
+        return start
 
     def find(self, address: int) -> Allocation | None:
         """The piece whose data an address of this rank's memory lies in."""

@@ -10,10 +10,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal import _native
-from shoal.symm_mem.allocation import Allocation
+from shoal.symm_mem.allocation import Allocation, get_signal_pad_size
 from shoal.symm_mem.groups import Group
 from shoal.world import arrays
 from shoal.world.ranks import Rank
+
+
+class _PadSize:
+    """Bytes of a handle's signal pads; of the class: of those that are allocated from now on, as torch has it."""
+
+    def __get__(self, handle: SymmetricMemory | None, _: Any = None) -> int:
+        return get_signal_pad_size() if handle is None else handle._own.pad_bytes
 
 
 class SymmetricMemory:
@@ -22,6 +29,9 @@ class SymmetricMemory:
     Signals go through the pads as those of kernels do: who sends writes 1 where 0 is, who waits writes 0 where 1 is.
     The slot of a channel and a source is `world_size * channel + source`.
     """
+
+    signal_pad_size = _PadSize()
+    """Bytes of each rank's signal pad."""
 
     def __init__(self, own: Allocation, offset: int, group: Group) -> None:
         mine = (own.holders, own.pad, own.data, own.pad_bytes, own.nbytes)
@@ -35,8 +45,6 @@ class SymmetricMemory:
         """The number of ranks in the group."""
         self.buffer_size = own.nbytes
         """Bytes of each rank's data."""
-        self.signal_pad_size = own.pad_bytes
-        """Bytes of each rank's signal pad."""
         self.offset = offset
         """Where the tensor that was passed lies in this rank's data, in bytes."""
         for what, at in (("signal pads", 3), ("buffers", 4)):
@@ -48,6 +56,11 @@ class SymmetricMemory:
         """Where each rank's signal pad is in this process."""
         self.buffer_ptrs: list[int] = [base + place[2] for base, place in zip(bases, places)]
         """Where each rank's data is in this process."""
+        everybody = sorted(group.members) == list(range(own.rank.num_ranks))
+        alike = len({place[2] for place in places}) == 1
+        self.multicast_ptr: int = self.buffer_ptrs[self.rank] if everybody and alike else 0
+        """The address by which `multimem` reaches the data of all ranks: that of this rank's own, which names the same
+        place in everybody's. 0 if the group is not all ranks, or its ranks have allocated in different orders."""
         self._tables = [
             (ctypes.c_uint64 * self.world_size)(*pointers) for pointers in (self.buffer_ptrs, self.signal_pad_ptrs)
         ]
@@ -67,11 +80,6 @@ class SymmetricMemory:
     def signal_pad_ptrs_dev(self) -> int:
         """The address of a table of `signal_pad_ptrs`, for kernels."""
         return ctypes.addressof(self._tables[1])
-
-    @property
-    def multicast_ptr(self) -> int:
-        """0: a CPU has no multicast memory."""
-        return 0
 
     @property
     def device(self) -> Any:
@@ -136,8 +144,11 @@ class SymmetricMemory:
 
     @staticmethod
     def has_multicast_support(device_type: Any = None, device_idx: int = 0) -> bool:
-        """Whether a device has multicast memory: a CPU has not."""
-        return False
+        """Whether kernels may reach all ranks at once: `multimem` goes from rank to rank here.
+
+        Torch asks for a type of devices; those of its CPU have no such memory, those that the CPU plays have.
+        """
+        return getattr(device_type, "name", "") != "CPU"
 
     @staticmethod
     def rendezvous(tensor: Any, group_name: Any = None) -> SymmetricMemory | None:
@@ -155,12 +166,13 @@ class SymmetricMemory:
         group_name: Any = None,
         alloc_id: int | None = None,
     ) -> Any:
-        """A dense array; see `shoal.symm_mem.empty`."""
+        """A dense array; see `shoal.symm_mem.empty`. `rendezvous` without a group is that of `group_name`.
+
+        Arrays with the same `alloc_id` have the same memory, one after the other.
+        """
         from shoal.symm_mem import module
 
-        if alloc_id is not None:
-            raise NotImplementedError("persistent allocations (`alloc_id`) are not supported; keep the tensor instead")
-        tensor = module.empty(tuple(size), dtype=dtype, device=device)
+        tensor = module.empty_for(tuple(size), dtype, device, group_name, alloc_id)
         found = arrays.layout(tensor)
         if [at * found.itemsize for at in stride] != list(found.strides) and found.nbytes:
             raise NotImplementedError(f"symmetric memory is dense here; the strides {tuple(stride)} are not")

@@ -19,15 +19,23 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
 
     It is a tensor of torch if `dtype` is one of torch's, or if none is given and torch is there; else a NumPy array.
     """
+    return empty_for(size[0] if len(size) == 1 else size, dtype, device)
+
+
+def empty_for(size: Any, dtype: Any, device: Any = None, group: Any = None, number: int | None = None) -> Any:
+    """An array for the ranks of a group; with a number, at the place that the last one with this number had."""
     if device is not None and str(device).partition(":")[0] != "cpu":
         raise ValueError(f"symmetric memory is on the CPU here, not on the device `{device}`")
-    shape = arrays.shape_of(size[0] if len(size) == 1 else size)
+    shape = arrays.shape_of(size)
     torch = sys.modules.get("torch")
     if dtype is None and torch is not None:
         dtype = torch.get_default_dtype()
     dtype = arrays.element_type(dtype)
-    piece = arena_of(groups.acting_rank()).allocate(math.prod(shape) * dtype.itemsize)
-    return arrays.view(piece.address, shape, dtype, piece)
+    arena, nbytes = arena_of(groups.acting_rank()), math.prod(shape) * dtype.itemsize
+    keep: Any = arena.allocate(nbytes) if number is None else arena.allocate_lasting(number, nbytes)
+    piece = keep if number is None else keep.piece
+    piece.group = group
+    return arrays.view(piece.address, shape, dtype, keep)
 
 
 def rendezvous(tensor: Any, group: Any = None) -> SymmetricMemory | None:
@@ -36,9 +44,9 @@ def rendezvous(tensor: Any, group: Any = None) -> SymmetricMemory | None:
     Warns and gives `None` if the array was not made by `empty`.
     """
     rank = groups.acting_rank()
-    resolved = groups.resolve(group, rank)
     place = arrays.layout(tensor)
     piece = arena_of(rank).find(place.address)
+    resolved = groups.resolve(piece.group if group is None and piece is not None else group, rank)
     if piece is None:
         warnings.warn("rendezvous: the tensor is not from symm_mem.empty(), so it has no handle", stacklevel=2)
         return None
@@ -71,12 +79,19 @@ def get_symm_mem_workspace(group_name: Any, min_size: int) -> SymmetricMemory:
 
 
 def get(dst: Any, hdl: SymmetricMemory, peer: int, offset: int = 0) -> None:
-    """Copies from a rank's buffer, from an offset in bytes on, into an array."""
-    into = arrays.dense(dst, "what is copied to")
+    """Copies a rank's counterpart of the handle's tensor, from an offset in elements of `dst` on, into an array."""
+    into = arrays.dense(dst, "get: dst")
     if offset < 0:
-        raise ValueError(f"the offset must be non-negative (got {offset})")
+        raise ValueError(f"get: offset must be non-negative (got {offset})")
+    if not 0 <= peer < hdl.world_size:
+        raise ValueError(f"get: invalid peer {peer} of {hdl.world_size}")
+    start = hdl.offset + offset * into.itemsize
+    if start + into.nbytes > hdl.buffer_size:
+        raise ValueError(
+            f"get: bytes {start} to {start + into.nbytes} exceeds symmetric allocation of {hdl.buffer_size} bytes"
+        )
     byte = arrays.named_type("uint8")
-    source = hdl.get_buffer(peer, [offset + into.nbytes], byte)[offset:]
+    source = hdl.get_buffer(peer, [start + into.nbytes], byte)[start:]
     arrays.view(into.address, (into.nbytes,), byte, dst)[:] = source
 
 

@@ -11,14 +11,22 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import knobs
+from ..runtime import cpu_facts
 
 
 def nvsmi(attrs: Iterable[str]) -> list[int]:
-    """Figures of the first NVIDIA GPU, as `nvidia-smi` gives them. Kernels here run on the CPU all the same."""
-    query = ["nvidia-smi", "-i", "0", "--query-gpu=" + ",".join(attrs), "--format=csv,noheader,nounits"]
+    """Figures of the first NVIDIA GPU, as `nvidia-smi` gives them. Kernels here run on the CPU all the same.
+
+    Where CUDA is played by the CPU, its clock is the CPU's.
+    """
+    query_names = list(attrs)
+    query = ["nvidia-smi", "-i", "0", "--query-gpu=" + ",".join(query_names), "--format=csv,noheader,nounits"]
     try:
         answer = subprocess.run(query, capture_output=True, text=True, check=True, timeout=30).stdout
     except FileNotFoundError as error:
+        played = sys.modules.get("shoal.torch.cuda_as_cpu")
+        if played is not None and played.is_cuda_as_cpu() and all(name.startswith("clocks.") for name in query_names):
+            return [int(cpu_facts.properties()["sm_clock_rate"] / 1e3)] * len(query_names)
         raise RuntimeError(
             "nvsmi asks nvidia-smi, which is not on this machine; Shoal runs kernels on the CPU"
         ) from error

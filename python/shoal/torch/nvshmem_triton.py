@@ -246,3 +246,38 @@ def reduce(team, dest, source, nreduce, operation: tl.constexpr):
         tl.store(dest + at, total, mask=there)
     shmem.team_sync_block(team)
     return 0
+
+
+@jit
+def _integers_at(address):
+    return address.to(tl.int64).to(tl.pointer_type(tl.int64), bitcast=True)
+
+
+@jit
+def alltoallmem_block(team, dest, source, size_bytes_per_pe):
+    """Everybody's bytes for this rank, in the order of the team."""
+    return alltoall(team, _bytes_at(dest), _bytes_at(source), size_bytes_per_pe)
+
+
+@jit
+def broadcastmem_block(team, dest, source, size_bytes, pe_root):
+    """The bytes that one member has, for all."""
+    return broadcast(team, _bytes_at(dest), _bytes_at(source), size_bytes, pe_root)
+
+
+@jit
+def sum_reduce(team, dest, source, nreduce):
+    """Adds up everybody's 64-bit integers."""
+    return reduce(team, _integers_at(dest), _integers_at(source), nreduce, "sum")
+
+
+@jit
+def max_reduce(team, dest, source, nreduce):
+    """The greatest of everybody's 64-bit integers."""
+    return reduce(team, _integers_at(dest), _integers_at(source), nreduce, "max")
+
+
+@jit
+def min_reduce(team, dest, source, nreduce):
+    """The least of everybody's 64-bit integers."""
+    return reduce(team, _integers_at(dest), _integers_at(source), nreduce, "min")

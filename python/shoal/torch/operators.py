@@ -34,6 +34,8 @@ def install() -> None:
         fused_all_gather_matmul,
         fused_matmul_reduce_scatter,
         _low_contention_all_gather,
+        _low_contention_all_gather_ce_multicast,
+        _low_contention_all_gather_ce_multicast_out,
         _low_contention_reduce_scatter,
     ):
         _register(function.__name__, function)
@@ -149,8 +151,13 @@ def reduce_scatter_out(input: Any, group_name: str, split_last_dim: bool, output
     """Every rank sums its part of the first dimension, or of the last."""
     handle = _handle(input, group_name, "reduce_scatter")
     dim = -1 if split_last_dim else 0
-    if input.shape[dim] % handle.world_size:
-        raise RuntimeError(f"reduce_scatter: dimension {dim} of the input must be divisible by {handle.world_size}")
+    # As torch has it: each part consists of whole vectors.
+    nbytes = input.numel() * input.element_size()
+    vector = next((size for size in (16, 8, 4) if (input.data_ptr() | nbytes) % size == 0), 1)
+    multiple = handle.world_size * max(vector // input.element_size(), 1)
+    size = input.shape[-1] if split_last_dim else input.numel()
+    if size % multiple or input.shape[dim] % handle.world_size:
+        raise RuntimeError(f"reduce_scatter: {size} elements of the input must be divisible by {multiple}")
     handle.barrier(0)
     mine = _total([peer.chunk(handle.world_size, dim)[handle.rank] for peer in _peers(handle, input)])
     handle.barrier(0)
@@ -235,9 +242,25 @@ def _low_contention_all_gather(tensor: Any, group_name: str) -> Any:
     import torch
 
     handle, shards = _gathered(tensor, group_name)
-    gathered = torch.cat(shards)
+    gathered = torch.cat(shards) if tensor.dim() else torch.stack(shards)
     handle.barrier(0)
     return gathered
+
+
+def _low_contention_all_gather_ce_multicast(tensor: Any, group_name: str) -> Any:
+    """The same."""
+    return _low_contention_all_gather(tensor, group_name)
+
+
+def _low_contention_all_gather_ce_multicast_out(tensor: Any, group_name: str, out: Any) -> Any:
+    """The same into symmetric memory."""
+    gathered = _low_contention_all_gather(tensor, group_name)
+    if out.shape != gathered.shape or out.dtype != gathered.dtype:
+        expected = f"expected out shape {tuple(gathered.shape)} of {gathered.dtype}"
+        raise RuntimeError(
+            f"_low_contention_all_gather_ce_multicast: {expected}, got {tuple(out.shape)} of {out.dtype}"
+        )
+    return out.copy_(gathered)
 
 
 def _low_contention_reduce_scatter(tensor: Any, reduce_op: str, group_name: str) -> Any:

@@ -3,7 +3,8 @@
 A finder at the front of `sys.meta_path` answers for `triton` and everything below it. `triton.a.b` is the module
 `shoal.triton.a.b` where there is one, else `shoal.a.b`: the same module object under a second name, so that what is set
 in one is seen in the other. `triton_dist`, by which distributed programs import theirs, is `shoal.triton_dist`, and
-`triton_dist.language` the language again.
+`triton_dist.language` the language again. What those have not, Triton-distributed's kernels, layers and models among
+them, is taken from a Triton-distributed that is installed or on the path, unchanged.
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ class _Finder:
         if root not in (NAME, "triton_dist"):
             return None
         real = _real_name(fullname[len(NAME) :]) if root == NAME else _distributed_name(fullname)
+        if real is None and root != NAME:
+            spec = _installed_spec(fullname)
+            if spec is not None:
+                return spec
         if real is None:
             raise ModuleNotFoundError(
                 f"No module named {fullname!r}: Shoal's drop-in has none of this name", name=fullname
@@ -111,6 +116,14 @@ def _distributed_name(fullname: str) -> str | None:
             except ModuleNotFoundError:
                 return None
     return None
+
+
+def _installed_spec(fullname: str) -> importlib.machinery.ModuleSpec | None:
+    """A module of the Triton-distributed that is installed, which Shoal has none for."""
+    root, *below, _ = fullname.split(".")
+    package = importlib.machinery.PathFinder.find_spec(root)
+    folders = list(package.submodule_search_locations or ()) if package is not None else []
+    return importlib.machinery.PathFinder.find_spec(fullname, [os.path.join(folder, *below) for folder in folders])
 
 
 def is_installed() -> bool:

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import shoal
+import shoal.testing
 from shoal.runtime import cpu_facts
+from shoal.world.current import find_rank
 
 
 def is_cuda() -> bool:
@@ -48,8 +50,9 @@ def has_tma() -> bool:
 
 
 def is_nvshmem_multimem_supported() -> bool:
-    """Whether there is multicast memory: a CPU has none."""
-    return False
+    """Whether kernels may reach all ranks at once: `multimem_*` go from rank to rank, where loads and stores do."""
+    rank = find_rank()
+    return rank is None or rank.node.size == rank.num_ranks
 
 
 def has_nvshmemi_bc_built() -> bool:
@@ -90,6 +93,31 @@ def requires(condition_func: Callable[[], bool]) -> Callable[[Callable[..., Any]
 def get_numa_node(device_id: int = 0) -> int:
     """The memory node of a device: all ranks share the machine's first."""
     return 0
+
+
+def get_numa_world_size() -> int:
+    """The number of ranks that share a memory node: all of this host."""
+    from shoal.torch.cuda_as_cpu.queries import _device_count
+
+    return _device_count()
+
+
+@functools.lru_cache
+def get_intranode_max_speed(gpu_index: int = 0, with_scale: bool = False) -> float:
+    """What copies between ranks of a host may reach, in GB/s: the bandwidth of its memory."""
+    return shoal.testing.get_dram_gbps() * (0.8 if with_scale else 1.0)
+
+
+get_nvlink_max_speed = get_intranode_max_speed
+
+
+def triton_packed_version() -> Any:
+    """The version of Triton whose names these are."""
+    from packaging.version import Version
+
+    from shoal.triton._install import VERSION
+
+    return Version(VERSION)
 
 
 def get_numa_node_count_in_group(pg: Any) -> int:

@@ -14,9 +14,12 @@ from shoal.triton_dist.platform import (
     get_device_max_shared_memory_size,
     get_device_property,
     get_group_numa_world_size,
+    get_intranode_max_speed,
     get_max_gpu_clock_rate_in_khz,
     get_numa_node,
     get_numa_node_count_in_group,
+    get_numa_world_size,
+    get_nvlink_max_speed,
     get_shmem_backend,
     has_fullmesh_nvlink,
     has_nvshmemi_bc_built,
@@ -36,6 +39,7 @@ from shoal.triton_dist.platform import (
     supports_p2p_native_atomic,
     torch_stream_max_priority,
     triton_dist_key,
+    triton_packed_version,
     wait_until_max_gpu_clock_or_warning,
 )
 from shoal.triton_dist.profiler_utils import (
@@ -55,6 +59,7 @@ from shoal.triton_dist.test_data import (
 )
 from shoal.triton_dist.world import (
     NVSHMEM_SIGNAL_DTYPE,
+    TorchStreamWrapper,
     barrier_async,
     finalize_distributed,
     get_triton_dist_local_world_size,
@@ -68,6 +73,7 @@ from shoal.triton_dist.world import (
     nvshmem_create_tensor,
     nvshmem_create_tensors,
     nvshmem_free_tensor_sync,
+    nvshmem_signal_wait,
     rocshmem_barrier_all_on_stream,
 )
 
@@ -79,6 +85,7 @@ __all__ = [
     "LazyTensorSpec",
     "NVSHMEMLazyAllocator",
     "NVSHMEM_SIGNAL_DTYPE",
+    "TorchStreamWrapper",
     "assert_allclose",
     "barrier_async",
     "cuda_occupancy_max_activate_blocks_per_multiprocessor",
@@ -93,9 +100,12 @@ __all__ = [
     "get_dtype_size",
     "get_group_numa_world_size",
     "get_int_env",
+    "get_intranode_max_speed",
     "get_max_gpu_clock_rate_in_khz",
     "get_numa_node",
     "get_numa_node_count_in_group",
+    "get_numa_world_size",
+    "get_nvlink_max_speed",
     "get_shmem_backend",
     "get_torch_prof_ctx",
     "get_triton_dist_local_world_size",
@@ -123,6 +133,7 @@ __all__ = [
     "nvshmem_create_tensor",
     "nvshmem_create_tensors",
     "nvshmem_free_tensor_sync",
+    "nvshmem_signal_wait",
     "perf_func",
     "perf_func_with_l2_reset",
     "rand_tensor",
@@ -134,6 +145,7 @@ __all__ = [
     "supports_p2p_native_atomic",
     "torch_stream_max_priority",
     "triton_dist_key",
+    "triton_packed_version",
     "wait_until_max_gpu_clock_or_warning",
     "warn_if_cuda_launch_blocking",
     "with_torch_deterministic",

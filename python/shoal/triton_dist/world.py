@@ -131,6 +131,26 @@ def nvshmem_barrier_all_on_stream(stream: Any = None) -> None:
 rocshmem_barrier_all_on_stream = nvshmem_barrier_all_on_stream
 
 
+class TorchStreamWrapper:
+    """A stream of torch, as libraries of CUDA take it."""
+
+    def __init__(self, pt_stream: Any) -> None:
+        self.pt_stream = pt_stream
+        self.handle = pt_stream.cuda_stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+def nvshmem_signal_wait(signal: Any, pe: int, signal_val: int, signal_op: int, stream: Any) -> None:
+    """Waits until a signal of a rank compares with a number, by NVSHMEM's numbers for comparisons."""
+    from shoal.torch.cuda_as_cpu.nvshmem_streams import signal_wait_until_on_stream
+
+    acting = acting_rank()
+    there = signal if pe == acting.rank else acting.peer(signal, pe)
+    signal_wait_until_on_stream(there.data_ptr(), signal_op, signal_val, stream)
+
+
 def barrier_async(pg: Any) -> None:
     """Waits for all ranks of a group."""
     dist.barrier(pg)

@@ -86,7 +86,7 @@ SHAPES = [(64, 64, 32, 4, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 2), (128, 
 SHAPES += [(128, 64, 128, 8, 3), (64, 256, 32, 4, 1), (16, 16, 32, 1, 2), (256, 64, 64, 8, 3), (64, 8, 64, 4, 2)]
 
 
-DTYPES = [torch.float16, torch.bfloat16, *SMALL]
+DTYPES = [torch.float16, torch.bfloat16, *SMALL, torch.float32, torch.float64]
 ORDERS = ["rr", "rc", "cr", "cc"]
 # Every type with every shape, and each of them with every order of the operands in memory.
 CASES = [(dtype, ORDERS[(i + j) % 4], shape) for i, dtype in enumerate(DTYPES) for j, shape in enumerate(SHAPES)]
@@ -104,11 +104,13 @@ def test_orders_and_types(case):
     a = a if orders[0] == "r" else a.T.contiguous().T
     b = b if orders[1] == "r" else b.T.contiguous().T
     whole = dtype == torch.int8
-    c = torch.full((m, n), -77, device="cuda", dtype=torch.int32 if whole else torch.float32)
-    acc = tl.int32 if whole else tl.float32
+    double = dtype == torch.float64
+    sums = torch.int32 if whole else torch.float64 if double else torch.float32
+    c = torch.full((m, n), -77, device="cuda", dtype=sums)
+    acc = tl.int32 if whole else tl.float64 if double else tl.float32
     product[(1,)](a, b, c, size, *a.stride(), *b.stride(), m, n, bk, acc, num_warps=warps, num_stages=stages)
     expected = a.double() @ b.double()
-    agree(c, expected, 0 if whole else 2e-3 if dtype in SMALL else 1e-5)
+    agree(c, expected, 0 if whole else 1e-14 if double else 2e-3 if dtype in SMALL else 1e-5)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])

@@ -125,17 +125,28 @@ def bench_norms():
     w, b = (torch.randn(4096, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     out = torch.empty_like(x)
     exact = torch.nn.functional.rms_norm(x.double(), (4096,), w.double(), 1e-6)
-    calls = both(
-        lambda m: lambda: m.rms_norm_kernel[(8192,)](out, x, w, 4096, 4096, 1e-6, BLOCK=4096, num_warps=8),
-        torch=lambda: torch.nn.functional.rms_norm(x, (4096,), w, 1e-6),
+    calls = best_of_warps(
+        lambda m, warps: m.rms_norm_kernel[(8192,)](out, x, w, 4096, 4096, 1e-6, BLOCK=4096, num_warps=warps),
     )
+    calls["torch"] = lambda: torch.nn.functional.rms_norm(x, (4096,), w, 1e-6)
     rows("rms_norm", "bf16 8192x4096", 4 * x.numel(), "GB/s", calls, out, exact, 1e-2)
     exact = torch.nn.functional.layer_norm(x.double(), (4096,), w.double(), b.double(), 1e-6)
-    calls = both(
-        lambda m: lambda: m.layer_norm_kernel[(8192,)](out, x, w, b, 4096, 4096, 1e-6, BLOCK=4096, num_warps=8),
-        torch=lambda: torch.nn.functional.layer_norm(x, (4096,), w, b, 1e-6),
+    calls = best_of_warps(
+        lambda m, warps: m.layer_norm_kernel[(8192,)](out, x, w, b, 4096, 4096, 1e-6, BLOCK=4096, num_warps=warps),
     )
+    calls["torch"] = lambda: torch.nn.functional.layer_norm(x, (4096,), w, b, 1e-6)
     rows("layer_norm", "bf16 8192x4096", 4 * x.numel(), "GB/s", calls, out, exact, 1e-2)
+
+
+def best_of_warps(launch):
+    """Calls of both packages, each with the number of warps that is best for it."""
+    calls = {}
+    for name, module in (("shoal", OURS), ("triton", THEIRS)):
+        if module:
+            config, _ = tuned(lambda config: launch(module, config["num_warps"]), [dict(num_warps=4), dict(num_warps=8)], 15)
+            say(note=f"{name}: {config}")
+            calls[name] = lambda module=module, config=config: launch(module, config["num_warps"])
+    return calls
 
 
 CONFIGS = [
@@ -148,7 +159,17 @@ CONFIGS = [
 ]
 
 
-def tuned(launch, configs):
+# The same product through tensor descriptors: by as many programs as there are multiprocessors, or one for each tile.
+BLOCK_CONFIGS = [
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=3, WS=True, PERSISTENT=True),
+    dict(BM=128, BN=128, BK=64, GROUP=8, num_warps=8, num_stages=4, WS=True, PERSISTENT=True),
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=3, WS=False, PERSISTENT=True),
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=4, WS=False, PERSISTENT=False),
+    dict(BM=128, BN=256, BK=64, GROUP=8, num_warps=8, num_stages=3, WS=True, PERSISTENT=False),
+]
+
+
+def tuned(launch, configs, times=3):
     """The fastest of the configurations that work, and what did not."""
     best, found, failed = math.inf, None, []
     for config in configs:
@@ -156,7 +177,8 @@ def tuned(launch, configs):
             launch(config)
             launch(config)
             torch.cuda.synchronize()
-            seconds = min(once(lambda: launch(config)) for _ in range(3))
+            seconds = min(once(lambda: launch(config)) for _ in range(times))
+            say(note=f"{config}: {1e6 * seconds:.1f} us")
         except Exception as error:
             failed.append(f"{config}: {str(error).splitlines()[0]}")
             continue
@@ -178,6 +200,9 @@ def bench_matmul():
 
         def launch(module, config):
             grid = (triton_cdiv(n, config["BM"]) * triton_cdiv(n, config["BN"]),)
+            if "WS" in config:
+                launch_blocks(module, grid[0], dict(config), (a, b, c))
+                return
             module.matmul_kernel[grid](
                 a, b, c, n, n, n, a.stride(0), a.stride(1), b.stride(0), b.stride(1), c.stride(0), c.stride(1), **config
             )
@@ -185,7 +210,8 @@ def bench_matmul():
         calls = {}
         for name, module in (("shoal", OURS), ("triton", THEIRS)):
             if module:
-                config, failed = tuned(lambda config: launch(module, config), CONFIGS)
+                configs = CONFIGS if small else CONFIGS + BLOCK_CONFIGS
+                config, failed = tuned(lambda config: launch(module, config), configs)
                 say(bench="matmul", case=f"{dtype} {n}", note=f"{name}: {config}; failed: {failed}")
                 if config:
                     calls[name] = lambda module=module, config=config: launch(module, config)
@@ -196,6 +222,24 @@ def bench_matmul():
             calls["torch"] = lambda: torch.matmul(a, b, out=c)
         exact = a.float() @ b.float()
         rows("matmul", f"{str(dtype).split('.')[1]} {n}", 2 * n**3, "GFLOP/s", calls, c, exact, 2e-2)
+
+
+VIEWS = {}
+
+
+def launch_blocks(module, tiles, config, tensors):
+    (bm, bn, bk), n = (config[name] for name in ("BM", "BN", "BK")), tensors[0].shape[0]
+    package = "shoal" if module is OURS else "triton"
+    key = (package, bm, bn, bk, *(tensor.data_ptr() for tensor in tensors))
+    if key not in VIEWS:
+        # Host code makes them once, not for each launch.
+        Descriptor = importlib.import_module(f"{package}.tools.tensor_descriptor").TensorDescriptor
+        blocks = ([bm, bk], [bk, bn], [bm, bn])
+        VIEWS[key] = [Descriptor.from_tensor(tensor, block) for tensor, block in zip(tensors, blocks)]
+    views = VIEWS[key]
+    out = getattr(module.tl, str(tensors[2].dtype).split(".")[1])
+    programs = torch.cuda.get_device_properties(0).multi_processor_count if config.pop("PERSISTENT") else tiles
+    module.matmul_blocks_kernel[(min(programs, tiles),)](*views, n, n, n, OUT=out, **config)
 
 
 def triton_cdiv(a, b):

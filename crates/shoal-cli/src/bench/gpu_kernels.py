@@ -67,6 +67,24 @@ def matmul_kernel(
 
 
 @triton.jit
+def matmul_blocks_kernel(
+    a, b, c, M, N, K,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, OUT: tl.constexpr, WS: tl.constexpr,
+):
+    rows, cols = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    per_group = GROUP * cols
+    for pid in tl.range(tl.program_id(0), rows * cols, tl.num_programs(0), warp_specialize=WS):
+        first = (pid // per_group) * GROUP
+        size = min(rows - first, GROUP)
+        pm = first + ((pid % per_group) % size)
+        pn = (pid % per_group) // size
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, tl.cdiv(K, BK)):
+            acc = tl.dot(a.load([pm * BM, k * BK]), b.load([k * BK, pn * BN]), acc)
+        c.store([pm * BM, pn * BN], acc.to(OUT))
+
+
+@triton.jit
 def attention_kernel(
     q, k, v, out, scale, N, stride,
     BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr, CAUSAL: tl.constexpr,

@@ -43,7 +43,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    fn phis(&self, like: &[V<'ctx>]) -> Vec<PhiValue<'ctx>> {
+    pub(super) fn phis(&self, like: &[V<'ctx>]) -> Vec<PhiValue<'ctx>> {
         like.iter().map(|v| self.llvm.builder.build_phi(v.get_type(), "").expect("a phi")).collect()
     }
 
@@ -59,13 +59,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let condition = self.scalar(data.operands()[0]).into_int_value();
         let blocks = [llvm.new_block("then"), llvm.new_block("else")];
         let after = llvm.new_block("joined");
+        let rings = self.ring_numbers();
         llvm.branch(condition, blocks[0], blocks[1]);
         let mut ends = Vec::new();
         for (block, &region) in blocks.into_iter().zip(data.regions()) {
             llvm.builder.position_at_end(block);
             self.region_boundary();
+            self.set_ring_numbers(&rings);
             let last = self.region_body(region);
-            let given = self.flatten(func.op(last).operands());
+            let mut given = self.flatten(func.op(last).operands());
+            given.extend(self.ring_numbers());
             ends.push((given, llvm.here()));
             llvm.jump(after);
         }
@@ -76,7 +79,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 phi.add_incoming(&[(value, *from)]);
             }
         }
-        let numbers: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+        let mut numbers: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
+        let rings = numbers.split_off(numbers.len() - rings.len());
+        self.set_ring_numbers(&rings);
         self.hold_flat(data.results(), &numbers);
         self.region_boundary();
     }
@@ -91,10 +96,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let start = self.flatten(&data.operands()[3..]);
         let floor = self.shared.floor;
         let staying = self.keep_operands(op);
-        let plan = self.plan_pipeline(op);
+        let fed = self.is_fed(op);
+        let plan = if fed { None } else { self.plan_pipeline(op) };
         let runs_ahead = plan.is_some();
         if let Some(plan) = plan {
             self.fill_pipeline(op, plan);
+        }
+        if fed {
+            self.enter_fed_loop(op);
         }
         let before = llvm.here();
         let (head, body, after) = (llvm.new_block("loop"), llvm.new_block("trip"), llvm.new_block("after"));
@@ -111,6 +120,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for (phi, value) in ahead.iter().zip(&state) {
             phi.add_incoming(&[(value, before)]);
         }
+        let rings = self.ring_numbers();
+        let ring_phis = self.phis(&rings);
+        for (phi, value) in ring_phis.iter().zip(&rings) {
+            phi.add_incoming(&[(value, before)]);
+        }
+        let rings: Vec<V<'ctx>> = ring_phis.iter().map(|phi| phi.as_basic_value()).collect();
+        self.set_ring_numbers(&rings);
         let carried: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
         let index = counter.as_basic_value();
         let predicate = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
@@ -123,8 +139,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let state: Vec<V<'ctx>> = ahead.iter().map(|phi| phi.as_basic_value()).collect();
             self.advance_pipeline(&state);
         }
+        if fed {
+            self.begin_fed_trip(op);
+        }
         let last = self.region_body(body_region);
         let next = self.flatten(func.op(last).operands());
+        if fed {
+            self.end_fed_trip(op, [index, from]);
+        }
         let following = llvm.bin(Op::Add, index, step);
         let latch = llvm.here();
         llvm.jump(head);
@@ -137,9 +159,19 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 phi.add_incoming(&[(&value, latch)]);
             }
         }
+        for (phi, value) in ring_phis.iter().zip(self.ring_numbers()) {
+            phi.add_incoming(&[(&value, latch)]);
+        }
         llvm.builder.position_at_end(after);
         self.pending = None;
+        self.set_ring_numbers(&rings);
         let carried = if runs_ahead { self.drain_pipeline(op, carried) } else { carried };
+        let carried = if fed {
+            let happened = llvm.icmp(predicate, from, to);
+            self.leave_fed_loop(op, carried, happened)
+        } else {
+            carried
+        };
         self.held.extend(staying);
         self.shared.floor = floor;
         self.hold_flat(data.results(), &carried);

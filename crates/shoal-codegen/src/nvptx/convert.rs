@@ -165,7 +165,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 Barrier::Warp => self.warp_barrier(),
                 Barrier::Block => {
                     self.block_barrier();
-                    self.scratch_may_be_busy();
+                    self.scratch_is_read();
                 }
             }
             self.read_access(&mut result, &plan.load, base, elem, flip.target);
@@ -354,7 +354,7 @@ fn transposed(order: MatrixOrder) -> &'static str {
 }
 
 /// `{$0, …}`, in braces even if it is one.
-fn braced(from: usize, count: usize) -> String {
+pub(super) fn braced(from: usize, count: usize) -> String {
     if count == 1 { format!("{{${from}}}") } else { operand_list(from, count) }
 }
 

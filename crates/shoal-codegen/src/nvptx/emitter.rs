@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use inkwell::values::{InstructionOpcode as Op, IntValue, PointerValue};
 use shoal_abi::NvptxArch;
-use shoal_ir::class::{AccessOp, ApplyOp, ControlOp, EffectOp, OpClass, ShapeOp, SourceOp, TileOp};
+use shoal_ir::class::{AccessOp, ApplyOp, ControlOp, DescOp, EffectOp, OpClass, ShapeOp, SourceOp, TileOp};
 use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Const, Elem, Func, OpId, Region, Scalar, Value};
 use shoal_layout::LinearLayout;
@@ -13,7 +13,7 @@ use shoal_layout::LinearLayout;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
-use super::pipeline::Pipeline;
+use super::pipeline::{Pipeline, Specialised};
 use super::place::registers;
 use super::shared_memory::SharedMemory;
 use crate::shared::debug_info::DebugInfo;
@@ -77,8 +77,14 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ahead: HashSet<OpId>,
     /// The table of ranks, if the kernel asks for them.
     pub(super) ranks: Option<PointerValue<'ctx>>,
+    /// The maps of the tensors that the copy engine reaches, by the operations that make their descriptors.
+    pub(super) tensor_maps: HashMap<OpId, PointerValue<'ctx>>,
     /// The loops around that run ahead of themselves, the innermost last.
     pub(super) pipelines: Vec<(OpId, Pipeline<'ctx>)>,
+    /// The loops that further warps feed.
+    pub(super) specialised: Specialised<'ctx>,
+    /// Whether there are, or will be, such loops.
+    pub(super) specialises: bool,
     /// A carried value whose product the last trip did not wait for: whoever needs it first does.
     pub(super) pending: Option<Value>,
     /// The first thing that cannot be done.
@@ -123,7 +129,10 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,
+            tensor_maps: HashMap::new(),
             pipelines: Vec::new(),
+            specialised: Specialised::default(),
+            specialises: false,
             pending: None,
             failure: None,
         }
@@ -292,10 +301,13 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             OpClass::Control(ControlOp::For(_)) => self.counted_loop(op),
             OpClass::Control(ControlOp::While { .. }) => self.open_loop(op),
             OpClass::Effect(EffectOp::Print { prefix, hex }) => self.print(op, prefix, hex),
+            OpClass::Desc(DescOp::Make) => {}
+            OpClass::Desc(DescOp::Load) => self.desc_load(op),
+            OpClass::Desc(DescOp::Store) => self.desc_store(op),
             // Refused before emission.
-            OpClass::Effect(EffectOp::Assert { .. } | EffectOp::GridWords) | OpClass::Desc(_) | OpClass::Call(_) => {
-                self.fail(op, "this operation reaches no NVIDIA GPU yet")
-            }
+            OpClass::Effect(EffectOp::Assert { .. } | EffectOp::GridWords)
+            | OpClass::Desc(DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. })
+            | OpClass::Call(_) => self.fail(op, "this operation reaches no NVIDIA GPU yet"),
             OpClass::Terminator(_) => {}
         }
     }

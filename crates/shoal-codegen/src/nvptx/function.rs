@@ -1,16 +1,16 @@
 //! The frame of a kernel: its parameters, its attributes, and shared memory.
 
 use inkwell::AddressSpace;
-use inkwell::attributes::AttributeLoc;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::module::Linkage;
-use inkwell::types::BasicMetadataTypeEnum;
+use inkwell::types::{AnyType, BasicMetadataTypeEnum};
 use inkwell::values::FunctionValue;
 use shoal_abi::{NvptxArch, ParamLayout, TableUse};
 use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Func, Type};
 
 use super::emitter::{Emitter, Held};
-use super::{Options, comm};
+use super::{Options, comm, tensor_copy};
 use crate::shared::debug_info::DebugInfo;
 use crate::shared::llvm::Llvm;
 use crate::shared::value_type::{from_memory, memory_type};
@@ -27,14 +27,22 @@ pub(super) fn param_layout(func: &Func) -> Vec<ParamLayout> {
     func.params().iter().map(|&p| layout(func.ty(p))).collect()
 }
 
-/// Emits the kernel; gives the bytes of shared memory that a program needs.
+/// What a program needs.
+pub(super) struct Resources {
+    /// Bytes of shared memory.
+    pub(super) shared_bytes: u32,
+    /// Threads.
+    pub(super) threads: u32,
+}
+
+/// Emits the kernel; gives what a program needs.
 pub(super) fn emit_kernel<'ctx>(
     llvm: &Llvm<'ctx>,
     func: &Func,
     arch: NvptxArch,
     sources: &SourceMap,
     options: &Options,
-) -> Result<u32, Diagnostic> {
+) -> Result<Resources, Diagnostic> {
     let function = declare(llvm, func);
     let shared = llvm.module.add_global(llvm.i8().array_type(0), Some(AddressSpace::from(3)), "shared_memory");
     shared.set_linkage(Linkage::External);
@@ -55,12 +63,59 @@ pub(super) fn emit_kernel<'ctx>(
         let table = function.get_nth_param(func.params().len() as u32).expect("the last parameter");
         emitter.ranks = Some(table.into_pointer_value());
     }
-    emitter.region_body(func.body());
+    let maps = first_map(func);
+    for (index, op) in tensor_copy::mapped(func).into_iter().enumerate() {
+        let map = function.get_nth_param(maps + index as u32).expect("the function was declared with it");
+        emitter.tensor_maps.insert(op, map.into_pointer_value());
+    }
+    emitter.plan_specialised();
+    let threads = 32 * (func.gpu.num_warps + emitter.specialised.warps());
+    add_attributes(llvm, func, function, threads);
+    if emitter.specialised.warps() == 0 {
+        emitter.region_body(func.body());
+    } else {
+        part_ways(&mut emitter);
+    }
     llvm.builder.build_return(None).expect("a return");
     if let Some(debug) = &emitter.debug {
         debug.finish();
     }
-    emitter.finish()
+    Ok(Resources { shared_bytes: emitter.finish()?, threads })
+}
+
+/// The program's own warps run the kernel, and the others feed its loops.
+fn part_ways(emitter: &mut Emitter<'_, '_>) {
+    let llvm = emitter.llvm;
+    let start = llvm.here();
+    let (own, feeding) = (llvm.new_block("own"), llvm.new_block("feeding"));
+    let params = emitter.held.clone();
+    llvm.builder.position_at_end(own);
+    emitter.begin_own_warps();
+    emitter.region_body(emitter.func.body());
+    llvm.builder.build_return(None).expect("a return");
+    llvm.builder.position_at_end(start);
+    emitter.make_ring_barriers();
+    let limit = llvm.const_i32((32 * emitter.func.gpu.num_warps).into()).into();
+    let is_own = llvm.icmp(inkwell::IntPredicate::ULT, emitter.thread.into(), limit);
+    llvm.branch(is_own.into_int_value(), own, feeding);
+    llvm.builder.position_at_end(feeding);
+    emitter.feed_loops(params);
+}
+
+/// The position of the first tensor map among the parameters.
+fn first_map(func: &Func) -> u32 {
+    func.params().len() as u32 + u32::from(comm::table_use(func) != TableUse::None)
+}
+
+/// Lets a parameter be a tensor map that stays where the launch put it: 128 bytes, aligned to 64.
+fn pass_by_value<'ctx>(llvm: &Llvm<'ctx>, function: FunctionValue<'ctx>, index: u32) {
+    let number = |name, value| llvm.context.create_enum_attribute(Attribute::get_named_enum_kind_id(name), value);
+    let map = llvm.i8().array_type(128).as_any_type_enum();
+    let by_value = llvm.context.create_type_attribute(Attribute::get_named_enum_kind_id("byval"), map);
+    let constant = llvm.context.create_string_attribute("nvvm.grid_constant", "");
+    for attribute in [by_value, number("align", 64), constant] {
+        function.add_attribute(AttributeLoc::Param(index), attribute);
+    }
 }
 
 fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
@@ -76,13 +131,22 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
     if comm::table_use(func) != TableUse::None {
         params.push(llvm.ptr().into());
     }
+    let maps = tensor_copy::mapped(func).len();
+    params.extend((0..maps).map(|_| BasicMetadataTypeEnum::from(llvm.ptr())));
     let function = llvm.module.add_function(&func.name, llvm.context.void_type().fn_type(&params, false), None);
     function.set_call_conventions(PTX_KERNEL);
-    let threads = 32 * func.gpu.num_warps;
+    for index in 0..maps as u32 {
+        pass_by_value(llvm, function, first_map(func) + index);
+    }
+    function
+}
+
+fn add_attributes<'ctx>(llvm: &Llvm<'ctx>, func: &Func, function: FunctionValue<'ctx>, threads: u32) {
     let mut attributes = vec![("nvvm.reqntid".to_owned(), threads.to_string())];
-    if comm::table_use(func) == TableUse::Ranks && func.gpu.max_registers.is_none() {
+    let has_feeders = threads > 32 * func.gpu.num_warps;
+    if (comm::table_use(func) == TableUse::Ranks || has_feeders) && func.gpu.max_registers.is_none() {
         // Programs that wait for other ranks are few, and each has a multiprocessor to itself: registers are there to have
-        // many loads under way.
+        // many loads under way. Registers can be handed over only where it is known how many there are.
         attributes.push(("nvvm.minctasm".to_owned(), "1".to_owned()));
     }
     if let Some(registers) = func.gpu.max_registers {
@@ -91,5 +155,4 @@ fn declare<'ctx>(llvm: &Llvm<'ctx>, func: &Func) -> FunctionValue<'ctx> {
     for (name, value) in attributes {
         function.add_attribute(AttributeLoc::Function, llvm.context.create_string_attribute(&name, &value));
     }
-    function
 }

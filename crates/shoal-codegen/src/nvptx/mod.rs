@@ -17,6 +17,7 @@
 //! | `shared_memory` | who uses shared memory, and when threads must wait for each other |
 //! | `shared_tile` | how tiles lie in shared memory |
 //! | `memory`, `atomic` | accesses to global memory |
+//! | `tensor_copy` | blocks of tensors through the copy engine |
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
 //! | `print` | `device_print` |
 //! | `comm`, `shmem` | operations between ranks; SHMEM's |
@@ -51,6 +52,7 @@ mod shared_memory;
 mod shared_tile;
 mod shmem;
 mod target;
+mod tensor_copy;
 mod words;
 
 use inkwell::OptimizationLevel;
@@ -59,6 +61,7 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TargetNeeds, Waits};
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
+use shoal_ir::tensor_map::tensor_map;
 use shoal_ir::{Func, Module, effects};
 
 use crate::shared::link;
@@ -75,9 +78,11 @@ pub fn compile(
 ) -> Result<Compiled, Diagnostics> {
     let func = find(module, kernel)?;
     let context = Context::create();
-    let Built { llvm, machine, shared_bytes, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
+    let Built { llvm, machine, resources, linked } = build(&context, func, arch, sources, options, Emit::Asm)?;
     let text = assembly(&llvm, &machine, func)?;
-    let needs = NvptxNeeds { arch, threads: 32 * func.gpu.num_warps, shared_bytes, table: comm::table_use(func) };
+    let tensor_maps = tensor_copy::mapped(func).into_iter().filter_map(|op| tensor_map(func, op)).collect();
+    let (function::Resources { shared_bytes, threads }, table) = (resources, comm::table_use(func));
+    let needs = NvptxNeeds { arch, threads, shared_bytes, table, tensor_maps };
     let description = KernelDescription {
         name: func.name.clone(),
         params: function::param_layout(func),
@@ -122,7 +127,7 @@ fn assembly(llvm: &Llvm<'_>, machine: &TargetMachine, func: &Func) -> Result<Vec
 struct Built<'ctx> {
     llvm: Llvm<'ctx>,
     machine: TargetMachine,
-    shared_bytes: u32,
+    resources: function::Resources,
     linked: Vec<Linked>,
 }
 
@@ -134,7 +139,7 @@ fn build<'ctx>(
     options: &Options,
     what: Emit,
 ) -> Result<Built<'ctx>, Diagnostics> {
-    let refused = refuse::refusals(func, options);
+    let refused = refuse::refusals(func, arch, options);
     if !refused.is_empty() {
         return Err(refused.into());
     }
@@ -146,7 +151,7 @@ fn build<'ctx>(
     for (library, span) in link::extern_libraries(func, options) {
         linked.push(link::link(&llvm, library, span).map_err(one)?);
     }
-    let shared_bytes = function::emit_kernel(&llvm, func, arch, sources, options).map_err(one)?;
+    let resources = function::emit_kernel(&llvm, func, arch, sources, options).map_err(one)?;
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
@@ -156,7 +161,7 @@ fn build<'ctx>(
             .map_err(|why| broken(func, &why.to_string()))?;
     }
     let machine = target::machine(arch, effort::of_code_generator(&llvm.module, func, arch)).map_err(one)?;
-    Ok(Built { llvm, machine, shared_bytes, linked })
+    Ok(Built { llvm, machine, resources, linked })
 }
 
 fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {

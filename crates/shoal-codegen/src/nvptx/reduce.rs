@@ -123,7 +123,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
         });
         self.block_barrier();
-        self.scratch_may_be_busy();
+        self.scratch_is_read();
         let mut combined = Vec::with_capacity(rows.len());
         for row in 0..rows.len() {
             let groups = (0..parts)

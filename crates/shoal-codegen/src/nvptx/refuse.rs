@@ -1,17 +1,19 @@
 //! What this backend cannot do, said before any code is made.
 
-use shoal_ir::class::{ApplyOp, EffectOp, ElementwiseOp, OpClass};
+use shoal_abi::NvptxArch;
+use shoal_ir::class::{ApplyOp, DescOp, EffectOp, ElementwiseOp, OpClass};
 use shoal_ir::source::Diagnostic;
+use shoal_ir::tensor_map::tensor_map;
 use shoal_ir::{Func, OpId, Type};
 
 use super::{atomic, math};
 use crate::Options;
 
 /// All operations of a kernel that no code can be made for.
-pub(super) fn refusals(func: &Func, options: &Options) -> Vec<Diagnostic> {
+pub(super) fn refusals(func: &Func, arch: NvptxArch, options: &Options) -> Vec<Diagnostic> {
     let has_library = !options.extern_libs.is_empty();
     let refusal = |op: OpId| {
-        let text = reason(func, op, has_library)?;
+        let text = reason(func, op, arch, has_library)?;
         Some(Diagnostic::error(func.op(op).span, text).label("not available on NVIDIA GPUs"))
     };
     let mut found: Vec<Diagnostic> = func.walk().into_iter().filter_map(refusal).collect();
@@ -73,11 +75,17 @@ fn without_layout(func: &Func) -> Option<OpId> {
     func.walk().into_iter().find(|&op| func.op(op).results().iter().any(bare))
 }
 
+/// Whether a descriptor is one that the kernel makes, and not a parameter or what control flow hands on. Whether the copy
+/// engine can reach its tensor is asked where it is made.
+fn is_mapped(func: &Func, desc: shoal_ir::Value) -> bool {
+    matches!(func.def_kind(desc), Some(shoal_ir::OpKind::MakeDesc))
+}
+
 fn held_by_thread(func: &Func, value: shoal_ir::Value) -> u32 {
     func.ty(value).layout().map_or(0, super::place::registers)
 }
 
-fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
+fn reason(func: &Func, op: OpId, arch: NvptxArch, has_library: bool) -> Option<String> {
     let data = func.op(op);
     match data.kind.class() {
         OpClass::Elementwise(ElementwiseOp::Math(function)) => {
@@ -97,6 +105,8 @@ fn reason(func: &Func, op: OpId, has_library: bool) -> Option<String> {
             Some("`device_assert` is not available on NVIDIA GPUs yet".to_owned())
         }
         OpClass::Comm(_) => None,
+        OpClass::Desc(DescOp::Make) if arch >= NvptxArch::Sm90 && tensor_map(func, op).is_some() => None,
+        OpClass::Desc(DescOp::Load | DescOp::Store) if is_mapped(func, data.operands()[0]) => None,
         OpClass::Desc(_) => {
             Some("tensor descriptors reach a GPU as pointers: run the pass `lower_descriptors` first".to_owned())
         }

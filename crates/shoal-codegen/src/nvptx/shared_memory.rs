@@ -19,9 +19,38 @@ pub(super) struct SharedMemory<'ctx> {
     pub(super) needed: u32,
     /// The bytes that a block may have.
     pub(super) limit: u32,
-    /// Some thread may still read scratch.
-    busy: bool,
+    /// What of scratch some thread may still read.
+    busy: Busy,
+    /// What the last use took.
+    last: (u32, u32),
 }
+
+/// A part of scratch.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Busy {
+    /// None of it.
+    Free,
+    /// From one byte to another.
+    Part(u32, u32),
+    /// Any of it.
+    All,
+}
+
+impl Busy {
+    /// This part and another.
+    fn with(self, (from, to): (u32, u32)) -> Busy {
+        match self {
+            Busy::Free => Busy::Part(from, to),
+            Busy::Part(start, end) => Busy::Part(start.min(from), end.max(to)),
+            Busy::All => Busy::All,
+        }
+    }
+}
+
+/// Uses up to this size go beside what is still read, so that nobody waits.
+const SMALL: u32 = 512;
+/// Where they begin.
+const SMALL_ALIGNMENT: u32 = 128;
 
 /// The most that one block may have.
 fn limit(arch: NvptxArch) -> u32 {
@@ -40,20 +69,24 @@ fn limit(arch: NvptxArch) -> u32 {
 impl<'ctx> SharedMemory<'ctx> {
     pub(super) fn new(llvm: &Llvm<'ctx>, memory: PointerValue<'ctx>, arch: NvptxArch) -> Self {
         let address = llvm.builder.build_ptr_to_int(memory, llvm.i32(), "").expect("an address");
-        SharedMemory { memory, address, floor: 0, needed: 0, limit: limit(arch), busy: false }
+        SharedMemory { memory, address, floor: 0, needed: 0, limit: limit(arch), busy: Busy::Free, last: (0, 0) }
     }
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {
     /// All threads of the block wait for each other.
     pub(super) fn block_barrier(&mut self) {
-        self.llvm.ptx_act("bar.sync 0;", &[]);
-        self.shared.busy = false;
+        match self.specialised.warps() {
+            0 => self.llvm.ptx_act("bar.sync 0;", &[]),
+            // Those that feed loops have nothing to do with it.
+            _ => self.llvm.ptx_act(&format!("bar.sync 1, {};", 32 * self.func.gpu.num_warps), &[]),
+        }
+        self.shared.busy = Busy::Free;
     }
 
     /// All threads have waited for each other in another way than by [`Self::block_barrier`].
     pub(super) fn scratch_is_free(&mut self) {
-        self.shared.busy = false;
+        self.shared.busy = Busy::Free;
     }
 
     /// The threads of this warp wait for each other.
@@ -63,18 +96,34 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Begins to use so many bytes of scratch; gives where they begin. Until the next use they are this one's.
     pub(super) fn use_scratch(&mut self, bytes: u32) -> u32 {
-        let at = self.shared.floor;
+        let at = self.beside_busy(bytes).unwrap_or_else(|| {
+            if self.shared.busy != Busy::Free {
+                self.block_barrier();
+            }
+            self.shared.floor
+        });
         self.shared.needed = self.shared.needed.max(at + bytes);
-        if self.shared.busy {
-            self.block_barrier();
-        }
-        self.shared.busy = true;
+        self.shared.last = (at, at + bytes);
+        self.shared.busy = self.shared.busy.with(self.shared.last);
         at
+    }
+
+    /// A place for so many bytes beside what may still be read.
+    fn beside_busy(&self, bytes: u32) -> Option<u32> {
+        let Busy::Part(from, to) = self.shared.busy else { return None };
+        let behind = to.next_multiple_of(SMALL_ALIGNMENT);
+        let at = if self.shared.floor + bytes <= from { self.shared.floor } else { behind };
+        (bytes <= SMALL && at >= self.shared.floor && at + bytes <= self.shared.limit).then_some(at)
+    }
+
+    /// What the last use took is being read, and nothing else of scratch is.
+    pub(super) fn scratch_is_read(&mut self) {
+        self.shared.busy = self.shared.busy.with(self.shared.last);
     }
 
     /// Other code may have left scratch in use: at the start of a region, and after one.
     pub(super) fn scratch_may_be_busy(&mut self) {
-        self.shared.busy = true;
+        self.shared.busy = Busy::All;
     }
 
     /// A place in shared memory, so many bytes from its start.

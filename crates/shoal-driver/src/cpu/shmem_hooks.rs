@@ -337,14 +337,14 @@ unsafe fn await_word(
 /// Bytes of another rank's heap, or why there are none.
 fn range(view: &RankView, address: u64, bytes: u64, rank: i32) -> Result<Place, String> {
     match usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok()) {
-        Some(bytes) => view.symmetric_range(address as usize, bytes, rank),
+        Some(bytes) => view.named_range(address as usize, bytes, rank),
         None => Err(format!("{} bytes cannot be copied", bytes.cast_signed())),
     }
 }
 
 /// A word of a rank's heap, or why there is none.
 fn signal_word(view: &RankView, address: u64, rank: i32) -> Result<Place, String> {
-    let place = view.symmetric_range(address as usize, size_of::<u64>(), rank)?;
+    let place = view.named_range(address as usize, size_of::<u64>(), rank)?;
     match address.is_multiple_of(align_of::<AtomicU64>() as u64) {
         true => Ok(place),
         false => Err(format!("the signal at {address:#x} is not at a multiple of 8")),

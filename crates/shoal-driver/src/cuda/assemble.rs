@@ -73,10 +73,14 @@ pub fn assemble(device: CudaDevice, kernel: &str, ptx: &[u8]) -> Result<Vec<u8>,
 const SMALL_TEXT: usize = 64 << 10;
 /// Registers of a thread are handed out in such groups.
 const REGISTER_GROUP: u32 = 8;
-/// How many registers the assembler is asked to do without.
+/// How many registers the assembler is asked to do without: of few, a whole group, since kernels with few registers wait for
+/// memory and want many programs at once.
 const FEW: u32 = 2;
+const FEW_OF_FEW: u32 = 8;
+/// What counts as few registers of a thread.
+const SMALL_THREAD: u32 = 64;
 
-/// As [`assemble`], for the kernel of this description. If a thread uses one or two registers more than would let another
+/// As [`assemble`], for the kernel of this description. If a thread uses some registers more than would let another
 /// program run on the same multiprocessor, the assembler is asked to do without them, and what it makes is taken if
 /// nothing went to memory for it.
 ///
@@ -97,8 +101,9 @@ fn with_fewer_registers(
 ) -> Option<Vec<u8>> {
     let text = str::from_utf8(ptx).ok().filter(|text| text.len() <= SMALL_TEXT && !text.contains(".maxnreg"))?;
     let used = CudaKernel::load(device, code, description.clone()).ok()?.resources();
-    let over = used.registers % REGISTER_GROUP;
-    if !(1..=FEW).contains(&over) {
+    let fewer = used.registers.saturating_sub(1) / REGISTER_GROUP * REGISTER_GROUP;
+    let spared = if used.registers <= SMALL_THREAD { FEW_OF_FEW } else { FEW };
+    if fewer == 0 || used.registers - fewer > spared {
         return None;
     }
     let threads = description.nvptx()?.threads;
@@ -107,7 +112,6 @@ fn with_fewer_registers(
         let by_registers = limits.registers / (registers.next_multiple_of(REGISTER_GROUP) * threads).max(1);
         by_registers.min(limits.multiprocessor_threads / threads)
     };
-    let fewer = used.registers - over;
     if resident(fewer) <= resident(used.registers) {
         return None;
     }

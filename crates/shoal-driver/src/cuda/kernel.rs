@@ -9,6 +9,7 @@ use std::{ffi::CString, sync::OnceLock};
 use shoal_abi::{KernelDescription, NvptxNeeds, TableUse};
 use smallvec::SmallVec;
 
+use super::tensor_map::encode_for;
 use super::{
     device::CudaDevice,
     error::CudaError,
@@ -23,6 +24,9 @@ use crate::args::ArgBlock;
 
 /// A block gets so much shared memory without asking.
 const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
+/// In a block of arguments tensor maps lie at multiples of this, and have so many bytes.
+const TENSOR_MAP_ALIGNMENT: usize = 64;
+const TENSOR_MAP_BYTES: usize = 128;
 /// The largest extents of a grid.
 const GRID_LIMIT: [u32; 3] = [0x7fff_ffff, 0xffff, 0xffff];
 
@@ -69,7 +73,7 @@ impl CudaKernel {
     /// # Errors
     /// When the driver refuses, or the kernel wants more shared memory than the device has.
     pub fn load(device: CudaDevice, code: &[u8], description: KernelDescription) -> Result<CudaKernel, CudaError> {
-        let Some(needs) = description.nvptx().copied() else {
+        let Some(needs) = description.nvptx().cloned() else {
             return Err(CudaError::Invalid(format!("kernel `{}` was not compiled for a GPU", description.name)));
         };
         if needs.table == TableUse::Waits {
@@ -164,6 +168,43 @@ impl CudaKernel {
         self.needs.table
     }
 
+    /// The arguments with what no argument stands for behind them, if the kernel takes any: the address of its table of
+    /// ranks, and the maps of its tensors.
+    #[inline]
+    fn with_extras(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
+        let with_table = self.with_table(args, table)?;
+        if self.needs.tensor_maps.is_empty() {
+            return Ok(with_table);
+        }
+        let mut block = with_table.unwrap_or_else(|| args.clone());
+        for map in &self.needs.tensor_maps {
+            let map = encode_for(&self.description, map, args)?;
+            block = block.with_words(map.words(), TENSOR_MAP_ALIGNMENT);
+        }
+        Ok(Some(block))
+    }
+
+    /// Where each argument lies, if they must be passed one by one: only the driver knows where it puts tensor maps.
+    #[inline]
+    fn param_pointers(&self, args: &ArgBlock) -> SmallVec<[*mut c_void; 24]> {
+        let maps = self.needs.tensor_maps.len();
+        let mut pointers = SmallVec::new();
+        if maps == 0 {
+            return pointers;
+        }
+        let start = args.as_ptr().cast_mut();
+        let mut end = 0;
+        let table = (self.needs.table != TableUse::None).then_some((8, 8));
+        let own = self.description.params.iter().map(|param| (param.size, param.align.max(1)));
+        let maps = std::iter::repeat_n((TENSOR_MAP_BYTES, TENSOR_MAP_ALIGNMENT), maps);
+        for (size, align) in own.chain(table).chain(maps) {
+            let at = usize::next_multiple_of(end, align);
+            end = at + size;
+            pointers.push(start.wrapping_add(at).cast());
+        }
+        pointers
+    }
+
     /// The arguments with the address of the table behind them, if the kernel takes one.
     fn with_table(&self, args: &ArgBlock, table: Option<u64>) -> Result<Option<ArgBlock>, CudaError> {
         let address = match (self.needs.table, table) {
@@ -209,19 +250,19 @@ impl CudaKernel {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_table(args, table)?;
+        let longer = self.with_extras(args, table)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut bytes = args.len();
         let block: *mut c_void = args.as_ptr().cast_mut().cast();
         let packed = [PARAM_BUFFER, block, PARAM_BUFFER_BYTES, (&raw mut bytes).cast(), ptr::null_mut()];
-        let extra = if bytes == 0 { ptr::null() } else { packed.as_ptr() };
+        let one_by_one = self.param_pointers(args);
+        let (params, extra) = passed(&one_by_one, &packed, bytes);
         let (threads, shared) = (self.needs.threads, self.needs.shared_bytes);
         let [x, y, z] = grid;
         let function = self.function_for(stream);
         // SAFETY: the function is loaded; the block has the size of its parameters and is copied by the call.
-        let status =
-            unsafe { (cuda.launch)(function, x, y, z, threads, 1, 1, shared, stream.raw(), ptr::null(), extra) };
+        let status = unsafe { (cuda.launch)(function, x, y, z, threads, 1, 1, shared, stream.raw(), params, extra) };
         cuda.check(status, || format!("launching `{}`", self.description.name))
     }
 
@@ -242,7 +283,7 @@ impl CudaKernel {
         if self.check(grid, args)? == Programs::None {
             return Ok(());
         }
-        let longer = self.with_table(args, table)?;
+        let longer = self.with_extras(args, table)?;
         let args = longer.as_ref().unwrap_or(args);
         let cuda = stream.bind()?;
         let mut attributes: SmallVec<[LaunchAttribute; 3]> = SmallVec::new();
@@ -271,9 +312,10 @@ impl CudaKernel {
         let mut bytes = args.len();
         let block: *mut c_void = args.as_ptr().cast_mut().cast();
         let packed = [PARAM_BUFFER, block, PARAM_BUFFER_BYTES, (&raw mut bytes).cast(), ptr::null_mut()];
-        let extra = if bytes == 0 { ptr::null() } else { packed.as_ptr() };
+        let one_by_one = self.param_pointers(args);
+        let (params, extra) = passed(&one_by_one, &packed, bytes);
         // SAFETY: as in `launch`; the attributes live until the call returns.
-        let status = unsafe { (cuda.launch_with)(&raw const config, self.function_for(stream), ptr::null(), extra) };
+        let status = unsafe { (cuda.launch_with)(&raw const config, self.function_for(stream), params, extra) };
         cuda.check(status, || format!("launching `{}`", self.description.name))
     }
 
@@ -297,6 +339,20 @@ impl CudaKernel {
             return Err(CudaError::Arguments { kernel, expected: self.args_bytes, got: args.len() });
         }
         Ok(Programs::Some)
+    }
+}
+
+/// Arguments as the driver takes them: pointers to each, or the block that holds them.
+#[inline]
+fn passed(
+    one_by_one: &[*mut c_void],
+    packed: &[*mut c_void; 5],
+    bytes: usize,
+) -> (*const *mut c_void, *const *mut c_void) {
+    match (one_by_one.is_empty(), bytes) {
+        (false, _) => (one_by_one.as_ptr(), ptr::null()),
+        (true, 0) => (ptr::null(), ptr::null()),
+        (true, _) => (ptr::null(), packed.as_ptr()),
     }
 }
 

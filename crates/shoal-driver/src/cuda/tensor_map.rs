@@ -2,7 +2,11 @@
 
 use core::ffi::c_int;
 
+use shoal_abi::{KernelDescription, LaunchValue, MapElement, MapOutside, TensorMapNeeds};
+use smallvec::SmallVec;
+
 use super::{driver::driver, error::CudaError, sys::TensorMapWords};
+use crate::args::ArgBlock;
 
 /// The most dimensions of a tensor map.
 pub const MAX_DIMENSIONS: usize = 5;
@@ -137,6 +141,91 @@ impl TensorMap {
     pub fn words(&self) -> &[u64; 16] {
         &self.0.0
     }
+}
+
+/// What the copy engine wants addresses and strides to be multiples of, in bytes.
+const ALIGNMENT: u64 = 16;
+
+/// The map of a tensor that a kernel reaches, for a launch with these arguments.
+///
+/// # Errors
+/// When the copy engine cannot reach such a tensor.
+pub(super) fn encode_for(
+    kernel: &KernelDescription,
+    needs: &TensorMapNeeds,
+    args: &ArgBlock,
+) -> Result<TensorMap, CudaError> {
+    let refuse = |why: String| {
+        CudaError::Invalid(format!("kernel `{}` accesses a tensor through a descriptor: {why}", kernel.name))
+    };
+    let value = |value: &LaunchValue| {
+        value
+            .compute(|index| argument(kernel, args, index))
+            .ok_or_else(|| refuse(format!("its description says `{value}`, which is no number")))
+    };
+    let numbers =
+        |list: &[LaunchValue]| list.iter().rev().map(&value).collect::<Result<SmallVec<[i64; MAX_DIMENSIONS]>, _>>();
+    let (address, sizes, strides) = (value(&needs.base)?, numbers(&needs.sizes)?, numbers(&needs.strides)?);
+    if sizes.iter().any(|&size| size <= 0) {
+        return Err(refuse(format!("its sizes must be positive, but are {:?}", in_order(&sizes))));
+    }
+    let element = u64::from(needs.element.bytes());
+    let bytes: SmallVec<[u64; MAX_DIMENSIONS]> =
+        strides.iter().map(|&stride| stride.cast_unsigned().wrapping_mul(element)).collect();
+    let address = address.cast_unsigned();
+    if !address.is_multiple_of(ALIGNMENT) || bytes.iter().any(|stride| !stride.is_multiple_of(ALIGNMENT)) {
+        return Err(refuse(format!(
+            "its memory and its strides must be multiples of {ALIGNMENT} bytes, but it begins at {address:#x}, with \
+             strides of {:?} elements of {element} bytes",
+            in_order(&strides)
+        )));
+    }
+    let sizes: SmallVec<[u64; MAX_DIMENSIONS]> = sizes.iter().map(|&size| size.cast_unsigned()).collect();
+    let tile: SmallVec<[u32; MAX_DIMENSIONS]> = needs.block.iter().rev().copied().collect();
+    TensorMap::encode(&TensorMapLayout {
+        element: match needs.element {
+            MapElement::Bits8 => TensorMapElement::U8,
+            MapElement::Bits16 => TensorMapElement::U16,
+            MapElement::Bits32 => TensorMapElement::U32,
+            MapElement::Bits64 => TensorMapElement::U64,
+            MapElement::F16 => TensorMapElement::F16,
+            MapElement::Bf16 => TensorMapElement::Bf16,
+            MapElement::F32 => TensorMapElement::F32,
+            MapElement::F64 => TensorMapElement::F64,
+        },
+        address,
+        sizes: &sizes,
+        strides: &bytes,
+        tile: &tile,
+        swizzle: match needs.swizzle {
+            0 => Swizzle::None,
+            32 => Swizzle::Bytes32,
+            64 => Swizzle::Bytes64,
+            _ => Swizzle::Bytes128,
+        },
+        outside: match needs.outside {
+            MapOutside::Zero => OutOfBounds::Zero,
+            MapOutside::Nan => OutOfBounds::Nan,
+        },
+    })
+}
+
+/// Numbers as the kernel has them, outermost first.
+fn in_order(numbers: &[i64]) -> Vec<i64> {
+    numbers.iter().rev().copied().collect()
+}
+
+/// The bits of an argument, and how many there are.
+fn argument(kernel: &KernelDescription, args: &ArgBlock, index: u32) -> Option<(u64, u32)> {
+    let mut end = 0;
+    let mut found = None;
+    for param in kernel.params.get(..=index as usize)? {
+        let start = usize::next_multiple_of(end, param.align.max(1));
+        end = start + param.size;
+        found = Some((start, param.size));
+    }
+    let (start, size) = found?;
+    Some((args.bits(start, size)?, 8 * size as u32))
 }
 
 impl core::fmt::Debug for TensorMap {

@@ -44,6 +44,7 @@ fn description(shared_bytes: u32) -> KernelDescription {
             threads: 32,
             shared_bytes,
             table: TableUse::None,
+            tensor_maps: Vec::new(),
         }),
     }
 }

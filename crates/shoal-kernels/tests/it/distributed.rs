@@ -22,7 +22,12 @@ const PROGRAMS: usize = 2;
 const ROUNDS: usize = 2;
 
 fn options() -> WorldOptions {
-    WorldOptions { heap_bytes: 8 << 20, pad_slots: 4 * PROGRAMS * 8, ..WorldOptions::default() }
+    options_for(8)
+}
+
+/// For worlds of up to so many ranks.
+fn options_for(ranks: usize) -> WorldOptions {
+    WorldOptions { heap_bytes: 8 << 20, pad_slots: 4 * PROGRAMS * ranks, ..WorldOptions::default() }
 }
 
 fn library(device: Device) -> Library {
@@ -57,4 +62,5 @@ fn hold(library: &Library, rank: &Rank, item: &RankItem, sizes: &[usize], dtype:
 fn every_kernel_is_in_the_tests() {
     let all: Vec<&str> = catalog().iter().map(|item| item.name).collect();
     assert_eq!(all, threads::TESTED);
+    assert_eq!(processes::TESTED, WORLDS);
 }

@@ -250,3 +250,105 @@ def tangents(x, N: tl.constexpr):
         assert!(refused.contains(said), "{refused}");
     }
 }
+
+/// A product whose operands and result go through descriptors, which the kernel makes or is given.
+const BLOCKS: &str = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def made(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    pm, pn = tl.program_id(0), tl.program_id(1)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(left.load([pm * BM, k]), right.load([k, pn * BN]), acc)
+    out.store([pm * BM, pn * BN], acc.to(tl.float16))
+
+@shoal.jit
+def persistent(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, WS: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    right = tl.make_tensor_descriptor(b, [K, N], [N, 1], [BK, BN])
+    out = tl.make_tensor_descriptor(c, [M, N], [N, 1], [BM, BN])
+    columns = tl.cdiv(N, BN)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * columns, tl.num_programs(0), warp_specialize=WS):
+        pm, pn = tile // columns, tile % columns
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            acc = tl.dot(left.load([pm * BM, k]), right.load([k, pn * BN]), acc)
+        out.store([pm * BM, pn * BN], acc.to(tl.float16))
+
+@shoal.jit
+def row_sums(x, out, M, N: tl.constexpr, BM: tl.constexpr):
+    rows = tl.make_tensor_descriptor(x, [M, N], [N, 1], [BM, N])
+    first = tl.program_id(0) * BM
+    tl.store(out + first + tl.arange(0, BM), tl.sum(rows.load([first, 0]), axis=1))
+";
+
+fn blocks(kernel: &str, signature: &str, arch: NvptxArch) -> String {
+    let kernel = shoal::Module::from_source("blocks.py", BLOCKS).unwrap().kernel(kernel).unwrap();
+    let specs = kernel.read_signature(signature).unwrap();
+    String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(arch)).unwrap_or_else(|why| panic!("{why}")))
+        .unwrap()
+}
+
+#[test]
+fn the_copy_engine_moves_blocks_of_tensors() {
+    let signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, BM=128, BN=128, BK=64";
+    let text = blocks("made", signature, NvptxArch::Sm90a);
+    for wanted in [
+        "maps=b16:u0:a3/a5:a5:128/64:128:zero,b16:u1:a5/a4:a4:64/64:128:zero,b16:u2:a3/a4:a4:128/64:128:zero",
+        ".param .align 64 .b8 made_param_6[128]",
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes",
+        "mbarrier.try_wait.parity.shared::cta.b64",
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16",
+        "wgmma.wait_group.sync.aligned 1;",
+        "stmatrix.sync.aligned",
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group",
+        "cp.async.bulk.wait_group.read 0;",
+    ] {
+        assert!(text.contains(wanted), "{wanted} in\n{text}");
+    }
+    for unwanted in [".local", "cp.async.cg", "ld.global", "st.global", "setmaxnreg"] {
+        assert!(!text.contains(unwanted), "{unwanted} in\n{text}");
+    }
+    // What is not aligned as the engine wants it goes through pointers, and so does everything on older GPUs.
+    let unaligned = signature.replace("i32:16, i32:16, i32:16", "i32, i32, i32");
+    let older = blocks("made", signature, NvptxArch::Sm80);
+    for text in [blocks("made", &unaligned, NvptxArch::Sm90a), older] {
+        assert!(!text.contains("cp.async.bulk") && !text.contains("maps=") && text.contains("st.global"), "{text}");
+    }
+    let sums = blocks("row_sums", "*fp32:16, *fp32:16, i32, N=64, BM=32", NvptxArch::Sm90a);
+    assert!(sums.contains("cp.async.bulk.tensor.2d.shared::cluster") && sums.contains("ld.shared.v4.b32"), "{sums}");
+    assert!(sums.contains("maps=b32:u0:a2/64:64:32/32:128:zero"), "{sums}");
+}
+
+#[test]
+fn warps_of_their_own_feed_loops_that_ask_for_it() {
+    let signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, BM=128, BN=256, BK=64";
+    let kernel = shoal::Module::from_source("blocks.py", BLOCKS).unwrap().kernel("persistent").unwrap();
+    let text = |more: &str| {
+        let specs = kernel.read_signature(&format!("{signature}, {more}")).unwrap();
+        let mut options = kernel.options().clone();
+        (options.gpu.num_warps, options.gpu.num_stages) = (8, 3);
+        let kernel = kernel.clone().with(options);
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap()).unwrap()
+    };
+    let specialised = text("WS=True");
+    for wanted in [
+        "threads=384",
+        ".reqntid 384",
+        ".minnctapersm 1",
+        "setmaxnreg.dec.sync.aligned.u32 40;",
+        "setmaxnreg.inc.sync.aligned.u32 232;",
+        "mbarrier.arrive.shared::cta.b64",
+        "bar.sync 1, 256;",
+    ] {
+        assert!(specialised.contains(wanted), "{wanted} in\n{specialised}");
+    }
+    assert!(!specialised.contains(".local"), "{specialised}");
+    let plain = text("WS=False");
+    assert!(plain.contains("threads=256") && !plain.contains("setmaxnreg"), "{plain}");
+}

@@ -221,6 +221,8 @@ impl Lower<'_> {
             KnownModule::Extra | KnownModule::ExtraTarget => {
                 builtin(&format!("extra.{name}")).or_else(|| builtin(&format!("language_extra.{name}")))
             }
+            // Triton-distributed's module has one of libdevice's functions, too.
+            KnownModule::LanguageExtra if name == "ffs" => builtin("libdevice.ffs"),
             KnownModule::LanguageExtra => builtin(&format!("language_extra.{name}")),
             KnownModule::TargetInfo => builtin(&format!("target_info.{name}")),
             KnownModule::Math => builtin(&format!("pymath.{name}")).or_else(|| builtin::math::constant(name)),

@@ -13,6 +13,7 @@ use super::words::counted;
 use super::{cast, memory, shape};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
+use crate::lanes;
 use crate::lower_error::LowerResult;
 use crate::value::{BlockPtr, Tensor, Value};
 
@@ -155,6 +156,7 @@ pub(crate) fn integer(e: &mut Emit<'_>, what: &str, x: &Operand, ty: Scalar) -> 
             ))),
         },
         Operand::Tensor(t) => {
+            let t = &lanes::agreed(e, t);
             let one = t.ty.as_tile().is_none_or(|tile| tile.len() == 1);
             if !one || !number_type(t).is_some_and(Scalar::is_int) {
                 return Err(e

@@ -17,6 +17,7 @@ pub(crate) fn pair(e: &mut Emit<'_>, a: &Tensor, b: &Tensor) -> LowerResult<(Ten
 
 /// All tensors at their common shape.
 pub(crate) fn all(e: &mut Emit<'_>, tensors: &[Tensor]) -> LowerResult<Vec<Tensor>> {
+    let tensors = &lanes::beside_tiles(e, tensors);
     if tensors.iter().any(lanes::is_per_lane) {
         return tensors.iter().map(|t| lanes::of_each(e, t)).collect();
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use shoal_ir::OpKind;
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::{BinaryOp, CmpOp, RmwOp, Sem};
 use shoal_ir::types::{Elem, Ptr, Scalar};
+use shoal_ir::{OpKind, Value as IrValue};
 
 use super::atomic::Ordering;
 use super::language_extra::order::barrier;
@@ -92,15 +92,30 @@ fn run_symm_at(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     symm_at(e, pointer, &rank)
 }
 
-/// The same place at another rank, or the places of lanes: of those that run this.
+/// The same place at another rank, or the places of lanes: of those that run this. A lane that names a rank there is not
+/// gets a null pointer: kernels ask for all lanes, and then leave those out.
 pub(crate) fn symm_at(e: &mut Emit<'_>, pointer: &Tensor, rank: &Tensor) -> LowerResult<Value> {
     let mut operands = vec![pointer.value, rank.value];
     if lanes::is_per_lane(pointer) || lanes::is_per_lane(rank) {
         operands = vec![lanes::of_each(e, pointer)?.value, lanes::of_each(e, rank)?.value];
-        operands.extend(e.active);
+        let outer = e.active;
+        if lanes::is_per_lane(rank) {
+            let known = are_ranks(e, operands[1]);
+            operands.push(lanes::both(e, outer, known));
+        } else {
+            operands.extend(outer);
+        }
     }
     let place = e.b().value(OpKind::Comm(CommOp::SymmAt), &operands);
     Ok(Tensor { access: pointer.access, ..e.tensor(place) }.into())
+}
+
+/// Which of the lanes' numbers are ranks.
+fn are_ranks(e: &mut Emit<'_>, numbers: IrValue) -> IrValue {
+    let count = e.b().value(OpKind::Comm(CommOp::NumRanks { axis: None }), &[]);
+    let count = lanes::splat(e, count);
+    let [numbers, count] = [numbers, count].map(|v| e.b().bitcast(v, Scalar::U32));
+    e.b().cmp(CmpOp::Lt, numbers, count)
 }
 
 fn run_wait(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {

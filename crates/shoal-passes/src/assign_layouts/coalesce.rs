@@ -58,6 +58,14 @@ pub(super) fn default_layout(shape: &[u32], hardware: Hardware) -> LinearLayout 
     blocked(shape, &order, each as u32, hardware)
 }
 
+/// A layout for blocks that a copy engine brings to shared memory: rows, as wide as one instruction reads.
+pub(super) fn block_layout(shape: &[u32], elem: shoal_ir::Elem, hardware: Hardware) -> LinearLayout {
+    let order: Vec<usize> = (0..shape.len()).rev().collect();
+    let elements: u64 = shape.iter().map(|&size| u64::from(size)).product();
+    let each = (elements / u64::from(LANES * hardware.warps)).clamp(1, WIDEST / u64::from(elem.bytes()));
+    blocked(shape, &order, each as u32, hardware)
+}
+
 /// `vector` elements for each lane along the first dimension of `order`; lanes and warps fill one dimension after the
 /// other.
 fn blocked(shape: &[u32], order: &[usize], vector: u32, hardware: Hardware) -> LinearLayout {

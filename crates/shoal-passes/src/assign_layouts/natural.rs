@@ -4,11 +4,11 @@
 //! scalars alone have none, and neither have broadcasts: they are made in any layout.
 
 use cranelift_entity::EntityRef;
-use shoal_ir::class::{AccessOp, ApplyOp, AtomicOp, OpClass, ShapeOp, TileOp};
+use shoal_ir::class::{AccessOp, ApplyOp, AtomicOp, DescOp, OpClass, ShapeOp, TileOp};
 use shoal_ir::{Func, OpId, Structure, Type, Value, layouts};
 use shoal_layout::{InDim, LinearLayout};
 
-use super::coalesce::{along_axis, coalesced, default_layout, is_good};
+use super::coalesce::{along_axis, block_layout, coalesced, default_layout, is_good};
 use super::{Hardware, product};
 use crate::contiguity::AxisInfos;
 
@@ -104,9 +104,14 @@ impl Analysis<'_> {
         let any = || data.operands().iter().find_map(|&operand| self.of(operand));
         let all = |layout: Option<LinearLayout>| vec![layout; data.results().len()];
         match data.kind.class() {
-            OpClass::Source(_) | OpClass::Terminator(_) | OpClass::Effect(_) | OpClass::Desc(_) | OpClass::Call(_) => {
-                all(None)
+            OpClass::Source(_) | OpClass::Terminator(_) | OpClass::Effect(_) | OpClass::Call(_) => all(None),
+            OpClass::Desc(DescOp::Load) => {
+                let ty = self.func.ty(data.result());
+                all(ty.elem().map(|elem| block_layout(ty.shape(), elem, self.hardware)))
             }
+            OpClass::Desc(
+                DescOp::Make | DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. } | DescOp::Store,
+            ) => all(None),
             OpClass::Elementwise(_) | OpClass::Comm(_) => all(any()),
             OpClass::Shape(kind) => self.shape(op, kind),
             OpClass::Tile(TileOp::Dot { .. }) => all(Some(product::choose(self.func, op, self.hardware).acc)),

@@ -2,8 +2,8 @@
 //!
 //! | unit | when |
 //! |---|---|
-//! | `wgmma` | sm_90a, 16-bit floats, 8-bit floats and integers; at least 64 rows, warps in groups of four |
-//! | `mma.sync` | 16-bit floats, 8-bit integers, `f32` that may be rounded to tf32; at least 16 × 8 |
+//! | `wgmma` | sm_90a, 16-bit floats, 8-bit floats and integers, `f32` as tf32; at least 64 rows, warps in groups of four |
+//! | `mma.sync` | 16-bit floats, 8-bit integers, `f32` that may be rounded to tf32, `f64`; at least 16 × 8, `f64` 8 × 8 |
 //! | fused multiply-add | everything else |
 
 use std::collections::HashSet;
@@ -89,6 +89,9 @@ fn wgmma_depth(sizes: &Sizes) -> Option<u32> {
     if is_half(sizes.number) && same {
         return Some(16);
     }
+    if sizes.number == Scalar::F32 && same && sizes.precision == DotPrecision::Tf32 {
+        return Some(8);
+    }
     let small = is_small(sizes.number) && is_small(sizes.other);
     let integers = matches!(sizes.number, Scalar::I8 | Scalar::U8) && same;
     (small || integers).then_some(32)
@@ -98,12 +101,16 @@ fn wgmma_depth(sizes: &Sizes) -> Option<u32> {
 fn mma_depth(number: Scalar, precision: DotPrecision) -> Option<u32> {
     let rounded = matches!(precision, DotPrecision::Tf32 | DotPrecision::Tf32x3 | DotPrecision::Bf16x3);
     let depth = |bits: u32| 256 / bits;
+    if number == Scalar::F64 {
+        return Some(4);
+    }
     let has_unit = is_half(number) || matches!(number, Scalar::I8 | Scalar::U8) || number == Scalar::F32 && rounded;
     has_unit.then(|| depth(number.bits()))
 }
 
 fn use_mma(func: &Func, op: OpId) -> bool {
-    let fits = |s: &Sizes| mma_depth(s.number, s.precision).is_some_and(|k| s.m >= 16 && s.n >= 8 && s.k >= k);
+    let rows = |s: &Sizes| if s.number == Scalar::F64 { 8 } else { 16 };
+    let fits = |s: &Sizes| mma_depth(s.number, s.precision).is_some_and(|k| s.m >= rows(s) && s.n >= 8 && s.k >= k);
     sizes(func, op).is_some_and(|s| fits(&s))
 }
 
@@ -144,10 +151,11 @@ fn mma_layouts(func: &Func, op: OpId, hardware: Hardware) -> Option<ProductLayou
     }
     let data = func.op(op);
     let shape = |index: usize| func.ty(data.operands()[index]).shape();
-    let width = 32 / number.bits();
-    let operand = |index, which| LinearLayout::mma_operand(shape(index), &warps, MmaShape::M16N8, which, width).ok();
+    let width = (32 / number.bits()).max(1);
+    let instruction = if number == Scalar::F64 { MmaShape::M8N8 } else { MmaShape::M16N8 };
+    let operand = |index, which| LinearLayout::mma_operand(shape(index), &warps, instruction, which, width).ok();
     Some(ProductLayouts {
-        acc: LinearLayout::mma_accumulator(&[m, n], &warps, MmaShape::M16N8).ok()?,
+        acc: LinearLayout::mma_accumulator(&[m, n], &warps, instruction).ok()?,
         a: Some(operand(0, Operand::A)?),
         b: Some(operand(1, Operand::B)?),
     })
@@ -170,7 +178,7 @@ fn fma_layouts(func: &Func, op: OpId, hardware: Hardware) -> ProductLayouts {
 fn is_loaded(func: &Func, value: Value) -> bool {
     let Some(op) = func.def_op(value) else { return false };
     let data = func.op(op);
-    matches!(data.kind, OpKind::Load(_))
+    matches!(data.kind, OpKind::Load(_) | OpKind::DescLoad)
         || matches!(data.kind, OpKind::Transpose { .. }) && is_loaded(func, data.operands()[0])
 }
 

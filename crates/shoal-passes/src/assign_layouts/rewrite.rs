@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use cranelift_entity::EntityRef;
-use shoal_ir::class::{ElementwiseOp, OpClass, ShapeOp};
+use shoal_ir::class::{DescOp, ElementwiseOp, OpClass, ShapeOp};
 use shoal_ir::op::OpKind;
 use shoal_ir::{Func, OpId, Region, Structure, Type, Value, ValueDef, layouts};
 use shoal_layout::{InDim, LinearLayout};
@@ -228,7 +228,22 @@ impl Rewrite<'_> {
                     self.demand(op, index, &layout);
                 }
             }
-            OpClass::Desc(_) | OpClass::Control(_) | OpClass::Terminator(_) | OpClass::Call(_) => {}
+            OpClass::Desc(DescOp::Load) => {
+                let result = self.func.op(op).result();
+                let layout = self.natural_or_default(result);
+                self.set_layout(result, &layout);
+            }
+            OpClass::Desc(DescOp::Store) => {
+                // It goes through shared memory, whatever its layout.
+                let stored = self.operands(op)[1];
+                let layout = self.func.ty(stored).layout().cloned();
+                let layout = layout.unwrap_or_else(|| self.natural_or_default(stored));
+                self.demand(op, 1, &layout);
+            }
+            OpClass::Desc(DescOp::Make | DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. })
+            | OpClass::Control(_)
+            | OpClass::Terminator(_)
+            | OpClass::Call(_) => {}
         }
     }
 

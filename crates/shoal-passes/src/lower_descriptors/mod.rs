@@ -11,32 +11,47 @@
 //! **Why here.** For targets without hardware for descriptors. Before `licm` and `canonicalize`, which find that most
 //! of the arithmetic made here is the same for all blocks.
 //!
+//! A GPU with a copy engine (sm_90 and up) keeps the descriptors that the engine can be told of before the kernel starts
+//! (`kept`); they stay as they are, with the loads and stores through them.
+//!
 //! A descriptor that is carried around a loop or comes out of a branch is carried as its parts, and `desc_size` and
 //! `desc_stride` are parts. A descriptor parameter of a kernel becomes, at its place, the values that
 //! [`DescPart::passed`] lists. Functions that take or return descriptors are left alone: calls must be inlined first.
 
 mod access;
 mod carry;
+mod kept;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use shoal_abi::{NvptxArch, Target};
 use shoal_ir::class::{DescOp, OpClass};
 use shoal_ir::effects::CallEffects;
-use shoal_ir::op::Rounding;
 use shoal_ir::types::{DescPart, DescType};
 use shoal_ir::{Builder, CommOp, Facts, Func, FuncKind, Module, OpId, OpKind, Ptr, Region, Scalar, Type, Value};
 use smallvec::SmallVec;
 
 use crate::dce::remove_dead;
 
-/// Lowers the descriptors of every function.
-pub fn lower_descriptors(module: &mut Module) {
+/// Lowers the descriptors of every function that the target's copy engine does not take over.
+pub fn lower_descriptors(module: &mut Module, target: &Target) {
+    let engine = match target {
+        Target::Nvptx(arch) if *arch >= NvptxArch::Sm90 => CopyEngine::Tensors,
+        Target::Nvptx(_) | Target::Cpu(_) | Target::Amdgpu(_) => CopyEngine::None,
+    };
     let calls = CallEffects::of_module(module);
     for func in &mut module.funcs {
         if has_descriptors(func) && can_lower(func) {
-            lower(func, &calls);
+            lower(func, &calls, engine);
         }
     }
+}
+
+/// Whether a target has an engine that copies blocks of tensors.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum CopyEngine {
+    None,
+    Tensors,
 }
 
 /// What a descriptor is made of.
@@ -89,9 +104,13 @@ fn can_lower(func: &Func) -> bool {
     !calls && (func.kind == FuncKind::Kernel || !any(func.params()))
 }
 
-fn lower(func: &mut Func, calls: &CallEffects) {
-    let mut lowering = Lowering { parts: HashMap::new(), replaced: Vec::new() };
-    lowering.params(func);
+fn lower(func: &mut Func, calls: &CallEffects, engine: CopyEngine) {
+    let passed = expand_params(func);
+    let kept = match engine {
+        CopyEngine::None => HashSet::new(),
+        CopyEngine::Tensors => kept::kept(func, &passed),
+    };
+    let mut lowering = Lowering { parts: HashMap::new(), replaced: Vec::new(), kept };
     let body = func.body();
     lowering.region(func, body);
     for op in lowering.replaced.into_iter().rev() {
@@ -104,51 +123,15 @@ struct Lowering {
     parts: HashMap<Value, Parts>,
     /// Operations that something else stands for. They go last, when nothing uses their results any more.
     replaced: Vec<OpId>,
+    /// Operations of the descriptors' family that stay.
+    kept: HashSet<OpId>,
 }
 
 impl Lowering {
-    /// Replaces descriptor parameters; the others are renewed around them so that the order stays.
-    fn params(&mut self, func: &mut Func) {
-        let body = func.body();
-        let old = func.params().to_vec();
-        if old.iter().all(|&v| as_desc(func, v).is_none()) {
-            return;
-        }
-        let mut uses_to_come = Vec::new();
-        for &param in &old {
-            if let Some(desc) = as_desc(func, param).cloned() {
-                let parts = DescPart::passed(desc.block.len());
-                let values = parts.map(|part| (part, add_part(func, part, &desc))).collect::<Vec<_>>();
-                uses_to_come.push((param, values));
-            } else {
-                let data = func.value(param);
-                let (ty, facts, name) = (data.ty.clone(), data.facts.clone(), data.name.clone());
-                let new = func.add_param(body, ty);
-                func.value_mut(new).facts = facts;
-                func.value_mut(new).name = name;
-                func.replace_all_uses(param, new);
-            }
-        }
-        // Descriptors lose their uses while the body is lowered, so until then they stay, behind the others, as the
-        // results of operations that are never put down.
-        let span = func.span;
-        for (param, values) in uses_to_come {
-            let ty = func.ty(param).clone();
-            let holder = func.make_op(OpKind::MakeDesc, [], [ty], [], span);
-            let held = func.op(holder).result();
-            func.replace_all_uses(param, held);
-            self.replaced.push(holder);
-            let parts = passed_parts(func, &values);
-            self.parts.insert(held, parts);
-        }
-        for _ in 0..old.len() {
-            func.remove_param(body, 0);
-        }
-    }
-
     fn region(&mut self, func: &mut Func, region: Region) {
         for op in func.take_ops(region) {
             match func.op(op).kind.class() {
+                OpClass::Desc(_) if self.kept.contains(&op) => func.append(region, op),
                 OpClass::Desc(kind) => self.desc(func, region, op, kind),
                 OpClass::Comm(CommOp::ConsumeToken) if self.parts.contains_key(&func.op(op).operands()[0]) => {
                     self.consume_token(func, region, op);
@@ -207,6 +190,51 @@ impl Lowering {
     }
 }
 
+/// Replaces descriptor parameters by what they are passed as, at their places, and makes the descriptors of that at the
+/// function's beginning. Gives the operations that make them.
+fn expand_params(func: &mut Func) -> HashSet<OpId> {
+    let (body, span) = (func.body(), func.span);
+    let old = func.params().to_vec();
+    if old.iter().all(|&v| as_desc(func, v).is_none()) {
+        return HashSet::new();
+    }
+    let mut made = Vec::new();
+    for &param in &old {
+        if let Some(desc) = as_desc(func, param).cloned() {
+            let parts = DescPart::passed(desc.block.len());
+            made.push((param, parts.map(|part| add_part(func, part, &desc)).collect::<Vec<_>>()));
+        } else {
+            let data = func.value(param);
+            let (ty, facts, name) = (data.ty.clone(), data.facts.clone(), data.name.clone());
+            let new = func.add_param(body, ty);
+            func.value_mut(new).facts = facts;
+            func.value_mut(new).name = name;
+            func.replace_all_uses(param, new);
+        }
+    }
+    let mut at = 0;
+    let mut put = |func: &mut Func, kind: OpKind, operands: Vec<Value>, ty: Type| {
+        let op = func.make_op(kind, operands, [ty], [], span);
+        func.insert(body, at, op);
+        at += 1;
+        op
+    };
+    let mut makers = HashSet::new();
+    for (param, mut parts) in made {
+        let one = put(func, OpKind::Const(shoal_ir::Const::one(Scalar::I64)), Vec::new(), Scalar::I64.into());
+        parts.push(func.op(one).result());
+        let ty = func.ty(param).clone();
+        let make = put(func, OpKind::MakeDesc, parts, ty);
+        let desc = func.op(make).result();
+        func.replace_all_uses(param, desc);
+        makers.insert(make);
+    }
+    for _ in 0..old.len() {
+        func.remove_param(body, 0);
+    }
+    makers
+}
+
 /// The parameter that a part of a descriptor is passed as.
 fn add_part(func: &mut Func, part: DescPart, desc: &DescType) -> Value {
     let value = func.add_param(func.body(), part.ty(desc.elem));
@@ -214,27 +242,6 @@ fn add_part(func: &mut Func, part: DescPart, desc: &DescType) -> Value {
         func.value_mut(value).facts = Facts::divisible(part.divisor());
     }
     value
-}
-
-/// The parts of a descriptor from the values that it was passed as; what is missing is computed at the function's
-/// beginning.
-fn passed_parts(func: &mut Func, values: &[(DescPart, Value)]) -> Parts {
-    let (body, span) = (func.body(), func.span);
-    let mut at_start = |kind: OpKind, operands: &[Value]| {
-        let op = func.make_op(kind, operands.iter().copied(), [Scalar::I64.into()], [], span);
-        func.insert(body, 0, op);
-        func.op(op).result()
-    };
-    let mut parts = Parts { base: values[0].1, sizes: SmallVec::new(), strides: SmallVec::new() };
-    for &(part, value) in values {
-        match part {
-            DescPart::Base => {}
-            DescPart::Size(_) => parts.sizes.push(at_start(OpKind::Cast(Rounding::Nearest), &[value])),
-            DescPart::Stride(_) => parts.strides.push(value),
-        }
-    }
-    parts.strides.push(at_start(OpKind::Const(shoal_ir::Const::one(Scalar::I64)), &[]));
-    parts
 }
 
 /// The parts of a descriptor made by `op`.

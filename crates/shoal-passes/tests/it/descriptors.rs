@@ -1,5 +1,6 @@
 //! Lowered descriptors read and write what descriptors do, also where blocks hang over the edges.
 
+use shoal_abi::{CpuTarget, Target};
 use shoal_passes::lower_descriptors::lower_descriptors;
 
 use crate::evaluate::Evaluator;
@@ -25,7 +26,7 @@ const SOURCE: &str = "kernel @k(%p: ptr<f32>, %q: ptr<f32>, %h: i32, %w: i32, %p
 fn blocks_at_all_edges_are_the_same() {
     let original = text::module(SOURCE);
     let mut lowered = original.clone();
-    lower_descriptors(&mut lowered);
+    lower_descriptors(&mut lowered, &Target::Cpu(CpuTarget::generic()));
     text::verified(&lowered);
     assert!(!lowered.to_string().contains("desc"), "{lowered}");
     for (h, w) in [(4, 8), (6, 13), (1, 1), (9, 0), (100, 100)] {

@@ -8,6 +8,8 @@ use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::types::Padding;
 use shoal_ir::{Const, Elem, Func, OpId, OpKind, Region, Scalar, Type, Value, numeric};
 
+use crate::laid_out::{gathered, scattered};
+
 /// Elements, row-major, as bits; pointers are addresses.
 pub(crate) type Elements = Vec<u64>;
 
@@ -21,17 +23,40 @@ pub(crate) struct Evaluator<'f> {
     /// What was stored.
     pub(crate) memory: Memory,
     fuel: u64,
+    tiles: Tiles,
+}
+
+/// What the numbers of a tile are.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Tiles {
+    /// Its elements.
+    Elements,
+    /// What each place of its layout holds.
+    Places,
 }
 
 impl<'f> Evaluator<'f> {
     /// A run of `func` with these arguments; gives the evaluator and what the function returns.
     pub(crate) fn run(func: &'f Func, arguments: &[u64]) -> (Evaluator<'f>, Vec<Elements>) {
-        let mut this = Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000 };
+        Evaluator::run_with(func, arguments, Tiles::Elements)
+    }
+
+    /// The same where every tile is spread over registers, lanes and warps, as its layout says.
+    pub(crate) fn run_laid_out(func: &'f Func, arguments: &[u64]) -> (Evaluator<'f>, Vec<Elements>) {
+        Evaluator::run_with(func, arguments, Tiles::Places)
+    }
+
+    fn run_with(func: &'f Func, arguments: &[u64], tiles: Tiles) -> (Evaluator<'f>, Vec<Elements>) {
+        let mut this = Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000, tiles };
         for (&param, &argument) in func.params().iter().zip(arguments) {
             this.values.insert(param, vec![argument]);
         }
         let ends = this.region(func.body());
         (this, ends)
+    }
+
+    pub(crate) fn func(&self) -> &'f Func {
+        self.func
     }
 
     fn of(&self, value: Value) -> &Elements {
@@ -65,6 +90,11 @@ impl<'f> Evaluator<'f> {
         let operands: Vec<Elements> = data.operands().iter().map(|&v| self.of(v).clone()).collect();
         let types: Vec<Type> = data.operands().iter().map(|&v| self.func.ty(v).clone()).collect();
         let result = data.results().first().map(|&r| self.func.ty(r).clone());
+        if self.tiles == Tiles::Places
+            && let Some(results) = self.placed(op, &operands, &types)
+        {
+            return results;
+        }
         let number = |i: usize| types[i].number().unwrap_or(Scalar::U64);
         let len = |ty: &Type| ty.shape().iter().map(|&d| d as usize).product::<usize>();
         match &data.kind {
@@ -91,14 +121,23 @@ impl<'f> Evaluator<'f> {
                     Padding::Nan => Const::from_f64(desc.elem, f64::NAN).bits(),
                 };
                 let at = |address: u64| self.word(address, Elem::Scalar(desc.elem));
-                return vec![block.into_iter().map(|address| address.map_or(padding, at)).collect()];
+                let elements = block.into_iter().map(|address| address.map_or(padding, at)).collect();
+                return vec![match self.tiles {
+                    Tiles::Elements => elements,
+                    Tiles::Places => scattered(&result.expect("a tile"), &elements),
+                }];
             }
             OpKind::DescStore => {
+                let stored = match self.tiles {
+                    Tiles::Elements => operands[1].clone(),
+                    Tiles::Places => gathered(&types[1], &operands[1]),
+                };
                 for (i, address) in self.block(&types[0], &operands[0], &operands[2..]).into_iter().enumerate() {
-                    address.map(|address| self.memory.insert(address, operands[1][i]));
+                    address.map(|address| self.memory.insert(address, stored[i]));
                 }
                 return Vec::new();
             }
+            OpKind::Dot { .. } => return vec![product(&types, &operands)],
             OpKind::Reduce { axis } => return vec![self.reduce(op, &types[0], &operands[0], usize::from(*axis))],
             OpKind::Split => {
                 let half = |first: usize| operands[0].iter().skip(first).step_by(2).copied().collect();
@@ -180,7 +219,7 @@ impl<'f> Evaluator<'f> {
     }
 
     /// Combines one tile along an axis in index order; for operations whose order does not matter.
-    fn reduce(&mut self, op: OpId, ty: &Type, operand: &Elements, axis: usize) -> Elements {
+    pub(crate) fn reduce(&mut self, op: OpId, ty: &Type, operand: &Elements, axis: usize) -> Elements {
         let region = self.func.op(op).regions()[0];
         let inner: usize = ty.shape()[axis + 1..].iter().map(|&d| d as usize).product();
         let length = ty.shape()[axis] as usize;
@@ -242,6 +281,20 @@ impl<'f> Evaluator<'f> {
     }
 }
 
+/// A product of matrices of floats, added up in order in `f32`.
+pub(crate) fn product(types: &[Type], operands: &[Elements]) -> Elements {
+    let wide = |index: usize| -> Vec<f32> {
+        let number = types[index].number().expect("numbers");
+        operands[index].iter().map(|&bits| Const::from_bits(number, bits).as_f64() as f32).collect()
+    };
+    let (a, b, start) = (wide(0), wide(1), wide(2));
+    let (&[m, k], &[_, n]) = (types[0].shape(), types[1].shape()) else { panic!("matrices") };
+    let (m, k, n) = (m as usize, k as usize, n as usize);
+    let number = types[2].number().expect("numbers");
+    let sum = |at: usize| (0..k).fold(start[at], |sum, i| a[at / n * k + i].mul_add(b[i * n + at % n], sum));
+    (0..m * n).map(|at| Const::from_f64(number, sum(at).into()).bits()).collect()
+}
+
 /// An offset as a 64-bit number.
 fn extended(number: Scalar, bits: u64) -> u64 {
     Const::from_bits(number, bits).as_int().map_or(0, |n| n as u64)
@@ -268,7 +321,8 @@ fn moved(ty: &Type, from: &Type, operand: &Elements, source: impl Fn(&[u32], &[u
 impl<'f> Evaluator<'f> {
     /// What a function of one tile returns.
     pub(crate) fn call(func: &'f Func, argument: Elements) -> Vec<Elements> {
-        let mut this = Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000 };
+        let mut this =
+            Evaluator { func, values: HashMap::new(), memory: Memory::new(), fuel: 200_000, tiles: Tiles::Elements };
         this.values.insert(func.params()[0], argument);
         this.region(func.body())
     }

@@ -5,5 +5,6 @@ mod contiguity;
 mod descriptors;
 mod evaluate;
 mod filetests;
+mod laid_out;
 mod random;
 mod text;

@@ -350,6 +350,11 @@ fn program(seed: u64, range: Range, size: usize) -> Module {
     Module { funcs: vec![func] }
 }
 
+/// A kernel of a pointer, a count and a flag, whose numbers may be anything.
+pub(crate) fn wild_program(seed: u64, size: usize) -> Module {
+    program(seed, Range::Wild, size)
+}
+
 /// Whether integers come near the ends of their type.
 fn is_near_the_end(ty: &Type, elements: &[u64]) -> bool {
     let Some(scalar) = ty.number().filter(|s| s.is_int() && s.bits() > 1) else { return false };

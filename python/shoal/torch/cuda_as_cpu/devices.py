@@ -93,6 +93,7 @@ def _tensors() -> None:
     Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: self
     Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda"))
     Tensor.pin_memory = lambda self, device=None: self
+    Tensor.is_pinned = lambda self, device=None: True
     Tensor.record_stream = lambda self, stream: None
     Tensor.get_device = lambda self: torch.cuda.current_device()
 

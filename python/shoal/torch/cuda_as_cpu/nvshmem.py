@@ -1,7 +1,7 @@
 """`nvshmem.core` and `nvshmem.bindings.nvshmem`, by which host programs reach NVSHMEM, over the ranks of this world.
 
 They are made where CUDA is played by the CPU. Tensors are symmetric tensors of the world, teams its teams, and streams
-hold nothing back. What the memory of a CPU has not, such as multicast, is refused.
+hold nothing back.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from shoal.symm_mem.groups import acting_rank
+from shoal.torch.cuda_as_cpu import nvshmem_streams
 from shoal.torch.cuda_as_cpu.modules import made_module
 from shoal.world.teams import Team
 
@@ -35,11 +36,15 @@ def install() -> None:
         setattr(core, function.__name__, function)
     for function in (finalize, barrier, sync, put, get, team_get_config, team_split_strided, team_split_2d):
         setattr(core, function.__name__, function)
-    core.Teams = Teams  # type: ignore[attr-defined]
+    for function in nvshmem_streams.OF_CORE:
+        setattr(core, function.__name__, function)
+    for kind in (Teams, nvshmem_streams.SignalOp, nvshmem_streams.ComparisonType):
+        setattr(core, kind.__name__, kind)
+    made_module("nvshmem.core.utils")._get_device = lambda: (None, None)  # type: ignore[attr-defined]
     bindings = made_module("nvshmem.bindings")
     functions = made_module("nvshmem.bindings.nvshmem")
     for owner in (bindings, functions):
-        for function in _EVERYWHERE:
+        for function in (*_EVERYWHERE, *nvshmem_streams.OF_BINDINGS):
             setattr(owner, function.__name__, function)
 
 
@@ -144,8 +149,10 @@ def get_peer_tensor(tensor: Any, peer_pe: int) -> Any:
 
 
 def get_multicast_tensor(team: Any, tensor: Any) -> Any:
-    """Refused."""
-    raise RuntimeError("the memory of a CPU has no multicast; reach each rank with get_peer_tensor")
+    """The tensor by whose addresses `multimem` reaches all ranks: itself. The team must be that of all ranks."""
+    if _team(team).size != acting_rank().num_ranks:
+        raise RuntimeError("multicast reaches all ranks; reach those of a smaller team with get_peer_tensor")
+    return tensor
 
 
 def put(dst: Any, src: Any, remote_pe: int, stream: Any = None) -> None:

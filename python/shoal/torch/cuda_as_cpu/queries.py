@@ -17,6 +17,10 @@ from shoal.runtime.device_interface import Event, Stream
 # The compute capability that most kernels are written for: descriptors, eight-bit floats.
 CAPABILITY = (9, 0)
 
+# Multiprocessors of a GPU of that capability. Programs give some of them to communication, and the rest must be enough
+# for the rest; a CPU's cores are not, and any grid makes progress on them.
+MULTIPROCESSORS = 132
+
 # Devices where nobody says how many there are: what tests of several ranks usually ask for.
 DEVICES = 4
 
@@ -121,7 +125,7 @@ def _properties(device: Any = None) -> SimpleNamespace:
         major=CAPABILITY[0],
         minor=CAPABILITY[1],
         total_memory=_memory("MemTotal"),
-        multi_processor_count=facts.get("multiprocessor_count", os.cpu_count() or 1),
+        multi_processor_count=MULTIPROCESSORS,
         warp_size=32,
         max_threads_per_multi_processor=2048,
         max_threads_per_block=1024,

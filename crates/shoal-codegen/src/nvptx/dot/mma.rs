@@ -1,4 +1,4 @@
-//! Products by `mma.sync`: each warp multiplies 16 × K by K × 8 with operands in its registers.
+//! Products by `mma.sync`: each warp multiplies 16 × K by K × 8, for `f64` 8 × 4 by 4 × 8, with operands in its registers.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let data = func.op(op);
         let [left, right, start] = [0, 1, 2].map(|index| data.operands()[index]);
         let number = self.number(left);
-        let depth = 256 / number.bits();
+        let double = number == Scalar::F64;
+        let depth = if double { 4 } else { 256 / number.bits() };
         let split = number == Scalar::F32 && !matches!(precision, DotPrecision::Tf32);
         let (a, a_rest) = self.fragments(left, 4, split);
         let (b, b_rest) = self.fragments(right, 2, split);
@@ -33,20 +34,21 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let mut acc = self.accumulator(start);
         let inner = func.ty(left).shape()[1];
         let text = instruction(number, self.number(data.operands()[1]));
-        let groups = registers(&acc_layout) / 4;
+        let each = if double { 2 } else { 4 };
+        let groups = registers(&acc_layout) / each;
         for k in (0..inner).step_by(depth as usize) {
             for group in 0..groups {
-                let at = acc_layout.apply(Place { register: group * 4, ..Place::default() });
+                let at = acc_layout.apply(Place { register: group * each, ..Place::default() });
                 let (a_key, b_key) = ([at[0], k], [k, at[1]]);
-                let first = group as usize * 4;
-                let mut sums: Vec<V<'ctx>> = acc[first..first + 4].to_vec();
+                let own = (group * each) as usize..((group + 1) * each) as usize;
+                let mut sums: Vec<V<'ctx>> = acc[own.clone()].to_vec();
                 // The small parts first: they would be lost next to the large ones.
                 if let (Some(a_rest), Some(b_rest)) = (&a_rest, &b_rest) {
                     sums = self.multiply(&text, &sums, &a_rest.words[&a_key], &b.words[&b_key]);
                     sums = self.multiply(&text, &sums, &a.words[&a_key], &b_rest.words[&b_key]);
                 }
                 let sums = self.multiply(&text, &sums, &a.words[&a_key], &b.words[&b_key]);
-                acc[first..first + 4].copy_from_slice(&sums);
+                acc[own].copy_from_slice(&sums);
             }
         }
         self.hold_accumulator(data.result(), acc);
@@ -69,12 +71,16 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let layout: LinearLayout = self.layout(value).clone();
         let elem = self.elem(value);
         let numbers = self.numbers(value);
-        let each = words * 4 / elem.bytes();
+        let each = (words * 4 / elem.bytes()).min(if elem.bytes() == 8 { 1 } else { u32::MAX });
         let (mut main, mut rest) = (HashMap::new(), HashMap::new());
         for first in (0..registers(&layout)).step_by(each as usize) {
             let at = layout.apply(Place { register: first, ..Place::default() });
             let part = &numbers[first as usize..(first + each) as usize];
             let key = [at[0], at[1]];
+            if elem.scalar() == Some(Scalar::F64) {
+                main.insert(key, part.to_vec());
+                continue;
+            }
             if elem.scalar() != Some(Scalar::F32) {
                 main.insert(key, pack(self.llvm, elem, part, 32));
                 continue;
@@ -97,8 +103,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 }
 
-/// The instruction for operands of a type: four words of A, two of B, four sums.
+/// The instruction for operands of a type: four words of A, two of B, four sums; for `f64` one, one and two numbers.
 fn instruction(a: Scalar, b: Scalar) -> String {
+    if a == Scalar::F64 {
+        return "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {$0, $1}, {$2}, {$3}, {$0, $1};".to_owned();
+    }
     let (depth, left, right, sum) = match a {
         Scalar::F16 => (16, "f16", "f16", "f32"),
         Scalar::BF16 => (16, "bf16", "bf16", "f32"),

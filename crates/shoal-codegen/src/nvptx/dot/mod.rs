@@ -64,15 +64,15 @@ fn unit(func: &Func, op: OpId, arch: NvptxArch) -> Unit {
             .map(|rows| [rows, func.gpu.num_warps / rows])
     };
     let width = 32 / number.bits().clamp(8, 32);
-    let operand = |index, grid: &[u32; 2], which| {
-        LinearLayout::mma_operand(shape(index), grid, MmaShape::M16N8, which, width).ok()
-    };
+    let instruction = if number == Scalar::F64 { MmaShape::M8N8 } else { MmaShape::M16N8 };
+    let operand =
+        |index, grid: &[u32; 2], which| LinearLayout::mma_operand(shape(index), grid, instruction, which, width).ok();
     let is_mma = |grid: [u32; 2]| {
-        LinearLayout::mma_accumulator(shape(2), &grid, MmaShape::M16N8).as_ref() == Ok(acc)
+        LinearLayout::mma_accumulator(shape(2), &grid, instruction).as_ref() == Ok(acc)
             && operand(0, &grid, Operand::A).as_ref() == Some(a)
             && operand(1, &grid, Operand::B).as_ref() == Some(b)
     };
-    if number.bits() <= 32 && grids().any(is_mma) {
+    if grids().any(is_mma) {
         return Unit::Mma;
     }
     if arch == NvptxArch::Sm90a && wgmma::Instruction::of(number, number).is_some() {

@@ -111,7 +111,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let side = if (index == 0) != flipped { Side::Left } else { Side::Right };
                 let at = self.shared.floor.next_multiple_of(1024);
                 let end = at + self.buffer_bytes(source);
-                if end > self.shared.limit / 2 {
+                // Rings that have their place leave the rest to this.
+                let limit = if self.specialised.top() > 0 { self.shared.limit } else { self.shared.limit / 2 };
+                if end > limit {
                     continue;
                 }
                 let numbers = self.numbers(source);

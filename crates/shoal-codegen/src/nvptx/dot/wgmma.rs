@@ -33,6 +33,8 @@ impl Instruction {
                 Scalar::F8E5M2 => (32, "e5m2", "f32"),
                 Scalar::I8 => (32, "s8", "s32"),
                 Scalar::U8 => (32, "u8", "s32"),
+                // Of each number the unit looks at the leading bits alone.
+                Scalar::F32 => (8, "tf32", "f32"),
                 Scalar::I1
                 | Scalar::I16
                 | Scalar::I32
@@ -43,7 +45,6 @@ impl Instruction {
                 | Scalar::F8E4B15
                 | Scalar::F8E4M3Fnuz
                 | Scalar::F8E5M2Fnuz
-                | Scalar::F32
                 | Scalar::F64 => return None,
             })
         };

@@ -10,12 +10,19 @@
 //! One product of a loop is not waited for until the next trip (`unfinished`): the matrix unit never runs dry. What it
 //! reads is read for one trip longer, so there is one slot more for that.
 //!
+//! Loads through pointers are copied by all threads (`cp.async`). Blocks of tensors are copied by the copy engine, which one
+//! thread asks; each slot of a ring has a barrier that says when it is full.
+//!
+//! A loop may also have warps of its own that do nothing but ask the copy engine (`specialised`, `feeder`).
+//!
 //! Only loads whose addresses can be computed early are taken: from the loop's counter, from values outside the loop, and
 //! from carried values that are themselves computed from such (`slice`). Those are carried a second time, so many trips
 //! ahead.
 
 mod copies;
+mod feeder;
 mod slice;
+mod specialised;
 mod unfinished;
 
 use std::collections::HashSet;
@@ -26,14 +33,19 @@ use shoal_layout::{AccessKind, Direction, LinearLayout, MatrixAccess, SharedAcce
 
 pub(super) use copies::Pipeline;
 use slice::{Slice, writes_or_orders};
+pub(super) use specialised::Specialised;
 pub(super) use unfinished::Unfinished;
 
 use super::control::any_inside;
 use super::emitter::{Emitter, Held};
 use super::shared_tile::{behind_transposes, buffer_layout, is_zero};
+use super::tensor_copy::{ALIGNMENT, BARRIER, block_buffer};
 
 /// Shared memory that is left for what a loop's body does besides.
 const LEFT_FOR_BODY: u32 = 24 << 10;
+
+/// Shared memory that is left for barriers.
+const BARRIERS: u32 = 256;
 
 /// Which loads of a loop run ahead, and what must be known for them.
 pub(super) struct Plan {
@@ -50,22 +62,51 @@ pub(super) struct Plan {
     unfinished: Option<Unfinished>,
     /// The product after whose beginning a trip's copies are made; without one they are made first.
     copy_after: Option<OpId>,
+    /// What the copy engine does, if it does anything.
+    engine: Option<EngineUse>,
+}
+
+/// What the copy engine does in a trip.
+#[derive(Copy, Clone, Debug)]
+struct EngineUse {
+    /// Where the barriers begin, one for each slot of the longest ring.
+    barriers: u32,
+    /// The bytes that it brings.
+    bytes: u32,
 }
 
 struct AheadLoad {
     op: OpId,
     memory: LinearLayout,
-    access: SharedAccess,
-    /// Elements of one copy.
-    run: u32,
+    /// Bits of an element.
+    bits: u32,
+    how: How,
     /// Bytes of one slot.
     bytes: u32,
     /// Where the slots begin.
     base: u32,
     /// Which kind of ring they are in.
     ring: usize,
-    /// How its addresses come about, if all that changes from trip to trip is one pointer.
-    moves: Option<Moves>,
+}
+
+/// Who copies what is loaded.
+enum How {
+    /// All threads.
+    Threads {
+        access: Box<SharedAccess>,
+        /// Elements of one copy.
+        run: u32,
+        /// How its addresses come about, if all that changes from trip to trip is one pointer.
+        moves: Option<Moves>,
+    },
+    /// The copy engine.
+    Engine,
+}
+
+impl AheadLoad {
+    fn is_by_engine(&self) -> bool {
+        matches!(self.how, How::Engine)
+    }
 }
 
 /// Addresses that are one pointer and what stays the same in a loop.
@@ -92,17 +133,21 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for &candidate in func.region(body).ops() {
             let Some(load) = self.ahead_load(candidate) else { continue };
             let mut with = slice.clone();
-            let known = func.op(candidate).operands().iter().all(|&operand| with.add(operand));
+            // A descriptor stays what it is; its map was made before the kernel started.
+            let from_desc = usize::from(load.is_by_engine());
+            let known = func.op(candidate).operands()[from_desc..].iter().all(|&operand| with.add(operand));
             if known {
                 slice = with;
-                loads.push(AheadLoad { moves: moves_of(func, body, candidate), ..load });
+                loads.push(load);
             }
         }
         if loads.is_empty() {
             return None;
         }
         let floor = self.shared.floor.next_multiple_of(1024);
-        let room = self.shared.limit.saturating_sub(floor).saturating_sub(self.body_needs(body, &loads));
+        let by_engine = loads.iter().any(AheadLoad::is_by_engine);
+        let taken = floor + if by_engine { BARRIERS } else { 0 };
+        let room = self.shared.limit.saturating_sub(taken).saturating_sub(self.body_needs(body, &loads));
         let one: u32 = loads.iter().map(|load| load.bytes).sum();
         let unfinished = self.unfinished_product(op, &loads);
         let longer = |load: &AheadLoad| unfinished.as_ref().is_some_and(|product| product.reads.contains(&load.op));
@@ -126,19 +171,27 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for load in &mut loads {
             load.ring = rings.iter().position(|&slots| slots as usize == load.ring).expect("a ring for each load");
         }
+        let bytes: u32 = loads.iter().filter(|load| load.is_by_engine()).map(|load| load.bytes).sum();
+        let engine = (bytes > 0).then_some(EngineUse { barriers: at, bytes });
+        if engine.is_some() {
+            at += BARRIER * rings.last().copied().unwrap_or(0);
+        }
         self.shared.floor = at;
         self.shared.needed = self.shared.needed.max(at);
         let mut carried: Vec<usize> = slice.carried.iter().copied().collect();
         carried.sort_unstable();
         let slice = func.region(body).ops().iter().copied().filter(|op| slice.ops.contains(op)).collect();
         let copy_after = func.region(body).ops().iter().copied().find(|&op| super::dot::is_wgmma(func, op, self.arch));
-        Some(Plan { loads, slice, carried, stages, rings, unfinished, copy_after })
+        Some(Plan { loads, slice, carried, stages, rings, unfinished, copy_after, engine })
     }
 
     /// How a load would be copied to shared memory; `None` if it cannot be, or no product needs it there.
     fn ahead_load(&self, op: OpId) -> Option<AheadLoad> {
         let func = self.func;
         let data = func.op(op);
+        if matches!(data.kind, OpKind::DescLoad) {
+            return self.ahead_block(op);
+        }
         let OpKind::Load(attrs) = &data.kind else { return None };
         let result = data.result();
         let ty = func.ty(result).as_tile()?;
@@ -164,7 +217,24 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return None;
         }
         let size = (ty.len() as u32 * bits / 8).next_multiple_of(1024);
-        Some(AheadLoad { op, memory, access, run, bytes: size, base: 0, ring: 0, moves: None })
+        let moves = func.op(op).parent().and_then(|body| moves_of(func, body, op));
+        let how = How::Threads { access: Box::new(access), run, moves };
+        Some(AheadLoad { op, memory, bits, how, bytes: size, base: 0, ring: 0 })
+    }
+
+    /// How a block of a tensor would be copied to shared memory; `None` if no product needs it there.
+    fn ahead_block(&self, op: OpId) -> Option<AheadLoad> {
+        let func = self.func;
+        let data = func.op(op);
+        let result = data.result();
+        if !self.feeds_unit(result) || func.ty(result).shape().len() != 2 {
+            return None;
+        }
+        let buffer = block_buffer(func, data.operands()[0])?;
+        let (bits, bytes) = (self.elem(result).bytes() * 8, buffer.bytes());
+        // A slot is as large as what fills it, and the next begins where a swizzle may begin.
+        bytes.is_multiple_of(ALIGNMENT).then_some(())?;
+        Some(AheadLoad { op, memory: buffer.memory, bits, how: How::Engine, bytes, base: 0, ring: 0 })
     }
 
     /// Whether every use of a tile is, perhaps in another layout or transposed, an operand of a product that a matrix unit
@@ -195,10 +265,24 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let needs = |&op: &OpId| {
             let data = func.op(op);
             if super::dot::is_wgmma(func, op, self.arch) {
-                // What is not there yet is written for each product; registers are taken as they are.
-                let written = |&&operand: &&Value| !ready(operand) && !self.is_wgmma_operand_layout(operand);
-                let operands = data.operands()[..2].iter().filter(written);
-                return operands.map(|&operand| tile_bytes(func, operand).next_multiple_of(1024)).sum();
+                // What the unit cannot read where it is is written for each product; registers are taken as they are.
+                let in_place = |operand: Value, index: usize| {
+                    let (source, flipped) = behind_transposes(func, operand);
+                    let load = func.def_op(source).and_then(|op| loads.iter().find(|load| load.op == op));
+                    load.map_or_else(|| ready(operand), |load| unfinished::is_read_in_place(load, flipped, index))
+                };
+                let written = |&(index, &operand): &(usize, &Value)| {
+                    !in_place(operand, index) && !self.is_wgmma_operand_layout(operand)
+                };
+                let operands = data.operands()[..2].iter().enumerate().filter(written);
+                return operands.map(|(_, &operand)| tile_bytes(func, operand).next_multiple_of(1024)).sum();
+            }
+            if matches!(data.kind, OpKind::DescLoad) {
+                let ahead = loads.iter().any(|load| load.op == op);
+                return if ahead { 0 } else { tile_bytes(func, data.result()) + ALIGNMENT };
+            }
+            if matches!(data.kind, OpKind::DescStore) {
+                return self.store_bytes(op);
             }
             let by_unit = matches!(data.kind, OpKind::Dot { .. }) && super::dot::has_unit(func, op, self.arch);
             let read = matches!(data.kind, OpKind::ConvertLayout) && ready(data.operands()[0]);

@@ -45,7 +45,7 @@ impl Slice<'_> {
     }
 }
 
-fn is_arithmetic(kind: &OpKind) -> bool {
+pub(super) fn is_arithmetic(kind: &OpKind) -> bool {
     match kind.class() {
         OpClass::Source(_) => true,
         OpClass::Elementwise(kind) => !matches!(kind, ElementwiseOp::Extern(_) | ElementwiseOp::InlineAsm(_)),
@@ -70,7 +70,8 @@ pub(super) fn writes_or_orders(kind: &OpKind) -> bool {
         OpClass::Elementwise(ElementwiseOp::Extern(function)) => !function.pure,
         OpClass::Elementwise(ElementwiseOp::InlineAsm(asm)) => !asm.pure,
         OpClass::Effect(effect) => !matches!(effect, shoal_ir::class::EffectOp::Assume),
-        OpClass::Atomic(..) | OpClass::Desc(_) | OpClass::Comm(_) | OpClass::Call(_) => true,
+        OpClass::Desc(desc) => matches!(desc, shoal_ir::class::DescOp::Store),
+        OpClass::Atomic(..) | OpClass::Comm(_) | OpClass::Call(_) => true,
         OpClass::Source(_)
         | OpClass::Elementwise(_)
         | OpClass::Shape(_)

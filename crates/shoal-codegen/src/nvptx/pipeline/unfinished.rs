@@ -64,8 +64,8 @@ impl Emitter<'_, '_> {
 }
 
 /// Whether the unit can read a loaded operand from its ring: elements of 8 bits only along K.
-fn is_read_in_place(load: &AheadLoad, flipped: bool, index: usize) -> bool {
-    let bits = load.access.element_bits;
+pub(super) fn is_read_in_place(load: &AheadLoad, flipped: bool, index: usize) -> bool {
+    let bits = load.bits;
     let Some(major) = major_of(&load.memory, bits) else { return false };
     let rows_along_last = (major == Major::Row) != flipped;
     bits == 16 || rows_along_last == (index == 0)

@@ -46,27 +46,16 @@ fn every_kernel(ranks: usize) {
     let _ = std::fs::remove_dir_all(&cache);
 }
 
-#[test]
-fn one() {
-    every_kernel(1);
+macro_rules! worlds {
+    ($($name:ident = $ranks:literal)*) => {
+        $( #[test] fn $name() { every_kernel($ranks); } )*
+        pub(super) const TESTED: &[usize] = &[$($ranks),*];
+    };
 }
 
-#[test]
-fn two() {
-    every_kernel(2);
-}
+worlds! { one = 1 two = 2 three = 3 four = 4 eight = 8 }
 
 #[test]
-fn three() {
-    every_kernel(3);
-}
-
-#[test]
-fn four() {
-    every_kernel(4);
-}
-
-#[test]
-fn eight() {
-    every_kernel(8);
+fn seven() {
+    every_kernel(7);
 }

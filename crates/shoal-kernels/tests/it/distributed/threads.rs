@@ -1,10 +1,11 @@
 //! Ranks that are threads.
 
 use shoal::world::World;
-use shoal::{Device, Error};
-use shoal_kernels::distributed::{RankItem, find};
+use shoal::{DType, Device, Error};
+use shoal_kernels::Library;
+use shoal_kernels::distributed::{RankItem, catalog, find};
 
-use super::{WORLDS, hold, library, options};
+use super::{WORLDS, hold, library, options, options_for};
 
 /// All sizes and types of a kernel, in worlds of all sizes.
 fn everywhere(name: &str) {
@@ -21,6 +22,30 @@ fn everywhere(name: &str) {
             Ok(())
         });
         done.unwrap_or_else(|error| panic!("{name} on {ranks} ranks: {error}"));
+    }
+}
+
+/// A kernel at its last size, in a world of this size.
+fn in_a_world_of(ranks: usize, library: &Library, item: &RankItem) {
+    let world = World::threads_with(ranks, &options_for(ranks)).expect("a world");
+    let sizes = item.tests.last().expect("a size");
+    let done = world.run(|rank| hold(library, rank, item, sizes, DType::F32));
+    done.unwrap_or_else(|error| panic!("{} on {ranks} ranks: {error}", item.name));
+}
+
+#[test]
+fn worlds_of_five_and_seven_run_every_kernel() {
+    let library = library(Device::cpu());
+    for ranks in [5, 7] {
+        catalog().iter().for_each(|item| in_a_world_of(ranks, &library, item));
+    }
+}
+
+#[test]
+fn the_largest_world_runs_kernels_of_every_kind() {
+    let library = library(Device::cpu());
+    for name in ["one_shot_all_reduce", "two_shot_all_reduce", "all_gather_ring", "all_to_all", "all_gather_matmul"] {
+        in_a_world_of(64, &library, find(name).expect("it is in the catalog"));
     }
 }
 

@@ -5,7 +5,7 @@
 //! ranks. Every rank must be reached by load and store.
 
 use shoal_ir::comm::CommOp;
-use shoal_ir::op::{BinaryOp, ForAttrs};
+use shoal_ir::op::{BinaryOp, ForAttrs, Scope, Sem};
 use shoal_ir::types::{Elem, Ptr, Scalar};
 use shoal_ir::{OpKind, Value as IrValue};
 
@@ -14,13 +14,18 @@ use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
 use crate::lanes;
 use crate::lower_error::LowerResult;
+use crate::semantic::atomic::Ordering;
 use crate::semantic::distributed::symm_at;
 use crate::semantic::operand::{Number, Operand, elem, to_tensor};
 use crate::semantic::{binary, cast, memory};
+use crate::syntax::ast::BinOp;
 use crate::value::{Tensor, Value};
 
 /// Bytes of a vector of four words.
 const VECTOR: u32 = 16;
+
+/// Words appear whole at the other ranks.
+const EVERYWHERE: Ordering = Ordering { sem: Sem::Relaxed, scope: Scope::Sys };
 
 /// Does something for every rank, one after another, with values that go from one to the next.
 fn for_each_rank(
@@ -78,7 +83,7 @@ fn store_everywhere(e: &mut Emit<'_>, function: &str, p: &Tensor, words: &[Tenso
         let place = at_rank(e, &p, rank)?;
         for (i, value) in words.iter().enumerate() {
             let at = further(e, &place, i)?;
-            write(e, &at, &value.clone().into(), None)?;
+            write(e, &at, &value.clone().into(), Some(EVERYWHERE))?;
         }
         Ok(Vec::new())
     })?;
@@ -106,8 +111,22 @@ fn run_st(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
         _ => (&["val0"], Scalar::U32),
     };
     let words = names.iter().map(|name| bits(e, a, name, word)).collect::<LowerResult<Vec<_>>>()?;
-    store_everywhere(e, function, a.tensor("ptr")?, &words, word)?;
+    if words.len() > 1 {
+        let pairs = words.chunks(2).map(|pair| together(e, pair)).collect::<LowerResult<Vec<_>>>()?;
+        store_everywhere(e, function, a.tensor("ptr")?, &pairs, Scalar::U64)?;
+    } else {
+        store_everywhere(e, function, a.tensor("ptr")?, &words, word)?;
+    }
     Ok(Value::NONE)
+}
+
+/// Two words as one, so that data and a flag beside it are seen together, as they are on GPUs.
+fn together(e: &mut Emit<'_>, pair: &[Tensor]) -> LowerResult<Tensor> {
+    let low = cast::to_number(e, &pair[0], Scalar::U64)?;
+    let high = cast::to_number(e, &pair[1], Scalar::U64)?;
+    let by = Operand::Number(Number::Int(32));
+    let high = binary::operator(e, BinOp::Shl, &high.into(), &by)?;
+    binary::operator(e, BinOp::Or, &low.into(), &high.into())
 }
 
 /// Runs something on the lanes for which the argument `mask` holds.

@@ -32,14 +32,19 @@ fn run_warp_barrier(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Val
 
 fn run_fence(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
-    let sem = match a.str("semantic")? {
+    let (sem, scope) = match a.str("semantic")? {
+        // Older kernels name the scope alone.
+        scope @ ("cta" | "gpu" | "sys") => ("sc", scope),
+        sem => (sem, a.str("scope")?),
+    };
+    let sem = match sem {
         // Nothing is stronger than what synchronises both ways.
         "sc" | "acq_rel" => Sem::AcqRel,
         "acquire" => Sem::Acquire,
         "release" => Sem::Release,
         _ => return Err(a.wrong("semantic", "\"sc\", \"acq_rel\", \"acquire\" or \"release\"")),
     };
-    let scope = attribute::scope(e, Some(a.str("scope")?))?;
+    let scope = attribute::scope(e, Some(scope))?;
     e.b().inferred(OpKind::Fence { sem, scope }, &[], &[]);
     Ok(Value::NONE)
 }

@@ -17,6 +17,7 @@ impl Machine<'_, '_> {
             "ld" | "ldu" => self.load(i),
             "st" => self.store(i),
             "atom" | "red" => self.atomic(i),
+            "multimem" => self.multimem(i),
             "fence" | "membar" => self.fence(i),
             "bar" | "barrier" => self.barrier(i),
             "vote" | "shfl" | "activemask" | "elect" | "redux" => self.warp(i),

@@ -1,6 +1,6 @@
 //! Loads, stores, atomics, fences and barriers of PTX. Qualifiers may come in any order, as assemblers accept them.
 
-use shoal_ir::op::{Evict, LoadAttrs, RmwOp, Scope, Sem, StoreCache};
+use shoal_ir::op::{BinaryOp, Evict, LoadAttrs, RmwOp, Scope, Sem, StoreCache};
 use shoal_ir::types::{Ptr, Scalar, Space, Type};
 use shoal_ir::{OpKind, Value as IrValue};
 
@@ -9,14 +9,23 @@ use super::program::{Instruction, Operand};
 
 /// How an access is ordered.
 #[derive(Debug, Clone, Copy)]
-struct Access {
+pub(super) struct Access {
     /// `None` for a plain access.
     order: Option<(Sem, Scope)>,
     volatile: bool,
 }
 
+/// One read-modify-write for each element of an operand.
+pub(super) struct Change {
+    pub(super) op: RmwOp,
+    /// The type of the elements.
+    pub(super) ty: Scalar,
+    /// Where each is, and what it is changed by.
+    pub(super) elements: Vec<(IrValue, IrValue)>,
+}
+
 /// The scope that an instruction names.
-fn scope(i: &Instruction) -> Option<Scope> {
+pub(super) fn scope(i: &Instruction) -> Option<Scope> {
     i.words.iter().find_map(|word| match word.as_str() {
         "cta" => Some(Scope::Cta),
         // A cluster is part of a device.
@@ -26,7 +35,7 @@ fn scope(i: &Instruction) -> Option<Scope> {
     })
 }
 
-fn order(i: &Instruction) -> Option<Sem> {
+pub(super) fn order(i: &Instruction) -> Option<Sem> {
     i.words.iter().find_map(|word| match word.as_str() {
         "relaxed" => Some(Sem::Relaxed),
         "acquire" => Some(Sem::Acquire),
@@ -48,7 +57,7 @@ fn global_only(i: &Instruction) -> Outcome<()> {
     }
 }
 
-fn access(i: &Instruction) -> Outcome<Access> {
+pub(super) fn access(i: &Instruction) -> Outcome<Access> {
     global_only(i)?;
     let volatile = i.has("volatile") || i.has("mmio");
     let order = match (order(i), scope(i)) {
@@ -62,7 +71,7 @@ fn access(i: &Instruction) -> Outcome<Access> {
 }
 
 /// How many elements an instruction moves.
-fn vector_length(i: &Instruction) -> usize {
+pub(super) fn vector_length(i: &Instruction) -> usize {
     i.words
         .iter()
         .find_map(|word| match word.as_str() {
@@ -76,17 +85,17 @@ fn vector_length(i: &Instruction) -> usize {
 
 impl Machine<'_, '_> {
     /// The pointers that an address operand stands for, some bytes further.
-    fn pointers(&mut self, operand: &Operand, ty: Scalar, bytes: i64) -> Outcome<IrValue> {
+    pub(super) fn pointers(&mut self, operand: &Operand, ty: Scalar, bytes: i64) -> Outcome<IrValue> {
         let Operand::Address(base, offset) = operand else { return Err("an address in brackets is needed".into()) };
         let address = self.read(base, Scalar::I64)?;
         let further = self.int(offset.wrapping_add(bytes), Scalar::I64);
-        let address = self.binary(shoal_ir::op::BinaryOp::Add, address, further);
+        let address = self.binary(BinaryOp::Add, address, further);
         let pointer = Ptr { pointee: ty, space: Space::Global, depth: 1 };
         Ok(self.e.b().cast(address, pointer))
     }
 
     /// What memory holds for a type: numbers of a register's width, as bits.
-    fn memory_type(kind: Kind) -> Outcome<Scalar> {
+    pub(super) fn memory_type(kind: Kind) -> Outcome<Scalar> {
         match kind {
             Kind::Predicate => Err("predicates are not in memory".into()),
             Kind::Pair(_) => Ok(Scalar::U32),
@@ -94,7 +103,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    fn load_one(&mut self, pointers: IrValue, ty: Scalar, access: Access, mask: Option<IrValue>) -> IrValue {
+    pub(super) fn load_one(&mut self, pointers: IrValue, ty: Scalar, access: Access, mask: Option<IrValue>) -> IrValue {
         let result = self.ty(ty);
         let tile_mask = mask.filter(|_| self.shape.is_tile());
         let loaded = self.when(mask, &[result], |m| {
@@ -111,7 +120,7 @@ impl Machine<'_, '_> {
         loaded[0]
     }
 
-    fn store_one(&mut self, pointers: IrValue, value: IrValue, access: Access, mask: Option<IrValue>) {
+    pub(super) fn store_one(&mut self, pointers: IrValue, value: IrValue, access: Access, mask: Option<IrValue>) {
         let tile_mask = mask.filter(|_| self.shape.is_tile());
         self.when(mask, &[], |m| {
             let operands: Vec<IrValue> = [pointers, value].into_iter().chain(tile_mask).collect();
@@ -128,7 +137,7 @@ impl Machine<'_, '_> {
     }
 
     /// The parts of a vector operand, or the operand itself.
-    fn parts(operand: &Operand, length: usize) -> Outcome<Vec<&Operand>> {
+    pub(super) fn parts(operand: &Operand, length: usize) -> Outcome<Vec<&Operand>> {
         match operand {
             Operand::Vector(parts) if parts.len() == length => Ok(parts.iter().collect()),
             _ if length == 1 => Ok(vec![operand]),
@@ -173,11 +182,20 @@ impl Machine<'_, '_> {
     pub(super) fn store(&mut self, i: &Instruction) -> Outcome<()> {
         let mask = self.mask(i)?;
         let access = access(i)?;
+        for (pointers, value) in self.stored(i, access)? {
+            self.store_one(pointers, value, access, mask);
+        }
+        Ok(())
+    }
+
+    /// What a store writes, and where.
+    pub(super) fn stored(&mut self, i: &Instruction, access: Access) -> Outcome<Vec<(IrValue, IrValue)>> {
         let ty = Self::memory_type(self.kind(i)?)?;
         let length = vector_length(i);
         let address = self.operand(i, 0)?;
         let sources = Self::parts(self.operand(i, 1)?, length)?;
         let group = Self::grouped(ty, length, access);
+        let mut found = Vec::new();
         for (number, parts) in sources.chunks(group).enumerate() {
             let word = if group == 2 { Scalar::U64 } else { ty };
             let value = match parts {
@@ -188,44 +206,99 @@ impl Machine<'_, '_> {
                 }
             };
             let offset = (number * group) as i64 * i64::from(ty.bytes());
-            let pointers = self.pointers(address, word, offset)?;
-            self.store_one(pointers, value, access, mask);
+            found.push((self.pointers(address, word, offset)?, value));
         }
-        Ok(())
+        Ok(found)
     }
 
     /// `atom` and `red`.
     pub(super) fn atomic(&mut self, i: &Instruction) -> Outcome<()> {
         global_only(i)?;
-        if vector_length(i) > 1 {
-            return Err("atomics on vectors are not supported".into());
-        }
         let mask = self.mask(i)?;
         let (sem, scope) = (order(i).unwrap_or(Sem::Relaxed), scope(i).unwrap_or(Scope::Gpu));
         let kind = self.kind(i)?;
-        let red = i.name == "red";
-        let first = usize::from(!red);
+        let first = usize::from(i.name != "red");
         let address = self.operand(i, first)?;
-        let ty = Self::memory_type(kind)?;
-        let old = if i.has("cas") {
-            let ty = unsigned(ty.bits());
+        let registers = if i.has("cas") {
+            let ty = unsigned(Self::memory_type(kind)?.bits());
             let pointers = self.pointers(address, ty, 0)?;
             let expected = self.read(self.operand(i, first + 1)?, ty)?;
             let value = self.read(self.operand(i, first + 2)?, ty)?;
-            self.atomic_one(OpKind::AtomicCas { sem, scope }, &[pointers, expected, value], ty, mask)
+            vec![self.atomic_one(OpKind::AtomicCas { sem, scope }, &[pointers, expected, value], ty, mask)]
         } else {
-            let (op, ty) = self.combination(i, kind, ty)?;
-            let pointers = self.pointers(address, ty, 0)?;
-            let value = self.read(self.operand(i, first + 1)?, ty)?;
-            self.atomic_one(OpKind::AtomicRmw { op, sem, scope }, &[pointers, value], ty, mask)
+            let change = self.change(i, address, self.operand(i, first + 1)?)?;
+            let rmw = OpKind::AtomicRmw { op: change.op, sem, scope };
+            let before: Vec<IrValue> = change
+                .elements
+                .iter()
+                .map(|&(pointers, value)| self.atomic_one(rmw.clone(), &[pointers, value], change.ty, mask))
+                .collect();
+            match kind {
+                Kind::Pair(_) => before.chunks(2).map(|both| self.word_of([both[0], both[1]])).collect(),
+                Kind::Bits(_) | Kind::Number(_) | Kind::Predicate => before,
+            }
         };
-        match red {
-            true => Ok(()),
-            false => self.write(self.operand(i, 0)?, old, mask),
+        if i.name == "red" {
+            return Ok(());
         }
+        for (target, before) in Self::parts(self.operand(i, 0)?, registers.len())?.into_iter().zip(registers) {
+            self.write(target, before, mask)?;
+        }
+        Ok(())
     }
 
-    fn atomic_one(&mut self, kind: OpKind, operands: &[IrValue], ty: Scalar, mask: Option<IrValue>) -> IrValue {
+    /// What a read-modify-write does to each element of its operand: vectors and pairs change one element after another,
+    /// as they do on GPUs.
+    pub(super) fn change(&mut self, i: &Instruction, address: &Operand, source: &Operand) -> Outcome<Change> {
+        let kind = self.kind(i)?;
+        let register = Self::memory_type(kind)?;
+        let (op, ty) = self.combination(i, kind, register)?;
+        let mut elements = Vec::new();
+        for (at, part) in Self::parts(source, vector_length(i))?.into_iter().enumerate() {
+            let start = at as i64 * i64::from(register.bytes());
+            let numbers = match kind {
+                Kind::Pair(_) => {
+                    let word = self.read(part, Scalar::U32)?;
+                    self.halves(word, ty).to_vec()
+                }
+                Kind::Bits(_) | Kind::Number(_) | Kind::Predicate => vec![self.read(part, ty)?],
+            };
+            for (number, value) in numbers.into_iter().enumerate() {
+                let further = start + number as i64 * i64::from(ty.bytes());
+                elements.push((self.pointers(address, ty, further)?, value));
+            }
+        }
+        Ok(Change { op, ty, elements })
+    }
+
+    /// The two numbers of 16 bits in a word, the low one first.
+    pub(super) fn halves(&mut self, word: IrValue, ty: Scalar) -> [IrValue; 2] {
+        let sixteen = self.int(16, Scalar::U32);
+        let upper = self.binary(BinaryOp::Shr, word, sixteen);
+        [word, upper].map(|half| {
+            let half = self.e.b().cast(half, Scalar::U16);
+            self.e.b().bitcast(half, ty)
+        })
+    }
+
+    /// The word that holds two numbers of 16 bits.
+    pub(super) fn word_of(&mut self, halves: [IrValue; 2]) -> IrValue {
+        let [low, high] = halves.map(|half| {
+            let half = self.e.b().bitcast(half, Scalar::U16);
+            self.e.b().cast(half, Scalar::U32)
+        });
+        let sixteen = self.int(16, Scalar::U32);
+        let upper = self.binary(BinaryOp::Shl, high, sixteen);
+        self.binary(BinaryOp::Or, upper, low)
+    }
+
+    pub(super) fn atomic_one(
+        &mut self,
+        kind: OpKind,
+        operands: &[IrValue],
+        ty: Scalar,
+        mask: Option<IrValue>,
+    ) -> IrValue {
         let result = self.ty(ty);
         let tile_mask = mask.filter(|_| self.shape.is_tile());
         let old = self.when(mask, &[result], |m| {
@@ -236,7 +309,7 @@ impl Machine<'_, '_> {
     }
 
     /// How an atomic combines, and at which type.
-    fn combination(&self, i: &Instruction, kind: Kind, ty: Scalar) -> Outcome<(RmwOp, Scalar)> {
+    pub(super) fn combination(&self, i: &Instruction, kind: Kind, ty: Scalar) -> Outcome<(RmwOp, Scalar)> {
         let bits = unsigned(ty.bits());
         let word = i.words.iter().find_map(|word| {
             Some(match word.as_str() {
@@ -250,10 +323,10 @@ impl Machine<'_, '_> {
                 _ => return None,
             })
         });
-        let (op, ty) = word.ok_or("this atomic operation is not supported")?;
-        if matches!(kind, Kind::Pair(_)) {
-            return Err("atomics on pairs are not supported".into());
-        }
+        let (op, ty) = match (word.ok_or("this atomic operation is not supported")?, kind) {
+            ((op @ (RmwOp::Add | RmwOp::Min | RmwOp::Max), _), Kind::Pair(half)) => (op, half),
+            (found, _) => found,
+        };
         let narrow = ty.bits() < 32 && !(op == RmwOp::Add && ty.is_float());
         if narrow || (ty.is_float() && matches!(op, RmwOp::Min | RmwOp::Max)) {
             return Err(format!("there is no atomic `{op}` on this type"));

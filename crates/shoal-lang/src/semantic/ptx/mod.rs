@@ -12,6 +12,7 @@ mod flow;
 mod lex;
 mod machine;
 mod memory;
+mod multimem;
 mod pack;
 mod parse;
 mod program;
@@ -181,6 +182,7 @@ fn acts_by_lane(e: &Emit<'_>, program: &Program) -> bool {
     program.instructions.iter().any(|i| match i.name.as_str() {
         "atom" | "red" | "vote" | "shfl" | "activemask" | "elect" | "redux" => true,
         "st" => e.active.is_some(),
+        "multimem" => i.has("red") || e.active.is_some(),
         _ => i.operands.iter().any(reads_thread),
     })
 }

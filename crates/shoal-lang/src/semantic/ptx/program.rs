@@ -94,7 +94,8 @@ impl Instruction {
     /// What it may write.
     pub(super) fn destinations(&self) -> Vec<Source> {
         let mut found = Vec::new();
-        let writes_nothing = matches!(self.name.as_str(), "st" | "red" | "bra" | "prefetch" | "prefetchu");
+        let writes_nothing = matches!(self.name.as_str(), "st" | "red" | "bra" | "prefetch" | "prefetchu")
+            || (self.name == "multimem" && !self.has("ld_reduce"));
         if let (false, Some(first)) = (writes_nothing, self.operands.first()) {
             sources(first, &mut found);
         }

@@ -355,3 +355,48 @@ fn constants_say_how_many_bits_they_have() {
                 tl.store(p + 1, (-N).bit_count())\n    tl.store(p + 2, (0).bit_length())";
     case("out", body).gives(args!(), &[7, 2, 0]);
 }
+
+#[test]
+fn a_loop_of_lanes_is_tried_again_with_conversions_in_it() {
+    let body = "
+    for n in range(tid(0), 100, ntid(0)):
+        value, goal = ld(x + n), (n // 8).to(tl.float32)
+        steps = 0
+        while value > goal:
+            value = (value.to(tl.int32) // 2).to(tl.float32)
+            steps += 1
+        tl.store(out + n, steps)
+";
+    let x: Vec<f32> = integers(100, 5).into_iter().map(|i| (i % 1000).abs() as f32).collect();
+    let steps = |n: usize| {
+        let (mut value, goal, mut steps) = (x[n], (n / 8) as f32, 0);
+        while value > goal {
+            value = (value as i32 / 2) as f32;
+            steps += 1;
+        }
+        steps
+    };
+    let expected: Vec<i32> = (0..100).map(steps).collect();
+    lanes("x, out", body).gives(args!(&x[..]), &expected);
+}
+
+#[test]
+fn what_all_lanes_have_alike_meets_tiles() {
+    let body = "
+    lane = laneid()
+    start = le.__shfl_sync_i32(0xffffffff, lane * 4, 3)
+    votes = le.__ballot_sync(0xffffffff, lane < 5)
+    at = start + tl.arange(0, 4)
+    tl.store(out + tl.arange(0, 4), tl.load(x + at) + votes.to(tl.int32))
+    desc = tl.make_tensor_descriptor(x, [64], [1], [16])
+    tl.store(out + 4 + tl.arange(0, 16), desc.load([start]))
+";
+    let x = integers(64, 3);
+    let mut expected: Vec<i32> = (12..16).map(|i| x[i].wrapping_add(31)).collect();
+    expected.extend(&x[12..28]);
+    lanes("x, out", body).gives(args!(&x[..]), &expected);
+    let body = "
+    tl.store(out + tl.arange(0, 4), tid(0) + tl.arange(0, 4))
+";
+    lanes("out", body).refused(Args::new(), &["a tile meets a value that differs between threads"]);
+}

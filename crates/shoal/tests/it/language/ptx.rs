@@ -204,6 +204,28 @@ fn accesses_have_scope_and_order_in_any_order() {
 }
 
 #[test]
+fn atomics_change_pairs_and_vectors_by_element() {
+    let body = "
+    i = tl.arange(0, 2)
+    tl.inline_asm_elementwise('red.relaxed.gpu.global.add.v4.f32 [$1], {$2, $2, $3, $2}; mov.u32 $0, 0;', '=r,l,f,f',
+        [out + i * 4, (i + 1).to(tl.float32), (i + 5).to(tl.float32)], dtype=tl.int32, is_pure=False, pack=1)
+    old = tl.inline_asm_elementwise('atom.global.add.noftz.f16x2 $0, [$1], $2;', '=r,l,r', [out + 8 + i, 0x3C004000],
+        dtype=tl.int32, is_pure=False, pack=1)
+    tl.store(out + 10 + i, old)
+";
+    let pair = |low: f32, high: f32| {
+        let [low, high] = [low, high].map(|half| u32::from(f16::from_f32(half).to_bits()));
+        (low | high << 16) as i32
+    };
+    let float = |number: f32| number.to_bits() as i32;
+    let mut initial = vec![0; 12];
+    (initial[8], initial[9]) = (pair(1.0, 2.0), pair(-3.0, 0.5));
+    let mut wanted: Vec<i32> = [1.0, 1.0, 5.0, 1.0, 2.0, 2.0, 6.0, 2.0].map(float).to_vec();
+    wanted.extend([pair(3.0, 3.0), pair(-1.0, 1.5), pair(1.0, 2.0), pair(-3.0, 0.5)]);
+    case("out", body).updates(Args::new(), &initial, &wanted);
+}
+
+#[test]
 fn spins_on_flags_wait_for_others() {
     // As Kraken spells them: the text comes from a format string with the order inside.
     let definitions = "

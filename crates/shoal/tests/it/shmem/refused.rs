@@ -37,6 +37,14 @@ fn wrong_arguments_do_not_compile() {
         ("shm.remote_mc_ptr(number, x)", "all ranks are reached at once"),
         ("tl.store(y, shm.remote_mc_ptr(0, 3))", "ptr"),
         ("shm.my_pe(1)", "my_pe"),
+        (
+            "tl.inline_asm_elementwise('multimem.ld_reduce.add.b32 $0, [$1];', '=r,l', [x], tl.int32, False, 1)",
+            "there is no such reduction on this type",
+        ),
+        (
+            "tl.inline_asm_elementwise('multimem.cp.async.bulk [$1], [$1], 16;', '=r,l', [x], tl.int32, False, 1)",
+            "this access to all ranks has no meaning outside of NVIDIA GPUs",
+        ),
     ] {
         let error = compile_error(body);
         assert!(error.contains(text), "{body}:\n{error}");

@@ -149,8 +149,11 @@ class env_class(env_base):
         module, colon, name = text.partition(":")
         if not colon:
             raise RuntimeError(f"{self.key}={text} cannot be used: a class is written MODULE:CLASS")
-        found = getattr(importlib.import_module(module), name)
-        if all(parent.__name__ != self.base for parent in found.__mro__):
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise RuntimeError(f"{self.key}={text} cannot be used: {error}") from error
+        if not isinstance(found, type) or all(parent.__name__ != self.base for parent in found.__mro__):
             raise RuntimeError(f"{self.key}={text} cannot be used: the class is no {self.base}")
         return found
 

@@ -231,3 +231,96 @@ def test_ctrl_c_stops_a_launch(tmp_path):
     script.write_text(LOOP)
     ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
     assert ran.stdout == "stopped 1\n", ran.stderr
+
+
+ADD = """
+import numpy as np, shoal, shoal.language as sl
+
+@shoal.jit
+def one(x):
+    sl.store(x, 1)
+
+x = np.zeros(1, np.int32)
+one[(1,)](x)
+one[(1,)](x)
+print("done", x[0])
+"""
+
+SETTINGS = {
+    "SHOAL_DEVICE": ("quantum", "there is no device `quantum`", False),
+    "SHOAL_DEBUG": ("perhaps", "it must be 1 or 0", False),
+    "TRITON_DEBUG": ("perhaps", "it must be 1 or 0", False),
+    "SHOAL_INTERPRET": ("perhaps", "it must be 1 or 0", False),
+    "SHOAL_CPU_THREADS": ("0", "", False),
+    "SHOAL_WAIT_TIMEOUT": ("soon", "", False),
+    "SHOAL_CACHE": ("perhaps", "compiled kernels are not kept", True),
+    "SHOAL_CACHE_LIMIT": ("much", "compiled kernels are not kept", True),
+    "SHOAL_CACHE_DIR": ("/dev/null/there", "compiled kernels are not kept", True),
+}
+
+
+@pytest.mark.parametrize("variable", SETTINGS)
+def test_a_setting_that_cannot_be_used_is_named(tmp_path, monkeypatch, variable):
+    value, said, runs = SETTINGS[variable]
+    script = tmp_path / "one.py"
+    script.write_text(ADD)
+    monkeypatch.setenv(variable, value)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert said in ran.stderr and value in ran.stderr, ran.stderr
+    assert variable in ran.stderr or variable == "SHOAL_CACHE_DIR", ran.stderr
+    assert (ran.returncode == 0, ran.stdout) == (runs, "done 1\n" if runs else ""), ran.stderr
+    assert ran.stderr.count("are not kept") == runs
+
+
+class Bare:
+    """Memory of which nothing but the address is known."""
+
+    dtype = "float32"
+
+    def __init__(self, address):
+        self.address = address
+
+    def data_ptr(self):
+        return self.address
+
+
+@shoal.jit
+def stored(x, n):
+    sl.store(x, n)
+
+
+@pytest.mark.parametrize(
+    ("argument", "raised", "said"),
+    [
+        (Bare(0), TypeError, "has elements but no memory: its address is null"),
+        (Bare(-8), OverflowError, "kernel `stored`, argument `x`"),
+        (Bare(1 << 70), OverflowError, "kernel `stored`, argument `x`"),
+        (Bare("there"), TypeError, "kernel `stored`, argument `x`"),
+        (np.float32, TypeError, "argument `x`: failed to specialize argument of type: type"),
+        (int, TypeError, "argument `x`: failed to specialize argument of type: type"),
+        (np.void(b"ab"), TypeError, "argument `x`: failed to specialize argument of type: void"),
+        (stored, shoal.CompilationError, "`store` takes a pointer, not the function `stored`"),
+    ],
+)
+def test_arguments_that_are_no_memory(argument, raised, said):
+    with pytest.raises(raised) as caught:
+        stored[(1,)](argument, 1.0)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("num_warps", 3, "num_warps must be a power of 2, not 3"),
+        ("num_warps", 1 << 40, "num_warps must be a power of 2, not 1099511627776"),
+        ("num_warps", "four", "num_warps must be a power of 2, not 'four'"),
+        ("num_cpu_threads", 1 << 30, "a device has at most 4096 threads, not 1073741824"),
+        ("num_cpu_threads", "all", "`num_cpu_threads` must be a small whole number, not 'all'"),
+        ("extern_libs", 5, "`extern_libs` is a dictionary of names and files of bitcode, not 5"),
+    ],
+)
+def test_options_that_cannot_be_used_are_named(option, value, said):
+    x = np.zeros(1, np.float32)
+    with pytest.raises((AssertionError, TypeError, RuntimeError)) as caught:
+        stored[(1,)](x, 1.0, **{option: value})
+    assert said in str(caught.value)

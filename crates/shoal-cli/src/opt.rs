@@ -1,11 +1,12 @@
 //! `shoal opt`.
 
-use std::io::Read;
+use std::fs::File;
 
 use shoal::opt::{cpu_pipeline, passes, run_passes};
+use shoal::read_source;
 
 use crate::command_line::OptOptions;
-use crate::failure::{Failure, read};
+use crate::failure::Failure;
 use crate::numbers::duration;
 use crate::table::{Align, Table};
 
@@ -37,15 +38,13 @@ pub(crate) fn opt(options: &OptOptions) -> Result<(), Failure> {
 fn input(options: &OptOptions) -> Result<(String, String), Failure> {
     match &options.file {
         Some(path) if path.as_os_str() != "-" => {
-            let text = String::from_utf8(read(path)?);
-            let text = text.map_err(|_| Failure::new(format!("{} is not UTF-8 text", path.display())))?;
-            Ok((path.display().to_string(), text))
+            let text = File::open(path).and_then(read_source);
+            let failed = |reason| Failure::File { verb: "read", path: path.clone(), reason };
+            Ok((path.display().to_string(), text.map_err(failed)?))
         }
         _ => {
-            let mut text = String::new();
-            let done = std::io::stdin().read_to_string(&mut text);
-            done.map_err(|reason| Failure::File { verb: "read", path: "the standard input".into(), reason })?;
-            Ok(("<stdin>".into(), text))
+            let failed = |reason| Failure::File { verb: "read", path: "the standard input".into(), reason };
+            Ok(("<stdin>".into(), read_source(std::io::stdin()).map_err(failed)?))
         }
     }
 }

@@ -1,12 +1,17 @@
 //! Writing to the standard output. When nobody reads it any more (`shoal … | head`), the command ends quietly.
 
 use std::fmt::Arguments;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 /// Writes text.
 pub(crate) fn write(text: Arguments<'_>) {
-    if std::io::stdout().write_fmt(text).is_err() {
-        std::process::exit(0);
+    match std::io::stdout().write_fmt(text) {
+        Ok(()) => {}
+        Err(why) if why.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(why) => {
+            eprintln!("error: cannot write to the standard output: {why}");
+            std::process::exit(1);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use core::{fmt, time::Duration};
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// An environment variable holds something unusable.
-    #[error("{name}={value}: expected {expected}")]
+    #[error("{name}={value} cannot be used: it must be {expected}")]
     Environment {
         /// The variable.
         name: &'static str,
@@ -15,6 +15,14 @@ pub enum DeviceError {
         value: String,
         /// What it should hold.
         expected: &'static str,
+    },
+    /// More threads than a device may have.
+    #[error("a device has at most {most} threads, not {threads}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// How many there may be.
+        most: usize,
     },
     /// The system refused a worker thread.
     #[error("cannot start a worker thread: {0}")]

@@ -1,5 +1,7 @@
 //! Loads, stores and atomics: element by element in row-major order, each access checked.
 
+use std::ops::Range;
+
 use shoal_ir::numeric::binary_slice;
 use shoal_ir::op::{BinaryOp, LoadAttrs, RmwOp, Scope, Sem};
 use shoal_ir::{Elem, Scalar};
@@ -12,10 +14,18 @@ use crate::program::{Program, Site};
 use crate::shape::index_of;
 use crate::value::Val;
 
-/// An element as it comes from memory: a truth value is any byte but zero.
+/// An element as it comes from memory.
 pub(crate) fn read(memory: &Memory, elem: Elem, address: u64) -> Result<u64, AccessError> {
-    let bits = memory.load(address, elem.bytes())?;
-    Ok(if elem == Elem::Scalar(Scalar::I1) { u64::from(bits != 0) } else { bits })
+    let mut bits = [memory.load(address, elem.bytes())?];
+    normalise(elem, &mut bits);
+    Ok(bits[0])
+}
+
+/// A truth value is any byte but zero.
+fn normalise(elem: Elem, bits: &mut [u64]) {
+    if elem == Elem::Scalar(Scalar::I1) {
+        bits.iter_mut().for_each(|bit| *bit = u64::from(*bit != 0));
+    }
 }
 
 pub(crate) fn write(memory: &mut Memory, elem: Elem, address: u64, bits: u64) -> Result<(), AccessError> {
@@ -40,6 +50,18 @@ fn combination(op: RmwOp) -> Option<BinaryOp> {
         RmwOp::Xor => Some(BinaryOp::Xor),
         RmwOp::Xchg => None,
     }
+}
+
+/// The elements that a mask (if there is one) does not hide, in runs that lie side by side in memory.
+fn runs<'a>(addresses: &'a [u64], mask: Option<&'a [u64]>, bytes: u32) -> impl Iterator<Item = Range<usize>> + 'a {
+    let wanted = move |i: usize| mask.is_none_or(|mask| mask[i] != 0);
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let start = (next..addresses.len()).find(|&i| wanted(i))?;
+        let follows = |&i: &usize| wanted(i) && addresses[i] == addresses[i - 1].wrapping_add(u64::from(bytes));
+        next = (start + 1..addresses.len()).find(|i| !follows(i)).unwrap_or(addresses.len());
+        Some(start..next)
+    })
 }
 
 /// What an access to one element gives, and what it did there.
@@ -121,7 +143,11 @@ impl<'p> Program<'p> {
         let read = |memory: &mut Memory, elem, address, _| Ok((read(memory, elem, address)?, Effect::Read));
         // A volatile load is atomic, and orders nothing.
         let order = if attrs.volatile { Order::Atomic(Sem::Relaxed, Scope::Sys) } else { Order::Plain };
-        let mut out = self.at_each(machine, site, (AccessKind::Read, order), Some(1), read)?;
+        let at_once = if order == Order::Plain { self.load_runs(machine, site)? } else { None };
+        let mut out = match at_once {
+            Some(out) => out,
+            None => self.at_each(machine, site, (AccessKind::Read, order), Some(1), read)?,
+        };
         if site.operand_count() > 2 {
             let (mask, other) = (self.operand(site, 1).bits(), self.operand(site, 2).bits());
             for ((out, &mask), &other) in out.iter_mut().zip(mask).zip(other) {
@@ -134,12 +160,53 @@ impl<'p> Program<'p> {
     }
 
     pub(crate) fn store(&mut self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<Step, Error> {
+        if self.store_runs(machine, site)? {
+            return Ok(self.finish(site, []));
+        }
         let values = self.operand(site, 1).clone();
         let how = (AccessKind::Write, Order::Plain);
         self.at_each(machine, site, how, Some(2), |memory, elem, address, i| {
             write(memory, elem, address, values.bits()[i]).map(|()| (0, Effect::Write))
         })?;
         Ok(self.finish(site, []))
+    }
+
+    /// Whether somebody wants to know of each single access.
+    fn is_followed(&self, machine: &Machine<'_>) -> bool {
+        machine.checker.is_some() || !self.laps.is_empty()
+    }
+
+    /// What a plain load reads, zero where the mask hides it: neighbouring elements at once. `None` where each element has
+    /// to be looked at.
+    fn load_runs(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<Option<Vec<u64>>, Error> {
+        if self.is_followed(machine) {
+            return Ok(None);
+        }
+        let elem = self.pointee(site)?;
+        let bytes = elem.bytes();
+        let addresses = self.operand(site, 0).bits();
+        let mask = (site.operand_count() > 1).then(|| self.operand(site, 1).bits());
+        let mut out = vec![0; addresses.len()];
+        for run in runs(addresses, mask, bytes) {
+            if machine.memory.load_run(addresses[run.start], bytes, &mut out[run]).is_err() {
+                return Ok(None);
+            }
+        }
+        normalise(elem, &mut out);
+        Ok(Some(out))
+    }
+
+    /// Does a plain store, neighbouring elements at once. Whether it is done; if not, doing it element by element finds out
+    /// why.
+    fn store_runs(&self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<bool, Error> {
+        if self.is_followed(machine) {
+            return Ok(false);
+        }
+        let bytes = self.pointee(site)?.bytes();
+        let (addresses, values) = (self.operand(site, 0).bits(), self.operand(site, 1).bits());
+        let mask = (site.operand_count() > 2).then(|| self.operand(site, 2).bits());
+        let mut runs = runs(addresses, mask, bytes);
+        Ok(runs.all(|run| machine.memory.store_run(addresses[run.start], bytes, &values[run]).is_ok()))
     }
 
     pub(crate) fn atomic_load(

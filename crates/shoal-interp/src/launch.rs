@@ -115,9 +115,9 @@ impl Default for Options {
 }
 
 /// How often the host is asked whether to stop.
-pub(crate) const ATTENTION: Duration = Duration::from_millis(50);
+pub(crate) const HOST_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Whom a run prints to, and who may stop it. A function that takes lines is one that never stops a run.
+/// The host of a run: it takes printed lines, and may interrupt the run. A function that takes lines never does.
 pub trait Host {
     /// Takes a printed line.
     fn print(&mut self, line: String);

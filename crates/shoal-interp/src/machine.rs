@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::check::Checker;
 use crate::error::Waiting;
-use crate::launch::{ATTENTION, Host};
+use crate::launch::{HOST_POLL_INTERVAL, Host};
 use crate::memory::{Address, Memory};
 use crate::rank::Heap;
 use crate::transfer::{Delivery, Transfer};
@@ -61,7 +61,7 @@ impl Machine<'_> {
         if !self.steps.is_multiple_of(STEPS_PER_LOOK) || Instant::now() < self.next_look {
             return false;
         }
-        self.next_look = Instant::now() + ATTENTION;
+        self.next_look = Instant::now() + HOST_POLL_INTERVAL;
         self.host.is_interrupted()
     }
 }

@@ -4,6 +4,8 @@
 //! have there, so that addresses which lie in memory themselves, such as tables of buffers, point to what they point to
 //! on a device.
 
+mod runs;
+
 use std::cell::Cell;
 use std::fmt;
 
@@ -56,7 +58,7 @@ enum Contents {
 }
 
 impl Contents {
-    fn len(&self) -> usize {
+    fn size(&self) -> usize {
         match self {
             Contents::Own(bytes) => bytes.len(),
             Contents::Host(range) => range.size(),
@@ -67,13 +69,15 @@ impl Contents {
 #[derive(Debug)]
 struct Block {
     base: u64,
+    /// In bytes; does not change.
+    size: usize,
     contents: Contents,
     name: Option<String>,
 }
 
 impl Block {
     fn end(&self) -> u64 {
-        self.base + self.contents.len() as u64
+        self.base + self.size as u64
     }
 }
 
@@ -129,7 +133,7 @@ impl Memory {
 
     fn insert(&mut self, base: u64, contents: Contents) {
         let at = self.blocks.partition_point(|b| b.base <= base);
-        let block = Block { base, contents, name: None };
+        let block = Block { base, size: contents.size(), contents, name: None };
         debug_assert!(at == 0 || self.blocks[at - 1].end() <= base, "ranges do not overlap");
         debug_assert!(self.blocks.get(at).is_none_or(|next| block.end() <= next.base), "ranges do not overlap");
         self.blocks.insert(at, block);
@@ -200,7 +204,7 @@ impl Memory {
     fn locate(&self, address: u64, size: u32) -> Result<(usize, usize), AccessError> {
         let index = self.block_at(address).ok_or(AccessError::OutOfBounds)?;
         let start = (address - self.blocks[index].base) as usize;
-        if start + size as usize > self.blocks[index].contents.len() {
+        if start + size as usize > self.blocks[index].size {
             return Err(AccessError::OutOfBounds);
         }
         if !address.is_multiple_of(u64::from(size)) {
@@ -280,7 +284,7 @@ impl Memory {
         let Some(last) = bytes.checked_sub(1) else { return Ok(Vec::new()) };
         let (index, start) = self.locate(address, 1)?;
         let end = start.checked_add(last as usize).ok_or(AccessError::OutOfBounds)?;
-        if end >= self.blocks[index].contents.len() {
+        if end >= self.blocks[index].size {
             return Err(AccessError::OutOfBounds);
         }
         match &self.blocks[index].contents {
@@ -298,7 +302,7 @@ impl Memory {
         let Some(last) = data.len().checked_sub(1) else { return Ok(()) };
         let (index, start) = self.locate(address, 1)?;
         let end = start.checked_add(last).ok_or(AccessError::OutOfBounds)?;
-        if end >= self.blocks[index].contents.len() {
+        if end >= self.blocks[index].size {
             return Err(AccessError::OutOfBounds);
         }
         match &mut self.blocks[index].contents {
@@ -347,8 +351,8 @@ impl Memory {
 
     fn title(block: &Block) -> String {
         match &block.name {
-            Some(name) => format!("`{name}` ({} bytes)", block.contents.len()),
-            None => format!("the {} bytes allocated at {:#x}", block.contents.len(), block.base),
+            Some(name) => format!("`{name}` ({} bytes)", block.size),
+            None => format!("the {} bytes allocated at {:#x}", block.size, block.base),
         }
     }
 }

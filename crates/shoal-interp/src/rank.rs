@@ -9,7 +9,7 @@ use shoal_ir::effects::CallEffects;
 
 use crate::check::Checker;
 use crate::error::Error;
-use crate::launch::{ATTENTION, Actors, Arg, Host, Options, check};
+use crate::launch::{Actors, Arg, HOST_POLL_INTERVAL, Host, Options, check};
 use crate::machine::Machine;
 use crate::memory::{Address, Memory};
 use crate::pick::Picker;
@@ -236,7 +236,7 @@ impl<'p> WorldPlan<'p> {
             transfers: Vec::new(),
             steps: 0,
             max_steps: options.max_steps,
-            next_look: Instant::now() + ATTENTION,
+            next_look: Instant::now() + HOST_POLL_INTERVAL,
             grid_words: Vec::new(),
         };
         let outcome = schedule::run(&mut machine, queues, options, picker);

@@ -322,11 +322,6 @@ impl Func {
         self.ops.len()
     }
 
-    /// How many regions there have ever been.
-    pub fn num_regions(&self) -> usize {
-        self.regions.len()
-    }
-
     /// A fresh region without an owner; it gets one when an operation is made with it.
     pub fn new_region(&mut self) -> Region {
         self.regions.push(RegionData::default())

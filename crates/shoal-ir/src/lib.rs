@@ -70,6 +70,7 @@ pub mod builder;
 pub mod class;
 pub mod comm;
 pub mod effects;
+mod extreme;
 pub mod func;
 pub mod infer;
 pub mod layouts;
@@ -80,6 +81,7 @@ pub mod print;
 pub mod shmem;
 pub mod tensor_map;
 pub mod types;
+mod variants;
 pub mod verify;
 pub mod weight;
 
@@ -87,6 +89,7 @@ pub use builder::Builder;
 pub use class::{OpClass, Structure};
 pub use comm::CommOp;
 pub use effects::Effects;
+pub use extreme::{Extreme, Nan};
 pub use func::{
     Facts, Func, FuncKind, GpuShape, MAX_WARPS, Module, Op, OpId, Region, RegionData, Use, Value, ValueData, ValueDef,
 };

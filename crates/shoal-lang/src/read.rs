@@ -1,9 +1,10 @@
 //! Reading kernel files and those they import.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shoal_source::{Diagnostic, Diagnostics, FileId, SourceMap};
+use shoal_source::{Diagnostic, Diagnostics, FileId, SourceMap, read_source};
 
 use crate::module::{Import, ModuleId, Resolve, UserModule, collect};
 use crate::syntax::parse_file;
@@ -125,7 +126,7 @@ impl Resolve for Imports<'_, '_, '_> {
             if !path.is_file() {
                 continue;
             }
-            match std::fs::read_to_string(&path) {
+            match File::open(&path).and_then(read_source) {
                 Ok(text) => return Some(self.reader.read(&path.to_string_lossy(), &text)),
                 Err(error) => {
                     let message = format!("cannot read `{}`: {error}", path.display());

@@ -100,12 +100,6 @@ impl ArgSpec {
         ArgSpec::Value { ty: ArgType::Scalar(scalar), divisible: 1 }
     }
 
-    /// A pointer aligned to 16 bytes.
-    #[must_use]
-    pub fn aligned_pointer(pointee: Scalar) -> ArgSpec {
-        ArgSpec::Value { ty: ArgType::Pointer(Ptr::global(pointee), Access::ReadWrite), divisible: 16 }
-    }
-
     /// An integer constant.
     #[must_use]
     pub fn int(value: i128) -> ArgSpec {

@@ -1,10 +1,11 @@
 //! The kernel file, read and checked when the program is built, and the module that stands for it.
 
 use std::fmt::Write;
+use std::fs::File;
 use std::path::Path;
 
 use shoal_lang::{KernelDecl, Program, Specialization};
-use shoal_source::{Diagnostics, SourceMap, Style};
+use shoal_source::{Diagnostics, SourceMap, Style, read_source};
 
 use crate::function;
 use crate::request::Request;
@@ -15,7 +16,8 @@ use crate::request::Request;
 /// What is wrong, in words for people.
 pub(crate) fn expand(request: &Request, package: &Path) -> Result<String, String> {
     let path = package.join(&request.path);
-    let text = std::fs::read_to_string(&path)
+    let text = File::open(&path)
+        .and_then(read_source)
         .map_err(|why| format!("cannot read {}: {why}; paths start at the package's folder", path.display()))?;
     let mut sources = SourceMap::default();
     let parsed = Program::parse(&mut sources, &path.display().to_string(), &text);

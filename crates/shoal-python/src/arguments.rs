@@ -6,7 +6,7 @@ use std::ffi::c_int;
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 use pyo3::{ffi, intern};
 use shoal::{Arg, HostValue, TensorDescriptor};
 
@@ -205,6 +205,10 @@ fn plain<'a>(value: HostValue) -> Arg<'a> {
 /// An argument that is passed at the launch, and is neither a plain number nor a NumPy array.
 fn value<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Bridge) -> PyResult<Arg<'a>> {
     let py = object.py();
+    // A class has what its instances have, and is none.
+    if object.cast::<PyType>().is_ok() {
+        return Err(unknown(object)?);
+    }
     if TORCH_TENSOR.is_class_of(object) {
         return memory::torch(object, held).map(Arg::Memory);
     }
@@ -244,8 +248,13 @@ fn value<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Bridge) -> PyRe
     if DTYPE.is_class_of(object) {
         return constant(object, bridge);
     }
+    Err(unknown(object)?)
+}
+
+#[cold]
+fn unknown(object: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     let class = object.get_type().qualname()?;
-    Err(PyTypeError::new_err(format!(
+    Ok(PyTypeError::new_err(format!(
         "failed to specialize argument of type: {class}; kernels take numbers, arrays (NumPy, torch, DLPack), tuples \
          of them, and anything else only for parameters that are `constexpr`"
     )))
@@ -261,5 +270,8 @@ fn number<'a>(object: &Bound<'_, PyAny>) -> PyResult<Arg<'a>> {
     if item.is_instance_of::<PyInt>() {
         return integer(&item);
     }
-    Ok(Arg::Float(item.extract()?))
+    match item.extract() {
+        Ok(number) => Ok(Arg::Float(number)),
+        Err(_) => Err(unknown(object)?),
+    }
 }

@@ -72,14 +72,20 @@ pub(crate) fn current_device(py: Python<'_>) -> PyResult<DeviceName> {
 
 #[cold]
 fn from_environment() -> PyResult<DeviceName> {
-    match std::env::var("SHOAL_DEVICE").ok().filter(|value| !value.is_empty()) {
-        None => Ok(DeviceName::Cpu),
-        Some(value) => DeviceName::read(&value.to_lowercase()).ok_or_else(|| unknown(&value)),
-    }
+    let Some(value) = std::env::var_os("SHOAL_DEVICE").filter(|value| !value.is_empty()) else {
+        return Ok(DeviceName::Cpu);
+    };
+    let value = value.to_string_lossy();
+    let unknown = || PyValueError::new_err(format!("SHOAL_DEVICE={value} cannot be used: {}", no_device(&value)));
+    DeviceName::read(&value.to_lowercase()).ok_or_else(unknown)
 }
 
 fn unknown(name: &str) -> PyErr {
-    PyValueError::new_err(format!("there is no device `{name}`; there are `cpu`, `interp`, `cuda` and `cuda:NUMBER`"))
+    PyValueError::new_err(no_device(name))
+}
+
+fn no_device(name: &str) -> String {
+    format!("there is no device `{name}`; there are `cpu`, `interp`, `cuda` and `cuda:NUMBER`")
 }
 
 /// The name of the default device.

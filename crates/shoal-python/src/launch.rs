@@ -1,11 +1,13 @@
 //! A launch, from the arguments of a Python call to its result.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
+use shoal::cache::Cache;
 use shoal::cuda::StreamRef;
 use shoal::world::Rank;
 use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
@@ -230,7 +232,8 @@ fn compile(
         }
         raised
     })?;
-    let notes: Vec<(String, String)> = variant.report().notes.iter().filter_map(note).collect();
+    let notes = variant.report().notes.iter().filter_map(note).chain(unkept());
+    let notes: Vec<(String, String)> = notes.collect();
     slf.call_method1(intern!(py, "_compiled"), (&signature, &named, warmup, notes))?;
     Ok(Some(variant))
 }
@@ -261,6 +264,14 @@ fn note(report: &Report) -> Option<(String, String)> {
     let severity = first.severity.to_string();
     let text = if severity == "note" { first.message.clone() } else { report.to_string() };
     Some((severity, text))
+}
+
+/// Why compiled kernels are not kept on disk, if they are not: said once.
+fn unkept() -> Option<(String, String)> {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let refusal = Cache::user().err()?;
+    let said = SAID.swap(true, Ordering::Relaxed);
+    (!said).then(|| ("warning".to_owned(), format!("compiled kernels are not kept: {refusal}")))
 }
 
 /// Whether asserts are checked: as the launch says, else as the decorator says, or as the settings say.
@@ -298,6 +309,8 @@ fn at_parameter(py: Python<'_>, error: PyErr, set: &OptionSet, name: &str) -> Py
     let text = format!("kernel `{}`, argument `{name}`: {}", set.kernel.name(), error.value(py));
     if error.get_type(py).is(py.get_type::<PyTypeError>()) {
         PyTypeError::new_err(text)
+    } else if error.get_type(py).is(py.get_type::<pyo3::exceptions::PyOverflowError>()) {
+        pyo3::exceptions::PyOverflowError::new_err(text)
     } else if error.get_type(py).is(py.get_type::<pyo3::exceptions::PyValueError>()) {
         pyo3::exceptions::PyValueError::new_err(text)
     } else {

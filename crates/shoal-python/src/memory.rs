@@ -85,7 +85,9 @@ fn with_data_ptr<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memo
     // Asking costs more than the rest of the launch.
     let bytes = match held.extents() {
         // Whether elements are missing there, or there are none.
-        ExtentNeed::Unneeded | ExtentNeed::IfKnown if address == 0 => extent(tensor, dtype).unwrap_or(0),
+        ExtentNeed::Unneeded | ExtentNeed::IfKnown if address == 0 => {
+            extent(tensor, dtype).unwrap_or(Memory::UNMEASURED)
+        }
         ExtentNeed::Unneeded => Memory::UNMEASURED,
         ExtentNeed::IfKnown => extent(tensor, dtype).unwrap_or(Memory::UNMEASURED),
         ExtentNeed::Needed => extent(tensor, dtype).ok_or_else(|| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use pyo3::exceptions::{PyAssertionError, PyValueError};
+use pyo3::exceptions::{PyAssertionError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -86,11 +86,6 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
             "`ir_override` is not supported: a kernel is always compiled from its source",
         ));
     }
-    if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.and_then(|value| value.extract::<i64>().ok())
-        && !(warps > 0 && (warps as u64).is_power_of_two())
-    {
-        return Err(PyAssertionError::new_err(format!("num_warps must be a power of 2, not {warps}")));
-    }
     let settings = py.import(intern!(py, "shoal.knobs"))?;
     let compilation = settings.getattr(intern!(py, "compilation"))?;
     let knob = |name: &Bound<'_, PyString>| compilation.getattr(name).and_then(|value| value.is_truthy());
@@ -104,7 +99,10 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
         ..CompileOptions::default()
     };
     if let Some(warps) = given.get_item(intern!(py, "num_warps"))?.filter(|value| !value.is_none()) {
-        options.gpu.num_warps = warps.extract()?;
+        options.gpu.num_warps =
+            warps.extract::<u32>().ok().filter(|count| count.is_power_of_two()).ok_or_else(|| {
+                PyAssertionError::new_err(format!("num_warps must be a power of 2, not {}", shown(&warps)))
+            })?;
     }
     if knob(intern!(py, "always_compile"))? {
         options.disk_cache = DiskCache::Off;
@@ -118,10 +116,15 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
     }
     if let Some(libraries) = given.get_item(intern!(py, "extern_libs"))?.filter(|value| !value.is_none()) {
         let paths = match libraries.cast::<PyDict>() {
-            Ok(by_name) => by_name.values().extract()?,
-            Err(_) => libraries.extract::<Vec<(String, std::path::PathBuf)>>()?.into_iter().map(|(_, p)| p).collect(),
+            Ok(by_name) => by_name.values().extract(),
+            Err(_) => libraries
+                .extract::<Vec<(String, std::path::PathBuf)>>()
+                .map(|pairs| pairs.into_iter().map(|(_, path)| path).collect()),
         };
-        options.extern_libs = paths;
+        options.extern_libs = paths.map_err(|_| {
+            let found = shown(&libraries);
+            PyTypeError::new_err(format!("`extern_libs` is a dictionary of names and files of bitcode, not {found}"))
+        })?;
     }
     Ok(options)
 }
@@ -147,7 +150,7 @@ pub(crate) fn launching(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<L
 /// The options with what only GPUs look at.
 pub(crate) fn for_gpu(py: Python<'_>, options: CompileOptions, given: &Bound<'_, PyDict>) -> PyResult<CompileOptions> {
     let number = |name: &Bound<'_, PyString>| match given.get_item(name)? {
-        Some(value) if !value.is_none() => value.extract::<u32>().map(Some),
+        Some(value) if !value.is_none() => count(name, &value).map(Some),
         _ => Ok(None),
     };
     if number(intern!(py, "num_ctas"))?.is_some_and(|ctas| ctas > 1) {
@@ -178,10 +181,9 @@ pub(crate) fn for_gpu(py: Python<'_>, options: CompileOptions, given: &Bound<'_,
 pub(crate) fn device(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Option<Device>> {
     static DEVICES: Mutex<BTreeMap<usize, Device>> = Mutex::new(BTreeMap::new());
     let threads = given.get_item(intern!(py, "num_cpu_threads"))?.filter(|threads| !threads.is_none());
-    let Some(threads) = threads.map(|threads| threads.extract::<usize>()).transpose()?.filter(|&threads| threads > 0)
-    else {
-        return Ok(None);
-    };
+    let threads = threads.map(|threads| count(intern!(py, "num_cpu_threads"), &threads)).transpose()?;
+    let Some(threads) = threads.filter(|&threads| threads > 0) else { return Ok(None) };
+    let threads = threads as usize;
     let mut devices = lock(py, &DEVICES);
     if let Some(device) = devices.get(&threads) {
         return Ok(Some(device.clone()));
@@ -189,6 +191,18 @@ pub(crate) fn device(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Opti
     let device = Device::cpu_with_threads(threads).map_err(|error| raise(py, error, None))?;
     devices.insert(threads, device.clone());
     Ok(Some(device))
+}
+
+/// An option that is a small number.
+fn count(option: &Bound<'_, PyString>, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    value
+        .extract()
+        .map_err(|_| PyTypeError::new_err(format!("`{option}` must be a small whole number, not {}", shown(value))))
+}
+
+/// A value as messages show it.
+fn shown(value: &Bound<'_, PyAny>) -> String {
+    value.repr().map_or_else(|_| "an object that cannot be shown".to_owned(), |text| text.to_string())
 }
 
 fn dot_precision(name: &str) -> PyResult<DotPrecision> {

@@ -10,7 +10,9 @@ pub(crate) fn write(text: &str) {
             py.import(intern!(py, "sys")).and_then(|sys| sys.getattr(intern!(py, "stdout"))).and_then(|stdout| {
                 if stdout.is_none() { Ok(stdout) } else { stdout.call_method1(intern!(py, "write"), (text,)) }
             });
-        // A closed standard output is no reason to fail a kernel.
-        drop(written);
+        // A standard output that takes nothing is no reason to fail a kernel; Python says what is wrong with it.
+        if let Err(error) = written {
+            error.write_unraisable(py, None);
+        }
     });
 }

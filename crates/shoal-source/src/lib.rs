@@ -9,7 +9,7 @@
 //! - A [`Diagnostic`] is plain data, built where the problem is seen and [rendered](render) where it is shown. A
 //!   stage reports all its problems at once, as [`Diagnostics`].
 //!
-//! It also holds [`Cancellation`], by which every stage asks the host whether to go on.
+//! It also holds [`Cancellation`], by which every stage asks the host whether to go on, and [`read_source`].
 //!
 //! ```
 //! use shoal_source::{Diagnostic, SourceMap, Span, Style, render};
@@ -27,6 +27,7 @@
 mod cancellation;
 mod diagnostic;
 mod diagnostics;
+mod read;
 mod render;
 mod similar;
 mod source_map;
@@ -35,6 +36,7 @@ mod span;
 pub use cancellation::{Cancellation, Watch};
 pub use diagnostic::{CallFrame, Diagnostic, Kind, Label, Severity};
 pub use diagnostics::Diagnostics;
+pub use read::read_source;
 pub use render::{Style, render};
 pub use similar::similar;
 pub use source_map::SourceMap;

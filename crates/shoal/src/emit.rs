@@ -89,9 +89,9 @@ impl Kernel {
         let made =
             shoal_codegen::emit(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options), what)
                 .map_err(|errors| Error::Compile(Report::new(errors, sources.clone())))?;
-        match (stage, target) {
-            (Stage::Object, Target::Nvptx(arch)) => self.cubin(*arch, &made),
-            _ => Ok(made),
+        match target {
+            Target::Nvptx(arch) if stage == Stage::Object => self.cubin(*arch, &made),
+            Target::Cpu(_) | Target::Nvptx(_) | Target::Amdgpu(_) => Ok(made),
         }
     }
 

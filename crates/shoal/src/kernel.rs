@@ -87,6 +87,11 @@ impl<'a> Prepared<'a> {
         Leaves::of(&self.bound)
     }
 
+    /// How a GPU is to run it.
+    pub(crate) fn gpu(&self) -> GpuShape {
+        self.gpu
+    }
+
     pub(crate) fn block(&self) -> &ArgBlock {
         &self.block
     }

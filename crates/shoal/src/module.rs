@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use shoal_driver::fork::Section;
 use shoal_lang::{Annotation, ArgType, HostBridge, HostSource, KernelParam, Program};
-use shoal_source::{Diagnostics, SourceMap};
+use shoal_source::{Diagnostics, SourceMap, read_source};
 
 use crate::constant::arg_of;
 use crate::error::Report;
@@ -56,9 +57,7 @@ impl Module {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Module, Error> {
         let path = path.as_ref();
         let unreadable = |reason| Error::Read { path: path.to_owned(), reason };
-        let bytes = std::fs::read(path).map_err(unreadable)?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| unreadable(std::io::Error::new(std::io::ErrorKind::InvalidData, "it is not UTF-8 text")))?;
+        let text = File::open(path).and_then(read_source).map_err(unreadable)?;
         Module::from_source(&path.display().to_string(), &text)
     }
 

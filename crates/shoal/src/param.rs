@@ -52,10 +52,4 @@ impl Param {
     pub fn kind(&self) -> ParamKind {
         self.kind
     }
-
-    /// Whether a launch may leave it out.
-    #[must_use]
-    pub fn has_default(&self) -> bool {
-        self.default.is_some()
-    }
 }

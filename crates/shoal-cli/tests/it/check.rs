@@ -320,6 +320,20 @@ fn a_device_has_room_for_so_many() {
     assert!(called.out.contains("needs 1 co-resident program per rank, h20 holds 78"), "{}", called.out);
 }
 
+/// What a launch names of its shape counts, as it does on a GPU.
+#[test]
+fn the_room_is_that_of_the_shape_that_a_launch_names() {
+    let place = place();
+    let launch = "late[(programs,)](x, world.buffer(1, \"int32\"), n, BLOCK=32";
+    place.write("wide.py", &LATE.replace(launch, &format!("{launch}, num_warps=8")));
+    let args = ["check", "wide.py", "--set", "programs=1", "--schedules", "2", "--device", "h100"];
+    let called = place.call(&args);
+    assert!(called.out.contains("a program takes 256 threads"), "{}", called.out);
+    place.write("wide.py", &LATE.replace(launch, &format!("{launch}, num_warps=-1")));
+    let called = place.call(&args);
+    assert!(called.err.contains("`num_warps` must be a small whole number"), "{} {}", called.out, called.err);
+}
+
 /// An assembler that says how many registers a thread takes, and makes nothing.
 #[cfg(unix)]
 #[test]

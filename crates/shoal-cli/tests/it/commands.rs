@@ -169,3 +169,23 @@ fn bench_measures_without_peers_and_writes_rows() {
     assert!(row["ratio"].as_f64().unwrap() > 0.0);
     assert!(place.read("bench-cpu.svg").contains("<svg"));
 }
+
+/// Devices are files too: one that never ends is no source, and one that takes nothing is no place for output.
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_are_no_files_of_kernels() {
+    let place = place();
+    for args in [&["opt", "/dev/zero"][..], &["compile", "/dev/zero:add", "--signature", "i32"]] {
+        let said = place.fails(args);
+        assert!(said.contains("cannot read /dev/zero: it has more than 16 MiB"), "{said}");
+    }
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the device");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_shoal"))
+        .args(["opt", "--list"])
+        .stdout(full)
+        .output()
+        .expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot write to the standard output"), "{said}");
+}

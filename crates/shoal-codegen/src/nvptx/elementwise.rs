@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use inkwell::values::InstructionOpcode as Op;
 use shoal_ir::class::{ElementwiseOp, OpClass};
 use shoal_ir::op::{BinaryOp, InlineAsm};
-use shoal_ir::{Elem, OpId, Scalar};
+use shoal_ir::{Elem, Extreme, Nan, OpId, Scalar};
 use shoal_layout::Place;
 
 use super::emitter::Emitter;
@@ -110,32 +110,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// As `shared::arith`, with the instructions that GPUs have.
     fn binary(&self, kind: BinaryOp, number: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
         let llvm = self.llvm;
-        let name = match kind {
-            BinaryOp::Min => "llvm.minnum",
-            BinaryOp::Max => "llvm.maxnum",
-            BinaryOp::MinNan => "llvm.minimum",
-            BinaryOp::MaxNan => "llvm.maximum",
-            BinaryOp::Div if number.compute_type() == Scalar::F32 => {
-                return arith::in_compute_type(llvm, number, &[a, b], |_, v| {
-                    llvm.ptx_value("div.full.f32 $0, $1, $2;", llvm.f32().into(), v)
-                });
-            }
-            BinaryOp::Add
-            | BinaryOp::Sub
-            | BinaryOp::Mul
-            | BinaryOp::Div
-            | BinaryOp::DivRn
-            | BinaryOp::Rem
-            | BinaryOp::And
-            | BinaryOp::Or
-            | BinaryOp::Xor
-            | BinaryOp::Shl
-            | BinaryOp::Shr
-            | BinaryOp::MulHi => return arith::binary(llvm, kind, number, a, b),
-        };
-        if !number.is_float() {
-            return arith::binary(llvm, kind, number, a, b);
+        if kind == BinaryOp::Div && number.compute_type() == Scalar::F32 {
+            return arith::in_compute_type(llvm, number, &[a, b], |_, v| {
+                llvm.ptx_value("div.full.f32 $0, $1, $2;", llvm.f32().into(), v)
+            });
         }
+        // Of 8-bit floats, which are not computed with, one is picked as it is.
+        let native = kind.extreme().filter(|_| number.is_float() && !number.is_fp8());
+        let name = match native {
+            None => return arith::binary(llvm, kind, number, a, b),
+            Some((Extreme::Min, Nan::Ignore)) => "llvm.minnum",
+            Some((Extreme::Max, Nan::Ignore)) => "llvm.maxnum",
+            Some((Extreme::Min, Nan::Propagate)) => "llvm.minimum",
+            Some((Extreme::Max, Nan::Propagate)) => "llvm.maximum",
+        };
         arith::in_compute_type(llvm, number, &[a, b], |_, v| arith::call2(llvm, name, v[0], v[1]))
     }
 

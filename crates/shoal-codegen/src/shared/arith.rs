@@ -4,7 +4,7 @@ use inkwell::values::InstructionOpcode as Op;
 use inkwell::{FloatPredicate, IntPredicate};
 use shoal_ir::numeric::NonFinite;
 use shoal_ir::op::{BinaryOp, CmpOp, MathFn, UnaryOp};
-use shoal_ir::{Elem, Scalar};
+use shoal_ir::{Elem, Extreme, Nan, Scalar};
 
 use super::convert::{from_f32, to_f32};
 use super::lane_call::math_call;
@@ -55,27 +55,18 @@ fn change_sign<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>) -> 
 
 /// One of two 8-bit floats as it is: through `f32` an infinity would saturate. `None` for operations that compute.
 fn pick_fp8<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> Option<V<'ctx>> {
+    let (which, nan) = op.extreme()?;
     let (x, y) = (to_f32(llvm, ty, a), to_f32(llvm, ty, b));
-    let is_nan = |v| llvm.fcmp(FloatPredicate::UNO, v, v);
-    let (wins, nan) = match op {
-        BinaryOp::Min => (FloatPredicate::OLT, is_nan(y)),
-        BinaryOp::Max => (FloatPredicate::OGT, is_nan(y)),
-        BinaryOp::MinNan => (FloatPredicate::OLT, is_nan(x)),
-        BinaryOp::MaxNan => (FloatPredicate::OGT, is_nan(x)),
-        BinaryOp::Add
-        | BinaryOp::Sub
-        | BinaryOp::Mul
-        | BinaryOp::Div
-        | BinaryOp::DivRn
-        | BinaryOp::Rem
-        | BinaryOp::And
-        | BinaryOp::Or
-        | BinaryOp::Xor
-        | BinaryOp::Shl
-        | BinaryOp::Shr
-        | BinaryOp::MulHi => return None,
+    let wins = match which {
+        Extreme::Min => llvm.fcmp(FloatPredicate::OLT, x, y),
+        Extreme::Max => llvm.fcmp(FloatPredicate::OGT, x, y),
     };
-    Some(llvm.select(llvm.bin(Op::Or, llvm.fcmp(wins, x, y), nan), a, b))
+    let decides = match nan {
+        Nan::Ignore => y,
+        Nan::Propagate => x,
+    };
+    let is_nan = llvm.fcmp(FloatPredicate::UNO, decides, decides);
+    Some(llvm.select(llvm.bin(Op::Or, wins, is_nan), a, b))
 }
 
 pub(crate) fn call1<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ctx> {

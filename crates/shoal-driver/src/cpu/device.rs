@@ -37,13 +37,16 @@ impl CpuDevice {
     ///
     /// # Errors
     ///
-    /// When a thread cannot be started or `SHOAL_WAIT_TIMEOUT` (seconds) is not a number.
+    /// When there are more than 4096 threads, one cannot be started, or `SHOAL_WAIT_TIMEOUT` (seconds) is not a number.
     pub fn new(threads: usize) -> Result<Self, DeviceError> {
         let _section = Section::enter();
         let wait_timeout = match env::var_os("SHOAL_WAIT_TIMEOUT") {
             Some(value) => parse_seconds(value.to_string_lossy().into_owned())?,
             None => DEFAULT_WAIT_TIMEOUT,
         };
+        if threads > MOST_THREADS {
+            return Err(DeviceError::Threads { threads, most: MOST_THREADS });
+        }
         let threads = threads.max(1);
         Ok(Self { threads, workers: PerProcess::new(Workers::new(threads)?), wait_timeout })
     }
@@ -89,9 +92,12 @@ impl fmt::Debug for CpuDevice {
     }
 }
 
+/// More threads than any machine has cores: a larger number is a mistake.
+const MOST_THREADS: usize = 4096;
+
 fn parse_threads(value: String) -> Result<usize, DeviceError> {
     match value.trim().parse() {
-        Ok(threads @ 1..=4096) => Ok(threads),
+        Ok(threads @ 1..=MOST_THREADS) => Ok(threads),
         _ => {
             let expected = "a number of threads from 1 to 4096";
             Err(DeviceError::Environment { name: "SHOAL_CPU_THREADS", value, expected })
@@ -113,9 +119,14 @@ mod tests {
     fn environment_values_are_checked() {
         assert_eq!(parse_threads(" 3 ".into()).unwrap(), 3);
         let error = parse_threads("0".into()).unwrap_err();
-        assert_eq!(error.to_string(), "SHOAL_CPU_THREADS=0: expected a number of threads from 1 to 4096");
+        assert_eq!(
+            error.to_string(),
+            "SHOAL_CPU_THREADS=0 cannot be used: it must be a number of threads from 1 to 4096"
+        );
         assert_eq!(parse_seconds("0.5".into()).unwrap(), Duration::from_millis(500));
         assert!(parse_seconds("-1".into()).is_err());
         assert!(parse_seconds("soon".into()).is_err());
+        let error = CpuDevice::new(1 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "a device has at most 4096 threads, not 1048576");
     }
 }

@@ -196,11 +196,11 @@ pub(crate) fn shape_from(dims: &[Value], span: Span) -> LowerResult<Vec<u32>> {
                 .help("make it a `constexpr`: a parameter `NAME: tl.constexpr`, or a local `NAME: tl.constexpr = …`")
                 .into());
         };
-        let size = match u32::try_from(size) {
+        let size = match u64::try_from(size) {
             Ok(size) if size.is_power_of_two() => size,
             _ => return Err(not_a_power_of_two(span, &format!("dimension {i} of the shape"), size)),
         };
-        elements = elements.saturating_mul(u64::from(size));
+        elements = elements.saturating_mul(size);
         shape.push(size);
     }
     if elements > shoal_ir::types::MAX_TILE_ELEMENTS {
@@ -210,7 +210,8 @@ pub(crate) fn shape_from(dims: &[Value], span: Span) -> LowerResult<Vec<u32>> {
             .help(format!("a tile has at most {most} elements: loop over smaller tiles"))
             .into());
     }
-    Ok(shape)
+    // No dimension is larger than the tile.
+    Ok(shape.into_iter().map(|size| size as u32).collect())
 }
 
 /// The error for a size that is not a power of two.
@@ -236,6 +237,7 @@ pub(crate) fn describe(value: &Value) -> String {
         Value::Dict(pairs) => format!("a dictionary of {} entries", pairs.len()),
         Value::Token(_) => "the token of a wait".into(),
         Value::Object(o) => format!("the host's object `{}`", o.shown),
+        Value::Function(f) => format!("the function `{}`", f.name()),
         _ => value.type_name(),
     }
 }

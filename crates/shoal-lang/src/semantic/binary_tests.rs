@@ -1,8 +1,9 @@
 use shoal_ir::types::Scalar;
+use shoal_ir::{Extreme, Nan};
 
 use super::*;
 use crate::options::Options;
-use crate::semantic::math::{Extreme, Nan, Quotient, extreme, quotient};
+use crate::semantic::math::{Quotient, extreme, quotient};
 use crate::semantic::operand::Number;
 use crate::semantic::testing::{Sandbox, message, type_of};
 use crate::value::Access;

@@ -165,9 +165,13 @@ fn run_extern(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let e = l.emit();
     let overloads = overloads(a)?;
     let args = tensors(e, a)?;
-    // NVSHMEM's functions have a meaning wherever there is no device library to link.
     let types: Vec<Elem> = args.iter().map(elem).collect();
-    if !matches!(e.options.target, Target::Nvptx(_))
+    // NVSHMEM's functions have a meaning wherever there is no device library to link.
+    let is_library_absent = match e.options.target {
+        Target::Cpu(_) | Target::Amdgpu(_) => true,
+        Target::Nvptx(_) => false,
+    };
+    if is_library_absent
         && let Some(chosen) = overloads.iter().find(|o| o.params == types)
         && let Some(function) = libshmem::of_symbol(&chosen.symbol)
     {

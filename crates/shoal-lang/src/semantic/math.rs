@@ -1,8 +1,8 @@
 //! Mathematics on tiles: functions of floats, minimum and maximum, precise and fused arithmetic.
 
-use shoal_ir::OpKind;
 use shoal_ir::op::{BinaryOp, MathFn};
 use shoal_ir::types::Scalar;
+use shoal_ir::{Extreme, Nan, OpKind};
 
 use super::operand::{Operand, materialize, number_type, to_tensor};
 use super::promote::Rules;
@@ -13,24 +13,6 @@ use crate::dtype::scalar_name;
 use crate::emit::Emit;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::value::{Tensor, Value};
-
-/// What a minimum or maximum does with NaN.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nan {
-    /// The other operand wins.
-    Ignore,
-    /// NaN wins.
-    Propagate,
-}
-
-/// Which end of an order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extreme {
-    /// The lesser.
-    Min,
-    /// The greater.
-    Max,
-}
 
 /// The types most functions take: hardware computes them in no other, so users say where they round.
 const FLOATS: &[Scalar] = &[Scalar::F32, Scalar::F64];
@@ -70,12 +52,7 @@ pub(crate) fn extreme(e: &mut Emit<'_>, which: Extreme, x: &Operand, y: &Operand
 fn extreme_of(e: &mut Emit<'_>, which: Extreme, x: &Tensor, y: &Tensor, nan: Nan) -> Tensor {
     // Integers have no NaN.
     let nan = if number_type(x).is_some_and(Scalar::is_float) { nan } else { Nan::Ignore };
-    let op = match (which, nan) {
-        (Extreme::Min, Nan::Ignore) => BinaryOp::Min,
-        (Extreme::Max, Nan::Ignore) => BinaryOp::Max,
-        (Extreme::Min, Nan::Propagate) => BinaryOp::MinNan,
-        (Extreme::Max, Nan::Propagate) => BinaryOp::MaxNan,
-    };
+    let op = BinaryOp::of_extreme(which, nan);
     let value = e.b().binary(op, x.value, y.value);
     e.tensor(value)
 }

@@ -47,8 +47,14 @@ pub enum Refusal {
         /// Its permission bits.
         mode: u32,
     },
+    /// `SHOAL_CACHE` cannot be read.
+    #[error("SHOAL_CACHE={value} cannot be used: it must be on or off")]
+    Switch {
+        /// What it says.
+        value: String,
+    },
     /// `SHOAL_CACHE_LIMIT` cannot be read.
-    #[error("SHOAL_CACHE_LIMIT={value}: expected a size in bytes, such as 512M or 2G")]
+    #[error("SHOAL_CACHE_LIMIT={value} cannot be used: it must be a size in bytes, such as 512M or 2G")]
     Limit {
         /// What it says.
         value: String,
@@ -105,7 +111,8 @@ impl PrivateDir {
         &self.path
     }
 
-    /// The content of a regular file that this user owns; `None` if there is no such file.
+    /// The content of a regular file that this user owns, and that is no larger than an entry can be; `None` if there is no
+    /// such file.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let handle = match openat(&self.handle, name, flags, Mode::empty()) {
@@ -115,7 +122,8 @@ impl PrivateDir {
         };
         let stat = fstat(&handle)?;
         let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        if !regular || stat.st_uid != rustix::process::geteuid().as_raw() {
+        let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+        if !regular || !is_ours || stat.st_size.cast_unsigned() > LARGEST {
             return Ok(None);
         }
         let mut content = Vec::new();
@@ -178,6 +186,10 @@ impl PrivateDir {
         Ok(found)
     }
 }
+
+/// More bytes than any compiled kernel has. A file that is larger was put there by somebody else, and may be larger than
+/// memory.
+const LARGEST: u64 = 1 << 28;
 
 /// How the names of unfinished files start.
 pub(super) const TEMPORARY: &str = ".writing-";

@@ -82,10 +82,11 @@ impl Cache {
     pub fn user() -> Result<Option<&'static Cache>, &'static Refusal> {
         static USER: OnceLock<Result<Option<Cache>, Refusal>> = OnceLock::new();
         let opened = USER.get_or_init(|| {
-            if is_turned_off() {
-                return Ok(None);
-            }
-            let opened = Cache::default_path().and_then(|path| Cache::open(&path)).map(Some);
+            let opened = match is_turned_off() {
+                Ok(true) => return Ok(None),
+                Ok(false) => Cache::default_path().and_then(|path| Cache::open(&path)).map(Some),
+                Err(refusal) => Err(refusal),
+            };
             if let Err(refusal) = &opened {
                 tracing::warn!("the kernel cache is not used: {refusal}");
             }
@@ -134,7 +135,9 @@ impl Cache {
         let mut entries = Vec::new();
         for file in self.dir.list()? {
             if file.name.ends_with(SUFFIX) {
-                let label = self.dir.read(&file.name)?.and_then(|c| entry::read_any(&c)).map(|e| e.label);
+                // A file that cannot be read is as good as damaged.
+                let content = self.dir.read(&file.name).ok().flatten();
+                let label = content.and_then(|content| entry::read_any(&content)).map(|entry| entry.label);
                 entries.push(ListedEntry { file: file.name, bytes: file.bytes, label });
             }
         }
@@ -159,16 +162,13 @@ impl Cache {
     }
 }
 
-/// Whether `SHOAL_CACHE` says that nothing is kept. A value that cannot be read is told, and counts as no.
-fn is_turned_off() -> bool {
-    let Some(value) = std::env::var_os("SHOAL_CACHE") else { return false };
+/// Whether `SHOAL_CACHE` says that nothing is kept.
+fn is_turned_off() -> Result<bool, Refusal> {
+    let Some(value) = std::env::var_os("SHOAL_CACHE") else { return Ok(false) };
     match value.to_string_lossy().to_lowercase().as_str() {
-        "off" | "0" | "false" | "no" => true,
-        "" | "on" | "1" | "true" | "yes" => false,
-        other => {
-            tracing::warn!("SHOAL_CACHE={other} cannot be used: it must be on or off");
-            false
-        }
+        "off" | "0" | "false" | "no" => Ok(true),
+        "" | "on" | "1" | "true" | "yes" => Ok(false),
+        other => Err(Refusal::Switch { value: other.to_owned() }),
     }
 }
 

@@ -249,3 +249,24 @@ fn parts_of_a_key_cannot_run_into_each_other() {
     assert_ne!(of(&[("a", "b"), ("c", "d")]), of(&[("a", "bc"), ("", "d")]));
     assert_eq!(of(&[("a", "b")]), of(&[("a", "b")]));
 }
+
+#[test]
+fn files_that_are_no_entries_are_listed_as_damaged_and_nothing_more() {
+    let (_dir, cache) = opened();
+    cache.keep(&key("a"), &sample(10)).unwrap();
+    let put = |name: &str, content: &[u8]| fs::write(cache.path().join(name), content).unwrap();
+    put("garbage.kernel", &[7; 3000]);
+    put(&file_name(&key("b")), b"");
+    put("notes.txt", b"not ours");
+    // Larger than memory, and nothing of it is on disk.
+    let huge = fs::File::create(cache.path().join(file_name(&key("c")))).unwrap();
+    huge.set_len(1 << 42).unwrap();
+    fs::create_dir(cache.path().join(file_name(&key("d")))).unwrap();
+    for name in ["b", "c", "d"] {
+        assert_eq!(cache.find(&key(name)), None);
+    }
+    let labels: Vec<Option<Label>> = cache.list().unwrap().into_iter().map(|entry| entry.label).collect();
+    assert_eq!(labels, [None, None, None, Some(sample(10).label)]);
+    assert_eq!(cache.clear().unwrap(), 4);
+    assert!(cache.path().join("notes.txt").exists());
+}

@@ -14,11 +14,11 @@ use super::occupancy::{self, KernelRoom};
 use super::streams::{HostStream, Streams};
 use super::topology::Surroundings;
 use super::{CheckOptions, Room};
-use crate::arg::{Arg, Args, Memory};
+use crate::arg::{Args, Memory};
 use crate::interpret;
 use crate::specialise::ArgClass;
 use crate::variant::{Runnable, Variant};
-use crate::{Access, CompileOptions, DType, Device, Error, GpuShape, IntoGrid, Kernel};
+use crate::{Access, CompileOptions, DType, Device, Error, IntoGrid, Kernel};
 
 /// Where the heap of rank 0 starts; each rank's has a range of its own.
 const HEAPS: u64 = 0x1000_0000_0000;
@@ -288,7 +288,9 @@ impl Recording {
     }
 
     fn variant(&mut self, variant: Arc<Variant>, kernel: Kernel) -> usize {
-        match self.variants.iter().position(|known| Arc::ptr_eq(&known.variant, &variant)) {
+        let gpu = kernel.options().gpu;
+        let same = |known: &Launched| Arc::ptr_eq(&known.variant, &variant) && known.kernel.options().gpu == gpu;
+        match self.variants.iter().position(same) {
             Some(at) => at,
             None => {
                 self.variants.push(Launched { variant, kernel });
@@ -298,18 +300,9 @@ impl Recording {
     }
 }
 
-/// The kernel as it is checked: with its assertions, and with the number of warps that its launch names, which is what
-/// code for single threads sees.
-fn checked(kernel: &Kernel, args: &Args<'_>) -> Kernel {
-    let mut options = CompileOptions { debug: true, ..kernel.options().clone() };
-    let own = kernel.params().iter().any(|param| param.name == "num_warps");
-    let named = args.named.iter().find(|(name, _)| *name == "num_warps" && !own);
-    // A number that cannot be is told when the arguments are bound.
-    if let Some((_, Arg::Int(warps))) = named
-        && let Ok(num_warps @ 1..) = u32::try_from(*warps)
-    {
-        options.gpu = GpuShape { num_warps, ..options.gpu };
-    }
+/// The kernel as it is checked: with its assertions.
+fn checked(kernel: &Kernel) -> Kernel {
+    let options = CompileOptions { debug: true, ..kernel.options().clone() };
     kernel.clone().with(options).on(Device::Interpreter)
 }
 
@@ -546,7 +539,7 @@ impl RankHost<'_> {
         grid: impl IntoGrid,
         args: Args<'_>,
     ) -> Result<(), Error> {
-        let kernel = checked(kernel, &args);
+        let kernel = checked(kernel);
         let args = kernel.gather(args);
         let prepared = kernel.prepare(&args)?;
         let variant = match kernel.find(&prepared) {
@@ -566,7 +559,9 @@ impl RankHost<'_> {
         }
         let args = interpret::values(&values);
         self.recording.sources = kernel.sources();
-        let variant = self.recording.variant(variant, kernel.clone());
+        // As a GPU is to run it, which is what says how many of its programs find room there.
+        let options = CompileOptions { gpu: prepared.gpu(), ..kernel.options().clone() };
+        let variant = self.recording.variant(variant, kernel.clone().with(options));
         self.push(Step::On(stream.number(), StreamStep::Launch { variant, grid, args }))
     }
 

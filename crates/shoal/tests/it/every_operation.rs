@@ -4,7 +4,7 @@
 use shoal_abi::{NvptxArch, Target};
 use shoal_codegen::{Emit, Options};
 use shoal_ir::class::{EffectOp, OpClass};
-use shoal_ir::{CommOp, Func, Module};
+use shoal_ir::{Func, Module};
 use shoal_passes::pipeline;
 use shoal_source::{Cancellation, SourceMap};
 
@@ -22,8 +22,7 @@ fn module(text: &str, sources: &mut SourceMap) -> Module {
 fn may_be_refused(func: &Func) -> bool {
     func.name == "laid_out"
         || func.walk().into_iter().any(|op| match func.op(op).kind.class() {
-            OpClass::Effect(effect) => matches!(effect, EffectOp::Assert { .. }),
-            OpClass::Comm(op) => matches!(op, CommOp::Shmem(_)),
+            OpClass::Effect(effect) => matches!(effect, EffectOp::Assert { .. } | EffectOp::GridWords),
             OpClass::Source(_)
             | OpClass::Elementwise(_)
             | OpClass::Shape(_)
@@ -31,6 +30,7 @@ fn may_be_refused(func: &Func) -> bool {
             | OpClass::Apply(_)
             | OpClass::Access(_)
             | OpClass::Atomic(..)
+            | OpClass::Comm(_)
             | OpClass::Desc(_)
             | OpClass::Control(_)
             | OpClass::Terminator(_)

@@ -87,8 +87,9 @@ impl Machine<'_, '_> {
 
     /// Half of the address of the words that a cooperative launch's programs share: the upper in the first register.
     fn grid_words(&mut self, name: &str) -> Outcome<IrValue> {
-        if matches!(self.e.options.target, Target::Nvptx(_)) {
-            return Err("the driver gives this register its value".into());
+        match self.e.options.target {
+            Target::Nvptx(_) => return Err("the driver gives this register its value".into()),
+            Target::Cpu(_) | Target::Amdgpu(_) => {}
         }
         let words = self.e.b().value(OpKind::GridWords, &[]);
         let words = self.e.b().cast(words, Scalar::U64);

@@ -104,6 +104,12 @@ fn unrolled_loops() {
              {line}\n    tl.store(out + j, tl.reshape(x, [256]))\n"
         ));
     };
+    // As much as goes through the slower parts of LLVM.
+    unrolled(200, "tl.full([16, 16], 1.0, tl.float32)", "x = tl.dot(x, x)");
+    survives(&format!(
+        "    x = n\n    for i in tl.static_range(1300):\n{}    tl.store(out, x)\n",
+        "        if x > i:\n            x += n\n            tl.store(out + i, x)\n"
+    ));
     // As much as is compiled, and more.
     for rounds in [100, 2_000] {
         unrolled(rounds, "tl.full([16, 16], 1.0, tl.float32)", "x = tl.dot(x, x)");

@@ -199,7 +199,9 @@ def test_products(shape, dtype, turn):
 
 
 @pytest.mark.parametrize("how", [(False, False), (True, False), (False, True)])
-@pytest.mark.parametrize("shape", [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 128, 64, 4, 2), (128, 128, 64, 8, 4)])
+@pytest.mark.parametrize(
+    "shape", [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (64, 128, 64, 4, 2), (128, 128, 64, 8, 4)]
+)
 def test_many_tiles_in_one_program(shape, how):
     bm, bn, bk, warps, stages = shape
     for m, n, k in ((1000, 776, 520), (384, 256, 64), (130, 136, 2048)):

@@ -150,7 +150,7 @@ fn build<'ctx>(
     if !refused.is_empty() {
         return Err(refused.into());
     }
-    let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func) == TableUse::Ranks);
+    let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func, options) == TableUse::Ranks);
     let with = if by_nvshmem.is_some() { LinkedWith::Nvshmem } else { LinkedWith::Anything };
     let machine = target::machine(arch, OptimizationLevel::Default, with).map_err(one)?;
     let llvm = Llvm::new(context, &func.name).with_bf16_instructions();

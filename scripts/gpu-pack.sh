@@ -14,6 +14,10 @@
 #                                       bench     side by side with torch and Triton
 #                                       ranks     every kernel of several ranks on 2, 4 and 8 ranks that share the GPU,
 #                                                 against the interpreter; the tests of SHMEM; collectives, measured
+#                                       processes the same on 2 and 4 processes; their tests from Python
+#                                       nvshmem   the same on 2 and 4 processes whose memory is NVSHMEM's
+#                                       stress    10,000 launches of each of them on 8 ranks, without a pause
+#                                       timeline  a picture of all-gather matmul on 8 ranks
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

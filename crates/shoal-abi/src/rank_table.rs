@@ -197,6 +197,8 @@ pub enum DeviceFailure {
     TwoAtMeeting,
     /// A signal is not at a multiple of 8.
     Misaligned,
+    /// Loads and stores do not reach the rank.
+    OutOfReach,
     /// An assertion of the kernel does not hold.
     AssertFailed,
     /// Memory was to be accessed that is not the kernel's, or not aligned to its elements.
@@ -205,7 +207,7 @@ pub enum DeviceFailure {
 
 impl DeviceFailure {
     /// All of them, by number from 1 on.
-    pub const ALL: [DeviceFailure; 12] = [
+    pub const ALL: [DeviceFailure; 13] = [
         DeviceFailure::WaitedTooLong,
         DeviceFailure::LoopedTooLong,
         DeviceFailure::OutsideHeap,
@@ -216,6 +218,7 @@ impl DeviceFailure {
         DeviceFailure::NotAMember,
         DeviceFailure::TwoAtMeeting,
         DeviceFailure::Misaligned,
+        DeviceFailure::OutOfReach,
         DeviceFailure::AssertFailed,
         DeviceFailure::WrongAccess,
     ];
@@ -290,11 +293,22 @@ fn number(bytes: &[u8], at: u64, width: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
+/// How far heaps are from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distances {
+    /// Each is as far from the next, in the order of ranks.
+    Equal,
+    /// They lie where they happen to: kernels ask NVSHMEM, and the table has that of rank 0 alone.
+    Any,
+}
+
 /// Where a rank's memory is, for [`encode`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places<'a> {
     /// Where each rank's heap begins, as the GPU sees it.
     pub heaps: &'a [u64],
+    /// How far they are from each other.
+    pub distances: Distances,
     /// The bytes of a heap.
     pub heap_bytes: u64,
     /// Where the words of teams begin in each heap.
@@ -332,8 +346,13 @@ pub fn encode(topology: &Topology, places: &Places<'_>) -> Result<Vec<u8>, Strin
         put(&mut table, at.map_or(0, |at| at.size));
     }
     let first = places.heaps.first().copied().unwrap_or(0);
-    let stride = places.heaps.get(1).map_or(0, |second| second.wrapping_sub(first));
-    if (0u64..).zip(places.heaps).any(|(rank, &heap)| heap != first.wrapping_add(rank.wrapping_mul(stride))) {
+    let stride = match places.distances {
+        Distances::Equal => places.heaps.get(1).map_or(0, |second| second.wrapping_sub(first)),
+        Distances::Any => 0,
+    };
+    if places.distances == Distances::Equal
+        && (0u64..).zip(places.heaps).any(|(rank, &heap)| heap != first.wrapping_add(rank.wrapping_mul(stride)))
+    {
         return Err("the heaps of ranks on a GPU lie at equal distances".to_owned());
     }
     put_long(&mut table, first);
@@ -372,7 +391,10 @@ mod tests {
         let mesh = vec![AxisPosition { position: 1, size: 3 }];
         let topology = Topology::new(1, 3).with_team(handle::FIRST_MADE, vec![2, 1]).with_mesh(mesh);
         let heaps = [0x1000, 0x2000, 0x3000];
-        let places_of = |heaps| Places { heaps, heap_bytes: 0x800, sync_words: 0x100, wait_limit: 7, report: 0x9000 };
+        let places_of = |heaps| {
+            let distances = Distances::Equal;
+            Places { heaps, distances, heap_bytes: 0x800, sync_words: 0x100, wait_limit: 7, report: 0x9000 }
+        };
         let table = encode(&topology, &places_of(&heaps)).unwrap();
         let word = |at: u64| number(&table, at, 4) as u32;
         let long = |at: u64| number(&table, at, 8);
@@ -389,6 +411,8 @@ mod tests {
         let none = row + team_row_bytes(3);
         assert_eq!((word(none), word(none + 4).cast_signed()), (0, -1));
         assert!(encode(&topology, &Places { heaps: &[1, 2, 4], ..places_of(&heaps) }).is_err());
+        let scattered = Places { heaps: &[1, 2, 4], distances: Distances::Any, ..places_of(&heaps) };
+        assert!(encode(&topology, &scattered).is_ok(), "others than kernels with the table find them");
         assert_eq!(table.len() as u64, TEAMS_AT + handle::END as u64 * team_row_bytes(3));
     }
 

@@ -111,7 +111,7 @@ pub(crate) struct RunOptions {
     /// Run a library kernel of several ranks on so many; `all` runs each of them, at all sizes that it is tested with
     #[arg(long, value_name = "N")]
     pub(crate) ranks: Option<usize>,
-    /// What ranks are; with --device cuda, they share a GPU
+    /// What ranks are; with --device cuda, they share a GPU, or with processes the GPUs of this host
     #[arg(long, default_value = "threads")]
     pub(crate) engine: Engine,
     /// With `all`: only kernels whose name contains this
@@ -141,6 +141,8 @@ Examples:
   shoal run matmul --size 256,256,256 --dtype bf16
   shoal run all_gather_matmul --ranks 4 --timeline overlap
   shoal run all --ranks 8 --device cuda --check interp
+  shoal run all --ranks 4 --device cuda --engine processes
+  shoal run all --ranks 2 --engine nvshmem --check interp
   shoal run two_shot_all_reduce --ranks 8 --engine processes --size 1000000 --dtype fp16";
 
 /// Options of `shoal compile`.
@@ -261,11 +263,13 @@ A harness is a function of the kernel file that says what the host of each rank 
           kernel[(4,)](x, flags, epoch, n, BLOCK=256)
       world.output(x)                            must be written at the end; also write, read, barrier
 
-The exit status is 0 if nothing is found and 1 otherwise. docs/checking.md tells more.
+The exit status is 0 if nothing is found, 1 if something is, 2 if it could not be checked, and 130 after Ctrl-C.
+docs/checking.md tells more.
 
 Examples:
   shoal check kernel.py --ranks 2,3,8
-  shoal check kernel.py:check --replay n3.l2:p3.1f
+  shoal check kernel.py:check --replay n3.l2:p3.1f.200
+  shoal check kernel.py --sweep n=0..1000
   shoal check one_shot_all_reduce --mutate";
 
 /// Options of `shoal opt`.
@@ -382,6 +386,9 @@ pub(crate) struct LaunchOptions {
     /// What ranks are
     #[arg(long, default_value = "processes")]
     pub(crate) engine: Engine,
+    /// Where their symmetric memory is, and their kernels run [default: what SHOAL_DEVICE says, else cpu]
+    #[arg(long)]
+    pub(crate) device: Option<BackendName>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     pub(crate) program: Vec<OsString>,
@@ -394,6 +401,8 @@ torchrun, and SHOAL_TOKEN, a secret that lets the ranks of this job, and nobody 
 What ranks print appears with the rank before each line. Signals are passed on to all ranks. When a rank fails, the
 others are ended, and the command ends with that rank's exit status, or 128 + the signal that killed it.
 
+With --device cuda they find SHOAL_DEVICE=cuda: their symmetric memory is on the GPUs of this host, which they have in turns.
+With --engine nvshmem it is NVSHMEM's, and they find SHOAL_ENGINE=nvshmem.
 With --engine openshmem, ranks are processes that Open MPI's `oshrun` starts, and find its environment instead.
 
 Examples:

@@ -13,8 +13,9 @@ use crate::progress::Progress;
 use crate::run::ranks::Plan;
 use crate::table::{Align, Table};
 
-/// Rows of each rank, columns and inner length of the product that ranks share: narrow, so that copies are seen beside it.
-const SHOWN: [usize; 3] = [512, 32, 1024];
+/// Rows of each rank, columns and inner length of the product that ranks share: long enough to hide its copies, short enough
+/// that they are seen.
+const SHOWN: [usize; 3] = [512, 128, 1024];
 /// How long each kernel is repeated for its time.
 const TIMED: f64 = 0.2;
 

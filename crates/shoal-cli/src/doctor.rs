@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 
 use shoal::cache::Cache;
 use shoal::cuda::{CudaDevice, DeviceProperties, driver_version, find_ptxas};
-use shoal::world::find_openshmem;
+use shoal::world::{find_nvshmem, find_openshmem};
 use shoal::{Device, build_info};
 use shoal_kernels::{Library, find};
 
@@ -25,6 +25,7 @@ pub(crate) fn doctor() -> Result<(), Failure> {
         line(&name, &value);
     }
     line("openshmem", &openshmem());
+    line("nvshmem", &find_nvshmem().unwrap_or_else(|why| format!("{why}; the engine `nvshmem` needs it")));
     line("cache", &cache());
     for (name, found) in peers::versions() {
         line(name, found.as_deref().unwrap_or("not installed: `shoal bench` leaves its rows out"));

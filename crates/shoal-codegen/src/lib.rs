@@ -24,6 +24,9 @@ pub struct Options {
     pub checks: bool,
     /// Bitcode files with functions that kernels call by `extern_elementwise`.
     pub extern_libs: Vec<PathBuf>,
+    /// NVSHMEM's device functions as bitcode: kernels for NVIDIA GPUs reach other ranks through them. Without it, by
+    /// loads and stores.
+    pub nvshmem: Option<PathBuf>,
 }
 
 /// A compiled kernel.

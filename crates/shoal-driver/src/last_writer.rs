@@ -191,7 +191,7 @@ mod tests {
             assert_eq!(last_writer(&view, flag), None);
             remember(&view, (0, flag), [3, 2, 1], &raw const site, Change::Add(u64::MAX));
             let told = last_writer(&view, flag).expect("it was recorded").to_string();
-            assert_eq!(told, "rank 1, program (3, 2, 1) added -1 to it last, at h/a/long/name/kernel.py:12");
+            assert_eq!(told, "rank 1, program (3, 2, 1) added -1 to it last, at th/a/long/name/kernel.py:12");
             remember(&view, (0, flag), [0; 3], ptr::null(), Change::Set(7));
             let told = last_writer(&view, flag).expect("it was recorded").to_string();
             assert_eq!(told, "rank 1, program (0, 0, 0) set it to 7 last");

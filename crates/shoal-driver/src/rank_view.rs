@@ -19,6 +19,8 @@ pub struct RankView {
     write_records: Option<usize>,
     /// The way to heaps that loads and stores do not reach.
     transport: Option<Arc<dyn Transport>>,
+    /// Whether heaps on a GPU lie where they happen to.
+    is_scattered: bool,
 }
 
 /// A place in a rank's heap.
@@ -46,7 +48,15 @@ impl RankView {
         let number = |n: usize| u32::try_from(n).expect("kernels count ranks in 32 bits");
         let topology = Topology::new(number(rank), number(heaps.len()));
         let heaps = heaps.into_iter().map(Some).collect();
-        Self { topology, heaps, heap_bytes, sync_words: None, write_records: None, transport: None }
+        Self {
+            topology,
+            heaps,
+            heap_bytes,
+            sync_words: None,
+            write_records: None,
+            transport: None,
+            is_scattered: false,
+        }
     }
 
     /// A view from `rank`, where the transport is the way to the heaps that are not given.
@@ -84,6 +94,18 @@ impl RankView {
     pub fn with_sync_words(self, offset: usize) -> Self {
         assert!(offset.is_multiple_of(8) && offset + sync_words::BYTES <= self.heap_bytes, "words at {offset}");
         Self { sync_words: Some(offset), ..self }
+    }
+
+    /// The same with heaps on a GPU that do not lie at equal distances: kernels find them by other means than the table.
+    #[must_use]
+    pub fn with_scattered_heaps(self) -> Self {
+        Self { is_scattered: true, ..self }
+    }
+
+    /// Whether kernels on a GPU find the heaps by other means than the table.
+    #[must_use]
+    pub fn is_scattered(&self) -> bool {
+        self.is_scattered
     }
 
     /// The same with [records](crate::write_records) of who wrote last, this far into each heap and zero at first.

@@ -177,14 +177,18 @@ impl<'p> Program<'p> {
     ) -> Result<Step, Error> {
         let values = self.operand(site, 1).clone();
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(2), |memory, elem, address, i| {
+            let mut effect = Effect::Both;
             let old = memory.update(address, elem.bytes(), |old| {
                 let mut new = [values.bits()[i]];
                 if let Some(op) = combination(op) {
                     binary_slice(op, elem.scalar().unwrap_or(Scalar::U64), &[old], &[values.bits()[i]], &mut new);
                 }
+                if new[0] == old {
+                    effect = Effect::Kept;
+                }
                 Some(new[0])
             })?;
-            Ok((old, Effect::Both))
+            Ok((old, effect))
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
         Ok(Step::Yield)
@@ -200,7 +204,12 @@ impl<'p> Program<'p> {
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(3), |memory, elem, address, i| {
             let expected = compare.bits()[i];
             let old = memory.update(address, elem.bytes(), |old| (old == expected).then_some(values.bits()[i]))?;
-            Ok((old, if old == expected { Effect::Both } else { Effect::Read }))
+            let effect = match (old == expected, values.bits()[i] == expected) {
+                (false, _) => Effect::Read,
+                (true, false) => Effect::Both,
+                (true, true) => Effect::Kept,
+            };
+            Ok((old, effect))
         })?;
         self.finish(site, [Val::of(site.result_ty(0), out)]);
         Ok(Step::Yield)

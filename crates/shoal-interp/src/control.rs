@@ -39,12 +39,16 @@ pub(crate) struct Counter {
     ty: Scalar,
 }
 
-/// What a `while` started its latest iteration with. If memory and carried values are the same one iteration later, all
-/// further iterations will be, until somebody changes memory.
+/// What a `while` started its latest iteration with, and what the one before saw. If memory and carried values are the
+/// same one iteration later, all further iterations will be, until somebody changes memory.
 pub(crate) struct Lap {
     version: u64,
     carried: Vals,
+    log: LapLog,
 }
+
+/// Iterations that a loop may make in vain before others come first.
+const VAIN_LAPS: u32 = 16;
 
 impl<'p> Program<'p> {
     /// Goes into a region of the current function.
@@ -129,6 +133,7 @@ impl<'p> Program<'p> {
             Step::Continue
         } else {
             self.laps.pop();
+            (self.idle_laps, self.spins_on) = (0, None);
             self.finish(loop_site, values)
         }
     }
@@ -168,14 +173,21 @@ impl<'p> Program<'p> {
         let carries_the_same = |lap: &Lap| lap.carried.iter().zip(&values).all(|(a, b)| a.same(b));
         let repeats = |lap: &Lap| carries_the_same(lap) && log.would_repeat(machine.memory, lap.version);
         let repeats = last.as_ref().is_some_and(repeats);
-        let lap = Lap { version, carried: values.clone() };
-        self.enter(site.op.regions()[0], Owner::Before(id, Some(lap)), values);
-        if !repeats {
-            return Step::Yield;
-        }
+        let in_vain = |lap: &Lap| log.is_in_vain(&lap.log, machine.memory, lap.version);
+        self.idle_laps = if last.as_ref().is_some_and(in_vain) { self.idle_laps + 1 } else { 0 };
         let report = Waiting { at: self.place(site), awaited: Awaited::LoopExit };
-        self.wait = Some(Wait { watch: log.watch(machine.memory), deadline: None, report });
-        Step::Waits
+        let wait = (repeats || self.idle_laps >= VAIN_LAPS).then(|| {
+            let watch = log.clone().watch(machine.memory);
+            Wait { watch, deadline: None, report }
+        });
+        let lap = Lap { version, carried: values.clone(), log };
+        self.enter(site.op.regions()[0], Owner::Before(id, Some(lap)), values);
+        if repeats {
+            self.wait = wait;
+            return Step::Waits;
+        }
+        (self.gives_way, self.spins_on) = (wait.is_some(), wait);
+        Step::Yield
     }
 
     pub(crate) fn call(&mut self, site: Site<'p>, callee: &str) -> Result<Step, Error> {

@@ -80,6 +80,9 @@ pub struct Options {
     pub order: Order,
     /// How many operations all programs together may execute.
     pub max_steps: u64,
+    /// When all that is left are loops that go round and change nothing: how many turns each may still have before they
+    /// count as deadlocked.
+    pub vain_turns: u64,
     /// How many programs of a rank are started before any has to finish.
     pub resident: usize,
     /// Whether more are started when all of these wait.
@@ -100,6 +103,7 @@ impl Default for Options {
         Options {
             order: Order::RoundRobin,
             max_steps: u64::MAX,
+            vain_turns: u64::MAX,
             resident: 64,
             residency: Residency::Growing,
             actors: Actors::Meeting,

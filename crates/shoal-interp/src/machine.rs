@@ -98,8 +98,8 @@ impl Seen {
 pub(crate) enum Watch {
     /// One of these words.
     Words(SmallVec<[Seen; 1]>),
-    /// Anything, since memory was in this state.
-    Anything(u64),
+    /// Anything, since memory was in this state; with one of the words that were seen.
+    Anything(u64, Option<Seen>),
 }
 
 /// Why a program does not go on.
@@ -121,7 +121,7 @@ impl Wait {
     pub(crate) fn first_word(&self) -> Option<Seen> {
         match &self.watch {
             Watch::Words(words) => words.first().copied(),
-            Watch::Anything(_) => None,
+            Watch::Anything(_, first) => *first,
         }
     }
 
@@ -129,7 +129,7 @@ impl Wait {
     pub(crate) fn may_be_over(&self, memory: &Memory) -> bool {
         match &self.watch {
             Watch::Words(words) => words.iter().any(|word| word.has_changed(memory)),
-            Watch::Anything(version) => *version != memory.version(),
+            Watch::Anything(version, _) => *version != memory.version(),
         }
     }
 }
@@ -169,8 +169,17 @@ impl LapLog {
         !self.changed && !self.reads.iter().any(|word| word.has_changed(memory))
     }
 
+    /// Whether it saw just what the one before saw, and changed nothing. Only what the loop counts can end it then.
+    pub(crate) fn is_in_vain(&self, last: &LapLog, memory: &Memory, version: u64) -> bool {
+        let same = if self.overflowed { last.overflowed } else { !self.reads.is_empty() && self.reads == last.reads };
+        same && self.would_repeat(memory, version)
+    }
+
     /// What must change before an iteration differs.
     pub(crate) fn watch(self, memory: &Memory) -> Watch {
-        if self.overflowed { Watch::Anything(memory.version()) } else { Watch::Words(self.reads) }
+        match self.overflowed {
+            true => Watch::Anything(memory.version(), self.reads.first().copied()),
+            false => Watch::Words(self.reads),
+        }
     }
 }

@@ -63,6 +63,13 @@ pub(crate) struct Program<'p> {
     pub(crate) expired: bool,
     /// The iterations of the `while` loops that it is in, outermost first.
     pub(crate) laps: Vec<LapLog>,
+    /// Iterations in a row that saw and changed nothing new.
+    pub(crate) idle_laps: u32,
+    /// What a loop waits for that has gone round in vain for a while. It may still end by itself, by a number that it
+    /// counts.
+    pub(crate) spins_on: Option<Wait>,
+    /// It has gone round such a loop since anybody who is in none made a step.
+    pub(crate) gives_way: bool,
     /// The number of the meeting at which it is.
     pub(crate) meeting: Option<u64>,
     /// Its SHMEM fences so far.
@@ -104,9 +111,17 @@ impl<'p> Program<'p> {
             wait: None,
             expired: false,
             laps: Vec::new(),
+            idle_laps: 0,
+            spins_on: None,
+            gives_way: false,
             meeting: None,
             epoch: 0,
         }
+    }
+
+    /// What it waits for, if only by going round a loop.
+    pub(crate) fn waits_for(&self) -> Option<&Wait> {
+        self.wait.as_ref().or(self.spins_on.as_ref())
     }
 
     /// Remembers what an iteration of a loop saw.

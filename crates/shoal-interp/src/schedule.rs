@@ -158,6 +158,8 @@ struct World<'p, 'o> {
     live: Vec<Live<'p>>,
     /// The events that have happened, by rank and number.
     happened: HashSet<(u32, u32)>,
+    /// A state of memory, and the turns since then in which there was nothing but loops in vain.
+    vain_turns: (u64, u64),
     options: &'o Options,
 }
 
@@ -168,7 +170,7 @@ pub(crate) fn run<'p>(
     options: &Options,
     picker: &mut Picker,
 ) -> Result<(), Error> {
-    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), options };
+    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), vain_turns: (0, 0), options };
     let (mut ready, mut runners) = (Vec::new(), Vec::new());
     loop {
         while world.hosts_go_on(machine, picker)? {}
@@ -181,9 +183,12 @@ pub(crate) fn run<'p>(
             world.unblock(machine)?;
             continue;
         }
+        world.let_others_come_first(machine, &mut ready)?;
         runners.clear();
         runners.extend(ready.iter().map(|(runner, _)| *runner));
-        match ready[picker.pick(&runners)].1 {
+        let next = ready[picker.pick(&runners)].1;
+        world.is_the_turn_of(next);
+        match next {
             Ready::Program(index) => {
                 let program = &mut world.live[index].program;
                 let (at, by) = (program.here(), Mover::Program { launch: program.rank.launch });
@@ -236,6 +241,43 @@ impl<'p> World<'p, '_> {
         }
         if ready.len() > programs {
             ready.sort_unstable_by_key(|(runner, _)| runner.number);
+        }
+    }
+
+    /// Programs in loops that go round in vain give way after each round, so that no schedule is theirs alone. When there
+    /// are no others, what they count may still end them, but not for ever.
+    fn let_others_come_first(&mut self, machine: &Machine<'_>, ready: &mut Vec<(Runner, Ready)>) -> Result<(), Error> {
+        let live = &self.live;
+        let is = |who: &Ready, what: fn(&Program<'p>) -> bool| match who {
+            Ready::Program(index) => what(&live[*index].program),
+            Ready::Transfer(_) | Ready::Stream(..) => false,
+        };
+        if ready.iter().all(|(_, who)| is(who, |program| program.spins_on.is_some())) {
+            let version = machine.memory.version();
+            let (since, turns) = self.vain_turns;
+            let turns = if since == version { turns + 1 } else { 1 };
+            if turns > self.options.vain_turns.saturating_mul(ready.len() as u64) {
+                return Err(self.deadlock(machine));
+            }
+            self.vain_turns = (version, turns);
+        }
+        let gives_way = |who: &Ready| is(who, |program| program.gives_way);
+        if ready.iter().all(|(_, who)| gives_way(who)) {
+            self.live.iter_mut().for_each(|live| live.program.gives_way = false);
+        } else {
+            ready.retain(|(_, who)| !gives_way(who));
+        }
+        Ok(())
+    }
+
+    /// Somebody makes a step. If it is nobody in such a loop, those that gave way have done so.
+    fn is_the_turn_of(&mut self, who: Ready) {
+        let spins = match who {
+            Ready::Program(index) => self.live[index].program.spins_on.is_some(),
+            Ready::Transfer(_) | Ready::Stream(..) => false,
+        };
+        if !spins {
+            self.live.iter_mut().for_each(|live| live.program.gives_way = false);
         }
     }
 
@@ -360,7 +402,7 @@ impl<'p> World<'p, '_> {
     }
 
     fn deadlock(&self, machine: &Machine<'_>) -> Error {
-        let waits = || self.live.iter().filter_map(|l| l.program.wait.as_ref().map(|wait| (&l.program, wait)));
+        let waits = || self.live.iter().filter_map(|l| l.program.waits_for().map(|wait| (&l.program, wait)));
         let writers = |(program, wait): (&Program<'p>, &Wait)| match wait.first_word() {
             Some(word) => self.writers(program, word.bytes),
             None => Vec::new(),

@@ -18,7 +18,7 @@ const MAX_DEPTH: u32 = 8;
 /// A program that waits, as one that may write a word of so many bytes later.
 pub(crate) fn later(program: &Program<'_>, bytes: u32) -> Option<Writer> {
     let span = next_write(program, bytes)?;
-    let state = program.wait.as_ref().map_or(WriterState::Runs, |wait| WriterState::Waits(wait.report.at.span));
+    let state = program.waits_for().map_or(WriterState::Runs, |wait| WriterState::Waits(wait.report.at.span));
     Some(Writer { at: Place { span, ..program.whole_place() }, state })
 }
 

@@ -10,6 +10,30 @@ def check_one_shot_all_reduce(world, n=37, programs=2, BLOCK=16):
 
 
 @shoal.harness
+def check_two_shot_all_reduce_words(world, n=70, programs=2):
+    x = world.symm(n, "fp32", "random")
+    stage = world.symm(programs * 4 * world.size * 32, "uint64")
+    launches = world.buffer(programs, "int64")
+    for launch in range(world.launches):
+        two_shot_all_reduce_words[(programs,)](x, stage, launches, n, WORLD=world.size, num_warps=1)
+    world.output(x)
+
+
+@shoal.harness
+def check_one_shot_all_reduce_words(world, n=70, programs=2):
+    x = world.symm(n, "fp32", "random")
+    out = world.empty(n, "fp32")
+    stage = world.symm(programs * 2 * world.size * 64, "uint64")
+    launches = world.buffer(programs, "int64")
+    for launch in range(world.launches):
+        one_shot_all_reduce_words[(programs,)](
+            x, out, stage, launches, n, WORLD=world.size, ROUNDS=2, num_warps=1
+        )
+        world.fill(x, launch)
+    world.output(out)
+
+
+@shoal.harness
 def check_one_shot_all_reduce_bias(world, n=37, programs=2, BLOCK=16):
     x = world.buffer(n, "fp32", "random")
     bias = world.buffer(n, "fp32", "random")

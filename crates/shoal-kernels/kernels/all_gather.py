@@ -65,6 +65,7 @@ def all_gather_2d(x, out, pad, n, columns, BLOCK: tl.constexpr):
     mine = out + rank.to(tl.int64) * n
     meet(pad)
     copy(x, mine, n, BLOCK)
+    tl.debug_barrier()  # shoal: redundant because a program sees what it stored; threads of a GPU do not see each other's
     for step in range(1, rows):
         peer = (row + step) % rows * columns + column
         copy(x, tl.symm_at(mine, peer), n, BLOCK)

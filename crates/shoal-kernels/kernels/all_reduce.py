@@ -4,6 +4,7 @@ import shoal
 import shoal.language as tl
 from sharing import copy, copy_runs, sum_of_ranks
 from sync import meet
+from triton_dist.language.extra.language_extra import ld, num_threads, st, tid
 
 
 @shoal.jit
@@ -25,6 +26,122 @@ def one_shot_all_reduce(x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr
         total = sum_of_ranks(x, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
     meet(pad)
+
+
+@shoal.jit
+def numbers_of(word, TYPE: tl.constexpr):
+    """The one or two numbers that 32 bits hold, in fp32."""
+    if TYPE == tl.float32:
+        return (word.to(tl.float32, bitcast=True),)
+    low = (word & 0xFFFF).to(tl.uint16).to(TYPE, bitcast=True)
+    high = (word >> 16).to(tl.uint16).to(TYPE, bitcast=True)
+    return (low.to(tl.float32), high.to(tl.float32))
+
+
+@shoal.jit
+def word_of(numbers, TYPE: tl.constexpr):
+    """One or two numbers in fp32, rounded, as the 32 bits that hold them."""
+    if TYPE == tl.float32:
+        return numbers[0].to(tl.uint32, bitcast=True)
+    low = numbers[0].to(TYPE).to(tl.uint16, bitcast=True).to(tl.uint32)
+    high = numbers[1].to(TYPE).to(tl.uint16, bitcast=True).to(tl.uint32)
+    return low | (high << 16)
+
+
+@shoal.jit
+def sums_of(left, right):
+    """The sums of pairs."""
+    if len(left) == 1:
+        return (left[0] + right[0],)
+    return (left[0] + right[0], left[1] + right[1])
+
+
+@shoal.jit
+def arrived_sums(places, at, number, WORLD: tl.constexpr, STRIDE: tl.constexpr, TYPE: tl.constexpr):
+    """The sums of what all ranks have sent to these places, in their order; waits until it is there."""
+    # All are under way before one is waited for.
+    arrived = ()
+    for peer in tl.static_range(WORLD):
+        arrived += (ld(places + peer * STRIDE + at, scope="sys", semantic="relaxed"),)
+    numbers = numbers_of(tl.zeros_like(at).to(tl.uint32), TYPE)
+    for peer in tl.static_range(WORLD):
+        found = arrived[peer]
+        while (found >> 32) != number:
+            found = ld(places + peer * STRIDE + at, scope="sys", semantic="relaxed")
+        numbers = sums_of(numbers, numbers_of(found.to(tl.uint32), TYPE))
+    return numbers
+
+
+@shoal.jit
+def one_shot_all_reduce_words(x, out, stage, launches, words, WORLD: tl.constexpr, ROUNDS: tl.constexpr):
+    """For little: nobody meets. Every rank sends its `words` of 32 bits to everybody's `stage`, each beside the number of
+    the launch, as one word of 64 bits: who finds the number has the elements. `launches` counts for each program.
+
+    `stage` is symmetric: for each program two halves, each with `ROUNDS` words of every thread from every rank. Halves
+    take turns: who sends the words of a launch has those of the launch before from everybody, so everybody has ended
+    the launch before that, which read this half.
+    """
+    program = tl.program_id(0)
+    launch = tl.load(launches + program) + 1
+    room = ROUNDS * num_threads()
+    mine = stage + (program.to(tl.int64) * 2 + launch % 2) * (WORLD * room)
+    places = ()
+    for peer in tl.static_range(WORLD):
+        places += (tl.symm_at(mine, peer) + tl.rank() * room,)
+    number = launch.to(tl.uint64)
+    source = x.to(tl.pointer_type(tl.uint32))
+    target = out.to(tl.pointer_type(tl.uint32))
+    for step in tl.static_range(ROUNDS):
+        at = step * num_threads() + tid(0)
+        word = program * room + at
+        if word < words:
+            numbered = tl.load(source + word).to(tl.uint64) | (number << 32)
+            for peer in tl.static_range(WORLD):
+                st(places[peer] + at, numbered, scope="sys", semantic="relaxed")
+    for step in tl.static_range(ROUNDS):
+        at = step * num_threads() + tid(0)
+        word = program * room + at
+        if word < words:
+            sums = arrived_sums(mine, at, number, WORLD, ROUNDS * num_threads(), x.dtype.element_ty)
+            tl.store(target + word, word_of(sums, out.dtype.element_ty))
+    tl.store(launches + program, launch)
+
+
+@shoal.jit
+def two_shot_all_reduce_words(x, stage, launches, words, WORLD: tl.constexpr):
+    """The same in two steps and in place: each rank gets a part of everybody's words, adds them up, and sends the sums to
+    everybody. Of `stage`, each half has for each program a word of every thread from every rank, and a sum of every
+    thread of every rank."""
+    rank = tl.rank()
+    program = tl.program_id(0)
+    launch = tl.load(launches + program) + 1
+    room = num_threads()
+    parts = stage + (program.to(tl.int64) * 2 + launch % 2) * (2 * WORLD * room)
+    sums = parts + WORLD * room
+    places = ()
+    for peer in tl.static_range(WORLD):
+        places += (tl.symm_at(parts, peer) + rank * room,)
+    number = launch.to(tl.uint64)
+    memory = x.to(tl.pointer_type(tl.uint32))
+    lane = tid(0)
+    for owner in tl.static_range(WORLD):
+        word = (program * WORLD + owner) * room + lane
+        if word < words:
+            numbered = tl.load(memory + word).to(tl.uint64) | (number << 32)
+            st(places[owner] + lane, numbered, scope="sys", semantic="relaxed")
+    if (program * WORLD + rank) * room + lane < words:
+        total = arrived_sums(parts, lane, number, WORLD, num_threads(), x.dtype.element_ty)
+        numbered = word_of(total, x.dtype.element_ty).to(tl.uint64) | (number << 32)
+        for peer in tl.static_range(WORLD):
+            st(places[peer] + WORLD * room + lane, numbered, scope="sys", semantic="relaxed")
+    for owner in tl.static_range(WORLD):
+        word = (program * WORLD + owner) * room + lane
+        if word < words:
+            found = ld(sums + owner * room + lane, scope="sys", semantic="relaxed")
+            while (found >> 32) != number:
+                found = ld(sums + owner * room + lane, scope="sys", semantic="relaxed")
+            tl.store(memory + word, found.to(tl.uint32))
+    tl.store(launches + program, launch)
 
 
 @shoal.jit

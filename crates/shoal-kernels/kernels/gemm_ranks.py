@@ -7,6 +7,7 @@ programs as fit at once. Where every rank has its own part of K, the parts of th
 import shoal
 import shoal.language as tl
 from profiler import first_record, record
+from shoal.language.extra.cuda import globaltimer
 from sync import meet
 
 # What is recorded.
@@ -189,3 +190,9 @@ def all_gather_matmul_pull(
     acc = block_product(tl.symm_at(x, owner), b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
     at = (owner.to(tl.int64) * M + rows[:, None]) * N + cols[None, :]
     tl.store(c + at, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
+
+
+@shoal.jit
+def read_clock(words):
+    """The time of the clock that records are made with."""
+    tl.store(words, globaltimer().to(tl.uint64))

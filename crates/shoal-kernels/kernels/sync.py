@@ -34,19 +34,16 @@ def meet(pad):
     first = tl.program_id(0) * world
     tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
     if tl.target_info.is_cuda():
-        # Each thread signals another rank, so that all signals are under way at once. A peer that has not taken an earlier
-        # signal yet is asked again when all others' signals have come: theirs do not wait for this one.
+        # Each thread signals another rank, so that all signals are under way at once. Who waits before its signal is taken
+        # may wait for ever: two ranks that clear their slots and then look at each other's may both see them raised.
         peer = tid(0)
-        there = pad
-        refused = 0
         if peer < world:
             there = tl.symm_at(pad, peer) + first + rank
-            refused = atomic_cas(there, 0, 1, scope="sys", semantic="release").to(tl.int32)
+            while atomic_cas(there, 0, 1, scope="sys", semantic="release") != 0:
+                pass
         tl.wait(pad + first, world, "sys", "acquire", waitValue=1)
         if peer < world:
             st(pad + first + peer, 0, scope="sys", semantic="relaxed")
-            while refused != 0:
-                refused = atomic_cas(there, 0, 1, scope="sys", semantic="release").to(tl.int32)
     else:
         for step in range(world):
             send(pad, first + rank, (rank + step) % world)

@@ -50,6 +50,7 @@ impl<'f> Origin<'f> {
 pub fn clone_op(origin: Origin<'_>, op: OpId, into: &mut Func, target: Region, names: &mut Renaming) -> OpId {
     let source = origin.func(into);
     let data = source.op(op).clone();
+    let is_by_lanes = source.by_lanes.contains(op);
     let types: Vec<_> = data.results().iter().map(|&r| source.ty(r).clone()).collect();
     let regions: Vec<Region> = data
         .regions()
@@ -67,6 +68,9 @@ pub fn clone_op(origin: Origin<'_>, op: OpId, into: &mut Func, target: Region, n
         let new = into.op(copy).results()[index];
         names.set(old, new);
         copy_notes(origin, old, into, new);
+    }
+    if is_by_lanes {
+        into.by_lanes.insert(copy);
     }
     into.append(target, copy);
     copy

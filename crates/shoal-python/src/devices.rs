@@ -163,6 +163,15 @@ pub(crate) fn stream(py: Python<'_>, device: CudaDevice, package: Package) -> Py
 
 /// torch's current stream.
 #[inline]
+/// torch's current stream on a GPU; `None` if the program does not use torch.
+pub(crate) fn loaded_torch_stream(py: Python<'_>, device: CudaDevice) -> PyResult<Option<StreamRef>> {
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    match modules.contains(intern!(py, "torch"))? {
+        true => stream(py, device, Package::Torch).map(Some),
+        false => Ok(None),
+    }
+}
+
 fn torch_stream(py: Python<'_>, ordinal: u32) -> PyResult<usize> {
     if let Some(stream) = exchange::torch_stream(py, ordinal) {
         return Ok(stream);

@@ -156,15 +156,24 @@ impl KernelObject {
     pub(crate) fn live(&self, slf: &Bound<'_, KernelObject>) -> PyResult<Arc<Live>> {
         let py = slf.py();
         let known = lock(py, &self.live).clone();
-        if let Some(live) = known
+        if let Some(live) = &known
             && live.bridge.check_names(py)? == Names::Same
         {
-            return Ok(live);
+            return Ok(live.clone());
         }
-        let live = Arc::new(self.make(slf)?);
-        let before = lock(py, &self.live).replace(live.clone());
+        let made = Arc::new(self.make(slf)?);
+        let mut live = lock(py, &self.live);
+        // Another thread may have been faster: ranks that launch the same kernel share its code.
+        if let Some(other) = live.clone()
+            && known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &other))
+        {
+            drop(live);
+            return Ok(other);
+        }
+        let before = live.replace(made.clone());
+        drop(live);
         drop(before);
-        Ok(live)
+        Ok(made)
     }
 
     #[cold]

@@ -7,6 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use shoal::cuda::StreamRef;
+use shoal::world::Rank;
 use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
 use smallvec::SmallVec;
 
@@ -55,10 +56,12 @@ pub(crate) fn launch<'py>(
     let debug = debug_of(&bindings.options, declared, &settings)?;
     let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
 
-    let default = match goal {
+    let rank = current::rank();
+    let default = match (goal, gpu_of(rank.as_ref())) {
         _ if declared.interpret => DeviceName::Interpreter,
-        Goal::Run(_) => devices::default_device()?,
-        Goal::Compile => devices::current_device(py)?,
+        (Goal::Run(_), Some(ordinal)) => DeviceName::Cuda(ordinal),
+        (Goal::Run(_), None) => devices::default_device()?,
+        (Goal::Compile, _) => devices::current_device(py)?,
     };
     let held = Held::new(match (default, debug) {
         (DeviceName::Interpreter | DeviceName::Cuda(_), _) => ExtentNeed::Needed,
@@ -66,7 +69,11 @@ pub(crate) fn launch<'py>(
         (DeviceName::Cpu, false) => ExtentNeed::Unneeded,
     });
     let (converted, protected) = converted(py, &live, &set, goal, &bindings.values, &held)?;
-    let (on, stream) = chosen(py, &set, default, &held)?;
+    let (on, stream) = chosen(py, &set, default, &held, rank.as_ref())?;
+    // Code that reaches other ranks through NVSHMEM is another.
+    let through = rank.as_ref().filter(|rank| rank.gpu().is_some_and(|gpu| gpu.nvshmem().is_some()));
+    let of_rank = through.map(|rank| on.clone().on_rank(rank)).transpose().map_err(|error| raise(py, error, None))?;
+    let on = of_rank.as_ref().unwrap_or(on);
     let prepared = on.prepare(&converted).map_err(|error| raise(py, error, None))?;
     let extents = match goal {
         Goal::Run(grid) if grid.is_callable() => {
@@ -80,16 +87,25 @@ pub(crate) fn launch<'py>(
     };
     if let Goal::Run(_) = goal {
         settings.entering(&shown, extents, &bindings.values)?;
-        let run = match (stream, current::rank()) {
+        let run = match (stream, rank) {
             // It returns at once: giving the interpreter up would cost more.
             (Some(stream), None) => on.run_in(&prepared, &variant, extents, stream),
             (None, None) => py.detach(|| on.run(&prepared, &variant, extents)),
-            (_, Some(rank)) => py.detach(|| on.clone().on_rank(&rank)?.run(&prepared, &variant, extents)),
+            (None, Some(rank)) => py.detach(|| on.clone().on_rank(&rank)?.run(&prepared, &variant, extents)),
+            (Some(stream), Some(rank)) => {
+                py.detach(|| on.clone().on_rank(&rank)?.run_in(&prepared, &variant, extents, stream))
+            }
         };
         run.map_err(|error| raise(py, error, None))?;
         settings.exiting(&shown, extents, &bindings.values)?;
     }
     Ok(shown)
+}
+
+/// The GPU that a rank's memory is in.
+#[inline]
+fn gpu_of(rank: Option<&Rank>) -> Option<u32> {
+    rank.and_then(Rank::gpu).map(|gpu| gpu.device().ordinal())
 }
 
 /// The kernel on the device that the launch goes to, and the stream there if its arrays are a GPU's.
@@ -99,11 +115,17 @@ fn chosen<'s>(
     set: &'s OptionSet,
     default: DeviceName,
     held: &Held,
+    rank: Option<&Rank>,
 ) -> PyResult<(&'s shoal::Kernel, Option<StreamRef>)> {
     let Some((ordinal, package)) = held.cuda() else {
         return Ok(match default {
             DeviceName::Cpu => (&set.kernel, None),
             DeviceName::Interpreter => (set.interpreted(), None),
+            // Where a rank's program uses torch, its launches are in torch's order.
+            DeviceName::Cuda(ordinal) if rank.is_some_and(|rank| rank.gpu().is_some()) => {
+                let (kernel, device) = set.on_cuda(py, ordinal)?;
+                (kernel, devices::loaded_torch_stream(py, device)?)
+            }
             DeviceName::Cuda(ordinal) => (set.on_cuda(py, ordinal)?.0, None),
         });
     };
@@ -198,7 +220,8 @@ fn compile(
     if slf.call_method1(intern!(py, "_compiling"), (&signature, &named, warmup))?.is_truthy()? {
         return Ok(None);
     }
-    let variant = py.detach(|| on.compile(prepared));
+    let in_turn = current::rank().is_some();
+    let variant = py.detach(|| if in_turn { on.compile_in_turn(prepared) } else { on.compile(prepared) });
     let variant = variant.map_err(|error| {
         let raised = raise(py, error, live.bridge.cause());
         if let [first, ..] = protected {
@@ -224,7 +247,7 @@ pub(crate) fn compile_signature<'py>(
     let options = options.collect::<PyResult<Given<'_>>>()?;
     let debug = debug_of(&options, slf.get().declared()?, &hooks::Settings::now(py)?)?;
     let set = live.variants.with(py, &live.kernel, debug, &options)?;
-    let (on, _) = chosen(py, &set, devices::default_device()?, &Held::default())?;
+    let (on, _) = chosen(py, &set, devices::default_device()?, &Held::default(), None)?;
     let variant = py.detach(|| on.compile_for(on.read_signature(signature)?));
     let variant = variant.map_err(|error| raise(py, error, live.bridge.cause()))?;
     let notes: Vec<_> = variant.report().notes.iter().filter_map(note).collect();

@@ -3,7 +3,8 @@
 //! A [`World`] is a number of ranks. Each [`Rank`] has a symmetric heap, in which buffers lie at the same offset on all
 //! ranks ([`Symm`]), a [signal pad](SignalPad), [streams](Stream) of copies, and [teams](Team) with barriers and exchanges of small data between
 //! hosts. Ranks are threads of this process ([`World::threads`]) or processes ([`World::from_env`]): of one host, started
-//! by `shoal launch`, by `torchrun` or by a [`Job`](launch::Job); or of several, started by Open MPI's `oshrun`.
+//! by `shoal launch`, by `torchrun` or by a [`Job`](launch::Job); or of several, started by Open MPI's `oshrun`. Symmetric
+//! memory is the host's or that of GPUs ([`World::cuda`], [`WorldDevice`]).
 //!
 //! ```
 //! use shoal_world::{World, WorldError};
@@ -41,9 +42,11 @@ mod stream;
 mod team;
 mod team_register;
 mod world;
+mod world_device;
 
 pub use element::Element;
 pub use engine::cuda::GpuRank;
+pub use engine::nvshmem::{Nvshmem, find_library as find_nvshmem};
 pub use engine::openshmem::find_library as find_openshmem;
 pub use engine::{Awaited, Call, EngineKind};
 pub use error::{Failure, WorldError};
@@ -55,3 +58,4 @@ pub use rank::Rank;
 pub use stream::{Compare, Event, HostBuffer, Place, Stream, Value};
 pub use team::Team;
 pub use world::World;
+pub use world_device::WorldDevice;

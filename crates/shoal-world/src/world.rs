@@ -8,11 +8,12 @@ use shoal_driver::{LaunchError, LaunchGroup};
 
 use crate::engine::cuda::GpuRank;
 use crate::engine::processes::membership::Membership;
-use crate::engine::{Engine, EngineKind, cuda, openshmem, processes, threads};
+use crate::engine::{Engine, EngineKind, cuda, cuda_processes, nvshmem, openshmem, processes, threads};
 use crate::environment::Variables;
 use crate::error::WorldError;
 use crate::options::WorldOptions;
 use crate::rank::Rank;
+use crate::world_device::WorldDevice;
 
 /// The most ranks that share a GPU: it has so many queues that do not wait for each other.
 const MOST_ON_A_GPU: usize = 32;
@@ -83,7 +84,9 @@ impl World {
     /// The world that this process was started for, by `shoal launch`, `torchrun` or `oshrun`: it is one rank of it.
     /// Returns when all ranks have come.
     ///
-    /// Under `oshrun` the engine is `openshmem`, elsewhere `processes`; `SHOAL_ENGINE` chooses one by its name.
+    /// Under `oshrun` the engine is `openshmem`, elsewhere `processes`; `SHOAL_ENGINE` chooses one by its name. Symmetric
+    /// memory is the host's, or with `SHOAL_DEVICE=cuda` that of GPUs, which the ranks have in turns; that of the engine
+    /// `nvshmem` is always GPUs'.
     ///
     /// The variables are those of `torchrun`: `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`, and `LOCAL_RANK` and
     /// `LOCAL_WORLD_SIZE` where they are set. `SHOAL_TOKEN` is a secret that `shoal launch` adds; where it is set, a
@@ -94,14 +97,36 @@ impl World {
 
     /// The world that this process was started for, with settings, which must be the same on all ranks.
     pub fn from_env_with(options: &WorldOptions) -> Result<World, WorldError> {
+        World::from_env_on(WorldDevice::from_env()?, options)
+    }
+
+    /// The world that this process was started for, with its symmetric memory on this device. All ranks must choose the
+    /// same kind.
+    pub fn from_env_on(device: WorldDevice, options: &WorldOptions) -> Result<World, WorldError> {
         options.check()?;
         let variables = Variables::of_process();
-        let engine: Arc<dyn Engine> = match openshmem::membership::engine(&variables)? {
-            EngineKind::OpenShmem => {
+        let engine: Arc<dyn Engine> = match (openshmem::membership::engine(&variables)?, device) {
+            (EngineKind::OpenShmem, WorldDevice::Cpu) => {
                 Arc::new(openshmem::join(&openshmem::membership::Membership::read(&variables)?, options)?)
             }
-            EngineKind::Processes | EngineKind::Threads | EngineKind::Cuda => {
+            (EngineKind::Nvshmem, device) => {
+                let ordinal = match device {
+                    WorldDevice::Cpu => None,
+                    WorldDevice::Cuda(ordinal) => ordinal,
+                };
+                Arc::new(nvshmem::join(&Membership::read(&variables)?, options, ordinal)?)
+            }
+            (EngineKind::OpenShmem, WorldDevice::Cuda(_)) => {
+                return Err(WorldError::Setup(
+                    "the engine `openshmem` has its memory on the host; ranks with GPUs have the engine `processes` or `nvshmem`"
+                        .to_owned(),
+                ));
+            }
+            (EngineKind::Processes | EngineKind::Threads | EngineKind::Cuda, WorldDevice::Cpu) => {
                 Arc::new(processes::join(&Membership::read(&variables)?, options)?)
+            }
+            (EngineKind::Processes | EngineKind::Threads | EngineKind::Cuda, WorldDevice::Cuda(ordinal)) => {
+                Arc::new(cuda_processes::join(&Membership::read(&variables)?, options, ordinal)?)
             }
         };
         Ok(World { ranks: vec![Rank::new(engine, options, None)] })
@@ -137,7 +162,9 @@ impl World {
         self.ranks[0].check()?;
         match self.engine() {
             EngineKind::Threads | EngineKind::Cuda => self.run_threads(&function),
-            EngineKind::Processes | EngineKind::OpenShmem => Ok(vec![run_one(&self.ranks[0], &function)?]),
+            EngineKind::Processes | EngineKind::OpenShmem | EngineKind::Nvshmem => {
+                Ok(vec![run_one(&self.ranks[0], &function)?])
+            }
         }
     }
 

@@ -220,6 +220,7 @@ pub(crate) fn codegen_options(options: &CompileOptions) -> shoal_codegen::Option
         debug_info: options.debug_info == DebugInfo::Lines,
         checks: options.checks_accesses(),
         extern_libs: options.extern_libs.clone(),
+        nvshmem: options.nvshmem.clone(),
     }
 }
 

@@ -112,7 +112,11 @@ impl Kernel {
 
     /// The same kernel, compiled with other options.
     #[must_use]
-    pub fn with(mut self, options: CompileOptions) -> Kernel {
+    pub fn with(mut self, mut options: CompileOptions) -> Kernel {
+        if self.rank.is_some() && options.nvshmem.is_none() {
+            // How its rank reaches others is not the caller's to say.
+            options.nvshmem.clone_from(&self.options.nvshmem);
+        }
         self.key_start = key_start(&options, &self.device);
         self.options = Arc::new(options);
         self
@@ -145,6 +149,10 @@ impl Kernel {
     pub fn on_rank(mut self, rank: &Rank) -> Result<Kernel, Error> {
         if let (Some(gpu), Device::Cuda(_)) = (rank.gpu(), &self.device) {
             self = self.on(Device::of_rank(gpu));
+            if let Some(nvshmem) = gpu.nvshmem() {
+                let options = CompileOptions { nvshmem: Some(nvshmem.bitcode().to_owned()), ..(*self.options).clone() };
+                self = self.with(options);
+            }
         }
         self.rank = Some(Arc::new(OnRank::new(rank)?));
         Ok(self)
@@ -353,6 +361,20 @@ impl Kernel {
         Ok(self.shared.variants.keep(&prepared.key, Arc::new(variant)))
     }
 
+    /// The same for one of several ranks of this process, which come with the same: the first compiles, and the others find
+    /// what it compiled.
+    ///
+    /// # Errors
+    /// When the kernel does not compile.
+    #[cold]
+    pub fn compile_in_turn(&self, prepared: &Prepared<'_>) -> Result<Arc<Variant>, Error> {
+        let _turn = self.shared.compiling.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.find(prepared) {
+            Some(variant) => Ok(variant),
+            None => self.compile(prepared),
+        }
+    }
+
     /// Compiles a specialisation that no launch has asked for yet; see [`Kernel::read_signature`].
     ///
     /// # Errors
@@ -382,13 +404,8 @@ impl Kernel {
         let launch = |options: &cpu::LaunchOptions| self.device.launch(&self.shared, variant, prepared, grid, options);
         match &self.rank {
             Some(rank) => {
-                if let (Device::Cuda(queue), Runnable::Cuda(code)) = (&self.device, variant.code()) {
-                    let (stream, shape) = (queue.stream(), self.shape);
-                    let bounds = options.bounds.clone();
-                    let launch = CudaLaunch { code, grid, stream, shape, table: None, bounds };
-                    return rank.launch_cuda(launch, &options, |launch, options| {
-                        cuda_launch::launch(&self.shared, prepared, launch, options)
-                    });
+                if let (Device::Cuda(queue), Runnable::Cuda(_)) = (&self.device, variant.code()) {
+                    return self.run_in(prepared, variant, grid, queue.stream());
                 }
                 rank.launch(&self.device, options, launch)
             }
@@ -413,7 +430,12 @@ impl Kernel {
             Runnable::Cuda(code) => {
                 let bounds = self.bounds(prepared)?;
                 let launch = CudaLaunch { code, grid, stream, shape: self.shape, table: None, bounds };
-                cuda_launch::launch(&self.shared, prepared, &launch, &self.launch)
+                match &self.rank {
+                    None => cuda_launch::launch(&self.shared, prepared, &launch, &self.launch),
+                    Some(rank) => rank.launch_cuda(launch, &self.launch, |launch, options| {
+                        cuda_launch::launch(&self.shared, prepared, launch, options)
+                    }),
+                }
             }
             Runnable::Native(_) | Runnable::Lowered(_) => self.run(prepared, variant, grid),
         }
@@ -438,13 +460,11 @@ impl Kernel {
         match self.find(prepared) {
             Some(variant) => Ok(variant),
             None => {
-                // All ranks of a process come with the same: the first compiles, and the others find it.
-                let _turn =
-                    self.rank.as_ref().map(|_| self.shared.compiling.lock().unwrap_or_else(PoisonError::into_inner));
-                if let Some(variant) = self.find(prepared) {
-                    return Ok(variant);
-                }
-                self.compile(prepared).map_err(|error| read_only_noted(error, prepared))
+                let compiled = match self.rank {
+                    Some(_) => self.compile_in_turn(prepared),
+                    None => self.compile(prepared),
+                };
+                compiled.map_err(|error| read_only_noted(error, prepared))
             }
         }
     }

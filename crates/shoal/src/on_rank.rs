@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_abi::Waits;
+use shoal_abi::{TableUse, Waits};
 use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::cuda::CudaKernel;
 use shoal_driver::{AwaitedValue, Interrupt, LaunchError, RankView};
@@ -28,16 +28,14 @@ impl OnRank {
     fn view(&self) -> Result<Arc<RankView>, Error> {
         let rank = &self.rank;
         rank.launch_view(|| {
-            let base = |peer| match rank.gpu() {
-                Some(gpu) => Ok(gpu.address(peer) as usize),
-                None => rank.base(peer).map(|base| base.as_ptr().expose_provenance()),
-            };
-            let view = match rank.transport() {
-                None => {
+            let base = |peer| rank.base(peer).map(|base| base.as_ptr().expose_provenance());
+            let view = match (rank.gpu(), rank.transport()) {
+                (Some(gpu), _) => gpu.view(),
+                (None, None) => {
                     let heaps = (0..rank.size()).map(base).collect::<Result<Vec<_>, _>>()?;
                     RankView::new(rank.rank(), heaps, rank.segment_bytes())
                 }
-                Some(transport) => {
+                (None, Some(transport)) => {
                     let heaps = (0..rank.size()).map(|peer| base(peer).ok()).collect();
                     RankView::with_transport(rank.rank(), heaps, rank.segment_bytes(), transport)
                 }
@@ -112,12 +110,19 @@ impl OnRank {
         };
         self.rank.check()?;
         let code = launch.code;
-        if code.description().waits == Waits::MayWait {
+        let waits = code.description().waits == Waits::MayWait;
+        if waits {
             check_residency(code, launch.grid, gpu)?;
-            if gpu.launches_first(std::ptr::from_ref(code).addr()) {
+        }
+        if (waits || gpu.nvshmem().is_some()) && gpu.launches_first(code.id()) {
+            if let Some(nvshmem) = gpu.nvshmem().filter(|_| code.table_use() == TableUse::Ranks) {
+                nvshmem.prepare(code)?;
+            }
+            if waits {
                 self.rank.meet_before_first_launch()?;
             }
         }
+        let stream = launch.stream;
         let limit = options.timeout.unwrap_or_else(|| gpu.wait_limit());
         let table = gpu.table().telling(&code.description().name, &self.view()?, limit)?;
         let options = LaunchOptions {
@@ -126,6 +131,7 @@ impl OnRank {
             ..options.clone()
         };
         let done = enqueue(&CudaLaunch { table: Some((gpu.table(), table)), ..launch }, &options);
+        gpu.follow(stream)?;
         // A kernel that gave up says more than whatever came of it.
         if gpu.table().has_report() {
             gpu.stream().synchronize()?;

@@ -48,6 +48,9 @@ pub struct CompileOptions {
     pub allow_plain_globals: bool,
     /// Files of LLVM bitcode that `extern_elementwise` may call into. One that changes is linked again.
     pub extern_libs: Vec<PathBuf>,
+    /// NVSHMEM's device functions as bitcode, for kernels that reach other ranks through them; without it, they do by loads
+    /// and stores. [`Kernel::on_rank`](crate::Kernel::on_rank) sets it.
+    pub nvshmem: Option<PathBuf>,
     /// Whether the code carries lines for debuggers.
     pub debug_info: DebugInfo,
     /// How a GPU runs the kernel. Other devices look at its warps alone: they are the threads that code for single threads
@@ -83,6 +86,7 @@ impl Default for CompileOptions {
             dot_precision: DotPrecision::Ieee,
             allow_plain_globals: false,
             extern_libs: Vec::new(),
+            nvshmem: None,
             debug_info: DebugInfo::default(),
             gpu: GpuShape::default(),
             disk_cache: DiskCache::default(),
@@ -126,12 +130,13 @@ impl CompileOptions {
             dot_precision,
             allow_plain_globals,
             extern_libs,
+            nvshmem,
             debug_info,
             gpu,
             disk_cache: _,
         } = self;
         let GpuShape { num_warps, .. } = *gpu;
-        let gpu = if of_gpu(target) { format!(" {gpu:?}") } else { String::new() };
+        let gpu = if of_gpu(target) { format!(" {gpu:?} nvshmem={nvshmem:?}") } else { String::new() };
         format!(
             "debug={debug} accesses={check_accesses} overflow={sanitize_overflow} dot={dot_precision} warps={num_warps} \
              globals={allow_plain_globals} lines={debug_info:?} libs={extern_libs:?}{gpu}"
@@ -147,6 +152,7 @@ impl CompileOptions {
             dot_precision,
             allow_plain_globals,
             extern_libs,
+            nvshmem,
             debug_info,
             gpu: _,
             disk_cache: _,
@@ -155,8 +161,13 @@ impl CompileOptions {
         let flags = [*debug, *check_accesses, *sanitize_overflow, *allow_plain_globals, lines];
         let packed = flags.iter().enumerate().fold(0u64, |word, (bit, &set)| word | u64::from(set) << bit);
         let mut words = Words::new();
-        words.push(packed | (*dot_precision as u64) << 8 | (extern_libs.len() as u64) << 16);
-        for lib in extern_libs {
+        words.push(
+            packed
+                | (*dot_precision as u64) << 8
+                | (extern_libs.len() as u64) << 16
+                | u64::from(nvshmem.is_some()) << 63,
+        );
+        for lib in extern_libs.iter().chain(nvshmem) {
             variant_key::write_hash(&mut words, lib.as_os_str().as_encoded_bytes());
         }
         words
@@ -197,6 +208,7 @@ mod tests {
             CompileOptions { extern_libs: libs(&["b.bc"]), ..base() },
             CompileOptions { extern_libs: libs(&["a.bc", "b.bc"]), ..base() },
             CompileOptions { debug_info: DebugInfo::None, ..base() },
+            CompileOptions { nvshmem: Some("a.bc".into()), ..base() },
             CompileOptions { gpu: GpuShape { num_warps: 8, ..GpuShape::default() }, ..base() },
             CompileOptions { gpu: GpuShape { num_stages: 4, ..GpuShape::default() }, ..base() },
             CompileOptions { gpu: GpuShape { max_registers: Some(64), ..GpuShape::default() }, ..base() },
@@ -217,7 +229,7 @@ mod tests {
         };
         assert_eq!(counts(&Target::Nvptx(shoal_abi::NvptxArch::Sm90a)), (all.len(), all.len()));
         // What else tells GPUs how to run a kernel changes no code for a CPU.
-        assert_eq!(counts(crate::host_target()), (all.len() - 3, all.len() - 3));
+        assert_eq!(counts(crate::host_target()), (all.len() - 4, all.len() - 3));
     }
 
     #[test]

@@ -6,7 +6,6 @@ and, according to the table, no peer holds a handle to it any more: until then a
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import threading
 import weakref
@@ -51,7 +50,7 @@ class Allocation:
         """The handles to it, by group."""
         self.group: Any = None
         """The group that it was allocated for, if one was named."""
-        ctypes.memset(self.base + start, 0, self.data - start)
+        arena.rank.clear(start, self.data - start)
 
     @property
     def address(self) -> int:
@@ -150,11 +149,9 @@ class Arena:
 
     def _take_back(self) -> None:
         """Frees the dropped pieces that no rank holds a handle to."""
-        base = self.rank._native.base(self.rank.rank)
         kept = []
         for start, size in self._dropped:
-            holders = ctypes.string_at(base + start, self.rank.num_ranks)
-            if any(holders):
+            if any(self.rank._native.read(self.rank.rank, start, self.rank.num_ranks)):
                 kept.append((start, size))
             else:
                 self._free.append((start, size))

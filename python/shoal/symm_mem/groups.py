@@ -51,7 +51,7 @@ def resolve(group: Any, rank: Rank) -> Group:
         return Group(("team", group.name, tuple(group.members)), group.members, group.all_gather)
     distributed = _distributed()
     is_initialized = distributed is not None and distributed.is_initialized()
-    if is_initialized and rank.engine != "threads":
+    if is_initialized and rank.engine not in ("threads", "cuda"):
         return _of_torch(distributed, group)
     if group is None or group in ("0", "world", "WORLD"):
         world = rank.world

@@ -58,15 +58,14 @@ class SymmetricMemory:
         """Where each rank's data is in this process."""
         everybody = sorted(group.members) == list(range(own.rank.num_ranks))
         alike = len({place[2] for place in places}) == 1
-        self.multicast_ptr: int = self.buffer_ptrs[self.rank] if everybody and alike else 0
+        self.multicast_ptr: int = self.buffer_ptrs[self.rank] if everybody and alike and own.rank.device is None else 0
         """The address by which `multimem` reaches the data of all ranks: that of this rank's own, which names the same
-        place in everybody's. 0 if the group is not all ranks, or its ranks have allocated in different orders."""
-        self._tables = [
-            (ctypes.c_uint64 * self.world_size)(*pointers) for pointers in (self.buffer_ptrs, self.signal_pad_ptrs)
-        ]
-        holds = [base + place[0] + own.rank.rank for base, place in zip(bases, places)]
-        for address in holds:
-            ctypes.memset(address, 1, 1)
+        place in everybody's. 0 if the group is not all ranks, its ranks have allocated in different orders, or the memory is
+        a GPU's."""
+        self._tables = [_table(pointers, own.rank.device) for pointers in (self.buffer_ptrs, self.signal_pad_ptrs)]
+        holds = [(member, place[0] + own.rank.rank) for member, place in zip(group.members, places)]
+        for member, offset in holds:
+            own.rank._native.write(member, offset, b"\1")
         weakref.finalize(self, _let_go, holds, own.rank).atexit = False
         # Nobody may drop a piece before all have said that they hold it.
         group.all_gather(None)
@@ -74,22 +73,24 @@ class SymmetricMemory:
     @property
     def buffer_ptrs_dev(self) -> int:
         """The address of a table of `buffer_ptrs`, for kernels."""
-        return ctypes.addressof(self._tables[0])
+        return self._tables[0][0]
 
     @property
     def signal_pad_ptrs_dev(self) -> int:
         """The address of a table of `signal_pad_ptrs`, for kernels."""
-        return ctypes.addressof(self._tables[1])
+        return self._tables[1][0]
 
     @property
     def device(self) -> Any:
         """The device of the memory."""
+        if self._rank.device is not None:
+            return self._rank.device
         torch = sys.modules.get("torch")
         return torch.device("cpu") if torch is not None else "cpu"
 
     def get_buffer(self, rank: int, sizes: Sequence[int], dtype: Any, storage_offset: int = 0) -> Any:
         """A rank's data as a tensor (or a NumPy array, by `dtype`), from an offset in elements on."""
-        return self._data(rank, sizes, dtype, storage_offset * arrays.element_type(dtype).itemsize)
+        return self._data(rank, sizes, dtype, storage_offset * self._element_type(dtype).itemsize)
 
     def get_remote_tensor(self, peer: int, sizes: Sequence[int], dtype: Any) -> Any:
         """A rank's counterpart of the tensor that was passed to `rendezvous`."""
@@ -97,21 +98,29 @@ class SymmetricMemory:
 
     def _data(self, rank: int, sizes: Sequence[int], dtype: Any, start: int) -> Any:
         self._check_rank(rank)
-        return _part(self.buffer_ptrs[rank], self.buffer_size, sizes, dtype, start, "buffer", self)
+        return self._part((self.buffer_ptrs[rank], self.buffer_size), sizes, dtype, start, "buffer")
 
     def get_signal_pad(self, rank: int, sizes: Sequence[int] = (), dtype: Any = None, storage_offset: int = 0) -> Any:
         """A rank's signal pad, or a part of it, from an offset in elements on; of 32-bit words unless told."""
         self._check_rank(rank)
         torch = sys.modules.get("torch")
-        dtype = arrays.element_type(dtype or (torch.uint32 if torch is not None else "uint32"))
+        dtype = self._element_type(dtype or (torch.uint32 if torch is not None else "uint32"))
         if not sizes:
             sizes = [self.signal_pad_size // dtype.itemsize - storage_offset]
         start = storage_offset * dtype.itemsize
-        return _part(self.signal_pad_ptrs[rank], self.signal_pad_size, sizes, dtype, start, "signal pad", self)
+        return self._part((self.signal_pad_ptrs[rank], self.signal_pad_size), sizes, dtype, start, "signal pad")
 
     def barrier(self, channel: int = 0, timeout_ms: int = 0) -> None:
-        """Waits for all ranks of the group; what they wrote before is seen after. A timeout of 0 is the world's."""
+        """Waits for all ranks of the group; what they wrote before is seen after. A timeout of 0 is the world's.
+
+        On a GPU this is a kernel in the current stream, which waits there as long as kernels do; so are signals.
+        """
         self._check_channel(channel, "barrier()")
+        if self._rank.device is not None:
+            from shoal.symm_mem import gpu_signals
+
+            gpu_signals.meet(self, channel)
+            return
         others = [rank for rank in range(self.world_size) if rank != self.rank]
         send = [self._slot(rank, channel, self.rank) for rank in others]
         take = [self._slot(self.rank, channel, rank) for rank in others]
@@ -121,23 +130,43 @@ class SymmetricMemory:
         """Signals a rank, once it has taken the signal before; what was written before is seen by who takes it."""
         self._check_channel(channel, "put_signal()")
         self._check_rank(dst_rank)
+        if self._rank.device is not None:
+            from shoal.symm_mem import gpu_signals
+
+            gpu_signals.send(self, dst_rank, channel)
+            return
         self._rank._native.put_signal(self._slot(dst_rank, channel, self.rank), _seconds(timeout_ms))
 
     def wait_signal(self, src_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
         """Takes the signal of a rank, once it is there."""
         self._check_channel(channel, "wait_signal()")
         self._check_rank(src_rank)
+        if self._rank.device is not None:
+            from shoal.symm_mem import gpu_signals
+
+            gpu_signals.take(self, src_rank, channel)
+            return
         self._rank._native.wait_signal(self._slot(self.rank, channel, src_rank), _seconds(timeout_ms))
 
     @staticmethod
     def stream_write_value32(tensor: Any, offset: int, val: int) -> None:
         """Writes one 32-bit word of a dense tensor, after all that was written before, for all ranks to see."""
-        _native.store_word(_words(tensor, offset, 1, "stream_write_value32"), _word(val), 4)
+        address = _words(tensor, offset, 1, "stream_write_value32")
+        if _is_gpu(tensor):
+            from shoal.symm_mem import gpu_signals
+
+            gpu_signals.write_word(tensor, offset, _word(val))
+            return
+        _native.store_word(address, _word(val), 4)
 
     @staticmethod
     def memset32(tensor: Any, offset: int, val: int, count: int = 1) -> Any:
         """Writes 32-bit words of a dense tensor."""
         start = _words(tensor, offset, count, "memset32")
+        if _is_gpu(tensor):
+            words = tensor.view(-1).view(arrays.gpu_torch().int32)
+            words[offset : offset + count] = _word(val) - (1 << 32 if val >= 1 << 31 else 0)
+            return tensor
         for at in range(count):
             _native.store_word(start + 4 * at, _word(val), 4)
         return tensor
@@ -201,6 +230,19 @@ class SymmetricMemory:
     def set_group_info(group_name: str, rank: int, world_size: int, store: Any) -> None:
         """Tells torch of a group. Groups are asked for when they are needed here, so there is nothing to remember."""
 
+    def _element_type(self, dtype: Any) -> Any:
+        return (arrays.element_type if self._rank.device is None else arrays.gpu_type)(dtype)
+
+    def _part(self, memory: tuple[int, int], sizes: Sequence[int], dtype: Any, start: int, what: str) -> Any:
+        """A part of memory at an address, of so many bytes."""
+        base, room = memory
+        dtype = self._element_type(dtype)
+        shape = arrays.shape_of(sizes)
+        end = start + math.prod(shape) * dtype.itemsize
+        if start < 0 or end > room:
+            raise ValueError(f"{what}: the requested size ({end} bytes) exceeds the allocated size ({room} bytes)")
+        return arrays.view(base + start, shape, dtype, self, device=self._rank.device)
+
     def _slot(self, on: int, channel: int, source: int) -> int:
         return self.signal_pad_ptrs[on] + 4 * (self.world_size * channel + source)
 
@@ -222,19 +264,25 @@ class SymmetricMemory:
         return f"SymmetricMemory(rank {self.rank} of {self.world_size}, {self.buffer_size} bytes)"
 
 
-def _part(base: int, room: int, sizes: Sequence[int], dtype: Any, start: int, what: str, keep: Any) -> Any:
-    dtype = arrays.element_type(dtype)
-    shape = arrays.shape_of(sizes)
-    end = start + math.prod(shape) * dtype.itemsize
-    if start < 0 or end > room:
-        raise ValueError(f"{what}: the requested size ({end} bytes) exceeds the allocated size ({room} bytes)")
-    return arrays.view(base + start, shape, dtype, keep)
+def _table(pointers: list[int], device: Any) -> tuple[int, Any]:
+    """The address of a table of pointers where kernels read it, and what keeps it."""
+    if device is None:
+        table = (ctypes.c_uint64 * len(pointers))(*pointers)
+        return ctypes.addressof(table), table
+    torch = arrays.gpu_torch()
+    tensor = torch.tensor(pointers, dtype=torch.int64, device=device)
+    torch.cuda.current_stream(device).synchronize()
+    return tensor.data_ptr(), tensor
 
 
-def _let_go(holds: list[int], rank: Rank) -> None:
+def _let_go(holds: list[tuple[int, int]], rank: Rank) -> None:
     """This rank holds the pieces no more. `rank` keeps their memory mapped until then."""
-    for address in holds:
-        ctypes.memset(address, 0, 1)
+    for member, offset in holds:
+        rank._native.write(member, offset, b"\0")
+
+
+def _is_gpu(tensor: Any) -> bool:
+    return arrays.is_tensor(tensor) and tensor.device.type == "cuda"
 
 
 def _words(tensor: Any, offset: int, count: int, who: str) -> int:

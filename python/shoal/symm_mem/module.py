@@ -24,18 +24,21 @@ def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
 
 def empty_for(size: Any, dtype: Any, device: Any = None, group: Any = None, number: int | None = None) -> Any:
     """An array for the ranks of a group; with a number, at the place that the last one with this number had."""
-    if device is not None and str(device).partition(":")[0] != "cpu":
-        raise ValueError(f"symmetric memory is on the CPU here, not on the device `{device}`")
+    rank = groups.acting_rank()
+    where = "cpu" if rank.device is None else "cuda"
+    if device is not None and str(device).partition(":")[0] != where:
+        place = "the CPU" if where == "cpu" else f"the device `{rank.device}`"
+        raise ValueError(f"symmetric memory is on {place} here, not on the device `{device}`")
     shape = arrays.shape_of(size)
     torch = sys.modules.get("torch")
     if dtype is None and torch is not None:
         dtype = torch.get_default_dtype()
-    dtype = arrays.element_type(dtype)
-    arena, nbytes = arena_of(groups.acting_rank()), math.prod(shape) * dtype.itemsize
+    dtype = arrays.element_type(dtype) if rank.device is None else arrays.gpu_type(dtype)
+    arena, nbytes = arena_of(rank), math.prod(shape) * dtype.itemsize
     keep: Any = arena.allocate(nbytes) if number is None else arena.allocate_lasting(number, nbytes)
     piece = keep if number is None else keep.piece
     piece.group = group
-    return arrays.view(piece.address, shape, dtype, keep)
+    return arrays.view(piece.address, shape, dtype, keep, device=rank.device)
 
 
 def rendezvous(tensor: Any, group: Any = None) -> SymmetricMemory | None:
@@ -92,7 +95,7 @@ def get(dst: Any, hdl: SymmetricMemory, peer: int, offset: int = 0) -> None:
         )
     byte = arrays.named_type("uint8")
     source = hdl.get_buffer(peer, [start + into.nbytes], byte)[start:]
-    arrays.view(into.address, (into.nbytes,), byte, dst)[:] = source
+    arrays.view(into.address, (into.nbytes,), byte, dst, device=into.device)[:] = source
 
 
 def put_signal(src: Any, hdl: SymmetricMemory, peer: int) -> None:
@@ -100,7 +103,7 @@ def put_signal(src: Any, hdl: SymmetricMemory, peer: int) -> None:
     source = arrays.dense(src, "what is copied")
     byte = arrays.named_type("uint8")
     into = hdl.get_buffer(peer, [source.nbytes], byte)
-    into[:] = arrays.view(source.address, (source.nbytes,), byte, src)
+    into[:] = arrays.view(source.address, (source.nbytes,), byte, src, device=source.device)
     hdl.put_signal(peer)
 
 

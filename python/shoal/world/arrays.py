@@ -33,6 +33,8 @@ class Layout:
     """In bytes."""
     itemsize: int
     dtype: Any
+    device: Any = None
+    """The device of torch, if it is a GPU."""
 
     @property
     def nbytes(self) -> int:
@@ -79,6 +81,27 @@ def element_type(dtype: Any) -> Any:
     return numpy.dtype(name)
 
 
+def gpu_type(dtype: Any) -> Any:
+    """An element type as torch has it, which arrays of a GPU are of. `None` is `float32`."""
+    if is_torch_dtype(dtype):
+        return dtype
+    torch = gpu_torch()
+    name = "float32" if dtype is None else getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype
+    found = getattr(torch, _NUMPY_NAMES.get(name, name), None) if isinstance(name, str) else None
+    if not is_torch_dtype(found):
+        raise TypeError(f"arrays of a GPU are tensors of torch, which has no element type `{dtype}`")
+    return found
+
+
+def gpu_torch() -> Any:
+    """torch, which arrays of a GPU are tensors of."""
+    try:
+        import torch
+    except ImportError:
+        raise ImportError("symmetric memory of a GPU is shown as tensors of torch; install it") from None
+    return torch
+
+
 def named_type(name: str) -> Any:
     """An element type by name: NumPy's, or torch's where there is no NumPy."""
     try:
@@ -99,16 +122,32 @@ def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
-def view(address: int, shape: Sequence[int], dtype: Any, keep: Any, strides: Sequence[int] | None = None) -> Any:
-    """An array over memory at an address, which `keep` keeps. Strides are in bytes; without them it is dense."""
+def view(
+    address: int,
+    shape: Sequence[int],
+    dtype: Any,
+    keep: Any,
+    strides: Sequence[int] | None = None,
+    device: Any = None,
+) -> Any:
+    """An array over memory at an address, which `keep` keeps. Strides are in bytes; without them it is dense.
+
+    `device` is the device of torch if the memory is a GPU's.
+    """
     shape = tuple(shape)
     empty = 0 in shape
+    if device is not None:
+        dtype = gpu_type(dtype)
     if is_torch_dtype(dtype):
         import torch
 
         if empty:
-            return torch.empty(shape, dtype=dtype, device="cpu")
-        flat = torch.frombuffer(_buffer(address, _reach(shape, strides, dtype.itemsize), keep), dtype=dtype)
+            return torch.empty(shape, dtype=dtype, device=device or "cpu")
+        nbytes = _reach(shape, strides, dtype.itemsize)
+        if device is None:
+            flat = torch.frombuffer(_buffer(address, nbytes, keep), dtype=dtype)
+        else:
+            flat = torch.as_tensor(_GpuBytes(address, nbytes, keep), device=device).view(dtype)
         if strides is None:
             return flat.view(shape)
         return flat.as_strided(shape, [stride // dtype.itemsize for stride in strides])
@@ -121,13 +160,16 @@ def view(address: int, shape: Sequence[int], dtype: Any, keep: Any, strides: Seq
 
 
 def layout(array: Any) -> Layout:
-    """Where an array's elements are: of NumPy, of torch, or of whatever speaks DLPack, on the CPU."""
+    """Where an array's elements are: of NumPy, of torch, or of whatever speaks DLPack on the CPU."""
     if is_tensor(array):
-        if array.device.type != "cpu":
-            raise ValueError(f"the tensor is on the device `{array.device}`; symmetric memory is on the CPU")
+        if array.device.type not in ("cpu", "cuda"):
+            raise ValueError(
+                f"the tensor is on the device `{array.device}`; symmetric memory is on the CPU or on a GPU"
+            )
         size = array.element_size()
         strides = tuple(stride * size for stride in array.stride())
-        return Layout(array.data_ptr(), tuple(array.shape), strides, size, array.dtype)
+        device = array.device if array.device.type == "cuda" else None
+        return Layout(array.data_ptr(), tuple(array.shape), strides, size, array.dtype, device)
     numpy = _numpy()
     if not isinstance(array, numpy.ndarray):
         if not hasattr(array, "__dlpack__"):
@@ -151,6 +193,20 @@ def _reach(shape: Sequence[int], strides: Sequence[int] | None, itemsize: int) -
     if any(stride < 0 for stride in strides):
         raise ValueError("arrays with negative strides have no counterpart on other ranks; reverse the copy instead")
     return sum((size - 1) * stride for size, stride in zip(shape, strides)) + itemsize
+
+
+class _GpuBytes:
+    """Bytes of a GPU's memory, for packages that take them by the CUDA array interface; they keep this object."""
+
+    def __init__(self, address: int, nbytes: int, keep: Any) -> None:
+        self.keep = keep
+        self.__cuda_array_interface__ = {
+            "data": (address, False),
+            "shape": (nbytes,),
+            "strides": None,
+            "typestr": "|u1",
+            "version": 3,
+        }
 
 
 def _buffer(address: int, nbytes: int, keep: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import importlib.util
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,7 @@ class Rank:
         self._native = native
         self._blocks: weakref.WeakValueDictionary[int, _native.SymmBlock] = weakref.WeakValueDictionary()
         self._world: Team | None = None
+        self._entered: list[contextlib.AbstractContextManager[Any]] = []
         self.arena: _native.SymmBlock | None = None
         """Memory that this rank alone gives out, for `shoal.symm_mem`; reserved when the world is made."""
 
@@ -44,8 +47,29 @@ class Rank:
 
     @property
     def engine(self) -> str:
-        """How the ranks reach each other: `threads` or `processes`."""
+        """How the ranks reach each other: `threads`, `cuda`, `processes`, `openshmem` or `nvshmem`."""
         return self._native.engine
+
+    @property
+    def device(self) -> Any:
+        """The device of torch that symmetric memory is on, if it is a GPU; else `None`."""
+        ordinal = self._native.gpu
+        return None if ordinal is None else arrays.gpu_torch().device("cuda", ordinal)
+
+    @property
+    def cuda_stream(self) -> Any:
+        """The stream of torch that this rank's work goes to, where symmetric memory is a GPU's; else `None`.
+
+        It is torch's current stream in functions that `World.run` calls, and in `with rank:`.
+        """
+        handle = self._native.gpu_stream
+        return None if handle is None else arrays.gpu_torch().cuda.ExternalStream(handle, device=self.device)
+
+    def in_stream(self) -> contextlib.AbstractContextManager[Any]:
+        """Makes the rank's stream the current one of torch, where symmetric memory is a GPU's."""
+        if self._native.gpu is None or importlib.util.find_spec("torch") is None:
+            return contextlib.nullcontext()
+        return arrays.gpu_torch().cuda.stream(self.cuda_stream)
 
     @property
     def world(self) -> Team:
@@ -67,16 +91,27 @@ class Rank:
     def symm_empty(self, shape: int | Sequence[int], dtype: Any = None) -> Any:
         """An array at the same place of every rank's heap; what lies in it is not known. Collective.
 
-        It is a tensor of torch if `dtype` is one of torch's, else a NumPy array. The memory goes back when all ranks
-        have dropped theirs, or at once with `free`.
+        It is a tensor of torch if `dtype` is one of torch's or the memory is a GPU's, else a NumPy array. The memory
+        goes back when all ranks have dropped theirs, or at once with `free`.
         """
-        return self._allocated(arrays.shape_of(shape), arrays.element_type(dtype))
+        known = arrays.element_type if self.device is None else arrays.gpu_type
+        return self._allocated(arrays.shape_of(shape), known(dtype))
+
+    def clear(self, offset: int, nbytes: int) -> None:
+        """Makes bytes of this rank's segment zero; they are when this returns."""
+        if self._native.gpu is None:
+            ctypes.memset(self._native.base(self.rank) + offset, 0, nbytes)
+        else:
+            self._native.write(self.rank, offset, bytes(nbytes))
 
     def symm_zeros(self, shape: int | Sequence[int], dtype: Any = None) -> Any:
         """An array of zeros at the same place of every rank's heap; they are there on all ranks when this returns."""
         array = self.symm_empty(shape, dtype)
         found = arrays.layout(array)
-        if found.nbytes:
+        if found.nbytes and found.device is not None:
+            array.zero_()
+            arrays.gpu_torch().cuda.current_stream(found.device).synchronize()
+        elif found.nbytes:
             ctypes.memset(found.address, 0, found.nbytes)
         self.barrier()
         return array
@@ -87,7 +122,7 @@ class Rank:
             nbytes *= size
         block = self._native.allocate(nbytes, _ALIGNMENT)
         self._blocks[block.offset] = block
-        return arrays.view(block.address, shape, dtype, block)
+        return arrays.view(block.address, shape, dtype, block, device=self.device)
 
     def free(self, array: Any) -> None:
         """Gives an array's memory back on all ranks. Collective. Nobody may use the array afterwards."""
@@ -116,7 +151,7 @@ class Rank:
         place = self._native.locate(found.address)
         assert place is not None  # it lies in a block
         address = self._native.base(rank) + place[1]
-        return arrays.view(address, found.shape, found.dtype, block, found.strides)
+        return arrays.view(address, found.shape, found.dtype, block, found.strides, self.device)
 
     def peers(self, array: Any) -> list[Any]:
         """The same elements in every rank's memory, in the order of ranks; this rank's own is the array itself."""
@@ -125,7 +160,8 @@ class Rank:
     def signal_pad(self, rank: int | None = None) -> Any:
         """A rank's signal pad as an array of 32-bit words: zero, while no kernel runs."""
         base = self._native.base(self.rank if rank is None else rank)
-        return arrays.view(base, (self._native.pad_slots,), arrays.named_type("uint32"), self._native)
+        shape, dtype = (self._native.pad_slots,), arrays.named_type("uint32")
+        return arrays.view(base, shape, dtype, self._native, device=self.device)
 
     def check_pad(self, programs: int, ranks: int | None = None) -> None:
         """Raises if programs that signal their likes on so many ranks need more slots than the pad has."""
@@ -169,9 +205,12 @@ class Rank:
     def __enter__(self) -> Rank:
         self._native.act()
         current.push(self)
+        self._entered.append(self.in_stream())
+        self._entered[-1].__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._entered.pop().__exit__(None, None, None)
         current.pop()
         self._native.release()
 

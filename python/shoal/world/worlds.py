@@ -54,14 +54,40 @@ class World:
         return world
 
     @classmethod
+    def cuda(
+        cls,
+        n: int,
+        device: int = 0,
+        *,
+        heap_bytes: int | None = None,
+        pad_slots: int | None = None,
+        timeout: float | None = None,
+    ) -> World:
+        """A world of `n` ranks that are threads of this process and share a GPU, by its number.
+
+        Symmetric memory is the GPU's, and arrays are tensors of torch there. Each rank has a stream, which is torch's
+        current one in what `run` calls; launches and torch's own work go there. With more than 8 ranks, or ranks with
+        streams of their own, the program is started with `CUDA_DEVICE_MAX_CONNECTIONS=32`.
+        """
+        heap_bytes = _heap_bytes(heap_bytes)
+        world = cls(_native.World.cuda(n, device, 2 * heap_bytes, pad_slots, timeout), heap_bytes)
+        world._native.run(lambda number: world._reserve(world.ranks[number]))
+        return world
+
+    @classmethod
     def from_env(
         cls,
         *,
         heap_bytes: int | None = None,
         pad_slots: int | None = None,
         timeout: float | None = None,
+        device: str | None = None,
     ) -> World:
         """The world that `shoal launch`, `torchrun` or `oshrun` started this process for; it is one rank of it.
+
+        `device` says where symmetric memory is and kernels run: `"cpu"`, `"cuda"` (ranks have the GPUs of the host in
+        turns), `"cuda:1"`; by default what `SHOAL_DEVICE` says. Arrays of a GPU are tensors of torch. With
+        `SHOAL_ENGINE=nvshmem` the memory is NVSHMEM's.
 
         Returns when all ranks have come. A process joins once: later calls give the same world.
         """
@@ -70,7 +96,7 @@ class World:
             if joined is not None and joined._process == os.getpid():
                 return joined
             heap_bytes = _heap_bytes(heap_bytes)
-            world = cls(_native.World.from_env(2 * heap_bytes, pad_slots, timeout), heap_bytes)
+            world = cls(_native.World.from_env(2 * heap_bytes, pad_slots, timeout, device), heap_bytes)
             (rank,) = world.ranks
             world._reserve(rank)
             rank._native.act_as_process()
@@ -89,13 +115,18 @@ class World:
 
     @property
     def engine(self) -> str:
-        """How the ranks reach each other: `threads`, `processes` or `openshmem`."""
+        """How the ranks reach each other: `threads`, `cuda`, `processes`, `openshmem` or `nvshmem`."""
         return self._native.engine
+
+    @property
+    def _runs_all(self) -> bool:
+        """Whether all ranks are threads of this process."""
+        return self.engine in ("threads", "cuda")
 
     @property
     def rank(self) -> Rank:
         """The rank that this process is, where ranks are processes."""
-        if self.engine == "threads":
+        if self._runs_all:
             raise RuntimeError("this process runs all ranks; `run` passes each to a function")
         return self.ranks[0]
 
@@ -107,7 +138,7 @@ class World:
         """
         if self._process != os.getpid():
             raise RuntimeError("a forked child has none of the world's ranks; make a world in it")
-        if self.engine != "threads":
+        if not self._runs_all:
             return [self._run_here(function, args, named)]
         if not self._running.acquire(blocking=False):
             raise RuntimeError("the world runs a function already")
@@ -138,7 +169,8 @@ class World:
             threading.current_thread().name = f"rank {number}"
             current.push(rank)
             try:
-                return contexts[number].run(function, rank, *args, **named)
+                with rank.in_stream():
+                    return contexts[number].run(function, rank, *args, **named)
             finally:
                 current.pop()
                 threads.pop(number, None)

@@ -21,3 +21,5 @@ def copied_beside(world):
     side.copy(y, x)
     side.synchronize()
     world.output(y)
+
+# says: nothing makes the write wait for the read

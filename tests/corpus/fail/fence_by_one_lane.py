@@ -28,3 +28,5 @@ def message(world):
     data = world.symm(32, "int32")
     flag = world.symm(1, "int32")
     send[(1,)](data, flag, 32)
+
+# says: let the lanes meet before one of them releases for all: `__syncthreads()`

@@ -26,3 +26,5 @@ def told_by_another(world):
     inbox = world.symm(8, "int32")
     outbox = world.symm(8, "int32", "arange")
     send[(1,)](inbox, outbox, world.symm(1, "int64"), 8, BLOCK=8)
+
+# says: for the signal of a put with signal, or for one that comes behind a `fence`

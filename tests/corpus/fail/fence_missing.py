@@ -24,3 +24,6 @@ def message(world):
     data = world.symm(16, "int32")
     flag = world.symm(1, "int32")
     send[(1,)](data, flag, 16, BLOCK=16)
+
+# says: but the read acquires nothing
+# says: or put a fence after it

@@ -25,3 +25,5 @@ def message(world):
     data = world.symm(16, "int32")
     flag = world.symm(1, "int32")
     send[(1,)](data, flag, 16, BLOCK=16)
+
+# says: let the fence before the write of the flag have scope `sys`

@@ -23,3 +23,6 @@ def message(world):
     data = world.symm(16, "int32")
     flag = world.symm(1, "int32")
     send[(1,)](data, flag, 16, BLOCK=16)
+
+# says: the scope of the write does not reach the reader
+# says: write the flag at scope `sys` instead of `gpu`

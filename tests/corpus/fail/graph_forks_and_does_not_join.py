@@ -27,3 +27,6 @@ def replayed(world):
     graph.replay(world.launches)
     world.synchronize()
     world.output(y)
+
+# says: no flag, barrier or launch orders them
+# says: stream 1 of rank 0 reads

@@ -38,3 +38,9 @@ def gemm_rs(world, tiles=4, K=2, TILE=4):
     flags = world.symm(world.size * tiles, "int64")
     product_reduce_scatter[(tiles,)](a, partial, out, flags, K=K, TILE=TILE)
     world.output(out)
+
+# says: waits for 1 in byte
+# says: nobody wrote it; it could still be written by rank
+# says: which has not started
+# says: launch at most 2 programs per rank
+# says: needs 3 co-resident programs per rank, there is room for 2

@@ -51,3 +51,5 @@ def all_reduce(world, n=6, programs=2, BLOCK=4):
         world.write(x, world.rank + 1)
         one_shot[(programs,)](buffers, out, pads, world.rank, n, WORLD=world.size, BLOCK=BLOCK)
     world.expect(out, world.size * (world.size + 1) // 2)
+
+# says: write the flag at scope `sys` instead of `gpu`

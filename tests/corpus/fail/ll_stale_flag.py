@@ -31,3 +31,5 @@ def launches(world, n=2):
         exchange[(1,)](box, out, epoch, 100 * epoch + 10 * world.rank, n)
         world.barrier()
     world.expect(out, [100 * world.launches + 10 * left + i for i in range(n)])
+
+# says: it must be 2

@@ -21,3 +21,5 @@ def once(world):
     x = world.symm(8, "int32", "arange")
     y = world.symm(8, "int32")
     fetch[(1,)](x, y, 8, BLOCK=8)
+
+# says: complete the transfer first: `quiet`

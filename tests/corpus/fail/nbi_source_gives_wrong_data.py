@@ -30,3 +30,5 @@ def once(world):
     out = world.empty(8, "int32")
     send[(1,)](inbox, outbox, world.symm(1, "int64"), out, 8, BLOCK=8)
     world.output(out)
+
+# says: complete the transfer first: `quiet`

@@ -20,3 +20,6 @@ def arrive(flags, words, ready: tl.constexpr):
 def both(world):
     words = world.symm(1, "int32")
     arrive[(1,)](words, words, ready=257)
+
+# says: only one of them is atomic
+# says: make the plain store atomic

@@ -25,3 +25,5 @@ def two_kernels(world):
     half[(1,)](x, 8, BLOCK=16)
     use[(1,)](x, y, 16, BLOCK=16)
     world.output(y)
+
+# says: write it first, or let the host initialise it

@@ -16,3 +16,5 @@ def double(x, n, BLOCK: tl.constexpr):
 def ragged(world, n=100):
     x = world.buffer(n, "fp32", "random")
     double[(4,)](x, n, BLOCK=32)
+
+# says: past the end of `x of rank 0`

@@ -22,3 +22,5 @@ def message(world):
     data = world.symm(1, "int32")
     flag = world.symm(1, "int32")
     send[(1,)](data, flag)
+
+# says: make the plain store atomic

@@ -18,3 +18,5 @@ def two(world):
     x = world.buffer(100, "fp32", "random")
     out = world.symm(1, "fp32")
     total[(2,)](x, out, 100, BLOCK=64)
+
+# says: no flag, barrier or launch orders them

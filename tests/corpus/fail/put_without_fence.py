@@ -24,3 +24,5 @@ def once(world):
     outbox = world.symm(8, "int32", "arange")
     signals = world.symm(1, "int64")
     send[(1,)](inbox, outbox, signals, 8, BLOCK=8)
+
+# says: for the signal of a put with signal, or for one that comes behind a `fence`

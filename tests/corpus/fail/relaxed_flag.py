@@ -24,3 +24,6 @@ def message(world):
     data = world.symm(37, "int32")
     flag = world.symm(1, "int32")
     send[(1,)](data, flag, 37, BLOCK=64)
+
+# says: the write releases nothing
+# says: `release` instead of `relaxed`

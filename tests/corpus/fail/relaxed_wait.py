@@ -22,3 +22,6 @@ def once(world):
     x = world.symm(32, "fp32")
     flag = world.symm(1, "int64")
     ring[(1,)](x, flag, 32, BLOCK=32)
+
+# says: the read acquires nothing
+# says: `acquire` instead of `relaxed`

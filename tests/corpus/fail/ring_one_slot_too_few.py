@@ -41,3 +41,5 @@ def stream(world, chunks=4, slots=2, BLOCK=4):
     taken = world.symm(1, "int64")
     stream_right[(2,)](buffer, sent, taken, out, chunks, SLOTS=slots, CREDITS=slots + 1, BLOCK=BLOCK)
     world.output(out)
+
+# says: of `slots of rank

@@ -40,3 +40,5 @@ def one_after_the_other(world):
         first[(1,)](x, counters, 8, BLOCK=8)
         second[(1,)](y, other, 8, BLOCK=8)
         world.barrier()
+
+# says: it could still be written by rank 1, program (0, 0, 0) in line 30, which waits itself in line 28

@@ -25,3 +25,5 @@ def once(world):
     inbox = world.symm(8, "int32", -1)
     outbox = world.symm(8, "int32", "arange")
     send[(1,)](inbox, outbox, world.symm(1, "int64"), 8, BLOCK=8)
+
+# says: for one that comes behind a `fence`

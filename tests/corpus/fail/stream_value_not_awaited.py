@@ -25,3 +25,5 @@ def push(world):
     consume[(1,)](inbox, out, 16, BLOCK=16)
     world.synchronize()
     world.output(out)
+
+# says: no flag, barrier or launch orders them

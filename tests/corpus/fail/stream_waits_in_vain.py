@@ -15,3 +15,5 @@ def announce(world):
         side.write_value(world.at(flag, peer), 1)
     world.wait_value(flag, 1, ">=")
     world.synchronize()
+
+# says: waits until byte 0 of buffer 0 >= 1; it holds 0

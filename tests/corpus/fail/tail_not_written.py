@@ -18,3 +18,5 @@ def ragged(world, n=100):
     out = world.empty(n, "fp32")
     double[(n // 32,)](x, out, n, BLOCK=32)
     world.output(out)
+
+# says: an output is not written

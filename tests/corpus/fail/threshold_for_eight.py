@@ -17,3 +17,5 @@ def arrive(counter, expected):
 def everybody(world):
     counter = world.symm(1, "int64")
     arrive[(1,)](counter, 8)
+
+# says: waits for 8 in byte 0 of counter of rank 0, which holds

@@ -22,3 +22,5 @@ def first_put(world):
     flag = world.symm(1, "int64")
     world.fill(x, 0)
     put[(1,)](x, flag, 32, BLOCK=32)
+
+# says: no flag, barrier or launch orders them

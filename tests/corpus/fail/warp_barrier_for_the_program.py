@@ -23,3 +23,5 @@ def reversed_by_lanes(world):
     out = world.empty(64, "int32")
     swap[(1,)](data, out, 64)
     world.output(out)
+
+# says: put a barrier of the lanes between them: `__syncthreads()`

@@ -167,3 +167,25 @@ def a_warp_meets(world):
     out = world.empty(128, "int32")
     neighbours[(1,)](data, out, 128)
     world.output(out)
+
+
+@shoal.jit
+def looks_backwards(data, flags, out, n):
+    """Flags that release, read from the last to the first, and one fence behind all of them."""
+    peer = (tl.rank() + 1) % tl.num_ranks()
+    for word in range(n):
+        tl.store(tl.symm_at(data, peer) + word, word)
+        tl.atomic_xchg(tl.symm_at(flags, peer) + word, 1, sem="release", scope="sys")
+    for word in range(n):
+        while tl.atomic_add(flags + n - 1 - word, 0, sem="relaxed", scope="sys") != 1:
+            pass
+    fence("acquire", "sys")
+    for word in range(n):
+        tl.store(out + word, tl.load(data + word))
+
+
+@shoal.harness
+def one_fence_behind_many_flags(world, n=3):
+    out = world.empty(n, "int32")
+    looks_backwards[(1,)](world.symm_empty(n, "int32"), world.symm(n, "int32"), out, n)
+    world.output(out)

@@ -116,7 +116,7 @@ impl Case {
                 })?;
                 Ok(all[0])
             }
-            Engine::Cuda => {
+            Engine::Cuda | Engine::Nvshmem => {
                 Err(Failure::new("kernels on ranks that share a GPU are measured by `bench comm --device cuda`"))
             }
             Engine::Processes | Engine::Openshmem => {

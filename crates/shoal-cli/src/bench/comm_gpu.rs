@@ -11,6 +11,7 @@ use shoal_kernels::distributed::all_gather::enqueue_all_gather_pull;
 use shoal_kernels::distributed::all_reduce::{enqueue_one_shot_all_reduce, two_shot_all_reduce_in_place};
 use shoal_kernels::distributed::broadcast::barriers;
 
+use super::comm_overlap;
 use super::row::{Row, Unit};
 use crate::command_line::BenchOptions;
 use crate::failure::Failure;
@@ -95,6 +96,8 @@ pub(super) fn rows(options: &BenchOptions) -> Result<Vec<Row>, Failure> {
             "a copy of as much",
             Some(copied),
         );
+        drop(world);
+        rows.extend(comm_overlap::rows(ranks)?);
     }
     Ok(rows)
 }

@@ -3,6 +3,7 @@
 mod checking;
 mod comm;
 mod comm_gpu;
+mod comm_overlap;
 pub(crate) mod compiling;
 mod gpu;
 mod gpu_launch;

@@ -41,13 +41,12 @@ fn checked(command: &CheckCommand) -> Result<(), Failure> {
         mutants::report(command, &files, &interrupt)?
     } else {
         let mut report = Report::default();
-        for (module, harnesses) in &files {
-            for harness in harnesses {
-                let outcome = outcome(command, module, harness, &interrupt)?;
-                report.add(command, harness, outcome);
-                if interrupt.is_requested() {
-                    break;
-                }
+        let all = files.iter().flat_map(|(module, harnesses)| harnesses.iter().map(move |harness| (module, harness)));
+        for (module, harness) in all {
+            let outcome = outcome(command, module, harness, &interrupt)?;
+            report.add(command, harness, outcome);
+            if interrupt.is_requested() {
+                break;
             }
         }
         report

@@ -64,6 +64,7 @@ pub(super) fn options(command: &CheckCommand) -> Result<CheckOptions, Failure> {
         seed: command.seed,
         room,
         params: params(command)?,
+        grid_cut: None,
     })
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use shoal::world::launch::{Ended, Groups, Job};
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
-use crate::command_line::LaunchOptions;
+use crate::command_line::{BackendName, LaunchOptions};
 use crate::failure::Failure;
 use crate::ranks::Engine;
 use output::Output;
@@ -26,7 +26,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
-    let LaunchOptions { ranks, nnodes, engine, program } = options;
+    let LaunchOptions { ranks, nnodes, engine, device, program } = options;
     if *nnodes != 1 {
         return Err(Failure::new(format!(
             "--nnodes {nnodes}: this command starts ranks on one host; start those of several with Open MPI's \
@@ -45,7 +45,10 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
     if *engine == Engine::Threads {
         return Err(Failure::new("--engine threads: a program makes ranks that are threads by itself"));
     }
-    start(*engine, *ranks, program, Lines::WithRank)
+    if *device == Some(BackendName::Interp) {
+        return Err(Failure::new("--device interp: ranks that the interpreter runs are threads of one process"));
+    }
+    start(*engine, *ranks, *device, program, Lines::WithRank)
 }
 
 /// How what ranks print appears.
@@ -57,9 +60,23 @@ pub(crate) enum Lines {
     AsTheyAre,
 }
 
-/// Starts a program as the ranks of a world, and waits for all of them.
-pub(crate) fn start(engine: Engine, ranks: usize, program: &[OsString], lines: Lines) -> Result<(), Failure> {
+/// The variable that tells a rank where its memory is.
+const DEVICE: &str = "SHOAL_DEVICE";
+
+/// Starts a program as the ranks of a world, and waits for all of them. Without a device, the environment chooses.
+pub(crate) fn start(
+    engine: Engine,
+    ranks: usize,
+    device: Option<BackendName>,
+    program: &[OsString],
+    lines: Lines,
+) -> Result<(), Failure> {
     if engine == Engine::Openshmem {
+        if device == Some(BackendName::Cuda) {
+            return Err(Failure::new(
+                "--engine openshmem has its memory on the host; on GPUs, --engine processes or nvshmem",
+            ));
+        }
         return oshrun::start(ranks, program, lines);
     }
     let (first, rest) = program.split_first().ok_or_else(|| Failure::new("there is no program to start"))?;
@@ -70,6 +87,12 @@ pub(crate) fn start(engine: Engine, ranks: usize, program: &[OsString], lines: L
     let mut job = Job::start(ranks, |_| {
         let mut command = Command::new(first);
         command.args(rest).stdin(Stdio::null()).stdout(pipe()).stderr(pipe());
+        if let Some(device) = device {
+            command.env(DEVICE, shoal::Backend::from(device).name());
+        }
+        if engine == Engine::Nvshmem {
+            command.env("SHOAL_ENGINE", "nvshmem");
+        }
         command
     })?;
     let forwarded = signals::forward(job.groups())?;

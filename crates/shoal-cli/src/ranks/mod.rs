@@ -27,6 +27,8 @@ pub(crate) enum Engine {
     Cuda,
     /// Processes that Open MPI's `oshrun` starts
     Openshmem,
+    /// Processes of this host with NVIDIA GPUs, whose memory is NVSHMEM's
+    Nvshmem,
 }
 
 impl Engine {
@@ -36,6 +38,7 @@ impl Engine {
             Engine::Processes => "processes",
             Engine::Cuda => "one GPU",
             Engine::Openshmem => "openshmem",
+            Engine::Nvshmem => "nvshmem",
         }
     }
 }

@@ -61,9 +61,9 @@ impl<'a> Plan<'a> {
         Ok(Plan { item, sizes, dtype, repeat, timeline: options.timeline.as_deref() })
     }
 
-    /// The same kernel at other sizes.
-    fn at(&self, item: &'a RankItem, sizes: &[usize]) -> Plan<'a> {
-        Plan { item, sizes: sizes.to_vec(), dtype: self.dtype, repeat: 1, timeline: None }
+    /// A kernel at sizes that it is tested with.
+    fn test(item: &'a RankItem, sizes: &[usize], dtype: DType, repeat: usize) -> Plan<'a> {
+        Plan { item, sizes: sizes.to_vec(), dtype, repeat, timeline: None }
     }
 
     /// A kernel in fp32 with its timeline.
@@ -109,9 +109,9 @@ impl<'a> Plan<'a> {
         let tracks = match self.timeline {
             Some(_) => {
                 // A kernel that records is another one: the first run compiles it.
-                comm.start_profile(RECORDS);
+                comm.start_profile(RECORDS)?;
                 workload.run(&comm)?;
-                comm.start_profile(RECORDS);
+                comm.start_profile(RECORDS)?;
                 rank.barrier()?;
                 workload.run(&comm)?;
                 comm.take_profile()
@@ -139,14 +139,14 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
         return Err(Failure::new("--ranks 0: a world needs at least one rank"));
     }
     if options.target == ALL {
-        return every::run(options, &plan, ranks);
+        return every::run(options, &plan, ranks, command);
     }
     for backend in backends(options) {
-        let library = library(options, backend)?;
         if options.role {
-            as_process(|rank| plan.on_rank(&library, rank, &|_| {}))?;
+            as_process(|rank| plan.on_rank(&library_of(options, backend, rank)?, rank, &|_| {}))?;
             continue;
         }
+        let library = library(options, backend)?;
         let engine = engine(options, backend);
         outln!("{}", plan.title(backend, ranks, engine));
         match engine {
@@ -155,8 +155,9 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
                 let progress = RankProgress::new(ranks);
                 on_gpu(ranks, |rank| plan.on_rank(&library, rank, &|text| progress.tell(rank.rank(), text)))?;
             }
-            Engine::Processes | Engine::Openshmem => {
-                launch::start(engine, ranks, &program(&plan, options, backend, command), Lines::AsTheyAre)?;
+            Engine::Processes | Engine::Openshmem | Engine::Nvshmem => {
+                let program = program(&plan, options, backend, command);
+                launch::start(engine, ranks, Some(backend), &program, Lines::AsTheyAre)?;
             }
         }
     }
@@ -165,34 +166,53 @@ pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> R
 
 /// Where it runs, one after the other.
 fn backends(options: &RunOptions) -> impl Iterator<Item = BackendName> {
-    let first = if options.engine == Engine::Cuda { BackendName::Cuda } else { options.backend };
+    let first = match options.engine {
+        Engine::Cuda | Engine::Nvshmem => BackendName::Cuda,
+        Engine::Threads | Engine::Processes | Engine::Openshmem => options.backend,
+    };
     [Some(first), options.check].into_iter().flatten()
 }
 
-/// What ranks are there: on a GPU they share it.
+/// What ranks are there: on a GPU, threads share it.
 fn engine(options: &RunOptions, backend: BackendName) -> Engine {
     match (backend, options.engine) {
-        (BackendName::Cuda, _) => Engine::Cuda,
-        (BackendName::Cpu | BackendName::Interp, Engine::Cuda)
+        (BackendName::Cuda, Engine::Threads | Engine::Cuda) => Engine::Cuda,
+        (BackendName::Cpu | BackendName::Interp, Engine::Cuda | Engine::Nvshmem)
         | (BackendName::Interp, Engine::Processes | Engine::Openshmem) => Engine::Threads,
-        (BackendName::Cpu | BackendName::Interp, engine) => engine,
+        (BackendName::Cpu | BackendName::Interp | BackendName::Cuda, engine) => engine,
     }
 }
 
+/// The library on the device that a rank has.
+fn library_of(options: &RunOptions, backend: BackendName, rank: &Rank) -> Result<Library, Failure> {
+    let Some(gpu) = rank.gpu() else { return library(options, backend) };
+    Ok(Library::with(Device::cuda(gpu.device().ordinal())?, settings(options)))
+}
+
 fn library(options: &RunOptions, backend: BackendName) -> Result<Library, Failure> {
-    let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
-    Ok(Library::with(Device::of(backend.into())?, settings))
+    Ok(Library::with(Device::of(backend.into())?, settings(options)))
+}
+
+fn settings(options: &RunOptions) -> CompileOptions {
+    CompileOptions { debug: options.debug, ..CompileOptions::default() }
 }
 
 /// How a rank that is a process is started.
 fn program(plan: &Plan<'_>, options: &RunOptions, backend: BackendName, command: &[OsString]) -> Vec<OsString> {
     let sizes: Vec<String> = plan.sizes.iter().map(ToString::to_string).collect();
     let mut words: Vec<OsString> = command.to_vec();
-    words.extend(["run", plan.item.name, "--role", "--ranks", "1", "--size", &sizes.join(",")].map(OsString::from));
-    words.extend(["--dtype", &options.dtype, "--repeat", &plan.repeat.to_string()].map(OsString::from));
+    let (name, repeat) = if options.target == ALL { (ALL, options.repeat) } else { (plan.item.name, plan.repeat) };
+    words.extend(["run", name, "--role", "--ranks", "1", "--size", &sizes.join(",")].map(OsString::from));
+    words.extend(["--dtype", &options.dtype, "--repeat", &repeat.to_string()].map(OsString::from));
     words.extend(["--backend", shoal::Backend::from(backend).name()].map(OsString::from));
     if options.debug {
         words.push("--debug".into());
+    }
+    if options.target == ALL {
+        words.extend(["--filter", &options.filter].map(OsString::from));
+    }
+    if let (ALL, Some(other)) = (name, options.check) {
+        words.extend(["--check", shoal::Backend::from(other).name()].map(OsString::from));
     }
     if let Some(name) = plan.timeline {
         words.extend(["--timeline".into(), name.into()]);

@@ -118,7 +118,10 @@ fn json_has_the_documented_form() {
     let race = &result["findings"][0];
     assert_eq!(
         keys(race),
-        ["accesses", "kind", "launches", "message", "params", "ranks", "remedy", "times", "token", "where", "why"]
+        [
+            "accesses", "grid_cut", "kind", "launches", "message", "params", "ranks", "remedy", "times", "token",
+            "where", "why"
+        ]
     );
     assert_eq!(race["kind"], "race");
     let access = &race["accesses"][0];
@@ -140,6 +143,82 @@ fn a_deadlock_in_json_names_who_waits() {
         assert!(found.get(key).is_some(), "{key}: {found}");
     }
     assert!(found["waits"][0]["line"].is_number(), "{found}");
+}
+
+/// Who waits, for which word and value, what it holds, who wrote it last, and who could still write it.
+#[test]
+fn a_deadlock_tells_who_could_still_write() {
+    let place = place();
+    place.write("large.py", include_str!("../../../../tests/corpus/fail/grid_larger_than_room.py"));
+    let called = place.call(&["check", "large.py", "--ranks", "2", "--resident", "1", "--launches", "1"]);
+    assert_eq!(called.code, Some(1), "{}", called.out);
+    for part in [
+        "waits for 1 in byte ",
+        " of flags of rank ",
+        "line 28: rank ",
+        ", which holds 0; nobody wrote it; ",
+        "nobody wrote it",
+        "it could still be written by rank ",
+        ", which has not started",
+        " not started: there is no room",
+        "= help: programs that wait for others need them resident: launch at most 1 program per rank",
+    ] {
+        assert!(called.out.contains(part), "{part}:\n{}", called.out);
+    }
+}
+
+/// More programs than a device holds: what it needs is looked for without its limit.
+#[test]
+fn a_grid_too_large_for_a_device_says_how_many_it_needs() {
+    let place = place();
+    place.write("large.py", include_str!("../../../../tests/corpus/fail/grid_larger_than_room.py"));
+    let called = place.call(&[
+        "check",
+        "large.py",
+        "--ranks",
+        "2",
+        "--schedules",
+        "4",
+        "--launches",
+        "1",
+        "--device",
+        "l4",
+        "--set",
+        "tiles=128",
+    ]);
+    assert_eq!(called.code, Some(1), "{}", called.out);
+    assert!(called.out.contains("has 58 units with 1 each"), "{}", called.out);
+    assert!(called.out.contains("co-resident programs per rank, l4 holds 58"), "{}", called.out);
+}
+
+/// A race needs no more programs than take part in it, whatever grid the harness writes down.
+#[test]
+fn a_race_is_told_with_the_fewest_programs() {
+    let place = place();
+    let text = LATE.replace("late[(programs,)]", "late[(7, 2)]").replace(", programs=3", "");
+    place.write("many.py", &text);
+    let called = place.call(&["check", "many.py", "--ranks", "1"]);
+    assert_eq!(called.code, Some(1), "{}", called.out);
+    let token = called.out.split("--replay ").nth(1).and_then(|rest| rest.lines().next()).expect("a token");
+    assert!(token.starts_with("n1.l1.g"), "{token}");
+    assert!(called.out.contains("along each axis suffice to show it"), "{}", called.out);
+    let again = place.call(&["check", "many.py", "--replay", token]);
+    assert_eq!(again.code, Some(1), "{}", again.out);
+    assert_eq!(findings(&again.out).lines().next(), findings(&called.out).lines().next());
+}
+
+#[test]
+fn a_loop_without_an_end_is_told_once() {
+    let place = place();
+    place.write(
+        "endless.py",
+        "import shoal\nimport shoal.language as tl\n\n@shoal.jit\ndef k(x):\n    i = 0\n    while i >= 0:\n        \
+         i = (i + 1) & 7\n    tl.store(x, i)\n\n@shoal.harness\ndef once(world):\n    k[(1,)](world.symm(1, 'int32'))\n",
+    );
+    let called = place.call(&["check", "endless.py", "--ranks", "1"]);
+    assert_eq!(called.code, Some(1), "{}", called.out);
+    assert!(called.out.contains("no end after 10000000 operations"), "{}", called.out);
+    assert!(called.out.contains("once: 1 finding: 1 rank, 1 schedule"), "{}", called.out);
 }
 
 /// Everything but in how many schedules it was seen, and the order of the one that was run again.
@@ -203,6 +282,8 @@ fn what_cannot_be_checked_is_status_2_and_says_why() {
         (&["broken.py"], "a harness's world has no `symmetric`"),
         (&["untyped.py"], "nothing"),
         (&["ring.py", "--ranks", "two"], "invalid value"),
+        (&["late.py", "--set", "programs=3000000000"], "a grid of 3000000000 programs is too large to be checked"),
+        (&["late.py", "--replay", "n2.l1.g0:rr"], "is no token"),
         (&["ring.py", "--library"], "cannot be used with"),
         (&[], "<TARGET>"),
     ];

@@ -21,6 +21,16 @@ fn run_starts_processes() {
 }
 
 #[test]
+fn all_kernels_run_in_one_job_of_processes() {
+    let place = Workplace::new();
+    let args = ["run", "all", "--ranks", "2", "--engine", "processes", "--filter", "broadcast", "--check", "interp"];
+    let called = place.ok(&args);
+    assert!(called.out.contains("ok     broadcast ["), "{}", called.out);
+    let each = called.out.lines().all(|line| line.starts_with("ok     ") && line.contains("the same bits on both"));
+    assert!(each, "{}", called.out);
+}
+
+#[test]
 fn run_interprets_kernels_of_ranks() {
     let place = Workplace::new();
     let called = place.ok(&["run", "two_shot_all_reduce", "--ranks", "3", "--size", "37", "--check", "interp"]);

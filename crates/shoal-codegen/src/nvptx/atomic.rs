@@ -16,6 +16,7 @@ use super::comm::Awaited;
 use super::emitter::{Emitter, Held};
 use super::give_up::Seen;
 use super::inline_ptx::Does;
+use super::lane_code;
 use crate::shared::arith;
 use crate::shared::llvm::{V, pointer_as_int};
 use crate::shared::value_type::register_type;
@@ -32,7 +33,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let func = self.func;
         let data = func.op(op);
         let order = Order { sem, scope };
-        if matches!(sem, Sem::Release | Sem::AcqRel) || self.scalar_loads || self.scalar_stores {
+        // What a lane does for itself is ordered with the others by barriers that the kernel has.
+        let for_all = !lane_code::is_by_threads(func, op);
+        if for_all && (matches!(sem, Sem::Release | Sem::AcqRel) || self.scalar_loads || self.scalar_stores) {
             self.block_barrier();
             (self.scalar_loads, self.scalar_stores) = (false, false);
         }
@@ -85,7 +88,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             };
             self.hold_numbers(result, numbers);
         }
-        if matches!(sem, Sem::Acquire | Sem::AcqRel) {
+        if for_all && matches!(sem, Sem::Acquire | Sem::AcqRel) {
             self.block_barrier();
             self.scratch_may_be_busy();
         }

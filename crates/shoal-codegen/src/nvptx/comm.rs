@@ -113,6 +113,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// The same place at another rank. Where a mask is false nothing is asked of the place, and anything comes out.
     pub(super) fn symmetric(&mut self, op: OpId, sees: Seen, reached: &Reached<'ctx>) -> V<'ctx> {
+        let (rank, offset) = self.check_reached(op, sees, reached);
+        if self.by_nvshmem {
+            return self.place_by_nvshmem(op, sees, &Reached { rank, ..*reached });
+        }
+        let llvm = self.llvm;
+        llvm.int_to_ptr(llvm.bin(Op::Add, self.heap_of(rank), offset).into_int_value()).into()
+    }
+
+    /// Ends the program if the place is not in the heap or there is no such rank; gives the rank and how far into the heap
+    /// the place is, in 64 bits.
+    pub(super) fn check_reached(&mut self, op: OpId, sees: Seen, reached: &Reached<'ctx>) -> (V<'ctx>, V<'ctx>) {
         let Reached { what, place, bytes: count, rank, mask } = *reached;
         let llvm = self.llvm;
         let address = pointer_as_int(llvm, place);
@@ -131,8 +142,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let nobody = among(llvm.icmp(IntPredicate::UGE, rank, size));
         let trouble = Trouble { address, ..self.asked_wrongly(DeviceFailure::NoSuchRank, what, rank, size) };
         self.fail_when(op, sees, nobody, &trouble);
-        let base = self.heap_of(rank);
-        llvm.int_to_ptr(llvm.bin(Op::Add, base, offset).into_int_value()).into()
+        (rank, offset)
     }
 
     /// Where the heap of a rank begins, which is given in 64 bits and known to be one.
@@ -228,6 +238,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn notify(&mut self, op: OpId, signal: SignalOp, scope: CommScope) {
         let (llvm, func) = (self.llvm, self.func);
         let operands = func.op(op).operands();
+        if self.by_nvshmem && scope != CommScope::Gpu {
+            self.notify_by_nvshmem(op, signal);
+            return;
+        }
         let place = match scope {
             CommScope::Gpu => self.scalar(operands[0]),
             CommScope::IntraNode | CommScope::InterNode => {
@@ -245,6 +259,21 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let one = self.is_thread_0();
         self.when(Some(one), |e| e.llvm.ptx_act(&text, &[place, value]));
+    }
+}
+
+impl<'ctx> Emitter<'_, 'ctx> {
+    /// The same through NVSHMEM: what the program put is delivered first.
+    fn notify_by_nvshmem(&mut self, op: OpId, signal: SignalOp) {
+        let llvm = self.llvm;
+        let operands = self.func.op(op).operands();
+        let (place, rank) = (self.scalar(operands[0]), self.scalar(operands[1]));
+        let bytes = llvm.const_i64(8).into();
+        self.check_reached(op, Seen::ByAll, &Reached { what: "notify", place, bytes, rank, mask: None });
+        let value = llvm.cast(Op::SExt, self.scalar(operands[2]), llvm.i64().into());
+        self.deliver();
+        let one = self.is_thread_0();
+        self.when(Some(one), |e| e.signal_by_nvshmem(place, value, signal, rank));
     }
 }
 

@@ -1,4 +1,5 @@
-//! Control flow. Conditions and bounds are scalars, so all threads of a program take the same way.
+//! Control flow. Conditions and bounds are scalars, so all threads of a program take the same way, but for what each lane
+//! does for itself (`lane_code`).
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, PhiValue};
@@ -6,6 +7,7 @@ use shoal_ir::{OpId, OpKind, Region, Value, effects};
 
 use super::emitter::{Emitter, Held};
 use super::give_up::Patience;
+use super::lane_code;
 use super::place::registers;
 use crate::shared::llvm::V;
 
@@ -56,6 +58,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn branch(&mut self, op: OpId) {
         let func = self.func;
         let (llvm, data) = (self.llvm, func.op(op));
+        if self.lane_code.is_alone(op) {
+            let last = self.region_body(data.regions()[0]);
+            let given = self.flatten(func.op(last).operands());
+            self.hold_flat(data.results(), &given);
+            return;
+        }
         let condition = self.scalar(data.operands()[0]).into_int_value();
         let blocks = [llvm.new_block("then"), llvm.new_block("else")];
         let after = llvm.new_block("joined");
@@ -181,6 +189,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn open_loop(&mut self, op: OpId) {
         let func = self.func;
         let (llvm, data) = (self.llvm, func.op(op));
+        let own_mask = lane_code::mask_of(func, op).filter(|_| self.lane_code.is_alone(op));
         let [before_region, body_region] = [data.regions()[0], data.regions()[1]];
         let start = self.flatten(data.operands());
         let patience = effects::watches_memory(func, op).then(|| self.full_patience().numbers());
@@ -201,19 +210,26 @@ impl<'ctx> Emitter<'_, 'ctx> {
         });
         let carried: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
         self.hold_flat(func.region(before_region).params(), &carried);
-        self.region_boundary();
+        self.loop_boundary(own_mask);
         let condition = self.region_body(before_region);
         let operands = func.op(condition).operands();
-        let goes_on = self.scalar(operands[0]).into_int_value();
+        let goes_on = match own_mask {
+            Some(mask) => self.numbers(mask)[0].into_int_value(),
+            None => self.scalar(operands[0]).into_int_value(),
+        };
         let left = self.flatten(&operands[1..]);
         llvm.branch(goes_on, body, after);
         llvm.builder.position_at_end(body);
         self.hold_flat(func.region(body_region).params(), &left);
-        self.region_boundary();
+        self.loop_boundary(own_mask);
         let last = self.region_body(body_region);
         let next = self.flatten(func.op(last).operands());
         if let Some(waits) = waits {
-            let patience = self.end_in_time(op, Patience::of([0, 1].map(|at| waits[at].as_basic_value())));
+            let patience = Patience::of([0, 1].map(|at| waits[at].as_basic_value()));
+            let patience = match own_mask {
+                Some(_) => self.end_alone_in_time(op, patience),
+                None => self.end_in_time(op, patience),
+            };
             for (phi, value) in waits.iter().zip(&patience.numbers()) {
                 phi.add_incoming(&[(value, llvm.here())]);
             }
@@ -225,7 +241,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         llvm.builder.position_at_end(after);
         self.hold_flat(data.results(), &left);
-        self.region_boundary();
+        self.loop_boundary(own_mask);
+    }
+
+    /// A loop that a thread makes for itself opens nothing: no thread waits for another in it.
+    fn loop_boundary(&mut self, own_mask: Option<Value>) {
+        if own_mask.is_none() {
+            self.region_boundary();
+        }
     }
 }
 

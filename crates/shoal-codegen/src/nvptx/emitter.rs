@@ -14,6 +14,7 @@ use super::check::Checks;
 use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
+use super::lane_code::LaneCode;
 use super::pipeline::{Pipeline, Specialised};
 use super::place::registers;
 use super::shared_memory::SharedMemory;
@@ -80,6 +81,10 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) ranks: Option<PointerValue<'ctx>>,
     /// What accesses are compared with, if they are checked.
     pub(super) checks: Option<Checks<'ctx>>,
+    /// Whether other ranks are reached through NVSHMEM.
+    pub(super) by_nvshmem: bool,
+    /// What threads do without asking each other.
+    pub(super) lane_code: LaneCode,
     /// The maps of the tensors that the copy engine reaches, by the operations that make their descriptors.
     pub(super) tensor_maps: HashMap<OpId, PointerValue<'ctx>>,
     /// The loops around that run ahead of themselves, the innermost last.
@@ -133,6 +138,8 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             ahead: HashSet::new(),
             ranks: None,
             checks: None,
+            by_nvshmem: false,
+            lane_code: LaneCode::of(func),
             tensor_maps: HashMap::new(),
             pipelines: Vec::new(),
             specialised: Specialised::default(),
@@ -262,7 +269,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
     }
 
     pub(super) fn op(&mut self, op: OpId) {
-        if self.ahead.contains(&op) {
+        if self.ahead.contains(&op) || self.lane_code.is_unasked(op) {
             return;
         }
         self.locate(op);

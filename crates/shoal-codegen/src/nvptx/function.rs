@@ -64,6 +64,7 @@ pub(super) fn emit_kernel<'ctx>(
     if comm::table_use(func, options) != TableUse::None {
         let table = function.get_nth_param(count).expect("the parameter behind all others");
         emitter.ranks = Some(table.into_pointer_value());
+        emitter.by_nvshmem = options.nvshmem.is_some();
     }
     if options.checks {
         let word = |at: u32| function.get_nth_param(count + 1 + at).expect("two for each parameter");

@@ -119,20 +119,27 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let is_due = llvm.icmp(IntPredicate::EQ, rest, llvm.const_i32(0).into()).into_int_value();
         self.when(Some(is_due), |e| {
             let any = e.in_any_thread(is_over.into());
-            e.when(Some(any), |e| {
-                let none: V<'ctx> = llvm.const_i64(0).into();
-                let word = (64, WaitCondition::Equal);
-                let failure = DeviceFailure::LoopedTooLong;
-                let message = String::new();
-                let trouble =
-                    Trouble { failure, what: "while", message, address: none, wanted: none, seen: none, word };
-                let one = e.is_thread_0();
-                e.when(Some(one), |e| e.report(op, &trouble));
-                e.llvm.ptx_act("exit;", &[]);
-            });
+            let trouble = e.looped_too_long();
+            e.fail_when(op, Seen::ByAll, any, &trouble);
         });
         self.scratch_may_be_busy();
         left
+    }
+
+    /// A trip around a loop that watches memory, which this thread makes for itself: it ends if it takes too long. The
+    /// others end where they wait next.
+    pub(super) fn end_alone_in_time(&mut self, op: OpId, patience: Patience<'ctx>) -> Patience<'ctx> {
+        let (is_over, left) = self.lose_patience(patience);
+        let trouble = self.looped_too_long();
+        self.fail_when(op, Seen::ByEach, is_over, &trouble);
+        left
+    }
+
+    fn looped_too_long(&self) -> Trouble<'ctx> {
+        let none: V<'ctx> = self.llvm.const_i64(0).into();
+        let word = (64, WaitCondition::Equal);
+        let (failure, message) = (DeviceFailure::LoopedTooLong, String::new());
+        Trouble { failure, what: "while", message, address: none, wanted: none, seen: none, word }
     }
 
     /// Whether a condition holds in any thread; they all wait for each other.

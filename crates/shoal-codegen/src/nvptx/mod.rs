@@ -21,10 +21,12 @@
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
 //! | `print` | `device_print` |
 //! | `comm`, `shmem` | operations between ranks; SHMEM's |
+//! | `nvshmem` | the same by functions of NVSHMEM |
 //! | `give_up` | how a program ends that cannot go on; assertions |
 //! | `check` | accesses that are checked |
 //! | `dot` | matrix products |
 //! | `control`, `pipeline` | control flow; loads that run ahead of a loop |
+//! | `lane_code` | branches and loops that each thread takes for itself |
 //! | `effort` | how much LLVM does with a kernel |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
@@ -41,8 +43,10 @@ mod function;
 mod gather;
 mod give_up;
 mod inline_ptx;
+mod lane_code;
 mod math;
 mod memory;
+mod nvshmem;
 mod pipeline;
 mod place;
 mod print;
@@ -61,11 +65,12 @@ use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
-use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TargetNeeds, Waits};
+use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TableUse, TargetNeeds, Waits};
 use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
 use shoal_ir::tensor_map::tensor_map;
 use shoal_ir::{Func, Module, effects};
 
+use self::target::LinkedWith;
 use crate::shared::link;
 use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
@@ -145,7 +150,9 @@ fn build<'ctx>(
     if !refused.is_empty() {
         return Err(refused.into());
     }
-    let machine = target::machine(arch, OptimizationLevel::Default).map_err(one)?;
+    let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func, options) == TableUse::Ranks);
+    let with = if by_nvshmem.is_some() { LinkedWith::Nvshmem } else { LinkedWith::Anything };
+    let machine = target::machine(arch, OptimizationLevel::Default, with).map_err(one)?;
     let llvm = Llvm::new(context, &func.name).with_bf16_instructions();
     llvm.module.set_triple(&machine.get_triple());
     llvm.module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -154,15 +161,23 @@ fn build<'ctx>(
         linked.push(link::link(&llvm, library, span).map_err(one)?);
     }
     let resources = function::emit_kernel(&llvm, func, arch, sources, options).map_err(one)?;
+    if let Some(path) = by_nvshmem {
+        linked.push(nvshmem::link(&llvm, path, func.span).map_err(one)?);
+    }
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
     if what != Emit::LlvmRaw {
+        if by_nvshmem.is_some() {
+            llvm.module
+                .run_passes(nvshmem::FIRST_PASSES, &machine, PassBuilderOptions::create())
+                .map_err(|why| broken(func, &why.to_string()))?;
+        }
         llvm.module
             .run_passes(effort::passes(&llvm.module), &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
-    let machine = target::machine(arch, effort::of_code_generator(&llvm.module, func)).map_err(one)?;
+    let machine = target::machine(arch, effort::of_code_generator(&llvm.module, func), with).map_err(one)?;
     Ok(Built { llvm, machine, resources, linked })
 }
 

@@ -6,7 +6,8 @@ use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_ir::{OpId, Region};
 use shoal_layout::{InDim, LinearLayout, Place};
 
-use super::emitter::Emitter;
+use super::emitter::{Emitter, Held};
+use super::lane_code;
 use super::place::{element, registers};
 use crate::shared::llvm::V;
 
@@ -17,6 +18,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn reduce(&mut self, op: OpId, axis: usize) {
         let func = self.func;
         let data = func.op(op);
+        if lane_code::is_any(func, op) {
+            let truths = self.numbers(data.operands()[0]);
+            let mine = truths.iter().copied().reduce(|a, b| self.llvm.bin(Op::Or, a, b)).expect("at least one element");
+            let any = self.in_any_thread(mine);
+            self.hold(data.result(), Held::Scalar(any.into()));
+            return;
+        }
         let region = data.regions()[0];
         let layout = self.layout(data.operands()[0]).clone();
         let sources: Vec<_> = data.operands().iter().map(|&v| self.numbers(v)).collect();

@@ -20,8 +20,8 @@ use crate::shared::llvm::{V, pointer_as_int};
 
 /// Threads that act together.
 #[derive(Clone, Copy)]
-struct Group<'ctx> {
-    by: Participants,
+pub(super) struct Group<'ctx> {
+    pub(super) by: Participants,
     /// This thread's number among them, and how many they are, in 64 bits.
     number: V<'ctx>,
     threads: V<'ctx>,
@@ -75,10 +75,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// What the program put before is delivered before what it does after.
-    fn deliver(&mut self) {
+    pub(super) fn deliver(&mut self) {
         self.block_barrier();
         (self.scalar_loads, self.scalar_stores) = (false, false);
         self.llvm.ptx_act("fence.acq_rel.sys;", &[]);
+        if self.by_nvshmem {
+            self.quiet_by_nvshmem();
+            self.block_barrier();
+        }
     }
 
     // Teams.
@@ -176,7 +180,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let row = llvm.bin(Op::Mul, team, llvm.const_i64(sync_words::ROW as i64).into());
         let offset = llvm.bin(Op::Shl, llvm.bin(Op::Add, row, word), llvm.const_i64(3).into());
-        let begin = llvm.bin(Op::Add, self.heap_of(rank), self.table_entry(rank_table::SYNC_WORDS_AT, 64));
+        // NVSHMEM names a place at a rank by the same place here.
+        let heap = if self.by_nvshmem { self.table_entry(rank_table::OWN_HEAP_AT, 64) } else { self.heap_of(rank) };
+        let begin = llvm.bin(Op::Add, heap, self.table_entry(rank_table::SYNC_WORDS_AT, 64));
         llvm.bin(Op::Add, begin, offset)
     }
 
@@ -218,13 +224,21 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.builder.position_at_end(round);
         let behind = llvm.bin(Op::URem, llvm.bin(Op::Add, place, step), size);
         let word = llvm.bin(Op::Add, k.as_basic_value(), long(sync_words::FIRST_ROUND));
-        let tell = self.sync_word(self.member(row, behind), team, word);
+        let other = self.member(row, behind);
+        let tell = self.sync_word(other, team, word);
         // Whoever hears of this has heard of all that this program did, and of what it has heard of.
-        llvm.ptx_act("st.release.sys.global.b64 [$0], $1;", &[tell, count]);
+        if self.by_nvshmem {
+            self.signal_by_nvshmem(tell, count, SignalOp::Set, other);
+        } else {
+            llvm.ptx_act("st.release.sys.global.b64 [$0], $1;", &[tell, count]);
+        }
         let address = self.sync_word(me, team, word);
         let condition = WaitCondition::GreaterEqual;
         let awaited = Awaited { what, address, expected: count, bits: 64, condition };
-        let failed = self.spin_for_word(op, "ld.acquire.sys.global.b64 $0, [$1];", &awaited);
+        let failed = match self.by_nvshmem {
+            true => self.await_by_nvshmem(op, &awaited),
+            false => self.spin_for_word(op, "ld.acquire.sys.global.b64 $0, [$1];", &awaited),
+        };
         let heard = llvm.here();
         llvm.branch(failed.into_int_value(), leave, next);
         llvm.builder.position_at_end(next);
@@ -258,8 +272,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.for_range([llvm.const_i64(0).into(), size, one], |e, number| {
             let rank = e.member(row, number);
             let rank = llvm.cast(Op::Trunc, rank, llvm.i32().into());
-            let from = e.symmetric(op, Seen::ByAll, &Reached { what, place: source, bytes, rank, mask: None });
+            let reached = Reached { what, place: source, bytes, rank, mask: None };
             let to = llvm.bin(Op::Add, target, llvm.bin(Op::Mul, number, bytes));
+            if e.by_nvshmem {
+                e.check_reached(op, Seen::ByAll, &reached);
+                e.get_by_nvshmem([to, source, bytes, rank]);
+                return;
+            }
+            let from = e.symmetric(op, Seen::ByAll, &reached);
             e.copy_bytes(to, e.address(from), bytes, group);
         });
         self.block_barrier();
@@ -274,6 +294,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// What threads that act together do; gives whether this thread gave up waiting.
     fn act(&mut self, op: OpId, kind: ShmemOp, values: &[V<'ctx>], group: Group<'ctx>) -> V<'ctx> {
+        if self.by_nvshmem {
+            return self.act_by_nvshmem(op, kind, values, group);
+        }
         let llvm = self.llvm;
         let no: V<'ctx> = llvm.i1().const_zero().into();
         let sees = if group.by == Participants::Program { Seen::ByAll } else { Seen::ByEach };
@@ -340,13 +363,19 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let bytes: V<'ctx> = llvm.const_i64(8).into();
         let there = self.symmetric(op, sees, &Reached { what, place: word, bytes, rank, mask: None });
-        let address = self.address(there);
+        let own = self.address(word);
+        self.check_aligned(op, what, own, sees);
+        self.address(there)
+    }
+
+    /// Ends the program if the address of a signal is not a multiple of 8.
+    pub(super) fn check_aligned(&mut self, op: OpId, what: &'static str, address: V<'ctx>, sees: Seen) {
+        let llvm = self.llvm;
         let rest = llvm.bin(Op::And, address, llvm.const_i64(7).into());
         let crooked = llvm.icmp(IntPredicate::NE, rest, llvm.const_i64(0).into()).into_int_value();
-        let own = self.address(word);
-        let trouble = Trouble { address: own, ..self.asked_wrongly(DeviceFailure::Misaligned, what, rest, bytes) };
+        let eight = llvm.const_i64(8).into();
+        let trouble = Trouble { address, ..self.asked_wrongly(DeviceFailure::Misaligned, what, rest, eight) };
         self.fail_when(op, sees, crooked, &trouble);
-        address
     }
 
     /// Changes a word after all that the group did before; it is one of them who does.
@@ -368,13 +397,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.when(leader, |e| e.llvm.ptx_act(text, &[address, signal]));
     }
 
-    fn is_leader(&self, group: Group<'ctx>) -> Option<IntValue<'ctx>> {
+    pub(super) fn is_leader(&self, group: Group<'ctx>) -> Option<IntValue<'ctx>> {
         let zero = self.llvm.const_i64(0).into();
         let first = || self.llvm.icmp(IntPredicate::EQ, group.number, zero).into_int_value();
         (group.by != Participants::Lane).then(first)
     }
 
-    fn group_barrier(&mut self, group: Group<'ctx>) {
+    pub(super) fn group_barrier(&mut self, group: Group<'ctx>) {
         match group.by {
             Participants::Program => self.block_barrier(),
             Participants::Warp => self.warp_barrier(),
@@ -572,7 +601,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 }
 
-fn condition(cmp: CmpOp) -> WaitCondition {
+pub(super) fn condition(cmp: CmpOp) -> WaitCondition {
     match cmp {
         CmpOp::Eq => WaitCondition::Equal,
         CmpOp::Ne => WaitCondition::NotEqual,

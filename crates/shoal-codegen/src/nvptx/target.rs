@@ -5,9 +5,24 @@ use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target as Llv
 use shoal_abi::NvptxArch;
 use shoal_ir::source::{Diagnostic, Span};
 
-/// The version of PTX that code is written in: what the drivers of CUDA 12.0 and later read; newer GPUs need a newer one.
-fn ptx_version(arch: NvptxArch) -> &'static str {
+/// What code is linked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LinkedWith {
+    /// Nothing that asks for a version of PTX.
+    Anything,
+    /// NVSHMEM's functions.
+    Nvshmem,
+}
+
+/// The version of PTX that code is written in: what the drivers of CUDA 12.0 and later read; newer GPUs need a newer one, and
+/// NVSHMEM's functions were compiled for that of CUDA 12.3.
+fn ptx_version(arch: NvptxArch, with: LinkedWith) -> &'static str {
     match arch {
+        NvptxArch::Sm80 | NvptxArch::Sm86 | NvptxArch::Sm87 | NvptxArch::Sm89 | NvptxArch::Sm90 | NvptxArch::Sm90a
+            if with == LinkedWith::Nvshmem =>
+        {
+            "+ptx83"
+        }
         NvptxArch::Sm80 | NvptxArch::Sm86 | NvptxArch::Sm87 | NvptxArch::Sm89 | NvptxArch::Sm90 | NvptxArch::Sm90a => {
             "+ptx80"
         }
@@ -16,7 +31,11 @@ fn ptx_version(arch: NvptxArch) -> &'static str {
     }
 }
 
-pub(super) fn machine(arch: NvptxArch, effort: OptimizationLevel) -> Result<TargetMachine, Diagnostic> {
+pub(super) fn machine(
+    arch: NvptxArch,
+    effort: OptimizationLevel,
+    with: LinkedWith,
+) -> Result<TargetMachine, Diagnostic> {
     LlvmTarget::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let refuse =
@@ -25,7 +44,7 @@ pub(super) fn machine(arch: NvptxArch, effort: OptimizationLevel) -> Result<Targ
     let machine = llvm.create_target_machine(
         &triple,
         arch.name(),
-        ptx_version(arch),
+        ptx_version(arch, with),
         effort,
         RelocMode::Default,
         CodeModel::Default,

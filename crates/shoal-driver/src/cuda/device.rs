@@ -149,6 +149,18 @@ impl CudaDevice {
         arch_of(self.known.properties.capability).unwrap_or(NvptxArch::Sm80)
     }
 
+    /// What tells it from all other GPUs, in every process.
+    ///
+    /// # Errors
+    /// When the driver cannot tell.
+    pub fn uuid(self) -> Result<[u8; 16], CudaError> {
+        let mut uuid = [0; 16];
+        // SAFETY: the pointer is to a local of the size that is written.
+        let status = unsafe { (self.known.cuda.device_uuid)(&raw mut uuid, self.known.id) };
+        self.known.cuda.check(status, || format!("asking which GPU number {} is", self.known.ordinal))?;
+        Ok(uuid)
+    }
+
     /// Bytes of memory that are free, and all.
     ///
     /// # Errors
@@ -187,6 +199,14 @@ impl CudaDevice {
         let cuda = self.bind()?;
         // SAFETY: the context is current.
         cuda.check(unsafe { (cuda.context_synchronize)() }, || "waiting for the GPU".to_owned())
+    }
+
+    /// Makes the device the current one of this thread for other libraries that use CUDA.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn make_current(self) -> Result<(), CudaError> {
+        self.bind().map(drop)
     }
 
     /// Makes the device's context the current one of this thread, if it is not yet, and gives the driver.

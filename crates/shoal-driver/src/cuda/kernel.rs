@@ -3,6 +3,7 @@
 use core::{
     ffi::{c_int, c_uint, c_void},
     ptr,
+    sync::atomic::{AtomicU64, Ordering},
 };
 use std::{
     ffi::CString,
@@ -39,6 +40,7 @@ const GRID_LIMIT: [u32; 3] = [0x7fff_ffff, 0xffff, 0xffff];
 /// A kernel that can be launched on one device.
 #[derive(Debug)]
 pub struct CudaKernel {
+    id: u64,
     device: CudaDevice,
     library: Library,
     kernel: Kernel,
@@ -116,7 +118,9 @@ impl CudaKernel {
         };
         cuda.check(status, loading)?;
         // From here on, dropping it unloads the library.
+        static LOADED: AtomicU64 = AtomicU64::new(0);
         let mut loaded = CudaKernel {
+            id: LOADED.fetch_add(1, Ordering::Relaxed),
             device,
             library,
             kernel: Kernel::NULL,
@@ -153,6 +157,25 @@ impl CudaKernel {
     #[must_use]
     pub fn device(&self) -> CudaDevice {
         self.device
+    }
+
+    /// A number that no other loaded kernel of this process has had.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The address of its module in the device's context, as other libraries take it.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn module(&self) -> Result<usize, CudaError> {
+        let cuda = self.device.bind()?;
+        let mut module: *mut c_void = ptr::null_mut();
+        // SAFETY: the library is loaded, and the pointer is to a local.
+        let status = unsafe { (cuda.library_module)(&raw mut module, self.library) };
+        cuda.check(status, || format!("asking for the module of `{}`", self.description.name))?;
+        Ok(module.expose_provenance())
     }
 
     /// What of a multiprocessor it takes.

@@ -7,6 +7,7 @@
 //! | `device` | GPUs and what they can do |
 //! | `stream`, `event`, `graph` | queues of work, points in them, recorded work |
 //! | `memory` | memory of a GPU, memory of the host that GPUs reach |
+//! | `shareable` | memory of a GPU that processes pass to each other |
 //! | `assemble`, `kernel` | PTX to machine code; loaded kernels and their launch |
 //! | `rank_table` | what kernels know of other ranks, and what they report |
 //! | `tensor_map`, `partition` | descriptions for the copy engine; parts of a GPU |
@@ -21,6 +22,7 @@ mod kernel;
 mod memory;
 mod partition;
 mod rank_table;
+mod shareable;
 mod stream;
 mod sys;
 mod tensor_map;
@@ -35,5 +37,6 @@ pub use kernel::{CudaKernel, LaunchShape, LaunchTables, Resources};
 pub use memory::{CudaBuffer, PinnedBuffer};
 pub use partition::Partition;
 pub use rank_table::{RankTable, table_of, wait_limit};
+pub use shareable::{ShareablePiece, Window};
 pub use stream::{Stream, StreamRef, WaitWord};
 pub use tensor_map::{MAX_DIMENSIONS, OutOfBounds, Swizzle, TensorMap, TensorMapElement, TensorMapLayout};

@@ -16,7 +16,7 @@ use std::{
 use shoal_abi::{
     CheckedAccess, Site, WaitCondition,
     print::PrintKind,
-    rank_table::{self, AccessForm, DeviceFailure, Entry, Places, REPORT_BYTES, ReportedSite, STOP_AT},
+    rank_table::{self, AccessForm, DeviceFailure, Distances, Entry, Places, REPORT_BYTES, ReportedSite, STOP_AT},
 };
 
 use super::{
@@ -190,6 +190,7 @@ fn encode(view: &RankView, limit: Duration, report: u64) -> Result<Vec<u8>, Cuda
     let heaps: Vec<u64> = view.heaps().map(|(_, heap)| heap as u64).collect();
     let places = Places {
         heaps: &heaps,
+        distances: if view.is_scattered() { Distances::Any } else { Distances::Equal },
         heap_bytes: view.heap_bytes() as u64,
         sync_words: view.sync_words().unwrap_or(0) as u64,
         wait_limit: u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX),
@@ -229,6 +230,10 @@ fn refusal(entry: &Entry, told: &Told) -> Option<String> {
             view.rank()
         ),
         DeviceFailure::Misaligned => format!("the signal at {address:#x} is not at a multiple of 8"),
+        DeviceFailure::OutOfReach => {
+            let me = view.rank();
+            format!("rank {number} cannot be reached by load and store from rank {me}; use put, get and signals")
+        }
         DeviceFailure::AssertFailed => entry.site.as_ref().map(|site| site.message.clone()).unwrap_or_default(),
         DeviceFailure::WrongAccess => wrong_access(entry, told.bounds.as_deref()),
     })

@@ -11,7 +11,7 @@ use core::{
 use super::{
     device::{CudaDevice, bind, current_context, poll},
     error::CudaError,
-    sys::{Context, Functions, STREAM_BLOCKING, STREAM_NON_BLOCKING, StreamHandle},
+    sys::{Context, Functions, NOT_READY, STREAM_BLOCKING, STREAM_NON_BLOCKING, StreamHandle},
 };
 use crate::interrupt::Interrupt;
 
@@ -127,6 +127,19 @@ impl StreamRef {
         let cuda = self.bind()?;
         // SAFETY: the stream lives, see `StreamRef`.
         poll(cuda, "the GPU", timeout, interrupt, || unsafe { (cuda.stream_query)(self.raw) })
+    }
+
+    /// Whether all work in it is done.
+    ///
+    /// # Errors
+    /// When something that was launched failed.
+    pub fn is_done(self) -> Result<bool, CudaError> {
+        let cuda = self.bind()?;
+        // SAFETY: the stream lives, see `StreamRef`.
+        match unsafe { (cuda.stream_query)(self.raw) } {
+            NOT_READY => Ok(false),
+            status => cuda.check(status, || "asking whether the GPU is done".to_owned()).map(|()| true),
+        }
     }
 
     /// Whether what is launched in it is being captured in a graph.

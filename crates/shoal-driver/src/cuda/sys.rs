@@ -161,6 +161,46 @@ pub(crate) struct DeviceResource {
     pub(crate) reserved: [u8; 44],
 }
 
+/// A piece of a device's memory that has no address yet.
+pub(crate) type PieceHandle = u64;
+
+/// Numbers of memory that is mapped by hand.
+pub(crate) mod piece {
+    use core::ffi::c_int;
+    pub(crate) const PINNED: c_int = 1;
+    pub(crate) const POSIX_FILE: c_int = 1;
+    pub(crate) const ON_DEVICE: c_int = 1;
+    pub(crate) const READ_WRITE: c_int = 3;
+    pub(crate) const RECOMMENDED_GRANULARITY: c_int = 1;
+}
+
+/// `CUmemLocation`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PieceLocation {
+    pub(crate) kind: c_int,
+    pub(crate) device: DeviceId,
+}
+
+/// `CUmemAllocationProp`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PieceProperties {
+    pub(crate) kind: c_int,
+    pub(crate) handle_kinds: c_int,
+    pub(crate) location: PieceLocation,
+    pub(crate) windows_data: *mut c_void,
+    pub(crate) flags: [u8; 8],
+}
+
+/// `CUmemAccessDesc`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct PieceAccess {
+    pub(crate) location: PieceLocation,
+    pub(crate) flags: c_int,
+}
+
 /// `CUtensorMap`.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -248,6 +288,7 @@ functions! {
         library_load = "cuLibraryLoadData"(*mut Library, *const c_void, *const c_int, *const *mut c_void, c_uint, *const c_int, *const *mut c_void, c_uint);
         library_unload = "cuLibraryUnload"(Library);
         library_kernel = "cuLibraryGetKernel"(*mut Kernel, Library, *const c_char);
+        library_module = "cuLibraryGetModule"(*mut *mut c_void, Library);
         kernel_function = "cuKernelGetFunction"(*mut Function, Kernel);
         kernel_set_attribute = "cuKernelSetAttribute"(c_int, c_int, Kernel, DeviceId);
         kernel_attribute = "cuKernelGetAttribute"(*mut c_int, c_int, Kernel, DeviceId);
@@ -256,6 +297,17 @@ functions! {
         host_function = "cuLaunchHostFunc"(StreamHandle, unsafe extern "C" fn(*mut c_void), *mut c_void);
         default_pool = "cuDeviceGetDefaultMemPool"(*mut MemoryPool, DeviceId);
         pool_set = "cuMemPoolSetAttribute"(MemoryPool, c_int, *mut c_void);
+        device_uuid = "cuDeviceGetUuid_v2"(*mut [u8; 16], DeviceId);
+        piece_granularity = "cuMemGetAllocationGranularity"(*mut usize, *const PieceProperties, c_int);
+        piece_create = "cuMemCreate"(*mut PieceHandle, usize, *const PieceProperties, u64);
+        piece_release = "cuMemRelease"(PieceHandle);
+        piece_export = "cuMemExportToShareableHandle"(*mut c_void, PieceHandle, c_int, u64);
+        piece_import = "cuMemImportFromShareableHandle"(*mut PieceHandle, *mut c_void, c_int);
+        range_reserve = "cuMemAddressReserve"(*mut DevicePtr, usize, usize, DevicePtr, u64);
+        range_free = "cuMemAddressFree"(DevicePtr, usize);
+        range_map = "cuMemMap"(DevicePtr, usize, usize, PieceHandle, u64);
+        range_unmap = "cuMemUnmap"(DevicePtr, usize);
+        range_access = "cuMemSetAccess"(DevicePtr, usize, *const PieceAccess, usize);
         resident_blocks = "cuOccupancyMaxActiveBlocksPerMultiprocessor"(*mut c_int, Function, c_int, usize);
     }
     optional {

@@ -52,8 +52,8 @@ pub(crate) struct Fences {
     known: Vec<Flag>,
 }
 
-/// Writes remembered of an actor that never fences.
-const MAX_SEEN: usize = 64;
+/// Writes remembered of an actor: more than the flags of any world that can be explored.
+const MAX_SEEN: usize = 4096;
 
 impl Fences {
     /// A read saw a write that releases, and did not acquire.
@@ -61,8 +61,9 @@ impl Fences {
         if self.seen.iter().any(|seen| Rc::ptr_eq(&seen.clock, &new.clock) && seen.flag == new.flag) {
             return;
         }
-        // Of one place of the writer the later write knows more.
-        self.seen.retain(|seen| (seen.write, seen.read) != (new.write, new.read));
+        // Of one flag of a writer the later write knows more. Of several it need not: they are read in any order.
+        let place = |seen: &Seen| (seen.flag.address, seen.write, seen.read);
+        self.seen.retain(|seen| place(seen) != place(&new));
         if self.seen.len() == MAX_SEEN {
             self.seen.remove(0);
         }

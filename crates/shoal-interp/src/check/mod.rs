@@ -46,14 +46,20 @@ pub(crate) enum Effect {
     Write,
     /// A read-modify-write.
     Both,
+    /// A read-modify-write that left what was there, as programs look at flags with.
+    Kept,
 }
 
 impl Effect {
     pub(crate) fn reads(self) -> bool {
-        matches!(self, Effect::Read | Effect::Both)
+        matches!(self, Effect::Read | Effect::Both | Effect::Kept)
     }
 
     pub(crate) fn writes(self) -> bool {
+        matches!(self, Effect::Write | Effect::Both | Effect::Kept)
+    }
+
+    fn changes(self) -> bool {
         matches!(self, Effect::Write | Effect::Both)
     }
 }
@@ -153,7 +159,7 @@ impl Checker {
 
     /// The access that wrote a word last.
     pub(crate) fn last_writer(&self, address: u64) -> Option<Access> {
-        let info = self.shadow.at(address)?.last_writer()?;
+        let info = self.shadow.at(address)?.changed?;
         self.infos.get(info as usize).copied()
     }
 
@@ -249,9 +255,12 @@ impl Checker {
                 fresh = Some(start);
             }
             history.atomic(atomic);
+            if effect.changes() {
+                history.changed = Some(info);
+            }
         });
         if effect.writes() {
-            self.publish(actor, info, (address, bytes), effect.reads(), (sem, scope));
+            self.publish(actor, info, (address, bytes), effect, (sem, scope));
         }
         self.report(memory, stamp, found);
         self.report_fresh(memory, info, fresh);
@@ -271,6 +280,8 @@ impl Checker {
                     joined.push(Rc::clone(clock));
                     known.extend((!releases(write.sem)).then_some(flag));
                 }
+                // Who only looked at the word told nothing by it.
+                Err(Miss::WriteOrder) if !write.effect.changes() => {}
                 Err(why) => {
                     let clock = Rc::clone(clock);
                     missed.push((why, Seen { writer: write.who, write: write.info, read: info, clock, flag }));
@@ -307,14 +318,14 @@ impl Checker {
         actor: u32,
         info: u32,
         (address, bytes): (u64, u32),
-        reads: bool,
+        effect: Effect,
         (sem, scope): (Sem, Scope),
     ) {
         let Actor { identity, clock, fences, .. } = &self.actors[actor as usize];
         let fenced = fences.released.clone();
         let (time, clock) = (clock.get(actor), Rc::new(clock.clone()));
-        let write = SyncWrite { who: *identity, actor, sem, scope, clock, time, fenced, info };
-        self.words.written(address, bytes, reads, write);
+        let write = SyncWrite { who: *identity, actor, sem, scope, clock, time, fenced, info, effect };
+        self.words.written(address, bytes, write);
         if releases(sem) {
             self.actors[actor as usize].clock.advance(actor);
         }

@@ -103,8 +103,7 @@ impl Checker {
         match (a.order, b.order) {
             (Some(_), Some(_)) if a.bytes != b.bytes => return Cause::Sizes,
             (Some(_), Some(_)) => return Cause::Scope,
-            (Some(_), None) | (None, Some(_)) => return Cause::Mixed,
-            (None, None) => {}
+            (Some(_), None) | (None, Some(_)) | (None, None) => {}
         }
         let clock = &self.actors[second.actor as usize].clock;
         let between =
@@ -128,6 +127,8 @@ impl Checker {
             Cause::Lanes
         } else if self.knows_another_lane(first, second) {
             Cause::OtherLane
+        } else if a.order.is_some() != b.order.is_some() {
+            Cause::Mixed
         } else if !a.writes && b.writes {
             Cause::Overwritten
         } else {
@@ -188,7 +189,14 @@ impl Race {
                 let what = if plain.writes { "store" } else { "load" };
                 format!("make the plain {what} atomic, or order it with the atomic access by a barrier or another flag")
             }
-            Cause::Pending => "complete the transfer first: `quiet`, or wait for its signal".into(),
+            Cause::Pending if self.first.at.rank == self.second.at.rank => {
+                "complete the transfer first: `quiet`, or wait for its signal".into()
+            }
+            Cause::Pending => {
+                "let the other rank wait for the transfer: for the signal of a put with signal, or for one that comes behind \
+                 a `fence`"
+                    .into()
+            }
             Cause::Lanes => "put a barrier of the lanes between them: `__syncthreads()`".into(),
             Cause::OtherLane => "let the lanes meet before one of them releases for all: `__syncthreads()`".into(),
             Cause::Overwritten => {
@@ -223,7 +231,10 @@ impl Race {
             Cause::Scope => "both are atomic, but the scope of one does not contain the other's program".into(),
             Cause::Sizes => "both are atomic, but of different sizes".into(),
             Cause::Mixed => "only one of them is atomic".into(),
-            Cause::Pending => "the transfer was issued, but nothing has completed it".into(),
+            Cause::Pending if self.first.at.rank == self.second.at.rank => {
+                "the transfer was issued, but nothing has completed it".into()
+            }
+            Cause::Pending => "the transfer was issued, but nothing that the other rank has seen comes after it".into(),
             Cause::Lanes => "lanes of a program are ordered by barriers only".into(),
             Cause::OtherLane => {
                 "another lane of the program released or fenced, and publishes its own past only: it had not met this one"

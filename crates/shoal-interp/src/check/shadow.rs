@@ -20,6 +20,8 @@ use super::clock::Clock;
 pub(crate) struct History {
     /// Nothing has been written here.
     pub(crate) fresh: bool,
+    /// The access that changed the bytes last.
+    pub(crate) changed: Option<u32>,
     pub(crate) write: Option<Stamp>,
     pub(crate) reads: SmallVec<[Stamp; 1]>,
     pub(crate) atomics: SmallVec<[AtomicStamp; 1]>,
@@ -28,6 +30,7 @@ pub(crate) struct History {
 impl History {
     pub(crate) fn plain_write(&mut self, stamp: Stamp) {
         self.fresh = false;
+        self.changed = Some(stamp.info);
         self.write = Some(stamp);
         self.reads.clear();
         self.atomics.clear();
@@ -47,12 +50,6 @@ impl History {
         };
         self.atomics.retain(|a| !same(a));
         self.atomics.push(atomic);
-    }
-
-    /// The access that changed the bytes last.
-    pub(crate) fn last_writer(&self) -> Option<u32> {
-        let atomic = self.atomics.iter().rev().find(|a| a.writes).map(|a| a.stamp.info);
-        atomic.or(self.write.map(|w| w.info))
     }
 }
 

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use shoal_ir::op::{Scope, Sem};
 use smallvec::SmallVec;
 
+use super::Effect;
 use super::access::{Identity, contains};
 use super::clock::Clock;
 use super::fence::Fenced;
@@ -26,6 +27,8 @@ pub(crate) struct SyncWrite {
     pub(crate) fenced: SmallVec<[Fenced; 1]>,
     /// Its number in the table of accesses.
     pub(crate) info: u32,
+    /// What it did.
+    pub(crate) effect: Effect,
 }
 
 /// Why a read of a word did not bring the writer's past along.
@@ -102,16 +105,20 @@ impl Words {
     }
 
     /// An atomic write; one that also reads goes on with the chain, any other begins a new one.
-    pub(crate) fn written(&mut self, address: u64, bytes: u32, reads: bool, write: SyncWrite) {
+    pub(crate) fn written(&mut self, address: u64, bytes: u32, mut write: SyncWrite) {
         if self.words.get(&address).is_none_or(|word| word.bytes != bytes) {
             self.overwritten(address, address + u64::from(bytes));
         }
         let word = self.words.entry(address).or_insert(Word { bytes, chain: Vec::new() });
-        if !reads {
+        if !write.effect.reads() {
             word.chain.clear();
         }
         // Of links of the same strength of one actor, the later knows more.
-        let like = |w: &SyncWrite| (w.actor, w.sem, w.scope) == (write.actor, write.sem, write.scope);
+        let strength = (write.actor, write.sem, write.scope);
+        let like = |w: &SyncWrite| (w.actor, w.sem, w.scope) == strength;
+        if word.chain.iter().any(|w| like(w) && w.effect.changes()) {
+            write.effect = Effect::Both;
+        }
         word.chain.retain(|w| !like(w));
         word.chain.push(write);
     }

@@ -63,7 +63,9 @@ impl Checker {
     pub(crate) fn quiet(&mut self, program: u32, by: u32) {
         let transfers = self.transfers.entry(program).or_default();
         for (transfer, _) in std::mem::take(&mut transfers.open) {
-            transfers.past.join(&self.actors[transfer as usize].clock);
+            // It has done what it does: nobody asks for its clock again.
+            let known = std::mem::take(&mut self.actors[transfer as usize].clock);
+            transfers.past.join(&known);
         }
         transfers.past.join(&self.actors[by as usize].clock);
         let known = transfers.past.clone();

@@ -89,7 +89,8 @@ pub(super) fn run(
     search: &mut Search,
     watcher: &mut dyn Watcher,
 ) -> Vec<Numbered> {
-    let (searched, ordered): (Vec<usize>, Vec<usize>) = numbers.partition(|&number| is_searched(number));
+    let searches = |number: &usize| is_searched(*number) && !search.exhausted;
+    let (searched, ordered): (Vec<usize>, Vec<usize>) = numbers.partition(searches);
     let helpers = (threads() - 1).min((searched.len() + ordered.len()).saturating_sub(1));
     let shared = Shared {
         numbers: ordered,
@@ -110,16 +111,22 @@ pub(super) fn run(
             });
         }
         for number in searched {
-            if search.exhausted || shared.stop.load(Ordering::Relaxed) {
+            if shared.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let schedule = Schedule::choosing(search.next.clone());
+            let is_over = search.exhausted;
+            let schedule = match is_over {
+                false => Schedule::choosing(search.next.clone()),
+                true => ordered_schedule(number, explorer.settings.seed, horizon),
+            };
             let run = explorer.run(&schedule, watcher);
-            search.learn(&run.trace);
+            if !is_over {
+                search.learn(&run.trace);
+            }
             if run.interrupted {
                 shared.stop.store(true, Ordering::Relaxed);
             }
-            shared.keep(Numbered { number, schedule, run, exhausts: search.exhausted });
+            shared.keep(Numbered { number, schedule, run, exhausts: search.exhausted && !is_over });
         }
         shared.help(explorer, horizon, watcher);
         while shared.done.load(Ordering::Acquire) < helpers {

@@ -81,6 +81,12 @@ impl Finding {
         }
     }
 
+    /// Whether every run that shows it takes as many steps as a run may.
+    #[must_use]
+    pub fn takes_all_steps(&self) -> bool {
+        matches!(self, Finding::Failure(Error::StepLimit { .. }))
+    }
+
     /// Where it is, if at one place.
     #[must_use]
     pub fn place(&self) -> Option<Place> {
@@ -154,11 +160,21 @@ impl fmt::Display for Deadlock {
 
 impl fmt::Display for BlockedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.waiting)?;
-        match (&self.place, self.holds, &self.waiting.awaited) {
-            (Some(place), Some(value), Awaited::LoopExit) => write!(f, ": {place} holds {}", value.cast_signed())?,
-            (Some(place), ..) => write!(f, " ({place})")?,
-            (None, ..) => {}
+        let Waiting { at, awaited } = &self.waiting;
+        match (&self.place, awaited) {
+            (Some(place), Awaited::Value { expected, found, .. }) => {
+                write!(f, "{at} waits for {expected} in {place}, which holds {found}")?;
+            }
+            (Some(place), Awaited::Comparison { condition, expected, found, .. }) => {
+                let how = condition.words();
+                write!(f, "{at} waits for {how}{expected} in {place}, which holds {found}")?;
+            }
+            (Some(place), Awaited::Arrival { .. }) => write!(f, "{} ({place})", self.waiting)?,
+            (Some(place), Awaited::LoopExit) => {
+                let holds = self.holds.unwrap_or(0).cast_signed();
+                write!(f, "{}: {place} holds {holds}", self.waiting)?;
+            }
+            (None, _) => write!(f, "{}", self.waiting)?,
         }
         match (&self.last_writer, self.holds) {
             (Some(writer), _) => write!(f, "; {writer} wrote it last"),

@@ -39,7 +39,7 @@ pub struct Settings {
     pub seed: u64,
     /// How many programs of a rank may be resident at once; `None` for all.
     pub resident: Option<usize>,
-    /// How many operations a run may execute.
+    /// How many operations a run may execute. A run that needs more ends the exploration: others would need as long.
     pub max_steps: u64,
     /// How many different findings end the exploration.
     pub max_findings: usize,
@@ -54,7 +54,7 @@ impl Default for Settings {
             schedules: 200,
             seed: 1,
             resident: None,
-            max_steps: 50_000_000,
+            max_steps: 10_000_000,
             max_findings: 8,
             follow_accesses: true,
         }
@@ -268,10 +268,14 @@ impl Search {
     }
 }
 
+/// Turns of loops that only count before they are told as a deadlock.
+const VAIN_TURNS: u64 = 1 << 11;
+
 /// All programs take turns, and none starts before there is room.
 fn exploring() -> Options {
     let delivery = Delivery::AnyTime;
-    Options { residency: Residency::Strict, actors: Actors::All, delivery, ..Options::default() }
+    let options = Options { residency: Residency::Strict, actors: Actors::All, delivery, ..Options::default() };
+    Options { vain_turns: VAIN_TURNS, ..options }
 }
 
 impl<'p, 's> Explorer<'p, 's> {
@@ -280,7 +284,8 @@ impl<'p, 's> Explorer<'p, 's> {
         plans: &'p Plans<'p>,
         settings: &'s Settings,
     ) -> Result<Explorer<'p, 's>, Error> {
-        let world = WorldPlan::new(plans, 0, &scenario.heaps, &scenario.hosts, &exploring())?;
+        let options = Options { topologies: scenario.topologies.clone(), ..exploring() };
+        let world = WorldPlan::new(plans, 0, &scenario.heaps, &scenario.hosts, &options)?;
         Ok(Explorer { scenario, world, settings })
     }
 
@@ -292,6 +297,8 @@ impl<'p, 's> Explorer<'p, 's> {
         let mut search = Search::default();
         // The first run says how long runs are; what is quickly found is found in small batches.
         let (mut horizon, mut at, mut size) = (1, 0, 1);
+        // The search starts programs as the grid says. Where other orders matter, it has not seen all.
+        let is_crowded = self.scenario.is_crowded(settings.resident);
         while at < settings.schedules {
             let end = settings.schedules.min(at + size);
             for batch::Numbered { number, schedule, run, exhausts } in
@@ -305,7 +312,7 @@ impl<'p, 's> Explorer<'p, 's> {
                 outcome.schedules += 1;
                 outcome.steps += run.steps;
                 outcome.events += run.events;
-                let done = run.findings.iter().any(&enough);
+                let done = run.findings.iter().any(|finding| enough(finding) || finding.takes_all_steps());
                 for finding in run.findings {
                     let at = *known.entry(finding.signature()).or_insert(outcome.found.len());
                     match outcome.found.get_mut(at) {
@@ -315,8 +322,8 @@ impl<'p, 's> Explorer<'p, 's> {
                 }
                 watcher.progress(outcome.schedules);
                 outcome.interrupted = run.interrupted || watcher.is_interrupted();
-                outcome.exhaustive = exhausts;
-                if done || exhausts || outcome.interrupted || outcome.found.len() >= settings.max_findings {
+                outcome.exhaustive = exhausts && !is_crowded;
+                if done || outcome.exhaustive || outcome.interrupted || outcome.found.len() >= settings.max_findings {
                     return outcome;
                 }
             }

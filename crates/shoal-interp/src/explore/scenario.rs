@@ -1,10 +1,13 @@
 //! What is explored: a world as it is at the start, and what the host of each rank does.
 
+use std::collections::HashMap;
+
 use shoal_ir::Scalar;
+use shoal_ir::abi::Topology;
 
 use crate::check::Checker;
 use crate::memory::{Address, Memory};
-use crate::rank::{Heap, HostAction};
+use crate::rank::{Heap, HostAction, RankLaunch};
 use crate::stream::StreamAction;
 
 /// Whether the contents of a buffer mean something at the start.
@@ -72,6 +75,8 @@ pub struct Scenario<'a> {
     pub outputs: Vec<Output>,
     /// What it must hold.
     pub expected: Vec<Expectation>,
+    /// The teams and the mesh of each rank, rank 0 first. Empty: all are on one host, and there is no mesh.
+    pub topologies: Vec<Topology>,
 }
 
 impl Scenario<'_> {
@@ -87,15 +92,24 @@ impl Scenario<'_> {
 
     /// The least room that a launch has for its programs, if any is limited.
     pub(crate) fn least_room(&self) -> Option<usize> {
-        let room = |action: &HostAction<'_>| match action {
-            HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch)) => launch.room,
-            HostAction::On(..)
-            | HostAction::Synchronize(_)
-            | HostAction::Barrier
-            | HostAction::Write { .. }
-            | HostAction::Read { .. } => None,
-        };
-        self.hosts.iter().flatten().filter_map(room).min()
+        self.hosts.iter().flat_map(|host| launches(host)).filter_map(|(_, launch)| launch.room).min()
+    }
+
+    /// Whether programs of some launch have to wait until they can start, so that it matters which come first; `resident`
+    /// is what limits all launches.
+    pub(crate) fn is_crowded(&self, resident: Option<usize>) -> bool {
+        let room = |launch: &RankLaunch<'_>| launch.room.into_iter().chain(resident).min();
+        self.hosts.iter().any(|host| {
+            // Launches of one stream follow each other, those of several share what room there is.
+            let mut largest: HashMap<u32, usize> = HashMap::new();
+            for (stream, launch) in launches(host) {
+                let programs: usize = launch.grid.iter().map(|&n| n as usize).product();
+                let of_stream = largest.entry(stream).or_default();
+                *of_stream = programs.max(*of_stream);
+            }
+            let most: usize = largest.into_values().sum();
+            launches(host).any(|(_, launch)| room(launch).is_some_and(|room| room < most))
+        })
     }
 
     /// Who follows its accesses.
@@ -106,4 +120,17 @@ impl Scenario<'_> {
         }
         checker
     }
+}
+
+/// The launches of a host, with their streams.
+fn launches<'h, 'a>(host: &'h [HostAction<'a>]) -> impl Iterator<Item = (u32, &'h RankLaunch<'a>)> {
+    host.iter().filter_map(|action| match action {
+        HostAction::Launch(launch) => Some((0, launch)),
+        HostAction::On(stream, StreamAction::Launch(launch)) => Some((*stream, launch)),
+        HostAction::On(..)
+        | HostAction::Synchronize(_)
+        | HostAction::Barrier
+        | HostAction::Write { .. }
+        | HostAction::Read { .. } => None,
+    })
 }

@@ -11,6 +11,7 @@ use shoal::world::{Place, Rank, Stream, Symm, Value, WorldError};
 use shoal::{Error, args};
 
 use super::all_gather::gathered;
+use super::broadcast::barriers;
 use super::communicator::{Communicator, Slots, elements, exactly};
 use super::data::{Number, normal, poison, wide};
 use super::gemm_all_reduce::Sizes;
@@ -28,6 +29,8 @@ use crate::workload::Work;
 pub struct GatherWithProgress {
     stream: Stream,
     progress: Symm<u32>,
+    /// What words are when nothing is there.
+    zeros: Symm<u32>,
     splits: usize,
 }
 
@@ -40,8 +43,9 @@ impl GatherWithProgress {
         if splits == 0 {
             return Err(WorldError::Argument("elements are gathered in at least one piece".to_owned()).into());
         }
-        let progress = rank.symm_zeros(elements(&[rank.size(), splits])?)?;
-        Ok(GatherWithProgress { stream: rank.stream()?, progress, splits })
+        let words = elements(&[rank.size(), splits])?;
+        let (progress, zeros) = (rank.symm_zeros(words)?, rank.symm_zeros(words)?);
+        Ok(GatherWithProgress { stream: rank.stream()?, progress, zeros, splits })
     }
 
     /// The words that tell what is there; of this rank alone.
@@ -66,14 +70,25 @@ impl GatherWithProgress {
         out: &Symm<T>,
         recorder: Option<&Recorder>,
     ) -> Result<(), Error> {
+        // Everybody's elements are there, and nobody reads what the last gathering brought.
+        self.progress.rank().barrier()?;
+        self.copy_all(x, rows, out, recorder)
+    }
+
+    /// Puts the copies into the stream.
+    fn copy_all<T: Number>(
+        &self,
+        x: &Symm<T>,
+        rows: usize,
+        out: &Symm<T>,
+        recorder: Option<&Recorder>,
+    ) -> Result<(), Error> {
         let rank = self.progress.rank();
         let (me, world) = (rank.rank(), rank.size());
         exactly("out", out.len(), elements(&[x.len(), world])?)?;
         let cols = x.len().checked_div(rows).unwrap_or(0);
         exactly("x", x.len(), rows * cols)?;
         let pieces = Parts::new(rows, self.splits);
-        // Everybody's elements are there, and nobody reads what the last gathering brought.
-        rank.barrier()?;
         for step in 0..world {
             let source = (me + 1 + step) % world;
             for split in 0..self.splits {
@@ -97,6 +112,43 @@ impl GatherWithProgress {
             }
         }
         Ok(())
+    }
+
+    /// Begins as [`GatherWithProgress::begin`] does, with everything in the order of the rank's launches: no host waits.
+    /// Collective over the world.
+    ///
+    /// # Errors
+    /// When sizes do not fit, or the world fails.
+    pub fn enqueue<T: Number>(
+        &self,
+        comm: &Communicator<'_>,
+        x: &Symm<T>,
+        rows: usize,
+        out: &Symm<T>,
+    ) -> Result<(), Error> {
+        barriers(comm, 1, 1)?;
+        self.stream.wait_for_launches()?;
+        self.copy_all(x, rows, out, None)
+    }
+
+    /// Ends what [`GatherWithProgress::enqueue`] began: the rank's launches from now on find all elements there and the
+    /// words lowered.
+    ///
+    /// # Errors
+    /// When the world fails.
+    pub fn enqueue_end(&self) -> Result<(), Error> {
+        let me = self.progress.rank().rank();
+        self.stream.wait_for_launches()?;
+        self.stream.copy(Place::symm(&self.progress, me, ..)?, Place::symm(&self.zeros, me, ..)?)?;
+        Ok(self.stream.hold_launches()?)
+    }
+
+    /// Lets the rank's launches from now on find all elements there.
+    ///
+    /// # Errors
+    /// When the world fails.
+    pub fn hold_launches(&self) -> Result<(), Error> {
+        Ok(self.stream.hold_launches()?)
     }
 
     /// When the stream comes to this place.
@@ -189,6 +241,60 @@ pub fn all_gather_matmul<T: Number>(
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
     comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
     gather.end()
+}
+
+/// When the product begins, in [`enqueue_all_gather_matmul`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// At once: blocks wait for the rows that they need.
+    AtOnce,
+    /// When all rows are there: what overlapping is measured against.
+    WhenGathered,
+}
+
+/// The same with all matrices in symmetric memory, in the order of the rank's launches: on a GPU it returns at once.
+/// Collective over the world; `x` may be overwritten after the next meeting of all ranks.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn enqueue_all_gather_matmul<T: Number>(
+    comm: &Communicator<'_>,
+    gather: &GatherWithProgress,
+    sizes: Sizes,
+    [x, gathered, b, c]: [&Symm<T>; 4],
+    start: Start,
+) -> Result<(), Error> {
+    let Sizes { m, n, k } = sizes;
+    let world = comm.size();
+    sizes.check(x.len(), b.len())?;
+    exactly("c", c.len(), elements(&[world, m, n])?)?;
+    gather.enqueue(comm, x, m, gathered)?;
+    if start == Start::WhenGathered {
+        gather.hold_launches()?;
+    }
+    let blocks = Blocks::of(m, n, k);
+    let (splits, part) = (gather.splits, Parts::new(m, gather.splits).part());
+    let mut args = args!(
+        x,
+        gathered,
+        b,
+        c,
+        &gather.progress,
+        m,
+        n,
+        k,
+        splits,
+        part,
+        shoal::Arg::None,
+        0,
+        BLOCK_M = blocks.m,
+        BLOCK_N = blocks.n,
+        BLOCK_K = blocks.k
+    );
+    args.set("num_warps", 8);
+    let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
+    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
+    gather.enqueue_end()
 }
 
 /// Multiplies everybody's rows by `b` where they are, without gathering them: `c` has all rows. Everybody's `x` may be

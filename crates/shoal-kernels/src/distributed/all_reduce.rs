@@ -1,12 +1,13 @@
 //! `out = x0 + x1 + …`: the sum of everybody's `x`, on every rank, with the same bits on all.
 //!
-//! *One-shot*: every rank reads everything; one exchange, best for little. *Two-shot*: every rank adds up a part and
+//! *One-shot*: every rank reads everything; one exchange, best for little. For very little nobody meets: elements are sent
+//! beside the number of the launch. *Two-shot*: every rank adds up a part and
 //! writes it to everybody; the least traffic, best for much.
 
 use shoal::world::{Rank, Symm, WorldError};
 use shoal::{Arg, Error, args};
 
-use super::communicator::{Communicator, Slots, at_least, exactly};
+use super::communicator::{Communicator, Slots, WordStage, at_least, exactly};
 use super::data::{Number, normal, poison, sum_of_ranks, sum_tolerance, wide};
 use super::workload::{RankOutput, RankWorkload};
 use crate::library::{Source, cdiv};
@@ -75,10 +76,41 @@ pub fn enqueue_one_shot_all_reduce<T: Number>(
 fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: Arg<'_>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
     exactly("out", room, n)?;
+    if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
+        return exchange_words(comm, x, out);
+    }
     let Tiling { programs, block, warps } = Tiling::of(comm, n, 1);
     let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block);
     args.set("num_warps", warps);
     comm.launch(Source::AllReduce, "one_shot_all_reduce", programs, Slots::Meeting, args)
+}
+
+/// The same for little, without meetings: each rank sends its elements to everybody. What is not little, or no whole
+/// number of 32-bit words, is read as [`one_shot_all_reduce`] does.
+///
+/// # Errors
+/// When sizes do not fit, the kernel does not compile, or the world fails.
+pub fn one_shot_all_reduce_little<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mut [T]) -> Result<(), Error> {
+    exactly("out", out.len(), x.len())?;
+    if is_little::<T>(x.len(), comm.size()) {
+        return exchange_words(comm, x, out.into());
+    }
+    one_shot(comm, x, out.len(), out.into())
+}
+
+/// Whether elements are exchanged as words: they fit, and one rank's are few enough for everybody to get them all.
+fn is_little<T: Number>(n: usize, world: usize) -> bool {
+    let bytes = n * size_of::<T>();
+    bytes > 0 && bytes.is_multiple_of(4) && bytes / 4 <= WordStage::MOST && world <= 8
+}
+
+fn exchange_words<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: Arg<'_>) -> Result<(), Error> {
+    let (words, rounds) = (size_of::<T>() * x.len() / 4, WordStage::ROUNDS);
+    let used = &comm.word_stage()?.one_shot;
+    let mut args = args!(x, out, &used.stage, &used.launches, words, WORLD = comm.size(), ROUNDS = rounds);
+    args.set("num_warps", WordStage::THREADS / 32);
+    let programs = cdiv(words, WordStage::THREADS * rounds);
+    comm.launch(Source::AllReduce, "one_shot_all_reduce_words", programs, Slots::Nothing, args)
 }
 
 /// How the work on a row of elements is divided.
@@ -134,10 +166,33 @@ pub fn one_shot_all_reduce_bias<T: Number>(
 /// When the kernel does not compile, or the world fails.
 pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
+        return two_shot_words(comm, x);
+    }
     let Tiling { programs, block, warps } = Tiling::of(comm, n, world);
     let mut args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block);
     args.set("num_warps", warps);
     comm.launch(Source::AllReduce, "two_shot_all_reduce_in_place", programs, Slots::Meeting, args)
+}
+
+/// The same for little, without meetings; else as [`two_shot_all_reduce_in_place`] does.
+///
+/// # Errors
+/// When the kernel does not compile, or the world fails.
+pub fn two_shot_all_reduce_little<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
+    if is_little::<T>(x.len(), comm.size()) {
+        return two_shot_words(comm, x);
+    }
+    two_shot_all_reduce_in_place(comm, x)
+}
+
+fn two_shot_words<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
+    let (words, world) = (size_of::<T>() * x.len() / 4, comm.size());
+    let used = &comm.word_stage()?.two_shot;
+    let mut args = args!(x, &used.stage, &used.launches, words, WORLD = world);
+    args.set("num_warps", WordStage::THREADS / 32);
+    let programs = cdiv(words, WordStage::THREADS * world);
+    comm.launch(Source::AllReduce, "two_shot_all_reduce_words", programs, Slots::Nothing, args)
 }
 
 /// The sum of all ranks' `x`, by way of `shared`.
@@ -178,9 +233,11 @@ pub fn two_shot_all_reduce_bias<T: Number>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     OneShot,
+    OneShotLittle,
     OneShotBias,
     TwoShot,
     TwoShotInPlace,
+    TwoShotLittle,
     TwoShotBias,
 }
 
@@ -188,7 +245,7 @@ impl Form {
     fn has_bias(self) -> bool {
         match self {
             Form::OneShotBias | Form::TwoShotBias => true,
-            Form::OneShot | Form::TwoShot | Form::TwoShotInPlace => false,
+            Form::OneShot | Form::OneShotLittle | Form::TwoShot | Form::TwoShotInPlace | Form::TwoShotLittle => false,
         }
     }
 }
@@ -222,7 +279,9 @@ impl<T: Number> RankWorkload for AllReduce<T> {
 
     fn write_inputs(&mut self) -> Result<(), Error> {
         match self.form {
-            Form::OneShot | Form::TwoShotInPlace => self.shared.write(&self.x)?,
+            Form::OneShot | Form::OneShotLittle | Form::TwoShotInPlace | Form::TwoShotLittle => {
+                self.shared.write(&self.x)?;
+            }
             Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => {}
         }
         Ok(())
@@ -232,9 +291,11 @@ impl<T: Number> RankWorkload for AllReduce<T> {
         let AllReduce { x, bias, shared, out, .. } = self;
         match self.form {
             Form::OneShot => one_shot_all_reduce(comm, shared, out),
+            Form::OneShotLittle => one_shot_all_reduce_little(comm, shared, out),
             Form::OneShotBias => one_shot_all_reduce_bias(comm, x, Bias::Each(bias), shared, out),
             Form::TwoShot => two_shot_all_reduce(comm, x, shared, out),
             Form::TwoShotInPlace => two_shot_all_reduce_in_place(comm, shared),
+            Form::TwoShotLittle => two_shot_all_reduce_little(comm, shared),
             Form::TwoShotBias => two_shot_all_reduce_bias(comm, x, Bias::Columns(bias), shared, out),
         }
     }
@@ -247,8 +308,10 @@ impl<T: Number> RankWorkload for AllReduce<T> {
             expected.iter_mut().zip(bias.iter().cycle()).for_each(|(sum, bias)| *sum += bias);
         }
         let found = match self.form {
-            Form::TwoShotInPlace => wide(&self.shared.read())?,
-            Form::OneShot | Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => wide(&self.out)?,
+            Form::TwoShotInPlace | Form::TwoShotLittle => wide(&self.shared.read())?,
+            Form::OneShot | Form::OneShotLittle | Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => {
+                wide(&self.out)?
+            }
         };
         Ok(vec![RankOutput { name: "out", found, expected, tolerance: sum_tolerance::<T>(world + 1) }])
     }

@@ -110,6 +110,16 @@ static CATALOG: &[RankItem] = &[
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::OneShot, s[0])),
     },
     RankItem {
+        name: "one_shot_all_reduce_little",
+        doc: "the sum, sent without meetings",
+        dims: &["n"],
+        show: &[1 << 14],
+        tests: LENGTHS,
+        is_identical: true,
+        runs_between_hosts: false,
+        build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::OneShotLittle, s[0])),
+    },
+    RankItem {
         name: "one_shot_all_reduce_bias",
         doc: "the same plus a bias",
         dims: &["n"],
@@ -138,6 +148,16 @@ static CATALOG: &[RankItem] = &[
         is_identical: true,
         runs_between_hosts: false,
         build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::TwoShotInPlace, s[0])),
+    },
+    RankItem {
+        name: "two_shot_all_reduce_little",
+        doc: "the sum in parts, without meetings",
+        dims: &["n"],
+        show: &[1 << 14],
+        tests: LENGTHS,
+        is_identical: true,
+        runs_between_hosts: false,
+        build: build!(|rank, s, T| AllReduce::<T>::new(rank, all_reduce::Form::TwoShotLittle, s[0])),
     },
     RankItem {
         name: "two_shot_all_reduce_bias",

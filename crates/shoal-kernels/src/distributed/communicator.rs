@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use shoal::profile::{Track, now};
+use shoal::profile::{Track, clock_ahead, now};
 use shoal::world::{Rank, SignalPad, Symm, WorldError};
-use shoal::{Args, Error, Kernel};
+use shoal::{Args, Error, Kernel, args};
 
 use super::catalog::catalog;
 use super::profiling::Profiling;
-use crate::library::{Library, Source};
+use crate::library::{Library, Source, cdiv};
 
 /// What a rank launches collective kernels with. All ranks make theirs together, and use it for the same launches in the
 /// same order. The kernels use the rank's signal pad from its first slot on, so of all that uses the pad only one may
@@ -22,6 +22,7 @@ pub struct Communicator<'a> {
     pad: SignalPad,
     programs: usize,
     kernels: Mutex<HashMap<(Source, &'static str), Kernel>>,
+    stage: OnceLock<WordStage>,
     profiling: Option<Profiling>,
     /// The words by which programs meet that put and signal, and the rounds in which they have.
     signals: OnceLock<Symm<i64>>,
@@ -39,6 +40,43 @@ pub(crate) enum Slots {
     Meeting,
     /// As many again.
     MeetingAndSteps,
+    /// None.
+    Nothing,
+}
+
+/// Where little is exchanged without a meeting, in one step or in two; see `one_shot_all_reduce_words` in `all_reduce.py`.
+#[derive(Debug)]
+pub(crate) struct WordStage {
+    pub(crate) one_shot: Words,
+    pub(crate) two_shot: Words,
+}
+
+/// Words, and the numbers of the launches that have used them.
+#[derive(Debug)]
+pub(crate) struct Words {
+    pub(crate) stage: Symm<u64>,
+    pub(crate) launches: Symm<i64>,
+}
+
+impl WordStage {
+    /// Threads of a program.
+    pub(crate) const THREADS: usize = 512;
+    /// Words of 32 bits that a thread exchanges in one step.
+    pub(crate) const ROUNDS: usize = 1;
+    /// Words of 32 bits at most.
+    pub(crate) const MOST: usize = 1 << 14;
+
+    fn new(rank: &Rank) -> Result<WordStage, Error> {
+        let world = rank.size();
+        let words = |programs: usize, words: usize| {
+            Ok::<_, Error>(Words { stage: rank.symm_zeros(programs * words)?, launches: rank.symm_zeros(programs)? })
+        };
+        let room = WordStage::THREADS * WordStage::ROUNDS;
+        Ok(WordStage {
+            one_shot: words(cdiv(WordStage::MOST, room), 2 * world * room)?,
+            two_shot: words(cdiv(WordStage::MOST, WordStage::THREADS * world), 4 * world * WordStage::THREADS)?,
+        })
+    }
 }
 
 impl<'a> Communicator<'a> {
@@ -47,7 +85,8 @@ impl<'a> Communicator<'a> {
     /// # Errors
     /// When the device does not start, the pads are too small, or the world fails.
     pub fn new(library: &'a Library, rank: &Rank) -> Result<Communicator<'a>, Error> {
-        let mine = (library.device().programs_at_once()? / rank.size()).max(1) as u64;
+        let sharers = rank.gpu().map_or(rank.size(), |gpu| gpu.sharers());
+        let mine = (library.device().programs_at_once()? / sharers).max(1) as u64;
         let all = rank.world().all_gather(&mine.to_le_bytes())?;
         let number = |bytes: &Vec<u8>| <[u8; 8]>::try_from(bytes.as_slice()).map_or(1, u64::from_le_bytes);
         let least = all.iter().map(number).min().unwrap_or(1);
@@ -70,6 +109,7 @@ impl<'a> Communicator<'a> {
             pad,
             programs,
             kernels: Mutex::default(),
+            stage: OnceLock::new(),
             profiling: None,
             signals: OnceLock::new(),
             rounds: AtomicI64::new(0),
@@ -102,13 +142,40 @@ impl<'a> Communicator<'a> {
     }
 
     /// From now on, records what launches do: so many records of each program for those kernels that record themselves.
-    pub fn start_profile(&mut self, records: usize) {
-        self.profiling = Some(Profiling::new(self.programs, records));
+    ///
+    /// # Errors
+    /// When the clock of the rank's GPU cannot be read.
+    pub fn start_profile(&mut self, records: usize) -> Result<(), Error> {
+        let ahead = if self.rank.gpu().is_some() { self.gpu_clock_ahead()? } else { 0 };
+        self.profiling = Some(Profiling::new(self.programs, records, ahead));
+        Ok(())
+    }
+
+    /// How far the GPU's clock is ahead of the host's.
+    fn gpu_clock_ahead(&self) -> Result<i64, Error> {
+        let kernel = self.kernel(Source::GemmRanks, "read_clock")?;
+        let read = || {
+            let mut time = vec![0u64];
+            kernel.launch(1, args!(&mut time))?;
+            Ok::<u64, Error>(time[0])
+        };
+        // The first launch compiles.
+        read()?;
+        clock_ahead(read)
     }
 
     /// What was recorded since [`Communicator::start_profile`]; nothing more is.
     pub fn take_profile(&mut self) -> Vec<Track> {
         self.profiling.take().map_or_else(Vec::new, Profiling::tracks)
+    }
+
+    /// Where little is exchanged. The first call is collective over the world.
+    pub(crate) fn word_stage(&self) -> Result<&WordStage, Error> {
+        if let Some(stage) = self.stage.get() {
+            return Ok(stage);
+        }
+        let made = WordStage::new(&self.rank)?;
+        Ok(self.stage.get_or_init(|| made))
     }
 
     /// Where kernels and streams record; `None` if nothing is recorded.
@@ -133,6 +200,7 @@ impl<'a> Communicator<'a> {
         let regions = match slots {
             Slots::Meeting => 1,
             Slots::MeetingAndSteps => 2,
+            Slots::Nothing => 0,
         };
         self.pad.check(programs * regions, self.size())?;
         self.launch_apart(source, name, programs, args)

@@ -3,7 +3,8 @@
 use shoal::world::{Compare, Place, Rank, Stream, Symm, Value};
 use shoal::{Error, args};
 
-use super::communicator::{Communicator, Slots, elements, exactly};
+use super::broadcast::barriers;
+use super::communicator::{Communicator, Slots, at_least, elements, exactly};
 use super::data::{Number, normal, poison, wide};
 use super::gemm_all_reduce::{Sizes, summed_products, summed_tolerance};
 use super::parts::Parts;
@@ -50,6 +51,15 @@ pub fn gemm_reduce_scatter<T: Number>(
     );
     let programs = comm.programs(cdiv(parts.part(), blocks.m) * cdiv(n, blocks.n));
     comm.launch(Source::GemmRanks, "gemm_reduce_scatter", programs, Slots::Meeting, args)
+}
+
+/// When rows are carried to their ranks, in [`CopiedReduceScatter::enqueue`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// As soon as all of a rank are there, while others are computed.
+    Beside,
+    /// When the product is done: what overlapping is measured against.
+    Afterwards,
 }
 
 /// The same product with copies by a stream: while the blocks of one rank's rows are computed, those of the last are
@@ -142,6 +152,69 @@ impl CopiedReduceScatter {
         // The next product may overwrite the inboxes only when all have read theirs.
         comm.rank().barrier()?;
         Ok(())
+    }
+
+    /// The same with all matrices in symmetric memory, in the order of the rank's launches: on a GPU it returns at once.
+    /// Collective over the world.
+    ///
+    /// # Errors
+    /// When sizes do not fit, a kernel does not compile, or the world fails.
+    pub fn enqueue<T: Number>(
+        &mut self,
+        comm: &Communicator<'_>,
+        [a, b, out]: [&Symm<T>; 3],
+        carried: Carried,
+    ) -> Result<(), Error> {
+        let Sizes { m, n, k } = self.sizes;
+        self.sizes.check(a.len(), b.len())?;
+        let mine = self.parts.of(comm.rank().rank());
+        at_least("out", out.len(), mine.len() * n)?;
+        let blocks = Blocks::of(self.parts.part(), n, k);
+        let per_rank = cdiv(self.parts.part(), blocks.m) * cdiv(n, blocks.n);
+        let part = self.parts.part();
+        let mut args = args!(
+            a,
+            b,
+            &self.partial,
+            &self.done,
+            &self.ready,
+            m,
+            n,
+            k,
+            part,
+            WORLD = comm.size(),
+            BLOCK_M = blocks.m,
+            BLOCK_N = blocks.n,
+            BLOCK_K = blocks.k
+        );
+        args.set("num_warps", 8);
+        if !self.is_loaded {
+            comm.load(Source::GemmRanks, "gemm_announced", &args)?;
+            self.is_loaded = true;
+        }
+        // The inboxes of all are free, and so is this rank's product.
+        barriers(comm, 1, 1)?;
+        let programs = comm.programs(per_rank * comm.size());
+        if carried == Carried::Beside {
+            self.stream.wait_for_launches()?;
+            self.enqueue_copies(comm.rank())?;
+        }
+        let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Meeting, args);
+        if let Err(error) = computed {
+            // The stream waits for rows that will not come.
+            comm.rank().fail(&error.to_string());
+            return Err(error);
+        }
+        if carried == Carried::Afterwards {
+            self.stream.wait_for_launches()?;
+            self.enqueue_copies(comm.rank())?;
+        }
+        self.stream.hold_launches()?;
+        // Everybody's rows have been carried.
+        barriers(comm, 1, 1)?;
+        let count = mine.len() * n;
+        let args = args!(&self.inbox, out, count, WORLD = comm.size(), BLOCK = BLOCK);
+        comm.launch(Source::GemmRanks, "add_parts", comm.programs(cdiv(count, BLOCK)), Slots::Meeting, args)
     }
 
     /// For each rank, the next one first: waits for its rows, and copies them into its inbox, where each sender's follow

@@ -21,8 +21,9 @@ pub(crate) struct KernelRecords {
 }
 
 impl Profiling {
-    pub(crate) fn new(programs: usize, records: usize) -> Profiling {
-        let buffer = ProfileBuffer::new(programs, 1, records);
+    /// For kernels whose clock is so many nanoseconds ahead of the host's.
+    pub(crate) fn new(programs: usize, records: usize, ahead: i64) -> Profiling {
+        let buffer = ProfileBuffer::new(programs, 1, records).with_clock(ahead);
         Profiling {
             kernel: Mutex::new(KernelRecords { buffer, tasks: &[] }),
             host: Recorder::new(),

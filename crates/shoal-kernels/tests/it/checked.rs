@@ -45,12 +45,18 @@ fn every_kernel_is_clean_in(worlds: &[usize], schedules: usize) {
     }
 }
 
+/// Functions of a file that no harness launches are called by others of the file.
 #[test]
 fn every_kernel_has_a_harness() {
     for source in Source::ALL {
         let module = harness::module(source).expect("it parses");
         let launched: Vec<String> = module.harnesses().into_iter().flat_map(|harness| harness.kernels).collect();
         assert!(!launched.is_empty(), "{}", source.file());
+        for kernel in module.kernels().iter().filter(|kernel| !launched.contains(kernel)) {
+            let pieces: Vec<&str> = source.text().split(&format!("{kernel}(")).collect();
+            let called = pieces[..pieces.len() - 1].iter().any(|before| !before.ends_with("def "));
+            assert!(called, "{}: no harness launches `{kernel}`, and nothing calls it", source.file());
+        }
     }
 }
 

@@ -126,6 +126,20 @@ fn kernels_have_the_instructions_they_should_have() {
 }
 
 #[test]
+fn programs_of_ranks_meet_without_asking_all_threads() {
+    let kernel = Source::Broadcast.module().unwrap().kernel("barriers").unwrap();
+    let specs = kernel.read_signature("*i32:16, i32").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    // Before the signals, after the wait, and at the end; each lane decides for itself whether it signals.
+    let barriers = text.matches("bar.sync").count() + text.matches("bar.red").count();
+    assert_eq!(barriers, 3, "{text}");
+    for unwanted in ["shfl.sync", "st.shared"] {
+        assert!(!text.contains(unwanted), "`{unwanted}` in\n{text}");
+    }
+}
+
+#[test]
 fn numbers_of_8_bits_are_multiplied_as_they_are() {
     let source = "
 import shoal

@@ -295,14 +295,16 @@ impl Evaluator<'_> {
             }
             ExprKind::Subscript { value, index } => return self.subscript(value, index, e.span),
             ExprKind::Comprehension { element, generators } => match &generators[..] {
-                [one] if one.ifs.is_empty() => {
+                [one] => {
                     let Value::List(items) = self.expr(&one.iter)? else {
                         return wrong(one.iter.span, "a harness loops over `range(…)` or a list");
                     };
                     let mut values = Vec::new();
                     for item in items {
                         self.assign(&one.target, item)?;
-                        values.push(self.expr(element)?);
+                        if self.all_true(&one.ifs)? {
+                            values.push(self.expr(element)?);
+                        }
                     }
                     Value::List(values)
                 }
@@ -311,6 +313,15 @@ impl Evaluator<'_> {
             ExprKind::Call { func, args } => return self.call(func, args, e.span),
             _ => return wrong(e.span, "a harness has no such expression"),
         })
+    }
+
+    fn all_true(&mut self, tests: &[Expr]) -> Result<bool> {
+        for test in tests {
+            if !truth(&self.expr(test)?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn name(&mut self, name: &Name, span: Span) -> Result<Value> {
@@ -400,6 +411,14 @@ impl Evaluator<'_> {
                 Err(message) => wrong(span, message),
             };
         }
+        if let ExprKind::Name(name) = &func.kind
+            && self.is_other_function(name)
+        {
+            return wrong(
+                span,
+                format!("a harness calls no other function of the file: write here what `{name}` does"),
+            );
+        }
         let args = self.args(args)?;
         match &func.kind {
             ExprKind::Attribute { value, attr } if self.is_world(value) => {
@@ -438,6 +457,11 @@ impl Evaluator<'_> {
     fn is_kernel(&self, name: &Name) -> bool {
         let unit = self.program.module(self.module);
         matches!(unit.globals.get(name), Some(Global::Function(f)) if f.kind == FunctionKind::Jit)
+    }
+
+    fn is_other_function(&self, name: &Name) -> bool {
+        let unit = self.program.module(self.module);
+        matches!(unit.globals.get(name), Some(Global::Function(f)) if f.kind != FunctionKind::Jit)
     }
 
     fn args(&mut self, args: &[Arg]) -> Result<HarnessArgs> {

@@ -130,6 +130,11 @@ pub(super) fn compare(op: CmpOp, a: &Value, b: &Value) -> Option<bool> {
 
 /// Calls of Python's own functions.
 pub(super) fn builtin(name: &str, args: &[Value]) -> Option<Value> {
+    // Of a list as of its elements.
+    let args = match (name, args) {
+        ("min" | "max", [Value::List(items)]) => &items[..],
+        (_, args) => args,
+    };
     let ints: Option<Vec<i128>> = args.iter().map(integer).collect();
     let list = |values: Vec<i128>| Value::List(values.into_iter().map(Value::Int).collect());
     match (name, args, ints.as_deref()) {
@@ -137,6 +142,9 @@ pub(super) fn builtin(name: &str, args: &[Value]) -> Option<Value> {
         ("range", _, Some(&[start, end])) => Some(list(range(start, end, 1)?)),
         ("range", _, Some(&[start, end, step])) => Some(list(range(start, end, step)?)),
         ("len", [Value::List(items)], _) => Some(Value::Int(items.len() as i128)),
+        ("sum", [Value::List(items)], _) => {
+            items.iter().try_fold(Value::Int(0), |sum, item| binary(BinOp::Add, &sum, item))
+        }
         ("min", _, Some(all)) => all.iter().min().map(|&i| Value::Int(i)),
         ("max", _, Some(all)) => all.iter().max().map(|&i| Value::Int(i)),
         ("abs", _, Some(&[x])) => x.checked_abs().map(Value::Int),

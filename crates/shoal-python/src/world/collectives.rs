@@ -26,6 +26,7 @@ use shoal_kernels::distributed::gemm_reduce_scatter::{CopiedReduceScatter, gemm_
 use shoal_kernels::distributed::reduce_scatter::reduce_scatter;
 use shoal_kernels::distributed::{Communicator, Number, all_gather, broadcast};
 
+use crate::errors;
 use crate::lock::lock_briefly;
 use crate::world::member::Member;
 use crate::world::memory::locate;
@@ -136,6 +137,11 @@ impl CommunicatorObject {
     #[new]
     fn new(py: Python<'_>, rank: &RankObject) -> PyResult<CommunicatorObject> {
         let member = rank.0.clone();
+        if member.rank().gpu().is_some() {
+            let text = "the library's collectives take arrays of the host: launch kernels of your own in a world of a GPU, \
+                        or call the library from Rust";
+            return Err(errors::world(py, &WorldError::Argument(text.to_owned())));
+        }
         let communicator = wait_for_others(py, &member, || Communicator::new(&LIBRARY, member.rank()))?;
         Ok(CommunicatorObject { member, communicator, gathers: Mutex::default(), copied: Mutex::default() })
     }

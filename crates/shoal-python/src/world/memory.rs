@@ -85,7 +85,7 @@ pub(crate) fn store_word(address: usize, value: u64, bytes: usize) -> PyResult<(
 /// The rank whose segment an address lies in, and where.
 pub(crate) fn locate(rank: &Rank, address: usize) -> Option<(usize, usize)> {
     (0..rank.size()).find_map(|peer| {
-        let base = rank.base(peer).ok()?.as_ptr().addr();
+        let base = rank.address_of(peer).ok()?;
         let offset = address.checked_sub(base)?;
         (offset < rank.segment_bytes()).then_some((peer, offset))
     })

@@ -17,7 +17,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use shoal::world::{World, WorldError, WorldOptions};
+use shoal::world::{World, WorldDevice, WorldError, WorldOptions};
 
 pub(crate) use collectives::CommunicatorObject;
 pub(crate) use memory::{SymmBlock, store_word};
@@ -52,17 +52,40 @@ impl WorldObject {
         Ok(WorldObject { world, process: std::process::id() })
     }
 
-    /// The world that this process was started for; waits until all ranks have come.
+    /// Ranks that are threads of this process and share a GPU.
     #[staticmethod]
-    #[pyo3(signature = (heap_bytes, pad_slots, timeout))]
-    fn from_env(
+    #[pyo3(signature = (n, ordinal, heap_bytes, pad_slots, timeout))]
+    fn cuda(
         py: Python<'_>,
+        n: usize,
+        ordinal: u32,
         heap_bytes: Option<usize>,
         pad_slots: Option<usize>,
         timeout: Option<f64>,
     ) -> PyResult<WorldObject> {
         let options = options(py, heap_bytes, pad_slots, timeout)?;
-        let world = py.detach(|| World::from_env_with(&options)).map_err(|error| errors::world(py, &error))?;
+        let world = py.detach(|| World::cuda_with(n, ordinal, &options)).map_err(|error| errors::world(py, &error))?;
+        Ok(WorldObject { world, process: std::process::id() })
+    }
+
+    /// The world that this process was started for; waits until all ranks have come.
+    #[staticmethod]
+    #[pyo3(signature = (heap_bytes, pad_slots, timeout, device))]
+    fn from_env(
+        py: Python<'_>,
+        heap_bytes: Option<usize>,
+        pad_slots: Option<usize>,
+        timeout: Option<f64>,
+        device: Option<&str>,
+    ) -> PyResult<WorldObject> {
+        let options = options(py, heap_bytes, pad_slots, timeout)?;
+        let device = match device {
+            None => WorldDevice::from_env().map_err(|error| errors::world(py, &error))?,
+            Some(name) => WorldDevice::named(name).ok_or_else(|| {
+                PyValueError::new_err(format!("`{name}` is no device: say `cpu`, `cuda` or `cuda:1`"))
+            })?,
+        };
+        let world = py.detach(|| World::from_env_on(device, &options)).map_err(|error| errors::world(py, &error))?;
         Ok(WorldObject { world, process: std::process::id() })
     }
 
@@ -72,7 +95,7 @@ impl WorldObject {
         self.world.size()
     }
 
-    /// `threads` or `processes`.
+    /// `threads`, `cuda`, `processes`, `openshmem` or `nvshmem`.
     #[getter]
     fn engine(&self) -> String {
         self.world.engine().to_string()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use shoal::world::Rank;
+use shoal::world::{Rank, Symm};
 
 use crate::errors;
 use crate::world::current;
@@ -42,7 +42,7 @@ impl RankObject {
         self.0.rank().size()
     }
 
-    /// `threads` or `processes`.
+    /// `threads`, `cuda`, `processes` or `openshmem`.
     #[getter]
     fn engine(&self) -> String {
         self.0.rank().engine().to_string()
@@ -72,13 +72,40 @@ impl RankObject {
         self.0.rank().segment_bytes()
     }
 
-    /// Where a rank's segment begins in this process; its signal pad is first.
+    /// The number of the GPU that symmetric memory is in; `None` where it is the host's.
+    #[getter]
+    fn gpu(&self) -> Option<u32> {
+        self.0.rank().gpu().map(|gpu| gpu.device().ordinal())
+    }
+
+    /// The driver's handle of the stream that the rank's work on its GPU goes to.
+    #[getter]
+    fn gpu_stream(&self) -> Option<usize> {
+        self.0.rank().gpu().map(|gpu| gpu.stream().address())
+    }
+
+    /// Where a rank's segment begins, in this process or in the GPU's memory; its signal pad is first.
     fn base(&self, py: Python<'_>, peer: usize) -> PyResult<usize> {
-        self.0
-            .rank()
-            .base(peer)
-            .map(|base| base.as_ptr().expose_provenance())
-            .map_err(|error| errors::world(py, &error))
+        let rank = self.0.rank();
+        let base = match rank.gpu() {
+            Some(_) => rank.address_of(peer),
+            None => rank.base(peer).map(|base| base.as_ptr().expose_provenance()),
+        };
+        base.map_err(|error| errors::world(py, &error))
+    }
+
+    /// Writes bytes of a rank's segment; they are there when this returns.
+    fn write(&self, py: Python<'_>, peer: usize, offset: usize, bytes: &[u8]) -> PyResult<()> {
+        let rank = self.0.rank();
+        let written = Symm::<u8>::view(rank, offset, bytes.len()).and_then(|symm| symm.write_to(peer, 0, bytes));
+        written.map_err(|error| errors::world(py, &error))
+    }
+
+    /// Reads bytes of a rank's segment.
+    fn read<'py>(&self, py: Python<'py>, peer: usize, offset: usize, count: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let rank = self.0.rank();
+        let read = Symm::<u8>::view(rank, offset, count).and_then(|symm| symm.read_from(peer, ..));
+        read.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| errors::world(py, &error))
     }
 
     /// The rank whose segment an address lies in, and the offset there; `None` for memory of this process alone.

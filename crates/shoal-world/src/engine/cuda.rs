@@ -13,10 +13,13 @@ use std::time::Duration;
 
 use shoal_abi::team::sync_words;
 use shoal_driver::cuda::{
-    CudaBuffer, CudaDevice, CudaError, RankTable, Stream, StreamRef, independent_queues, wait_limit,
+    CudaBuffer, CudaDevice, CudaError, Event, EventKind, RankTable, Stream, StreamRef, independent_queues, wait_limit,
 };
-use shoal_driver::{LaunchError, RankView};
+use shoal_driver::{Interrupt, LaunchError, RankView};
 
+use super::gpu_heaps::GpuHeaps;
+use super::nvshmem::Nvshmem;
+use super::shared::{SharedEngine, SharedMemory};
 use super::threads::{self, ThreadEngine};
 use super::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
@@ -32,16 +35,88 @@ pub struct GpuRank {
     // Before the memory: fields are dropped in their order.
     stream: Arc<Stream>,
     table: RankTable,
-    memory: Arc<CudaBuffer<u8>>,
+    memory: Arc<GpuHeaps>,
     rank: usize,
-    ranks: usize,
     segment: usize,
+    sharing: Sharing,
     wait_limit: Duration,
-    /// Loaded code that this rank has launched before, by its address.
-    launched: Mutex<HashSet<usize>>,
+    nvshmem: Option<Nvshmem>,
+    /// Where the hosts of all ranks meet, and say that the world has failed.
+    host: Arc<SharedMemory>,
+    has_failed: Interrupt,
+    /// The process that the rank is in; a child made by `fork` is not the rank.
+    process: u32,
+    /// What [`GpuRank::follow`] marks other streams with.
+    followed: Event,
+    /// Loaded code that this rank has launched before, by its number.
+    launched: Mutex<HashSet<u64>>,
+}
+
+fn view(memory: &GpuHeaps, rank: usize, segment: usize) -> RankView {
+    let heaps = memory.addresses().map(|address| address as usize).collect();
+    let view = RankView::new(rank, heaps, segment);
+    if memory.is_scattered() { view.with_scattered_heaps() } else { view }
+}
+
+/// Who a rank shares its GPU with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sharing {
+    /// Ranks whose kernels run on this GPU.
+    pub(crate) gpu: usize,
+    /// Those of them that are in this process.
+    pub(crate) process: usize,
 }
 
 impl GpuRank {
+    /// A rank of hosts that meet so, with the memory of all ranks as its GPU sees it.
+    pub(crate) fn new<K>(
+        host: &SharedEngine<K>,
+        options: &WorldOptions,
+        memory: &Arc<GpuHeaps>,
+        sharing: Sharing,
+    ) -> Result<GpuRank, WorldError> {
+        let (rank, device) = (host.rank, memory.device());
+        let segment = segment_bytes(options)?;
+        let wait_limit = wait_limit().map_err(WorldError::gpu)?;
+        let stream = Arc::new(Stream::independent(device).map_err(WorldError::gpu)?);
+        let view = view(memory, rank, segment).with_sync_words(options.pad_bytes());
+        let table = RankTable::new(**stream, Arc::new(view), wait_limit).map_err(WorldError::gpu)?;
+        let watched = Arc::clone(&host.memory);
+        Ok(GpuRank {
+            stream,
+            table,
+            memory: Arc::clone(memory),
+            rank,
+            segment,
+            sharing,
+            wait_limit,
+            nvshmem: None,
+            host: Arc::clone(&host.memory),
+            has_failed: Interrupt::new(move || watched.failure().is_some()),
+            process: std::process::id(),
+            followed: Event::new(device, EventKind::Ordering).map_err(WorldError::gpu)?,
+            launched: Mutex::default(),
+        })
+    }
+
+    /// The same with its memory taken from NVSHMEM.
+    pub(crate) fn with_nvshmem(mut self, nvshmem: Nvshmem) -> GpuRank {
+        self.nvshmem = Some(nvshmem);
+        self
+    }
+
+    /// NVSHMEM, if other ranks are reached through it.
+    #[must_use]
+    pub fn nvshmem(&self) -> Option<Nvshmem> {
+        self.nvshmem
+    }
+
+    /// What kernels of this rank see of the others, without teams.
+    #[must_use]
+    pub fn view(&self) -> RankView {
+        view(&self.memory, self.rank, self.segment)
+    }
+
     /// The GPU.
     #[must_use]
     pub fn device(&self) -> CudaDevice {
@@ -60,8 +135,7 @@ impl GpuRank {
     /// When there is no such rank.
     #[must_use]
     pub fn address(&self, peer: usize) -> u64 {
-        assert!(peer < self.ranks, "rank {peer} of {}", self.ranks);
-        self.memory.address() + (peer * self.segment) as u64
+        self.memory.address(peer)
     }
 
     /// What kernels of this rank are told of the others, and what they report.
@@ -85,42 +159,100 @@ impl GpuRank {
     /// The number of ranks that share the GPU.
     #[must_use]
     pub fn sharers(&self) -> usize {
-        self.ranks
+        self.sharing.gpu
+    }
+
+    /// The number of ranks of this process that share the GPU.
+    #[must_use]
+    pub fn sharers_in_process(&self) -> usize {
+        self.sharing.process
     }
 
     /// Whether this rank has not launched this loaded code before; from now on it has. Ranks meet before the first launch of
     /// code that waits, see [`Rank::meet_before_first_launch`](crate::Rank::meet_before_first_launch).
-    pub fn launches_first(&self, code: usize) -> bool {
+    pub fn launches_first(&self, code: u64) -> bool {
         self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(code)
     }
 
-    /// Waits until all that is in the rank's stream is done, and says why programs gave up, if some did.
+    /// Lets the rank's stream wait for what is in another stream now, such as the current one of torch: whoever waits for
+    /// the rank waits for that, too. A stream that is recorded does nothing yet.
+    pub fn follow(&self, stream: StreamRef) -> Result<(), WorldError> {
+        let follow = || {
+            if stream.address() == self.stream().address() || stream.is_capturing()? {
+                return Ok(());
+            }
+            self.followed.record(stream)?;
+            self.followed.hold_back(self.stream())
+        };
+        follow().map_err(WorldError::gpu)
+    }
+
+    /// Waits until all that is in the rank's stream is done, and says why programs gave up, if some did. When the world
+    /// fails meanwhile, programs that wait end.
     pub fn settle(&self) -> Result<(), WorldError> {
-        self.stream().synchronize_within(Some(self.wait_limit + PATIENCE), None).map_err(WorldError::gpu)?;
+        match self.stream().synchronize_within(Some(self.wait_limit + PATIENCE), Some(&self.has_failed)) {
+            Ok(()) => {}
+            Err(CudaError::Interrupted) => return Err(self.give_up()),
+            Err(error) => return Err(WorldError::gpu(error)),
+        }
         match self.table.take_report() {
             None => Ok(()),
             Some(stuck) => Err(WorldError::Launch(Box::new(stuck))),
         }
     }
 
+    /// Lets programs end that wait for ranks of a world that has failed.
+    fn give_up(&self) -> WorldError {
+        self.table.stop();
+        let ended = self.stream().synchronize_within(Some(PATIENCE), None);
+        self.table.forget();
+        match (ended, self.host.failure()) {
+            (Err(error), _) => WorldError::gpu(error),
+            (Ok(()), Some(failure)) => WorldError::Failed { rank: self.rank, awaited: None, failure },
+            (Ok(()), None) => WorldError::gpu(CudaError::Interrupted),
+        }
+    }
+
     /// Reads bytes of a rank's segment, after what is in this rank's stream. The range lies inside.
     pub(crate) fn read(&self, peer: usize, offset: usize, to: &mut [u8]) -> Result<(), WorldError> {
-        self.memory.copy_part_to(self.stream(), peer * self.segment + offset, to).map_err(WorldError::gpu)
+        self.memory.read(self.stream(), peer, offset, to).map_err(WorldError::gpu)
     }
 
     /// Writes bytes of a rank's segment, after what is in this rank's stream. The range lies inside.
     pub(crate) fn write(&self, peer: usize, offset: usize, from: &[u8]) -> Result<(), WorldError> {
-        self.memory.copy_part_from(self.stream(), peer * self.segment + offset, from).map_err(WorldError::gpu)
+        self.memory.write(self.stream(), peer, offset, from).map_err(WorldError::gpu)
     }
 }
 
-/// A rank whose memory is a GPU's.
-#[derive(Debug)]
-pub(crate) struct CudaEngine {
-    host: ThreadEngine,
-    gpu: GpuRank,
-    pad: usize,
+impl Drop for GpuRank {
+    fn drop(&mut self) {
+        // The memory goes next: nothing may use it any more.
+        if std::process::id() == self.process && matches!(self.stream().is_done(), Ok(false)) {
+            self.table.stop();
+            let _ = self.stream().synchronize_within(Some(PATIENCE), None);
+        }
+    }
 }
+
+/// A rank whose memory is a GPU's. `K` is what keeps its host's part.
+#[derive(Debug)]
+pub(crate) struct CudaEngine<K> {
+    pub(crate) host: SharedEngine<K>,
+    pub(crate) kind: EngineKind,
+    pub(crate) gpu: GpuRank,
+    pub(crate) pad: usize,
+}
+
+/// Bytes of a rank's segment.
+pub(crate) fn segment_bytes(options: &WorldOptions) -> Result<usize, WorldError> {
+    let bytes = options.heap_start().checked_add(options.heap_bytes);
+    let bytes =
+        bytes.and_then(|bytes| bytes.checked_next_multiple_of(4096)).filter(|&bytes| bytes < isize::MAX as usize / 2);
+    bytes.ok_or_else(|| WorldError::Setup(format!("a heap of {} bytes is too large", options.heap_bytes)))
+}
+
+/// The bytes of a heap in the host's memory of ranks whose heap is a GPU's.
+pub(crate) const NO_HOST_HEAP: usize = 4096;
 
 /// Refuses so many streams that wait for each other, if the GPU would hold up some for others.
 pub(crate) fn check_queues(streams: usize) -> Result<(), WorldError> {
@@ -135,38 +267,31 @@ pub(crate) fn check_queues(streams: usize) -> Result<(), WorldError> {
 }
 
 /// The views of all ranks.
-pub(crate) fn start(options: &WorldOptions, ranks: usize, device: CudaDevice) -> Result<Vec<CudaEngine>, WorldError> {
+pub(crate) fn start(
+    options: &WorldOptions,
+    ranks: usize,
+    device: CudaDevice,
+) -> Result<Vec<CudaEngine<()>>, WorldError> {
     check_queues(ranks)?;
-    let segment = (options.heap_start() + options.heap_bytes).next_multiple_of(4096);
+    let segment = segment_bytes(options)?;
     let whole = segment.checked_mul(ranks).filter(|&bytes| isize::try_from(bytes).is_ok());
     let whole = whole.ok_or_else(|| WorldError::Setup(format!("{ranks} heaps of {segment} bytes are too large")))?;
-    let limit = wait_limit().map_err(WorldError::gpu)?;
     device.keep_memory().map_err(WorldError::gpu)?;
     // The host's part has no heap.
-    let hosts = threads::start(&WorldOptions { heap_bytes: 4096, ..options.clone() }, ranks)?;
-    let default = StreamRef::default_of(device);
-    let memory = Arc::new(CudaBuffer::<u8>::apart(device, whole).map_err(|error| no_memory(error, ranks, segment))?);
+    let hosts = threads::start(&WorldOptions { heap_bytes: NO_HOST_HEAP, ..options.clone() }, ranks)?;
+    let memory = CudaBuffer::<u8>::apart(device, whole).map_err(|error| no_memory(error, ranks, segment))?;
+    let memory = Arc::new(GpuHeaps::slices(memory, ranks, segment));
     for rank in 0..ranks {
-        let begin = memory.address() + (rank * segment) as u64;
-        // SAFETY: the signal pad and the words of teams are the begin of the rank's slice, which nobody uses yet.
-        unsafe { default.fill_bytes(begin, 0, options.heap_start()) }.map_err(WorldError::gpu)?;
+        memory.clear(rank, options.heap_start()).map_err(WorldError::gpu)?;
     }
-    default.synchronize().map_err(WorldError::gpu)?;
-    let address = |rank: usize| memory.address() as usize + rank * segment;
-    let heaps: Vec<usize> = (0..ranks).map(address).collect();
-    let engine = |(rank, host): (usize, ThreadEngine)| {
-        let stream = Arc::new(Stream::independent(device)?);
-        let view = RankView::new(rank, heaps.clone(), segment).with_sync_words(options.pad_bytes());
-        let table = RankTable::new(**stream, Arc::new(view), limit)?;
-        let memory = Arc::clone(&memory);
-        let gpu =
-            GpuRank { stream, table, memory, rank, ranks, segment, wait_limit: limit, launched: Mutex::default() };
-        Ok(CudaEngine { host, gpu, pad: options.pad_bytes() })
+    let engine = |host: ThreadEngine| {
+        let gpu = GpuRank::new(&host, options, &memory, Sharing { gpu: ranks, process: ranks })?;
+        Ok(CudaEngine { host, kind: EngineKind::Cuda, gpu, pad: options.pad_bytes() })
     };
-    hosts.into_iter().enumerate().map(engine).collect::<Result<_, CudaError>>().map_err(WorldError::gpu)
+    hosts.into_iter().map(engine).collect()
 }
 
-impl CudaEngine {
+impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
     /// If this rank waits in vain, what all members wait for, if they all do; what this one does, if another does not
     /// answer.
     fn told_by_all(&self, route: &Route<'_>, error: WorldError) -> WorldError {
@@ -192,9 +317,9 @@ fn no_memory(error: CudaError, ranks: usize, segment: usize) -> WorldError {
     ))
 }
 
-impl Engine for CudaEngine {
+impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
     fn kind(&self) -> EngineKind {
-        EngineKind::Cuda
+        self.kind
     }
 
     fn rank(&self) -> usize {

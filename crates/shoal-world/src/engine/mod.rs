@@ -14,6 +14,9 @@ use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
 
 pub(crate) mod cuda;
+pub(crate) mod cuda_processes;
+pub(crate) mod gpu_heaps;
+pub(crate) mod nvshmem;
 pub(crate) mod openshmem;
 pub(crate) mod processes;
 pub(crate) mod shared;
@@ -34,9 +37,12 @@ pub enum EngineKind {
     /// Ranks are processes of one host.
     Processes,
     /// Ranks are threads of one process that share a GPU: their symmetric memory is the GPU's, and their kernels run there.
+    /// (Ranks that are processes may have their memory on GPUs too; see [`Rank::gpu`](crate::Rank::gpu).)
     Cuda,
     /// Ranks are processes that Open MPI's `oshrun` has started, on one host or on several.
     OpenShmem,
+    /// Ranks are processes with GPUs whose symmetric memory is NVSHMEM's.
+    Nvshmem,
 }
 
 impl fmt::Display for EngineKind {
@@ -46,6 +52,32 @@ impl fmt::Display for EngineKind {
             EngineKind::Processes => "processes",
             EngineKind::Cuda => "cuda",
             EngineKind::OpenShmem => "openshmem",
+            EngineKind::Nvshmem => "nvshmem",
+        })
+    }
+}
+
+/// Whose memory the symmetric segments of a world of processes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Segments {
+    /// The host's.
+    Host,
+    /// Each rank's is its GPU's.
+    Gpu,
+    /// They are NVSHMEM's.
+    Nvshmem,
+}
+
+impl Segments {
+    pub(crate) const ALL: [Segments; 3] = [Segments::Host, Segments::Gpu, Segments::Nvshmem];
+}
+
+impl fmt::Display for Segments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Segments::Host => "in the host's memory",
+            Segments::Gpu => "on a GPU",
+            Segments::Nvshmem => "in that of NVSHMEM",
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use shoal_driver::Interrupt;
-use shoal_driver::cuda::{CudaError, Stream, WaitWord};
+use shoal_driver::cuda::{CudaError, Event, EventKind, Stream, StreamRef, WaitWord};
 
 use super::place::Place;
 use super::value::{Compare, Value};
@@ -22,6 +22,8 @@ const LAST_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct GpuStream {
     stream: Stream,
+    /// What orders it with the rank's own stream.
+    order: Event,
     /// Words that it was told to wait for, and may wait for still.
     waits: Mutex<Vec<Wait>>,
 }
@@ -45,9 +47,24 @@ impl Wait {
 
 impl GpuStream {
     pub(super) fn new(gpu: &GpuRank) -> Result<GpuStream, WorldError> {
-        check_queues(2 * gpu.sharers())?;
+        check_queues(2 * gpu.sharers_in_process())?;
         let stream = Stream::independent(gpu.device()).map_err(WorldError::gpu)?;
-        Ok(GpuStream { stream, waits: Mutex::default() })
+        let order = Event::new(gpu.device(), EventKind::Ordering).map_err(WorldError::gpu)?;
+        Ok(GpuStream { stream, order, waits: Mutex::default() })
+    }
+
+    /// What comes later in this stream waits for what is in the rank's own now.
+    pub(super) fn after_rank(&self, rank: &Rank) -> Result<(), WorldError> {
+        rank.gpu().map_or(Ok(()), |gpu| self.ordered(gpu.stream(), *self.stream))
+    }
+
+    /// What comes later in the rank's own stream waits for what is in this one now.
+    pub(super) fn before_rank(&self, rank: &Rank) -> Result<(), WorldError> {
+        rank.gpu().map_or(Ok(()), |gpu| self.ordered(*self.stream, gpu.stream()))
+    }
+
+    fn ordered(&self, first: StreamRef, second: StreamRef) -> Result<(), WorldError> {
+        self.order.record(first).and_then(|()| self.order.hold_back(second)).map_err(WorldError::gpu)
     }
 
     /// Copies; both places are of the same size and keep their memory.

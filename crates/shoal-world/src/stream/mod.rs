@@ -155,6 +155,36 @@ impl Stream {
         self.queue.push(move || event.wait(&rank));
     }
 
+    /// Holds the stream until the launches that the rank has made so far are done. On a CPU they are when they return; on a
+    /// GPU the host does not wait for it.
+    pub fn wait_for_launches(&self) -> Result<(), WorldError> {
+        match &self.gpu {
+            None => Ok(()),
+            Some(gpu) => {
+                self.hand_over()?;
+                gpu.after_rank(&self.rank)
+            }
+        }
+    }
+
+    /// Holds the rank's next launches until all that is in the stream now is done. On a GPU the host does not wait for it.
+    pub fn hold_launches(&self) -> Result<(), WorldError> {
+        match &self.gpu {
+            None => self.synchronize(),
+            Some(gpu) => {
+                self.hand_over()?;
+                gpu.before_rank(&self.rank)
+            }
+        }
+    }
+
+    /// Waits until the GPU has all that was put in, done or not.
+    fn hand_over(&self) -> Result<(), WorldError> {
+        let handed = Event::new();
+        self.queue.push_always(handed.clone());
+        handed.wait(&self.rank)
+    }
+
     /// Waits until all that is in the stream is done. Returns the error that ended the stream, if one did.
     pub fn synchronize(&self) -> Result<(), WorldError> {
         self.record().wait(&self.rank)

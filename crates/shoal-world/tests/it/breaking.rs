@@ -81,14 +81,14 @@ fn variables_of_oshrun_without_oshrun_are_refused() {
 
 #[test]
 fn threads_are_worlds_of_up_to_sixty_four() {
-    for n in [5, 7, 13, 31, 63, 64] {
+    for n in [7, 33, 64] {
         everything(&threads(n)).unwrap_or_else(|error| panic!("{n} ranks: {error}"));
     }
 }
 
 #[test]
 fn sixty_four_processes_are_a_world() {
-    let ending = run(64, "everything");
+    let ending = run(64, "a word to the right");
     assert_eq!(ending.codes, vec![Some(0); 64], "{:?}", ending.said);
     assert_eq!(leftovers(), BTreeSet::new());
 }

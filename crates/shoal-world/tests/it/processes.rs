@@ -88,7 +88,19 @@ pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<
             rank.barrier()?;
             if rank.rank() == 1 {
                 kill_process(getpid(), Signal::STOP).expect("this process");
+                // Another thread may take the signal, and stop this one a moment later.
+                std::thread::sleep(Duration::from_secs(1));
             }
+            rank.barrier()
+        }
+        "a word to the right" => {
+            let x = rank.symm_zeros::<u64>(1)?;
+            x.write_to((rank.rank() + 1) % rank.size(), 0, &[rank.rank() as u64 + 1])?;
+            rank.barrier()?;
+            let left = (rank.rank() + rank.size() - 1) % rank.size();
+            assert_eq!(x.read(), [left as u64 + 1]);
+            let all = rank.world().all_gather(&[rank.rank() as u8])?;
+            assert!(all.iter().enumerate().all(|(from, byte)| *byte == [from as u8]));
             rank.barrier()
         }
         "a job in a job" => {

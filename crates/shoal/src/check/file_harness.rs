@@ -107,6 +107,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
                 Ok(HarnessValue::List(ragged(most, case, self.host.size())))
             }
             "at" => self.at(words),
+            "hosts" | "mesh" | "team" => self.surroundings(words),
             "stream" | "barrier" | "synchronize" | "begin_graph" | "end_graph" => {
                 words.end()?;
                 self.plain_word(method).map_err(|error| error.to_string())
@@ -116,7 +117,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
             _ => Err(format!(
                 "a harness's world has no `{method}`; it has `symm`, `symm_empty`, `buffer`, `empty`, `pointers`, `at`, \
                  `write`, `read`, `output`, `expect`, `ragged`, `barrier`, `stream`, `copy`, `write_value`, `wait_value`, \
-                 `record`, `wait`, `synchronize`, `begin_graph` and `end_graph`"
+                 `record`, `wait`, `synchronize`, `begin_graph`, `end_graph`, `hosts`, `mesh` and `team`"
             )),
         }
     }
@@ -129,7 +130,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
         let kernel = match self.kernels.get(kernel) {
             Some(kernel) => kernel.clone(),
             None => {
-                let found = self.module.kernel(kernel).map_err(|error| error.to_string())?;
+                let found = self.module.kernel(kernel).map_err(|error| message(&error))?;
                 self.kernels.insert(kernel.to_owned(), found.clone());
                 found
             }
@@ -158,7 +159,7 @@ impl HarnessWorld for FileWorld<'_, '_> {
         }
         let grid = [extent(0)?, extent(1)?, extent(2)?];
         let stream = self.stream_of(stream)?;
-        self.host.launch_on(stream, &kernel, grid, passed).map_err(|error| error.to_string())
+        self.host.launch_on(stream, &kernel, grid, passed).map_err(|error| message(&error))
     }
 }
 
@@ -212,6 +213,12 @@ impl FileWorld<'_, '_> {
             HarnessValue::Object(_) => self.host.arg(self.buffer(value)?),
         })
     }
+}
+
+/// An error as part of another one, which says itself that it is one.
+fn message(error: &Error) -> String {
+    let text = error.to_string();
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
 }
 
 /// A number that is not negative.

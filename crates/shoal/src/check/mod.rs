@@ -41,6 +41,7 @@ mod stream_harness;
 mod streams;
 mod sweep;
 mod token;
+mod topology;
 
 use std::path::Path;
 
@@ -92,11 +93,15 @@ pub struct CheckOptions {
     pub room: Room,
     /// Values for parameters of the harness.
     pub params: Vec<(String, HarnessValue)>,
+    /// The most programs that launches have along an axis of their grids, whatever the harness says; `None`: as it says.
+    /// Outputs are not looked at then. It is for races, which need few programs.
+    pub grid_cut: Option<u32>,
 }
 
 impl Default for CheckOptions {
     fn default() -> CheckOptions {
-        CheckOptions { ranks: 2, launches: 2, schedules: 200, seed: 1, room: Room::All, params: Vec::new() }
+        let (room, params, grid_cut) = (Room::All, Vec::new(), None);
+        CheckOptions { ranks: 2, launches: 2, schedules: 200, seed: 1, room, params, grid_cut }
     }
 }
 

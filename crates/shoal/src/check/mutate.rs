@@ -20,6 +20,7 @@ use shoal_ir::{Const, Func, Module as Ir, OpId, Scalar, Span};
 use shoal_lang::Lowered;
 use shoal_source::SourceMap;
 
+use super::shrink::Silent;
 use super::{CheckOptions, Watcher, cannot_run, file_harness};
 use crate::{Error, Module};
 
@@ -119,8 +120,11 @@ pub fn mutate(
                 let mut mutant = original.clone();
                 apply(&mut mutant.module.funcs[site.func], site.op, site.change);
                 recording.replaced.insert(variant, mutant);
-                let outcome = search(&recording.scenario(), &settings, &mut ()).map_err(cannot_run)?;
+                let outcome = search(&recording.scenario(), &settings, &mut Silent(watcher)).map_err(cannot_run)?;
                 recording.replaced.remove(&variant);
+                if outcome.interrupted && outcome.found.is_empty() {
+                    return Ok(());
+                }
                 let killed_by = outcome.found.first().map(|found| found.finding.kind().to_owned());
                 mutants.add(key, killed_by, reason);
                 watcher.progress(mutants.all().len());

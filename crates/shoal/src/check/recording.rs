@@ -6,11 +6,13 @@ use std::sync::Arc;
 use shoal_interp::explore::{Buffer, Expectation, Initial, Output, Scenario};
 use shoal_interp::{Address, Arg as Value, Compare, Heap, HostAction, RankLaunch, StreamAction};
 use shoal_ir::Const;
+use shoal_ir::abi::Topology;
 use shoal_lang::Lowered;
 use shoal_source::SourceMap;
 
 use super::occupancy::{self, KernelRoom};
 use super::streams::{HostStream, Streams};
+use super::topology::Surroundings;
 use super::{CheckOptions, Room};
 use crate::arg::{Arg, Args, Memory};
 use crate::interpret;
@@ -30,6 +32,9 @@ const GAP: u64 = 1 << 16;
 
 /// The largest buffer.
 const LARGEST: u64 = 1 << 30;
+
+/// The largest grid.
+const MOST_PROGRAMS: u128 = 1 << 20;
 
 /// What lies in a new buffer.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +126,8 @@ pub(crate) struct Recording {
     next_local: u64,
     /// Tables of addresses, and this rank's buffer that each points to.
     tables: HashMap<u64, u64>,
+    /// Hosts, mesh and teams of each rank.
+    topologies: Vec<Topology>,
 }
 
 impl Recording {
@@ -145,6 +152,7 @@ impl Recording {
             sources: Arc::default(),
             next_local: LOCALS,
             tables: HashMap::new(),
+            topologies: Vec::new(),
         };
         for rank in 0..ranks {
             let mut member = RankHost {
@@ -152,13 +160,17 @@ impl Recording {
                 rank,
                 launches: options.launches,
                 seed: options.seed,
+                grid_cut: options.grid_cut,
                 allocated: 0,
                 streams: Streams::default(),
+                surroundings: Surroundings::new(rank, ranks),
             };
             host(&mut member)?;
             if member.streams.is_recording() {
                 return Err(Error::Text("the recording of a graph is not ended".into()));
             }
+            let topology = member.surroundings.topology;
+            recording.topologies.push(topology);
         }
         recording.rooms = recording.rooms_in(&options.room);
         Ok(recording)
@@ -206,11 +218,20 @@ impl Recording {
         self.hosts.iter().flatten().map(programs).max().unwrap_or(0)
     }
 
+    /// The largest extent that a grid has along an axis.
+    pub(super) fn largest_extent(&self) -> u32 {
+        let extent = |step: &Step| match step {
+            Step::On(_, StreamStep::Launch { grid, .. }) => grid.iter().copied().max().unwrap_or(0),
+            Step::On(..) | Step::Synchronize(_) | Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
+        };
+        self.hosts.iter().flatten().map(extent).max().unwrap_or(0)
+    }
+
     /// The same without limits of launches.
     pub(super) fn roomy_scenario(&self) -> Scenario<'_> {
         let mut scenario = self.scenario();
         for action in scenario.hosts.iter_mut().flatten() {
-            if let HostAction::Launch(launch) = action {
+            if let HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch)) = action {
                 launch.room = None;
             }
         }
@@ -226,7 +247,8 @@ impl Recording {
             hosts.push(steps.iter().filter_map(|step| self.action(step, heap)).collect());
         }
         let (buffers, outputs, expected) = (self.buffers.clone(), self.outputs.clone(), self.expected.clone());
-        Scenario { heaps: heaps.clone(), buffers, hosts, outputs, expected }
+        let topologies = self.topologies.clone();
+        Scenario { heaps: heaps.clone(), buffers, hosts, outputs, expected, topologies }
     }
 
     fn action<'a>(&'a self, step: &'a Step, heap: Heap) -> Option<HostAction<'a>> {
@@ -307,10 +329,13 @@ pub struct RankHost<'a> {
     rank: usize,
     launches: usize,
     seed: u64,
+    /// The most programs along an axis of a grid.
+    grid_cut: Option<u32>,
     /// Symmetric allocations so far.
     allocated: usize,
     /// Streams, events and graphs so far, and the graph that is being recorded.
     pub(super) streams: Streams,
+    pub(super) surroundings: Surroundings,
 }
 
 impl RankHost<'_> {
@@ -447,6 +472,10 @@ impl RankHost<'_> {
 
     /// At the end all of the buffer must have been written, with numbers.
     pub fn output(&mut self, buffer: HostBuffer) {
+        // Programs that are cut off write nothing.
+        if self.grid_cut.is_some() {
+            return;
+        }
         let (address, bytes) = (Address(buffer.address), buffer.bytes());
         self.recording.outputs.push(Output { address, bytes, element: buffer.dtype });
     }
@@ -464,6 +493,9 @@ impl RankHost<'_> {
         };
         let values = bytes.chunks(buffer.dtype.bytes() as usize).map(number).collect();
         self.output(buffer);
+        if self.grid_cut.is_some() {
+            return Ok(());
+        }
         self.recording.expected.push(Expectation { address: Address(buffer.address), element: buffer.dtype, values });
         Ok(())
     }
@@ -522,6 +554,11 @@ impl RankHost<'_> {
             None => kernel.compile(&prepared)?,
         };
         let (grid, values) = (kernel.extents(&prepared, grid)?, kernel.leaves(&prepared)?);
+        let grid = grid.map(|extent| extent.min(self.grid_cut.unwrap_or(u32::MAX)));
+        let programs: u128 = grid.iter().map(|&extent| u128::from(extent)).product();
+        if programs > MOST_PROGRAMS {
+            return Err(Error::Text(format!("a grid of {programs} programs is too large to be checked")));
+        }
         for (param, leaf) in values.iter() {
             if let ArgClass::Pointer { memory, .. } = leaf {
                 self.name_buffer(memory.address as u64, &param.name);

@@ -44,12 +44,12 @@ impl Case {
     }
 
     fn token(&self, found: &Found) -> Token {
-        let CheckOptions { ranks, launches, seed, room, params, .. } = self.options.clone();
+        let CheckOptions { ranks, launches, seed, room, params, grid_cut, .. } = self.options.clone();
         let rooms = match room {
             Room::Programs(programs) => vec![programs],
             Room::All | Room::Kernels(_) | Room::Device(_) => self.rooms.clone(),
         };
-        Token { ranks, launches, seed, rooms, params, schedule: found.schedule.clone() }
+        Token { ranks, launches, seed, rooms, grid_cut, params, schedule: found.schedule.clone() }
     }
 }
 
@@ -153,6 +153,10 @@ impl Verdict {
             if self.replayed.is_none() {
                 diagnostic = diagnostic.note(format!("seen in {}", times(found, &self.outcome)));
             }
+            if let Some(programs) = token.grid_cut {
+                let cut = count(programs as usize, "program");
+                diagnostic = diagnostic.note(format!("grids cut to {cut} along each axis suffice to show it"));
+            }
             let diagnostic = diagnostic.note(format!("to see it again: --replay {token}"));
             text.push_str(Diagnostics::from(diagnostic).render(&self.sources, style).trim_end());
             text.push_str("\n\n");
@@ -189,7 +193,12 @@ impl Verdict {
         let end = if self.outcome.interrupted { "; interrupted" } else { "" };
         let ranks = count(self.options.ranks, "rank");
         let schedules = count(self.outcome.schedules, "schedule");
-        format!("{verdict}: {ranks}, {schedules}{how}, {} operations{end}", self.outcome.steps)
+        // Those of runs that end in a deadlock or a failure are not counted.
+        let operations = match self.outcome.steps {
+            0 => String::new(),
+            steps => format!(", {steps} operations"),
+        };
+        format!("{verdict}: {ranks}, {schedules}{how}{operations}{end}")
     }
 
     /// The same for programs.
@@ -202,6 +211,7 @@ impl Verdict {
             entry["ranks"] = json!(case.options.ranks);
             entry["launches"] = json!(case.options.launches);
             entry["params"] = params_json(&case.options);
+            entry["grid_cut"] = json!(case.options.grid_cut);
             entry
         };
         let (device, resident) = match &self.options.room {
@@ -262,10 +272,10 @@ impl Verdict {
             diagnostic = diagnostic.label(format!("{} waits here", first.waiting.at));
         }
         for blocked in deadlock.waits.iter().take(SHOWN_WAITS) {
-            let line = self.line(blocked.waiting.at.span).map_or_else(String::new, |line| format!(" (line {line})"));
+            let line = self.line(blocked.waiting.at.span).map_or_else(String::new, |line| format!("line {line}: "));
             let written = blocked.last_writer.and_then(|writer| self.line(writer.at.span));
             let written = written.map_or_else(String::new, |line| format!(" in line {line}"));
-            diagnostic = diagnostic.note(format!("{blocked}{written}{line}{}", self.writers(blocked)));
+            diagnostic = diagnostic.note(format!("{line}{blocked}{written}{}", self.writers(blocked)));
         }
         if deadlock.waits.len() > SHOWN_WAITS {
             diagnostic = diagnostic.note(format!("{} more wait", deadlock.waits.len() - SHOWN_WAITS));
@@ -276,8 +286,9 @@ impl Verdict {
         let unstarted: usize = deadlock.hosts.iter().map(|host| host.unstarted).sum();
         match deadlock.resident {
             Some(room) if unstarted > 0 => diagnostic.help(format!(
-                "programs that wait for others need them resident: launch at most {room} programs per rank, or let no \
-                 program wait for one that may start later"
+                "programs that wait for others need them resident: launch at most {} per rank, or let no program wait for \
+                 one that may start later",
+                count(room, "program")
             )),
             _ => diagnostic.note("every program that is left waits: nobody can write what they wait for"),
         }

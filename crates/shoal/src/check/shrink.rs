@@ -1,6 +1,7 @@
-//! Smaller worlds, fewer launches and smaller sizes in which the same mistake is found: what is easiest to look at.
+//! Smaller worlds, fewer launches, smaller sizes and fewer programs in which the same mistake is found: what is easiest
+//! to look at.
 
-use shoal_interp::explore::{Found, Settings, find};
+use shoal_interp::explore::{Finding, Found, Settings, find, replay};
 
 use super::recording::Recording;
 use super::report::{Case, Verdict};
@@ -44,14 +45,20 @@ pub(super) fn shrink(verdict: &mut Verdict, harness: &mut Shrinkable<'_>, watche
     let mut smallest: Option<CheckOptions> = None;
     for at in 0..verdict.found().len() {
         let Some((found, case)) = verdict.finding_and_case(at) else { return };
-        let mut shrinking = Shrinking { harness, watcher, found: found.clone(), case: case.clone(), left: CASES };
+        if found.finding.takes_all_steps() {
+            continue;
+        }
+        let (found, case) = (found.clone(), case.clone());
+        let known: Vec<Finding> = verdict.found().iter().map(|found| found.finding.clone()).collect();
+        let mut shrinking = Shrinking { harness, watcher, found, case, known, left: CASES };
         // What is small for one mistake is often small for the next.
-        let known = smallest.clone().is_some_and(|case| shrinking.shows(case));
-        if !known {
+        let is_small = smallest.clone().is_some_and(|case| shrinking.shows(case));
+        if !is_small {
             shrinking.run();
         }
+        shrinking.cut_grids();
         let Shrinking { found, case, .. } = shrinking;
-        smallest = Some(case.options.clone());
+        smallest = Some(CheckOptions { grid_cut: None, ..case.options.clone() });
         verdict.replace(at, found, case);
     }
 }
@@ -61,6 +68,8 @@ struct Shrinking<'s, 'h> {
     watcher: &'s mut dyn Watcher,
     found: Found,
     case: Case,
+    /// All that was found.
+    known: Vec<Finding>,
     left: usize,
 }
 
@@ -88,6 +97,33 @@ impl Shrinking<'_, '_> {
         }
     }
 
+    /// The smallest grids, whatever the harness says, that show the same race for the same reason. Not of other mistakes:
+    /// a deadlock may come of the very programs that are cut off.
+    fn cut_grids(&mut self) {
+        if !matches!(self.found.finding, Finding::Race(_)) {
+            return;
+        }
+        let Ok(recording) = (self.harness.record)(&self.case.options) else { return };
+        for programs in (0..32).map(|bit| 1 << bit).take_while(|&programs| programs < recording.largest_extent()) {
+            let before = (self.found.clone(), self.case.clone());
+            if self.shows(CheckOptions { grid_cut: Some(programs), ..self.case.options.clone() }) {
+                if self.shows_what_is_known() {
+                    return;
+                }
+                (self.found, self.case) = before;
+            }
+        }
+    }
+
+    /// Whether the case shows nothing that was not found in the case that was asked for.
+    fn shows_what_is_known(&mut self) -> bool {
+        let Ok(recording) = (self.harness.record)(&self.case.options) else { return false };
+        let settings = self.case.options.settings();
+        let replayed = replay(&recording.scenario(), &settings, &self.found.schedule, &mut Silent(self.watcher));
+        let is_known = |finding: &Finding| self.known.iter().any(|known| known.is_like(finding));
+        replayed.is_ok_and(|(findings, _)| findings.iter().all(is_known))
+    }
+
     /// Whether the mistake is found in a case; it is kept if so. A harness may not allow it.
     fn shows(&mut self, case: CheckOptions) -> bool {
         if self.left == 0 || self.watcher.is_interrupted() {
@@ -100,14 +136,31 @@ impl Shrinking<'_, '_> {
         let Ok(Some(found)) = find(&scenario, &settings, &self.found.finding, &mut Silent(self.watcher)) else {
             return false;
         };
+        // The same places may race for another reason in a smaller world.
+        if remedy(&found.finding) != remedy(&self.found.finding) {
+            return false;
+        }
         self.found = Found { times: self.found.times, ..found };
         self.case = Case::new(&case, &recording);
         true
     }
 }
 
-/// Runs of smaller cases are no progress of the check.
-struct Silent<'a>(&'a mut dyn Watcher);
+/// What would mend a race.
+fn remedy(finding: &Finding) -> Option<String> {
+    match finding {
+        Finding::Race(race) => Some(race.remedy()),
+        Finding::Deadlock(_)
+        | Finding::UnwrittenRead(_)
+        | Finding::UnwrittenOutput { .. }
+        | Finding::Nan { .. }
+        | Finding::WrongOutput { .. }
+        | Finding::Failure(_) => None,
+    }
+}
+
+/// Runs of smaller cases, and of each mutant, are no progress of the check.
+pub(super) struct Silent<'a>(pub(super) &'a mut dyn Watcher);
 
 impl Watcher for Silent<'_> {
     fn is_interrupted(&mut self) -> bool {

@@ -11,7 +11,7 @@ use crate::Error;
 
 /// A run that can be repeated exactly. `n4.l2.s7.k8+n=5:p3.1f.200` is a world of 4 ranks, 2 launches, seed 7 (1 is left
 /// out), 8 resident programs, the parameter `n` of the harness, and a schedule. Where kernels have different room,
-/// `k132_264` names that of each, in the order of their first launch.
+/// `k132_264` names that of each, in the order of their first launch. `g2` cuts grids to 2 programs along each axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Token {
     /// The world's size.
@@ -22,6 +22,8 @@ pub struct Token {
     pub seed: u64,
     /// Resident programs of a rank: none if all are, one number for all kernels, or one for each.
     pub rooms: Vec<usize>,
+    /// The most programs along an axis of a grid, if not what the harness says.
+    pub grid_cut: Option<u32>,
     /// Parameters of the harness that do not have their defaults.
     pub params: Vec<(String, HarnessValue)>,
     /// Whose turn it is.
@@ -45,6 +47,7 @@ impl Token {
             launches: self.launches,
             seed: self.seed,
             room,
+            grid_cut: self.grid_cut,
             params: self.params.clone(),
             ..CheckOptions::default()
         }
@@ -53,7 +56,7 @@ impl Token {
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Token { ranks, launches, seed, rooms, params, schedule } = self;
+        let Token { ranks, launches, seed, rooms, grid_cut, params, schedule } = self;
         write!(f, "n{ranks}.l{launches}")?;
         if *seed != USUAL_SEED {
             write!(f, ".s{seed}")?;
@@ -61,6 +64,9 @@ impl fmt::Display for Token {
         if !rooms.is_empty() {
             let rooms: Vec<String> = rooms.iter().map(usize::to_string).collect();
             write!(f, ".k{}", rooms.join("_"))?;
+        }
+        if let Some(programs) = grid_cut {
+            write!(f, ".g{programs}")?;
         }
         for (name, value) in params {
             write!(f, "+{name}={}", escaped(&json(value).to_string()))?;
@@ -78,8 +84,8 @@ impl FromStr for Token {
         let schedule = schedule.parse().map_err(|_| wrong())?;
         let mut parts = world.split('+');
         let numbers = parts.next().ok_or_else(wrong)?;
-        let mut token =
-            Token { ranks: 0, launches: 1, seed: USUAL_SEED, rooms: Vec::new(), params: Vec::new(), schedule };
+        let (rooms, params, grid_cut) = (Vec::new(), Vec::new(), None);
+        let mut token = Token { ranks: 0, launches: 1, seed: USUAL_SEED, rooms, grid_cut, params, schedule };
         let count = |digits: &str| digits.parse::<usize>().ok().filter(|&n| n > 0 && n <= 1 << 20).ok_or_else(wrong);
         for part in numbers.split('.') {
             let digits = part.get(1..).ok_or_else(wrong)?;
@@ -87,6 +93,7 @@ impl FromStr for Token {
                 b'n' => token.ranks = count(digits)?,
                 b'l' => token.launches = count(digits)?,
                 b's' => token.seed = digits.parse().map_err(|_| wrong())?,
+                b'g' => token.grid_cut = Some(count(digits)? as u32),
                 b'k' => token.rooms = digits.split('_').map(count).collect::<Result<_, _>>()?,
                 _ => return Err(wrong()),
             }
@@ -166,6 +173,7 @@ mod tests {
             "n3.l2:c0x5,2",
             "n3.l2.s9:c1f@0x5,2",
             "n2.l1.k132_264:s3",
+            "n2.l1.g1+n=5:rr",
             "n2.l1+n=5+x=-1.5+name=%22a%2bb%22+flag=true+none=null+list=%5b1%2c2%5d:rr",
         ] {
             assert_eq!(text.parse::<Token>().map(|token| token.to_string()).ok().as_deref(), Some(text));
@@ -180,6 +188,8 @@ mod tests {
             "n99999999999:rr",
             ".:rr",
             "n2.k1_:rr",
+            "n2.g0:rr",
+            "n2.g:rr",
             "n2+n:rr",
             "n2+n=%2:rr",
             "n2+n={}:rr",

@@ -14,8 +14,10 @@ const EMPTY: u64 = 0x7fff_ffff_ffff_ffff;
 #[derive(Debug, Clone)]
 pub struct ProfileBuffer {
     words: Vec<u64>,
-    /// When it was emptied.
+    /// When it was emptied, by the kernels' clock.
     since: u64,
+    /// How far that clock is ahead of the host's.
+    ahead: i64,
 }
 
 impl ProfileBuffer {
@@ -24,13 +26,22 @@ impl ProfileBuffer {
     pub fn new(programs: usize, groups: usize, records: usize) -> ProfileBuffer {
         let tracks = programs.saturating_mul(groups);
         let words = tracks.saturating_mul(records).saturating_add(programs).saturating_add(1);
-        ProfileBuffer { words: vec![EMPTY; words], since: now() }
+        ProfileBuffer { words: vec![EMPTY; words], since: now(), ahead: 0 }
+    }
+
+    /// The same for kernels whose clock is so many nanoseconds ahead of the host's, as a GPU's is; see
+    /// [`clock_ahead`](super::clock_ahead).
+    #[must_use]
+    pub fn with_clock(mut self, ahead: i64) -> ProfileBuffer {
+        self.ahead = ahead;
+        self.reset();
+        self
     }
 
     /// Forgets all records.
     pub fn reset(&mut self) {
         self.words.fill(EMPTY);
-        self.since = now();
+        self.since = now().wrapping_add_signed(self.ahead);
     }
 
     /// The words, for a launch.
@@ -62,8 +73,16 @@ impl ProfileBuffer {
                 let first = 1 + programs + program * groups + group;
                 let records = self.words.iter().skip(first).step_by((programs * groups).max(1));
                 let spans = self.spans(records.copied().take_while(|&word| word != EMPTY), tasks);
-                let name = if groups > 1 { format!("program {program}.{group}") } else { format!("program {program}") };
-                tracks.push(Track { name, spans });
+                let group = if groups > 1 { format!(".{group}") } else { String::new() };
+                // Who has multiprocessors says which one it was, counted from 1.
+                let place =
+                    match self.words.get(1 + program).filter(|&&word| word != EMPTY).map_or(0, |word| word >> 32) {
+                        0 => String::new(),
+                        number => format!(" on SM {}", number - 1),
+                    };
+                let mut track = Track { name: format!("program {program}{group}{place}"), spans };
+                track.shift(self.ahead);
+                tracks.push(track);
             }
         }
         tracks

@@ -16,7 +16,7 @@ mod timeline;
 use serde::{Deserialize, Serialize};
 
 pub use buffer::ProfileBuffer;
-pub use recorder::{Recorder, now};
+pub use recorder::{Recorder, clock_ahead, now};
 
 /// Something that took some time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

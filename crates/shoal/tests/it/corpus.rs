@@ -12,6 +12,8 @@ struct Case {
     expected: Vec<String>,
     /// Kinds that must all be found.
     must: Vec<String>,
+    /// What the report must say: why it is wrong, and what would mend it.
+    says: Vec<String>,
     ranks: Vec<usize>,
     options: CheckOptions,
 }
@@ -44,7 +46,8 @@ fn case(path: PathBuf) -> Case {
         ..CheckOptions::default()
     };
     let must = said("must").unwrap_or_default();
-    Case { expected: said("expect").expect("what is expected"), must, ranks, options, path }
+    let says = text.lines().filter_map(|line| line.strip_prefix("# says: ")).map(str::to_owned).collect();
+    Case { expected: said("expect").expect("what is expected"), must, says, ranks, options, path }
 }
 
 /// Checks every harness of a file in every world that it is for.
@@ -79,6 +82,10 @@ fn mistakes_are_found() {
             assert!(expected, "{}:{harness}, {:?} expected:\n{verdict}", case.path.display(), case.expected);
             let missing: Vec<&String> = case.must.iter().filter(|must| !kinds.contains(&must.as_str())).collect();
             assert!(missing.is_empty(), "{}:{harness}, {missing:?} too:\n{verdict}", case.path.display());
+            assert!(!case.says.is_empty(), "{} does not tell what is said of it:\n{verdict}", case.path.display());
+            let told = verdict.to_string();
+            let unsaid: Vec<&String> = case.says.iter().filter(|says| !told.contains(says.as_str())).collect();
+            assert!(unsaid.is_empty(), "{}:{harness}, {unsaid:?} is not said:\n{verdict}", case.path.display());
         }
     }
 }

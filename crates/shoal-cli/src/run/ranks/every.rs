@@ -1,75 +1,152 @@
 //! `shoal run all --ranks N`: every kernel of several ranks, at every size that it is tested with. Two backends are
 //! compared bit by bit.
 
+use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
 use shoal::world::Rank;
 use shoal_kernels::Library;
 use shoal_kernels::distributed::{Communicator, RankItem, catalog};
 
-use super::{Plan, backends, engine, library};
-use crate::command_line::RunOptions;
+use super::{Plan, backends, engine, library, library_of, program};
+use crate::command_line::{BackendName, RunOptions};
 use crate::failure::Failure;
+use crate::launch::{self, Lines};
 use crate::numbers::seconds;
-use crate::ranks::{Engine, on_gpu, on_threads};
+use crate::ranks::{Engine, as_process, on_gpu, on_threads};
 
-/// What a rank has after a run: the bits of all outputs, and what is wrong with them.
+/// What a rank has after a run: a hash of the bits of all outputs, and what is wrong with them.
+#[derive(Serialize, Deserialize)]
 struct Outcome {
-    bits: Vec<u64>,
+    bits: u64,
     wrong: Option<String>,
 }
 
-pub(super) fn run(options: &RunOptions, plan: &Plan<'_>, ranks: usize) -> Result<(), Failure> {
-    let mut failed = Vec::new();
+pub(super) fn run(options: &RunOptions, plan: &Plan<'_>, ranks: usize, command: &[OsString]) -> Result<(), Failure> {
+    if options.role {
+        return run_as_process(options, plan);
+    }
+    if let Some(backend) = backends(options).next()
+        && let engine @ (Engine::Processes | Engine::Openshmem | Engine::Nvshmem) = engine(options, backend)
+    {
+        // One job for all kernels: processes take longer to start than kernels to run.
+        let program = program(plan, options, backend, command);
+        return launch::start(engine, ranks, Some(backend), &program, Lines::AsTheyAre);
+    }
+    let mut failed = 0;
+    for (plan, name) in plans(options, plan, ranks) {
+        let start = Instant::now();
+        let outcome = outcome(options, &plan, ranks);
+        failed += usize::from(!tell(&name, &outcome, start));
+    }
+    told(failed)
+}
+
+/// Every kernel at every size, and what to call it.
+fn plans<'a>(
+    options: &'a RunOptions,
+    plan: &'a Plan<'_>,
+    ranks: usize,
+) -> impl Iterator<Item = (Plan<'static>, String)> + use<'a> {
+    let dtype = plan.dtype;
     let chosen = |item: &&RankItem| item.name.contains(options.filter.as_str());
-    for item in catalog().iter().filter(chosen) {
-        for sizes in item.tests {
-            let plan = plan.at(item, sizes);
+    catalog().iter().filter(chosen).flat_map(move |item| {
+        item.tests.iter().map(move |sizes| {
+            let name = format!("{} {sizes:?} {} on {ranks} ranks", item.name, shoal::dtype_name(dtype));
+            (Plan::test(item, sizes, dtype, options.repeat), name)
+        })
+    })
+}
+
+/// Says how a run went, and whether it was right.
+fn tell(name: &str, outcome: &Result<String, Failure>, start: Instant) -> bool {
+    let took = seconds(start.elapsed().as_secs_f64());
+    match outcome {
+        Ok(said) => outln!("ok     {name}: {said}, {took}"),
+        Err(why) => outln!("WRONG  {name}: {why}"),
+    }
+    outcome.is_ok()
+}
+
+fn told(failed: usize) -> Result<(), Failure> {
+    match failed {
+        0 => Ok(()),
+        wrong => Err(Failure::new(format!("{wrong} of the runs are wrong"))),
+    }
+}
+
+/// Runs all as one rank of a world of processes. Rank 0 runs what it is compared with, and tells.
+fn run_as_process(options: &RunOptions, plan: &Plan<'_>) -> Result<(), Failure> {
+    let Some(backend) = backends(options).next() else { return Ok(()) };
+    let wrong = std::sync::atomic::AtomicUsize::new(0);
+    as_process(|rank| {
+        let library = library_of(options, backend, rank)?;
+        for (plan, name) in plans(options, plan, rank.size()) {
             let start = Instant::now();
-            let outcome = outcome(options, &plan, ranks);
-            let took = seconds(start.elapsed().as_secs_f64());
-            let name = format!("{} {sizes:?} {} on {ranks} ranks", item.name, shoal::dtype_name(plan.dtype));
-            match outcome {
-                Ok(said) => outln!("ok     {name}: {said}, {took}"),
-                Err(why) => {
-                    outln!("WRONG  {name}: {why}");
-                    failed.push(name);
-                }
+            let outcomes = gather(rank, &on_rank(&plan, &library, rank)?)?;
+            if rank.rank() == 0 {
+                let outcome = compared(options, &plan, outcomes);
+                wrong.fetch_add(usize::from(!tell(&name, &outcome, start)), std::sync::atomic::Ordering::Relaxed);
             }
+            rank.barrier()?;
         }
-    }
-    match failed.as_slice() {
-        [] => Ok(()),
-        wrong => Err(Failure::new(format!("{} of the runs are wrong", wrong.len()))),
-    }
+        Ok(())
+    })?;
+    told(wrong.into_inner())
+}
+
+/// Everybody's outcomes, in the order of the ranks. Collective over the world.
+fn gather(rank: &Rank, outcome: &Outcome) -> Result<Vec<Outcome>, Failure> {
+    let unreadable = |why: serde_json::Error| Failure::new(format!("a rank's outcome cannot be read: {why}"));
+    let bytes = serde_json::to_vec(outcome).map_err(unreadable)?;
+    let all = rank.world().all_gather(&bytes)?;
+    all.iter().map(|bytes| serde_json::from_slice(bytes).map_err(unreadable)).collect()
 }
 
 /// Runs on each backend; says how the results compare.
 fn outcome(options: &RunOptions, plan: &Plan<'_>, ranks: usize) -> Result<String, Failure> {
-    let mut results: Vec<Vec<Outcome>> = Vec::new();
-    for backend in backends(options) {
-        let library = library(options, backend)?;
-        let on_rank = |rank: &Rank| on_rank(plan, &library, rank);
-        let outcomes = match engine(options, backend) {
-            Engine::Cuda => on_gpu(ranks, on_rank)?,
-            Engine::Threads | Engine::Processes | Engine::Openshmem => on_threads(ranks, on_rank)?,
-        };
-        if let Some(wrong) = outcomes.iter().find_map(|outcome| outcome.wrong.clone()) {
-            return Err(Failure::new(wrong));
-        }
-        results.push(outcomes);
+    let Some(backend) = backends(options).next() else { return Ok(String::new()) };
+    compared(options, plan, here(options, plan, backend, ranks)?)
+}
+
+/// Compares what ranks have with their references, and with what another backend has.
+fn compared(options: &RunOptions, plan: &Plan<'_>, first: Vec<Outcome>) -> Result<String, Failure> {
+    let mut results = vec![first];
+    for backend in backends(options).skip(1) {
+        results.push(here(options, plan, backend, results[0].len())?);
+    }
+    if let Some(wrong) = results.iter().flatten().find_map(|outcome| outcome.wrong.clone()) {
+        return Err(Failure::new(wrong));
     }
     let [first, second] = results.as_slice() else { return Ok("near the reference".to_owned()) };
     let same = first.iter().zip(second).all(|(one, other)| one.bits == other.bits);
     Ok(if same { "the same bits on both".to_owned() } else { "near the reference on both".to_owned() })
 }
 
-/// Two runs: what the first leaves behind must not change the second.
+/// Runs on ranks of this process.
+fn here(options: &RunOptions, plan: &Plan<'_>, backend: BackendName, ranks: usize) -> Result<Vec<Outcome>, Failure> {
+    let library = library(options, backend)?;
+    let on_rank = |rank: &Rank| on_rank(plan, &library, rank);
+    match backend {
+        BackendName::Cuda => on_gpu(ranks, on_rank),
+        BackendName::Cpu | BackendName::Interp => on_threads(ranks, on_rank),
+    }
+}
+
+/// Two runs: what the first leaves behind must not change the second. In between come as many more as are asked for, one
+/// right after the other.
 fn on_rank(plan: &Plan<'_>, library: &Library, rank: &Rank) -> Result<Outcome, Failure> {
     let comm = Communicator::new(library, rank)?;
     let mut workload = plan.item.workload(rank, &plan.sizes, plan.dtype)?;
-    let mut outcome = Outcome { bits: Vec::new(), wrong: None };
-    for _ in 0..2 {
+    let mut outcome = Outcome { bits: 0, wrong: None };
+    for round in 0..2 {
+        if round == 1 {
+            for _ in 0..plan.repeat {
+                workload.run(&comm)?;
+            }
+        }
         workload.reset()?;
         rank.barrier()?;
         workload.run(&comm)?;
@@ -84,8 +161,11 @@ fn on_rank(plan: &Plan<'_>, library: &Library, rank: &Rank) -> Result<Outcome, F
                 checked.expected
             ));
         }
-        outcome.bits =
-            workload.outputs()?.iter().flat_map(|output| output.found.iter().map(|value| value.to_bits())).collect();
+        let mut hasher = DefaultHasher::new();
+        for output in workload.outputs()? {
+            output.found.iter().for_each(|value| value.to_bits().hash(&mut hasher));
+        }
+        outcome.bits = hasher.finish();
         rank.barrier()?;
     }
     let raised = comm.pad().raised();

@@ -335,9 +335,11 @@ impl Machine<'_, '_> {
     }
 
     pub(super) fn fence(&mut self, i: &Instruction) -> Outcome<()> {
-        // Fences between the ways to memory that a GPU has order nothing here that other fences do not.
-        let scope = scope(i).unwrap_or(Scope::Gpu);
-        let sem = if i.name == "membar" { Sem::AcqRel } else { order(i).unwrap_or(Sem::AcqRel) };
+        // Fences between the ways to memory that a GPU has (`fence.proxy`, `fence.mbarrier_init`) order a program's own
+        // accesses, whatever scope they name; between programs they order nothing.
+        let own = i.has("proxy") || i.has("mbarrier_init");
+        let scope = if own { Scope::Cta } else { scope(i).unwrap_or(Scope::Gpu) };
+        let sem = if own || i.name == "membar" { Sem::AcqRel } else { order(i).unwrap_or(Sem::AcqRel) };
         self.e.b().inferred(OpKind::Fence { sem, scope }, &[], &[]);
         Ok(())
     }

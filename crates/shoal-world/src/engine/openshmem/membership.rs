@@ -52,10 +52,11 @@ pub(crate) fn engine(variables: &Variables<'_>) -> Result<EngineKind, WorldError
     match variables.text(ENGINE).as_deref() {
         Some("processes") => Ok(EngineKind::Processes),
         Some("openshmem") => Ok(EngineKind::OpenShmem),
+        Some("nvshmem") => Ok(EngineKind::Nvshmem),
         Some(other) => Err(WorldError::Environment {
             name: ENGINE,
             value: Some(other.to_owned()),
-            problem: "ranks that are processes have the engine `processes` or `openshmem`".to_owned(),
+            problem: "ranks that are processes have the engine `processes`, `openshmem` or `nvshmem`".to_owned(),
         }),
         None if variables.text("RANK").is_none() && variables.text(RANK).is_some() => Ok(EngineKind::OpenShmem),
         None => Ok(EngineKind::Processes),
@@ -74,7 +75,10 @@ mod tests {
         assert_eq!(chosen(&[(RANK, "0")]), Ok(EngineKind::OpenShmem));
         assert_eq!(chosen(&[("RANK", "0"), (ENGINE, "openshmem")]), Ok(EngineKind::OpenShmem));
         let said = chosen(&[(ENGINE, "mpi")]).unwrap_err();
-        assert_eq!(said, "SHOAL_ENGINE=mpi: ranks that are processes have the engine `processes` or `openshmem`");
+        assert_eq!(
+            said,
+            "SHOAL_ENGINE=mpi: ranks that are processes have the engine `processes`, `openshmem` or `nvshmem`"
+        );
     }
 
     #[test]

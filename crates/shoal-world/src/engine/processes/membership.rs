@@ -20,8 +20,11 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    /// What the environment says.
+    /// What the environment says: that of `torchrun`, or what `mpirun` and others that speak PMIx leave.
     pub(crate) fn read(variables: &Variables<'_>) -> Result<Membership, WorldError> {
+        if let (None, Some(of_mpi)) = (variables.text("RANK"), Membership::of_mpi(variables)?) {
+            return Ok(of_mpi);
+        }
         let needed = |name| {
             variables.number::<u32>(name)?.map(|number| number as usize).ok_or_else(|| WorldError::Environment {
                 name,
@@ -52,6 +55,25 @@ impl Membership {
             return Err(WorldError::Environment { name: "MASTER_PORT", value: None, problem });
         }
         Ok(Membership { rank, size, job: job.join(" "), token: variables.text(TOKEN).map(Token::new) })
+    }
+
+    /// What Open MPI says, if it has started the process.
+    fn of_mpi(variables: &Variables<'_>) -> Result<Option<Membership>, WorldError> {
+        let number = |name| Ok::<_, WorldError>(variables.number::<u32>(name)?.map(|number| number as usize));
+        let (rank, size) = (number("OMPI_COMM_WORLD_RANK")?, number("OMPI_COMM_WORLD_SIZE")?);
+        let job = variables.text("PMIX_NAMESPACE").or_else(|| variables.text("OMPI_MCA_ess_base_jobid"));
+        let (Some(rank), Some(size), Some(job)) = (rank, size, job) else { return Ok(None) };
+        if let Some(local) = number("OMPI_COMM_WORLD_LOCAL_SIZE")?.filter(|&local| local != size) {
+            let problem = format!("ranks that are processes must be on one host, and OMPI_COMM_WORLD_SIZE={size}");
+            let (name, value) = ("OMPI_COMM_WORLD_LOCAL_SIZE", Some(local.to_string()));
+            return Err(WorldError::Environment { name, value, problem });
+        }
+        if rank >= size {
+            let problem = format!("not a rank of a world of {size} (OMPI_COMM_WORLD_SIZE)");
+            let (name, value) = ("OMPI_COMM_WORLD_RANK", Some(rank.to_string()));
+            return Err(WorldError::Environment { name, value, problem });
+        }
+        Ok(Some(Membership { rank, size, job, token: variables.text(TOKEN).map(Token::new) }))
     }
 
     /// The variables that tell a process all this. `port` is for programs that open a connection of their own.
@@ -98,6 +120,15 @@ mod tests {
     fn a_torchrun_environment_needs_no_token() {
         let pairs = [("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "29500")];
         assert!(Membership::read(&Variables::of(&pairs)).unwrap().token.is_none());
+    }
+
+    #[test]
+    fn ranks_of_mpirun_are_ranks_too() {
+        let of_mpi = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), ("PMIX_NAMESPACE", "4711.1")];
+        let membership = Membership::read(&Variables::of(&of_mpi)).unwrap();
+        assert_eq!((membership.rank, membership.size, membership.job.as_str()), (1, 2, "4711.1"));
+        let apart = [&of_mpi[..], &[("OMPI_COMM_WORLD_LOCAL_SIZE", "1")]].concat();
+        assert!(said(&apart).starts_with("OMPI_COMM_WORLD_LOCAL_SIZE=1: ranks that are processes must be on one host"));
     }
 
     #[test]

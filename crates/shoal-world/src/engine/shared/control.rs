@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::words::Words;
 use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
 
+/// Words of what a rank tells all others when it joins: which GPU it has, and where NVSHMEM's ranks meet.
+pub(crate) const NOTE_WORDS: usize = 18;
+
 /// A rank's control block.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -12,6 +15,8 @@ pub(crate) struct Control {
     state: AtomicU32,
     /// The rank's process, as the host numbers it.
     pub(crate) pid: AtomicU32,
+    /// What the rank tells all others when it joins.
+    pub(crate) note: Words<NOTE_WORDS>,
     /// What ended the world; only that of rank 0 is used.
     pub(crate) failure: FailureRecord,
     /// What the rank was waiting for when the world failed.

@@ -57,7 +57,7 @@ impl SharedMemory {
     fn futex_flags(&self) -> futex::Flags {
         match self.kind {
             EngineKind::Threads | EngineKind::Cuda => futex::Flags::PRIVATE,
-            EngineKind::Processes | EngineKind::OpenShmem => futex::Flags::empty(),
+            EngineKind::Processes | EngineKind::OpenShmem | EngineKind::Nvshmem => futex::Flags::empty(),
         }
     }
 
@@ -65,10 +65,12 @@ impl SharedMemory {
     pub(crate) fn name(&self, rank: usize) -> String {
         match self.kind {
             EngineKind::Threads | EngineKind::Cuda => format!("rank {rank}"),
-            EngineKind::Processes | EngineKind::OpenShmem => match self.control(rank).pid.load(Ordering::Relaxed) {
-                0 => format!("rank {rank}"),
-                pid => format!("rank {rank} (pid {pid})"),
-            },
+            EngineKind::Processes | EngineKind::OpenShmem | EngineKind::Nvshmem => {
+                match self.control(rank).pid.load(Ordering::Relaxed) {
+                    0 => format!("rank {rank}"),
+                    pid => format!("rank {rank} (pid {pid})"),
+                }
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Small kernels on the CPU and on the interpreter, with the same memory.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use shoal::world::{Rank, World, WorldOptions};
@@ -22,6 +23,19 @@ pub(super) fn world(ranks: usize, device: &Device) -> World {
         Device::Cpu(_) | Device::Interpreter => World::threads_with(ranks, &options),
     };
     world.expect("a world")
+}
+
+/// The world that this program was started as a rank of, if `SHOAL_TEST_PROCESSES` says that it was: by `shoal launch`, all
+/// ranks with the same tests, one at a time.
+fn processes() -> Option<&'static World> {
+    static WORLD: OnceLock<Option<World>> = OnceLock::new();
+    let join = || {
+        std::env::var_os("SHOAL_TEST_PROCESSES")?;
+        let timeout = Duration::from_secs(60);
+        let options = WorldOptions { heap_bytes: 1 << 20, timeout, ..WorldOptions::default() };
+        Some(World::from_env_with(&options).expect("the world of this process"))
+    };
+    WORLD.get_or_init(join).as_ref()
 }
 
 /// Elements of `x` and of `y`, and signals, of each rank.
@@ -83,19 +97,29 @@ pub(super) fn on_ranks<E: Into<Error>>(
     programs: u32,
     before: impl Fn(&Rank) -> Result<i32, E> + Sync,
 ) -> Result<Vec<Buffers>, String> {
-    let results = world(ranks, kernel.device()).run(|rank| -> Result<Buffers, Error> {
-        let first = Buffers::of_rank(rank.rank());
-        let (x, y) = (rank.symm_zeros::<i32>(N)?, rank.symm_zeros::<i32>(N)?);
-        let flags = rank.symm_zeros::<i64>(SIGNALS)?;
-        x.write(&first.x)?;
-        y.write(&first.y)?;
-        let number = before(rank).map_err(Into::into)?;
-        rank.barrier()?;
-        kernel.clone().on_rank(rank)?.launch(programs, args!(&x, &y, &flags, number))?;
-        rank.barrier()?;
-        Ok(Buffers { x: x.read(), y: y.read(), signals: flags.read() })
-    });
+    let results = world(ranks, kernel.device()).run(|rank| on_rank(kernel, rank, programs, &before));
     results.map_err(|error| text(&error))
+}
+
+/// What the kernel leaves on one rank.
+fn on_rank<E: Into<Error>>(
+    kernel: &Kernel,
+    rank: &Rank,
+    programs: u32,
+    before: &impl Fn(&Rank) -> Result<i32, E>,
+) -> Result<Buffers, Error> {
+    let first = Buffers::of_rank(rank.rank());
+    let (x, y) = (rank.symm_zeros::<i32>(N)?, rank.symm_zeros::<i32>(N)?);
+    let flags = rank.symm_zeros::<i64>(SIGNALS)?;
+    x.write(&first.x)?;
+    y.write(&first.y)?;
+    let number = before(rank).map_err(Into::into)?;
+    rank.barrier()?;
+    kernel.clone().on_rank(rank)?.launch(programs, args!(&x, &y, &flags, number))?;
+    rank.barrier()?;
+    let left = Buffers { x: x.read(), y: y.read(), signals: flags.read() };
+    rank.barrier()?;
+    Ok(left)
 }
 
 /// An error with all its causes.
@@ -140,14 +164,20 @@ pub(super) fn interpreted(
 /// `expected` makes of what it found.
 pub(super) fn check(body: &str, expected: impl Fn(usize, usize, &mut Buffers)) {
     let kernel = kernel(body);
+    let wanted = |rank: usize, ranks: usize| {
+        let mut buffers = Buffers::of_rank(rank);
+        expected(rank, ranks, &mut buffers);
+        buffers
+    };
+    if let Some(world) = processes() {
+        let rank = world.local_ranks()[0].rank();
+        let left = world.run(|rank| on_rank(&kernel, rank, 1, &|_: &Rank| Ok::<_, Error>(3)));
+        let left = left.map_err(|error| text(&error));
+        assert_eq!(left, Ok(vec![wanted(rank, world.size())]), "rank {rank} of {}:\n{body}", world.size());
+        return;
+    }
     for ranks in 1..=4 {
-        let wanted: Vec<Buffers> = (0..ranks)
-            .map(|rank| {
-                let mut buffers = Buffers::of_rank(rank);
-                expected(rank, ranks, &mut buffers);
-                buffers
-            })
-            .collect();
+        let wanted: Vec<Buffers> = (0..ranks).map(|rank| wanted(rank, ranks)).collect();
         for device in [device(), Device::Interpreter] {
             let shown = format!("{ranks} ranks on {device:?}:\n{body}");
             let result = on_ranks(&kernel.clone().on(device), ranks, 1, |_| Ok::<_, Error>(3));

@@ -5,6 +5,7 @@ mod lanes;
 mod meetings;
 mod multicast;
 mod names;
+mod nvshmem;
 mod openshmem;
 mod page;
 mod processes;

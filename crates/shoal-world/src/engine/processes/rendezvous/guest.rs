@@ -1,6 +1,6 @@
 //! The side of all ranks but 0.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -26,23 +26,26 @@ pub(super) fn join<M>(
     let socket = connect(joining)?;
     // Rank 0 was there before, so its time is up first, and it knows who is missing.
     let joining = &Joining { deadline: Instant::now() + joining.options.timeout + HOST_ANSWERS, ..*joining };
-    match send(&socket, &Hello::new(joining).encode(), &[own.segment.as_fd(), own.process.as_fd()]) {
+    let files: Vec<_> = own.files().collect();
+    match send(&socket, &Hello::new(joining).encode(), &files) {
         // Rank 0 has hung up, and may have said why.
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         Err(reason) => return Err(WorldError::system("greet rank 0")(reason)),
     }
+    drop(files);
     drop(own);
+    let each = Handles::count(joining.segments);
     let mut handles: Vec<Handles> = Vec::new();
     while handles.len() < joining.membership.size {
         let packet = next(joining, &socket)?;
         match Word::decode(&packet.bytes) {
             Some(Word::Refused(reason)) => return Err(WorldError::Setup(reason)),
             Some(Word::Members { first, count })
-                if first == handles.len() && count > 0 && packet.handles.len() == 2 * count =>
+                if first == handles.len() && count > 0 && packet.handles.len() == each * count =>
             {
                 let mut received = packet.handles.into_iter();
-                while let (Some(segment), Some(process)) = (received.next(), received.next()) {
-                    handles.push(Handles { segment, process });
+                while let Some(of_rank) = Handles::take(&mut received, joining.segments) {
+                    handles.push(of_rank);
                 }
             }
             Some(Word::Members { .. } | Word::Ready | Word::Go) | None => return Err(nonsense()),

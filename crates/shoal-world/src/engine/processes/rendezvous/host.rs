@@ -1,6 +1,6 @@
 //! Rank 0's side of the rendezvous.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -76,10 +76,7 @@ impl Reception<'_> {
         self.introduce(&own)?;
         let mut handles = vec![own];
         for guest in self.guests.iter().flatten() {
-            let copy = |handle: &OwnedFd| {
-                handle.try_clone().map_err(|source| WorldError::System { doing: "keep a handle".to_owned(), source })
-            };
-            handles.push(Handles { segment: copy(&guest.handles.segment)?, process: copy(&guest.handles.process)? });
+            handles.push(guest.handles.try_clone()?);
         }
         let memory = enter(&handles)?;
         for (rank, guest) in (1..).zip(self.guests.iter().flatten()) {
@@ -155,15 +152,18 @@ impl Reception<'_> {
     fn hear(&mut self, stranger: Stranger) -> Result<(), WorldError> {
         let Ok(Some(packet)) = receive(&stranger.socket) else { return Ok(()) };
         let Some(hello) = Hello::decode(&packet.bytes) else { return Ok(()) };
-        let Ok([segment, process]) = <[OwnedFd; 2]>::try_from(packet.handles) else { return Ok(()) };
         let own = Hello::new(self.joining);
-        if hello.proof != own.proof {
+        if hello.proof != own.proof || packet.handles.len() != Handles::count(hello.segments) {
             return Ok(());
         }
-        let guest = Guest { socket: stranger.socket, pid: stranger.pid, handles: Handles { segment, process } };
+        let mut files = packet.handles.into_iter();
+        let Some(handles) = Handles::take(&mut files, hello.segments) else { return Ok(()) };
+        let guest = Guest { socket: stranger.socket, pid: stranger.pid, handles };
         let name = guest.name(hello.rank);
         let problem = if hello.size != own.size {
             Some(format!("{name} was started for a world of {} ranks, rank 0 for one of {}", hello.size, own.size))
+        } else if hello.segments != own.segments {
+            Some(format!("{name} has its symmetric memory {}, rank 0 {}", hello.segments, own.segments))
         } else if hello.heap_bytes != own.heap_bytes {
             Some(format!("{name} wants a heap of {} bytes, rank 0 one of {}", hello.heap_bytes, own.heap_bytes))
         } else if hello.pad_slots != own.pad_slots {
@@ -225,11 +225,10 @@ impl Reception<'_> {
         all.extend(self.guests.iter().flatten().map(|guest| &guest.handles));
         for (rank, guest) in (1..).zip(self.guests.iter().flatten()) {
             let name = guest.name(rank);
-            let per_packet = MAX_HANDLES / 2;
+            let per_packet = MAX_HANDLES / Handles::count(self.joining.segments);
             for (packet, members) in all.chunks(per_packet).enumerate() {
                 let word = Word::Members { first: packet * per_packet, count: members.len() };
-                let handles: Vec<_> =
-                    members.iter().flat_map(|member| [member.segment.as_fd(), member.process.as_fd()]).collect();
+                let handles: Vec<_> = members.iter().flat_map(|member| member.files()).collect();
                 send(&guest.socket, &word.encode(), &handles).map_err(|reason| match reason {
                     Errno::PIPE | Errno::CONNRESET => ended(&name),
                     reason => WorldError::system(format!("send handles to {name}"))(reason),

@@ -2,17 +2,19 @@
 
 use super::Joining;
 use super::packet::MAX_BYTES;
+use crate::engine::Segments;
 
 /// The first bytes of a rank's greeting: the protocol and its version.
 const MAGIC: &[u8; 8] = b"shoalw02";
 
-/// A rank's greeting to rank 0; its two handles come along.
+/// A rank's greeting to rank 0; its handles come along.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) rank: usize,
     pub(super) size: usize,
     pub(super) heap_bytes: usize,
     pub(super) pad_slots: usize,
+    pub(super) segments: Segments,
     pub(super) proof: blake3::Hash,
 }
 
@@ -23,13 +25,15 @@ impl Hello {
             size: joining.membership.size,
             heap_bytes: joining.options.heap_bytes,
             pad_slots: joining.options.pad_slots,
+            segments: joining.segments,
             proof: joining.membership.proof(),
         }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        for word in [self.rank, self.size, self.heap_bytes, self.pad_slots] {
+        let segments = Segments::ALL.iter().position(|&known| known == self.segments).unwrap_or(Segments::ALL.len());
+        for word in [self.rank, self.size, self.heap_bytes, self.pad_slots, segments] {
             bytes.extend_from_slice(&(word as u64).to_le_bytes());
         }
         bytes.extend_from_slice(self.proof.as_bytes());
@@ -39,13 +43,14 @@ impl Hello {
     /// `None` for anything that is not exactly a greeting.
     pub(super) fn decode(bytes: &[u8]) -> Option<Hello> {
         let rest = bytes.strip_prefix(MAGIC)?;
-        let (words, proof) = rest.split_at_checked(32)?;
+        let (words, proof) = rest.split_at_checked(40)?;
         let proof = blake3::Hash::from_bytes(proof.try_into().ok()?);
         let word = |at: usize| -> Option<usize> {
             let word = words.get(at * 8..at * 8 + 8)?.try_into().ok()?;
             usize::try_from(u64::from_le_bytes(word)).ok()
         };
-        Some(Hello { rank: word(0)?, size: word(1)?, heap_bytes: word(2)?, pad_slots: word(3)?, proof })
+        let segments = Segments::ALL.get(word(4)?).copied()?;
+        Some(Hello { rank: word(0)?, size: word(1)?, heap_bytes: word(2)?, pad_slots: word(3)?, segments, proof })
     }
 }
 
@@ -114,9 +119,14 @@ mod tests {
 
     #[test]
     fn greetings_come_back() {
-        let hello = Hello { rank: 3, size: 4, heap_bytes: 1 << 40, pad_slots: 7, proof: blake3::hash(b"x") };
-        let bytes = hello.encode();
-        assert_eq!(Hello::decode(&bytes), Some(hello));
+        let hello = |segments| {
+            let proof = blake3::hash(b"x");
+            Hello { rank: 3, size: 4, heap_bytes: 1 << 40, pad_slots: 7, segments, proof }
+        };
+        for segments in Segments::ALL {
+            assert_eq!(Hello::decode(&hello(segments).encode()), Some(hello(segments)));
+        }
+        let bytes = hello(Segments::Gpu).encode();
         for length in 0..bytes.len() {
             assert_eq!(Hello::decode(&bytes[..length]), None);
         }

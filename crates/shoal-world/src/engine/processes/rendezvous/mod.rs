@@ -12,7 +12,7 @@ mod host;
 mod message;
 mod packet;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,6 +20,7 @@ use rustix::net::SocketAddrUnix;
 use rustix::process::geteuid;
 
 use super::membership::Membership;
+use crate::engine::Segments;
 use crate::error::WorldError;
 use crate::options::WorldOptions;
 
@@ -30,6 +31,41 @@ pub(super) struct Handles {
     pub(super) segment: OwnedFd,
     /// Its process; readable when that has ended.
     pub(super) process: OwnedFd,
+    /// Its memory on a GPU, where symmetric memory is there.
+    pub(super) memory: Option<OwnedFd>,
+}
+
+impl Handles {
+    /// How many a rank gives.
+    fn count(segments: Segments) -> usize {
+        match segments {
+            Segments::Host | Segments::Nvshmem => 2,
+            Segments::Gpu => 3,
+        }
+    }
+
+    /// All, in the order in which they travel.
+    fn files(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        [&self.segment, &self.process].into_iter().chain(&self.memory).map(AsFd::as_fd)
+    }
+
+    /// The next rank's of files that have travelled.
+    fn take(files: &mut impl Iterator<Item = OwnedFd>, segments: Segments) -> Option<Handles> {
+        let (segment, process) = (files.next()?, files.next()?);
+        let memory = match segments {
+            Segments::Host | Segments::Nvshmem => None,
+            Segments::Gpu => Some(files.next()?),
+        };
+        Some(Handles { segment, process, memory })
+    }
+
+    fn try_clone(&self) -> Result<Handles, WorldError> {
+        let copy = |handle: &OwnedFd| {
+            handle.try_clone().map_err(|source| WorldError::System { doing: "keep a handle".to_owned(), source })
+        };
+        let memory = self.memory.as_ref().map(copy).transpose()?;
+        Ok(Handles { segment: copy(&self.segment)?, process: copy(&self.process)?, memory })
+    }
 }
 
 /// What a rank knows when it comes.
@@ -37,6 +73,7 @@ pub(super) struct Handles {
 pub(super) struct Joining<'a> {
     pub(super) membership: &'a Membership,
     pub(super) options: &'a WorldOptions,
+    pub(super) segments: Segments,
     /// Which of this process's worlds it is.
     pub(super) generation: u32,
     pub(super) deadline: Instant,

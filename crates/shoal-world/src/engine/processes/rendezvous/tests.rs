@@ -10,9 +10,13 @@ use super::packet::{receive, send};
 use super::*;
 use crate::engine::processes::token::Token;
 
-fn handles() -> Handles {
+fn handles(segments: Segments) -> Handles {
     let file = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-    Handles { segment: file(), process: file() }
+    Handles { segment: file(), process: file(), memory: (segments == Segments::Gpu).then(file) }
+}
+
+fn joining<'a>(membership: &'a Membership, options: &'a WorldOptions) -> Joining<'a> {
+    Joining { membership, options, segments: Segments::Host, generation: 0, deadline: Instant::now() }
 }
 
 fn membership(rank: usize, size: usize, job: &str) -> Membership {
@@ -25,17 +29,22 @@ fn job() -> String {
     format!("{} {}", std::process::id(), JOBS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// One rank meets the others; returns how many there were.
+/// One rank meets the others; returns how many handles there were.
 fn attend(membership: &Membership, limit: Duration) -> Result<usize, WorldError> {
+    attend_with(membership, limit, Segments::Host)
+}
+
+fn attend_with(membership: &Membership, limit: Duration, segments: Segments) -> Result<usize, WorldError> {
     let options = WorldOptions { timeout: limit, ..WorldOptions::default() };
-    let joining = Joining { membership, options: &options, generation: 0, deadline: Instant::now() + limit };
-    meet(&joining, handles(), |handles| Ok(handles.len())).map(|(count, _)| count)
+    let joining = Joining { segments, deadline: Instant::now() + limit, ..joining(membership, &options) };
+    meet(&joining, handles(segments), |handles| Ok(handles.iter().map(|of_rank| of_rank.files().count()).sum()))
+        .map(|(count, _)| count)
 }
 
 /// A connection to rank 0 that knows where it listens; waits until it does.
 fn intrude(membership: &Membership) -> OwnedFd {
     let options = WorldOptions::default();
-    let joining = Joining { membership, options: &options, generation: 0, deadline: Instant::now() };
+    let joining = joining(membership, &options);
     loop {
         let flags = SocketFlags::CLOEXEC;
         let socket = net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
@@ -60,7 +69,7 @@ fn intruders_are_dropped_and_delay_nobody() {
         let hosting = scope.spawn(|| attend(&host, Duration::from_secs(60)));
         let file = std::fs::File::open("/dev/null").unwrap();
         let options = WorldOptions::default();
-        let joining = Joining { membership: &guest, options: &options, generation: 0, deadline: Instant::now() };
+        let joining = joining(&guest, &options);
         let good = Hello::new(&joining);
         let forged = Hello { proof: blake3::hash(b"a guess"), ..Hello::new(&joining) };
         let two = [file.as_fd(), file.as_fd()];
@@ -79,8 +88,8 @@ fn intruders_are_dropped_and_delay_nobody() {
             send(&socket, &bytes, handles).unwrap();
             assert!(is_dropped(&socket), "{:?}", String::from_utf8_lossy(&bytes));
         }
-        assert_eq!(attend(&guest, Duration::from_secs(60)).unwrap(), 2);
-        assert_eq!(hosting.join().unwrap().unwrap(), 2);
+        assert_eq!(attend(&guest, Duration::from_secs(60)).unwrap(), 4);
+        assert_eq!(hosting.join().unwrap().unwrap(), 4);
         drop(silent);
     });
 }
@@ -120,7 +129,7 @@ fn a_guest_that_hangs_up_is_named() {
         let socket = intrude(&guest);
         let file = std::fs::File::open("/dev/null").unwrap();
         let options = WorldOptions { timeout: Duration::from_secs(60), ..WorldOptions::default() };
-        let joining = Joining { membership: &guest, options: &options, generation: 0, deadline: Instant::now() };
+        let joining = joining(&guest, &options);
         send(&socket, &Hello::new(&joining).encode(), &[file.as_fd(), file.as_fd()]).unwrap();
         drop(socket);
         let said = hosting.join().unwrap().unwrap_err().to_string();
@@ -151,5 +160,31 @@ fn a_wrong_token_finds_nobody() {
         let said = attend(&stranger, Duration::from_millis(300)).unwrap_err().to_string();
         assert_eq!(said, "rank 1 waited 300 ms for rank 0 to start");
         hosting.join().unwrap().unwrap_err();
+    });
+}
+
+#[test]
+fn memory_of_gpus_comes_to_all() {
+    // More ranks than have their handles in one packet.
+    let job = job();
+    let members: Vec<Membership> = (0..50).map(|rank| membership(rank, 50, &job)).collect();
+    std::thread::scope(|scope| {
+        let attend = |member| attend_with(member, Duration::from_secs(60), Segments::Gpu);
+        let ranks: Vec<_> = members.iter().map(|member| scope.spawn(move || attend(member))).collect();
+        for rank in ranks {
+            assert_eq!(rank.join().unwrap().unwrap(), 150);
+        }
+    });
+}
+
+#[test]
+fn ranks_agree_on_where_their_memory_is() {
+    let job = job();
+    let [host, guest] = [0, 1].map(|rank| membership(rank, 2, &job));
+    std::thread::scope(|scope| {
+        let hosting = scope.spawn(|| attend(&host, Duration::from_secs(60)));
+        let said = attend_with(&guest, Duration::from_secs(60), Segments::Gpu).unwrap_err().to_string();
+        assert!(said.ends_with(" has its symmetric memory on a GPU, rank 0 in the host's memory"), "{said}");
+        assert_eq!(hosting.join().unwrap().unwrap_err().to_string(), said);
     });
 }

@@ -1,0 +1,175 @@
+//! The engine `nvshmem`: ranks are processes with GPUs whose symmetric memory is NVSHMEM's, and whose kernels have its
+//! device functions linked in ([`Nvshmem::bitcode`]).
+//!
+//! The hosts meet as those of the engine `processes` do, and rank 0's unique id travels that way. After the library is
+//! initialised, no collective of it is called by the hosts: a wait of ours has an end, and one of the library's has none.
+
+mod library;
+mod overdue;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use shoal_driver::cuda::{CudaDevice, CudaKernel};
+
+use super::cuda::{CudaEngine, GpuRank, NO_HOST_HEAP, Sharing, segment_bytes};
+use super::cuda_processes::{UUID_BYTES, device_of, sharers};
+use super::gpu_heaps::GpuHeaps;
+use super::processes::membership::Membership;
+use super::processes::monitor::Monitor;
+use super::processes::{self, Bring, ProcessEngine};
+use super::{EngineKind, Segments};
+use crate::error::WorldError;
+use crate::options::WorldOptions;
+use library::{BY_UNIQUE_ID, ID_BYTES, InitAttributes, Library, UniqueId};
+
+/// Finds the library, and says which; for `shoal doctor`.
+pub fn find_library() -> Result<String, WorldError> {
+    Library::get().map(Library::told)
+}
+
+/// NVSHMEM, as a rank uses it.
+#[derive(Debug, Clone, Copy)]
+pub struct Nvshmem(&'static Library);
+
+impl Nvshmem {
+    /// Its device functions as LLVM bitcode, which kernels of its ranks are linked with.
+    #[must_use]
+    pub fn bitcode(self) -> &'static Path {
+        &self.0.bitcode
+    }
+
+    /// Lets the functions in loaded code know what the library knows. Once for each code, before its first launch.
+    pub fn prepare(self, code: &CudaKernel) -> Result<(), WorldError> {
+        let module = code.module().map_err(WorldError::gpu)?;
+        // SAFETY: a loaded module of the current context, with the library's functions in it.
+        let status = unsafe { (self.0.module_init)(std::ptr::with_exposed_provenance_mut(module)) };
+        match status {
+            0 => Ok(()),
+            status => Err(WorldError::Setup(format!(
+                "NVSHMEM does not take kernel `{}` (status {status}): are its library and its bitcode of the same version?",
+                code.description().name
+            ))),
+        }
+    }
+}
+
+/// Settings that the library reads from the environment when it starts: all ranks are on this host. What the user has set
+/// stays.
+fn configure(segment: usize) {
+    let set = |name: &str, value: &str| {
+        if std::env::var_os(name).is_none() {
+            // SAFETY: Rust's accesses to the environment are under one lock. C code of this process that reads it on
+            // another thread just now would be wrong already in a program that calls `setenv`, as launchers do; the
+            // library itself, which is the one to read it, is not initialised yet.
+            unsafe { std::env::set_var(name, value) };
+        }
+    };
+    set("NVSHMEM_REMOTE_TRANSPORT", "none");
+    set("NVSHMEM_DISABLE_IB", "1");
+    set("NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME", "lo");
+    // It keeps accounts beside the block.
+    set("NVSHMEM_SYMMETRIC_SIZE", &segment.saturating_add(1 << 26).to_string());
+}
+
+/// Joins the world that this process was started for.
+pub(crate) fn join(
+    membership: &Membership,
+    options: &WorldOptions,
+    ordinal: Option<u32>,
+) -> Result<CudaEngine<Monitor>, WorldError> {
+    static JOINED: AtomicBool = AtomicBool::new(false);
+    if JOINED.swap(true, Ordering::AcqRel) {
+        let text = "this process is or was a member of a world of NVSHMEM, and can be of one only";
+        return Err(WorldError::Setup(text.to_owned()));
+    }
+    let device = device_of(membership.rank, ordinal)?;
+    device.keep_memory().map_err(WorldError::gpu)?;
+    device.make_current().map_err(WorldError::gpu)?;
+    let segment = segment_bytes(options)?;
+    configure(segment);
+    let library = Library::get()?;
+    let mut note = device.uuid().map_err(WorldError::gpu)?.to_vec();
+    note.extend(own_id(library, membership)?.to_bytes());
+    let bring = Bring { segments: Segments::Nvshmem, memory: None, note: &note, host_heap: NO_HOST_HEAP };
+    let (host, ()) = processes::join_with(membership, options, bring, |_| Ok(()))?;
+    let heaps = overdue::bounded(&host, options.timeout, || allocate(library, &host, device, segment, options))?;
+    let sharing = Sharing { gpu: sharers(&host), process: 1 };
+    let gpu = GpuRank::new(&host, options, &Arc::new(heaps), sharing)?.with_nvshmem(Nvshmem(library));
+    Ok(CudaEngine { host, kind: EngineKind::Nvshmem, gpu, pad: options.pad_bytes() })
+}
+
+/// What ranks find each other by: that of rank 0 counts.
+fn own_id(library: &Library, membership: &Membership) -> Result<UniqueId, WorldError> {
+    let mut id = UniqueId::empty();
+    if membership.rank == 0 {
+        // SAFETY: it writes an id; this is before the initialisation, as it must be.
+        let status = unsafe { (library.get_unique_id)(&raw mut id) };
+        if status != 0 {
+            let text = format!(
+                "NVSHMEM has no way for ranks to find each other (status {status}; NVSHMEM_DEBUG=INFO says more)"
+            );
+            return Err(WorldError::Setup(text));
+        }
+    }
+    Ok(id)
+}
+
+/// Initialises the library and takes the segment of this rank. Collective over the world.
+fn allocate(
+    library: &Library,
+    host: &ProcessEngine,
+    device: CudaDevice,
+    segment: usize,
+    options: &WorldOptions,
+) -> Result<GpuHeaps, WorldError> {
+    let number = |n: usize| i32::try_from(n).map_err(|_| WorldError::Setup(format!("{n} ranks are too many")));
+    let (rank, ranks) = (host.rank, host.memory.size());
+    let mut note = Vec::new();
+    host.memory.control(0).note.read(UUID_BYTES + ID_BYTES, &mut note);
+    let id = UniqueId::from_bytes(&note[UUID_BYTES..]).unwrap_or_else(UniqueId::empty);
+    let mut attributes = InitAttributes::empty();
+    let refused = |doing: &str, status: i32| {
+        WorldError::Setup(format!("NVSHMEM cannot {doing} (status {status}); NVSHMEM_DEBUG=INFO says more"))
+    };
+    // SAFETY: the id and the attributes live until the library is initialised, which happens once in a process.
+    let status = unsafe {
+        match (library.set_unique_id)(number(rank)?, number(ranks)?, &raw const id, &raw mut attributes) {
+            0 => (library.init)(BY_UNIQUE_ID, &raw mut attributes),
+            status => status,
+        }
+    };
+    if status != 0 {
+        return Err(refused("start", status));
+    }
+    // SAFETY: the library is initialised.
+    let told = unsafe { ((library.my_pe)(), (library.n_pes)()) };
+    if told != (number(rank)?, number(ranks)?) {
+        return Err(WorldError::Setup(format!("NVSHMEM calls rank {rank} of {ranks} {} of {}", told.0, told.1)));
+    }
+    // SAFETY: as above; all ranks ask for the same.
+    let own = unsafe { (library.align)(4096, segment) };
+    if own.is_null() {
+        return Err(WorldError::Setup(format!(
+            "NVSHMEM has no {segment} bytes for a heap; make it smaller with SHOAL_HEAP_BYTES, or NVSHMEM_SYMMETRIC_SIZE larger"
+        )));
+    }
+    let mut addresses = Vec::new();
+    for peer in 0..ranks {
+        // SAFETY: a place in symmetric memory, and a rank.
+        let there = unsafe { (library.ptr)(own, number(peer)?) };
+        if there.is_null() {
+            return Err(WorldError::Setup(format!(
+                "NVSHMEM does not reach rank {peer} from rank {rank} by load and store, as ranks of one host must be"
+            )));
+        }
+        addresses.push(there.addr() as u64);
+    }
+    // SAFETY: the library has given so many bytes there, and keeps them until the process ends.
+    let heaps = unsafe { GpuHeaps::kept_elsewhere(device, addresses, segment) };
+    heaps.clear(rank, options.heap_start()).map_err(WorldError::gpu)?;
+    // SAFETY: all ranks come here.
+    unsafe { (library.barrier_all)() };
+    Ok(heaps)
+}

@@ -1,0 +1,136 @@
+"""Ranks that are processes with their symmetric memory on GPUs: passed on as files, or NVSHMEM's."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+PRELUDE = """
+import os, signal, sys, time
+import torch, shoal, shoal.language as tl
+
+world = shoal.World.from_env(heap_bytes=1 << 24)
+rank = world.rank
+me, n = rank.rank, rank.num_ranks
+"""
+
+MEET = """
+@shoal.jit
+def push(x, out, flags, n: tl.constexpr):
+    to = tl.program_id(0)
+    at = tl.arange(0, n)
+    tl.store(tl.symm_at(out, to) + tl.rank() * n + at, tl.load(x + at))
+    tl.notify(flags + tl.rank(), to, signal=1, sig_op="set", comm_scope="intra_node")
+    tl.wait(flags + to, 1, "sys", "acquire", waitValue=1)
+
+assert rank.device.type == "cuda" and world.engine == os.environ["EXPECTED_ENGINE"], (rank.device, world.engine)
+x = torch.randn(16, device=rank.device, generator=torch.Generator(rank.device).manual_seed(me))
+out = rank.symm_empty((n, 16), torch.float32)
+out.fill_(float("nan"))
+flags = rank.symm_zeros(n, torch.int64)
+torch.cuda.synchronize()
+rank.barrier()
+push[(n,)](x, out, flags, 16)
+torch.cuda.synchronize()
+rank.barrier()
+for peer in range(n):
+    sent = torch.randn(16, device=rank.device, generator=torch.Generator(rank.device).manual_seed(peer))
+    assert torch.equal(out[peer], sent), (me, peer)
+    assert torch.equal(rank.peer(out, peer)[me], x), (me, peer)
+assert rank.all_gather(me) == list(range(n))
+rank.barrier()
+print(f"met {me}\\n", end="", flush=True)
+"""
+
+IN_VAIN = """
+@shoal.jit
+def hang(flags):
+    tl.wait(flags, 1, "sys", "acquire", waitValue=7)
+
+flags = rank.symm_zeros(1, torch.int64)
+hang[(1,)](flags)
+rank.barrier()
+"""
+
+DIES = """
+@shoal.jit
+def hang(flags):
+    tl.wait(flags, 1, "sys", "acquire", waitValue=7)
+
+flags = rank.symm_zeros(1, torch.int64)
+hang[(1,)](flags)
+if me == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+begun = time.monotonic()
+try:
+    rank.barrier()
+except shoal.WorldError as error:
+    print(f"told {error} after {time.monotonic() - begun:.1f} s\\n", end="", flush=True)
+    sys.exit(3)
+"""
+
+
+def launched(tmp_path, ranks: int, script: str, engine: str = "processes", **environment: str):
+    """What `shoal launch` and its ranks say, and how they end."""
+    path = tmp_path / "script.py"
+    path.write_text(PRELUDE + script)
+    command = ["shoal", "launch", "-n", str(ranks), "--engine", engine, "--device", "cuda", "--", sys.executable]
+    return run_ranks([*command, str(path)], engine, environment)
+
+
+def run_ranks(command: list[str], engine: str, environment: dict[str, str]):
+    settings = {"SHOAL_TIMEOUT": "40", "SHOAL_WAIT_TIMEOUT": "20", "EXPECTED_ENGINE": engine}
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=100,
+        env={**os.environ, **settings, **environment},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_processes_reach_each_other_on_a_gpu(tmp_path, ranks):
+    done = launched(tmp_path, ranks, MEET)
+    assert done.returncode == 0, done.stdout
+    assert all(f"met {rank}" in done.stdout for rank in range(ranks)), done.stdout
+
+
+def test_torchrun_starts_ranks_on_a_gpu(tmp_path):
+    path = tmp_path / "script.py"
+    path.write_text(PRELUDE.replace("heap_bytes", 'device="cuda", heap_bytes') + MEET)
+    command = ["torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29507", str(path)]
+    done = run_ranks(command, "processes", {})
+    assert done.returncode == 0, done.stdout
+    assert "met 0" in done.stdout and "met 1" in done.stdout, done.stdout
+
+
+def test_a_wait_in_vain_ends_with_a_report(tmp_path):
+    done = launched(tmp_path, 2, IN_VAIN, SHOAL_WAIT_TIMEOUT="2")
+    assert done.returncode != 0, done.stdout
+    assert "rank 0" in done.stdout and "script.py" in done.stdout and "7" in done.stdout, done.stdout
+    assert "wait" in done.stdout, done.stdout
+
+
+def test_a_rank_that_dies_ends_the_others_at_once(tmp_path):
+    done = launched(tmp_path, 2, DIES)
+    assert done.returncode == 128 + signal.SIGKILL, done.stdout
+    told = next(line for line in done.stdout.splitlines() if "told" in line)
+    assert "rank 1 (pid " in told and "died" in told, done.stdout
+    assert float(told.rsplit(" after ", 1)[1].split(" ")[0]) < 10, told
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_processes_reach_each_other_through_nvshmem(tmp_path, ranks):
+    doctor = subprocess.run(
+        [sys.executable, "-m", "shoal", "doctor"], capture_output=True, text=True, timeout=100, check=False
+    )
+    if not any(line.startswith("nvshmem") and " in /" in line for line in doctor.stdout.splitlines()):
+        pytest.skip("NVSHMEM is not installed")
+    done = launched(tmp_path, ranks, MEET, "nvshmem")
+    assert done.returncode == 0, done.stdout
+    assert all(f"met {rank}" in done.stdout for rank in range(ranks)), done.stdout

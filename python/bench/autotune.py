@@ -11,10 +11,10 @@ import time
 CACHE = tempfile.TemporaryDirectory(prefix="shoal-bench-")
 os.environ["SHOAL_CACHE_DIR"] = CACHE.name
 
-import numpy as np
+import numpy as np  # noqa: E402
 
-import shoal
-import shoal.language as tl
+import shoal  # noqa: E402
+import shoal.language as tl  # noqa: E402
 
 CONFIGS = [
     shoal.Config({"BLOCK_M": m, "BLOCK_N": n, "BLOCK_K": k})

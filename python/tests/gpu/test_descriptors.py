@@ -1,5 +1,5 @@
-"""Blocks of tensors by the copy engine: loads and stores at all edges, types and shapes, products that run ahead of their
-loops, persistent kernels, and loops that warps of their own feed. Outputs are poisoned first.
+"""Blocks of tensors by the copy engine: loads and stores at all edges, types and shapes, products that run ahead of
+their loops, persistent kernels, and loops that warps of their own feed. Outputs are poisoned first.
 """
 
 import pytest

@@ -60,8 +60,8 @@ class SymmetricMemory:
         alike = len({place[2] for place in places}) == 1
         self.multicast_ptr: int = self.buffer_ptrs[self.rank] if everybody and alike and own.rank.device is None else 0
         """The address by which `multimem` reaches the data of all ranks: that of this rank's own, which names the same
-        place in everybody's. 0 if the group is not all ranks, its ranks have allocated in different orders, or the memory
-        is a GPU's."""
+        place in everybody's. 0 if the group is not all ranks, its ranks have allocated in different orders, or the
+        memory is a GPU's."""
         self._tables = [_table(pointers, own.rank.device) for pointers in (self.buffer_ptrs, self.signal_pad_ptrs)]
         holds = [(member, place[0] + own.rank.rank) for member, place in zip(group.members, places)]
         for member, offset in holds:

@@ -321,6 +321,6 @@ def test_arguments_that_are_no_memory(argument, raised, said):
 )
 def test_options_that_cannot_be_used_are_named(option, value, said):
     x = np.zeros(1, np.float32)
-    with pytest.raises((AssertionError, TypeError, RuntimeError)) as caught:
+    with pytest.raises((AssertionError, TypeError, shoal.ShoalError)) as caught:
         stored[(1,)](x, 1.0, **{option: value})
     assert said in str(caught.value)

@@ -196,7 +196,7 @@ def test_the_number_of_threads():
     for threads in (1, 2, 0):
         fill[(16,)](out, threads + 0.5, 1000, num_cpu_threads=threads)
         assert (out == threads + 0.5).all()
-    with pytest.raises(OverflowError):
+    with pytest.raises(TypeError, match="`num_cpu_threads` must be a small whole number, not -1"):
         fill[(16,)](out, 1, 1000, num_cpu_threads=-1)
 
 

@@ -173,3 +173,11 @@ def check_all_gather_matmul_pull(world, M=18, N=20, K=8):
         all_gather_matmul_pull[(world.size * 2 * 2,)](x, b, c, M, N, K, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16)
         world.barrier()
     world.output(c)
+
+
+@shoal.harness
+def check_read_clock(world):
+    words = world.empty(1, "uint64")
+    for launch in range(world.launches):
+        read_clock[(1,)](words)
+    world.output(words)

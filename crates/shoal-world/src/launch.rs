@@ -12,6 +12,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open, set_parent_process_death_signal,
 };
 
+use crate::engine::openshmem::membership::ENGINE;
 use crate::engine::processes::membership::Membership;
 use crate::engine::processes::token::Token;
 use crate::error::WorldError;
@@ -68,6 +69,10 @@ impl Job {
         let mut job = Job { running: Vec::new(), groups: Groups::default() };
         for rank in 0..ranks {
             let mut command = make(rank);
+            if command.get_envs().all(|(name, _)| name != ENGINE) {
+                // A job around this one, if there is one, may have said something else.
+                command.env(ENGINE, "processes");
+            }
             command.envs(Membership::variables(rank, ranks, port, &token)).process_group(0);
             end_with_parent(&mut command);
             job.add(rank, &mut command)?;

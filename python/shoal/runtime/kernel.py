@@ -218,7 +218,11 @@ class CompiledKernel:
 
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
         def launch(*args: Any, stream: Any = None) -> Any:
-            return self.fn.run(*args, grid=grid, **self._options)
+            # A parameter with the name of an option is both, if it is passed by name.
+            names = self.fn.arg_names[: len(args)]
+            first = next((at for at, name in enumerate(names) if name in self._options), len(args))
+            named = dict(zip(names[first:], args[first:]))
+            return self.fn.run(*args[:first], grid=grid, **{**self._options, **named})
 
         return launch
 

@@ -33,7 +33,7 @@ fn ranks_are_told_their_device_and_engine() {
         let script = ["-n", "1", "--", "sh", "-c", "echo on ${SHOAL_DEVICE:-any} by ${SHOAL_ENGINE:-any}"];
         Workplace::new().call(&[&["launch"], options, &script].concat())
     };
-    assert_eq!(said(&["--device", "cuda"]).out, "[0] on cuda by any\n");
+    assert_eq!(said(&["--device", "cuda"]).out, "[0] on cuda by processes\n");
     assert_eq!(said(&["--engine", "nvshmem"]).out, "[0] on any by nvshmem\n");
     assert!(said(&["--device", "interp"]).err.contains("ranks that the interpreter runs are threads"));
     assert!(said(&["--device", "cuda", "--engine", "openshmem"]).err.contains("has its memory on the host"));

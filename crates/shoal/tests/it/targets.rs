@@ -54,12 +54,10 @@ fn targets_without_a_backend_are_told() {
 }
 
 #[test]
-fn kernels_of_gpus_are_not_shipped_yet() {
-    for target in ["sm_90a", "gfx942"] {
-        let build = shoal::aot::Build::new(asks()).signature("*i32").target(target);
-        let said = build.compile().unwrap_err().to_string();
-        assert!(said.contains(&format!("kernels for {target} cannot be shipped ahead of time yet")), "{said}");
-    }
+fn kernels_of_amd_gpus_are_not_shipped_yet() {
+    let build = shoal::aot::Build::new(asks()).signature("*i32").target("gfx942");
+    let said = build.compile().unwrap_err().to_string();
+    assert!(said.contains("gfx942"), "{said}");
     assert!(emitted(Stage::Asm, "sm_90a").unwrap().contains(".target sm_90a"));
 }
 

@@ -58,8 +58,9 @@ macro_rules! kernels {
 }
 
 kernels! {
-    one_shot_all_reduce one_shot_all_reduce_bias two_shot_all_reduce two_shot_all_reduce_in_place
-    two_shot_all_reduce_bias one_shot_all_reduce_bias_rms_norm two_shot_all_reduce_bias_rms_norm
+    one_shot_all_reduce one_shot_all_reduce_little one_shot_all_reduce_bias
+    two_shot_all_reduce two_shot_all_reduce_in_place two_shot_all_reduce_little two_shot_all_reduce_bias
+    one_shot_all_reduce_bias_rms_norm two_shot_all_reduce_bias_rms_norm
     all_gather_push all_gather_pull all_gather_ring all_gather_2d all_gather_with_progress
     reduce_scatter all_to_all broadcast ring_put
     gemm_one_shot_all_reduce gemm_reduce_scatter gemm_reduce_scatter_ce_persistent all_gather_matmul

@@ -5,7 +5,7 @@ use crate::environment::Variables;
 use crate::error::WorldError;
 
 /// The variable that chooses an engine where the environment would allow for several.
-const ENGINE: &str = "SHOAL_ENGINE";
+pub(crate) const ENGINE: &str = "SHOAL_ENGINE";
 const RANK: &str = "OMPI_COMM_WORLD_RANK";
 const SIZE: &str = "OMPI_COMM_WORLD_SIZE";
 

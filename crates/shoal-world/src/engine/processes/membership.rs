@@ -87,8 +87,6 @@ impl Membership {
             ("MASTER_ADDR", "127.0.0.1".to_owned()),
             ("MASTER_PORT", port.to_string()),
             (TOKEN, token.reveal().to_owned()),
-            // Of a job around this one, if there is one, it may say something else.
-            ("SHOAL_ENGINE", "processes".to_owned()),
         ]
     }
 

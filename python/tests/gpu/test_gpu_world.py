@@ -198,7 +198,7 @@ def test_waits_in_vain_are_told_and_the_gpu_goes_on(monkeypatch):
 
     told = world(2).run(on_rank)
     for text in told:
-        assert "wait_in_vain" in text and "test_world.py" in text and "7" in text, text
+        assert "wait_in_vain" in text and "test_gpu_world.py" in text and "7" in text, text
     test_kernels_reach_other_ranks(2)
 
 

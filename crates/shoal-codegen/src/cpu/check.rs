@@ -2,14 +2,13 @@
 //! shown the addresses before they are used.
 
 use inkwell::values::{InstructionOpcode, PointerValue};
-use shoal_abi::{AccessBase, AccessKind, CheckedAccess, Field, Hook, Site};
-use shoal_ir::class::{AccessOp, OpClass};
-use shoal_ir::{CommOp, Elem, OpId, Scalar};
+use shoal_abi::{CheckedAccess, Field, Hook, Site};
+use shoal_ir::{Elem, OpId, Scalar};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
+use crate::shared::access::Access;
 use crate::shared::llvm::V;
-use crate::shared::provenance::{self, Provenance};
 
 /// Most lanes that are checked at once: a bit for each.
 const MAX_LANES: u32 = 64;
@@ -73,31 +72,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return known;
         }
         let llvm = self.llvm;
-        let data = self.func.op(op);
-        let pointers = data.operands()[0];
-        let (kind, what) = match data.kind.class() {
-            OpClass::Access(AccessOp::Load(_)) => (AccessKind::Read, "load"),
-            OpClass::Access(AccessOp::Store { .. }) => (AccessKind::Write, "store"),
-            OpClass::Atomic(..) => (AccessKind::Atomic, "atomic"),
-            OpClass::Comm(CommOp::Wait { .. }) => (AccessKind::Atomic, "wait"),
-            OpClass::Source(_)
-            | OpClass::Elementwise(_)
-            | OpClass::Shape(_)
-            | OpClass::Tile(_)
-            | OpClass::Apply(_)
-            | OpClass::Desc(_)
-            | OpClass::Comm(_)
-            | OpClass::Effect(_)
-            | OpClass::Control(_)
-            | OpClass::Terminator(_)
-            | OpClass::Call(_) => unreachable!("{:?} accesses no memory through pointers", data.kind),
-        };
-        let bytes = self.elem(pointers).ptr().map_or(1, |p| p.element().bytes());
-        let base = match provenance::of(self.func, pointers) {
-            Provenance::Param(param) => AccessBase::Param(param as u32),
-            Provenance::SomeParam => AccessBase::SomeParam,
-            Provenance::Elsewhere => AccessBase::Unknown,
-        };
+        let Access { base, kind, bytes, what } = Access::of(self.func, op);
         let number = |n: u32| llvm.i32().const_int(u64::from(n), false).into();
         let values = [number(bytes), number(kind.number()), number(base.number().cast_unsigned())];
         let values = [&self.site_values(op, what)[..], &values].concat();

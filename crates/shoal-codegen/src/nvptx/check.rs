@@ -7,14 +7,13 @@
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_abi::rank_table::{AccessForm, DeviceFailure};
-use shoal_abi::{AccessBase, AccessKind, FIRST_PAGES, WaitCondition};
-use shoal_ir::class::{AccessOp, OpClass};
-use shoal_ir::{CommOp, Func, OpId};
+use shoal_abi::{AccessBase, FIRST_PAGES, WaitCondition};
+use shoal_ir::OpId;
 
 use super::emitter::Emitter;
 use super::give_up::{Seen, Trouble};
+use crate::shared::access::Access;
 use crate::shared::llvm::{V, pointer_as_int};
-use crate::shared::provenance::{self, Provenance};
 
 /// The most bytes that one instruction wants aligned.
 const WIDEST: u32 = 16;
@@ -46,7 +45,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return wanted;
         }
         let llvm = self.llvm;
-        let Access { base, form, what } = access(self.func, op, accesses.count);
+        let Access { base, kind, bytes, what } = Access::of(self.func, op);
+        let form = AccessForm { kind, bytes, count: accesses.count };
         let bytes = llvm.const_i64((form.bytes * form.count).into()).into();
         let mut any: V<'ctx> = llvm.i1().const_zero().into();
         let mut first: V<'ctx> = llvm.const_i64(0).into();
@@ -78,7 +78,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return;
         }
         let llvm = self.llvm;
-        let Access { base, form, what } = access(self.func, op, 1);
+        let Access { base, kind, bytes, what } = Access::of(self.func, op);
+        let form = AccessForm { kind, bytes, count: 1 };
         let address = pointer_as_int(llvm, address);
         let count = llvm.cast(Op::SExt, count, llvm.i64().into());
         let bytes = llvm.bin(Op::Mul, count, llvm.const_i64(form.bytes.into()).into());
@@ -130,41 +131,4 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let rest = llvm.bin(Op::And, first, llvm.const_i64(rest).into());
         llvm.bin(Op::And, known, llvm.icmp(IntPredicate::EQ, rest, llvm.const_i64(0).into()))
     }
-}
-
-/// What an operation accesses, and how.
-struct Access {
-    base: AccessBase,
-    form: AccessForm,
-    what: &'static str,
-}
-
-fn access(func: &Func, op: OpId, count: u32) -> Access {
-    let data = func.op(op);
-    let pointers = data.operands()[0];
-    let (kind, what) = match data.kind.class() {
-        OpClass::Access(AccessOp::Load(_)) => (AccessKind::Read, "load"),
-        OpClass::Access(AccessOp::Store { .. }) => (AccessKind::Write, "store"),
-        OpClass::Atomic(..) => (AccessKind::Atomic, "atomic"),
-        OpClass::Comm(CommOp::Wait { .. }) => (AccessKind::Atomic, "wait"),
-        OpClass::Source(_)
-        | OpClass::Elementwise(_)
-        | OpClass::Shape(_)
-        | OpClass::Tile(_)
-        | OpClass::Apply(_)
-        | OpClass::Desc(_)
-        | OpClass::Comm(_)
-        | OpClass::Effect(_)
-        | OpClass::Control(_)
-        | OpClass::Terminator(_)
-        | OpClass::Call(_) => unreachable!("{:?} accesses no memory through pointers", data.kind),
-    };
-    let elem = func.ty(pointers).elem().and_then(|elem| elem.ptr());
-    let bytes = elem.map_or(1, |pointer| pointer.element().bytes());
-    let base = match provenance::of(func, pointers) {
-        Provenance::Param(param) => AccessBase::Param(param as u32),
-        Provenance::SomeParam => AccessBase::SomeParam,
-        Provenance::Elsewhere => AccessBase::Unknown,
-    };
-    Access { base, form: AccessForm { kind, bytes, count }, what }
 }

@@ -10,10 +10,12 @@
 //! | `code_size` | code that is too large for LLVM's slower parts |
 //! | `debug_info` | line tables |
 //! | `link` | user bitcode |
+//! | `access` | what an operation that is checked accesses |
 //! | `provenance` | which argument a pointer was computed from |
 //! | `recursion` | recursion as deep as a kernel's longest chain |
 
 mod abi;
+pub(crate) mod access;
 pub(crate) mod arith;
 pub(crate) mod code_size;
 pub(crate) mod convert;

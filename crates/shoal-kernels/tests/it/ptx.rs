@@ -269,6 +269,35 @@ def ring(x, flags, N: tl.constexpr):
 }
 
 #[test]
+fn weak_loads_are_done_one_by_one_and_are_not_volatile() {
+    let source = "
+import shoal
+import shoal.language as tl
+from triton_dist.language.extra.language_extra import ld, st, tid
+
+@shoal.jit
+def twice(x, out):
+    at = x + tid(0)
+    inline = tl.inline_asm_elementwise('ld.global.b32 $0, [$1];', '=r,l', [at], dtype=tl.int32, is_pure=False, pack=1)
+    st(out + tid(0), ld(at, '', 'weak') + ld(at, '', 'weak') + inline, '', 'weak')
+
+@shoal.jit
+def volatile(x, out):
+    tl.store(out, tl.load(x, volatile=True))
+";
+    let module = shoal::Module::from_source("weak.py", source).unwrap();
+    let text = |name: &str| {
+        let kernel = module.kernel(name).unwrap();
+        let specs = kernel.read_signature("*i32:16, *i32:16").unwrap();
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm80)).unwrap()).unwrap()
+    };
+    let twice = text("twice");
+    assert_eq!(twice.matches("ld.global.b32").count(), 3, "{twice}");
+    assert!(!twice.contains("ld.volatile"), "{twice}");
+    assert!(text("volatile").contains("ld.volatile.global"));
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_by_name() {
     let source = "
 import shoal

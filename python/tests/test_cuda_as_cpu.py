@@ -79,6 +79,9 @@ assert properties.multi_processor_count > 0 and properties.total_memory > 0 and 
 assert torch.cuda.get_device_capability() == (9, 0)
 with torch.cuda.device(0), torch.cuda.nvtx.range("part"):
     torch.cuda.empty_cache()
+from triton.backends import backends
+
+assert [name for name, backend in backends.items() if backend.driver.is_active()] == ["cuda"]
 assert torch.accelerator.current_accelerator().type == "cuda" and torch.accelerator.is_available()
 assert torch.accelerator.current_stream() is torch.cuda.current_stream()
 

@@ -75,7 +75,11 @@ def test_errors_call_the_package_what_the_script_does(tmp_path, package):
     script = tmp_path / "script.py"
     script.write_text(MISTAKES.replace("{package}", package))
     said = run(script).stderr
-    for words in ("it outside of the kernel, with `@{}.jit`", "`helper` with `@{}.jit`", "`from {}.language.extra import"):
+    for words in (
+        "it outside of the kernel, with `@{}.jit`",
+        "`helper` with `@{}.jit`",
+        "`from {}.language.extra import",
+    ):
         assert words.format(package) in said
 
 

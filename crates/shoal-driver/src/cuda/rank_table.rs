@@ -8,9 +8,7 @@ use core::{
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
-use std::{
-    sync::{Arc, Mutex, OnceLock},
-};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use shoal_abi::{
     CheckedAccess, Site, WaitCondition,

@@ -8,6 +8,7 @@ from distributed import needs_oshrun, oshrun, run, shoal_launch, torchrun
 pytestmark = pytest.mark.torch
 
 PROGRAM = """
+import ctypes
 import os
 import torch
 import triton
@@ -83,6 +84,10 @@ with group_profile("gather", group=group):
     gather()
 assert rank != 0 or os.path.exists("prof/gather_merged.json.gz")
 nvshmem_free_tensor_sync(signals)
+used = nvshmem_create_tensor((64,), torch.int32).fill_(7)
+nvshmem_free_tensor_sync(used)
+flag = nvshmem_create_tensor((1,), torch.int32)
+assert flag.data_ptr() == used.data_ptr() and not any((ctypes.c_int32 * 64).from_address(flag.data_ptr()))
 dist_print(f"rank {rank} is done", allowed_ranks="all", need_sync=True, prefix=True)
 finalize_distributed()
 """

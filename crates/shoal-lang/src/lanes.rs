@@ -80,18 +80,18 @@ pub(crate) fn of_each(e: &mut Emit<'_>, t: &Tensor) -> LowerResult<Tensor> {
     Ok(Tensor { access: t.access, ..e.tensor(value) })
 }
 
-/// Values of lanes that meet a tile, whose elements belong to no lane: they must be the same on all lanes, and become
-/// scalars. Where only some lanes run, nothing is changed.
+/// Values of lanes that meet a tile, whose elements belong to no lane: they must be the same on all lanes that run the
+/// code, and become scalars.
 pub(crate) fn beside_tiles(e: &mut Emit<'_>, tensors: &[Tensor]) -> Vec<Tensor> {
     let is_tile = |t: &Tensor| !t.is_scalar() && !is_per_lane(t);
-    let settle = e.active.is_none() && tensors.iter().any(is_tile);
+    let settle = tensors.iter().any(is_tile);
     tensors.iter().map(|t| if settle { agreed(e, t) } else { t.clone() }).collect()
 }
 
-/// What all lanes have alike, as a scalar: kernels find a tile's number by shuffles and votes of a warp. The program fails
-/// where lanes differ. Other values stay what they are.
+/// What all lanes that run the code have alike, as a scalar: kernels find a tile's number by shuffles and votes of a warp,
+/// and loop from there. The program fails where lanes differ. Other values stay what they are.
 pub(crate) fn agreed(e: &mut Emit<'_>, t: &Tensor) -> Tensor {
-    if !is_per_lane(t) || e.active.is_some() {
+    if !is_per_lane(t) {
         return t.clone();
     }
     let splat_of = e.func.def_op(t.value).filter(|&op| matches!(e.func.op(op).kind, OpKind::Splat));
@@ -99,14 +99,29 @@ pub(crate) fn agreed(e: &mut Emit<'_>, t: &Tensor) -> Tensor {
         let value = e.func.op(op).operands()[0];
         return Tensor { access: t.access, ..e.tensor(value) };
     }
-    let lane = e.b().int(0, Scalar::I32);
+    let lane = first_active(e);
     let first = extract(e, t.value, lane);
     let everywhere = splat(e, first);
     let [own, everywhere] = [t.value, everywhere].map(|value| comparable(e, value));
-    let same = e.b().cmp(CmpOp::Eq, own, everywhere);
+    let mut same = e.b().cmp(CmpOp::Eq, own, everywhere);
+    if let Some(mask) = e.active {
+        let resting = inverted(e, mask);
+        same = e.b().binary(BinaryOp::Or, same, resting);
+    }
     let message = "a tile meets a value that differs between threads".to_owned();
     e.b().inferred(OpKind::Assert { message }, &[same], &[]);
     Tensor { access: t.access, ..e.tensor(first) }
+}
+
+/// The first of the lanes that run the code under construction; the last lane if none does.
+fn first_active(e: &mut Emit<'_>) -> IrValue {
+    let Some(mask) = e.active else { return e.b().int(0, Scalar::I32) };
+    let ty = lane_type(e, Scalar::I32);
+    let last = i64::from(count(e)) - 1;
+    let last = e.b().int(last, ty);
+    let own = index(e);
+    let running = e.b().select(mask, own, last);
+    combined(e, BinaryOp::Min, running)
 }
 
 /// Bits that are equal where values are.
@@ -217,7 +232,7 @@ pub(crate) fn at_access(
     if !per_lane {
         return Ok((pointer.clone(), mask.cloned()));
     }
-    if !pointer.is_scalar() && !is_per_lane(pointer) && e.active.is_none() {
+    if !pointer.is_scalar() && !is_per_lane(pointer) {
         return Ok((pointer.clone(), mask.map(|mask| agreed(e, mask))));
     }
     let pointer = of_each(e, pointer)?;

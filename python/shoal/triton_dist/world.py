@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import socket
 import warnings
@@ -16,6 +17,7 @@ from shoal.triton_dist.test_data import init_seed
 from shoal.world.current import find_rank
 
 NVSHMEM_SIGNAL_DTYPE = torch.int64
+_GRANULE = 256
 
 _group: Any = None
 _local_world_size: int | None = None
@@ -106,13 +108,21 @@ def get_triton_dist_local_world_size() -> int | None:
 
 def nvshmem_create_tensor(shape: Any, dtype: Any) -> Any:
     """A symmetric tensor, of zeros. Collective over all ranks."""
-    return acting_rank().symm_zeros(shape, dtype)
+    return _zeros(shape, dtype)
+
+
+def _zeros(shape: Any, dtype: Any) -> Any:
+    # NVSHMEM gives out whole granules, and kernels rely on the zeros behind a flag.
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    nbytes = math.prod(shape) * dtype.itemsize
+    granules = acting_rank().symm_zeros(-(-nbytes // _GRANULE) * _GRANULE, torch.uint8)
+    return granules[:nbytes].view(dtype).view(shape)
 
 
 def nvshmem_create_tensors(shape: Any, dtype: Any, rank: int, local_world_size: int) -> list[Any]:
     """A symmetric tensor and its counterparts on all ranks of this node, in their order. Collective over all ranks."""
     acting = acting_rank()
-    tensor = acting.symm_zeros(shape, dtype)
+    tensor = _zeros(shape, dtype)
     first = rank - rank % local_world_size
     peers = range(first, first + local_world_size)
     return [tensor if peer == acting.rank else acting.peer(tensor, peer) for peer in peers]

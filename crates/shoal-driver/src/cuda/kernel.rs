@@ -51,6 +51,8 @@ pub struct CudaKernel {
     args_bytes: usize,
     /// Programs that a multiprocessor runs at the same time, once somebody asked.
     resident: OnceLock<u32>,
+    /// Who is told before the code is unloaded.
+    before_unload: OnceLock<fn(usize)>,
 }
 
 /// What of a multiprocessor a kernel takes.
@@ -127,6 +129,7 @@ impl CudaKernel {
             function: Function::NULL,
             args_bytes: description.args_bytes(),
             resident: OnceLock::new(),
+            before_unload: OnceLock::new(),
             resources: Resources { registers: 0, local_bytes: 0, shared_bytes: needs.shared_bytes },
             needs,
             description,
@@ -176,6 +179,13 @@ impl CudaKernel {
         let status = unsafe { (cuda.library_module)(&raw mut module, self.library) };
         cuda.check(status, || format!("asking for the module of `{}`", self.description.name))?;
         Ok(module.expose_provenance())
+    }
+
+    /// Before the code is unloaded, calls `tell` with the address of its [module](CudaKernel::module): for a library that
+    /// keeps addresses in it. There is one such library at most.
+    pub fn before_unload(&self, tell: fn(usize)) {
+        let told = self.before_unload.get_or_init(|| tell);
+        debug_assert!(core::ptr::fn_addr_eq(*told, tell), "two libraries keep addresses in `{}`", self.description.name);
     }
 
     /// What of a multiprocessor it takes.
@@ -450,6 +460,11 @@ fn allow_shared(cuda: &Functions, device: CudaDevice, kernel: Kernel, dynamic: u
 
 impl Drop for CudaKernel {
     fn drop(&mut self) {
+        if let Some(tell) = self.before_unload.get()
+            && let Ok(module) = self.module()
+        {
+            tell(module);
+        }
         if let Ok(cuda) = self.device.bind() {
             // SAFETY: it was loaded for this object. The driver waits for launches of it.
             unsafe { (cuda.library_unload)(self.library) };

@@ -139,6 +139,8 @@ functions! {
     barrier_all = "nvshmem_barrier_all": fn();
     /// Lets the functions of loaded code know what the library knows.
     module_init = "nvshmemx_cumodule_init": fn(*mut c_void) -> c_int;
+    /// The library writes into all loaded code that it knows whenever it learns of more; into this no longer.
+    module_finalize = "nvshmemx_cumodule_finalize": fn(*mut c_void) -> c_int;
     /// Major, minor, patch.
     version_info = "nvshmemx_vendor_get_version_info": fn(*mut c_int, *mut c_int, *mut c_int);
 }

@@ -8,8 +8,8 @@ mod library;
 mod overdue;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_driver::cuda::{CudaDevice, CudaKernel};
 
@@ -43,15 +43,33 @@ impl Nvshmem {
     /// Lets the functions in loaded code know what the library knows. Once for each code, before its first launch.
     pub fn prepare(self, code: &CudaKernel) -> Result<(), WorldError> {
         let module = code.module().map_err(WorldError::gpu)?;
-        // SAFETY: a loaded module of the current context, with the library's functions in it.
-        let status = unsafe { (self.0.module_init)(std::ptr::with_exposed_provenance_mut(module)) };
+        let status = {
+            let _one_at_a_time = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: a loaded module of the current context, with the library's functions in it.
+            unsafe { (self.0.module_init)(std::ptr::with_exposed_provenance_mut(module)) }
+        };
         match status {
-            0 => Ok(()),
+            0 => {
+                code.before_unload(forget);
+                Ok(())
+            }
             status => Err(WorldError::Setup(format!(
                 "NVSHMEM does not take kernel `{}` (status {status}): are its library and its bitcode of the same version?",
                 code.description().name
             ))),
         }
+    }
+}
+
+/// The library keeps a list of modules, which is not for several threads.
+static MODULES: Mutex<()> = Mutex::new(());
+
+/// Has the library forget code that is about to be unloaded: it writes into all that it knows.
+fn forget(module: usize) {
+    let _one_at_a_time = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Ok(library) = Library::get() {
+        // SAFETY: a module that the library was told of and that is still loaded. If it does not know it, nothing happens.
+        unsafe { (library.module_finalize)(std::ptr::with_exposed_provenance_mut(module)) };
     }
 }
 

@@ -400,3 +400,36 @@ fn what_all_lanes_have_alike_meets_tiles() {
 ";
     lanes("out", body).refused(Args::new(), &["a tile meets a value that differs between threads"]);
 }
+
+#[test]
+fn loops_and_branches_that_all_lanes_take_alike_work_on_tiles() {
+    // Pieces of a block that belong to different owners, from a number that lanes found by a vote.
+    let body = "
+    first = le.__shfl_sync_i32(0xffffffff, laneid(), 1)
+    for owner in range(first, first + 3):
+        low = max(owner * 6, 8)
+        at = tl.arange(0, 32)
+        tl.store(out + at, at * 10 + owner, mask=(at >= low) & (at < owner * 6 + 6))
+        if owner == first + 1:
+            for i in range(2):
+                tl.store(out + 32 + i * 2 + tl.arange(0, 2), owner + i + tl.arange(0, 2))
+    left = first * 3
+    while left > 0:
+        tl.store(out + 36 + left + tl.arange(0, 1), left + tl.zeros((1,), tl.int32))
+        left -= 1
+";
+    let mut expected: Vec<i32> = (0..32).map(|at| if (8..24).contains(&at) { at * 10 + at / 6 } else { -1 }).collect();
+    expected.extend([2, 3, 3, 4, -1, 1, 2, 3]);
+    lanes("out", body).gives(Args::new(), &expected);
+    let body = "
+    for i in range(tid(0), 70, ntid(0)):
+        tl.store(out + tl.arange(0, 4), i + tl.arange(0, 4))
+";
+    lanes("out", body).refused(Args::new(), &["a tile meets a value that differs between threads"]);
+    // One lane alone agrees with itself, whichever it is.
+    let body = "
+    if tid(0) == 37:
+        tl.store(out + tl.arange(0, 4), tid(0) + tl.arange(0, 4))
+";
+    lanes("out", body).gives(Args::new(), &[37i32, 38, 39, 40]);
+}

@@ -51,6 +51,12 @@ def test_a_finding_tells_the_smallest_case_and_its_token():
         shoal.testing.check(programs_count, ranks=[3], schedules=20, params={"atomic": False})
 
 
+def test_a_token_repeats_a_run():
+    with pytest.raises(AssertionError, match="the one schedule of"):
+        shoal.testing.check(programs_count, replay="n1.l1+atomic=false:rr")
+    assert shoal.testing.check(programs_count, replay="n1.l1+atomic=true:rr")["clean"]
+
+
 def test_mistakes_of_the_caller_are_no_findings():
     with pytest.raises(ValueError, match="no device is known as `h9000`"):
         shoal.testing.check(programs_count, device="h9000")

@@ -79,6 +79,16 @@ assert properties.multi_processor_count > 0 and properties.total_memory > 0 and 
 assert torch.cuda.get_device_capability() == (9, 0)
 with torch.cuda.device(0), torch.cuda.nvtx.range("part"):
     torch.cuda.empty_cache()
+from triton.backends import backends
+
+assert [name for name, backend in backends.items() if backend.driver.is_active()] == ["cuda"]
+assert torch.accelerator.current_accelerator().type == "cuda" and torch.accelerator.is_available()
+assert torch.accelerator.current_stream() is torch.cuda.current_stream()
+
+
+def annotated(graph: torch.cuda.CUDAGraph | None) -> None: ...
+
+
 try:
     torch.cuda.CUDAGraph()
 except RuntimeError as error:
@@ -91,6 +101,21 @@ else:
 def test_devices_streams_and_questions(tmp_path):
     output = run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], DEVICES, tmp_path)
     assert output.count("CUDA is played by the CPU") == 1, output
+
+
+COMPILED = """
+import torch
+
+def traced(x):
+    return torch.softmax(x * 2, -1)
+
+x = torch.randn(8, 64, device="cuda")
+assert torch.allclose(torch.compile(traced, backend="eager", fullgraph=True)(x), traced(x))
+"""
+
+
+def test_torchs_compiler_traces_the_cpu(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], COMPILED, tmp_path)
 
 
 def test_nothing_happens_unless_asked(tmp_path):

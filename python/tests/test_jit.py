@@ -287,7 +287,13 @@ def test_compile_hooks_and_preload(monkeypatch):
     assert told[0]["fn"].name == "fill" and told[0]["compile"]["signature"]["value"] == "fp32"
     data = told[0]["compile"]["specialization_data"]
     assert json.loads(data)["name"].endswith("fill")
-    preloaded = shoal.jit(fill.fn).preload(data)
+    assert (
+        told[0]["compile"]["key"] in kernel.device_caches[0][0] and kernel.device_caches[3] == kernel.device_caches[0]
+    )
+    again = shoal.jit(fill.fn)
+    preloaded = again.preload(data)
+    again[(1,)](out, 1.5, 3)
+    assert len(told) == 1 and len(again.device_caches[0][0]) == 1
     assert dict(json.loads(data)["signature"]) == preloaded.signature and preloaded.signature["BLOCK"] == "64"
 
     monkeypatch.setattr(knobs.runtime, "jit_cache_hook", lambda **named: True)

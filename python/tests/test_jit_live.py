@@ -369,6 +369,90 @@ def test_aggregates():
     np.testing.assert_array_equal(run(kernel), 3 * np.arange(8) ** 2)
 
 
+@shoal.aggregate
+class Range:
+    start: sl.tensor
+    count: sl.constexpr = 8
+
+    @staticmethod
+    def at(start):
+        return Range(start)
+
+    @shoal.jit
+    def __getitem__(self, shift):
+        return self.lanes() + shift
+
+    def lanes(self, _semantic=None):
+        return self.start + sl.arange(0, self.count, _semantic=_semantic)
+
+
+@shoal.aggregate
+class Scaled(Range):
+    factor: sl.tensor
+    doubled: sl.constexpr
+
+    def __init__(self, start, factor):
+        self.start = start
+        self.count = sl.constexpr(8)
+        self.factor = factor
+        self.doubled = sl.constexpr(self.count * 2)
+
+
+def test_aggregates_inherit_and_have_plain_and_static_methods():
+    @shoal.jit
+    def kernel(out):
+        scaled = Scaled(2, 5)
+        sl.static_assert(scaled.doubled == 16)
+        moved = sl.aggregate_replace(Range.at(0), start=100)
+        sl.store(out + sl.arange(0, 8), scaled[1] * scaled.factor + moved.lanes() + scaled.at(0).lanes())
+
+    lanes = np.arange(8)
+    np.testing.assert_array_equal(run(kernel), (lanes + 3) * 5 + (lanes + 100) + lanes)
+
+
+def test_aggregates_on_the_host():
+    @shoal.aggregate
+    class Base:
+        x: sl.constexpr
+        shape: sl.tuple = (4, 8)
+
+        @shoal.constexpr_function
+        def double(self):
+            return self.x.value * 2
+
+    @shoal.aggregate
+    class Child(Base):
+        y: sl.constexpr = 7
+
+    child = Child(3)
+    assert isinstance(child.x, sl.constexpr) and (child.x.value, child.y.value, child.double()) == (3, 7, 6)
+    assert isinstance(child.shape, sl.tuple) and child.shape[1].value == 8
+    other = sl.aggregate_replace(child, y=9)
+    assert (child.y.value, other.y.value, other.x.value) == (7, 9, 3)
+    with pytest.raises(AttributeError, match="cannot assign to field 'x' on immutable aggregate"):
+        child.x = sl.constexpr(1)
+    with pytest.raises(TypeError, match="has no field 'z'"):
+        sl.aggregate_replace(child, z=1)
+    with pytest.raises(TypeError, match="missing required argument: 'x'"):
+        Child()
+    with pytest.raises(TypeError, match="can only inherit from other aggregates"):
+        shoal.aggregate(type("Other", (int,), {}))
+
+
+def test_types_of_what_is_known_at_compile_time():
+    @shoal.jit
+    def kernel(out):
+        four: sl.constexpr
+        if (four := 4) == 4:
+            sl.static_assert(isinstance(four.type, sl.constexpr_type))
+        sl.static_assert(four.type == sl.constexpr_type(4) and four.type != sl.constexpr_type(5))
+        pair = (sl.full((), 1.0, sl.float32), 1)
+        sl.static_assert(pair.type == sl.tuple_type([sl.float32, sl.int32]))
+        sl.store(out + sl.arange(0, 8), four)
+
+    np.testing.assert_array_equal(run(kernel), np.full(8, 4))
+
+
 def test_a_kernel_that_calls_itself_is_refused():
     @shoal.jit
     def forever(x):

@@ -209,6 +209,7 @@ class TestCompiling:
             assert all(isinstance(future, shoal.FutureKernel) for future in futures)
             with pytest.raises(RuntimeError, match="already active"), shoal.AsyncCompileMode(executor):
                 pass
+            assert increment.warmup(np.float32, 100, BLOCK=8, grid=(1,)) is futures[0]
             assert len(mode.future_kernels) == 3
         assert [future.result().signature["BLOCK"] for future in futures] == ["8", "16", "32"]
         assert futures[0].metadata.num_warps == 4

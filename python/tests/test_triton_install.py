@@ -104,8 +104,12 @@ def test_what_is_not_there_says_so(installed):
         importlib.import_module("triton.nothing")
     with pytest.raises(ImportError, match="Proton"):
         importlib.import_module("triton.profiler")
-    with pytest.raises(ImportError, match="gluon"):
-        importlib.import_module("triton.experimental.gluon")
+    gluon = importlib.import_module("triton.experimental.gluon")
+    with pytest.raises(ImportError, match="Gluon is a language for the inside of GPUs"):
+        gluon.jit  # noqa: B018
+    with pytest.raises(ImportError, match=r"language\.arange"):
+        gluon.language.arange  # noqa: B018
+    assert not hasattr(gluon, "__wrapped__")
     with pytest.raises(AttributeError, match="another IR"):
         importlib.import_module("triton._C.libtriton").ir  # noqa: B018
 

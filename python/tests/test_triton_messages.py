@@ -51,6 +51,14 @@ COMPILING = {
     "a = tl.dot(tl.zeros((16, 32), tl.float16), tl.zeros((16, 16), tl.float16))": "input and other must have equal "
     "reduction dimensions",
     "a = wibble + 1": "wibble is not defined",
+    "a, b, c = (1, 2)": "not enough values to unpack (expected 3, got 2)",
+    "a, *b = (1, 2)": "starred assignment targets are not supported",
+    "a = [b for b, c in (1, 2)]": "cannot unpack non-iterable value",
+    "for i in range(3):\n    if n > i:\n        return": "Cannot have `return` statements inside `while` or `for`",
+    "a = min(1.0, float('nan'))": "constexpr min does not support NaN values",
+    "a = max(1.0, -0.0)": "constexpr max does not support negative zero",
+    "p = tl.make_block_ptr(x, [8], [1], [0], [8], [0])\ntl.advance(p, [1])": "The result of tl.advance is not being "
+    "used. Note that tl.advance does not have any side effects.",
     "a = tl.lod(x)": "has no attribute 'lod'",
     "a = PLAIN + 1": "Cannot access global variable PLAIN from within @jit'ed function",
     "acc = 0\nfor i in range(3):\n    acc += 1.5": "Loop-carried variable acc has initial type int32 "
@@ -115,6 +123,42 @@ def test_the_place_is_a_line_of_the_function(installed):
 
     with pytest.raises(shoal.CompilationError, match="Triton says: at 3:16:"):
         kernel.warmup(np.float32, grid=(1,))
+
+
+def test_a_mistake_in_a_callee_names_the_callee_and_the_call(installed):
+    @shoal.jit
+    def callee():
+        wibble  # noqa: B018, F821
+
+    @shoal.jit
+    def kernel(x):
+        # The call stands on the third line.
+        callee()
+
+    with pytest.raises(shoal.CompilationError, match="at 3:4:") as raised:
+        kernel.warmup(np.float32, grid=(1,))
+    inner = raised.value.__cause__
+    assert isinstance(inner, shoal.CompilationError) and "at 2:4: wibble is not defined" in str(inner)
+    assert isinstance(inner.__cause__, NameError)
+
+
+def test_results_that_must_be_used(installed):
+    @shoal.must_use_result("It does nothing else.")
+    @shoal.jit
+    def double(x):
+        return x * 2
+
+    @shoal.jit
+    def drops(x):
+        double(3)
+
+    @shoal.jit
+    def takes(x):
+        tl.store(x, double(3))
+
+    takes.warmup(np.float32, grid=(1,))
+    with pytest.raises(shoal.CompilationError, match="The result of double is not being used. It does nothing else."):
+        drops.warmup(np.float32, grid=(1,))
 
 
 def test_without_the_drop_in_diagnostics_have_only_their_own_words():

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use shoal_ir::numeric::binary_slice;
-use shoal_ir::op::{BinaryOp, LoadAttrs, RmwOp, Scope, Sem};
+use shoal_ir::op::{BinaryOp, LoadAttrs, LoadMode, RmwOp, Scope, Sem};
 use shoal_ir::{Elem, Scalar};
 
 use crate::check::{Bytes, Effect};
@@ -141,8 +141,10 @@ impl<'p> Program<'p> {
 
     pub(crate) fn load(&mut self, machine: &mut Machine<'_>, site: Site<'p>, attrs: LoadAttrs) -> Result<Val, Error> {
         let read = |memory: &mut Memory, elem, address, _| Ok((read(memory, elem, address)?, Effect::Read));
-        // A volatile load is atomic, and orders nothing.
-        let order = if attrs.volatile { Order::Atomic(Sem::Relaxed, Scope::Sys) } else { Order::Plain };
+        let order = match attrs.mode {
+            LoadMode::Volatile => Order::Atomic(Sem::Relaxed, Scope::Sys),
+            LoadMode::Free | LoadMode::Pinned => Order::Plain,
+        };
         let at_once = if order == Order::Plain { self.load_runs(machine, site)? } else { None };
         let mut out = match at_once {
             Some(out) => out,

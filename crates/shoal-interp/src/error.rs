@@ -311,6 +311,8 @@ pub struct StreamWaiting {
     pub rank: u32,
     /// Its number.
     pub stream: u32,
+    /// Where the source says so.
+    pub span: Span,
     /// For what, in words.
     pub what: String,
     /// The word, if it waits for one.

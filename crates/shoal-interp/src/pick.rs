@@ -10,13 +10,35 @@ use crate::turn::{self, Turn};
 /// Chooses among the programs that can run.
 pub(crate) struct Picker {
     strategy: Strategy,
-    /// The state of the random sequence that orders starts; `None`: as the grid says.
-    starts: Option<u64>,
+    starts: Starts,
     /// The number of the program that ran last.
     last: Option<u64>,
     trace: Vec<Choice>,
     /// What was done, where somebody wants to know.
     turns: Option<Vec<Turn>>,
+}
+
+/// The order in which the programs of a launch start.
+#[derive(Copy, Clone, Debug)]
+enum Starts {
+    /// As the grid says.
+    Grid,
+    /// One way on the ranks that are even or odd, as this is, and the other way on the others: where programs of one number
+    /// wait for each other, the most of them must be resident then.
+    Opposed(u64),
+    /// Any order; the state of the random sequence.
+    Any(u64),
+}
+
+impl Starts {
+    fn of(seed: Option<u64>) -> Starts {
+        match seed {
+            None => Starts::Grid,
+            // Every third of the seeds that follow each other, so that few schedules have one.
+            Some(seed) if seed.is_multiple_of(3) => Starts::Opposed(seed / 3 % 2),
+            Some(seed) => Starts::Any(seed),
+        }
+    }
 }
 
 /// A program that can run.
@@ -78,13 +100,14 @@ impl Picker {
             }
             Order::Skewed(seed) => (Strategy::Skewed(Skewed { seed, state: seed }), Some(seed)),
         };
-        Picker { strategy, starts, last: None, trace: Vec::new(), turns: None }
+        Picker { strategy, starts: Starts::of(starts), last: None, trace: Vec::new(), turns: None }
     }
 
     /// Makes these choices, each the place of a program among those that can run, counted from the usual one. Programs
-    /// start as a random order of that seed has them, or as the grid says.
+    /// start as an order of that seed has them, or as the grid says.
     pub(crate) fn replaying(starts: Option<u64>, choices: Vec<u32>) -> Picker {
-        Picker { strategy: Strategy::Given(choices, 0), starts, last: None, trace: Vec::new(), turns: None }
+        let strategy = Strategy::Given(choices, 0);
+        Picker { strategy, starts: Starts::of(starts), last: None, trace: Vec::new(), turns: None }
     }
 
     /// Remembers every turn from now on.
@@ -104,11 +127,16 @@ impl Picker {
         (self.trace, self.turns.unwrap_or_default())
     }
 
-    /// The order in which a launch's programs start: as the grid says, or any.
-    pub(crate) fn start_order(&mut self, programs: &mut [[u32; 3]]) {
-        let Some(state) = &mut self.starts else { return };
-        for i in (1..programs.len()).rev() {
-            programs.swap(i, below(state, i as u64 + 1) as usize);
+    /// The order in which the programs of a rank's launch start.
+    pub(crate) fn start_order(&mut self, rank: u32, programs: &mut [[u32; 3]]) {
+        match &mut self.starts {
+            Starts::Opposed(way) if u64::from(rank % 2) == *way => programs.reverse(),
+            Starts::Grid | Starts::Opposed(_) => {}
+            Starts::Any(state) => {
+                for i in (1..programs.len()).rev() {
+                    programs.swap(i, below(state, i as u64 + 1) as usize);
+                }
+            }
         }
     }
 
@@ -223,6 +251,24 @@ mod tests {
             let repeated: Vec<usize> = sets.iter().map(|set| again.pick(set)).collect();
             assert_eq!(made, repeated, "{order:?}");
         }
+    }
+
+    #[test]
+    fn every_third_seed_starts_even_and_odd_ranks_against_each_other() {
+        let grid: Vec<[u32; 3]> = (0..5).map(|x| [x, 0, 0]).collect();
+        let backwards: Vec<[u32; 3]> = grid.iter().rev().copied().collect();
+        let starts = |seed, rank| {
+            let mut programs = grid.clone();
+            Picker::replaying(seed, Vec::new()).start_order(rank, &mut programs);
+            programs
+        };
+        assert_eq!([starts(None, 0), starts(None, 1)], [grid.clone(), grid.clone()]);
+        assert_eq!(
+            [starts(Some(3), 0), starts(Some(3), 1), starts(Some(3), 2)],
+            [grid.clone(), backwards, grid.clone()]
+        );
+        assert_eq!(starts(Some(6), 1), grid, "the other way round");
+        assert_ne!(starts(Some(4), 0), starts(Some(5), 0), "at random");
     }
 
     #[test]

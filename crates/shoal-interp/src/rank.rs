@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use shoal_ir::Module;
 use shoal_ir::abi::Topology;
 use shoal_ir::abi::team::sync_words;
 use shoal_ir::effects::CallEffects;
+use shoal_ir::{Module, Span};
 
 use crate::check::Checker;
 use crate::error::Error;
@@ -49,8 +49,8 @@ pub struct RankLaunch<'a> {
 pub enum HostAction<'a> {
     /// Puts the launch of a kernel into stream 0. The rank's heap is the world's, whatever the launch says.
     Launch(RankLaunch<'a>),
-    /// Puts something into a stream.
-    On(u32, StreamAction<'a>),
+    /// Puts something into a stream; where the source says so.
+    On(u32, StreamAction<'a>, Span),
     /// Waits until all that is in a stream is done.
     Synchronize(u32),
     /// Waits for stream 0, and meets the hosts of all other ranks.
@@ -61,6 +61,8 @@ pub enum HostAction<'a> {
         address: Address,
         /// What.
         bytes: &'a [u8],
+        /// Where the source says so.
+        span: Span,
     },
     /// Waits for stream 0, and copies bytes from memory.
     Read {
@@ -68,6 +70,8 @@ pub enum HostAction<'a> {
         address: Address,
         /// How many.
         bytes: u64,
+        /// Where the source says so.
+        span: Span,
     },
 }
 
@@ -248,7 +252,7 @@ impl<'p> WorldPlan<'p> {
 
 fn launch_of<'a, 'b>(action: &'b HostAction<'a>) -> Option<&'b RankLaunch<'a>> {
     match action {
-        HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch)) => Some(launch),
+        HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch), _) => Some(launch),
         HostAction::On(..)
         | HostAction::Synchronize(_)
         | HostAction::Barrier
@@ -260,8 +264,8 @@ fn launch_of<'a, 'b>(action: &'b HostAction<'a>) -> Option<&'b RankLaunch<'a>> {
 fn tasks<'p>(queue: &'p [HostAction<'_>], plans: &'p [RankPlan<'p>]) -> Vec<Task<'p>> {
     let mut plans = plans.iter();
     let task = |action: &'p HostAction<'_>| match action {
-        HostAction::Launch(_) => plans.next().map(|plan| Task::Enqueue(0, StreamTask::Launch(plan))),
-        HostAction::On(stream, action) => {
+        HostAction::Launch(_) => plans.next().map(|plan| Task::Enqueue(0, StreamTask::Launch(plan), Span::NONE)),
+        HostAction::On(stream, action, span) => {
             let task = match action {
                 StreamAction::Launch(_) => StreamTask::Launch(plans.next()?),
                 StreamAction::Copy { to, from, bytes } => StreamTask::Copy { to: to.0, from: from.0, bytes: *bytes },
@@ -275,12 +279,14 @@ fn tasks<'p>(queue: &'p [HostAction<'_>], plans: &'p [RankPlan<'p>]) -> Vec<Task
                 StreamAction::Record(event) => StreamTask::Record(*event),
                 StreamAction::Wait(event) => StreamTask::Wait(*event),
             };
-            Some(Task::Enqueue(*stream, task))
+            Some(Task::Enqueue(*stream, task, *span))
         }
         HostAction::Synchronize(stream) => Some(Task::Synchronize(*stream)),
         HostAction::Barrier => Some(Task::Barrier),
-        HostAction::Write { address, bytes } => Some(Task::Write { address: address.0, bytes }),
-        HostAction::Read { address, bytes } => Some(Task::Read { address: address.0, bytes: *bytes }),
+        HostAction::Write { address, bytes, span } => Some(Task::Write { address: address.0, bytes, span: *span }),
+        HostAction::Read { address, bytes, span } => {
+            Some(Task::Read { address: address.0, bytes: *bytes, span: *span })
+        }
     };
     queue.iter().filter_map(task).collect()
 }

@@ -21,11 +21,11 @@ use crate::writers;
 
 /// What a rank's host does next.
 pub(crate) enum Task<'p> {
-    Enqueue(u32, StreamTask<'p>),
+    Enqueue(u32, StreamTask<'p>, Span),
     Synchronize(u32),
     Barrier,
-    Write { address: u64, bytes: &'p [u8] },
-    Read { address: u64, bytes: u64 },
+    Write { address: u64, bytes: &'p [u8], span: Span },
+    Read { address: u64, bytes: u64, span: Span },
 }
 
 impl Task<'_> {
@@ -52,13 +52,13 @@ impl<'p> HostQueue<'p> {
     /// Streams that will make steps of their own are numbered from `numbers` on.
     pub(crate) fn new(rank: u32, mut tasks: Vec<Task<'p>>, numbers: &mut u64) -> HostQueue<'p> {
         let last = tasks.iter().filter_map(|task| match task {
-            Task::Enqueue(stream, _) => Some(*stream),
+            Task::Enqueue(stream, ..) => Some(*stream),
             Task::Synchronize(_) | Task::Barrier | Task::Write { .. } | Task::Read { .. } => task.needs(),
         });
         let count = last.max().unwrap_or(0) + 1;
         let mut streams = Vec::new();
         for number in 0..count {
-            let steps = |task: &Task<'_>| matches!(task, Task::Enqueue(on, task) if *on == number && task.is_step());
+            let steps = |task: &Task<'_>| matches!(task, Task::Enqueue(on, task, _) if *on == number && task.is_step());
             let place = if tasks.iter().any(steps) {
                 *numbers += 1;
                 *numbers - 1
@@ -97,24 +97,24 @@ impl<'p> HostQueue<'p> {
     fn do_task(&mut self, machine: &mut Machine<'_>, task: Task<'p>) -> Result<(), Error> {
         let rank = self.rank;
         match task {
-            Task::Enqueue(stream, task) => {
+            Task::Enqueue(stream, task, span) => {
                 let known = machine.checker.as_mut().map(|checker| checker.enqueued(rank));
                 if let Some(stream) = self.streams.get_mut(stream as usize) {
-                    stream.push(task, known);
+                    stream.push(task, span, known);
                 }
             }
             Task::Synchronize(_) => {}
             Task::Barrier => self.at_barrier = true,
-            Task::Write { address, bytes } => {
+            Task::Write { address, bytes, span } => {
                 // The caller's own buffers; what lies outside of all is nobody's.
                 let _ = machine.memory.copy_to(address, bytes);
                 if let Some(checker) = &mut machine.checker {
-                    checker.copy_to(machine.memory, rank, address, bytes.len() as u64);
+                    checker.copy_to(machine.memory, (rank, span), address, bytes.len() as u64);
                 }
             }
-            Task::Read { address, bytes } => {
+            Task::Read { address, bytes, span } => {
                 if let Some(checker) = &mut machine.checker {
-                    checker.copy_from(machine.memory, rank, address, bytes);
+                    checker.copy_from(machine.memory, (rank, span), address, bytes);
                 }
             }
         }
@@ -293,7 +293,7 @@ impl<'p> Scheduler<'p, '_> {
                     if let Some(plan) = launch {
                         let mut unstarted: Vec<[u32; 3]> = ids(plan.grid).collect();
                         if self.options.residency == Residency::Strict {
-                            picker.start_order(&mut unstarted);
+                            picker.start_order(plan.number, &mut unstarted);
                         }
                         unstarted.reverse();
                         if !unstarted.is_empty() {

@@ -126,13 +126,22 @@ pub(crate) struct Running<'p> {
     pub(crate) resident: usize,
 }
 
+/// What was put into a stream.
+struct Queued<'p> {
+    task: StreamTask<'p>,
+    /// Where the source says so.
+    span: Span,
+    /// What the host knew then.
+    known: Option<Clock>,
+}
+
 /// A stream: what was put in and is not done.
 pub(crate) struct Stream<'p> {
     rank: u32,
     stream: u32,
     /// Its place among all that the scheduler chooses from, if it ever has a step.
     pub(crate) number: u64,
-    queue: VecDeque<(StreamTask<'p>, Option<Clock>)>,
+    queue: VecDeque<Queued<'p>>,
     pub(crate) running: Option<Running<'p>>,
 }
 
@@ -141,8 +150,8 @@ impl<'p> Stream<'p> {
         Stream { rank, stream, number, queue: VecDeque::new(), running: None }
     }
 
-    pub(crate) fn push(&mut self, task: StreamTask<'p>, known: Option<Clock>) {
-        self.queue.push_back((task, known));
+    pub(crate) fn push(&mut self, task: StreamTask<'p>, span: Span, known: Option<Clock>) {
+        self.queue.push_back(Queued { task, span, known });
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -165,13 +174,13 @@ impl<'p> Stream<'p> {
             return (false, None);
         }
         let mut launch = None;
-        match self.queue.front() {
-            Some((StreamTask::Launch(plan), _)) => launch = Some(*plan),
-            Some((StreamTask::Record(_), _)) => {}
-            Some((StreamTask::Wait(event), _)) if happened.contains(&(self.rank, *event)) => {}
+        match self.queue.front().map(|next| next.task) {
+            Some(StreamTask::Launch(plan)) => launch = Some(plan),
+            Some(StreamTask::Record(_)) => {}
+            Some(StreamTask::Wait(event)) if happened.contains(&(self.rank, event)) => {}
             Some(_) | None => return (false, None),
         }
-        let Some(task) = self.begin(machine) else { return (false, None) };
+        let Some((task, _)) = self.begin(machine) else { return (false, None) };
         let actor = self.actor(machine);
         match (task, &mut machine.checker) {
             (StreamTask::Record(event), checker) => {
@@ -193,34 +202,33 @@ impl<'p> Stream<'p> {
         (true, launch)
     }
 
-    /// Takes the next task out.
-    fn begin(&mut self, machine: &mut Machine<'_>) -> Option<StreamTask<'p>> {
+    /// Takes the next task out, and where it was said.
+    fn begin(&mut self, machine: &mut Machine<'_>) -> Option<(StreamTask<'p>, Span)> {
         let actor = self.actor(machine);
-        let (task, known) = self.queue.pop_front()?;
+        let Queued { task, span, known } = self.queue.pop_front()?;
         if let (Some(checker), Some(known)) = (&mut machine.checker, &known) {
             checker.begin_task(actor, known);
         }
-        Some(task)
+        Some((task, span))
     }
 
     /// Whether its next task is a step that can be made now.
     pub(crate) fn has_step(&self, machine: &Machine<'_>) -> bool {
-        match self.queue.front() {
-            Some((StreamTask::WaitValue { address, bytes, compare, value }, _)) if self.running.is_none() => {
-                machine.memory.load(*address, *bytes).is_ok_and(|found| compare.holds(found, *value, *bytes))
+        match self.queue.front().map(|next| next.task) {
+            Some(StreamTask::WaitValue { address, bytes, compare, value }) if self.running.is_none() => {
+                machine.memory.load(address, bytes).is_ok_and(|found| compare.holds(found, value, bytes))
             }
-            Some((task, _)) => self.running.is_none() && task.is_step(),
+            Some(task) => self.running.is_none() && task.is_step(),
             None => false,
         }
     }
 
     /// Makes its next step.
     pub(crate) fn step(&mut self, machine: &mut Machine<'_>) -> Result<(), Error> {
-        let Some(task) = self.begin(machine) else { return Ok(()) };
-        let (actor, at) = (self.actor(machine), self.place());
-        let plain = |kind| Follow::of(actor, Span::NONE, kind, Order::Plain, 1);
-        let word =
-            |sem, bytes| Follow::of(actor, Span::NONE, AccessKind::Atomic, Order::Atomic(sem, Scope::Sys), bytes);
+        let Some((task, span)) = self.begin(machine) else { return Ok(()) };
+        let (actor, at) = (self.actor(machine), Place { span, rank: Some(self.rank), program: [0; 3] });
+        let plain = |kind| Follow::of(actor, span, kind, Order::Plain, 1);
+        let word = |sem, bytes| Follow::of(actor, span, AccessKind::Atomic, Order::Atomic(sem, Scope::Sys), bytes);
         match task {
             StreamTask::Copy { to, from, bytes } => {
                 let data = machine.memory.copy_from(from, bytes);
@@ -247,16 +255,13 @@ impl<'p> Stream<'p> {
         Ok(())
     }
 
-    fn place(&self) -> Place {
-        Place { span: Span::NONE, rank: Some(self.rank), program: [0; 3] }
-    }
-
     /// What it waits for, if it waits.
     pub(crate) fn waiting(&self, machine: &Machine<'_>) -> Option<StreamWaiting> {
         if self.running.is_some() {
             return None;
         }
-        let (what, word) = match &self.queue.front()?.0 {
+        let next = self.queue.front()?;
+        let (what, word) = match &next.task {
             StreamTask::WaitValue { address, bytes, compare, value } => {
                 let place = machine.memory.place_of(Address(*address)).unwrap_or_else(|| format!("{address:#x}"));
                 let found = machine.memory.load(*address, *bytes).unwrap_or(0);
@@ -269,7 +274,7 @@ impl<'p> Stream<'p> {
             | StreamTask::WriteValue { .. }
             | StreamTask::Record(_) => return None,
         };
-        Some(StreamWaiting { rank: self.rank, stream: self.stream, what, word })
+        Some(StreamWaiting { rank: self.rank, stream: self.stream, span: next.span, what, word })
     }
 }
 

@@ -566,6 +566,25 @@ spelled! {
 }
 
 spelled! {
+    /// Whether a load stays where it stands, and whether it is atomic.
+    LoadMode {
+        /// A plain load: it may be moved, merged with others and removed.
+        Free = "free",
+        /// A plain load that is done exactly once, where it stands.
+        Pinned = "pinned",
+        /// The same, and atomic: relaxed, at `sys` scope.
+        Volatile = "volatile",
+    }
+}
+
+impl LoadMode {
+    /// Whether it is done exactly once, where it stands.
+    pub fn is_pinned(self) -> bool {
+        self != LoadMode::Free
+    }
+}
+
+spelled! {
     /// Which caches a store uses.
     StoreCache {
         /// The device's default.
@@ -646,13 +665,13 @@ pub struct LoadAttrs {
     pub cache: LoadCache,
     /// How soon it may leave the cache.
     pub evict: Evict,
-    /// Done exactly once, where it stands.
-    pub volatile: bool,
+    /// Whether it stays where it stands.
+    pub mode: LoadMode,
 }
 
 impl Default for LoadAttrs {
     fn default() -> Self {
-        LoadAttrs { cache: LoadCache::Default, evict: Evict::Normal, volatile: false }
+        LoadAttrs { cache: LoadCache::Default, evict: Evict::Normal, mode: LoadMode::Free }
     }
 }
 

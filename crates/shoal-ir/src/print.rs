@@ -20,7 +20,7 @@ use std::fmt::{self, Write};
 
 use crate::comm::CommOp;
 use crate::func::{Facts, Func, FuncKind, GpuShape, Module, OpId, Region, Value};
-use crate::op::{Evict, LoadCache, OpKind, StoreCache};
+use crate::op::{Evict, LoadCache, LoadMode, OpKind, StoreCache};
 use crate::shmem::ShmemOp;
 
 /// An attribute's value in the text format.
@@ -103,7 +103,7 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
             let mut attrs = Vec::new();
             attrs.extend((a.cache != LoadCache::Default).then(|| ("cache", Attr::word(a.cache))));
             attrs.extend((a.evict != Evict::Normal).then(|| ("evict", Attr::word(a.evict))));
-            attrs.extend(a.volatile.then_some(("volatile", Attr::Flag)));
+            attrs.extend((a.mode != LoadMode::Free).then(|| ("mode", Attr::word(a.mode))));
             ("load", attrs)
         }
         OpKind::Store { cache, evict } => {

@@ -1,8 +1,13 @@
-"""Sums over all ranks, on every rank. Sums are made in fp32 and in the order of the ranks, so all have the same bits."""
+"""Sums over all ranks, on every rank. Sums are made in fp32 and in the order of the ranks, so all have the same bits.
+
+Kernels that begin with `gdc_wait` are launched before the launch ahead of them has ended. They let the next one come when
+their programs have heard of all ranks, so that no program that is waited for lacks a place to run.
+"""
 
 import shoal
 import shoal.language as tl
 from sharing import copy, copy_runs, sum_of_ranks
+from shoal.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from sync import meet
 from triton_dist.language.extra.language_extra import ld, num_threads, st, tid
 
@@ -20,7 +25,9 @@ def bias_at(bias, at, inside, columns, BLOCK: tl.constexpr):
 @shoal.jit
 def one_shot_all_reduce(x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
     """Every rank reads the whole of everybody's `x`, which is symmetric. `x` may be overwritten afterwards."""
+    gdc_wait()
     meet(pad)
+    gdc_launch_dependents()
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
         at = start + tl.arange(0, BLOCK)
         total = sum_of_ranks(x, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
@@ -81,6 +88,7 @@ def one_shot_all_reduce_words(x, out, stage, launches, words, WORLD: tl.constexp
     take turns: who sends the words of a launch has those of the launch before from everybody, so everybody has ended
     the launch before that, which read this half.
     """
+    gdc_wait()
     program = tl.program_id(0)
     launch = tl.load(launches + program) + 1
     room = ROUNDS * num_threads()
@@ -104,6 +112,7 @@ def one_shot_all_reduce_words(x, out, stage, launches, words, WORLD: tl.constexp
         if word < words:
             sums = arrived_sums(mine, at, number, WORLD, ROUNDS * num_threads(), x.dtype.element_ty)
             tl.store(target + word, word_of(sums, out.dtype.element_ty))
+    gdc_launch_dependents()
     tl.store(launches + program, launch)
 
 
@@ -112,6 +121,7 @@ def two_shot_all_reduce_words(x, stage, launches, words, WORLD: tl.constexpr):
     """The same in two steps and in place: each rank gets a part of everybody's words, adds them up, and sends the sums to
     everybody. Of `stage`, each half has for each program a word of every thread from every rank, and a sum of every
     thread of every rank."""
+    gdc_wait()
     rank = tl.rank()
     program = tl.program_id(0)
     launch = tl.load(launches + program) + 1
@@ -141,6 +151,7 @@ def two_shot_all_reduce_words(x, stage, launches, words, WORLD: tl.constexpr):
             while (found >> 32) != number:
                 found = ld(sums + owner * room + lane, scope="sys", semantic="relaxed")
             tl.store(memory + word, found.to(tl.uint32))
+    gdc_launch_dependents()
     tl.store(launches + program, launch)
 
 
@@ -173,7 +184,9 @@ def reduce_own_blocks(x, bias, n, columns, WORLD: tl.constexpr, BLOCK: tl.conste
 @shoal.jit
 def two_shot_all_reduce_in_place(x, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
     """Each rank adds up a part of `x`, which is symmetric, and writes it to everybody: all memory is touched once."""
+    gdc_wait()
     meet(pad)
+    gdc_launch_dependents()
     reduce_own_blocks(x, None, n, None, WORLD, BLOCK)
     meet(pad)
 

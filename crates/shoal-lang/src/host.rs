@@ -65,9 +65,11 @@ pub struct HostAggregate {
     pub name: String,
     /// Its fields in order, those of its bases first.
     pub fields: Vec<HostField>,
-    /// Its methods, inherited ones included: `@jit` functions, `@constexpr_function`s, and a plain `__init__`. Each
-    /// resolves names in its own scope.
+    /// Its methods, inherited ones included: `@jit` functions, `@constexpr_function`s, and plain ones such as
+    /// `__init__`. Each resolves names in its own scope.
     pub methods: Vec<(String, Arc<HostSource>)>,
+    /// Its static methods, which get no `self`.
+    pub statics: Vec<(String, Arc<HostSource>)>,
 }
 
 /// A field of an aggregate class.

@@ -328,8 +328,10 @@ pub struct AggregateClass {
     pub name: Name,
     /// Its fields.
     pub fields: Vec<Field>,
-    /// Its methods.
+    /// Its methods, inherited ones included.
     pub methods: Vec<(Name, Function)>,
+    /// Its static methods.
+    pub statics: Vec<(Name, Function)>,
 }
 
 /// An enumeration.

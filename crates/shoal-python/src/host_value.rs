@@ -75,6 +75,7 @@ fn described_value(
                 name: text(1)?,
                 fields: each(&item(2)?, field)?,
                 methods: each(&item(3)?, method)?,
+                statics: each(&item(4)?, method)?,
             }))
         }
         "named tuple class" => HostValue::NamedTupleClass(named_tuple(py, object, &item(1)?, bridge)?),
@@ -175,6 +176,7 @@ pub(crate) fn source<'py>(
             do_not_specialize: names(intern!(py, "do_not_specialize"))?,
             do_not_specialize_on_alignment: names(intern!(py, "do_not_specialize_on_alignment"))?,
             debug: fact(intern!(py, "debug"))?.extract()?,
+            must_use: fact(intern!(py, "must_use"))?.extract::<Option<String>>()?.map(Into::into),
         },
     })
 }

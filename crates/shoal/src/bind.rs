@@ -1,5 +1,6 @@
 //! Arguments bound to a kernel's parameters.
 
+use shoal_driver::cuda::LaunchShape;
 use shoal_ir::GpuShape;
 use shoal_source::{Diagnostic, similar};
 use smallvec::SmallVec;
@@ -40,6 +41,8 @@ pub(crate) struct NamedShape {
     num_warps: Option<u32>,
     num_stages: Option<u32>,
     max_registers: Option<u32>,
+    /// Whether the launch may begin before the one ahead of it has ended.
+    programmatic: Option<bool>,
 }
 
 impl NamedShape {
@@ -54,8 +57,22 @@ impl NamedShape {
         }
     }
 
+    /// The kernel's own way to be launched, with what the launch names instead.
+    #[inline]
+    pub(crate) fn launched(self, own: LaunchShape) -> LaunchShape {
+        LaunchShape { programmatic: self.programmatic.unwrap_or(own.programmatic), ..own }
+    }
+
     fn set(&mut self, kernel: Signature<'_>, name: &str, arg: &Arg<'_>) -> Result<(), ArgumentError> {
         let place = match name {
+            "launch_pdl" => {
+                self.programmatic = match arg {
+                    Arg::None => None,
+                    Arg::Bool(truth) => Some(*truth),
+                    _ => return Err(not_a_truth(kernel, name, arg)),
+                };
+                return Ok(());
+            }
             "num_warps" => &mut self.num_warps,
             "num_stages" => &mut self.num_stages,
             "maxnreg" => &mut self.max_registers,
@@ -141,6 +158,11 @@ fn too_many(kernel: Signature<'_>, given: usize) -> ArgumentError {
 
 fn not_a_count(kernel: Signature<'_>, option: &str, arg: &Arg<'_>) -> ArgumentError {
     let text = format!("`{option}` must be a small whole number, not {}", arg.described());
+    Box::new(Diagnostic::error(kernel.span, text).label("this kernel"))
+}
+
+fn not_a_truth(kernel: Signature<'_>, option: &str, arg: &Arg<'_>) -> ArgumentError {
+    let text = format!("`{option}` must be true or false, not {}", arg.described());
     Box::new(Diagnostic::error(kernel.span, text).label("this kernel"))
 }
 

@@ -434,7 +434,8 @@ impl Kernel {
         match variant.code() {
             Runnable::Cuda(code) => {
                 let bounds = self.bounds(prepared)?;
-                let launch = CudaLaunch { code, grid, stream, shape: self.shape, table: None, bounds };
+                let shape = prepared.bound.shape.launched(self.shape);
+                let launch = CudaLaunch { code, grid, stream, shape, table: None, bounds };
                 match &self.rank {
                     None => cuda_launch::launch(&self.shared, prepared, &launch, &self.launch),
                     Some(rank) => rank.launch_cuda(launch, &self.launch, |launch, options| {

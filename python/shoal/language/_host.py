@@ -45,6 +45,11 @@ def operation(fn: Any = None, *, module: str = LANGUAGE) -> Any:
     return _name(outside_a_kernel, module, path, builtin=True)
 
 
+def everywhere(fn: F) -> F:
+    """Makes a function of the language that host programs may call, too."""
+    return _name(fn, LANGUAGE, f"{LANGUAGE}.{fn.__name__}", builtin=True)
+
+
 def operations(namespace: dict[str, Any], *, module: str) -> None:
     """Makes functions of the language from all that a module defines, and `__all__` from their names."""
     defined = [name for name, value in namespace.items() if getattr(value, "__module__", None) == namespace["__name__"]]

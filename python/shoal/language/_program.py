@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from shoal.language._host import operation
+from shoal.language._host import everywhere, operation
 from shoal.language._values import Bool, Int, Text, Type, Value, tensor
 
 
@@ -168,9 +168,12 @@ def extern_elementwise(
     """A function of a library, on each element. The types of the arguments choose its symbol."""
 
 
-@operation
-def aggregate_replace(obj: Any, **changes: Any) -> Any:
+@everywhere
+def aggregate_replace(instance: Any, **changes: Any) -> Any:
     """The same aggregate with other values in some fields."""
+    from shoal.runtime.aggregate import replaced
+
+    return replaced(instance, changes)
 
 
 def extern(fn: Callable[..., Any]) -> Callable[..., Any]:

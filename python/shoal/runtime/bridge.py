@@ -47,6 +47,7 @@ class Source:
     do_not_specialize: tuple[str, ...] = ()
     do_not_specialize_on_alignment: tuple[str, ...] = ()
     debug: bool | None = None
+    must_use: str | None = None
 
 
 def source(function: Any) -> Source:
@@ -57,11 +58,12 @@ def source(function: Any) -> Source:
         text = text_of(_written(function))
         body, line = text.from_def
         name = name_in(body, function.__name__)
-        return Source(name, text.file, line, body, "jit" if is_builtin(function) else "plain")
+        kind = "jit" if is_builtin(function) else "plain"
+        return Source(name, text.file, line, body, kind, must_use=_must_use(function))
     name = name_in(function.src, function.fn.__name__)
     facts = (name, function.file_name, function.def_file_line_number, function.src)
     if not isinstance(function, JITFunction):
-        return Source(*facts, "compile time")
+        return Source(*facts, "compile time", must_use=_must_use(function))
     return Source(
         *facts,
         "jit",
@@ -69,7 +71,14 @@ def source(function: Any) -> Source:
         tuple(str(which) for which in function.do_not_specialize or ()),
         tuple(str(which) for which in function.do_not_specialize_on_alignment or ()),
         function.debug,
+        _must_use(function),
     )
+
+
+def _must_use(function: Any) -> str | None:
+    """What `must_use_result` says of a function, possibly nothing; None if nothing marks it."""
+    said = getattr(function, "_must_use_result", False)
+    return said if isinstance(said, str) else "" if said else None
 
 
 def _written(function: Any) -> Any:
@@ -166,7 +175,7 @@ def _module(module: types.ModuleType) -> tuple[Any, ...]:
 
 def _class(value: type) -> tuple[Any, ...]:
     if getattr(value, "__shoal_aggregate__", None) is value:
-        return ("aggregate class", value.__name__, _aggregate_fields(value), _aggregate_methods(value))
+        return ("aggregate class", value.__name__, _aggregate_fields(value), *_aggregate_methods(value))
     if issubclass(value, enum.Enum):
         return ("enum class", _members(value))
     if issubclass(value, tuple) and hasattr(value, "_fields"):
@@ -223,22 +232,26 @@ def _members(kind: type[enum.Enum]) -> list[tuple[str, Any]]:
     return [(member, value.value) for member, value in kind.__members__.items()]
 
 
-def _aggregate_fields(kind: type) -> list[tuple[str, bool, tuple[Any, ...]]]:
-    fields: dict[str, tuple[str, bool, tuple[Any, ...]]] = {}
-    for base in reversed(kind.__mro__):
-        for field, annotation in vars(base).get("__annotations__", {}).items():
-            default = (vars(base)[field],) if field in vars(base) else ()
-            fields[field] = (field, _is_constexpr(annotation), default)
-    return list(fields.values())
+def _aggregate_fields(kind: Any) -> list[tuple[str, bool, tuple[Any, ...]]]:
+    defaults = kind.__aggregate_defaults__
+    return [
+        (field, _is_constexpr(annotation), (defaults[field],) if field in defaults else ())
+        for field, annotation in kind.__aggregate_annotations__.items()
+    ]
 
 
-def _aggregate_methods(kind: type) -> list[tuple[str, Any]]:
+def _aggregate_methods(kind: type) -> tuple[list[tuple[str, Any]], list[tuple[str, Any]]]:
+    """The methods as their author wrote them, and the static ones."""
     methods: dict[str, Any] = {}
+    statics: dict[str, Any] = {}
     for base in reversed(kind.__mro__[:-1]):
-        for method, value in vars(base).items():
-            if isinstance(value, JITCallable) or (method == "__init__" and isinstance(value, types.FunctionType)):
-                methods[method] = value
-    return list(methods.items())
+        for method, value in {**vars(base), **vars(base)["__shoal_made__"]}.items():
+            called = value.__func__ if isinstance(value, staticmethod) else value
+            statics.pop(method, None)
+            methods.pop(method, None)
+            if isinstance(called, (JITCallable, types.FunctionType)):
+                (methods if called is value else statics)[method] = called
+    return list(methods.items()), list(statics.items())
 
 
 def dtype_named(text: str) -> Any:

@@ -30,6 +30,10 @@ class DeviceCaches(dict[int, tuple[Any, ...]]):
         self._kernel = kernel
         super().__init__({0: (CompiledKernels(kernel), {}, None, None, None)})
 
+    def __missing__(self, device: int) -> tuple[Any, ...]:
+        """The CPU is one device under every number."""
+        return self[0]
+
     def clear(self) -> None:
         """Forgets what is compiled."""
         self._kernel._reset()

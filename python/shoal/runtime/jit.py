@@ -16,7 +16,7 @@ from .. import _native, knobs
 from .callable import ConstexprFunction, JITCallable, constexpr_function
 from .device_caches import DeviceCaches
 from .interop import MockTensor, TensorWrapper, reinterpret
-from .kernel import CompiledKernel
+from .kernel import CompiledKernel, variant_hash
 from .param import KernelParam
 
 __all__ = [
@@ -94,7 +94,8 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
         kinds = [param.kind for param in self.signature.parameters.values()]
         if inspect.Parameter.VAR_KEYWORD in kinds:
             raise TypeError(
-                f"kernel `{fn.__name__}` takes `**{self.arg_names[-1]}`, but kernels take named parameters only"
+                f"JIT functions do not support **kwargs: kernel `{fn.__name__}` takes `**{self.arg_names[-1]}`, but "
+                "kernels take named parameters only"
             )
         variadic = kinds.index(inspect.Parameter.VAR_POSITIONAL) if inspect.Parameter.VAR_POSITIONAL in kinds else None
         self._declare(
@@ -158,12 +159,14 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
 
         compile = functools.partial(super().warmup, *args, grid=grid, **kwargs)
         mode = active_mode.get()
-        return compile() if mode is None else mode.submit(object(), compile)
+        return compile() if mode is None else mode.submit(_kinds(self, args, kwargs), compile)
 
     def _compiling(self, signature: Sequence[tuple[str, str]], options: Mapping[str, Any], warmup: bool) -> Any:
-        """Called before a compilation; it is left out if this returns true."""
+        """Called before a compilation; it is left out if this returns true. What was preloaded is no news."""
         hook = knobs.runtime.jit_cache_hook
-        return hook is not None and self._tell(hook, signature, options, warmup)
+        if hook is None or variant_hash(self, dict(signature), options) in self.device_caches[0][0]:
+            return False
+        return self._tell(hook, signature, options, warmup)
 
     def _compiled(
         self,
@@ -202,6 +205,21 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
 
     def __repr__(self) -> str:
         return f"JITFunction({self.module}:{self.fn.__qualname__})"
+
+
+def _kinds(kernel: JITFunction[Any], args: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """What of a launch's arguments is compiled in: equal for launches that need the same code."""
+
+    def kind(arg: Any) -> Any:
+        if isinstance(arg, type):
+            return arg
+        if hasattr(arg, "data_ptr") and hasattr(arg, "dtype"):
+            return str(arg.dtype), arg.data_ptr() % 16 == 0
+        if hasattr(arg, "__array_interface__"):
+            return arg.__array_interface__["typestr"], arg.__array_interface__["data"][0] % 16 == 0
+        return type(arg).__name__, repr(arg)
+
+    return kernel, tuple(map(kind, args)), tuple((name, kind(arg)) for name, arg in sorted(named.items()))
 
 
 class InterpretedFunction(JITFunction[T]):

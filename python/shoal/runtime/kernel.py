@@ -98,6 +98,12 @@ class Specialization(NamedTuple):
     signature: dict[str, str]
 
 
+def variant_hash(fn: JITFunction[Any], signature: Mapping[str, str], options: Mapping[str, Any]) -> str:
+    """One word for everything that the code of a variant depends on."""
+    facts = (fn.cache_key, sorted(signature.items()), sorted(map(str, options.items())))
+    return hashlib.sha256(repr(facts).encode()).hexdigest()
+
+
 def _value(text: str) -> Any:
     """A value that is compiled in; what is no number or text stays as it is written."""
     try:
@@ -139,8 +145,7 @@ class CompiledKernel:
     @computed_once
     def hash(self) -> str:
         """One word for everything that the code depends on."""
-        facts = (self.fn.cache_key, sorted(self.signature.items()), sorted(map(str, self._options.items())))
-        return hashlib.sha256(repr(facts).encode()).hexdigest()
+        return variant_hash(self.fn, self.signature, self._options)
 
     @computed_once
     def metadata(self) -> Any:

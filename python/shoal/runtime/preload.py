@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from .kernel import variant_hash
+
 if TYPE_CHECKING:
     from .jit import JITFunction
     from .kernel import CompiledKernel
@@ -37,7 +39,7 @@ def call_hook(
 ) -> Any:
     """Calls `jit_cache_hook` or `jit_post_compile_hook` of `shoal.knobs.runtime`."""
     shown = ", ".join(f"{name}: {spec}" for name, spec in signature)
-    name = kernel.fn.__name__
+    name = kernel.fn.__qualname__
     data = json.dumps(
         {"name": kernel._fn_name, "signature": [list(pair) for pair in signature], "options": _plain(options)}
     )
@@ -66,7 +68,7 @@ def call_hook(
         key=str((dict(signature), _plain(options))),
         repr=f"{name}[num_warps={compile['num_warps']}]({shown})",
         fn=SimpleNamespace(module=kernel.module, name=name, jit_function=kernel),
-        compile={**compile, "key": str(dict(signature))},
+        compile={**compile, "key": variant_hash(kernel, dict(signature), options)},
         is_manual_warmup=warmup,
         already_compiled=False,
     )

@@ -10,6 +10,7 @@ import linecache
 import re
 from typing import NamedTuple
 
+from shoal.errors import CompilationError
 from shoal.language._signature import DTYPES
 
 
@@ -216,7 +217,31 @@ _RULES = (
         AssertionError,
         "Return type mismatch: {0} and {1}",
     ),
+    Rule(
+        r"(\d+) names for (\d+) values[\s\S]*?not enough values to unpack",
+        ValueError,
+        "not enough values to unpack (expected {0}, got {1})",
+    ),
     Rule(r"(\d+) names for \d+ values", ValueError, "too many values to unpack (expected {0})"),
+    Rule("kernels have no `\\*name` targets", NotImplementedError, "starred assignment targets are not supported"),
+    Rule("cannot be unpacked", TypeError, "cannot unpack non-iterable value"),
+    Rule(
+        "`return` inside a loop",
+        NotImplementedError,
+        "Cannot have `return` statements inside `while` or `for` statements in triton.",
+    ),
+    Rule(r"`(\w+)` of constants does not take NaN", AssertionError, "constexpr {0} does not support NaN values"),
+    Rule(
+        r"`(\w+)` of constants does not take negative zero",
+        AssertionError,
+        "constexpr {0} does not support negative zero",
+    ),
+    Rule(
+        r"the result of `(.*?)` is not used[\s\S]*?= note: (.*)",
+        Exception,
+        "The result of {0} is not being used. {1}",
+    ),
+    Rule(r"the result of `(.*?)` is not used", Exception, "The result of {0} is not being used."),
     Rule(
         r"the condition of `\w+` is a tile of \d+ elements",
         ValueError,
@@ -264,14 +289,18 @@ def _long_name(word: str) -> str:
     return DTYPES[word].name if word in DTYPES else word
 
 
-def place(diagnostic: str) -> str | None:
-    """Where the mistake is, as Triton says it: line and column of the function's own text, `at 2:4:`."""
-    found = re.search(r"^ *--> (.*):(\d+):(\d+)$", diagnostic, re.MULTILINE)
-    if found is None:
-        return None
-    line, column = int(found.group(2)), int(found.group(3))
-    lines = linecache.getlines(found.group(1))[:line]
-    for above, text in enumerate(reversed(lines)):
+def places(diagnostic: str) -> list[str]:
+    """Where the mistake is and the calls that lead there, as Triton says it: line and column of the function's own
+    text, `at 2:4:`.
+    """
+    first = re.split(r"\n\n(?=error)", diagnostic)[0]
+    marks = re.compile(r"(?:\A|^note: in this call to .*\n)[\s\S]*?^ *--> (.*):(\d+):(\d+)$", re.MULTILINE)
+    named = [_place(file, int(line), int(column)) for file, line, column in marks.findall(first)]
+    return [place for place in named if place is not None]
+
+
+def _place(file: str, line: int, column: int) -> str | None:
+    for above, text in enumerate(reversed(linecache.getlines(file)[:line])):
         if re.match(r"\s*(async )?def ", text):
             # The compiler reads the function without its indentation.
             return f"at {above + 1}:{column - 1}:"
@@ -293,5 +322,12 @@ def in_tritons_words(diagnostic: str) -> Exception | None:
 def with_note(diagnostic: str) -> tuple[str, Exception | None]:
     """A diagnostic with a note of what Triton says, and what Triton raises."""
     cause = in_tritons_words(diagnostic)
-    said = " ".join(str(part) for part in (place(diagnostic), cause) if part is not None)
+    where = places(diagnostic)
+    said = " ".join(str(part) for part in (*where[:1], cause) if part is not None)
+    # Triton raises an error for the mistake, and from it one for each call that leads there.
+    for place in where[:-1]:
+        inner = CompilationError(f"{place} {cause}" if cause is not None else place)
+        inner.__cause__, cause = cause, inner
+    if len(where) > 1:
+        said = f"{said}\n   = note: Triton says of the call: {where[-1]}"
     return (f"{diagnostic}\n   = note: Triton says: {said}" if said else diagnostic), cause

@@ -16,4 +16,5 @@ def announce(world):
     world.wait_value(flag, 1, ">=")
     world.synchronize()
 
+# says: world.wait_value(flag, 1, ">=")
 # says: waits until byte 0 of buffer 0 >= 1; it holds 0

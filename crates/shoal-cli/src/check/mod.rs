@@ -27,8 +27,21 @@ const JSON_VERSION: u32 = 1;
 pub(crate) fn check(command: &CheckCommand) -> Result<(), Failure> {
     checked(command).map_err(|failure| match failure {
         found @ (Failure::Found | Failure::Interrupted) => found,
-        failure => Failure::Unchecked(Box::new(failure)),
+        failure => {
+            let error = failure.to_string();
+            print_json(command, json!({ "clean": false, "interrupted": false, "harnesses": [], "error": error }));
+            Failure::Unchecked(Box::new(failure))
+        }
     })
+}
+
+/// What came of the command, if it is asked for in this form.
+fn print_json(command: &CheckCommand, mut object: Json) {
+    if command.json {
+        object["version"] = json!(JSON_VERSION);
+        object["target"] = json!(command.target.as_deref().unwrap_or("library"));
+        outln!("{object}");
+    }
 }
 
 fn checked(command: &CheckCommand) -> Result<(), Failure> {
@@ -52,19 +65,8 @@ fn checked(command: &CheckCommand) -> Result<(), Failure> {
         report
     };
     let interrupted = interrupt.is_requested();
-    if command.json {
-        let target = command.target.as_deref().unwrap_or("library");
-        outln!(
-            "{}",
-            json!({
-                "version": JSON_VERSION,
-                "target": target,
-                "clean": report.clean && !interrupted,
-                "interrupted": interrupted,
-                "harnesses": report.harnesses,
-            })
-        );
-    }
+    let clean = report.clean && !interrupted;
+    print_json(command, json!({ "clean": clean, "interrupted": interrupted, "harnesses": report.harnesses }));
     match (interrupted, report.clean) {
         (true, _) => Err(Failure::Interrupted),
         (false, true) => Ok(()),

@@ -293,6 +293,11 @@ fn what_cannot_be_checked_is_status_2_and_says_why() {
         assert!(called.err.contains(why), "{args:?}: {why}:\n{}", called.err);
         assert!(!called.err.contains("panicked"), "{}", called.err);
     }
+    let called = place.call(&["check", "broken.py", "--json"]);
+    let answer: Json = serde_json::from_str(&called.out).expect("JSON");
+    assert_eq!((called.code, &answer["clean"], &answer["target"]), (Some(2), &false.into(), &"broken.py".into()));
+    let error = answer["error"].as_str().expect("a text");
+    assert!(error.contains("a harness's world has no `symmetric`"), "{error}");
 }
 
 #[test]

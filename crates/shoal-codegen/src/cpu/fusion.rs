@@ -265,7 +265,7 @@ pub(super) fn is_fusible(kind: &OpKind) -> bool {
         OpClass::Source(SourceOp::Const(_) | SourceOp::Iota { .. }) | OpClass::Shape(_) | OpClass::Elementwise(_) => {
             true
         }
-        OpClass::Access(AccessOp::Load(attrs)) => !attrs.volatile,
+        OpClass::Access(AccessOp::Load(attrs)) => !attrs.mode.is_pinned(),
         OpClass::Comm(op) => op == CommOp::ConsumeToken,
         OpClass::Access(AccessOp::Store { .. })
         | OpClass::Tile(_)

@@ -181,7 +181,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// A load that must happen exactly where it stands.
-    pub(super) fn volatile_load(&mut self, op: OpId) {
+    pub(super) fn pinned_load(&mut self, op: OpId) {
         let result = self.func.op(op).result();
         let buffer = self.allocate(self.elem(result), self.shape(result));
         self.prepare(self.func.op(op).operands());

@@ -160,7 +160,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             Order::ColumnMajor => (0, columns),
         };
         // Accesses are checked where they are loads.
-        let plain = !attrs.volatile && self.checks.is_none();
+        let plain = !attrs.mode.is_pinned() && self.checks.is_none();
         if !plain || !read_here || across == 1 {
             return None;
         }

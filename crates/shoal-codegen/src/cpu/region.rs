@@ -56,11 +56,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
             OpClass::Apply(ApplyOp::Scan { .. }) => self.scan_op(op),
             OpClass::Apply(ApplyOp::MapElementwise { .. }) => self.map_op(op),
             OpClass::Access(AccessOp::Store { .. }) => self.store_op(op),
-            OpClass::Access(AccessOp::Load(attrs)) => match (self.func.ty(data.result()).is_tile(), attrs.volatile) {
-                (false, _) => self.scalar_load(op),
-                (true, true) => self.volatile_load(op),
-                (true, false) => self.defer(op),
-            },
+            OpClass::Access(AccessOp::Load(attrs)) => {
+                match (self.func.ty(data.result()).is_tile(), attrs.mode.is_pinned()) {
+                    (false, _) => self.scalar_load(op),
+                    (true, true) => self.pinned_load(op),
+                    (true, false) => self.defer(op),
+                }
+            }
             OpClass::Atomic(AtomicOp::Poll, ..) => self.atomic_poll(op),
             OpClass::Atomic(AtomicOp::Rmw(_) | AtomicOp::Cas | AtomicOp::Load | AtomicOp::Store, ..) => {
                 self.atomic_op(op);

@@ -5,7 +5,7 @@ use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::module::Linkage;
 use inkwell::types::{AnyType, BasicMetadataTypeEnum};
 use inkwell::values::FunctionValue;
-use shoal_abi::{NvptxArch, ParamLayout, TableUse};
+use shoal_abi::{NvptxArch, ParamLayout, TableUse, rank_table};
 use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Func, Type};
 
@@ -63,6 +63,11 @@ pub(super) fn emit_kernel<'ctx>(
     let count = func.params().len() as u32;
     if comm::table_use(func, options) != TableUse::None {
         let table = function.get_nth_param(count).expect("the parameter behind all others");
+        // All of it can be read, so that what a loop reads of it is read once, ahead of the loop.
+        for (name, value) in [("dereferenceable", rank_table::TEAMS_AT), ("align", 8)] {
+            let kind = Attribute::get_named_enum_kind_id(name);
+            function.add_attribute(AttributeLoc::Param(count), llvm.context.create_enum_attribute(kind, value));
+        }
         emitter.ranks = Some(table.into_pointer_value());
         emitter.by_nvshmem = options.nvshmem.is_some();
     }

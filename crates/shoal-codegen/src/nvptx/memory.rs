@@ -2,7 +2,7 @@
 
 use inkwell::AddressSpace;
 use inkwell::values::{InstructionOpcode as Op, IntValue, PointerValue};
-use shoal_ir::op::{Evict, LoadAttrs, LoadCache, StoreCache};
+use shoal_ir::op::{Evict, LoadAttrs, LoadCache, LoadMode, StoreCache};
 use shoal_ir::{Elem, OpId, Value};
 use shoal_layout::{InDim, LinearLayout};
 
@@ -106,11 +106,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (word_bits, words) = words_of(elem, fill.len() as u32);
         let mask = mask.filter(|mask| mask.get_zero_extended_constant() != Some(1));
         let plain = attrs.cache == LoadCache::Default && attrs.evict == Evict::Normal;
-        if mask.is_none() && plain {
+        // A pinned load is inline assembly: LLVM's volatile loads are `ld.volatile`.
+        if mask.is_none() && plain && attrs.mode != LoadMode::Pinned {
             let word = llvm.int_type(word_bits).into();
             let ty = if words == 1 { word } else { vector_type(word, words) };
             let loaded = llvm.load(ty, self.global(address), word_bits / 8 * words);
-            if attrs.volatile {
+            if attrs.mode == LoadMode::Volatile {
                 let instruction = inkwell::values::BasicValue::as_instruction_value(&loaded).expect("a load");
                 instruction.set_volatile(true).expect("loads can be volatile");
             }
@@ -130,10 +131,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
             .collect();
         let count = filled.len();
         let predicate = if mask.is_some() { format!("@${} ", count + 1) } else { String::new() };
+        let volatile = attrs.mode == LoadMode::Volatile;
         let text = format!(
             "{predicate}ld{}.global{}{}.b{word_bits} {}, [${count}];",
-            if attrs.volatile { ".volatile" } else { "" },
-            if attrs.volatile { String::new() } else { load_modifiers(attrs) },
+            if volatile { ".volatile" } else { "" },
+            if volatile { String::new() } else { load_modifiers(attrs) },
             vector_suffix(words),
             operand_list(0, count),
         );

@@ -185,7 +185,11 @@ impl CudaKernel {
     /// keeps addresses in it. There is one such library at most.
     pub fn before_unload(&self, tell: fn(usize)) {
         let told = self.before_unload.get_or_init(|| tell);
-        debug_assert!(core::ptr::fn_addr_eq(*told, tell), "two libraries keep addresses in `{}`", self.description.name);
+        debug_assert!(
+            core::ptr::fn_addr_eq(*told, tell),
+            "two libraries keep addresses in `{}`",
+            self.description.name
+        );
     }
 
     /// What of a multiprocessor it takes.

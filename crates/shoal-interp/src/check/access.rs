@@ -45,6 +45,11 @@ pub struct Access {
 }
 
 impl Access {
+    /// Whether it is made by a transfer that its program only issued.
+    pub(crate) fn is_pending(&self) -> bool {
+        matches!(self.party, Party::Program { pending: true, .. })
+    }
+
     /// What was done, as a phrase: `writes`, `reads atomically (acquire, sys)`.
     #[must_use]
     pub fn verb(&self) -> String {

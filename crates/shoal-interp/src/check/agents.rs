@@ -103,17 +103,17 @@ impl Checker {
         }
     }
 
-    /// The host of a rank, or a stream, copies to memory.
-    pub(crate) fn copy_to(&mut self, memory: &Memory, actor: u32, start: u64, bytes: u64) {
+    /// The host of a rank copies to memory.
+    pub(crate) fn copy_to(&mut self, memory: &Memory, (actor, span): (u32, Span), start: u64, bytes: u64) {
         let run = Bytes { start, end: start + bytes, element: 1 };
-        let info = self.info(actor, Span::NONE, AccessKind::Write, true, None, 1);
+        let info = self.info(actor, span, AccessKind::Write, true, None, 1);
         self.plain(memory, actor, info, true, run);
     }
 
-    /// The host of a rank, or a stream, copies from memory.
-    pub(crate) fn copy_from(&mut self, memory: &Memory, actor: u32, start: u64, bytes: u64) {
+    /// The host of a rank copies from memory.
+    pub(crate) fn copy_from(&mut self, memory: &Memory, (actor, span): (u32, Span), start: u64, bytes: u64) {
         let run = Bytes { start, end: start + bytes, element: 1 };
-        let info = self.info(actor, Span::NONE, AccessKind::Read, false, None, 1);
+        let info = self.info(actor, span, AccessKind::Read, false, None, 1);
         self.plain(memory, actor, info, false, run);
     }
 }

@@ -87,8 +87,8 @@ struct Actor {
 /// How many findings of one run are kept: more are the same mistake again.
 const MAX_FINDINGS: usize = 16;
 
-/// How many reads that missed their write are remembered.
-const MAX_MISSES: usize = 256;
+/// How many reads of an actor that missed their write are remembered.
+const MAX_MISSES: usize = 64;
 
 /// Follows all accesses of a run.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +108,8 @@ pub struct Checker {
     transfers: HashMap<u32, Transfers>,
     infos: Vec<Access>,
     known_infos: HashMap<(u32, Span, bool, u8), u32>,
-    misses: VecDeque<NearMiss>,
+    /// By the reader.
+    misses: HashMap<u32, VecDeque<NearMiss>>,
     races: Vec<Race>,
     unwritten: Vec<Unwritten>,
     reported: HashSet<(Span, Span, bool)>,
@@ -305,11 +306,12 @@ impl Checker {
 
     /// A read saw a write and did not bring its past along.
     fn missed(&mut self, actor: u32, time: u32, (writer, reader): (u32, u32), why: Miss, clock: Rc<Clock>) {
-        self.misses.retain(|m| (m.writer, m.reader, m.why) != (writer, reader, why));
-        if self.misses.len() == MAX_MISSES {
-            self.misses.pop_front();
+        let misses = self.misses.entry(actor).or_default();
+        misses.retain(|m| (m.writer, m.reader, m.why) != (writer, reader, why));
+        if misses.len() == MAX_MISSES {
+            misses.pop_front();
         }
-        self.misses.push_back(NearMiss { actor, time, writer, reader, why, clock });
+        misses.push_back(NearMiss { time, writer, reader, why, clock });
     }
 
     /// What a write of a word offers to those who read it.
@@ -326,9 +328,8 @@ impl Checker {
         let (time, clock) = (clock.get(actor), Rc::new(clock.clone()));
         let write = SyncWrite { who: *identity, actor, sem, scope, clock, time, fenced, info, effect };
         self.words.written(address, bytes, write);
-        if releases(sem) {
-            self.actors[actor as usize].clock.advance(actor);
-        }
+        // What the writer does from now on is not behind this write.
+        self.actors[actor as usize].clock.advance(actor);
     }
 
     fn report(&mut self, memory: &Memory, second: Stamp, found: Option<(u64, Stamp)>) {

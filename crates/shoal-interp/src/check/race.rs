@@ -14,7 +14,7 @@ use crate::error::AccessKind;
 /// A read that saw a write, but did not bring the writer's past along.
 #[derive(Clone, Debug)]
 pub(crate) struct NearMiss {
-    pub(crate) actor: u32,
+    /// When, for the reader.
     pub(crate) time: u32,
     pub(crate) writer: u32,
     pub(crate) reader: u32,
@@ -89,6 +89,8 @@ pub enum Cause {
     Lanes,
     /// The other side knows of another lane of the program, which had not met the one that made the access.
     OtherLane,
+    /// A lane of the later one's program knows of the access, and had not met who made the later one.
+    LaneAlone,
     /// The memory is overwritten while another may still read it.
     Overwritten,
     /// Nothing at all.
@@ -105,10 +107,7 @@ impl Checker {
             (Some(_), Some(_)) => return Cause::Scope,
             (Some(_), None) | (None, Some(_)) | (None, None) => {}
         }
-        let clock = &self.actors[second.actor as usize].clock;
-        let between =
-            |miss: &&NearMiss| miss.clock.covers(first.actor, first.time) && clock.covers(miss.actor, miss.time);
-        if let Some(miss) = self.misses.iter().rev().find(between) {
+        if let Some(miss) = self.miss_between(first, second) {
             let missing = match miss.why {
                 Miss::WriteOrder => Unordered::WriteOrder,
                 Miss::ReadOrder => Unordered::ReadOrder,
@@ -119,12 +118,13 @@ impl Checker {
             };
             return Cause::Flag { writer: access(miss.writer), reader: access(miss.reader), missing };
         }
-        let pending = |access: Access| matches!(access.party, super::Party::Program { pending: true, .. });
         let program = |stamp: Stamp| self.actors[stamp.actor as usize].identity.program;
-        if pending(a) || pending(b) {
+        if a.is_pending() || b.is_pending() {
             Cause::Pending
         } else if program(first) == program(second) {
             Cause::Lanes
+        } else if self.lane_knows(first, second) {
+            Cause::LaneAlone
         } else if self.knows_another_lane(first, second) {
             Cause::OtherLane
         } else if a.order.is_some() != b.order.is_some() {
@@ -138,6 +138,17 @@ impl Checker {
 }
 
 impl Checker {
+    /// A flag that would have ordered two accesses: one that the later one's actor read, if there is one.
+    fn miss_between(&self, first: Stamp, second: Stamp) -> Option<&NearMiss> {
+        let clock = &self.actors[second.actor as usize].clock;
+        let of = |reader: u32| {
+            let misses = self.misses.get(&reader).into_iter().flatten().rev();
+            misses.filter(move |miss| clock.covers(reader, miss.time))
+        };
+        let others = (0..self.actors.len() as u32).rev().filter(|&reader| reader != second.actor);
+        std::iter::once(second.actor).chain(others).flat_map(of).find(|m| m.clock.covers(first.actor, first.time))
+    }
+
     /// Whether the later access comes after something that another lane of the earlier one's program did.
     fn knows_another_lane(&self, first: Stamp, second: Stamp) -> bool {
         let program = self.actors[first.actor as usize].identity.program;
@@ -145,6 +156,16 @@ impl Checker {
         (0..).zip(&self.actors).any(|(number, actor)| {
             let lane = matches!(actor.party, super::Party::Program { lane: Some(_), .. });
             lane && number != first.actor && actor.identity.program == program && clock.get(number) > 0
+        })
+    }
+
+    /// Whether a lane of the later access's program comes after the earlier access.
+    fn lane_knows(&self, first: Stamp, second: Stamp) -> bool {
+        let program = self.actors[second.actor as usize].identity.program;
+        (0..).zip(&self.actors).any(|(number, actor)| {
+            let lane = matches!(actor.party, super::Party::Program { lane: Some(_), .. });
+            let other = lane && number != second.actor && actor.identity.program == program;
+            other && actor.clock.covers(first.actor, first.time)
         })
     }
 }
@@ -155,6 +176,9 @@ impl Race {
     pub fn remedy(&self) -> String {
         match &self.cause {
             Cause::Flag { writer, reader, missing } => match missing {
+                Unordered::WriteOrder if writer.is_pending() => {
+                    "put a `fence()` or `quiet()` before the signal: by itself it comes after nothing".into()
+                }
                 Unordered::WriteOrder => {
                     format!(
                         "let the write of the flag release: `release` instead of {}, or put a fence before it",
@@ -167,8 +191,12 @@ impl Race {
                         order(reader)
                     )
                 }
-                Unordered::WriteScope => format!("write the flag at scope `sys` instead of `{}`", scope(writer)),
-                Unordered::ReadScope => format!("read the flag at scope `sys` instead of `{}`", scope(reader)),
+                Unordered::WriteScope => {
+                    format!("write the flag at scope `{}` instead of `{}`", reaching(writer, reader), scope(writer))
+                }
+                Unordered::ReadScope => {
+                    format!("read the flag at scope `{}` instead of `{}`", reaching(writer, reader), scope(reader))
+                }
                 Unordered::WriteFence => {
                     format!("let the fence before the write of the flag have scope `{}`", reaching(writer, reader))
                 }
@@ -183,6 +211,14 @@ impl Race {
             }
             Cause::Sizes => {
                 "access the word with one size everywhere: atomics of different sizes exclude nothing".into()
+            }
+            Cause::Mixed | Cause::Overwritten | Cause::Nothing if self.is_of_a_host() => {
+                if self.first.at.rank == self.second.at.rank {
+                    "let one wait for the other: a stream for an event of the other stream, or the host for the stream"
+                        .into()
+                } else {
+                    "let the hosts of all ranks meet between them, when their streams are done".into()
+                }
             }
             Cause::Mixed => {
                 let plain = if self.first.order.is_none() { &self.first } else { &self.second };
@@ -199,6 +235,7 @@ impl Race {
             }
             Cause::Lanes => "put a barrier of the lanes between them: `__syncthreads()`".into(),
             Cause::OtherLane => "let the lanes meet before one of them releases for all: `__syncthreads()`".into(),
+            Cause::LaneAlone => "let the lanes meet after one of them acquired for all: `__syncthreads()`".into(),
             Cause::Overwritten => {
                 "let the readers tell that they are done (a barrier, or a flag with release), and wait for that before \
                  the memory is overwritten"
@@ -211,6 +248,11 @@ impl Race {
                 )
             }
         }
+    }
+
+    /// Whether one of them is made by a host or in a stream, and not by a program.
+    fn is_of_a_host(&self) -> bool {
+        [self.first, self.second].iter().any(|access| !matches!(access.party, super::Party::Program { .. }))
     }
 
     /// What fails to order the two.
@@ -239,6 +281,9 @@ impl Race {
             Cause::OtherLane => {
                 "another lane of the program released or fenced, and publishes its own past only: it had not met this one"
                     .into()
+            }
+            Cause::LaneAlone => {
+                "another lane of the program acquired, and knows it alone: it had not met the one that made the access".into()
             }
             Cause::Overwritten => "nothing makes the write wait for the read".into(),
             Cause::Nothing => "no flag, barrier or launch orders them".into(),

@@ -126,7 +126,7 @@ impl Scenario<'_> {
 fn launches<'h, 'a>(host: &'h [HostAction<'a>]) -> impl Iterator<Item = (u32, &'h RankLaunch<'a>)> {
     host.iter().filter_map(|action| match action {
         HostAction::Launch(launch) => Some((0, launch)),
-        HostAction::On(stream, StreamAction::Launch(launch)) => Some((*stream, launch)),
+        HostAction::On(stream, StreamAction::Launch(launch), _) => Some((*stream, launch)),
         HostAction::On(..)
         | HostAction::Synchronize(_)
         | HostAction::Barrier

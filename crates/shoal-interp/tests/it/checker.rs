@@ -3,7 +3,7 @@
 use shoal_interp::check::{Cause, Unordered};
 use shoal_interp::explore::{Buffer, Finding, Initial, Outcome, Scenario, Schedule, Settings, explore, replay};
 use shoal_interp::{Address, Arg, Compare, Heap, HostAction, RankLaunch, StreamAction};
-use shoal_ir::{Module, OpKind};
+use shoal_ir::{Module, OpKind, Span};
 
 use crate::support::module;
 
@@ -215,6 +215,10 @@ fn streams(actions: Vec<HostAction<'_>>) -> Outcome {
     explore(&scenario, &Settings { schedules: 40, ..Settings::default() }, &mut ()).expect("it can be run")
 }
 
+fn on(stream: u32, action: StreamAction<'_>) -> HostAction<'_> {
+    HostAction::On(stream, action, Span::NONE)
+}
+
 #[test]
 fn streams_are_ordered_by_events_values_and_their_host() {
     let text = "kernel @k(%flag: ptr<i64>, %x: ptr<i32>) {
@@ -226,7 +230,7 @@ fn streams_are_ordered_by_events_values_and_their_host() {
     let launch =
         RankLaunch { module: &module, kernel: "k", grid: [1, 1, 1], args: &args[0], heap: Some(heap(0)), room: None };
     let at = |offset| heap(0).base.offset(offset);
-    let copy = |stream| HostAction::On(stream, StreamAction::Copy { to: at(16), from: at(8), bytes: 4 });
+    let copy = |stream| on(stream, StreamAction::Copy { to: at(16), from: at(8), bytes: 4 });
     let value = StreamAction::WriteValue { address: at(0), bytes: 8, value: 1 };
     let wait = StreamAction::WaitValue { address: at(0), bytes: 8, compare: Compare::GreaterOrEqual, value: 1 };
     let go = || HostAction::Launch(launch);
@@ -237,12 +241,12 @@ fn streams_are_ordered_by_events_values_and_their_host() {
 
     assert_eq!(streams(vec![go(), copy(0)]).found, [], "one stream");
     assert_eq!(streams(vec![go(), HostAction::Synchronize(0), copy(1)]).found, [], "the host waited");
-    let events = [HostAction::On(0, StreamAction::Record(7)), HostAction::On(1, StreamAction::Wait(7))];
+    let events = [on(0, StreamAction::Record(7)), on(1, StreamAction::Wait(7))];
     assert_eq!(streams([vec![go()], events.to_vec(), vec![copy(1)]].concat()).found, [], "an event");
-    let values = vec![go(), HostAction::On(0, value), HostAction::On(1, wait.clone()), copy(1)];
+    let values = vec![go(), on(0, value), on(1, wait.clone()), copy(1)];
     assert_eq!(streams(values).found, [], "a value");
 
-    let never = streams(vec![HostAction::On(1, wait)]);
+    let never = streams(vec![on(1, wait)]);
     let [found] = &never.found[..] else { panic!("{:?}", never.found) };
     assert!(
         found.finding.to_string().contains("stream 1 of rank 0 waits until byte 0 of heap >= 1; it holds 0"),

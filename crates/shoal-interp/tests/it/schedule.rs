@@ -86,7 +86,7 @@ fn a_plain_load_in_a_loop_sees_other_programs() {
     let text = FLAG.replace(
         "%ok = atomic_poll {sem = acquire, scope = gpu} (%flag, %one) : i1",
         "%ok = while () : i1 do {
-            %now = load {volatile} (%flag) : i32
+            %now = load {mode = volatile} (%flag) : i32
             %unset = cmp {is = ne} (%now, %one) : i1
             %set = cmp {is = eq} (%now, %one) : i1
             condition (%unset, %set)

@@ -150,7 +150,7 @@ pub fn of_kind(kind: &OpKind) -> Effects {
         OpClass::Source(_) | OpClass::Elementwise(_) | OpClass::Shape(_) | OpClass::Tile(_) | OpClass::Apply(_) => {
             Effects::PURE
         }
-        OpClass::Access(AccessOp::Load(attrs)) => Effects { pinned: attrs.volatile, ..Effects::READ },
+        OpClass::Access(AccessOp::Load(attrs)) => Effects { pinned: attrs.mode.is_pinned(), ..Effects::READ },
         OpClass::Access(AccessOp::Store { .. }) => Effects::WRITE,
         OpClass::Atomic(op, sem, scope) => atomic(op, sem, scope),
         OpClass::Desc(DescOp::Make | DescOp::Base | DescOp::Size { .. } | DescOp::Stride { .. }) => Effects::PURE,

@@ -6,8 +6,8 @@ use super::attrs::Attrs;
 use crate::comm::{CommOp, CommScope, SignalOp};
 use crate::numeric::Const;
 use crate::op::{
-    BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, OpKind, RmwOp,
-    Rounding, Scope, Sem, StoreCache, UnaryOp,
+    BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, LoadMode, MathFn,
+    OpKind, RmwOp, Rounding, Scope, Sem, StoreCache, UnaryOp,
 };
 use crate::shmem::{Completion, Meeting, Participants, ShmemOp, Way};
 use crate::types::{Scalar, Type};
@@ -62,7 +62,7 @@ pub(super) fn from_parts(
         "load" => OpKind::Load(LoadAttrs {
             cache: a.optional("cache", LoadCache::from_name)?.unwrap_or(LoadCache::Default),
             evict: a.optional("evict", Evict::from_name)?.unwrap_or(Evict::Normal),
-            volatile: a.flag("volatile")?,
+            mode: a.optional("mode", LoadMode::from_name)?.unwrap_or(LoadMode::Free),
         }),
         "store" => OpKind::Store {
             cache: a.optional("cache", StoreCache::from_name)?.unwrap_or(StoreCache::Default),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::{
-    BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, MathFn, RmwOp, Rounding,
-    Scope, Sem, StoreCache, UnaryOp,
+    BinaryOp, CmpOp, DotPrecision, Evict, ExternFn, ForAttrs, InlineAsm, LoadAttrs, LoadCache, LoadMode, MathFn, RmwOp,
+    Rounding, Scope, Sem, StoreCache, UnaryOp,
 };
 use shoal_ir::shmem::{Completion, Meeting, Participants, ShmemOp, Way};
 use shoal_ir::types::Padding;
@@ -166,7 +166,9 @@ fn computing(c: &mut Choices, which: usize) -> OpKind {
 fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
     let (sem, scope) = c.ordering();
     match which {
-        0 => OpKind::Load(LoadAttrs { cache: c.of(LoadCache::ALL), evict: c.of(Evict::ALL), volatile: c.flag() }),
+        0 => {
+            OpKind::Load(LoadAttrs { cache: c.of(LoadCache::ALL), evict: c.of(Evict::ALL), mode: c.of(LoadMode::ALL) })
+        }
         1 => OpKind::Store { cache: c.of(StoreCache::ALL), evict: c.of(Evict::ALL) },
         2 => OpKind::AtomicRmw { op: c.of(RmwOp::ALL), sem, scope },
         3 => OpKind::AtomicCas { sem, scope },

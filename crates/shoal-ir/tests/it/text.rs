@@ -14,7 +14,7 @@ const SAMPLE: &str = r#"kernel @sample(%0: ptr<f32> {divisible = [16]}, %1: i32,
   %10 = cmp {is = lt} (%8, %9) : tile<1024xi1>
   %11 = splat (%0) : tile<1024xptr<f32>>
   %12 = ptr_add (%11, %8) : tile<1024xptr<f32>>
-  %13 = load {cache = cg, volatile} (%12, %10) : tile<1024xf32>
+  %13 = load {cache = cg, mode = volatile} (%12, %10) : tile<1024xf32>
   %14 = reduce {axis = 0} (%13) : f32 do (%15: f32, %16: f32) {
     %17 = add (%15, %16) : f32
     yield (%17)

@@ -82,6 +82,7 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     let Tiling { programs, block, warps } = Tiling::of(comm, n, 1);
     let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block);
     args.set("num_warps", warps);
+    args.set("launch_pdl", true);
     comm.launch(Source::AllReduce, "one_shot_all_reduce", programs, Slots::Meeting, args)
 }
 
@@ -109,6 +110,7 @@ fn exchange_words<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: Arg<'_>)
     let used = &comm.word_stage()?.one_shot;
     let mut args = args!(x, out, &used.stage, &used.launches, words, WORLD = comm.size(), ROUNDS = rounds);
     args.set("num_warps", WordStage::THREADS / 32);
+    args.set("launch_pdl", true);
     let programs = cdiv(words, WordStage::THREADS * rounds);
     comm.launch(Source::AllReduce, "one_shot_all_reduce_words", programs, Slots::Nothing, args)
 }
@@ -136,7 +138,7 @@ impl Tiling {
         // 16 bytes for each thread, and all multiprocessors at work before any gets more than one tile.
         let mine = cdiv(n, shares);
         let block = cdiv(mine, comm.programs(usize::MAX)).next_power_of_two().clamp(1024, 8192);
-        Tiling { programs: comm.programs(cdiv(mine, block)), block, warps: (block / 256).clamp(4, 16) }
+        Tiling { programs: comm.programs(cdiv(mine, block)), block, warps: (block / 256).clamp(4, 32) }
     }
 }
 
@@ -172,6 +174,7 @@ pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm
     let Tiling { programs, block, warps } = Tiling::of(comm, n, world);
     let mut args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block);
     args.set("num_warps", warps);
+    args.set("launch_pdl", true);
     comm.launch(Source::AllReduce, "two_shot_all_reduce_in_place", programs, Slots::Meeting, args)
 }
 
@@ -191,6 +194,7 @@ fn two_shot_words<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(),
     let used = &comm.word_stage()?.two_shot;
     let mut args = args!(x, &used.stage, &used.launches, words, WORLD = world);
     args.set("num_warps", WordStage::THREADS / 32);
+    args.set("launch_pdl", true);
     let programs = cdiv(words, WordStage::THREADS * world);
     comm.launch(Source::AllReduce, "two_shot_all_reduce_words", programs, Slots::Nothing, args)
 }

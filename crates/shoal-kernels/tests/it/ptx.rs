@@ -137,6 +137,36 @@ fn programs_of_ranks_meet_without_asking_all_threads() {
     for unwanted in ["shfl.sync", "st.shared"] {
         assert!(!text.contains(unwanted), "`{unwanted}` in\n{text}");
     }
+    // Where the others' heaps are is read once, not in each round.
+    let (ahead, rounds) = text.split_once("bar.sync").unwrap();
+    for at in ["+120]", "+128]"] {
+        let read = |text: &str| text.lines().any(|line| line.contains("ld.global") && line.contains(at));
+        assert!(read(ahead) && !read(rounds), "{at} in\n{text}");
+    }
+}
+
+#[test]
+fn all_reduces_begin_before_the_launch_ahead_has_ended_and_wait_for_it() {
+    let module = Source::AllReduce.module().unwrap();
+    for (name, signature) in [
+        ("one_shot_all_reduce", "*bf16:16, *bf16:16, *i32:16, i32:16, WORLD=4, BLOCK=1024"),
+        ("two_shot_all_reduce_in_place", "*bf16:16, *i32:16, i32:16, WORLD=4, BLOCK=1024"),
+        ("one_shot_all_reduce_words", "*bf16:16, *bf16:16, *u64:16, *i64:16, i32:16, WORLD=4, ROUNDS=1"),
+        ("two_shot_all_reduce_words", "*bf16:16, *u64:16, *i64:16, i32:16, WORLD=4"),
+    ] {
+        let kernel = module.kernel(name).unwrap();
+        let specs = kernel.read_signature(signature).unwrap();
+        let text = |arch| String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(arch)).unwrap()).unwrap();
+        let hopper = text(NvptxArch::Sm90a);
+        let (ahead, behind) = hopper.split_once("griddepcontrol.wait;").unwrap();
+        for memory in ["ld.global.b", "ld.relaxed", "ld.acquire", "st.global", "st.relaxed", "atom."] {
+            assert!(!ahead.contains(memory), "{name}: `{memory}` before the wait in\n{hopper}");
+        }
+        // All ranks have been heard of.
+        let (met, _) = behind.split_once("griddepcontrol.launch_dependents;").unwrap();
+        assert!(met.contains("ld.acquire.sys") || met.contains("ld.relaxed.sys"), "{name}:\n{hopper}");
+        assert!(!text(NvptxArch::Sm80).contains("griddepcontrol"), "{name}");
+    }
 }
 
 #[test]
@@ -236,6 +266,35 @@ def ring(x, flags, N: tl.constexpr):
     for wanted in ["st.release.sys.global.b64", "ld.acquire.sys.global.b64", "exit;", "ranks=yes", "ring_param_2"] {
         assert!(text.contains(wanted), "{wanted} in\n{text}");
     }
+}
+
+#[test]
+fn weak_loads_are_done_one_by_one_and_are_not_volatile() {
+    let source = "
+import shoal
+import shoal.language as tl
+from triton_dist.language.extra.language_extra import ld, st, tid
+
+@shoal.jit
+def twice(x, out):
+    at = x + tid(0)
+    inline = tl.inline_asm_elementwise('ld.global.b32 $0, [$1];', '=r,l', [at], dtype=tl.int32, is_pure=False, pack=1)
+    st(out + tid(0), ld(at, '', 'weak') + ld(at, '', 'weak') + inline, '', 'weak')
+
+@shoal.jit
+def volatile(x, out):
+    tl.store(out, tl.load(x, volatile=True))
+";
+    let module = shoal::Module::from_source("weak.py", source).unwrap();
+    let text = |name: &str| {
+        let kernel = module.kernel(name).unwrap();
+        let specs = kernel.read_signature("*i32:16, *i32:16").unwrap();
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm80)).unwrap()).unwrap()
+    };
+    let twice = text("twice");
+    assert_eq!(twice.matches("ld.global.b32").count(), 3, "{twice}");
+    assert!(!twice.contains("ld.volatile"), "{twice}");
+    assert!(text("volatile").contains("ld.volatile.global"));
 }
 
 #[test]

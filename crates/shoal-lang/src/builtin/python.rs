@@ -47,12 +47,12 @@ pub(crate) static BUILTINS: &[Builtin] = &[
     ),
     Builtin::anywhere("static_range", "arg1: const, arg2: const=None, step: const=None", run_static_range),
     Builtin::kernel("condition", "arg1, disable_licm: const=False", run_condition),
-    Builtin::anywhere("aggregate_replace", "obj, **changes", run_aggregate_replace),
+    Builtin::anywhere("aggregate_replace", "instance, **changes", run_aggregate_replace),
 ];
 
 /// The same aggregate with other values in some fields.
 fn run_aggregate_replace(_: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
-    let Value::Aggregate(before) = args.value("obj") else { return Err(args.wrong("obj", "an aggregate")) };
+    let Value::Aggregate(before) = args.value("instance") else { return Err(args.wrong("instance", "an aggregate")) };
     let mut fields = before.fields.to_vec();
     for (change, span) in args.rest() {
         let Value::Tuple(pair) = change else { continue };
@@ -147,6 +147,12 @@ fn choose(l: &mut dyn BuiltinContext<'_>, args: &Args, op: CmpOp, device: &str) 
     for value in values {
         best = match (best.as_const(), value.as_const()) {
             (Some(a), Some(b)) => {
+                if let Some(number) = [a, b].into_iter().find_map(unordered) {
+                    let name = args.function_name();
+                    return Err(Diagnostic::error(args.span, format!("`{name}` of constants does not take {number}"))
+                        .help("on the device, `tl.minimum` and `tl.maximum` take every number")
+                        .into());
+                }
                 let take = consts::compare(op, b, a).map_err(|message| LowerError::new(args.span, message))?;
                 if take { value } else { best }
             }
@@ -154,6 +160,15 @@ fn choose(l: &mut dyn BuiltinContext<'_>, args: &Args, op: CmpOp, device: &str) 
         };
     }
     Ok(best)
+}
+
+/// The constants that Python's `min` and `max` order otherwise than devices do.
+fn unordered(c: &Const) -> Option<&'static str> {
+    match c {
+        Const::Float(f) if f.is_nan() => Some("NaN"),
+        Const::Float(f) if *f == 0.0 && f.is_sign_negative() => Some("negative zero"),
+        _ => None,
+    }
 }
 
 fn run_min(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {

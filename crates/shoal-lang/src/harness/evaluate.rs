@@ -8,7 +8,7 @@ use super::operate::{binary, builtin, compare, integer, truth, unary};
 use super::{HarnessArgs, HarnessValue as Value, HarnessWorld};
 use crate::module::{Function, FunctionKind, Global, ModuleId};
 use crate::program::Program;
-use crate::syntax::ast::{Arg, ArgKind, BoolOp, Expr, ExprKind, Name, Stmt, StmtKind};
+use crate::syntax::ast::{Arg, ArgKind, BoolOp, Expr, ExprKind, Generator, Name, Stmt, StmtKind};
 use crate::syntax::scan::stmt_parts;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -103,6 +103,8 @@ pub(super) fn defaults(program: &Program, function: &Function) -> Vec<(String, V
 struct NoWorld;
 
 impl HarnessWorld for NoWorld {
+    fn at(&mut self, _: Span) {}
+
     fn attribute(&mut self, _name: &str) -> std::result::Result<Value, String> {
         Err("there is no world here".into())
     }
@@ -294,25 +296,32 @@ impl Evaluator<'_> {
                 return self.expr(branch);
             }
             ExprKind::Subscript { value, index } => return self.subscript(value, index, e.span),
-            ExprKind::Comprehension { element, generators } => match &generators[..] {
-                [one] => {
-                    let Value::List(items) = self.expr(&one.iter)? else {
-                        return wrong(one.iter.span, "a harness loops over `range(…)` or a list");
-                    };
-                    let mut values = Vec::new();
-                    for item in items {
-                        self.assign(&one.target, item)?;
-                        if self.all_true(&one.ifs)? {
-                            values.push(self.expr(element)?);
-                        }
-                    }
-                    Value::List(values)
-                }
-                _ => return wrong(e.span, "a harness has comprehensions with one `for`"),
-            },
+            ExprKind::Comprehension { element, generators } => {
+                let mut values = Vec::new();
+                self.comprehension(element, generators, &mut values)?;
+                Value::List(values)
+            }
             ExprKind::Call { func, args } => return self.call(func, args, e.span),
             _ => return wrong(e.span, "a harness has no such expression"),
         })
+    }
+
+    /// Adds what a comprehension gives from these `for`s on.
+    fn comprehension(&mut self, element: &Expr, generators: &[Generator], values: &mut Vec<Value>) -> Result<()> {
+        let [outer, inner @ ..] = generators else {
+            values.push(self.expr(element)?);
+            return Ok(());
+        };
+        let Value::List(items) = self.expr(&outer.iter)? else {
+            return wrong(outer.iter.span, "a harness loops over `range(…)` or a list");
+        };
+        for item in items {
+            self.assign(&outer.target, item)?;
+            if self.all_true(&outer.ifs)? {
+                self.comprehension(element, inner, values)?;
+            }
+        }
+        Ok(())
     }
 
     fn all_true(&mut self, tests: &[Expr]) -> Result<bool> {
@@ -406,6 +415,7 @@ impl Evaluator<'_> {
             let grid: Option<Vec<i128>> = grid.iter().map(integer).collect();
             let Some(grid) = grid else { return wrong(index.span, "a grid is one to three integers") };
             let args = self.args(args)?;
+            self.world.at(span);
             return match self.world.launch(name, grid, args) {
                 Ok(()) => Ok(Value::None),
                 Err(message) => wrong(span, message),
@@ -420,6 +430,7 @@ impl Evaluator<'_> {
             );
         }
         let args = self.args(args)?;
+        self.world.at(span);
         match &func.kind {
             ExprKind::Attribute { value, attr } if self.is_world(value) => {
                 self.world.call(&attr.name, args).or_else(|message| wrong(span, message))

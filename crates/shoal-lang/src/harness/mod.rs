@@ -45,6 +45,9 @@ pub type HarnessArgs = (Vec<HarnessValue>, Vec<(String, HarnessValue)>);
 
 /// What a harness may do.
 pub trait HarnessWorld {
+    /// The next call or launch stands here.
+    fn at(&mut self, span: Span);
+
     /// An attribute of `world`.
     ///
     /// # Errors

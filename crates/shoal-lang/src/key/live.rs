@@ -270,7 +270,7 @@ impl<'p> Walk<'p> {
             let _ = write!(self.out, "{} ", field.constexpr);
             self.field(&field.name, field.default.as_ref());
         }
-        for (name, method) in &class.methods {
+        for (name, method) in class.methods.iter().chain(&class.statics) {
             let _ = write!(self.out, "{name:?} ");
             self.reach(method);
         }

@@ -47,6 +47,14 @@ impl Lower<'_> {
         self.frame.bind(name.clone(), value, span);
     }
 
+    /// `name = value` as a program writes it, and what the name then stands for.
+    pub(super) fn assign_value(&mut self, name: &Name, value: Value, span: Span) -> LowerResult<Value> {
+        let value =
+            if self.frame.declared_constexpr.remove(name) { self.declared(name, value) } else { self.storable(value)? };
+        self.assign_name(name, value.clone(), span);
+        Ok(value)
+    }
+
     /// `targets = value`.
     pub(super) fn assign(&mut self, targets: &[Expr], value: &Expr) -> LowerResult<()> {
         let value = self.expr(value)?;
@@ -58,15 +66,7 @@ impl Lower<'_> {
 
     fn store(&mut self, target: &Expr, value: &Value) -> LowerResult<()> {
         match &target.kind {
-            ExprKind::Name(name) => {
-                let value = if self.frame.declared_constexpr.remove(name) {
-                    self.declared(name, value.clone())
-                } else {
-                    self.storable(value.clone())?
-                };
-                self.assign_name(name, value, target.span);
-                Ok(())
-            }
+            ExprKind::Name(name) => self.assign_value(name, value.clone(), target.span).map(drop),
             ExprKind::Tuple(items) | ExprKind::List(items) => {
                 let values = unpack(items, value, target.span)?;
                 items.iter().zip(values).try_for_each(|(item, value)| self.store(item, &value))

@@ -6,10 +6,11 @@ use shoal_ir::{Elem, Type};
 use shoal_source::{Diagnostic, Span, similar};
 
 use super::Lower;
+use super::type_of::type_of;
 use crate::builtin::{self, describe};
 use crate::enums;
 use crate::lower_error::{LowerError, LowerResult};
-use crate::module::ModuleRef;
+use crate::module::{Function, ModuleRef};
 use crate::semantic::descriptor;
 use crate::syntax::ast::{Ident, Name};
 use crate::value::{Access, Class, Descriptor, Dtype, KnownClass, Method, MethodTarget, Tensor, Tuple, Value};
@@ -54,6 +55,7 @@ impl Lower<'_> {
             }),
             Value::Const(c) => Ok(match name {
                 "value" => Some(object.clone()),
+                "type" => Some(type_of(object)),
                 _ if matches!(c, crate::value::Const::Str(_)) && STRING_METHODS.contains(&name) => {
                     Some(named_method(object, attr, span))
                 }
@@ -65,8 +67,11 @@ impl Lower<'_> {
                 if let Some(i) = a.class.fields.iter().position(|f| *f.name == *name) {
                     return Ok(a.fields.get(i).cloned());
                 }
-                let method = a.class.methods.iter().find(|(n, _)| *n == attr.name).map(|(_, f)| f.clone());
-                Ok(method.map(|f| bound(object, Value::Function(f), span)))
+                let named = |methods: &[(Name, Function)]| {
+                    methods.iter().find(|(n, _)| *n == attr.name).map(|(_, f)| Value::Function(f.clone()))
+                };
+                let method = named(&a.class.methods).map(|f| bound(object, f, span));
+                Ok(method.or_else(|| named(&a.class.statics)))
             }
             Value::Descriptor(d) => Ok(self.descriptor_attribute(d, object, attr, span)),
             Value::BlockPtr(b) => Ok(match name {
@@ -205,12 +210,14 @@ fn tuple_attribute(tuple: &Tuple, object: &Value, attr: &Ident, span: Span) -> O
     let Some(class) = &tuple.class else {
         return match name {
             "values" | "value" => Some(object.clone()),
+            "type" => Some(type_of(object)),
             "index" | "count" => Some(named_method(object, attr, span)),
             _ => None,
         };
     };
     match class.fields.iter().position(|field| *field.name == *name) {
         Some(at) => tuple.items.get(at).cloned(),
+        None if name == "type" => Some(type_of(object)),
         None => (name == "_replace").then(|| named_method(object, attr, span)),
     }
 }
@@ -223,7 +230,7 @@ fn class_attribute(class: &Class, name: &str) -> Option<Value> {
             "__name__" => Some(Value::str(&c.name)),
             _ => None,
         },
-        Class::Aggregate(c) => match c.methods.iter().find(|(n, _)| **n == *name) {
+        Class::Aggregate(c) => match c.methods.iter().chain(&c.statics).find(|(n, _)| **n == *name) {
             Some((_, f)) => Some(Value::Function(f.clone())),
             None => (name == "__name__").then(|| Value::str(&c.name)),
         },

@@ -17,9 +17,24 @@ impl Lower<'_> {
     /// `func(args)`.
     pub(super) fn call(&mut self, func: &Expr, args: &[Arg], span: Span) -> LowerResult<Value> {
         let callee = self.expr(func)?;
+        self.call_with(&callee, args, span)
+    }
+
+    /// `func(args)` as a statement, which drops the result.
+    pub(super) fn call_unused(&mut self, func: &Expr, args: &[Arg], span: Span) -> LowerResult<()> {
+        let callee = self.expr(func)?;
+        if let Some(why) = must_use(&callee) {
+            let name = self.program.sources().slice(func.span).to_owned();
+            let error = Diagnostic::error(span, format!("the result of `{name}` is not used"));
+            return Err(if why.is_empty() { error } else { error.note(why.to_string()) }.into());
+        }
+        self.call_with(&callee, args, span).map(drop)
+    }
+
+    fn call_with(&mut self, callee: &Value, args: &[Arg], span: Span) -> LowerResult<Value> {
         let given = self.arguments(args)?;
         self.emit.span = span;
-        self.call_value(&callee, given, span)
+        self.call_value(callee, given, span)
     }
 
     fn arguments(&mut self, args: &[Arg]) -> LowerResult<Vec<Given>> {
@@ -292,6 +307,22 @@ fn named_arguments(value: &Value, span: Span) -> LowerResult<Vec<Given>> {
         other => Err(LowerError::new(span, format!("{} cannot name an argument", describe(other)))),
     };
     pairs.iter().map(named).collect()
+}
+
+/// Why the result of a call must not be dropped; possibly an empty text.
+fn must_use(callee: &Value) -> Option<Name> {
+    match callee {
+        Value::Function(f) => f.options.must_use.clone(),
+        Value::Builtin(b) if b.name == "advance" => Some(Name::from(
+            "Note that tl.advance does not have any side effects. To move the block pointer, you need to assign the \
+             result of tl.advance to a variable.",
+        )),
+        Value::Method(m) => match &m.target {
+            MethodTarget::Function(f) => must_use(f),
+            MethodTarget::Named(_) => None,
+        },
+        _ => None,
+    }
 }
 
 fn dict_method(pairs: &[(Value, Value)], name: &Name, given: &[Given], span: Span) -> LowerResult<Value> {

@@ -10,7 +10,7 @@ use crate::builtin::{BuiltinContext, Given, describe, shape_from};
 use crate::consts::float_repr;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::module::{Function, FunctionKind, JitOptions, ModuleId};
-use crate::syntax::ast::{ClassDef, ExprKind, Name, StmtKind};
+use crate::syntax::ast::{ClassDef, Expr, ExprKind, Name, StmtKind};
 use crate::value::{
     Access, Aggregate, AggregateClass, Class, Const, Dtype, EnumClass, Field, FieldPhase, KnownClass, Member,
     NamedTupleClass, Range, Tuple, Value,
@@ -73,8 +73,13 @@ impl Lower<'_> {
     }
 
     fn aggregate_class(&mut self, module: ModuleId, def: &ClassDef) -> LowerResult<Value> {
-        let fields = self.fields(module, def)?;
-        let mut methods = Vec::new();
+        let AggregateClass { mut fields, mut methods, mut statics, .. } = self.inherited(module, def)?;
+        for field in self.fields(module, def)? {
+            match fields.iter_mut().find(|f| f.name == field.name) {
+                Some(inherited) => *inherited = field,
+                None => fields.push(field),
+            }
+        }
         for stmt in &def.body {
             if let StmtKind::FunctionDef(method) = &stmt.kind {
                 let function = Function {
@@ -83,11 +88,29 @@ impl Lower<'_> {
                     kind: FunctionKind::Jit,
                     options: Arc::new(JitOptions::default()),
                 };
-                methods.push((method.name.name.clone(), function));
+                let is_static = |d: &Expr| matches!(&d.kind, ExprKind::Name(name) if &**name == "staticmethod");
+                let list = if method.decorators.iter().any(is_static) { &mut statics } else { &mut methods };
+                list.retain(|(name, _)| *name != method.name.name);
+                list.push((method.name.name.clone(), function));
             }
         }
-        let class = AggregateClass { name: def.name.name.clone(), fields, methods };
+        let class = AggregateClass { name: def.name.name.clone(), fields, methods, statics };
         Ok(Value::Class(Class::Aggregate(Arc::new(class))))
+    }
+
+    /// What an aggregate class has of its bases.
+    fn inherited(&mut self, module: ModuleId, def: &ClassDef) -> LowerResult<AggregateClass> {
+        let name = def.name.name.clone();
+        let mut all = AggregateClass { name, fields: Vec::new(), methods: Vec::new(), statics: Vec::new() };
+        for base in &def.bases {
+            let Value::Class(Class::Aggregate(base)) = self.in_module(module, |l| l.expr(base))? else {
+                return Err(LowerError::new(base.span, "an aggregate inherits from aggregates only"));
+            };
+            all.fields.extend(base.fields.iter().cloned());
+            all.methods.extend(base.methods.iter().cloned());
+            all.statics.extend(base.statics.iter().cloned());
+        }
+        Ok(all)
     }
 
     fn enum_class(&mut self, module: ModuleId, def: &ClassDef) -> LowerResult<Value> {

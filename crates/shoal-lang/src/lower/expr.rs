@@ -67,9 +67,7 @@ impl Lower<'_> {
             ExprKind::Comprehension { element, generators } => self.comprehension(element, generators),
             ExprKind::Walrus { target, value } => {
                 let value = self.expr(value)?;
-                let value = self.storable(value)?;
-                self.assign_name(&target.name, value.clone(), target.span);
-                Ok(value)
+                self.assign_value(&target.name, value, target.span)
             }
             ExprKind::Dict(entries) => self.dict(entries),
             ExprKind::Starred(_) => Err(unsupported(

@@ -320,6 +320,7 @@ impl Lower<'_> {
             StmtKind::Pass => Ok(()),
             StmtKind::Expr(e) => match &e.kind {
                 ExprKind::Str(_) | ExprKind::Ellipsis => Ok(()),
+                ExprKind::Call { func, args } => self.call_unused(func, args, e.span),
                 _ => self.expr(e).map(drop),
             },
             StmtKind::Assign { targets, value } => self.assign(targets, value),

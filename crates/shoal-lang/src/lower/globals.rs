@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use shoal_ir::types::{Elem, Ptr, Scalar, Type};
 use shoal_source::{Diagnostic, Span, similar};
 
-use super::Lower;
 use super::frame::Frame;
+use super::{Lower, type_of};
 use crate::builtin;
 use crate::dtype;
 use crate::enums;
@@ -255,6 +255,9 @@ impl Lower<'_> {
             "const" => KnownClass::ConstPtr,
             "tuple" => KnownClass::Tuple,
             "tensor_descriptor" | "tensor_descriptor_base" => KnownClass::TensorDescriptor,
+            "constexpr_type" | "tuple_type" => {
+                return Ok(type_of::class_named(name).map(|class| Value::Class(Class::NamedTuple(class))));
+            }
             "PropagateNan" => return Ok(Some(enums::PROPAGATE_NAN.class())),
             "CONSTEXPR_0" => return Ok(Some(Value::int(0))),
             "pi32_t" => {

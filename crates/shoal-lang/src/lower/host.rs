@@ -9,7 +9,7 @@ use super::globals::GlobalValue;
 use crate::builtin::{Given, describe};
 use crate::host::{HostAggregate, HostEnum, HostNamedTuple, HostObject, HostSource, HostValue};
 use crate::lower_error::{LowerError, LowerResult};
-use crate::module::{Function, KnownModule, ModuleId, ModuleRef};
+use crate::module::{Function, FunctionKind, KnownModule, ModuleId, ModuleRef};
 use crate::spec::ArgType;
 use crate::syntax::ast::Name;
 use crate::value::{
@@ -161,12 +161,23 @@ impl Lower<'_> {
             let phase = if field.constexpr { FieldPhase::Constexpr } else { FieldPhase::Device };
             fields.push(Field { name: Name::from(field.name.as_str()), default, phase });
         }
-        let mut methods = Vec::with_capacity(class.methods.len());
-        for (name, source) in &class.methods {
-            methods.push((Name::from(name.as_str()), self.live_function(source)?));
-        }
+        let methods = self.live_methods(&class.methods)?;
+        let statics = self.live_methods(&class.statics)?;
         let name = Name::from(class.name.as_str());
-        Ok(Class::Aggregate(Arc::new(AggregateClass { name, fields, methods })))
+        Ok(Class::Aggregate(Arc::new(AggregateClass { name, fields, methods, statics })))
+    }
+
+    /// The methods of a class. Plain ones are compiled, too: what they work on lives in kernels.
+    fn live_methods(&mut self, methods: &[(String, Arc<HostSource>)]) -> LowerResult<Vec<(Name, Function)>> {
+        let mut compiled = Vec::with_capacity(methods.len());
+        for (name, source) in methods {
+            let mut function = self.live_function(source)?;
+            if function.kind == FunctionKind::Plain {
+                function.kind = FunctionKind::Jit;
+            }
+            compiled.push((Name::from(name.as_str()), function));
+        }
+        Ok(compiled)
     }
 
     /// `object.name` of a live object.

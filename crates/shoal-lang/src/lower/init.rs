@@ -1,5 +1,7 @@
 //! `__init__` of an aggregate: statements that compute, and assignments to `self` that give the fields their values.
 
+use std::sync::Arc;
+
 use shoal_source::{Diagnostic, Span};
 
 use super::Lower;
@@ -8,7 +10,7 @@ use crate::builtin::Given;
 use crate::lower_error::{LowerError, LowerResult};
 use crate::module::Function;
 use crate::syntax::ast::{Expr, ExprKind, Ident, Stmt, StmtKind};
-use crate::value::{AggregateClass, Value};
+use crate::value::{Aggregate, AggregateClass, Value};
 
 impl Lower<'_> {
     /// The fields of a new aggregate whose class has an `__init__`.
@@ -38,6 +40,7 @@ impl Lower<'_> {
         let mut values: Vec<Option<Value>> = class.fields.iter().map(|field| field.default.clone()).collect();
         for stmt in body {
             self.emit.span = stmt.span;
+            self.frame.bind(this.name.clone(), assigned_so_far(class, &values), this.span);
             let Some((field, value)) = field_assignment(stmt, this) else {
                 self.plain_block(std::slice::from_ref(stmt));
                 continue;
@@ -57,6 +60,19 @@ impl Lower<'_> {
         };
         values.into_iter().zip(&class.fields).map(missing).collect()
     }
+}
+
+/// `self` with the fields that have values, which the rest of `__init__` may read.
+fn assigned_so_far(class: &AggregateClass, values: &[Option<Value>]) -> Value {
+    let assigned = class.fields.iter().zip(values).filter_map(|(field, value)| Some((field.clone(), value.clone()?)));
+    let (fields, values): (Vec<_>, Vec<_>) = assigned.unzip();
+    let class = AggregateClass {
+        name: class.name.clone(),
+        fields,
+        methods: class.methods.clone(),
+        statics: class.statics.clone(),
+    };
+    Value::Aggregate(Aggregate { class: Arc::new(class), fields: values.into() })
 }
 
 /// `self.field = value`.

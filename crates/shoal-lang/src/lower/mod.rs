@@ -33,6 +33,7 @@ mod loops;
 mod nesting;
 mod operator;
 mod subscript;
+mod type_of;
 mod with_block;
 
 use std::collections::{BTreeMap, HashMap};

@@ -64,6 +64,13 @@ impl Lower<'_> {
                 Some(item) => Ok(item),
                 None => Err(self.emit.lower_error(format!("`{}` cannot be indexed", o.shown))),
             },
+            Value::Aggregate(a) => match a.class.methods.iter().find(|(name, _)| &**name == "__getitem__") {
+                Some((_, method)) => {
+                    let (method, span) = (method.clone(), self.emit.span);
+                    self.call_values(&method, vec![object.clone(), index.clone()], span)
+                }
+                None => Err(self.emit.lower_error(format!("{} cannot be indexed", describe(object)))),
+            },
             // Subscripts of classes are type annotations: `tuple[int, int]`.
             Value::Class(_) => Ok(object.clone()),
             Value::Function(f) => Err(self

@@ -27,6 +27,8 @@ pub struct JitOptions {
     pub do_not_specialize_on_alignment: Vec<Name>,
     /// Whether asserts are checked, if the decorator says so.
     pub debug: Option<bool>,
+    /// What `@must_use_result` says, possibly nothing, if the function has it.
+    pub must_use: Option<Name>,
 }
 
 /// Reads the decorators of a function. Decorators of the host side (`autotune`, `heuristics`) change nothing here.
@@ -46,6 +48,10 @@ pub(crate) fn read(decorators: &[Expr], globals: &BTreeMap<Name, Global>) -> (Fu
             // Functions that call `extern_elementwise` are compiled like any other.
             Some("extern") => kind = FunctionKind::Jit,
             Some("constexpr_function") => kind = FunctionKind::CompileTime,
+            Some("must_use_result") => {
+                let said = args.first().and_then(|arg| one_name(&arg.value));
+                options.must_use = Some(said.unwrap_or_else(|| Name::from("")));
+            }
             _ => {}
         }
     }

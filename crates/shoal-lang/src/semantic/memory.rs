@@ -1,7 +1,7 @@
 //! Loads and stores: masks, implicit casts, truth values in memory, block pointers.
 
 use shoal_ir::OpKind;
-use shoal_ir::op::{Evict, LoadAttrs, StoreCache};
+use shoal_ir::op::{Evict, LoadAttrs, LoadMode, StoreCache};
 use shoal_ir::types::{Elem, Ptr, Scalar};
 
 use super::operand::{Operand, constant, elem, number_type};
@@ -201,7 +201,7 @@ fn run_load(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let attrs = LoadAttrs {
         cache: attribute::load_cache(e, a.optional_str("cache_modifier")?)?,
         evict: attribute::eviction(e, a.optional_str("eviction_policy")?)?,
-        volatile: a.bool("volatile")?,
+        mode: if a.bool("volatile")? { LoadMode::Volatile } else { LoadMode::Free },
     };
     let mask = optional_operand(e, a, "mask")?;
     let other = optional_operand(e, a, "other")?;

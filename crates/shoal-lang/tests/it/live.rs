@@ -468,6 +468,7 @@ fn aggregates_have_methods_with_scopes_of_their_own() {
         name: "Cell".into(),
         fields: vec![field("value", false), field("width", true)],
         methods,
+        statics: Vec::new(),
     };
     host.global("Cell", HostValue::AggregateClass(Arc::new(class)));
     let text = "def k(out):\n    c = Cell(tl.load(out), 55)\n    if c.wide():\n        tl.store(out, c.get())\n";

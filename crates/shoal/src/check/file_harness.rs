@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use shoal_lang::{HarnessArgs, HarnessValue, HarnessWorld};
+use shoal_source::Span;
 
 use super::CheckOptions;
 use super::recording::{Contents, HostBuffer, RankHost, Recording};
@@ -19,6 +20,7 @@ pub(super) fn record(module: &Module, harness: &str, options: &CheckOptions) -> 
     }
     let mut kernels = HashMap::new();
     Recording::new(options, |host| {
+        host.told_with(module.program().sources());
         let mut world = FileWorld { module, kernels: &mut kernels, host, objects: Vec::new() };
         let ran = module.program().run_harness(harness, &options.params, &mut world);
         ran.map_err(|errors| Error::Compile(Report::new(errors, module.program().sources())))
@@ -47,6 +49,10 @@ pub(super) enum Object {
 pub(super) type Answer = Result<HarnessValue, String>;
 
 impl HarnessWorld for FileWorld<'_, '_> {
+    fn at(&mut self, span: Span) {
+        self.host.span = span;
+    }
+
     fn attribute(&mut self, name: &str) -> Answer {
         let number = match name {
             "rank" => self.host.rank(),

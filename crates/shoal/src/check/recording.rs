@@ -8,7 +8,7 @@ use shoal_interp::{Address, Arg as Value, Compare, Heap, HostAction, RankLaunch,
 use shoal_ir::Const;
 use shoal_ir::abi::Topology;
 use shoal_lang::Lowered;
-use shoal_source::SourceMap;
+use shoal_source::{SourceMap, Span};
 
 use super::occupancy::{self, KernelRoom};
 use super::streams::{HostStream, Streams};
@@ -114,7 +114,8 @@ pub(crate) struct Recording {
     buffers: Vec<Buffer>,
     /// The symmetric allocations: offset, elements, type.
     symmetric: Vec<(u64, u64, DType)>,
-    hosts: Vec<Vec<Step>>,
+    /// What each host does, and where its harness says so.
+    hosts: Vec<Vec<(Step, Span)>>,
     outputs: Vec<Output>,
     expected: Vec<Expectation>,
     variants: Vec<Launched>,
@@ -164,6 +165,7 @@ impl Recording {
                 allocated: 0,
                 streams: Streams::default(),
                 surroundings: Surroundings::new(rank, ranks),
+                span: Span::NONE,
             };
             host(&mut member)?;
             if member.streams.is_recording() {
@@ -211,7 +213,7 @@ impl Recording {
 
     /// The most programs that one launch has.
     pub(super) fn largest_grid(&self) -> usize {
-        let programs = |step: &Step| match step {
+        let programs = |(step, _): &(Step, Span)| match step {
             Step::On(_, StreamStep::Launch { grid, .. }) => grid.iter().map(|&n| n as usize).product(),
             Step::On(..) | Step::Synchronize(_) | Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
         };
@@ -220,7 +222,7 @@ impl Recording {
 
     /// The largest extent that a grid has along an axis.
     pub(super) fn largest_extent(&self) -> u32 {
-        let extent = |step: &Step| match step {
+        let extent = |(step, _): &(Step, Span)| match step {
             Step::On(_, StreamStep::Launch { grid, .. }) => grid.iter().copied().max().unwrap_or(0),
             Step::On(..) | Step::Synchronize(_) | Step::Barrier | Step::Write { .. } | Step::Read { .. } => 0,
         };
@@ -231,7 +233,7 @@ impl Recording {
     pub(super) fn roomy_scenario(&self) -> Scenario<'_> {
         let mut scenario = self.scenario();
         for action in scenario.hosts.iter_mut().flatten() {
-            if let HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch)) = action {
+            if let HostAction::Launch(launch) | HostAction::On(_, StreamAction::Launch(launch), _) = action {
                 launch.room = None;
             }
         }
@@ -244,20 +246,20 @@ impl Recording {
             (0..self.ranks).map(|rank| Heap { base: Address(heap(rank)), bytes: HEAP_BYTES }).collect();
         let mut hosts = Vec::new();
         for (steps, &heap) in self.hosts.iter().zip(&heaps) {
-            hosts.push(steps.iter().filter_map(|step| self.action(step, heap)).collect());
+            hosts.push(steps.iter().filter_map(|(step, span)| self.action(step, *span, heap)).collect());
         }
         let (buffers, outputs, expected) = (self.buffers.clone(), self.outputs.clone(), self.expected.clone());
         let topologies = self.topologies.clone();
         Scenario { heaps: heaps.clone(), buffers, hosts, outputs, expected, topologies }
     }
 
-    fn action<'a>(&'a self, step: &'a Step, heap: Heap) -> Option<HostAction<'a>> {
+    fn action<'a>(&'a self, step: &'a Step, span: Span, heap: Heap) -> Option<HostAction<'a>> {
         Some(match step {
-            Step::On(stream, step) => HostAction::On(*stream, self.stream_action(step, heap)?),
+            Step::On(stream, step) => HostAction::On(*stream, self.stream_action(step, heap)?, span),
             Step::Synchronize(stream) => HostAction::Synchronize(*stream),
             Step::Barrier => HostAction::Barrier,
-            Step::Write { address, bytes } => HostAction::Write { address: *address, bytes },
-            Step::Read { address, bytes } => HostAction::Read { address: *address, bytes: *bytes },
+            Step::Write { address, bytes } => HostAction::Write { address: *address, bytes, span },
+            Step::Read { address, bytes } => HostAction::Read { address: *address, bytes: *bytes, span },
         })
     }
 
@@ -329,6 +331,8 @@ pub struct RankHost<'a> {
     /// Streams, events and graphs so far, and the graph that is being recorded.
     pub(super) streams: Streams,
     pub(super) surroundings: Surroundings,
+    /// Where a harness says what the host does now.
+    pub(super) span: Span,
 }
 
 impl RankHost<'_> {
@@ -501,10 +505,19 @@ impl RankHost<'_> {
         self.push(Step::Barrier)
     }
 
+    /// Places in the source are told with these.
+    pub(super) fn told_with(&mut self, sources: Arc<SourceMap>) {
+        self.recording.sources = sources;
+    }
+
     /// Remembers what the host does: now, or in the graph that is being recorded.
     pub(super) fn push(&mut self, step: Step) -> Result<(), Error> {
-        if let Some(step) = self.streams.keep(step)? {
-            self.recording.hosts[self.rank].push(step);
+        self.push_at(step, self.span)
+    }
+
+    pub(super) fn push_at(&mut self, step: Step, span: Span) -> Result<(), Error> {
+        if let Some(step) = self.streams.keep(step, span)? {
+            self.recording.hosts[self.rank].push((step, span));
         }
         Ok(())
     }

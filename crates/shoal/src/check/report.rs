@@ -266,10 +266,17 @@ impl Verdict {
     }
 
     fn deadlock_diagnostic(&self, deadlock: &Deadlock) -> Diagnostic {
-        let span = deadlock.waits.first().map_or(Span::NONE, |blocked| blocked.waiting.at.span);
+        let stream = deadlock.hosts.iter().flat_map(|host| &host.streams).next();
+        let (span, label) = match (deadlock.waits.first(), stream) {
+            (Some(first), _) => (first.waiting.at.span, format!("{} waits here", first.waiting.at)),
+            (None, Some(stream)) => {
+                (stream.span, format!("stream {} of rank {} waits here", stream.stream, stream.rank))
+            }
+            (None, None) => (Span::NONE, String::new()),
+        };
         let mut diagnostic = Diagnostic::error(span, "deadlock: nothing can go on");
-        if let Some(first) = deadlock.waits.first() {
-            diagnostic = diagnostic.label(format!("{} waits here", first.waiting.at));
+        if !span.is_none() {
+            diagnostic = diagnostic.label(label);
         }
         for blocked in deadlock.waits.iter().take(SHOWN_WAITS) {
             let line = self.line(blocked.waiting.at.span).map_or_else(String::new, |line| format!("line {line}: "));

@@ -1,6 +1,7 @@
 //! Streams of a recorded host: copies, events, words, and graphs of them.
 
 use shoal_interp::{Address, Compare};
+use shoal_source::Span;
 
 use super::recording::{Contents, HEAP_BYTES, HostBuffer, RankHost, Step, StreamStep, heap};
 use crate::{DType, Error};
@@ -45,9 +46,9 @@ impl HostPlace {
 pub(super) struct Streams {
     streams: u32,
     events: u32,
-    graphs: Vec<Vec<(u32, StreamStep)>>,
+    graphs: Vec<Vec<(u32, StreamStep, Span)>>,
     /// What was put into streams since the recording of a graph began.
-    recorded: Option<Vec<(u32, StreamStep)>>,
+    recorded: Option<Vec<(u32, StreamStep, Span)>>,
 }
 
 impl Streams {
@@ -56,11 +57,11 @@ impl Streams {
     }
 
     /// Puts a step into the graph that is being recorded; gives it back if there is none.
-    pub(super) fn keep(&mut self, step: Step) -> Result<Option<Step>, Error> {
+    pub(super) fn keep(&mut self, step: Step, span: Span) -> Result<Option<Step>, Error> {
         let Some(graph) = &mut self.recorded else { return Ok(Some(step)) };
         match step {
             Step::On(stream, step) => {
-                graph.push((stream, step));
+                graph.push((stream, step, span));
                 Ok(None)
             }
             Step::Synchronize(_) | Step::Barrier | Step::Write { .. } | Step::Read { .. } => {
@@ -219,7 +220,7 @@ impl RankHost<'_> {
         if self.streams.is_recording() {
             return Err(Error::Text("a graph is replayed while another is recorded".into()));
         }
-        let mut streams: Vec<u32> = steps.iter().map(|(stream, _)| *stream).filter(|&stream| stream != 0).collect();
+        let mut streams: Vec<u32> = steps.iter().map(|(stream, ..)| *stream).filter(|&stream| stream != 0).collect();
         streams.sort_unstable();
         streams.dedup();
         for &stream in &streams {
@@ -228,7 +229,7 @@ impl RankHost<'_> {
         }
         // Each replay has events of its own.
         let mut fresh = std::collections::HashMap::new();
-        for (stream, step) in steps {
+        for (stream, step, span) in steps {
             let step = match step {
                 StreamStep::Record(event) => {
                     let now = self.streams.event();
@@ -238,7 +239,7 @@ impl RankHost<'_> {
                 StreamStep::Wait(event) => StreamStep::Wait(fresh.get(&event).copied().unwrap_or(event)),
                 step => step,
             };
-            self.push(Step::On(stream, step))?;
+            self.push_at(Step::On(stream, step), span)?;
         }
         for stream in streams {
             let event = self.record(HostStream(stream))?;

@@ -140,6 +140,13 @@ fn launch_options_for_gpus_are_accepted() {
     let args = args!(&[1.0f32, 2.0][..], &[1.0f32, 1.0][..], &mut out[..], 2, BLOCK = 2, num_warps = 8, num_stages = 2);
     kernel(ADD, Backend::Cpu).launch((1,), args).unwrap();
     assert_eq!(out, [2.0, 3.0]);
+    let mut args = args!(&[1.0f32, 2.0][..], &[1.0f32, 3.0][..], &mut out[..], 2, BLOCK = 2);
+    args.set("launch_pdl", 1);
+    let error = kernel(ADD, Backend::Cpu).launch((1,), args).unwrap_err().to_string();
+    assert!(error.contains("`launch_pdl` must be true or false"), "{error}");
+    let args = args!(&[1.0f32, 2.0][..], &[1.0f32, 3.0][..], &mut out[..], 2, BLOCK = 2, launch_pdl = true);
+    kernel(ADD, Backend::Cpu).launch((1,), args).unwrap();
+    assert_eq!(out, [2.0, 5.0]);
 }
 
 #[test]

@@ -39,8 +39,26 @@ def install_cuda_as_cpu() -> None:
     queries.install()
     driver.install()
     nvshmem.install()
+    _name_the_driver()
     if torch.distributed.is_available():
         process_groups.install()
         install_symmetric_memory()
     if os.environ.get("RANK", "0") == "0":
         print(NOTICE, file=sys.stderr)
+
+
+def _name_the_driver() -> None:
+    """Programs count the drivers that are active, except for the CPU's, and want one: the CPU's goes by CUDA's name."""
+    from shoal.backends import Backend, backends
+    from shoal.runtime.driver import CPUDriver
+
+    class SelectedOnly(CPUDriver):
+        """The CPU's driver, used by those who name it."""
+
+        @classmethod
+        def is_active(cls) -> bool:
+            return False
+
+    cpu = backends["cpu"]
+    backends["cuda"] = cpu
+    backends["cpu"] = Backend(cpu.compiler, SelectedOnly)

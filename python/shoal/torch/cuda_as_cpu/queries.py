@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Iterator
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -46,14 +47,26 @@ def install() -> None:
     """Replaces the questions, and what streams and events are."""
     cuda: Any = torch.cuda
     for name, value in _ANSWERS.items():
-        setattr(cuda, name, value)
+        setattr(cuda, name, _own(value))
+    if hasattr(torch, "accelerator"):
+        for name, value in _OF_ACCELERATOR.items():
+            setattr(torch.accelerator, name, _own(value))
     for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
-        setattr(cuda.nvtx, name, _nothing)
+        setattr(cuda.nvtx, name, _own(_nothing))
     cuda.nvtx.range = _no_range
     if torch.version.cuda is None:
         torch.version.cuda = "12.8"  # type: ignore[misc]
     # A kernel's launch takes tensors of the current stream; nothing of CUDA itself may start.
     cuda._lazy_init = _nothing
+
+
+def _own(value: Any) -> Any:
+    """A function of its own: torch's compiler knows functions by what they are, and wants them to be different."""
+    if not isinstance(value, FunctionType):
+        return value
+    own = FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, value.__closure__)
+    own.__kwdefaults__ = value.__kwdefaults__
+    return own
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -165,12 +178,17 @@ def _refused(what: str, instead: str) -> Any:
     return refuse
 
 
+def _refused_type(name: str, instead: str) -> type:
+    """A type that annotations may name and that nobody can make one of."""
+    return type(name, (), {"__init__": _refused(f"torch.cuda.{name}", instead)})
+
+
 _ANSWERS: dict[str, Any] = {
     "Event": Event,
     "ExternalStream": CudaStream,
     "Stream": CudaStream,
-    "CUDAGraph": _refused("torch.cuda.CUDAGraph", "call the captured function instead"),
-    "graph": _refused("torch.cuda.graph", "call the captured function instead"),
+    "CUDAGraph": _refused_type("CUDAGraph", "call the captured function instead"),
+    "graph": _refused_type("graph", "call the captured function instead"),
     "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "call the functions as they are"),
     "cudart": _refused("torch.cuda.cudart()", "ask torch.cuda itself"),
     "_sleep": _sleep,
@@ -212,4 +230,31 @@ _ANSWERS: dict[str, Any] = {
     "stream": _stream,
     "synchronize": _nothing,
     "utilization": lambda device=None: 0,
+}
+
+
+def _accelerator_is_available() -> bool:
+    """Programs find CUDA here. torch's compiler must not: it traces the CPU's tensors, which have no streams."""
+    return not sys._getframe(1).f_globals.get("__name__", "").startswith(("torch._dynamo", "torch._inductor"))
+
+
+_OF_ACCELERATOR: dict[str, Any] = {
+    "current_accelerator": lambda check_available=False: torch.device("cuda"),
+    "current_device_idx": lambda: _current_device,
+    "current_device_index": lambda: _current_device,
+    "current_stream": lambda device=None: _current_stream,
+    "device_count": _device_count,
+    "device_index": _Device,
+    "empty_cache": _nothing,
+    "get_memory_info": _ANSWERS["mem_get_info"],
+    "is_available": _accelerator_is_available,
+    "max_memory_allocated": lambda device=None: 0,
+    "max_memory_reserved": lambda device=None: 0,
+    "memory_allocated": lambda device=None: 0,
+    "memory_reserved": lambda device=None: 0,
+    "reset_peak_memory_stats": _nothing,
+    "set_device_idx": _set_device,
+    "set_device_index": _set_device,
+    "set_stream": _set_stream,
+    "synchronize": _nothing,
 }

@@ -198,7 +198,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let ty = func.ty(result).as_tile()?;
         let other = data.operands().get(2);
         let zero = other.is_none_or(|&other| is_zero(func, other));
-        if attrs.volatile || !zero || !self.feeds_unit(result) || ty.rank() != 2 {
+        if attrs.mode.is_pinned() || !zero || !self.feeds_unit(result) || ty.rank() != 2 {
             return None;
         }
         let (layout, bits) = (self.layout(result), ty.elem.bytes() * 8);

@@ -5,7 +5,7 @@
 
 use shoal_ir::OpKind;
 use shoal_ir::op::Evict;
-use shoal_ir::op::{CmpOp, LoadAttrs, RmwOp, Scope, Sem, StoreCache};
+use shoal_ir::op::{CmpOp, LoadAttrs, LoadMode, RmwOp, Scope, Sem, StoreCache};
 
 use super::order::barrier;
 use crate::builtin::{Args, Builtin, BuiltinContext};
@@ -51,7 +51,7 @@ pub(crate) fn atomic_order(e: &Emit<'_>, a: &Args) -> LowerResult<Ordering> {
 pub(super) fn read(e: &mut Emit<'_>, p: &Tensor, ordering: Option<Ordering>) -> LowerResult<Tensor> {
     match ordering {
         Some(ordering) => atomic::load(e, p, None, ordering),
-        None => memory::load(e, p, None, None, LoadAttrs { volatile: true, ..LoadAttrs::default() }),
+        None => memory::load(e, p, None, None, LoadAttrs { mode: LoadMode::Pinned, ..LoadAttrs::default() }),
     }
 }
 

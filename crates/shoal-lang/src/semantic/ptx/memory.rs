@@ -1,19 +1,14 @@
 //! Loads, stores, atomics, fences and barriers of PTX. Qualifiers may come in any order, as assemblers accept them.
 
-use shoal_ir::op::{BinaryOp, Evict, LoadAttrs, RmwOp, Scope, Sem, StoreCache};
+use shoal_ir::op::{BinaryOp, Evict, LoadAttrs, LoadMode, RmwOp, Scope, Sem, StoreCache};
 use shoal_ir::types::{Ptr, Scalar, Space, Type};
 use shoal_ir::{OpKind, Value as IrValue};
 
 use super::machine::{Kind, Machine, Outcome, unsigned};
 use super::program::{Instruction, Operand};
 
-/// How an access is ordered.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Access {
-    /// `None` for a plain access.
-    order: Option<(Sem, Scope)>,
-    volatile: bool,
-}
+/// How an access is ordered; `None` for a plain one.
+pub(super) type Order = Option<(Sem, Scope)>;
 
 /// One read-modify-write for each element of an operand.
 pub(super) struct Change {
@@ -57,17 +52,16 @@ fn global_only(i: &Instruction) -> Outcome<()> {
     }
 }
 
-pub(super) fn access(i: &Instruction) -> Outcome<Access> {
+pub(super) fn access(i: &Instruction) -> Outcome<Order> {
     global_only(i)?;
     let volatile = i.has("volatile") || i.has("mmio");
-    let order = match (order(i), scope(i)) {
+    Ok(match (order(i), scope(i)) {
         (Some(sem), scope) => Some((sem, scope.unwrap_or(Scope::Gpu))),
         (None, Some(scope)) => Some((Sem::Relaxed, scope)),
         // A volatile access is a relaxed one at the widest scope.
         (None, None) if volatile => Some((Sem::Relaxed, Scope::Sys)),
         (None, None) => None,
-    };
-    Ok(Access { order, volatile })
+    })
 }
 
 /// How many elements an instruction moves.
@@ -103,28 +97,28 @@ impl Machine<'_, '_> {
         }
     }
 
-    pub(super) fn load_one(&mut self, pointers: IrValue, ty: Scalar, access: Access, mask: Option<IrValue>) -> IrValue {
+    pub(super) fn load_one(&mut self, pointers: IrValue, ty: Scalar, access: Order, mask: Option<IrValue>) -> IrValue {
         let result = self.ty(ty);
         let tile_mask = mask.filter(|_| self.shape.is_tile());
         let loaded = self.when(mask, &[result], |m| {
             let operands: Vec<IrValue> = std::iter::once(pointers).chain(tile_mask).collect();
-            let kind = match access.order {
+            let kind = match access {
                 Some((sem, scope)) => {
                     let sem = if sem == Sem::Acquire { Sem::Acquire } else { Sem::Relaxed };
                     OpKind::AtomicLoad { sem, scope }
                 }
-                None => OpKind::Load(LoadAttrs { volatile: access.volatile, ..LoadAttrs::default() }),
+                None => OpKind::Load(LoadAttrs { mode: LoadMode::Pinned, ..LoadAttrs::default() }),
             };
             vec![m.e.b().value(kind, &operands)]
         });
         loaded[0]
     }
 
-    pub(super) fn store_one(&mut self, pointers: IrValue, value: IrValue, access: Access, mask: Option<IrValue>) {
+    pub(super) fn store_one(&mut self, pointers: IrValue, value: IrValue, access: Order, mask: Option<IrValue>) {
         let tile_mask = mask.filter(|_| self.shape.is_tile());
         self.when(mask, &[], |m| {
             let operands: Vec<IrValue> = [pointers, value].into_iter().chain(tile_mask).collect();
-            let kind = match access.order {
+            let kind = match access {
                 Some((sem, scope)) => {
                     let sem = if sem == Sem::Release { Sem::Release } else { Sem::Relaxed };
                     OpKind::AtomicStore { sem, scope }
@@ -147,8 +141,8 @@ impl Machine<'_, '_> {
 
     /// How a vector is moved: so many elements at a time. Two of 32 bits go together, so that data and a flag beside it
     /// are seen together, as they are on GPUs.
-    fn grouped(ty: Scalar, length: usize, access: Access) -> usize {
-        let together = length.is_multiple_of(2) && ty.bits() == 32 && access.order.is_some();
+    fn grouped(ty: Scalar, length: usize, access: Order) -> usize {
+        let together = length.is_multiple_of(2) && ty.bits() == 32 && access.is_some();
         if together { 2 } else { 1 }
     }
 
@@ -189,7 +183,7 @@ impl Machine<'_, '_> {
     }
 
     /// What a store writes, and where.
-    pub(super) fn stored(&mut self, i: &Instruction, access: Access) -> Outcome<Vec<(IrValue, IrValue)>> {
+    pub(super) fn stored(&mut self, i: &Instruction, access: Order) -> Outcome<Vec<(IrValue, IrValue)>> {
         let ty = Self::memory_type(self.kind(i)?)?;
         let length = vector_length(i);
         let address = self.operand(i, 0)?;

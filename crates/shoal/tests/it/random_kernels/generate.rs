@@ -4,7 +4,7 @@
 //! first part of which it also reads, so that loads and stores meet. Each program has its own part of each buffer.
 //! What the IR leaves unspecified (division by zero, shifts beyond the width, the signs of NaNs) never reaches memory.
 
-use shoal_ir::op::{CmpOp, Evict, LoadAttrs, OpKind, Rounding, StoreCache};
+use shoal_ir::op::{CmpOp, Evict, LoadAttrs, LoadMode, OpKind, Rounding, StoreCache};
 use shoal_ir::{Builder, Const, Elem, Facts, Func, FuncKind, Module, Ptr, Scalar, Span, Type, Value};
 
 use super::choices::Choices;
@@ -292,6 +292,7 @@ impl Generator {
     }
 
     pub(crate) fn load_kind(&mut self) -> OpKind {
-        OpKind::Load(LoadAttrs { volatile: self.choices.percent(10), ..LoadAttrs::default() })
+        let mode = if self.choices.percent(10) { self.choices.of(LoadMode::ALL) } else { LoadMode::Free };
+        OpKind::Load(LoadAttrs { mode, ..LoadAttrs::default() })
     }
 }

@@ -25,12 +25,12 @@ _function = operation(module="shoal.language.extra.cuda")
 
 @_function
 def gdc_wait() -> None:
-    """Waits for the kernels this one depends on."""
+    """Waits until the launch ahead has ended: a launch with `launch_pdl=True` may begin before."""
 
 
 @_function
 def gdc_launch_dependents() -> None:
-    """Lets the kernels that depend on this one start."""
+    """Lets the launch behind begin, if it is one with `launch_pdl=True`, once all programs have come here."""
 
 
 @_function

@@ -47,6 +47,42 @@ def test_an_error_ends_it_with_the_traceback_of_the_plain_script(tmp_path):
     assert done.stderr == plain.stderr
 
 
+MISTAKES = """
+import numpy as np
+import {package}
+import {package}.language as tl
+
+
+def helper(v):
+    return v + 1
+
+
+@{package}.jit
+def kernel(x):
+    def inner():
+        pass
+
+    helper(tl.load(x))
+    tl.tanh(tl.load(x))
+
+
+kernel[(1,)](np.zeros(1, np.float32))
+"""
+
+
+@pytest.mark.parametrize("package", ["triton", "shoal"])
+def test_errors_call_the_package_what_the_script_does(tmp_path, package):
+    script = tmp_path / "script.py"
+    script.write_text(MISTAKES.replace("{package}", package))
+    said = run(script).stderr
+    for words in (
+        "it outside of the kernel, with `@{}.jit`",
+        "`helper` with `@{}.jit`",
+        "`from {}.language.extra import",
+    ):
+        assert words.format(package) in said
+
+
 CHILDREN = """
 import multiprocessing
 import sys

@@ -33,6 +33,20 @@ def test_every_rank_reaches_every_other(n):
         assert (x == 10 * np.arange(n)[:, None] + number).all()
 
 
+@pytest.mark.parametrize("size", [-1, 0, 1 << 63, 1 << 80, "much"])
+def test_a_heap_that_cannot_be_is_named(monkeypatch, size):
+    with pytest.raises(ValueError, match=f"^heap_bytes={size} cannot be used: it must be a number of bytes"):
+        shoal.World.threads(2, heap_bytes=size)
+    monkeypatch.setenv("SHOAL_HEAP_BYTES", str(size))
+    with pytest.raises(ValueError, match=f"^SHOAL_HEAP_BYTES={size} cannot be used: it must be a number of bytes"):
+        shoal.World.threads(2)
+
+
+def test_a_heap_that_the_machine_has_not_is_an_error():
+    with pytest.raises(shoal.WorldError, match="is too large"):
+        shoal.World.threads(2, heap_bytes=1 << 62)
+
+
 def test_views_have_counterparts_and_keep_the_memory():
     def look(rank):
         x = rank.symm_zeros((4, 6), "float64")

@@ -1,7 +1,7 @@
 //! What code is made for: one enum from the language's options to the device.
 //!
 //! A new kind of target is one variant here and a folder of its own in code generation; every place that must decide
-//! matches on this enum without a wildcard.
+//! matches on this enum without a wildcard. What only NVIDIA's GPUs have is asked for by [`Target::nvptx`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -136,6 +136,15 @@ impl Target {
         }
     }
 
+    /// The architecture of an NVIDIA GPU: what only those have is asked for through it, and other targets have not.
+    #[must_use]
+    pub fn nvptx(&self) -> Option<NvptxArch> {
+        match self {
+            Target::Nvptx(arch) => Some(*arch),
+            Target::Cpu(_) | Target::Amdgpu(_) => None,
+        }
+    }
+
     /// All that code depends on, as text for keys: equal keys, equal code.
     #[must_use]
     pub fn key(&self) -> String {
@@ -203,6 +212,7 @@ mod tests {
         for name in names {
             let target: Target = name.parse().unwrap();
             assert_eq!(target.to_string(), name);
+            assert_eq!(target.nvptx().is_some(), target.kind() == "cuda", "{name}");
             assert!(keys.insert(target.key()), "{name}");
         }
         assert_ne!(Target::Nvptx(NvptxArch::Sm80).key(), Target::Nvptx(NvptxArch::Sm90a).key());

@@ -85,7 +85,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "BACKEND")]
     pub(crate) check: Option<BackendName>,
     /// How far results may differ with --check, relative to the larger of the value and 1
-    #[arg(long, default_value_t = 1e-5)]
+    #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
     pub(crate) tolerance: f64,
     /// Print all elements of an argument
     #[arg(short, long, value_name = "NAME")]
@@ -109,7 +109,7 @@ pub(crate) struct RunOptions {
     #[arg(long, default_value = "fp32")]
     pub(crate) dtype: String,
     /// Run a library kernel of several ranks on so many; `all` runs each of them, at all sizes that it is tested with
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number_of_ranks)]
     pub(crate) ranks: Option<usize>,
     /// What ranks are; with --device cuda, they share a GPU, or with processes the GPUs of this host
     #[arg(long, default_value = "threads")]
@@ -218,7 +218,7 @@ pub(crate) struct CheckCommand {
     #[arg(long, conflicts_with_all = ["target", "replay"])]
     pub(crate) library: bool,
     /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3,2 with --mutate]
-    #[arg(short = 'n', long, value_delimiter = ',')]
+    #[arg(short = 'n', long, value_delimiter = ',', value_parser = number_of_ranks)]
     pub(crate) ranks: Vec<usize>,
     /// Schedules to run in each world
     #[arg(long, default_value_t = 200)]
@@ -311,7 +311,7 @@ pub(crate) struct BenchOptions {
     #[arg(long)]
     pub(crate) rounds: Option<usize>,
     /// Several ranks: how many, one world after another
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4")]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4", value_parser = number_of_ranks)]
     pub(crate) ranks: Vec<usize>,
     /// `comm`: where; on a GPU, ranks share it
     #[arg(long, default_value = "cpu")]
@@ -366,7 +366,7 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) cold: bool,
     /// Ranks of the distributed kernel at the end
-    #[arg(long, value_name = "N", default_value_t = 4)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = number_of_ranks)]
     pub(crate) ranks: usize,
     /// Its timeline: NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
@@ -378,7 +378,7 @@ pub(crate) struct DemoOptions {
 #[command(after_long_help = LAUNCH_HELP)]
 pub(crate) struct LaunchOptions {
     /// Number of ranks
-    #[arg(short = 'n', long = "ranks", value_name = "N", alias = "nproc-per-node")]
+    #[arg(short = 'n', long = "ranks", value_name = "N", alias = "nproc-per-node", value_parser = number_of_ranks)]
     pub(crate) ranks: usize,
     /// Number of hosts; only one so far
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -425,4 +425,22 @@ pub(crate) enum CacheAction {
     Path,
     /// Remove all compiled kernels
     Clear,
+}
+
+/// More ranks than one machine has threads or processes for: a larger number is a mistake.
+const MOST_RANKS: usize = 4096;
+
+fn number_of_ranks(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(ranks @ 1..=MOST_RANKS) => Ok(ranks),
+        Ok(_) | Err(_) => Err(format!("a world has from 1 to {MOST_RANKS} ranks")),
+    }
+}
+
+/// A comparison that results can fail.
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(tolerance @ 0.0..=f64::MAX) => Ok(tolerance),
+        Ok(_) | Err(_) => Err("a tolerance is a number, 0 or more".to_owned()),
+    }
 }

@@ -23,6 +23,7 @@ mod print_sink;
 mod rank_view;
 mod source_site;
 mod transport;
+mod wait_timeout;
 mod waiting;
 pub mod write_records;
 
@@ -37,4 +38,5 @@ pub use print_sink::PrintSink;
 pub use rank_view::RankView;
 pub use source_site::SourceSite;
 pub use transport::Transport;
+pub use wait_timeout::wait_timeout;
 pub use waiting::{AwaitedValue, Waiting};

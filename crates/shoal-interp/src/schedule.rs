@@ -153,7 +153,7 @@ impl Live<'_> {
 }
 
 /// Everything under way.
-struct World<'p, 'o> {
+struct Scheduler<'p, 'o> {
     queues: Vec<HostQueue<'p>>,
     live: Vec<Live<'p>>,
     /// The events that have happened, by rank and number.
@@ -170,27 +170,27 @@ pub(crate) fn run<'p>(
     options: &Options,
     picker: &mut Picker,
 ) -> Result<(), Error> {
-    let mut world = World { queues, live: Vec::new(), happened: HashSet::new(), vain_turns: (0, 0), options };
+    let mut scheduler = Scheduler { queues, live: Vec::new(), happened: HashSet::new(), vain_turns: (0, 0), options };
     let (mut ready, mut runners) = (Vec::new(), Vec::new());
     loop {
-        while world.hosts_go_on(machine, picker)? {}
-        world.fill(machine);
-        world.ready(machine, &mut ready);
+        while scheduler.hosts_go_on(machine, picker)? {}
+        scheduler.fill(machine);
+        scheduler.ready(machine, &mut ready);
         if ready.is_empty() {
-            if world.queues.iter().all(HostQueue::is_done) {
+            if scheduler.queues.iter().all(HostQueue::is_done) {
                 return Ok(());
             }
-            world.unblock(machine)?;
+            scheduler.unblock(machine)?;
             continue;
         }
-        world.let_others_come_first(machine, &mut ready)?;
+        scheduler.let_others_come_first(machine, &mut ready)?;
         runners.clear();
         runners.extend(ready.iter().map(|(runner, _)| *runner));
         let next = ready[picker.pick(&runners)].1;
-        world.is_the_turn_of(next);
+        scheduler.is_the_turn_of(next);
         match next {
             Ready::Program(index) => {
-                let program = &mut world.live[index].program;
+                let program = &mut scheduler.live[index].program;
                 let (at, by) = (program.here(), Mover::Program { launch: program.rank.launch });
                 let step = run_to_point(program, machine);
                 let next = match &step {
@@ -201,7 +201,7 @@ pub(crate) fn run<'p>(
                 };
                 picker.took(|| Turn { at, by, to: program.here().span, next });
                 if step? == Step::Done {
-                    world.end(machine, index);
+                    scheduler.end(machine, index);
                 }
             }
             Ready::Transfer(index) => {
@@ -211,16 +211,16 @@ pub(crate) fn run<'p>(
                 machine.deliver(transfer)?;
             }
             Ready::Stream(queue, stream) => {
-                let at = Place { span: Span::NONE, rank: Some(world.queues[queue].rank), program: [0; 3] };
+                let at = Place { span: Span::NONE, rank: Some(scheduler.queues[queue].rank), program: [0; 3] };
                 picker.took(|| Turn { at, by: Mover::Stream, to: Span::NONE, next: Next::Ready });
-                world.queues[queue].streams[stream].step(machine)?;
+                scheduler.queues[queue].streams[stream].step(machine)?;
             }
         }
         machine.host.turn();
     }
 }
 
-impl<'p> World<'p, '_> {
+impl<'p> Scheduler<'p, '_> {
     /// Who can make the next step, by their numbers, in order.
     fn ready(&mut self, machine: &Machine<'_>, ready: &mut Vec<(Runner, Ready)>) {
         ready.clear();

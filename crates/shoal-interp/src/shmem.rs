@@ -5,7 +5,7 @@
 use shoal_ir::Elem;
 use shoal_ir::abi::team::sync_words;
 use shoal_ir::abi::{Topology, WaitCondition};
-use shoal_ir::op::{CmpOp, Scope, Sem};
+use shoal_ir::op::{Scope, Sem};
 use shoal_ir::shmem::{Completion, Meeting, Participants, ShmemOp, Way};
 use smallvec::SmallVec;
 
@@ -48,7 +48,7 @@ impl<'p> Program<'p> {
                 Ok(step)
             }
             ShmemOp::Collect { .. } => self.collect(machine, site),
-            ShmemOp::SignalWait { cmp } => self.signal_wait(machine, site, op, condition(cmp)),
+            ShmemOp::SignalWait { cmp } => self.signal_wait(machine, site, op, cmp.into()),
             ShmemOp::Copy { .. } | ShmemOp::PutSignal { .. } | ShmemOp::PutValue | ShmemOp::Signal { .. } => {
                 self.participants_meet(machine, site, op);
                 for lane in self.acting(site, op) {
@@ -430,15 +430,4 @@ impl<'p> Program<'p> {
 /// Where a word of a team is in a rank's memory.
 fn word_of(machine: &Machine<'_>, rank: u32, team: i32, word: usize) -> u64 {
     machine.sync_words[rank as usize] + sync_words::offset(team, word) as u64
-}
-
-fn condition(cmp: CmpOp) -> WaitCondition {
-    match cmp {
-        CmpOp::Eq => WaitCondition::Equal,
-        CmpOp::Ne => WaitCondition::NotEqual,
-        CmpOp::Lt => WaitCondition::Less,
-        CmpOp::Le => WaitCondition::LessEqual,
-        CmpOp::Gt => WaitCondition::Greater,
-        CmpOp::Ge => WaitCondition::GreaterEqual,
-    }
 }

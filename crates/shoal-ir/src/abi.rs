@@ -3,7 +3,21 @@
 pub use shoal_abi::{AxisPosition, Topology, WaitCondition, float_format, print, team};
 use shoal_abi::{float_format::FloatFormat, print::PrintKind};
 
+use crate::op::CmpOp;
 use crate::types::{Elem, Scalar};
+
+impl From<CmpOp> for WaitCondition {
+    fn from(cmp: CmpOp) -> WaitCondition {
+        match cmp {
+            CmpOp::Eq => WaitCondition::Equal,
+            CmpOp::Ne => WaitCondition::NotEqual,
+            CmpOp::Lt => WaitCondition::Less,
+            CmpOp::Le => WaitCondition::LessEqual,
+            CmpOp::Gt => WaitCondition::Greater,
+            CmpOp::Ge => WaitCondition::GreaterEqual,
+        }
+    }
+}
 
 impl Scalar {
     /// The format of a floating-point type.

@@ -188,6 +188,11 @@ pub trait HostBridge: Send + Sync {
         None
     }
 
+    /// The text of the file that a function stands in, where the host has it: messages call the package what it does.
+    fn file_text(&self, _function: HostObject) -> Option<String> {
+        None
+    }
+
     /// `object.name`.
     fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue>;
 

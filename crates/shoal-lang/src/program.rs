@@ -232,23 +232,12 @@ impl Program {
         STANDARD_ID
     }
 
-    /// What a file calls the package: `triton` if it imports that, else `shoal`.
+    /// What a file calls the package. The text of a live function does not say it, the file that it stands in does.
     pub(crate) fn package(&self, module: ModuleId) -> &'static str {
-        let sources = self.sources();
-        let text = sources.text(self.module(module).file);
-        let says = |line: &str, package: &str| {
-            let imports = line.strip_prefix("import ").or_else(|| line.strip_prefix("from "));
-            let decorates = line.strip_prefix('@');
-            imports.or(decorates).is_some_and(|rest| rest.trim_start().starts_with(package))
-        };
-        let of_line = |line: &str| {
-            let line = line.trim_start();
-            ["triton", "shoal"].into_iter().find(|package| says(line, package))
-        };
-        match text.lines().find_map(of_line) {
-            // `from shoal import triton`
-            Some("shoal") if text.contains("triton.jit") => "triton",
-            found => found.unwrap_or("shoal"),
+        let unit = self.module(module);
+        match (&unit.live, &self.live) {
+            (Some(function), Some(live)) => package_in(&live.bridge.file_text(function.object).unwrap_or_default()),
+            _ => package_in(self.sources().text(unit.file)),
         }
     }
 
@@ -268,6 +257,18 @@ impl Program {
             _ => None,
         }
     }
+}
+
+/// The package as the decorators of a text call it, else as its imports do: `triton` or `shoal`.
+fn package_in(text: &str) -> &'static str {
+    let says = |prefixes: &[&str], package: &str| {
+        text.lines().any(|line| {
+            let rest = prefixes.iter().find_map(|prefix| line.trim_start().strip_prefix(prefix));
+            rest.is_some_and(|rest| rest.trim_start().starts_with(package))
+        })
+    };
+    let imports = ["import ", "from "];
+    if says(&["@"], "triton") || !says(&["@"], "shoal") && says(&imports, "triton") { "triton" } else { "shoal" }
 }
 
 /// The functions defined among statements, at any depth.

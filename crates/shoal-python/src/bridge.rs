@@ -292,6 +292,14 @@ impl HostBridge for Bridge {
         asked.ok().flatten()
     }
 
+    fn file_text(&self, function: HostObject) -> Option<String> {
+        let asked = self.asked(|py| {
+            let Some(function) = self.object(py, function) else { return Ok(None) };
+            self.rules(py).call_method1(intern!(py, "file_text"), (function,))?.extract().map(Some)
+        });
+        asked.ok().flatten()
+    }
+
     fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue> {
         let asked = self.asked(|py| {
             let Some(object) = self.object(py, object) else { return Ok(None) };

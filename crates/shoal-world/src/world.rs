@@ -51,9 +51,7 @@ impl World {
     /// A world of `n` ranks that are threads of this process, with settings.
     pub fn threads_with(n: usize, options: &WorldOptions) -> Result<World, WorldError> {
         options.check()?;
-        if n == 0 || u32::try_from(n).is_err() {
-            return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
-        }
+        check_number_of_ranks(n)?;
         let engines = threads::start(options, n)?;
         let launches = LaunchGroup::new();
         let rank = |engine| Rank::new(Arc::new(engine), options, Some(launches.clone()));
@@ -68,9 +66,7 @@ impl World {
     /// A world of ranks that share a GPU, with settings.
     pub fn cuda_with(n: usize, ordinal: u32, options: &WorldOptions) -> Result<World, WorldError> {
         options.check()?;
-        if n == 0 || u32::try_from(n).is_err() {
-            return Err(WorldError::Setup(format!("a world of {n} ranks; it needs at least one")));
-        }
+        check_number_of_ranks(n)?;
         if n > MOST_ON_A_GPU {
             let text =
                 format!("a world of {n} ranks on one GPU, which runs the work of {MOST_ON_A_GPU} at a time at most");
@@ -217,6 +213,14 @@ impl World {
             }
         }
         bad.map_or(Ok(good), Err)
+    }
+}
+
+fn check_number_of_ranks(n: usize) -> Result<(), WorldError> {
+    match u32::try_from(n) {
+        Ok(1..) => Ok(()),
+        Ok(0) => Err(WorldError::Setup("a world of 0 ranks; it needs at least one".to_owned())),
+        Err(_) => Err(WorldError::Setup(format!("a world of {n} ranks; it has {} at most", u32::MAX))),
     }
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn optimise(
     cancellation: &Cancellation,
 ) -> Result<(Lowered, CompileReport), Error> {
     let (mut lowered, mut report) = lower(kernel, specs, options, target, cancellation)?;
-    if options.debug && matches!(target, Target::Nvptx(_)) {
+    if options.debug && target.nvptx().is_some() {
         // What a copy engine does cannot be checked, so that descriptors go through pointers, as for a CPU.
         let pointers = Target::Cpu(shoal_abi::CpuTarget::generic());
         for pass in ["inline_all", "lower_descriptors"].into_iter().filter_map(pipeline::by_name) {

@@ -15,7 +15,7 @@ use crate::Error;
 use crate::arg::{Location, Memory};
 use crate::cpu_launch::bounds_at;
 use crate::error::Report;
-use crate::host_pieces::{Piece, piece_of, pieces};
+use crate::host_pieces::{Piece, merged, pieces};
 use crate::kernel::{KernelShared, Prepared};
 use crate::memory_location::Locations;
 use crate::pack;
@@ -119,24 +119,24 @@ fn staged(
     let refused = |error: ArgumentError| Error::Argument(Report::new(*error, kernel.module.sources()));
     let leaves = prepared.leaves().map_err(refused)?;
     let stream = launch.stream;
-    let mut pieces = pieces(&leaves).map_err(refused)?;
-    for piece in &mut pieces {
+    let mut copied = Vec::new();
+    for piece in merged(pieces(&leaves, "it is copied to the GPU").map_err(refused)?) {
         let shift = piece.start % ROW;
         let copy = CudaBuffer::uninitialised(stream, shift + piece.len().max(1))?;
         copy.copy_part_from(stream, shift, piece.content())?;
-        piece.copy = Some(copy);
+        copied.push((piece, copy));
     }
     let mut writer = ArgWriter::default();
     for (_, leaf) in leaves.iter() {
-        pack::write_at(&mut writer, leaf, |memory| address(&pieces, memory));
+        pack::write_at(&mut writer, leaf, |memory| address(&copied, memory));
     }
-    let bounds = launch.bounds.as_ref().map(|_| bounds_at(&leaves, |memory| address(&pieces, memory) as usize));
+    let bounds = launch.bounds.as_ref().map(|_| bounds_at(&leaves, |memory| address(&copied, memory) as usize));
     // SAFETY: as above; the copies are as large as what they are copies of, and live until the stream was waited for.
     unsafe { launch.enqueue(&writer.finish(), bounds.as_ref()) }?;
     launch.ended(kernel, options)?;
-    for piece in &mut pieces {
-        let (copy, shift) = (piece.copy.take(), piece.start % ROW);
-        if let (Some(copy), Some(content)) = (copy, piece.content_mut()) {
+    for (piece, copy) in &mut copied {
+        let shift = piece.start % ROW;
+        if let Some(content) = piece.content_mut() {
             copy.copy_part_to(stream, shift, content)?;
         }
     }
@@ -144,10 +144,10 @@ fn staged(
 }
 
 /// Where a kernel finds the copy of memory.
-fn address(pieces: &[Piece], memory: &Memory<'_>) -> u64 {
+fn address(copied: &[(Piece, CudaBuffer<u8>)], memory: &Memory<'_>) -> u64 {
     if memory.location != Location::Host {
         return memory.address as u64;
     }
-    let found = piece_of(pieces, memory).and_then(|piece| Some((piece, piece.copy.as_ref()?)));
+    let found = copied.iter().find(|(piece, _)| piece.holds(memory));
     found.map_or(0, |(piece, copy)| copy.address() + (piece.start % ROW + (memory.address - piece.start)) as u64)
 }

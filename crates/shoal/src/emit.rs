@@ -47,15 +47,17 @@ impl Stage {
     /// How files of this form end for a target.
     #[must_use]
     pub fn extension(self, target: &Target) -> &'static str {
+        let (assembly, object) = match target {
+            Target::Cpu(_) | Target::Amdgpu(_) => ("s", "o"),
+            Target::Nvptx(_) => ("ptx", "cubin"),
+        };
         match self {
             Stage::Tile => "tile",
             Stage::Optimised => "opt.tile",
             Stage::LlvmRaw => "raw.ll",
             Stage::Llvm => "ll",
-            Stage::Asm if matches!(target, Target::Nvptx(_)) => "ptx",
-            Stage::Object if matches!(target, Target::Nvptx(_)) => "cubin",
-            Stage::Asm => "s",
-            Stage::Object => "o",
+            Stage::Asm => assembly,
+            Stage::Object => object,
         }
     }
 
@@ -89,9 +91,9 @@ impl Kernel {
         let made =
             shoal_codegen::emit(&lowered.module, &lowered.kernel, target, &sources, &codegen_options(options), what)
                 .map_err(|errors| Error::Compile(Report::new(errors, sources.clone())))?;
-        match target {
-            Target::Nvptx(arch) if stage == Stage::Object => self.cubin(*arch, &made),
-            Target::Cpu(_) | Target::Nvptx(_) | Target::Amdgpu(_) => Ok(made),
+        match target.nvptx() {
+            Some(arch) if stage == Stage::Object => self.cubin(arch, &made),
+            Some(_) | None => Ok(made),
         }
     }
 

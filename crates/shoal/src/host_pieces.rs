@@ -1,11 +1,11 @@
-//! The host's memory that arguments point into, in pieces that do not overlap: for GPUs, which work on a copy.
+//! The host's memory that arguments point into, in pieces that do not overlap: what the interpreter works in, and what
+//! GPUs work on a copy of.
 
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
 use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
-use shoal_driver::cuda::CudaBuffer;
 use shoal_lang::Access;
 use shoal_source::Diagnostic;
 
@@ -14,18 +14,25 @@ use crate::leaves::Leaves;
 use crate::param::Param;
 use crate::specialise::{ArgClass, ArgumentError};
 
-/// A piece of the host's memory, and its copy.
+/// A piece of the host's memory.
+#[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) access: Access,
-    pub(crate) copy: Option<CudaBuffer<u8>>,
+    /// The parameter that it was passed for first.
+    pub(crate) name: String,
 }
 
 impl Piece {
     /// Its size.
     pub(crate) fn len(&self) -> usize {
         self.end - self.start
+    }
+
+    /// Whether memory lies in it.
+    pub(crate) fn holds(&self, memory: &Memory<'_>) -> bool {
+        memory.range().is_some_and(|range| self.start <= range.start && range.end <= self.end)
     }
 
     /// What is in it.
@@ -52,8 +59,8 @@ impl Piece {
     }
 }
 
-/// The memory that arguments point into.
-pub(crate) fn pieces(leaves: &Leaves<'_>) -> Result<Vec<Piece>, ArgumentError> {
+/// The memory that arguments point into. `needed` says why each must tell its size.
+pub(crate) fn pieces(leaves: &Leaves<'_>, needed: &str) -> Result<Vec<Piece>, ArgumentError> {
     let mut pieces = Vec::new();
     for (param, leaf) in leaves.iter() {
         let memory = match leaf {
@@ -64,26 +71,20 @@ pub(crate) fn pieces(leaves: &Leaves<'_>) -> Result<Vec<Piece>, ArgumentError> {
         if memory.location != Location::Host {
             continue;
         }
-        let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param))?;
-        pieces.push(Piece { start, end, access: memory.access, copy: None });
+        let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param, needed))?;
+        pieces.push(Piece { start, end, access: memory.access, name: param.name.clone() });
     }
-    Ok(merged(pieces))
+    Ok(pieces)
 }
 
-/// The piece that memory lies in.
-pub(crate) fn piece_of<'p>(pieces: &'p [Piece], memory: &Memory<'_>) -> Option<&'p Piece> {
-    let range = memory.range()?;
-    pieces.iter().find(|piece| piece.start <= range.start && range.end <= piece.end)
-}
-
-fn unmeasured(param: &Param) -> ArgumentError {
+fn unmeasured(param: &Param, needed: &str) -> ArgumentError {
     let text = format!("nobody knows how large the memory passed for `{}` is", param.name);
-    let help = "it is copied to the GPU: pass an array that tells its size";
+    let help = format!("{needed}: pass an array that tells its size");
     Box::new(Diagnostic::error(param.span, text).label("this parameter").help(help))
 }
 
 /// Joins pieces that overlap: the same tensor may be passed twice.
-fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
+pub(crate) fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
     pieces.sort_by_key(|piece| (piece.start, std::cmp::Reverse(piece.end)));
     let mut joined: Vec<Piece> = Vec::new();
     for piece in pieces {

@@ -3,7 +3,6 @@
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
 use std::io::Write;
-use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,20 +21,11 @@ use shoal_source::{Diagnostic, Span};
 use crate::Error;
 use crate::arg::Memory;
 use crate::error::Report;
+use crate::host_pieces::{Piece, merged, pieces};
 use crate::interpreter_turns::{Turn, Waited, in_turns};
 use crate::kernel::{KernelShared, Prepared};
 use crate::leaves::Leaves;
-use crate::param::Param;
 use crate::specialise::{ArgClass, ArgumentError};
-
-/// One piece of the host's memory that arguments point into.
-#[derive(Debug)]
-struct Piece {
-    start: usize,
-    end: usize,
-    access: Access,
-    name: String,
-}
 
 /// Writes a number where another is, as one atomic access. The address is that of a number of this size and aligned to it.
 macro_rules! exchange_at {
@@ -49,7 +39,7 @@ macro_rules! exchange_at {
 
 impl HostRange for Piece {
     fn size(&self) -> usize {
-        self.end - self.start
+        self.len()
     }
 
     fn is_writable(&self) -> bool {
@@ -98,9 +88,11 @@ pub(crate) fn launch(
 ) -> Result<(), Error> {
     let refused = |error: ArgumentError| Error::Argument(Report::new(*error, kernel.module.sources()));
     let leaves = prepared.leaves().map_err(refused)?;
-    let mut pieces = pieces(&leaves).map_err(refused)?;
+    let mut pieces = pieces(&leaves, "the interpreter checks every access").map_err(refused)?;
     let view = options.ranks.as_deref();
     pieces.extend(view.into_iter().flat_map(heap_pieces));
+    // Of an array without elements, the address may be anything.
+    pieces.retain(|piece| piece.len() > 0);
     let mut space = Space::new();
     for piece in merged(pieces) {
         let (address, name) = (Address(piece.start as u64), piece.name.clone());
@@ -260,46 +252,6 @@ fn failed(kernel: &KernelShared, error: &shoal_interp::Error) -> Error {
     };
     let failure = Box::new(Failure { program: place.program, site, message, report: Some(report) });
     LaunchError::Failed { kernel: kernel.name.clone(), failure }.into()
-}
-
-/// The memory that arguments point into.
-fn pieces(leaves: &Leaves<'_>) -> Result<Vec<Piece>, ArgumentError> {
-    let mut pieces = Vec::new();
-    for (param, leaf) in leaves.iter() {
-        let memory = match leaf {
-            ArgClass::Pointer { memory, .. } => *memory,
-            ArgClass::Descriptor(descriptor) => &descriptor.base,
-            ArgClass::Constant(_) | ArgClass::Number { .. } | ArgClass::Tuple(..) => continue,
-        };
-        let Range { start, end } = memory.range().ok_or_else(|| unmeasured(param))?;
-        pieces.push(Piece { start, end, access: memory.access, name: param.name.clone() });
-    }
-    Ok(pieces)
-}
-
-fn unmeasured(param: &Param) -> ArgumentError {
-    let text = format!("nobody knows how large the memory passed for `{}` is", param.name);
-    let help = "the interpreter checks every access: pass an array that tells its size";
-    Box::new(Diagnostic::error(param.span, text).label("this parameter").help(help))
-}
-
-/// Joins pieces that overlap: the same tensor may be passed twice.
-fn merged(mut pieces: Vec<Piece>) -> Vec<Piece> {
-    pieces.sort_by_key(|piece| (piece.start, std::cmp::Reverse(piece.end)));
-    let mut joined: Vec<Piece> = Vec::new();
-    // Of an array without elements, the address may be anything.
-    for piece in pieces.into_iter().filter(|piece| piece.end > piece.start) {
-        match joined.last_mut() {
-            Some(last) if piece.start < last.end => {
-                last.end = last.end.max(piece.end);
-                if piece.access == Access::ReadWrite {
-                    last.access = Access::ReadWrite;
-                }
-            }
-            _ => joined.push(piece),
-        }
-    }
-    joined
 }
 
 /// The values of run-time parameters; descriptors are whole.

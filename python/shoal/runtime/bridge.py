@@ -12,6 +12,7 @@ import copy
 import ctypes
 import enum
 import importlib
+import linecache
 import math
 import types
 from dataclasses import dataclass
@@ -110,6 +111,12 @@ def name(function: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] |
 def annotation(function: Any, parameter: str) -> Any:
     """The annotation that a decorator gave a parameter; None without one."""
     return getattr(_written(getattr(function, "fn", function)), "__annotations__", {}).get(parameter)
+
+
+def file_text(function: Any) -> str:
+    """The text of the file, or of the notebook's cell, that a function stands in."""
+    fn = _written(getattr(function, "fn", function))
+    return "".join(linecache.getlines(fn.__code__.co_filename, fn.__globals__))
 
 
 def attribute(owner: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] | None:

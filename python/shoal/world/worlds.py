@@ -16,6 +16,7 @@ from shoal.world import current
 from shoal.world.ranks import Rank
 
 _DEFAULT_HEAP_BYTES = 1 << 30
+_MOST_HEAP_BYTES = 1 << 62
 # How long threads of ranks may take to end after Ctrl-C.
 _GRACE = 5.0
 
@@ -206,13 +207,16 @@ class World:
 
 
 def _heap_bytes(given: int | None) -> int:
-    if given is not None:
-        return given
-    said = os.environ.get("SHOAL_HEAP_BYTES") or _DEFAULT_HEAP_BYTES
+    name, said = "heap_bytes", given
+    if given is None:
+        name, said = "SHOAL_HEAP_BYTES", os.environ.get("SHOAL_HEAP_BYTES") or _DEFAULT_HEAP_BYTES
     try:
-        return int(said)
+        heap_bytes = int(said)
     except ValueError:
-        raise ValueError(f"SHOAL_HEAP_BYTES={said}: not a number") from None
+        heap_bytes = 0
+    if not 0 < heap_bytes <= _MOST_HEAP_BYTES:
+        raise ValueError(f"{name}={said} cannot be used: it must be a number of bytes from 1 to 2^62")
+    return heap_bytes
 
 
 def _told(error: BaseException) -> str:

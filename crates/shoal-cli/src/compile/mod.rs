@@ -4,7 +4,7 @@ mod ahead;
 
 use std::path::{Path, PathBuf};
 
-use shoal::{CompileReport, Kernel, Module, Stage, Target, target_named};
+use shoal::{CompileReport, Kernel, Module, Stage, target_named};
 
 use crate::command_line::CompileOptions;
 use crate::failure::{Failure, write};
@@ -43,7 +43,7 @@ fn show(kernel: &Kernel, stages: &[Stage], options: &CompileOptions) -> Result<(
     };
     let target = target_named(target)?;
     let of_gpus = options.emit.iter().find(|name| OF_GPUS.iter().any(|(known, _)| known == name));
-    if let (Some(name), false) = (of_gpus, matches!(target, Target::Nvptx(_))) {
+    if let (Some(name), false) = (of_gpus, target.nvptx().is_some()) {
         let text = format!("`{name}` is made for NVIDIA GPUs, not for {}", target.name());
         return Err(Failure::new(format!("{text}\n  = help: say for which with `--target`, such as sm_80 or sm_90a")));
     }

@@ -33,12 +33,6 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
              `oshrun --host A,B -n N program`"
         )));
     }
-    if *ranks == 0 {
-        return Err(Failure::new(format!("-n {ranks}: a world needs at least one rank")));
-    }
-    if u32::try_from(*ranks).is_err() {
-        return Err(Failure::new(format!("-n {ranks}: a world has at most {} ranks", u32::MAX)));
-    }
     if *engine == Engine::Cuda {
         return Err(Failure::new("--engine cuda: a program makes ranks that share a GPU by itself"));
     }

@@ -135,9 +135,6 @@ impl<'a> Plan<'a> {
 /// Runs it; `command` is how to start this command again.
 pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> Result<(), Failure> {
     let plan = Plan::new(options)?;
-    if ranks == 0 {
-        return Err(Failure::new("--ranks 0: a world needs at least one rank"));
-    }
     if options.target == ALL {
         return every::run(options, &plan, ranks, command);
     }

@@ -77,6 +77,10 @@ fn backends_agree_on_library_kernels() {
     let place = place();
     let called = place.ok(&["run", "rms_norm", "--size", "3,50", "--dtype", "fp16", "--check", "interp"]);
     assert!(called.out.contains("on cpu") && called.out.contains("on interp"), "{}", called.out);
+    for tolerance in ["nan", "inf", "-0.1", "little"] {
+        let said = place.fails(&["run", "rms_norm", "--check", "interp", &format!("--tolerance={tolerance}")]);
+        assert!(said.contains("a tolerance is a number, 0 or more"), "{said}");
+    }
 }
 
 #[test]

@@ -69,9 +69,10 @@ fn ranks_that_ignore_the_request_are_killed() {
 #[test]
 fn mistakes_are_told() {
     let place = Workplace::new();
-    assert_eq!(place.fails(&["launch", "-n", "0", "--", "true"]), "error: -n 0: a world needs at least one rank\n");
-    let said = place.fails(&["launch", "-n", "99999999999", "--", "true"]);
-    assert_eq!(said, "error: -n 99999999999: a world has at most 4294967295 ranks\n");
+    for ranks in ["0", "99999999999"] {
+        let said = place.fails(&["launch", "-n", ranks, "--", "true"]);
+        assert!(said.contains("a world has from 1 to 4096 ranks"), "{said}");
+    }
     let said = place.fails(&["launch", "-n", "2", "--nnodes", "2", "--", "true"]);
     assert!(said.starts_with("error: --nnodes 2: this command starts ranks on one host; start those of"), "{said}");
     let said = place.fails(&["launch", "-n", "2", "--", "/no/such/program"]);

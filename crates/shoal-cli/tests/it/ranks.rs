@@ -46,7 +46,9 @@ fn run_says_what_cannot_be_run() {
     assert!(
         fails(&["matmul", "--ranks", "2"]).contains("there is no kernel of several ranks `matmul`; there are one_shot")
     );
-    assert!(fails(&["broadcast", "--ranks", "0"]).contains("a world needs at least one rank"));
+    for ranks in ["0", "4097", "999999999", "99999999999999999999", "two"] {
+        assert!(fails(&["broadcast", "--ranks", ranks]).contains("a world has from 1 to 4096 ranks"), "{ranks}");
+    }
     assert!(fails(&["broadcast", "--ranks", "2", "--dtype", "fp64"]).contains("fp32, fp16 and bf16, not for `fp64`"));
     assert!(fails(&["broadcast", "--ranks", "2", "--size", "1,2"]).contains("takes the sizes n, each at least 1"));
 }

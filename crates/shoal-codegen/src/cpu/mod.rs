@@ -67,10 +67,11 @@ use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use shoal_abi::{CpuNeeds, CpuTarget, KernelDescription, TargetNeeds, Waits};
-use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
+use shoal_ir::source::{Diagnostics, SourceMap};
 use shoal_ir::{Func, Module, effects};
 
 use crate::shared::code_size::{BlockSize, has_long_block, has_many_blocks};
+use crate::shared::failure::{self, find, one};
 use crate::shared::link;
 use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
@@ -189,18 +190,9 @@ fn build<'ctx>(
     Ok(Built { llvm, machine, needs, linked })
 }
 
-fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
-    module.func(kernel).ok_or_else(|| one(Diagnostic::error(Span::NONE, format!("there is no kernel `{kernel}`"))))
-}
-
-fn one(diagnostic: Diagnostic) -> Diagnostics {
-    vec![diagnostic].into()
-}
-
-/// A bug in this backend, told as what it is.
+/// A bug in this backend.
 fn broken(func: &Func, why: &str) -> Diagnostics {
-    one(Diagnostic::error(func.span, format!("the CPU backend made code for `{}` that LLVM refuses: {why}", func.name))
-        .help("this is a bug in Shoal, not in the kernel: please report it with the kernel"))
+    failure::broken("CPU", func, why)
 }
 
 fn bytes(buffer: &MemoryBuffer) -> Vec<u8> {

@@ -4,7 +4,6 @@ use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode, PointerValue};
 use shoal_abi::{Hook, SignalChange, WaitCondition};
 use shoal_ir::comm::SignalOp;
-use shoal_ir::op::CmpOp;
 use shoal_ir::shmem::{Meeting, ShmemOp, Way};
 use shoal_ir::{OpId, Shape};
 
@@ -146,7 +145,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             ShmemOp::Signal { op: change } => self.call_signal(op, "signal_op", [words[0], words[1], words[2]], change),
             ShmemOp::SignalWait { cmp } => {
-                let condition = self.llvm.i32().const_int(condition(cmp).number().into(), false).into();
+                let condition = self.llvm.i32().const_int(WaitCondition::from(cmp).number().into(), false).into();
                 self.call_hook(op, Hook::SignalWait, "signal_wait_until", &[words[0], words[1], condition]);
             }
             ShmemOp::TeamRank
@@ -193,16 +192,5 @@ impl<'ctx> Emitter<'_, 'ctx> {
         });
         self.finish_root();
         self.buffers.insert(data.result(), buffer);
-    }
-}
-
-fn condition(cmp: CmpOp) -> WaitCondition {
-    match cmp {
-        CmpOp::Eq => WaitCondition::Equal,
-        CmpOp::Ne => WaitCondition::NotEqual,
-        CmpOp::Lt => WaitCondition::Less,
-        CmpOp::Le => WaitCondition::LessEqual,
-        CmpOp::Gt => WaitCondition::Greater,
-        CmpOp::Ge => WaitCondition::GreaterEqual,
     }
 }

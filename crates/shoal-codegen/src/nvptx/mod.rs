@@ -66,11 +66,12 @@ use inkwell::context::Context;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{FileType, TargetMachine};
 use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TableUse, TargetNeeds, Waits};
-use shoal_ir::source::{Diagnostic, Diagnostics, SourceMap, Span};
+use shoal_ir::source::{Diagnostics, SourceMap};
 use shoal_ir::tensor_map::tensor_map;
 use shoal_ir::{Func, Module, effects};
 
 use self::target::LinkedWith;
+use crate::shared::failure::{self, find, one};
 use crate::shared::link;
 use crate::shared::llvm::Llvm;
 use crate::{Compiled, Emit, Linked, Options};
@@ -181,17 +182,7 @@ fn build<'ctx>(
     Ok(Built { llvm, machine, resources, linked })
 }
 
-fn find<'m>(module: &'m Module, kernel: &str) -> Result<&'m Func, Diagnostics> {
-    module.func(kernel).ok_or_else(|| one(Diagnostic::error(Span::NONE, format!("there is no kernel `{kernel}`"))))
-}
-
-fn one(diagnostic: Diagnostic) -> Diagnostics {
-    vec![diagnostic].into()
-}
-
-/// A bug in this backend, told as what it is.
+/// A bug in this backend.
 fn broken(func: &Func, why: &str) -> Diagnostics {
-    let text = format!("the NVIDIA backend made code for `{}` that LLVM refuses: {why}", func.name);
-    one(Diagnostic::error(func.span, text)
-        .help("this is a bug in Shoal, not in the kernel: please report it with the kernel"))
+    failure::broken("NVIDIA", func, why)
 }

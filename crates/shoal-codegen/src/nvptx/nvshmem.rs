@@ -21,7 +21,7 @@ use shoal_ir::source::{Diagnostic, Span};
 use super::comm::{Awaited, Reached};
 use super::emitter::Emitter;
 use super::give_up::{Seen, Trouble};
-use super::shmem::{Group, condition};
+use super::shmem::Group;
 use crate::Linked;
 use crate::shared::llvm::{Llvm, V, pointer_as_int};
 
@@ -210,7 +210,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let rank = self.table_entry(rank_table::RANK_AT, 32);
                 let address = self.own_signal_word(op, what, (values[0], rank), sees);
                 let address = pointer_as_int(llvm, address);
-                let awaited = Awaited { what, address, expected: values[1], bits: 64, condition: condition(cmp) };
+                let awaited = Awaited { what, address, expected: values[1], bits: 64, condition: cmp.into() };
                 let leader = self.is_leader(group);
                 return self.when_value(leader, no, |e| e.await_by_nvshmem(op, &awaited));
             }

@@ -7,7 +7,6 @@ use shoal_abi::WaitCondition;
 use shoal_abi::rank_table::{self, DeviceFailure};
 use shoal_abi::team::{handle, sync_words};
 use shoal_ir::comm::SignalOp;
-use shoal_ir::op::CmpOp;
 use shoal_ir::shmem::{Meeting, Participants, ShmemOp, Way};
 use shoal_ir::{OpId, Scalar};
 
@@ -343,7 +342,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let what = "signal_wait_until";
                 let rank = self.table_entry(rank_table::RANK_AT, 32);
                 let address = self.signal_word(op, what, (values[0], rank), sees);
-                let awaited = Awaited { what, address, expected: values[1], bits: 64, condition: condition(cmp) };
+                let awaited = Awaited { what, address, expected: values[1], bits: 64, condition: cmp.into() };
                 let leader = self.is_leader(group);
                 let load = "ld.acquire.sys.global.b64 $0, [$1];";
                 self.when_value(leader, no, |e| e.spin_for_word(op, load, &awaited))
@@ -598,16 +597,5 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.block_barrier();
         (self.scalar_loads, self.scalar_stores) = (false, false);
         failed
-    }
-}
-
-pub(super) fn condition(cmp: CmpOp) -> WaitCondition {
-    match cmp {
-        CmpOp::Eq => WaitCondition::Equal,
-        CmpOp::Ne => WaitCondition::NotEqual,
-        CmpOp::Lt => WaitCondition::Less,
-        CmpOp::Le => WaitCondition::LessEqual,
-        CmpOp::Gt => WaitCondition::Greater,
-        CmpOp::Ge => WaitCondition::GreaterEqual,
     }
 }

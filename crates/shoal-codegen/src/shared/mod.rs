@@ -9,6 +9,7 @@
 //! | `abi` | hooks and constant data of the binary interface |
 //! | `code_size` | code that is too large for LLVM's slower parts |
 //! | `debug_info` | line tables |
+//! | `failure` | why there is no code for a kernel |
 //! | `link` | user bitcode |
 //! | `access` | what an operation that is checked accesses |
 //! | `provenance` | which argument a pointer was computed from |
@@ -20,6 +21,7 @@ pub(crate) mod arith;
 pub(crate) mod code_size;
 pub(crate) mod convert;
 pub(crate) mod debug_info;
+pub(crate) mod failure;
 pub(crate) mod lane_call;
 pub(crate) mod link;
 pub(crate) mod llvm;

@@ -4,12 +4,10 @@ use super::{fiber::FiberPool, pool::Pool};
 use crate::{
     error::DeviceError,
     fork::{PerProcess, Section},
+    wait_timeout::wait_timeout,
 };
 use core::{fmt, num::NonZeroUsize, time::Duration};
 use std::{env, io, thread};
-
-/// How long programs may wait in vain unless told otherwise.
-const DEFAULT_WAIT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The CPU as a device: a number of threads that run kernels.
 pub struct CpuDevice {
@@ -40,10 +38,7 @@ impl CpuDevice {
     /// When there are more than 4096 threads, one cannot be started, or `SHOAL_WAIT_TIMEOUT` (seconds) is not a number.
     pub fn new(threads: usize) -> Result<Self, DeviceError> {
         let _section = Section::enter();
-        let wait_timeout = match env::var_os("SHOAL_WAIT_TIMEOUT") {
-            Some(value) => parse_seconds(value.to_string_lossy().into_owned())?,
-            None => DEFAULT_WAIT_TIMEOUT,
-        };
+        let wait_timeout = wait_timeout()?;
         if threads > MOST_THREADS {
             return Err(DeviceError::Threads { threads, most: MOST_THREADS });
         }
@@ -105,12 +100,6 @@ fn parse_threads(value: String) -> Result<usize, DeviceError> {
     }
 }
 
-fn parse_seconds(value: String) -> Result<Duration, DeviceError> {
-    let seconds = value.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let expected = "a number of seconds, such as 30 or 0.5";
-    seconds.ok_or(DeviceError::Environment { name: "SHOAL_WAIT_TIMEOUT", value, expected })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,9 +112,6 @@ mod tests {
             error.to_string(),
             "SHOAL_CPU_THREADS=0 cannot be used: it must be a number of threads from 1 to 4096"
         );
-        assert_eq!(parse_seconds("0.5".into()).unwrap(), Duration::from_millis(500));
-        assert!(parse_seconds("-1".into()).is_err());
-        assert!(parse_seconds("soon".into()).is_err());
         let error = CpuDevice::new(1 << 20).unwrap_err();
         assert_eq!(error.to_string(), "a device has at most 4096 threads, not 1048576");
     }

@@ -1,6 +1,6 @@
 //! What can go wrong with a GPU, with CUDA's name for it and what to do.
 
-use crate::error::LaunchError;
+use crate::error::{DeviceError, LaunchError};
 
 /// Something went wrong with a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -119,6 +119,13 @@ pub enum CudaError {
     /// Waiting was interrupted by the host program.
     #[error("waiting for the GPU was interrupted; what was launched goes on")]
     Interrupted,
+}
+
+/// A setting that is not only the GPU's.
+impl From<DeviceError> for CudaError {
+    fn from(error: DeviceError) -> CudaError {
+        CudaError::Invalid(error.to_string())
+    }
 }
 
 fn gpus(count: u32) -> String {

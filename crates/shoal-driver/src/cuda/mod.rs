@@ -36,7 +36,7 @@ pub use graph::Graph;
 pub use kernel::{CudaKernel, LaunchShape, LaunchTables, Resources};
 pub use memory::{CudaBuffer, PinnedBuffer};
 pub use partition::Partition;
-pub use rank_table::{RankTable, table_of, wait_limit};
+pub use rank_table::{RankTable, table_of};
 pub use shareable::{ShareablePiece, Window};
 pub use stream::{Stream, StreamRef, WaitWord};
 pub use tensor_map::{MAX_DIMENSIONS, OutOfBounds, Swizzle, TensorMap, TensorMapElement, TensorMapLayout};

@@ -8,10 +8,7 @@ use core::{
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
-use std::{
-    env,
-    sync::{Arc, Mutex, OnceLock},
-};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use shoal_abi::{
     CheckedAccess, Site, WaitCondition,
@@ -31,24 +28,9 @@ use crate::{
     lock::lock,
     rank_view::RankView,
     source_site::SourceSite,
+    wait_timeout::wait_timeout,
     waiting::{AwaitedValue, Waiting},
 };
-
-/// How long a program may wait by default.
-const DEFAULT_WAIT: Duration = Duration::from_secs(30);
-
-/// How long a program may wait: 30 seconds, or what `SHOAL_WAIT_TIMEOUT` says.
-///
-/// # Errors
-/// When the variable holds no number of seconds.
-pub fn wait_limit() -> Result<Duration, CudaError> {
-    let Some(value) = env::var_os("SHOAL_WAIT_TIMEOUT") else { return Ok(DEFAULT_WAIT) };
-    let text = value.to_string_lossy();
-    let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let wrong =
-        || CudaError::Invalid(format!("SHOAL_WAIT_TIMEOUT={text}: expected a number of seconds, such as 30 or 0.5"));
-    seconds.ok_or_else(wrong)
-}
 
 /// A rank's table and its report.
 #[derive(Debug)]
@@ -285,7 +267,7 @@ pub fn table_of(device: CudaDevice) -> Result<&'static RankTable, CudaError> {
         return Ok(table);
     }
     let view = Arc::new(RankView::new(0, vec![0], 0));
-    let made = RankTable::new(StreamRef::default_of(device), view, wait_limit()?)?;
+    let made = RankTable::new(StreamRef::default_of(device), view, wait_timeout()?)?;
     let table: &'static RankTable = Box::leak(Box::new(made));
     if tables.len() <= at {
         tables.resize_with(at + 1, OnceLock::new);

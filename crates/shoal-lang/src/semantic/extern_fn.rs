@@ -1,6 +1,5 @@
 //! Code from elsewhere, applied to every element: target assembly and functions of user bitcode.
 
-use shoal_abi::Target;
 use shoal_ir::OpKind;
 use shoal_ir::op::{ExternFn, InlineAsm};
 use shoal_ir::types::{Elem, Type};
@@ -20,15 +19,13 @@ pub(crate) fn assembly(
     results: &[Elem],
 ) -> LowerResult<Vec<Tensor>> {
     if ptx::is_ptx(&code.asm) {
-        match e.options.target {
-            Target::Cpu(_) | Target::Amdgpu(_) => return ptx::lower(e, &code, args, results),
-            // What has no effects stays what its author wrote.
-            Target::Nvptx(_) if !code.pure || args.is_empty() => {
-                if let Some(results) = ptx::lower_whole(e, &code, args, results) {
-                    return Ok(results);
-                }
-            }
-            Target::Nvptx(_) => {}
+        if e.options.target.nvptx().is_none() {
+            return ptx::lower(e, &code, args, results);
+        }
+        // What has no effects stays what its author wrote.
+        let is_kept = code.pure && !args.is_empty();
+        if !is_kept && let Some(results) = ptx::lower_whole(e, &code, args, results) {
+            return Ok(results);
         }
     }
     let args = broadcast::all(e, args)?;
@@ -167,11 +164,7 @@ fn run_extern(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let args = tensors(e, a)?;
     let types: Vec<Elem> = args.iter().map(elem).collect();
     // NVSHMEM's functions have a meaning wherever there is no device library to link.
-    let is_library_absent = match e.options.target {
-        Target::Cpu(_) | Target::Amdgpu(_) => true,
-        Target::Nvptx(_) => false,
-    };
-    if is_library_absent
+    if e.options.target.nvptx().is_none()
         && let Some(chosen) = overloads.iter().find(|o| o.params == types)
         && let Some(function) = libshmem::of_symbol(&chosen.symbol)
     {

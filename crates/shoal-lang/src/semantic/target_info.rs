@@ -1,24 +1,19 @@
 //! What kernels ask about their target: `shoal.language.target_info`.
 
-use shoal_abi::{AmdgpuArch, Target};
+use shoal_abi::{AmdgpuArch, NvptxArch, Target};
 
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::lower_error::LowerResult;
 use crate::value::Value;
 
 fn is_cuda(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
-    Ok(Value::bool(matches!(l.emit().options.target, Target::Nvptx(_))))
+    Ok(Value::bool(l.emit().options.target.nvptx().is_some()))
 }
 
 fn cuda_capability_geq(l: &mut dyn BuiltinContext<'_>, args: &Args) -> LowerResult<Value> {
     let asked = (args.int("major")?, args.int("minor")?);
-    Ok(Value::bool(match l.emit().options.target {
-        Target::Nvptx(arch) => {
-            let (major, minor) = arch.capability();
-            (major.into(), minor.into()) >= asked
-        }
-        Target::Cpu(_) | Target::Amdgpu(_) => false,
-    }))
+    let capability = l.emit().options.target.nvptx().map(NvptxArch::capability);
+    Ok(Value::bool(capability.is_some_and(|(major, minor)| (major.into(), minor.into()) >= asked)))
 }
 
 fn is_hip(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {

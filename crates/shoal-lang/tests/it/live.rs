@@ -19,6 +19,7 @@ struct Host {
     attributes: Mutex<BTreeMap<(u64, String), HostValue>>,
     calls: Mutex<BTreeMap<u64, Call>>,
     asked: AtomicU64,
+    file: Mutex<String>,
 }
 
 impl HostBridge for Host {
@@ -27,6 +28,10 @@ impl HostBridge for Host {
         let names = self.names.lock().unwrap();
         // Scope 0 is the module's globals, which every function sees.
         names.get(&(function.0, name.to_owned())).or_else(|| names.get(&(0, name.to_owned()))).cloned()
+    }
+
+    fn file_text(&self, _function: HostObject) -> Option<String> {
+        Some(self.file.lock().unwrap().clone())
     }
 
     fn attribute(&self, object: HostObject, name: &str) -> Option<HostValue> {
@@ -359,6 +364,24 @@ fn functions_that_are_not_compiled_run_in_the_host() {
     host.global("plain", HostValue::Function(Arc::new(plain_function)));
     let errors = error(&host, &store("plain(tl.load(out))"), &plain);
     assert!(errors.contains("`plain` is a host function") && errors.contains("model.py:7100:5"), "{errors}");
+}
+
+#[test]
+fn messages_call_the_package_what_the_file_does() {
+    let host = Arc::new(Host::new());
+    for (file, package) in [
+        ("import triton\nimport triton.language as tl\n", "triton"),
+        ("import shoal.triton\nshoal.triton.install()\nfrom triton import jit\n", "triton"),
+        ("from shoal import triton\n\n@triton.jit\n", "triton"),
+        ("import shoal\nimport shoal.language as tl\n", "shoal"),
+        ("import triton\nimport shoal\n\n@shoal.jit\n", "shoal"),
+        ("", "shoal"),
+    ] {
+        file.clone_into(&mut host.file.lock().unwrap());
+        let errors = error(&host, "def k(out):\n    tl.store(out, tl.tanh(1.0))\n", &spec(&[pointer()]));
+        let help = format!("`from {package}.language.extra import libdevice`");
+        assert!(errors.contains(&help), "{file:?}: {errors}");
+    }
 }
 
 fn point_class() -> Arc<HostNamedTuple> {

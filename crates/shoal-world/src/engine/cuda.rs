@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use shoal_abi::team::sync_words;
 use shoal_driver::cuda::{
-    CudaBuffer, CudaDevice, CudaError, Event, EventKind, RankTable, Stream, StreamRef, independent_queues, wait_limit,
+    CudaBuffer, CudaDevice, CudaError, Event, EventKind, RankTable, Stream, StreamRef, independent_queues,
 };
-use shoal_driver::{Interrupt, LaunchError, RankView};
+use shoal_driver::{Interrupt, LaunchError, RankView, wait_timeout};
 
 use super::gpu_heaps::GpuHeaps;
 use super::nvshmem::Nvshmem;
@@ -77,7 +77,7 @@ impl GpuRank {
     ) -> Result<GpuRank, WorldError> {
         let (rank, device) = (host.rank, memory.device());
         let segment = segment_bytes(options)?;
-        let wait_limit = wait_limit().map_err(WorldError::gpu)?;
+        let wait_limit = wait_timeout().map_err(|error| WorldError::gpu(error.into()))?;
         let stream = Arc::new(Stream::independent(device).map_err(WorldError::gpu)?);
         let view = view(memory, rank, segment).with_sync_words(options.pad_bytes());
         let table = RankTable::new(**stream, Arc::new(view), wait_limit).map_err(WorldError::gpu)?;

@@ -78,4 +78,6 @@ fn a_world_runs_more_than_once_and_keeps_its_memory() {
 #[test]
 fn a_world_without_ranks_is_refused() {
     assert_eq!(World::threads(0).unwrap_err().to_string(), "a world of 0 ranks; it needs at least one");
+    let many = World::threads(1 << 40).unwrap_err().to_string();
+    assert_eq!(many, "a world of 1099511627776 ranks; it has 4294967295 at most");
 }

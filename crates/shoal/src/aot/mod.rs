@@ -43,7 +43,7 @@ use shoal_source::Cancellation;
 
 use crate::cache::{Entry, LinkedFile};
 use crate::compile::{generate, optimise};
-use crate::{CompileOptions, DebugInfo, Error, Kernel, Module, Report, Target, target_named};
+use crate::{CompileOptions, DebugInfo, Error, Kernel, Module, Report, target_named};
 use family::Variant;
 use signature::Signature;
 
@@ -177,7 +177,7 @@ impl Build {
         let (lowered, report) =
             optimise(self.kernel.shared(), &signature.specs, &options, &target, &Cancellation::default())?;
         let mut code = generate(self.kernel.shared(), &lowered, &target, &options)?;
-        if let Target::Nvptx(arch) = target {
+        if let Some(arch) = target.nvptx() {
             self.check_parameters(signature, &code)?;
             // Without the assembler, the driver of the machine that runs it assembles the text.
             if find_ptxas().is_some() {

@@ -1,6 +1,5 @@
 //! Which thread this is, and how many there are.
 
-use shoal_abi::Target;
 use shoal_ir::OpKind;
 use shoal_ir::layouts::WARP_SIZE;
 use shoal_ir::op::{BinaryOp, InlineAsm};
@@ -80,7 +79,7 @@ pub(crate) fn flat_program(e: &mut Emit<'_>) -> shoal_ir::Value {
 fn run_smid(l: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
     let e = l.emit();
     let mut number = flat_program(e);
-    if matches!(e.options.target, Target::Nvptx(_)) {
+    if e.options.target.nvptx().is_some() {
         let (asm, constraints) = ("mov.u32 $0, %smid;".to_owned(), "=r,r".to_owned());
         let code = InlineAsm { asm, constraints, pack: 1, pure: false };
         number = e.b().value_as(OpKind::InlineAsm(Box::new(code)), &[number], Scalar::I32.into());

@@ -2,7 +2,6 @@
 //! [`language_extra::multimem`](crate::semantic::language_extra::multimem). On NVIDIA GPUs the instructions stay what they
 //! are: there a multicast address is one of the hardware's own.
 
-use shoal_abi::Target;
 use shoal_ir::comm::CommOp;
 use shoal_ir::op::{BinaryOp, CmpOp, ForAttrs, Scope, Sem};
 use shoal_ir::types::Scalar;
@@ -57,7 +56,7 @@ impl Reduction {
 
 impl Machine<'_, '_> {
     pub(super) fn multimem(&mut self, i: &Instruction) -> Outcome<()> {
-        if matches!(self.e.options.target, Target::Nvptx(_)) {
+        if self.e.options.target.nvptx().is_some() {
             return Err("multicast addresses are those of the hardware".into());
         }
         match i.words.first().map(String::as_str) {

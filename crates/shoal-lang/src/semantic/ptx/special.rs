@@ -1,6 +1,5 @@
 //! Special registers, and what the lanes of a warp tell each other.
 
-use shoal_abi::Target;
 use shoal_ir::layouts::WARP_SIZE;
 use shoal_ir::op::{BinaryOp, CmpOp};
 use shoal_ir::types::Scalar;
@@ -87,9 +86,8 @@ impl Machine<'_, '_> {
 
     /// Half of the address of the words that a cooperative launch's programs share: the upper in the first register.
     fn grid_words(&mut self, name: &str) -> Outcome<IrValue> {
-        match self.e.options.target {
-            Target::Nvptx(_) => return Err("the driver gives this register its value".into()),
-            Target::Cpu(_) | Target::Amdgpu(_) => {}
+        if self.e.options.target.nvptx().is_some() {
+            return Err("the driver gives this register its value".into());
         }
         let words = self.e.b().value(OpKind::GridWords, &[]);
         let words = self.e.b().cast(words, Scalar::U64);

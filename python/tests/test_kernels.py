@@ -48,6 +48,7 @@ def test_all_reduce(n, dtype):
             kernels.one_shot_all_reduce_bias(x, bias),
             kernels.two_shot_all_reduce_bias(x, bias, poisoned(shape, dtype)),
             kernels.two_shot_all_reduce_in_place(symmetric).copy(),
+            kernels.all_reduce_put(x, poisoned(shape, dtype)),
         ]
         assert not rank.signal_pad().any()
         return results
@@ -89,37 +90,42 @@ def test_all_gather_broadcast_and_ring(n, dtype):
             kernels.all_gather_pull,
             kernels.all_gather_ring,
             kernels.all_gather_2d,
+            kernels.all_gather_put,
+            kernels.all_gather_put_ring,
             kernels.all_gather_with_progress,
         )
         gathered = [function(x, poisoned((n, 333), dtype)) for function in functions]
         gathered += [function(x) for function in functions]
         symmetric.fill(np.nan)
         gathered.append(kernels.all_gather_push(x, symmetric).copy())
-        return gathered, kernels.ring_put(x), kernels.broadcast(x.copy(), root=n - 1)
+        sent = [broadcast(x.copy(), root=n - 1) for broadcast in (kernels.broadcast, kernels.broadcast_put)]
+        return gathered, kernels.ring_put(x), sent
 
     expected = np.stack([data(rank, 333, dtype) for rank in range(n)])
     for rank, (gathered, put, sent) in enumerate(world(n).run(gather)):
         assert all((result == expected).all() for result in gathered)
-        assert (put == expected[rank - 1]).all() and (sent == expected[n - 1]).all()
+        assert (put == expected[rank - 1]).all() and all((copy == expected[n - 1]).all() for copy in sent)
 
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("size", [1, 2, 1001])
-def test_reduce_scatter(n, size):
+@pytest.mark.parametrize("function", [kernels.reduce_scatter, kernels.reduce_scatter_put])
+def test_reduce_scatter(n, size, function):
     def reduce(rank):
-        return kernels.reduce_scatter(data(rank.rank, size, np.float32))
+        return function(data(rank.rank, size, np.float32))
 
     total = sum(wide(n, size, np.float32))
     close(np.concatenate(world(n).run(reduce)), total, np.float32)
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_all_to_all(n):
+@pytest.mark.parametrize("function", [kernels.all_to_all, kernels.all_to_all_put])
+def test_all_to_all(n, function):
     def counts(sender):
         return [(sender + 2 * to) % 4 for to in range(n)]
 
     def exchange(rank):
-        return kernels.all_to_all(data(rank.rank, (12, 33), np.float32), counts(rank.rank))
+        return function(data(rank.rank, (12, 33), np.float32), counts(rank.rank))
 
     for rank, (rows, received) in enumerate(world(n).run(exchange)):
         assert received == [counts(sender)[rank] for sender in range(n)]
@@ -142,6 +148,7 @@ def test_products(n, dtype):
         scattered += [kernels.gemm_reduce_scatter_ce_persistent(a, b) for _ in range(2)]
         same = data(0, (k, cols), dtype, 1)
         gathered = [kernels.all_gather_matmul(a, same, splits)[1] for splits in (1, 2)]
+        gathered.append(kernels.all_gather_matmul_pull(a, same))
         return kernels.gemm_one_shot_all_reduce(a, b, poisoned((m, cols), dtype)), scattered, gathered
 
     everything = world(n).run(multiply)
@@ -174,6 +181,10 @@ def test_what_does_not_fit_is_refused():
             kernels.gemm_reduce_scatter(x, np.zeros((3, 4), np.float32))
         with pytest.raises(ValueError, match="there is no rank 7"):
             kernels.broadcast(x, root=7)
+        with pytest.raises(ValueError, match="how many rows go to each of the 1 ranks"):
+            kernels.all_to_all_put(x, [1, 2])
+        with pytest.raises(ValueError, match="but 3 rows of 4 have come"):
+            kernels.all_to_all_put(x, [3], np.zeros((2, 4), np.float32))
         with pytest.raises(ValueError, match="read-only"):
             frozen = np.zeros((4, 4), np.float32)
             frozen.setflags(write=False)

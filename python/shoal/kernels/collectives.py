@@ -82,6 +82,16 @@ def all_gather_2d(x: Any, out: Any = None) -> Any:
     return _gathered("2d", x, out)
 
 
+def all_gather_put(x: Any, out: Any = None) -> Any:
+    """The same by puts and signals alone, also between hosts; each rank puts to all."""
+    return _gathered("put", x, out)
+
+
+def all_gather_put_ring(x: Any, out: Any = None) -> Any:
+    """The same by puts around a ring."""
+    return _gathered("put_ring", x, out)
+
+
 def all_gather_pull(x: Any, out: Any = None) -> Any:
     """The same; each rank reads from all."""
     comm, like = communicator(), checked(x, "x")
@@ -126,13 +136,40 @@ def _into_shared(comm: Any, like: Any, shape: tuple[int, ...], out: Any, run: An
 def reduce_scatter(x: Any, out: Any = None) -> Any:
     """This rank's part of the sum of all ranks' `x`, as one row; the last ranks have less, or nothing."""
     comm, like = communicator(), checked(x, "x")
-    total = math.prod(like.shape)
-    part = -(-total // comm.rank.num_ranks)
-    mine = max(min(part, total - part * comm.rank.rank), 0)
-    x, out = comm.shared(x, "x"), result(out, (mine,), like)
+    x, out = comm.shared(x, "x"), result(out, (_part(comm, like)[1],), like)
     apart(out, x)
     comm.native.reduce_scatter(type_name(like.dtype), given(x), given(out))
     return out
+
+
+def reduce_scatter_put(x: Any, out: Any = None) -> Any:
+    """The same by puts and signals alone, also between hosts."""
+    comm, like = communicator(), checked(x, "x")
+    part, mine = _part(comm, like)
+    inbox = comm.workspace("inbox", (comm.rank.num_ranks, part), like.dtype)
+    out = result(out, (mine,), like)
+    apart(out, x)
+    comm.native.reduce_scatter_put(type_name(like.dtype), given(x), given(inbox), given(out))
+    return out
+
+
+def all_reduce_put(x: Any, out: Any = None) -> Any:
+    """The sum of all ranks' `x`, with the same bits on all, by puts and signals alone, also between hosts."""
+    comm, like = communicator(), checked(x, "x")
+    inbox = comm.workspace("inbox", (comm.rank.num_ranks, _part(comm, like)[0]), like.dtype)
+
+    def reduce(into: Any) -> None:
+        apart(into, x)
+        comm.native.all_reduce_put(type_name(like.dtype), given(x), given(inbox), given(into))
+
+    return _into_shared(comm, like, like.shape, out, reduce)
+
+
+def _part(comm: Any, like: Any) -> tuple[int, int]:
+    """How many elements a rank's part has, and how many this rank's."""
+    total = math.prod(like.shape)
+    part = -(-total // comm.rank.num_ranks)
+    return part, max(min(part, total - part * comm.rank.rank), 0)
 
 
 def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, list[int]]:
@@ -156,11 +193,41 @@ def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, lis
     return out[: sum(received)], received
 
 
+def all_to_all_put(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, list[int]]:
+    """The same by puts and signals alone, also between hosts; ranks' `x` may differ in their number of rows."""
+    comm, like = communicator(), checked(x, "x")
+    if len(like.shape) != 2:
+        raise ValueError(f"`x` must have rows and columns; it has the shape {like.shape}")
+    ranks, dim = comm.rank.num_ranks, like.shape[1]
+    everybody = comm.rank.all_gather([int(count) for count in splits])
+    if any(len(counts) != ranks for counts in everybody):
+        raise ValueError(f"`splits` says how many rows go to each of the {ranks} ranks")
+    room = max(1, *(sum(counts[to] for counts in everybody) for to in range(ranks)))
+    into = comm.workspace("out", (room, dim), like.dtype)
+    received = comm.native.all_to_all_put(type_name(like.dtype), given(x), [int(n) for n in splits], dim, given(into))
+    arrived = sum(received)
+    if out is None:
+        out = fresh((arrived, dim), like.dtype)
+    if checked(out, "out", like).shape[1:] != (dim,) or len(out) < arrived:
+        raise ValueError(f"`out` has the shape {tuple(out.shape)}, but {arrived} rows of {dim} have come")
+    out[:arrived] = into[:arrived]
+    return out[:arrived], received
+
+
 def broadcast(x: Any, root: int = 0) -> Any:
     """Replaces everybody's `x` by that of a rank."""
+    return _broadcast(x, root, "broadcast")
+
+
+def broadcast_put(x: Any, root: int = 0) -> Any:
+    """The same by puts and signals alone, also between hosts."""
+    return _broadcast(x, root, "broadcast_put")
+
+
+def _broadcast(x: Any, root: int, form: str) -> Any:
     comm, like = communicator(), checked(x, "x")
     shared = comm.shared(x, "x")
-    comm.native.broadcast(type_name(like.dtype), given(shared), root)
+    getattr(comm.native, form)(type_name(like.dtype), given(shared), root)
     if shared is not x:
         x[...] = shared
     return x

@@ -74,6 +74,16 @@ def all_gather_matmul(a: Any, b: Any, splits: int = 1, out: Any = None) -> tuple
     return gathered, out
 
 
+def all_gather_matmul_pull(a: Any, b: Any, out: Any = None) -> Any:
+    """All ranks' rows times `b`; rows are read where they are, and not gathered."""
+    comm, like, (m, n, k) = _factors(a, b)
+    shared = comm.shared(a, "x")
+    out = result(out, (comm.rank.num_ranks * m, n), like)
+    apart(out, shared, b)
+    comm.native.all_gather_matmul_pull(type_name(like.dtype), (m, n, k), given(shared), given(b), given(out))
+    return out
+
+
 def _factors(a: Any, b: Any) -> tuple[Communicator, Layout, tuple[int, int, int]]:
     comm, like = communicator(), checked(a, "a")
     other = checked(b, "b", like)

@@ -76,13 +76,29 @@ pub(super) fn splits(sender: usize, ranks: usize, most: usize) -> Vec<usize> {
     (0..ranks).map(rows).collect()
 }
 
+/// The numbers that a sender has for a rank; a reference makes no others.
+fn rows_between<T: Number>(sender: usize, to: usize, ranks: usize, count: usize) -> Result<Vec<T>, Error> {
+    normal(1, sender * ranks + to, count)
+}
+
+/// What a rank sends, in the order of the receivers, and behind it what nobody may read.
+pub(super) fn rows_of<T: Number>(rank: &Rank, most: usize, dim: usize) -> Result<Vec<T>, Error> {
+    let (me, ranks) = (rank.rank(), rank.size());
+    let mut x = Vec::new();
+    for (to, rows) in splits(me, ranks, most).into_iter().enumerate() {
+        x.extend(rows_between::<T>(me, to, ranks, rows * dim)?);
+    }
+    x.resize(elements(&[most, dim, ranks])?, poison()?);
+    Ok(x)
+}
+
 impl<T: Number> AllToAll<T> {
     pub(crate) fn new(rank: &Rank, most: usize, dim: usize) -> Result<AllToAll<T>, Error> {
         let n = elements(&[most, dim, rank.size()])?;
         Ok(AllToAll {
             dim,
             most,
-            x: normal(1, rank.rank(), n)?,
+            x: rows_of(rank, most, dim)?,
             symm_x: rank.symm_zeros(n)?,
             shared_splits: rank.symm_zeros(rank.size())?,
             out: vec![poison()?; n],
@@ -130,10 +146,8 @@ pub(super) fn expected_rows<T: Number>(
     let (me, ranks) = (rank.rank(), rank.size());
     let mut expected = Vec::new();
     for sender in 0..ranks {
-        let theirs = wide(&normal::<T>(1, sender, elements(&[most, dim, ranks])?)?)?;
-        let rows = splits(sender, ranks, most);
-        let start: usize = rows[..me].iter().sum();
-        expected.extend_from_slice(&theirs[start * dim..(start + rows[me]) * dim]);
+        let rows = splits(sender, ranks, most)[me];
+        expected.extend(wide(&rows_between::<T>(sender, me, ranks, rows * dim)?)?);
     }
     let arrived = expected.len();
     let (found, rest) = (wide(&out[..arrived])?, wide(&out[arrived..])?);

@@ -5,7 +5,7 @@ use shoal::world::{Rank, Symm, WorldError};
 use shoal::{Args, Error, args};
 
 use super::all_gather::gathered;
-use super::all_to_all::{expected_rows, splits};
+use super::all_to_all::{expected_rows, rows_of, splits};
 use super::communicator::{Communicator, Slots, at_least, elements, exactly};
 use super::data::{Number, normal, poison, sum_of_ranks, sum_tolerance, wide};
 use super::parts::Parts;
@@ -240,7 +240,7 @@ pub(crate) struct PutRows<T: Number> {
 impl<T: Number> PutRows<T> {
     pub(crate) fn new(rank: &Rank, most: usize, dim: usize) -> Result<PutRows<T>, Error> {
         let n = elements(&[most, dim, rank.size()])?;
-        Ok(PutRows { dim, most, x: normal(1, rank.rank(), n)?, out: rank.symm_zeros(n)? })
+        Ok(PutRows { dim, most, x: rows_of(rank, most, dim)?, out: rank.symm_zeros(n)? })
     }
 
     fn splits(&self) -> Vec<usize> {

@@ -12,7 +12,7 @@ use shoal::world::{Symm, WorldError};
 use shoal::{Device, Error};
 use shoal_kernels::Library;
 use shoal_kernels::distributed::all_gather_matmul::{
-    Factors, GatherWithProgress, all_gather_matmul, all_gather_with_progress,
+    Factors, GatherWithProgress, all_gather_matmul, all_gather_matmul_pull, all_gather_with_progress,
 };
 use shoal_kernels::distributed::all_reduce::{
     Bias, one_shot_all_reduce, one_shot_all_reduce_bias, two_shot_all_reduce_bias, two_shot_all_reduce_in_place,
@@ -23,6 +23,7 @@ use shoal_kernels::distributed::all_reduce_rms_norm::{
 use shoal_kernels::distributed::all_to_all::{Exchange, all_to_all};
 use shoal_kernels::distributed::gemm_all_reduce::{Sizes, gemm_one_shot_all_reduce};
 use shoal_kernels::distributed::gemm_reduce_scatter::{CopiedReduceScatter, gemm_reduce_scatter};
+use shoal_kernels::distributed::puts::{self, ExchangeByPuts};
 use shoal_kernels::distributed::reduce_scatter::reduce_scatter;
 use shoal_kernels::distributed::{Communicator, Number, all_gather, broadcast};
 
@@ -203,7 +204,7 @@ impl CommunicatorObject {
         })
     }
 
-    /// `push`, `ring` or `2d` into symmetric memory, `pull` out of it.
+    /// `push`, `ring`, `2d`, `put` or `put_ring` into symmetric memory, `pull` out of it.
     fn all_gather(&self, py: Python<'_>, dtype: &str, form: &str, x: Array, out: Array) -> PyResult<()> {
         let comm = &self.communicator;
         self.run(py, || {
@@ -211,6 +212,8 @@ impl CommunicatorObject {
                 "push" => all_gather::all_gather_push::<T>(comm, elements(x), &self.symm(out)?),
                 "pull" => all_gather::all_gather_pull::<T>(comm, &self.symm(x)?, elements_mut(out)),
                 "ring" => all_gather::all_gather_ring::<T>(comm, elements(x), &self.symm(out)?),
+                "put" => puts::all_gather_put::<T>(comm, elements(x), &self.symm(out)?),
+                "put_ring" => puts::all_gather_put_ring::<T>(comm, elements(x), &self.symm(out)?),
                 _ => {
                     let columns = all_gather::mesh_columns(comm.size());
                     all_gather::all_gather_2d::<T>(comm, columns, elements(x), &self.symm(out)?)
@@ -224,6 +227,44 @@ impl CommunicatorObject {
             py,
             || with_type!(dtype, T => reduce_scatter::<T>(&self.communicator, &self.symm(x)?, elements_mut(out))),
         )
+    }
+
+    fn reduce_scatter_put(&self, py: Python<'_>, dtype: &str, x: Array, inbox: Array, out: Array) -> PyResult<()> {
+        self.run(py, || {
+            with_type!(dtype, T => {
+                puts::reduce_scatter_put::<T>(&self.communicator, elements(x), &self.symm(inbox)?, elements_mut(out))
+            })
+        })
+    }
+
+    fn all_reduce_put(&self, py: Python<'_>, dtype: &str, x: Array, inbox: Array, out: Array) -> PyResult<()> {
+        self.run(py, || {
+            with_type!(dtype, T => {
+                puts::all_reduce_put::<T>(&self.communicator, elements(x), &self.symm(inbox)?, &self.symm(out)?)
+            })
+        })
+    }
+
+    fn broadcast_put(&self, py: Python<'_>, dtype: &str, x: Array, root: usize) -> PyResult<()> {
+        self.run(py, || with_type!(dtype, T => puts::broadcast_put::<T>(&self.communicator, &self.symm(x)?, root)))
+    }
+
+    fn all_to_all_put(
+        &self,
+        py: Python<'_>,
+        dtype: &str,
+        x: Array,
+        splits: Vec<usize>,
+        dim: usize,
+        out: Array,
+    ) -> PyResult<Vec<usize>> {
+        self.run(py, || {
+            with_type!(dtype, T => {
+                let out = self.symm::<T>(out)?;
+                let with = ExchangeByPuts { x: elements(x), splits: &splits, dim, out: &out };
+                puts::all_to_all_put(&self.communicator, with)
+            })
+        })
     }
 
     #[expect(clippy::too_many_arguments, reason = "those of the function in Rust, and their type")]
@@ -326,6 +367,23 @@ impl CommunicatorObject {
                 let (x, gathered) = (self.symm::<T>(x)?, self.symm(gathered)?);
                 let with = Factors { x: &x, gathered: &gathered, b: elements(b), c: elements_mut(c) };
                 all_gather_matmul(&self.communicator, gather, sizes(product), with)
+            })
+        })
+    }
+
+    fn all_gather_matmul_pull(
+        &self,
+        py: Python<'_>,
+        dtype: &str,
+        product: Product,
+        x: Array,
+        b: Array,
+        c: Array,
+    ) -> PyResult<()> {
+        self.run(py, || {
+            with_type!(dtype, T => {
+                let x = self.symm::<T>(x)?;
+                all_gather_matmul_pull(&self.communicator, sizes(product), (&x, elements(b)), elements_mut(c))
             })
         })
     }

@@ -41,7 +41,7 @@
 //!
 //! Generated code calls the functions of [`Hook`] by name. They may be called from any depth, with the usual C calling
 //! convention and no live vector state beyond what that convention preserves. AMX tiles must be released before a hook
-//! is called. Functions of mathematics that are not inlined are called by the names of [`math::symbol`].
+//! is called. Functions of mathematics that are not inlined are called by the names of [`math_symbol::symbol`].
 //!
 //! # Objects
 //!
@@ -57,6 +57,7 @@ pub mod float_format;
 mod hook;
 mod launch_value;
 pub mod math;
+pub mod math_symbol;
 pub mod print;
 pub mod rank_table;
 mod reach;

@@ -8,6 +8,7 @@ use shoal_ir::{Elem, Scalar};
 
 use crate::check::{Bytes, Effect};
 use crate::error::{AccessKind, Awaited, Error, Waiting};
+use crate::launch::ElementOrder;
 use crate::machine::{Machine, Seen, Step, Wait};
 use crate::memory::{AccessError, Memory};
 use crate::program::{Program, Site};
@@ -114,7 +115,12 @@ impl<'p> Program<'p> {
         let mut out = vec![0; addresses.len()];
         let before = machine.memory.version();
         let mut follow = Follow::new(self, site, access, order, elem.bytes());
-        for (i, &address) in addresses.iter().enumerate() {
+        for step in 0..addresses.len() {
+            let i = match machine.elements {
+                ElementOrder::Forward => step,
+                ElementOrder::Backward => addresses.len() - 1 - step,
+            };
+            let address = addresses[i];
             if mask.is_some_and(|m| m[i] == 0) {
                 continue;
             }
@@ -201,7 +207,7 @@ impl<'p> Program<'p> {
     /// Does a plain store, neighbouring elements at once. Whether it is done; if not, doing it element by element finds out
     /// why.
     fn store_runs(&self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<bool, Error> {
-        if self.is_followed(machine) {
+        if self.is_followed(machine) || machine.elements == ElementOrder::Backward {
             return Ok(false);
         }
         let bytes = self.pointee(site)?.bytes();

@@ -73,6 +73,16 @@ pub enum Actors {
     All,
 }
 
+/// In which order an operation accesses the elements of a tile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ElementOrder {
+    /// Row-major, as it is defined.
+    #[default]
+    Forward,
+    /// The other way round: what comes out otherwise is not the same on a GPU, which has no such order.
+    Backward,
+}
+
 /// How a kernel is run.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -91,6 +101,8 @@ pub struct Options {
     pub actors: Actors,
     /// When SHMEM transfers are delivered.
     pub delivery: Delivery,
+    /// In which order an operation writes the elements of a tile: seen only where several go to one address.
+    pub elements: ElementOrder,
     /// The teams and the mesh of each rank, rank 0 first. Empty: the teams that every rank has, on one host.
     pub topologies: Vec<Topology>,
     /// Where, in each heap, the words are in which teams meet, zero at first. `None`: the run has some of its own, which
@@ -108,6 +120,7 @@ impl Default for Options {
             residency: Residency::Growing,
             actors: Actors::Meeting,
             delivery: Delivery::AtOnce,
+            elements: ElementOrder::default(),
             topologies: Vec::new(),
             sync_words: None,
         }

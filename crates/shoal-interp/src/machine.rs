@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use crate::check::Checker;
 use crate::error::Waiting;
-use crate::launch::{HOST_POLL_INTERVAL, Host};
+use crate::launch::{ElementOrder, HOST_POLL_INTERVAL, Host};
 use crate::memory::{Address, Memory};
 use crate::rank::Heap;
 use crate::transfer::{Delivery, Transfer};
@@ -26,6 +26,8 @@ pub(crate) struct Machine<'x> {
     pub(crate) numbers: u64,
     /// When transfers are delivered.
     pub(crate) delivery: Delivery,
+    /// In which order elements are written.
+    pub(crate) elements: ElementOrder,
     /// Those that are not, in the order in which they were issued.
     pub(crate) transfers: Vec<Transfer>,
     /// Operations executed so far, by all programs.

@@ -237,6 +237,7 @@ impl<'p> WorldPlan<'p> {
             checker,
             numbers,
             delivery: options.delivery,
+            elements: options.elements,
             transfers: Vec::new(),
             steps: 0,
             max_steps: options.max_steps,

@@ -126,8 +126,8 @@ def test_blocks_at_all_edges(block, dtype):
         y = torch.full_like(x, 77)
         blocks = [TensorDescriptor.from_tensor(t, [bm, bn]) for t in (x, y)]
         done = copy_blocks[(shoal.cdiv(m, bm), shoal.cdiv(n, bn))](*blocks, dy, dx, bm, bn)
-        # Blocks that begin at an odd column go through pointers.
-        assert ("cp.async.bulk" in done.asm["ptx"]) == (dx % 16 == 0)
+        # Blocks that begin at an odd column are loaded through pointers.
+        assert ("cp.async.bulk.tensor.2d.shared" in done.asm["ptx"]) == (dx % 16 == 0)
         padded = torch.zeros(m + 32, n + 32, device="cuda", dtype=dtype)
         padded[16 : 16 + m, 16 : 16 + n] = x
         assert torch.equal(y, padded[16 + dy : 16 + dy + m, 16 + dx : 16 + dx + n])

@@ -5,6 +5,8 @@
 //! functions, short ones in this file. All are accurate to a few units in the last place over their whole range. The
 //! `f32` variants that kernels call compute in `f64` and round once, except [`fdim_f32`] and [`nextafter_f32`], for
 //! which that would not be exact.
+//!
+//! This module is also compiled by itself, without the standard library, as code for GPUs: it needs `core` and `libm` alone.
 
 mod bessel;
 mod error_function;
@@ -50,33 +52,6 @@ macro_rules! table {
 
 /// All functions.
 pub const FUNCTIONS: &[MathFunction] = math_functions!(table);
-
-/// The type that a function of generated code computes with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FloatWidth {
-    /// `float` in C.
-    F32,
-    /// `double` in C.
-    F64,
-}
-
-impl FloatWidth {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::F32, Self::F64];
-
-    fn suffix(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-        }
-    }
-}
-
-/// The name under which generated code calls a function: with so many operands of this type, and such a result.
-#[must_use]
-pub fn symbol(name: &str, width: FloatWidth) -> String {
-    format!("shoal_{name}_{}", width.suffix())
-}
 
 /// `cos(πx)`, exact at multiples of one half.
 #[must_use]

@@ -35,10 +35,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let order = Order { sem, scope };
         // What a lane does for itself is ordered with the others by barriers that the kernel has.
         let for_all = !lane_code::is_by_threads(func, op);
-        if for_all && (matches!(sem, Sem::Release | Sem::AcqRel) || self.scalar_loads || self.scalar_stores) {
+        if for_all && matches!(sem, Sem::Release | Sem::AcqRel) {
             self.block_barrier();
-            (self.scalar_loads, self.scalar_stores) = (false, false);
         }
+        self.order_access(op);
         if kind == AtomicOp::Poll {
             self.poll(op, order);
             return;

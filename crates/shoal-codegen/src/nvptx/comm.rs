@@ -194,7 +194,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn end_together_when(&mut self, failed: V<'ctx>) {
         let any = self.in_any_thread(failed);
         self.exit_when(any);
-        (self.scalar_loads, self.scalar_stores) = (false, false);
+        self.open_accesses.clear();
     }
 
     /// Looks at a word until it is as it should be; gives whether this thread gave up, and has said so.
@@ -252,7 +252,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let value = llvm.cast(Op::SExt, self.scalar(operands[2]), llvm.i64().into());
         self.block_barrier();
-        (self.scalar_loads, self.scalar_stores) = (false, false);
         let text = match signal {
             SignalOp::Set => format!("st.release.{}.global.b64 [$0], $1;", scope.memory_scope()),
             SignalOp::Add => format!("red.release.{}.global.add.u64 [$0], $1;", scope.memory_scope()),

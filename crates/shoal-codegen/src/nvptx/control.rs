@@ -49,12 +49,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         like.iter().map(|v| self.llvm.builder.build_phi(v.get_type(), "").expect("a phi")).collect()
     }
 
-    /// What single accesses may be open where control flow meets.
-    fn region_boundary(&mut self) {
-        self.scratch_may_be_busy();
-        (self.scalar_loads, self.scalar_stores) = (true, self.stores_scalars);
-    }
-
     pub(super) fn branch(&mut self, op: OpId) {
         let func = self.func;
         let (llvm, data) = (self.llvm, func.op(op));
@@ -70,16 +64,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let rings = self.ring_numbers();
         llvm.branch(condition, blocks[0], blocks[1]);
         let mut ends = Vec::new();
+        let (before, mut open) = (self.open_accesses.clone(), Vec::new());
         for (block, &region) in blocks.into_iter().zip(data.regions()) {
             llvm.builder.position_at_end(block);
-            self.region_boundary();
+            self.scratch_may_be_busy();
+            self.open_accesses.clone_from(&before);
             self.set_ring_numbers(&rings);
             let last = self.region_body(region);
             let mut given = self.flatten(func.op(last).operands());
             given.extend(self.ring_numbers());
             ends.push((given, llvm.here()));
             llvm.jump(after);
+            open.append(&mut self.open_accesses);
         }
+        self.open(&open);
         llvm.builder.position_at_end(after);
         let phis = self.phis(&ends[0].0);
         for (given, from) in &ends {
@@ -91,7 +89,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let rings = numbers.split_off(numbers.len() - rings.len());
         self.set_ring_numbers(&rings);
         self.hold_flat(data.results(), &numbers);
-        self.region_boundary();
+        self.scratch_may_be_busy();
     }
 
     pub(super) fn counted_loop(&mut self, op: OpId) {
@@ -108,6 +106,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let plan = if fed { None } else { self.plan_pipeline(op) };
         let runs_ahead = plan.is_some();
         if let Some(plan) = plan {
+            self.order_ahead(op);
             self.fill_pipeline(op, plan);
         }
         if fed {
@@ -140,7 +139,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let predicate = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
         llvm.branch(llvm.icmp(predicate, index, to).into_int_value(), body, after);
         llvm.builder.position_at_end(body);
-        self.region_boundary();
+        self.scratch_may_be_busy();
+        let open = self.open_accesses.clone();
+        self.open_trips(op);
         self.hold(params[0], Held::Scalar(index));
         self.hold_flat(&params[1..], &carried);
         if runs_ahead {
@@ -183,7 +184,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.held.extend(staying);
         self.shared.floor = floor;
         self.hold_flat(data.results(), &carried);
-        self.region_boundary();
+        self.scratch_may_be_busy();
+        self.open(&open);
+        self.open_trips(op);
     }
 
     pub(super) fn open_loop(&mut self, op: OpId) {
@@ -193,6 +196,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let [before_region, body_region] = [data.regions()[0], data.regions()[1]];
         let start = self.flatten(data.operands());
         let patience = effects::watches_memory(func, op).then(|| self.full_patience().numbers());
+        let open = self.open_accesses.clone();
         let before = llvm.here();
         let (head, body, after) = (llvm.new_block("while"), llvm.new_block("trip"), llvm.new_block("after"));
         llvm.jump(head);
@@ -210,7 +214,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         });
         let carried: Vec<V<'ctx>> = phis.iter().map(|phi| phi.as_basic_value()).collect();
         self.hold_flat(func.region(before_region).params(), &carried);
-        self.loop_boundary(own_mask);
+        self.loop_boundary(op, own_mask);
         let condition = self.region_body(before_region);
         let operands = func.op(condition).operands();
         let goes_on = match own_mask {
@@ -221,7 +225,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.branch(goes_on, body, after);
         llvm.builder.position_at_end(body);
         self.hold_flat(func.region(body_region).params(), &left);
-        self.loop_boundary(own_mask);
+        self.loop_boundary(op, own_mask);
         let last = self.region_body(body_region);
         let next = self.flatten(func.op(last).operands());
         if let Some(waits) = waits {
@@ -241,23 +245,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         llvm.builder.position_at_end(after);
         self.hold_flat(data.results(), &left);
-        self.loop_boundary(own_mask);
+        self.open(&open);
+        self.loop_boundary(op, own_mask);
     }
 
     /// A loop that a thread makes for itself opens nothing: no thread waits for another in it.
-    fn loop_boundary(&mut self, own_mask: Option<Value>) {
+    fn loop_boundary(&mut self, op: OpId, own_mask: Option<Value>) {
         if own_mask.is_none() {
-            self.region_boundary();
+            self.scratch_may_be_busy();
+            self.open_trips(op);
         }
     }
-}
-
-/// Whether a function stores or changes single elements anywhere.
-pub(super) fn stores_scalars(func: &shoal_ir::Func) -> bool {
-    func.walk().into_iter().any(|op| {
-        let data = func.op(op);
-        matches!(data.kind, OpKind::Store { .. }) && !func.ty(data.operands()[0]).is_tile()
-    })
 }
 
 /// Whether a region, or one inside it, holds an operation of which `is` is true.

@@ -10,8 +10,8 @@ use shoal_ir::source::{Diagnostic, SourceMap};
 use shoal_ir::{Const, Elem, Func, OpId, Region, Scalar, Value};
 use shoal_layout::LinearLayout;
 
+use super::access_order::Access;
 use super::check::Checks;
-use super::control::stores_scalars;
 use super::dot::uses_wgmma;
 use super::inline_ptx::Does;
 use super::lane_code::LaneCode;
@@ -69,11 +69,9 @@ pub(super) struct Emitter<'a, 'ctx> {
     /// The warp as its first lane says it: what is computed of it needs no registers of the threads.
     pub(super) uniform_warp: IntValue<'ctx>,
     pub(super) shared: SharedMemory<'ctx>,
-    /// Single elements were loaded, or stored, since the last barrier.
-    pub(super) scalar_loads: bool,
-    pub(super) scalar_stores: bool,
-    /// Whether the kernel stores single elements anywhere, and whether it multiplies by `wgmma`.
-    pub(super) stores_scalars: bool,
+    /// What accessed global memory since the last barrier.
+    pub(super) open_accesses: Vec<Access>,
+    /// Whether the kernel multiplies by `wgmma`.
     pub(super) uses_wgmma: bool,
     /// Loads that ran ahead: what they loaded is held already.
     pub(super) ahead: HashSet<OpId>,
@@ -131,9 +129,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             warp,
             uniform_warp,
             shared,
-            scalar_loads: false,
-            scalar_stores: false,
-            stores_scalars: stores_scalars(func),
+            open_accesses: Vec::new(),
             uses_wgmma,
             ahead: HashSet::new(),
             ranks: None,

@@ -1,4 +1,5 @@
-//! Functions of mathematics: the hardware's approximations where they are good, expansions by passes elsewhere.
+//! Functions of mathematics: the hardware's approximations where they are good, expansions by passes where there are any, and
+//! calls of `math_library` for the rest.
 //!
 //! | function | error |
 //! |---|---|
@@ -12,34 +13,9 @@ use shoal_ir::op::MathFn;
 use shoal_ir::{Elem, Scalar};
 
 use crate::shared::arith::{call1, call2, in_compute_type};
-use crate::shared::lane_call::per_lane;
+use crate::shared::lane_call::math_call;
 use crate::shared::llvm::{Llvm, V};
 use crate::shared::value_type::register_type;
-
-/// Whether code can be made for a function of a type without a library.
-pub(super) fn is_known(function: MathFn, number: Scalar) -> bool {
-    let everywhere = matches!(
-        function,
-        MathFn::Sqrt
-            | MathFn::SqrtRn
-            | MathFn::Rsqrt
-            | MathFn::Floor
-            | MathFn::Ceil
-            | MathFn::Trunc
-            | MathFn::Rint
-            | MathFn::Copysign
-            | MathFn::Fdim
-    );
-    everywhere || number.compute_type() == Scalar::F32 && matches!(function, MathFn::Exp | MathFn::Exp2)
-}
-
-/// The name of a function in NVIDIA's library of mathematics for devices; `None` if it has none.
-pub(super) fn libdevice_name(function: MathFn, number: Scalar) -> Option<String> {
-    let base = function.name();
-    let known = !matches!(function, MathFn::Sqrt | MathFn::SqrtRn);
-    let suffix = if number == Scalar::F64 { "" } else { "f" };
-    known.then(|| format!("__nv_{base}{suffix}"))
-}
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the library's, by their names")]
 pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
@@ -66,10 +42,7 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operan
             }
             MathFn::Exp2 if single => exp2(llvm, v[0]),
             MathFn::Exp if single => exp(llvm, v[0]),
-            other => {
-                let name = libdevice_name(other, ty).unwrap_or_else(|| other.name().to_owned());
-                per_lane(llvm, &name, ty, v)
-            }
+            other => math_call(llvm, other, ty, v),
         }
     })
 }

@@ -69,6 +69,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (pointers, result) = (data.operands()[0], data.result());
         let (mask, other) = (data.operands().get(1).copied(), data.operands().get(2).copied());
         let elem = self.elem(result);
+        self.order_access(op);
         if !func.ty(result).is_tile() {
             self.scalar_load(op, attrs);
             return;
@@ -159,7 +160,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let address = self.scalar(data.operands()[0]);
         let mask = scalar(self, 1).map(V::into_int_value);
         let fill = scalar(self, 2).unwrap_or_else(|| register_type(self.llvm, elem).const_zero());
-        self.order_scalar_access(ScalarAccess::Load);
         let accesses = Accesses { addresses: &[address], count: 1, sees: Seen::ByAll };
         let mask = self.checked(op, &accesses, vec![mask])[0];
         let number = self.load_run(elem, address, mask, &[fill], attrs)[0];
@@ -173,8 +173,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let mask = data.operands().get(2).copied();
         let elem = self.elem(values);
         let modifiers = store_modifiers(cache, evict);
+        self.order_access(op);
         if !func.ty(pointers).is_tile() {
-            self.order_scalar_access(ScalarAccess::Store);
             let llvm = self.llvm;
             let first = llvm.icmp(inkwell::IntPredicate::EQ, self.thread.into(), llvm.const_i32(0).into());
             let wanted = mask.map_or(first, |mask| llvm.bin(Op::And, first, self.scalar(mask)));
@@ -239,22 +239,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.ptx_act(&text, &operands);
     }
 
-    /// One thread stores what all threads load: they wait for each other in between.
-    pub(super) fn order_scalar_access(&mut self, access: ScalarAccess) {
-        let open = match access {
-            ScalarAccess::Load => &mut self.scalar_stores,
-            ScalarAccess::Store => &mut self.scalar_loads,
-        };
-        if std::mem::take(open) {
-            self.block_barrier();
-            (self.scalar_loads, self.scalar_stores) = (false, false);
-        }
-        match access {
-            ScalarAccess::Load => self.scalar_loads = true,
-            ScalarAccess::Store => self.scalar_stores = true,
-        }
-    }
-
     /// One element in its form in memory, at an address of shared memory.
     pub(super) fn store_element(&self, elem: Elem, value: V<'ctx>, at: IntValue<'ctx>) {
         self.store_shared(to_memory(self.llvm, elem, value), at, elem.bytes());
@@ -264,15 +248,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn load_element(&self, elem: Elem, at: IntValue<'ctx>) -> V<'ctx> {
         from_memory(self.llvm, elem, self.load_shared(memory_type(self.llvm, elem), at, elem.bytes()))
     }
-}
-
-/// An access to one element.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum ScalarAccess {
-    /// By every thread.
-    Load,
-    /// By one thread for all.
-    Store,
 }
 
 fn load_modifiers(attrs: LoadAttrs) -> String {

@@ -12,11 +12,13 @@
 //! | `words` | numbers as the words that instructions move |
 //! | `inline_ptx` | PTX where LLVM has no instruction |
 //! | `elementwise`, `math` | elementwise operations; see also `shared` |
+//! | `math_library` | functions of mathematics that are called |
 //! | `shape` | operations that move elements between registers of a thread |
 //! | `convert` | conversions between layouts |
 //! | `shared_memory` | who uses shared memory, and when threads must wait for each other |
 //! | `shared_tile` | how tiles lie in shared memory |
 //! | `memory`, `atomic` | accesses to global memory |
+//! | `access_order` | where threads wait for each other between them |
 //! | `tensor_copy` | blocks of tensors through the copy engine |
 //! | `reduce`, `scan`, `gather` | what combines elements of several threads |
 //! | `print` | `device_print` |
@@ -30,6 +32,7 @@
 //! | `effort` | how much LLVM does with a kernel |
 //! | `refuse` | what this backend cannot do, said before any code is made |
 
+mod access_order;
 mod atomic;
 mod check;
 mod comm;
@@ -45,6 +48,7 @@ mod give_up;
 mod inline_ptx;
 mod lane_code;
 mod math;
+mod math_library;
 mod memory;
 mod nvshmem;
 mod pipeline;
@@ -68,7 +72,7 @@ use inkwell::targets::{FileType, TargetMachine};
 use shoal_abi::{KernelDescription, NvptxArch, NvptxNeeds, TableUse, TargetNeeds, Waits};
 use shoal_ir::source::{Diagnostics, SourceMap};
 use shoal_ir::tensor_map::tensor_map;
-use shoal_ir::{Func, Module, effects};
+use shoal_ir::{Func, Module, OpKind, effects};
 
 use self::target::LinkedWith;
 use crate::shared::failure::{self, find, one};
@@ -152,7 +156,8 @@ fn build<'ctx>(
         return Err(refused.into());
     }
     let by_nvshmem = options.nvshmem.as_deref().filter(|_| comm::table_use(func, options) == TableUse::Ranks);
-    let with = if by_nvshmem.is_some() { LinkedWith::Nvshmem } else { LinkedWith::Anything };
+    let has_assembly = control::any_inside(func, func.body(), |kind| matches!(kind, OpKind::InlineAsm(_)));
+    let with = if by_nvshmem.is_some() || has_assembly { LinkedWith::Newer } else { LinkedWith::Anything };
     let machine = target::machine(arch, OptimizationLevel::Default, with).map_err(one)?;
     let llvm = Llvm::new(context, &func.name).with_bf16_instructions();
     llvm.module.set_triple(&machine.get_triple());
@@ -162,6 +167,7 @@ fn build<'ctx>(
         linked.push(link::link(&llvm, library, span).map_err(one)?);
     }
     let resources = function::emit_kernel(&llvm, func, arch, sources, options).map_err(one)?;
+    math_library::link(&llvm).map_err(|why| broken(func, &why))?;
     if let Some(path) = by_nvshmem {
         linked.push(nvshmem::link(&llvm, path, func.span).map_err(one)?);
     }

@@ -7,9 +7,7 @@
 use std::path::Path;
 
 use inkwell::IntPredicate;
-use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
-use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::module::Linkage;
 use inkwell::values::InstructionOpcode as Op;
 use shoal_abi::WaitCondition;
 use shoal_abi::rank_table::{self, DeviceFailure};
@@ -23,6 +21,7 @@ use super::emitter::Emitter;
 use super::give_up::{Seen, Trouble};
 use super::shmem::Group;
 use crate::Linked;
+use crate::shared::link::read_as_needed;
 use crate::shared::llvm::{Llvm, V, pointer_as_int};
 
 /// The passes that come first where NVSHMEM is linked: its functions go where they are called, and what nobody calls goes.
@@ -59,25 +58,6 @@ pub(super) fn link(llvm: &Llvm<'_>, path: &Path, span: Span) -> Result<Linked, D
         return Err(refuse(format!("it has no function `{}`", function.get_name().to_string_lossy())));
     }
     Ok(Linked { path: path.to_owned(), bitcode })
-}
-
-/// A module whose functions are read when they are linked: the library has thousands, and kernels call a few.
-fn read_as_needed<'ctx>(llvm: &Llvm<'ctx>, bitcode: &[u8]) -> Option<LlvmModule<'ctx>> {
-    // LLVM ends the process when the first bytes are wrong.
-    if !bitcode.starts_with(b"BC\xc0\xde") {
-        return None;
-    }
-    let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "nvshmem");
-    let mut module = std::ptr::null_mut();
-    // SAFETY: the context and the buffer live; the pointer is to a local.
-    let failed = unsafe { LLVMGetBitcodeModuleInContext2(llvm.context.raw(), buffer.as_mut_ptr(), &raw mut module) };
-    if failed != 0 || module.is_null() {
-        return None;
-    }
-    // The module has taken it over.
-    std::mem::forget(buffer);
-    // SAFETY: a module of the context, which nobody else owns.
-    Some(unsafe { LlvmModule::new(module) })
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {

@@ -11,6 +11,9 @@ use super::lane_code;
 use super::place::{element, registers};
 use crate::shared::llvm::V;
 
+/// The bytes of the widest number.
+const WIDEST: u32 = 8;
+
 /// For each operand of the reduction, its number: they are combined together.
 type Group<'ctx> = Vec<V<'ctx>>;
 
@@ -94,7 +97,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let sliced = layout.slice(axis).expect("the axis is one of the tile's");
         let elements = sliced.num_elements() as u32;
         let elems: Vec<_> = data.operands().iter().map(|&v| self.elem(v)).collect();
-        let bytes: Vec<u32> = elems.iter().map(|elem| elem.bytes() * elements * parts).collect();
+        // The numbers of each operand begin where the widest may.
+        let bytes: Vec<u32> =
+            elems.iter().map(|elem| (elem.bytes() * elements * parts).next_multiple_of(WIDEST)).collect();
         let base = self.use_scratch(bytes.iter().sum());
         // Where each row's parts begin: `row * parts`, and this warp's part.
         let starts: Vec<IntValue<'ctx>> = {

@@ -1,19 +1,18 @@
 //! What this backend cannot do, said before any code is made.
 
 use shoal_abi::NvptxArch;
-use shoal_ir::class::{ApplyOp, DescOp, EffectOp, ElementwiseOp, OpClass};
+use shoal_ir::class::{ApplyOp, DescOp, EffectOp, OpClass};
 use shoal_ir::source::Diagnostic;
 use shoal_ir::tensor_map::tensor_map;
 use shoal_ir::{Func, OpId, Type};
 
-use super::{atomic, math};
+use super::atomic;
 use crate::Options;
 
 /// All operations of a kernel that no code can be made for.
 pub(super) fn refusals(func: &Func, arch: NvptxArch, options: &Options) -> Vec<Diagnostic> {
-    let has_library = !options.extern_libs.is_empty();
     let refusal = |op: OpId| {
-        let text = reason(func, op, arch, has_library)?;
+        let text = reason(func, op, arch)?;
         Some(Diagnostic::error(func.op(op).span, text).label("not available on NVIDIA GPUs"))
     };
     let mut found: Vec<Diagnostic> = func.walk().into_iter().filter_map(refusal).collect();
@@ -87,22 +86,9 @@ fn held_by_thread(func: &Func, value: shoal_ir::Value) -> u32 {
     func.ty(value).layout().map_or(0, super::place::registers)
 }
 
-fn reason(func: &Func, op: OpId, arch: NvptxArch, has_library: bool) -> Option<String> {
+fn reason(func: &Func, op: OpId, arch: NvptxArch) -> Option<String> {
     let data = func.op(op);
     match data.kind.class() {
-        OpClass::Elementwise(ElementwiseOp::Math(function)) => {
-            let number = func.ty(data.operands()[0]).number()?;
-            let known = math::is_known(function, number) || has_library;
-            (!known).then(|| {
-                format!("`{function}` on {number} needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`")
-            })
-        }
-        OpClass::Elementwise(ElementwiseOp::Binary(shoal_ir::op::BinaryOp::Rem)) => {
-            let float = func.ty(data.operands()[0]).number().is_some_and(shoal_ir::Scalar::is_float);
-            (float && !has_library).then(|| {
-                "the remainder of floats needs NVIDIA's library of mathematics: pass `libdevice.10.bc` in `extern_libs`".to_owned()
-            })
-        }
         OpClass::Comm(_) => None,
         OpClass::Desc(DescOp::Make) if arch >= NvptxArch::Sm90 && tensor_map(func, op).is_some() => None,
         OpClass::Desc(DescOp::Load | DescOp::Store) if is_mapped(func, data.operands()[0]) => None,

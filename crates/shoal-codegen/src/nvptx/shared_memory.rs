@@ -82,6 +82,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             _ => self.llvm.ptx_act(&format!("bar.sync 1, {};", 32 * self.func.gpu.num_warps), &[]),
         }
         self.shared.busy = Busy::Free;
+        self.open_accesses.clear();
     }
 
     /// All threads have waited for each other in another way than by [`Self::block_barrier`].

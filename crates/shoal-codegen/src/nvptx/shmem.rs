@@ -76,7 +76,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// What the program put before is delivered before what it does after.
     pub(super) fn deliver(&mut self) {
         self.block_barrier();
-        (self.scalar_loads, self.scalar_stores) = (false, false);
         self.llvm.ptx_act("fence.acq_rel.sys;", &[]);
         if self.by_nvshmem {
             self.quiet_by_nvshmem();
@@ -282,7 +281,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
             e.copy_bytes(to, e.address(from), bytes, group);
         });
         self.block_barrier();
-        (self.scalar_loads, self.scalar_stores) = (false, false);
     }
 
     // Copies and signals.
@@ -595,7 +593,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (group, no): (_, V<'ctx>) = (self.program_group(), llvm.i1().const_zero().into());
         let failed = self.when_value(Some(any), no, |e| e.act(op, kind, &told, group));
         self.block_barrier();
-        (self.scalar_loads, self.scalar_stores) = (false, false);
         failed
     }
 }

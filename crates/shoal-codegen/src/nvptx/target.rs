@@ -10,16 +10,16 @@ use shoal_ir::source::{Diagnostic, Span};
 pub(super) enum LinkedWith {
     /// Nothing that asks for a version of PTX.
     Anything,
-    /// NVSHMEM's functions.
-    Nvshmem,
+    /// NVSHMEM's functions, or assembly of the kernel's own.
+    Newer,
 }
 
 /// The version of PTX that code is written in: what the drivers of CUDA 12.0 and later read; newer GPUs need a newer one, and
-/// NVSHMEM's functions were compiled for that of CUDA 12.3.
+/// NVSHMEM's functions were compiled for that of CUDA 12.3. Assembly may want as new a one: `multimem` came with CUDA 12.1.
 fn ptx_version(arch: NvptxArch, with: LinkedWith) -> &'static str {
     match arch {
         NvptxArch::Sm80 | NvptxArch::Sm86 | NvptxArch::Sm87 | NvptxArch::Sm89 | NvptxArch::Sm90 | NvptxArch::Sm90a
-            if with == LinkedWith::Nvshmem =>
+            if with == LinkedWith::Newer =>
         {
             "+ptx83"
         }

@@ -1,7 +1,7 @@
 //! Calls of scalar functions, for each lane of a vector.
 
 use inkwell::values::InstructionOpcode as Op;
-use shoal_abi::math::{FloatWidth, symbol};
+use shoal_abi::math_symbol::{FloatWidth, symbol};
 use shoal_ir::op::MathFn;
 use shoal_ir::{Elem, Scalar};
 

@@ -1,7 +1,8 @@
-//! User bitcode: which files a kernel's functions come from, and linking them.
+//! Bitcode: which files of the user's a kernel's functions come from, and linking them.
 
 use std::path::PathBuf;
 
+use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module as LlvmModule;
 use shoal_ir::Func;
@@ -40,4 +41,23 @@ pub(crate) fn link(llvm: &Llvm<'_>, path: PathBuf, span: Span) -> Result<Linked,
     other.set_data_layout(&llvm.module.get_data_layout());
     llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))?;
     Ok(Linked { path, bitcode })
+}
+
+/// A module whose functions are read when they are linked: libraries have many, and kernels call a few.
+pub(crate) fn read_as_needed<'ctx>(llvm: &Llvm<'ctx>, bitcode: &[u8]) -> Option<LlvmModule<'ctx>> {
+    // LLVM ends the process when the first bytes are wrong.
+    if !bitcode.starts_with(b"BC\xc0\xde") {
+        return None;
+    }
+    let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "bitcode");
+    let mut module = std::ptr::null_mut();
+    // SAFETY: the context and the buffer live; the pointer is to a local.
+    let failed = unsafe { LLVMGetBitcodeModuleInContext2(llvm.context.raw(), buffer.as_mut_ptr(), &raw mut module) };
+    if failed != 0 || module.is_null() {
+        return None;
+    }
+    // The module has taken it over.
+    std::mem::forget(buffer);
+    // SAFETY: a module of the context, which nobody else owns.
+    Some(unsafe { LlvmModule::new(module) })
 }

@@ -18,7 +18,15 @@ pub(crate) enum Provenance {
 
 /// Where a pointer, or the pointers of a tile, come from.
 pub(crate) fn of(func: &Func, pointers: Value) -> Provenance {
-    let mut search = Search { func, seen: HashSet::new(), found: Vec::new() };
+    search(Search { func, ranks: Ranks::Apart, seen: HashSet::new(), found: Vec::new() }, pointers)
+}
+
+/// The same, where a place in another rank's memory counts as the place in this one's.
+pub(crate) fn of_any_rank(func: &Func, pointers: Value) -> Provenance {
+    search(Search { func, ranks: Ranks::Alike, seen: HashSet::new(), found: Vec::new() }, pointers)
+}
+
+fn search(mut search: Search<'_>, pointers: Value) -> Provenance {
     search.visit(pointers);
     match search.found[..] {
         [Some(param)] => Provenance::Param(param),
@@ -27,8 +35,16 @@ pub(crate) fn of(func: &Func, pointers: Value) -> Provenance {
     }
 }
 
+/// Whether memory of ranks is told apart.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Ranks {
+    Apart,
+    Alike,
+}
+
 struct Search<'a> {
     func: &'a Func,
+    ranks: Ranks,
     seen: HashSet<Value>,
     /// Parameters, or `None` for what is not one; each once.
     found: Vec<Option<usize>>,
@@ -76,6 +92,7 @@ impl Search<'_> {
             | OpKind::Split
             | OpKind::ConvertLayout
             | OpKind::Gather { .. } => self.visit(operands[0]),
+            OpKind::Comm(CommOp::SymmAt) if self.ranks == Ranks::Alike => self.visit(operands[0]),
             OpKind::Join => operands.iter().for_each(|&v| self.visit(v)),
             OpKind::Select => operands[1..].iter().for_each(|&v| self.visit(v)),
             OpKind::Cast(_) | OpKind::Bitcast

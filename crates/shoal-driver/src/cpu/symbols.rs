@@ -8,10 +8,8 @@
 use super::{checks, hooks, rank_hooks, shmem_hooks};
 use core::ffi::c_void;
 use half::{bf16, f16};
-use shoal_abi::{
-    Hook,
-    math::{self, FloatWidth},
-};
+use shoal_abi::math_symbol::{FloatWidth, symbol};
+use shoal_abi::{Hook, math};
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 /// The address of a function, if there is one of this name.
@@ -97,8 +95,8 @@ fn insert_math(table: &mut Table) {
                 math::$name($(f64::from($x)),*) as f32
             }
             insert!(table:
-                math::symbol(stringify!($name), FloatWidth::F64) => wide,
-                math::symbol(stringify!($name), FloatWidth::F32) => narrow,
+                symbol(stringify!($name), FloatWidth::F64) => wide,
+                symbol(stringify!($name), FloatWidth::F32) => narrow,
             );
         }};
     }
@@ -111,8 +109,8 @@ fn insert_math(table: &mut Table) {
         math::fdim_f32(x, y)
     }
     insert!(table:
-        math::symbol("nextafter", FloatWidth::F32) => nextafter32,
-        math::symbol("fdim", FloatWidth::F32) => fdim32,
+        symbol("nextafter", FloatWidth::F32) => nextafter32,
+        symbol("fdim", FloatWidth::F32) => fdim32,
     );
 }
 
@@ -163,7 +161,7 @@ const C_NAMES: &[(&str, &str, &str)] = &[
 fn insert_c_names(table: &mut Table) {
     for &(wide, narrow, name) in C_NAMES {
         for (c_name, width) in [(wide, FloatWidth::F64), (narrow, FloatWidth::F32)] {
-            if let Some(&address) = table.get(math::symbol(name, width).as_str()) {
+            if let Some(&address) = table.get(symbol(name, width).as_str()) {
                 table.insert(c_name.into(), address);
             }
         }
@@ -389,8 +387,8 @@ mod tests {
     fn every_function_of_mathematics_is_there() {
         for function in math::FUNCTIONS {
             for width in FloatWidth::ALL {
-                let symbol = math::symbol(function.name, width);
-                assert!(address(&symbol).is_some(), "{symbol}");
+                let name = symbol(function.name, width);
+                assert!(address(&name).is_some(), "{name}");
             }
         }
         for name in ["memcpy", "memset", "memmove", "expf", "fmod", "sincosf", "roundeven", "__truncsfhf2"] {

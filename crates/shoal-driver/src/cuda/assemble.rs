@@ -62,11 +62,43 @@ pub fn assemble(device: CudaDevice, kernel: &str, ptx: &[u8]) -> Result<Vec<u8>,
         let said = String::from_utf8_lossy(&log[..end]).trim().to_owned();
         return Err(match said.is_empty() {
             true => cuda.failed(status, format!("assembling `{kernel}`")),
-            false => CudaError::Assemble { kernel: kernel.to_owned(), log: said },
+            false => CudaError::Assemble { kernel: kernel.to_owned(), log: explained(&said, ptx) },
         });
     }
     // SAFETY: the link's code lives as long as the link, which is until the end of this function.
     Ok(unsafe { slice::from_raw_parts(code.cast::<u8>(), bytes) }.to_vec())
+}
+
+/// What the assembler said, with the lines it speaks of and where in the kernel's source they come from.
+fn explained(said: &str, ptx: &[u8]) -> String {
+    let ptx = String::from_utf8_lossy(ptx);
+    let lines: Vec<&str> = ptx.lines().collect();
+    let mut text = said.to_owned();
+    let mut told = Vec::new();
+    for number in said.split("line ").skip(1).filter_map(|rest| rest.split(';').next()?.parse::<usize>().ok()) {
+        let Some(&line) = number.checked_sub(1).and_then(|at| lines.get(at)) else { continue };
+        if told.contains(&number) {
+            continue;
+        }
+        told.push(number);
+        text.push_str(&format!("\n  PTX line {number}: {}", line.trim()));
+        if let Some(place) = source_of(&lines, number) {
+            text.push_str(&format!("\n  --> {place}"));
+        }
+    }
+    text
+}
+
+/// Where in a source file a line of PTX comes from: the last `.loc` above says the file's number, line and column.
+fn source_of(lines: &[&str], number: usize) -> Option<String> {
+    let loc = lines[..number].iter().rev().find_map(|line| line.trim().strip_prefix(".loc"))?;
+    let mut words = loc.split_whitespace();
+    let (file, line) = (words.next()?, words.next()?);
+    let named = |line: &&str| {
+        let mut words = line.trim().strip_prefix(".file")?.trim().splitn(2, char::is_whitespace);
+        (words.next()? == file).then(|| words.next().map(|name| name.trim().trim_matches('"').to_owned()))?
+    };
+    Some(format!("{}:{line}", lines.iter().find_map(named)?))
 }
 
 /// Texts up to this size are assembled a second time where that lets more programs run at once.
@@ -182,6 +214,21 @@ pub fn assemble_with_ptxas(kernel: &str, arch: NvptxArch, ptx: &[u8]) -> Result<
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     match output.status.success() {
         true => Ok((code, said)),
-        false => Err(CudaError::Assemble { kernel: kernel.to_owned(), log: said }),
+        false => Err(CudaError::Assemble { kernel: kernel.to_owned(), log: explained(&said, ptx) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_the_line_and_its_source() {
+        let ptx = b".version 8.0\n\t.loc\t1 10 5\n\tbrev.b128 %r1, %r2;\n\t.file\t1 \"a/kernel.py\"\n";
+        let said = "ptxas application ptx input, line 3; error   : Unexpected instruction types";
+        let text = explained(said, ptx);
+        assert!(text.starts_with(said) && text.contains("PTX line 3: brev.b128 %r1, %r2;"), "{text}");
+        assert!(text.ends_with("--> a/kernel.py:10"), "{text}");
+        assert_eq!(explained("line 9; error", ptx), "line 9; error");
     }
 }

@@ -15,6 +15,7 @@ mod kraken;
 mod language;
 mod launches;
 mod live;
+mod nvptx_code;
 mod random_kernels;
 mod random_waits;
 mod ranks;

@@ -94,11 +94,33 @@ impl Case {
         self.updates(args, &[], expected);
     }
 
+    /// The output is exactly this, and on a GPU, which sums in another order, up to a relative error.
+    pub(crate) fn gives_in_order<T: Element + PartialEq + Into<f64>>(
+        &self,
+        args: Args<'_>,
+        tolerance: f64,
+        expected: &[T],
+    ) {
+        self.updates_on(BACKENDS.into_iter(), &args, &[], expected);
+        let expected: Vec<f64> = expected.iter().map(|&number| number.into()).collect();
+        self.near::<T>(args, tolerance, &expected);
+    }
+
     /// The output, which begins as `initial`, becomes exactly this.
     pub(crate) fn updates<T: Element + PartialEq>(&self, args: Args<'_>, initial: &[T], expected: &[T]) {
-        for backend in backends() {
+        self.updates_on(backends(), &args, initial, expected);
+    }
+
+    fn updates_on<T: Element + PartialEq>(
+        &self,
+        backends: impl Iterator<Item = Backend>,
+        args: &Args<'_>,
+        initial: &[T],
+        expected: &[T],
+    ) {
+        for backend in backends {
             let found =
-                self.run(backend, &args, initial, expected.len()).unwrap_or_else(|error| self.failed(backend, &error));
+                self.run(backend, args, initial, expected.len()).unwrap_or_else(|error| self.failed(backend, &error));
             #[expect(clippy::eq_op, reason = "only a NaN differs from itself")]
             let same = |(a, b): (&T, &T)| a == b || (a != a && b != b);
             let wrong: Vec<_> = (0..found.len()).filter(|&at| !same((&found[at], &expected[at]))).collect();

@@ -133,7 +133,7 @@ fn every_lane_does_its_own_atomics() {
     if t < 5:
         atomic_add(out + 1, t, 'sys', 'acq_rel')
         le.red_release(out + 2, 10, 'sys')
-    won = atomic_cas(out + 3, 0, t + 1, 'gpu', 'acq_rel')
+    won = atomic_cas(out + 3, 0, 1, 'gpu', 'acq_rel')
     tl.atomic_add(out + 4, 1)
     if t == 40:
         tl.atomic_add(out + 4, 100)

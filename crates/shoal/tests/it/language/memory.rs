@@ -234,3 +234,26 @@ fn stores_reach_later_loads() {
 ";
     case("out", body).gives(Args::new(), &[14, 12, 10, 8, 6, 4, 2, 0, 14]);
 }
+
+#[test]
+fn accesses_happen_in_the_order_of_the_program() {
+    // Each element is stored and loaded by different threads of a GPU.
+    let body = "
+    i = tl.arange(0, 1024)
+    tl.store(out + i, i)
+    tl.store(out + i, tl.load(out + 1023 - i) + tl.load(out + (i + 64) % 1024))
+    for turn in range(3):
+        v = tl.load(out + (i * 5 + turn) % 1024)
+        tl.store(out + (i + 300) % 1024, v)
+    tl.store(out + 7, tl.load(out + 900) + 1)
+    tl.store(out + i, tl.load(out + 1023 - i))
+";
+    let mut expected: Vec<i32> = (0..1024).map(|i| 1023 - i + (i + 64) % 1024).collect();
+    for turn in 0..3 {
+        let loaded: Vec<i32> = (0..1024).map(|i| expected[(i * 5 + turn) % 1024]).collect();
+        (0..1024).for_each(|i| expected[(i + 300) % 1024] = loaded[i]);
+    }
+    expected[7] = expected[900] + 1;
+    expected.reverse();
+    case("out", body).gives(Args::new(), &expected);
+}

@@ -15,6 +15,16 @@ pub(super) fn device() -> Device {
     }
 }
 
+/// Whether `multimem` instructions reach all ranks by the addresses of one: ranks that share a GPU have no multicast memory, and
+/// there the instructions stay what they are.
+pub(super) fn has_multicast() -> bool {
+    let has = !matches!(device(), Device::Cuda(_));
+    if !has {
+        eprintln!("skipped: ranks that share a GPU have no multicast memory");
+    }
+    has
+}
+
 /// A world for kernels on this device.
 pub(super) fn world(ranks: usize, device: &Device) -> World {
     let options = WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() };

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::harness::check;
+use super::harness::{check, has_multicast};
 
 fn float(number: usize) -> i32 {
     (number as f32).to_bits() as i32
@@ -85,6 +85,9 @@ tl.store(y + 1, tl.load(peer_of))";
 
 #[test]
 fn assembly_reaches_all_ranks() {
+    if !has_multicast() {
+        return;
+    }
     let body = "f = x.to(tl.pointer_type(tl.float32))
 at = tl.arange(0, 4)
 tl.store(f + at, (me * 10 + at).to(tl.float32))
@@ -126,6 +129,9 @@ fn halves(low: f16, high: f16) -> i32 {
 
 #[test]
 fn assembly_adds_narrow_numbers_in_pairs() {
+    if !has_multicast() {
+        return;
+    }
     let body = "h = x.to(tl.pointer_type(tl.bfloat16))
 at = tl.arange(0, 8)
 tl.store(h + at, (me + at).to(tl.bfloat16))
@@ -159,6 +165,9 @@ shm.barrier_all_block()";
 
 #[test]
 fn assembly_adds_vectors_at_all_ranks() {
+    if !has_multicast() {
+        return;
+    }
     let body = "f = y.to(tl.pointer_type(tl.float32))
 tl.store(y + tl.arange(0, 8), tl.zeros([8], tl.int32))
 shm.barrier_all_block()
@@ -168,7 +177,7 @@ if tid(0) == 0:
         'multimem.red.relaxed.sys.global.add.v4.f32 [$1], {$2, $3, $3, $2}; mov.u32 $0, 0;', '=r,l,f,f',
         [f, one, one * 2], dtype=tl.int32, is_pure=False, pack=1)
     tl.inline_asm_elementwise(
-        'multimem.red.release.sys.global.add.noftz.f16x2 [$1], $2; mov.u32 $0, 0;', '=r,l,r',
+        'multimem.red.release.sys.global.add.f16x2 [$1], $2; mov.u32 $0, 0;', '=r,l,r',
         [y + 4, me * 0 + 0x3C004000], dtype=tl.int32, is_pure=False, pack=1)
 shm.barrier_all_block()";
     check(body, |_, ranks, buffers| {
@@ -182,6 +191,9 @@ shm.barrier_all_block()";
 
 #[test]
 fn assembly_stores_tiles_at_all_ranks_under_a_predicate() {
+    if !has_multicast() {
+        return;
+    }
     let body = "at = tl.arange(0, 2)
 shm.barrier_all_block()
 if me == 0:
@@ -199,6 +211,9 @@ shm.barrier_all_block()";
 
 #[test]
 fn assembly_for_all_ranks_stays_assembly_on_gpus() {
+    if !has_multicast() {
+        return;
+    }
     let body = "tl.inline_asm_elementwise(
     'multimem.st.relaxed.sys.global.b32 [$1], $2; mov.u32 $0, 0;', '=r,l,r', [y, number], dtype=tl.int32,
     is_pure=False, pack=1)";

@@ -3,7 +3,7 @@
 use shoal::Error;
 use shoal_interp::Order;
 
-use super::harness::{interpreted, kernel, on_ranks};
+use super::harness::{has_multicast, interpreted, kernel, on_ranks};
 
 fn compile_error(body: &str) -> String {
     let kernel = kernel(body);
@@ -37,6 +37,18 @@ fn wrong_arguments_do_not_compile() {
         ("shm.remote_mc_ptr(number, x)", "all ranks are reached at once"),
         ("tl.store(y, shm.remote_mc_ptr(0, 3))", "ptr"),
         ("shm.my_pe(1)", "my_pe"),
+    ] {
+        let error = compile_error(body);
+        assert!(error.contains(text), "{body}:\n{error}");
+    }
+}
+
+#[test]
+fn wrong_assembly_does_not_compile() {
+    if !has_multicast() {
+        return;
+    }
+    for (body, text) in [
         (
             "tl.inline_asm_elementwise('multimem.ld_reduce.add.b32 $0, [$1];', '=r,l', [x], tl.int32, False, 1)",
             "there is no such reduction on this type",

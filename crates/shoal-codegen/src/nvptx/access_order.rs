@@ -1,0 +1,141 @@
+//! Accesses to global memory happen in the order of the program, as in the interpreter and on CPUs: threads wait for each other
+//! between two that may reach the same element by different threads, if one of them writes.
+//!
+//! Memory of different parameters counts as different memory. What lanes do for themselves is ordered by the barriers that
+//! the kernel has (`lane_code`).
+
+use shoal_ir::class::{AccessOp, AtomicOp, OpClass};
+use shoal_ir::{Func, OpId, Value};
+
+use super::emitter::Emitter;
+use super::lane_code;
+use crate::shared::provenance::{self, Provenance};
+
+/// An access since the last barrier.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) struct Access {
+    memory: Provenance,
+    by: By,
+    writes: bool,
+}
+
+/// Which threads access.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum By {
+    /// Those that hold these pointers, each its own; of copies the first, if it writes.
+    Holders(Value),
+    /// The first.
+    One,
+    /// Every one.
+    Each,
+    /// Any: another trip of a loop did it.
+    Any,
+}
+
+/// The access of an operation; `None` if it has none, or orders itself.
+fn access_of(func: &Func, op: OpId) -> Option<Access> {
+    let data = func.op(op);
+    let writes = match data.kind.class() {
+        OpClass::Access(AccessOp::Load(_)) | OpClass::Atomic(AtomicOp::Load, ..) => false,
+        OpClass::Access(AccessOp::Store { .. })
+        | OpClass::Atomic(AtomicOp::Rmw(_) | AtomicOp::Cas | AtomicOp::Store, ..) => true,
+        OpClass::Atomic(AtomicOp::Poll, ..)
+        | OpClass::Source(_)
+        | OpClass::Elementwise(_)
+        | OpClass::Shape(_)
+        | OpClass::Tile(_)
+        | OpClass::Apply(_)
+        | OpClass::Desc(_)
+        | OpClass::Comm(_)
+        | OpClass::Effect(_)
+        | OpClass::Control(_)
+        | OpClass::Terminator(_)
+        | OpClass::Call(_) => return None,
+    };
+    if lane_code::is_by_threads(func, op) {
+        return None;
+    }
+    let pointers = data.operands()[0];
+    let atomic = matches!(data.kind.class(), OpClass::Atomic(..));
+    let by = match (func.ty(pointers).is_tile(), writes || atomic) {
+        (true, _) => By::Holders(pointers),
+        (false, true) => By::One,
+        (false, false) => By::Each,
+    };
+    Some(Access { memory: provenance::of_any_rank(func, pointers), by, writes })
+}
+
+/// The accesses inside of an operation, as another trip sees them.
+fn accesses_inside(func: &Func, op: OpId) -> Vec<Access> {
+    let mut ops = Vec::new();
+    for &region in func.op(op).regions() {
+        func.walk_region(region, &mut ops);
+    }
+    let mut found: Vec<Access> = Vec::new();
+    for access in ops.into_iter().filter_map(|inner| access_of(func, inner)) {
+        // Pointers from before the loop are the same in each trip.
+        let stays = matches!(access.by, By::Holders(pointers) if !is_made_inside(func, op, pointers));
+        let access = if stays { access } else { Access { by: By::Any, ..access } };
+        if !found.contains(&access) {
+            found.push(access);
+        }
+    }
+    found
+}
+
+fn is_made_inside(func: &Func, outer: OpId, value: Value) -> bool {
+    let region = match func.value(value).def() {
+        shoal_ir::ValueDef::Result(op, _) => func.op(op).parent(),
+        shoal_ir::ValueDef::Param(region, _) => Some(region),
+    };
+    region.is_some_and(|region| func.op(outer).regions().iter().any(|&inner| func.is_inside(region, inner)))
+}
+
+fn may_meet(func: &Func, first: &Access, then: &Access) -> bool {
+    let apart = matches!((first.memory, then.memory), (Provenance::Param(a), Provenance::Param(b)) if a != b);
+    if apart || !(first.writes || then.writes) {
+        return false;
+    }
+    match (first.by, then.by) {
+        (By::Holders(a), By::Holders(b)) if a == b => {
+            let copies = func.ty(a).layout().map(shoal_layout::LinearLayout::free_variable_masks);
+            let has_copies = copies.is_some_and(|copies| copies.lane != 0 || copies.warp != 0);
+            has_copies && !(first.writes && then.writes)
+        }
+        (By::One, By::One) => false,
+        (By::Holders(_) | By::One | By::Each | By::Any, _) => true,
+    }
+}
+
+impl Emitter<'_, '_> {
+    /// Lets threads wait for each other if an operation may meet what others did before.
+    pub(super) fn order_access(&mut self, op: OpId) {
+        let Some(access) = access_of(self.func, op) else { return };
+        if self.open_accesses.iter().any(|before| may_meet(self.func, before, &access)) {
+            self.block_barrier();
+        }
+        self.open(&[access]);
+    }
+
+    /// The same for all accesses of a loop, some of which happen before its trips.
+    pub(super) fn order_ahead(&mut self, op: OpId) {
+        let inside = accesses_inside(self.func, op);
+        if self.open_accesses.iter().any(|before| inside.iter().any(|access| may_meet(self.func, before, access))) {
+            self.block_barrier();
+        }
+    }
+
+    /// Before a trip of a loop and after the last: what other trips did may be open.
+    pub(super) fn open_trips(&mut self, op: OpId) {
+        self.open(&accesses_inside(self.func, op));
+    }
+
+    /// What may be open after a branch besides what is.
+    pub(super) fn open(&mut self, accesses: &[Access]) {
+        for access in accesses {
+            if !self.open_accesses.contains(access) {
+                self.open_accesses.push(*access);
+            }
+        }
+    }
+}

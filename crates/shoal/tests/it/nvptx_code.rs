@@ -1,0 +1,81 @@
+//! Code for NVIDIA GPUs, looked at where there is none.
+
+use shoal::{Module, Stage, target_named};
+
+/// The PTX of a kernel of `x` and `out` with this body.
+fn ptx(signature: &str, body: &str) -> String {
+    ptx_with("", signature, body)
+}
+
+/// The same, after other functions.
+fn ptx_with(functions: &str, signature: &str, body: &str) -> String {
+    let text = format!(
+        "import shoal\nimport shoal.language as tl\nfrom shoal.language.extra import libdevice\n\n{functions}\n@shoal.jit\n\
+         def kernel(x, out, n):\n    i = tl.arange(0, 1024)\n{body}\n"
+    );
+    let kernel = Module::from_source("kernel.py", &text).unwrap().kernel("kernel").unwrap();
+    let specs = kernel.read_signature(signature).unwrap();
+    let code = kernel.emit(&specs, Stage::Asm, &target_named("sm_90a").unwrap()).unwrap();
+    String::from_utf8(code).unwrap()
+}
+
+#[test]
+fn threads_wait_only_where_accesses_may_meet() {
+    for (body, barriers) in [
+        // Other memory, or the same elements by the same threads.
+        ("    tl.store(out + i, tl.load(x + i))", 0),
+        ("    tl.store(x + i, tl.load(x + i) + 1)\n    tl.store(x + i, tl.load(x + i) * 2)", 0),
+        ("    for k in range(n):\n        tl.store(out + i, tl.load(x + k * 1024 + i))", 0),
+        // Read after written, written after read, written after written.
+        ("    tl.store(x + i, i)\n    tl.store(out + i, tl.load(x + 1023 - i))", 1),
+        ("    tl.store(x + 1023 - i, tl.load(x + i))", 1),
+        ("    tl.store(x + i, i)\n    tl.store(x + 1023 - i, i)", 1),
+        ("    tl.store(x, n)\n    tl.store(out + i, tl.load(x + i))", 1),
+        ("    tl.store(x, n)\n    tl.store(x + 1, n)", 0),
+        // In another trip, or in a branch.
+        ("    for k in range(n):\n        tl.store(out + k + i, tl.load(x + i))", 1),
+        ("    if n > 3:\n        tl.store(x + i, i)\n    tl.store(out + i, tl.load(x + 1023 - i))", 1),
+        ("    tl.store(x + i, i)\n    tl.debug_barrier()\n    tl.store(out + i, tl.load(x + 1023 - i))", 1),
+    ] {
+        let text = ptx("*i32, *i32, i32", body);
+        assert_eq!(text.matches("bar.sync").count(), barriers, "{body}\n{text}");
+    }
+}
+
+#[test]
+fn numbers_of_all_sizes_are_aligned_in_shared_memory() {
+    let body = "    a, b, c = tl.reduce((i.to(tl.int8), i, i.to(tl.int64)), 0, both)\n    tl.store(out, a + b + c)";
+    let combine = "@shoal.jit\ndef both(a, b, c, d, e, f):\n    return a + d, b + e, c + f\n";
+    let text = ptx_with(combine, "*i32, *i32, i32", body);
+    let offset = |line: &str| line.split_once('+')?.1.split_once(']')?.0.parse::<u32>().ok();
+    for (width, bytes) in [("shared.b16", 2), ("shared.b32", 4), ("shared.b64", 8)] {
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains(width)).collect();
+        let odd: Vec<&&str> = lines.iter().filter(|line| offset(line).is_some_and(|at| at % bytes != 0)).collect();
+        assert!(odd.is_empty(), "{odd:?}\n{text}");
+        assert!(width == "shared.b16" || !lines.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn functions_of_mathematics_are_brought_along() {
+    let text = ptx(
+        "*fp64, *fp64, i32",
+        "    v = tl.load(x + i)\n    tl.store(out + i, tl.exp(v) + libdevice.pow(v, v % 3.0) + libdevice.jn(2, v) + tl.sin(v))",
+    );
+    assert!(text.contains("shoal_exp_f64") && text.contains("shoal_fmod_f64"), "{text}");
+    // What is not called stays away, and everything that is called is there, under names that PTX can spell.
+    assert!(!text.contains("shoal_tgamma_f64") && !text.contains("erfc") && !text.contains(".extern .func"), "{text}");
+    let names = text.lines().filter(|line| line.starts_with(".func")).filter_map(|line| line.rsplit(' ').next());
+    let odd: Vec<&str> = names.filter(|name| name.contains('.')).collect();
+    assert!(odd.is_empty(), "{odd:?}");
+    assert!(!ptx("*fp32, *fp32, i32", "    tl.store(out + i, tl.load(x + i))").contains(".func"));
+}
+
+#[test]
+fn assembly_may_be_newer_than_other_code() {
+    let plain = ptx("*i32, *i32, i32", "    tl.store(out + i, i)");
+    assert!(plain.contains(".version 8.0"), "{plain}");
+    let assembly = "    y = tl.inline_asm_elementwise('brev.b32 $0, $1;', '=r,r', [i], tl.int32, True, 1)\n    tl.store(out + i, y)";
+    let text = ptx("*i32, *i32, i32", assembly);
+    assert!(text.contains(".version 8.3"), "{text}");
+}

@@ -41,13 +41,13 @@ from .errors import (
 )
 from .harness_mark import harness
 from .host import cdiv, next_power_of_2
-from .runtime.aggregate import aggregate
 from .runtime.default_device import device
 
 if TYPE_CHECKING:
     from . import compiler, kernels, knobs, language, runtime, symm_mem, testing, tools, world
     from .compiler import AsyncCompileMode, FutureKernel, compile
     from .language.core import must_use_result
+    from .runtime.aggregate import aggregate
     from .runtime.allocator import set_allocator
     from .runtime.autotuner import Config, autotune, heuristics
     from .runtime.jit import (
@@ -75,6 +75,7 @@ _HOMES = {
     "Team": "shoal.world",
     "TensorWrapper": "shoal.runtime.jit",
     "World": "shoal.world",
+    "aggregate": "shoal.runtime.aggregate",
     "autotune": "shoal.runtime.autotuner",
     "compile": "shoal.compiler",
     "constexpr_function": "shoal.runtime.jit",

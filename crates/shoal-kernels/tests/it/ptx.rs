@@ -298,7 +298,7 @@ def volatile(x, out):
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_name() {
+fn functions_of_mathematics_need_no_library() {
     let source = "
 import shoal
 import shoal.language as tl
@@ -313,15 +313,31 @@ def tangents(x, N: tl.constexpr):
     at = x + tl.arange(0, N)
     tl.store(at, tl.extra.libdevice.tan(tl.load(at)))
 ";
-    let module = shoal::Module::from_source("refused.py", source).unwrap();
-    for (kernel, signature, said) in
-        [("remainders", "*fp32, N=32", "the remainder of floats"), ("tangents", "*fp32, N=32", "`tan` on f32")]
-    {
+    let module = shoal::Module::from_source("mathematics.py", source).unwrap();
+    for kernel in ["remainders", "tangents"] {
         let kernel = module.kernel(kernel).unwrap();
-        let specs = kernel.read_signature(signature).unwrap();
-        let refused = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap_err().to_string();
-        assert!(refused.contains(said), "{refused}");
+        let specs = kernel.read_signature("*fp32, N=32").unwrap();
+        let ptx = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap();
+        let ptx = String::from_utf8(ptx).unwrap();
+        assert!(!ptx.contains(".extern"), "{ptx}");
     }
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_name() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def copied(x, N: tl.constexpr):
+    at = x + tl.arange(0, N)
+    tl.store(at + N, tl.load(at))
+";
+    let kernel = shoal::Module::from_source("refused.py", source).unwrap().kernel("copied").unwrap();
+    let specs = kernel.read_signature("*fp32, N=1048576").unwrap();
+    let refused = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap_err().to_string();
+    assert!(refused.contains("too large for 4 warps"), "{refused}");
 }
 
 /// A product whose operands and result go through descriptors, which the kernel makes or is given.

@@ -70,7 +70,7 @@ pub(crate) type Accessed = Result<(u64, Effect), AccessError>;
 
 impl<'p> Program<'p> {
     /// The element type behind the pointers of an operation's first operand.
-    fn pointee(&self, site: Site<'p>) -> Result<Elem, Error> {
+    pub(crate) fn pointee(&self, site: Site<'p>) -> Result<Elem, Error> {
         let ptr = site.ty(0).elem().and_then(Elem::ptr);
         ptr.map(|p| p.element()).ok_or_else(|| Error::Invalid {
             what: "an access through something else than a pointer".into(),
@@ -129,9 +129,6 @@ impl<'p> Program<'p> {
                 self.fault(machine.memory, site, fault, (address, elem.bytes()), access, element)
             })?;
             out[i] = value;
-            if order != Order::Plain && effect.changes() {
-                machine.changed_word(address);
-            }
             follow.element(machine, i, address, effect);
             if effect.reads() && !self.laps.is_empty() {
                 self.saw(Seen {
@@ -238,6 +235,10 @@ impl<'p> Program<'p> {
         site: Site<'p>,
         order: Order,
     ) -> Result<Step, Error> {
+        if self.write_later(machine, site, order)? {
+            self.finish(site, []);
+            return Ok(Step::Yield);
+        }
         let values = self.operand(site, 1).clone();
         self.at_each(machine, site, (AccessKind::Atomic, order), Some(2), |memory, elem, address, i| {
             write(memory, elem, address, values.bits()[i]).map(|()| (0, Effect::Write))
@@ -253,6 +254,12 @@ impl<'p> Program<'p> {
         op: RmwOp,
         order: Order,
     ) -> Result<Step, Error> {
+        // An exchange of which nobody wants to know what was there is a write.
+        let is_write = op == RmwOp::Xchg && site.op.results().iter().all(|v| site.plan.last_uses(site.id).contains(v));
+        if is_write && self.write_later(machine, site, order)? {
+            self.drop_dead(site);
+            return Ok(Step::Yield);
+        }
         let values = self.operand(site, 1).clone();
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(2), |memory, elem, address, i| {
             let mut effect = Effect::Both;
@@ -376,15 +383,23 @@ impl Follow {
         Follow { by: By::Actor(actor), span, kind, order, bytes, run: None, info: None }
     }
 
+    /// Who accesses the element with this number.
+    pub(crate) fn actor(&self, machine: &mut Machine<'_>, number: usize) -> u32 {
+        match (self.by, &mut machine.checker) {
+            (By::Lane(program, lane), Some(checker)) => checker.lane(program, lane),
+            (By::Lanes(program), Some(checker)) => checker.lane(program, number as u32),
+            (By::Actor(actor) | By::Lane(actor, _) | By::Lanes(actor), _) => actor,
+        }
+    }
+
     /// The element with this number was accessed.
     #[inline]
     pub(crate) fn element(&mut self, machine: &mut Machine<'_>, number: usize, address: u64, effect: Effect) {
+        if self.order != Order::Plain && effect.changes() {
+            machine.changed_word(address);
+        }
+        let actor = self.actor(machine, number);
         let Some(checker) = &mut machine.checker else { return };
-        let actor = match self.by {
-            By::Actor(actor) => actor,
-            By::Lane(program, lane) => checker.lane(program, lane),
-            By::Lanes(program) => checker.lane(program, number as u32),
-        };
         match self.order {
             Order::Plain => {
                 let end = address + u64::from(self.bytes);

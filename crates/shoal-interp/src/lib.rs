@@ -50,6 +50,7 @@ mod dot;
 mod elementwise;
 mod error;
 pub mod explore;
+mod late;
 mod launch;
 mod library;
 mod machine;

@@ -74,6 +74,8 @@ pub(crate) struct Program<'p> {
     pub(crate) meeting: Option<u64>,
     /// Its SHMEM fences so far.
     pub(crate) epoch: u32,
+    /// Whether writes of its own may be under way.
+    pub(crate) writes_late: bool,
 }
 
 /// An operation at work.
@@ -116,6 +118,7 @@ impl<'p> Program<'p> {
             gives_way: false,
             meeting: None,
             epoch: 0,
+            writes_late: false,
         }
     }
 
@@ -234,7 +237,12 @@ impl<'p> Program<'p> {
         }
         match plan.elementwise(id) {
             Some(operation) => Ok(self.elementwise(site, operation)),
-            None => self.dispatch(machine, site),
+            None => {
+                if self.writes_late {
+                    self.settle(machine, site)?;
+                }
+                self.dispatch(machine, site)
+            }
         }
     }
 

@@ -202,6 +202,7 @@ pub(crate) fn run<'p>(
                 };
                 picker.took(|| Turn { at, by, to: program.here().span, next });
                 if step? == Step::Done {
+                    machine.complete_writes(program.number)?;
                     scheduler.end(machine, index);
                 }
             }

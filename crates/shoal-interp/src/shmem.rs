@@ -5,6 +5,7 @@
 use shoal_ir::Elem;
 use shoal_ir::abi::team::sync_words;
 use shoal_ir::abi::{Topology, WaitCondition};
+use shoal_ir::comm::SignalOp;
 use shoal_ir::op::{Scope, Sem};
 use shoal_ir::shmem::{Completion, Meeting, Participants, ShmemOp, Way};
 use smallvec::SmallVec;
@@ -159,7 +160,7 @@ impl<'p> Program<'p> {
                 let target = self.symmetric_range(machine, site, at(0), bytes, rank)?;
                 let word = self.symmetric_range(machine, site, at(3), u64::from(WORD), rank)?;
                 let copy = self.copy_work(machine, site, issuer, (target, at(1), bytes), completion)?;
-                let signal = SignalWork { word, op, value: at(4), sem: Sem::Release };
+                let signal = signal(word, op, at(4), Sem::Release);
                 self.issue(machine, site, issuer, Some(rank), (Some(copy), Some(signal)))
             }
             ShmemOp::PutValue => {
@@ -181,7 +182,7 @@ impl<'p> Program<'p> {
                     machine.checker.as_mut().map(|checker| checker.start_signal(issuer, (machine.numbers, rank)));
                 let (actor, releases) = actor.unwrap_or((issuer, true));
                 let sem = if releases { Sem::Release } else { Sem::Relaxed };
-                let signal = SignalWork { word, op, value: at(1), sem };
+                let signal = signal(word, op, at(1), sem);
                 machine.issue(self.transfer(machine.numbers, actor, site, Some(rank), (None, Some(signal))))?;
                 machine.numbers += 1;
                 Ok(())
@@ -433,4 +434,9 @@ impl<'p> Program<'p> {
 /// Where a word of a team is in a rank's memory.
 fn word_of(machine: &Machine<'_>, rank: u32, team: i32, word: usize) -> u64 {
     machine.sync_words[rank as usize] + sync_words::offset(team, word) as u64
+}
+
+/// A signal: a change of a word that all ranks see as one.
+fn signal(word: u64, op: SignalOp, value: u64, sem: Sem) -> SignalWork {
+    SignalWork { word, bytes: WORD, op, value, sem, scope: Scope::Sys }
 }

@@ -35,9 +35,11 @@ pub(crate) enum Source {
 #[derive(Copy, Clone)]
 pub(crate) struct SignalWork {
     pub(crate) word: u64,
+    pub(crate) bytes: u32,
     pub(crate) op: SignalOp,
     pub(crate) value: u64,
     pub(crate) sem: Sem,
+    pub(crate) scope: Scope,
 }
 
 /// Bytes on their way.
@@ -68,6 +70,13 @@ pub(crate) struct Transfer {
     pub(crate) overtaken: u32,
 }
 
+impl Transfer {
+    /// Whether it is a write that a program made itself and others see late.
+    pub(crate) fn is_late_write_of(&self, program: u64) -> bool {
+        self.program == program && self.to.is_none() && self.copy.is_none()
+    }
+}
+
 /// Bytes of a signal word.
 pub(crate) const WORD: u32 = 8;
 
@@ -96,6 +105,11 @@ impl Machine<'_> {
         self.complete_where(|transfer| transfer.program == program)
     }
 
+    /// Delivers what a program has written itself.
+    pub(crate) fn complete_writes(&mut self, program: u64) -> Result<(), Error> {
+        self.complete_where(|transfer| transfer.is_late_write_of(program))
+    }
+
     /// Delivers everything.
     pub(crate) fn complete_all(&mut self) -> Result<(), Error> {
         self.complete_where(|_| true)
@@ -112,12 +126,13 @@ impl Machine<'_> {
 
     /// Makes a transfer happen.
     pub(crate) fn deliver(&mut self, transfer: Transfer) -> Result<(), Error> {
-        let Transfer { actor, at, copy, signal, overtaken, .. } = transfer;
+        let Transfer { actor, at, to, copy, signal, overtaken, .. } = transfer;
         if let Some(copy) = copy {
             self.deliver_copy(actor, at, copy)?;
         }
         if let Some(checker) = &mut self.checker
             && overtaken > 0
+            && to.is_some()
         {
             checker.is_overtaken(actor);
         }
@@ -146,21 +161,20 @@ impl Machine<'_> {
     }
 
     fn deliver_signal(&mut self, actor: u32, at: Place, signal: SignalWork) -> Result<(), Error> {
-        let SignalWork { word, op, value, sem } = signal;
-        let changed = self.memory.update(word, WORD, |held| match op {
+        let SignalWork { word, bytes, op, value, sem, scope } = signal;
+        let changed = self.memory.update(word, bytes, |held| match op {
             SignalOp::Set => Some(value),
             SignalOp::Add => Some(held.wrapping_add(value)),
         });
         if let Err(e) = changed {
             return Err(self.copy_fault(e, at, word, AccessKind::Atomic));
         }
-        self.changed_word(word);
         let effect = match op {
             SignalOp::Set => Effect::Write,
             SignalOp::Add => Effect::Both,
         };
-        let order = Order::Atomic(sem, Scope::Sys);
-        Follow::of(actor, at.span, AccessKind::Atomic, order, WORD).element(self, 0, word, effect);
+        let order = Order::Atomic(sem, scope);
+        Follow::of(actor, at.span, AccessKind::Atomic, order, bytes).element(self, 0, word, effect);
         Ok(())
     }
 

@@ -36,7 +36,8 @@ use fence::{Fences, Flag, Seen};
 use lanes::Lanes;
 use race::NearMiss;
 use shadow::{History, Shadow};
-use sync::{Miss, Sight, SyncWrite, Words, releases};
+pub(crate) use sync::releases;
+use sync::{Miss, Sight, SyncWrite, Words};
 use transfers::Transfers;
 
 /// What an atomic access does to its word.

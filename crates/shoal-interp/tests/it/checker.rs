@@ -93,7 +93,7 @@ const ACQUIRE: &str = "%ok = atomic_poll {sem = acquire, scope = sys} (%flag, %s
 
 #[test]
 fn a_flag_that_orders_is_clean() {
-    let outcome = explored(&message(RELEASE, ACQUIRE), 2, 1, 1);
+    let outcome = explored_in(200, &message(RELEASE, ACQUIRE), 2, 1, 1);
     assert_eq!(outcome.found, []);
     assert!(outcome.exhaustive, "two programs have few schedules");
 }

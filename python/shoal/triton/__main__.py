@@ -73,6 +73,7 @@ def main(arguments: list[str]) -> None:
         print(USAGE, file=sys.stderr)
         raise SystemExit(2)
     _child.install_with(asked)
+    _child.follow(asked)
     first, rest = arguments[0], arguments[1:]
     if first in ("-m", "-c"):
         if not rest:

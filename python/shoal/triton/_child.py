@@ -1,7 +1,8 @@
-"""Stands for a script in processes that `multiprocessing` starts anew.
+"""The drop-in in processes that a program of it starts.
 
-Such a process runs the main module again, which it knows by name. The drop-in must be installed there first, so the
-main module of a script that `python -m shoal.triton` runs goes by the name of this one.
+Those of the same interpreter import `_startup/sitecustomize.py` when they start. A process that `multiprocessing`
+starts anew runs the main module again, which it knows by name; so the main module of a script that
+`python -m shoal.triton` runs goes by the name of this one.
 """
 
 import io
@@ -18,17 +19,23 @@ OPTIONS = {"--cuda-as-cpu": "cuda_as_cpu", "--symmetric-memory": "symmetric_memo
 
 
 def install_with(asked: list[str]) -> None:
-    """Installs the drop-in with these options, here and in the processes that this one starts."""
-    os.environ[ASKED] = " ".join(asked)
+    """Installs the drop-in with these options."""
     install(**{OPTIONS[option]: True for option in asked})
 
 
 def follow(asked: list[str]) -> None:
-    """Installs the drop-in in processes that `multiprocessing` starts anew, whatever the main module is.
-
-    For a main module that no child needs, such as pytest's: this one takes its place there.
-    """
+    """Installs the drop-in with these options in the processes of this interpreter that this one starts."""
     os.environ[ASKED] = " ".join(asked)
+    folder = os.path.join(os.path.dirname(__file__), "_startup")
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != folder]
+    os.environ["PYTHONPATH"] = os.pathsep.join([folder, *paths])
+
+
+def replace_main() -> None:
+    """Takes the main module's place in processes that `multiprocessing` starts anew.
+
+    For a main module that no child needs, such as pytest's.
+    """
     prepared = spawn.get_preparation_data
 
     def prepare(name: str) -> dict[str, Any]:

@@ -134,6 +134,8 @@ def from_native(kind: str, text: str, **facts: Any) -> ShoalError:
     cause = None
     if issubclass(found, CompilationError):
         text, cause = with_other_words(text)
+    elif other_words is not None and issubclass(found, KernelFault) and text.endswith("(device_assert)"):
+        text = f"{text}\n  = note: CUDA says: device-side assert triggered"
     made = found.__new__(found, text)
     made.__cause__ = cause
     made.__dict__.update({"error_message": text, "message": text, "src": None, "node": None, **facts})

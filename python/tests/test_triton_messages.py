@@ -194,3 +194,18 @@ def test_an_unknown_option_is_a_key_error(installed):
 def test_a_call_without_a_grid_is_an_error(installed):
     with pytest.raises(RuntimeError, match="Cannot call @triton.jit'd outside of the scope of a kernel"):
         kernel_of("tl.store(x, n)")(np.zeros(1, np.float32), 3)
+
+
+def test_a_failed_assertion_has_the_words_of_cuda(installed):
+    @shoal.jit(debug=True)
+    def kernel(n):
+        tl.device_assert(n > 3, "too few")
+
+    with pytest.raises(RuntimeError, match="too few[\\s\\S]*device-side assert triggered"):
+        kernel[(1,)](2)
+
+
+def test_the_model_of_the_device_is_text(installed):
+    from triton._internal_testing import get_arch, get_current_target
+
+    assert get_arch() == str(get_current_target().arch) != ""

@@ -21,7 +21,9 @@ class ShoalError(Exception):
 
 
 class CompilationError(ShoalError):
-    """A kernel is wrong. The text shows the line; `error_message` is the first message alone."""
+    """A kernel is wrong. The text shows the line; `error_message` is the first message alone, with Triton's words below
+    where the drop-in is installed.
+    """
 
     def __init__(self, src: str | None, node: ast.AST | None = None, error_message: str | None = None) -> None:
         super().__init__(error_message)
@@ -132,9 +134,13 @@ def from_native(kind: str, text: str, **facts: Any) -> ShoalError:
     cause = None
     if issubclass(found, CompilationError):
         text, cause = with_other_words(text)
+    elif other_words is not None and issubclass(found, KernelFault) and text.endswith("(device_assert)"):
+        text = f"{text}\n  = note: CUDA says: device-side assert triggered"
     made = found.__new__(found, text)
     made.__cause__ = cause
     made.__dict__.update({"error_message": text, "message": text, "src": None, "node": None, **facts})
+    if cause is not None and not isinstance(cause, CompilationError):
+        made.error_message = f"{made.error_message}\n{cause}"
     if isinstance(made, OutOfResources):
         made.__dict__.update({"required": None, "limit": None, "name": text})
     return made

@@ -612,3 +612,19 @@ def test_others_subclass_the_autotuner():
     x, out = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
     mine[grid](x, out, n=N)
     assert measured == [(64, N), (128, N)] and mine.best_config.kwargs["BLOCK"] == 128 and (out == x).all()
+
+
+@shoal.jit
+def twice_of_eight(x):
+    at = x + tl.arange(0, 8)
+    tl.store(at, tl.load(at) * 2)
+
+
+def test_too_many_warps_are_out_of_resources():
+    x = np.zeros(8, np.float32)
+    with pytest.raises(OutOfResources, match="threads, Required: 4096, Hardware limit: 1024"):
+        twice_of_eight[(1,)](x, num_warps=128)
+    configs = [shoal.Config({}, num_warps=128), shoal.Config({}, num_warps=4)]
+    tuned = shoal.autotune(configs=configs, key=[])(twice_of_eight)
+    tuned[(1,)](x)
+    assert tuned.best_config.num_warps == 4

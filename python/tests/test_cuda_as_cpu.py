@@ -303,7 +303,17 @@ def test_as_a_plugin_of_pytest(tmp_path):
         "    test_it()\n"
         "def test_children():\n"
         "    torch.multiprocessing.spawn(child, nprocs=1)\n"
+        "def test_programs():\n"
+        "    import subprocess, sys\n"
+        "    says = 'import torch, triton; print(torch.zeros(1).cuda().is_cuda, repr(triton.language.int8))'\n"
+        "    done = subprocess.run([sys.executable, '-c', says], capture_output=True, text=True)\n"
+        "    assert (done.stdout, done.stderr) == ('True triton.language.int8\\n', '')\n"
+        "def test_targets():\n"
+        "    target = triton.runtime.driver.active.get_current_target()\n"
+        "    assert target.backend == 'cpu' and target.warp_size == 32\n"
+        "    for each in (target, triton.backends.compiler.GPUTarget('cuda', 90, 32)):\n"
+        "        assert triton.compiler.make_backend(each).target == each\n"
     )
     command = [sys.executable, "-m", "pytest", "-p", "shoal.triton.pytest_plugin", "--cuda-as-cpu", "-q", str(test)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path, check=False)
-    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "4 passed" in done.stdout, done.stdout + done.stderr

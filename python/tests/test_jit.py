@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -471,3 +472,26 @@ def test_other_threads_run_during_a_launch():
     wait_for_flag[(1,)](flag, seen)
     timer.join(timeout=60)
     assert seen[0] == 1
+
+
+def test_listeners_hear_no_lowering_of_what_was_in_the_cache(tmp_path):
+    program = tmp_path / "listens.py"
+    program.write_text(
+        "import numpy as np, shoal, shoal.language as tl\n"
+        "def made():\n"
+        "    @shoal.jit\n"
+        "    def kernel(x):\n"
+        "        tl.store(x, 1.0)\n"
+        "    return kernel\n"
+        "heard = []\n"
+        "shoal.knobs.compilation.listener = lambda **facts: heard.append(facts)\n"
+        "for _ in range(2):\n"
+        "    made()[(1,)](np.zeros(1, np.float32))\n"
+        "for facts in heard:\n"
+        "    times = facts['times']\n"
+        "    print(facts['cache_hit'], times.total_lowering > 0, times.store_results > 0, times.total > 0)\n"
+    )
+    environment = {**os.environ, "SHOAL_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "False True True True\nTrue False False True\n", done.stdout + done.stderr

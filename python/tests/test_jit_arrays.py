@@ -270,8 +270,8 @@ def test_wrong_descriptors_say_what_is_wrong():
     x = np.zeros((8, 8), np.float32)
     with pytest.raises(ValueError, match="Last dimension must be contiguous"):
         TensorDescriptor.from_tensor(x.T, [8, 8])
-    with pytest.raises(ValueError, match="powers of two"):
-        transposed_block[(1,)](TensorDescriptor.from_tensor(x, [8, 3]), x, BLOCK=8)
+    with pytest.raises(ValueError, match="Shape element 1 must be a power of 2: the block has 3"):
+        TensorDescriptor.from_tensor(x, [8, 3], round_f32_to_tf32=True)
     with pytest.raises(ValueError, match="needs 128 elements"):
         transposed_block[(1,)](TensorDescriptor(x, [16, 8], [8, 1], [8, 8]), x, BLOCK=8)
 

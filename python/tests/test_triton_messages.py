@@ -23,7 +23,7 @@ COMPILING = {
     "a = tl.reshape(tl.arange(0, 4), (8,))": "reshape() cannot change total number of elements in tensor",
     "a = tl.broadcast_to(tl.arange(0, 4), (8,))": "Cannot broadcast, the expanded size of the tensor (8)",
     "a = tl.permute(tl.zeros((4, 4), tl.float32), (0, 0))": "permute dims must be a permutation of 0, 1, ..., n-1",
-    "a = tl.expand_dims(tl.arange(0, 4), (0, 0))": "expand_dims received duplicate axes",
+    "a = tl.expand_dims(tl.arange(0, 4), (0, 0))": "expand_dims received duplicate axes, normalized axes = [0, 0]",
     "a = tl.split(tl.arange(0, 4))": "expected last dimension to be 2 for split, got 4",
     "a = tl.arange(0, 4)[0, 1]": "unsupported tensor index",
     "a = tl.arange(0, 4)[0.5]": "unsupported tensor index",
@@ -157,8 +157,10 @@ def test_results_that_must_be_used(installed):
         tl.store(x, double(3))
 
     takes.warmup(np.float32, grid=(1,))
-    with pytest.raises(shoal.CompilationError, match="The result of double is not being used. It does nothing else."):
+    with pytest.raises(shoal.CompilationError) as raised:
         drops.warmup(np.float32, grid=(1,))
+    said = "The result of double is not being used. It does nothing else."
+    assert str(raised.value).split("\n")[-1] == said and said in raised.value.error_message
 
 
 def test_without_the_drop_in_diagnostics_have_only_their_own_words():
@@ -192,3 +194,18 @@ def test_an_unknown_option_is_a_key_error(installed):
 def test_a_call_without_a_grid_is_an_error(installed):
     with pytest.raises(RuntimeError, match="Cannot call @triton.jit'd outside of the scope of a kernel"):
         kernel_of("tl.store(x, n)")(np.zeros(1, np.float32), 3)
+
+
+def test_a_failed_assertion_has_the_words_of_cuda(installed):
+    @shoal.jit(debug=True)
+    def kernel(n):
+        tl.device_assert(n > 3, "too few")
+
+    with pytest.raises(RuntimeError, match="too few[\\s\\S]*device-side assert triggered"):
+        kernel[(1,)](2)
+
+
+def test_the_model_of_the_device_is_text(installed):
+    from triton._internal_testing import get_arch, get_current_target
+
+    assert get_arch() == str(get_current_target().arch) != ""

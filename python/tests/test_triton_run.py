@@ -161,3 +161,17 @@ def test_without_a_program_it_says_how_to_use_it():
     done = run()
     assert done.returncode == 2 and "usage:" in done.stderr
     assert "usage:" in run("--help").stdout
+
+
+def test_programs_that_a_program_starts_follow_it(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("hidden = 'found'\n")
+    script = tmp_path / "starts.py"
+    script.write_text(
+        "import subprocess, sys\n"
+        "says = 'import sitecustomize, triton; print(triton.__name__, sitecustomize.hidden)'\n"
+        "sys.exit(subprocess.run([sys.executable, '-c', says]).returncode)\n"
+    )
+    command = [sys.executable, "-m", "shoal.triton", str(script)]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert done.stdout == "shoal.triton found\n", done.stdout + done.stderr

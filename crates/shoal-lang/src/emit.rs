@@ -20,6 +20,8 @@ pub struct Emit<'p> {
     pub span: Span,
     /// The lanes that run the code under construction, where not all of them do: a truth value for each.
     pub active: Option<shoal_ir::Value>,
+    /// Whether the region is applied to elements: it computes on scalars, and neither touches memory nor asserts.
+    pub elementwise: bool,
     /// Compile options and what the target allows.
     pub options: &'p Options,
     /// Warnings and the output of `static_print`.
@@ -33,7 +35,17 @@ impl<'p> Emit<'p> {
     pub(crate) fn new(options: &'p Options) -> Emit<'p> {
         let func = Func::new("", FuncKind::Device, Span::NONE);
         let region = func.body();
-        Emit { func, region, span: Span::NONE, active: None, options, notes: Vec::new(), warned: HashSet::new() }
+        let span = Span::NONE;
+        Emit {
+            func,
+            region,
+            span,
+            active: None,
+            elementwise: false,
+            options,
+            notes: Vec::new(),
+            warned: HashSet::new(),
+        }
     }
 
     /// A builder at the current place.

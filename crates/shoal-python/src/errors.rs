@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use shoal::cuda::CudaError;
 use shoal::world::WorldError;
-use shoal::{Error, Kind, LaunchError, Report};
+use shoal::{Error, Kind, LaunchError, MAX_WARPS, Report};
 
 use crate::signals;
 
@@ -96,6 +96,17 @@ fn with_other_words(py: Python<'_>, text: String) -> String {
         errors.call_method1(intern!(py, "with_other_words"), (&text,))?.extract::<(String, Option<Py<PyAny>>)>()
     });
     said.map_or(text, |(said, _)| said)
+}
+
+/// A program of more warps than any device runs together; autotuning goes on with the next configuration.
+#[cold]
+pub(crate) fn too_many_threads(py: Python<'_>, warps: u32) -> PyErr {
+    let kind = py.import(intern!(py, "shoal.errors")).and_then(|errors| errors.getattr(intern!(py, "OutOfResources")));
+    let arguments = (u64::from(warps) * 32, MAX_WARPS * 32, "threads");
+    match kind.and_then(|kind| kind.call1(arguments)) {
+        Ok(error) => PyErr::from_value(error),
+        Err(error) => error,
+    }
 }
 
 fn on_gpu(py: Python<'_>, error: &CudaError) -> PyErr {

@@ -8,9 +8,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use shoal::cuda::LaunchShape;
-use shoal::{CompileOptions, Device, DiskCache, DotPrecision, GpuShape, Interrupt, LaunchOptions, PrintSink};
+use shoal::{
+    CompileOptions, Device, DiskCache, DotPrecision, GpuShape, Interrupt, LaunchOptions, MAX_WARPS, PrintSink,
+};
 
-use crate::errors::raise;
+use crate::errors::{raise, too_many_threads};
 use crate::lock::lock;
 use crate::{output, signals};
 
@@ -103,6 +105,9 @@ pub(crate) fn read(py: Python<'_>, debug: bool, given: &Bound<'_, PyDict>) -> Py
             warps.extract::<u32>().ok().filter(|count| count.is_power_of_two()).ok_or_else(|| {
                 PyAssertionError::new_err(format!("num_warps must be a power of 2, not {}", shown(&warps)))
             })?;
+        if options.gpu.num_warps > MAX_WARPS {
+            return Err(too_many_threads(py, options.gpu.num_warps));
+        }
     }
     if knob(intern!(py, "always_compile"))? {
         options.disk_cache = DiskCache::Off;

@@ -87,8 +87,8 @@ pub use shoal_driver::cpu::Fibers;
 pub use shoal_driver::cuda;
 pub use shoal_driver::fork;
 pub use shoal_driver::{Interrupt, LaunchError, PrintSink};
-pub use shoal_ir::GpuShape;
 pub use shoal_ir::op::DotPrecision;
+pub use shoal_ir::{GpuShape, MAX_WARPS};
 pub use shoal_lang::{Access, ArgSpec, ArgType, ConstValue, FunctionKind, JitOptions};
 pub use shoal_lang::{
     HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue,

@@ -37,8 +37,10 @@ def _unloaded(name: str, group: dict[str, str], hash: str) -> None:
 
 def _tell_listener(kernel: CompiledKernel) -> None:
     microseconds = {step: int(seconds * 1e6) for step, seconds in kernel._native.times.items()}
+    found = kernel._native.from_cache
+    reading = ["parse", "lower", *(["lookup", "load"] if found else [])]
     times = knobs.CompileTimes(
-        ir_initialization=microseconds.pop("parse", 0) + microseconds.pop("lower", 0),
+        ir_initialization=sum(microseconds.pop(step, 0) for step in reading),
         store_results=microseconds.pop("lookup", 0),
         lowering_stages=list(microseconds.items()),
     )
@@ -47,7 +49,7 @@ def _tell_listener(kernel: CompiledKernel) -> None:
         metadata=kernel.metadata._asdict(),
         metadata_group={},
         times=times,
-        cache_hit=kernel._native.from_cache,
+        cache_hit=found,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import ClassVar
 
 from shoal.language._constexpr import base_type, unwrap
 from shoal.language._host import ClassPath
@@ -44,6 +45,9 @@ class dtype(base_type):
         BOOLEAN = 0
         INTEGRAL = 1
         FLOATING = 2
+
+    package: ClassVar[str] = "shoal.language"
+    """What the language is called where types are written out; the drop-in says `triton.language`."""
 
     name: str
     primitive_bitwidth: int
@@ -224,7 +228,7 @@ class dtype(base_type):
         return self.name
 
     def __repr__(self) -> str:
-        return f"shoal.language.{self.codegen_name()}"
+        return f"{self.package}.{self.codegen_name()}"
 
 
 _ALL_NAMES = (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES, *dtype.OTHER_TYPES)

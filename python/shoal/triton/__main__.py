@@ -73,6 +73,7 @@ def main(arguments: list[str]) -> None:
         print(USAGE, file=sys.stderr)
         raise SystemExit(2)
     _child.install_with(asked)
+    _child.follow(asked)
     first, rest = arguments[0], arguments[1:]
     if first in ("-m", "-c"):
         if not rest:
@@ -83,7 +84,6 @@ def main(arguments: list[str]) -> None:
             sys.path[0] = os.getcwd()
             sys.argv[0] = rest[0]
             os.environ.pop(_child.SCRIPT, None)
-            _child.follow(asked)
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         else:
             _text(rest[0], "<string>")

@@ -20,6 +20,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from shoal import errors
+from shoal.language._dtype import dtype
 from shoal.triton.messages import with_note
 
 NAME = "triton"
@@ -171,6 +172,7 @@ def _install_finder() -> None:
     finder: Any = _finder
     sys.meta_path.insert(0, finder)
     errors.other_words = with_note
+    dtype.package = f"{NAME}.language"
 
 
 def uninstall() -> None:
@@ -180,5 +182,6 @@ def uninstall() -> None:
     finder: Any = _finder
     sys.meta_path.remove(finder)
     errors.other_words = None
+    dtype.package = "shoal.language"
     for name in [name for name in sys.modules if name.partition(".")[0] in (NAME, "triton_dist")]:
         del sys.modules[name]

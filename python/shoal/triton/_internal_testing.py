@@ -48,6 +48,12 @@ def get_current_target() -> Any:
     return None if is_interpreter() else driver.active.get_current_target()
 
 
+def get_arch() -> str:
+    """The model of the device, as text."""
+    target = get_current_target()
+    return "" if target is None else str(target.arch)
+
+
 def _is_backend(name: str) -> bool:
     target = get_current_target()
     return target is not None and target.backend == name

@@ -86,7 +86,11 @@ _RULES = (
         "dimension {0}",
     ),
     Rule(r"is not an order of the \d+ dimensions", ValueError, "permute dims must be a permutation of 0, 1, ..., n-1"),
-    Rule(r"dimension \d+ is named twice", ValueError, "expand_dims received duplicate axes"),
+    Rule(
+        r"dimension (\d+) is named twice",
+        ValueError,
+        "expand_dims received duplicate axes, normalized axes = [{0}, {0}]",
+    ),
     Rule(
         r"`split` takes a last dimension of size 2, but this is `\w+\[(?:.*, )?(\d+)\]`",
         AssertionError,
@@ -323,11 +327,11 @@ def with_note(diagnostic: str) -> tuple[str, Exception | None]:
     """A diagnostic with a note of what Triton says, and what Triton raises."""
     cause = in_tritons_words(diagnostic)
     where = places(diagnostic)
-    said = " ".join(str(part) for part in (*where[:1], cause) if part is not None)
+    said = "\n".join(str(part) for part in (*where[:1], cause) if part is not None)
     # Triton raises an error for the mistake, and from it one for each call that leads there.
     for place in where[:-1]:
         inner = CompilationError(f"{place} {cause}" if cause is not None else place)
         inner.__cause__, cause = cause, inner
-    if len(where) > 1:
-        said = f"{said}\n   = note: Triton says of the call: {where[-1]}"
-    return (f"{diagnostic}\n   = note: Triton says: {said}" if said else diagnostic), cause
+    of_the_call = f"\n   = note: Triton says of the call: {where[-1]}" if len(where) > 1 else ""
+    # Triton's message is the last line, which programs look at.
+    return (f"{diagnostic}{of_the_call}\n   = note: Triton says: {said}" if said else diagnostic), cause

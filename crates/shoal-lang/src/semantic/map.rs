@@ -5,7 +5,7 @@ use shoal_ir::types::{Elem, Type};
 
 use super::broadcast;
 use super::operand::{elem, to_tensor};
-use super::reduce::open;
+use super::reduce::{enter, leave, open};
 use super::words::counted;
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
@@ -75,7 +75,7 @@ fn run_map(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let types: Vec<Type> = inputs.iter().map(|t| Type::Elem(elem(t))).collect();
     let packed = types.iter().flat_map(|ty| std::iter::repeat_n(ty, pack as usize));
     let (region, params) = open(l.emit(), packed);
-    let before = std::mem::replace(&mut l.emit().region, region);
+    let before = enter(l.emit(), region);
     let here = l.emit().span;
     let result = l.inline_call(&f, params.into_iter().map(Value::from).collect(), a.span);
     l.emit().span = here;
@@ -86,7 +86,7 @@ fn run_map(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
         l.emit().b().yield_(&values);
         Ok((elems, matches!(result, Value::Tuple(_))))
     });
-    l.emit().region = before;
+    leave(l.emit(), before);
     let (elems, tuple) = ended?;
     let e = l.emit();
     let operands: Vec<_> = inputs.iter().map(|t| t.value).collect();

@@ -76,7 +76,7 @@ pub(crate) fn combine_region(
 ) -> LowerResult<Region> {
     let types: Vec<Type> = inputs.iter().map(|t| Type::Elem(elem(t))).collect();
     let (region, params) = open(l.emit(), types.iter().chain(&types));
-    let before = std::mem::replace(&mut l.emit().region, region);
+    let before = enter(l.emit(), region);
     let here = l.emit().span;
     let arguments = params.into_iter().map(Value::from).collect();
     let outcome = l.inline_call(f, arguments, span).and_then(|result| {
@@ -84,7 +84,7 @@ pub(crate) fn combine_region(
         close(l.emit(), f.name(), &types, &result)
     });
     l.emit().span = here;
-    l.emit().region = before;
+    leave(l.emit(), before);
     outcome.map(|()| region)
 }
 
@@ -98,6 +98,17 @@ pub(crate) fn open<'t>(e: &mut Emit<'_>, types: impl Iterator<Item = &'t Type>) 
         })
         .collect();
     (region, params)
+}
+
+/// Goes on in a region that is applied to elements; gives where to go back to.
+pub(crate) fn enter(e: &mut Emit<'_>, region: Region) -> (Region, bool) {
+    (std::mem::replace(&mut e.region, region), std::mem::replace(&mut e.elementwise, true))
+}
+
+/// Goes back to where `enter` was called.
+pub(crate) fn leave(e: &mut Emit<'_>, (region, elementwise): (Region, bool)) {
+    e.region = region;
+    e.elementwise = elementwise;
 }
 
 /// Ends the current region with what the combine function gave, which must have the types it was given.

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 
 NOTICE = (
     "shoal: CUDA is played by the CPU: tensors made for `cuda` are CPU tensors, `torch.cuda` answers for this machine, "
     "streams run at once, NCCL is gloo, and symmetric memory is Shoal's."
 )
+
+_SAID = "SHOAL_CUDA_AS_CPU_SAID"
+"""Set in the environment of processes whose parent has said it."""
 
 _installed = False
 
@@ -23,7 +27,10 @@ def is_cuda_as_cpu() -> bool:
 
 
 def install_cuda_as_cpu() -> None:
-    """Makes `cuda` mean the CPU for the rest of the process, and says so once, on rank 0."""
+    """Makes `cuda` mean the CPU for the rest of the process.
+
+    Says so once for it and the processes that it starts, on rank 0.
+    """
     global _installed
     if _installed:
         return
@@ -43,22 +50,33 @@ def install_cuda_as_cpu() -> None:
     if torch.distributed.is_available():
         process_groups.install()
         install_symmetric_memory()
-    if os.environ.get("RANK", "0") == "0":
+    if os.environ.get("RANK", "0") == "0" and _SAID not in os.environ:
         print(NOTICE, file=sys.stderr)
+    os.environ[_SAID] = "1"
 
 
 def _name_the_driver() -> None:
-    """Programs count the drivers that are active, except for the CPU's, and want one: the CPU's goes by CUDA's name."""
+    """Programs count the drivers that are active, except for the CPU's, and want one: the CPU's goes by CUDA's name.
+
+    They also launch as many warps as their elements fill, so a warp is as wide as CUDA's.
+    """
     from shoal.backends import Backend, backends
+    from shoal.backends.compiler import GPUTarget
     from shoal.runtime.driver import CPUDriver
 
-    class SelectedOnly(CPUDriver):
-        """The CPU's driver, used by those who name it."""
+    class WideWarps(CPUDriver):
+        """The CPU's driver, with CUDA's warps."""
+
+        def get_current_target(self) -> GPUTarget:
+            return replace(super().get_current_target(), warp_size=32)
+
+    class SelectedOnly(WideWarps):
+        """The same, used by those who name it."""
 
         @classmethod
         def is_active(cls) -> bool:
             return False
 
     cpu = backends["cpu"]
-    backends["cuda"] = cpu
+    backends["cuda"] = Backend(backends["cuda"].compiler, WideWarps)
     backends["cpu"] = Backend(cpu.compiler, SelectedOnly)

@@ -238,4 +238,11 @@ fn overflow_can_be_caught() {
         o.sanitize_overflow = true;
     });
     free.gives(args!(i32::MAX, 2), &[i32::MIN + 1]);
+    // Functions that are applied to elements are not checked, and compile.
+    let sums = "    o = tl.arange(0, 4)\n    tl.store(out + o, tl.cumsum(tl.load(x + o)) + tl.sum(tl.load(x + o)))";
+    let applied = case("x, out", sums).options(|o| {
+        o.debug = true;
+        o.sanitize_overflow = true;
+    });
+    applied.gives(args!(&[1, 2, 3, 4][..]), &[11, 13, 16, 20]);
 }

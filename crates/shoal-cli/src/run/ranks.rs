@@ -7,10 +7,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use shoal::profile::Profile;
 use shoal::world::Rank;
 use shoal::{CompileOptions, DType, Device, dtype_from_name};
 use shoal_kernels::Library;
-use shoal_kernels::distributed::{Communicator, RankItem, catalog, find};
+use shoal_kernels::distributed::{Communicator, RankItem, RankWorkload, catalog, find};
 
 use crate::command_line::{BackendName, RunOptions};
 use crate::failure::Failure;
@@ -20,6 +21,9 @@ use crate::ranks::{Engine, as_process, on_gpu, on_threads, timeline};
 
 /// Runs that are timed unless the command line says otherwise.
 const TIMED: usize = 10;
+
+/// Runs that are recorded for a timeline.
+const RECORDED: usize = 5;
 
 /// Records of each program in a timeline.
 const RECORDS: usize = 4096;
@@ -106,30 +110,38 @@ impl<'a> Plan<'a> {
             workload.run(&comm)?;
             best = best.min(start.elapsed().as_secs_f64());
         }
-        let tracks = match self.timeline {
-            Some(_) => {
-                // A kernel that records is another one: the first run compiles it.
-                comm.start_profile(RECORDS)?;
-                workload.run(&comm)?;
-                comm.start_profile(RECORDS)?;
-                rank.barrier()?;
-                workload.run(&comm)?;
-                comm.take_profile()
-            }
-            None => Vec::new(),
+        let profile = match self.timeline {
+            Some(_) => Some(recorded(rank, &mut comm, workload.as_mut())?),
+            None => None,
         };
         tell("done");
         let reports = report::gather(rank, &Report::new(first, best, workload.work(), &checked))?;
-        let profile = timeline::gather(rank, &tracks)?;
         if rank.rank() != 0 {
             return Ok(());
         }
         report::show(&reports)?;
-        match self.timeline {
-            Some(name) => timeline::save(&profile, &format!("{} on {} ranks", self.item.name, rank.size()), name),
+        match self.timeline.zip(profile) {
+            Some((name, profile)) => {
+                timeline::save(&profile, &format!("{} on {} ranks", self.item.name, rank.size()), name)
+            }
             None => Ok(()),
         }
     }
+}
+
+/// What all ranks did in the shortest of a few runs. Collective over the world.
+fn recorded(rank: &Rank, comm: &mut Communicator<'_>, workload: &mut dyn RankWorkload) -> Result<Profile, Failure> {
+    // A kernel that records is another one: the first run compiles it.
+    comm.start_profile(RECORDS)?;
+    workload.run(comm)?;
+    let mut profiles = Vec::new();
+    for _ in 0..RECORDED {
+        comm.start_profile(RECORDS)?;
+        rank.barrier()?;
+        workload.run(comm)?;
+        profiles.push(timeline::gather(rank, &comm.take_profile())?);
+    }
+    Ok(profiles.into_iter().min_by_key(Profile::duration).unwrap_or_default())
 }
 
 /// Runs it; `command` is how to start this command again.

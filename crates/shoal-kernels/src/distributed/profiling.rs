@@ -49,11 +49,13 @@ impl Profiling {
         kernel
     }
 
-    /// All tracks that have something.
+    /// All tracks that have something. Of kernels that record themselves the host knows no more.
     pub(crate) fn tracks(self) -> Vec<Track> {
         let kernel = self.kernel.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut tracks = vec![self.host.take("host")];
-        tracks.extend(kernel.buffer.tracks(kernel.tasks));
+        let mut tracks = kernel.buffer.tracks(kernel.tasks);
+        if tracks.iter().all(|track| track.spans.is_empty()) {
+            tracks = vec![self.host.take("host")];
+        }
         tracks.push(self.stream.take("stream"));
         tracks.retain(|track| !track.spans.is_empty());
         tracks

@@ -29,6 +29,17 @@ pub struct Span {
     pub end: u64,
 }
 
+impl Span {
+    /// What it is without a number at its end: copies from several ranks are of one kind.
+    fn kind(&self) -> &str {
+        self.task.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end()
+    }
+
+    fn waits(&self) -> bool {
+        self.task.starts_with("wait")
+    }
+}
+
 /// What one of those who act did, one after another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Track {
@@ -60,6 +71,12 @@ impl Profile {
         self.ranks.iter().flatten().flat_map(|track| &track.spans)
     }
 
+    /// Nanoseconds from the first span's beginning to the last one's end; none if there are no spans.
+    #[must_use]
+    pub fn duration(&self) -> u64 {
+        self.extent().map_or(0, |(start, end)| end - start)
+    }
+
     /// When the first span begins and the last one ends.
     fn extent(&self) -> Option<(u64, u64)> {
         let start = self.spans().map(|span| span.start).min()?;
@@ -86,6 +103,21 @@ impl Profile {
         }
         (total > 0).then(|| both as f64 / total as f64)
     }
+}
+
+/// When tracks of a rank do different things at once. Waiting is not doing.
+fn at_once(tracks: &[Track]) -> Vec<(u64, u64)> {
+    let busy = || tracks.iter().flat_map(|track| &track.spans).filter(|span| !span.waits());
+    let mut both = Vec::new();
+    for one in busy() {
+        for other in busy().filter(|other| other.kind() < one.kind()) {
+            let (start, end) = (one.start.max(other.start), one.end.min(other.end));
+            if start < end {
+                both.push((start, end));
+            }
+        }
+    }
+    merged(both)
 }
 
 /// Intervals without those that touch or overlap.
@@ -147,6 +179,25 @@ mod tests {
         assert!(picture.contains("multiply &lt;a&gt;") && picture.contains("two &lt; ranks"));
         assert!(profile().to_html("two ranks").contains(&profile().to_svg("two ranks")));
         assert!(Profile::default().to_svg("nothing").ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn doing_two_things_at_once_is_marked() {
+        // Neither waits nor two tracks that do the same are two things.
+        assert_eq!(at_once(&profile().ranks[0]), [(200, 500)]);
+        let copies = [track("a", &[("copy from 1", 0, 9)]), track("b", &[("copy from 12", 0, 9), ("wait", 0, 9)])];
+        assert_eq!(at_once(&copies), []);
+        let picture = profile().to_svg("two ranks");
+        assert_eq!(picture.matches(timeline::MARK).count(), 1 + 2, "a word about it, and one in each rank");
+        assert!(!Profile { ranks: vec![copies.to_vec()] }.to_svg("copies").contains(timeline::MARK));
+    }
+
+    #[test]
+    fn things_that_differ_by_a_number_are_of_one_colour() {
+        let copies = [track("stream", &[("copy from 1", 0, 9), ("copy from 2", 10, 19)])];
+        let picture = Profile { ranks: vec![copies.to_vec()] }.to_svg("copies");
+        assert_eq!(picture.matches("copy from</text>").count(), 1);
+        assert_eq!(picture.matches("copy from 2: 0.0 µs").count(), 1);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::Profile;
 use super::picture::{Anchor, Picture, Shape, escape};
+use super::{Profile, Span, at_once};
 
 const LEFT: f64 = 150.0;
 const WIDTH: f64 = 1000.0;
@@ -11,7 +11,7 @@ const ROW: f64 = 20.0;
 const GAP: f64 = 12.0;
 const TOP: f64 = 74.0;
 
-/// Colours of tasks, in the order in which they appear.
+/// Colours of kinds of tasks, in the order in which they appear.
 const COLOURS: [&str; 8] = ["#2a7f62", "#d98324", "#4a6fa5", "#b04a5a", "#7d6b91", "#8a8d3f", "#3d9aa8", "#8c6d5a"];
 
 const BLACK: &str = "#000000";
@@ -20,16 +20,13 @@ const GREY: &str = "#555555";
 /// What waits is pale: it does nothing.
 const PALE: &str = "#d6d6d6";
 
+/// What lies behind a rank that does different things at once.
+pub(super) const MARK: &str = "#ffd75e";
+
 impl Profile {
     /// The tasks of the profile, in the order in which they appear.
     fn tasks(&self) -> Vec<&str> {
-        let mut tasks: Vec<&str> = Vec::new();
-        for span in self.spans() {
-            if !tasks.contains(&span.task.as_str()) {
-                tasks.push(&span.task);
-            }
-        }
-        tasks
+        once(self.spans().map(|span| span.task.as_str()))
     }
 
     /// A picture with the ranks below each other.
@@ -45,12 +42,20 @@ impl Profile {
     }
 
     fn picture(&self, title: &str) -> Picture {
-        let tasks = self.tasks();
-        let coloured: Vec<&str> = tasks.iter().copied().filter(|task| !task.starts_with("wait")).collect();
-        let colour = |task: &str| match coloured.iter().position(|other| *other == task) {
+        let kinds = once(self.spans().filter(|span| !span.waits()).map(Span::kind));
+        let colour = |span: &Span| match kinds.iter().position(|kind| *kind == span.kind()) {
             Some(at) => COLOURS[at % COLOURS.len()],
             None => PALE,
         };
+        let mut legend: Vec<(&str, &str)> = Vec::new();
+        for entry in self.spans().map(|span| (span.kind(), colour(span))) {
+            if !legend.contains(&entry) {
+                legend.push(entry);
+            }
+        }
+        if self.ranks.iter().any(|tracks| !at_once(tracks).is_empty()) {
+            legend.push(("both at once", MARK));
+        }
         let rows: usize = self.ranks.iter().map(Vec::len).sum();
         let bottom = TOP + ROW * rows as f64 + GAP * self.ranks.len() as f64;
         let title = Shape::Words {
@@ -63,14 +68,25 @@ impl Profile {
         };
         let mut shapes = vec![title];
         let mut at = LEFT;
-        for task in &tasks {
-            shapes.push(Shape::Bar { x: at, y: 40.0, width: 12.0, height: 12.0, colour: colour(task), about: None });
-            shapes.push(words(at + 17.0, 51.0, Anchor::Start, BLACK, (*task).to_owned()));
-            at += 34.0 + 7.5 * task.chars().count() as f64;
+        for (text, colour) in legend {
+            shapes.push(Shape::Bar { x: at, y: 40.0, width: 12.0, height: 12.0, colour, about: None });
+            shapes.push(words(at + 17.0, 51.0, Anchor::Start, BLACK, text.to_owned()));
+            at += 34.0 + 7.5 * text.chars().count() as f64;
         }
         let extent = self.extent().unwrap_or((0, 1));
-        draw_ticks(extent, bottom, &mut shapes);
         let mut y = TOP;
+        for tracks in &self.ranks {
+            let height = ROW * tracks.len() as f64;
+            for (from, to) in at_once(tracks) {
+                let (x, end) = (place(extent, from), place(extent, to));
+                let (width, around) = ((end - x).max(0.5), GAP / 3.0);
+                let (y, height) = (y - around, height + 2.0 * around);
+                shapes.push(Shape::Bar { x, y, width, height, colour: MARK, about: None });
+            }
+            y += height + GAP;
+        }
+        draw_ticks(extent, bottom, &mut shapes);
+        y = TOP;
         for (rank, tracks) in self.ranks.iter().enumerate() {
             shapes.push(words(16.0, y + 14.0, Anchor::Start, BLACK, format!("rank {rank}")));
             for track in tracks {
@@ -83,7 +99,7 @@ impl Profile {
                         y: y + 2.0,
                         width: (to - from).max(0.5),
                         height: ROW - 4.0,
-                        colour: colour(&span.task),
+                        colour: colour(span),
                         about: Some(format!("{}: {microseconds:.1} µs", span.task)),
                     });
                 }
@@ -120,6 +136,17 @@ impl Profile {
         }
         out + "</table>\n"
     }
+}
+
+/// Each of them once, in the order in which they appear.
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for name in names {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
 }
 
 fn words(x: f64, y: f64, anchor: Anchor, colour: &'static str, text: String) -> Shape {

@@ -232,13 +232,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let (llvm, func) = (self.llvm, self.func);
         let make = func.def_op(desc).map(|op| func.op(op).operands()).expect("descriptors are made in the kernel");
         let wide = |e: &Self, value: Value| {
-            let unsigned = e.number(value).is_unsigned_int();
-            let how = if unsigned { Op::ZExt } else { Op::SExt };
-            if e.number(value).bits() < 64 {
-                llvm.cast(how, e.scalar(value), llvm.i64().into())
-            } else {
-                e.scalar(value)
-            }
+            let how = if e.number(value).is_unsigned_int() { Op::ZExt } else { Op::SExt };
+            llvm.cast(how, e.scalar(value), llvm.i64().into())
         };
         let rank = offsets.len();
         let (sizes, strides) = (&make[1..=rank], &make[1 + rank..]);

@@ -124,10 +124,12 @@ impl Mirror<'_> {
             }
             (OpKind::Binary(kind), &[x, y]) => {
                 let (x, y) = (self.decided(x, related), self.decided(y, related));
-                match kind {
-                    BinaryOp::And => x & y,
-                    BinaryOp::Or => x | y,
-                    _ => x ^ y,
+                if *kind == BinaryOp::And {
+                    x & y
+                } else if *kind == BinaryOp::Or {
+                    x | y
+                } else {
+                    x ^ y
                 }
             }
             (_, operands) => !self.decided(operands[0], related),

@@ -55,7 +55,7 @@ fn blocks_that_may_begin_before_a_tensor_are_stored_by_threads() {
     };
     // The copy engine must not be asked to: threads are ready to, unless the index is not negative anyway.
     for (row, by_threads) in
-        [("n - 2", true), ("n", true), ("tl.program_id(0) * 8", false), ("tl.maximum(n, 0)", false)]
+        [("n - 2", true), ("tl.load(x)", true), ("tl.program_id(0) * 8", false), ("tl.maximum(n, 0)", false)]
     {
         let text = stored(row);
         assert!(text.contains("cp.async.bulk.tensor.2d.global.shared::cta"), "{row}: {text}");

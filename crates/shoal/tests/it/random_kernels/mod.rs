@@ -22,7 +22,7 @@ use shoal_abi::{CpuTarget, Target};
 use shoal_codegen::{Options, cpu};
 use shoal_driver::cpu::CpuDevice;
 use shoal_driver::cuda::CudaDevice;
-use shoal_ir::op::{BinaryOp, MathFn};
+use shoal_ir::op::{BinaryOp, DotPrecision, MathFn};
 use shoal_ir::{Func, Module, OpId, OpKind, Region, Scalar, Value, combine};
 use shoal_source::{Cancellation, SourceMap};
 
@@ -87,7 +87,7 @@ fn wrong_on_gpu(device: CudaDevice, case: &Case, module: &Module, warps: u32, fo
     }
 }
 
-/// Quotients and roots are exact on GPUs where they are asked to be.
+/// Quotients, roots and products of tiles are exact on GPUs where they are asked to be.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations are the same everywhere")]
 fn for_gpu(func: &mut Func) {
     for op in func.walk() {
@@ -95,6 +95,7 @@ fn for_gpu(func: &mut Func) {
         let exact = match func.op(op).kind {
             OpKind::Binary(BinaryOp::Div) if float => OpKind::Binary(BinaryOp::DivRn),
             OpKind::Math(MathFn::Sqrt) => OpKind::Math(MathFn::SqrtRn),
+            OpKind::Dot { max_imprecise_acc, .. } => OpKind::Dot { precision: DotPrecision::Ieee, max_imprecise_acc },
             _ => continue,
         };
         func.op_mut(op).kind = exact;
@@ -104,14 +105,7 @@ fn for_gpu(func: &mut Func) {
 /// Whether it matters for what an operation combines in which groups it combines its elements: GPUs choose their own.
 fn combines_by_groups(func: &Func, op: OpId) -> bool {
     let data = func.op(op);
-    let shape = data.operands().first().map_or(&[][..], |&tile| func.ty(tile).shape());
     match data.kind {
-        // Pairs of neighbours, then pairs of those: all do the same.
-        OpKind::Reduce { axis, in_order: true }
-            if usize::from(axis) + 1 == shape.len() && shape[usize::from(axis)] <= 64 =>
-        {
-            false
-        }
         OpKind::Reduce { in_order: true, .. } | OpKind::Scan { .. } => !is_associative(func, data.regions()[0]),
         OpKind::Reduce { .. } => {
             !(is_associative(func, data.regions()[0]) && combine::commutes(func, data.regions()[0]))

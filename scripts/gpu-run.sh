@@ -27,7 +27,7 @@ for what in "$@"; do
             python3 -m shoal doctor
             ;;
         kernels) python3 "$unpacked/python/tests/gpu/library.py" "$results" ;;
-        arrays) timeout 400 python3 -m pytest -q -x --maxfail=20 -p no:cacheprovider "$unpacked/python/tests/gpu" ;;
+        arrays) timeout 400 python3 -m pytest -q --maxfail=20 -p no:cacheprovider "$unpacked/python/tests/gpu" ;;
         language)
             # Each test in a process of its own: a fault on the GPU ends the context for all that follows. Snapshots stayed at
             # home.

@@ -80,7 +80,7 @@ impl<'p> Program<'p> {
 
     fn applied(&mut self, machine: &mut Machine<'_>, site: Site<'p>, op: ApplyOp) -> Result<Step, Error> {
         match op {
-            ApplyOp::Reduce { axis } => self.reduce(machine, site, usize::from(axis)),
+            ApplyOp::Reduce { axis, in_order } => self.reduce(machine, site, usize::from(axis), in_order),
             ApplyOp::Scan { axis, reverse } => self.scan(machine, site, usize::from(axis), reverse),
             ApplyOp::MapElementwise { pack } => self.map_elementwise(machine, site, pack as usize),
         }

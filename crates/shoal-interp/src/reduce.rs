@@ -35,6 +35,15 @@ fn all_rows<B: AsRef<[u64]>>(tiles: &[B], stride: usize, start: usize, count: us
     tiles.iter().map(|tile| rows(tile.as_ref(), stride, start, count)).collect()
 }
 
+/// Rows of `size` elements whose runs of neighbours become the lanes of a reduction, in an order in which folding the lanes
+/// by halves combines neighbours.
+fn runs_as_lanes(tile: &[u64], size: usize, lanes: usize) -> Vec<u64> {
+    let (run, bits) = (size / lanes, lanes.trailing_zeros());
+    let reversed = |lane: usize| if bits == 0 { 0 } else { lane.reverse_bits() >> (usize::BITS - bits) };
+    let from = |at: usize| reversed(at % lanes) * run + at / lanes;
+    tile.chunks_exact(size).flat_map(|row| (0..size).map(|at| row[from(at)])).collect()
+}
+
 /// Combines two lists of tiles, lane by lane; `first` becomes the result.
 fn combine<'p>(
     combiner: &mut Combiner<'p>,
@@ -56,14 +65,23 @@ impl<'p> Program<'p> {
         site.op.operands().iter().map(|&v| self.val(v).bits().to_vec()).collect()
     }
 
-    pub(crate) fn reduce(&mut self, machine: &mut Machine<'_>, site: Site<'p>, axis: usize) -> Result<Step, Error> {
+    pub(crate) fn reduce(
+        &mut self,
+        machine: &mut Machine<'_>,
+        site: Site<'p>,
+        axis: usize,
+        in_order: bool,
+    ) -> Result<Step, Error> {
         let shape = site.ty(0).shape();
         let Split { size, inner, .. } = Split::new(shape, axis);
-        let tiles = self.tiles(site);
+        let mut tiles = self.tiles(site);
         let mut combiner = Combiner::new(self, site);
         let last_axis = axis + 1 == shape.len();
         // Along the last axis `width` lanes take turns, then fold by halves; else whole rows are combined in order.
         let mut width = if last_axis { size.min(LANES) } else { inner };
+        if last_axis && in_order {
+            tiles.iter_mut().for_each(|tile| *tile = runs_as_lanes(tile, size, width));
+        }
         let stride = size * inner;
         let mut sums = all_rows(&tiles, stride, 0, width);
         for start in (width..stride).step_by(width) {

@@ -141,6 +141,8 @@ pub enum ApplyOp {
     Reduce {
         /// The dimension combined.
         axis: u8,
+        /// In the order of the elements.
+        in_order: bool,
     },
     /// [`OpKind::Scan`].
     Scan {
@@ -299,7 +301,7 @@ impl OpKind {
             OpKind::Dot { precision, max_imprecise_acc } => {
                 Tile(TileOp::Dot { precision: *precision, max_imprecise_acc: *max_imprecise_acc })
             }
-            OpKind::Reduce { axis } => Apply(ApplyOp::Reduce { axis: *axis }),
+            OpKind::Reduce { axis, in_order } => Apply(ApplyOp::Reduce { axis: *axis, in_order: *in_order }),
             OpKind::Scan { axis, reverse } => Apply(ApplyOp::Scan { axis: *axis, reverse: *reverse }),
             OpKind::MapElementwise { pack } => Apply(ApplyOp::MapElementwise { pack: *pack }),
             OpKind::Load(attrs) => Access(AccessOp::Load(*attrs)),

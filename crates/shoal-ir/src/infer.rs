@@ -46,7 +46,7 @@ pub fn result_types(kind: &OpKind, operands: &[&Type]) -> Option<Vec<Type>> {
         OpClass::Tile(TileOp::Dot { .. }) => same_as(2),
         OpClass::Tile(TileOp::Histogram) => None,
         OpClass::Apply(op) => match op {
-            ApplyOp::Reduce { axis } => operands.iter().map(|ty| without_axis(ty, usize::from(axis))).collect(),
+            ApplyOp::Reduce { axis, .. } => operands.iter().map(|ty| without_axis(ty, usize::from(axis))).collect(),
             ApplyOp::Scan { .. } => Some(operands.iter().map(|&ty| ty.clone()).collect()),
             ApplyOp::MapElementwise { .. } => None,
         },

@@ -36,7 +36,9 @@
 //!
 //! **Order of combination.** `reduce` along the last axis of length `n` combines with `w = min(n, 64)` lanes: lane `l`
 //! combines elements `l`, `l + w`, `l + 2w`, … in that order; then lanes `l` and `l + w/2` are combined for `l < w/2`,
-//! and so on by halves. Along any other axis elements are combined in index order. `scan` combines in index order (from
+//! and so on by halves. With `in_order`, which is for regions that are associative but do not commute ([`combine`]), lane
+//! `l` combines the `n/w` neighbours from `r * n/w` on instead, where `r` is `l` with its `log2(w)` bits in reverse, so that
+//! everything is combined in index order. Along any other axis elements are combined in index order anyway. `scan` combines in index order (from
 //! the end if `reverse`). `dot` starts from the accumulator and adds the products in order of `k`, one fused
 //! multiply-add each: in `f64` if the accumulator is `f64`; in `f32` for every other float accumulator, rounded once to
 //! its type at the end; wrapping for integers. Inputs that a precision such as `tf32` allows to be rounded are not
@@ -54,6 +56,8 @@
 //! | [`func`] | functions, regions, values, use lists, editing |
 //! | [`builder`] | appending operations with inferred result types |
 //! | [`infer`] | the result types of an operation |
+//! | [`combine`] | which combinations of elements commute |
+//! | [`nonnegative`] | scalars that are never negative |
 //! | [`layouts`] | what becomes of a tile's layout |
 //! | [`effects`] | what an operation reads, writes, orders |
 //! | [`weight`] | what an operation costs the compiler |
@@ -68,12 +72,14 @@
 pub mod abi;
 pub mod builder;
 pub mod class;
+pub mod combine;
 pub mod comm;
 pub mod effects;
 mod extreme;
 pub mod func;
 pub mod infer;
 pub mod layouts;
+pub mod nonnegative;
 pub mod numeric;
 pub mod op;
 pub mod parse;

@@ -92,6 +92,8 @@ pub enum OpKind {
     Reduce {
         /// The dimension combined.
         axis: u8,
+        /// In the order of the elements: the region does not commute.
+        in_order: bool,
     },
     /// `(tile, …) -> tile, …` with a region as for [`OpKind::Reduce`]: inclusive prefixes along an axis.
     Scan {

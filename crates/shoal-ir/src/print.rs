@@ -87,7 +87,11 @@ pub fn spell(kind: &OpKind) -> (&'static str, Vec<(&'static str, Attr)>) {
         OpKind::Split => plain("split"),
         OpKind::ConvertLayout => plain("convert_layout"),
         OpKind::Gather { axis } => ("gather", vec![("axis", Attr::word(axis))]),
-        OpKind::Reduce { axis } => ("reduce", vec![("axis", Attr::word(axis))]),
+        OpKind::Reduce { axis, in_order } => {
+            let mut attrs = vec![("axis", Attr::word(axis))];
+            attrs.extend(in_order.then_some(("in_order", Attr::Flag)));
+            ("reduce", attrs)
+        }
         OpKind::Scan { axis, reverse } => {
             let mut attrs = vec![("axis", Attr::word(axis))];
             attrs.extend(reverse.then_some(("reverse", Attr::Flag)));

@@ -150,7 +150,7 @@ pub(crate) fn combined(e: &mut Emit<'_>, op: BinaryOp, value: IrValue) -> IrValu
         let both = e.b().binary(op, params[0], params[1]);
         e.b().yield_(&[both]);
     });
-    let op = e.b().inferred(OpKind::Reduce { axis: 0 }, &[value], &[region]);
+    let op = e.b().inferred(OpKind::Reduce { axis: 0, in_order: false }, &[value], &[region]);
     e.func.op(op).result()
 }
 

@@ -20,7 +20,6 @@ pub mod inline;
 pub mod inline_all;
 pub mod licm;
 pub mod lower_descriptors;
-mod nonnegative;
 pub mod pipeline;
 pub mod reduce_early;
 pub mod split_induction;

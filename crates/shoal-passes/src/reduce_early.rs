@@ -57,7 +57,7 @@ fn find(func: &Func, op: OpId, index: usize) -> Option<Sum> {
     let (param, next) = (func.region(body).params()[index + 1], func.yielded(body)[index]);
     let [this] = func.value(func.op(op).results()[index]).uses() else { return None };
     let reduce = this.op;
-    let OpKind::Reduce { axis } = func.op(reduce).kind else { return None };
+    let OpKind::Reduce { axis, in_order: false } = func.op(reduce).kind else { return None };
     let beside = func.op(reduce).parent() == func.op(op).parent() && func.op(reduce).operands().len() == 1;
     let long = func.ty(param).shape().get(usize::from(axis)).is_some_and(|&length| length >= LONG_AXIS);
     if !beside || !long || !is_exact_enough(func.ty(param).number()?) || !adds(func, reduce) {
@@ -110,7 +110,7 @@ fn rewrite(func: &mut Func, op: OpId, index: usize, sum: &Sum) {
     let tile = func.ty(param).clone();
     let summed = func.op(sum.reduce).result();
     let ty = func.ty(summed).clone();
-    let OpKind::Reduce { axis } = func.op(sum.reduce).kind else { unreachable!("`find` gives reductions") };
+    let OpKind::Reduce { axis, .. } = func.op(sum.reduce).kind else { unreachable!("`find` gives reductions") };
 
     // What each trip adds: before the terminator, which is the only one to read the tile's next value.
     let end = func.terminator(body).expect("a region ends in a terminator");
@@ -164,6 +164,6 @@ fn sum_over(func: &mut Func, before: OpId, axis: u8, tile: Value, ty: &Type) -> 
     let mut inside = Builder::at_end(func, region, span);
     let sum = inside.binary(BinaryOp::Add, a, b);
     inside.yield_(&[sum]);
-    let op = Builder::before(func, before).op(OpKind::Reduce { axis }, [tile], [ty.clone()], [region]);
+    let op = Builder::before(func, before).op(OpKind::Reduce { axis, in_order: false }, [tile], [ty.clone()], [region]);
     func.op(op).result()
 }

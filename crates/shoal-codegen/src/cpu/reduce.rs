@@ -2,7 +2,8 @@
 //!
 //! The order in which elements are combined is part of the IR's meaning, and it was chosen so that it is also the fast
 //! one: along the last axis 64 lanes run beside each other, which are four vectors on AVX-512, and are then combined
-//! by halves; along any other axis whole vectors of neighbours are combined in order.
+//! by halves; along any other axis whole vectors of neighbours are combined in order. What does not commute is combined in
+//! the order of the elements along the last axis, too: each lane then has a run of neighbours.
 
 use inkwell::values::{InstructionOpcode, IntValue};
 use shoal_ir::op::OpKind;
@@ -24,7 +25,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn reduce_op(&mut self, op: OpId) {
         let func = self.func;
         let data = func.op(op);
-        let OpKind::Reduce { axis } = data.kind else { unreachable!("a reduction") };
+        let OpKind::Reduce { axis, .. } = data.kind else { unreachable!("a reduction") };
         self.prepare(data.operands());
         let shape = Shape::from_slice(self.shape(data.operands()[0]));
         let axis = usize::from(axis);
@@ -49,7 +50,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn reduce_rows(&mut self, op: OpId, shape: &[u32], results: &[Option<Buffer<'ctx>>]) {
         let llvm = self.llvm;
         let data = self.func.op(op);
-        let (region, operands) = (data.regions()[0], data.operands());
         let (length, outer) = shape.split_last().expect("a tile has a dimension");
         let rows: u64 = outer.iter().map(|&d| u64::from(d)).product();
         let this = std::cell::RefCell::new(self);
@@ -58,7 +58,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             let emitter = &mut **guard;
             emitter.scoped(|e| {
                 let dims = e.coordinates(row, outer);
-                let lanes = e.reduce_row(region, operands, &dims, u64::from(*length));
+                let lanes = e.reduce_row(op, &dims, u64::from(*length));
                 for ((value, buffer), &result) in lanes.into_iter().zip(results).zip(data.results()) {
                     match buffer {
                         Some(buffer) => {
@@ -76,22 +76,36 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// One row to one element for each operand.
-    fn reduce_row(&mut self, region: Region, operands: &[Value], outer: &[Dim<'ctx>], length: u64) -> Vec<V<'ctx>> {
-        let llvm = self.llvm;
+    fn reduce_row(&mut self, op: OpId, outer: &[Dim<'ctx>], length: u64) -> Vec<V<'ctx>> {
+        let (llvm, func) = (self.llvm, self.func);
+        let data = func.op(op);
+        let (region, operands) = (data.regions()[0], data.operands());
         let width = length.min(REDUCTION_LANES);
         let lanes = u64::from(self.isa.lanes(32)).min(width);
         let vectors = width / lanes;
         let elems: Vec<Elem> = operands.iter().map(|&v| self.elem(v)).collect();
+        // Which bit of an element's index a bit of its lane's number is, and how far apart the elements of a lane are.
+        let in_order = matches!(data.kind, OpKind::Reduce { in_order: true, .. });
+        let top = length.trailing_zeros() as u8;
+        let index_bit = |bit: u8| if in_order { top - 1 - bit } else { bit };
+        let (step, end) = if in_order { (1, length / width) } else { (width, length) };
+        let log_lanes = lanes.trailing_zeros() as u8;
+        let first_of = |vector: u64| -> u64 {
+            let bits = (log_lanes..width.trailing_zeros() as u8).filter(|bit| (vector * lanes) >> bit & 1 == 1);
+            bits.map(|bit| 1 << index_bit(bit)).sum()
+        };
+        let lane_bits: LaneBits = (0..log_lanes).map(|bit| (bit, index_bit(bit))).collect();
         let read = |e: &mut Self, base: IntValue<'ctx>| -> Vec<Lanes<'ctx>> {
+            let at = |vector| llvm.add64(base, llvm.const_i64(first_of(vector) as i64));
             (0..vectors)
-                .map(|v| e.row_lanes(operands, outer, llvm.add64(base, llvm.const_i64((v * lanes) as i64)), lanes))
+                .map(|vector| e.row_lanes(operands, outer, Dim { base: at(vector), lanes: lane_bits.clone() }))
                 .collect()
         };
         let first = read(self, llvm.const_i64(0));
         let carried: Vec<V<'ctx>> = first.into_iter().flatten().collect();
         let count = operands.len();
         let this = std::cell::RefCell::new(self);
-        let sums = llvm.range_loop(width, length, width, &carried, &mut |base, carried| {
+        let sums = llvm.range_loop(step, end, step, &carried, &mut |base, carried| {
             let mut guard = this.borrow_mut();
             let emitter = &mut **guard;
             emitter.scoped(|e| {
@@ -134,20 +148,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.llvm.shuffle(vector, vector, &picks).into()
     }
 
-    fn row_lanes(&mut self, operands: &[Value], outer: &[Dim<'ctx>], base: IntValue<'ctx>, lanes: u64) -> Lanes<'ctx> {
-        let log_lanes = lanes.trailing_zeros() as u8;
-        let mut dims: smallvec::SmallVec<[Dim<'ctx>; 4]> = outer.iter().cloned().collect();
-        dims.push(Dim { base, lanes: (0..log_lanes).map(|b| (b, b)).collect() });
+    fn row_lanes(&mut self, operands: &[Value], outer: &[Dim<'ctx>], along: Dim<'ctx>) -> Lanes<'ctx> {
+        let log_lanes = along.lanes.len() as u8;
+        let dims = outer.iter().cloned().chain([along]).collect();
         let index = Index { dims, log_lanes };
-        self.at_root_place(&index, |e| {
-            operands
-                .iter()
-                .map(|&v| {
-                    let chunk = e.chunk(v, &index);
-                    if lanes == 1 { chunk.single(e.llvm, e.elem(v)) } else { chunk.widen(e.llvm, lanes as u32).into() }
-                })
-                .collect()
-        })
+        self.at_root_place(&index, |e| e.lanes_at(operands, &index))
     }
 
     /// Applies the combining region to two groups of lanes.

@@ -286,7 +286,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             },
             OpClass::Tile(TileOp::Histogram) => self.histogram(op),
             OpClass::Tile(TileOp::Dot { precision, .. }) => self.dot(op, precision),
-            OpClass::Apply(ApplyOp::Reduce { axis }) => self.reduce(op, usize::from(axis)),
+            OpClass::Apply(ApplyOp::Reduce { axis, in_order }) => self.reduce(op, usize::from(axis), in_order),
             OpClass::Apply(ApplyOp::Scan { axis, reverse }) => self.scan(op, usize::from(axis), reverse),
             OpClass::Apply(ApplyOp::MapElementwise { pack }) => self.map_elementwise(op, pack),
             OpClass::Access(AccessOp::Load(attrs)) => self.load(op, attrs),

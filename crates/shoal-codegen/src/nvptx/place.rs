@@ -34,6 +34,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.add_columns(zero, self.uniform_warp, warp_columns).value
     }
 
+    /// The sum over F2 of the columns whose bit is set in a number.
+    pub(super) fn column_sum(&self, number: IntValue<'ctx>, columns: &[u64]) -> IntValue<'ctx> {
+        self.add_columns(ThreadNumber { value: self.llvm.const_i32(0), bits: 0 }, number, columns).value
+    }
+
     /// Bits that move by the same distance move together.
     fn add_columns(&self, start: ThreadNumber<'ctx>, number: IntValue<'ctx>, columns: &[u64]) -> ThreadNumber<'ctx> {
         let llvm = self.llvm;

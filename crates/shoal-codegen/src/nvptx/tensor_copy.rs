@@ -7,6 +7,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_ir::class::{AccessOp, EffectOp, OpClass};
+use shoal_ir::nonnegative::is_non_negative;
 use shoal_ir::tensor_map::{BlockBuffer, made_desc};
 use shoal_ir::types::{DescType, Padding};
 use shoal_ir::{Elem, Func, OpId, OpKind, Structure, Value};
@@ -163,7 +164,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn desc_store(&mut self, op: OpId) {
         let func = self.func;
         let (llvm, data) = (self.llvm, func.op(op));
-        let (desc, value) = (data.operands()[0], data.operands()[1]);
+        let value = data.operands()[1];
         let mut offsets: Vec<V<'ctx>> = data.operands()[2..].iter().map(|&offset| self.scalar(offset)).collect();
         let numbers = self.numbers(value);
         let (buffer, layout, parts) = self.stored_part(op);
@@ -176,7 +177,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             {
                 *last = llvm.bin(Op::Add, *last, llvm.const_i32(columns.into()).into());
             }
-            self.store_part(desc, (&buffer, &layout), numbers, &offsets);
+            self.store_part(op, (&buffer, &layout), numbers, &offsets);
         }
         if is_observed(func, op) {
             llvm.ptx_act("cp.async.bulk.wait_group 0;", &[]);
@@ -186,23 +187,32 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.scratch_is_read();
     }
 
-    /// Writes a part of a block; its memory is there again when it was read.
+    /// Writes a part of a block; its memory is there again when it was read. The engine takes no negative coordinates to
+    /// write to: where there may be one, the threads are ready to write what of the block is inside the tensor.
     fn store_part(
         &mut self,
-        desc: Value,
+        op: OpId,
         (buffer, layout): (&BlockBuffer, &LinearLayout),
         numbers: &[V<'ctx>],
         offsets: &[V<'ctx>],
     ) {
         let llvm = self.llvm;
-        let rank = offsets.len();
+        let (rank, operands) = (offsets.len(), self.func.op(op).operands());
+        let desc = operands[0];
+        let signed = offsets.iter().zip(&operands[2..]).filter(|&(_, &offset)| !is_non_negative(self.func, offset));
+        let zero: V<'ctx> = llvm.const_i32(0).into();
+        let negative =
+            signed.map(|(&offset, _)| llvm.icmp(IntPredicate::SLT, offset, zero)).reduce(|a, b| llvm.bin(Op::Or, a, b));
         self.shared.floor = self.shared.floor.next_multiple_of(ALIGNMENT);
         let at = self.use_scratch(buffer.bytes().next_multiple_of(ALIGNMENT));
         let base = llvm.const_i32(at.into());
         self.write_shared(numbers, layout, &buffer.memory, base, self.desc_elem(desc));
         llvm.ptx_act("fence.proxy.async.shared::cta;", &[]);
         self.block_barrier();
-        let first = self.is_first_thread();
+        let mut first = self.is_first_thread();
+        if let Some(negative) = negative {
+            first = llvm.bin(Op::And, first, llvm.not(negative));
+        }
         let text =
             format!("@$1 cp.async.bulk.tensor.{rank}d.global.shared::cta.bulk_group [$0, {}], [$2];", braced(3, rank));
         for (map, place, coordinates) in self.block_copies(desc, buffer, offsets, base) {
@@ -211,7 +221,59 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         llvm.ptx_act("cp.async.bulk.commit_group;", &[]);
         llvm.ptx_act("cp.async.bulk.wait_group.read 0;", &[]);
+        if let Some(negative) = negative {
+            self.when(Some(negative.into_int_value()), |e| e.store_inside(desc, buffer, offsets, base));
+        }
         self.scratch_is_read();
+    }
+
+    /// The threads write what of a block in shared memory is inside the tensor.
+    fn store_inside(&mut self, desc: Value, buffer: &BlockBuffer, offsets: &[V<'ctx>], base: IntValue<'ctx>) {
+        let (llvm, func) = (self.llvm, self.func);
+        let make = func.def_op(desc).map(|op| func.op(op).operands()).expect("descriptors are made in the kernel");
+        let wide = |e: &Self, value: Value| {
+            let how = if e.number(value).is_unsigned_int() { Op::ZExt } else { Op::SExt };
+            llvm.cast(how, e.scalar(value), llvm.i64().into())
+        };
+        let rank = offsets.len();
+        let (sizes, strides) = (&make[1..=rank], &make[1 + rank..]);
+        let bytes = self.desc_elem(desc).bytes();
+        let elements = u64::from(buffer.bytes() / bytes);
+        let threads = u64::from(32 * func.gpu.num_warps);
+        let this = std::cell::RefCell::new(&mut *self);
+        llvm.counted_loop(elements.max(threads), threads, &[], &mut |round, _| {
+            let mut guard = this.borrow_mut();
+            let e = &mut **guard;
+            let round = llvm.cast(Op::Trunc, round.into(), llvm.i32().into());
+            let at = llvm.bin(Op::Add, round, e.thread.into()).into_int_value();
+            let mut inside = llvm.icmp(IntPredicate::ULT, at.into(), llvm.const_i32(elements as i64).into());
+            let mut distance: V<'ctx> = llvm.const_i64(0).into();
+            for dim in 0..rank {
+                let columns: Vec<u64> = buffer.memory.bases(InDim::Offset).map(|basis| basis[dim].into()).collect();
+                let coordinate = llvm.cast(Op::ZExt, e.column_sum(at, &columns).into(), llvm.i64().into());
+                let first = llvm.cast(Op::SExt, offsets[dim], llvm.i64().into());
+                let index = llvm.bin(Op::Add, first, coordinate);
+                let from = llvm.icmp(IntPredicate::SGE, index, llvm.const_i64(0).into());
+                let to = llvm.icmp(IntPredicate::SLT, index, wide(e, sizes[dim]));
+                inside = llvm.bin(Op::And, inside, llvm.bin(Op::And, from, to));
+                distance = llvm.bin(Op::Add, distance, llvm.bin(Op::Mul, index, wide(e, strides[dim])));
+            }
+            e.when(Some(inside.into_int_value()), |e| {
+                let scale = |number: V<'ctx>, by: V<'ctx>| llvm.bin(Op::Mul, number, by).into_int_value();
+                let from = scale(at.into(), llvm.const_i32(bytes.into()).into());
+                let number = e.load_shared(
+                    llvm.int_type(bytes * 8),
+                    llvm.bin(Op::Add, base.into(), from.into()).into_int_value(),
+                    bytes,
+                );
+                let to = llvm.offset(e.global(e.scalar(make[0])), scale(distance, llvm.const_i64(bytes.into()).into()));
+                llvm.store(number, to, bytes);
+            });
+            Vec::new()
+        });
+        // Before the engine reads what was written here.
+        llvm.ptx_act("fence.proxy.async;", &[]);
+        self.block_barrier();
     }
 
     fn desc_elem(&self, desc: Value) -> Elem {

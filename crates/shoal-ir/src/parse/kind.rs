@@ -52,7 +52,7 @@ pub(super) fn from_parts(
         "split" => OpKind::Split,
         "convert_layout" => OpKind::ConvertLayout,
         "gather" => OpKind::Gather { axis: a.number("axis")? },
-        "reduce" => OpKind::Reduce { axis: a.number("axis")? },
+        "reduce" => OpKind::Reduce { axis: a.number("axis")?, in_order: a.flag("in_order")? },
         "scan" => OpKind::Scan { axis: a.number("axis")?, reverse: a.flag("reverse")? },
         "histogram" => OpKind::Histogram,
         "dot" => OpKind::Dot {

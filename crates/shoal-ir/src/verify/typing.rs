@@ -204,7 +204,7 @@ pub(super) fn check(module: &Module, calls: &CallEffects, func: &Func, op: OpId)
         OpKind::Split => split(&t),
         OpKind::ConvertLayout => convert_layout(&t),
         OpKind::Gather { axis } => gather(&t, usize::from(*axis)),
-        OpKind::Reduce { axis } | OpKind::Scan { axis, .. } => control::combine(&t, usize::from(*axis)),
+        OpKind::Reduce { axis, .. } | OpKind::Scan { axis, .. } => control::combine(&t, usize::from(*axis)),
         OpKind::Histogram => histogram(&t),
         OpKind::Dot { .. } => dot(&t),
         OpKind::Load(_) => memory::load(&t, 3),

@@ -192,7 +192,7 @@ fn acting(c: &mut Choices, which: usize, callees: &[String]) -> OpKind {
             disable_licm: c.flag(),
         }),
         16 => OpKind::While { disable_licm: c.flag() },
-        17 => OpKind::Reduce { axis: c.bits() as u8 },
+        17 => OpKind::Reduce { axis: c.bits() as u8, in_order: c.bits() & 1 == 1 },
         18 => OpKind::Scan { axis: c.bits() as u8, reverse: c.flag() },
         19 => OpKind::Condition,
         20 => OpKind::Yield,

@@ -152,7 +152,8 @@ fn scattered(e: &mut Emit<'_>, flat: IrValue, places: IrValue, at: IrValue, valu
         let last = e.b().binary(BinaryOp::Max, params[0], params[1]);
         e.b().yield_(&[last]);
     });
-    let writer = e.b().op(OpKind::Reduce { axis: 1 }, [writers], [Type::tile(Scalar::I32, &[count])], [region]);
+    let writer =
+        e.b().op(OpKind::Reduce { axis: 1, in_order: false }, [writers], [Type::tile(Scalar::I32, &[count])], [region]);
     let writer = e.func.op(writer).result();
     let first = e.b().int(0, Type::tile(Scalar::I32, &[count]));
     let written = e.b().cmp(CmpOp::Ge, writer, first);

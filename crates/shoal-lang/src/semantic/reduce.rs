@@ -1,7 +1,7 @@
 //! Reductions with a user's combine function.
 
 use shoal_ir::types::{Scalar, Type};
-use shoal_ir::{OpKind, Region};
+use shoal_ir::{OpKind, Region, combine};
 use shoal_source::Span;
 
 use super::operand::{elem, to_tensor};
@@ -157,7 +157,8 @@ pub(crate) fn flatten(e: &mut Emit<'_>, inputs: &[Tensor]) -> LowerResult<Vec<Te
 /// Combines along an axis, which vanishes.
 pub(crate) fn along(e: &mut Emit<'_>, inputs: &[Tensor], axis: usize, region: Region) -> Vec<Tensor> {
     let operands: Vec<_> = inputs.iter().map(|t| t.value).collect();
-    let op = e.b().inferred(OpKind::Reduce { axis: axis as u8 }, &operands, &[region]);
+    let kind = OpKind::Reduce { axis: axis as u8, in_order: !combine::commutes(&e.func, region) };
+    let op = e.b().inferred(kind, &operands, &[region]);
     let results = e.func.op(op).results().to_vec();
     results.into_iter().map(|v| e.tensor(v)).collect()
 }

@@ -121,7 +121,7 @@ impl Analysis<'_> {
             OpClass::Apply(kind) => {
                 let layout = applied(self.func, &self.found, op, kind, self.hardware);
                 match kind {
-                    ApplyOp::Reduce { axis } => all(layouts::sliced(&layout, usize::from(axis))),
+                    ApplyOp::Reduce { axis, .. } => all(layouts::sliced(&layout, usize::from(axis))),
                     ApplyOp::Scan { .. } | ApplyOp::MapElementwise { .. } => all(Some(layout)),
                 }
             }
@@ -194,8 +194,9 @@ pub(super) fn applied(func: &Func, naturals: &Naturals, op: OpId, kind: ApplyOp,
     let shape = tile.map_or(&[1][..], |tile| func.ty(tile).shape());
     let natural = data.operands().iter().find_map(|operand| naturals[operand.index()].clone());
     match kind {
-        ApplyOp::Reduce { axis } => natural
+        ApplyOp::Reduce { axis, in_order } => natural
             .filter(|layout| is_pure_along(layout, usize::from(axis)))
+            .filter(|layout| !in_order || is_ordered_along(layout, usize::from(axis)))
             .unwrap_or_else(|| default_layout(shape, hardware)),
         ApplyOp::Scan { axis, .. } => along_axis(shape, usize::from(axis), hardware),
         ApplyOp::MapElementwise { pack } => packed(shape, natural, pack, hardware),
@@ -223,4 +224,16 @@ fn is_pure_along(layout: &LinearLayout, axis: usize) -> bool {
         basis[axis] == 0 || !others
     };
     InDim::ALL.into_iter().all(|dim| layout.bases(dim).all(pure))
+}
+
+/// Whether elements along `axis` can be combined in order: each bit of their coordinate is one of a register's, a lane's or a
+/// warp's number, those of warps stand together, and no lane's is above them.
+fn is_ordered_along(layout: &LinearLayout, axis: usize) -> bool {
+    let along = |dim: InDim| layout.bases(dim).map(move |basis| (basis[axis], dim)).filter(|&(bit, _)| bit != 0);
+    let mut bits: Vec<(u32, InDim)> = InDim::ALL.into_iter().flat_map(along).collect();
+    bits.sort_by_key(|&(bit, _)| bit);
+    let once = bits.iter().enumerate().all(|(at, &(bit, _))| bit == 1 << at);
+    let below = bits.iter().take_while(|(_, dim)| *dim != InDim::Warp).count();
+    let above = bits[below..].iter().skip_while(|(_, dim)| *dim == InDim::Warp);
+    once && above.clone().all(|(_, dim)| *dim == InDim::Register)
 }

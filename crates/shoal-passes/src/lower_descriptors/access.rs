@@ -4,12 +4,12 @@
 //! dimension the first and the last index inside the tensor, counted from the block's first. The first is not asked
 //! for where the block is known not to start before the tensor.
 
+use shoal_ir::nonnegative::is_non_negative;
 use shoal_ir::op::{BinaryOp, CmpOp, Evict, LoadAttrs, StoreCache, UnaryOp};
 use shoal_ir::types::Padding;
 use shoal_ir::{Builder, Const, OpId, OpKind, Scalar, Shape, Type, Value};
 
 use super::{Parts, as_desc};
-use crate::nonnegative::is_non_negative;
 
 struct Block {
     pointers: Value,

@@ -138,7 +138,7 @@ impl<'f> Evaluator<'f> {
                 return Vec::new();
             }
             OpKind::Dot { .. } => return vec![product(&types, &operands)],
-            OpKind::Reduce { axis } => return vec![self.reduce(op, &types[0], &operands[0], usize::from(*axis))],
+            OpKind::Reduce { axis, .. } => return vec![self.reduce(op, &types[0], &operands[0], usize::from(*axis))],
             OpKind::Split => {
                 let half = |first: usize| operands[0].iter().skip(first).step_by(2).copied().collect();
                 return vec![half(0), half(1)];

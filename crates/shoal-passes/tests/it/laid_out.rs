@@ -128,7 +128,7 @@ impl Evaluator<'_> {
                 .map(|half| within_threads(&to, &[(&types[0], &operands[0])], |element| (0, 2 * element + half)))
                 .to_vec(),
             OpKind::Split => gathered(&types[0], &operands[0]).into_iter().map(|half| vec![half]).collect(),
-            OpKind::Reduce { axis } => {
+            OpKind::Reduce { axis, .. } => {
                 let whole = gathered(&types[0], &operands[0]);
                 vec![scattered(&to, &self.reduce(op, &types[0], &whole, usize::from(*axis)))]
             }

@@ -195,7 +195,7 @@ impl Generator {
         let sum = b.binary(BinaryOp::Add, sum, zero);
         b.yield_(&[sum]);
         b.move_to_end(outer);
-        let op = b.inferred(OpKind::Reduce { axis: 0 }, &[x], &[region]);
+        let op = b.inferred(OpKind::Reduce { axis: 0, in_order: false }, &[x], &[region]);
         b.func.op(op).result()
     }
 

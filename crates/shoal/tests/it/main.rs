@@ -1,6 +1,7 @@
 //! Tests of the facade, and of the compiler as a whole.
 
 mod arguments;
+mod assembled;
 mod bitcode;
 mod chains;
 mod checks;

@@ -43,6 +43,27 @@ fn threads_wait_only_where_accesses_may_meet() {
 }
 
 #[test]
+fn blocks_that_may_begin_before_a_tensor_are_stored_by_threads() {
+    let stored = |row: &str| {
+        ptx(
+            "*i32:16, *i32:16, i32",
+            &format!(
+                "    d = tl.make_tensor_descriptor(out, [n, 32], [32, 1], [8, 32])\n    \
+             d.store([{row}, 0], tl.zeros([8, 32], tl.int32))"
+            ),
+        )
+    };
+    // The copy engine must not be asked to: threads are ready to, unless the index is not negative anyway.
+    for (row, by_threads) in
+        [("n - 2", true), ("tl.load(x)", true), ("tl.program_id(0) * 8", false), ("tl.maximum(n, 0)", false)]
+    {
+        let text = stored(row);
+        assert!(text.contains("cp.async.bulk.tensor.2d.global.shared::cta"), "{row}: {text}");
+        assert_eq!(text.contains("st.global.b32"), by_threads, "{row}: {text}");
+    }
+}
+
+#[test]
 fn numbers_of_all_sizes_are_aligned_in_shared_memory() {
     let body = "    a, b, c = tl.reduce((i.to(tl.int8), i, i.to(tl.int64)), 0, both)\n    tl.store(out, a + b + c)";
     let combine = "@shoal.jit\ndef both(a, b, c, d, e, f):\n    return a + d, b + e, c + f\n";

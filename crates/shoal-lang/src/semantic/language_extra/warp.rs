@@ -125,7 +125,7 @@ pub(crate) fn over_warp(e: &mut Emit<'_>, op: BinaryOp, value: IrValue) -> IrVal
         let both = e.b().binary(op, params[0], params[1]);
         e.b().yield_(&[both]);
     });
-    let reduced = e.b().inferred(OpKind::Reduce { axis: 1 }, &[rows], &[region]);
+    let reduced = e.b().inferred(OpKind::Reduce { axis: 1, in_order: false }, &[rows], &[region]);
     let reduced = e.func.op(reduced).result();
     let column = e.b().value_as(OpKind::Reshape, &[reduced], Type::tile(elem, &[warps, 1]));
     let everywhere = e.b().value_as(OpKind::Broadcast, &[column], Type::tile(elem, &[warps, WARP_SIZE]));

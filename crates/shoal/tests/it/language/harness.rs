@@ -3,7 +3,12 @@
 //! The parameter `out` of a kernel, after those that are passed by position, is the memory that is looked at
 //! afterwards. It is followed by a margin that must stay as it was.
 
-use shoal::{Args, Backend, CompileOptions, Device, DiskCache, Element, Error, Kernel, LaunchOptions, Module, Tensor};
+use shoal::cuda::find_ptxas;
+use shoal::{
+    Args, Backend, CompileOptions, Device, DiskCache, Element, Error, Kernel, LaunchOptions, Module, Stage, Tensor,
+};
+
+use crate::assembled;
 
 /// The ways to run a kernel on every machine, and on a GPU where there is one.
 pub(crate) fn backends() -> impl Iterator<Item = Backend> {
@@ -83,7 +88,15 @@ impl Case {
         out.as_mut_slice::<T>()?[..initial.len()].copy_from_slice(initial);
         let mut args = args.clone();
         args.set("out", &*out);
-        self.kernel(backend)?.launch(self.grid, args)?;
+        let kernel = self.kernel(backend)?;
+        kernel.launch(self.grid, args.clone())?;
+        // Where there is an assembler, what runs somewhere is assembled for GPUs, too.
+        if backend == Backend::Interpreter && find_ptxas().is_some() {
+            let specs = kernel.specialise(&args)?;
+            if let Some(why) = assembled::refused(|target| kernel.emit(&specs, Stage::Asm, target)) {
+                panic!("{why}\n{}", self.source);
+            }
+        }
         let margin = &out.bytes()[len * size_of::<T>()..];
         assert!(margin.iter().all(|&byte| byte == 0xff), "{backend:?} wrote beyond the output of\n{}", self.source);
         Ok(out.as_slice::<T>()?[..len].to_vec())

@@ -62,6 +62,52 @@ fn reductions_of_floats() {
     );
 }
 
+/// Functions `x -> a * x + b`, one after the other: associative, but their order matters.
+#[test]
+fn what_does_not_commute_is_combined_in_order() {
+    let functions = "
+@shoal.jit
+def then(a, b, c, d):
+    return a * c, b * c + d
+
+@shoal.jit
+def last(a, b):
+    return b
+";
+    let body = "
+    at = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    a, b = tl.load(x + at), tl.load(y + at)
+    f, t = tl.reduce((a, b), 1, then)
+    tl.store(out + tl.arange(0, ROWS), f ^ t)
+    f, t = tl.reduce((a, b), 0, then)
+    tl.store(out + ROWS + tl.arange(0, COLUMNS), f ^ t)
+    f, t = tl.reduce((a, b), None, then)
+    tl.store(out + ROWS + COLUMNS, f ^ t)
+    tl.store(out + ROWS + COLUMNS + 1, tl.reduce(b, None, last))
+    f, t = tl.associative_scan((a, b), 1, then)
+    tl.store(out + ROWS + COLUMNS + 2 + at, f ^ t)
+";
+    for [rows, columns] in [[1, 1], [4, 2], [2, 64], [8, 128], [1, 2048], [256, 1], [64, 32]] {
+        let (x, y): (Vec<i32>, Vec<i32>) =
+            (integers(rows * columns, 5).into_iter().map(|v| v | 1).collect(), integers(rows * columns, 6));
+        let all = |elements: &mut dyn Iterator<Item = usize>| {
+            let functions = elements.map(|at| (x[at], y[at]));
+            let turn = |f: (i32, i32), g: (i32, i32)| (f.0.wrapping_mul(g.0), f.1.wrapping_mul(g.0).wrapping_add(g.1));
+            functions.reduce(turn).map(|(factor, term)| factor ^ term).unwrap()
+        };
+        let mut expected: Vec<i32> = (0..rows).map(|r| all(&mut (r * columns..(r + 1) * columns))).collect();
+        expected.extend((0..columns).map(|c| all(&mut (0..rows).map(|r| r * columns + c))));
+        expected.extend([all(&mut (0..rows * columns)), y[rows * columns - 1]]);
+        expected.extend((0..rows * columns).map(|at| all(&mut (at / columns * columns..=at))));
+        let constants = format!("    ROWS: tl.constexpr = {rows}\n    COLUMNS: tl.constexpr = {columns}\n{body}");
+        for warps in [4, 1] {
+            with(functions, "x, y, out", &constants)
+                .options(|options| options.gpu.num_warps = warps)
+                .gives(args!(&x, &y), &expected);
+        }
+    }
+}
+
 #[test]
 fn types_of_reductions() {
     holds(

@@ -19,13 +19,14 @@ mod shrink;
 mod tiles;
 
 use shoal_abi::{CpuTarget, Target};
-use shoal_codegen::cpu;
+use shoal_codegen::{Options, cpu};
 use shoal_driver::cpu::CpuDevice;
 use shoal_driver::cuda::CudaDevice;
-use shoal_ir::op::{BinaryOp, MathFn};
-use shoal_ir::{Func, Module, OpId, OpKind, Scalar};
-use shoal_source::Cancellation;
+use shoal_ir::op::{BinaryOp, DotPrecision, MathFn};
+use shoal_ir::{Func, Module, OpId, OpKind, Region, Scalar, Value, combine};
+use shoal_source::{Cancellation, SourceMap};
 
+use crate::assembled;
 use generate::{Case, Sums, case};
 
 /// The CPUs that code is made for, where this machine can run it.
@@ -69,11 +70,11 @@ fn number(variable: &str, default: u64) -> u64 {
 }
 
 /// What is wrong with a GPU's code for a module, if anything. A module is no test if what it stores depends on an order of
-/// elements, or if it combines elements by what is not associative and commutative.
+/// elements, or if it combines elements by what depends on more than their order.
 fn wrong_on_gpu(device: CudaDevice, case: &Case, module: &Module, warps: u32, form: Form) -> Option<String> {
     let mut module = module.clone();
     module.funcs.iter_mut().for_each(for_gpu);
-    if module.funcs.iter().any(|func| func.walk().into_iter().any(|op| combines_in_order(func, op))) {
+    if module.funcs.iter().any(|func| func.walk().into_iter().any(|op| combines_by_groups(func, op))) {
         return None;
     }
     let expected = machine::interpreted_in_any_order(case, &module)?;
@@ -86,7 +87,7 @@ fn wrong_on_gpu(device: CudaDevice, case: &Case, module: &Module, warps: u32, fo
     }
 }
 
-/// Quotients and roots are exact on GPUs where they are asked to be.
+/// Quotients, roots and products of tiles are exact on GPUs where they are asked to be.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations are the same everywhere")]
 fn for_gpu(func: &mut Func) {
     for op in func.walk() {
@@ -94,36 +95,52 @@ fn for_gpu(func: &mut Func) {
         let exact = match func.op(op).kind {
             OpKind::Binary(BinaryOp::Div) if float => OpKind::Binary(BinaryOp::DivRn),
             OpKind::Math(MathFn::Sqrt) => OpKind::Math(MathFn::SqrtRn),
+            OpKind::Dot { max_imprecise_acc, .. } => OpKind::Dot { precision: DotPrecision::Ieee, max_imprecise_acc },
             _ => continue,
         };
         func.op_mut(op).kind = exact;
     }
 }
 
-/// Whether an operation combines elements by anything but one operation on integers whose order does not matter.
-fn combines_in_order(func: &Func, op: OpId) -> bool {
+/// Whether it matters for what an operation combines in which groups it combines its elements: GPUs choose their own.
+fn combines_by_groups(func: &Func, op: OpId) -> bool {
     let data = func.op(op);
-    if !matches!(data.kind, OpKind::Reduce { .. } | OpKind::Scan { .. }) {
-        return false;
+    match data.kind {
+        OpKind::Reduce { in_order: true, .. } | OpKind::Scan { .. } => !is_associative(func, data.regions()[0]),
+        OpKind::Reduce { .. } => {
+            !(is_associative(func, data.regions()[0]) && combine::commutes(func, data.regions()[0]))
+        }
+        _ => false,
     }
-    let region = func.region(data.regions()[0]);
-    let ([first, last], [a, b]) = (region.ops(), region.params()) else { return true };
-    let combined = func.op(*first);
-    let free = matches!(
-        combined.kind,
-        OpKind::Binary(
-            BinaryOp::Add
-                | BinaryOp::Mul
-                | BinaryOp::And
-                | BinaryOp::Or
-                | BinaryOp::Xor
-                | BinaryOp::Min
-                | BinaryOp::Max
-        )
-    );
-    let integers = func.ty(*a).number().is_some_and(Scalar::is_int);
-    let of_both = combined.operands() == [*a, *b] || combined.operands() == [*b, *a];
-    !(free && integers && of_both && func.op(*last).operands() == combined.results())
+}
+
+/// Whether a region is one of those that are associative bit by bit: the first or the last of all, one operation on integers,
+/// or functions `x -> a * x + b` on integers, one after the other.
+fn is_associative(func: &Func, region: Region) -> bool {
+    let (params, yielded) = (func.region(region).params(), func.yielded(region));
+    let (first, second) = params.split_at(params.len() / 2);
+    if yielded == first || yielded == second {
+        return true;
+    }
+    let of = |value: Value, wanted: BinaryOp| {
+        let data = func.op(func.def_op(value)?);
+        (data.kind == OpKind::Binary(wanted)).then(|| [data.operands()[0], data.operands()[1]])
+    };
+    let integers = params.iter().all(|&param| func.ty(param).number().is_some_and(Scalar::is_int));
+    let free = [BinaryOp::Add, BinaryOp::Mul, BinaryOp::And, BinaryOp::Or, BinaryOp::Xor, BinaryOp::Min, BinaryOp::Max];
+    let same =
+        |found: Option<[Value; 2]>, a: Value, b: Value| found.is_some_and(|found| found == [a, b] || found == [b, a]);
+    integers
+        && match (first, second, yielded) {
+            (&[a], &[b], &[sum]) => free.into_iter().any(|kind| same(of(sum, kind), a, b)),
+            (&[a, b], &[c, d], &[factor, term]) => {
+                let sum = of(term, BinaryOp::Add);
+                let product = sum.and_then(|sum| sum.into_iter().find(|&part| part != d));
+                same(of(factor, BinaryOp::Mul), a, c)
+                    && product.is_some_and(|product| same(sum, product, d) && same(of(product, BinaryOp::Mul), b, c))
+            }
+            _ => false,
+        }
 }
 
 /// Checks the kernels of some seeds on each target in turn.
@@ -171,6 +188,27 @@ fn check_on_gpu(form: Form) {
         }
     }
     assert!(found.is_empty(), "{} wrong\n{}", found.len(), found.join("\n"));
+}
+
+/// Random kernels are assembled for GPUs of several generations, with checks and without.
+#[test]
+fn what_is_made_for_gpus_is_assembled() {
+    if !assembled::is_possible() {
+        return;
+    }
+    for seed in seeds(60) {
+        let mut case = case(seed, 4 + (seed / 3 % 24) as usize, Sums::Fused);
+        case.module.funcs.iter_mut().for_each(|func| func.gpu.num_warps = [4, 1, 8, 2][(seed % 4) as usize]);
+        let refused = assembled::refused(|target| {
+            let mut module = case.module.clone();
+            shoal_passes::pipeline::optimize(&mut module, target, &Cancellation::default()).unwrap();
+            let how = Options { checks: seed % 8 == 0, ..Options::default() };
+            shoal_codegen::compile(&module, "k", target, &SourceMap::default(), &how).map(|compiled| compiled.object)
+        });
+        if let Some(why) = refused {
+            panic!("seed {seed} {why}\n{}", case.module);
+        }
+    }
 }
 
 /// Most kernels are tests of a GPU, and those are not whose stores of several elements go to one address.

@@ -1,7 +1,7 @@
 //! Operations that move elements, and those that need a whole tile.
 
 use shoal_ir::op::{BinaryOp, DotPrecision, OpKind, Rounding};
-use shoal_ir::{Builder, Region, Scalar, Type, Value};
+use shoal_ir::{Builder, Region, Scalar, Type, Value, combine};
 
 use super::generate::{Generator, MOST, Place, Sums};
 
@@ -135,7 +135,8 @@ impl Generator {
         let ty = b.func.ty(first).clone();
         let mut operands = vec![first];
         for _ in 0..self.choices.below(3) {
-            let number = self.scalar_type();
+            let like = b.func.ty(first).number().filter(|_| self.choices.percent(50));
+            let number = like.unwrap_or_else(|| self.scalar_type());
             operands.push(self.some(b, &ty.with_elem(number)));
         }
         let types: Vec<Type> = operands.iter().map(|&v| Type::Elem(b.func.ty(v).elem().expect("a tile"))).collect();
@@ -143,10 +144,24 @@ impl Generator {
         for ty in types.iter().chain(&types) {
             b.func.add_param(region, ty.clone());
         }
-        self.element_region(b, region, &types);
+        match types.len() {
+            _ if self.choices.percent(50) => self.element_region(b, region, &types),
+            2 if b.func.ty(operands[0]).number() == b.func.ty(operands[1]).number()
+                && b.func.ty(operands[0]).number().is_some_and(Scalar::is_int) =>
+            {
+                functions_in_turn(b, region);
+            }
+            count => {
+                // The first or the last of all.
+                let which = self.choices.below(2) * count;
+                let taken = b.func.region(region).params()[which..which + count].to_vec();
+                let span = b.func.span;
+                Builder::at_end(b.func, region, span).yield_(&taken);
+            }
+        }
         let axis = self.choices.below(ty.shape().len()) as u8;
         let kind = if self.choices.percent(60) {
-            OpKind::Reduce { axis }
+            OpKind::Reduce { axis, in_order: !combine::commutes(b.func, region) || self.choices.percent(20) }
         } else {
             OpKind::Scan { axis, reverse: self.choices.percent(50) }
         };
@@ -239,4 +254,15 @@ impl Generator {
             self.push(value);
         }
     }
+}
+
+/// Two functions `x -> a * x + b` become the one that does the first, then the second.
+fn functions_in_turn(b: &mut Builder<'_>, region: Region) {
+    let span = b.func.span;
+    let params = b.func.region(region).params().to_vec();
+    let mut inside = Builder::at_end(b.func, region, span);
+    let factor = inside.binary(BinaryOp::Mul, params[0], params[2]);
+    let product = inside.binary(BinaryOp::Mul, params[1], params[2]);
+    let term = inside.binary(BinaryOp::Add, product, params[3]);
+    inside.yield_(&[factor, term]);
 }

@@ -3,17 +3,17 @@
 //! A sum or a product of such scalars is taken not to wrap: where one does, the address made of it means nothing
 //! already. Nothing is taken for granted of parameters and of what is loaded.
 
-use shoal_ir::op::BinaryOp;
-use shoal_ir::{Func, OpKind, Scalar, Value, ValueDef};
-
-use crate::constants::int_constant;
-use shoal_ir::Structure;
+use crate::class::Structure;
+use crate::func::{Func, Op, Value, ValueDef};
+use crate::numeric::Const;
+use crate::op::{BinaryOp, OpKind};
+use crate::types::Scalar;
 
 /// How far back a proof looks.
 const MAX_DEPTH: u32 = 8;
 
 /// Whether a scalar integer is never negative.
-pub(crate) fn is_non_negative(func: &Func, value: Value) -> bool {
+pub fn is_non_negative(func: &Func, value: Value) -> bool {
     prove(func, value, MAX_DEPTH)
 }
 
@@ -22,7 +22,7 @@ fn prove(func: &Func, value: Value, depth: u32) -> bool {
         return true;
     }
     let Some(depth) = depth.checked_sub(1) else { return false };
-    let operand = |index: usize, op: &shoal_ir::Op| prove(func, op.operands()[index], depth);
+    let operand = |index: usize, op: &Op| prove(func, op.operands()[index], depth);
     match func.value(value).def() {
         ValueDef::Param(region, 0) => func.region(region).owner().is_some_and(|owner| {
             // A counter starts at its first value and goes up.
@@ -40,7 +40,7 @@ fn prove(func: &Func, value: Value, depth: u32) -> bool {
                 return widens && operand(0, op);
             }
             matches!(op.kind, OpKind::ProgramId { .. } | OpKind::NumPrograms { .. })
-                || int_constant(func, value).is_some_and(|c| c >= 0)
+                || matches!(op.kind, OpKind::Const(c) if is_at_least_zero(c))
         }
     }
 }
@@ -56,4 +56,8 @@ fn prove_binary(kind: BinaryOp, operand: &dyn Fn(usize) -> bool) -> bool {
             false
         }
     }
+}
+
+fn is_at_least_zero(number: Const) -> bool {
+    number.as_int().is_some_and(|number| number >= 0)
 }

@@ -6,12 +6,14 @@ main module of a script that `python -m shoal.triton` runs goes by the name of t
 
 import io
 import os
+import runpy
 from multiprocessing import spawn
 from typing import Any
 
 from shoal.triton._install import install
 
 SCRIPT = "SHOAL_TRITON_SCRIPT"
+MODULE = "SHOAL_TRITON_MODULE"
 ASKED = "SHOAL_TRITON_OPTIONS"
 OPTIONS = {"--cuda-as-cpu": "cuda_as_cpu", "--symmetric-memory": "symmetric_memory"}
 """What can be asked of the drop-in besides."""
@@ -26,13 +28,17 @@ def install_with(asked: list[str]) -> None:
 def follow(asked: list[str]) -> None:
     """Installs the drop-in in processes that `multiprocessing` starts anew, whatever the main module is.
 
-    For a main module that no child needs, such as pytest's: this one takes its place there.
+    This module takes its place there, and runs it again if it is a module that a child would run: that of a package,
+    such as pytest's, is none.
     """
     os.environ[ASKED] = " ".join(asked)
     prepared = spawn.get_preparation_data
 
     def prepare(name: str) -> dict[str, Any]:
-        data = {key: value for key, value in prepared(name).items() if not key.startswith("init_main")}
+        data = prepared(name)
+        main = data.pop("init_main_from_name", None)
+        data.pop("init_main_from_path", None)
+        os.environ[MODULE] = "" if main is None or main.endswith("__main__") else main
         return {**data, "init_main_from_name": __name__}
 
     spawn.get_preparation_data = prepare
@@ -45,3 +51,5 @@ if __name__ == "__mp_main__":
         with io.open_code(__file__) as _script:
             _code = compile(_script.read(), __file__, "exec", dont_inherit=True)
         exec(_code, globals())
+    elif os.environ.get(MODULE):
+        globals().update(runpy.run_module(os.environ[MODULE], run_name=__name__, alter_sys=True))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 _TRUE, _FALSE = {"1", "true", "on", "yes", "y"}, {"0", "false", "off", "no", "n", ""}
 _UNSET = object()
@@ -199,28 +199,33 @@ class base_knobs:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class HookChain(Generic[F]):
-    """Functions that are all called, in the order they were added, or in the opposite order."""
+class HookChain(list[F]):
+    """Functions that are all called, in the order they were added, or in the opposite order.
+
+    It is the list of them, so that a launch sees without calling anything that there are none.
+    """
 
     def __init__(self, reversed: bool = False) -> None:
-        self.calls: list[F] = []
+        super().__init__()
         self.reversed = reversed
+
+    @property
+    def calls(self) -> list[F]:
+        """The functions."""
+        return self
 
     def add(self, func: F) -> None:
         """Adds a function, unless it is there already."""
-        if func not in self.calls:
-            self.calls.append(func)
+        if func not in self:
+            self.append(func)
 
     def remove(self, func: F) -> None:
         """Removes a function, if it is there."""
-        if func in self.calls:
-            self.calls.remove(func)
-
-    def __bool__(self) -> bool:
-        return bool(self.calls)
+        if func in self:
+            super().remove(func)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        for call in list(reversed(self.calls) if self.reversed else self.calls):
+        for call in list(reversed(self) if self.reversed else self):
             call(*args, **kwargs)
 
 

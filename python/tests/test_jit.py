@@ -276,6 +276,18 @@ def test_launch_hooks():
     assert seen == [("enter", "fill", 3, (2, 1, 1)), ("exit", "fill")]
 
 
+def test_a_chain_of_hooks_is_the_list_of_them():
+    chain, seen = knobs.HookChain(reversed=True), []
+    first, second = (lambda: seen.append(1)), (lambda: seen.append(2))
+    for hook in (first, second, first):
+        chain.add(hook)
+    assert isinstance(chain, list) and chain.calls == [first, second]
+    chain()
+    chain.remove(first)
+    chain.remove(first)
+    assert seen == [2, 1] and chain and not knobs.HookChain()
+
+
 def test_compile_hooks_and_preload(monkeypatch):
     told, after = [], []
     monkeypatch.setattr(knobs.runtime, "jit_cache_hook", lambda **named: told.append(named))

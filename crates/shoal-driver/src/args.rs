@@ -84,6 +84,12 @@ impl ArgWriter {
         Self { block }
     }
 
+    /// What was written so far.
+    #[must_use]
+    pub fn block(&self) -> &ArgBlock {
+        &self.block
+    }
+
     /// The finished block.
     #[must_use]
     pub fn finish(self) -> ArgBlock {

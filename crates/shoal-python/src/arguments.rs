@@ -126,6 +126,9 @@ pub(crate) fn convert<'a>(
     held: &'a Held,
     bridge: &Bridge,
 ) -> PyResult<Arg<'a>> {
+    if takes == Takes::Value && TORCH_TENSOR.is_exact_class_of(object) {
+        return memory::torch(object, held).map(Arg::Memory);
+    }
     if object.is_exact_instance_of::<PyInt>() {
         return integer(object);
     }
@@ -209,6 +212,7 @@ fn value<'a>(object: &Bound<'_, PyAny>, held: &'a Held, bridge: &Bridge) -> PyRe
     if object.cast::<PyType>().is_ok() {
         return Err(unknown(object)?);
     }
+    // One of a class that inherits from it, or the first of all: the class is known from then on.
     if TORCH_TENSOR.is_class_of(object) {
         return memory::torch(object, held).map(Arg::Memory);
     }

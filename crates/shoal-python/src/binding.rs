@@ -1,5 +1,6 @@
 //! The arguments of a call, found for each parameter.
 
+use pyo3::Borrowed;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -18,20 +19,23 @@ pub(crate) struct Parameters {
     names_options: bool,
 }
 
-/// The arguments of a call.
-pub(crate) struct Bindings<'py> {
-    /// One for each parameter; that of `*rest` is a tuple.
-    pub(crate) values: SmallVec<[Bound<'py, PyAny>; 24]>,
+/// Arguments of a call that nobody else keeps: those by name, and `*rest`.
+#[derive(Default)]
+pub(crate) struct Kept<'py> {
+    /// Where the parameter stands, and the argument.
+    by_name: SmallVec<[(usize, Bound<'py, PyAny>); 8]>,
+    rest: Option<Bound<'py, PyTuple>>,
     /// Named arguments that are options, whether they are parameters as well or not.
     pub(crate) options: Given<'py>,
 }
 
-/// Why a call cannot be bound.
-pub(crate) enum Unbound<'py> {
-    /// Too many, too few, or one twice: parameters that were given by name.
-    Mismatch { positional: usize, named: Vec<Bound<'py, PyString>> },
-    /// Something else.
-    Error(PyErr),
+/// The arguments of a call, one for each parameter; that of `*rest` is a tuple.
+pub(crate) type Values<'a, 'py> = SmallVec<[Borrowed<'a, 'py, PyAny>; 24]>;
+
+/// A call has too many arguments, too few, or one twice.
+pub(crate) struct Mismatch {
+    /// Where the parameters stand that were given by name.
+    pub(crate) named: Vec<usize>,
 }
 
 impl Parameters {
@@ -46,51 +50,95 @@ impl Parameters {
         Ok(Parameters { names, defaults, variadic, names_options })
     }
 
-    /// Finds the argument of each parameter.
+    /// Looks at the arguments that are given by name, and takes `*rest` together.
     #[inline]
-    pub(crate) fn bind<'py>(
+    pub(crate) fn keep<'py>(
         &self,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> Result<Bindings<'py>, Unbound<'py>> {
+        kept: &mut Kept<'py>,
+    ) -> PyResult<()> {
+        if let Some(at) = self.variadic {
+            kept.rest = Some(args.get_slice(at.min(args.len()), args.len()));
+        }
+        for (name, value) in kwargs.into_iter().flatten() {
+            let name = name.cast_into::<PyString>()?;
+            match self.meaning(args.py(), &name) {
+                Meaning::Parameter(at) => {
+                    kept.by_name.push((at, value.clone()));
+                    if self.names_options && options::is_known(&name) {
+                        kept.options.push((name, value));
+                    }
+                }
+                Meaning::Option => kept.options.push((name, value)),
+                Meaning::Nothing => return Err(unknown(&name)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the argument of each parameter.
+    #[inline]
+    pub(crate) fn bind<'a, 'py>(
+        &'a self,
+        args: &'a Bound<'py, PyTuple>,
+        kept: &'a Kept<'py>,
+        values: &mut Values<'a, 'py>,
+    ) -> Result<(), Mismatch> {
+        if args.len() == self.names.len() && kept.by_name.is_empty() && self.variadic.is_none() {
+            values.extend(args.iter_borrowed());
+            return Ok(());
+        }
+        self.bind_by_name(args, kept, values)
+    }
+
+    fn bind_by_name<'a, 'py>(
+        &'a self,
+        args: &'a Bound<'py, PyTuple>,
+        kept: &'a Kept<'py>,
+        values: &mut Values<'a, 'py>,
+    ) -> Result<(), Mismatch> {
         let py = args.py();
         let given = args.len();
         let first = self.variadic.unwrap_or(self.names.len());
-        let mut slots: SmallVec<[Option<Bound<'py, PyAny>>; 24]> = args.iter().take(first).map(Some).collect();
+        let mut slots: SmallVec<[Option<Borrowed<'a, 'py, PyAny>>; 24]> =
+            args.iter_borrowed().take(first).map(Some).collect();
         let mut mismatch = given > first && self.variadic.is_none();
         slots.resize(self.names.len(), None);
-        if let Some(at) = self.variadic {
-            slots[at] = Some(args.get_slice(at.min(given), given).into_any());
+        if let (Some(at), Some(rest)) = (self.variadic, &kept.rest) {
+            slots[at] = Some(rest.as_any().as_borrowed());
         }
-        let mut options = SmallVec::new();
-        let mut named = Vec::new();
-        for (name, value) in kwargs.into_iter().flatten() {
-            let name = name.cast_into::<PyString>().map_err(|error| Unbound::Error(error.into()))?;
-            match self.meaning(py, &name) {
-                Meaning::Parameter(at) => {
-                    mismatch |= slots[at].is_some();
-                    if self.names_options && options::is_known(&name) {
-                        options.push((name.clone(), value.clone()));
-                    }
-                    slots[at] = Some(value);
-                    named.push(name);
-                }
-                Meaning::Option => options.push((name, value)),
-                Meaning::Nothing => return Err(Unbound::Error(unknown(&name))),
-            }
+        for (at, value) in &kept.by_name {
+            mismatch |= slots[*at].replace(value.as_borrowed()).is_some();
         }
-        let mut values = SmallVec::with_capacity(slots.len());
         for (slot, default) in slots.into_iter().zip(&self.defaults) {
             match (slot, default) {
                 (Some(value), _) => values.push(value),
-                (None, Some(default)) => values.push(default.bind(py).clone()),
+                (None, Some(default)) => values.push(default.bind_borrowed(py)),
                 (None, None) => mismatch = true,
             }
         }
-        if mismatch {
-            return Err(Unbound::Mismatch { positional: given, named });
+        match mismatch {
+            true => Err(Mismatch { named: kept.by_name.iter().map(|(at, _)| *at).collect() }),
+            false => Ok(()),
         }
-        Ok(Bindings { values, options })
+    }
+
+    /// The arguments by name, for a grid that is computed from them.
+    pub(crate) fn by_name<'py>(
+        &self,
+        py: Python<'py>,
+        values: &Values<'_, 'py>,
+        kept: &Kept<'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (name, value) in self.names.iter().zip(values) {
+            dict.set_item(name, value)?;
+        }
+        for (name, value) in &kept.options {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
     }
 
     /// What a name stands for. Names in a program's text are one object wherever they stand, so most are found without
@@ -119,20 +167,6 @@ enum Meaning {
     Parameter(usize),
     Option,
     Nothing,
-}
-
-impl<'py> Bindings<'py> {
-    /// The arguments by name, for a grid that is computed from them.
-    pub(crate) fn by_name(&self, py: Python<'py>, parameters: &Parameters) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        for (name, value) in parameters.names.iter().zip(&self.values) {
-            dict.set_item(name, value)?;
-        }
-        for (name, value) in &self.options {
-            dict.set_item(name, value)?;
-        }
-        Ok(dict)
-    }
 }
 
 fn unknown(name: &Bound<'_, PyString>) -> PyErr {

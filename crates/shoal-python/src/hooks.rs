@@ -1,5 +1,6 @@
 //! Settings and hooks of `shoal.knobs` that a launch looks at.
 
+use pyo3::Borrowed;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -20,8 +21,8 @@ impl<'py> Settings<'py> {
         let runtime = knobs.bind(py).getattr(intern!(py, "runtime"))?;
         Ok(Settings {
             debug: runtime.getattr(intern!(py, "debug"))?.is_truthy()?,
-            enter: hook(runtime.getattr(intern!(py, "launch_enter_hook"))?)?,
-            exit: hook(runtime.getattr(intern!(py, "launch_exit_hook"))?)?,
+            enter: hook(runtime.getattr(intern!(py, "launch_enter_hook"))?),
+            exit: hook(runtime.getattr(intern!(py, "launch_exit_hook"))?),
         })
     }
 
@@ -31,7 +32,7 @@ impl<'py> Settings<'py> {
         &self,
         kernel: &Bound<'py, PyAny>,
         grid: [u32; 3],
-        args: &[Bound<'py, PyAny>],
+        args: &[Borrowed<'_, 'py, PyAny>],
     ) -> PyResult<()> {
         self.enter.as_ref().map_or(Ok(()), |hook| call(hook, kernel, grid, args))
     }
@@ -42,7 +43,7 @@ impl<'py> Settings<'py> {
         &self,
         kernel: &Bound<'py, PyAny>,
         grid: [u32; 3],
-        args: &[Bound<'py, PyAny>],
+        args: &[Borrowed<'_, 'py, PyAny>],
     ) -> PyResult<()> {
         self.exit.as_ref().map_or(Ok(()), |hook| call(hook, kernel, grid, args))
     }
@@ -50,19 +51,18 @@ impl<'py> Settings<'py> {
 
 /// A hook that somebody hung in. A chain of hooks without any is none.
 #[inline]
-fn hook(hook: Bound<'_, PyAny>) -> PyResult<Option<Bound<'_, PyAny>>> {
-    if hook.is_none() {
-        return Ok(None);
-    }
-    let empty = match hook.getattr(intern!(hook.py(), "calls")) {
-        Ok(calls) => calls.cast::<PyList>().is_ok_and(|calls| calls.is_empty()),
-        Err(_) => false,
-    };
-    Ok((!empty).then_some(hook))
+fn hook(hook: Bound<'_, PyAny>) -> Option<Bound<'_, PyAny>> {
+    let none = hook.is_none() || hook.cast::<PyList>().is_ok_and(|chain| chain.is_empty());
+    (!none).then_some(hook)
 }
 
 #[cold]
-fn call(hook: &Bound<'_, PyAny>, kernel: &Bound<'_, PyAny>, grid: [u32; 3], args: &[Bound<'_, PyAny>]) -> PyResult<()> {
+fn call<'py>(
+    hook: &Bound<'py, PyAny>,
+    kernel: &Bound<'py, PyAny>,
+    grid: [u32; 3],
+    args: &[Borrowed<'_, 'py, PyAny>],
+) -> PyResult<()> {
     let py = hook.py();
     let args = PyTuple::new(py, args)?;
     let metadata = kernel.call_method1(intern!(py, "_launch_metadata"), (grid, args))?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ use shoal::{Access, Arg, Args, ParamKind, Prepared, Report, Variant};
 use smallvec::SmallVec;
 
 use crate::arguments::{self, ExtentNeed, Held, Takes};
-use crate::binding::Unbound;
+use crate::binding::{Kept, Mismatch, Values};
 use crate::devices::{self, DeviceName};
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
@@ -46,17 +47,16 @@ pub(crate) fn launch<'py>(
         hook.call(args, named)?;
     }
     let live = kernel.live(slf)?;
-    let bindings = match declared.parameters.bind(args, named) {
-        Ok(bindings) => bindings,
-        Err(Unbound::Error(error)) => return Err(error),
-        Err(Unbound::Mismatch { positional, named }) => {
-            let named: Vec<String> = named.iter().map(|name| name.to_string()).collect();
-            return Err(misfit(py, &live, positional, &named));
-        }
-    };
+    // Filled in where they are, here and below: moving lists of arguments would take a good part of the time.
+    let (mut kept, mut values) = (Kept::default(), Values::new());
+    declared.parameters.keep(args, named, &mut kept)?;
+    if let Err(Mismatch { named }) = declared.parameters.bind(args, &kept, &mut values) {
+        let names = named.into_iter().map(|at| declared.parameters.names[at].to_string());
+        return Err(misfit(py, &live, args.len(), &names.collect::<Vec<_>>()));
+    }
     let settings = hooks::Settings::now(py)?;
-    let debug = debug_of(&bindings.options, declared, &settings)?;
-    let set = live.variants.with(py, &live.kernel, debug, &bindings.options)?;
+    let debug = debug_of(&kept.options, declared, &settings)?;
+    let set = live.variants.with(py, &live.kernel, debug, &kept.options)?;
 
     let rank = current::rank();
     let default = match (goal, gpu_of(rank.as_ref())) {
@@ -70,7 +70,8 @@ pub(crate) fn launch<'py>(
         (DeviceName::Cpu, true) => ExtentNeed::IfKnown,
         (DeviceName::Cpu, false) => ExtentNeed::Unneeded,
     });
-    let (converted, protected) = converted(py, &live, &set, goal, &bindings.values, &held)?;
+    let mut converted = Args::new();
+    let protected = convert(py, &live, &set, goal, &values, &held, &mut converted)?;
     let (on, stream) = chosen(py, &set, default, &held, rank.as_ref())?;
     // Code that reaches other ranks through NVSHMEM is another.
     let through = rank.as_ref().filter(|rank| rank.gpu().is_some_and(|gpu| gpu.nvshmem().is_some()));
@@ -79,7 +80,7 @@ pub(crate) fn launch<'py>(
     let prepared = on.prepare(&converted).map_err(|error| raise(py, error, None))?;
     let extents = match goal {
         Goal::Run(grid) if grid.is_callable() => {
-            grid::extents(&grid.call1((bindings.by_name(py, &declared.parameters)?,))?)?
+            grid::extents(&grid.call1((declared.parameters.by_name(py, &values, &kept)?,))?)?
         }
         Goal::Run(grid) => grid::extents(grid)?,
         Goal::Compile => [0; 3],
@@ -88,7 +89,7 @@ pub(crate) fn launch<'py>(
         return Ok(py.None().into_bound(py));
     };
     if let Goal::Run(_) = goal {
-        settings.entering(&shown, extents, &bindings.values)?;
+        settings.entering(&shown, extents, &values)?;
         let run = match (stream, rank) {
             // It returns at once: giving the interpreter up would cost more.
             (Some(stream), None) => on.run_in(&prepared, &variant, extents, stream),
@@ -99,7 +100,7 @@ pub(crate) fn launch<'py>(
             }
         };
         run.map_err(|error| raise(py, error, None))?;
-        settings.exiting(&shown, extents, &bindings.values)?;
+        settings.exiting(&shown, extents, &values)?;
     }
     Ok(shown)
 }
@@ -141,17 +142,17 @@ fn chosen<'s>(
     Ok((kernel, Some(devices::stream(py, device, package)?)))
 }
 
-/// The arguments as the kernel takes them, and the parameters whose memory may not be written.
+/// Makes arguments as the kernel takes them; gives the parameters whose memory may not be written.
 #[inline]
-fn converted<'a, 's>(
+fn convert<'a, 's>(
     py: Python<'_>,
     live: &Live,
     set: &'s OptionSet,
     goal: Goal<'_, '_>,
-    values: &[Bound<'_, PyAny>],
+    values: &[Borrowed<'_, '_, PyAny>],
     held: &'a Held,
-) -> PyResult<(Args<'a>, SmallVec<[&'s str; 4]>)> {
-    let mut args = Args::new();
+    args: &mut Args<'a>,
+) -> PyResult<SmallVec<[&'s str; 4]>> {
     let mut protected = SmallVec::new();
     for (param, value) in set.kernel.params().iter().zip(values) {
         let takes = if param.kind() == ParamKind::Constexpr { Takes::Constant } else { Takes::Value };
@@ -167,7 +168,7 @@ fn converted<'a, 's>(
         }
         args.push(arg);
     }
-    Ok((args, protected))
+    Ok(protected)
 }
 
 /// The specialisation for these arguments and its `CompiledKernel`.

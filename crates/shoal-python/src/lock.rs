@@ -11,6 +11,14 @@ use pyo3::sync::MutexExt;
 /// Locks a mutex that Python code may run under.
 #[inline]
 pub(crate) fn lock<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
+    match mutex.try_lock() {
+        Ok(guard) => guard,
+        Err(_) => wait(py, mutex),
+    }
+}
+
+#[cold]
+fn wait<'a, T>(py: Python<'_>, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
     mutex.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,6 +1,7 @@
 //! What is compiled of a kernel, as Python sees it: one `CompiledKernel` for each specialisation and set of options.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use pyo3::exceptions::PyValueError;
@@ -35,7 +36,7 @@ pub(crate) struct OptionSet {
     pub(crate) kernel: shoal::Kernel,
     interpreted: OnceLock<shoal::Kernel>,
     on_cuda: [OnceLock<OnCuda>; MOST_GPUS],
-    compiled: Mutex<HashMap<usize, Known>>,
+    compiled: Mutex<HashMap<usize, Known, BuildHasherDefault<AddressHasher>>>,
 }
 
 /// The kernel on a GPU, for launches.
@@ -51,6 +52,27 @@ struct Known {
     /// Keeps the address, which is the key, from being used again.
     _variant: Arc<Variant>,
     shown: Py<PyAny>,
+}
+
+/// Addresses of variants are as good as random but for their lowest bits.
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_usize(byte.into()));
+    }
+
+    #[inline]
+    fn write_usize(&mut self, address: usize) {
+        // The table takes places from the lower bits and compares the upper seven first.
+        self.0 = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Variants {

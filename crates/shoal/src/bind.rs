@@ -88,36 +88,53 @@ impl NamedShape {
 }
 
 impl<'a> Bound<'a> {
+    /// No arguments yet.
+    #[inline]
+    pub(crate) fn none_of(params: &'a [Param]) -> Bound<'a> {
+        Bound { params, args: SmallVec::new(), shape: NamedShape::default() }
+    }
+
     /// Finds the argument of each parameter.
     #[inline]
-    pub(crate) fn new(kernel: Signature<'a>, args: &'a Args<'_>) -> Result<Bound<'a>, ArgumentError> {
-        let params = kernel.params;
-        if args.positional.len() > params.len() {
-            return Err(too_many(kernel, args.positional.len()));
-        }
-        let mut found: SmallVec<[Option<&'a Arg<'a>>; 32]> = SmallVec::from_elem(None, params.len());
+    pub(crate) fn bind(&mut self, kernel: Signature<'a>, args: &'a Args<'_>) -> Result<(), ArgumentError> {
         // Slices let the arguments' lifetime shrink to that of the borrow; the vectors would not.
         let (positional, named): (&'a [Arg<'_>], &'a [(&str, Arg<'_>)]) = (&args.positional, &args.named);
+        if named.is_empty() && positional.len() == self.params.len() {
+            self.args.extend(positional);
+            return Ok(());
+        }
+        self.bind_by_name(kernel, positional, named)
+    }
+
+    fn bind_by_name(
+        &mut self,
+        kernel: Signature<'a>,
+        positional: &'a [Arg<'a>],
+        named: &'a [(&str, Arg<'a>)],
+    ) -> Result<(), ArgumentError> {
+        let params = self.params;
+        if positional.len() > params.len() {
+            return Err(too_many(kernel, positional.len()));
+        }
+        let mut found: SmallVec<[Option<&'a Arg<'a>>; 32]> = SmallVec::from_elem(None, params.len());
         for (slot, arg) in found.iter_mut().zip(positional) {
             *slot = Some(arg);
         }
-        let mut shape = NamedShape::default();
         for (name, arg) in named {
             match params.iter().position(|p| p.name == *name) {
                 Some(at) if found[at].is_some() => return Err(twice(&params[at])),
                 Some(at) => found[at] = Some(arg),
-                None if GPU_OPTIONS.contains(name) => shape.set(kernel, name, arg)?,
+                None if GPU_OPTIONS.contains(name) => self.shape.set(kernel, name, arg)?,
                 None => return Err(unknown(kernel, name)),
             }
         }
-        let mut bound = SmallVec::with_capacity(params.len());
         for (param, slot) in params.iter().zip(&found) {
             match slot.or(param.default.as_ref()) {
-                Some(arg) => bound.push(arg),
+                Some(arg) => self.args.push(arg),
                 None => return Err(missing(kernel, &found)),
             }
         }
-        Ok(Bound { params, args: bound, shape })
+        Ok(())
     }
 
     /// The argument of a parameter.

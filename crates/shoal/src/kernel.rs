@@ -77,7 +77,7 @@ pub struct Prepared<'a> {
     /// As the kernel's options say, or the launch by name.
     gpu: GpuShape,
     key: Words,
-    block: ArgBlock,
+    writer: ArgWriter,
     locations: Locations,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Prepared<'a> {
     }
 
     pub(crate) fn block(&self) -> &ArgBlock {
-        &self.block
+        self.writer.block()
     }
 
     /// Whose memory the arguments are.
@@ -235,7 +235,8 @@ impl Kernel {
     /// When the arguments do not fit.
     pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<ArgSpec>, Error> {
         let args = self.gather(args.clone());
-        let bound = Bound::new(self.shared.signature(), &args).map_err(|error| self.argument_error(*error))?;
+        let mut bound = Bound::none_of(&self.shared.params);
+        bound.bind(self.shared.signature(), &args).map_err(|error| self.argument_error(*error))?;
         let specs = Leaves::of(&bound).and_then(|leaves| leaves.specs());
         specs.map_err(|error| self.argument_error(*error))
     }
@@ -317,19 +318,24 @@ impl Kernel {
     /// When the arguments do not fit.
     #[inline]
     pub fn prepare<'a>(&'a self, args: &'a Args<'_>) -> Result<Prepared<'a>, Error> {
-        let bound = Bound::new(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
-        let gpu = bound.shape.over(self.options.gpu);
-        let mut key = self.key_start.clone();
-        key.extend(options::shape_words(gpu, self.device.target()));
-        let mut writer = ArgWriter::default();
-        let mut locations = Locations::default();
-        let walked = walk(&bound, |leaf| {
-            variant_key::write(&mut key, &leaf);
-            pack::write(&mut writer, &leaf);
+        // Filled in where it is: moving its parts would take a good part of the time.
+        let mut prepared = Prepared {
+            bound: Bound::none_of(&self.shared.params),
+            gpu: self.options.gpu,
+            key: Words::from_slice(&self.key_start),
+            writer: ArgWriter::default(),
+            locations: Locations::default(),
+        };
+        let Prepared { bound, gpu, key, writer, locations } = &mut prepared;
+        bound.bind(self.shared.signature(), args).map_err(|error| self.argument_error(*error))?;
+        *gpu = bound.shape.over(*gpu);
+        key.extend_from_slice(&options::shape_words(*gpu, self.device.target()));
+        let walked = walk(bound, |leaf| {
+            variant_key::write(key, &leaf);
+            pack::write(writer, &leaf);
             locations.add(&leaf);
         });
         walked.map_err(|error| self.argument_error(*error))?;
-        let prepared = Prepared { bound, gpu, key, block: writer.finish(), locations };
         let launcher = if self.rank.is_some() { Launcher::Rank } else { Launcher::Program };
         if !locations.are_fit_for(self.device.location(), launcher) {
             let error = prepared.leaves().map(|leaves| locations_error(&leaves, self.device.location()));

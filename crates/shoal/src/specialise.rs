@@ -53,20 +53,46 @@ pub(crate) type ArgumentError = Box<Diagnostic>;
 #[derive(Clone, Copy)]
 pub(crate) struct Rules<'p> {
     param: &'p Param,
-    kind: ParamKind,
-    value: Specialise,
-    alignment: Specialise,
+    of: RulesOf,
+}
+
+/// What rules are about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RulesOf {
+    /// The parameter's own argument.
+    Parameter,
+    /// An element of a tuple: nothing is said about it, and it is always specialised.
+    Element,
 }
 
 impl<'p> Rules<'p> {
     #[inline]
     pub(crate) fn of(param: &'p Param) -> Rules<'p> {
-        Rules { param, kind: param.kind, value: param.value, alignment: param.alignment }
+        Rules { param, of: RulesOf::Parameter }
     }
 
-    /// For elements of a tuple: nothing is said about them, and they are always specialised.
+    /// For elements of a tuple.
     pub(crate) fn element(self) -> Rules<'p> {
-        Rules { kind: ParamKind::Open, value: Specialise::Yes, alignment: Specialise::Yes, ..self }
+        Rules { of: RulesOf::Element, ..self }
+    }
+
+    /// By reference: each launch looks at the kind of each parameter, and copies of it would cost more than the look.
+    #[inline]
+    fn kind(self) -> &'p ParamKind {
+        match self.of {
+            RulesOf::Parameter => &self.param.kind,
+            RulesOf::Element => &ParamKind::Open,
+        }
+    }
+
+    #[inline]
+    fn specialises_value(self) -> bool {
+        self.of == RulesOf::Element || self.param.value == Specialise::Yes
+    }
+
+    #[inline]
+    fn specialises_alignment(self) -> bool {
+        self.of == RulesOf::Element || self.param.alignment == Specialise::Yes
     }
 }
 
@@ -75,7 +101,7 @@ impl<'p> Rules<'p> {
 pub(crate) fn classify<'a>(rules: Rules<'_>, arg: &'a Arg<'a>) -> Result<ArgClass<'a>, ArgumentError> {
     let param = rules.param;
     let number = |dtype, divisible| Ok(ArgClass::Number { dtype, divisible, bits: bits(dtype, arg) });
-    match (rules.kind, arg) {
+    match (rules.kind(), arg) {
         (ParamKind::Constexpr, Arg::Memory(_) | Arg::Descriptor(_)) => Err(needs_constant(param, arg)),
         (ParamKind::Constexpr, Arg::Tuple(_) | Arg::NamedTuple(..)) => {
             check_constant(rules, arg, arg, 0)?;
@@ -84,7 +110,7 @@ pub(crate) fn classify<'a>(rules: Rules<'_>, arg: &'a Arg<'a>) -> Result<ArgClas
         (ParamKind::Constexpr, _) | (_, Arg::None | Arg::Host(_)) => Ok(ArgClass::Constant(arg)),
         (_, Arg::Text(_) | Arg::DType(_) | Arg::Function(_)) => Err(only_constexpr(param, arg)),
         (ParamKind::Open, Arg::Bool(_)) => number(DType::I1, false),
-        (ParamKind::Open, Arg::Int(1)) if rules.value == Specialise::Yes => Ok(ArgClass::Constant(arg)),
+        (ParamKind::Open, Arg::Int(1)) if rules.specialises_value() => Ok(ArgClass::Constant(arg)),
         (ParamKind::Open, Arg::Int(value)) => {
             let dtype = smallest_int(*value).ok_or_else(|| too_large(param, *value))?;
             number(dtype, divisible(rules, *value))
@@ -98,9 +124,9 @@ pub(crate) fn classify<'a>(rules: Rules<'_>, arg: &'a Arg<'a>) -> Result<ArgClas
         }
         (ParamKind::Open, Arg::Tuple(items)) => Ok(ArgClass::Tuple(None, items.len())),
         (ParamKind::Open, Arg::NamedTuple(class, items)) => Ok(ArgClass::Tuple(Some(class), items.len())),
-        (ParamKind::Number(dtype), Arg::Bool(_) | Arg::Int(_) | Arg::Float(_)) => annotated_number(rules, dtype, arg),
-        (ParamKind::Pointer(dtype, access), Arg::Memory(memory)) if memory.dtype == dtype => {
-            pointer(rules, memory, access)
+        (ParamKind::Number(dtype), Arg::Bool(_) | Arg::Int(_) | Arg::Float(_)) => annotated_number(rules, *dtype, arg),
+        (ParamKind::Pointer(dtype, access), Arg::Memory(memory)) if memory.dtype == *dtype => {
+            pointer(rules, memory, *access)
         }
         (
             ParamKind::Number(_) | ParamKind::Pointer(..) | ParamKind::Const,
@@ -154,7 +180,7 @@ fn check_memory(param: &Param, memory: &Memory<'_>) -> Result<(), ArgumentError>
 
 #[inline]
 fn divisible(rules: Rules<'_>, value: i128) -> bool {
-    rules.value == Specialise::Yes && rules.alignment == Specialise::Yes && value % 16 == 0
+    value % 16 == 0 && rules.specialises_value() && rules.specialises_alignment()
 }
 
 #[inline]

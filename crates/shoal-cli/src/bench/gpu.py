@@ -40,6 +40,7 @@ def compiled_by(name, header):
 
 OURS = compiled_by("shoal", "import shoal as triton\nimport shoal.language as tl\n\n\n")
 THEIRS = triton and compiled_by("triton", "import triton\nimport triton.language as tl\n\n\n")
+PACKAGES = {"shoal": OURS, **({"triton": THEIRS} if THEIRS else {})}
 
 
 def say(**row):
@@ -280,23 +281,77 @@ def bench_attention():
 
 
 def bench_compile():
-    a = torch.randn(256, 256, device="cuda", dtype=torch.float16)
-    times = {"shoal": [], "triton": []}
-    for at in range(3):
-        config = dict(BM=128, BN=128, BK=64, GROUP=8 + at, num_warps=4, num_stages=3)
-        for name, module in (("shoal", OURS), ("triton", THEIRS)):
-            if module:
-                start = time.perf_counter()
-                module.matmul_kernel[(1,)](a, a, a, 256, 256, 256, 256, 1, 256, 1, 256, 1, **config)
-                torch.cuda.synchronize()
-                times[name].append(time.perf_counter() - start)
-    ours = statistics.median(times["shoal"])
-    steps = list(OURS.matmul_kernel._compiled_kernels())[-1]._native.times
-    say(bench="compile", case="matmul 128x128x64", note=str({k: round(1e3 * v, 1) for k, v in steps.items()}))
-    if times["triton"]:
-        theirs = statistics.median(times["triton"])
-        say(bench="compile", case="matmul 128x128x64", metric="ms", ours=1e3 * ours, peer="triton", peer_value=1e3 * theirs,
+    """From a launch of what is not compiled yet to its end: of a kernel's first configuration, and of two more of them."""
+    x = torch.randn(8, 4096, device="cuda")
+    half, small = x.to(torch.bfloat16), torch.randn(256, 256, device="cuda", dtype=torch.float16)
+    heads = torch.randn(256, 128, device="cuda", dtype=torch.float16)
+    blocks, attention = (1024, 2048, 4096), ((128, 64, 8, 3), (128, 128, 8, 2), (64, 64, 4, 3))
+
+    def attend(m, bm, bn, warps, stages):
+        m.attention_kernel[(1, 1)](
+            heads, heads, heads, heads, 1.0, 256, 256 * 128,
+            BM=bm, BN=bn, D=128, CAUSAL=False, num_warps=warps, num_stages=stages,
+        )
+
+    for case, launch in {
+        "matmul": lambda m, at: launch_small(m, small, dict(BM=128, BN=128, BK=64, GROUP=8 + at, num_warps=4, num_stages=3)),
+        "attention": lambda m, at: attend(m, *attention[at]),
+        "vector add": lambda m, at: m.add_kernel[(1,)](x, x, x, 64, BLOCK=blocks[at]),
+        "softmax": lambda m, at: m.softmax_kernel[(1,)](x, x, 4096, 1024, BLOCK=blocks[at]),
+        "layer norm": lambda m, at: m.layer_norm_kernel[(1,)](half, half, half, half, 4096, 1024, 1e-6, BLOCK=blocks[at]),
+        "rms norm": lambda m, at: m.rms_norm_kernel[(1,)](half, half, half, 4096, 1024, 1e-6, BLOCK=blocks[at]),
+    }.items():
+        times = {name: [timed(lambda: launch(m, at)) for at in range(3)] for name, m in PACKAGES.items()}
+        compile_row(f"{case}, first", {name: t[0] for name, t in times.items()})
+        compile_row(f"{case}, another", {name: statistics.mean(t[1:]) for name, t in times.items()})
+    bench_sweep(small)
+
+
+def launch_small(m, a, config):
+    m.matmul_kernel[(1,)](a, a, a, 256, 256, 256, 256, 1, 256, 1, 256, 1, **config)
+
+
+SWEEP = [
+    dict(BM=bm, BN=bn, BK=bk, GROUP=4, num_warps=warps, num_stages=stages)
+    for bm, bn, bk, warps, stages in (
+        (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (128, 128, 64, 4, 4), (128, 128, 64, 8, 4), (128, 128, 32, 4, 4),
+        (64, 128, 64, 4, 4), (64, 256, 64, 8, 3), (64, 256, 32, 4, 4), (64, 64, 64, 4, 4), (64, 64, 32, 4, 5),
+        (128, 64, 64, 4, 4), (128, 64, 32, 4, 4), (256, 64, 32, 8, 3), (256, 128, 64, 8, 3), (32, 64, 64, 4, 4),
+        (32, 128, 64, 4, 4),
+    )
+]
+
+
+def bench_sweep(a):
+    """All that an autotuner compiles: ours does so at once, Triton's one after another."""
+    options = ("num_warps", "num_stages")
+    configs = [
+        shoal.Config({k: v for k, v in config.items() if k not in options}, **{k: config[k] for k in options})
+        for config in SWEEP
+    ]
+    autotuned = shoal.autotune(configs, key=["M"])(OURS.matmul_kernel)
+    arguments = (a, a, a, 256, 256, 256, 256, 1, 256, 1, 256, 1)
+    times = {"shoal": timed(lambda: autotuned.warmup(*arguments, grid=(1,)))}
+    if THEIRS:
+        times["triton"] = timed(lambda: [launch_small(THEIRS, a, config) for config in SWEEP])
+    compile_row(f"matmul, {len(SWEEP)} configurations of an autotuner", times)
+
+
+def timed(fn):
+    start = time.perf_counter()
+    fn()
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def compile_row(case, times):
+    ours = times["shoal"]
+    if "triton" in times:
+        theirs = times["triton"]
+        say(bench="compile", case=case, metric="ms", ours=1e3 * ours, peer="triton", peer_value=1e3 * theirs,
             ratio=theirs / ours)
+    else:
+        say(bench="compile", case=case, note=f"shoal {1e3 * ours:.1f} ms")
 
 
 def bench_launch():

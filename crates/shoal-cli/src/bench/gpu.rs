@@ -30,18 +30,23 @@ pub(super) fn rows(options: &BenchOptions) -> Result<Vec<Row>, Failure> {
     let (script, kernels) = (folder.0.join("gpu.py"), folder.0.join("gpu_kernels.py"));
     write(&script, SCRIPT)?;
     write(&kernels, KERNELS)?;
+    // Before the other process uses the GPU.
+    let mut rows = match "launch".contains(options.filter.as_str()) {
+        true => gpu_launch::rows(device)?,
+        false => Vec::new(),
+    };
     let mut child = Command::new(python)
         .arg(&script)
         .arg(&kernels)
         .arg(&options.filter)
         .arg(options.rounds.unwrap_or(ROUNDS).to_string())
+        // What was compiled before, by any of the three, is not taken from the disk.
+        .env("CUDA_CACHE_DISABLE", "1")
+        .env("SHOAL_CACHE_DIR", folder.0.join("shoal"))
+        .env("TRITON_CACHE_DIR", folder.0.join("triton"))
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|why| Failure::new(format!("cannot start {}: {why}", python.to_string_lossy())))?;
-    let mut rows = match "launch".contains(options.filter.as_str()) {
-        true => gpu_launch::rows(device)?,
-        false => Vec::new(),
-    };
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()).map_while(Result::ok) {
         match serde_json::from_str::<Value>(&line).ok().as_ref().and_then(row) {
             Some(row) => rows.push(row),

@@ -144,7 +144,7 @@ fn with_fewer_registers(
         let by_registers = limits.registers / (registers.next_multiple_of(REGISTER_GROUP) * threads).max(1);
         by_registers.min(limits.multiprocessor_threads / threads)
     };
-    if resident(fewer) <= resident(used.registers) {
+    if !is_worthwhile(resident(used.registers), resident(fewer)) {
         return None;
     }
     let at = text.find(".reqntid")?;
@@ -152,6 +152,12 @@ fn with_fewer_registers(
     let code = assemble(device, &description.name, limited.as_bytes()).ok()?;
     let now = CudaKernel::load(device, &code, description.clone()).ok()?.resources();
     (now.local_bytes <= used.local_bytes).then_some(code)
+}
+
+/// Whether so many more programs at once are worth the time of a second assembly, which for such kernels is most of their
+/// compilation: one more where there are many is not.
+fn is_worthwhile(now: u32, then: u32) -> bool {
+    then > now && then * 7 >= now * 8
 }
 
 /// A link that is destroyed at the end.
@@ -221,6 +227,13 @@ pub fn assemble_with_ptxas(kernel: &str, arch: NvptxArch, ptx: &[u8]) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_more_program_of_many_is_not_worth_an_assembly() {
+        // 54 and 48 registers of 128 threads; 42 and 40 of 256.
+        assert!(!is_worthwhile(9, 10) && !is_worthwhile(16, 16) && !is_worthwhile(0, 0));
+        assert!(is_worthwhile(5, 6) && is_worthwhile(10, 12) && is_worthwhile(7, 8));
+    }
 
     #[test]
     fn a_refusal_names_the_line_and_its_source() {

@@ -129,6 +129,9 @@ impl<'p> Program<'p> {
                 self.fault(machine.memory, site, fault, (address, elem.bytes()), access, element)
             })?;
             out[i] = value;
+            if order != Order::Plain && effect.changes() {
+                machine.changed_word(address);
+            }
             follow.element(machine, i, address, effect);
             if effect.reads() && !self.laps.is_empty() {
                 self.saw(Seen {

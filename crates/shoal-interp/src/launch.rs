@@ -51,6 +51,14 @@ pub enum Order {
     },
     /// Ranks one after the other, in an order that the seed fixes: each goes as far as it can before the next one moves.
     Skewed(u64),
+    /// Each in turn, but for one transfer, which comes as soon as others have changed its word so many times, or when nobody
+    /// else can go on. Finds mistakes that need a signal to be overtaken.
+    Overtaken {
+        /// Its number among all that take turns.
+        transfer: u64,
+        /// How many changes come before it.
+        times: u32,
+    },
 }
 
 /// Whether programs may be started beyond [`Options::resident`].

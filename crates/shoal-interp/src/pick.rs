@@ -47,6 +47,8 @@ pub(crate) struct Runner {
     /// Programs are numbered as they start.
     pub(crate) number: u64,
     pub(crate) rank: u32,
+    /// How often others have changed the word of a transfer since it was issued.
+    pub(crate) overtaken: u32,
 }
 
 /// What was chosen where there was a choice.
@@ -61,6 +63,7 @@ pub(crate) struct Choice {
 enum Strategy {
     /// The number of the program whose turn it is next.
     RoundRobin(u64),
+    Overtaken(Overtaken),
     /// The state of the random sequence.
     Random(u64),
     Priorities(Priorities),
@@ -87,6 +90,15 @@ struct Skewed {
     state: u64,
 }
 
+/// Each in turn, but for one transfer.
+struct Overtaken {
+    transfer: u64,
+    /// How often its word changes before it comes.
+    times: u32,
+    /// The number of whose turn it is next.
+    next: u64,
+}
+
 impl Picker {
     pub(crate) fn new(order: Order) -> Picker {
         let (strategy, starts) = match order {
@@ -99,6 +111,7 @@ impl Picker {
                 (Strategy::Priorities(priorities), Some(seed))
             }
             Order::Skewed(seed) => (Strategy::Skewed(Skewed { seed, state: seed }), Some(seed)),
+            Order::Overtaken { transfer, times } => (Strategy::Overtaken(Overtaken { transfer, times, next: 0 }), None),
         };
         Picker { strategy, starts: Starts::of(starts), last: None, trace: Vec::new(), turns: None }
     }
@@ -144,11 +157,8 @@ impl Picker {
     pub(crate) fn pick(&mut self, runnable: &[Runner]) -> usize {
         let usual = self.last.and_then(|last| runnable.iter().position(|r| r.number == last)).unwrap_or(0);
         let place = match &mut self.strategy {
-            Strategy::RoundRobin(next) => {
-                let place = runnable.iter().position(|runner| runner.number >= *next).unwrap_or(0);
-                *next = runnable[place].number + 1;
-                place
-            }
+            Strategy::RoundRobin(next) => in_turn(next, runnable, |_| true),
+            Strategy::Overtaken(overtaken) => overtaken.pick(runnable),
             Strategy::Random(_) | Strategy::Priorities(_) | Strategy::Skewed(_) | Strategy::Given(..)
                 if runnable.len() == 1 =>
             {
@@ -169,6 +179,24 @@ impl Picker {
         }
         self.last = Some(runnable[place].number);
         place
+    }
+}
+
+/// The place of whose turn it is next among those that may have it; at least one may.
+fn in_turn(next: &mut u64, runnable: &[Runner], may: impl Fn(&Runner) -> bool) -> usize {
+    let place = |from| runnable.iter().position(|runner| runner.number >= from && may(runner));
+    let place = place(*next).or_else(|| place(0)).unwrap_or(0);
+    *next = runnable[place].number + 1;
+    place
+}
+
+impl Overtaken {
+    fn pick(&mut self, runnable: &[Runner]) -> usize {
+        let it = runnable.iter().position(|runner| runner.number == self.transfer);
+        match it.filter(|&it| runnable.len() == 1 || runnable[it].overtaken >= self.times) {
+            Some(it) => it,
+            None => in_turn(&mut self.next, runnable, |runner| runner.number != self.transfer),
+        }
     }
 }
 
@@ -222,7 +250,7 @@ mod tests {
     use super::*;
 
     fn runners(numbers: &[(u64, u32)]) -> Vec<Runner> {
-        numbers.iter().map(|&(number, rank)| Runner { number, rank }).collect()
+        numbers.iter().map(|&(number, rank)| Runner { number, rank, overtaken: 0 }).collect()
     }
 
     #[test]
@@ -269,6 +297,19 @@ mod tests {
         );
         assert_eq!(starts(Some(6), 1), grid, "the other way round");
         assert_ne!(starts(Some(4), 0), starts(Some(5), 0), "at random");
+    }
+
+    #[test]
+    fn a_transfer_comes_right_after_those_that_overtake_it() {
+        let mut picker = Picker::new(Order::Overtaken { transfer: 1, times: 2 });
+        let mut all = runners(&[(0, 0), (1, 0), (2, 1)]);
+        let mut seen = Vec::new();
+        for overtaken in [0, 0, 1, 1, 2, 0] {
+            all[1].overtaken = overtaken;
+            seen.push(picker.pick(&all));
+        }
+        assert_eq!(seen, [0, 2, 0, 2, 1, 0]);
+        assert_eq!(picker.pick(&runners(&[(1, 0)])), 0, "when nobody else can go on");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::machine::{Machine, Step, Wait};
 use crate::pick::{Picker, Runner};
 use crate::program::Program;
 use crate::stream::{Running, Stream, StreamTask};
+use crate::transfer::Transfer;
 use crate::turn::{Mover, Next, Turn};
 use crate::writers;
 
@@ -148,7 +149,7 @@ enum Ready {
 
 impl Live<'_> {
     fn runner(&self) -> Runner {
-        Runner { number: self.program.number, rank: self.program.rank.number }
+        Runner { number: self.program.number, rank: self.program.rank.number, overtaken: 0 }
     }
 }
 
@@ -231,12 +232,13 @@ impl<'p> Scheduler<'p, '_> {
         }
         let programs = ready.len();
         for (index, transfer) in machine.transfers.iter().enumerate().filter(|(_, t)| !machine.is_held(t)) {
-            let runner = Runner { number: transfer.number, rank: transfer.at.rank.unwrap_or(0) };
+            let Transfer { number, at, overtaken, .. } = *transfer;
+            let runner = Runner { number, rank: at.rank.unwrap_or(0), overtaken };
             ready.push((runner, Ready::Transfer(index)));
         }
         for (queue, host) in self.queues.iter().enumerate() {
             let steps = host.streams.iter().enumerate().filter(|(_, stream)| stream.has_step(machine));
-            let runner = |stream: &Stream<'p>| Runner { number: stream.number, rank: host.rank };
+            let runner = |stream: &Stream<'p>| Runner { number: stream.number, rank: host.rank, overtaken: 0 };
             ready.extend(steps.map(|(at, stream)| (runner(stream), Ready::Stream(queue, at))));
         }
         if ready.len() > programs {

@@ -177,7 +177,8 @@ impl<'p> Program<'p> {
                 let rank = at(2) as i32;
                 let word = self.symmetric_range(machine, site, at(0), u64::from(WORD), rank)?;
                 self.load_word(machine, site, word)?;
-                let actor = machine.checker.as_mut().map(|checker| checker.start_signal(issuer, rank));
+                let actor =
+                    machine.checker.as_mut().map(|checker| checker.start_signal(issuer, (machine.numbers, rank)));
                 let (actor, releases) = actor.unwrap_or((issuer, true));
                 let sem = if releases { Sem::Release } else { Sem::Relaxed };
                 let signal = SignalWork { word, op, value: at(1), sem };
@@ -263,7 +264,8 @@ impl<'p> Program<'p> {
         to: Option<i32>,
         work: (Option<CopyWork>, Option<SignalWork>),
     ) -> Result<(), Error> {
-        let actor = machine.checker.as_mut().map_or(issuer, |checker| checker.start_transfer(issuer, to));
+        let actor =
+            machine.checker.as_mut().map_or(issuer, |checker| checker.start_transfer(issuer, machine.numbers, to));
         machine.issue(self.transfer(machine.numbers, actor, site, to, work))?;
         machine.numbers += 1;
         Ok(())
@@ -277,7 +279,8 @@ impl<'p> Program<'p> {
         to: Option<i32>,
         (copy, signal): (Option<CopyWork>, Option<SignalWork>),
     ) -> Transfer {
-        Transfer { number, program: self.number, epoch: self.epoch, to, actor, at: self.place(site), copy, signal }
+        let (program, epoch, at) = (self.number, self.epoch, self.place(site));
+        Transfer { number, program, epoch, to, actor, at, copy, signal, overtaken: 0 }
     }
 
     /// A copy that is complete when it returns.

@@ -64,6 +64,8 @@ pub(crate) struct Transfer {
     pub(crate) at: Place,
     pub(crate) copy: Option<CopyWork>,
     pub(crate) signal: Option<SignalWork>,
+    /// How often others have changed its word since it was issued.
+    pub(crate) overtaken: u32,
 }
 
 /// Bytes of a signal word.
@@ -110,9 +112,14 @@ impl Machine<'_> {
 
     /// Makes a transfer happen.
     pub(crate) fn deliver(&mut self, transfer: Transfer) -> Result<(), Error> {
-        let Transfer { actor, at, copy, signal, .. } = transfer;
+        let Transfer { actor, at, copy, signal, overtaken, .. } = transfer;
         if let Some(copy) = copy {
             self.deliver_copy(actor, at, copy)?;
+        }
+        if let Some(checker) = &mut self.checker
+            && overtaken > 0
+        {
+            checker.is_overtaken(actor);
         }
         match signal {
             Some(signal) => self.deliver_signal(actor, at, signal),
@@ -147,6 +154,7 @@ impl Machine<'_> {
         if let Err(e) = changed {
             return Err(self.copy_fault(e, at, word, AccessKind::Atomic));
         }
+        self.changed_word(word);
         let effect = match op {
             SignalOp::Set => Effect::Write,
             SignalOp::Add => Effect::Both,
@@ -154,6 +162,13 @@ impl Machine<'_> {
         let order = Order::Atomic(sem, Scope::Sys);
         Follow::of(actor, at.span, AccessKind::Atomic, order, WORD).element(self, 0, word, effect);
         Ok(())
+    }
+
+    /// A word has changed: signals to it that are under way are overtaken.
+    pub(crate) fn changed_word(&mut self, word: u64) {
+        for transfer in &mut self.transfers {
+            transfer.overtaken += u32::from(transfer.signal.is_some_and(|signal| signal.word == word));
+        }
     }
 
     /// What is wrong with an access by a transfer or a stream.

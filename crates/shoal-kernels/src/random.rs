@@ -32,6 +32,11 @@ pub fn digest(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
+/// How far the state of a stream goes for 64 bits.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+/// How often a normally distributed number takes 64 bits.
+const BITS_OF_NORMAL: u64 = 2;
+
 /// A stream of random numbers (splitmix64).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
@@ -45,11 +50,16 @@ impl Random {
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.0 = self.0.wrapping_add(STEP);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// Goes on as after so many normally distributed numbers.
+    pub(crate) fn skip_normal(&mut self, count: usize) {
+        self.0 = self.0.wrapping_add(STEP.wrapping_mul(BITS_OF_NORMAL).wrapping_mul(count as u64));
     }
 
     /// A number in `[0, 1)`.

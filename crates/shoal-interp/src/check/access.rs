@@ -4,6 +4,7 @@ use std::fmt;
 
 use shoal_ir::op::{Scope, Sem};
 
+use super::Effect;
 use crate::error::{AccessKind, Place};
 
 /// Who accessed memory.
@@ -15,8 +16,8 @@ pub enum Party {
         launch: u32,
         /// The lane, where only one of the program's lanes acts.
         lane: Option<u32>,
-        /// Whether it is a transfer that the program only issued.
-        pending: bool,
+        /// Whether it made the access itself.
+        by: By,
     },
     /// The host program of a rank: copies and fills.
     Host,
@@ -25,6 +26,17 @@ pub enum Party {
         /// Its number; 0 is the one that launches go to if nothing is said.
         number: u32,
     },
+}
+
+/// How a program makes an access.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum By {
+    /// Itself.
+    Itself,
+    /// By a transfer that it only issued.
+    Transfer,
+    /// By one that comes after changes of its word which it could have come before.
+    OvertakenTransfer,
 }
 
 /// One side of a race: who did what, and where in the source.
@@ -47,7 +59,13 @@ pub struct Access {
 impl Access {
     /// Whether it is made by a transfer that its program only issued.
     pub(crate) fn is_pending(&self) -> bool {
-        matches!(self.party, Party::Program { pending: true, .. })
+        matches!(self.party, Party::Program { by: By::Transfer | By::OvertakenTransfer, .. })
+    }
+
+    /// Whether it is made by a transfer whose word was changed by others while it was under way.
+    #[must_use]
+    pub fn is_overtaken(&self) -> bool {
+        matches!(self.party, Party::Program { by: By::OvertakenTransfer, .. })
     }
 
     /// What was done, as a phrase: `writes`, `reads atomically (acquire, sys)`.
@@ -71,10 +89,12 @@ impl fmt::Display for Access {
         match self.party {
             Party::Host => write!(f, "the host of rank {}", self.at.rank.unwrap_or(0)),
             Party::Stream { number } => write!(f, "stream {number} of rank {}", self.at.rank.unwrap_or(0)),
-            Party::Program { launch, lane, pending } => {
-                if pending {
-                    f.write_str("a transfer issued by ")?;
-                }
+            Party::Program { launch, lane, by } => {
+                f.write_str(match by {
+                    By::Itself => "",
+                    By::Transfer => "a transfer issued by ",
+                    By::OvertakenTransfer => "an overtaken transfer issued by ",
+                })?;
                 write!(f, "{}", self.at)?;
                 if let Some(lane) = lane {
                     write!(f, ", lane {lane}")?;
@@ -104,7 +124,7 @@ pub(crate) struct AtomicStamp {
     pub(crate) start: u64,
     pub(crate) bytes: u32,
     pub(crate) scope: Scope,
-    pub(crate) writes: bool,
+    pub(crate) effect: Effect,
 }
 
 /// Which of the world's members an actor is.

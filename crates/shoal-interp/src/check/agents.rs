@@ -2,7 +2,7 @@
 
 use shoal_ir::Span;
 
-use super::access::Party;
+use super::access::{By, Party};
 use super::clock::Clock;
 use super::lanes::Lanes;
 use super::{Bytes, Checker};
@@ -68,7 +68,7 @@ impl Checker {
         let rank = at.rank.unwrap_or(0);
         let clock = self.actors[stream as usize].clock.clone();
         let lanes = (lanes == LaneOrder::Each).then(|| Box::new(Lanes::new(clock.clone())));
-        let program = self.add_actor(rank, None, Party::Program { launch, lane: None, pending: false }, at, clock);
+        let program = self.add_actor(rank, None, Party::Program { launch, lane: None, by: By::Itself }, at, clock);
         self.actors[program as usize].lanes = lanes;
         program
     }

@@ -58,7 +58,7 @@ impl Checker {
             None => {
                 let (fences, at, rank) = (lanes.fences.clone(), whole.at, whole.identity.rank);
                 let party = match whole.party {
-                    Party::Program { launch, pending, .. } => Party::Program { launch, lane: Some(lane), pending },
+                    Party::Program { launch, by, .. } => Party::Program { launch, lane: Some(lane), by },
                     other @ (Party::Host | Party::Stream { .. }) => other,
                 };
                 let actor = self.add_actor(rank, Some(program), party, at, (*known).clone());

@@ -17,14 +17,14 @@ mod shadow;
 mod sync;
 mod transfers;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use shoal_ir::Span;
 use shoal_ir::op::{Scope, Sem};
 use smallvec::SmallVec;
 
-pub use access::{Access, Party};
+pub use access::{Access, By, Party};
 pub(crate) use agents::LaneOrder;
 pub(crate) use clock::Clock;
 pub use race::{Cause, Race, Unordered, Unwritten};
@@ -59,7 +59,7 @@ impl Effect {
         matches!(self, Effect::Write | Effect::Both | Effect::Kept)
     }
 
-    fn changes(self) -> bool {
+    pub(crate) fn changes(self) -> bool {
         matches!(self, Effect::Write | Effect::Both)
     }
 }
@@ -79,9 +79,20 @@ struct Actor {
     party: Party,
     at: Place,
     clock: Clock,
+    /// The number of a transfer among all that take turns.
+    transfer: Option<u64>,
     fences: Fences,
     /// Its lanes, if it is a program with code for single threads.
     lanes: Option<Box<Lanes>>,
+}
+
+/// A signal that nothing holds to come before a later change of its word.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Overtakable {
+    /// Where it was issued.
+    pub(crate) span: Span,
+    /// Changes of its word from the first that might have overtaken it on.
+    pub(crate) changes: u32,
 }
 
 /// How many findings of one run are kept: more are the same mistake again.
@@ -113,6 +124,8 @@ pub struct Checker {
     races: Vec<Race>,
     unwritten: Vec<Unwritten>,
     reported: HashSet<(Span, Span, bool)>,
+    /// By the transfer's number.
+    overtakable: BTreeMap<u64, Overtakable>,
     /// Accesses followed, tiles counted by their elements.
     pub(crate) events: u64,
 }
@@ -152,6 +165,11 @@ impl Checker {
         self.shadow.mark_fresh(start, start + bytes);
     }
 
+    /// Signals that nothing holds to come before a later change of their word, in the order in which they were issued.
+    pub(crate) fn overtakable(&self) -> Vec<(u64, Overtakable)> {
+        self.overtakable.iter().map(|(&transfer, &signal)| (transfer, signal)).collect()
+    }
+
     /// The first byte in a range that was never written.
     #[must_use]
     pub fn first_unwritten(&self, start: u64, bytes: u64) -> Option<u64> {
@@ -167,7 +185,7 @@ impl Checker {
     fn add_actor(&mut self, rank: u32, program: Option<u32>, party: Party, at: Place, clock: Clock) -> u32 {
         let id = self.actors.len() as u32;
         let identity = Identity { rank, program: program.unwrap_or(id) };
-        self.actors.push(Actor { identity, party, at, clock, fences: Fences::default(), lanes: None });
+        self.actors.push(Actor { identity, party, at, clock, transfer: None, fences: Fences::default(), lanes: None });
         self.actors[id as usize].clock.advance(id);
         id
     }
@@ -238,10 +256,10 @@ impl Checker {
             self.acquire(actor, info, (address, bytes), (sem, scope));
         }
         let me = self.actors[actor as usize].identity;
-        let Checker { actors, shadow, .. } = self;
+        let Checker { actors, shadow, infos, overtakable, .. } = self;
         let (clock, mut found) = (&actors[actor as usize].clock, None);
         let stamp = Stamp { actor, time: clock.get(actor), info };
-        let atomic = AtomicStamp { stamp, start: address, bytes, scope, writes: effect.writes() };
+        let atomic = AtomicStamp { stamp, start: address, bytes, scope, effect };
         let mut fresh = None;
         shadow.update(address, address + u64::from(bytes), |start, history| {
             // Atomic accesses of one size at one place, each of which reaches the other's program, do not race.
@@ -254,6 +272,19 @@ impl Checker {
             found = found.or_else(|| race().map(|other| (start, other)));
             if history.fresh && effect.reads() && fresh.is_none() {
                 fresh = Some(start);
+            }
+            if effect.changes() && start == address {
+                for signal in history.atomics.iter().filter(|signal| signal.effect.changes()) {
+                    let Stamp { actor: signaller, time, info } = signal.stamp;
+                    let Some(transfer) = actors[signaller as usize].transfer else { continue };
+                    // Two signals that add may come in any order.
+                    let both_add = signal.effect.reads() && effect.reads() && actors[actor as usize].transfer.is_some();
+                    if let Some(known) = overtakable.get_mut(&transfer) {
+                        known.changes += 1;
+                    } else if !both_add && !clock.covers(signaller, time) {
+                        overtakable.insert(transfer, Overtakable { span: infos[info as usize].at.span, changes: 1 });
+                    }
+                }
             }
             history.atomic(atomic);
             if effect.changes() {
@@ -358,7 +389,7 @@ impl Checker {
 /// The first access of a history that a new one races with. Of atomic ones, those that clash.
 fn first_race(history: &History, clock: &Clock, writes: bool, clashes: impl Fn(&AtomicStamp) -> bool) -> Option<Stamp> {
     let open = |stamp: &Stamp| !clock.covers(stamp.actor, stamp.time);
-    let atomics = history.atomics.iter().filter(|a| (writes || a.writes) && clashes(a)).map(|a| a.stamp);
+    let atomics = history.atomics.iter().filter(|a| (writes || a.effect.writes()) && clashes(a)).map(|a| a.stamp);
     let reads = history.reads.iter().copied().filter(|_| writes);
     history.write.into_iter().chain(reads).chain(atomics).find(open)
 }

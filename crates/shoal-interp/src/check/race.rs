@@ -228,9 +228,13 @@ impl Race {
             Cause::Pending if self.first.at.rank == self.second.at.rank => {
                 "complete the transfer first: `quiet`, or wait for its signal".into()
             }
+            Cause::Pending if self.is_of_a_get() => {
+                "let `quiet` end the transfer before the flag or meeting that the other rank waits for: a `fence` orders no gets"
+                    .into()
+            }
             Cause::Pending => {
                 "let the other rank wait for the transfer: for the signal of a put with signal, or for one that comes behind \
-                 a `fence`"
+                 a `fence`, or for a barrier; `sync` completes nothing"
                     .into()
             }
             Cause::Lanes => "put a barrier of the lanes between them: `__syncthreads()`".into(),
@@ -253,6 +257,12 @@ impl Race {
     /// Whether one of them is made by a host or in a stream, and not by a program.
     fn is_of_a_host(&self) -> bool {
         [self.first, self.second].iter().any(|access| !matches!(access.party, super::Party::Program { .. }))
+    }
+
+    /// Whether a transfer reads what another rank has: puts read their own rank's memory.
+    fn is_of_a_get(&self) -> bool {
+        let reads = |access: &Access| access.is_pending() && access.kind == AccessKind::Read;
+        reads(&self.first) || reads(&self.second)
     }
 
     /// What fails to order the two.

@@ -43,10 +43,10 @@ impl History {
     }
 
     pub(crate) fn atomic(&mut self, atomic: AtomicStamp) {
-        self.fresh &= !atomic.writes;
+        self.fresh &= !atomic.effect.writes();
         let same = |a: &AtomicStamp| {
             (a.stamp.actor, a.start, a.bytes, a.scope) == (atomic.stamp.actor, atomic.start, atomic.bytes, atomic.scope)
-                && (atomic.writes || !a.writes)
+                && (atomic.effect.writes() || !a.effect.writes())
         };
         self.atomics.retain(|a| !same(a));
         self.atomics.push(atomic);

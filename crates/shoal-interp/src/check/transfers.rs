@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::access::Party;
+use super::access::{By, Party};
 use super::clock::Clock;
 use super::{Actor, Checker};
 
@@ -31,20 +31,29 @@ impl Transfers {
 
 impl Checker {
     /// An actor issues a transfer. It comes after all that the actor did before; nothing comes after it until it is
-    /// complete. `to` is the rank whose fences order it. Gives the actor that does it.
-    pub(crate) fn start_transfer(&mut self, issuer: u32, to: Option<i32>) -> u32 {
+    /// complete. `number` is its own among all that take turns, `to` the rank whose fences order it. Gives the actor that
+    /// does it.
+    pub(crate) fn start_transfer(&mut self, issuer: u32, number: u64, to: Option<i32>) -> u32 {
         let Actor { identity, party, at, clock, .. } = &self.actors[issuer as usize];
         let (identity, at, mut clock) = (*identity, *at, clock.clone());
         let party = match *party {
-            Party::Program { launch, lane, .. } => Party::Program { launch, lane, pending: true },
+            Party::Program { launch, lane, .. } => Party::Program { launch, lane, by: By::Transfer },
             other @ (Party::Host | Party::Stream { .. }) => other,
         };
         clock.join(&self.transfers.entry(identity.program).or_default().before(to));
         // What the issuer does from now on is not the transfer's past.
         self.actors[issuer as usize].clock.advance(issuer);
         let transfer = self.add_actor(identity.rank, Some(identity.program), party, at, clock);
+        self.actors[transfer as usize].transfer = Some(number);
         self.transfers.entry(identity.program).or_default().open.push((transfer, to));
         transfer
+    }
+
+    /// Others have changed the word of a transfer that is delivered now.
+    pub(crate) fn is_overtaken(&mut self, transfer: u32) {
+        if let Party::Program { by, .. } = &mut self.actors[transfer as usize].party {
+            *by = By::OvertakenTransfer;
+        }
     }
 
     /// What the program has issued to each rank is delivered before what it issues to it from now on; `by` is who says so.
@@ -76,11 +85,11 @@ impl Checker {
 
     /// A signal by itself: ordered only after what was issued to the same rank before a fence. Gives the actor that does
     /// it, and whether it releases anything.
-    pub(crate) fn start_signal(&mut self, issuer: u32, to: i32) -> (u32, bool) {
+    pub(crate) fn start_signal(&mut self, issuer: u32, (number, to): (u64, i32)) -> (u32, bool) {
         let program = self.actors[issuer as usize].identity.program;
         let before = self.transfers.entry(program).or_default().before(Some(to));
         let releases = before != Clock::default();
-        let transfer = self.start_transfer(issuer, Some(to));
+        let transfer = self.start_transfer(issuer, number, Some(to));
         if releases {
             let own = self.actors[transfer as usize].clock.get(transfer);
             let clock = &mut self.actors[transfer as usize].clock;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::{Explorer, Plans, Run, Schedule, Search, Watcher, is_searched, ordered_schedule};
+use super::{Explorer, Guide, Plans, Run, Schedule, Search, Watcher, is_searched, ordered_schedule};
 
 /// Threads that explore.
 const MOST_THREADS: usize = 16;
@@ -44,9 +44,9 @@ impl Shared {
     }
 
     /// Runs what nobody has run yet.
-    fn help(&self, explorer: &Explorer<'_, '_>, horizon: u32, watcher: &mut dyn Watcher) {
+    fn help(&self, explorer: &Explorer<'_, '_>, guide: &Guide, watcher: &mut dyn Watcher) {
         while let Some(&number) = self.numbers.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            let schedule = ordered_schedule(number, explorer.settings.seed, horizon);
+            let schedule = ordered_schedule(number, explorer.settings.seed, guide);
             let run = explorer.run(&schedule, watcher);
             let interrupted = run.interrupted;
             self.keep(Numbered { number, schedule, run, exhausts: false });
@@ -85,7 +85,7 @@ pub(super) fn threads() -> usize {
 pub(super) fn run(
     explorer: &Explorer<'_, '_>,
     numbers: Range<usize>,
-    horizon: u32,
+    guide: &Guide,
     search: &mut Search,
     watcher: &mut dyn Watcher,
 ) -> Vec<Numbered> {
@@ -106,7 +106,7 @@ pub(super) fn run(
                 let _leaving = Leaving(&shared.done);
                 let plans = Plans::new(&scenario.hosts);
                 if let Ok(explorer) = Explorer::new(scenario, &plans, settings) {
-                    shared.help(&explorer, horizon, &mut Follower(&shared.stop));
+                    shared.help(&explorer, guide, &mut Follower(&shared.stop));
                 }
             });
         }
@@ -117,7 +117,7 @@ pub(super) fn run(
             let is_over = search.exhausted;
             let schedule = match is_over {
                 false => Schedule::choosing(search.next.clone()),
-                true => ordered_schedule(number, explorer.settings.seed, horizon),
+                true => ordered_schedule(number, explorer.settings.seed, guide),
             };
             let run = explorer.run(&schedule, watcher);
             if !is_over {
@@ -128,7 +128,7 @@ pub(super) fn run(
             }
             shared.keep(Numbered { number, schedule, run, exhausts: search.exhausted && !is_over });
         }
-        shared.help(explorer, horizon, watcher);
+        shared.help(explorer, guide, watcher);
         while shared.done.load(Ordering::Acquire) < helpers {
             if watcher.is_interrupted() {
                 shared.stop.store(true, Ordering::Relaxed);

@@ -2,8 +2,9 @@
 //!
 //! Every run is checked for races, deadlocks, stray accesses, reads of memory never written and outputs never written.
 //! Runs differ in whose turn it is: each program in turn; at random; by random priorities, which find mistakes that need
-//! one program to be late; rank by rank, which finds those that need a whole rank to be; and a search through the first
-//! choices of a run, one after the other. Whatever is found comes with the schedule that shows it, which repeats it
+//! one program to be late; rank by rank, which finds those that need a whole rank to be; with a signal that comes after
+//! changes of its word that nothing in the first run holds it to precede; and a search through the first choices of a run,
+//! one after the other. Whatever is found comes with the schedule that shows it, which repeats it
 //! exactly and has as few switches as a short search finds.
 
 mod batch;
@@ -14,13 +15,13 @@ mod shrink;
 
 use std::collections::HashMap;
 
-use shoal_ir::{Const, Scalar};
+use shoal_ir::{Const, Scalar, Span};
 
 pub use finding::{BlockedProgram, Deadlock, Finding};
 pub use scenario::{Buffer, Expectation, Initial, Output, Scenario};
 pub use schedule_token::{NoSchedule, Schedule};
 
-use crate::check::Checker;
+use crate::check::{Checker, Overtakable};
 use crate::error::Error;
 use crate::launch::{Actors, Host, Idle, Options, Order, Residency};
 use crate::memory::{Address, Memory};
@@ -94,6 +95,7 @@ struct Run {
     findings: Vec<Finding>,
     trace: Vec<Choice>,
     turns: Vec<Turn>,
+    overtakable: Vec<(u64, Overtakable)>,
     steps: u64,
     events: u64,
     interrupted: bool,
@@ -231,9 +233,44 @@ fn is_searched(number: usize) -> bool {
     number > 0 && number.is_multiple_of(4)
 }
 
+/// What the first run tells those after it.
+#[derive(Default)]
+struct Guide {
+    /// How many choices it had.
+    horizon: u32,
+    /// Orders in which a signal is overtaken that might be.
+    overtaken: Vec<Order>,
+}
+
+/// Ways to overtake one signal that are tried.
+const MOST_OVERTAKINGS: u32 = 16;
+
+impl Guide {
+    fn new(first: &Run) -> Guide {
+        let horizon = u32::try_from(first.trace.len()).unwrap_or(u32::MAX).max(1);
+        // Signals of one line are much the same: one of each comes before the second of any.
+        let mut known: HashMap<(Span, u32), u32> = HashMap::new();
+        let mut orders = Vec::new();
+        for &(transfer, Overtakable { span, changes }) in &first.overtakable {
+            for times in [changes].into_iter().chain(1..changes.min(MOST_OVERTAKINGS)) {
+                let earlier = known.entry((span, times)).or_default();
+                orders.push((*earlier, Order::Overtaken { transfer, times }));
+                *earlier += 1;
+            }
+        }
+        orders.sort_by_key(|(earlier, _)| *earlier);
+        Guide { horizon, overtaken: orders.into_iter().map(|(_, order)| order).collect() }
+    }
+}
+
 /// The schedule of a run that does not belong to the search.
-fn ordered_schedule(number: usize, seed: u64, horizon: u32) -> Schedule {
-    let seed = seed.wrapping_add(number as u64);
+fn ordered_schedule(number: usize, seed: u64, guide: &Guide) -> Schedule {
+    let (seed, horizon) = (seed.wrapping_add(number as u64), guide.horizon);
+    if number % 4 == 2
+        && let Some(order) = guide.overtaken.get(number / 4)
+    {
+        return Schedule::Order(*order);
+    }
     Schedule::Order(match number % 8 {
         _ if number == 0 => Order::RoundRobin,
         2 => Order::Skewed(seed),
@@ -296,16 +333,16 @@ impl<'p, 's> Explorer<'p, 's> {
         let mut known: HashMap<Signature, usize> = HashMap::new();
         let mut search = Search::default();
         // The first run says how long runs are; what is quickly found is found in small batches.
-        let (mut horizon, mut at, mut size) = (1, 0, 1);
+        let (mut guide, mut at, mut size) = (Guide::default(), 0, 1);
         // The search starts programs as the grid says. Where other orders matter, it has not seen all.
         let is_crowded = self.scenario.is_crowded(settings.resident);
         while at < settings.schedules {
             let end = settings.schedules.min(at + size);
             for batch::Numbered { number, schedule, run, exhausts } in
-                batch::run(self, at..end, horizon, &mut search, watcher)
+                batch::run(self, at..end, &guide, &mut search, watcher)
             {
                 if number == 0 {
-                    horizon = u32::try_from(run.trace.len()).unwrap_or(u32::MAX).max(1);
+                    guide = Guide::new(&run);
                     let is_short = run.steps < SHORT_RUN || batch::threads() == 1;
                     size = if is_short { 1 } else { SMALLEST_BATCH };
                 }
@@ -374,7 +411,7 @@ impl<'p, 's> Explorer<'p, 's> {
             Err(error) => findings.push(Finding::Failure(error)),
         }
         let (trace, turns) = picker.into_trace();
-        Run { findings, trace, turns, steps, events: checker.events(), interrupted }
+        Run { findings, trace, turns, overtakable: checker.overtakable(), steps, events: checker.events(), interrupted }
     }
 
     /// What is wrong with the outputs of a run that has ended.

@@ -47,7 +47,7 @@ impl Schedule {
     /// The seed of the order in which programs start.
     pub(crate) fn starts(&self) -> Option<u64> {
         match self {
-            Schedule::Order(Order::RoundRobin) => None,
+            Schedule::Order(Order::RoundRobin | Order::Overtaken { .. }) => None,
             Schedule::Order(Order::Random(seed) | Order::Pct { seed, .. } | Order::Skewed(seed)) => Some(*seed),
             Schedule::Choices { starts, .. } => *starts,
         }
@@ -61,6 +61,7 @@ impl fmt::Display for Schedule {
             Schedule::Order(Order::Random(seed)) => write!(f, "r{seed:x}"),
             Schedule::Order(Order::Pct { seed, depth, horizon }) => write!(f, "p{depth}.{seed:x}.{horizon}"),
             Schedule::Order(Order::Skewed(seed)) => write!(f, "s{seed:x}"),
+            Schedule::Order(Order::Overtaken { transfer, times }) => write!(f, "o{transfer:x}.{times}"),
             Schedule::Choices { starts, choices } => {
                 f.write_str("c")?;
                 if let Some(seed) = starts {
@@ -82,7 +83,7 @@ impl fmt::Display for Schedule {
 
 /// A text that is no schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no schedule; a report prints one, such as `rr`, `r1f`, `p3.1f.200`, `s1f` or `c0x5,2`")]
+#[error("`{0}` is no schedule; a report prints one, such as `rr`, `r1f`, `p3.1f.200`, `s1f`, `o1f.2` or `c0x5,2`")]
 pub struct NoSchedule(String);
 
 /// Choices of a token; more are a mistake or an attack.
@@ -108,6 +109,10 @@ impl FromStr for Schedule {
         }
         if let Some(seed) = text.strip_prefix('s') {
             return Ok(Schedule::Order(Order::Skewed(hex(seed)?)));
+        }
+        if let Some((transfer, times)) = text.strip_prefix('o').and_then(|rest| rest.split_once('.')) {
+            let times = times.parse().map_err(|_| wrong())?;
+            return Ok(Schedule::Order(Order::Overtaken { transfer: hex(transfer)?, times }));
         }
         let list = text.strip_prefix('c').ok_or_else(wrong)?;
         let (starts, list) = match list.split_once('@') {
@@ -139,6 +144,7 @@ mod tests {
             Schedule::Order(Order::Random(0x1f)),
             Schedule::Order(Order::Pct { seed: 7, depth: 3, horizon: 200 }),
             Schedule::Order(Order::Skewed(0x2a)),
+            Schedule::Order(Order::Overtaken { transfer: 0x2a, times: 3 }),
             Schedule::choosing(vec![0, 0, 0, 2, 1, 1]),
             Schedule::choosing(vec![]),
             Schedule::Choices { starts: Some(0x1f), choices: vec![0, 0, 3] },
@@ -148,7 +154,23 @@ mod tests {
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }
         assert_eq!(Schedule::choosing(vec![0, 0, 0, 2, 1, 1]).to_string(), "c0x3,2,1x2");
-        for wrong in ["", "x", "rz", "p3", "p.1", "p3.1", "p3.1.", "s", "sz", "c1y", "cz@1", "c0x99999999999", "c-1"] {
+        for wrong in [
+            "",
+            "x",
+            "rz",
+            "p3",
+            "p.1",
+            "p3.1",
+            "p3.1.",
+            "s",
+            "sz",
+            "o1",
+            "o1.",
+            "c1y",
+            "cz@1",
+            "c0x99999999999",
+            "c-1",
+        ] {
             assert!(wrong.parse::<Schedule>().is_err(), "{wrong}");
         }
     }

@@ -4,7 +4,7 @@ use shoal::world::{Rank, Symm, WorldError};
 use shoal::{Error, args};
 
 use super::communicator::{Communicator, Slots, elements, exactly};
-use super::data::{Number, normal, poison, wide};
+use super::data::{Number, normal, numbers_of_ranks, poison, wide};
 use super::workload::{RankOutput, RankWorkload};
 use crate::check::Tolerance;
 use crate::library::{Source, cdiv};
@@ -114,12 +114,8 @@ impl<T: Number> AllGather<T> {
 }
 
 /// Everybody's elements for the first input.
-pub(super) fn gathered<T: Number>(ranks: usize, n: usize) -> Result<Vec<f64>, Error> {
-    let mut all = Vec::with_capacity(ranks * n);
-    for rank in 0..ranks {
-        all.extend(wide(&normal::<T>(1, rank, n)?)?);
-    }
-    Ok(all)
+pub(super) fn gathered<T: Number>(rank: &Rank, n: usize) -> Result<Vec<f64>, Error> {
+    Ok(numbers_of_ranks(rank, &wide(&normal::<T>(1, rank.rank(), n)?)?)?.concat())
 }
 
 impl<T: Number> RankWorkload for AllGather<T> {
@@ -148,7 +144,7 @@ impl<T: Number> RankWorkload for AllGather<T> {
             Form::Pull => wide(&self.out)?,
             Form::Push | Form::Ring | Form::TwoDimensional => wide(&self.symm_out.read())?,
         };
-        let expected = gathered::<T>(self.symm_x.rank().size(), self.x.len())?;
+        let expected = gathered::<T>(self.symm_x.rank(), self.x.len())?;
         Ok(vec![RankOutput { name: "out", found, expected, tolerance: Tolerance::EXACT }])
     }
 

@@ -393,7 +393,7 @@ impl<T: Number> RankWorkload for CopiedAllGather<T> {
     }
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
-        let expected = gathered::<T>(self.symm_x.rank().size(), self.x.len())?;
+        let expected = gathered::<T>(self.symm_x.rank(), self.x.len())?;
         Ok(vec![RankOutput { name: "out", found: wide(&self.out.read())?, expected, tolerance: Tolerance::EXACT }])
     }
 
@@ -483,7 +483,7 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let (world, Sizes { m, n, k }) = (self.symm_x.rank().size(), self.sizes);
-        let all = gathered::<T>(world, self.x.len())?;
+        let all = gathered::<T>(self.symm_x.rank(), self.x.len())?;
         let product = reference(&all, &wide(&self.b)?, (world * m, n, k));
         let found = wide(&self.c)?;
         let c = RankOutput { name: "c", found, expected: product, tolerance: product_tolerance(T::DTYPE, k) };

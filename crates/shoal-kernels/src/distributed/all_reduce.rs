@@ -326,7 +326,7 @@ impl<T: Number> RankWorkload for AllReduce<T> {
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let (world, n) = (self.shared.rank().size(), self.x.len());
-        let mut expected = sum_of_ranks::<T>(1, world, n)?;
+        let mut expected = sum_of_ranks::<T>(self.shared.rank(), 1, n)?;
         if self.form.has_bias() {
             let bias = wide(&self.bias)?;
             expected.iter_mut().zip(bias.iter().cycle()).for_each(|(sum, bias)| *sum += bias);

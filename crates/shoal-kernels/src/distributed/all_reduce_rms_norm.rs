@@ -126,7 +126,7 @@ impl<T: Number> RankWorkload for AllReduceRmsNorm<T> {
     }
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
-        let sum = sum_of_ranks::<T>(1, self.shared.rank().size(), self.x.len())?;
+        let sum = sum_of_ranks::<T>(self.shared.rank(), 1, self.x.len())?;
         let (bias, w) = (wide(&self.bias)?, wide(&self.w)?);
         let normalised = |row: &[f64]| -> Vec<f64> {
             let row: Vec<f64> = row.iter().zip(&bias).map(|(value, bias)| value + bias).collect();

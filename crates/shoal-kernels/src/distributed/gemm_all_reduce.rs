@@ -4,7 +4,7 @@ use shoal::world::{Rank, Symm};
 use shoal::{Error, args};
 
 use super::communicator::{Communicator, Slots, elements, exactly};
-use super::data::{Number, normal, poison, wide};
+use super::data::{Number, normal, poison, sum_of_numbers, wide};
 use super::workload::{RankOutput, RankWorkload};
 use crate::check::Tolerance;
 use crate::library::{Source, cdiv};
@@ -75,16 +75,11 @@ pub fn gemm_one_shot_all_reduce<T: Number>(
     comm.launch(Source::GemmRanks, "gemm_one_shot_all_reduce", programs, Slots::Meeting, args)
 }
 
-/// The sum of everybody's products of random matrices, in `f64`.
-pub(super) fn summed_products<T: Number>(ranks: usize, sizes: Sizes) -> Result<Vec<f64>, Error> {
+/// The sum of everybody's products of random matrices, in `f64`. Collective over the world.
+pub(super) fn summed_products<T: Number>(rank: &Rank, sizes: Sizes) -> Result<Vec<f64>, Error> {
     let Sizes { m, n, k } = sizes;
-    let mut sum = vec![0.0; sizes.product()?];
-    for rank in 0..ranks {
-        let (a, b) = (normal::<T>(1, rank, m * k)?, normal::<T>(2, rank, k * n)?);
-        let product = reference(&wide(&a)?, &wide(&b)?, (m, n, k));
-        sum.iter_mut().zip(product).for_each(|(sum, value)| *sum += value);
-    }
-    Ok(sum)
+    let (a, b) = (normal::<T>(1, rank.rank(), m * k)?, normal::<T>(2, rank.rank(), k * n)?);
+    sum_of_numbers(rank, &reference(&wide(&a)?, &wide(&b)?, (m, n, k)))
 }
 
 /// How far such a sum may lie from what is computed in fp32.
@@ -131,7 +126,7 @@ impl<T: Number> RankWorkload for GemmAllReduce<T> {
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let world = self.partial.rank().size();
-        let expected = summed_products::<T>(world, self.sizes)?;
+        let expected = summed_products::<T>(self.partial.rank(), self.sizes)?;
         let tolerance = summed_tolerance::<T>(world, self.sizes);
         Ok(vec![RankOutput { name: "out", found: wide(&self.out)?, expected, tolerance }])
     }

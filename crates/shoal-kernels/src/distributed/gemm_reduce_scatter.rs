@@ -304,7 +304,7 @@ impl<T: Number> RankWorkload for GemmReduceScatter<T> {
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let (world, n) = (self.rank.size(), self.sizes.n);
         let rows = Parts::new(self.sizes.m, world).of(self.rank.rank());
-        let expected = summed_products::<T>(world, self.sizes)?[rows.start * n..rows.end * n].to_vec();
+        let expected = summed_products::<T>(&self.rank, self.sizes)?[rows.start * n..rows.end * n].to_vec();
         let tolerance = summed_tolerance::<T>(world, self.sizes);
         Ok(vec![RankOutput { name: "out", found: wide(&self.out)?, expected, tolerance }])
     }

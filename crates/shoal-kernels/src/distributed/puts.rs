@@ -210,9 +210,9 @@ impl<T: Number> RankWorkload for Put<T> {
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let rank = self.symm_out.rank();
         let (world, n) = (rank.size(), self.x.len());
-        let sum = || sum_of_ranks::<T>(1, world, n);
+        let sum = || sum_of_ranks::<T>(rank, 1, n);
         let (found, expected, tolerance) = match self.form {
-            Form::AllGather | Form::AllGatherRing => (self.symm_out.read(), gathered::<T>(world, n)?, Tolerance::EXACT),
+            Form::AllGather | Form::AllGatherRing => (self.symm_out.read(), gathered::<T>(rank, n)?, Tolerance::EXACT),
             Form::Broadcast => (self.symm_out.read(), wide(&normal::<T>(1, self.root(), n)?)?, Tolerance::EXACT),
             Form::AllReduce => (self.symm_out.read(), sum()?, sum_tolerance::<T>(world)),
             Form::ReduceScatter => {

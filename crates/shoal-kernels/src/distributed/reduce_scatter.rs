@@ -62,7 +62,7 @@ impl<T: Number> RankWorkload for ReduceScatter<T> {
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let rank = self.symm_x.rank();
-        let sum = sum_of_ranks::<T>(1, rank.size(), self.x.len())?;
+        let sum = sum_of_ranks::<T>(rank, 1, self.x.len())?;
         let expected = sum[Parts::new(self.x.len(), rank.size()).of(rank.rank())].to_vec();
         let tolerance = sum_tolerance::<T>(rank.size());
         Ok(vec![RankOutput { name: "out", found: wide(&self.out)?, expected, tolerance }])

@@ -19,6 +19,14 @@ pub struct RankOutput {
     pub tolerance: Tolerance,
 }
 
+impl RankOutput {
+    /// Compares what is there with what should be.
+    #[must_use]
+    pub fn check(&self) -> Checked {
+        Checked::new(self.name, &self.found, &self.expected, self.tolerance)
+    }
+}
+
 /// A rank's share of a kernel of several ranks: inputs, outputs and a reference. All ranks call its functions together.
 pub trait RankWorkload {
     /// Poisons the outputs and all symmetric memory: whoever still reads it, or reads it too early, is found out.
@@ -48,10 +56,10 @@ pub trait RankWorkload {
     /// When a kernel does not compile or fails, or the world does.
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error>;
 
-    /// The outputs of a run after [`RankWorkload::reset`], with references in `f64`.
+    /// The outputs of a run after [`RankWorkload::reset`], with references in `f64` that all ranks make together.
     ///
     /// # Errors
-    /// When there is not enough memory.
+    /// When there is not enough memory, or the world fails.
     fn outputs(&self) -> Result<Vec<RankOutput>, Error>;
 
     /// How much this rank has to do.
@@ -60,9 +68,8 @@ pub trait RankWorkload {
     /// Compares all outputs with their references.
     ///
     /// # Errors
-    /// When there is not enough memory.
+    /// When there is not enough memory, or the world fails.
     fn check(&self) -> Result<Vec<Checked>, Error> {
-        let compare = |output: RankOutput| Checked::new(output.name, &output.found, &output.expected, output.tolerance);
-        Ok(self.outputs()?.into_iter().map(compare).collect())
+        Ok(self.outputs()?.iter().map(RankOutput::check).collect())
     }
 }

@@ -1,5 +1,21 @@
 //! Kernels of several ranks against their references: every kernel, in worlds of every kind.
 
+/// Gives the names of all kernels to a macro that makes tests of them.
+macro_rules! every_kernel {
+    ($tests:ident) => {
+        $tests! {
+            one_shot_all_reduce one_shot_all_reduce_little one_shot_all_reduce_bias
+            two_shot_all_reduce two_shot_all_reduce_in_place two_shot_all_reduce_little two_shot_all_reduce_bias
+            one_shot_all_reduce_bias_rms_norm two_shot_all_reduce_bias_rms_norm
+            all_gather_push all_gather_pull all_gather_ring all_gather_2d all_gather_with_progress
+            reduce_scatter all_to_all broadcast ring_put
+            gemm_one_shot_all_reduce gemm_reduce_scatter gemm_reduce_scatter_ce_persistent all_gather_matmul
+            all_gather_matmul_pull all_gather_then_matmul
+            all_gather_put all_gather_put_ring broadcast_put reduce_scatter_put all_reduce_put all_to_all_put
+        }
+    };
+}
+
 mod deadlock;
 mod interpreted;
 mod processes;

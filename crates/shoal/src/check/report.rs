@@ -297,6 +297,12 @@ impl Verdict {
                  one that may start later",
                 count(room, "program")
             )),
+            _ if deadlock.waits.iter().any(|blocked| blocked.last_writer.is_some_and(|writer| writer.is_overtaken())) => {
+                diagnostic.help(
+                    "a signal came after others that were to follow it: put a `fence` between signals to one word, and end a \
+                     launch with `quiet` if the next one signals there",
+                )
+            }
             _ => diagnostic.note("every program that is left waits: nobody can write what they wait for"),
         }
     }

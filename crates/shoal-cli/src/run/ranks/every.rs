@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use shoal::world::Rank;
 use shoal_kernels::Library;
-use shoal_kernels::distributed::{Communicator, RankItem, catalog};
+use shoal_kernels::distributed::{Communicator, RankItem, RankOutput, catalog};
 
 use super::{Plan, backends, engine, library, library_of, program};
 use crate::command_line::{BackendName, RunOptions};
@@ -152,7 +152,8 @@ fn on_rank(plan: &Plan<'_>, library: &Library, rank: &Rank) -> Result<Outcome, F
         rank.barrier()?;
         workload.run(&comm)?;
         rank.barrier()?;
-        for checked in workload.check()?.iter().filter(|checked| !checked.passed()) {
+        let outputs = workload.outputs()?;
+        for checked in outputs.iter().map(RankOutput::check).filter(|checked| !checked.passed()) {
             outcome.wrong = Some(format!(
                 "`{}` of rank {} is wrong at element {}: {} instead of {}",
                 checked.output,
@@ -163,7 +164,7 @@ fn on_rank(plan: &Plan<'_>, library: &Library, rank: &Rank) -> Result<Outcome, F
             ));
         }
         let mut hasher = DefaultHasher::new();
-        for output in workload.outputs()? {
+        for output in &outputs {
             output.found.iter().for_each(|value| value.to_bits().hash(&mut hasher));
         }
         outcome.bits = hasher.finish();

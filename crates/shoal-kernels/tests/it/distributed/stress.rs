@@ -57,24 +57,37 @@ fn delay(random: &mut Random) {
     }
 }
 
-fn every_kernel_back_to_back(launches: usize) {
-    let library = library(Device::cpu());
-    for item in catalog() {
-        let world = World::threads_with(RANKS, &options()).expect("a world");
-        let done = world.run(|rank| back_to_back(&library, rank, item, launches));
-        done.unwrap_or_else(|error| panic!("{}: {error}", item.name));
-    }
+fn back_to_back_on_threads(library: &Library, item: &RankItem, launches: usize) {
+    let world = World::threads_with(RANKS, &options()).expect("a world");
+    let done = world.run(|rank| back_to_back(library, rank, item, launches));
+    done.unwrap_or_else(|error| panic!("{}: {error}", item.name));
 }
 
 #[test]
 fn launches_without_a_pause_leave_no_signal_behind() {
-    every_kernel_back_to_back(60);
+    let library = library(Device::cpu());
+    catalog().iter().for_each(|item| back_to_back_on_threads(&library, item, 60));
 }
 
-#[test]
-#[ignore = "takes many minutes"]
-fn ten_thousand_launches_without_a_pause_leave_no_signal_behind() {
-    every_kernel_back_to_back(10_000);
+/// A test for each kernel: they run beside each other, and none takes as long as a test that hangs.
+mod ten_thousand_launches {
+    use shoal::Device;
+    use shoal_kernels::distributed::find;
+
+    macro_rules! tests {
+        ($($name:ident)*) => {
+            $(
+                #[test]
+                #[ignore = "all together take minutes"]
+                fn $name() {
+                    let item = find(stringify!($name)).expect("it is in the catalog");
+                    super::back_to_back_on_threads(&super::library(Device::cpu()), item, 10_000);
+                }
+            )*
+        };
+    }
+
+    every_kernel!(tests);
 }
 
 /// How a rank ends when the world has failed.

@@ -72,7 +72,7 @@ for what in "$@"; do
             failed=0
             export SHOAL_WAIT_TIMEOUT=10 SHOAL_TIMEOUT=30 SHOAL_HEAP_BYTES=67108864
             for ranks in 2 4; do
-                timeout 100 "$unpacked/bin/shoal" run all --ranks $ranks --engine "$what" --device cuda --check interp || failed=1
+                timeout 300 "$unpacked/bin/shoal" run all --ranks $ranks --engine "$what" --device cuda --check interp || failed=1
                 SHOAL_TEST_PROCESSES=1 SHOAL_TEST_DEVICE=cuda timeout 100 "$unpacked/bin/shoal" launch -n $ranks --engine "$what" \
                     --device cuda -- "$unpacked/bin/tests" --test-threads 1 shmem::names || failed=1
             done
@@ -87,9 +87,9 @@ for what in "$@"; do
             timeout 300 "$unpacked/bin/shoal" run all --ranks 8 --device cuda --repeat 10000
             ;;
         timeline)
-            export SHOAL_WAIT_TIMEOUT=5 SHOAL_TIMEOUT=30 CUDA_DEVICE_MAX_CONNECTIONS=32
+            export SHOAL_WAIT_TIMEOUT=5 SHOAL_TIMEOUT=30 SHOAL_HEAP_BYTES=268435456 CUDA_DEVICE_MAX_CONNECTIONS=32
             timeout 60 "$unpacked/bin/shoal" run all_gather_matmul --ranks 8 --device cuda --dtype bf16 \
-                --size 1024,1024,4096 --timeline "$results/all-gather-matmul"
+                --size 512,512,2048 --timeline "$results/all-gather-matmul"
             ;;
         *) printf 'there is no %s\n' "$what" && false ;;
     esac 2>&1 | tee "$results/$what.log"

@@ -6,7 +6,7 @@ their programs have heard of all ranks, so that no program that is waited for la
 
 import shoal
 import shoal.language as tl
-from sharing import copy, copy_runs, sum_of_ranks
+from sharing import copy, copy_runs, places_of, sum_of_ranks
 from shoal.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from sync import meet
 from triton_dist.language.extra.language_extra import ld, num_threads, st, tid
@@ -23,14 +23,16 @@ def bias_at(bias, at, inside, columns, BLOCK: tl.constexpr):
 
 
 @shoal.jit
-def one_shot_all_reduce(x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
+def one_shot_all_reduce(x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr = True):
     """Every rank reads the whole of everybody's `x`, which is symmetric. `x` may be overwritten afterwards."""
     gdc_wait()
     meet(pad)
-    gdc_launch_dependents()
+    if EARLY:
+        gdc_launch_dependents()
+    places = places_of(x, WORLD)
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
         at = start + tl.arange(0, BLOCK)
-        total = sum_of_ranks(x, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
+        total = sum_of_ranks(x, places, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
     meet(pad)
 
@@ -162,9 +164,10 @@ def one_shot_all_reduce_bias(
     """The same with a bias, added once; `x` is any memory and goes into `shared`, which is symmetric, first."""
     copy(x, shared, n, BLOCK)
     meet(pad)
+    places = places_of(shared, WORLD)
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
         at = start + tl.arange(0, BLOCK)
-        total = sum_of_ranks(shared, at, at < n, bias_at(bias, at, at < n, columns, BLOCK), WORLD)
+        total = sum_of_ranks(shared, places, at, at < n, bias_at(bias, at, at < n, columns, BLOCK), WORLD)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
     meet(pad)
 
@@ -173,9 +176,10 @@ def one_shot_all_reduce_bias(
 def reduce_own_blocks(x, bias, n, columns, WORLD: tl.constexpr, BLOCK: tl.constexpr):
     """Of every `WORLD` blocks in a row, each rank adds up its own and writes the sum to everybody's `x`."""
     rank = tl.rank()
+    places = places_of(x, WORLD)
     for start in range((tl.program_id(0) * WORLD + rank) * BLOCK, n, tl.num_programs(0) * WORLD * BLOCK):
         at = start + tl.arange(0, BLOCK)
-        total = sum_of_ranks(x, at, at < n, bias_at(bias, at, at < n, columns, BLOCK), WORLD)
+        total = sum_of_ranks(x, places, at, at < n, bias_at(bias, at, at < n, columns, BLOCK), WORLD)
         total = total.to(x.dtype.element_ty)
         for step in range(WORLD):
             tl.store(tl.symm_at(x, (rank + step) % WORLD) + at, total, mask=at < n)

@@ -2,7 +2,7 @@
 
 import shoal
 import shoal.language as tl
-from sharing import sum_of_ranks
+from sharing import places_of, sum_of_ranks
 from sync import meet
 
 
@@ -39,7 +39,9 @@ def one_shot_all_reduce_bias_rms_norm(
     at = tl.arange(0, BLOCK)
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         start = row.to(tl.int64) * cols
-        value = sum_of_ranks(shared + start, at, at < cols, bias_of(bias, at, at < cols, BLOCK), WORLD)
+        place = shared + start
+        places = places_of(place, WORLD)
+        value = sum_of_ranks(place, places, at, at < cols, bias_of(bias, at, at < cols, BLOCK), WORLD)
         value = normalised(value, w, at, at < cols, cols, eps)
         tl.store(y + start + at, value.to(y.dtype.element_ty), mask=at < cols)
     meet(pad)
@@ -58,7 +60,8 @@ def two_shot_all_reduce_bias_rms_norm(
     inside = (tl.arange(0, PART) < part) & (mine < cols)
     for row in range(tl.program_id(0), rows, tl.num_programs(0)):
         place = shared + row.to(tl.int64) * cols
-        value = sum_of_ranks(place, mine, inside, bias_of(bias, mine, inside, PART), WORLD)
+        places = places_of(place, WORLD)
+        value = sum_of_ranks(place, places, mine, inside, bias_of(bias, mine, inside, PART), WORLD)
         value = value.to(shared.dtype.element_ty)
         for step in range(WORLD):
             tl.store(tl.symm_at(place, (rank + step) % WORLD) + mine, value, mask=inside)

@@ -7,6 +7,7 @@ programs as fit at once. Where every rank has its own part of K, the parts of th
 import shoal
 import shoal.language as tl
 from profiler import first_record, record
+from sharing import sum_of_places
 from shoal.language.extra.cuda import globaltimer
 from sync import meet
 
@@ -130,11 +131,18 @@ def gemm_announced(
 @shoal.jit
 def add_parts(parts, out, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
     """out = the sum of `WORLD` rows of `n` fp32 numbers, in their order."""
+    rows = ()
+    if WORLD <= 8:
+        for source in tl.static_range(WORLD):
+            rows += (parts + tl.cast(n, tl.int64) * source,)
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
         at = start + tl.arange(0, BLOCK)
         total = tl.zeros((BLOCK,), dtype=tl.float32)
-        for source in range(WORLD):
-            total += tl.load(parts + tl.cast(n, tl.int64) * source + at, mask=at < n, other=0.0)
+        if WORLD <= 8:
+            total = sum_of_places(rows, at, at < n, total)
+        else:
+            for source in range(WORLD):
+                total += tl.load(parts + tl.cast(n, tl.int64) * source + at, mask=at < n, other=0.0)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
 
 

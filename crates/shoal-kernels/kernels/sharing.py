@@ -23,19 +23,32 @@ def copy_runs(source, target, n, LENGTH: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @shoal.jit
-def sum_of_ranks(x, at, inside, total, WORLD: tl.constexpr):
-    """`total` plus everybody's elements at these places, in fp32 and in the order of the ranks."""
+def places_of(x, WORLD: tl.constexpr):
+    """Everybody's `x`, for `sum_of_ranks`: found once, not in each trip of a loop. Nothing where there are many ranks."""
+    places = ()
     if WORLD <= 8:
-        # Unrolled, the sum is one loop over the tile, and all loads are under way at once.
-        places = ()
         for peer in tl.static_range(WORLD):
             places += (tl.symm_at(x, peer),)
-        tiles = ()
-        for peer in tl.static_range(WORLD):
-            tiles += (tl.load(places[peer] + at, mask=inside, other=0.0),)
-        for peer in tl.static_range(WORLD):
-            total += tiles[peer].to(tl.float32)
-    else:
-        for peer in range(WORLD):
-            total += tl.load(tl.symm_at(x, peer) + at, mask=inside, other=0.0).to(tl.float32)
+    return places
+
+
+@shoal.jit
+def sum_of_places(places, at, inside, total):
+    """`total` plus the elements behind each of a few places, in fp32 and in their order."""
+    # Unrolled, the sum is one loop over the tile, and all loads are under way at once.
+    tiles = ()
+    for place in tl.static_range(len(places)):
+        tiles += (tl.load(places[place] + at, mask=inside, other=0.0),)
+    for place in tl.static_range(len(places)):
+        total += tiles[place].to(tl.float32)
+    return total
+
+
+@shoal.jit
+def sum_of_ranks(x, places, at, inside, total, WORLD: tl.constexpr):
+    """`total` plus everybody's elements at these places, in fp32 and in the order of the ranks."""
+    if WORLD <= 8:
+        return sum_of_places(places, at, inside, total)
+    for peer in range(WORLD):
+        total += tl.load(tl.symm_at(x, peer) + at, mask=inside, other=0.0).to(tl.float32)
     return total

@@ -55,7 +55,7 @@ pub use mesh::Mesh;
 pub use options::WorldOptions;
 pub use pad::SignalPad;
 pub use rank::Rank;
-pub use stream::{Compare, Event, HostBuffer, Place, Stream, Value};
+pub use stream::{Compare, Event, HostBuffer, Place, Stream, TimeNote, Value, monotonic_now};
 pub use team::Team;
 pub use world::World;
 pub use world_device::WorldDevice;

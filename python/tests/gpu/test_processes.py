@@ -44,14 +44,70 @@ rank.barrier()
 print(f"met {me}\\n", end="", flush=True)
 """
 
+STREAMS_AND_GRAPHS = """
+from shoal.language.extra import libshmem_device as shmem
+
+@shoal.jit
+def rotate(x, out, flags, turn, n: tl.constexpr):
+    to = (tl.rank() + 1) % tl.num_ranks()
+    at = tl.arange(0, n)
+    launch = tl.load(turn) + 1
+    tl.store(tl.symm_at(out, to) + at, tl.load(x + at))
+    tl.notify(flags, to, signal=launch, sig_op="set", comm_scope="intra_node")
+    shmem.signal_wait_until(flags, shmem.NVSHMEM_CMP_GE, launch)
+    tl.store(turn, launch)
+
+def launch():
+    rotate[(1,)](x, out, flags, turn, 64)
+
+left = (me - 1) % n
+x = torch.zeros(64, device=rank.device)
+out, flags = rank.symm_zeros(64, torch.float32), rank.symm_zeros(1, torch.int64)
+turn = torch.zeros(1, dtype=torch.int64, device=rank.device)
+launch()
+rank.barrier()
+# In a stream of the program's own: the launch comes after what torch has put there, and the barrier waits for it.
+with torch.cuda.stream(torch.cuda.Stream()):
+    torch.cuda._sleep(10_000_000)
+    x.fill_(8.0 + me)
+    launch()
+rank.barrier()
+assert out[0].item() == 8.0 + left, out
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    for _ in range(20):
+        launch()
+x.fill_(100.0 + me)
+rank.barrier()
+for _ in range(5):
+    graph.replay()
+rank.barrier()
+assert out[0].item() == 100.0 + left, out
+assert turn.item() == flags.item() == 2 + 20 * 5, (turn, flags)
+rank.barrier()
+print(f"replayed {me}\\n", end="", flush=True)
+"""
+
 IN_VAIN = """
 @shoal.jit
 def hang(flags):
     tl.wait(flags, 1, "sys", "acquire", waitValue=7)
 
+@shoal.jit
+def double(x):
+    tl.store(x, 2 * tl.load(x))
+
 flags = rank.symm_zeros(1, torch.int64)
+x = torch.full((1,), 21.0, device=rank.device)
 hang[(1,)](flags)
-rank.barrier()
+try:
+    rank.barrier()
+except shoal.WorldError as error:
+    print(f"told {error}\\n", end="", flush=True)
+    double[(1,)](x)
+    torch.cuda.synchronize()
+    print(f"goes on with {x.item()}\\n", end="", flush=True)
+    sys.exit(3)
 """
 
 DIES = """
@@ -109,11 +165,21 @@ def test_torchrun_starts_ranks_on_a_gpu(tmp_path):
     assert "met 0" in done.stdout and "met 1" in done.stdout, done.stdout
 
 
-def test_a_wait_in_vain_ends_with_a_report(tmp_path):
-    done = launched(tmp_path, 2, IN_VAIN, SHOAL_WAIT_TIMEOUT="2")
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_streams_and_graphs_of_torch(tmp_path, ranks):
+    done = launched(tmp_path, ranks, STREAMS_AND_GRAPHS)
+    assert done.returncode == 0, done.stdout
+    assert all(f"replayed {rank}" in done.stdout for rank in range(ranks)), done.stdout
+
+
+def check_a_wait_in_vain(done):
     assert done.returncode != 0, done.stdout
     assert "rank 0" in done.stdout and "script.py" in done.stdout and "7" in done.stdout, done.stdout
-    assert "wait" in done.stdout, done.stdout
+    assert "wait" in done.stdout and "goes on with 42.0" in done.stdout, done.stdout
+
+
+def test_a_wait_in_vain_ends_with_a_report(tmp_path):
+    check_a_wait_in_vain(launched(tmp_path, 2, IN_VAIN, SHOAL_WAIT_TIMEOUT="2"))
 
 
 def test_a_rank_that_dies_ends_the_others_at_once(tmp_path):
@@ -124,13 +190,28 @@ def test_a_rank_that_dies_ends_the_others_at_once(tmp_path):
     assert float(told.rsplit(" after ", 1)[1].split(" ")[0]) < 10, told
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_processes_reach_each_other_through_nvshmem(tmp_path, ranks):
+@pytest.fixture(scope="module")
+def nvshmem() -> str:
     doctor = subprocess.run(
         [sys.executable, "-m", "shoal", "doctor"], capture_output=True, text=True, timeout=100, check=False
     )
     if not any(line.startswith("nvshmem") and " in /" in line for line in doctor.stdout.splitlines()):
         pytest.skip("NVSHMEM is not installed")
-    done = launched(tmp_path, ranks, MEET, "nvshmem")
+    return "nvshmem"
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_processes_reach_each_other_through_nvshmem(tmp_path, nvshmem, ranks):
+    done = launched(tmp_path, ranks, MEET, nvshmem)
     assert done.returncode == 0, done.stdout
     assert all(f"met {rank}" in done.stdout for rank in range(ranks)), done.stdout
+
+
+def test_streams_and_graphs_of_torch_through_nvshmem(tmp_path, nvshmem):
+    done = launched(tmp_path, 2, STREAMS_AND_GRAPHS, nvshmem)
+    assert done.returncode == 0, done.stdout
+    assert "replayed 0" in done.stdout and "replayed 1" in done.stdout, done.stdout
+
+
+def test_a_wait_in_vain_through_nvshmem(tmp_path, nvshmem):
+    check_a_wait_in_vain(launched(tmp_path, 2, IN_VAIN, nvshmem, SHOAL_WAIT_TIMEOUT="2"))

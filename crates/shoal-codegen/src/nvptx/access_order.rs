@@ -5,7 +5,7 @@
 //! the kernel has (`lane_code`).
 
 use shoal_ir::class::{AccessOp, AtomicOp, OpClass};
-use shoal_ir::{Func, OpId, Value};
+use shoal_ir::{CommOp, Func, OpId, OpKind, Value, ValueDef};
 
 use super::emitter::Emitter;
 use super::lane_code;
@@ -24,6 +24,8 @@ pub(super) struct Access {
 enum By {
     /// Those that hold these pointers, each its own; of copies the first, if it writes.
     Holders(Value),
+    /// The same, where the place alone says which thread holds it, in any trip of any loop: see [`is_by_place`].
+    Places(Value),
     /// The first.
     One,
     /// Every one.
@@ -58,11 +60,39 @@ fn access_of(func: &Func, op: OpId) -> Option<Access> {
     let pointers = data.operands()[0];
     let atomic = matches!(data.kind.class(), OpClass::Atomic(..));
     let by = match (func.ty(pointers).is_tile(), writes || atomic) {
+        (true, _) if is_by_place(func, pointers) => By::Places(pointers),
         (true, _) => By::Holders(pointers),
         (false, true) => By::One,
         (false, false) => By::Each,
     };
     Some(Access { memory: provenance::of_any_rank(func, pointers), by, writes })
+}
+
+/// Whether the thread that accesses an element follows from its place behind the parameter: the tile is a run of neighbours
+/// that begins at a multiple of its length, so that the layout maps remainders to threads.
+fn is_by_place(func: &Func, pointers: Value) -> bool {
+    let operands = |value: Value, kind: &OpKind| match func.value(value).def() {
+        ValueDef::Result(op, _) if func.op(op).kind == *kind => Some(func.op(op).operands()),
+        ValueDef::Result(..) | ValueDef::Param(..) => None,
+    };
+    let Some(&[base, offsets]) = operands(pointers, &OpKind::PtrAdd) else { return false };
+    let Some(&[mut start]) = operands(base, &OpKind::Splat) else { return false };
+    if let Some(&[place, _]) = operands(start, &OpKind::Comm(CommOp::SymmAt)) {
+        start = place;
+    }
+    let is_param =
+        matches!(func.value(start).def(), ValueDef::Param(region, _) if func.region(region).owner().is_none());
+    let ty = func.ty(pointers);
+    let &[length] = ty.shape() else { return false };
+    let facts = &func.value(offsets).facts;
+    let covers = |list: &[u64]| list.first().is_some_and(|&run| run >= u64::from(length));
+    is_param && covers(&facts.contiguous) && covers(&facts.divisible) && !has_copies(func, pointers)
+}
+
+/// Whether several threads hold the same pointer.
+fn has_copies(func: &Func, pointers: Value) -> bool {
+    let copies = func.ty(pointers).layout().map(shoal_layout::LinearLayout::free_variable_masks);
+    copies.is_some_and(|copies| copies.lane != 0 || copies.warp != 0)
 }
 
 /// The accesses inside of an operation, as another trip sees them.
@@ -74,7 +104,11 @@ fn accesses_inside(func: &Func, op: OpId) -> Vec<Access> {
     let mut found: Vec<Access> = Vec::new();
     for access in ops.into_iter().filter_map(|inner| access_of(func, inner)) {
         // Pointers from before the loop are the same in each trip.
-        let stays = matches!(access.by, By::Holders(pointers) if !is_made_inside(func, op, pointers));
+        let stays = match access.by {
+            By::Places(_) => true,
+            By::Holders(pointers) => !is_made_inside(func, op, pointers),
+            By::One | By::Each | By::Any => false,
+        };
         let access = if stays { access } else { Access { by: By::Any, ..access } };
         if !found.contains(&access) {
             found.push(access);
@@ -85,8 +119,8 @@ fn accesses_inside(func: &Func, op: OpId) -> Vec<Access> {
 
 fn is_made_inside(func: &Func, outer: OpId, value: Value) -> bool {
     let region = match func.value(value).def() {
-        shoal_ir::ValueDef::Result(op, _) => func.op(op).parent(),
-        shoal_ir::ValueDef::Param(region, _) => Some(region),
+        ValueDef::Result(op, _) => func.op(op).parent(),
+        ValueDef::Param(region, _) => Some(region),
     };
     region.is_some_and(|region| func.op(outer).regions().iter().any(|&inner| func.is_inside(region, inner)))
 }
@@ -97,13 +131,10 @@ fn may_meet(func: &Func, first: &Access, then: &Access) -> bool {
         return false;
     }
     match (first.by, then.by) {
-        (By::Holders(a), By::Holders(b)) if a == b => {
-            let copies = func.ty(a).layout().map(shoal_layout::LinearLayout::free_variable_masks);
-            let has_copies = copies.is_some_and(|copies| copies.lane != 0 || copies.warp != 0);
-            has_copies && !(first.writes && then.writes)
-        }
+        (By::Holders(a), By::Holders(b)) if a == b => has_copies(func, a) && !(first.writes && then.writes),
+        (By::Places(a), By::Places(b)) => func.ty(a).layout() != func.ty(b).layout(),
         (By::One, By::One) => false,
-        (By::Holders(_) | By::One | By::Each | By::Any, _) => true,
+        (By::Holders(_) | By::Places(_) | By::One | By::Each | By::Any, _) => true,
     }
 }
 

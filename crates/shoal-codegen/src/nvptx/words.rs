@@ -2,7 +2,7 @@
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::InstructionOpcode as Op;
-use shoal_ir::Elem;
+use shoal_ir::{Elem, Scalar};
 
 use crate::shared::llvm::{Llvm, V, vector_type};
 use crate::shared::value_type::{from_memory, memory_type, to_memory};
@@ -48,6 +48,12 @@ pub(super) fn unpack<'ctx>(llvm: &Llvm<'ctx>, elem: Elem, words: &[V<'ctx>], cou
         let each = (word.get_type().into_int_type().get_bit_width() / (elem.bytes() * 8)).max(1);
         if each == 1 {
             values.push(from_memory(llvm, elem, llvm.cast(Op::BitCast, word, held)));
+            continue;
+        }
+        if elem == Elem::Scalar(Scalar::BF16) {
+            // Shifts and masks: a half of a word in the upper half of another is then one instruction.
+            let upper = llvm.bin(Op::LShr, word, llvm.const_i32(16).into());
+            values.extend([word, upper].map(|half| llvm.cast(Op::Trunc, half, held)));
             continue;
         }
         let vector = llvm.builder.build_bit_cast(word, vector_type(held, each), "").expect("as wide");

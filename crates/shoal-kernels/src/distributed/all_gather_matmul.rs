@@ -3,10 +3,7 @@
 //! A stream copies the others' rows and raises a word for every split that is there; the product begins with this rank's
 //! own rows and waits, block by block, for those that it needs.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use shoal::profile::{Recorder, now};
+use shoal::profile::Recorder;
 use shoal::world::{Place, Rank, Stream, Symm, Value, WorldError};
 use shoal::{Error, args};
 
@@ -98,13 +95,10 @@ impl GatherWithProgress {
                     let base = source * x.len();
                     let to = Place::symm(out, me, base + start..base + end)?;
                     let from = Place::symm(x, source, start..end)?;
-                    let began = recorder.map(|recorder| (recorder.clone(), self.note_time()));
+                    let began = recorder.map(|recorder| (recorder, self.stream.note_time()));
                     self.stream.copy(to, from)?;
                     if let Some((recorder, began)) = began {
-                        self.stream.call(move || {
-                            recorder.record(format!("copy from {source}"), began.load(Ordering::Relaxed));
-                            Ok(())
-                        });
+                        recorder.record_noted(format!("copy from {source}"), began, self.stream.note_time());
                     }
                 }
                 let word = source * self.splits + split;
@@ -128,7 +122,7 @@ impl GatherWithProgress {
     ) -> Result<(), Error> {
         barriers(comm, 1, 1)?;
         self.stream.wait_for_launches()?;
-        self.copy_all(x, rows, out, None)
+        self.copy_all(x, rows, out, comm.profiling().map(Profiling::stream))
     }
 
     /// Ends what [`GatherWithProgress::enqueue`] began: the rank's launches from now on find all elements there and the
@@ -149,17 +143,6 @@ impl GatherWithProgress {
     /// When the world fails.
     pub fn hold_launches(&self) -> Result<(), Error> {
         Ok(self.stream.hold_launches()?)
-    }
-
-    /// When the stream comes to this place.
-    fn note_time(&self) -> Arc<AtomicU64> {
-        let time = Arc::new(AtomicU64::new(0));
-        let noted = Arc::clone(&time);
-        self.stream.call(move || {
-            noted.store(now(), Ordering::Relaxed);
-            Ok(())
-        });
-        time
     }
 
     /// Waits until all is copied on all ranks, and lowers the words. Collective over the world; everybody's `x` may be
@@ -268,6 +251,9 @@ pub fn enqueue_all_gather_matmul<T: Number>(
     let world = comm.size();
     sizes.check(x.len(), b.len())?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
+    let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&["wait", "multiply"]));
+    let room = recorded.as_ref().map_or(0, |recorded| recorded.buffer.len());
+    let records: Option<Symm<u64>> = recorded.as_mut().map(|recorded| recorded.resident(comm.rank())).transpose()?;
     gather.enqueue(comm, x, m, gathered)?;
     if start == Start::WhenGathered {
         gather.hold_launches()?;
@@ -285,8 +271,8 @@ pub fn enqueue_all_gather_matmul<T: Number>(
         k,
         splits,
         part,
-        shoal::Arg::None,
-        0,
+        records.as_ref().map_or(shoal::Arg::None, shoal::Arg::from),
+        room,
         BLOCK_M = blocks.m,
         BLOCK_N = blocks.n,
         BLOCK_K = blocks.k
@@ -294,7 +280,13 @@ pub fn enqueue_all_gather_matmul<T: Number>(
     args.set("num_warps", 8);
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
     comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
-    gather.enqueue_end()
+    gather.enqueue_end()?;
+    if let (Some(recorded), Some(records)) = (&mut recorded, records) {
+        // What is recorded is read when it is there.
+        comm.rank().barrier()?;
+        recorded.buffer.words_mut().copy_from_slice(&records.read());
+    }
+    Ok(())
 }
 
 /// Multiplies everybody's rows by `b` where they are, without gathering them: `c` has all rows. Everybody's `x` may be
@@ -419,6 +411,8 @@ pub(crate) struct AllGatherMatmul<T: Number> {
     gathered: Symm<T>,
     b: Vec<T>,
     c: Vec<T>,
+    /// `b` and `c` on the rank's GPU, where the overlapped form leaves the host out.
+    resident: Option<[Symm<T>; 2]>,
     gather: GatherWithProgress,
     order: Order,
 }
@@ -437,14 +431,17 @@ pub(crate) enum Order {
 impl<T: Number> AllGatherMatmul<T> {
     pub(crate) fn new(rank: &Rank, order: Order, sizes: Sizes) -> Result<AllGatherMatmul<T>, Error> {
         let count = elements(&[sizes.m, sizes.k])?;
+        let (inner, outer) = (elements(&[sizes.k, sizes.n])?, elements(&[rank.size(), sizes.m, sizes.n])?);
+        let is_resident = order == Order::Overlapped && rank.gpu().is_some();
         Ok(AllGatherMatmul {
             order,
             sizes,
             x: normal(1, rank.rank(), count)?,
             symm_x: rank.symm_zeros(count)?,
             gathered: rank.symm_zeros(elements(&[count, rank.size()])?)?,
-            b: normal(2, rank.rank(), elements(&[sizes.k, sizes.n])?)?,
-            c: vec![poison()?; elements(&[rank.size(), sizes.m, sizes.n])?],
+            b: normal(2, rank.rank(), inner)?,
+            c: vec![poison()?; outer],
+            resident: if is_resident { Some([rank.symm_zeros(inner)?, rank.symm_zeros(outer)?]) } else { None },
             gather: GatherWithProgress::new(rank, SPLITS)?,
         })
     }
@@ -455,15 +452,27 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
         self.symm_x.fill(poison()?);
         self.gathered.fill(poison()?);
         self.c.fill(poison()?);
+        if let Some([_, c]) = &self.resident {
+            c.fill(poison()?);
+        }
         Ok(())
     }
 
     fn write_inputs(&mut self) -> Result<(), Error> {
+        if let Some([b, _]) = &self.resident {
+            b.write(&self.b)?;
+        }
         Ok(self.symm_x.write(&self.x)?)
     }
 
     fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {
-        let AllGatherMatmul { sizes, symm_x: x, gathered, b, c, gather, order, .. } = self;
+        let AllGatherMatmul { sizes, symm_x: x, gathered, b, c, resident, gather, order, .. } = self;
+        if let Some([b, there]) = resident {
+            enqueue_all_gather_matmul(comm, gather, *sizes, [x, gathered, b, there], Start::AtOnce)?;
+            comm.rank().barrier()?;
+            c.copy_from_slice(&there.read());
+            return Ok(());
+        }
         let with = Factors { x, gathered, b, c };
         match order {
             Order::Pulled => all_gather_matmul_pull(comm, *sizes, (with.x, with.b), with.c),

@@ -79,10 +79,15 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return exchange_words(comm, x, out);
     }
-    let Tiling { programs, block, warps } = Tiling::of(comm, n, 1);
-    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block);
+    let dense = Tiling::dense::<T>(comm, n);
+    let is_dense = dense.is_some();
+    let Tiling { programs, block, warps } = dense.unwrap_or_else(|| Tiling::of(comm, n, 1));
+    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = !is_dense);
     args.set("num_warps", warps);
-    args.set("launch_pdl", true);
+    args.set("launch_pdl", !is_dense);
+    if is_dense {
+        args.set("maxnreg", Tiling::DENSE_REGISTERS);
+    }
     comm.launch(Source::AllReduce, "one_shot_all_reduce", programs, Slots::Meeting, args)
 }
 
@@ -125,6 +130,21 @@ struct Tiling {
 }
 
 impl Tiling {
+    /// Registers of a thread, with which a multiprocessor has room for a program of every rank.
+    const DENSE_REGISTERS: usize = 56;
+
+    /// For much that many ranks of a GPU read: a program of each rank on every multiprocessor, so that what one has read is
+    /// in the first-level cache for the others. Launches do not begin early then, since they would take the place of
+    /// other ranks' programs. `None` where that does not pay.
+    fn dense<T>(comm: &Communicator<'_>, n: usize) -> Option<Tiling> {
+        let gpu = comm.rank().gpu()?;
+        let (ranks, programs) = (gpu.sharers(), gpu.multiprocessors() as usize);
+        let has_all = comm.programs(usize::MAX) >= programs / ranks;
+        let pays = (8..=32).contains(&ranks) && n * size_of::<T>() >= 4 << 20;
+        let warps = 32 / ranks;
+        (has_all && pays).then(|| Tiling { programs, block: warps * 32 * 16 / size_of::<T>(), warps })
+    }
+
     /// For `n` elements of which each rank works on one `shares`-th.
     fn of(comm: &Communicator<'_>, n: usize, shares: usize) -> Tiling {
         if comm.rank().gpu().is_none() {

@@ -1,7 +1,7 @@
 //! Of `a0 @ b0 + a1 @ b1 + …`, each rank its [part](Parts) of the rows.
 
 use shoal::world::{Compare, Place, Rank, Stream, Symm, Value};
-use shoal::{Error, args};
+use shoal::{Arg, Error, args};
 
 use super::broadcast::barriers;
 use super::communicator::{Communicator, Slots, at_least, elements, exactly};
@@ -145,10 +145,7 @@ impl CopiedReduceScatter {
         self.is_loaded = true;
         self.stream.synchronize()?;
         comm.rank().barrier()?;
-        let count = mine.len() * n;
-        let args = args!(&self.inbox, out, count, WORLD = comm.size(), BLOCK = BLOCK);
-        let programs = comm.programs(cdiv(count, BLOCK));
-        comm.launch(Source::GemmRanks, "add_parts", programs, Slots::Meeting, args)?;
+        self.add_parts(comm, out.into(), mine.len() * n)?;
         // The next product may overwrite the inboxes only when all have read theirs.
         comm.rank().barrier()?;
         Ok(())
@@ -212,8 +209,14 @@ impl CopiedReduceScatter {
         self.stream.hold_launches()?;
         // Everybody's rows have been carried.
         barriers(comm, 1, 1)?;
-        let count = mine.len() * n;
-        let args = args!(&self.inbox, out, count, WORLD = comm.size(), BLOCK = BLOCK);
+        self.add_parts(comm, out.into(), mine.len() * n)
+    }
+
+    /// Adds up what is in the inbox.
+    fn add_parts(&self, comm: &Communicator<'_>, out: Arg<'_>, count: usize) -> Result<(), Error> {
+        let mut args = args!(&self.inbox, out, count, WORLD = comm.size(), BLOCK = BLOCK);
+        // 16 bytes of each rank for each thread.
+        args.set("num_warps", BLOCK / 128);
         comm.launch(Source::GemmRanks, "add_parts", comm.programs(cdiv(count, BLOCK)), Slots::Meeting, args)
     }
 

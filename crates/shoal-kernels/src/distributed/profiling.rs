@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use shoal::Error;
 use shoal::profile::{ProfileBuffer, Recorder, Track};
+use shoal::world::{Rank, Symm};
 
 /// Records of kernels, of streams and of the host.
 #[derive(Debug)]
@@ -18,6 +20,15 @@ pub(crate) struct KernelRecords {
     pub(crate) buffer: ProfileBuffer,
     /// Names of its tasks.
     pub(crate) tasks: &'static [&'static str],
+}
+
+impl KernelRecords {
+    /// Memory of the rank for as many words, as they are now. Collective over the world.
+    pub(crate) fn resident(&mut self, rank: &Rank) -> Result<Symm<u64>, Error> {
+        let words = rank.symm_zeros(self.buffer.len())?;
+        words.write(self.buffer.words_mut())?;
+        Ok(words)
+    }
 }
 
 impl Profiling {

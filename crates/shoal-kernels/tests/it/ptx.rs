@@ -441,3 +441,30 @@ fn warps_of_their_own_feed_loops_that_ask_for_it() {
     let plain = text("WS=False");
     assert!(plain.contains("threads=256") && !plain.contains("setmaxnreg"), "{plain}");
 }
+
+/// Loops over a row of elements, with and without blocks that overlap those of other trips.
+const TRIPS: &str = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def doubled(x, n, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * STEP):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+";
+
+#[test]
+fn threads_that_keep_their_places_do_not_wait_for_each_other() {
+    let kernel = shoal::Module::from_source("trips.py", TRIPS).unwrap().kernel("doubled").unwrap();
+    let text = |signature: &str| {
+        let specs = kernel.read_signature(signature).unwrap();
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap()).unwrap()
+    };
+    let apart = text("*bf16:16, i32:16, STEP=1024, BLOCK=1024");
+    assert!(!apart.contains("bar.sync"), "{apart}");
+    // Halves of words become floats by a shift or a mask.
+    assert!(!apart.contains("cvt.u32.u16"), "{apart}");
+    let overlapping = text("*bf16:16, i32:16, STEP=512, BLOCK=1024");
+    assert!(overlapping.contains("bar.sync"), "{overlapping}");
+}

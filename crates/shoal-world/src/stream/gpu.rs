@@ -2,13 +2,14 @@
 //! stream of the GPU without waiting; where the host must know that it is done (events, functions), it is waited for, and
 //! never for longer than the world's timeout.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use shoal_driver::Interrupt;
 use shoal_driver::cuda::{CudaError, Event, EventKind, Stream, StreamRef, WaitWord};
 
 use super::place::Place;
+use super::time::{Origin, TimeNote};
 use super::value::{Compare, Value};
 use crate::engine::Awaited;
 use crate::engine::cuda::{GpuRank, check_queues};
@@ -26,6 +27,8 @@ pub(super) struct GpuStream {
     order: Event,
     /// Words that it was told to wait for, and may wait for still.
     waits: Mutex<Vec<Wait>>,
+    /// What times are measured from, once one is noted.
+    origin: OnceLock<Arc<Origin>>,
 }
 
 #[derive(Debug, Clone)]
@@ -50,7 +53,7 @@ impl GpuStream {
         check_queues(2 * gpu.sharers_in_process())?;
         let stream = Stream::independent(gpu.device()).map_err(WorldError::gpu)?;
         let order = Event::new(gpu.device(), EventKind::Ordering).map_err(WorldError::gpu)?;
-        Ok(GpuStream { stream, order, waits: Mutex::default() })
+        Ok(GpuStream { stream, order, waits: Mutex::default(), origin: OnceLock::new() })
     }
 
     /// What comes later in this stream waits for what is in the rank's own now.
@@ -118,6 +121,18 @@ impl GpuStream {
             }
         };
         put.map_err(WorldError::gpu)
+    }
+
+    /// Notes when the stream comes by.
+    pub(super) fn note_time(&self, note: &TimeNote) -> Result<(), WorldError> {
+        let origin = match self.origin.get() {
+            Some(origin) => Arc::clone(origin),
+            None => {
+                let made = Arc::new(Origin::new(self.stream.device()).map_err(WorldError::gpu)?);
+                Arc::clone(self.origin.get_or_init(|| made))
+            }
+        };
+        note.by_gpu(*self.stream, &origin).map_err(WorldError::gpu)
     }
 
     /// Waits until all that was put in is done. If that takes too long, or the world has failed, words are written for

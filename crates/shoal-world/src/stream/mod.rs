@@ -8,12 +8,14 @@ mod event;
 mod gpu;
 mod place;
 mod queue;
+mod time;
 mod value;
 
 use std::sync::Arc;
 
 pub use event::Event;
 pub use place::{HostBuffer, Place};
+pub use time::{TimeNote, monotonic_now};
 pub use value::{Compare, Value};
 
 use crate::copy::copy;
@@ -130,6 +132,21 @@ impl Stream {
     pub fn call(&self, function: impl FnOnce() -> Result<(), WorldError> + Send + 'static) {
         self.finish();
         self.queue.push(function);
+    }
+
+    /// Notes the time at which all that is in the stream now is done. On a GPU the host does not wait for it.
+    #[must_use]
+    pub fn note_time(&self) -> TimeNote {
+        let note = TimeNote::default();
+        let (noted, gpu) = (note.clone(), self.gpu.clone());
+        self.queue.push(move || match gpu {
+            Some(gpu) => gpu.note_time(&noted),
+            None => {
+                noted.by_host();
+                Ok(())
+            }
+        });
+        note
     }
 
     /// On a GPU, the host waits for what is in the stream before it goes on with it.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use shoal_world::{Compare, HostBuffer, Place, Rank, Stream, Value, WorldError};
 
@@ -189,4 +190,21 @@ fn impossible_copies_are_refused() {
     Place::segment(rank, 0, usize::MAX, 2).unwrap_err();
     Place::segment(rank, 2, 0, 1).unwrap_err();
     assert_eq!(buffer.place(3..9).unwrap_err().to_string(), "elements 3..9 do not lie in a host buffer of 8");
+}
+
+#[test]
+fn a_stream_notes_when_it_comes_by() {
+    let world = threads(1);
+    let rank = &world.local_ranks()[0];
+    let stream = rank.stream().unwrap();
+    let before = shoal_world::monotonic_now();
+    let began = stream.note_time();
+    stream.call(|| {
+        std::thread::sleep(Duration::from_millis(2));
+        Ok(())
+    });
+    let ended = stream.note_time();
+    stream.synchronize().unwrap();
+    let (began, ended) = (began.nanoseconds().unwrap(), ended.nanoseconds().unwrap());
+    assert!(before <= began && began + 2_000_000 <= ended, "{before} {began} {ended}");
 }

@@ -1,5 +1,5 @@
-//! `shoal run all --ranks N`: every kernel of several ranks, at every size that it is tested with. Two backends are
-//! compared bit by bit.
+//! `shoal run all --ranks N`: every kernel of several ranks, at every size that it is tested with, or at one if runs are
+//! repeated. Two backends are compared bit by bit.
 
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -53,7 +53,8 @@ fn plans<'a>(
     let dtype = plan.dtype;
     let chosen = |item: &&RankItem| item.name.contains(options.filter.as_str());
     catalog().iter().filter(chosen).flat_map(move |item| {
-        item.tests.iter().map(move |sizes| {
+        let sizes = if options.repeat > 0 { &item.tests[1..2] } else { item.tests };
+        sizes.iter().map(move |sizes| {
             let name = format!("{} {sizes:?} {} on {ranks} ranks", item.name, shoal::dtype_name(dtype));
             (Plan::test(item, sizes, dtype, options.repeat), name)
         })

@@ -219,6 +219,79 @@ def test_ranks_with_nccl_and_symmetric_memory(tmp_path):
     assert output.count("CUDA is played by the CPU") == 1, output
 
 
+SUBGROUPS = """
+import torch
+import torch.distributed as dist
+import torch.distributed._symmetric_memory as symm_mem
+from torch._C._autograd import DeviceType
+from torch._C._distributed_c10d import _detect_dma_connectivity, _SymmetricMemory
+
+dist.init_process_group("nccl")
+rank, world_size = dist.get_rank(), dist.get_world_size()
+device = torch.device("cuda", rank)
+torch.cuda.set_device(device)
+matrix = _detect_dma_connectivity(DeviceType.CUDA, "nvlink").matrix
+assert [sum(row) for row in matrix] == [world_size - 1] * world_size
+
+# The last rank is not in it.
+subgroup = dist.new_group(list(range(world_size - 1)))
+if rank < world_size - 1:
+    assert dist.get_process_group_ranks(subgroup) == list(range(world_size - 1))
+    shared = symm_mem.empty(8, device=device).fill_(rank)
+    handle = symm_mem.rendezvous(shared, group=subgroup)
+    assert handle.world_size == world_size - 1
+    handle.barrier()
+    peer = (rank + 1) % (world_size - 1)
+    assert handle.get_buffer(peer, (8,), torch.float32).eq(peer).all()
+    handle.barrier()
+assert symm_mem.is_symm_mem_enabled_for_group(dist.group.WORLD.group_name)
+assert not symm_mem.is_symm_mem_enabled_for_group("of nobody")
+
+# What is made while a pool of symmetric memory is in use is symmetric memory; what only shows it, and the rest, is not.
+ones = torch.ones(16, 16, device=device)
+with torch.cuda.use_mem_pool(symm_mem.get_mem_pool(device)):
+    product = (ones @ ones).t()
+    assert torch.ones(4, device=device).add_(1).sum() == 8
+assert symm_mem.is_symm_mem_tensor(product) and product.stride() == (1, 16)
+assert not symm_mem.is_symm_mem_tensor(ones) and not symm_mem.is_symm_mem_tensor(ones + 1)
+total = torch.ops.symm_mem.one_shot_all_reduce(product.t(), "sum", dist.group.WORLD.group_name)
+assert total.eq(16 * world_size).all()
+with torch.cuda.use_mem_pool(torch.cuda.MemPool()):
+    assert not symm_mem.is_symm_mem_tensor(ones + 1)
+
+words = _SymmetricMemory.empty_strided_p2p((8,), (1,), torch.uint32, device, group_name="0").fill_(0)
+_SymmetricMemory.memset32(words, offset=4, val=7, count=2)
+assert words.tolist() == [0, 0, 0, 0, 7, 7, 0, 0]
+for offset, val, count, of, reason in (
+    (0, 1, 1, words.view(2, 4), "a flat, contiguous uint32 tensor"),
+    (0, 1, 1, words.view(torch.float32), "a flat, contiguous uint32 tensor"),
+    (-1, 1, 1, words, "offset must be greater than or equal to 0"),
+    (0, 1 << 32, 1, words, "(uint32_t)"),
+    (0, 1, 0, words, "count must be a positive integer"),
+    (4, 1, 5, words, "exceeded the numel of the input"),
+):
+    try:
+        _SymmetricMemory.memset32(of, offset=offset, val=val, count=count)
+    except RuntimeError as error:
+        assert reason in str(error), error
+    else:
+        raise AssertionError(reason)
+
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+    ones + 1
+assert any(event.key == "aten::add" for event in profile.key_averages())
+dist.barrier()
+dist.destroy_process_group()
+print(f"done {rank}\\n", end="")
+"""
+
+
+def test_groups_pools_words_and_profiles_of_ranks(tmp_path):
+    output = run(torchrun(3), SUBGROUPS, tmp_path, "-m", "shoal.triton", "--cuda-as-cpu")
+    assert all(f"done {rank}" in output for rank in range(3))
+    assert "Failed to record CUDA event" not in output
+
+
 def test_as_a_plugin_of_pytest(tmp_path):
     test = tmp_path / "test_it.py"
     test.write_text(

@@ -15,6 +15,8 @@ import triton
 import triton.language as tl
 import triton_dist
 import triton_dist.language as dl
+from triton_dist.language.distributed_ops import notify
+from triton_dist.language.simt_ops import make_vector
 from triton_dist.profiler_utils import perf_func
 from triton_dist.test.utils import assert_allclose
 from triton_dist.utils import (
@@ -23,6 +25,7 @@ from triton_dist.utils import (
     nvshmem_barrier_all_on_stream, nvshmem_create_tensor, nvshmem_create_tensors, nvshmem_free_tensor_sync, rand_tensor,
 )
 
+assert notify is dl.notify and make_vector is dl.make_vector
 assert not is_shmem_initialized()
 group = initialize_distributed()
 assert is_shmem_initialized() and not is_cuda() and is_nvshmem_multimem_supported()

@@ -121,6 +121,20 @@ def test_processes_that_a_script_starts_launch_kernels_too(tmp_path, method):
     assert done.stdout.strip() == "0", done.stderr
 
 
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_processes_that_a_module_starts_launch_kernels_too(tmp_path, method):
+    (tmp_path / "tool.py").write_text(CHILDREN)
+    done = run("-m", "tool", method, cwd=tmp_path)
+    assert done.stdout.strip() == "0", done.stderr
+    (tmp_path / "test_tool.py").write_text(
+        "import multiprocessing\n\nimport tool\n\n\ndef test_child():\n"
+        f"    process = multiprocessing.get_context({method!r}).Process(target=tool.child, args=(6400,))\n"
+        "    process.start()\n    process.join(60)\n    assert process.exitcode == 0\n"
+    )
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_tool.py", cwd=tmp_path)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
 def test_syntax_errors_and_missing_files_are_reported(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("def\n")

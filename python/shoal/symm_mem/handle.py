@@ -208,6 +208,13 @@ class SymmetricMemory:
         return tensor
 
     @staticmethod
+    def get_mempool_allocator(device: Any = None) -> Any:
+        """What a memory pool takes its memory from."""
+        from shoal.symm_mem import module
+
+        return module.empty
+
+    @staticmethod
     def is_symm_mem_tensor(tensor: Any) -> bool:
         """Whether an array is symmetric memory."""
         from shoal.symm_mem import module
@@ -287,16 +294,23 @@ def _is_gpu(tensor: Any) -> bool:
 
 def _words(tensor: Any, offset: int, count: int, who: str) -> int:
     found = arrays.layout(tensor)
-    if found.itemsize != 4 or not found.is_dense:
-        raise ValueError(f"{who}: the tensor must be dense and of 32-bit words")
-    if offset < 0 or count < 1 or 4 * (offset + count) > found.nbytes:
-        raise ValueError(f"{who}: words {offset} to {offset + count - 1} do not lie in a tensor of {found.nbytes // 4}")
+    is_word = str(tensor.dtype).rpartition(".")[2] in ("uint32", "int32")
+    if not is_word or len(tensor.shape) != 1 or not found.is_dense:
+        raise RuntimeError(f"{who}: input must be a flat, contiguous uint32 tensor.")
+    if offset < 0:
+        raise RuntimeError(f"{who}: offset must be greater than or equal to 0 (got {offset})")
+    if count < 1:
+        raise RuntimeError(f"{who}: count must be a positive integer (got {count})")
+    if 4 * (offset + count) > found.nbytes:
+        raise RuntimeError(
+            f"{who}: offset + count ({offset + count}) exceeded the numel of the input ({found.nbytes // 4})"
+        )
     return found.address + 4 * offset
 
 
 def _word(value: int) -> int:
     if not 0 <= value < 1 << 32:
-        raise ValueError(f"{value} is no word of 32 bits")
+        raise RuntimeError(f"val must be in the range of [0, 4294967295] (uint32_t), not {value}")
     return value
 
 

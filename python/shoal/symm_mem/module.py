@@ -26,7 +26,7 @@ def empty_for(size: Any, dtype: Any, device: Any = None, group: Any = None, numb
     """An array for the ranks of a group; with a number, at the place that the last one with this number had."""
     rank = groups.acting_rank()
     where = "cpu" if rank.device is None else "cuda"
-    if device is not None and str(device).partition(":")[0] != where:
+    if device is not None and _kind(device) != where:
         place = "the CPU" if where == "cpu" else f"the device `{rank.device}`"
         raise ValueError(f"symmetric memory is on {place} here, not on the device `{device}`")
     shape = arrays.shape_of(size)
@@ -39,6 +39,14 @@ def empty_for(size: Any, dtype: Any, device: Any = None, group: Any = None, numb
     piece = keep if number is None else keep.piece
     piece.group = group
     return arrays.view(piece.address, shape, dtype, keep, device=rank.device)
+
+
+def _kind(device: Any) -> str:
+    """What a device is called here: CUDA's may be played by the CPU."""
+    from shoal.torch.cuda_as_cpu import is_cuda_as_cpu
+
+    kind = str(device).partition(":")[0]
+    return "cpu" if kind == "cuda" and is_cuda_as_cpu() else kind
 
 
 def rendezvous(tensor: Any, group: Any = None) -> SymmetricMemory | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from shoal import symm_mem
@@ -36,11 +37,12 @@ def install_symmetric_memory() -> None:
     _replace(module, "get_backend", lambda device: symm_mem.get_backend(device))
     _replace(module, "_get_backend_stream", _backend_stream)
     _replace(module, "enable_symm_mem_for_group", lambda group_name: None)
-    _replace(module, "is_symm_mem_enabled_for_group", lambda group_name: True)
+    _replace(module, "is_symm_mem_enabled_for_group", _is_enabled)
     for name in ("get", "put_signal", "wait_signal"):
         _replace(module, name, _by_handle(getattr(symm_mem, name), getattr(module, name, None)))
     for owner in (module, native):
         _replace(owner, "_SymmetricMemory", SymmetricMemory)
+    _replace(native, "_detect_dma_connectivity", _connectivity(native._detect_dma_connectivity))
     # Ranks of one host put and get without NVSHMEM; kernels find its functions in the stand-in.
     _replace(module, "is_nvshmem_available", lambda: True)
     for owner, name in ((module, _NVSHMEM), (sys.modules, f"{module.__name__}.{_NVSHMEM}")):
@@ -98,6 +100,37 @@ def _empty(original: Callable[..., Any]) -> Callable[..., Any]:
         return symm_mem.empty(shape, dtype=dtype if dtype is not None else torch.get_default_dtype())
 
     return empty
+
+
+def _connectivity(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Devices that the CPU plays reach each other directly, each by one link."""
+
+    def detect(device_type: Any, connection_type: str) -> Any:
+        import torch
+
+        from shoal.torch.cuda_as_cpu import is_cuda_as_cpu
+
+        if not is_cuda_as_cpu():
+            return original(device_type, connection_type)
+        devices = range(torch.cuda.device_count())
+        matrix = [[int(peer != device) for peer in devices] for device in devices]
+        return SimpleNamespace(device_type=device_type, connection_type=connection_type, matrix=matrix)
+
+    return detect
+
+
+def _is_enabled(group_name: str) -> bool:
+    """Every group may use symmetric memory; torch's test mode says otherwise."""
+    import torch.distributed._symmetric_memory as module
+    from torch.distributed import distributed_c10d
+
+    if module._is_test_mode:
+        return module._mocked_group_names is None or group_name in module._mocked_group_names
+    try:
+        distributed_c10d._resolve_process_group(group_name)  # type: ignore[arg-type]
+    except (RuntimeError, ValueError):
+        return False
+    return True
 
 
 def _by_tensor(ours: Callable[..., Any], original: Callable[..., Any] | None) -> Callable[..., Any]:

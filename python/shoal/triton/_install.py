@@ -28,7 +28,12 @@ VERSION = "3.9.0"
 PLACES = ("shoal.triton", "shoal")
 
 # What distributed programs import, and the packages that stand for it.
-DISTRIBUTED = {"triton_dist.language": "shoal.language", "triton_dist": "shoal.triton_dist"}
+DISTRIBUTED = {
+    "triton_dist.language.distributed_ops": "shoal.language",
+    "triton_dist.language.simt_ops": "shoal.language",
+    "triton_dist.language": "shoal.language",
+    "triton_dist": "shoal.triton_dist",
+}
 
 
 class _Finder:

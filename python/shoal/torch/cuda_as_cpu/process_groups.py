@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -36,11 +37,12 @@ def _gloo(backend: Any) -> Any:
 
 
 def _grouping(original: Any) -> Any:
-    names = original.__code__.co_varnames[: original.__code__.co_argcount]
+    # Of the function itself: torch wraps it, and the wrapper's own parameters have no names.
+    signature = inspect.signature(original)
 
     @functools.wraps(original)
     def made(*args: Any, **named: Any) -> Any:
-        named.update(zip(names, args))
+        named = dict(signature.bind(*args, **named).arguments)
         named["backend"] = _gloo(named.get("backend"))
         # Which GPU a rank has, and how NCCL is to be set up.
         named.pop("device_id", None)

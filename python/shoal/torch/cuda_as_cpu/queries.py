@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 import time
@@ -14,6 +15,7 @@ import torch
 
 from shoal.runtime import cpu_facts
 from shoal.runtime.device_interface import Event, Stream
+from shoal.torch.cuda_as_cpu.memory_pools import MemPool, use_mem_pool
 
 # The compute capability that most kernels are written for: descriptors, eight-bit floats.
 CAPABILITY = (9, 0)
@@ -56,8 +58,23 @@ def install() -> None:
     cuda.nvtx.range = _no_range
     if torch.version.cuda is None:
         torch.version.cuda = "12.8"  # type: ignore[misc]
+    _profile_the_cpu()
     # A kernel's launch takes tensors of the current stream; nothing of CUDA itself may start.
     cuda._lazy_init = _nothing
+
+
+def _profile_the_cpu() -> None:
+    """What CUDA does is done by the CPU, so that its activities are those to profile."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler.profiler import _KinetoProfile
+
+    original = _KinetoProfile.__init__
+
+    @functools.wraps(original)
+    def of_cpu(self: Any, *, activities: Any = None, **named: Any) -> None:
+        original(self, activities=[ProfilerActivity.CPU], **named)
+
+    _KinetoProfile.__init__ = of_cpu  # type: ignore[method-assign]
 
 
 def _own(value: Any) -> Any:
@@ -66,6 +83,7 @@ def _own(value: Any) -> Any:
         return value
     own = FunctionType(value.__code__, value.__globals__, value.__name__, value.__defaults__, value.__closure__)
     own.__kwdefaults__ = value.__kwdefaults__
+    own.__dict__.update(value.__dict__)
     return own
 
 
@@ -186,6 +204,7 @@ def _refused_type(name: str, instead: str) -> type:
 _ANSWERS: dict[str, Any] = {
     "Event": Event,
     "ExternalStream": CudaStream,
+    "MemPool": MemPool,
     "Stream": CudaStream,
     "CUDAGraph": _refused_type("CUDAGraph", "call the captured function instead"),
     "graph": _refused_type("graph", "call the captured function instead"),
@@ -229,6 +248,7 @@ _ANSWERS: dict[str, Any] = {
     "set_stream": _set_stream,
     "stream": _stream,
     "synchronize": _nothing,
+    "use_mem_pool": use_mem_pool,
     "utilization": lambda device=None: 0,
 }
 

@@ -84,6 +84,7 @@ def main(arguments: list[str]) -> None:
             sys.path[0] = os.getcwd()
             sys.argv[0] = rest[0]
             os.environ.pop(_child.SCRIPT, None)
+            _child.replace_main()
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         else:
             _text(rest[0], "<string>")

@@ -7,12 +7,14 @@ starts anew runs the main module again, which it knows by name; so the main modu
 
 import io
 import os
+import runpy
 from multiprocessing import spawn
 from typing import Any
 
 from shoal.triton._install import install
 
 SCRIPT = "SHOAL_TRITON_SCRIPT"
+MODULE = "SHOAL_TRITON_MODULE"
 ASKED = "SHOAL_TRITON_OPTIONS"
 OPTIONS = {"--cuda-as-cpu": "cuda_as_cpu", "--symmetric-memory": "symmetric_memory"}
 """What can be asked of the drop-in besides."""
@@ -34,12 +36,15 @@ def follow(asked: list[str]) -> None:
 def replace_main() -> None:
     """Takes the main module's place in processes that `multiprocessing` starts anew.
 
-    For a main module that no child needs, such as pytest's.
+    It is run again there if it is a module that a child would run: that of a package, such as pytest's, is none.
     """
     prepared = spawn.get_preparation_data
 
     def prepare(name: str) -> dict[str, Any]:
-        data = {key: value for key, value in prepared(name).items() if not key.startswith("init_main")}
+        data = prepared(name)
+        main = data.pop("init_main_from_name", None)
+        data.pop("init_main_from_path", None)
+        os.environ[MODULE] = "" if main is None or main.endswith("__main__") else main
         return {**data, "init_main_from_name": __name__}
 
     spawn.get_preparation_data = prepare
@@ -52,3 +57,5 @@ if __name__ == "__mp_main__":
         with io.open_code(__file__) as _script:
             _code = compile(_script.read(), __file__, "exec", dont_inherit=True)
         exec(_code, globals())
+    elif os.environ.get(MODULE):
+        globals().update(runpy.run_module(os.environ[MODULE], run_name=__name__, alter_sys=True))

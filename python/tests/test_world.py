@@ -256,6 +256,9 @@ def test_a_deadlock_is_reported_on_every_rank(tmp_path):
 
 
 def test_ctrl_c_ends_waits_kernels_and_loops():
+    # A background job of a shell would ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
     def hang(rank):
         flag = rank.symm_zeros(1, np.int64)
         if rank.rank == 0:
@@ -267,8 +270,11 @@ def test_ctrl_c_ends_waits_kernels_and_loops():
 
     threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        world(3).run(hang)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            world(3).run(hang)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - start < 20
 
 

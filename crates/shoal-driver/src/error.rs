@@ -144,7 +144,8 @@ fn stuck_message(
 ) -> String {
     use fmt::Write;
     let count = waiting.len() + more;
-    let mut out = format!("kernel `{kernel}` is stuck: {count} programs wait, and none has moved for {after:?}");
+    let tenths = Duration::from_millis(100) * (after.as_secs_f64() * 10.0).round() as u32;
+    let mut out = format!("kernel `{kernel}` is stuck: {count} programs wait, and none has moved for {tenths:?}");
     for waiting in waiting {
         let _ = write!(out, "\n  {waiting}");
     }
@@ -187,7 +188,7 @@ mod tests {
             more: 3,
             looping: vec![[2, 0, 0]],
             unstarted: 0,
-            after: Duration::from_secs(2),
+            after: Duration::from_micros(2_000_052),
         };
         assert_eq!(
             error.to_string(),

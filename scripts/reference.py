@@ -123,7 +123,11 @@ def operations() -> str:
     body = source[source.index("pub enum OpKind {") :]
     body = body[: body.index("\n}\n")]
     printed = (ROOT / "crates/shoal-ir/src/print.rs").read_text()
-    mnemonics = dict(re.findall(r"OpKind::(\w+)[^=]*=> (?:plain\(|\(|atomic\()?\s*\"(\w+)\"", printed))
+    parsed = (ROOT / "crates/shoal-ir/src/parse/kind.rs").read_text()
+    arms = re.findall(r"\"(\w+)\" => OpKind::(\w+)", parsed)
+    kinds = [kind for _, kind in arms]
+    mnemonics = {kind: name for name, kind in arms if kinds.count(kind) == 1}
+    mnemonics |= dict(re.findall(r"OpKind::(\w+)[^=]*=> (?:plain\(|\(|atomic\()?\s*\"(\w+)\"", printed))
     parts = [
         MADE,
         "# The tile IR\n",

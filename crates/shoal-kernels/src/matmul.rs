@@ -79,12 +79,17 @@ pub fn matmul_args<'a>(a: &'a Tensor, b: &'a Tensor, c: &'a Tensor, blocks: Bloc
 /// The product of matrices in `f64`.
 #[must_use]
 pub fn reference(a: &[f64], b: &[f64], (m, n, k): (usize, usize, usize)) -> Vec<f64> {
+    /// Rows at a time, which read a row of `b` together.
+    const ROWS: usize = 8;
     let mut c = vec![0.0; m * n];
-    for (row, sums) in c.chunks_mut(n.max(1)).enumerate().take(m) {
+    for (first, rows) in c.chunks_mut(ROWS * n.max(1)).enumerate() {
         for inner in 0..k {
-            let factor = a[row * k + inner];
-            for (sum, value) in sums.iter_mut().zip(&b[inner * n..]) {
-                *sum += factor * value;
+            let b = &b[inner * n..(inner + 1) * n];
+            for (row, sums) in rows.chunks_mut(n.max(1)).enumerate() {
+                let factor = a[(first * ROWS + row) * k + inner];
+                for (sum, value) in sums.iter_mut().zip(b) {
+                    *sum += factor * value;
+                }
             }
         }
     }

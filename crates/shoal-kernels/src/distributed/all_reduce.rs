@@ -142,10 +142,10 @@ impl Tiling {
         let gpu = comm.rank().gpu()?;
         let (ranks, programs) = (gpu.sharers(), gpu.multiprocessors() as usize);
         let has_all = comm.programs(usize::MAX) >= programs / ranks;
-        let pays = (4..=32).contains(&ranks) && n * size_of::<T>() >= 4 << 20;
+        // Bytes of each thread, as many as its registers hold of all ranks, and how many of all pay.
+        let (bytes, least) = if ranks < 8 { (32, 4 << 20) } else { (16, 1 << 20) };
+        let pays = (4..=32).contains(&ranks) && n * size_of::<T>() >= least;
         let warps = 32 / ranks;
-        // Bytes of each thread, with as many from all ranks under way as its registers hold.
-        let bytes = if ranks < 8 { 32 } else { 16 };
         (has_all && pays).then(|| Tiling { programs, block: warps * 32 * bytes / size_of::<T>(), warps })
     }
 

@@ -276,7 +276,7 @@ impl CopiedReduceScatter {
 #[derive(Debug)]
 enum Form {
     Fused(Symm<f32>),
-    Copied(CopiedReduceScatter),
+    Copied(Box<CopiedReduceScatter>),
 }
 
 /// A product of random matrices.
@@ -296,7 +296,7 @@ impl<T: Number> GemmReduceScatter<T> {
     }
 
     pub(crate) fn copied(rank: &Rank, sizes: Sizes) -> Result<GemmReduceScatter<T>, Error> {
-        GemmReduceScatter::new(rank, sizes, Form::Copied(CopiedReduceScatter::new(rank, sizes)?))
+        GemmReduceScatter::new(rank, sizes, Form::Copied(Box::new(CopiedReduceScatter::new(rank, sizes)?)))
     }
 
     fn new(rank: &Rank, sizes: Sizes, form: Form) -> Result<GemmReduceScatter<T>, Error> {
@@ -316,10 +316,7 @@ impl<T: Number> RankWorkload for GemmReduceScatter<T> {
     fn poison(&mut self) -> Result<(), Error> {
         match &self.form {
             Form::Fused(partial) => partial.fill(f32::NAN),
-            Form::Copied(copied) => {
-                copied.partial.fill(f32::NAN);
-                copied.inbox.fill(f32::NAN);
-            }
+            Form::Copied(copied) => copied.partial.fill(f32::NAN),
         }
         self.out.fill(poison()?);
         Ok(())

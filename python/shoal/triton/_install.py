@@ -169,6 +169,9 @@ def install(*, cuda_as_cpu: bool = False, symmetric_memory: bool = False) -> Non
     Raises RuntimeError when Triton itself was imported already: a program cannot use both.
     """
     _install_finder()
+    from shoal.torch import kernels_in_graphs
+
+    kernels_in_graphs.register()
     if cuda_as_cpu:
         from shoal.torch import install_cuda_as_cpu
 

@@ -42,7 +42,8 @@ impl Blocks {
     /// wider, if b then stays in the cache and there are enough blocks for all threads.
     fn widened(self, device: &Device, (m, n, k): (usize, usize, usize), dtype: DType) -> Result<Blocks, Error> {
         let n_wide = 2 * self.n;
-        let cached = dtype.bytes() <= 2 && k * n_wide * dtype.bytes() as usize <= 1 << 20;
+        let fast = matches!(dtype, DType::BF16 | DType::I8 | DType::U8);
+        let cached = fast && k * n_wide * dtype.bytes() as usize <= 1 << 20;
         let blocks = cdiv(m, self.m) * cdiv(n, n_wide);
         let wide = device.backend() == Backend::Cpu && cached && blocks >= 4 * device.threads()?;
         Ok(if wide { Blocks { n: n_wide, ..self } } else { self })

@@ -7,7 +7,6 @@ flag, then uses the numbers. This is what every kernel of several ranks is made 
     shoal launch -n 4 -- python 01_notify_and_wait.py       # four ranks, as processes
 """
 
-
 import numpy as np
 import shoal
 import shoal.language as sl

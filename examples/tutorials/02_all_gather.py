@@ -4,7 +4,6 @@ Every rank writes its elements to its place in everybody's output. Each has one 
 have come. A launch waits for a number of its own, so flags need no clearing and the kernel can be launched again at once.
 """
 
-
 import numpy as np
 import shoal
 import shoal.language as sl

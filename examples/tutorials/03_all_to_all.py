@@ -4,7 +4,6 @@ Every rank has rows for every other, any number of them, perhaps none: what expe
 out where its rows go, writes them there, and notifies; nothing is padded.
 """
 
-
 import numpy as np
 import shoal
 import shoal.language as sl

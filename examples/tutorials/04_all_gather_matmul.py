@@ -5,7 +5,6 @@ word for each rank whose rows are there. The kernel begins with its own rows and
 copies hide behind products.
 """
 
-
 import numpy as np
 import shoal
 import shoal.language as sl

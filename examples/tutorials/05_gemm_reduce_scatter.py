@@ -4,7 +4,6 @@ The inner dimension is spread over the ranks: each has a part of the sum that ev
 another, writes them into that rank's inbox, and counts up its flag; who has heard from all adds up what is in its inbox.
 """
 
-
 import numpy as np
 import shoal
 import shoal.language as sl

@@ -4,7 +4,6 @@ A kernel records when it waits and when it works; the records of all ranks becom
 Here every rank waits for its left neighbour before it adds up its numbers: the trace shows a staircase.
 """
 
-
 import numpy as np
 import shoal
 import shoal.language as sl

@@ -214,7 +214,11 @@ wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
 @pytest.mark.parametrize(
     "how, blamed, code",
     [
-        ("leaves", r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited for it in barrier of the world", 1),
+        (
+            "leaves",
+            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited for it in barrier of the world",
+            1,
+        ),
         ("leaves with 3", r"rank 1 \(pid \d+\) left the world while .*; rank 1 exited with status 3", 3),
         ("dies", r"rank 1 \(pid \d+\) died, or exited without leaving the world", 1),
         ("raises", r"rank 1 \(pid \d+\) failed: ValueError: no luck", 1),

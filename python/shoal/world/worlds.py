@@ -109,8 +109,7 @@ class World:
 
     @staticmethod
     def is_launched() -> bool:
-        """Whether `shoal launch`, `torchrun`, `mpirun` or `oshrun` started this process as a rank, so that `from_env` finds
-        the others."""
+        """Whether `shoal launch`, `torchrun`, `mpirun` or `oshrun` started this process as a rank of a world."""
         return any(os.environ.get(name) for name in ("RANK", "OMPI_COMM_WORLD_RANK"))
 
     def _reserve(self, rank: Rank) -> None:

@@ -220,7 +220,7 @@ impl Session {
     }
 
     /// The last collective of all ranks, waited for as long as `patience`.
-    fn finalize(&'static self, patience: Duration) -> Finished {
+    fn finalize(&'static self, patience: Duration) {
         let (tell, told) = std::sync::mpsc::channel();
         let work = move || {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -230,9 +230,8 @@ impl Session {
             // Nobody listens who has waited long enough.
             let _ = tell.send(());
         };
-        match std::thread::Builder::new().spawn(work).map(|_| told.recv_timeout(patience)) {
-            Ok(Ok(())) => Finished::Together,
-            Ok(Err(_)) | Err(_) => Finished::Overdue,
+        if std::thread::Builder::new().spawn(work).is_ok() {
+            let _ = told.recv_timeout(patience);
         }
     }
 }
@@ -258,20 +257,11 @@ pub(super) fn give_back(_of: &Port) {
     }
 }
 
-/// How the library was left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Finished {
-    /// With all ranks, or there was nothing to leave.
-    Together,
-    /// Some rank did not come.
-    Overdue,
-}
-
 /// What the process does last. Ranks whose world has failed do not wait for each other for long: `oshrun` ends those who
 /// do not come.
-pub(super) fn finish() -> Finished {
+pub(super) fn finish() {
     const AFTER_A_FAILURE: Duration = Duration::from_secs(2);
-    let Some(session) = SESSION.get().filter(|session| session.process == getpid()) else { return Finished::Together };
+    let Some(session) = SESSION.get().filter(|session| session.process == getpid()) else { return };
     let (world, mut has_failed) = {
         let active = session.world();
         (active.world.upgrade(), active.has_failed)
@@ -281,5 +271,5 @@ pub(super) fn finish() -> Finished {
         has_failed = true;
     }
     let patience = Duration::from_millis(session.patience.load(Ordering::Relaxed));
-    session.finalize(if has_failed { AFTER_A_FAILURE } else { patience })
+    session.finalize(if has_failed { AFTER_A_FAILURE } else { patience });
 }

@@ -7,8 +7,6 @@ flag, then uses the numbers. This is what every kernel of several ranks is made 
     shoal launch -n 4 -- python 01_notify_and_wait.py       # four ranks, as processes
 """
 
-import os
-
 import numpy as np
 import shoal
 import shoal.language as sl
@@ -41,5 +39,5 @@ def main(rank):
 
 
 if __name__ == "__main__":
-    world = shoal.World.from_env() if "RANK" in os.environ else shoal.World.threads(4)
+    world = shoal.World.from_env() if shoal.World.is_launched() else shoal.World.threads(4)
     world.run(main)

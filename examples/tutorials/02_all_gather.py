@@ -4,8 +4,6 @@ Every rank writes its elements to its place in everybody's output. Each has one 
 have come. A launch waits for a number of its own, so flags need no clearing and the kernel can be launched again at once.
 """
 
-import os
-
 import numpy as np
 import shoal
 import shoal.language as sl
@@ -46,5 +44,5 @@ def main(rank):
 
 
 if __name__ == "__main__":
-    world = shoal.World.from_env() if "RANK" in os.environ else shoal.World.threads(4)
+    world = shoal.World.from_env() if shoal.World.is_launched() else shoal.World.threads(4)
     world.run(main)

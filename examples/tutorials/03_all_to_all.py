@@ -4,8 +4,6 @@ Every rank has rows for every other, any number of them, perhaps none: what expe
 out where its rows go, writes them there, and notifies; nothing is padded.
 """
 
-import os
-
 import numpy as np
 import shoal
 import shoal.language as sl
@@ -59,5 +57,5 @@ def main(rank):
 
 
 if __name__ == "__main__":
-    world = shoal.World.from_env() if "RANK" in os.environ else shoal.World.threads(4)
+    world = shoal.World.from_env() if shoal.World.is_launched() else shoal.World.threads(4)
     world.run(main)

@@ -5,8 +5,6 @@ word for each rank whose rows are there. The kernel begins with its own rows and
 copies hide behind products.
 """
 
-import os
-
 import numpy as np
 import shoal
 import shoal.language as sl
@@ -73,5 +71,5 @@ def main(rank):
 
 
 if __name__ == "__main__":
-    world = shoal.World.from_env() if "RANK" in os.environ else shoal.World.threads(4)
+    world = shoal.World.from_env() if shoal.World.is_launched() else shoal.World.threads(4)
     world.run(main)

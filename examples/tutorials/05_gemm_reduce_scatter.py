@@ -4,8 +4,6 @@ The inner dimension is spread over the ranks: each has a part of the sum that ev
 another, writes them into that rank's inbox, and counts up its flag; who has heard from all adds up what is in its inbox.
 """
 
-import os
-
 import numpy as np
 import shoal
 import shoal.language as sl
@@ -76,5 +74,5 @@ def main(rank):
 
 
 if __name__ == "__main__":
-    world = shoal.World.from_env() if "RANK" in os.environ else shoal.World.threads(4)
+    world = shoal.World.from_env() if shoal.World.is_launched() else shoal.World.threads(4)
     world.run(main)

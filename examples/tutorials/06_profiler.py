@@ -4,8 +4,6 @@ A kernel records when it waits and when it works; the records of all ranks becom
 Here every rank waits for its left neighbour before it adds up its numbers: the trace shows a staircase.
 """
 
-import os
-
 import numpy as np
 import shoal
 import shoal.language as sl
@@ -52,5 +50,5 @@ def main(rank):
 
 
 if __name__ == "__main__":
-    world = shoal.World.from_env() if "RANK" in os.environ else shoal.World.threads(4)
+    world = shoal.World.from_env() if shoal.World.is_launched() else shoal.World.threads(4)
     world.run(main)

@@ -162,6 +162,20 @@ def test_products(n, dtype):
             close(product, np.concatenate(factors) @ others[0], dtype)
 
 
+@pytest.mark.parametrize("n", [1, 3])
+def test_ranks_without_elements(n):
+    def nothing(rank):
+        x = np.zeros((0, 8), np.float32)
+        for reduce in (kernels.one_shot_all_reduce, kernels.two_shot_all_reduce, kernels.all_reduce_put):
+            assert reduce(x).shape == (0, 8)
+        gathered, product = kernels.all_gather_matmul(x, np.ones((8, 3), np.float32))
+        assert gathered.shape == (0, 8) and product.shape == (0, 3)
+        # What comes after meets no traces of it.
+        return kernels.two_shot_all_reduce(np.full(5, rank.rank, np.float32)).tolist()
+
+    assert world(n).run(nothing) == [[n * (n - 1) / 2] * 5] * n
+
+
 def test_what_does_not_fit_is_refused():
     def refuse(rank):
         x = np.zeros((4, 4), np.float32)

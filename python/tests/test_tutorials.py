@@ -1,4 +1,4 @@
-"""Each tutorial runs on four ranks, as threads and as processes."""
+"""Each tutorial runs on four ranks, as threads, as processes and under `oshrun`."""
 
 import os
 import subprocess
@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from distributed import needs_oshrun, oshrun
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "examples" / "tutorials").glob("[0-9]*.py"))
 
@@ -16,14 +17,17 @@ def run(command, folder):
 
 
 @pytest.mark.parametrize("tutorial", TUTORIALS, ids=lambda path: path.stem)
-@pytest.mark.parametrize("ranks", ["threads", "processes"])
+@pytest.mark.parametrize("ranks", ["threads", "processes", pytest.param("openshmem", marks=needs_oshrun)])
 def test_tutorial(tutorial, ranks, tmp_path):
     command = [sys.executable, str(tutorial)]
     if ranks == "processes":
         command = [sys.executable, "-m", "shoal", "launch", "-n", "4", "--", *command]
+    elif ranks == "openshmem":
+        command = [*oshrun(4), str(tutorial)]
     done = run(command, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "ok: " in done.stdout, done.stdout + done.stderr
+    # One world of four, of which rank 0 tells.
+    assert done.stdout.count("ok: ") == 1, done.stdout + done.stderr
 
 
 def test_there_are_tutorials():

@@ -237,11 +237,11 @@ for waits in shoal.World.threads(2, heap_bytes=1 << 20).run(stuck):
 """
 
 
-def run_script(text, tmp_path, timeout=120, **environment):
+def run_script(text, tmp_path, timeout=120, args=(), **environment):
     script = tmp_path / "script.py"
     script.write_text(text)
     return subprocess.run(
-        [sys.executable, script],
+        [sys.executable, script, *args],
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -253,6 +253,44 @@ def run_script(text, tmp_path, timeout=120, **environment):
 def test_a_deadlock_is_reported_on_every_rank(tmp_path):
     done = run_script(DEADLOCK, tmp_path, SHOAL_WAIT_TIMEOUT="1")
     assert done.returncode == 0, done.stderr
+
+
+WITHOUT_THE_MIDDLE_ONE = """
+import sys, time
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+def on_rank(rank):
+    flag = rank.symm_zeros(1, np.int64)
+    if rank.rank == rank.num_ranks // 2:
+        if "return" in sys.argv:
+            return
+        time.sleep(1)
+        raise ValueError("no signal will come")
+    wait_for[(1,)](flag)
+
+shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20).run(on_rank)
+"""
+
+
+@pytest.mark.parametrize("how", ["return", "raise"])
+@pytest.mark.parametrize("n", [3, 7])
+def test_a_rank_that_goes_is_named_with_what_all_others_wait_for(n, how, tmp_path):
+    done = run_script(WITHOUT_THE_MIDDLE_ONE, tmp_path, args=[str(n), how], SHOAL_WAIT_TIMEOUT="1")
+    assert done.returncode == 1
+    middle = n // 2
+    expected = {
+        "return": f"\nrank {middle}: it has left the world\n",
+        "raise": f"\nValueError: no signal will come\nraised on rank {middle}\n",
+    }
+    assert expected[how] in done.stderr, done.stderr
+    for rank in set(range(n)) - {middle}:
+        said = f"rank {rank}: kernel `wait_for` is stuck: 1 program waits"
+        assert done.stderr.count(said) == 1, done.stderr
+        assert f"of the symmetric heap of rank {rank}), where 0 is" in done.stderr, done.stderr
 
 
 def test_ctrl_c_ends_waits_kernels_and_loops():

@@ -1,6 +1,7 @@
 """Worlds whose ranks are processes: under `shoal launch` and `torchrun`, and how they end."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -185,3 +186,59 @@ def test_ctrl_c_ends_a_rank_that_waits(tmp_path):
     output, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in output, output
+
+
+BLAME = """
+import os, sys, time
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=2).rank
+how = os.environ["HOW"]
+flag = rank.symm_zeros(1, np.int64)
+if rank.rank == 1:
+    if "sleeps" in how:
+        time.sleep(60)
+    if "raises" in how:
+        raise ValueError("no luck")
+    if "dies" in how:
+        os._exit(0)
+    sys.exit(3 if "3" in how else 0)
+wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    "how, blamed, code",
+    [
+        (
+            "leaves",
+            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited for it in barrier of the world",
+            1,
+        ),
+        ("leaves with 3", r"rank 1 \(pid \d+\) left the world while .*; rank 1 exited with status 3", 3),
+        ("dies", r"rank 1 \(pid \d+\) died, or exited without leaving the world", 1),
+        ("raises", r"rank 1 \(pid \d+\) failed: ValueError: no luck", 1),
+        ("sleeps", r"rank [02] \(pid \d+\) waited 2 s in barrier of the world for rank 1 \(pid \d+\)", 1),
+        (
+            "leaves a kernel",
+            r"rank [02] \(pid \d+\) gave up: kernel `wait_for` is stuck: 1 program waits, .*; "
+            r"rank 1 \(pid \d+\) has left the world",
+            1,
+        ),
+        (
+            "sleeps before a kernel",
+            r"rank [02] \(pid \d+\) gave up: kernel `wait_for` is stuck: 1 program waits, .*; "
+            r"rank 1 \(pid \d+\) does not answer",
+            1,
+        ),
+    ],
+)
+def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code, tmp_path):
+    process = start(launcher(3), BLAME, tmp_path, HOW=how)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == code, output
+    assert re.fullmatch(f"error: {blamed}", output.splitlines()[-1]), output

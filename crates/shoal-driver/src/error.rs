@@ -145,7 +145,8 @@ fn stuck_message(
     use fmt::Write;
     let count = waiting.len() + more;
     let tenths = Duration::from_millis(100) * (after.as_secs_f64() * 10.0).round() as u32;
-    let mut out = format!("kernel `{kernel}` is stuck: {count} programs wait, and none has moved for {tenths:?}");
+    let wait = if count == 1 { "program waits" } else { "programs wait" };
+    let mut out = format!("kernel `{kernel}` is stuck: {count} {wait}, and none has moved for {tenths:?}");
     for waiting in waiting {
         let _ = write!(out, "\n  {waiting}");
     }

@@ -44,8 +44,8 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
 pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
     let text = error.to_string();
     match error {
-        WorldError::Rank { rank, source } => match source.downcast_ref::<PyErr>() {
-            Some(raised) => on_rank(py, raised.clone_ref(py), *rank),
+        WorldError::Rank { rank, source, others } => match source.downcast_ref::<PyErr>() {
+            Some(raised) => on_rank(py, raised.clone_ref(py), *rank, others),
             None => new(py, "WorldError", &text, |facts| facts.set_item("rank", rank)),
         },
         WorldError::Argument(_) => PyValueError::new_err(text),
@@ -58,11 +58,13 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
     }
 }
 
-/// An exception with a note of the rank that raised it, where Python has notes.
-fn on_rank(py: Python<'_>, raised: PyErr, rank: usize) -> PyErr {
+/// An exception with notes of the rank that raised it and of what the others waited for, where Python has notes.
+fn on_rank(py: Python<'_>, raised: PyErr, rank: usize, others: &[String]) -> PyErr {
     let value = raised.value(py);
     if value.hasattr(intern!(py, "add_note")).unwrap_or(false) {
-        drop(value.call_method1(intern!(py, "add_note"), (format!("raised on rank {rank}"),)));
+        let add_note = |note: &str| drop(value.call_method1(intern!(py, "add_note"), (note,)));
+        add_note(&format!("raised on rank {rank}"));
+        others.iter().for_each(|wait| add_note(wait));
     }
     raised
 }

@@ -35,7 +35,7 @@ pub enum WorldError {
         source: std::io::Error,
     },
     /// The world has failed: a rank died, left too early, timed out or returned an error.
-    #[error("rank {rank}{}: {failure}", .awaited.as_ref().map(|awaited| format!(", {awaited}")).unwrap_or_default())]
+    #[error("rank {rank}{}: {failure}{}", .awaited.as_ref().map(|awaited| format!(", {awaited}")).unwrap_or_default(), listed(.others))]
     Failed {
         /// The rank that reports it.
         rank: usize,
@@ -43,6 +43,8 @@ pub enum WorldError {
         awaited: Option<Awaited>,
         /// What happened.
         failure: Failure,
+        /// What kernels of the other ranks were waiting for, where one program runs them all.
+        others: Vec<String>,
     },
     /// The members of a team called different operations.
     #[error("the members of {team} are not in step: {}", told(.calls))]
@@ -117,26 +119,35 @@ pub enum WorldError {
     #[error(transparent)]
     Gpu(Box<CudaError>),
     /// The function of a rank returned an error.
-    #[error("rank {rank}: {source}")]
+    #[error("rank {rank}: {source}{}", listed(.others))]
     Rank {
         /// The rank.
         rank: usize,
         /// Its error.
         source: Box<dyn std::error::Error + Send + Sync>,
+        /// What kernels of the other ranks were waiting for.
+        others: Vec<String>,
     },
     /// The function of a rank panicked.
-    #[error("rank {rank} panicked: {message}")]
+    #[error("rank {rank} panicked: {message}{}", listed(.others))]
     Panicked {
         /// The rank.
         rank: usize,
         /// The panic's message.
         message: String,
+        /// What kernels of the other ranks were waiting for.
+        others: Vec<String>,
     },
 }
 
 impl WorldError {
     pub(crate) fn gpu(error: CudaError) -> WorldError {
         WorldError::Gpu(Box::new(error))
+    }
+
+    /// This rank's word of what has ended the world.
+    pub(crate) fn failed(rank: usize, awaited: Option<Awaited>, failure: Failure) -> WorldError {
+        WorldError::Failed { rank, awaited, failure, others: Vec::new() }
     }
 
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> WorldError {
@@ -158,6 +169,11 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.reason)
     }
+}
+
+/// What other ranks were waiting for, each on a line of its own.
+fn listed(others: &[String]) -> String {
+    others.iter().map(|wait| format!("\n{wait}")).collect()
 }
 
 /// `rank 0: barrier; rank 3: broadcast from rank 1`; ranks of the same value share an entry.

@@ -1,27 +1,76 @@
-//! Waits of kernels in vain: the world ends, and every rank tells what it was waiting for.
+//! Waits of kernels in vain: every rank tells what it was waiting for.
 //!
-//! The rank that gives up first tells the others by ending the world, which ends their waits, in kernels and elsewhere.
-//! Each leaves what it was waiting for where all can read it; the first one collects that, and does not wait for long for
-//! ranks that say nothing: they compute, or hang.
+//! Where all ranks are threads of one process, they find out together that nobody is left to end their waits, and tell
+//! each other. A rank that has left the world before then is what they waited for, and ends it.
+//!
+//! Elsewhere, the rank that gives up first tells the others by ending the world, which ends their waits, in kernels and
+//! elsewhere. Each leaves what it was waiting for where all can read it; the first one collects that, and does not wait
+//! for long for ranks that say nothing: they compute, or hang.
 
 use std::time::{Duration, Instant};
 
-use crate::engine::Awaited;
+use shoal_driver::{AwaitedValue, LaunchError};
+
+use crate::engine::{Awaited, EngineKind};
 use crate::error::{Failure, WorldError};
+use crate::launcher;
 use crate::rank::Rank;
 
 /// How long the others have to say what they wait for. Launchers give ranks a second after the first has failed.
 const COLLECTING: Duration = Duration::from_millis(600);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
+/// How to find out more of words whose last writer is not known.
+const UNRECORDED: &str = "\n  who wrote a word last is recorded for `notify` and signals, with SHOAL_DEBUG=1 also for stores \
+                          and for other ranks' atomics; `shoal check` tells it always";
+
 impl Rank {
-    /// Ends the world because programs of this rank wait in vain; `waits` says what for. Returns what every rank waits
-    /// for, that of rank 0 first.
+    /// What every rank waits for, that of rank 0 first, when a launch of this one is stuck.
+    ///
+    /// Unless all ranks are threads that still take part, this ends the world.
     ///
     /// # Errors
     ///
     /// The error of this rank alone, if the world had ended already.
-    pub fn give_up(&self, waits: &str) -> Result<Vec<String>, WorldError> {
+    pub fn wait_in_vain(&self, stuck: &LaunchError) -> Result<Vec<String>, WorldError> {
+        let waits = told(stuck);
+        if let Some(failure) = self.failure() {
+            if matches!(stuck, LaunchError::Stuck { waiting, .. } if waiting.is_empty()) {
+                return Err(WorldError::failed(self.rank(), None, failure));
+            }
+            self.access().post_wait(&waits);
+            return Err(self.ended_in_kernel(&waits, failure));
+        }
+        match self.engine() {
+            EngineKind::Threads | EngineKind::Cuda => Ok(once(self.wait_together(&waits))),
+            // Others may be anywhere: in a barrier, in another kernel, or gone.
+            EngineKind::Processes | EngineKind::OpenShmem | EngineKind::Nvshmem => self.give_up(&waits).map(once),
+        }
+    }
+
+    /// All ranks of this process wait in kernels or have left, and have found that out.
+    fn wait_together(&self, waits: &str) -> Vec<String> {
+        let left = || (0..self.size()).find(|&rank| self.access().has_left(rank));
+        if left().is_none()
+            && let Ok(reports) = self.world().all_gather(waits.as_bytes())
+        {
+            let report = |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
+            return reports.iter().enumerate().map(report).collect();
+        }
+        self.access().post_wait(waits);
+        let reports = self.collect();
+        if let Some(rank) = left() {
+            let (who, why) = (self.access().name(rank), waits.lines().next().unwrap_or_default());
+            self.end_world(Failure {
+                rank,
+                reason: format!("{who} left the world while {} waited: {why}", self.name()),
+            });
+        }
+        reports
+    }
+
+    /// Ends the world because programs of this rank wait in vain.
+    fn give_up(&self, waits: &str) -> Result<Vec<String>, WorldError> {
         // Before the world ends, so that whoever sees its end finds this.
         self.access().post_wait(waits);
         let why = waits.lines().next().unwrap_or_default();
@@ -30,31 +79,47 @@ impl Rank {
         if ended != failure {
             return Err(self.ended_in_kernel(waits, ended));
         }
+        let reports = self.collect();
+        if let Some((rank, suspect)) = self.suspect() {
+            launcher::tell(&Failure { rank, reason: format!("{}; {suspect}", failure.reason) });
+        }
+        Ok(reports)
+    }
+
+    /// A rank that cannot be waiting for this one, and how that shows.
+    fn suspect(&self) -> Option<(usize, String)> {
+        let (access, name) = (self.access(), |rank| self.access().name(rank));
+        let silent = || (0..self.size()).filter(|&rank| access.wait_of(rank).is_none());
+        let left = silent().find(|&rank| access.has_left(rank));
+        let left = left.map(|rank| (rank, format!("{} has left the world", name(rank))));
+        left.or_else(|| silent().next().map(|rank| (rank, format!("{} does not answer", name(rank)))))
+    }
+
+    /// What every rank has told, after a while.
+    fn collect(&self) -> Vec<String> {
         let until = Instant::now() + COLLECTING;
         let is_silent = |rank: usize| self.access().wait_of(rank).is_none() && !self.access().has_left(rank);
         while (0..self.size()).any(is_silent) && Instant::now() < until {
             std::thread::sleep(BETWEEN_LOOKS);
         }
-        Ok((0..self.size()).map(|rank| self.told_by(rank)).collect())
-    }
-
-    /// The error of this rank whose programs waited when something else ended the world; `None` if nothing has.
-    #[must_use]
-    pub fn waited_at_the_end(&self, waits: &str) -> Option<WorldError> {
-        let failure = self.failure()?;
-        self.access().post_wait(waits);
-        Some(self.ended_in_kernel(waits, failure))
+        (0..self.size()).map(|rank| self.told_by(rank)).collect()
     }
 
     fn ended_in_kernel(&self, waits: &str, failure: Failure) -> WorldError {
-        let waits = waits.lines().map(str::trim).collect::<Vec<_>>().join("; ");
-        WorldError::Failed { rank: self.rank(), awaited: Some(Awaited::Kernel { waits }), failure }
+        let waits = waits.trim_end_matches(UNRECORDED).lines().map(str::trim).collect::<Vec<_>>().join("; ");
+        WorldError::failed(self.rank(), Some(Awaited::Kernel { waits }), failure)
     }
 
     /// The world has ended while this rank waited.
     pub(crate) fn ended_while(&self, awaited: Awaited, failure: Failure) -> WorldError {
         self.access().post_wait(&awaited.to_string());
-        WorldError::Failed { rank: self.rank(), awaited: Some(awaited), failure }
+        WorldError::failed(self.rank(), Some(awaited), failure)
+    }
+
+    /// `rank 1: kernel …`, if programs of this rank waited when the world ended.
+    pub(crate) fn waited_in_kernel(&self) -> Option<String> {
+        let wait = self.access().wait_of(self.rank()).filter(|wait| wait.starts_with("kernel "))?;
+        Some(format!("rank {}: {}", self.rank(), wait.trim_end_matches(UNRECORDED)))
     }
 
     fn told_by(&self, rank: usize) -> String {
@@ -64,4 +129,27 @@ impl Rank {
             None => format!("rank {rank}: it has not said what it waits for; it computes, or does not answer"),
         }
     }
+}
+
+/// What programs wait for, and how to find out more.
+fn told(stuck: &LaunchError) -> String {
+    let LaunchError::Stuck { waiting, .. } = stuck else { return stuck.to_string() };
+    let is_unknown = |value: &AwaitedValue| value.place.is_some() && value.last_writer.is_none();
+    let more = waiting.iter().filter_map(|waiting| waiting.value.as_ref()).any(is_unknown);
+    format!("{stuck}{}", if more { UNRECORDED } else { "" })
+}
+
+/// The reports, of which the last alone tells how to find out more.
+fn once(mut reports: Vec<String>) -> Vec<String> {
+    let mut more = "";
+    for report in &mut reports {
+        if let Some(short) = report.strip_suffix(UNRECORDED) {
+            report.truncate(short.len());
+            more = UNRECORDED;
+        }
+    }
+    if let Some(last) = reports.last_mut() {
+        last.push_str(more);
+    }
+    reports
 }

@@ -12,10 +12,16 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open, set_parent_process_death_signal,
 };
 
+use shoal_driver::cpu::CpuDevice;
+use shoal_driver::{DeviceError, wait_timeout};
+
 use crate::engine::openshmem::membership::ENGINE;
-use crate::engine::processes::membership::Membership;
+use crate::engine::processes::membership::{Membership, TOKEN};
 use crate::engine::processes::token::Token;
-use crate::error::WorldError;
+use crate::error::{Failure, WorldError};
+use crate::launcher::Listener;
+use crate::options::WorldOptions;
+use crate::world_device::WorldDevice;
 
 /// Processes that are the ranks of one world. Each has its own process group, and ends when the thread that started the
 /// job does. Dropping the job kills what is left of it.
@@ -40,6 +46,9 @@ use crate::error::WorldError;
 pub struct Job {
     running: Vec<Running>,
     groups: Groups,
+    listener: Listener,
+    /// The last that ranks have told.
+    told: Option<Failure>,
 }
 
 #[derive(Debug)]
@@ -66,7 +75,7 @@ impl Job {
     pub fn start(ranks: usize, mut make: impl FnMut(usize) -> Command) -> Result<Job, WorldError> {
         let token = Token::random()?;
         let port = free_port()?;
-        let mut job = Job { running: Vec::new(), groups: Groups::default() };
+        let mut job = Job::empty(&token)?;
         for rank in 0..ranks {
             let mut command = make(rank);
             if command.get_envs().all(|(name, _)| name != ENGINE) {
@@ -82,11 +91,16 @@ impl Job {
 
     /// One process that starts the ranks itself and tells them what they are; it counts as rank 0.
     pub fn of(mut command: Command) -> Result<Job, WorldError> {
-        let mut job = Job { running: Vec::new(), groups: Groups::default() };
-        command.process_group(0);
+        let token = Token::random()?;
+        let mut job = Job::empty(&token)?;
+        command.env(TOKEN, token.reveal()).process_group(0);
         end_with_parent(&mut command);
         job.add(0, &mut command)?;
         Ok(job)
+    }
+
+    fn empty(token: &Token) -> Result<Job, WorldError> {
+        Ok(Job { running: Vec::new(), groups: Groups::default(), listener: Listener::new(token)?, told: None })
     }
 
     /// Starts a process that is not yet.
@@ -119,6 +133,18 @@ impl Job {
     #[must_use]
     pub fn running(&self) -> usize {
         self.running.len()
+    }
+
+    /// Whether a rank has not ended.
+    #[must_use]
+    pub fn is_running(&self, rank: usize) -> bool {
+        self.running.iter().any(|running| running.rank == rank)
+    }
+
+    /// What has ended the world, if ranks of this host have told.
+    pub fn told(&mut self) -> Option<&Failure> {
+        self.told = self.listener.heard().or(self.told.take());
+        self.told.as_ref()
     }
 
     /// The process groups of the ranks that have not ended, to send signals to.
@@ -195,6 +221,16 @@ fn end_with_parent(command: &mut Command) {
     };
     // SAFETY: between fork and exec only system calls are made; nothing is allocated and no lock is taken.
     unsafe { command.pre_exec(prepare) };
+}
+
+/// Refuses settings in the environment that every rank would refuse.
+pub fn check_environment() -> Result<(), WorldError> {
+    let unusable = |error: DeviceError| WorldError::Setup(error.to_string());
+    WorldOptions::from_env()?;
+    WorldDevice::from_env()?;
+    wait_timeout().map_err(unusable)?;
+    CpuDevice::host_threads().map_err(unusable)?;
+    Ok(())
 }
 
 /// A port that is free now, for programs that connect to each other by `MASTER_PORT`.

@@ -33,6 +33,7 @@ mod error;
 mod giving_up;
 mod heap;
 pub mod launch;
+mod launcher;
 mod mesh;
 mod options;
 mod pad;

@@ -48,8 +48,13 @@ impl WorldOptions {
         if let Some(slots) = variables.number("SHOAL_PAD_SLOTS")? {
             options.pad_slots = slots;
         }
-        if let Some(seconds) = variables.number::<u32>("SHOAL_TIMEOUT")? {
-            options.timeout = Duration::from_secs(seconds.into());
+        if let Some(text) = variables.text("SHOAL_TIMEOUT") {
+            let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            let seconds = seconds.filter(|seconds| !seconds.is_zero());
+            options.timeout = seconds.ok_or_else(|| {
+                let problem = "not a number of seconds, such as 300 or 0.5".to_owned();
+                WorldError::Environment { name: "SHOAL_TIMEOUT", value: Some(text), problem }
+            })?;
         }
         options.check()?;
         Ok(options)
@@ -80,5 +85,21 @@ impl WorldOptions {
     /// Bytes from a segment's begin to its heap.
     pub(crate) fn heap_start(&self) -> usize {
         self.write_records() + write_records::BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_is_read() {
+        let read = |value| WorldOptions::read(&Variables::of(&[("SHOAL_TIMEOUT", value)]));
+        assert_eq!(read("0.5").unwrap().timeout, Duration::from_millis(500));
+        assert_eq!(read("").unwrap().timeout, Duration::from_secs(300));
+        for wrong in ["soon", "-1", "0", "nan", "1e300"] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert_eq!(error, format!("SHOAL_TIMEOUT={wrong}: not a number of seconds, such as 300 or 0.5"));
+        }
     }
 }

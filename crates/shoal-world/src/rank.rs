@@ -327,7 +327,7 @@ impl Rank {
     pub fn check(&self) -> Result<(), WorldError> {
         match self.failure() {
             None => Ok(()),
-            Some(failure) => Err(WorldError::Failed { rank: self.rank(), awaited: None, failure }),
+            Some(failure) => Err(WorldError::failed(self.rank(), None, failure)),
         }
     }
 

@@ -189,7 +189,7 @@ impl World {
             let results = self.ranks.iter().zip(started).map(|(rank, thread)| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|panic| {
                     let message = panic_message(&*panic);
-                    Err(WorldError::Panicked { rank: rank.rank(), message })
+                    Err(WorldError::Panicked { rank: rank.rank(), message, others: Vec::new() })
                 }),
                 Err(source) => {
                     Err(WorldError::System { doing: format!("start the thread of rank {}", rank.rank()), source })
@@ -212,7 +212,21 @@ impl World {
                 Err(_) => {}
             }
         }
-        bad.map_or(Ok(good), Err)
+        bad.map_or(Ok(good), |error| Err(self.with_waits(error)))
+    }
+
+    /// The error with what kernels of the other ranks waited for, as far as it does not tell that itself: nobody else
+    /// hears of their errors.
+    fn with_waits(&self, mut error: WorldError) -> WorldError {
+        let told = error.to_string();
+        if let WorldError::Rank { rank, others, .. }
+        | WorldError::Failed { rank, others, .. }
+        | WorldError::Panicked { rank, others, .. } = &mut error
+        {
+            let waits = self.ranks.iter().filter(|other| other.rank() != *rank).filter_map(Rank::waited_in_kernel);
+            *others = waits.filter(|wait| !told.contains(wait)).collect();
+        }
+        error
     }
 }
 
@@ -252,23 +266,21 @@ where
         match error.downcast::<WorldError>() {
             Ok(error) => match *error {
                 error @ WorldError::Failed { .. } => error,
-                error => WorldError::Rank { rank: rank.rank(), source: Box::new(error) },
+                error => WorldError::Rank { rank: rank.rank(), source: Box::new(error), others: Vec::new() },
             },
-            Err(source) => WorldError::Rank { rank: rank.rank(), source },
+            Err(source) => WorldError::Rank { rank: rank.rank(), source, others: Vec::new() },
         }
     });
     drop(guard);
     result
 }
 
-/// Waits for what a rank has launched on a GPU. If it waits in vain, all ranks tell each other what for, if all do.
+/// Waits for what a rank has launched on a GPU. If it waits in vain, all ranks tell each other what for.
 fn settle(rank: &Rank) -> Result<(), WorldError> {
     let Err(error) = rank.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
     match &error {
         WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => {
-            let Ok(reports) = rank.world().all_gather(stuck.to_string().as_bytes()) else { return Err(error) };
-            let report = |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
-            Err(WorldError::Deadlock { waits: reports.iter().enumerate().map(report).collect() })
+            Err(WorldError::Deadlock { waits: rank.wait_in_vain(stuck)? })
         }
         _ => Err(error),
     }

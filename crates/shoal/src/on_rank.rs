@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_abi::{TableUse, Waits};
 use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::cuda::CudaKernel;
-use shoal_driver::{AwaitedValue, Interrupt, LaunchError, RankView};
+use shoal_driver::{Interrupt, LaunchError, RankView};
 use shoal_world::{EngineKind, GpuRank, Rank};
 
 use crate::cuda_launch::CudaLaunch;
@@ -72,7 +72,7 @@ impl OnRank {
             ..options
         });
         match result {
-            Err(Error::Launch(stuck @ LaunchError::Stuck { .. })) => Err(self.deadlock(stuck)),
+            Err(Error::Launch(stuck @ LaunchError::Stuck { .. })) => Err(self.deadlock(&stuck)),
             // A peer that failed ends the launch; what it failed of is the better answer.
             Err(Error::Launch(interrupted @ LaunchError::Interrupted { .. })) => {
                 self.rank.check()?;
@@ -145,7 +145,7 @@ impl OnRank {
             gpu.stream().synchronize()?;
         }
         match gpu.table().take_report() {
-            Some(stuck @ LaunchError::Stuck { .. }) => Err(self.deadlock(stuck)),
+            Some(stuck @ LaunchError::Stuck { .. }) => Err(self.deadlock(&stuck)),
             Some(failed) => Err(failed.into()),
             // A peer that failed ends the launch; what it failed of is the better answer.
             None => match done {
@@ -174,45 +174,12 @@ impl OnRank {
     }
 
     /// What all ranks wait for; what this one waits for, if something else has ended the world.
-    fn deadlock(&self, stuck: LaunchError) -> Error {
-        let told = told(&stuck);
-        if let Some(ended) = self.rank.waited_at_the_end(&told) {
-            return ended.into();
-        }
-        match self.rank.engine() {
-            EngineKind::Threads | EngineKind::Cuda => self.deadlock_of_all(stuck, &told),
-            // Others may be anywhere: in a barrier, in another kernel, or gone.
-            _ => match self.rank.give_up(&told) {
-                Ok(waits) => Error::Deadlock { waits },
-                Err(ended) => ended.into(),
-            },
+    fn deadlock(&self, stuck: &LaunchError) -> Error {
+        match self.rank.wait_in_vain(stuck) {
+            Ok(waits) => Error::Deadlock { waits },
+            Err(ended) => ended.into(),
         }
     }
-
-    /// All ranks of this process wait in kernels, and have found that out.
-    fn deadlock_of_all(&self, stuck: LaunchError, told: &str) -> Error {
-        match self.rank.world().all_gather(told.as_bytes()) {
-            Ok(reports) => {
-                let report =
-                    |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
-                Error::Deadlock { waits: reports.iter().enumerate().map(report).collect() }
-            }
-            Err(_) => stuck.into(),
-        }
-    }
-}
-
-/// What programs wait for, and how to find out more.
-fn told(stuck: &LaunchError) -> String {
-    let LaunchError::Stuck { waiting, .. } = stuck else { return stuck.to_string() };
-    let is_unknown = |value: &AwaitedValue| value.place.is_some() && value.last_writer.is_none();
-    if !waiting.iter().filter_map(|waiting| waiting.value.as_ref()).any(is_unknown) {
-        return stuck.to_string();
-    }
-    format!(
-        "{stuck}\n  who wrote a word last is recorded for `notify` and signals, with SHOAL_DEBUG=1 also for stores and for \
-         other ranks' atomics; `shoal check` tells it always"
-    )
 }
 
 /// Refuses a launch whose programs cannot all run at the same time as those of the other ranks: they would wait for

@@ -17,6 +17,7 @@ from shoal.world.ranks import Rank
 
 _DEFAULT_HEAP_BYTES = 1 << 30
 _MOST_HEAP_BYTES = 1 << 62
+_PAGE = 4096
 # How long threads of ranks may take to end after Ctrl-C.
 _GRACE = 5.0
 
@@ -105,6 +106,11 @@ class World:
             World._joined = world
             atexit.register(_leave, rank, os.getpid())
             return world
+
+    @staticmethod
+    def is_launched() -> bool:
+        """Whether `shoal launch`, `torchrun`, `mpirun` or `oshrun` started this process as a rank of a world."""
+        return any(os.environ.get(name) for name in ("RANK", "OMPI_COMM_WORLD_RANK"))
 
     def _reserve(self, rank: Rank) -> None:
         rank.arena = rank._native.allocate(self._heap_bytes, 4096)
@@ -216,7 +222,8 @@ def _heap_bytes(given: int | None) -> int:
         heap_bytes = 0
     if not 0 < heap_bytes <= _MOST_HEAP_BYTES:
         raise ValueError(f"{name}={said} cannot be used: it must be a number of bytes from 1 to 2^62")
-    return heap_bytes
+    # Arrays begin at pages of it.
+    return -(-heap_bytes // _PAGE) * _PAGE
 
 
 def _told(error: BaseException) -> str:

@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use shoal::world::launch::{Ended, Groups, Job};
+use shoal::world::launch::{Ended, Groups, Job, check_environment};
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use crate::command_line::{BackendName, LaunchOptions};
@@ -22,6 +22,8 @@ use signals::Forwarded;
 const TICK: Duration = Duration::from_millis(50);
 /// When a rank has failed, the others get this time to notice, and to say what they were waiting for.
 const NOTICE: Duration = Duration::from_secs(1);
+/// The time that the rank which others blame has to end by itself. A rank that gives up needs some to ask the others.
+const BLAMED: Duration = Duration::from_millis(800);
 /// The time between asking a rank to end and killing it.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -65,6 +67,7 @@ pub(crate) fn start(
     program: &[OsString],
     lines: Lines,
 ) -> Result<(), Failure> {
+    check_environment()?;
     if engine == Engine::Openshmem {
         if device == Some(BackendName::Cuda) {
             return Err(Failure::new(
@@ -132,8 +135,8 @@ fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
         if let Some(ended) = ended
             && failed.is_none()
         {
-            let first = first_cause(job, ended);
-            let failure = failure(&first);
+            ending = Ending::Ask(Instant::now() + NOTICE);
+            let failure = cause(job, ended);
             if forwarded.terminating().is_none() {
                 match job.running() {
                     0 => {}
@@ -142,7 +145,6 @@ fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
                 }
             }
             failed = Some(failure);
-            ending = Ending::Ask(Instant::now() + NOTICE);
         }
         if let (Some(_), Ending::NotYet) = (forwarded.terminating(), &ending) {
             ending = Ending::Kill(Instant::now() + GRACE);
@@ -159,15 +161,33 @@ fn supervise(job: &mut Job, forwarded: &Forwarded) -> Result<(), Failure> {
     }
 }
 
-/// Of the ranks that have ended by now, the one that probably began it: one that was killed, else the first seen.
-fn first_cause(job: &mut Job, seen: Ended) -> Ended {
-    let mut first = seen;
-    while let Some(other) = job.next_ended(Some(Duration::ZERO)) {
-        if first.status.signal().is_none() && other.status.signal().is_some() {
-            first = other;
+/// Why the job has failed: a rank that was killed, else what ranks have told of it, else the first that was seen to fail.
+fn cause(job: &mut Job, first: Ended) -> Failure {
+    let mut ended = vec![first];
+    let until = Instant::now() + BLAMED;
+    loop {
+        let blamed = job.told().map(|told| told.rank);
+        let patience = match blamed {
+            Some(rank) if job.is_running(rank) => until.saturating_duration_since(Instant::now()),
+            Some(_) | None => Duration::ZERO,
+        };
+        match job.next_ended(Some(patience)) {
+            Some(other) => ended.push(other),
+            None => break,
         }
     }
-    first
+    if let Some(killed) = ended.iter().find(|ended| ended.status.signal().is_some()) {
+        return failure(killed);
+    }
+    let Some(told) = job.told() else { return failure(&first) };
+    let blamed = ended.iter().find(|ended| ended.rank == told.rank && !ended.status.success());
+    let code = blamed.unwrap_or(&first).status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+    let mut message = told.reason.lines().next().unwrap_or_default().to_owned();
+    // Whatever ends by an error exits with 1; another status was chosen.
+    if let Some(Ended { rank, .. }) = blamed.filter(|_| code != 1) {
+        message += &format!("; rank {rank} exited with status {code}");
+    }
+    Failure::Rank { message, code }
 }
 
 fn failure(ended: &Ended) -> Failure {

@@ -32,18 +32,19 @@ pub(crate) fn command(ranks: usize, program: &[OsString], lines: Lines) -> Comma
     }
     command.env("SHOAL_ENGINE", "openshmem");
     let ours = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("SHOAL_"));
-    for name in ours.filter(|name| name != "SHOAL_ENGINE").chain([OsString::from("SHOAL_ENGINE")]) {
+    let ours = ours.filter(|name| name != "SHOAL_ENGINE" && name != "SHOAL_TOKEN");
+    for name in ours.chain([OsString::from("SHOAL_ENGINE")]) {
         command.arg("-x").arg(name);
     }
     command.args(["-n", &ranks.to_string(), "sh", "-c", TELLING, "sh"]).args(program).stdin(Stdio::null());
     command
 }
 
-/// Whether Open MPI sets this variable for the processes of one job.
+/// Whether this variable is set for the processes of one job.
 fn is_of_a_job(variable: &str) -> bool {
-    ["PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix"]
-        .iter()
-        .any(|begin| variable.starts_with(begin))
+    let of_open_mpi =
+        ["PMIX_", "PMI_", "OMPI_COMM_WORLD_", "OMPI_UNIVERSE_SIZE", "OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix"];
+    variable == "SHOAL_TOKEN" || of_open_mpi.iter().any(|begin| variable.starts_with(begin))
 }
 
 /// Starts the program as ranks of `oshrun`, and waits for all of them.
@@ -73,6 +74,7 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
             }
         }
     };
+    let told = job.told().cloned();
     drop(job);
     output.finish();
     if ended.status.success() {
@@ -83,7 +85,8 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
         let message = format!("ended by {}", signals::name(signal));
         return Err(Failure::Rank { message, code: exit_code(signal) });
     }
-    let message = notice.lock().unwrap_or_else(PoisonError::into_inner).told();
+    let told = told.map(|told| told.reason.lines().next().unwrap_or_default().to_owned());
+    let message = notice.lock().unwrap_or_else(PoisonError::into_inner).why(told);
     Err(Failure::Rank {
         message: message.unwrap_or_else(|| format!("a rank failed, oshrun does not say which: {}", ended.status)),
         code,
@@ -107,7 +110,13 @@ fn relabelled(line: &[u8], width: usize) -> Option<Vec<u8>> {
 /// How the rank that failed first ended.
 #[derive(Debug, Default)]
 struct Notice {
-    ended: Option<String>,
+    ended: Option<(String, HowEnded)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HowEnded {
+    Killed,
+    Exited,
 }
 
 /// Whose line it was.
@@ -126,14 +135,19 @@ impl Notice {
         };
         self.ended.get_or_insert_with(|| match code {
             // As shells tell of signals.
-            129.. => format!("rank {rank} was killed by {}", signals::name(code - 128)),
-            _ => format!("rank {rank} exited with status {code}"),
+            129.. => (format!("rank {rank} was killed by {}", signals::name(code - 128)), HowEnded::Killed),
+            _ => (format!("rank {rank} exited with status {code}"), HowEnded::Exited),
         });
         Heard::Ours
     }
 
-    fn told(&self) -> Option<String> {
-        self.ended.clone()
+    /// Why the job has failed, where ranks have told this of it: who was killed did not tell.
+    fn why(&self, told: Option<String>) -> Option<String> {
+        match &self.ended {
+            Some((killed, HowEnded::Killed)) => Some(killed.clone()),
+            Some((exited, HowEnded::Exited)) => Some(told.unwrap_or_else(|| exited.clone())),
+            None => told,
+        }
     }
 }
 
@@ -154,11 +168,19 @@ mod tests {
         let told = |lines: &[&str]| {
             let mut notice = Notice::default();
             let ours = lines.iter().filter(|line| notice.hear(line) == Heard::Ours).count();
-            (ours, notice.told())
+            (ours, notice.why(None))
         };
         let exited = ["---\n", "[1,13]<stderr>:shoal: rank 13 ended with 7\n", "shoal: rank 2 ended with 9\n"];
         assert_eq!(told(&exited), (2, Some("rank 13 exited with status 7".to_owned())));
         assert_eq!(told(&["shoal: rank 1 ended with 137\n"]), (1, Some("rank 1 was killed by SIGKILL".to_owned())));
         assert_eq!(told(&["nothing", "shoal: rank 1 ended with regret"]), (0, None));
+
+        let blamed = |line: &str| {
+            let mut notice = Notice::default();
+            notice.hear(line);
+            notice.why(Some("rank 0 waited for rank 2".to_owned()))
+        };
+        assert_eq!(blamed("shoal: rank 0 ended with 1\n").as_deref(), Some("rank 0 waited for rank 2"));
+        assert_eq!(blamed("shoal: rank 2 ended with 137\n").as_deref(), Some("rank 2 was killed by SIGKILL"));
     }
 }

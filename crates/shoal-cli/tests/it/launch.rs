@@ -80,6 +80,25 @@ fn mistakes_are_told() {
     assert!(place.fails(&["launch", "-n", "2"]).contains("<PROGRAM>"));
 }
 
+#[test]
+fn settings_that_no_rank_could_use_are_told_once() {
+    for (name, value) in [
+        ("SHOAL_TIMEOUT", "abc"),
+        ("SHOAL_HEAP_BYTES", "1G"),
+        ("SHOAL_PAD_SLOTS", "-1"),
+        ("SHOAL_WAIT_TIMEOUT", "soon"),
+        ("SHOAL_CPU_THREADS", "0"),
+        ("SHOAL_DEVICE", "cuda:first"),
+    ] {
+        let mut launcher = Command::new(env!("CARGO_BIN_EXE_shoal"));
+        let called = launcher.args(["launch", "-n", "3", "--", "echo", "started"]).env(name, value).output();
+        let called = called.expect("the command starts");
+        let said = String::from_utf8_lossy(&called.stderr);
+        assert!(!called.status.success() && called.stdout.is_empty(), "{said}");
+        assert!(said.starts_with(&format!("error: {name}={value}")) && said.lines().count() == 1, "{said}");
+    }
+}
+
 /// A launcher whose ranks have said that they are ready, and what they said.
 fn started(script: &str) -> (Child, BufReader<ChildStdout>, String) {
     let mut launcher = Command::new(env!("CARGO_BIN_EXE_shoal"))

@@ -52,11 +52,19 @@ impl CpuDevice {
     ///
     /// As [`new`](Self::new), and when `SHOAL_CPU_THREADS` is not a positive number.
     pub fn host() -> Result<Self, DeviceError> {
-        let threads = match env::var_os("SHOAL_CPU_THREADS") {
-            Some(value) => parse_threads(value.to_string_lossy().into_owned())?,
-            None => thread::available_parallelism().map_or(1, NonZeroUsize::get),
-        };
-        Self::new(threads)
+        Self::new(Self::host_threads()?)
+    }
+
+    /// The threads of a [host's](Self::host) device.
+    ///
+    /// # Errors
+    ///
+    /// When `SHOAL_CPU_THREADS` is not a positive number.
+    pub fn host_threads() -> Result<usize, DeviceError> {
+        match env::var_os("SHOAL_CPU_THREADS") {
+            Some(value) => parse_threads(value.to_string_lossy().into_owned()),
+            None => Ok(thread::available_parallelism().map_or(1, NonZeroUsize::get)),
+        }
     }
 
     /// Threads that work on a launch, the launching one included.

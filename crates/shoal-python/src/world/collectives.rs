@@ -92,6 +92,10 @@ impl CommunicatorObject {
     /// An array in this rank's symmetric memory, and with it the same place of all ranks.
     fn symm<T: Number>(&self, (address, count): Array) -> Result<Symm<T>, Error> {
         let rank = self.member.rank();
+        if count == 0 {
+            // The address of nothing may be anything.
+            return Ok(Symm::view(rank, 0, 0)?);
+        }
         match locate(rank, address) {
             Some((peer, offset)) if peer == rank.rank() => Ok(Symm::view(rank, offset, count)?),
             Some(_) | None => {

@@ -208,7 +208,7 @@ impl GpuRank {
         self.table.forget();
         match (ended, self.host.failure()) {
             (Err(error), _) => WorldError::gpu(error),
-            (Ok(()), Some(failure)) => WorldError::Failed { rank: self.rank, awaited: None, failure },
+            (Ok(()), Some(failure)) => WorldError::failed(self.rank, None, failure),
             (Ok(()), None) => WorldError::gpu(CudaError::Interrupted),
         }
     }

@@ -60,10 +60,10 @@ impl Event {
                 let name = rank.name();
                 let reason = format!("{name} waited {} for an event of a stream", spell(rank.options().timeout));
                 let failure = rank.end_world(Failure { rank: rank.rank(), reason });
-                return Err(WorldError::Failed { rank: rank.rank(), awaited: Some(awaited()), failure });
+                return Err(WorldError::failed(rank.rank(), Some(awaited()), failure));
             }
             if let Some(failure) = rank.failure() {
-                return Err(WorldError::Failed { rank: rank.rank(), awaited: Some(awaited()), failure });
+                return Err(WorldError::failed(rank.rank(), Some(awaited()), failure));
             }
             let waited = self.0.happened.wait_timeout(state, LIVENESS_INTERVAL);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

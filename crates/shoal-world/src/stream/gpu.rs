@@ -156,7 +156,7 @@ impl GpuStream {
             let reason = format!("{} waited {} for {what}", rank.name(), spell(timeout));
             rank.end_world(Failure { rank: rank.rank(), reason })
         });
-        Err(WorldError::Failed { rank: rank.rank(), awaited, failure })
+        Err(WorldError::failed(rank.rank(), awaited, failure))
     }
 
     /// Writes all words that the stream may wait for, one after the other, until it has ended.

@@ -163,7 +163,7 @@ impl Word {
             }
             if let Some(failure) = trouble {
                 let awaited = Some(Awaited::Word { condition: self.condition(compare) });
-                return Err(WorldError::Failed { rank: rank.rank(), awaited, failure: rank.end_world(failure) });
+                return Err(WorldError::failed(rank.rank(), awaited, rank.end_world(failure)));
             }
             let time = futex::Timespec::try_from(pause).expect("a short time");
             // Woken, timed out or changed meanwhile: in every case the loop looks again.

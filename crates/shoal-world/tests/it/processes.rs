@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use shoal_world::launch::Job;
-use shoal_world::{Rank, World, WorldError, WorldOptions};
+use shoal_world::{Failure, Rank, World, WorldError, WorldOptions};
 
 use crate::collectives::messages;
 use crate::heap::everybody_writes_everywhere;
@@ -149,6 +149,8 @@ pub(crate) fn player(role: &str) -> Command {
 pub(crate) struct Ending {
     pub(crate) codes: Vec<Option<i32>>,
     pub(crate) said: Vec<String>,
+    /// What the ranks have told who started them.
+    pub(crate) told: Option<Failure>,
 }
 
 /// Waits for the end of all ranks; they print less than a pipe holds.
@@ -167,7 +169,7 @@ pub(crate) fn end(mut job: Job) -> Ending {
         text.lines().filter(|line| line.starts_with("error: ")).collect()
     });
     let said = said.collect();
-    Ending { codes, said }
+    Ending { codes, said, told: job.told().cloned() }
 }
 
 pub(crate) fn run(ranks: usize, role: &str) -> Ending {
@@ -258,6 +260,11 @@ fn a_killed_rank_ends_the_others_and_leaves_nothing() {
 fn said_by_others(role: &str) -> [String; 2] {
     let ending = run(3, role);
     assert_eq!([ending.codes[0], ending.codes[2]], [Some(FAILED); 2], "{role}");
+    let told = ending.told.expect("a launcher hears why");
+    assert_eq!(told.rank, 1, "{role}");
+    for rank in [0, 2] {
+        assert!(ending.said[rank].ends_with(&told.reason), "{role}: {told}\n{}", ending.said[rank]);
+    }
     [ending.said[0].clone(), ending.said[2].clone()]
 }
 
@@ -314,8 +321,10 @@ fn a_rank_that_never_comes_is_named() {
     });
     let ending = end(job.expect("processes start"));
     assert_eq!(ending.codes, [Some(FAILED), Some(FAILED), Some(0)]);
-    assert_eq!(ending.said[0], "error: rank 0 waited 700 ms for rank 2 to join the world");
+    let reason = "rank 0 waited 700 ms for rank 2 to join the world".to_owned();
+    assert_eq!(ending.said[0], format!("error: {reason}"));
     assert_eq!(ending.said[1], ending.said[0]);
+    assert_eq!(ending.told, Some(Failure { rank: 2, reason }));
 }
 
 #[test]
@@ -330,5 +339,7 @@ fn without_rank_0_the_others_give_up() {
     });
     let ending = end(job.expect("processes start"));
     assert_eq!(ending.codes, [Some(0), Some(FAILED)]);
-    assert_eq!(ending.said[1], "error: rank 1 waited 700 ms for rank 0 to start");
+    let reason = "rank 1 waited 700 ms for rank 0 to start".to_owned();
+    assert_eq!(ending.said[1], format!("error: {reason}"));
+    assert_eq!(ending.told, Some(Failure { rank: 0, reason }));
 }

@@ -157,6 +157,56 @@ fn a_deadlock_is_told(forget: &Kernel) {
     assert!(text.contains("for 5 at 0x"), "{text}");
 }
 
+/// What the world says when the middle rank does this instead of launching, while all others wait.
+fn said_without_the_middle_one(
+    ranks: usize,
+    device: &Device,
+    instead: impl Fn() -> Result<(), Error> + Sync,
+) -> (usize, String) {
+    let patience = LaunchOptions { timeout: Some(Duration::from_millis(200)), ..Default::default() };
+    let forget = kernel("forget").launching(patience).on(device.clone());
+    let middle = ranks / 2;
+    let ended = world(ranks).run(|rank| -> Result<(), Error> {
+        let flags = rank.symm_zeros::<i64>(2)?;
+        flags.write(&[5, 100 + rank.rank() as i64])?;
+        if rank.rank() == middle {
+            return instead();
+        }
+        forget.clone().on_rank(rank)?.launch(1, args!(&flags))
+    });
+    let said = ended.expect_err("nobody signals").to_string();
+    for rank in (0..ranks).filter(|&rank| rank != middle) {
+        let waits = format!("rank {rank}: kernel `forget` is stuck: 1 program waits, and none has moved for ");
+        assert_eq!(said.matches(&waits).count(), 1, "{said}");
+        let place = format!("of the symmetric heap of rank {rank}), where {} is", 100 + rank);
+        assert!(said.contains(&place), "{said}");
+    }
+    (middle, said)
+}
+
+#[test]
+fn a_rank_that_has_returned_is_named_with_what_all_others_wait_for() {
+    for device in [Device::cpu(), Device::Interpreter] {
+        for ranks in [3, 7] {
+            let (middle, said) = said_without_the_middle_one(ranks, &device, || Ok(()));
+            assert!(said.contains(&format!("\nrank {middle}: it has left the world\n")), "{said}");
+            assert_eq!(said.matches("`shoal check` tells it always").count(), 1, "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_fails_is_named_with_what_all_others_wait_for() {
+    for ranks in [3, 7] {
+        let (middle, said) = said_without_the_middle_one(ranks, &Device::cpu(), || {
+            // The others have come to their waits by then.
+            std::thread::sleep(Duration::from_millis(500));
+            Err(WorldError::Argument("out of order".into()).into())
+        });
+        assert!(said.starts_with(&format!("rank {middle}: out of order\nrank 0: kernel `forget` is stuck")), "{said}");
+    }
+}
+
 #[test]
 fn places_that_do_not_exist_fail_the_launch_in_words() {
     let astray = kernel("astray");

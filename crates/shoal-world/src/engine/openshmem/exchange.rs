@@ -131,7 +131,7 @@ impl Round<'_> {
 
     fn failed(&self, failure: Failure) -> WorldError {
         let awaited = Awaited::Collective { call: self.call, team: self.route.team.to_owned() };
-        WorldError::Failed { rank: self.world.rank, awaited: Some(awaited), failure }
+        WorldError::failed(self.world.rank, Some(awaited), failure)
     }
 
     /// The lengths of all messages, if all members called the same operation.

@@ -30,6 +30,7 @@ use shoal_driver::Transport;
 
 use super::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
+use crate::launcher;
 use crate::options::WorldOptions;
 use crate::team_register::handle_of;
 use board::{Board, RankState};
@@ -116,6 +117,7 @@ impl Shared {
             *known = Some(failure.clone());
         }
         self.board.write_failure(&self.port, self.rank, &failure);
+        launcher::tell(&failure);
         failure
     }
 }

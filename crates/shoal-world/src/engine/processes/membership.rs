@@ -5,7 +5,7 @@ use crate::environment::Variables;
 use crate::error::WorldError;
 
 /// The variable with the token that `shoal launch` makes.
-const TOKEN: &str = "SHOAL_TOKEN";
+pub(crate) const TOKEN: &str = "SHOAL_TOKEN";
 
 /// A process's place in a job.
 #[derive(Debug, Clone)]

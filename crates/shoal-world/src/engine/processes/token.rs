@@ -39,7 +39,13 @@ impl Token {
 
     /// What ranks show each other instead of it. Equality of hashes is decided in constant time.
     pub(crate) fn proof(&self) -> blake3::Hash {
-        blake3::Hasher::new_derive_key("shoal-world 2026 rendezvous proof").update(self.0.as_bytes()).finalize()
+        self.derived("rendezvous proof")
+    }
+
+    /// A hash for one purpose, which tells nothing of those for others.
+    pub(crate) fn derived(&self, purpose: &str) -> blake3::Hash {
+        let context = format!("shoal-world 2026 {purpose}");
+        blake3::Hasher::new_derive_key(&context).update(self.0.as_bytes()).finalize()
     }
 }
 

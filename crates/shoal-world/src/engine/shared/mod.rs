@@ -17,6 +17,7 @@ use shoal_abi::team::sync_words;
 
 use crate::engine::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
+use crate::launcher;
 pub(crate) use control::Control;
 use control::{State, record};
 pub(crate) use layout::Layout;
@@ -91,7 +92,11 @@ impl SharedMemory {
     }
 
     pub(crate) fn fail(&self, failure: Failure) -> Failure {
-        record::write(&self.control(0).failure, failure)
+        let ended = record::write(&self.control(0).failure, failure.clone());
+        if ended == failure && self.kind == EngineKind::Processes {
+            launcher::tell(&failure);
+        }
+        ended
     }
 }
 

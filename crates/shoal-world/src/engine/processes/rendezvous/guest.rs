@@ -10,7 +10,8 @@ use rustix::process::geteuid;
 use super::message::{Hello, Word};
 use super::packet::{Packet, receive, send};
 use super::{Handles, Joining, wait_readable};
-use crate::error::{WorldError, spell};
+use crate::error::{Failure, WorldError, spell};
+use crate::launcher;
 
 /// The longest pause between two attempts to reach rank 0.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
@@ -117,7 +118,9 @@ fn next(joining: &Joining<'_>, socket: &OwnedFd) -> Result<Packet, WorldError> {
 
 fn too_late(joining: &Joining<'_>, what: &str) -> WorldError {
     let waited = spell(joining.options.timeout);
-    WorldError::Setup(format!("rank {} waited {waited} for rank 0 to {what}", joining.membership.rank))
+    let reason = format!("rank {} waited {waited} for rank 0 to {what}", joining.membership.rank);
+    launcher::tell(&Failure { rank: 0, reason: reason.clone() });
+    WorldError::Setup(reason)
 }
 
 fn hung_up() -> WorldError {

@@ -10,7 +10,8 @@ use rustix::process::geteuid;
 use super::message::{Hello, Word};
 use super::packet::{MAX_HANDLES, receive, send};
 use super::{Handles, Joining, wait_readable};
-use crate::error::{WorldError, spell};
+use crate::error::{Failure, WorldError, spell};
+use crate::launcher;
 
 /// How long a connection may stay without a greeting. Ranks greet at once.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -50,6 +51,8 @@ pub(super) fn host<M>(
     let listener = reception.listen()?;
     let result = reception.gather(&listener, own, enter);
     if let Err(error) = &result {
+        let rank = reception.guests.iter().position(Option::is_none).map_or(0, |at| at + 1);
+        launcher::tell(&Failure { rank, reason: error.to_string() });
         reception.refuse_all(&listener, &Word::Refused(error.to_string()));
     }
     result

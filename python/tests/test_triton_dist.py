@@ -125,6 +125,7 @@ def test_what_is_missing_says_so(tmp_path):
 
 
 BESIDE = """
+from triton_dist.profiler_utils import perf_func, report
 from triton_dist.nv_utils import get_intranode_max_speed_gbps, get_numa_node, has_fullmesh_nvlink
 from triton_dist.test.utils import LAYERS, assert_allclose
 from triton_dist.tune import DEPENDENCIES
@@ -134,6 +135,7 @@ from triton_dist.utils import (
 import torch
 import triton_dist.test.utils
 
+assert report() == "all is well" and perf_func(lambda: 5, 1, 0)[0] == 5
 assert LAYERS == {"small": 4} and get_intranode_max_speed_gbps() > 0 and has_fullmesh_nvlink() and get_numa_node(0) == 0
 assert DEPENDENCIES == (get_shmem_version(), get_shmem_hash())
 assert_allclose(torch.ones(3), torch.ones(3))
@@ -157,6 +159,7 @@ def test_modules_beside_those_of_the_drop_in_are_found(tmp_path):
     (package / "__init__.py").touch()
     (package / "test" / "__init__.py").touch()
     (package / "test" / "utils.py").write_text('LAYERS = {"small": 4}\nassert_allclose = None\n')
+    (package / "profiler_utils.py").write_text("def report():\n    return 'all is well'\n")
     (package / "tune.py").write_text(
         "from triton_dist.utils import get_nvshmem_hash, get_nvshmem_version\n"
         "DEPENDENCIES = (get_nvshmem_version(), get_nvshmem_hash())\n"

@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from shoal.triton._install import installed_attribute
+
 # Processes of different ranks may have the same number; traces tell them apart by it.
 _RANK_STRIDE = 100_000_000
 
@@ -115,3 +117,8 @@ def _of_rank(event: dict[str, Any], rank: int) -> dict[str, Any]:
     if event.get("ph") == "M" and event.get("name") in ("process_name", "thread_name"):
         event["args"]["name"] = f"{event['args']['name']} (rank {rank})"
     return event
+
+
+def __getattr__(name: str) -> Any:
+    """Reports of benchmarks and the like, of a Triton-distributed that is installed."""
+    return installed_attribute("triton_dist.profiler_utils", name)

@@ -21,6 +21,7 @@ from typing import Any
 
 from shoal import errors
 from shoal.language._dtype import dtype
+from shoal.triton import _inner_names
 from shoal.triton.messages import with_note
 
 NAME = "triton"
@@ -85,12 +86,15 @@ class _Loader(importlib.abc.Loader):
         """Puts the real module in the place of the new one."""
         alias = module.__name__
         sys.modules[alias] = importlib.import_module(self.real)
+        if alias.startswith(NAME + "."):
+            _inner_names.give(sys.modules[alias], alias[len(NAME) :])
         # Modules that are loaded already must not be loaded again under the second name: that would bind them in their
         # package once more, over what the package itself may have under that name (`triton.runtime.driver`).
         for name, loaded in list(sys.modules.items()):
             tail = next((name[len(place) :] for place in PLACES if name.startswith(place + ".")), None)
             if tail is not None and f"{NAME}{tail}".startswith(alias + ".") and _real_name(tail) == name:
                 sys.modules.setdefault(NAME + tail, loaded)
+                _inner_names.give(loaded, tail)
 
 
 _finder = _Finder()
@@ -183,5 +187,6 @@ def uninstall() -> None:
     sys.meta_path.remove(finder)
     errors.other_words = None
     dtype.package = "shoal.language"
+    _inner_names.take_back()
     for name in [name for name in sys.modules if name.partition(".")[0] in (NAME, "triton_dist")]:
         del sys.modules[name]

@@ -161,14 +161,17 @@ fn of_equals<'ctx>(llvm: &Llvm<'ctx>, which: Extreme, a: V<'ctx>, b: V<'ctx>) ->
 
 /// The numbers of a constant of floats.
 fn constants(value: V<'_>) -> Option<Vec<f64>> {
-    match value {
-        V::FloatValue(number) => Some(vec![number.get_constant()?.0]),
-        V::VectorValue(vector) if vector.is_null() => Some(vec![0.0]),
-        V::VectorValue(vector) if vector.is_constant_data_vector() => (0..vector.get_type().get_size())
-            .map(|lane| constants(vector.get_element_as_constant(lane))?.pop())
-            .collect(),
-        _ => None,
+    if let V::FloatValue(number) = value {
+        return Some(vec![number.get_constant()?.0]);
     }
+    let V::VectorValue(vector) = value else { return None };
+    if vector.is_null() {
+        return Some(vec![0.0]);
+    }
+    if !vector.is_constant_data_vector() {
+        return None;
+    }
+    (0..vector.get_type().get_size()).map(|lane| constants(vector.get_element_as_constant(lane))?.pop()).collect()
 }
 
 fn nan_or<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>, b: V<'ctx>, number: V<'ctx>) -> V<'ctx> {

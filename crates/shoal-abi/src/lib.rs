@@ -79,7 +79,7 @@ pub use hook::Hook;
 pub use launch_value::{LaunchStep, LaunchValue, LaunchValueError};
 pub use reach::Reach;
 pub use signal::SignalChange;
-pub use site::{AccessBase, AccessKind, CheckedAccess, FIRST_PAGES, Field, Site};
+pub use site::{ANYWHERE, AccessBase, AccessKind, CheckedAccess, Field, Site};
 pub use slot::{AHEAD_OF_TIME_VERSION, Slot, WordKind};
 pub use target::{AmdgpuArch, NvptxArch, Target, UnknownTarget};
 pub use team::{AxisPosition, Round, Topology};

@@ -1,7 +1,7 @@
 //! Constant data of an object: places in the kernel's source, and the accesses that are checked.
 
 use crate::c_type::CType;
-use core::{mem::offset_of, ptr};
+use core::{mem::offset_of, ops::Range, ptr};
 
 /// One number or pointer of a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,8 +76,8 @@ impl CheckedAccess {
         "typedef struct { Site site; uint32_t bytes, kind; int32_t base; } CheckedAccess;";
 }
 
-/// Addresses below are never memory: a pointer that is null, and an offset.
-pub const FIRST_PAGES: u64 = 64 << 10;
+/// What can be memory. Addresses below are null and offsets; those above belong to the system, and those that wrap are there.
+pub const ANYWHERE: Range<u64> = 64 << 10..1 << 63;
 
 /// What an access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! Which memory the programs of a launch may touch, for code that checks its accesses.
 
 use core::ops::Range;
-use shoal_abi::{AccessBase, AccessKind, CheckedAccess, FIRST_PAGES};
+use shoal_abi::{ANYWHERE, AccessBase, AccessKind, CheckedAccess};
 
 /// Memory that one run-time parameter points at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,6 @@ impl ArgMemory {
 pub struct Bounds {
     args: Vec<Option<(ArgMemory, Range<u64>)>>,
 }
-
-/// All that can be memory.
-pub(crate) const ANYWHERE: Range<u64> = FIRST_PAGES..u64::MAX;
 
 /// What is wrong with an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +83,7 @@ impl Bounds {
         let inside = |range: &Range<u64>| range.start <= first && last <= range.end;
         match AccessBase::from_number(access.base) {
             AccessBase::SomeParam => self.args.iter().flatten().any(|(_, reach)| inside(reach)),
-            base => self.memory(base).map_or(first >= FIRST_PAGES, |(_, reach)| inside(reach)),
+            base => inside(self.memory(base).map_or(&ANYWHERE, |(_, reach)| reach)),
         }
     }
 
@@ -186,5 +183,8 @@ mod tests {
         assert_eq!(complaint(AccessBase::SomeParam, 0x10010), None);
         assert_eq!(complaint(AccessBase::Unknown, 0x5000_0000), None);
         assert_eq!(complaint(AccessBase::Unknown, 8).unwrap(), "the program reads 4 bytes at 0x8, where no memory is");
+        for beyond in [1 << 63, u64::MAX - 3] {
+            assert!(complaint(AccessBase::Unknown, beyond).unwrap().ends_with("where no memory is"));
+        }
     }
 }

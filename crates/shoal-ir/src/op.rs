@@ -311,13 +311,13 @@ spelled! {
         Shl = "shl",
         /// Shift right: arithmetic for signed integers, else logical.
         Shr = "shr",
-        /// The lesser. Of floats: the other one if one is NaN; `b` if they compare equal.
+        /// The lesser. Of floats: the other one if one is NaN; -0 is less than +0.
         Min = "min",
-        /// The greater. Of floats: the other one if one is NaN; `b` if they compare equal.
+        /// The greater. Of floats: the other one if one is NaN; +0 is greater than -0.
         Max = "max",
-        /// The lesser of floats; NaN if either is.
+        /// The lesser of floats, -0 being less than +0; NaN if either is.
         MinNan = "min_nan",
-        /// The greater of floats; NaN if either is.
+        /// The greater of floats, +0 being greater than -0; NaN if either is.
         MaxNan = "max_nan",
         /// The upper half of the product of integers.
         MulHi = "mulhi",

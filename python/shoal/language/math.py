@@ -109,12 +109,12 @@ def abs(x: Value) -> tensor:
 
 @operation
 def minimum(x: Value, y: Value, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
-    """The lesser of two numbers."""
+    """The lesser of two numbers; -0.0 is less than 0.0."""
 
 
 @operation
 def maximum(x: Value, y: Value, propagate_nan: PropagateNan = PropagateNan.NONE) -> tensor:
-    """The greater of two numbers."""
+    """The greater of two numbers; 0.0 is greater than -0.0."""
 
 
 @operation

@@ -7,7 +7,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, IntValue};
 use shoal_abi::rank_table::{AccessForm, DeviceFailure};
-use shoal_abi::{AccessBase, FIRST_PAGES, WaitCondition};
+use shoal_abi::{ANYWHERE, AccessBase, WaitCondition};
 use shoal_ir::OpId;
 
 use super::emitter::Emitter;
@@ -122,7 +122,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 pointers.fold(none, |any, (_, &bounds)| llvm.bin(Op::Or, any, inside(bounds)))
             }
             AccessBase::Unknown => {
-                llvm.icmp(IntPredicate::UGE, first, llvm.const_i64(FIRST_PAGES.cast_signed()).into())
+                inside([ANYWHERE.start, ANYWHERE.end].map(|end| llvm.const_i64(end.cast_signed()).into()))
             }
         };
         let in_order = llvm.icmp(IntPredicate::ULE, first, last);

@@ -69,9 +69,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         })
     }
 
+    /// Which register has an element may depend on the thread: of copies, each thread takes its own.
     fn by_registers(&self, numbers: &[V<'ctx>], to: &LinearLayout, index: &LinearIndex) -> Vec<V<'ctx>> {
-        let source = |register| index.apply(Place { register, ..Place::default() }) as usize;
-        (0..registers(to)).map(|register| numbers[source(register)]).collect()
+        (0..registers(to)).map(|register| self.pick(numbers, index, register)).collect()
     }
 
     /// One of `values`, by a number that depends on the thread: `index` at `register`.

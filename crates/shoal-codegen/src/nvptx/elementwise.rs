@@ -119,8 +119,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let native = kind.extreme().filter(|_| number.is_float() && !number.is_fp8());
         let name = match native {
             None => return arith::binary(llvm, kind, number, a, b),
-            Some((Extreme::Min, Nan::Ignore)) => "llvm.minnum",
-            Some((Extreme::Max, Nan::Ignore)) => "llvm.maxnum",
+            Some((Extreme::Min, Nan::Ignore)) => "llvm.minimumnum",
+            Some((Extreme::Max, Nan::Ignore)) => "llvm.maximumnum",
             Some((Extreme::Min, Nan::Propagate)) => "llvm.minimum",
             Some((Extreme::Max, Nan::Propagate)) => "llvm.maximum",
         };

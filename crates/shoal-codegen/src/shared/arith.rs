@@ -9,6 +9,7 @@ use shoal_ir::{Elem, Extreme, Nan, Scalar};
 use super::convert::{from_f32, to_f32};
 use super::lane_call::math_call;
 use super::llvm::{Llvm, V, lanes};
+use super::value_type::register_type;
 
 /// Runs `body` in the type a float computes in: 8- and 16-bit floats in `f32`, with one rounding at the end.
 pub(crate) fn in_compute_type<'ctx>(
@@ -66,7 +67,8 @@ fn pick_fp8<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b: V<
         Nan::Propagate => x,
     };
     let is_nan = llvm.fcmp(FloatPredicate::UNO, decides, decides);
-    Some(llvm.select(llvm.bin(Op::Or, wins, is_nan), a, b))
+    let picked = llvm.select(llvm.bin(Op::Or, wins, is_nan), a, b);
+    Some(llvm.select(llvm.fcmp(FloatPredicate::OEQ, x, y), of_equals(llvm, which, a, b), picked))
 }
 
 pub(crate) fn call1<'ctx>(llvm: &Llvm<'ctx>, name: &str, a: V<'ctx>) -> V<'ctx> {
@@ -120,21 +122,56 @@ fn float_binary<'ctx>(llvm: &Llvm<'ctx>, op: BinaryOp, ty: Scalar, a: V<'ctx>, b
         BinaryOp::Mul => llvm.bin(Op::FMul, a, b),
         BinaryOp::Div | BinaryOp::DivRn => llvm.bin(Op::FDiv, a, b),
         BinaryOp::Rem => math_call(llvm, MathFn::Fmod, ty, &[a, b]),
-        BinaryOp::Min => number_of_two(llvm, FloatPredicate::OLT, a, b),
-        BinaryOp::Max => number_of_two(llvm, FloatPredicate::OGT, a, b),
-        BinaryOp::MinNan => nan_or(llvm, a, b, number_of_two(llvm, FloatPredicate::OLT, a, b)),
-        BinaryOp::MaxNan => nan_or(llvm, a, b, number_of_two(llvm, FloatPredicate::OGT, a, b)),
+        BinaryOp::Min => number_of_two(llvm, Extreme::Min, ty, a, b),
+        BinaryOp::Max => number_of_two(llvm, Extreme::Max, ty, a, b),
+        BinaryOp::MinNan => nan_or(llvm, a, b, number_of_two(llvm, Extreme::Min, ty, a, b)),
+        BinaryOp::MaxNan => nan_or(llvm, a, b, number_of_two(llvm, Extreme::Max, ty, a, b)),
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr | BinaryOp::MulHi => {
             unreachable!("the verifier keeps {op} to integers")
         }
     }
 }
 
-/// `a` if it compares so with `b`, else `b`; the other one if one is NaN. In this form LLVM makes one comparison and
-/// one (masked) maximum of it; its own `maxnum` would let it swap the operands, and with them the signs of zeros.
-fn number_of_two<'ctx>(llvm: &Llvm<'ctx>, wins: FloatPredicate, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+/// The lesser or the greater; the other one if one is NaN. In this form LLVM makes one comparison and one (masked) maximum of
+/// it, and as many more for zeros, where its own `maximumnum` takes longer from operand to result.
+fn number_of_two<'ctx>(llvm: &Llvm<'ctx>, which: Extreme, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    let wins = match which {
+        Extreme::Min => FloatPredicate::OLT,
+        Extreme::Max => FloatPredicate::OGT,
+    };
     let picked = llvm.select(llvm.fcmp(wins, a, b), a, b);
-    llvm.select(llvm.fcmp(FloatPredicate::ORD, b, b), picked, a)
+    let picked = llvm.select(llvm.fcmp(FloatPredicate::ORD, b, b), picked, a);
+    let losing = |zero: f64| zero == 0.0 && (which == Extreme::Max) == zero.is_sign_negative();
+    if constants(b).is_some_and(|numbers| !numbers.into_iter().any(losing)) {
+        // The second of two that are equal is the right one.
+        return picked;
+    }
+    let [x, y] = [a, b].map(|v| llvm.cast(Op::BitCast, v, llvm.int_type(ty.bits()).into()));
+    let zero = llvm.cast(Op::BitCast, of_equals(llvm, which, x, y), register_type(llvm, Elem::Scalar(ty)));
+    llvm.select(llvm.fcmp(FloatPredicate::OEQ, a, b), zero, picked)
+}
+
+/// The bits of the lesser or the greater of two floats that are equal, whose bits these are: zeros alone may differ, by sign.
+fn of_equals<'ctx>(llvm: &Llvm<'ctx>, which: Extreme, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    match which {
+        Extreme::Min => llvm.bin(Op::Or, a, b),
+        Extreme::Max => llvm.bin(Op::And, a, b),
+    }
+}
+
+/// The numbers of a constant of floats.
+fn constants(value: V<'_>) -> Option<Vec<f64>> {
+    if let V::FloatValue(number) = value {
+        return Some(vec![number.get_constant()?.0]);
+    }
+    let V::VectorValue(vector) = value else { return None };
+    if vector.is_null() {
+        return Some(vec![0.0]);
+    }
+    if !vector.is_constant_data_vector() {
+        return None;
+    }
+    (0..vector.get_type().get_size()).map(|lane| constants(vector.get_element_as_constant(lane))?.pop()).collect()
 }
 
 fn nan_or<'ctx>(llvm: &Llvm<'ctx>, a: V<'ctx>, b: V<'ctx>, number: V<'ctx>) -> V<'ctx> {

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use shoal_abi::{KernelDescription, NvptxNeeds, TableUse};
+use shoal_abi::{ANYWHERE, KernelDescription, NvptxNeeds, TableUse};
 use smallvec::SmallVec;
 
 use super::tensor_map::encode_for;
@@ -24,10 +24,7 @@ use super::{
         PARAM_BUFFER_BYTES, function_attribute, launch_attribute,
     },
 };
-use crate::{
-    args::ArgBlock,
-    bounds::{ANYWHERE, Bounds},
-};
+use crate::{args::ArgBlock, bounds::Bounds};
 
 /// A block gets so much shared memory without asking.
 const SHARED_WITHOUT_ASKING: u32 = 48 << 10;

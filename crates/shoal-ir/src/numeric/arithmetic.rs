@@ -55,10 +55,10 @@ fn binary_float<F: Format>(op: BinaryOp, a: &[u64], b: &[u64], out: &mut [u64]) 
         BinaryOp::Mul => compute::<F>(a, b, out, |x, y| x * y),
         BinaryOp::Div | BinaryOp::DivRn => compute::<F>(a, b, out, |x, y| x / y),
         BinaryOp::Rem => compute::<F>(a, b, out, |x, y| x % y),
-        BinaryOp::Min => choose::<F>(a, b, out, |x, y| x < y || y.is_nan()),
-        BinaryOp::Max => choose::<F>(a, b, out, |x, y| x > y || y.is_nan()),
-        BinaryOp::MinNan => choose::<F>(a, b, out, |x, y| x < y || x.is_nan()),
-        BinaryOp::MaxNan => choose::<F>(a, b, out, |x, y| x > y || x.is_nan()),
+        BinaryOp::Min => choose::<F>(a, b, out, |x, y| is_less(x, y) || y.is_nan()),
+        BinaryOp::Max => choose::<F>(a, b, out, |x, y| is_less(y, x) || y.is_nan()),
+        BinaryOp::MinNan => choose::<F>(a, b, out, |x, y| is_less(x, y) || x.is_nan()),
+        BinaryOp::MaxNan => choose::<F>(a, b, out, |x, y| is_less(y, x) || x.is_nan()),
         BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr | BinaryOp::MulHi => {
             integer::binary(op, Int::of(F::SCALAR), a, b, out);
         }
@@ -72,6 +72,11 @@ fn compute<F: Format>(a: &[u64], b: &[u64], out: &mut [u64], f: impl Fn(F::Real,
 /// The bits of `a` where `first` holds, else those of `b`.
 fn choose<F: Format>(a: &[u64], b: &[u64], out: &mut [u64], first: impl Fn(F::Real, F::Real) -> bool) {
     zip(a, b, out, |x, y| if first(F::load(x), F::load(y)) { x } else { y });
+}
+
+/// Whether one number is less than another, -0 being less than +0.
+fn is_less<R: Real>(x: R, y: R) -> bool {
+    x < y || (x == y && x.to_f64().is_sign_negative() && y.to_f64().is_sign_positive())
 }
 
 /// [`super::compare`] for each pair of elements of type `ty`; pointers compare as `u64`.

@@ -195,9 +195,15 @@ fn edges_have_their_documented_values() {
     assert_eq!(binary(BinaryOp::Max, f(1.0), nan), f(1.0));
     assert!(binary(BinaryOp::MinNan, f(1.0), nan).as_f64().is_nan());
     assert!(binary(BinaryOp::MaxNan, nan, f(1.0)).as_f64().is_nan());
-    assert_eq!(binary(BinaryOp::Min, f(0.0), f(-0.0)), f(-0.0));
-    assert_eq!(binary(BinaryOp::Max, f(-0.0), f(0.0)), f(0.0));
-    assert_eq!(binary(BinaryOp::MaxNan, f(0.0), f(-0.0)), f(-0.0));
+    for (a, b) in [(0.0, -0.0), (-0.0, 0.0)] {
+        for ty in [Scalar::F64, Scalar::F32, Scalar::F16, Scalar::BF16, Scalar::F8E5M2, Scalar::F8E4M3] {
+            for (op, zero) in
+                [(BinaryOp::Min, -0.0), (BinaryOp::MinNan, -0.0), (BinaryOp::Max, 0.0), (BinaryOp::MaxNan, 0.0)]
+            {
+                assert_eq!(binary(op, float(ty, a), float(ty, b)), float(ty, zero), "{op} of {a} and {b} at {ty}");
+            }
+        }
+    }
     assert_eq!(cast(nan, Scalar::I32, Rounding::Nearest), int(Scalar::I32, 0));
     assert_eq!(cast(f(1e30), Scalar::I32, Rounding::Nearest), int(Scalar::I32, i128::from(i32::MAX)));
     assert_eq!(cast(f(-3.0), Scalar::U16, Rounding::Nearest), int(Scalar::U16, 0));

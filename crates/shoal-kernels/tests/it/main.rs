@@ -2,5 +2,6 @@
 mod checked;
 mod distributed;
 mod entry_points;
+mod library_code;
 mod ptx;
 mod references;

@@ -1,129 +1,9 @@
-//! Every kernel that needs no other rank, as PTX for NVIDIA GPUs: the right instructions are there, and nothing lies in
-//! local memory. No GPU is needed for this.
+//! Code for NVIDIA GPUs as PTX: what the library relies on. No GPU is needed for this.
 
 use shoal::{NvptxArch, Stage, Target};
 use shoal_kernels::Source;
 
-/// A kernel with a specialisation, and what its PTX must hold.
-struct Case {
-    source: Source,
-    kernel: &'static str,
-    signature: &'static str,
-    /// Instructions on every architecture.
-    has: &'static [&'static str],
-    /// Instructions of sm_80, and of sm_90a.
-    has_80: &'static [&'static str],
-    has_90a: &'static [&'static str],
-}
-
-const NOTHING: &[&str] = &[];
-
-const MATMUL: &str = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1, \
-                      BLOCK_M=128, BLOCK_N=128, BLOCK_K=64, GROUP_M=8, EVEN=True";
-const ATTENTION: &str = "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, i32:16, i32:16, i32:16, fp32, CAUSAL=True, \
-                         HEAD_DIM=64, BLOCK_M=64, BLOCK_N=64, EVEN=True";
-
-static CASES: &[Case] = &[
-    Case {
-        source: Source::VectorAdd,
-        kernel: "vector_add",
-        signature: "*fp32:16, *fp32:16, *fp32:16, i32:16, BLOCK=1024",
-        has: &["ld.global.v4.b32", "st.global.v4.b32", "add.f32"],
-        has_80: NOTHING,
-        has_90a: NOTHING,
-    },
-    Case {
-        source: Source::Softmax,
-        kernel: "softmax",
-        signature: "*fp16:16, *fp16:16, i32:16, i32:16, i32, i32:16, BLOCK=1024",
-        has: &["ld.global.v4.b32", "ex2.approx.ftz.f32", "shfl.sync.bfly.b32", "max.f32", "bar.sync"],
-        has_80: NOTHING,
-        has_90a: NOTHING,
-    },
-    Case {
-        source: Source::LayerNorm,
-        kernel: "layer_norm_forward",
-        signature: "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, i32:16, i32:16, fp32, BLOCK=1024",
-        has: &["ld.global.v4.b32", "st.global.v4.b32", "sqrt.approx.f32"],
-        has_80: NOTHING,
-        has_90a: NOTHING,
-    },
-    Case {
-        source: Source::LayerNorm,
-        kernel: "layer_norm_backward_rows",
-        signature: "*fp16:16, *fp16:16, *fp32:16, *fp32:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, *i32:16, *i32:16, \
-                    i32:16, i32:16, GROUPS=64, BLOCK=1024",
-        has: &["atom.acquire.gpu.global.cas.b32", "atom.release.gpu.global.exch.b32"],
-        has_80: NOTHING,
-        has_90a: NOTHING,
-    },
-    Case {
-        source: Source::LayerNorm,
-        kernel: "layer_norm_backward_sum",
-        signature: "*fp32:16, *fp32:16, *fp16:16, *fp16:16, i32, i32:16, BLOCK_G=32, BLOCK=128",
-        has: &["ld.global.v4.b32", "bar.sync", "st.shared"],
-        has_80: NOTHING,
-        has_90a: NOTHING,
-    },
-    Case {
-        source: Source::RmsNorm,
-        kernel: "rms_norm",
-        signature: "*bf16:16, *bf16:16, *bf16:16, i32:16, i32:16, fp32, BLOCK=4096",
-        has: &["ld.global.v4.b32", "st.global.v4.b32", "cvt.rn.bf16"],
-        has_80: NOTHING,
-        has_90a: NOTHING,
-    },
-    Case {
-        source: Source::Dropout,
-        kernel: "dropout",
-        signature: "*fp32:16, *fp32:16, i32:16, fp32, i32, BLOCK=1024",
-        has: &["ld.global.v4.b32", "mul.hi.u32"],
-        has_80: NOTHING,
-        has_90a: NOTHING,
-    },
-    Case {
-        source: Source::Matmul,
-        kernel: "matmul",
-        signature: MATMUL,
-        has: &["cp.async.cg.shared.global", "cp.async.wait_group 1;", "st.global.v4.b32"],
-        has_80: &["mma.sync.aligned.m16n8k16", "ldmatrix.sync.aligned.m8n8.x4.shared", "x4.trans.shared"],
-        has_90a: &["wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16", "wgmma.wait_group.sync.aligned 1;"],
-    },
-    Case {
-        source: Source::Attention,
-        kernel: "attention",
-        signature: ATTENTION,
-        has: &["cp.async.cg.shared.global", "ex2.approx.ftz.f32"],
-        has_80: &["mma.sync.aligned.m16n8k16.row.col.f32.bf16"],
-        has_90a: &["wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16"],
-    },
-];
-
-fn ptx(case: &Case, arch: NvptxArch) -> String {
-    let kernel = case.source.module().unwrap().kernel(case.kernel).unwrap();
-    let specs = kernel.read_signature(case.signature).unwrap();
-    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(arch));
-    let text = text.unwrap_or_else(|why| panic!("{} for {}: {why}", case.kernel, arch.name()));
-    String::from_utf8(text).unwrap()
-}
-
-#[test]
-fn kernels_have_the_instructions_they_should_have() {
-    let mut wrong = Vec::new();
-    for case in CASES {
-        for (arch, own) in [(NvptxArch::Sm80, case.has_80), (NvptxArch::Sm90a, case.has_90a)] {
-            let text = ptx(case, arch);
-            let missing = case.has.iter().chain(own).filter(|wanted| !text.contains(**wanted));
-            wrong.extend(missing.map(|wanted| format!("{} for {}: no `{wanted}`", case.kernel, arch.name())));
-            for unwanted in [".local", "__local_depot", ", debug"] {
-                if text.contains(unwanted) {
-                    wrong.push(format!("{} for {}: `{unwanted}`", case.kernel, arch.name()));
-                }
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
+use crate::library_code::{case, ptx};
 
 #[test]
 fn programs_of_ranks_meet_without_asking_all_threads() {
@@ -207,7 +87,7 @@ def product(a, b, c, K, LIMIT: tl.constexpr):
 
 #[test]
 fn what_a_loop_multiplies_by_stays_in_shared_memory() {
-    let text = ptx(&CASES[CASES.len() - 1], NvptxArch::Sm90a);
+    let text = ptx(case("attention"), NvptxArch::Sm90a);
     let products: Vec<&str> = text.lines().filter(|line| line.starts_with("wgmma.mma_async")).collect();
     // The scores: both operands by their descriptors, and the sums begin at nothing.
     assert!(products[0].contains("none, 1, 1, 0, 0;"), "{}", products[0]);
@@ -219,7 +99,7 @@ fn what_a_loop_multiplies_by_stays_in_shared_memory() {
 
 #[test]
 fn the_text_opens_with_what_a_launch_must_know() {
-    let text = ptx(&CASES[0], NvptxArch::Sm80);
+    let text = ptx(case("vector_add"), NvptxArch::Sm80);
     let first = text.lines().next().and_then(|line| line.strip_prefix("// ")).unwrap();
     assert_eq!(
         first,

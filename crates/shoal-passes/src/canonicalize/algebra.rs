@@ -73,17 +73,17 @@ fn prefers_right(cx: &Rewriter<'_>, value: Value) -> bool {
 
 fn commutes(kind: BinaryOp) -> bool {
     match kind {
-        BinaryOp::Add | BinaryOp::Mul | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::MulHi => true,
-        BinaryOp::Sub
-        | BinaryOp::Div
-        | BinaryOp::DivRn
-        | BinaryOp::Rem
-        | BinaryOp::Shl
-        | BinaryOp::Shr
+        BinaryOp::Add
+        | BinaryOp::Mul
+        | BinaryOp::And
+        | BinaryOp::Or
+        | BinaryOp::Xor
+        | BinaryOp::MulHi
         | BinaryOp::Min
         | BinaryOp::Max
         | BinaryOp::MinNan
-        | BinaryOp::MaxNan => false,
+        | BinaryOp::MaxNan => true,
+        BinaryOp::Sub | BinaryOp::Div | BinaryOp::DivRn | BinaryOp::Rem | BinaryOp::Shl | BinaryOp::Shr => false,
     }
 }
 

@@ -147,6 +147,21 @@ fn masked_lanes_and_addresses_from_memory_are_left_alone() {
     let (x, mut y) = ([hidden.as_ptr().expose_provenance() as u64], vec![0; 2]);
     kernel.launch(1, args!(&x[..], &mut y, 2)).unwrap();
     assert_eq!(y, [41, 5]);
-    let text = refused(&kernel, args!(&[0u64][..], &mut y, 2));
-    assert!(text.contains("reads 4 bytes at ADDRESS, where no memory is"), "{text}");
+    for nowhere in [[0u64], [1 << 63], [u64::MAX - 15]] {
+        let text = refused(&kernel, args!(&nowhere[..], &mut y, 2));
+        assert!(text.contains("reads 4 bytes at ADDRESS, where no memory is"), "{nowhere:x?}: {text}");
+    }
+}
+
+/// The lanes begin near the end of all addresses, and go on where memory could be.
+#[test]
+fn addresses_that_wrap_are_found() {
+    let body = "p = tl.load(x).to(tl.pointer_type(tl.int32)) + tl.arange(0, 4) * 536870912\n    \
+                tl.store(y + tl.arange(0, 4), tl.load(p))";
+    let on_gpu = Device::cuda(0).is_ok().then_some(Backend::Cuda);
+    for backend in [Backend::Cpu].into_iter().chain(on_gpu) {
+        let (x, mut y) = ([0u64.wrapping_sub(1 << 31)], vec![0; 4]);
+        let text = refused(&wrong(body, backend), args!(&x[..], &mut y, 4));
+        assert!(text.contains("reads 4 bytes at ADDRESS, where no memory is"), "{}: {text}", backend.name());
+    }
 }

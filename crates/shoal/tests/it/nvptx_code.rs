@@ -78,6 +78,15 @@ fn numbers_of_all_sizes_are_aligned_in_shared_memory() {
 }
 
 #[test]
+fn threads_pick_registers_of_their_own() {
+    // A thread holds both columns; the lanes of a scan hold one each.
+    let body = "    both = tl.join(tl.full([8], 600, tl.int32), tl.full([8], 7000, tl.int32))\n    \
+                tl.store(out + tl.arange(0, 8)[:, None] * 2 + tl.arange(0, 2)[None, :], tl.cumsum(both, 0))";
+    let text = ptx("*i32, *i32, i32", body);
+    assert!(text.contains("600") && text.contains("7000"), "{text}");
+}
+
+#[test]
 fn functions_of_mathematics_are_brought_along() {
     let text = ptx(
         "*fp64, *fp64, i32",

@@ -8,7 +8,7 @@ use shoal_codegen::{Options, cpu};
 use shoal_driver::cpu::{ArgMemory, Bounds, Code, CpuDevice, LaunchOptions, LoadedKernel};
 use shoal_driver::cuda::{self, CudaBuffer, CudaDevice, CudaKernel, LaunchTables, StreamRef};
 use shoal_driver::{ArgBlock, ArgWriter};
-use shoal_interp::{Arg, ElementOrder, Memory};
+use shoal_interp::{Actors, Arg, ElementOrder, Memory};
 use shoal_ir::{Module, Scalar};
 use shoal_source::SourceMap;
 
@@ -19,22 +19,23 @@ pub(crate) type Buffers = Vec<Vec<u8>>;
 
 /// What the interpreter makes of a case.
 pub(crate) fn interpreted(case: &Case, module: &Module) -> Result<Buffers, String> {
-    interpreted_in(case, module, ElementOrder::Forward)
+    interpreted_in(case, module, ElementOrder::Forward, Actors::Meeting)
 }
 
-/// The same, if it does not matter in which order operations write elements of a tile: GPUs have no such order.
+/// The same, if it matters neither in which order operations write elements of a tile nor which program comes first: GPUs
+/// have no such orders.
 pub(crate) fn interpreted_in_any_order(case: &Case, module: &Module) -> Option<Buffers> {
     let forward = interpreted(case, module).ok()?;
-    let backward = interpreted_in(case, module, ElementOrder::Backward).ok()?;
+    let backward = interpreted_in(case, module, ElementOrder::Backward, Actors::All).ok()?;
     difference(case, &forward, &backward).is_none().then_some(forward)
 }
 
-fn interpreted_in(case: &Case, module: &Module, elements: ElementOrder) -> Result<Buffers, String> {
+fn interpreted_in(case: &Case, module: &Module, elements: ElementOrder, actors: Actors) -> Result<Buffers, String> {
     let mut memory = Memory::new();
     let bases: Vec<_> = case.buffers.iter().map(|(_, contents)| memory.alloc_from(contents)).collect();
     let pointers = bases.iter().map(|&base| Arg::Pointer(base));
     let args: Vec<Arg> = pointers.chain(case.numbers.iter().map(|&n| Arg::Scalar(n))).collect();
-    let options = shoal_interp::Options { max_steps: 1_000_000, elements, ..shoal_interp::Options::default() };
+    let options = shoal_interp::Options { max_steps: 1_000_000, elements, actors, ..shoal_interp::Options::default() };
     shoal_interp::run(module, "k", [case.programs, 1, 1], &args, &mut memory, &options).map_err(|e| e.to_string())?;
     Ok(bases.iter().map(|&base| memory.bytes(base).expect("mapped").to_vec()).collect())
 }

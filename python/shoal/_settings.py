@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
+import re
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -156,6 +160,44 @@ class env_class(env_base):
         if not isinstance(found, type) or all(parent.__name__ != self.base for parent in found.__mro__):
             raise RuntimeError(f"{self.key}={text} cannot be used: the class is no {self.base}")
         return found
+
+
+@dataclass(frozen=True)
+class NvidiaTool:
+    """A program of NVIDIA's, and its version."""
+
+    path: str
+    version: str
+
+    @staticmethod
+    @functools.cache
+    def from_path(path: str) -> NvidiaTool | None:
+        """The program at a path; None if there is none that says its version."""
+        try:
+            said = subprocess.run([path, "--version"], capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        found = re.search(r"release (\d+\.\d+)", said)
+        return None if found is None else NvidiaTool(path, found[1])
+
+
+class env_nvidia_tool(env_base):
+    """A knob with a program of NVIDIA's: the one that its variable names, else the one on the search path."""
+
+    def __init__(self, binary: str) -> None:
+        super().__init__(f"TRITON_{binary.upper().replace('-', '_')}_PATH")
+        self.binary = binary
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        value = super().__get__(instance, owner)
+        return self._tool(value) if value is None or isinstance(value, str) else value
+
+    def _tool(self, path: str | None) -> NvidiaTool:
+        for place in (path, shutil.which(self.binary)):
+            tool = NvidiaTool.from_path(place) if place is not None else None
+            if tool is not None:
+                return tool
+        raise RuntimeError(f"Cannot find {self.binary}: set {self.key}, or put it on the search path")
 
 
 class base_knobs:

@@ -18,12 +18,14 @@ from shoal._settings import (
     CompileTimes,
     Env,
     HookChain,
+    NvidiaTool,
     base_knobs,
     env,
     env_base,
     env_bool,
     env_class,
     env_int,
+    env_nvidia_tool,
     env_opt_bool,
     env_opt_str,
     env_str,
@@ -157,10 +159,10 @@ class language_knobs(base_knobs):
 class nvidia_knobs(base_knobs):
     """Tools for NVIDIA GPUs."""
 
-    cuobjdump = env_opt_str("TRITON_CUOBJDUMP_PATH")
-    nvdisasm = env_opt_str("TRITON_NVDISASM_PATH")
-    ptxas = env_opt_str("TRITON_PTXAS_PATH")
-    ptxas_blackwell = env_opt_str("TRITON_PTXAS_BLACKWELL_PATH")
+    cuobjdump = env_nvidia_tool("cuobjdump")
+    nvdisasm = env_nvidia_tool("nvdisasm")
+    ptxas = env_nvidia_tool("ptxas")
+    ptxas_blackwell = env_nvidia_tool("ptxas-blackwell")
     dump_nvptx = env_bool("NVPTX_ENABLE_DUMP")
     disable_ptxas_opt = env_bool("DISABLE_PTXAS_OPT")
     ptxas_options = env_opt_str("PTXAS_OPTIONS")
@@ -232,6 +234,7 @@ __all__ = [
     "CompileTimes",
     "Env",
     "HookChain",
+    "NvidiaTool",
     "amd",
     "autotuning",
     "base_knobs",
@@ -243,6 +246,7 @@ __all__ = [
     "env_bool",
     "env_class",
     "env_int",
+    "env_nvidia_tool",
     "env_opt_bool",
     "env_opt_str",
     "env_str",

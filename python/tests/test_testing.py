@@ -99,7 +99,7 @@ def test_do_bench_proton_is_do_bench(clock: Clock):
 
 
 def test_quantiles_lie_on_a_line():
-    assert [timing._quantile([1.0, 2.0, 4.0], q) for q in (0, 0.25, 0.5, 0.75, 1)] == [1, 1.5, 2, 3, 4]
+    assert [timing.quantile([1.0, 2.0, 4.0], q) for q in (0, 0.25, 0.5, 0.75, 1)] == [1, 1.5, 2, 3, 4]
 
 
 # Comparing

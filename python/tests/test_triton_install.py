@@ -111,7 +111,7 @@ def test_what_is_not_there_says_so(installed):
         gluon.language.arange  # noqa: B018
     assert not hasattr(gluon, "__wrapped__")
     with pytest.raises(AttributeError, match="another IR"):
-        importlib.import_module("triton._C.libtriton").ir  # noqa: B018
+        importlib.import_module("triton._C.libtriton").nothing  # noqa: B018
 
 
 def run(code, *options, **environment):

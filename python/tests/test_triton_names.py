@@ -99,6 +99,80 @@ def test_what_is_compiled_in_of_arguments():
         specialised(object())
 
 
+def test_inner_names_are_found_where_the_drop_in_is_installed():
+    import shoal.runtime.jit
+    from shoal.triton import _inner_names, install, uninstall
+
+    assert not hasattr(shoal.runtime.jit, "mangle_type")
+    install()
+    try:
+        from triton.runtime.jit import compute_cache_key, find_paths_if, mangle_type
+
+        assert [mangle_type(arg) for arg in (1, 2**40, 1.5, True)] == ["i32", "i64", "fp32", "u1"]
+        assert mangle_type(1, specialize=True) == "constexpr"
+        assert mangle_type(MockTensor(tl.float16)) == "*fp16"
+        assert find_paths_if((1, ("a", 2)), lambda path, item: item != "a") == [(0,), (1, 1)]
+        remembered = {}
+        key = compute_cache_key(remembered, [("i32", "D")], {"num_warps": 4})
+        assert remembered == {((("i32", "D"),), "{'num_warps': 4}"): key}
+        normalize = __import__("triton.runtime.jit", fromlist=["_normalize_ty"])._normalize_ty
+        assert [
+            normalize(ty) for ty in (tl.uint8, "tl.int16", "const *fp32", "fp32*", tl.pointer_type(tl.int8), int)
+        ] == [
+            "u8",
+            "i16",
+            "*kfp32",
+            "*fp32",
+            "*i8",
+            "i32",
+        ]
+        for tail in {*_inner_names._FOUND, *_inner_names._REFUSED}:
+            module = __import__(f"triton.{tail}", fromlist=["_"])
+            for name in _inner_names.names(tail):
+                assert getattr(module, name) is not None, (tail, name)
+    finally:
+        uninstall()
+    assert not hasattr(shoal.runtime.jit, "mangle_type")
+
+
+def test_parts_of_tritons_compiler_refuse_when_they_are_used():
+    from shoal.triton import install, uninstall
+
+    install()
+    try:
+        from triton._C.libtriton import ir
+        from triton._filecheck import filecheck_test
+        from triton.compiler.code_generator import CodeGenerator
+
+        class Derived(CodeGenerator):
+            """Programs may go as far as this."""
+
+        assert not isinstance(1, CodeGenerator)
+        with pytest.raises(NotImplementedError, match="part of Triton's own compiler"):
+            Derived()
+        with pytest.raises(AttributeError, match=r"triton\._C\.libtriton\.ir\.context"):
+            ir.context()
+        with pytest.raises(NotImplementedError, match="another"):
+            filecheck_test(lambda: None)()
+    finally:
+        uninstall()
+
+
+def test_tools_of_nvidia_are_found_with_their_versions(tmp_path, monkeypatch):
+    from shoal import knobs
+
+    tool = tmp_path / "ptxas"
+    tool.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.4, V13.4.92'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("TRITON_PTXAS_PATH", raising=False)
+    assert knobs.nvidia.ptxas == knobs.NvidiaTool(str(tool), "13.4")
+    with pytest.raises(RuntimeError, match="Cannot find nvdisasm"):
+        knobs.nvidia.nvdisasm  # noqa: B018 - asking is what fails
+    monkeypatch.setenv("TRITON_NVDISASM_PATH", str(tool))
+    assert knobs.nvidia.nvdisasm.path == str(tool)
+
+
 def fail():
     import os
 

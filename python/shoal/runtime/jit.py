@@ -122,6 +122,10 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
             raise TypeError("a hook must be a function")
         self.pre_run_hooks.append(hook)
 
+    def is_gluon(self) -> bool:
+        """Whether the kernel is written in Gluon, Triton's language of layouts: it never is."""
+        return False
+
     @property
     def used_global_vals(self) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]:
         """The globals that were compiled in: `{(name, id of its namespace): (value, namespace)}`."""

@@ -9,11 +9,17 @@ from typing import Any
 class KernelParam:
     """A parameter of a kernel."""
 
-    def __init__(self, num: int, param: inspect.Parameter, do_not_specialize: bool, unaligned: bool) -> None:
+    def __init__(
+        self,
+        num: int,
+        param: inspect.Parameter,
+        do_not_specialize: bool,
+        do_not_specialize_on_alignment: bool,
+    ) -> None:
         self.num = num
         self._param = param
         self.do_not_specialize = do_not_specialize
-        self.do_not_specialize_on_alignment = unaligned
+        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment
 
     @property
     def name(self) -> str:

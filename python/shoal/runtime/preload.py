@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .kernel import variant_hash
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 # A type that is passed at launch: `i32`, `fp32`, `*fp32:16`, `tensordesc<...>`; anything else is a value.
 _TYPE = re.compile(r"\*|tensordesc|\(|(u1|[iu](1|8|16|32|64)|fp\w+|bf16)(:\d+)?$")
+
+
+@dataclass
+class JitFunctionInfo:
+    """Which kernel a hook is told about."""
+
+    module: str
+    name: str
+    jit_function: JITFunction[Any]
 
 
 def _types(kernel: JITFunction[Any], signature: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -67,7 +76,7 @@ def call_hook(
     return hook(
         key=str((dict(signature), _plain(options))),
         repr=f"{name}[num_warps={compile['num_warps']}]({shown})",
-        fn=SimpleNamespace(module=kernel.module, name=name, jit_function=kernel),
+        fn=JitFunctionInfo(kernel.module, name, kernel),
         compile={**compile, "key": variant_hash(kernel, dict(signature), options)},
         is_manual_warmup=warmup,
         already_compiled=False,

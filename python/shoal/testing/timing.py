@@ -42,7 +42,7 @@ def do_bench(
     _check_return_mode(return_mode)
     if gpu_timing.is_used():
         times = gpu_timing.measure(fn, warmup, rep, lambda: _drop_gradients(grad_to_none))
-        return _summary(times, quantiles, return_mode)
+        return _summarize_statistics(times, quantiles, return_mode)
 
     def run() -> float:
         _drop_gradients(grad_to_none)
@@ -56,7 +56,7 @@ def do_bench(
     for _ in range(max(1, int(warmup / estimate))):
         fn()
     times = [run() for _ in range(max(1, int(rep / estimate)))]
-    return _summary(times, quantiles, return_mode)
+    return _summarize_statistics(times, quantiles, return_mode)
 
 
 def do_bench_cudagraph(
@@ -73,7 +73,7 @@ def do_bench_cudagraph(
     """
     _check_return_mode(return_mode)
     if gpu_timing.is_used():
-        return _summary(gpu_timing.measure_graph(fn, rep, grad_to_none), quantiles, return_mode)
+        return _summarize_statistics(gpu_timing.measure_graph(fn, rep, grad_to_none), quantiles, return_mode)
     fn()
     start = time.perf_counter()
     for _ in range(5):
@@ -87,7 +87,7 @@ def do_bench_cudagraph(
         for _ in range(calls):
             fn()
         times.append((time.perf_counter() - start) * 1e3 / calls)
-    return _summary(times, quantiles, return_mode)
+    return _summarize_statistics(times, quantiles, return_mode)
 
 
 def do_bench_proton(
@@ -123,14 +123,14 @@ def _drop_gradients(tensors: Iterable[Any] | None) -> None:
         tensor.grad = None
 
 
-def _summary(times: list[float], quantiles: Sequence[float] | None, return_mode: str) -> Any:
+def _summarize_statistics(times: list[float], quantiles: Sequence[float] | None, return_mode: str) -> Any:
     if quantiles is None:
         return RETURN_MODES[return_mode](times)
-    values = [_quantile(sorted(times), q) for q in quantiles]
+    values = [quantile(sorted(times), q) for q in quantiles]
     return values[0] if len(values) == 1 else values
 
 
-def _quantile(ordered: list[float], q: float) -> float:
+def quantile(ordered: list[float], q: float) -> float:
     """Between two measurements, a straight line."""
     if not 0 <= q <= 1:
         raise ValueError(f"a quantile is a number from 0 to 1, not {q}")

@@ -9,6 +9,7 @@ them, is taken from a Triton-distributed that is installed or on the path, uncha
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -21,6 +22,7 @@ from typing import Any
 
 from shoal import errors
 from shoal.language._dtype import dtype
+from shoal.triton import _inner_names
 from shoal.triton.messages import with_note
 
 NAME = "triton"
@@ -85,12 +87,15 @@ class _Loader(importlib.abc.Loader):
         """Puts the real module in the place of the new one."""
         alias = module.__name__
         sys.modules[alias] = importlib.import_module(self.real)
+        if alias.startswith(NAME + "."):
+            _inner_names.give(sys.modules[alias], alias[len(NAME) :])
         # Modules that are loaded already must not be loaded again under the second name: that would bind them in their
         # package once more, over what the package itself may have under that name (`triton.runtime.driver`).
         for name, loaded in list(sys.modules.items()):
             tail = next((name[len(place) :] for place in PLACES if name.startswith(place + ".")), None)
             if tail is not None and f"{NAME}{tail}".startswith(alias + ".") and _real_name(tail) == name:
                 sys.modules.setdefault(NAME + tail, loaded)
+                _inner_names.give(loaded, tail)
 
 
 _finder = _Finder()
@@ -132,6 +137,24 @@ def _installed_spec(fullname: str) -> importlib.machinery.ModuleSpec | None:
     return importlib.machinery.PathFinder.find_spec(fullname, [os.path.join(folder, *below) for folder in folders])
 
 
+@functools.cache
+def _installed_module(fullname: str) -> ModuleType | None:
+    spec = _installed_spec(fullname)
+    if spec is None or spec.loader is None:
+        return None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def installed_attribute(fullname: str, name: str) -> Any:
+    """What a module of the Triton-distributed that is installed has, and Shoal's own of this name has not."""
+    module = _installed_module(fullname) if not name.startswith("__") else None
+    if module is None or not hasattr(module, name):
+        raise AttributeError(f"module {fullname!r} has no attribute {name!r}")
+    return getattr(module, name)
+
+
 def is_installed() -> bool:
     """Whether `import triton` means this package."""
     return _finder in sys.meta_path
@@ -146,6 +169,9 @@ def install(*, cuda_as_cpu: bool = False, symmetric_memory: bool = False) -> Non
     Raises RuntimeError when Triton itself was imported already: a program cannot use both.
     """
     _install_finder()
+    from shoal.torch import kernels_in_graphs
+
+    kernels_in_graphs.register()
     if cuda_as_cpu:
         from shoal.torch import install_cuda_as_cpu
 
@@ -183,5 +209,6 @@ def uninstall() -> None:
     sys.meta_path.remove(finder)
     errors.other_words = None
     dtype.package = "shoal.language"
+    _inner_names.take_back()
     for name in [name for name in sys.modules if name.partition(".")[0] in (NAME, "triton_dist")]:
         del sys.modules[name]

@@ -167,8 +167,6 @@ pub(crate) fn stream(py: Python<'_>, device: CudaDevice, package: Package) -> Py
     Ok(unsafe { StreamRef::from_raw(device, address) })
 }
 
-/// torch's current stream.
-#[inline]
 /// torch's current stream on a GPU; `None` if the program does not use torch.
 pub(crate) fn loaded_torch_stream(py: Python<'_>, device: CudaDevice) -> PyResult<Option<StreamRef>> {
     let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
@@ -178,6 +176,8 @@ pub(crate) fn loaded_torch_stream(py: Python<'_>, device: CudaDevice) -> PyResul
     }
 }
 
+/// torch's current stream.
+#[inline]
 fn torch_stream(py: Python<'_>, ordinal: u32) -> PyResult<usize> {
     if let Some(stream) = exchange::torch_stream(py, ordinal) {
         return Ok(stream);

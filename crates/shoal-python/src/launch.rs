@@ -297,7 +297,7 @@ fn misfit(py: Python<'_>, live: &Live, positional: usize, named: &[String]) -> P
     for name in named {
         args.set(name, Arg::None);
     }
-    let args = live.kernel.gather(args);
+    live.kernel.gather(&mut args);
     match live.kernel.prepare(&args) {
         Err(error) => raise(py, error, None),
         Ok(_) => PyTypeError::new_err(format!("the arguments do not fit the parameters of `{}`", live.kernel.name())),

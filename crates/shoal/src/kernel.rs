@@ -198,8 +198,8 @@ impl Kernel {
     /// When the arguments do not fit, the kernel does not compile, a program fails, or [`LaunchOptions::interrupt`] says to
     /// stop.
     #[inline]
-    pub fn launch(&self, grid: impl IntoGrid, args: Args<'_>) -> Result<(), Error> {
-        let args = self.gather(args);
+    pub fn launch(&self, grid: impl IntoGrid, mut args: Args<'_>) -> Result<(), Error> {
+        self.gather(&mut args);
         let prepared = self.prepare(&args)?;
         let grid = grid.extents(&prepared.bound)?;
         let variant = self.variant(&prepared)?;
@@ -212,7 +212,8 @@ impl Kernel {
     /// # Errors
     /// When the arguments do not fit or the kernel does not compile.
     pub fn warm_up(&self, args: &Args<'_>) -> Result<CompileReport, Error> {
-        let args = self.gather(args.clone());
+        let mut args = args.clone();
+        self.gather(&mut args);
         let variant = self.variant(&self.prepare(&args)?)?;
         if let (Some(rank), Runnable::Cuda(code)) = (&self.rank, variant.code()) {
             rank.prepare(code)?;
@@ -239,7 +240,8 @@ impl Kernel {
     /// # Errors
     /// When the arguments do not fit.
     pub fn specialise(&self, args: &Args<'_>) -> Result<Vec<ArgSpec>, Error> {
-        let args = self.gather(args.clone());
+        let mut args = args.clone();
+        self.gather(&mut args);
         let mut bound = Bound::none_of(&self.shared.params);
         bound.bind(self.shared.signature(), &args).map_err(|error| self.argument_error(*error))?;
         let specs = Leaves::of(&bound).and_then(|leaves| leaves.specs());
@@ -306,15 +308,13 @@ impl Kernel {
     /// Puts what is passed for `*rest` into one tuple, the first of the steps of a launch. A host that does something
     /// between the steps takes them one by one; [`Kernel::launch`] is all of them.
     #[inline]
-    #[must_use]
-    pub fn gather<'a>(&self, mut args: Args<'a>) -> Args<'a> {
+    pub fn gather(&self, args: &mut Args<'_>) {
         if let Some(at) = self.shared.params.iter().position(|param| param.variadic)
             && args.positional.len() >= at
         {
-            let rest: Vec<Arg<'a>> = args.positional.drain(at..).collect();
+            let rest = args.positional.drain(at..).collect();
             args.positional.push(Arg::Tuple(rest));
         }
-        args
     }
 
     /// Binds [gathered](Kernel::gather) arguments and works out what is compiled in of them.
@@ -336,9 +336,9 @@ impl Kernel {
         *gpu = bound.shape.over(*gpu);
         key.extend_from_slice(&options::shape_words(*gpu, self.device.target()));
         let walked = walk(bound, |leaf| {
-            variant_key::write(key, &leaf);
-            pack::write(writer, &leaf);
-            locations.add(&leaf);
+            variant_key::write(key, leaf);
+            pack::write(writer, leaf);
+            locations.add(leaf);
         });
         walked.map_err(|error| self.argument_error(*error))?;
         let launcher = if self.rank.is_some() { Launcher::Rank } else { Launcher::Program };

@@ -26,7 +26,7 @@ impl<'a> Leaves<'a> {
     /// The list, for those who look at it more than once: not for a warm launch.
     pub(crate) fn of(bound: &Bound<'a>) -> Result<Leaves<'a>, ArgumentError> {
         let mut flat = SmallVec::new();
-        walk(bound, |leaf| flat.push(leaf))?;
+        walk(bound, |leaf| flat.push(*leaf))?;
         Ok(Leaves { params: bound.params, flat })
     }
 
@@ -57,12 +57,14 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// Classifies all arguments, and shows each value to `each`, in the order of the list.
+/// Classifies all arguments, and shows each value to `each`, in the order of the list. It is shown where it is: a copy of what
+/// was just written in parts waits for all of them.
 #[inline]
-pub(crate) fn walk<'a>(bound: &Bound<'a>, mut each: impl FnMut(ArgClass<'a>)) -> Result<(), ArgumentError> {
+pub(crate) fn walk<'a>(bound: &Bound<'a>, mut each: impl FnMut(&ArgClass<'a>)) -> Result<(), ArgumentError> {
     for (param, &arg) in bound.params.iter().zip(&bound.args) {
         let rules = Rules::of(param);
-        let leaf = classify(rules, arg)?;
+        let classified = classify(rules, arg);
+        let Ok(leaf) = &classified else { return classified.map(|_| ()) };
         each(leaf);
         if let ArgClass::Tuple(..) = leaf {
             elements(rules, arg, 1, &mut each)?;
@@ -75,7 +77,7 @@ fn elements<'a>(
     rules: Rules<'_>,
     tuple: &'a Arg<'a>,
     depth: usize,
-    each: &mut impl FnMut(ArgClass<'a>),
+    each: &mut impl FnMut(&ArgClass<'a>),
 ) -> Result<(), ArgumentError> {
     if depth > DEEPEST {
         return Err(too_deep(rules));
@@ -83,7 +85,7 @@ fn elements<'a>(
     let (Arg::Tuple(items) | Arg::NamedTuple(_, items)) = tuple else { return Ok(()) };
     for item in items {
         let leaf = classify(rules.element(), item)?;
-        each(leaf);
+        each(&leaf);
         if let ArgClass::Tuple(..) = leaf {
             elements(rules, item, depth + 1, each)?;
         }

@@ -61,6 +61,7 @@ impl Locations {
     }
 }
 
+#[inline]
 fn memory_of<'a>(leaf: &'a ArgClass<'_>) -> Option<&'a Memory<'a>> {
     match leaf {
         // Of memory without elements, it does not matter whose it is.

@@ -215,7 +215,7 @@ mod tests {
         let params = [param(kind)];
         let bound = Bound { params: &params, args: SmallVec::from_slice(&[arg]), shape: NamedShape::default() };
         let mut words = Words::new();
-        walk(&bound, |leaf| write(&mut words, &leaf)).expect("an argument that fits");
+        walk(&bound, |leaf| write(&mut words, leaf)).expect("an argument that fits");
         words.to_vec()
     }
 

@@ -170,22 +170,26 @@ BLOCK_CONFIGS = [
 ]
 
 
-def tuned(launch, configs, times=3):
-    """The fastest of the configurations that work, and what did not."""
-    best, found, failed = math.inf, None, []
-    for config in configs:
+def tuned(launch, configs, rounds=7):
+    """The fastest of the configurations that work, and what did not. They take turns, after two rounds that warm the GPU
+    up: a cool one runs faster for some milliseconds, which would speak for whatever comes first."""
+    failed, times = [], {}
+    for at, config in enumerate(configs):
         try:
             launch(config)
-            launch(config)
             torch.cuda.synchronize()
-            seconds = min(once(lambda: launch(config)) for _ in range(times))
-            say(note=f"{config}: {1e6 * seconds:.1f} us")
+            times[at] = []
         except Exception as error:
             failed.append(f"{config}: {str(error).splitlines()[0]}")
-            continue
-        if seconds < best:
-            best, found = seconds, config
-    return found, failed
+    for turn in range(-2, rounds):
+        for at, found in times.items():
+            seconds = once(lambda: launch(configs[at]))
+            if turn >= 0:
+                found.append(seconds)
+    for at, found in times.items():
+        say(note=f"{configs[at]}: {1e6 * statistics.median(found):.1f} us")
+    best = min(times, key=lambda at: statistics.median(times[at]), default=None)
+    return (configs[best] if times else None), failed
 
 
 def bench_matmul():
@@ -357,30 +361,33 @@ def compile_row(case, times):
 def bench_launch():
     x = torch.ones(64, device="cuda")
     numbers = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
-
-    def per_launch(fn):
-        for _ in range(50):
-            fn()
-        torch.cuda.synchronize()
-        times = []
-        for _ in range(15):
-            start = time.perf_counter()
-            for _ in range(100):
-                fn()
-            times.append((time.perf_counter() - start) / 100)
-            torch.cuda.synchronize()
-        return statistics.median(times)
-
     for case, make in (
         ("4 arguments", lambda m: lambda: m.add_kernel[(1,)](x, x, x, 64, BLOCK=64)),
         ("19 arguments", lambda m: lambda: m.many_arguments[(1,)](x, x, x, x, x, x, x, x, *numbers)),
     ):
-        ours = per_launch(make(OURS))
-        say(bench="launch", case=case, note=f"shoal {1e6 * ours:.2f} us")
-        if THEIRS:
-            theirs = per_launch(make(THEIRS))
-            say(bench="launch", case=case, metric="µs", ours=1e6 * ours, peer="triton", peer_value=1e6 * theirs,
-                ratio=theirs / ours)
+        times = per_launch({name: make(m) for name, m in PACKAGES.items()})
+        ours = times["shoal"]
+        spread = "; ".join(f"{name}: {1e6 * min(t):.2f} to {1e6 * max(t):.2f} us" for name, t in times.items())
+        say(bench="launch", case=case, note=spread)
+        if "triton" in times:
+            theirs = times["triton"]
+            ratio = statistics.median(t / o for t, o in zip(theirs, ours))
+            say(bench="launch", case=case, metric="µs", ours=1e6 * statistics.median(ours), peer="triton",
+                peer_value=1e6 * statistics.median(theirs), ratio=ratio)
+
+
+def per_launch(calls, batches=101, batch=100):
+    """Seconds of a launch in each of many batches. The packages take turns: the host's speed changes now and then."""
+    times = {name: [] for name in calls}
+    for at in range(-10, batches):
+        for name, fn in calls.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(batch):
+                fn()
+            if at >= 0:
+                times[name].append((time.perf_counter() - start) / batch)
+    return times
 
 
 BENCHES = {
@@ -389,6 +396,8 @@ BENCHES = {
 }
 
 if __name__ == "__main__":
+    if not any(FILTER in name for name in BENCHES):
+        sys.exit(f"no benchmark contains `{FILTER}`; there are {', '.join(BENCHES)}")
     say(machine=torch.cuda.get_device_name(0), torch=torch.__version__, triton=triton and triton.__version__,
         shoal=shoal.__version__)
     for name, bench in BENCHES.items():

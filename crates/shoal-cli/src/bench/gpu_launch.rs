@@ -29,6 +29,9 @@ def empty(p0, p1, p2, p3, p4, p5, n0, n1, n2, n3, n4, n5, f0, f1, f2, A: tl.cons
 const BUDGET: f64 = 3e-6;
 /// Launches that are put into the stream before it is waited for: fewer than it takes without holding the host up.
 const BATCH: u32 = 100;
+/// Batches before those that count, and those.
+const WARM_UP: usize = 50;
+const MEASURED: usize = 201;
 
 pub(super) fn rows(device: CudaDevice) -> Result<Vec<Row>, Failure> {
     let module = Module::from_source("empty.py", KERNELS)?;
@@ -50,8 +53,7 @@ pub(super) fn rows(device: CudaDevice) -> Result<Vec<Row>, Failure> {
         args.push(0.5).push(1.5f32).push(2.5).set("A", 128).set("B", 64).set("C", true).set("D", ());
         empty.launch(1, args)
     };
-    let alone = per_launch(stream, || nothing.launch(1, Args::new()))?;
-    let ours = per_launch(stream, with_arguments)?;
+    let [alone, ours] = per_launch(stream, [&|| nothing.launch(1, Args::new()), &with_arguments])?;
     let row = |case, peer, peers| Row::times("launch", case, Unit::Microseconds, ours, peer, peers);
     Ok(vec![
         row("from Rust, 19 arguments", "budget", BUDGET),
@@ -59,22 +61,26 @@ pub(super) fn rows(device: CudaDevice) -> Result<Vec<Row>, Failure> {
     ])
 }
 
-/// The median time of a launch.
-fn per_launch(stream: StreamRef, launch: impl Fn() -> Result<(), Error>) -> Result<f64, Failure> {
-    let wait = || stream.synchronize().map_err(|why| Failure::new(why.to_string()));
-    for _ in 0..BATCH {
-        launch()?;
-    }
-    wait()?;
-    let mut times = Vec::new();
-    for _ in 0..31 {
-        let start = Instant::now();
-        for _ in 0..BATCH {
-            launch()?;
+/// The median time of each launch, in batches that take turns. The first ones warm the host's caches and its clock up.
+fn per_launch<const N: usize>(
+    stream: StreamRef,
+    launches: [&dyn Fn() -> Result<(), Error>; N],
+) -> Result<[f64; N], Failure> {
+    let mut times = [const { Vec::new() }; N];
+    for at in 0..WARM_UP + MEASURED {
+        for (launch, times) in launches.iter().zip(&mut times) {
+            stream.synchronize().map_err(|why| Failure::new(why.to_string()))?;
+            let start = Instant::now();
+            for _ in 0..BATCH {
+                launch()?;
+            }
+            if at >= WARM_UP {
+                times.push(start.elapsed().as_secs_f64() / f64::from(BATCH));
+            }
         }
-        times.push(start.elapsed().as_secs_f64() / f64::from(BATCH));
-        wait()?;
     }
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    Ok(times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    }))
 }

@@ -76,7 +76,9 @@ impl Session {
 
 pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), Failure> {
     if options.what == "gpu" {
-        return shown(options, &gpu::rows(options)?, "an NVIDIA GPU");
+        let gpu::Measured { rows, failed } = gpu::measure(options)?;
+        shown(options, &rows, "an NVIDIA GPU")?;
+        return failed.map_or(Ok(()), Err);
     }
     if options.what == "comm" && options.device == BackendName::Cuda {
         return shown(options, &comm_gpu::rows(options)?, "an NVIDIA GPU");

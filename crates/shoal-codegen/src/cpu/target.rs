@@ -5,6 +5,8 @@ use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target as Llv
 use shoal_abi::CpuTarget;
 use shoal_ir::source::{Diagnostic, Span};
 
+use crate::shared::left_out::leave_out_passes;
+
 /// The CPU this program runs on.
 pub fn host() -> CpuTarget {
     let (name, features) = (TargetMachine::get_host_cpu_name(), TargetMachine::get_host_cpu_features());
@@ -13,6 +15,7 @@ pub fn host() -> CpuTarget {
 
 /// The code generator for a CPU under this program's operating system.
 pub(super) fn machine(target: &CpuTarget, level: OptimizationLevel) -> Result<TargetMachine, Diagnostic> {
+    leave_out_passes();
     LlvmTarget::initialize_x86(&InitializationConfig::default());
     let triple = TargetMachine::get_default_triple();
     let refuse = |why: String| {

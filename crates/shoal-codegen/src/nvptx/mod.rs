@@ -184,7 +184,7 @@ fn build<'ctx>(
             .run_passes(effort::passes(&llvm.module), &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
     }
-    let machine = target::machine(arch, effort::of_code_generator(&llvm.module, func, arch), with).map_err(one)?;
+    let machine = target::machine(arch, effort::of_code_generator(func, arch), with).map_err(one)?;
     Ok(Built { llvm, machine, resources, linked })
 }
 

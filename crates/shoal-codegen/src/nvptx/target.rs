@@ -5,6 +5,8 @@ use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target as Llv
 use shoal_abi::NvptxArch;
 use shoal_ir::source::{Diagnostic, Span};
 
+use crate::shared::left_out::leave_out_passes;
+
 /// What code is linked with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkedWith {
@@ -36,6 +38,7 @@ pub(super) fn machine(
     effort: OptimizationLevel,
     with: LinkedWith,
 ) -> Result<TargetMachine, Diagnostic> {
+    leave_out_passes();
     LlvmTarget::initialize_nvptx(&InitializationConfig::default());
     let triple = TargetTriple::create("nvptx64-nvidia-cuda");
     let refuse =

@@ -30,9 +30,3 @@ pub(crate) fn has_long_block(module: &Module<'_>, limit: BlockSize) -> bool {
 pub(crate) fn has_many_blocks(module: &Module<'_>, limit: usize) -> bool {
     module.get_functions().any(|function| function.get_basic_block_iter().nth(limit).is_some())
 }
-
-/// Whether a module has more instructions.
-pub(crate) fn is_larger(module: &Module<'_>, limit: usize) -> bool {
-    let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
-    blocks.flat_map(|block| block.get_instructions()).nth(limit).is_some()
-}

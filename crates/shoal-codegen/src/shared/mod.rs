@@ -10,6 +10,7 @@
 //! | `code_size` | code that is too large for LLVM's slower parts |
 //! | `debug_info` | line tables |
 //! | `failure` | why there is no code for a kernel |
+//! | `left_out` | passes of LLVM that no kernel gains from |
 //! | `link` | user bitcode |
 //! | `access` | what an operation that is checked accesses |
 //! | `provenance` | which argument a pointer was computed from |
@@ -23,6 +24,7 @@ pub(crate) mod convert;
 pub(crate) mod debug_info;
 pub(crate) mod failure;
 pub(crate) mod lane_call;
+pub(crate) mod left_out;
 pub(crate) mod link;
 pub(crate) mod llvm;
 pub(crate) mod provenance;

@@ -550,10 +550,10 @@ impl RankHost<'_> {
         stream: HostStream,
         kernel: &Kernel,
         grid: impl IntoGrid,
-        args: Args<'_>,
+        mut args: Args<'_>,
     ) -> Result<(), Error> {
         let kernel = checked(kernel);
-        let args = kernel.gather(args);
+        kernel.gather(&mut args);
         let prepared = kernel.prepare(&args)?;
         let variant = match kernel.find(&prepared) {
             Some(variant) => variant,

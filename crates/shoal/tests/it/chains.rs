@@ -1,8 +1,11 @@
 //! Long chains of operations: computed once, right, and with code that is linear in their length.
 
-use shoal::{ArgSpec, Backend, Kernel, Stage, args, host_target};
+use std::time::Duration;
+
+use shoal::{ArgSpec, Backend, Kernel, Stage, args, host_target, target_named};
 
 use crate::launches::kernel;
+use crate::thread_time::thread_time;
 
 /// The greatest of several numbers and where it came from: two chains of selections, both stored.
 const GREATEST: &str = "\
@@ -41,6 +44,19 @@ def exponentials(x, out, STEPS: tl.constexpr, BLOCK: tl.constexpr):
     for step in tl.static_range(STEPS):
         v = tl.exp(-v * v) + 0.25 * step / STEPS
     tl.store(out + i, v)
+";
+
+/// Integers that are computed from each other, all of them stored.
+const INTEGERS: &str = "\
+@shoal.jit
+def integers(x, n, STEPS: tl.constexpr):
+    i = tl.arange(0, 128)
+    v = tl.load(x + i)
+    sum = v
+    for step in tl.static_range(STEPS):
+        v = v * n + i
+        sum = sum + v
+    tl.store(x + i, sum)
 ";
 
 const BACKENDS: [Backend; 2] = [Backend::Cpu, Backend::Interpreter];
@@ -118,4 +134,15 @@ fn code_is_linear_in_the_program() {
     let signature = |log: u32| format!("*fp32:16, *fp32:16, N={}, LOG={log}", 1u32 << log);
     let lines = [6, 8, 10, 12].map(|log| code_lines(&hadamard, &signature(log)));
     assert!(lines[3] < 2 * lines[1], "{lines:?}");
+}
+
+/// LLVM's straight-line strength reduction took 10 s for these.
+#[test]
+fn integers_in_long_chains_for_a_gpu() {
+    let integers = kernel(INTEGERS, Backend::Cpu);
+    let specs = integers.read_signature("*i32:16, i32, STEPS=400").unwrap();
+    let target = target_named("sm_90a").unwrap();
+    let (code, took) = thread_time(|| integers.emit(&specs, Stage::Asm, &target).unwrap());
+    assert!(String::from_utf8(code).unwrap().contains("mad.lo.s32"));
+    assert!(took < Duration::from_secs(3), "{took:?}");
 }

@@ -13,6 +13,8 @@ import torch
 import triton
 import triton.language as tl
 
+ONE: tl.constexpr = tl.constexpr(1)
+
 
 @triton.jit
 def put(o, at, value, mask):
@@ -30,7 +32,7 @@ def add(x, y, o, n, BLOCK: tl.constexpr):
 @triton.jit
 def count(x, total, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.atomic_add(total, tl.sum((tl.load(x + at, mask=at < n, other=0.0) > 0).to(tl.int32)))
+    tl.atomic_add(total, tl.sum((tl.load(x + at, mask=at < n, other=0.0) > 0).to(tl.int32)) * ONE)
 """
 
 ACCESSES = (

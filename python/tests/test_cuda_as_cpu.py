@@ -103,11 +103,63 @@ def test_devices_streams_and_questions(tmp_path):
     assert output.count("CUDA is played by the CPU") == 1, output
 
 
+COPIES = """
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def negate(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, -tl.load(x + at, mask=at < n), mask=at < n)
+
+
+host = torch.arange(4.0)
+array = np.arange(4.0, dtype=np.float32)
+made, also = torch.arange(4.0, device="cuda"), torch.arange(4.0, device="cuda")
+for source, moved in [
+    (host, host.cuda()),
+    (host, host.to("cuda")),
+    (host, host.to(device=torch.device("cuda:0"), dtype=torch.float32).detach().requires_grad_()),
+    (host, host.to(0)),
+    (array, torch.from_numpy(array).cuda()),
+    (made.cpu(), made),
+    (also.to("cpu"), also),
+]:
+    before = moved.tolist()
+    negate[(1,)](moved, 4, BLOCK=4)
+    assert moved.tolist() == [-x for x in before]
+    assert source.tolist() == before
+
+# What is there already stays what it is, and so does a leaf that gathers gradients.
+made = torch.arange(4.0, device="cuda")
+assert made.cuda() is made and made.to("cuda") is made
+part = made[1:].detach()
+part.cuda().zero_()
+assert made.tolist() == [0.0, 0.0, 0.0, 0.0]
+there = host.cuda()
+assert there.cuda() is there and there.to(made.device) is there
+leaf = torch.nn.Parameter(torch.ones(3))
+leaf.cuda().sum().backward()
+assert leaf.grad.tolist() == [1.0, 1.0, 1.0]
+model = torch.nn.Linear(2, 2)
+weight = model.weight
+assert model.cuda().weight is weight and model.to("cuda").weight is weight
+assert torch.func.vmap(lambda row: row.to("cuda") * 2)(torch.ones(2, 3)).tolist() == [[2.0] * 3] * 2
+"""
+
+
+def test_moving_between_cpu_and_cuda_copies(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], COPIES, tmp_path)
+
+
 COMPILED = """
 import torch
 
 def traced(x):
-    return torch.softmax(x * 2, -1)
+    return torch.softmax(x.to("cuda") * torch.full((), 2.0, device="cuda"), -1).cuda()
 
 x = torch.randn(8, 64, device="cuda")
 assert torch.allclose(torch.compile(traced, backend="eager", fullgraph=True)(x), traced(x))

@@ -206,13 +206,18 @@ impl Kernel {
         self.run(&prepared, &variant, grid)
     }
 
-    /// Compiles for arguments of this kind without running, and says how long each step took.
+    /// Compiles for arguments of this kind without running, and says how long each step took. A launch with such arguments
+    /// then waits for nothing that runs on the device.
     ///
     /// # Errors
     /// When the arguments do not fit or the kernel does not compile.
     pub fn warm_up(&self, args: &Args<'_>) -> Result<CompileReport, Error> {
         let args = self.gather(args.clone());
-        Ok(self.variant(&self.prepare(&args)?)?.report().clone())
+        let variant = self.variant(&self.prepare(&args)?)?;
+        if let (Some(rank), Runnable::Cuda(code)) = (&self.rank, variant.code()) {
+            rank.prepare(code)?;
+        }
+        Ok(variant.report().clone())
     }
 
     /// How each compiled variant of the kernel came to be, in no order.

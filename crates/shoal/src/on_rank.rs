@@ -96,6 +96,16 @@ impl OnRank {
         }
     }
 
+    /// Does what loaded code needs before its first launch by this rank, and may wait for all that runs on the GPU: where
+    /// something there waits for that launch, this comes before it.
+    pub(crate) fn prepare(&self, code: &CudaKernel) -> Result<(), Error> {
+        let nvshmem = self.rank.gpu().and_then(GpuRank::nvshmem);
+        match nvshmem.filter(|_| code.table_use() == TableUse::Ranks) {
+            Some(nvshmem) => Ok(nvshmem.prepare(code)?),
+            None => Ok(()),
+        }
+    }
+
     /// Launches on the GPU that the rank's memory is in. A launch on the GPU's memory alone returns at once; what goes
     /// wrong then is told by the next launch or the next barrier.
     pub(crate) fn launch_cuda(
@@ -115,9 +125,7 @@ impl OnRank {
             check_residency(code, launch.grid, gpu)?;
         }
         if (waits || gpu.nvshmem().is_some()) && gpu.launches_first(code.id()) {
-            if let Some(nvshmem) = gpu.nvshmem().filter(|_| code.table_use() == TableUse::Ranks) {
-                nvshmem.prepare(code)?;
-            }
+            self.prepare(code)?;
             if waits {
                 self.rank.meet_before_first_launch()?;
             }

@@ -1,4 +1,8 @@
-"""The device `cuda` as a name of the CPU: wherever torch takes a device."""
+"""The device `cuda` as a name of the CPU: wherever torch takes a device.
+
+Moving between the two makes a copy, as it does where they are two: what a kernel writes into `x.cuda()` is not seen in
+`x`. What was made for `cuda` is there already, and stays what it is.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +39,54 @@ def on_cpu(device: Any) -> Any:
     return device
 
 
+def _says_cuda(device: Any) -> bool:
+    return device is not None and not isinstance(device, torch.Tensor) and on_cpu(device) is not device
+
+
+def _has_memory(tensor: Any) -> bool:
+    """Whether a tensor is one of memory: none of a trace, of `vmap`, of another library's parts."""
+    return (
+        not torch.compiler.is_compiling()
+        and type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )
+
+
+def _made_for_cuda(tensor: Any) -> Any:
+    """Notes where a tensor's memory was asked for: all its views are there, too."""
+    if _has_memory(tensor):
+        tensor.untyped_storage().made_for_cuda = True
+    return tensor
+
+
+def _copied_to_cuda(tensor: Any, moved: Any) -> Any:
+    """What `tensor.to("cuda")` gives, whose outcome on the CPU is `moved`.
+
+    A leaf that gathers gradients stays itself: most were made for `cuda` by functions that note nothing.
+    """
+    if moved is not tensor or not _has_memory(tensor):
+        return moved
+    if getattr(tensor.untyped_storage(), "made_for_cuda", False) or (tensor.is_leaf and tensor.requires_grad):
+        return tensor
+    return _made_for_cuda(tensor.clone())
+
+
+def _copied_to_cpu(tensor: Any, moved: Any) -> Any:
+    return tensor.clone() if moved is tensor and _has_memory(tensor) else moved
+
+
 def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose `device` may be CUDA's."""
 
     @functools.wraps(function)
     def called(*args: Any, **named: Any) -> Any:
-        if named.get("device") is not None:
-            named["device"] = on_cpu(named["device"])
+        device = named.get("device")
+        if device is not None:
+            named["device"] = on_cpu(device)
         if named.get("pin_memory"):
             named["pin_memory"] = False
-        return function(*args, **named)
+        made = function(*args, **named)
+        return _made_for_cuda(made) if _says_cuda(device) else made
 
     return called
 
@@ -78,19 +120,25 @@ def _is_in(value: Any, constructors: Any) -> bool:
 
 def _tensors() -> None:
     Tensor: Any = torch.Tensor
-    to = Tensor.to
+    to, cpu = Tensor.to, Tensor.cpu
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
+        device = args[0] if args else named.get("device")
         if args:
             first = on_cpu(args[0]) if not isinstance(args[0], torch.Tensor) else args[0]
             args = (first, *args[1:])
         if "device" in named:
             named["device"] = on_cpu(named["device"])
-        return to(self, *args, **named)
+        outcome = to(self, *args, **named)
+        if _says_cuda(device):
+            return _copied_to_cuda(self, outcome)
+        # The device of another tensor says CPU wherever it is; only a program's own word means the host.
+        return _copied_to_cpu(self, outcome) if isinstance(device, str) and device == "cpu" else outcome
 
     Tensor.to = moved
-    Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: self
+    Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: _copied_to_cuda(self, self)
+    Tensor.cpu = functools.wraps(cpu)(lambda self, *args, **named: _copied_to_cpu(self, cpu(self, *args, **named)))
     Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda"))
     Tensor.pin_memory = lambda self, device=None: self
     Tensor.is_pinned = lambda self, device=None: True

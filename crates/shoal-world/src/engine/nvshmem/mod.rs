@@ -7,6 +7,7 @@
 mod library;
 mod overdue;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,16 +41,18 @@ impl Nvshmem {
         &self.0.bitcode
     }
 
-    /// Lets the functions in loaded code know what the library knows. Once for each code, before its first launch.
+    /// Lets the functions in loaded code know what the library knows, before its first launch. The first call for a code
+    /// waits for all that the GPU does.
     pub fn prepare(self, code: &CudaKernel) -> Result<(), WorldError> {
         let module = code.module().map_err(WorldError::gpu)?;
-        let status = {
-            let _one_at_a_time = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: a loaded module of the current context, with the library's functions in it.
-            unsafe { (self.0.module_init)(std::ptr::with_exposed_provenance_mut(module)) }
-        };
-        match status {
+        let mut known = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.contains(&module) {
+            return Ok(());
+        }
+        // SAFETY: a loaded module of the current context, with the library's functions in it.
+        match unsafe { (self.0.module_init)(std::ptr::with_exposed_provenance_mut(module)) } {
             0 => {
+                known.insert(module);
                 code.before_unload(forget);
                 Ok(())
             }
@@ -61,14 +64,15 @@ impl Nvshmem {
     }
 }
 
-/// The library keeps a list of modules, which is not for several threads.
-static MODULES: Mutex<()> = Mutex::new(());
+/// The modules that the library knows. Its own list of them is not for several threads.
+static MODULES: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
 /// Has the library forget code that is about to be unloaded: it writes into all that it knows.
 fn forget(module: usize) {
-    let _one_at_a_time = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Ok(library) = Library::get() {
-        // SAFETY: a module that the library was told of and that is still loaded. If it does not know it, nothing happens.
+    let mut known = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.remove(&module)
+        && let Ok(library) = Library::get() {
+        // SAFETY: a module that the library was told of and that is still loaded.
         unsafe { (library.module_finalize)(std::ptr::with_exposed_provenance_mut(module)) };
     }
 }

@@ -146,15 +146,15 @@ def rendered(page: Page, all_pages: list[Page]) -> str:
     places = {other.source: other.file for other in all_pages}
 
     def moved(match: re.Match[str]) -> str:
-        target = html.unescape(match.group(1))
+        target = html.unescape(match.group(2))
         if re.match(r"[a-z]+:|#|plots/", target):
             return match.group(0)
         place, hash_, fragment = target.partition("#")
         path = (page.source.parent / place).resolve()
         there = places.get(path) or os.path.relpath(path, OUT)
-        return f'href="{there}{hash_}{fragment}"'
+        return f'{match.group(1)}="{there}{hash_}{fragment}"'
 
-    body = re.sub(r'href="([^"]*)"', moved, body)
+    body = re.sub(r'(href|src)="([^"]*)"', moved, body)
     listed, part = [], None
     for other in all_pages:
         if other.part != part:

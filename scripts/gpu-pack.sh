@@ -17,7 +17,7 @@
 #                                       processes the same on 2 and 4 processes; their tests from Python
 #                                       nvshmem   the same on 2 and 4 processes whose memory is NVSHMEM's
 #                                       stress    10,000 launches of each of them on 8 ranks, without a pause
-#                                       timeline  a picture of all-gather matmul on 8 ranks
+#                                       timeline  a picture of all-gather matmul on 4 ranks
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -87,9 +87,9 @@ for what in "$@"; do
             timeout 300 "$unpacked/bin/shoal" run all --ranks 8 --device cuda --repeat 10000
             ;;
         timeline)
-            export SHOAL_WAIT_TIMEOUT=5 SHOAL_TIMEOUT=30 SHOAL_HEAP_BYTES=268435456 CUDA_DEVICE_MAX_CONNECTIONS=32
-            timeout 60 "$unpacked/bin/shoal" run all_gather_matmul --ranks 8 --device cuda --dtype bf16 \
-                --size 512,512,2048 --timeline "$results/all-gather-matmul"
+            export SHOAL_WAIT_TIMEOUT=5 SHOAL_TIMEOUT=60 SHOAL_HEAP_BYTES=1073741824 CUDA_DEVICE_MAX_CONNECTIONS=32
+            timeout 100 "$unpacked/bin/shoal" run all_gather_matmul --ranks 4 --device cuda --dtype bf16 \
+                --size 4096,128,8192 --timeline "$results/all-gather-matmul"
             ;;
         *) printf 'there is no %s\n' "$what" && false ;;
     esac 2>&1 | tee "$results/$what.log"

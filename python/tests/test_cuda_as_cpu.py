@@ -64,6 +64,13 @@ with torch.cuda.stream(side):
 torch.cuda.current_stream().wait_event(end)
 torch.cuda.synchronize()
 assert start.elapsed_time(end) >= 0
+start, end = torch.Event("cuda", enable_timing=True), torch.Event(enable_timing=True)
+start.record()
+with torch.Stream(device="cuda") as side:
+    assert torch.accelerator.current_stream() is side
+    end.record(side)
+end.synchronize()
+assert start.elapsed_time(end) >= 0
 assert x.cpu().tolist() == [2.0 * i for i in range(100)]
 from cuda.bindings import driver
 

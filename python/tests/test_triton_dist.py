@@ -122,3 +122,43 @@ else:
 
 def test_what_is_missing_says_so(tmp_path):
     run([sys.executable, "-m", "shoal.triton"], MISSING, tmp_path)
+
+
+BESIDE = """
+from triton_dist.nv_utils import get_intranode_max_speed_gbps, get_numa_node, has_fullmesh_nvlink
+from triton_dist.test.utils import LAYERS, assert_allclose
+from triton_dist.tune import DEPENDENCIES
+from triton_dist.utils import (
+    LazyAllocator, NVSHMEMLazyAllocator, get_shmem_hash, get_shmem_version, get_underlying_tensor,
+)
+import torch
+import triton_dist.test.utils
+
+assert LAYERS == {"small": 4} and get_intranode_max_speed_gbps() > 0 and has_fullmesh_nvlink() and get_numa_node(0) == 0
+assert DEPENDENCIES == (get_shmem_version(), get_shmem_hash())
+assert_allclose(torch.ones(3), torch.ones(3))
+allocator = LazyAllocator(lambda shape, dtype: torch.zeros(shape, dtype=dtype), lazy=True)
+tensor = allocator.create_tensor("one", [4], torch.int32)
+assert get_underlying_tensor(tensor) is None and NVSHMEMLazyAllocator(lazy=True).get_total_nvshmem_size() == 0
+allocator.sync()
+assert get_underlying_tensor(tensor).shape == (4,) and get_underlying_tensor(None) is None
+try:
+    triton_dist.test.utils.nobody
+except AttributeError as error:
+    assert "'triton_dist.test.utils' has no attribute 'nobody'" in str(error)
+else:
+    raise AssertionError
+"""
+
+
+def test_modules_beside_those_of_the_drop_in_are_found(tmp_path):
+    package = tmp_path / "triton_dist"
+    (package / "test").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "test" / "__init__.py").touch()
+    (package / "test" / "utils.py").write_text('LAYERS = {"small": 4}\nassert_allclose = None\n')
+    (package / "tune.py").write_text(
+        "from triton_dist.utils import get_nvshmem_hash, get_nvshmem_version\n"
+        "DEPENDENCIES = (get_nvshmem_version(), get_nvshmem_hash())\n"
+    )
+    run([sys.executable, "-m", "shoal.triton"], BESIDE, tmp_path)

@@ -34,6 +34,20 @@ def check_one_shot_all_reduce_words(world, n=70, programs=2):
 
 
 @shoal.harness
+def check_one_shot_all_reduce_words_that_stay(world, n=40, programs=2):
+    x = world.symm(n, "fp32", "random")
+    out = world.empty(n, "fp32")
+    stage = world.symm(programs * 2 * world.size * 32, "uint64")
+    launches = world.buffer(programs, "int64")
+    for launch in range(world.launches):
+        one_shot_all_reduce_words[(programs,)](
+            x, out, stage, launches, n, WORLD=world.size, ROUNDS=1, STAY=True, num_warps=1
+        )
+        world.fill(x, launch)
+    world.output(out)
+
+
+@shoal.harness
 def check_one_shot_all_reduce_bias(world, n=37, programs=2, BLOCK=16):
     x = world.buffer(n, "fp32", "random")
     bias = world.buffer(n, "fp32", "random")

@@ -28,37 +28,43 @@ def check_gemm_reduce_scatter(world, part=17, N=18, K=8, programs=2):
 
 
 @shoal.jit
-def carry_away(partial, ready, out, rows, N, BLOCK: tl.constexpr):
-    """What a copy engine does: when everybody's part of this rank's rows is announced, copies it, and takes the word back."""
+def carry_away(partial, inbox, ready, rows, N, splits, split_rows, BLOCK: tl.constexpr):
+    """What a copy engine does: when a split of this rank's rows is announced by another, copies it, and takes the word
+    back."""
     rank = tl.rank()
-    for source in range(tl.num_ranks()):
-        word = tl.symm_at(ready, source) + rank
-        while tl.atomic_add(word, 0, sem="acquire", scope="sys") != 1:
-            pass
-        part = tl.symm_at(partial, source) + rank * rows * N
-        for start in range(0, rows * N, BLOCK):
-            at = start + tl.arange(0, BLOCK)
-            tl.store(out + source * rows * N + at, tl.load(part + at, mask=at < rows * N), mask=at < rows * N)
-        # shoal: redundant scope because the hosts meet before the word is written again
-        tl.atomic_xchg(word, 0, sem="relaxed", scope="sys")
+    for step in range(1, tl.num_ranks()):
+        source = (rank + step) % tl.num_ranks()
+        for split in range(splits):
+            word = tl.symm_at(ready, source) + rank * splits + split
+            while tl.atomic_add(word, 0, sem="acquire", scope="sys") != 1:
+                pass
+            part = tl.symm_at(partial, source) + rank * rows * N
+            end = tl.minimum((split + 1) * split_rows, rows) * N
+            for start in range(split * split_rows * N, end, BLOCK):
+                at = start + tl.arange(0, BLOCK)
+                tl.store(inbox + source * rows * N + at, tl.load(part + at, mask=at < end), mask=at < end)
+            # shoal: redundant scope because the hosts meet before the word is written again
+            tl.atomic_xchg(word, 0, sem="relaxed", scope="sys")
 
 
 @shoal.harness
-def check_gemm_announced(world, part=17, N=18, K=8, programs=3):
+def check_gemm_announced(world, part=33, N=18, K=8, programs=3, split_rows=32):
     M = part * world.size
+    splits = (part + split_rows - 1) // split_rows
     a = world.buffer((M, K), "fp32", "random")
     b = world.buffer((K, N), "fp32", "random")
     partial = world.symm_empty((M, N), "fp32")
-    out = world.empty((world.size, part, N), "fp32")
-    done = world.symm(world.size, "int32")
-    ready = world.symm(world.size, "int32")
+    inbox = world.empty((world.size, part, N), "fp32")
+    done = world.symm(splits * world.size, "int32")
+    ready = world.symm(splits * world.size, "int32")
     for launch in range(world.launches):
         gemm_announced[(programs,)](
-            a, b, partial, done, ready, M, N, K, part, WORLD=world.size, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16
-        )
-        carry_away[(1,)](partial, ready, out, part, N, BLOCK=64)
+            a, b, partial, inbox, done, ready, M, N, K, part, split_rows,
+            WORLD=world.size, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16,
+        )  # fmt: skip
+        carry_away[(1,)](partial, inbox, ready, part, N, splits, split_rows, BLOCK=64)
         world.barrier()
-    world.output(out)
+    world.output(inbox)
 
 
 @shoal.harness
@@ -85,27 +91,36 @@ def push_rows(mine, gathered, progress, rows, K, splits, split_rows, BLOCK: tl.c
 
 
 @shoal.harness
-def check_copied_reduce_scatter(world, part=17, N=6, K=4, programs=2):
+def check_copied_reduce_scatter(world, part=17, N=6, K=4, programs=2, split_rows=16):
     """While the rows of one rank are computed, a stream carries those of the last to it."""
     M = part * world.size
     count = part * N
+    splits = (part + split_rows - 1) // split_rows
     a = world.buffer((M, K), "fp32", "random")
     b = world.buffer((K, N), "fp32", "random")
     partial = world.symm_empty((M, N), "fp32")
     inbox = world.symm_empty((world.size, part, N), "fp32")
-    done = world.symm(world.size, "int32")
-    ready = world.symm(world.size, "int32")
+    done = world.symm(splits * world.size, "int32")
+    ready = world.symm(splits * world.size, "int32")
     out = world.empty((part, N), "fp32")
     copies = world.stream()
     for launch in range(world.launches):
-        for step in range(world.size):
-            owner = (world.rank + 1 + step) % world.size
-            copies.wait_value(world.at(ready, None, owner, 1), 1)
-            copies.copy(world.at(inbox, owner, world.rank * count, count), world.at(partial, None, owner * count, count))
-            copies.write_value(world.at(ready, None, owner, 1), 0)
+        for step in range(1, world.size):
+            owner = (world.rank + step) % world.size
+            for split in range(splits):
+                start = split * split_rows * N
+                size = min((split + 1) * split_rows, part) * N - start
+                word = world.at(ready, None, owner * splits + split, 1)
+                copies.wait_value(word, 1)
+                copies.copy(
+                    world.at(inbox, owner, world.rank * count + start, size),
+                    world.at(partial, None, owner * count + start, size),
+                )
+                copies.write_value(word, 0)
         gemm_announced[(programs,)](
-            a, b, partial, done, ready, M, N, K, part, WORLD=world.size, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16
-        )
+            a, b, partial, inbox, done, ready, M, N, K, part, split_rows,
+            WORLD=world.size, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16,
+        )  # fmt: skip
         copies.synchronize()
         world.barrier()
         add_parts[(programs,)](inbox, out, count, WORLD=world.size, BLOCK=16)

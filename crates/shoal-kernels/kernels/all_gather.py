@@ -12,7 +12,7 @@ def all_gather_push(x, out, pad, n, BLOCK: tl.constexpr):
     rank = tl.rank()
     world = tl.num_ranks()
     # Nobody writes to what an earlier launch still reads.
-    meet(pad)
+    meet(pad, FIRST=True)
     for step in range(world):
         copy(x, tl.symm_at(out, (rank + step) % world) + rank.to(tl.int64) * n, n, BLOCK)
     meet(pad)
@@ -23,7 +23,7 @@ def all_gather_pull(x, out, pad, n, BLOCK: tl.constexpr):
     """Every rank reads everybody's `x`, which is symmetric and may be overwritten afterwards."""
     rank = tl.rank()
     world = tl.num_ranks()
-    meet(pad)
+    meet(pad, FIRST=True)
     for step in range(world):
         peer = (rank + step) % world
         copy(tl.symm_at(x, peer), out + peer.to(tl.int64) * n, n, BLOCK)
@@ -63,7 +63,7 @@ def all_gather_2d(x, out, pad, n, columns, BLOCK: tl.constexpr):
     # One slot for each source, behind those of the programs that meet.
     arrived = (tl.num_programs(0) + tl.program_id(0)) * world
     mine = out + rank.to(tl.int64) * n
-    meet(pad)
+    meet(pad, FIRST=True)
     copy(x, mine, n, BLOCK)
     tl.debug_barrier()  # shoal: redundant because a program sees what it stored; threads of a GPU do not see each other's
     for step in range(1, rows):

@@ -1,7 +1,8 @@
 """Sums over all ranks, on every rank. Sums are made in fp32 and in the order of the ranks, so all have the same bits.
 
 Kernels that begin with `gdc_wait` are launched before the launch ahead of them has ended. They let the next one come when
-their programs have heard of all ranks, so that no program that is waited for lacks a place to run.
+their programs have heard of all ranks, so that no program that is waited for lacks a place to run. Where the others' memory
+is, they ask while they wait.
 """
 
 import shoal
@@ -25,11 +26,11 @@ def bias_at(bias, at, inside, columns, BLOCK: tl.constexpr):
 @shoal.jit
 def one_shot_all_reduce(x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr = True):
     """Every rank reads the whole of everybody's `x`, which is symmetric. `x` may be overwritten afterwards."""
+    places = places_of(x, WORLD)
     gdc_wait()
-    meet(pad)
+    meet(pad, FIRST=True)
     if EARLY:
         gdc_launch_dependents()
-    places = places_of(x, WORLD)
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
         at = start + tl.arange(0, BLOCK)
         total = sum_of_ranks(x, places, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
@@ -66,38 +67,61 @@ def sums_of(left, right):
 
 
 @shoal.jit
-def arrived_sums(places, at, number, WORLD: tl.constexpr, STRIDE: tl.constexpr, TYPE: tl.constexpr):
-    """The sums of what all ranks have sent to these places, in their order; waits until it is there."""
-    # All are under way before one is waited for.
-    arrived = ()
-    for peer in tl.static_range(WORLD):
-        arrived += (ld(places + peer * STRIDE + at, scope="sys", semantic="relaxed"),)
+def found_words(places, at):
+    """What is at these places now. All are under way before one is waited for."""
+    found = ()
+    for place in tl.static_range(len(places)):
+        found += (ld(places[place] + at, scope="sys", semantic="relaxed"),)
+    return found
+
+
+@shoal.jit
+def arrived(found, place, number):
+    """The 32 bits beside the number of this launch, as soon as they are there."""
+    while (found >> 32) != number:
+        found = ld(place, scope="sys", semantic="relaxed")
+    return found.to(tl.uint32)
+
+
+@shoal.jit
+def arrived_sums(places, at, number, TYPE: tl.constexpr):
+    """The sums of the ranks' words at these places, in their order; waits until all are there."""
+    found = found_words(places, at)
     numbers = numbers_of(tl.zeros_like(at).to(tl.uint32), TYPE)
-    for peer in tl.static_range(WORLD):
-        found = arrived[peer]
-        while (found >> 32) != number:
-            found = ld(places + peer * STRIDE + at, scope="sys", semantic="relaxed")
-        numbers = sums_of(numbers, numbers_of(found.to(tl.uint32), TYPE))
+    for peer in tl.static_range(len(places)):
+        numbers = sums_of(numbers, numbers_of(arrived(found[peer], places[peer] + at, number), TYPE))
     return numbers
 
 
 @shoal.jit
-def one_shot_all_reduce_words(x, out, stage, launches, words, WORLD: tl.constexpr, ROUNDS: tl.constexpr):
+def one_shot_all_reduce_words(
+    x, out, stage, launches, words, WORLD: tl.constexpr, ROUNDS: tl.constexpr, STAY: tl.constexpr = False
+):  # fmt: skip
     """For little: nobody meets. Every rank sends its `words` of 32 bits to everybody's `stage`, each beside the number of
-    the launch, as one word of 64 bits: who finds the number has the elements. `launches` counts for each program.
+    the launch, as one word of 64 bits: who finds the number has the elements. `launches` counts for each program. With
+    `STAY`, for ranks that share their memory, words stay in their rank's `stage`, where everybody looks for them.
 
     `stage` is symmetric: for each program two halves, each with `ROUNDS` words of every thread from every rank. Halves
     take turns: who sends the words of a launch has those of the launch before from everybody, so everybody has ended
     the launch before that, which read this half.
     """
-    gdc_wait()
     program = tl.program_id(0)
-    launch = tl.load(launches + program) + 1
     room = ROUNDS * num_threads()
-    mine = stage + (program.to(tl.int64) * 2 + launch % 2) * (WORLD * room)
-    places = ()
+    mine = stage + program.to(tl.int64) * (2 * WORLD * room)
+    targets = ()
+    sources = ()
+    if STAY:
+        targets += (mine + tl.rank() * room,)
     for peer in tl.static_range(WORLD):
-        places += (tl.symm_at(mine, peer) + tl.rank() * room,)
+        theirs = tl.symm_at(mine, peer)
+        if STAY:
+            sources += (theirs + peer * room,)
+        else:
+            targets += (theirs + tl.rank() * room,)
+            sources += (mine + peer * room,)
+    gdc_wait()
+    launch = tl.load(launches + program) + 1
+    half = launch % 2 * (WORLD * room)
     number = launch.to(tl.uint64)
     source = x.to(tl.pointer_type(tl.uint32))
     target = out.to(tl.pointer_type(tl.uint32))
@@ -106,13 +130,13 @@ def one_shot_all_reduce_words(x, out, stage, launches, words, WORLD: tl.constexp
         word = program * room + at
         if word < words:
             numbered = tl.load(source + word).to(tl.uint64) | (number << 32)
-            for peer in tl.static_range(WORLD):
-                st(places[peer] + at, numbered, scope="sys", semantic="relaxed")
+            for place in tl.static_range(len(targets)):
+                st(targets[place] + half + at, numbered, scope="sys", semantic="relaxed")
     for step in tl.static_range(ROUNDS):
         at = step * num_threads() + tid(0)
         word = program * room + at
         if word < words:
-            sums = arrived_sums(mine, at, number, WORLD, ROUNDS * num_threads(), x.dtype.element_ty)
+            sums = arrived_sums(sources, half + at, number, x.dtype.element_ty)
             tl.store(target + word, word_of(sums, out.dtype.element_ty))
     gdc_launch_dependents()
     tl.store(launches + program, launch)
@@ -123,36 +147,38 @@ def two_shot_all_reduce_words(x, stage, launches, words, WORLD: tl.constexpr):
     """The same in two steps and in place: each rank gets a part of everybody's words, adds them up, and sends the sums to
     everybody. Of `stage`, each half has for each program a word of every thread from every rank, and a sum of every
     thread of every rank."""
-    gdc_wait()
     rank = tl.rank()
     program = tl.program_id(0)
-    launch = tl.load(launches + program) + 1
     room = num_threads()
-    parts = stage + (program.to(tl.int64) * 2 + launch % 2) * (2 * WORLD * room)
-    sums = parts + WORLD * room
-    places = ()
+    mine = stage + program.to(tl.int64) * (4 * WORLD * room)
+    targets = ()
+    parts = ()
+    sums = ()
     for peer in tl.static_range(WORLD):
-        places += (tl.symm_at(parts, peer) + rank * room,)
+        targets += (tl.symm_at(mine, peer) + rank * room,)
+        parts += (mine + peer * room,)
+        sums += (mine + (WORLD + peer) * room,)
+    gdc_wait()
+    launch = tl.load(launches + program) + 1
     number = launch.to(tl.uint64)
     memory = x.to(tl.pointer_type(tl.uint32))
     lane = tid(0)
+    at = launch % 2 * (2 * WORLD * room) + lane
     for owner in tl.static_range(WORLD):
         word = (program * WORLD + owner) * room + lane
         if word < words:
             numbered = tl.load(memory + word).to(tl.uint64) | (number << 32)
-            st(places[owner] + lane, numbered, scope="sys", semantic="relaxed")
+            st(targets[owner] + at, numbered, scope="sys", semantic="relaxed")
     if (program * WORLD + rank) * room + lane < words:
-        total = arrived_sums(parts, lane, number, WORLD, num_threads(), x.dtype.element_ty)
+        total = arrived_sums(parts, at, number, x.dtype.element_ty)
         numbered = word_of(total, x.dtype.element_ty).to(tl.uint64) | (number << 32)
         for peer in tl.static_range(WORLD):
-            st(places[peer] + WORLD * room + lane, numbered, scope="sys", semantic="relaxed")
+            st(targets[peer] + WORLD * room + at, numbered, scope="sys", semantic="relaxed")
+    found = found_words(sums, at)
     for owner in tl.static_range(WORLD):
         word = (program * WORLD + owner) * room + lane
         if word < words:
-            found = ld(sums + owner * room + lane, scope="sys", semantic="relaxed")
-            while (found >> 32) != number:
-                found = ld(sums + owner * room + lane, scope="sys", semantic="relaxed")
-            tl.store(memory + word, found.to(tl.uint32))
+            tl.store(memory + word, arrived(found[owner], sums[owner] + at, number))
     gdc_launch_dependents()
     tl.store(launches + program, launch)
 
@@ -189,7 +215,7 @@ def reduce_own_blocks(x, bias, n, columns, WORLD: tl.constexpr, BLOCK: tl.conste
 def two_shot_all_reduce_in_place(x, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
     """Each rank adds up a part of `x`, which is symmetric, and writes it to everybody: all memory is touched once."""
     gdc_wait()
-    meet(pad)
+    meet(pad, FIRST=True)
     gdc_launch_dependents()
     reduce_own_blocks(x, None, n, None, WORLD, BLOCK)
     meet(pad)

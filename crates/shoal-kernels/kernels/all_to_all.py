@@ -13,7 +13,7 @@ def all_to_all(x, splits, out, received, pad, dim, room, BLOCK: tl.constexpr):
     `out` are left out: whoever launches sees from `received` that there are such."""
     rank = tl.rank()
     world = tl.num_ranks()
-    meet(pad)
+    meet(pad, FIRST=True)
     arrived = tl.full((), 0, tl.int64)
     for sender in range(world):
         theirs = tl.symm_at(splits, sender)

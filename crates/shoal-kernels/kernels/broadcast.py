@@ -9,7 +9,7 @@ from sync import meet
 @shoal.jit
 def broadcast(x, pad, root, n, BLOCK: tl.constexpr):
     """All ranks but the root read the root's `x`, which is symmetric, into theirs."""
-    meet(pad)
+    meet(pad, FIRST=True)
     if tl.rank() != root:
         copy(tl.symm_at(x, root), x, n, BLOCK)
     meet(pad)
@@ -18,7 +18,7 @@ def broadcast(x, pad, root, n, BLOCK: tl.constexpr):
 @shoal.jit
 def ring_put(x, out, pad, n, BLOCK: tl.constexpr):
     """Every rank writes its `x` into its right neighbour's `out`, which is symmetric."""
-    meet(pad)
+    meet(pad, FIRST=True)
     copy(x, tl.symm_at(out, (tl.rank() + 1) % tl.num_ranks()), n, BLOCK)
     meet(pad)
 

@@ -104,28 +104,40 @@ def gemm_reduce_scatter(
 
 @shoal.jit
 def gemm_announced(
-    a, b, partial, done, ready, M, N, K, part,
+    a, b, partial, inbox, done, ready, M, N, K, part, split_rows,
     WORLD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """partial = a @ b in fp32, the rows of the next rank first. When all `part` rows of a rank are there, its word of
-    `ready` becomes 1, for whoever carries them away. `done` counts blocks; it is 0 before and after."""
+    """partial = a @ b in fp32, the rows of the next rank first. When `split_rows` of the `part` rows of a rank are there, a
+    multiple of `BLOCK_M`, their word of `ready` becomes 1, for whoever carries them away. `done` counts blocks; it is 0
+    before and after. This rank's own rows come last, and into its `inbox`, where the other ranks' are carried."""
     rank = tl.rank()
+    down = tl.cdiv(part, BLOCK_M)
     across = tl.cdiv(N, BLOCK_N)
-    of_rank = tl.cdiv(part, BLOCK_M) * across
+    of_rank = down * across
+    of_split = split_rows // BLOCK_M
     for place in range(tl.program_id(0), of_rank * WORLD, tl.num_programs(0)):
         owner = (rank + 1 + place // of_rank) % WORLD
         block = place % of_rank
-        end = tl.minimum((owner + 1) * part, M)
-        rows = owner * part + block // across * BLOCK_M + tl.arange(0, BLOCK_M)
+        first = owner * part
+        end = tl.minimum(first + part, M)
+        rows = first + block // across * BLOCK_M + tl.arange(0, BLOCK_M)
         cols = block % across * BLOCK_N + tl.arange(0, BLOCK_N)
         acc = block_product(a, b, rows, cols, end, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+        target = partial
+        if owner == rank:
+            # There, the rows of each rank follow those of the one before.
+            target = inbox + (rank.to(tl.int64) * (end - first) - first) * N
         at = rows[:, None].to(tl.int64) * N + cols[None, :]
-        tl.store(partial + at, acc, mask=(rows[:, None] < end) & (cols[None, :] < N))
-        tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
-        if tl.atomic_add(done + owner, 1, sem="acq_rel", scope="gpu") == of_rank - 1:
-            # shoal: redundant scope because all who count here have counted, and that is acquired
-            tl.atomic_xchg(done + owner, 0, sem="relaxed", scope="gpu")
-            tl.atomic_xchg(ready + owner, 1, sem="release", scope="sys")
+        tl.store(target + at, acc, mask=(rows[:, None] < end) & (cols[None, :] < N))
+        if owner != rank:
+            split = block // across // of_split
+            blocks = tl.minimum(of_split, down - split * of_split) * across
+            word = owner * tl.cdiv(down, of_split) + split
+            tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
+            if tl.atomic_add(done + word, 1, sem="acq_rel", scope="gpu") == blocks - 1:
+                # shoal: redundant scope because all who count here have counted, and that is acquired
+                tl.atomic_xchg(done + word, 0, sem="relaxed", scope="gpu")
+                tl.atomic_xchg(ready + word, 1, sem="release", scope="sys")
 
 
 @shoal.jit

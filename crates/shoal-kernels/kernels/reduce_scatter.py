@@ -9,7 +9,7 @@ from sync import meet
 @shoal.jit
 def reduce_scatter(x, out, pad, first, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
     """Adds up everybody's elements from `first` on. `x` is symmetric and may be overwritten afterwards."""
-    meet(pad)
+    meet(pad, FIRST=True)
     mine = x + first
     places = places_of(mine, WORLD)
     for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):

@@ -27,8 +27,9 @@ def receive(pad, slot, count):
 
 
 @shoal.jit
-def meet(pad):
-    """Returns when the programs of this number have come on all ranks. What they did before is seen afterwards."""
+def meet(pad, FIRST: tl.constexpr = False):
+    """Returns when the programs of this number have come on all ranks. What they did before is seen afterwards; with
+    `FIRST` they have done nothing yet, and that is what launches ahead of theirs did."""
     rank = tl.rank()
     world = tl.num_ranks()
     first = tl.program_id(0) * world
@@ -36,10 +37,12 @@ def meet(pad):
     if tl.target_info.is_cuda():
         # Each thread signals another rank, so that all signals are under way at once. Who waits before its signal is taken
         # may wait for ever: two ranks that clear their slots and then look at each other's may both see them raised.
+        # A launch begins when all that its stream did before is where every rank finds it: there is nothing to release.
+        order: tl.constexpr = "relaxed" if FIRST else "release"
         peer = tid(0)
         if peer < world:
             there = tl.symm_at(pad, peer) + first + rank
-            while atomic_cas(there, 0, 1, scope="sys", semantic="release") != 0:
+            while atomic_cas(there, 0, 1, scope="sys", semantic=order) != 0:
                 pass
         tl.wait(pad + first, world, "sys", "acquire", waitValue=1)
         if peer < world:

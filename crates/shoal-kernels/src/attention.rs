@@ -1,6 +1,6 @@
 //! Flash attention, forward.
 
-use shoal::{DType, Error, Tensor, args};
+use shoal::{Backend, DType, Device, Error, Tensor, args};
 
 use crate::check::Tolerance;
 use crate::library::{Library, Source, cdiv};
@@ -27,8 +27,12 @@ pub struct Heads<'a> {
     pub v: &'a Tensor,
 }
 
-/// Queries and keys of a program's block.
-const BLOCKS: (usize, usize) = (128, 128);
+/// Queries of a program's block, and keys. Matrix units of CPUs are so fast that packing keys and values counts, which is
+/// done less often for larger blocks; there must be enough of them for all threads.
+fn block(device: &Device, dtype: DType, queries: usize) -> Result<usize, Error> {
+    let wide = device.backend() == Backend::Cpu && dtype.bytes() <= 2 && queries / 256 >= 4 * device.threads()?;
+    Ok(if wide { 256 } else { 128 })
+}
 
 /// `out = softmax(q kᵀ / sqrt(dim)) v` for each head; `lse` (heads × length) gets the logarithms of the sums.
 ///
@@ -37,13 +41,13 @@ const BLOCKS: (usize, usize) = (128, 128);
 pub fn attention(library: &Library, heads: Heads<'_>, mask: Mask, out: &Tensor, lse: &Tensor) -> Result<(), Error> {
     let shape = heads.q.shape();
     let (count, length, dim) = (shape[0], shape[1], shape[2]);
-    let fit = |most: usize| length.next_power_of_two().clamp(16, most);
-    let (block_m, block_n) = (fit(BLOCKS.0), fit(BLOCKS.1));
-    let even = length % block_m == 0 && length % block_n == 0;
+    let most = block(library.device(), heads.q.dtype(), count * length)?;
+    let block = length.next_power_of_two().clamp(16, most);
+    let even = length.is_multiple_of(block);
     let scale = 1.0 / (dim as f64).sqrt();
     let kernel = library.kernel(Source::Attention, "attention")?;
     kernel.launch(
-        (cdiv(length, block_m), count),
+        (cdiv(length, block), count),
         args!(
             heads.q,
             heads.k,
@@ -56,8 +60,8 @@ pub fn attention(library: &Library, heads: Heads<'_>, mask: Mask, out: &Tensor, 
             scale,
             CAUSAL = mask == Mask::Causal,
             HEAD_DIM = dim,
-            BLOCK_M = block_m,
-            BLOCK_N = block_n,
+            BLOCK_M = block,
+            BLOCK_N = block,
             EVEN = even
         ),
     )

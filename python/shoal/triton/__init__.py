@@ -29,7 +29,7 @@ from shoal.runtime.jit import (
     jit,
     reinterpret,
 )
-from shoal.triton import _C, errors, runtime  # noqa: F401 - `triton._C` is there with `import triton`
+from shoal.triton import _C, errors, runtime
 from shoal.triton._install import VERSION, install, is_installed, uninstall
 
 __version__ = VERSION

@@ -9,6 +9,7 @@ them, is taken from a Triton-distributed that is installed or on the path, uncha
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -136,6 +137,24 @@ def _installed_spec(fullname: str) -> importlib.machinery.ModuleSpec | None:
     return importlib.machinery.PathFinder.find_spec(fullname, [os.path.join(folder, *below) for folder in folders])
 
 
+@functools.cache
+def _installed_module(fullname: str) -> ModuleType | None:
+    spec = _installed_spec(fullname)
+    if spec is None or spec.loader is None:
+        return None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def installed_attribute(fullname: str, name: str) -> Any:
+    """What a module of the Triton-distributed that is installed has, and Shoal's own of this name has not."""
+    module = _installed_module(fullname) if not name.startswith("__") else None
+    if module is None or not hasattr(module, name):
+        raise AttributeError(f"module {fullname!r} has no attribute {name!r}")
+    return getattr(module, name)
+
+
 def is_installed() -> bool:
     """Whether `import triton` means this package."""
     return _finder in sys.meta_path
@@ -150,6 +169,9 @@ def install(*, cuda_as_cpu: bool = False, symmetric_memory: bool = False) -> Non
     Raises RuntimeError when Triton itself was imported already: a program cannot use both.
     """
     _install_finder()
+    from shoal.torch import kernels_in_graphs
+
+    kernels_in_graphs.register()
     if cuda_as_cpu:
         from shoal.torch import install_cuda_as_cpu
 

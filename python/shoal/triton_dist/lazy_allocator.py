@@ -168,7 +168,7 @@ class LazyAllocator:
 
     def free_tensor(self, tensor_or_lazy: Any) -> None:
         """Gives a tensor back."""
-        tensor = tensor_or_lazy.get_underlying_tensor() if isinstance(tensor_or_lazy, LazyTensor) else tensor_or_lazy
+        tensor = get_underlying_tensor(tensor_or_lazy)
         if tensor is not None and self._free is not None:
             self._free(tensor)
 
@@ -198,8 +198,24 @@ class LazyAllocator:
         return len(self._tensors)
 
 
+def get_underlying_tensor(tensor_or_lazy: Any) -> Any:
+    """A tensor itself, whether it is lazy or not; None if it is not there."""
+    return tensor_or_lazy.get_underlying_tensor() if isinstance(tensor_or_lazy, LazyTensor) else tensor_or_lazy
+
+
+def nvshmem_free_lazy_tensor(tensor_or_lazy: Any) -> None:
+    """Gives a symmetric tensor back, whether it is lazy or not. Collective over all ranks."""
+    tensor = get_underlying_tensor(tensor_or_lazy)
+    if tensor is not None:
+        nvshmem_free_tensor_sync(tensor)
+
+
 class NVSHMEMLazyAllocator(LazyAllocator):
     """A lazy allocator of symmetric tensors."""
 
     def __init__(self, lazy: bool = False) -> None:
         super().__init__(nvshmem_create_tensor, nvshmem_free_tensor_sync, lazy)
+
+    get_total_nvshmem_size = LazyAllocator.get_total_size
+    get_total_nvshmem_size_gb = LazyAllocator.get_total_size_gb
+    get_total_nvshmem_size_mb = LazyAllocator.get_total_size_mb

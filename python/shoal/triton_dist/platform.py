@@ -36,12 +36,26 @@ def CUDA_CHECK(err: Any) -> None:
         raise RuntimeError(f"CUDA Error: {err}")
 
 
-HIP_CHECK = CUDA_CHECK
+HIP_CHECK = MACA_CHECK = CUDA_CHECK
 
 
 def get_shmem_backend() -> str:
     """What stands for the SHMEM library: that of NVIDIA's platform, whose names are used."""
     return "nvshmem"
+
+
+def get_shmem_version() -> str:
+    """The version of what stands for the SHMEM library."""
+    return shoal.__version__
+
+
+def get_shmem_hash() -> str:
+    """What tells it from others."""
+    return triton_dist_key()
+
+
+get_nvshmem_version = get_rocshmem_version = get_shmem_version
+get_nvshmem_hash = get_rocshmem_hash = get_shmem_hash
 
 
 def has_tma() -> bool:
@@ -109,6 +123,7 @@ def get_intranode_max_speed(gpu_index: int = 0, with_scale: bool = False) -> flo
 
 
 get_nvlink_max_speed = get_intranode_max_speed
+get_intranode_max_speed_gbps = get_nvlink_max_speed_gbps = get_pcie_link_max_speed_gbps = get_intranode_max_speed
 
 
 def triton_packed_version() -> Any:
@@ -152,6 +167,16 @@ def wait_until_max_gpu_clock_or_warning(device_id: int | None = None, timeout_se
 def get_device_max_shared_memory_size(device_id: int = 0) -> int:
     """What stands for shared memory: the second-level cache."""
     return int(cpu_facts.properties()["max_shared_mem"])
+
+
+def get_device_name(device_id: int = 0) -> str:
+    """What the maker of the device calls it."""
+    return cpu_facts.name()
+
+
+def get_smi_device_index(device_id: int | None = None) -> int:
+    """The number of a device for tools of its maker: the same."""
+    return device_id or 0
 
 
 def get_device_property(device_id: int = 0) -> Any:

@@ -122,7 +122,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The addresses at the corners of a tile of pointers.
-    fn corners(&mut self, pointers: Value) -> Vec<IntValue<'ctx>> {
+    pub(super) fn corners(&mut self, pointers: Value) -> Vec<IntValue<'ctx>> {
         let llvm = self.llvm;
         let shape = self.shape(pointers).to_vec();
         (0..1usize << shape.len())
@@ -140,7 +140,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// The first byte and the one after the last.
-    fn range(&self, corners: &[IntValue<'ctx>], bytes: i64) -> (IntValue<'ctx>, IntValue<'ctx>) {
+    pub(super) fn range(&self, corners: &[IntValue<'ctx>], bytes: i64) -> (IntValue<'ctx>, IntValue<'ctx>) {
         let llvm = self.llvm;
         let pick = |name: &str| {
             let all = corners.iter().map(|&c| V::from(c));

@@ -87,12 +87,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    /// Memory for carried tiles, holding their first values.
-    fn slots(&mut self, initial: &[Value]) -> Vec<Option<Buffer<'ctx>>> {
+    /// Memory for carried tiles, holding their first values but for some.
+    fn slots(&mut self, initial: &[Value], unfilled: &[usize]) -> Vec<Option<Buffer<'ctx>>> {
         let slots: Vec<Option<Buffer<'ctx>>> =
             initial.iter().map(|&v| self.is_tile(v).then(|| self.allocate(self.elem(v), self.shape(v)))).collect();
-        for (&value, slot) in initial.iter().zip(&slots) {
-            if let Some(slot) = slot {
+        for (i, (&value, slot)) in initial.iter().zip(&slots).enumerate() {
+            if let Some(slot) = slot.as_ref().filter(|_| !unfilled.contains(&i)) {
                 self.compute_into(value, slot);
             }
         }
@@ -130,10 +130,22 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let llvm = self.llvm;
         let data = func.op(op);
         let (bounds, initial) = data.operands().split_at(3);
-        let slots = self.slots(initial);
-        let counts_rounds = self.counts_rounds(data.regions()[0]);
-        let [from, to, step] = [self.scalar(bounds[0]), self.scalar(bounds[1]), self.scalar(bounds[2])];
         let region = data.regions()[0];
+        let started_by_products = self.started_by_products(region);
+        let slots = self.slots(initial, &started_by_products);
+        let counts_rounds = self.counts_rounds(region);
+        let [from, to, step] = [self.scalar(bounds[0]), self.scalar(bounds[1]), self.scalar(bounds[2])];
+        let signed = self.number(bounds[0]).is_signed_int();
+        let below = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
+        let unstarted = started_by_products.iter().filter_map(|&i| Some((initial[i], slots[i].clone()?)));
+        let unstarted: Vec<(Value, Buffer<'ctx>)> = unstarted.collect();
+        if !unstarted.is_empty() {
+            let never = llvm.not(llvm.icmp(below, from, to));
+            self.when(never, &[], |e| {
+                unstarted.iter().for_each(|(value, slot)| e.fill(*value, slot));
+                Vec::new()
+            });
+        }
         let trips = self.trips_of(region, [from, to, step]);
         let (counter, params) = func.region(region).params().split_first().expect("a loop has a counter");
         let before = llvm.here();
@@ -145,8 +157,6 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.scalars.insert(*counter, i.as_basic_value());
         let phis = self.enter_loop(params, initial, &slots, before);
         let round = counts_rounds.then(|| llvm.builder.build_phi(llvm.i64(), "round").expect("a phi"));
-        let signed = self.number(bounds[0]).is_signed_int();
-        let below = if signed { IntPredicate::SLT } else { IntPredicate::ULT };
         let again = llvm.icmp(below, i.as_basic_value(), to).into_int_value();
         llvm.branch(again, body, after);
         llvm.builder.position_at_end(body);
@@ -179,6 +189,11 @@ impl<'ctx> Emitter<'_, 'ctx> {
             phi.add_incoming(&[(value, latch)]);
         }
         llvm.builder.position_at_end(after);
+        if let Some((round, next_round)) = round.zip(next_round) {
+            let rounds = llvm.builder.build_phi(llvm.i64(), "rounds").expect("a phi");
+            rounds.add_incoming(&[(&round.as_basic_value(), head), (&next_round, latch)]);
+            self.leave_products(op, rounds.as_basic_value().into_int_value());
+        }
         let mut exits = Vec::new();
         for (old, new) in old.iter().zip(&next) {
             let phi = llvm.builder.build_phi(old.get_type(), "").expect("a phi");
@@ -215,7 +230,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let func = self.func;
         let llvm = self.llvm;
         let data = func.op(op);
-        let slots = self.slots(data.operands());
+        let slots = self.slots(data.operands(), &[]);
         let (before_region, body_region) = (data.regions()[0], data.regions()[1]);
         let watches = effects::watches_memory(func, op);
         let before = llvm.here();

@@ -17,6 +17,7 @@ use crate::shared::debug_info::DebugInfo;
 use crate::shared::value_type::{lane_type, register_type};
 
 use super::alias_guard::AliasGuard;
+use super::finish::Unfinished;
 use super::fusion::FusionPlan;
 use super::index::{Dim, Index, IndexKey, LaneBits};
 use super::isa::Isa;
@@ -72,6 +73,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) trips: Vec<IntValue<'ctx>>,
     /// Products that are computed for several rounds of their loop at a time.
     pub(super) postponed: HashMap<OpId, Postponed<'ctx>>,
+    /// Those whose sums are finished by a store.
+    pub(super) unfinished: HashMap<OpId, Unfinished<'ctx>>,
     /// Where the loop around the present place is, if it has such products.
     pub(super) round: Option<Round<'ctx>>,
     /// Where a program goes that is to end early; made when a loop needs it.
@@ -123,6 +126,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             scratch_top: 0,
             trips: Vec::new(),
             postponed: HashMap::new(),
+            unfinished: HashMap::new(),
             round: None,
             leave: None,
             checks: None,

@@ -199,6 +199,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let operands = func.op(op).operands();
         let shape = Shape::from_slice(self.shape(operands[0]));
         self.read_before_store(op);
+        if let Some(unfinished) = self.unfinished.remove(&op) {
+            self.flush_aside_only(operands, true);
+            if self.fits_one_body(operands) {
+                return self.store_finished_blocks(op, unfinished);
+            }
+            self.finish_product(unfinished);
+        }
         self.prepare(operands);
         let elem = self.elem(operands[1]);
         if shape.is_empty() {
@@ -208,16 +215,26 @@ impl<'ctx> Emitter<'_, 'ctx> {
             self.store_scalar(elem, pointer, value, mask);
             return;
         }
-        let elements: u64 = shape.iter().map(|&d| u64::from(d)).product();
-        let streams = self.bypasses_caches(elements * u64::from(elem.bytes()));
-        self.for_each_chunk(&shape, Width::Vector, &mut |e, index| {
-            let pointers = e.chunk(operands[0], index);
-            let value = e.chunk(operands[1], index);
-            let mask = operands.get(2).map(|&m| e.chunk(m, index));
-            e.check(op, pointers, mask, index.lanes());
-            e.store_chunk(elem, pointers, value, mask, index.lanes(), streams);
-        });
+        let streams = self.streams(op);
+        self.for_each_chunk(&shape, Width::Vector, &mut |e, index| e.store_at(op, index, streams));
         self.finish_root();
+    }
+
+    /// Whether a store of a tile should bypass the caches: a condition, or `None` if never.
+    pub(super) fn streams(&mut self, op: OpId) -> Option<IntValue<'ctx>> {
+        let value = self.func.op(op).operands()[1];
+        let elements: u64 = self.shape(value).iter().map(|&d| u64::from(d)).product();
+        self.bypasses_caches(elements * u64::from(self.elem(value).bytes()))
+    }
+
+    /// Does what a store of a tile does at an index.
+    pub(super) fn store_at(&mut self, op: OpId, index: &Index<'ctx>, streams: Option<IntValue<'ctx>>) {
+        let operands = self.func.op(op).operands();
+        let pointers = self.chunk(operands[0], index);
+        let value = self.chunk(operands[1], index);
+        let mask = operands.get(2).map(|&m| self.chunk(m, index));
+        self.check(op, pointers, mask, index.lanes());
+        self.store_chunk(self.elem(operands[1]), pointers, value, mask, index.lanes(), streams);
     }
 
     fn store_scalar(&mut self, elem: Elem, to: PointerValue<'ctx>, value: V<'ctx>, mask: Option<V<'ctx>>) {

@@ -20,7 +20,7 @@
 //! | `comm`, `shmem` | operations between ranks |
 //! | `dot`, `isa` | matrix micro-kernels |
 //! | `whole` | loads that turn out to be of whole matrices |
-//! | `postpone` | products of several rounds of a loop at once |
+//! | `postpone`, `finish` | products of several rounds of a loop at once, and stores of their sums |
 //! | `check` | accesses that are checked |
 //! | `preempt` | looking up from loops, whether the launch is to end |
 //! | `locate` | the line that code belongs to |
@@ -38,6 +38,7 @@ pub mod dot;
 mod elementwise;
 mod emitter;
 mod exponential;
+mod finish;
 mod function;
 mod fusion;
 mod index;

@@ -19,8 +19,12 @@ const MOST_BYTES: u64 = 16 << 20;
 pub(super) struct Postponed<'ctx> {
     /// The sums that the loop carries.
     sums: Value,
-    plan: PostponedPlan,
-    memory: PointerValue<'ctx>,
+    /// Which of the tiles and scalars that the loop carries they are.
+    pub(super) place: usize,
+    pub(super) plan: PostponedPlan,
+    pub(super) memory: PointerValue<'ctx>,
+    /// The store that finishes the product, if it is left to one.
+    pub(super) finisher: Option<OpId>,
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -34,13 +38,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
             }
             let body = func.op(op).regions()[0];
             for &product in func.region(body).ops() {
-                let Some((sums, plan)) = self.postponable(product, op) else { continue };
+                let Some((sums, place, plan)) = self.postponable(product, op) else { continue };
                 if self.scratch_top + plan.scratch_bytes() > MOST_BYTES {
                     continue;
                 }
                 let memory = self.allocate_bytes(plan.scratch_bytes());
                 self.forget_packed(memory, plan.key_bytes());
-                self.postponed.insert(product, Postponed { sums, plan, memory });
+                let store = plan.ending_later().zip(self.finishing_store(op, func.op(op).results()[place]));
+                let (plan, finisher) = store.map_or((plan, None), |(plan, store)| (plan, Some(store)));
+                self.postponed.insert(product, Postponed { sums, place, plan, memory, finisher });
             }
         }
         if !self.postponed.is_empty() {
@@ -53,13 +59,22 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.func.region(body).ops().iter().any(|op| self.postponed.contains_key(op))
     }
 
+    /// Whether an operation may change memory, or lets others do so.
+    pub(super) fn changes_memory(&self, op: OpId) -> bool {
+        let effects = effects::of_op(self.func, op);
+        effects.writes.any() || effects.order.is_some() || effects.waits || effects.pending
+    }
+
+    /// Which of the values that a loop carries need not be in memory before it: sums that begin as zeros.
+    pub(super) fn started_by_products(&self, body: Region) -> Vec<usize> {
+        let products = self.func.region(body).ops().iter().filter_map(|op| self.postponed.get(op));
+        products.filter(|p| !p.plan.reads_first_sums()).map(|p| p.place).collect()
+    }
+
     /// What the memory around a loop allows its products.
     fn freedom(&self, op: OpId) -> Freedom {
         let func = self.func;
-        let changes = |op: OpId| {
-            let effects = effects::of_op(func, op);
-            effects.writes.any() || effects.order.is_some() || effects.waits || effects.pending
-        };
+        let changes = |op: OpId| self.changes_memory(op);
         // Up to the kernel's own body, nothing may change memory before the loop or around it.
         let (mut inner, mut unchanged) = (op, true);
         while let Some(region) = func.op(inner).parent() {
@@ -113,7 +128,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     /// A product that is added to what the loop carries, which nobody else reads.
-    fn postponable(&self, op: OpId, around: OpId) -> Option<(Value, PostponedPlan)> {
+    fn postponable(&self, op: OpId, around: OpId) -> Option<(Value, usize, PostponedPlan)> {
         let body = self.func.op(around).regions()[0];
         let data = self.func.op(op);
         let (OpKind::Dot { .. }, [a, b, sums]) = (&data.kind, data.operands()) else { return None };
@@ -130,7 +145,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let mut freedom = self.freedom(around);
         freedom.keeps_packed &= [a, b].into_iter().all(|&v| self.is_plain_load(behind_transpose(self.func, v).0, op));
         let [a, b, c] = [(*a, k), (*b, n), (*sums, n)].map(|(v, cols)| Operand::row_major(self.number(v), cols));
-        PostponedPlan::new(DotPlan::new(self.isa, Problem { m, n, k, a, b, c }), freedom).map(|plan| (*sums, plan))
+        let plan = PostponedPlan::new(DotPlan::new(self.isa, Problem { m, n, k, a, b, c }), freedom)?;
+        // A loop's operands are its bounds, its step, and what it carries.
+        let first = self.func.op(around).operands()[3 + place];
+        let zero = matches!(self.func.def_kind(first), Some(OpKind::Const(c)) if c.is_zero());
+        let plan = plan.starting_at_zero().filter(|_| zero).unwrap_or(plan);
+        Some((*sums, place, plan))
     }
 
     /// Whether a product may read a tile where the kernel loads it from.
@@ -156,6 +176,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             scratch: postponed.memory,
         };
         plan.emit(self.llvm, pointers, round);
+        self.postponed.insert(op, Postponed { plan, ..postponed });
         self.buffers.insert(self.func.op(op).result(), sums);
     }
 

@@ -98,6 +98,31 @@ impl<'ctx> Emitter<'_, 'ctx> {
         });
     }
 
+    /// Runs `body` for each chunk of a block of a matrix; a row's chunks, which are few, one after the other.
+    pub(super) fn for_each_chunk_of_block(
+        &mut self,
+        [first_row, first_column]: [IntValue<'ctx>; 2],
+        shape: [u32; 2],
+        body: &mut dyn FnMut(&mut Self, &Index<'ctx>),
+    ) {
+        let (lanes, log_lanes) = self.spread_lanes(&shape, Width::Vector);
+        let llvm = self.llvm;
+        let [rows, columns] = [0, 1].map(|dim| 1u32 << lanes[dim].len());
+        let this = std::cell::RefCell::new((self, body));
+        llvm.counted_loop(shape[0].into(), rows.into(), &[], &mut |row, _| {
+            for column in (0..shape[1]).step_by(columns as usize) {
+                let places = [(first_row, row), (first_column, llvm.const_i64(column.into()))];
+                let dims = places.iter().zip(&lanes);
+                let dims = dims.map(|(&(a, b), lanes)| Dim { base: llvm.add64(a, b), lanes: lanes.clone() });
+                let index = Index { dims: dims.collect(), log_lanes };
+                let mut guard = this.borrow_mut();
+                let (emitter, body) = &mut *guard;
+                emitter.scoped(|e| e.at_root_place(&index, |e| body(e, &index)));
+            }
+            Vec::new()
+        });
+    }
+
     /// The outer coordinates of a shape from one row-major number.
     pub(super) fn coordinates(&self, linear: IntValue<'ctx>, shape: &[u32]) -> smallvec::SmallVec<[Dim<'ctx>; 4]> {
         let linear = Dim { base: linear, lanes: LaneBits::new() };
@@ -117,6 +142,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
     }
 
     fn flush_aside(&mut self, values: &[Value], same_place: bool) {
+        self.flush_aside_only(values, same_place);
+        self.split_long_body(values);
+    }
+
+    /// The same, however long the loop's body becomes.
+    pub(super) fn flush_aside_only(&mut self, values: &[Value], same_place: bool) {
         let (mut seen, mut aside) = (HashSet::new(), Vec::new());
         for &value in values {
             self.deferred_aside(value, same_place, &mut seen, &mut aside);
@@ -124,19 +155,27 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for value in aside {
             self.materialise(value);
         }
-        self.split_long_body(values);
     }
 
     /// Materialises parts of what a loop would compute for these values if its body would grow long: LLVM takes time
     /// that is quadratic in the length of a block, and a trip through scratch costs little beside so much work.
     fn split_long_body(&mut self, values: &[Value]) {
+        for value in self.parts_of_body(values) {
+            self.materialise(value);
+        }
+    }
+
+    /// Whether one loop's body may compute all of these values.
+    pub(super) fn fits_one_body(&self, values: &[Value]) -> bool {
+        self.parts_of_body(values).is_empty()
+    }
+
+    fn parts_of_body(&self, values: &[Value]) -> Vec<Value> {
         let (mut seen, mut parts) = (HashSet::new(), Vec::new());
         for &value in values {
             self.body_weight(value, &mut seen, &mut parts);
         }
-        for value in parts {
-            self.materialise(value);
-        }
+        parts
     }
 
     /// What a loop's body gains with a value. Collects the tiles to split it at, operands before their users.

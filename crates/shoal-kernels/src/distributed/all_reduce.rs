@@ -112,8 +112,10 @@ fn is_little<T: Number>(n: usize, world: usize) -> bool {
 
 fn exchange_words<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: Arg<'_>) -> Result<(), Error> {
     let (words, rounds) = (size_of::<T>() * x.len() / 4, WordStage::ROUNDS);
-    let used = &comm.word_stage()?.one_shot;
-    let mut args = args!(x, out, &used.stage, &used.launches, words, WORLD = comm.size(), ROUNDS = rounds);
+    let (used, world) = (&comm.word_stage()?.one_shot, comm.size());
+    // Who polls another GPU's memory waits for the link each time.
+    let stay = comm.rank().gpu().is_some_and(|gpu| gpu.sharers() == world);
+    let mut args = args!(x, out, &used.stage, &used.launches, words, WORLD = world, ROUNDS = rounds, STAY = stay);
     args.set("num_warps", WordStage::THREADS / 32);
     args.set("launch_pdl", true);
     let programs = cdiv(words, WordStage::THREADS * rounds);
@@ -131,7 +133,7 @@ struct Tiling {
 
 impl Tiling {
     /// Registers of a thread, with which a multiprocessor has room for a program of every rank.
-    const DENSE_REGISTERS: usize = 56;
+    const DENSE_REGISTERS: usize = 64;
 
     /// For much that many ranks of a GPU read: a program of each rank on every multiprocessor, so that what one has read is
     /// in the first-level cache for the others. Launches do not begin early then, since they would take the place of
@@ -140,9 +142,11 @@ impl Tiling {
         let gpu = comm.rank().gpu()?;
         let (ranks, programs) = (gpu.sharers(), gpu.multiprocessors() as usize);
         let has_all = comm.programs(usize::MAX) >= programs / ranks;
-        let pays = (8..=32).contains(&ranks) && n * size_of::<T>() >= 4 << 20;
+        // Bytes of each thread, as many as its registers hold of all ranks, and how many of all pay.
+        let (bytes, least) = if ranks < 8 { (32, 4 << 20) } else { (16, 1 << 20) };
+        let pays = (4..=32).contains(&ranks) && n * size_of::<T>() >= least;
         let warps = 32 / ranks;
-        (has_all && pays).then(|| Tiling { programs, block: warps * 32 * 16 / size_of::<T>(), warps })
+        (has_all && pays).then(|| Tiling { programs, block: warps * 32 * bytes / size_of::<T>(), warps })
     }
 
     /// For `n` elements of which each rank works on one `shares`-th.

@@ -60,7 +60,7 @@ pub(crate) struct Words {
 
 impl WordStage {
     /// Threads of a program.
-    pub(crate) const THREADS: usize = 512;
+    pub(crate) const THREADS: usize = 256;
     /// Words of 32 bits that a thread exchanges in one step.
     pub(crate) const ROUNDS: usize = 1;
     /// Words of 32 bits at most.

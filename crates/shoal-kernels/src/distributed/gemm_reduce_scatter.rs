@@ -62,6 +62,26 @@ pub enum Carried {
     Afterwards,
 }
 
+/// How the rows of a rank are carried: in splits of whole blocks, so that a copy may begin before all are there, and reads
+/// what caches still hold.
+#[derive(Debug, Clone, Copy)]
+struct Splits {
+    /// Rows of a split, the last one may have fewer.
+    rows: usize,
+    /// The splits of each rank.
+    count: usize,
+}
+
+impl Splits {
+    /// Splits of each rank at most.
+    const MOST: usize = 2;
+
+    fn new(part: usize, block: usize) -> Splits {
+        let rows = part.div_ceil(Splits::MOST).next_multiple_of(block).max(block);
+        Splits { rows, count: part.div_ceil(rows) }
+    }
+}
+
 /// The same product with copies by a stream: while the blocks of one rank's rows are computed, those of the last are
 /// carried to it. Has its own memory, for products of one size.
 #[derive(Debug)]
@@ -70,12 +90,13 @@ pub struct CopiedReduceScatter {
     parts: Parts,
     /// This rank's product.
     partial: Symm<f32>,
-    /// What the others have sent: `part` rows of each.
+    /// This rank's rows of everybody's product; those of the others are carried here.
     inbox: Symm<f32>,
-    /// Finished blocks of each rank's rows.
+    /// Finished blocks of each split of each rank's rows.
     done: Symm<i32>,
     /// Whether all are there.
     ready: Symm<u32>,
+    splits: Splits,
     stream: Stream,
     /// The kernel was launched before.
     is_loaded: bool,
@@ -88,13 +109,16 @@ impl CopiedReduceScatter {
     /// When the heap has no room, or the ranks do not ask for the same.
     pub fn new(rank: &Rank, sizes: Sizes) -> Result<CopiedReduceScatter, Error> {
         let (world, parts) = (rank.size(), Parts::new(sizes.m, rank.size()));
+        let splits = Splits::new(parts.part(), Blocks::of(parts.part(), sizes.n, sizes.k).m);
+        let words = elements(&[world, splits.count])?;
         Ok(CopiedReduceScatter {
             sizes,
             parts,
             partial: rank.symm_zeros(sizes.product()?)?,
             inbox: rank.symm_zeros(elements(&[world, parts.part(), sizes.n])?)?,
-            done: rank.symm_zeros(world)?,
-            ready: rank.symm_zeros(world)?,
+            done: rank.symm_zeros(words)?,
+            ready: rank.symm_zeros(words)?,
+            splits,
             stream: rank.stream()?,
             is_loaded: false,
         })
@@ -120,12 +144,14 @@ impl CopiedReduceScatter {
             a,
             b,
             &self.partial,
+            &self.inbox,
             &self.done,
             &self.ready,
             m,
             n,
             k,
             self.parts.part(),
+            self.splits.rows,
             WORLD = comm.size(),
             BLOCK_M = blocks.m,
             BLOCK_N = blocks.n,
@@ -173,12 +199,14 @@ impl CopiedReduceScatter {
             a,
             b,
             &self.partial,
+            &self.inbox,
             &self.done,
             &self.ready,
             m,
             n,
             k,
             part,
+            self.splits.rows,
             WORLD = comm.size(),
             BLOCK_M = blocks.m,
             BLOCK_N = blocks.n,
@@ -220,21 +248,25 @@ impl CopiedReduceScatter {
         comm.launch(Source::GemmRanks, "add_parts", comm.programs(cdiv(count, BLOCK)), Slots::Meeting, args)
     }
 
-    /// For each rank, the next one first: waits for its rows, and copies them into its inbox, where each sender's follow
-    /// those of the one before without a gap.
+    /// For each other rank, the next one first: waits for its rows, split by split, and copies them into its inbox, where
+    /// each sender's follow those of the one before without a gap.
     fn enqueue_copies(&self, rank: &Rank) -> Result<(), Error> {
-        let (me, n) = (rank.rank(), self.sizes.n);
-        for step in 0..rank.size() {
-            let owner = (me + 1 + step) % rank.size();
-            let rows = self.parts.of(owner);
-            let word = || Place::symm(&self.ready, me, owner..=owner);
-            self.stream.wait_value(word()?, Compare::Equal, Value::U32(1))?;
-            if !rows.is_empty() && n > 0 {
-                let count = rows.len() * n;
-                let from = Place::symm(&self.partial, me, rows.start * n..rows.end * n)?;
-                self.stream.copy(Place::symm(&self.inbox, owner, me * count..(me + 1) * count)?, from)?;
+        let (me, n, Splits { rows, count }) = (rank.rank(), self.sizes.n, self.splits);
+        for step in 1..rank.size() {
+            let owner = (me + step) % rank.size();
+            let theirs = self.parts.of(owner);
+            for split in 0..count {
+                let at = owner * count + split;
+                let word = || Place::symm(&self.ready, me, at..=at);
+                self.stream.wait_value(word()?, Compare::Equal, Value::U32(1))?;
+                let (start, end) = (split * rows * n, theirs.len().min((split + 1) * rows) * n);
+                if start < end {
+                    let (from, to) = (theirs.start * n, me * theirs.len() * n);
+                    let from = Place::symm(&self.partial, me, from + start..from + end)?;
+                    self.stream.copy(Place::symm(&self.inbox, owner, to + start..to + end)?, from)?;
+                }
+                self.stream.write_value(word()?, Value::U32(0))?;
             }
-            self.stream.write_value(word()?, Value::U32(0))?;
         }
         Ok(())
     }
@@ -244,7 +276,7 @@ impl CopiedReduceScatter {
 #[derive(Debug)]
 enum Form {
     Fused(Symm<f32>),
-    Copied(CopiedReduceScatter),
+    Copied(Box<CopiedReduceScatter>),
 }
 
 /// A product of random matrices.
@@ -264,7 +296,7 @@ impl<T: Number> GemmReduceScatter<T> {
     }
 
     pub(crate) fn copied(rank: &Rank, sizes: Sizes) -> Result<GemmReduceScatter<T>, Error> {
-        GemmReduceScatter::new(rank, sizes, Form::Copied(CopiedReduceScatter::new(rank, sizes)?))
+        GemmReduceScatter::new(rank, sizes, Form::Copied(Box::new(CopiedReduceScatter::new(rank, sizes)?)))
     }
 
     fn new(rank: &Rank, sizes: Sizes, form: Form) -> Result<GemmReduceScatter<T>, Error> {

@@ -152,6 +152,7 @@ fn all_reduces_begin_before_the_launch_ahead_has_ended_and_wait_for_it() {
         ("one_shot_all_reduce", "*bf16:16, *bf16:16, *i32:16, i32:16, WORLD=4, BLOCK=1024"),
         ("two_shot_all_reduce_in_place", "*bf16:16, *i32:16, i32:16, WORLD=4, BLOCK=1024"),
         ("one_shot_all_reduce_words", "*bf16:16, *bf16:16, *u64:16, *i64:16, i32:16, WORLD=4, ROUNDS=1"),
+        ("one_shot_all_reduce_words", "*bf16:16, *bf16:16, *u64:16, *i64:16, i32:16, WORLD=4, ROUNDS=1, STAY=True"),
         ("two_shot_all_reduce_words", "*bf16:16, *u64:16, *i64:16, i32:16, WORLD=4"),
     ] {
         let kernel = module.kernel(name).unwrap();
@@ -159,12 +160,16 @@ fn all_reduces_begin_before_the_launch_ahead_has_ended_and_wait_for_it() {
         let text = |arch| String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(arch)).unwrap()).unwrap();
         let hopper = text(NvptxArch::Sm90a);
         let (ahead, behind) = hopper.split_once("griddepcontrol.wait;").unwrap();
-        for memory in ["ld.global.b", "ld.relaxed", "ld.acquire", "st.global", "st.relaxed", "atom."] {
+        // Before, they ask where the others are, and report it if that cannot be.
+        for memory in ["ld.global.v", "ld.global.b32", "ld.relaxed", "ld.acquire", "st.global", ".cas."] {
             assert!(!ahead.contains(memory), "{name}: `{memory}` before the wait in\n{hopper}");
         }
         // All ranks have been heard of.
         let (met, _) = behind.split_once("griddepcontrol.launch_dependents;").unwrap();
         assert!(met.contains("ld.acquire.sys") || met.contains("ld.relaxed.sys"), "{name}:\n{hopper}");
+        // What the launch ahead did is there for all ranks when this one begins.
+        let (first, last) = (met.contains("atom.release.sys"), behind.contains("atom.release.sys"));
+        assert!(!first && last == !name.ends_with("words"), "{name}:\n{hopper}");
         assert!(!text(NvptxArch::Sm80).contains("griddepcontrol"), "{name}");
     }
 }

@@ -3,8 +3,8 @@
 //! With indices that differ between lanes, each lane takes or puts an element of its own. Lanes that put different
 //! values at one place: the last of them stays.
 
-use shoal_ir::op::{BinaryOp, CmpOp};
-use shoal_ir::types::{MAX_TILE_ELEMENTS, Scalar, Type};
+use shoal_ir::op::{BinaryOp, CmpOp, ForAttrs};
+use shoal_ir::types::{Scalar, Type};
 use shoal_ir::{OpKind, Value as IrValue};
 
 use super::operand::{Operand, number_type, to_tensor};
@@ -111,7 +111,7 @@ pub(crate) fn insert(e: &mut Emit<'_>, t: &Tensor, value: &Operand, indices: &[V
     let places = e.b().iota(0, count);
     let new = if lanes::is_per_lane(&at) || lanes::is_per_lane(&value) || e.active.is_some() {
         let (at, value) = (lanes::of_each(e, &at)?, lanes::of_each(e, &value)?);
-        scattered(e, flat, places, at.value, value.value)?
+        scattered(e, flat, places, at.value, value.value)
     } else {
         let at = e.b().splat(at.value, &[count]);
         let here = e.b().cmp(CmpOp::Eq, places, at);
@@ -123,44 +123,72 @@ pub(crate) fn insert(e: &mut Emit<'_>, t: &Tensor, value: &Operand, indices: &[V
 }
 
 /// A tile with the values of lanes at their places.
-fn scattered(e: &mut Emit<'_>, flat: IrValue, places: IrValue, at: IrValue, value: IrValue) -> LowerResult<IrValue> {
+fn scattered(e: &mut Emit<'_>, flat: IrValue, places: IrValue, at: IrValue, value: IrValue) -> IrValue {
+    let count = e.func.ty(places).shape()[0];
+    // Lanes that do not run this write nowhere.
+    let nowhere = lanes::lane_type(e, Scalar::I32);
+    let nowhere = e.b().int(-1, nowhere);
+    let active = lanes::active(e);
+    let at = e.b().select(active, at, nowhere);
+    let writer = last_writers(e, places, at);
+    let first = e.b().int(0, Type::tile(Scalar::I32, &[count]));
+    let written = e.b().cmp(CmpOp::Ge, writer, first);
+    let safe = e.b().binary(BinaryOp::Max, writer, first);
+    let elem = e.func.ty(value).elem().expect("lanes have elements");
+    let new = e.b().value_as(OpKind::Gather { axis: 0 }, &[value, safe], Type::tile(elem, &[count]));
+    e.b().select(written, new, flat)
+}
+
+/// Elements of the tiles in which places are compared with those of lanes.
+const COMPARED_AT_ONCE: u32 = 1 << 16;
+
+/// For each place the last lane that writes there, or -1. Lanes are looked at in groups, one after another, so that no
+/// tile gets too large.
+fn last_writers(e: &mut Emit<'_>, places: IrValue, at: IrValue) -> IrValue {
     let (count, threads) = (e.func.ty(places).shape()[0], lanes::count(e));
-    if u64::from(count) * u64::from(threads) > MAX_TILE_ELEMENTS {
-        return Err(e
-            .error(format!("a tile of {count} elements is too large to be written by {threads} threads"))
-            .help("write to memory instead, or use smaller tiles")
-            .into());
+    let group = (COMPARED_AT_ONCE / count).clamp(1, threads);
+    let writers = Type::tile(Scalar::I32, &[count]);
+    if group == threads {
+        let lane = lanes::index(e);
+        return last_writers_of(e, places, at, lane);
     }
-    let grid = [count, threads];
-    let plain = |e: &mut Emit<'_>, v: IrValue, scalar: Scalar, shape: [u32; 2]| {
-        let shaped = e.b().value_as(OpKind::Reshape, &[v], Type::tile(scalar, &shape));
+    let nobody = e.b().int(-1, writers.clone());
+    let [zero, end, step] = [0, threads, group].map(|n| e.b().int(n.into(), Scalar::I32));
+    let (region, ()) = e.in_region(&[Type::scalar(Scalar::I32), writers.clone()], |e, params| {
+        let start = e.b().splat(params[0], &[group]);
+        let lane = e.b().iota(0, group);
+        let lane = e.b().binary(BinaryOp::Add, lane, start);
+        let at = e.b().value_as(OpKind::Gather { axis: 0 }, &[at, lane], Type::tile(Scalar::I32, &[group]));
+        let here = last_writers_of(e, places, at, lane);
+        let last = e.b().binary(BinaryOp::Max, params[1], here);
+        e.b().yield_(&[last]);
+    });
+    let op = e.b().op(OpKind::For(ForAttrs::default()), [zero, end, step, nobody], [writers], [region]);
+    e.func.op(op).result()
+}
+
+/// For each place the last of some lanes that writes there, or -1.
+fn last_writers_of(e: &mut Emit<'_>, places: IrValue, at: IrValue, lane: IrValue) -> IrValue {
+    let (count, lanes) = (e.func.ty(places).shape()[0], e.func.ty(at).shape()[0]);
+    let grid = [count, lanes];
+    let plain = |e: &mut Emit<'_>, v: IrValue, shape: [u32; 2]| {
+        let shaped = e.b().value_as(OpKind::Reshape, &[v], Type::tile(Scalar::I32, &shape));
         e.b().broadcast(shaped, &grid)
     };
-    // For each place the last lane that writes there, or -1.
     let none = e.b().int(-1, Type::tile(Scalar::I32, &grid));
-    let lane = lanes::index(e);
-    let lane = plain(e, lane, Scalar::I32, [1, threads]);
-    let active = lanes::active(e);
-    let active = plain(e, active, Scalar::I1, [1, threads]);
-    let wanted = plain(e, at, Scalar::I32, [1, threads]);
-    let rows = plain(e, places, Scalar::I32, [count, 1]);
+    let lane = plain(e, lane, [1, lanes]);
+    let wanted = plain(e, at, [1, lanes]);
+    let rows = plain(e, places, [count, 1]);
     let here = e.b().cmp(CmpOp::Eq, rows, wanted);
-    let here = e.b().binary(BinaryOp::And, here, active);
     let writers = e.b().select(here, lane, none);
     let scalar = Type::scalar(Scalar::I32);
     let (region, ()) = e.in_region(&[scalar.clone(), scalar], |e, params| {
         let last = e.b().binary(BinaryOp::Max, params[0], params[1]);
         e.b().yield_(&[last]);
     });
-    let writer =
-        e.b().op(OpKind::Reduce { axis: 1, in_order: false }, [writers], [Type::tile(Scalar::I32, &[count])], [region]);
-    let writer = e.func.op(writer).result();
-    let first = e.b().int(0, Type::tile(Scalar::I32, &[count]));
-    let written = e.b().cmp(CmpOp::Ge, writer, first);
-    let safe = e.b().binary(BinaryOp::Max, writer, first);
-    let elem = e.func.ty(value).elem().expect("lanes have elements");
-    let new = e.b().value_as(OpKind::Gather { axis: 0 }, &[value, safe], Type::tile(elem, &[count]));
-    Ok(e.b().select(written, new, flat))
+    let reduce = OpKind::Reduce { axis: 1, in_order: false };
+    let writer = e.b().op(reduce, [writers], [Type::tile(Scalar::I32, &[count])], [region]);
+    e.func.op(writer).result()
 }
 
 fn indices(a: &Args) -> Vec<Value> {

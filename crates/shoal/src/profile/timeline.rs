@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::picture::{Anchor, Picture, Shape, escape};
 use super::{Profile, Span, at_once};
 
-const LEFT: f64 = 150.0;
+/// Room for a rank and the longest name of a track, "program 113 on SM 117".
+const LEFT: f64 = 230.0;
 const WIDTH: f64 = 1000.0;
 const ROW: f64 = 20.0;
 const GAP: f64 = 12.0;

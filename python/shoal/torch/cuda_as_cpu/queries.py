@@ -40,6 +40,19 @@ class CudaStream(Stream):
         _set_stream(_before.pop())
 
 
+# torch's names for streams and events of any device. They are types of their own: torch's compiler would take those of
+# `torch.cuda` for streams that it knows.
+class AnyStream(CudaStream):
+    """`torch.Stream`."""
+
+
+class AnyEvent(Event):
+    """`torch.Event`."""
+
+    def __init__(self, device: Any = None, *, enable_timing: bool = False, **named: Any) -> None:
+        super().__init__(enable_timing, **named)
+
+
 _current_device = 0
 _current_stream: Any = CudaStream()
 _before: list[Any] = []
@@ -50,6 +63,7 @@ def install() -> None:
     cuda: Any = torch.cuda
     for name, value in _ANSWERS.items():
         setattr(cuda, name, _own(value))
+    torch.Stream, torch.Event = AnyStream, AnyEvent  # type: ignore[misc, assignment]
     if hasattr(torch, "accelerator"):
         for name, value in _OF_ACCELERATOR.items():
             setattr(torch.accelerator, name, _own(value))

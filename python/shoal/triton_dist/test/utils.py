@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import torch
+
+from shoal.triton._install import installed_attribute
 
 
 def assert_allclose(
@@ -26,3 +29,8 @@ def assert_allclose(
         at = torch.nonzero(far)[:5].tolist()
         print(f"{text}; first at {at}:\n{x[far][:5]}\n{y[far][:5]}", file=sys.stderr)
     raise AssertionError(text)
+
+
+def __getattr__(name: str) -> Any:
+    """Shapes of layers and the like, of a Triton-distributed that is installed."""
+    return installed_attribute("triton_dist.test.utils", name)

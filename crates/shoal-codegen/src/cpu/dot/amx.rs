@@ -4,6 +4,7 @@
 //! powers of two; it is loaded before the loops, and the tiles are released after them. Nothing of AMX's state is
 //! live outside.
 
+use inkwell::IntPredicate;
 use inkwell::module::Linkage;
 use inkwell::values::{IntValue, PointerValue};
 use shoal_ir::Scalar;
@@ -43,30 +44,61 @@ pub(super) enum Factor<'ctx> {
     Rounds { rounds: Rounds<'ctx>, steps: u32 },
 }
 
-/// Emits a product; `b` is packed.
-pub(super) fn emit<'ctx>(llvm: &Llvm<'ctx>, plan: &DotPlan, a: Factor<'ctx>, b: View<'ctx>, sums: Sums<'ctx>) {
-    let block = plan.block;
-    let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: depth(plan) };
-    let kernel = MicroKernel { llvm, plan, a, b, sums, tiles, down: block.rows / tiles.rows, right: block.vectors };
-    llvm.intrinsic("llvm.x86.ldtilecfg", &[], &[configuration(llvm, tiles).into()]);
-    // Along the rows of `c`, which are what is read and written most.
-    each(llvm, plan.problem.m / block.rows, |row| {
-        each(llvm, plan.problem.n / block.cols(), |col| {
-            let b = stepped(llvm, b.base, col, b.block);
-            let c = stepped(llvm, sums.base, row, u64::from(block.rows) * sums.row);
-            let c = stepped(llvm, c, col, u64::from(block.cols()) * sums.col);
-            kernel.block(row, b, c);
+/// What a product of tiles is made of; `b` is packed.
+#[derive(Copy, Clone)]
+pub(super) struct Product<'ctx> {
+    pub(super) a: Factor<'ctx>,
+    pub(super) b: View<'ctx>,
+    pub(super) sums: Sums<'ctx>,
+    /// Whether `c` is only written.
+    pub(super) from_zero: IntValue<'ctx>,
+}
+
+impl<'ctx> Product<'ctx> {
+    /// Emits the product.
+    pub(super) fn emit(self, llvm: &Llvm<'ctx>, plan: &DotPlan) {
+        let (row_bytes, col_bytes) = self.block_bytes(plan);
+        self.emit_blocks(
+            llvm,
+            plan,
+            |row, col| stepped(llvm, stepped(llvm, self.sums.base, row, row_bytes), col, col_bytes),
+            |_, _| {},
+        );
+    }
+
+    /// From one block of `c` to the next, down and to the right.
+    pub(super) fn block_bytes(&self, plan: &DotPlan) -> (u64, u64) {
+        (u64::from(plan.block.rows) * self.sums.row, u64::from(plan.block.cols()) * self.sums.col)
+    }
+
+    /// Emits the product with blocks of `c` that lie at `place`, and with `visit` after each of them.
+    pub(super) fn emit_blocks(
+        self,
+        llvm: &Llvm<'ctx>,
+        plan: &DotPlan,
+        place: impl Fn(IntValue<'ctx>, IntValue<'ctx>) -> PointerValue<'ctx>,
+        mut visit: impl FnMut(IntValue<'ctx>, IntValue<'ctx>),
+    ) {
+        let block = plan.block;
+        let tiles = Tiles { rows: block.rows.min(16), cols: block.lanes, depth: depth(plan) };
+        let (down, right) = (block.rows / tiles.rows, block.vectors);
+        let kernel = MicroKernel { llvm, plan, product: self, tiles, down, right };
+        llvm.intrinsic("llvm.x86.ldtilecfg", &[], &[configuration(llvm, tiles).into()]);
+        // Along the rows of `c`, which are what is read and written most.
+        each(llvm, plan.problem.m / block.rows, |row| {
+            each(llvm, plan.problem.n / block.cols(), |col| {
+                kernel.block(row, stepped(llvm, self.b.base, col, self.b.block), place(row, col));
+                visit(row, col);
+            });
         });
-    });
-    llvm.intrinsic("llvm.x86.tilerelease", &[], &[]);
+        llvm.intrinsic("llvm.x86.tilerelease", &[], &[]);
+    }
 }
 
 struct MicroKernel<'a, 'ctx> {
     llvm: &'a Llvm<'ctx>,
     plan: &'a DotPlan,
-    a: Factor<'ctx>,
-    b: View<'ctx>,
-    sums: Sums<'ctx>,
+    product: Product<'ctx>,
     tiles: Tiles,
     /// Tiles of `c` in a column of the block.
     down: u32,
@@ -85,39 +117,70 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
     /// The block of `c` that is at `c`, in this row of blocks.
     fn block(&self, row: IntValue<'ctx>, b: PointerValue<'ctx>, c: PointerValue<'ctx>) {
         let llvm = self.llvm;
-        let c_row = llvm.const_i64(self.sums.row as i64);
-        self.each_sum(|tile, down, right| self.load(tile, self.sum(c, down, right), c_row));
+        let c_row = llvm.const_i64(self.product.sums.row as i64);
+        self.start(c, c_row);
         let depth = u64::from(self.tiles.depth);
-        match self.a {
+        let b_step = depth * self.product.b.k;
+        match self.product.a {
             Factor::Whole { view, steps } => {
                 let base = stepped(llvm, view.base, row, view.block);
                 let distance = llvm.const_i64(view.outer as i64);
                 each(llvm, steps, |k| {
                     let a = Rows { base: stepped(llvm, base, k, depth * view.k), distance };
-                    self.step(a, stepped(llvm, b, k, depth * self.b.k));
+                    self.step(a, stepped(llvm, b, k, b_step));
                 });
             }
-            Factor::Rounds { rounds, steps } => each_of(llvm, rounds.count, |round| {
-                let (base, distance) = rounds.entry(llvm, round);
-                let rows = llvm.mul64(row, llvm.const_i64(self.plan.block.rows.into()));
-                let base = llvm.offset(base, llvm.mul64(rows, distance));
-                let b = stepped(llvm, b, round, u64::from(steps) * depth * self.b.k);
-                let unit = u64::from(self.plan.arithmetic.unit_bytes());
-                each(llvm, steps, |k| {
-                    let a = Rows { base: stepped(llvm, base, k, depth * unit), distance };
-                    self.step(a, stepped(llvm, b, k, depth * self.b.k));
+            Factor::Rounds { rounds, steps } => {
+                let (some, after) = (llvm.new_block("rounds"), llvm.new_block("summed"));
+                let none = llvm.icmp(IntPredicate::EQ, rounds.count.into(), llvm.const_i64(0).into());
+                llvm.branch(none.into_int_value(), after, some);
+                llvm.builder.position_at_end(some);
+                each_of(llvm, rounds.count, |round| {
+                    let (base, distance) = rounds.entry(llvm, round);
+                    let rows = llvm.mul64(row, llvm.const_i64(self.plan.block.rows.into()));
+                    let base = llvm.offset(base, llvm.mul64(rows, distance));
+                    let b = stepped(llvm, b, round, u64::from(steps) * b_step);
+                    let unit = u64::from(self.plan.arithmetic.unit_bytes());
+                    each(llvm, steps, |k| {
+                        let a = Rows { base: stepped(llvm, base, k, depth * unit), distance };
+                        self.step(a, stepped(llvm, b, k, b_step));
+                    });
                 });
-            }),
+                llvm.jump(after);
+                llvm.builder.position_at_end(after);
+            }
         }
         self.each_sum(|tile, down, right| self.store(tile, self.sum(c, down, right), c_row));
+    }
+
+    /// Gives the sums of a block the values that products are added to.
+    fn start(&self, c: PointerValue<'ctx>, c_row: IntValue<'ctx>) {
+        let llvm = self.llvm;
+        let clear = || self.each_sum(|tile, _, _| _ = llvm.intrinsic("llvm.x86.tilezero", &[], &[self.tile(tile)]));
+        let load = || self.each_sum(|tile, down, right| self.load(tile, self.sum(c, down, right), c_row));
+        match self.product.from_zero.get_zero_extended_constant() {
+            Some(0) => load(),
+            Some(_) => clear(),
+            None => {
+                let [cleared, loaded, after] = ["clear", "load", "start"].map(|name| llvm.new_block(name));
+                llvm.branch(self.product.from_zero, cleared, loaded);
+                llvm.builder.position_at_end(cleared);
+                clear();
+                llvm.jump(after);
+                llvm.builder.position_at_end(loaded);
+                load();
+                llvm.jump(after);
+                llvm.builder.position_at_end(after);
+            }
+        }
     }
 
     /// Adds the products of one tile's depth of `k`.
     fn step(&self, a: Rows<'ctx>, b: PointerValue<'ctx>) {
         let (llvm, tiles) = (self.llvm, self.tiles);
-        let b_row = llvm.const_i64(self.b.k as i64);
+        let b_row = llvm.const_i64(self.product.b.k as i64);
         let load_b = |right: u32| {
-            let b = further(llvm, b, u64::from(right * tiles.cols) * self.b.outer);
+            let b = further(llvm, b, u64::from(right * tiles.cols) * self.product.b.outer);
             self.load(B + right, b, b_row);
         };
         let load_a = |down: u32| {
@@ -154,9 +217,8 @@ impl<'ctx> MicroKernel<'_, 'ctx> {
 
     /// The address of a tile of `c`.
     fn sum(&self, c: PointerValue<'ctx>, down: u32, right: u32) -> PointerValue<'ctx> {
-        let bytes =
-            u64::from(down * self.tiles.rows) * self.sums.row + u64::from(right * self.tiles.cols) * self.sums.col;
-        further(self.llvm, c, bytes)
+        let (tiles, sums) = (self.tiles, self.product.sums);
+        further(self.llvm, c, u64::from(down * tiles.rows) * sums.row + u64::from(right * tiles.cols) * sums.col)
     }
 
     fn load(&self, tile: u32, at: PointerValue<'ctx>, stride: IntValue<'ctx>) {

@@ -39,7 +39,7 @@ struct Rows<'a, 'ctx> {
 #[derive(Copy, Clone)]
 pub(super) struct Rounds<'ctx> {
     pub(super) table: PointerValue<'ctx>,
-    /// At least one.
+    /// For vectors, at least one.
     pub(super) count: IntValue<'ctx>,
 }
 
@@ -52,6 +52,19 @@ impl<'ctx> Rounds<'ctx> {
         let entry = stepped(llvm, self.table, round, Rounds::ENTRY);
         let base = llvm.load(llvm.ptr(), entry, 8).into_pointer_value();
         (base, llvm.load(llvm.i64(), further(llvm, entry, 8), 8).into_int_value())
+    }
+
+    /// Writes down where a round's matrix is.
+    pub(super) fn set(
+        self,
+        llvm: &Llvm<'ctx>,
+        round: IntValue<'ctx>,
+        base: PointerValue<'ctx>,
+        distance: IntValue<'ctx>,
+    ) {
+        let entry = stepped(llvm, self.table, round, Rounds::ENTRY);
+        llvm.store(base.into(), entry, 8);
+        llvm.store(distance.into(), further(llvm, entry, 8), 8);
     }
 }
 
@@ -96,7 +109,8 @@ impl DotPlan {
         };
         if self.uses_amx() {
             let a = amx::Factor::Whole { view: views.a, steps: self.k_units() / amx::depth(self) };
-            amx::emit(llvm, self, a, views.b, views.sums);
+            let from_zero = llvm.i1().const_int((self.start == Start::Zero).into(), false);
+            amx::Product { a, b: views.b, sums: views.sums, from_zero }.emit(llvm, self);
         } else {
             self.emit_blocks(llvm, &views);
         }

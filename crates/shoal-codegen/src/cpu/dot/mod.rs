@@ -41,7 +41,7 @@ mod unit;
 
 pub(crate) use plan::{DotPlan, Problem};
 pub use plan::{Operand, Stride};
-pub(crate) use postponed::{Freedom, PostponedPlan, Round};
+pub(crate) use postponed::{Freedom, PostponedPlan, Rest, Round};
 pub use standalone::DotFunction;
 
 use inkwell::values::{IntValue, PointerValue};

@@ -189,7 +189,7 @@ impl DotPlan {
 
     /// The product `c = a @ b`, which need not clear and read `c`: where each block of `c` is written once.
     pub(crate) fn starting_at_zero(self) -> Option<DotPlan> {
-        (!self.uses_amx() && self.k_block == self.k_units()).then_some(DotPlan { start: Start::Zero, ..self })
+        (self.uses_amx() || self.k_block == self.k_units()).then_some(DotPlan { start: Start::Zero, ..self })
     }
 
     /// Bytes of scratch the code needs.

@@ -4,19 +4,22 @@
 //! the products of a usual round. Nobody needs `acc` before the loop ends, so the kernel runs once for a *group* of
 //! rounds, when the group is full or the loop ends. Products are added in the same order as before.
 //!
+//! Sums that begin as zeros need not be read for the first group. And where a store is all that becomes of them, the
+//! last group is left to it: it stores each block of `c` as soon as the matrix unit has summed it, while it is in L1.
+//!
 //! - `b` is packed in each round, behind the rounds before. Where programs see the same memory all along, it stays
 //!   packed from one program to the next: each round's place has a *key*, the address it was packed from, and what the
 //!   next program reads from the same address is not packed again.
 //! - `a` is read where it lies if its rows are units and nothing writes before the group is done; else it is packed.
 
 use inkwell::IntPredicate;
-use inkwell::values::{IntValue, PointerValue};
+use inkwell::values::{InstructionOpcode, IntValue, PointerValue};
 use shoal_ir::Scalar;
 
 use super::DotPointers;
-use super::amx::{self, Factor};
+use super::amx::{self, Factor, Product};
 use super::kernel::{Placed, Rounds, Sums, View};
-use super::pack::{Target, further, pack, stepped};
+use super::pack::{Target, each_of, further, pack, stepped};
 use super::plan::{DotPlan, Roles, Stride};
 use super::unit::{Arithmetic, Run};
 use crate::shared::llvm::Llvm;
@@ -27,8 +30,8 @@ const TILE_DEPTH: u64 = 2 << 10;
 /// The same for vectors: a panel of `b` stays in L1 beside rows of `a` that may compete for the same places.
 const VECTOR_DEPTH: u64 = 1 << 9;
 
-/// Bytes of packed `b` in a group: what stays in L2 beside the sums.
-const GROUP_BYTES: u64 = 512 << 10;
+/// Bytes of packed `b` in a group: what stays in L2 beside rows of `a` and sums.
+const GROUP_BYTES: u64 = 1 << 20;
 
 /// Bytes of packed `b` that are kept for the next program.
 const KEPT_BYTES: u64 = 2 << 20;
@@ -57,6 +60,10 @@ pub(crate) struct PostponedPlan {
     rounds: u32,
     /// Groups that are kept; a power of two.
     groups: u32,
+    /// Whether the sums are zeros before the first round, which nobody needs to write down.
+    from_zero: bool,
+    /// Whether the last group is left to [`PostponedPlan::finish`].
+    ends_later: bool,
 }
 
 /// Where a round of the loop is.
@@ -66,6 +73,26 @@ pub(crate) struct Round<'ctx> {
     pub(crate) number: IntValue<'ctx>,
     /// Whether no other follows.
     pub(crate) is_last: IntValue<'ctx>,
+}
+
+/// What is left to do when a loop has ended.
+#[derive(Copy, Clone)]
+pub(crate) struct Rest<'ctx> {
+    /// How often the loop ran.
+    pub(crate) rounds: IntValue<'ctx>,
+    pub(crate) c: PointerValue<'ctx>,
+    /// As for [`PostponedPlan::emit`].
+    pub(crate) scratch: PointerValue<'ctx>,
+}
+
+/// A block of finished sums.
+#[derive(Copy, Clone)]
+pub(crate) struct FinishedBlock<'ctx> {
+    /// Its first row and column.
+    pub(crate) origin: [IntValue<'ctx>; 2],
+    pub(crate) shape: [u32; 2],
+    /// Where the first element of `c` would lie if all of `c` were there with the block.
+    pub(crate) c: PointerValue<'ctx>,
 }
 
 impl PostponedPlan {
@@ -78,7 +105,7 @@ impl PostponedPlan {
             return None;
         }
         let depth = if plan.uses_amx() { TILE_DEPTH } else { VECTOR_DEPTH };
-        let mut most = PostponedPlan { plan, freedom, rounds: 1, groups: 1 };
+        let mut most = PostponedPlan { plan, freedom, rounds: 1, groups: 1, from_zero: false, ends_later: false };
         let fits = |rounds: u32| {
             let group = PostponedPlan { rounds, ..most };
             u64::from(rounds) * most.k_bytes() <= depth && group.group_bytes() <= GROUP_BYTES
@@ -88,6 +115,21 @@ impl PostponedPlan {
             most.groups *= 2;
         }
         (most.rounds > 1 || most.groups > 1).then_some(most)
+    }
+
+    /// The same for sums that begin as zeros, if it makes a difference.
+    pub(crate) fn starting_at_zero(self) -> Option<PostponedPlan> {
+        self.uses_amx().then_some(PostponedPlan { from_zero: true, ..self })
+    }
+
+    /// The same with the last group left to [`PostponedPlan::finish`], for sums that begin as zeros.
+    pub(crate) fn ending_later(self) -> Option<PostponedPlan> {
+        (self.from_zero && self.freedom.reads_later).then_some(PostponedPlan { ends_later: true, ..self })
+    }
+
+    /// Whether the loop must begin with sums in memory.
+    pub(crate) fn reads_first_sums(&self) -> bool {
+        !self.from_zero
     }
 
     /// The same for operands that lie elsewhere.
@@ -151,33 +193,163 @@ impl PostponedPlan {
 
     /// Emits one round. `pointers.scratch` is the memory of [`PostponedPlan::scratch_bytes`].
     pub(crate) fn emit<'ctx>(&self, llvm: &Llvm<'ctx>, pointers: DotPointers<'ctx>, round: Round<'ctx>) {
-        let in_group = llvm.and64(round.number, u64::from(self.rounds) - 1);
+        let in_group = self.in_group(llvm, round.number);
         let memory = pointers.scratch;
-        let kept_round = llvm.and64(round.number, u64::from(self.rounds * self.groups) - 1);
-        let group = llvm.shr64(kept_round, self.rounds.trailing_zeros());
-        let packed_b = stepped(llvm, further(llvm, memory, self.packed_b_at()), group, self.group_bytes());
-        let key = stepped(llvm, memory, kept_round, KEY);
-        self.place_b(llvm, &pointers, packed_b, in_group, key);
+        let key = stepped(llvm, memory, self.kept_round(llvm, round.number), KEY);
+        self.place_b(llvm, &pointers, self.packed_b(llvm, memory, round.number), in_group, key);
         let table = further(llvm, memory, self.table_at());
         self.place_a(llvm, &pointers, in_group, table);
 
         let end = llvm.const_i64(i64::from(self.rounds) - 1);
         let full = llvm.icmp(IntPredicate::EQ, in_group.into(), end.into()).into_int_value();
-        let due = llvm.builder.build_or(full, round.is_last, "").expect("two conditions");
-        let (multiply, after) = (llvm.new_block("multiply"), llvm.new_block("postponed"));
-        llvm.branch(due, multiply, after);
-        llvm.builder.position_at_end(multiply);
-        let plan = &self.plan;
-        let k = u64::from(plan.block.cols()) * self.unit_bytes();
-        let b = View { base: packed_b, block: self.b_panel_bytes(), outer: self.unit_bytes(), k };
-        let rounds = Rounds { table, count: llvm.add64(in_group, llvm.const_i64(1)) };
-        let sums = Sums::of(&plan.problem, pointers.c);
-        if plan.uses_amx() {
-            let steps = plan.k_units() / amx::depth(plan);
-            amx::emit(llvm, plan, Factor::Rounds { rounds, steps }, b, sums);
+        let due = if self.ends_later {
+            let others = llvm.not(round.is_last.into()).into_int_value();
+            llvm.builder.build_and(full, others, "")
         } else {
-            plan.emit_rounds(llvm, rounds, b, sums);
+            llvm.builder.build_or(full, round.is_last, "")
+        };
+        let (multiply, after) = (llvm.new_block("multiply"), llvm.new_block("postponed"));
+        llvm.branch(due.expect("two conditions"), multiply, after);
+        llvm.builder.position_at_end(multiply);
+        let rounds = Rounds { table, count: llvm.add64(in_group, llvm.const_i64(1)) };
+        let sums = Sums::of(&self.plan.problem, pointers.c);
+        if self.uses_amx() {
+            self.product(llvm, memory, rounds, round.number, sums).emit(llvm, &self.plan);
+        } else {
+            let b = self.view_b(self.packed_b(llvm, memory, round.number));
+            self.plan.emit_rounds(llvm, rounds, b, sums);
         }
+        llvm.jump(after);
+        llvm.builder.position_at_end(after);
+    }
+
+    /// The place of a round in its group.
+    fn in_group<'ctx>(&self, llvm: &Llvm<'ctx>, round: IntValue<'ctx>) -> IntValue<'ctx> {
+        llvm.and64(round, u64::from(self.rounds) - 1)
+    }
+
+    /// The place of a round among all that are kept.
+    fn kept_round<'ctx>(&self, llvm: &Llvm<'ctx>, round: IntValue<'ctx>) -> IntValue<'ctx> {
+        llvm.and64(round, u64::from(self.rounds * self.groups) - 1)
+    }
+
+    /// Where the group of a round has `b`.
+    fn packed_b<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        memory: PointerValue<'ctx>,
+        round: IntValue<'ctx>,
+    ) -> PointerValue<'ctx> {
+        let group = llvm.shr64(self.kept_round(llvm, round), self.rounds.trailing_zeros());
+        stepped(llvm, further(llvm, memory, self.packed_b_at()), group, self.group_bytes())
+    }
+
+    fn view_b<'ctx>(&self, base: PointerValue<'ctx>) -> View<'ctx> {
+        let k = u64::from(self.plan.block.cols()) * self.unit_bytes();
+        View { base, block: self.b_panel_bytes(), outer: self.unit_bytes(), k }
+    }
+
+    /// The product of a group that ends with the round `last`.
+    fn product<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        memory: PointerValue<'ctx>,
+        rounds: Rounds<'ctx>,
+        last: IntValue<'ctx>,
+        sums: Sums<'ctx>,
+    ) -> Product<'ctx> {
+        let b = self.view_b(self.packed_b(llvm, memory, last));
+        let first = llvm.icmp(IntPredicate::ULT, last.into(), llvm.const_i64(self.rounds.into()).into());
+        let from_zero = if self.from_zero { first.into_int_value() } else { llvm.i1().const_zero() };
+        let steps = self.plan.k_units() / amx::depth(&self.plan);
+        Product { a: Factor::Rounds { rounds, steps }, b, sums, from_zero }
+    }
+
+    /// The last round of a loop, or the first if there is none, and those of its group that ran.
+    fn last_rounds<'ctx>(&self, llvm: &Llvm<'ctx>, rest: Rest<'ctx>) -> (IntValue<'ctx>, Rounds<'ctx>) {
+        let pick = |name: &str, other: IntValue<'ctx>| {
+            let least = llvm.intrinsic(name, &[llvm.i64().into()], &[rest.rounds.into(), other.into()]);
+            least.expect("a number").into_int_value()
+        };
+        let last = pick("llvm.usub.sat", llvm.const_i64(1));
+        let count = pick("llvm.umin", llvm.add64(self.in_group(llvm, last), llvm.const_i64(1)));
+        (last, Rounds { table: further(llvm, rest.scratch, self.table_at()), count })
+    }
+
+    fn last_product<'ctx>(&self, llvm: &Llvm<'ctx>, rest: Rest<'ctx>) -> Product<'ctx> {
+        let (last, rounds) = self.last_rounds(llvm, rest);
+        self.product(llvm, rest.scratch, rounds, last, Sums::of(&self.plan.problem, rest.c))
+    }
+
+    /// Emits the product of the last group.
+    pub(crate) fn finish<'ctx>(&self, llvm: &Llvm<'ctx>, rest: Rest<'ctx>) {
+        self.last_product(llvm, rest).emit(llvm, &self.plan);
+    }
+
+    /// Emits the product of the last group, and has `visit` read each block of `c` after it is summed. It is gone when the
+    /// next one comes.
+    pub(crate) fn finish_blocks<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        rest: Rest<'ctx>,
+        mut visit: impl FnMut(FinishedBlock<'ctx>),
+    ) {
+        let (plan, product) = (&self.plan, self.last_product(llvm, rest));
+        // Sums of earlier groups are where they belong; without such, all blocks take the place of the first.
+        let (row_bytes, col_bytes) = product.block_bytes(plan);
+        let bytes = |row: IntValue<'ctx>, col: IntValue<'ctx>| {
+            let [down, right] =
+                [(row, row_bytes), (col, col_bytes)].map(|(i, n)| llvm.mul64(i, llvm.const_i64(n as i64)));
+            llvm.add64(down, right)
+        };
+        let select = |alone: IntValue<'ctx>, among: IntValue<'ctx>| {
+            llvm.select(product.from_zero.into(), alone.into(), among.into()).into_int_value()
+        };
+        let zero = llvm.const_i64(0);
+        product.emit_blocks(
+            llvm,
+            plan,
+            |row, col| llvm.offset(rest.c, select(zero, bytes(row, col))),
+            |row, col| {
+                let back = llvm.builder.build_int_neg(bytes(row, col), "").expect("a number");
+                let shape = [plan.block.rows, plan.block.cols()];
+                let origin = [(row, shape[0]), (col, shape[1])].map(|(i, n)| llvm.mul64(i, llvm.const_i64(n.into())));
+                visit(FinishedBlock { origin, shape, c: llvm.offset(rest.c, select(back, zero)) });
+            },
+        );
+    }
+
+    /// Before memory from `written.0` to `written.1` changes: packs what the last group would read there.
+    pub(crate) fn save_a<'ctx>(&self, llvm: &Llvm<'ctx>, rest: Rest<'ctx>, written: (IntValue<'ctx>, IntValue<'ctx>)) {
+        let a = self.plan.problem.a;
+        if !self.reads_in_place() || a.row_stride != Stride::AtRunTime {
+            return;
+        }
+        let (_, rounds) = self.last_rounds(llvm, rest);
+        let (some, after) = (llvm.new_block("look"), llvm.new_block("saved"));
+        let none = llvm.icmp(IntPredicate::EQ, rounds.count.into(), llvm.const_i64(0).into());
+        llvm.branch(none.into_int_value(), after, some);
+        llvm.builder.position_at_end(some);
+        each_of(llvm, rounds.count, |round| {
+            let (base, distance) = rounds.entry(llvm, round);
+            let first = llvm.ptr_to_int(base);
+            let rows = llvm.const_i64(i64::from(self.plan.problem.m) - 1);
+            let last = llvm.add64(first, llvm.mul64(distance, rows));
+            let pick = |name: &str| {
+                llvm.intrinsic(name, &[llvm.i64().into()], &[first.into(), last.into()]).expect("a number")
+            };
+            let end = llvm.add64(pick("llvm.umax").into_int_value(), llvm.const_i64(self.k_bytes() as i64));
+            let ends_behind = llvm.icmp(IntPredicate::ULT, written.0.into(), end.into());
+            let starts_before = llvm.icmp(IntPredicate::ULT, pick("llvm.umin"), written.1.into());
+            let both = llvm.bin(InstructionOpcode::And, ends_behind, starts_before).into_int_value();
+            let (copy, kept) = (llvm.new_block("save"), llvm.new_block("kept"));
+            llvm.branch(both, copy, kept);
+            llvm.builder.position_at_end(copy);
+            let packed = self.pack_a(llvm, rest.scratch, (base, Some(distance)), round);
+            rounds.set(llvm, round, packed, llvm.const_i64(self.a_row_bytes() as i64));
+            llvm.jump(kept);
+            llvm.builder.position_at_end(kept);
+        });
         llvm.jump(after);
         llvm.builder.position_at_end(after);
     }
@@ -244,12 +416,12 @@ impl PostponedPlan {
         place: IntValue<'ctx>,
         table: PointerValue<'ctx>,
     ) {
-        let entry = stepped(llvm, table, place, Rounds::ENTRY);
-        let write = |base: PointerValue<'ctx>, distance: IntValue<'ctx>| {
-            llvm.store(base.into(), entry, 8);
-            llvm.store(distance.into(), further(llvm, entry, 8), 8);
-        };
+        let rounds = Rounds { table, count: llvm.const_i64(self.rounds.into()) };
+        let write = |base, distance| rounds.set(llvm, place, base, distance);
         let from = (pointers.a, pointers.a_stride);
+        let packed = || {
+            write(self.pack_a(llvm, pointers.scratch, from, place), llvm.const_i64(self.a_row_bytes() as i64));
+        };
         match (from, pointers.a_whole) {
             ((base, Some(distance)), None) if self.reads_in_place() => write(base, distance),
             ((base, Some(distance)), Some(whole)) if self.reads_in_place() => {
@@ -257,24 +429,25 @@ impl PostponedPlan {
                 let (copy, after) = (llvm.new_block("pack"), llvm.new_block("placed"));
                 llvm.branch(whole, after, copy);
                 llvm.builder.position_at_end(copy);
-                write(self.pack_a(llvm, pointers, place), llvm.const_i64(self.a_row_bytes() as i64));
+                packed();
                 llvm.jump(after);
                 llvm.builder.position_at_end(after);
             }
-            _ => write(self.pack_a(llvm, pointers, place), llvm.const_i64(self.a_row_bytes() as i64)),
+            _ => packed(),
         }
     }
 
     fn pack_a<'ctx>(
         &self,
         llvm: &Llvm<'ctx>,
-        pointers: &DotPointers<'ctx>,
+        memory: PointerValue<'ctx>,
+        from: Placed<'ctx>,
         place: IntValue<'ctx>,
     ) -> PointerValue<'ctx> {
         let a = self.plan.problem.a;
-        let packed = further(llvm, pointers.scratch, self.packed_a_at());
+        let packed = further(llvm, memory, self.packed_a_at());
         let base = stepped(llvm, packed, place, self.k_bytes());
-        let source = self.plan.source((pointers.a, pointers.a_stride), a.elem, a.col_stride, a.row_stride);
+        let source = self.plan.source(from, a.elem, a.col_stride, a.row_stride);
         let (row, rows, row_bytes) = (self.plan.k_units(), self.plan.problem.m, self.a_row_bytes());
         let target = Target { base, panels: 1, panel_bytes: 0, run: Run::K, row, rows, row_bytes };
         pack(llvm, &self.plan.isa, source, target);

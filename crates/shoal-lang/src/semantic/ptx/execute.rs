@@ -1,5 +1,7 @@
 //! What each instruction does: from its name to the file that knows it.
 
+use shoal_ir::{Scalar, Value};
+
 use super::machine::{Kind, Machine, Outcome};
 use super::program::{Instruction, Operand};
 
@@ -43,14 +45,33 @@ impl Machine<'_, '_> {
         let mask = self.mask(i)?;
         let kind = self.kind(i)?;
         let (to, from) = (self.operand(i, 0)?, self.operand(i, 1)?);
+        if i.has("v2") || i.has("v4") {
+            return self.copy_elements(to, from, kind.scalar(), mask);
+        }
         let value = self.read(from, kind.scalar())?;
         self.write(to, value, mask)
+    }
+
+    /// `mov.v4`: each element of a vector, from another vector or from one number.
+    fn copy_elements(&mut self, to: &Operand, from: &Operand, ty: Scalar, mask: Option<Value>) -> Outcome<()> {
+        let Operand::Vector(places) = to else { return Err("`mov.v2` and `mov.v4` write vectors".into()) };
+        let mut values = Vec::new();
+        for (n, _) in places.iter().enumerate() {
+            values.push(match from {
+                Operand::Vector(parts) => {
+                    let part = parts.get(n).ok_or("the vectors of a `mov` differ in length")?;
+                    self.read(part, ty)?
+                }
+                one => self.read(one, ty)?,
+            });
+        }
+        places.iter().zip(values).try_for_each(|(place, value)| self.write(place, value, mask))
     }
 
     /// A hint about caches: any bits will do.
     fn policy(&mut self, i: &Instruction) -> Outcome<()> {
         let mask = self.mask(i)?;
-        let none = self.int(0, shoal_ir::Scalar::U64);
+        let none = self.int(0, Scalar::U64);
         let to = self.operand(i, 0)?;
         self.write(to, none, mask)
     }

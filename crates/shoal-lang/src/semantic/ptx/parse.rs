@@ -135,7 +135,7 @@ impl Parser<'_> {
         self.scopes.iter().rev().find_map(|names| names.labels.get(name).copied())
     }
 
-    /// `.reg .u32 %r<4>, a, b;` and directives that say nothing about the meaning.
+    /// `.reg .u32 %r<4>, a, b;`, `.reg .v4 .b32 %v;` and directives that say nothing about the meaning.
     fn directive(&mut self) -> Result<(), String> {
         let Some(Token::Word(word)) = self.next() else { return Ok(()) };
         if matches!(word.as_str(), ".pragma" | ".loc") {
@@ -147,6 +147,12 @@ impl Parser<'_> {
         if word != ".reg" {
             return Err(format!("the directive `{word}` is not supported"));
         }
+        let elements = match self.peek() {
+            Some(Token::Word(word)) if word == ".v2" => 2,
+            Some(Token::Word(word)) if word == ".v4" => 4,
+            _ => 1,
+        };
+        self.at += usize::from(elements > 1);
         let width = match self.next() {
             Some(Token::Word(ty)) => register_width(ty.trim_start_matches('.')),
             _ => None,
@@ -162,15 +168,29 @@ impl Parser<'_> {
                 let count = count.filter(|&n| n <= MAX_REGISTERS).ok_or("a number of registers cannot be read")?;
                 self.expect('>')?;
                 for i in 0..count {
-                    self.declare(format!("{name}{i}"), width)?;
+                    self.declare_elements(format!("{name}{i}"), width, elements)?;
                 }
             } else {
-                self.declare(name, width)?;
+                self.declare_elements(name, width, elements)?;
             }
             if !self.eat(',') {
                 return self.expect(';');
             }
         }
+    }
+
+    /// Declares a register, or a vector of them with the names of its elements.
+    fn declare_elements(&mut self, name: String, width: u32, elements: usize) -> Result<(), String> {
+        if elements == 1 {
+            return self.declare(name, width);
+        }
+        let first = self.program.registers.len();
+        for element in ["x", "y", "z", "w"].iter().take(elements) {
+            self.declare(format!("{name}.{element}"), width)?;
+        }
+        let registers = (first..first + elements).collect();
+        self.scopes.last_mut().expect("a scope").vectors.insert(name, registers);
+        Ok(())
     }
 
     fn declare(&mut self, name: String, width: u32) -> Result<(), String> {
@@ -295,6 +315,10 @@ impl Parser<'_> {
     fn named(&self, name: &str) -> Result<Operand, String> {
         if let Some(&register) = self.scopes.iter().rev().find_map(|names| names.registers.get(name)) {
             return Ok(Operand::Source(Source::Register(register)));
+        }
+        if let Some(registers) = self.scopes.iter().rev().find_map(|names| names.vectors.get(name)) {
+            let parts = registers.iter().map(|&register| Operand::Source(Source::Register(register)));
+            return Ok(Operand::Vector(parts.collect()));
         }
         if name == "_" {
             return Ok(Operand::Sink);

@@ -126,5 +126,7 @@ fn sources(operand: &Operand, found: &mut Vec<Source>) {
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) registers: HashMap<String, Register>,
+    /// Vectors of registers: `.reg .v4 .b32 %a` declares `%a` and its elements `%a.x` to `%a.w`.
+    pub(super) vectors: HashMap<String, Vec<Register>>,
     pub(super) labels: HashMap<String, Label>,
 }

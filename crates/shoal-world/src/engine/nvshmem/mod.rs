@@ -71,7 +71,8 @@ static MODULES: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 fn forget(module: usize) {
     let mut known = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
     if known.remove(&module)
-        && let Ok(library) = Library::get() {
+        && let Ok(library) = Library::get()
+    {
         // SAFETY: a module that the library was told of and that is still loaded.
         unsafe { (library.module_finalize)(std::ptr::with_exposed_provenance_mut(module)) };
     }

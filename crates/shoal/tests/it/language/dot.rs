@@ -140,6 +140,71 @@ fn a_loop_over_k() {
     case("x, y, k_size, out", body).near::<f32>(args!(&a, &b, 77), 1e-5, &product(&a.to_f64(), &b.to_f64(), sizes));
 }
 
+/// A loop over `k` in steps of 32, of matrices of small integers, so that all sums are exact.
+const SUMS: &str = "
+    m, n = tl.arange(0, 64), tl.arange(0, 64)
+    acc = tl.zeros([64, 64], tl.float32)
+    for start in range(0, k_size, 32):
+        k = start + tl.arange(0, 32)
+        a = tl.load(x + m[:, None] * k_size + k[None, :])
+        b = tl.load(y + k[:, None] * 64 + n[None, :])
+        acc = tl.dot(a, b, acc)
+    at = out + m[:, None] * 64 + n[None, :]
+";
+
+fn signs(count: usize, seed: i64) -> Vec<bf16> {
+    (0..count as i64).map(|at| bf16::from_f32(((at * 7 + at / 5 * seed + at / 64) % 3 - 1) as f32)).collect()
+}
+
+fn sums(a: &[bf16], b: &[bf16], k: usize) -> Vec<f64> {
+    let wide = |values: &[bf16]| values.iter().map(|v| v.to_f64()).collect::<Vec<_>>();
+    product(&wide(a), &wide(b), [64, 64, k])
+}
+
+/// Rounds of a loop: none, one, fewer and as many as are multiplied at once, and more.
+const ROUNDS: [usize; 6] = [0, 1, 3, 32, 33, 65];
+
+#[test]
+fn sums_that_are_stored_as_they_come() {
+    let body = format!("{SUMS}    tl.store(at, (acc + tl.load(z + n)[None, :]) * 2, mask=n[None, :] < 50)\n");
+    let bias: Vec<f32> = (0..64u8).map(f32::from).collect();
+    for k in ROUNDS.map(|rounds| 32 * rounds) {
+        let (a, b) = (signs(64 * k, 3), signs(64 * k, 11));
+        let value = |(at, sum): (usize, f64)| if at % 64 < 50 { (sum as f32 + bias[at % 64]) * 2.0 } else { f32::NAN };
+        let expected: Vec<f32> = sums(&a, &b, k).into_iter().enumerate().map(value).collect();
+        case("x, y, z, k_size, out", &body).gives(args!(&a, &b, &bias, k as i32), &expected);
+    }
+}
+
+#[test]
+fn sums_that_are_read_twice() {
+    let body = format!("{SUMS}    tl.store(at, acc)\n    tl.store(at + 64 * 64, acc + 1)\n");
+    for k in ROUNDS.map(|rounds| 32 * rounds) {
+        let (a, b) = (signs(64 * k, 3), signs(64 * k, 11));
+        let sums: Vec<f32> = sums(&a, &b, k).into_iter().map(|sum| sum as f32).collect();
+        let expected: Vec<f32> = sums.iter().copied().chain(sums.iter().map(|sum| sum + 1.0)).collect();
+        case("x, y, k_size, out", &body).gives(args!(&a, &b, k as i32), &expected);
+    }
+}
+
+#[test]
+fn sums_that_take_the_place_of_a_factor() {
+    let body = format!("{}    tl.store(at, acc.to(tl.bfloat16))\n", SUMS.replace("tl.load(x +", "tl.load(out +"));
+    let (a, b) = (signs(64 * 64, 3), signs(64 * 64, 11));
+    let expected: Vec<bf16> = sums(&a, &b, 64).into_iter().map(bf16::from_f64).collect();
+    case("y, k_size, out", &body).updates(args!(&b, 64), &a, &expected);
+}
+
+#[test]
+fn sums_with_a_long_way_to_memory() {
+    let step = "    for i in tl.static_range(150):\n        acc = tl.where(acc > i % 7, acc - 3, acc + 2)\n";
+    let body = format!("{SUMS}{step}    tl.store(at, acc)\n");
+    let (a, b) = (signs(64 * 96, 3), signs(64 * 96, 11));
+    let walk = |sum: f64| (0..150).fold(sum as f32, |v, i| if v > (i % 7) as f32 { v - 3.0 } else { v + 2.0 });
+    let expected: Vec<f32> = sums(&a, &b, 96).into_iter().map(walk).collect();
+    case("x, y, k_size, out", &body).gives(args!(&a, &b, 96), &expected);
+}
+
 #[test]
 fn batches_of_matrices() {
     let body = "

@@ -269,6 +269,29 @@ fn threads_take_and_put_elements_of_tiles() {
 }
 
 #[test]
+fn threads_write_elements_of_large_tiles() {
+    // More places times threads than a tile has elements at most.
+    let data = integers(128 * 256, 9);
+    let body = "
+    at = tl.arange(0, 128)[:, None] * 256 + tl.arange(0, 256)[None, :]
+    x = tl.load(src + at)
+    with dl.simt_exec_region() as (t, threads):
+        x[50, 255 - t] = t
+        if t >= 40:
+            x[t // 8, 7] = t
+    tl.store(out + at, x)
+";
+    let mut expected = data.clone();
+    for thread in 0..64 {
+        expected[50 * 256 + 255 - thread] = thread as i32;
+    }
+    for (row, last) in [(5, 47), (6, 55), (7, 63)] {
+        expected[row * 256 + 7] = last;
+    }
+    lanes("src, out", body).gives(args!(&data[..]), &expected);
+}
+
+#[test]
 fn vectors_are_loaded_combined_and_recast() {
     let data = integers(256, 8);
     let body = "

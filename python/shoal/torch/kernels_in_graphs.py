@@ -1,0 +1,142 @@
+"""Kernels that a program launches in what `torch.compile` compiles, where Triton is Shoal.
+
+Inductor has them compiled by worker processes, which have the installed Triton: here this process does it. And torch
+looks into Triton's IR for the tensors that a kernel writes: here a kernel writes what it cannot be compiled with as
+`tl.const`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from shoal.torch._registration import when_imported
+
+_registered = False
+_written: dict[tuple[Any, ...], frozenset[str]] = {}
+
+
+def register() -> None:
+    """Has torch ask Shoal about its kernels, as soon as it compiles some. Doing so again changes nothing."""
+    global _registered
+    if _registered:
+        return
+    _registered = True
+    when_imported("torch._higher_order_ops.triton_kernel_wrap", _tell_accesses)
+    when_imported("torch._inductor.async_compile", _compile_here)
+
+
+def _compile_here(module: ModuleType) -> None:
+    from shoal.triton import _install
+
+    theirs = module.AsyncCompile.triton
+
+    @functools.wraps(theirs)
+    def triton(self: Any, *args: Any, **named: Any) -> Any:
+        if not _install.is_installed():
+            return theirs(self, *args, **named)
+        from torch._inductor import config
+
+        with config.patch(compile_threads=1):
+            return theirs(self, *args, **named)
+
+    module.AsyncCompile.triton = triton
+
+
+def _tell_accesses(module: ModuleType) -> None:
+    from shoal.runtime.jit import JITFunction
+
+    theirs = getattr(module, "identify_accessed_tensors", None)
+    if theirs is None:  # an older torch
+        return
+
+    @functools.wraps(theirs)
+    def identify_accessed_tensors(kernel: Any, kwargs: Mapping[str, Any], descriptors: Mapping[str, Any]) -> Any:
+        configs = getattr(kernel, "configs", None)
+        values = {**kwargs, **(configs[0].kwargs if configs else {})}
+        function = kernel
+        while not isinstance(function, JITFunction) and hasattr(function, "fn"):
+            function = function.fn
+        if not isinstance(function, JITFunction):
+            return theirs(kernel, kwargs, descriptors)
+        from torch._inductor.dependencies import ReadWrites, StarDep
+        from torch.utils._ordered_set import OrderedSet
+
+        tensors = [name for name in function.arg_names if _is_tensor(values.get(name))]
+        written = frozenset(descriptors) | _written_by(function, values, descriptors)
+        return module.TensorAccesses(
+            ReadWrites(
+                reads=OrderedSet(StarDep(name) for name in tensors),
+                writes=OrderedSet(StarDep(name) for name in tensors if name in written),
+                index_exprs=OrderedSet(),
+            ),
+            can_fuse_epilogue=False,
+        )
+
+    module.identify_accessed_tensors = identify_accessed_tensors
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+    from torch._inductor.ir import TensorBox
+
+    return isinstance(value, (torch.Tensor, TensorBox))
+
+
+def _written_by(function: Any, values: Mapping[str, Any], descriptors: Mapping[str, Any]) -> frozenset[str]:
+    """The parameters that a kernel writes through; all of them if it cannot be compiled as it is."""
+    tensors = [name for name in function.arg_names if _is_tensor(values.get(name)) and name not in descriptors]
+    given = {name: _stand_in(values.get(name), descriptors.get(name)) for name in function.arg_names}
+    constants = {(i,): given[param.name] for i, param in enumerate(function.params) if param.is_constexpr}
+    types = tuple(_types(function, given, None).items())
+    key = (function.cache_key, types, repr(constants))
+    if key not in _written:
+        _written[key] = frozenset(
+            name for name in tensors if not _compiles(function, _types(function, given, name), constants)
+        )
+    return _written[key]
+
+
+def _types(function: Any, given: Mapping[str, Any], const: str | None) -> dict[str, Any]:
+    from shoal.backends import BaseBackend
+    from shoal.triton._specialize import native_specialize_impl
+
+    return {
+        param.name: "constexpr"
+        if param.is_constexpr
+        else native_specialize_impl(BaseBackend, given[param.name], param.name == const, False, False)[0]
+        for param in function.params
+    }
+
+
+def _compiles(function: Any, types: dict[str, Any], constants: dict[tuple[int, ...], Any]) -> bool:
+    from shoal.compiler import ASTSource, compile
+    from shoal.errors import CompilationError
+
+    try:
+        compile(ASTSource(function, types, constants))
+    except CompilationError:
+        return False
+    return True
+
+
+def _stand_in(value: Any, descriptor: Any) -> Any:
+    """A value with the type of one that is traced."""
+    import sympy
+    import torch
+    from torch._higher_order_ops.triton_kernel_wrap import maybe_unpack_tma_stable_metadata
+
+    if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool, sympy.Expr)):
+        return 2
+    if not _is_tensor(value):
+        return value
+    with torch._C._DisableTorchDispatch():
+        block = maybe_unpack_tma_stable_metadata(descriptor) if descriptor is not None else None
+        if block is None:
+            return torch.empty(2, dtype=value.dtype)
+        from shoal.tools.tensor_descriptor import TensorDescriptor
+
+        base = torch.empty([max(1, 16 // value.dtype.itemsize)] * len(block[0]), dtype=value.dtype)
+        return TensorDescriptor.from_tensor(base, block[0])

@@ -1,0 +1,103 @@
+"""Kernels that a program launches in what `torch.compile` compiles."""
+
+import shutil
+import sys
+
+import pytest
+from distributed import run
+
+pytestmark = pytest.mark.torch
+
+KERNELS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def put(o, at, value, mask):
+    tl.store(o + at, value, mask=mask)
+
+
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def add(x, y, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    put(o, at, tl.load(x + at, mask=mask) + tl.load(y + at, mask=mask), mask)
+
+
+@triton.jit
+def count(x, total, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total, tl.sum((tl.load(x + at, mask=at < n, other=0.0) > 0).to(tl.int32)))
+"""
+
+ACCESSES = (
+    KERNELS
+    + """
+from torch._higher_order_ops.triton_kernel_wrap import identify_accessed_tensors
+
+
+def written(kernel, **values):
+    accesses = identify_accessed_tensors(kernel, values, {}).read_writes
+    assert {dep.name for dep in accesses.reads} == {name for name, v in values.items() if isinstance(v, torch.Tensor)}
+    return {dep.name for dep in accesses.writes}
+
+
+f, i = torch.zeros(4), torch.zeros(1, dtype=torch.int32)
+assert written(add, x=f, y=f, o=f, n=4) == {"o"}
+assert written(count, x=f, total=i, n=4, BLOCK=4) == {"total"}
+"""
+)
+
+COMPILED = (
+    KERNELS
+    + """
+
+
+def program(x, y):
+    n = x.numel()
+    o = torch.empty_like(x)
+    add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, o, n)
+    total = torch.zeros(1, dtype=torch.int32, device="cuda")
+    count[(triton.cdiv(n, 64),)](o, total, n, BLOCK=64)
+    return o, total
+
+
+if __name__ == "__main__":
+    backend = BACKEND
+    if backend == "shoal":
+        import shoal.torch
+    else:
+        # Its worker processes have another Triton.
+        from torch._inductor.async_compile import AsyncCompile
+
+        AsyncCompile.wakeup()
+        AsyncCompile.wait_pool_ready(120)
+    for dynamic in (False, True):
+        torch._dynamo.reset()
+        compiled = torch.compile(program, backend=backend, fullgraph=True, dynamic=dynamic)
+        for n in (200, 300):
+            x, y = torch.randn(n, device="cuda", requires_grad=True), torch.randn(n, device="cuda")
+            before = x.detach().clone(), y.clone()
+            with torch.no_grad():
+                o, total = compiled(x, y)
+            assert torch.equal(o, x + y) and total.item() == (o > 0).sum().item()
+            assert torch.equal(x, before[0]) and torch.equal(y, before[1])
+"""
+)
+
+
+def test_torch_knows_what_kernels_write(tmp_path):
+    output = run([sys.executable, "-m", "shoal.triton"], ACCESSES, tmp_path)
+    assert "assuming every input is mutated" not in output, output
+
+
+@pytest.mark.parametrize("backend", ["shoal", "inductor"])
+def test_kernels_in_compiled_programs(tmp_path, backend):
+    if backend == "inductor" and shutil.which("g++") is None:
+        pytest.skip("Inductor compiles the rest of the program with a C++ compiler")
+    text = COMPILED.replace("BACKEND", repr(backend))
+    output = run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], text, tmp_path)
+    assert "assuming every input is mutated" not in output, output

@@ -30,6 +30,7 @@ class Kernel:
     def _used_values(self) -> dict[tuple[str, int], tuple[Any, dict[str, Any]]]: ...
     def _compiled_kernels(self) -> list[Any]: ...
     def _compile_signature(self, signature: str, options: dict[str, Any]) -> Any: ...
+    def _compile_foreign(self, signature: str, options: dict[str, Any], target: str) -> Compiled: ...
 
 class Launcher:
     """`kernel[grid]`: a kernel that waits for its arguments."""
@@ -57,6 +58,9 @@ class Compiled:
     @property
     def gpu_resources(self) -> tuple[int, int, int] | None:
         """Registers and bytes of local memory of a thread, bytes of shared memory of a program; `None` for a CPU."""
+    @property
+    def loaded(self) -> bool:
+        """Whether the code can be launched: it is for a machine that is here."""
     def emit(self, stage: str) -> bytes:
         """The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`."""
 

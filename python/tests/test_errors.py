@@ -119,12 +119,15 @@ def test_a_failed_assertion_names_program_and_line():
 def test_assertions_are_checked_when_asked_for(monkeypatch):
     plain = shoal.jit(asserting.fn)
     x = np.zeros(8, np.int32)
+    asserting[(8,)](x, 7, debug=False)
     plain[(8,)](x, 7)
     with pytest.raises(shoal.KernelFault):
         plain[(8,)](x, 7, debug=True)
     monkeypatch.setattr(shoal.knobs.runtime, "debug", True)
     with pytest.raises(shoal.KernelFault):
         plain[(8,)](x, 7)
+    with pytest.raises(shoal.KernelFault):
+        shoal.jit(debug=False)(asserting.fn)[(8,)](x, 7)
 
 
 @shoal.jit
@@ -146,6 +149,51 @@ def test_assertions_are_checked_without_the_accesses():
     assert (room == 1).all()
     with pytest.raises(shoal.KernelFault, match="too many programs"):
         asserting[(8,)](np.zeros(8, np.int32), 7, check_accesses=False)
+
+
+@shoal.jit
+def small_sum(a, b):
+    sl.device_assert(a + b < 1000, "the sum is large")
+    return a + b
+
+
+@shoal.jit
+def small_pair(a, i, b, j):
+    sl.device_assert(i != j, "one place twice")
+    return sl.where(a >= b, a, b), sl.where(a >= b, i, j)
+
+
+@shoal.jit(debug=True)
+def asserting_sums(x, rows, columns, total, before, after, best, M: sl.constexpr, N: sl.constexpr):
+    m, n = sl.arange(0, M), sl.arange(0, N)
+    tile = sl.load(x + m[:, None] * N + n[None, :])
+    sl.store(rows + m, sl.reduce(tile, 1, small_sum))
+    sl.store(columns + n, sl.reduce(tile, 0, small_sum))
+    sl.store(total, sl.reduce(tile, None, small_sum))
+    sl.store(before + m[:, None] * N + n[None, :], sl.associative_scan(tile, 1, small_sum))
+    sl.store(after + m[:, None] * N + n[None, :], sl.associative_scan(tile, 0, small_sum, reverse=True))
+    line = sl.max(tile, 0)
+    value, at = sl.reduce((line, n), 0, small_pair)
+    sl.store(best, value)
+    sl.store(best + 1, at)
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_combine_functions_assert(device):
+    x = np.random.default_rng(0).integers(-9, 9, (4, 8)).astype(np.int32)
+    rows, columns, total, best = (np.zeros(n, np.int32) for n in (4, 8, 1, 2))
+    before, after = np.zeros_like(x), np.zeros_like(x)
+    with shoal.device(device):
+        asserting_sums[(1,)](x, rows, columns, total, before, after, best, 4, 8)
+    np.testing.assert_array_equal(rows, x.sum(1))
+    np.testing.assert_array_equal(columns, x.sum(0))
+    assert total[0] == x.sum()
+    np.testing.assert_array_equal(before, x.cumsum(1))
+    np.testing.assert_array_equal(after, x[::-1].cumsum(0)[::-1])
+    assert best.tolist() == [x.max(), x.max(0).argmax()]
+    x[2, 3] = 2000
+    with shoal.device(device), pytest.raises(shoal.KernelFault, match="the sum is large"):
+        asserting_sums[(1,)](x, rows, columns, total, before, after, best, 4, 8)
 
 
 def test_overflow_is_checked_in_debug_mode():

@@ -51,6 +51,9 @@ COMPILING = {
     "a = tl.dot(tl.zeros((16, 32), tl.float16), tl.zeros((16, 16), tl.float16))": "input and other must have equal "
     "reduction dimensions",
     "a = wibble + 1": "wibble is not defined",
+    "a = x if n > 3 else n": "Ternary expression with dynamic condition has inconsistent types *fp32 and int32",
+    "a = (n, n)\na[0] = n": "__setitem__ is not supported in triton",
+    "a = tl.expand_dims(None, -1)": "cannot convert None of type <class 'NoneType'> to tensor",
     "a, b, c = (1, 2)": "not enough values to unpack (expected 3, got 2)",
     "a, *b = (1, 2)": "starred assignment targets are not supported",
     "a = [b for b, c in (1, 2)]": "cannot unpack non-iterable value",

@@ -34,6 +34,20 @@ def test_annotations_that_a_decorator_adds_fix_types():
     assert out[0] == 3
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint64", "float16"])
+def test_annotations_that_are_texts_fix_types(dtype):
+    @shoal.jit
+    @annotated(value=f"tl.{dtype}", source="const *fp32")
+    def kernel(out, source, value):
+        tl.store(out, value + tl.load(source))
+
+    out = np.zeros(1, np.float32)
+    made = kernel[(1,)](out, np.ones(1, np.float32), 3)
+    assert made.signature["value"].split(":")[0] == getattr(tl, dtype).mangle()
+    assert made.signature["source"].startswith("*kfp32") and out[0] == 4
+    assert [param.annotation_type for param in kernel.params[1:]] == ["*kfp32", getattr(tl, dtype).mangle()]
+
+
 def test_names_of_inner_modules_work_in_kernels():
     @shoal.jit
     def kernel(out, DTYPE: tl.constexpr, N: tl.constexpr):
@@ -171,6 +185,41 @@ def test_tools_of_nvidia_are_found_with_their_versions(tmp_path, monkeypatch):
         knobs.nvidia.nvdisasm  # noqa: B018 - asking is what fails
     monkeypatch.setenv("TRITON_NVDISASM_PATH", str(tool))
     assert knobs.nvidia.nvdisasm.path == str(tool)
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_descriptors_keep_the_extremes_of_half_floats(device):
+    @shoal.jit
+    def kernel(least, greatest, x, N: tl.constexpr):
+        values = tl.load(x + tl.program_id(0) * N + tl.arange(0, N))
+        tl.make_tensor_descriptor(least, [N], [1], [N]).atomic_min([0], values)
+        tl.make_tensor_descriptor(greatest, [N], [1], [N]).atomic_max([0], values)
+
+    x = np.random.default_rng(0).standard_normal((16, 32)).astype(np.float16)
+    least, greatest = np.full(32, np.inf, np.float16), np.full(32, -np.inf, np.float16)
+    with shoal.device(device):
+        kernel[(16,)](least, greatest, x, 32)
+    np.testing.assert_array_equal(least, x.min(0))
+    np.testing.assert_array_equal(greatest, x.max(0))
+
+
+def test_kernels_are_compiled_for_gpus_that_are_not_here():
+    from shoal.backends.compiler import GPUTarget
+
+    @shoal.jit
+    def kernel(x, out, BLOCK: tl.constexpr):
+        offsets = tl.arange(0, BLOCK)
+        tl.store(out + offsets, tl.load(x + offsets) * 2)
+
+    source = shoal.compiler.ASTSource(kernel, {"x": "*fp32", "out": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 64})
+    made = shoal.compile(source, target=GPUTarget("cuda", 100, 32), options={"num_warps": 2})
+    assert ".target sm_100a" in made.asm["ptx"] and "obj" not in made.asm
+    assert made.metadata.target == GPUTarget("cuda", 100, 32) and made.metadata.num_warps == 2
+    assert made.metadata.shared == 0 and made.metadata.warp_size == 32
+    with pytest.raises(RuntimeError, match="code for sm_100a, and there is no such machine here"):
+        made[(1,)](np.zeros(64, np.float32), np.zeros(64, np.float32), 64)
+    with pytest.raises(shoal.errors.ShoalError, match="there is no target `sm_71`"):
+        shoal.compile(source, target=GPUTarget("cuda", 71, 32))
 
 
 def fail():

@@ -110,9 +110,16 @@ fn added_annotation(program: &Program, f: &Function, parameter: &str) -> Annotat
     }
 }
 
-/// What a text that stands for a type says.
+/// What a text that stands for a type says: `int8`, `tl.int8`, `*fp32`, `const *fp32`.
 fn quoted(text: &str) -> Annotation {
-    match ArgType::parse(text) {
+    let text = text.trim();
+    if let Some(pointer) = text.strip_prefix("const ") {
+        return match quoted(pointer) {
+            Annotation::Type(ArgType::Pointer(to, _)) => Annotation::Type(ArgType::Pointer(to, Access::ReadOnly)),
+            _ => Annotation::None,
+        };
+    }
+    match ArgType::parse(text.strip_prefix("tl.").unwrap_or(text)) {
         Ok(ty) => Annotation::Type(ty),
         Err(_) if text.ends_with("constexpr") => Annotation::Constexpr,
         Err(_) => Annotation::None,

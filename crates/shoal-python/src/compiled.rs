@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use shoal::{ArgSpec, Origin, Stage, Variant};
+use shoal::{ArgSpec, Error, Origin, Stage, Target, Variant, target_named};
 
 use crate::errors::raise;
 
@@ -13,12 +13,45 @@ use crate::errors::raise;
 #[pyclass(module = "shoal._native", frozen)]
 pub(crate) struct Compiled {
     kernel: shoal::Kernel,
-    variant: Arc<Variant>,
+    code: Code,
+}
+
+/// Where the code is.
+enum Code {
+    /// On the kernel's device.
+    Loaded(Arc<Variant>),
+    /// Nowhere: it is for a machine that is not this one.
+    Foreign { specs: Vec<ArgSpec>, target: Target, assembly: Vec<u8> },
 }
 
 impl Compiled {
     pub(crate) fn new(kernel: shoal::Kernel, variant: Arc<Variant>) -> Compiled {
-        Compiled { kernel, variant }
+        Compiled { kernel, code: Code::Loaded(variant) }
+    }
+
+    /// Compiles for a signature on a target that need not be here.
+    ///
+    /// # Errors
+    /// When it does not compile, or there is no such target.
+    pub(crate) fn foreign(kernel: shoal::Kernel, signature: &str, target: &str) -> Result<Compiled, Error> {
+        let target = target_named(target)?;
+        let specs = kernel.read_signature(signature)?;
+        let assembly = kernel.emit(&specs, Stage::Asm, &target)?;
+        Ok(Compiled { kernel, code: Code::Foreign { specs, target, assembly } })
+    }
+
+    fn specs(&self) -> &[ArgSpec] {
+        match &self.code {
+            Code::Loaded(variant) => variant.specs(),
+            Code::Foreign { specs, .. } => specs,
+        }
+    }
+
+    fn compiled_for(&self) -> &Target {
+        match &self.code {
+            Code::Loaded(_) => self.kernel.device().target(),
+            Code::Foreign { target, .. } => target,
+        }
     }
 }
 
@@ -34,28 +67,35 @@ impl Compiled {
     #[getter]
     fn signature(&self) -> Vec<(&str, String)> {
         let params = self.kernel.params().iter().map(shoal::Param::name);
-        params.zip(self.variant.specs().iter().map(ToString::to_string)).collect()
+        params.zip(self.specs().iter().map(ToString::to_string)).collect()
     }
 
     /// The parameters whose values are compiled in.
     #[getter]
     fn constants(&self) -> Vec<&str> {
         let constant = |spec: &ArgSpec| matches!(spec, ArgSpec::Constant(_));
-        let pairs = self.kernel.params().iter().zip(self.variant.specs());
+        let pairs = self.kernel.params().iter().zip(self.specs());
         pairs.filter(|(_, spec)| constant(spec)).map(|(param, _)| param.name()).collect()
     }
 
     /// Whether the code was in the cache on disk.
     #[getter(from_cache)]
     fn was_cached(&self) -> bool {
-        self.variant.report().origin == Origin::Cached
+        matches!(&self.code, Code::Loaded(variant) if variant.report().origin == Origin::Cached)
     }
 
-    /// Seconds that each step took.
+    /// Whether the code can be launched: it is for a machine that is here.
+    #[getter(loaded)]
+    fn is_loaded(&self) -> bool {
+        matches!(self.code, Code::Loaded(_))
+    }
+
+    /// Seconds that each step took, where that was measured.
     #[getter]
     fn times<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let report = self.variant.report();
         let times = PyDict::new(py);
+        let Code::Loaded(variant) = &self.code else { return Ok(times) };
+        let report = variant.report();
         for (step, time) in [
             ("parse", report.parse),
             ("lower", report.lower),
@@ -70,24 +110,28 @@ impl Compiled {
         Ok(times)
     }
 
-    /// Size of the machine code's object.
+    /// Size of the machine code's object; of the assembly, for a machine that is not here.
     #[getter]
     fn object_bytes(&self) -> usize {
-        self.variant.report().object_bytes
+        match &self.code {
+            Code::Loaded(variant) => variant.report().object_bytes,
+            Code::Foreign { assembly, .. } => assembly.len(),
+        }
     }
 
     /// What it is compiled for: `("cuda", "sm_90a")`.
     #[getter]
     fn target(&self) -> (&'static str, &str) {
-        let target = self.kernel.device().target();
+        let target = self.compiled_for();
         (target.kind(), target.name())
     }
 
     /// What of a GPU it takes: registers of a thread, bytes of local memory of a thread, bytes of shared memory of a
-    /// program. `None` for a CPU.
+    /// program. `None` for a CPU, and for a GPU that is not here.
     #[getter]
     fn gpu_resources(&self) -> Option<(u32, u32, u32)> {
-        let resources = self.variant.gpu_resources()?;
+        let Code::Loaded(variant) = &self.code else { return None };
+        let resources = variant.gpu_resources()?;
         Some((resources.registers, resources.local_bytes, resources.shared_bytes))
     }
 
@@ -97,7 +141,10 @@ impl Compiled {
             .into_iter()
             .find(|known| known.name() == stage)
             .ok_or_else(|| PyKeyError::new_err(format!("kernels have no form `{stage}`")))?;
-        let emitted = py.detach(|| self.kernel.emit(self.variant.specs(), stage, self.kernel.device().target()));
+        if let (Stage::Asm, Code::Foreign { assembly, .. }) = (stage, &self.code) {
+            return Ok(PyBytes::new(py, assembly));
+        }
+        let emitted = py.detach(|| self.kernel.emit(self.specs(), stage, self.compiled_for()));
         Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
     }
 }

@@ -11,6 +11,7 @@ use shoal::{Device, Module};
 
 use crate::binding::Parameters;
 use crate::bridge::{Bridge, Names};
+use crate::compiled::Compiled;
 use crate::errors::raise;
 use crate::host_value;
 use crate::launch::{self, Goal};
@@ -92,6 +93,17 @@ impl KernelObject {
     ) -> PyResult<Bound<'py, PyAny>> {
         let live = slf.get().live(slf)?;
         launch::compile_signature(slf, &live, signature, options)
+    }
+
+    /// Compiles for a signature and a target that need not be here, such as `sm_90a`.
+    fn _compile_foreign(
+        slf: &Bound<'_, Self>,
+        signature: &str,
+        options: &Bound<'_, PyDict>,
+        target: &str,
+    ) -> PyResult<Compiled> {
+        let live = slf.get().live(slf)?;
+        launch::compile_foreign(slf, &live, signature, options, target)
     }
 
     /// A kernel knows its globals, and they know the kernel: without this, none would ever be freed.

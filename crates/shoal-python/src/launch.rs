@@ -16,6 +16,7 @@ use smallvec::SmallVec;
 
 use crate::arguments::{self, ExtentNeed, Held, Takes};
 use crate::binding::{Kept, Mismatch, Values};
+use crate::compiled::Compiled;
 use crate::devices::{self, DeviceName};
 use crate::errors::raise;
 use crate::kernel::{Declared, KernelObject, Live};
@@ -247,16 +248,36 @@ pub(crate) fn compile_signature<'py>(
     named: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = slf.py();
-    let options = named.iter().map(|(name, value)| Ok((name.cast_into::<PyString>()?, value)));
-    let options = options.collect::<PyResult<Given<'_>>>()?;
-    let debug = debug_of(&options, slf.get().declared()?, &hooks::Settings::now(py)?)?;
-    let set = live.variants.with(py, &live.kernel, debug, &options)?;
+    let set = with_options(slf, live, named)?;
     let (on, _) = chosen(py, &set, devices::default_device()?, &Held::default(), None)?;
     let variant = py.detach(|| on.compile_for(on.read_signature(signature)?));
     let variant = variant.map_err(|error| raise(py, error, live.bridge.cause()))?;
     let notes: Vec<_> = variant.report().notes.iter().filter_map(note).collect();
     slf.call_method1(intern!(py, "_say"), (notes,))?;
     set.show(slf, on, &variant)
+}
+
+/// Compiles for a signature and a target that need not be here.
+pub(crate) fn compile_foreign(
+    slf: &Bound<'_, KernelObject>,
+    live: &Live,
+    signature: &str,
+    named: &Bound<'_, PyDict>,
+    target: &str,
+) -> PyResult<Compiled> {
+    let py = slf.py();
+    let kernel = with_options(slf, live, named)?.kernel.clone();
+    let made = py.detach(|| Compiled::foreign(kernel, signature, target));
+    made.map_err(|error| raise(py, error, live.bridge.cause()))
+}
+
+/// A kernel with launch options.
+fn with_options(slf: &Bound<'_, KernelObject>, live: &Live, named: &Bound<'_, PyDict>) -> PyResult<Arc<OptionSet>> {
+    let py = slf.py();
+    let options = named.iter().map(|(name, value)| Ok((name.cast_into::<PyString>()?, value)));
+    let options = options.collect::<PyResult<Given<'_>>>()?;
+    let debug = debug_of(&options, slf.get().declared()?, &hooks::Settings::now(py)?)?;
+    live.variants.with(py, &live.kernel, debug, &options)
 }
 
 /// How bad a note is, and its text: what `static_print` says alone, warnings with their place.

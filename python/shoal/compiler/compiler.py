@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from shoal import _native
 from shoal.backends import backends
 from shoal.backends.compiler import BaseBackend, GPUTarget
 from shoal.compiler.lazy import LazyDict
@@ -45,10 +46,22 @@ def compile(
     target = target if target is not None else driver.active.get_current_target()
     make_backend(target)
     given = {**src.parse_options(), **(options or {})}
+    if target.backend == "cuda" and not _is_here(target):
+        arch = f"sm_{target.arch}a" if int(target.arch) >= 90 else f"sm_{target.arch}"
+        return CompiledKernel(src.fn, src.fn._compile_foreign(_signature(src), given, arch), given)
     if target.backend == device.current().split(":")[0] or (target.backend == "cpu" and device.current() == "interp"):
         return src.fn._compile_signature(_signature(src), given)
     with device(target.backend):
         return src.fn._compile_signature(_signature(src), given)
+
+
+def _is_here(target: GPUTarget) -> bool:
+    """Whether there is such a GPU."""
+    try:
+        major, minor = _native.cuda_properties(0)["capability"]
+    except RuntimeError:
+        return False
+    return int(target.arch) == 10 * major + minor
 
 
 def make_backend(target: GPUTarget) -> BaseBackend:

@@ -70,7 +70,7 @@ def source(function: Any) -> Source:
         bool(function.noinline),
         tuple(str(which) for which in function.do_not_specialize or ()),
         tuple(str(which) for which in function.do_not_specialize_on_alignment or ()),
-        function.debug,
+        None,  # a launch knows what the decorator says of `debug`, and may say otherwise
         _must_use(function),
     )
 

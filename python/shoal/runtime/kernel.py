@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import html
+import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,7 +58,7 @@ class Forms(Mapping[str, Any]):
 
     def __init__(self, source: str, native: _native.Compiled) -> None:
         self._native = native
-        self._forms = _FORMS if native.gpu_resources is None else _GPU_FORMS
+        self._forms = _GPU_FORMS if native.target[0] == "cuda" else _FORMS
         self._made: dict[str, Any] = {"source": source}
 
     def __getitem__(self, form: str) -> Any:
@@ -166,7 +167,7 @@ class CompiledKernel:
             "global_scratch_align": 1,
             "profile_scratch_size": 0,
             "profile_scratch_align": 1,
-            "warp_size": 1 if self._native.gpu_resources is None else 32,
+            "warp_size": 32 if self._native.target[0] == "cuda" else 1,
             "backend_name": self._native.target[0],
         }
         return namedtuple("KernelMetadata", sorted(facts))(**facts)  # noqa: PYI024
@@ -197,31 +198,42 @@ class CompiledKernel:
     @property
     def _shared(self) -> int:
         resources = self._native.gpu_resources
-        return 1 if resources is None else resources[2]
+        if resources is not None:
+            return resources[2]
+        return 1 if self._native.loaded else int(re.search(r" shared=(\d+)", self.asm["ptx"])[1])  # type: ignore[index]
 
     @property
     def n_regs(self) -> int:
         """Registers of a thread on a GPU; of a program on a CPU, all that it has for vectors."""
+        self._must_be_here()
         resources = self._native.gpu_resources
         return 32 if resources is None else resources[0]
 
     @property
     def n_spills(self) -> int:
         """Registers of a thread that are kept in memory on a GPU."""
+        self._must_be_here()
         resources = self._native.gpu_resources
         return 0 if resources is None else resources[1] // 4
 
     @property
     def n_max_threads(self) -> int:
         """The most threads that can run a program."""
-        return 1 if self._native.gpu_resources is None else 1024
+        return 1024 if self._native.target[0] == "cuda" else 1
 
     def _init_handles(self) -> None:
         """Loads the code. It is loaded already; this is for host code that asks for it."""
+        self._must_be_here()
         self.module = self.module or self._native
         self.function = self.function or self._native
 
+    def _must_be_here(self) -> None:
+        if not self._native.loaded:
+            raise RuntimeError(f"`{self.name}` is code for {self._native.target[1]}, and there is no such machine here")
+
     def __getitem__(self, grid: Any) -> Callable[..., Any]:
+        self._must_be_here()
+
         def launch(*args: Any, stream: Any = None) -> Any:
             # A parameter with the name of an option is both, if it is passed by name.
             names = self.fn.arg_names[: len(args)]

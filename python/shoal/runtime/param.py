@@ -41,7 +41,11 @@ class KernelParam:
         from ..language.core import dtype
 
         found = self._param.annotation
-        return short_name(written(found) if isinstance(found, dtype) else self.annotation.split(".")[-1]) or ""
+        if isinstance(found, dtype):
+            return short_name(written(found)) or ""
+        pointer = self.annotation.strip().removeprefix("const ")
+        short = short_name(pointer.split(".")[-1]) or ""
+        return f"*k{short[1:]}" if pointer != self.annotation.strip() and short.startswith("*") else short
 
     @property
     def is_constexpr(self) -> bool:

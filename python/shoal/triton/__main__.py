@@ -10,7 +10,6 @@ The program sees what it would see under plain `python`: its own `sys.argv`, its
 from __future__ import annotations
 
 import builtins
-import importlib.util
 import io
 import linecache
 import os
@@ -31,9 +30,6 @@ def _run_as_main(code: CodeType, file: str | None) -> None:
     main.__dict__["__builtins__"] = builtins
     if file is not None:
         main.__file__ = file
-        os.environ[_child.SCRIPT] = os.path.abspath(file)
-        main.__spec__ = importlib.util.find_spec(_child.__name__)
-        main.__package__ = ""  # a script is in no package, and least of all in that of `_child`
     sys.modules["__main__"] = main
     exec(code, main.__dict__)
 
@@ -83,8 +79,6 @@ def main(arguments: list[str]) -> None:
         if first == "-m":
             sys.path[0] = os.getcwd()
             sys.argv[0] = rest[0]
-            os.environ.pop(_child.SCRIPT, None)
-            _child.replace_main()
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         else:
             _text(rest[0], "<string>")

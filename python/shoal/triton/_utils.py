@@ -25,10 +25,7 @@ __all__ = [
 # The names that NumPy, torch and Triton have for types: what signatures call them.
 type_canonicalisation_dict: dict[str, str] = {
     **{name: ty.mangle() for name, ty in DTYPES.items()},
-    "bool": "i1",
-    "int1": "i1",
-    "uint1": "u1",
-    "i1": "i1",
+    **{name: "u1" for name in ("bool", "int1", "uint1", "i1", "u1")},
     "float8_e4m3fn": "fp8e4nv",
     "float8_e4m3fnuz": "fp8e4b8",
     "float8_e5m2": "fp8e5",

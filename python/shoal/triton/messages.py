@@ -217,8 +217,19 @@ _RULES = (
     ),
     Rule(r"error: `(\w+)` has no value here", NameError, "{0} is not defined"),
     Rule(
-        r"this function returns different types[\s\S]*?type `(.*?)`[\s\S]*?type `(.*?)`",
+        r"the two values of this conditional have different types[\s\S]*?type `(.*?)`[\s\S]*?type `(.*?)`",
         AssertionError,
+        "Ternary expression with dynamic condition has inconsistent types {1} and {0}",
+    ),
+    Rule("elements of this value cannot be assigned", NotImplementedError, "__setitem__ is not supported in triton"),
+    Rule(
+        "expected a tensor or a number, found `None`",
+        TypeError,
+        "cannot convert None of type <class 'NoneType'> to tensor",
+    ),
+    Rule(
+        r"this function returns different types[\s\S]*?type `(.*?)`[\s\S]*?type `(.*?)`",
+        TypeError,
         "Return type mismatch: {0} and {1}",
     ),
     Rule(

@@ -27,4 +27,3 @@ def pytest_load_initial_conftests(early_config: Any) -> None:
     if asked.shoal_triton or asked.cuda_as_cpu:
         install(cuda_as_cpu=asked.cuda_as_cpu)
         _child.follow(["--cuda-as-cpu"] if asked.cuda_as_cpu else [])
-        _child.replace_main()

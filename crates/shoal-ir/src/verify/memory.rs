@@ -40,8 +40,7 @@ pub(super) fn atomic_rmw(t: &Typed<'_>, op: RmwOp) -> Rule {
     mask(t, 2)?;
     let element = t.operands[1].number().ok_or("atomics work on numbers")?;
     let works = match op {
-        RmwOp::Add => element.bits() >= 32 || matches!(element, Scalar::F16 | Scalar::BF16),
-        RmwOp::Min | RmwOp::Max => element.bits() >= 32,
+        RmwOp::Add | RmwOp::Min | RmwOp::Max => element.bits() >= 32 || matches!(element, Scalar::F16 | Scalar::BF16),
         RmwOp::And | RmwOp::Or | RmwOp::Xor => element.is_int() && element.bits() >= 32,
         RmwOp::Xchg => element.bits() >= 16,
     };

@@ -92,7 +92,8 @@ pub(crate) fn rmw(
     Ok(emit_rmw(e, op, &p, &value, mask.as_ref(), ordering))
 }
 
-fn emit_rmw(
+/// The operation itself, on what `prepare` gives.
+pub(crate) fn emit_rmw(
     e: &mut Emit<'_>,
     op: RmwOp,
     p: &Tensor,

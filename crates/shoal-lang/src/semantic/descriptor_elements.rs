@@ -148,8 +148,18 @@ pub(crate) fn reduce(
     let Elements { pointers, mask } = elements(e, desc, &shape, &indices);
     let pointers = Tensor { access: Access::ReadWrite, ..pointers };
     let ordering = Ordering { sem: Sem::Relaxed, scope: Scope::Gpu };
-    atomic::rmw(e, op, &pointers, &value.into(), Some(&mask.into()), ordering)?;
+    // Copy engines do this, so that descriptors have it and pointers have not.
+    if half_extreme(op, &value) {
+        atomic::emit_rmw(e, op, &pointers, &value, Some(&mask), ordering);
+    } else {
+        atomic::rmw(e, op, &pointers, &value.into(), Some(&mask.into()), ordering)?;
+    }
     Ok(())
+}
+
+/// Whether this is the lesser or the greater of 16-bit floats.
+fn half_extreme(op: RmwOp, value: &Tensor) -> bool {
+    matches!(op, RmwOp::Min | RmwOp::Max) && matches!(number_type(value), Some(Scalar::F16 | Scalar::BF16))
 }
 
 fn run_gather(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {

@@ -26,6 +26,7 @@ pub(crate) mod extra;
 pub(crate) mod gather;
 pub(crate) mod hint;
 pub(crate) mod histogram;
+pub(crate) mod in_halves;
 pub(crate) mod language_extra;
 pub(crate) mod libdevice;
 pub(crate) mod libshmem;

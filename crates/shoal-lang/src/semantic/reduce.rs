@@ -5,8 +5,8 @@ use shoal_ir::{OpKind, Region, combine};
 use shoal_source::Span;
 
 use super::operand::{elem, to_tensor};
-use super::shape;
 use super::words::counted;
+use super::{in_halves, shape};
 use crate::builtin::{Args, Builtin, BuiltinContext, describe};
 use crate::emit::Emit;
 use crate::lower_error::{LowerError, LowerResult};
@@ -113,6 +113,18 @@ pub(crate) fn leave(e: &mut Emit<'_>, (region, elementwise): (Region, bool)) {
 
 /// Ends the current region with what the combine function gave, which must have the types it was given.
 fn close(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> LowerResult<()> {
+    let results: Vec<_> = of_types(e, function, types, result)?.into_iter().map(|t| t.value).collect();
+    e.b().yield_(&results);
+    Ok(())
+}
+
+/// What the combine function made of tiles like these: as many, of their types.
+pub(crate) fn combined(e: &mut Emit<'_>, function: &str, like: &[Tensor], result: &Value) -> LowerResult<Vec<Tensor>> {
+    let types: Vec<Type> = like.iter().map(|t| t.ty.clone()).collect();
+    of_types(e, function, &types, result)
+}
+
+fn of_types(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> LowerResult<Vec<Tensor>> {
     let values = match result {
         Value::Tuple(t) => t.items.to_vec(),
         Value::Invalid => return Err(LowerError::reported()),
@@ -134,6 +146,8 @@ fn close(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> Lo
             return Err(e.error(format!("`{function}` returns nothing")).help("return the combined value").into());
         }
         let t = to_tensor(e, value)?;
+        // A constant is the same for all elements.
+        let t = if t.is_scalar() { super::broadcast::expand(e, &t, ty.shape()) } else { t };
         if t.ty != *ty {
             let wanted = crate::dtype::display(ty, t.access);
             return Err(e
@@ -142,10 +156,9 @@ fn close(e: &mut Emit<'_>, function: &str, types: &[Type], result: &Value) -> Lo
                 .help("cast the input first, or the result in the combine function, so that the type stays")
                 .into());
         }
-        results.push(t.value);
+        results.push(t);
     }
-    e.b().yield_(&results);
-    Ok(())
+    Ok(results)
 }
 
 /// One tile or several, flat, if no axis is given.
@@ -177,8 +190,11 @@ fn run_reduce(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
         None => flatten(l.emit(), &inputs.tensors)?,
     };
     let region = combine_region(l, &f, &tensors, a.span)?;
+    let mut results = match in_halves::are_needed(l.emit(), region) {
+        true => in_halves::reduce(l, &f, &tensors, axis.unwrap_or(0), a.span)?,
+        false => along(l.emit(), &tensors, axis.unwrap_or(0), region),
+    };
     let e = l.emit();
-    let mut results = along(e, &tensors, axis.unwrap_or(0), region);
     if keep {
         for t in &mut results {
             *t = match axis {

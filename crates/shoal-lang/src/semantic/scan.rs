@@ -3,7 +3,7 @@
 use shoal_ir::{OpKind, Region};
 
 use super::reduce::{Inputs, combine_region};
-use super::shape;
+use super::{in_halves, shape};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::emit::Emit;
 use crate::lower_error::LowerResult;
@@ -33,7 +33,10 @@ fn run_scan(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let axis = shape::axis(l.emit(), a.int("axis")?, inputs.tensors[0].shape().len())?;
     let begin = if a.bool("reverse")? { Begin::Last } else { Begin::First };
     let region = combine_region(l, &f, &inputs.tensors, a.span)?;
-    let results = along(l.emit(), &inputs.tensors, axis, begin, region);
+    let results = match in_halves::are_needed(l.emit(), region) {
+        true => in_halves::scan(l, &f, &inputs.tensors, axis, begin, a.span)?,
+        false => along(l.emit(), &inputs.tensors, axis, begin, region),
+    };
     Ok(inputs.results(results))
 }
 

@@ -119,7 +119,7 @@ def language() -> str:
 
 def operations() -> str:
     """The page of the tile IR's operations, from the documentation of `OpKind`."""
-    source = (ROOT / "crates/shoal-ir/src/op.rs").read_text()
+    source = (ROOT / "crates/shoal-ir/src/op/mod.rs").read_text()
     body = source[source.index("pub enum OpKind {") :]
     body = body[: body.index("\n}\n")]
     printed = (ROOT / "crates/shoal-ir/src/print.rs").read_text()

@@ -242,3 +242,14 @@ def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code
     output, _ = process.communicate(timeout=60)
     assert process.returncode == code, output
     assert re.fullmatch(f"error: {blamed}", output.splitlines()[-1]), output
+
+
+@needs_oshrun
+def test_oshrun_ends_when_a_rank_is_too_late(tmp_path):
+    begun = time.monotonic()
+    process = start(oshrun(3)[1:], BLAME, tmp_path, HOW="sleeps")
+    output, _ = process.communicate(timeout=55)
+    assert time.monotonic() - begun < 50, "it has waited for the rank that sleeps"
+    assert process.returncode == 1, output
+    blamed = r"error: rank [02] \(pid \d+\) waited 2 s in barrier of the world for rank 1 \(pid \d+\)"
+    assert re.fullmatch(blamed, output.splitlines()[-1]), output

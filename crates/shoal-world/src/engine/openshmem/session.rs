@@ -220,7 +220,7 @@ impl Session {
     }
 
     /// The last collective of all ranks, waited for as long as `patience`.
-    fn finalize(&'static self, patience: Duration) {
+    fn finalize(&'static self, patience: Duration) -> Finished {
         let (tell, told) = std::sync::mpsc::channel();
         let work = move || {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
@@ -230,8 +230,9 @@ impl Session {
             // Nobody listens who has waited long enough.
             let _ = tell.send(());
         };
-        if std::thread::Builder::new().spawn(work).is_ok() {
-            let _ = told.recv_timeout(patience);
+        match std::thread::Builder::new().spawn(work).map(|_| told.recv_timeout(patience)) {
+            Ok(Ok(())) => Finished::Together,
+            Ok(Err(_)) | Err(_) => Finished::Overdue,
         }
     }
 }
@@ -257,11 +258,20 @@ pub(super) fn give_back(_of: &Port) {
     }
 }
 
+/// How the library was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Finished {
+    /// With all ranks, or there was nothing to leave.
+    Together,
+    /// Some rank did not come.
+    Overdue,
+}
+
 /// What the process does last. Ranks whose world has failed do not wait for each other for long: `oshrun` ends those who
 /// do not come.
-pub(super) fn finish() {
+pub(super) fn finish() -> Finished {
     const AFTER_A_FAILURE: Duration = Duration::from_secs(2);
-    let Some(session) = SESSION.get().filter(|session| session.process == getpid()) else { return };
+    let Some(session) = SESSION.get().filter(|session| session.process == getpid()) else { return Finished::Together };
     let (world, mut has_failed) = {
         let active = session.world();
         (active.world.upgrade(), active.has_failed)
@@ -271,5 +281,5 @@ pub(super) fn finish() {
         has_failed = true;
     }
     let patience = Duration::from_millis(session.patience.load(Ordering::Relaxed));
-    session.finalize(if has_failed { AFTER_A_FAILURE } else { patience });
+    session.finalize(if has_failed { AFTER_A_FAILURE } else { patience })
 }

@@ -119,6 +119,7 @@ impl<'p> Program<'p> {
             let i = match machine.elements {
                 ElementOrder::Forward => step,
                 ElementOrder::Backward => addresses.len() - 1 - step,
+                ElementOrder::From(first) => (first + step) % addresses.len(),
             };
             let address = addresses[i];
             if mask.is_some_and(|m| m[i] == 0) {
@@ -207,7 +208,7 @@ impl<'p> Program<'p> {
     /// Does a plain store, neighbouring elements at once. Whether it is done; if not, doing it element by element finds out
     /// why.
     fn store_runs(&self, machine: &mut Machine<'_>, site: Site<'p>) -> Result<bool, Error> {
-        if self.is_followed(machine) || machine.elements == ElementOrder::Backward {
+        if self.is_followed(machine) || machine.elements != ElementOrder::Forward {
             return Ok(false);
         }
         let bytes = self.pointee(site)?.bytes();

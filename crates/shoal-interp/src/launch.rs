@@ -89,6 +89,8 @@ pub enum ElementOrder {
     Forward,
     /// The other way round: what comes out otherwise is not the same on a GPU, which has no such order.
     Backward,
+    /// From this one on, and then those before it.
+    From(usize),
 }
 
 /// How a kernel is run.

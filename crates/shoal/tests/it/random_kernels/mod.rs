@@ -22,7 +22,7 @@ use shoal_abi::{CpuTarget, Target};
 use shoal_codegen::{Options, cpu};
 use shoal_driver::cpu::CpuDevice;
 use shoal_driver::cuda::CudaDevice;
-use shoal_ir::op::{BinaryOp, DotPrecision, MathFn};
+use shoal_ir::op::{BinaryOp, DotPrecision, MathFn, RmwOp};
 use shoal_ir::{Func, Module, OpId, OpKind, Region, Scalar, Value, combine};
 use shoal_source::{Cancellation, SourceMap};
 
@@ -87,7 +87,8 @@ fn wrong_on_gpu(device: CudaDevice, case: &Case, module: &Module, warps: u32, fo
     }
 }
 
-/// Quotients, roots and products of tiles are exact on GPUs where they are asked to be.
+/// Quotients, roots and products of tiles are exact on GPUs where they are asked to be. Atomic sums of `f32` never are: the
+/// instruction takes subnormal numbers for zero.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other operations are the same everywhere")]
 fn for_gpu(func: &mut Func) {
     for op in func.walk() {
@@ -95,11 +96,19 @@ fn for_gpu(func: &mut Func) {
         let exact = match func.op(op).kind {
             OpKind::Binary(BinaryOp::Div) if float => OpKind::Binary(BinaryOp::DivRn),
             OpKind::Math(MathFn::Sqrt) => OpKind::Math(MathFn::SqrtRn),
+            OpKind::AtomicRmw { op: RmwOp::Add, sem, scope } if sums_f32(func, op) => {
+                OpKind::AtomicRmw { op: RmwOp::Max, sem, scope }
+            }
             OpKind::Dot { max_imprecise_acc, .. } => OpKind::Dot { precision: DotPrecision::Ieee, max_imprecise_acc },
             _ => continue,
         };
         func.op_mut(op).kind = exact;
     }
+}
+
+/// Whether the second operand is of `f32`.
+fn sums_f32(func: &Func, op: OpId) -> bool {
+    func.ty(func.op(op).operands()[1]).number() == Some(Scalar::F32)
 }
 
 /// Whether it matters for what an operation combines in which groups it combines its elements: GPUs choose their own.

@@ -187,6 +187,22 @@ pub(crate) fn extract(e: &mut Emit<'_>, value: IrValue, lane: IrValue) -> IrValu
     b.reshape(one, &[])
 }
 
+/// What the first lanes have, for pointers with no more elements than there are lanes: there each thread of a GPU holds one
+/// element, and stores what it has itself.
+pub(crate) fn of_first(e: &mut Emit<'_>, t: &Tensor, pointers: &Tensor) -> Option<Tensor> {
+    let count = match pointers.shape() {
+        &[count] if !is_per_lane(pointers) => count,
+        _ => return None,
+    };
+    if !is_per_lane(t) || e.active.is_some() || count > self::count(e) {
+        return None;
+    }
+    let lane = e.b().iota(0, count);
+    let elem = t.ty.elem()?;
+    let value = e.b().value_as(OpKind::Gather { axis: 0 }, &[t.value, lane], Type::tile(elem, &[count]));
+    Some(Tensor { access: t.access, ..e.tensor(value) })
+}
+
 /// A zero, or a null pointer, of a type of numbers or pointers.
 pub(crate) fn zero(e: &mut Emit<'_>, ty: &Type) -> Option<IrValue> {
     match ty.elem()? {

@@ -13,6 +13,9 @@
 //! }
 //! ```
 //!
+//! What is dead then is removed: a function that is applied to elements may call one that looks at the type of a tile, and
+//! has no room for the tile itself.
+//!
 //! **Why here.** First of all: every other pass looks at one function at a time, and a call hides what it does from
 //! all of them.
 
@@ -21,6 +24,7 @@ use std::collections::{HashMap, HashSet};
 use shoal_ir::{Func, FuncKind, MAX_WEIGHT, Module, OpId, OpKind, Region};
 
 use crate::clone_region::{Origin, Renaming, clone_op};
+use crate::dce::dce;
 use crate::facts::replace_value;
 
 /// Inlines all calls that may be inlined.
@@ -38,6 +42,7 @@ pub fn inline(module: &mut Module) {
         inliner.finish(module, index);
     }
     remove_uncalled(module, &called_before);
+    dce(module);
 }
 
 /// How far a function is.

@@ -141,6 +141,8 @@ pub(crate) fn store(
     let element = pointer(e, "store", p)?.element();
     writable(e, "store", p)?;
     let mask = mask.map(|m| mask_of(e, m)).transpose()?;
+    let of_first = value.tensor().and_then(|t| lanes::of_first(e, t, p)).map(Operand::Tensor);
+    let value = of_first.as_ref().unwrap_or(value);
     let (p, mask) = &lanes::at_access(e, p, value.tensor(), mask.as_ref())?;
     if let Operand::Tensor(t) = value {
         scalar_beside_scalar(e, "value", p, t)?;

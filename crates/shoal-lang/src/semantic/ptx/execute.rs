@@ -55,16 +55,13 @@ impl Machine<'_, '_> {
     /// `mov.v4`: each element of a vector, from another vector or from one number.
     fn copy_elements(&mut self, to: &Operand, from: &Operand, ty: Scalar, mask: Option<Value>) -> Outcome<()> {
         let Operand::Vector(places) = to else { return Err("`mov.v2` and `mov.v4` write vectors".into()) };
-        let mut values = Vec::new();
-        for (n, _) in places.iter().enumerate() {
-            values.push(match from {
-                Operand::Vector(parts) => {
-                    let part = parts.get(n).ok_or("the vectors of a `mov` differ in length")?;
-                    self.read(part, ty)?
-                }
-                one => self.read(one, ty)?,
-            });
-        }
+        let values = match from {
+            Operand::Vector(parts) if parts.len() != places.len() => {
+                return Err("the vectors of a `mov` differ in length".into());
+            }
+            Operand::Vector(parts) => parts.iter().map(|part| self.read(part, ty)).collect::<Outcome<Vec<_>>>()?,
+            one => vec![self.read(one, ty)?; places.len()],
+        };
         places.iter().zip(values).try_for_each(|(place, value)| self.write(place, value, mask))
     }
 

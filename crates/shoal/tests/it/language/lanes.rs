@@ -269,6 +269,13 @@ fn threads_take_and_put_elements_of_tiles() {
 }
 
 #[test]
+fn threads_store_their_own_value_to_the_elements_of_a_short_tile() {
+    let body = "    tl.store(out + tl.arange(0, 32), tid(0) * 3)\n    tl.store(out + 32 + tl.arange(0, 64), tid(0))\n";
+    let expected: Vec<i32> = (0..32).map(|i| i * 3).chain(0..64).collect();
+    lanes("out", body).gives(Args::new(), &expected);
+}
+
+#[test]
 fn threads_write_elements_of_large_tiles() {
     // More places times threads than a tile has elements at most.
     let data = integers(128 * 256, 9);

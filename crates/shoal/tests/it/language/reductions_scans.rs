@@ -221,6 +221,37 @@ def absmax(a, b):
     with(functions, "x, out", body).near::<f32>(args!(&x), 1e-4, &expected);
 }
 
+/// `(x + tl.zeros((1,), …)).dtype` is how generated code asks for the type of what may be a number of Python's.
+#[test]
+fn functions_on_elements_may_look_at_the_type_of_a_tile() {
+    let functions = "
+@shoal.jit
+def promoted(x):
+    return x + tl.zeros((1,), tl.int1)
+
+@shoal.jit
+def is_floating(x):
+    return promoted(x).dtype.is_floating()
+
+@shoal.jit
+def greater(a, b):
+    wins = a > b
+    if is_floating(a):
+        wins |= a != a
+    return tl.where(wins, a, b)
+";
+    let body = "
+    at = tl.arange(0, 64)
+    v = tl.load(x + at)
+    tl.store(out + at, tl.associative_scan(v, 0, greater))
+    tl.store(out + 64, tl.reduce(v, 0, greater))
+";
+    let x = integers(64, 9);
+    let mut expected = prefixes(&x, false, i32::max);
+    expected.push(expected[63]);
+    with(functions, "x, out", body).gives(args!(&x), &expected);
+}
+
 /// Sums of prefixes, from the front or the back.
 fn prefixes(x: &[i32], reverse: bool, combine: fn(i32, i32) -> i32) -> Vec<i32> {
     let mut x = x.to_vec();

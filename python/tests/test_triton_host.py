@@ -10,7 +10,7 @@ import pytest
 
 import shoal
 import shoal.language as tl
-from shoal import _native, knobs
+from shoal import knobs
 from shoal.backends.compiler import GPUTarget
 from shoal.compiler import ASTSource, LazyDict, make_backend
 from shoal.runtime import cache

@@ -166,8 +166,8 @@ fn elements_share_registers() {
 
 #[test]
 fn registers_form_vectors() {
-    let asm = "{ .reg .v4 .b32 %v, %w; .reg .v2 .b16 h<2>; mov.v4.b32 %v, 3; mov.b32 %v.y, $1; mov.v4.b32 %w, %v; \
-               mov.b32 h1, $2; mov.b32 %w.x, {h1.y, h1.x}; add.s32 %w.z, %w.y, %w.z; xor.b32 $0, %w.x, %w.z; }";
+    let asm = "{ .reg .v4 .b32 %v, %w; .reg .v2 .b16 h<2>; mov.v4.b32 %v, {0, 0, 3, 0}; mov.b32 %v.y, $1; \
+               mov.v4.b32 %w, %v; mov.b32 h1, $2; mov.b32 %w.x, {h1.y, h1.x}; add.s32 %w.z, %w.y, %w.z; xor.b32 $0, %w.x, %w.z; }";
     on_ints(asm, 2, |v| v[1].rotate_left(16) ^ v[0].wrapping_add(3));
 }
 

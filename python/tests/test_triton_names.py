@@ -149,6 +149,33 @@ def test_inner_names_are_found_where_the_drop_in_is_installed():
     assert not hasattr(shoal.runtime.jit, "mangle_type")
 
 
+def test_truth_values_by_every_name():
+    @shoal.jit
+    def kernel(a: "tl.uint1", b: "u1", c: "i1"):  # noqa: F821
+        tl.static_assert(a.dtype == tl.int1 and b.dtype == tl.int1 and c.dtype == tl.int1)
+
+    assert set(kernel.warmup(1, 1, 1, grid=(1,)).signature.values()) == {"i1"}
+
+
+def test_tests_of_the_front_end_compile():
+    from shoal.triton import install, uninstall
+
+    install()
+    try:
+        from triton._filecheck import run_parser
+
+        @shoal.jit
+        def kernel(x, N: tl.constexpr):
+            tl.static_assert(N == 4)
+            tl.store(x, N)
+
+        assert "store" in run_parser(kernel, args=(np.float32, 4)).str_nodebug()
+        with pytest.raises(shoal.CompileTimeAssertionFailure):
+            run_parser(kernel, args=(np.float32, 5))
+    finally:
+        uninstall()
+
+
 def test_parts_of_tritons_compiler_refuse_when_they_are_used():
     from shoal.triton import install, uninstall
 

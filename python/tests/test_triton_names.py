@@ -149,6 +149,26 @@ def test_inner_names_are_found_where_the_drop_in_is_installed():
     assert not hasattr(shoal.runtime.jit, "mangle_type")
 
 
+def test_names_of_the_backend_for_nvidia(monkeypatch, tmp_path):
+    from shoal.triton import install, uninstall
+
+    install()
+    try:
+        from triton.backends.nvidia.compiler import CUDABackend, sm_arch_from_capability
+        from triton.backends.nvidia.driver import CudaDriver, libcuda_dirs, library_dirs, ty_to_cpp
+    finally:
+        uninstall()
+    assert CUDABackend is shoal.backends.backends["cuda"].compiler
+    assert CudaDriver is shoal.backends.backends["cuda"].driver
+    assert [sm_arch_from_capability(80), sm_arch_from_capability(90)] == ["sm_80", "sm_90a"]
+    assert [ty_to_cpp("i32"), ty_to_cpp("*fp32")] == ["int32_t", "CUdeviceptr"]
+    (tmp_path / "libcuda.so.1").touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert str(tmp_path) in library_dirs()
+    monkeypatch.setenv("TRITON_LIBCUDA_PATH", "/somewhere")
+    assert libcuda_dirs() == ["/somewhere"]
+
+
 def test_truth_values_by_every_name():
     @shoal.jit
     def kernel(a: "tl.uint1", b: "u1", c: "i1"):  # noqa: F821

@@ -216,7 +216,10 @@ def test_what_does_not_fit_is_refused():
     [
         (lambda one: kernels.two_shot_all_reduce(np.ones(200 if one else 100, np.float32)), "bytes = 800"),
         (lambda one: kernels.one_shot_all_reduce(np.ones(9, np.float16 if one else np.float32)), "of float16"),
-        (lambda one: kernels.broadcast(np.ones(5, np.float32), 1 if one else 0), "broadcast(n = 5, root = 1) of float32"),
+        (
+            lambda one: kernels.broadcast(np.ones(5, np.float32), 1 if one else 0),
+            "broadcast(n = 5, root = 1) of float32",
+        ),
         (
             lambda one: (kernels.all_gather_push if one else kernels.all_gather_ring)(np.ones(5, np.float32)),
             "all_gather_push(n = 5) of float32",
@@ -235,4 +238,4 @@ def test_ranks_that_call_different_things_are_told(n, call, told):
     with pytest.raises(shoal.WorldError) as raised:
         world(n).run(differ)
     assert "the ranks make different calls: " in str(raised.value), raised.value
-    assert f"rank 1: " in str(raised.value) and told in str(raised.value), raised.value
+    assert "rank 1: " in str(raised.value) and told in str(raised.value), raised.value

@@ -271,7 +271,9 @@ def test_one_report_tells_who_waits_in_a_barrier_and_who_in_a_kernel(how, tmp_pa
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1, output
     lines = [re.sub(r"^\[0\] ", "", line) for line in output.splitlines() if "[1] " not in line]
-    at = next(at for at, line in enumerate(lines) if "shoal.errors.WorldError: rank 0, in barrier" in line)
+    told = [at for at, line in enumerate(lines) if "shoal.errors.WorldError: rank 0, in barrier" in line]
+    assert told, output
+    at = told[0]
     waited = r".* rank 0 \(pid \d+\) waited 3 s in barrier of the world for rank 1 \(pid \d+\), rank 2 \(pid \d+\)"
     assert re.fullmatch(waited, lines[at]), output
     assert lines[at + 1].startswith("rank 1: kernel `wait_for` is stuck: 1 program waits"), output

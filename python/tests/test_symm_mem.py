@@ -90,6 +90,11 @@ def test_signals_and_words():
             assert into.tolist() == [2, 3]
         with pytest.raises(RuntimeError, match="a flat, contiguous uint32 tensor"):
             handle.stream_write_value32(np.zeros(4, np.int8), 0, 1)
+        word = np.zeros(2, np.uint32)
+        handle.stream_write_value32(word.ctypes.data + 4, 5)
+        assert word.tolist() == [0, 5]
+        with pytest.raises(TypeError, match="or an address and a value"):
+            handle.stream_write_value32(word, 5)
         return True
 
     assert all(world(2).run(use))

@@ -13,6 +13,7 @@ from shoal import _native
 from shoal.symm_mem.allocation import Allocation, get_signal_pad_size
 from shoal.symm_mem.groups import Group
 from shoal.world import arrays
+from shoal.world.current import find_rank
 from shoal.world.ranks import Rank
 
 
@@ -149,8 +150,14 @@ class SymmetricMemory:
         self._rank._native.wait_signal(self._slot(self.rank, channel, src_rank), _seconds(timeout_ms))
 
     @staticmethod
-    def stream_write_value32(tensor: Any, offset: int, val: int) -> None:
-        """Writes one 32-bit word of a dense tensor, after all that was written before, for all ranks to see."""
+    def stream_write_value32(tensor: Any, offset: int, val: int | None = None) -> None:
+        """Writes one 32-bit word of a dense tensor, after all that was written before, for all ranks to see.
+
+        Also `(address, val)`, as programs for older versions of torch write it.
+        """
+        if val is None:
+            _native.store_word(_host_address(tensor), _word(offset), 4)
+            return
         address = _words(tensor, offset, 1, "stream_write_value32")
         if _is_gpu(tensor):
             from shoal.symm_mem import gpu_signals
@@ -286,6 +293,18 @@ def _let_go(holds: list[tuple[int, int]], rank: Rank) -> None:
     """This rank holds the pieces no more. `rank` keeps their memory mapped until then."""
     for member, offset in holds:
         rank._native.write(member, offset, b"\0")
+
+
+def _host_address(address: Any) -> int:
+    """An address in the memory of a host, where it may be written."""
+    if not isinstance(address, int):
+        raise TypeError(
+            f"stream_write_value32 takes a tensor, an offset and a value, or an address and a value: {address!r}"
+        )
+    rank = find_rank()
+    if rank is not None and rank.device is not None:
+        raise TypeError("stream_write_value32 takes a tensor on GPUs, not an address")
+    return address
 
 
 def _is_gpu(tensor: Any) -> bool:

@@ -17,6 +17,10 @@ from shoal.world.current import find_rank
 from shoal.world.ranks import Rank
 
 
+class Misuse(ValueError, RuntimeError):
+    """What does not fit a handle. Programs for torch's expect a RuntimeError."""
+
+
 class _PadSize:
     """Bytes of a handle's signal pads; of the class: of those that are allocated from now on, as torch has it."""
 
@@ -51,7 +55,7 @@ class SymmetricMemory:
         for what, at in (("signal pads", 3), ("buffers", 4)):
             if len({place[at] for place in places}) > 1:
                 sizes = ", ".join(f"rank {rank}: {place[at]}" for rank, place in zip(group.members, places))
-                raise ValueError(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
+                raise Misuse(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
         bases = [own.rank._native.base(member) for member in group.members]
         self.signal_pad_ptrs: list[int] = [base + place[1] for base, place in zip(bases, places)]
         """Where each rank's signal pad is in this process."""
@@ -254,7 +258,7 @@ class SymmetricMemory:
         shape = arrays.shape_of(sizes)
         end = start + math.prod(shape) * dtype.itemsize
         if start < 0 or end > room:
-            raise ValueError(f"{what}: the requested size ({end} bytes) exceeds the allocated size ({room} bytes)")
+            raise Misuse(f"{what}: the requested size ({end} bytes) exceeds the allocated size ({room} bytes)")
         return arrays.view(base + start, shape, dtype, self, device=self._rank.device)
 
     def _slot(self, on: int, channel: int, source: int) -> int:
@@ -262,14 +266,14 @@ class SymmetricMemory:
 
     def _check_rank(self, rank: int) -> None:
         if not 0 <= rank < self.world_size:
-            raise ValueError(f"rank must be in [0, {self.world_size}) (got {rank})")
+            raise Misuse(f"rank must be in [0, {self.world_size}) (got {rank})")
 
     def _check_channel(self, channel: int, who: str) -> None:
         if channel < 0:
-            raise ValueError(f"The channel for {who} must be non-negative (got {channel})")
+            raise Misuse(f"The channel for {who} must be non-negative (got {channel})")
         channels = self.signal_pad_size // (4 * self.world_size)
         if channel >= channels:
-            raise ValueError(
+            raise Misuse(
                 f"The maximum supported channel for barrier(), put_signal() and wait_signal() is {channels - 1} "
                 f"(got {channel})"
             )
@@ -335,5 +339,5 @@ def _word(value: int) -> int:
 
 def _seconds(timeout_ms: int) -> float | None:
     if timeout_ms < 0:
-        raise ValueError(f"timeout_ms must be non-negative (got {timeout_ms})")
+        raise Misuse(f"timeout_ms must be non-negative (got {timeout_ms})")
     return timeout_ms / 1000 if timeout_ms else None

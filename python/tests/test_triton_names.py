@@ -177,6 +177,17 @@ def test_truth_values_by_every_name():
     assert set(kernel.warmup(1, 1, 1, grid=(1,)).signature.values()) == {"i1"}
 
 
+def test_parameters_that_are_floats():
+    @shoal.jit
+    def kernel(x, half: float):
+        tl.static_assert(half.dtype == tl.float32)
+        tl.store(x, 3 * half)
+
+    x = np.zeros(1, np.float32)
+    kernel[(1,)](x, 1)
+    assert x[0] == 3.0 and kernel.params[1].annotation_type == "fp32"
+
+
 def test_tests_of_the_front_end_compile():
     from shoal.triton import install, uninstall
 

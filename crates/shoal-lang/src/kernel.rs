@@ -1,5 +1,6 @@
 //! What the host needs to know of a kernel before it is compiled.
 
+use shoal_ir::types::Scalar;
 use shoal_source::Span;
 
 use crate::host::HostValue;
@@ -121,15 +122,21 @@ fn quoted(text: &str) -> Annotation {
     }
     match ArgType::parse(text.strip_prefix("tl.").unwrap_or(text)) {
         Ok(ty) => Annotation::Type(ty),
+        Err(_) if text == "float" => A_FLOAT,
         Err(_) if text.ends_with("constexpr") => Annotation::Constexpr,
         Err(_) => Annotation::None,
     }
 }
 
+/// Python's `float`: integers that are passed for it are floats, too. Python's `int` says nothing of how large a number is.
+const A_FLOAT: Annotation = Annotation::Type(ArgType::Scalar(Scalar::F32));
+
 fn annotation(program: &Program, f: &Function, annotation: &Expr) -> Annotation {
     let unit = program.module(f.module);
-    if let ExprKind::Str(text) = &annotation.kind {
-        return quoted(text);
+    match &annotation.kind {
+        ExprKind::Str(text) => return quoted(text),
+        ExprKind::Name(name) if &**name == "float" && !unit.globals.contains_key(name) => return A_FLOAT,
+        _ => {}
     }
     // `x: dtype` where the module says `dtype = tl.float32`.
     let annotation = match &annotation.kind {

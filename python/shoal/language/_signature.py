@@ -7,13 +7,13 @@ from typing import Any
 
 from shoal.language._compound_types import block_type, pointer_type, tensor_descriptor_type, tuple_type
 from shoal.language._constexpr import constexpr_type
-from shoal.language._dtype import dtype, int1, int32, int64
+from shoal.language._dtype import dtype, float32, int1, int32, int64
 
 _NUMBERS = [dtype(name) for name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtype.FP_TYPES)]
 
 # Every way to write a type of numbers.
 DTYPES: dict[str, dtype] = {name: ty for ty in _NUMBERS for name in (ty.codegen_name(), ty.name, ty.mangle())}
-DTYPES |= {"bool": int1, "i1": int1, "u1": int1, "uint1": int1}
+DTYPES |= {"bool": int1, "i1": int1, "u1": int1, "uint1": int1, "float": float32}
 
 _POINTERS = re.compile(r"(?:\*k?)*")
 

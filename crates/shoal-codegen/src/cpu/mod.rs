@@ -177,6 +177,11 @@ fn build<'ctx>(
     if cfg!(debug_assertions) {
         llvm.module.verify().map_err(|why| broken(func, &format!("{why}\n{}", llvm.module.print_to_string())))?;
     }
+    if !linked.is_empty() {
+        let removed = llvm.module.run_passes("globaldce", &machine, PassBuilderOptions::create());
+        removed.map_err(|why| broken(func, &why.to_string()))?;
+        link::refuse_instructions_of_gpus(&llvm, func).map_err(one)?;
+    }
     if what != Emit::LlvmRaw {
         let passes = if has_long_block(&llvm.module, LONG_BLOCK) { PASSES_FOR_LONG_BLOCKS } else { PASSES };
         llvm.module

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::Module as LlvmModule;
+use inkwell::module::{Linkage, Module as LlvmModule};
+use inkwell::values::BasicValue;
 use shoal_ir::Func;
 use shoal_ir::op::OpKind;
 use shoal_ir::source::{Diagnostic, Span};
@@ -39,8 +40,32 @@ pub(crate) fn link(llvm: &Llvm<'_>, path: PathBuf, span: Span) -> Result<Linked,
     let other = LlvmModule::parse_bitcode_from_buffer(&buffer, llvm.context).map_err(|why| refuse(why.to_string()))?;
     other.set_triple(&llvm.module.get_triple());
     other.set_data_layout(&llvm.module.get_data_layout());
+    let defined: Vec<_> = (other.get_functions())
+        .filter(|function| !function.as_global_value().is_declaration())
+        .map(|function| function.get_name().to_owned())
+        .collect();
     llvm.module.link_in_module(other).map_err(|why| refuse(why.to_string()))?;
+    // The kernel is all that others call: what it does not need is removed.
+    for name in defined {
+        if let Some(function) = name.to_str().ok().and_then(|name| llvm.module.get_function(name)) {
+            function.set_linkage(Linkage::Internal);
+        }
+    }
     Ok(Linked { path, bitcode })
+}
+
+/// Says that bitcode is for GPUs: LLVM ends the process when it meets their instructions in code for a CPU.
+pub(crate) fn refuse_instructions_of_gpus(llvm: &Llvm<'_>, func: &Func) -> Result<(), Diagnostic> {
+    let foreign = llvm.module.get_functions().find_map(|function| {
+        let name = function.get_name().to_string_lossy().into_owned();
+        let used = function.as_global_value().as_pointer_value().get_first_use().is_some();
+        (used && (name.starts_with("llvm.nvvm.") || name.starts_with("llvm.amdgcn."))).then_some(name)
+    });
+    foreign.map_or(Ok(()), |instruction| {
+        Err(Diagnostic::error(func.span, "this kernel calls a function that is for GPUs")
+            .note(format!("the bitcode that is linked uses `{instruction}`"))
+            .help("link bitcode for this machine, or use the functions of the language"))
+    })
 }
 
 /// A module whose functions are read when they are linked: libraries have many, and kernels call a few.

@@ -267,6 +267,15 @@ out = torch.empty(world_size, device=device)
 dist.all_gather_into_tensor(out, torch.full((1,), float(rank), device=device), group=group)
 assert out.tolist() == list(range(world_size))
 dist.reduce_scatter_tensor(torch.empty(1, device=device), out)
+short = torch.full((world_size,), rank + 1.5, device=device).to(torch.float8_e4m3fn)
+parts = [torch.zeros_like(short) for _ in range(world_size)]
+dist.all_gather(parts, short, group=group)
+assert [part.float().tolist() for part in parts] == [[i + 1.5] * world_size for i in range(world_size)]
+mixed = torch.zeros_like(short)
+dist.all_to_all_single(mixed, short)
+assert mixed.float().tolist() == [i + 1.5 for i in range(world_size)]
+dist.broadcast(short, 0)
+assert short.float().tolist() == [1.5] * world_size
 dist.barrier(device_ids=[local_rank])
 mesh = dist.init_device_mesh("cuda", (world_size,))
 assert mesh.size() == world_size

@@ -306,6 +306,10 @@ def one_shot_all_reduce(buffers, pads, out, n, rank: tl.constexpr, ranks: tl.con
     meet(pads, pid, rank, ranks)
 
 
+large = symm_mem.empty(2 << 30, dtype=torch.uint8, device=device)
+large[-1] = 5
+assert large.numel() == 2 << 30 and int(large[-1]) == 5
+del large
 shared = symm_mem.empty((1000,), dtype=torch.bfloat16, device=device)
 handle = symm_mem.rendezvous(shared, group=dist.group.WORLD)
 shared.normal_()

@@ -267,6 +267,15 @@ out = torch.empty(world_size, device=device)
 dist.all_gather_into_tensor(out, torch.full((1,), float(rank), device=device), group=group)
 assert out.tolist() == list(range(world_size))
 dist.reduce_scatter_tensor(torch.empty(1, device=device), out)
+short = torch.full((world_size,), rank + 1.5, device=device).to(torch.float8_e4m3fn)
+parts = [torch.zeros_like(short) for _ in range(world_size)]
+dist.all_gather(parts, short, group=group)
+assert [part.float().tolist() for part in parts] == [[i + 1.5] * world_size for i in range(world_size)]
+mixed = torch.zeros_like(short)
+dist.all_to_all_single(mixed, short)
+assert mixed.float().tolist() == [i + 1.5 for i in range(world_size)]
+dist.broadcast(short, 0)
+assert short.float().tolist() == [1.5] * world_size
 dist.barrier(device_ids=[local_rank])
 mesh = dist.init_device_mesh("cuda", (world_size,))
 assert mesh.size() == world_size
@@ -297,6 +306,10 @@ def one_shot_all_reduce(buffers, pads, out, n, rank: tl.constexpr, ranks: tl.con
     meet(pads, pid, rank, ranks)
 
 
+large = symm_mem.empty(2 << 30, dtype=torch.uint8, device=device)
+large[-1] = 5
+assert large.numel() == 2 << 30 and int(large[-1]) == 5
+del large
 shared = symm_mem.empty((1000,), dtype=torch.bfloat16, device=device)
 handle = symm_mem.rendezvous(shared, group=dist.group.WORLD)
 shared.normal_()

@@ -43,7 +43,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let group = |register: u32| -> Group<'ctx> { sources.iter().map(|s| s[register as usize]).collect() };
         let mut rows: Vec<Group<'ctx>> = Vec::with_capacity(registers.len());
         for row in &registers {
-            rows.push(self.combine_all(region, row.iter().map(|&register| group(register)).collect()));
+            rows.push(self.combine_own(region, row.iter().map(|&register| group(register)).collect()));
         }
         for bit in bits_along(&layout, axis, InDim::Lane) {
             for group in &mut rows {
@@ -77,6 +77,15 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let (first, second) = (pick(mine, &other), pick(&other, mine));
         self.combine_two(region, &first, &second)
+    }
+
+    /// Combines what this thread holds. A single operation is a chain: what an element is made of is not needed any more when
+    /// the next one's turn comes, and a sum takes products along.
+    fn combine_own(&mut self, region: Region, groups: Vec<Group<'ctx>>) -> Group<'ctx> {
+        if self.func.region(region).ops().len() > 2 {
+            return self.combine_all(region, groups);
+        }
+        groups.into_iter().reduce(|a, b| self.combine_two(region, &a, &b)).expect("at least one element")
     }
 
     /// Combines neighbours, then neighbours of those: a short chain of dependent operations.

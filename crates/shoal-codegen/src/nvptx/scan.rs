@@ -53,7 +53,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
 
     /// Scans what this thread holds of a row; gives the last.
     fn scan_registers(&mut self, region: Region, row: &[u32], lists: &mut [Vec<V<'ctx>>]) -> Group<'ctx> {
-        let group = |lists: &[Vec<V<'ctx>>], at: u32| lists.iter().map(|list| list[at as usize]).collect::<Group<'ctx>>();
+        let group =
+            |lists: &[Vec<V<'ctx>>], at: u32| lists.iter().map(|list| list[at as usize]).collect::<Group<'ctx>>();
         let mut last = group(lists, row[0]);
         for &at in &row[1..] {
             last = self.combine_two(region, &last, &group(lists, at));

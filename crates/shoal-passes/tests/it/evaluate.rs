@@ -237,14 +237,7 @@ impl<'f> Evaluator<'f> {
     }
 
     /// What one tile's elements are combined to along an axis, up to each of them.
-    pub(crate) fn scan(
-        &mut self,
-        op: OpId,
-        ty: &Type,
-        operand: &Elements,
-        axis: usize,
-        reverse: bool,
-    ) -> Elements {
+    pub(crate) fn scan(&mut self, op: OpId, ty: &Type, operand: &Elements, axis: usize, reverse: bool) -> Elements {
         let region = self.func.op(op).regions()[0];
         let mut scanned = operand.clone();
         for mut row in rows(ty, axis) {

@@ -9,9 +9,6 @@ use crate::contiguity::AxisInfos;
 /// The bytes that one lane moves with one instruction.
 const WIDEST: u64 = 16;
 
-/// The bytes that a cache moves at least: neighbouring lanes that are farther apart take more of them than they use.
-const SECTOR: u64 = 32;
-
 /// The layout for an access through these pointers.
 pub(super) fn coalesced(func: &Func, infos: &AxisInfos, pointers: Value, hardware: Hardware) -> LinearLayout {
     let shape = func.ty(pointers).shape().to_vec();
@@ -47,7 +44,8 @@ pub(super) fn is_good(
     let fastest = order[0];
     let row_major = fastest == layout.rank() - 1;
     let has_runs = infos.find(pointers).is_some_and(|info| info.contiguity[fastest] > 1);
-    let near = SECTOR / pointed_bytes(func, pointers);
+    // Lanes that are farther apart touch more of the cache than they use.
+    let near = WIDEST / pointed_bytes(func, pointers);
     let mut lanes = layout.bases(InDim::Lane);
     let lanes_follow = lanes.next().is_some_and(|first| match is_along(&first, fastest) {
         true => u64::from(first[fastest]) <= near,

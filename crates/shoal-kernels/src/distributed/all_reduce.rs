@@ -79,14 +79,13 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return exchange_words(comm, x, out);
     }
-    let dense = Tiling::dense::<T>(comm, n);
-    let is_dense = dense.is_some();
-    let Tiling { programs, block, warps } = dense.unwrap_or_else(|| Tiling::of(comm, n, 1));
-    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = !is_dense);
+    let Tiling { programs, block, warps, early, registers } =
+        Tiling::everywhere::<T>(comm, n).unwrap_or_else(|| Tiling::of(comm, n, 1));
+    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early);
     args.set("num_warps", warps);
-    args.set("launch_pdl", !is_dense);
-    if is_dense {
-        args.set("maxnreg", Tiling::DENSE_REGISTERS);
+    args.set("launch_pdl", early);
+    if let Some(registers) = registers {
+        args.set("maxnreg", registers);
     }
     comm.launch(Source::AllReduce, "one_shot_all_reduce", programs, Slots::Meeting, args)
 }
@@ -129,24 +128,37 @@ struct Tiling {
     block: usize,
     /// Warps of a program; only GPUs have them.
     warps: usize,
+    /// Whether a launch begins before the one ahead has ended.
+    early: bool,
+    /// Registers of a thread at most.
+    registers: Option<usize>,
 }
 
 impl Tiling {
-    /// Registers of a thread, with which a multiprocessor has room for a program of every rank.
-    const DENSE_REGISTERS: usize = 64;
+    /// With so many registers for each thread, a multiprocessor has room for 32 warps.
+    const REGISTERS: usize = 64;
 
-    /// For much that many ranks of a GPU read: a program of each rank on every multiprocessor, so that what one has read is
-    /// in the first-level cache for the others. Launches do not begin early then, since they would take the place of
-    /// other ranks' programs. `None` where that does not pay.
-    fn dense<T>(comm: &Communicator<'_>, n: usize) -> Option<Tiling> {
+    /// For ranks that share a GPU: a program of each rank on every multiprocessor, so that what one has read is in the
+    /// first-level cache for the others. With half of the warps there is room for the programs of the next launch, which
+    /// begins early; for much, all warps are needed, and launches that begin early would take the place of other ranks'
+    /// programs. `None` where that does not pay.
+    fn everywhere<T>(comm: &Communicator<'_>, n: usize) -> Option<Tiling> {
         let gpu = comm.rank().gpu()?;
         let (ranks, programs) = (gpu.sharers(), gpu.multiprocessors() as usize);
         let has_all = comm.programs(usize::MAX) >= programs / ranks;
-        // Bytes of each thread, as many as its registers hold of all ranks, and how many of all pay.
-        let (bytes, least) = if ranks < 8 { (32, 4 << 20) } else { (16, 1 << 20) };
-        let pays = (4..=32).contains(&ranks) && n * size_of::<T>() >= least;
-        let warps = 32 / ranks;
-        (has_all && pays).then(|| Tiling { programs, block: warps * 32 * bytes / size_of::<T>(), warps })
+        // Of all ranks.
+        let bytes = ranks * n * size_of::<T>();
+        let early = bytes <= 16 << 20;
+        let warps_of_all = if early { 16 } else { 32 };
+        let pays = (4..=warps_of_all).contains(&ranks) && bytes >= 2 << 20;
+        if !has_all || !pays {
+            return None;
+        }
+        let warps = 1 << (warps_of_all / ranks).ilog2();
+        // Bytes of each thread: for much, as many as its registers hold of all ranks.
+        let each = if early || ranks >= 8 { 16 } else { 32 };
+        let block = warps * 32 * each / size_of::<T>();
+        Some(Tiling { programs, block, warps, early, registers: Some(Tiling::REGISTERS) })
     }
 
     /// For `n` elements of which each rank works on one `shares`-th.
@@ -157,12 +169,13 @@ impl Tiling {
                 _ => comm.programs(cdiv(n, shares * *BLOCKS.start())),
             };
             let block = if shares == 1 { *BLOCKS.end() } else { block(n, shares * programs) };
-            return Tiling { programs, block, warps: 4 };
+            return Tiling { programs, block, warps: 4, early: true, registers: None };
         }
         // 16 bytes for each thread, and all multiprocessors at work before any gets more than one tile.
         let mine = cdiv(n, shares);
         let block = cdiv(mine, comm.programs(usize::MAX)).next_power_of_two().clamp(1024, 8192);
-        Tiling { programs: comm.programs(cdiv(mine, block)), block, warps: (block / 256).clamp(4, 32) }
+        let programs = comm.programs(cdiv(mine, block));
+        Tiling { programs, block, warps: (block / 256).clamp(4, 32), early: true, registers: None }
     }
 }
 
@@ -195,7 +208,7 @@ pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return two_shot_words(comm, x);
     }
-    let Tiling { programs, block, warps } = Tiling::of(comm, n, world);
+    let Tiling { programs, block, warps, .. } = Tiling::of(comm, n, world);
     let mut args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block);
     args.set("num_warps", warps);
     args.set("launch_pdl", true);

@@ -61,7 +61,7 @@ class Compiled:
     @property
     def loaded(self) -> bool:
         """Whether the code can be launched: it is for a machine that is here."""
-    def emit(self, stage: str) -> bytes:
+    def emit(self, stage: str, target: str | None = None) -> bytes:
         """The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`."""
 
 class World:

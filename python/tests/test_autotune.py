@@ -589,14 +589,28 @@ def test_heuristics_and_autotuning_go_together(order: str):
     assert (out == 2 * N).all()
 
 
-def test_configurations_that_become_the_same_code_are_measured_once():
+def test_configurations_that_become_the_same_code_are_compiled_and_measured_once(monkeypatch: pytest.MonkeyPatch):
+    compiled = []
+    monkeypatch.setattr(knobs.compilation, "listener", lambda metadata, **_: compiled.append(metadata["num_warps"]))
     bench = Bench(2.0, 1.0)
     configs = [shoal.Config({"BLOCK": size}, num_warps=warps) for size in (128, 256) for warps in (1, 2, 4, 8)]
     copy = copy_kernel(configs=configs, do_bench=bench)
     x, out = np.arange(N, dtype=np.float32), np.zeros(N, np.float32)
     copy[grid](x, out, n=N)
+    assert compiled == [1, 1]
     assert [time[0] for time in copy.configs_timings.values()] == [2.0] * 4 + [1.0] * 4
     assert copy.best_config is configs[4] and (out == x).all()
+
+
+def test_a_parameter_called_as_an_option_makes_other_code():
+    @shoal.autotune([shoal.Config({}, num_warps=w) for w in (1, 2)], key=[], do_bench=Bench(2.0, 1.0))
+    @shoal.jit
+    def warps(out, num_warps: tl.constexpr):
+        tl.store(out, num_warps)
+
+    out = np.zeros(1, np.int32)
+    warps[(1,)](out)
+    assert warps.best_config.num_warps == 2 and out[0] == 2
 
 
 def test_others_subclass_the_autotuner():

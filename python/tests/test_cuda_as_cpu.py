@@ -158,6 +158,38 @@ assert torch.func.vmap(lambda row: row.to("cuda") * 2)(torch.ones(2, 3)).tolist(
 """
 
 
+FORMS = """
+import os
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+compiled = double[(1,)](torch.zeros(100, device="cuda"), 100, BLOCK=128)
+ptx = compiled.asm["ptx"]
+assert ".target sm_90a" in ptx and "ld.global" in ptx and "st.global" in ptx and ".visible .entry" in ptx
+assert "ptx" in compiled.asm and "cubin" in compiled.asm and isinstance(compiled.asm["obj"], bytes)
+assert compiled.asm["asm"] != ptx
+os.environ["SHOAL_PTXAS"] = "/nowhere"
+try:
+    compiled.asm["cubin"]
+except Exception as error:
+    assert "running /nowhere" in str(error), error
+else:
+    raise AssertionError("an assembler that is not there")
+"""
+
+
+def test_kernels_have_the_ptx_of_the_gpu_that_is_played(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], FORMS, tmp_path)
+
+
 def test_moving_between_cpu_and_cuda_copies(tmp_path):
     run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], COPIES, tmp_path)
 

@@ -3,7 +3,7 @@
 The configurations are compiled in parallel first, and then measured one after another, so that no measurement shares
 the machine with a compiler. A configuration that cannot be compiled or run for want of resources is data, not an
 error: its time is infinite. Only if none is left, the launch fails. Configurations that become the same code, as those
-that differ in `num_warps` alone do on a CPU, are measured once.
+that differ in `num_warps` alone do on a CPU, are compiled and measured once.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ def _name_of(dtype: Any) -> str:
     return str(dtype)
 
 
+def _is_for_cpu(kernel: Any) -> bool:
+    target = getattr(getattr(kernel, "metadata", None), "target", None)
+    return getattr(target, "backend", None) == "cpu"
+
+
 def _code_of(kernel: Any, config: Config) -> Any:
     """Something that is equal for configurations which become the same code: on a CPU, all that are compiled for the
     same arguments and values. The other launch options mean nothing there."""
-    target = getattr(getattr(kernel, "metadata", None), "target", None)
-    if getattr(target, "backend", None) != "cpu":
-        return config
-    return tuple(kernel.signature.items())
+    return tuple(kernel.signature.items()) if _is_for_cpu(kernel) else config
 
 
 class Autotuner(KernelInterface):
@@ -297,7 +299,9 @@ class Autotuner(KernelInterface):
         try:
             start = time.perf_counter()
             # A hook may change what is compiled (a descriptor's block shape): such a kernel is compiled in its turn.
-            compiled = self._compile_all([config for config in configs if not config.pre_hook], args, kwargs, progress)
+            compiled = self._compile_distinct(
+                [config for config in configs if not config.pre_hook], args, kwargs, progress
+            )
             for config, outcome in compiled.items():
                 if isinstance(outcome, UNUSABLE):
                     failures[config] = outcome
@@ -322,6 +326,24 @@ class Autotuner(KernelInterface):
         best = min(timings, key=timings.__getitem__)
         self.pre_hook({**self.nargs, **kwargs, **best.all_kwargs()}, reset_only=True)
         return timings
+
+    def _compile_distinct(
+        self, configs: Sequence[Config], args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress
+    ) -> dict[Config, Any]:
+        """As `_compile_all`; what differs in launch options alone is compiled once, if that one is code for a CPU."""
+
+        def values(config: Config) -> Any:
+            # A kernel may have a parameter that is called as an option.
+            given = {**{name: config.options().get(name) for name in self.arg_names}, **config.kwargs}
+            return tuple((name, type(value), value) for name, value in given.items())
+
+        first: dict[Any, Config] = {}
+        for config in configs:
+            first.setdefault(values(config), config)
+        compiled = self._compile_all(list(first.values()), args, kwargs, progress)
+        same = {config: kernel for config in configs if _is_for_cpu(kernel := compiled.get(first[values(config)]))}
+        rest = [config for config in configs if config not in compiled and config not in same]
+        return {**compiled, **same, **self._compile_all(rest, args, kwargs, progress)}
 
     def _compile_all(
         self, configs: Sequence[Config], args: tuple[Any, ...], kwargs: Mapping[str, Any], progress: Progress

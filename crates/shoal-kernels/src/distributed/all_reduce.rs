@@ -79,8 +79,12 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return exchange_words(comm, x, out);
     }
-    let Tiling { programs, block, warps, early, registers } =
-        Tiling::everywhere::<T>(comm, n).unwrap_or_else(|| Tiling::of(comm, n, 1));
+    let everywhere = comm.rank().gpu().and_then(|gpu| {
+        let multiprocessors = gpu.multiprocessors() as usize;
+        let has_share = comm.programs(usize::MAX) >= multiprocessors / gpu.sharers();
+        if has_share { Tiling::everywhere(gpu.sharers(), multiprocessors, n, size_of::<T>()) } else { None }
+    });
+    let Tiling { programs, block, warps, early, registers } = everywhere.unwrap_or_else(|| Tiling::of(comm, n, 1));
     let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early);
     args.set("num_warps", warps);
     args.set("launch_pdl", early);
@@ -142,23 +146,18 @@ impl Tiling {
     /// first-level cache for the others. With half of the warps there is room for the programs of the next launch, which
     /// begins early; for much, all warps are needed, and launches that begin early would take the place of other ranks'
     /// programs. `None` where that does not pay.
-    fn everywhere<T>(comm: &Communicator<'_>, n: usize) -> Option<Tiling> {
-        let gpu = comm.rank().gpu()?;
-        let (ranks, programs) = (gpu.sharers(), gpu.multiprocessors() as usize);
-        let has_all = comm.programs(usize::MAX) >= programs / ranks;
-        // Of all ranks.
-        let bytes = ranks * n * size_of::<T>();
-        let early = bytes <= 16 << 20;
-        let warps_of_all = if early { 16 } else { 32 };
-        let pays = (4..=warps_of_all).contains(&ranks) && bytes >= 2 << 20;
-        if !has_all || !pays {
+    fn everywhere(ranks: usize, multiprocessors: usize, n: usize, size: usize) -> Option<Tiling> {
+        let of_all_ranks = ranks * n * size;
+        let early = of_all_ranks <= 16 << 20;
+        let most_warps = if early { 16 } else { 32 };
+        if of_all_ranks < 2 << 20 || !(4..=most_warps).contains(&ranks) {
             return None;
         }
-        let warps = 1 << (warps_of_all / ranks).ilog2();
+        let warps = 1 << (most_warps / ranks).ilog2();
         // Bytes of each thread: for much, as many as its registers hold of all ranks.
-        let each = if early || ranks >= 8 { 16 } else { 32 };
-        let block = warps * 32 * each / size_of::<T>();
-        Some(Tiling { programs, block, warps, early, registers: Some(Tiling::REGISTERS) })
+        let bytes = if early || ranks >= 8 { 16 } else { 32 };
+        let block = warps * 32 * bytes / size;
+        Some(Tiling { programs: multiprocessors, block, warps, early, registers: Some(Tiling::REGISTERS) })
     }
 
     /// For `n` elements of which each rank works on one `shares`-th.
@@ -359,5 +358,35 @@ impl<T: Number> RankWorkload for AllReduce<T> {
 
     fn work(&self) -> Work {
         Work::Bytes(size_of_val(self.x.as_slice()) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_gpu_share_all_multiprocessors() {
+        let found = |ranks: usize, kib: usize| {
+            let tiling = Tiling::everywhere(ranks, 132, kib << 9, 2)?;
+            assert_eq!(tiling.programs, 132);
+            // A multiprocessor has 65,536 registers: for a program of each rank, and of the launch behind if that begins early.
+            let launches = if tiling.early { 2 } else { 1 };
+            let registers = tiling.registers.expect("a limit");
+            assert!(launches * ranks * tiling.warps * 32 * registers <= 65536, "{ranks} ranks, {kib} KiB");
+            assert!(tiling.block.is_power_of_two() && tiling.warps.is_power_of_two(), "{ranks} ranks, {kib} KiB");
+            Some((tiling.warps, tiling.block, tiling.early))
+        };
+        assert_eq!(found(4, 1024), Some((4, 1024, true)));
+        assert_eq!(found(8, 1024), Some((2, 512, true)));
+        assert_eq!(found(4, 16384), Some((8, 4096, false)));
+        assert_eq!(found(8, 16384), Some((4, 1024, false)));
+        // Tiles and programs have powers of two, also where ranks have not.
+        assert_eq!(found(5, 16384), Some((4, 2048, false)));
+        assert_eq!(found(7, 1024), Some((2, 512, true)));
+        // Too little, or too few or too many ranks.
+        for (ranks, kib) in [(4, 256), (8, 128), (3, 16384), (20, 512), (33, 16384)] {
+            assert_eq!(found(ranks, kib), None, "{ranks} ranks, {kib} KiB");
+        }
     }
 }

@@ -61,7 +61,7 @@ class Compiled:
     @property
     def loaded(self) -> bool:
         """Whether the code can be launched: it is for a machine that is here."""
-    def emit(self, stage: str) -> bytes:
+    def emit(self, stage: str, target: str | None = None) -> bytes:
         """The kernel in one of its forms: `tile`, `tile-opt`, `llvm`, `asm`, `obj`."""
 
 class World:
@@ -194,6 +194,7 @@ class Communicator:
     """What a rank launches the distributed kernels with. An array is its address and its number of elements."""
 
     def __new__(cls, rank: Rank) -> Communicator: ...
+    def agree(self, name: str, dtype: str, sizes: list[int]) -> None: ...
     def one_shot_all_reduce(self, dtype: str, x: _Array, out: _Array) -> None: ...
     def all_reduce_bias(
         self,

@@ -135,16 +135,21 @@ impl Compiled {
         Some((resources.registers, resources.local_bytes, resources.shared_bytes))
     }
 
-    /// The kernel in one of its forms: `tile`, `tile-opt`, `llvm-raw`, `llvm`, `asm`, `obj`.
-    fn emit<'py>(&self, py: Python<'py>, stage: &str) -> PyResult<Bound<'py, PyBytes>> {
+    /// The kernel in one of its forms: `tile`, `tile-opt`, `llvm-raw`, `llvm`, `asm`, `obj`; for another target if one is
+    /// named.
+    #[pyo3(signature = (stage, target = None))]
+    fn emit<'py>(&self, py: Python<'py>, stage: &str, target: Option<&str>) -> PyResult<Bound<'py, PyBytes>> {
         let stage = Stage::ALL
             .into_iter()
             .find(|known| known.name() == stage)
             .ok_or_else(|| PyKeyError::new_err(format!("kernels have no form `{stage}`")))?;
-        if let (Stage::Asm, Code::Foreign { assembly, .. }) = (stage, &self.code) {
+        if let (Stage::Asm, Code::Foreign { assembly, .. }, None) = (stage, &self.code, target) {
             return Ok(PyBytes::new(py, assembly));
         }
-        let emitted = py.detach(|| self.kernel.emit(self.specs(), stage, self.compiled_for()));
+        let emitted = py.detach(|| match target {
+            None => self.kernel.emit(self.specs(), stage, self.compiled_for()),
+            Some(name) => self.kernel.emit(self.specs(), stage, &target_named(name)?),
+        });
         Ok(PyBytes::new(py, &emitted.map_err(|error| raise(py, error, None))?))
     }
 }

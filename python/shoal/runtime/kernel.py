@@ -53,19 +53,28 @@ class Forms(Mapping[str, Any]):
     """The forms of a kernel on its way to code, each made when it is looked at.
 
     `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes); for an NVIDIA
-    GPU `ptx` and `cubin` (bytes) instead of the last two. `ttir` and `ttgir` are other names of the tile IR.
+    GPU `ptx` and `cubin` (bytes) instead of the last two. `ttir` and `ttgir` are other names of the tile IR. Where the
+    CPU plays a GPU, a kernel has both: what runs, and `ptx` and `cubin` for the GPU that is played.
     """
+
+    played_gpu: str | None = None
+    """The GPU that the CPU plays in this process."""
 
     def __init__(self, source: str, native: _native.Compiled) -> None:
         self._native = native
-        self._forms = _GPU_FORMS if native.target[0] == "cuda" else _FORMS
+        on_gpu = native.target[0] == "cuda"
+        self._forms = _GPU_FORMS if on_gpu else _FORMS if self.played_gpu is None else _FORMS | _GPU_FORMS
         self._made: dict[str, Any] = {"source": source}
 
     def __getitem__(self, form: str) -> Any:
         if form not in self._made:
-            made = self._native.emit(self._forms[form])
+            of_played = form not in _FORMS and self._native.target[0] != "cuda"
+            made = self._native.emit(self._forms[form], self.played_gpu if of_played else None)
             self._made[form] = made if form in _BINARY else made.decode()
         return self._made[form]
+
+    def __contains__(self, form: object) -> bool:
+        return form == "source" or form in self._forms
 
     def __iter__(self) -> Iterator[str]:
         return iter(["source", *self._forms])

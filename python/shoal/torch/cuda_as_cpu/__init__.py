@@ -59,11 +59,14 @@ def install_cuda_as_cpu() -> None:
 def _name_the_driver() -> None:
     """Programs count the drivers that are active, except for the CPU's, and want one: the CPU's goes by CUDA's name.
 
-    They also launch as many warps as their elements fill, so a warp is as wide as CUDA's.
+    They also launch as many warps as their elements fill, so a warp is as wide as CUDA's, and they look at the PTX of
+    their kernels.
     """
     from shoal.backends import Backend, backends
     from shoal.backends.compiler import GPUTarget
     from shoal.runtime.driver import CPUDriver
+    from shoal.runtime.kernel import Forms
+    from shoal.torch.cuda_as_cpu.queries import CAPABILITY
 
     class WideWarps(CPUDriver):
         """The CPU's driver, with CUDA's warps."""
@@ -78,6 +81,7 @@ def _name_the_driver() -> None:
         def is_active(cls) -> bool:
             return False
 
+    Forms.played_gpu = "sm_{}{}a".format(*CAPABILITY)
     cpu = backends["cpu"]
     backends["cuda"] = Backend(backends["cuda"].compiler, WideWarps)
     backends["cpu"] = Backend(cpu.compiler, SelectedOnly)

@@ -224,6 +224,39 @@ def test_torchs_compiler_traces_the_cpu(tmp_path):
     run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], COMPILED, tmp_path)
 
 
+OPERATORS = """
+import warnings
+import torch
+
+warnings.simplefilter("error")
+SCHEMA = "(Tensor x) -> Tensor"
+library = torch.library.Library("shoal_test", "DEF")
+for name in ("named", "made", "both", "reversed"):
+    library.define(name + SCHEMA)
+library.impl("named", lambda x: x + 1, "CUDA")
+for_cuda = torch.library.Library("shoal_test", "IMPL", "CUDA")
+for_cuda.impl("made", lambda x: x + 2)
+library.impl("both", lambda x: x + 9, "CPU")
+library.impl("both", lambda x: x + 3, dispatch_key="CUDA")
+library.impl("reversed", lambda x: x + 4, "CUDA")
+library.impl("reversed", lambda x: x + 9, "CPU")
+
+
+@torch.library.custom_op("shoal_test::custom", mutates_args=(), device_types="cuda")
+def custom(x: torch.Tensor) -> torch.Tensor:
+    return x + 5
+
+
+x, ops = torch.zeros(1, device="cuda"), torch.ops.shoal_test
+found = [f(x).item() for f in (ops.named, ops.made, ops.both, ops.reversed, custom)]
+assert found == [1.0, 2.0, 3.0, 4.0, 5.0], found
+"""
+
+
+def test_operators_registered_for_cuda(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], OPERATORS, tmp_path)
+
+
 def test_nothing_happens_unless_asked(tmp_path):
     code = "import torch, triton, shoal.torch\nassert not (torch.zeros(1).is_cuda or shoal.torch.is_cuda_as_cpu())"
     assert "played" not in run([sys.executable, "-m", "shoal.triton"], code, tmp_path)

@@ -163,6 +163,7 @@ import os
 import torch
 import triton
 import triton.language as tl
+from triton_dist.language.extra.cuda.language_extra import atomic_add, ld, st, tid
 
 
 @triton.jit
@@ -176,6 +177,20 @@ ptx = compiled.asm["ptx"]
 assert ".target sm_90a" in ptx and "ld.global" in ptx and "st.global" in ptx and ".visible .entry" in ptx
 assert "ptx" in compiled.asm and "cubin" in compiled.asm and isinstance(compiled.asm["obj"], bytes)
 assert compiled.asm["asm"] != ptx
+
+
+@triton.jit
+def count(x, y):
+    old = atomic_add(x + tid(0), 1, scope="sys", semantic="acq_rel")
+    st(y + tid(0), old + ld(y + tid(0), scope="gpu", semantic="acquire"), scope="gpu", semantic="release")
+
+
+words = {torch.int32: "s32", torch.uint32: "u32", torch.uint64: "u64"}
+for dtype, word in words.items():
+    x, y = torch.zeros((2, 64), dtype=dtype, device="cuda")
+    ptx = count[(1,)](x, y, num_warps=2).asm["ptx"]
+    assert x.tolist() == [1] * 64 and f"atom.acq_rel.sys.global.add.{word}" in ptx
+    assert f"ld.global.acquire.gpu.b{word[1:]}" in ptx and f"st.release.gpu.global.b{word[1:]}" in ptx
 os.environ["SHOAL_PTXAS"] = "/nowhere"
 try:
     compiled.asm["cubin"]

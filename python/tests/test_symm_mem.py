@@ -53,13 +53,13 @@ def test_parts_of_buffers_and_pads():
         handle.barrier()
         assert handle.get_signal_pad(rank.rank, dtype="uint32")[8] == 5
         handle.get_signal_pad(rank.rank, dtype="uint32")[8] = 0
-        with pytest.raises(ValueError, match=r"rank must be in \[0, 2\) \(got 2\)"):
+        with pytest.raises(RuntimeError, match=r"rank must be in \[0, 2\) \(got 2\)"):
             handle.get_buffer(2, (1,), "int64")
         with pytest.raises(ValueError, match=r"requested size \(56 bytes\) exceeds the allocated size \(48 bytes\)"):
             handle.get_buffer(0, (7,), "int64")
-        with pytest.raises(ValueError, match="maximum supported channel"):
+        with pytest.raises(RuntimeError, match="maximum supported channel"):
             handle.barrier(channel=handle.signal_pad_size // 8)
-        with pytest.raises(ValueError, match="non-negative"):
+        with pytest.raises(RuntimeError, match="non-negative"):
             handle.put_signal(0, channel=-1)
         return True
 
@@ -90,6 +90,11 @@ def test_signals_and_words():
             assert into.tolist() == [2, 3]
         with pytest.raises(RuntimeError, match="a flat, contiguous uint32 tensor"):
             handle.stream_write_value32(np.zeros(4, np.int8), 0, 1)
+        word = np.zeros(2, np.uint32)
+        handle.stream_write_value32(word.ctypes.data + 4, 5)
+        assert word.tolist() == [0, 5]
+        with pytest.raises(TypeError, match="or an address and a value"):
+            handle.stream_write_value32(word, 5)
         return True
 
     assert all(world(2).run(use))

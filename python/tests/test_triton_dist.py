@@ -124,6 +124,54 @@ def test_what_is_missing_says_so(tmp_path):
     run([sys.executable, "-m", "shoal.triton"], MISSING, tmp_path)
 
 
+BY_HAND = """
+import os
+import warnings
+import pytest
+import torch
+import triton
+import triton.language as tl
+from triton_dist.jit import _parse_cga_cluster_size
+from triton_dist.language.extra.cuda.tma_language import mbarrier_init, tma_load_2d
+from triton_dist.language.smem_ops import SharedMemDescType, allocate_smem, smem_load, smem_store
+from triton_dist.language.tma import ELEM_BF16, TmaPipeline
+from triton_dist.tma_utils import create_tmap_scratch
+from triton_dist.utils import get_nvshmem_home
+
+
+@triton.jit
+def kernel(x, SHAPE: tl.constexpr):
+    block = allocate_smem(tl.int32, SHAPE)
+    smem_store(block, 5, [0])
+    tl.store(x, smem_load(block, [0]))
+
+
+for shape, why in (((4,), "works on the shared memory of one GPU by hand"), ((), "non-empty"), ((0,), "positive")):
+    with pytest.raises(triton.CompilationError, match=why):
+        kernel[(1,)](torch.zeros(1), shape)
+types = [SharedMemDescType(element, (4, 8), (4, 8), 1, 1, 1) for element in (tl.int32, tl.int32, tl.bfloat16)]
+assert types[0] == types[1] != types[2] and len(set(types)) == 2 and "SharedMemDescType" in repr(types[0])
+with pytest.raises(NotImplementedError, match="TmaPipeline"):
+    TmaPipeline()
+assert create_tmap_scratch(2, 3).numel() == 768
+with pytest.raises(ValueError, match="num_descs_per_cta"):
+    create_tmap_scratch(1, 0)
+for said, means in (("2", (2, 1, 1)), ("2, 4", (2, 4, 1)), ("4,2,2", (4, 2, 2)), ("", None)):
+    os.environ["TRITON_DIST_CGA_CLUSTER_SIZE"] = said
+    assert _parse_cga_cluster_size() == means
+for said, why in (("x", "form"), ("1,1,1,1", "form"), ("2,3", "not a power of 2"), ("4,8", "exceeds maximum of 16")):
+    os.environ["TRITON_DIST_CGA_CLUSTER_SIZE"] = said
+    with pytest.warns(UserWarning, match=why):
+        assert _parse_cga_cluster_size() is None
+os.environ["NVSHMEM_HOME"] = "/somewhere"
+assert str(get_nvshmem_home()) == "/somewhere"
+"""
+
+
+def test_shared_memory_by_hand_is_refused_where_it_is_used(tmp_path):
+    run([sys.executable, "-m", "shoal.triton"], BY_HAND, tmp_path)
+
+
 BESIDE = """
 from triton_dist.profiler_utils import perf_func, report
 from triton_dist.nv_utils import get_intranode_max_speed_gbps, get_numa_node, has_fullmesh_nvlink

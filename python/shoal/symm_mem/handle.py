@@ -13,7 +13,12 @@ from shoal import _native
 from shoal.symm_mem.allocation import Allocation, get_signal_pad_size
 from shoal.symm_mem.groups import Group
 from shoal.world import arrays
+from shoal.world.current import find_rank
 from shoal.world.ranks import Rank
+
+
+class Misuse(ValueError, RuntimeError):
+    """What does not fit a handle. Programs for torch's expect a RuntimeError."""
 
 
 class _PadSize:
@@ -50,7 +55,7 @@ class SymmetricMemory:
         for what, at in (("signal pads", 3), ("buffers", 4)):
             if len({place[at] for place in places}) > 1:
                 sizes = ", ".join(f"rank {rank}: {place[at]}" for rank, place in zip(group.members, places))
-                raise ValueError(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
+                raise Misuse(f"Symmetric window mismatch: the {what} have different sizes ({sizes} bytes)")
         bases = [own.rank._native.base(member) for member in group.members]
         self.signal_pad_ptrs: list[int] = [base + place[1] for base, place in zip(bases, places)]
         """Where each rank's signal pad is in this process."""
@@ -149,8 +154,14 @@ class SymmetricMemory:
         self._rank._native.wait_signal(self._slot(self.rank, channel, src_rank), _seconds(timeout_ms))
 
     @staticmethod
-    def stream_write_value32(tensor: Any, offset: int, val: int) -> None:
-        """Writes one 32-bit word of a dense tensor, after all that was written before, for all ranks to see."""
+    def stream_write_value32(tensor: Any, offset: int, val: int | None = None) -> None:
+        """Writes one 32-bit word of a dense tensor, after all that was written before, for all ranks to see.
+
+        Also `(address, val)`, as programs for older versions of torch write it.
+        """
+        if val is None:
+            _native.store_word(_host_address(tensor), _word(offset), 4)
+            return
         address = _words(tensor, offset, 1, "stream_write_value32")
         if _is_gpu(tensor):
             from shoal.symm_mem import gpu_signals
@@ -247,7 +258,7 @@ class SymmetricMemory:
         shape = arrays.shape_of(sizes)
         end = start + math.prod(shape) * dtype.itemsize
         if start < 0 or end > room:
-            raise ValueError(f"{what}: the requested size ({end} bytes) exceeds the allocated size ({room} bytes)")
+            raise Misuse(f"{what}: the requested size ({end} bytes) exceeds the allocated size ({room} bytes)")
         return arrays.view(base + start, shape, dtype, self, device=self._rank.device)
 
     def _slot(self, on: int, channel: int, source: int) -> int:
@@ -255,14 +266,14 @@ class SymmetricMemory:
 
     def _check_rank(self, rank: int) -> None:
         if not 0 <= rank < self.world_size:
-            raise ValueError(f"rank must be in [0, {self.world_size}) (got {rank})")
+            raise Misuse(f"rank must be in [0, {self.world_size}) (got {rank})")
 
     def _check_channel(self, channel: int, who: str) -> None:
         if channel < 0:
-            raise ValueError(f"The channel for {who} must be non-negative (got {channel})")
+            raise Misuse(f"The channel for {who} must be non-negative (got {channel})")
         channels = self.signal_pad_size // (4 * self.world_size)
         if channel >= channels:
-            raise ValueError(
+            raise Misuse(
                 f"The maximum supported channel for barrier(), put_signal() and wait_signal() is {channels - 1} "
                 f"(got {channel})"
             )
@@ -286,6 +297,18 @@ def _let_go(holds: list[tuple[int, int]], rank: Rank) -> None:
     """This rank holds the pieces no more. `rank` keeps their memory mapped until then."""
     for member, offset in holds:
         rank._native.write(member, offset, b"\0")
+
+
+def _host_address(address: Any) -> int:
+    """An address in the memory of a host, where it may be written."""
+    if not isinstance(address, int):
+        raise TypeError(
+            f"stream_write_value32 takes a tensor, an offset and a value, or an address and a value: {address!r}"
+        )
+    rank = find_rank()
+    if rank is not None and rank.device is not None:
+        raise TypeError("stream_write_value32 takes a tensor on GPUs, not an address")
+    return address
 
 
 def _is_gpu(tensor: Any) -> bool:
@@ -316,5 +339,5 @@ def _word(value: int) -> int:
 
 def _seconds(timeout_ms: int) -> float | None:
     if timeout_ms < 0:
-        raise ValueError(f"timeout_ms must be non-negative (got {timeout_ms})")
+        raise Misuse(f"timeout_ms must be non-negative (got {timeout_ms})")
     return timeout_ms / 1000 if timeout_ms else None

@@ -9,7 +9,7 @@ from typing import Any
 
 from shoal.symm_mem import groups
 from shoal.symm_mem.allocation import arena_of
-from shoal.symm_mem.handle import SymmetricMemory
+from shoal.symm_mem.handle import Misuse, SymmetricMemory
 from shoal.world import arrays
 from shoal.world.current import find_rank
 
@@ -93,12 +93,12 @@ def get(dst: Any, hdl: SymmetricMemory, peer: int, offset: int = 0) -> None:
     """Copies a rank's counterpart of the handle's tensor, from an offset in elements of `dst` on, into an array."""
     into = arrays.dense(dst, "get: dst")
     if offset < 0:
-        raise ValueError(f"get: offset must be non-negative (got {offset})")
+        raise Misuse(f"get: offset must be non-negative (got {offset})")
     if not 0 <= peer < hdl.world_size:
-        raise ValueError(f"get: invalid peer {peer} of {hdl.world_size}")
+        raise Misuse(f"get: invalid peer {peer} of {hdl.world_size}")
     start = hdl.offset + offset * into.itemsize
     if start + into.nbytes > hdl.buffer_size:
-        raise ValueError(
+        raise Misuse(
             f"get: bytes {start} to {start + into.nbytes} exceeds symmetric allocation of {hdl.buffer_size} bytes"
         )
     byte = arrays.named_type("uint8")

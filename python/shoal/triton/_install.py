@@ -33,7 +33,10 @@ PLACES = ("shoal.triton", "shoal")
 # What distributed programs import, and the packages that stand for it.
 DISTRIBUTED = {
     "triton_dist.language.distributed_ops": "shoal.language",
+    "triton_dist.language.extra.cuda.tma_language": "shoal.triton_dist.shared_memory",
     "triton_dist.language.simt_ops": "shoal.language",
+    "triton_dist.language.smem_ops": "shoal.triton_dist.shared_memory",
+    "triton_dist.language.tma": "shoal.triton_dist.shared_memory",
     "triton_dist.language": "shoal.language",
     "triton_dist": "shoal.triton_dist",
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -54,8 +56,33 @@ def get_shmem_hash() -> str:
     return triton_dist_key()
 
 
-get_nvshmem_version = get_rocshmem_version = get_shmem_version
-get_nvshmem_hash = get_rocshmem_hash = get_shmem_hash
+get_nvshmem_version = get_rocshmem_version = get_mori_version = get_shmem_version
+get_nvshmem_hash = get_rocshmem_hash = get_mxshmem_hash = get_mori_shmem_hash = get_shmem_hash
+
+
+def get_nvshmem_home() -> Path | None:
+    """Where NVSHMEM is installed, if it is: as `NVSHMEM_HOME` says, or as a package."""
+    said = os.environ.get("NVSHMEM_HOME")
+    if said:
+        return Path(said)
+    try:
+        package = importlib.util.find_spec("nvidia.nvshmem")
+    except ModuleNotFoundError:
+        return None
+    folders = list(package.submodule_search_locations or ()) if package is not None else []
+    return Path(folders[0]) if folders else None
+
+
+def get_rocshmem_home() -> Path | None:
+    """Where ROCSHMEM is installed, as `ROCSHMEM_HOME` says."""
+    said = os.environ.get("ROCSHMEM_HOME")
+    return Path(said) if said else None
+
+
+def get_mori_home() -> Path | None:
+    """Where MoRI is installed, as `MORI_HOME` says."""
+    said = os.environ.get("MORI_HOME")
+    return Path(said) if said else None
 
 
 def has_tma() -> bool:

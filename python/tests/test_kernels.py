@@ -208,3 +208,34 @@ def test_what_does_not_fit_is_refused():
     assert world(1).run(refuse) == [True]
     with pytest.raises(RuntimeError, match="acts as no rank"):
         kernels.two_shot_all_reduce(np.zeros(4, np.float32))
+
+
+@pytest.mark.parametrize("n", (2, 3, 7))
+@pytest.mark.parametrize(
+    "call, told",
+    [
+        (lambda one: kernels.two_shot_all_reduce(np.ones(200 if one else 100, np.float32)), "bytes = 800"),
+        (lambda one: kernels.one_shot_all_reduce(np.ones(9, np.float16 if one else np.float32)), "of float16"),
+        (
+            lambda one: kernels.broadcast(np.ones(5, np.float32), 1 if one else 0),
+            "broadcast(n = 5, root = 1) of float32",
+        ),
+        (
+            lambda one: (kernels.all_gather_push if one else kernels.all_gather_ring)(np.ones(5, np.float32)),
+            "all_gather_push(n = 5) of float32",
+        ),
+        (lambda one: kernels.all_to_all_put(np.ones((0, 3 if one else 4), np.float32), [0] * 9), "dim = 3"),
+    ],
+    ids=["size", "type", "root", "function", "before an exchange"],
+)
+def test_ranks_that_call_different_things_are_told(n, call, told):
+    def differ(rank):
+        # Memory to work in is there, and the others go straight to their kernels.
+        kernels.two_shot_all_reduce(np.ones(100, np.float32))
+        call(rank.rank == 1)
+        rank.barrier()
+
+    with pytest.raises(shoal.WorldError) as raised:
+        world(n).run(differ)
+    assert "the ranks make different calls: " in str(raised.value), raised.value
+    assert "rank 1: " in str(raised.value) and told in str(raised.value), raised.value

@@ -71,6 +71,22 @@ def test_dynamic_shapes_compile_once():
         torch.testing.assert_close(function(x), (x.softmax(-1) * 2).sum(0), rtol=1e-4, atol=1e-5)
 
 
+def test_flex_attention():
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+    slopes = torch.tensor([0.1, 0.2, 0.3, 0.4])
+
+    def attend(q, k, v):
+        bent = lambda score, b, h, i, j: score - slopes[h] * (i - j)  # noqa: E731
+        mask = flex.create_block_mask(lambda b, h, i, j: i >= j, None, None, 40, 40, device="cpu")
+        # Heads last in memory, as the projections of a model give them; the outcome is laid out as the queries are.
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        out = flex.flex_attention(q, k, v, score_mod=bent, block_mask=mask, enable_gqa=True)
+        return out.transpose(1, 2).reshape(2, 40, -1) * 2
+
+    q, k, v = (torch.randn(2, 40, heads, 16) for heads in (4, 2, 2))
+    torch.testing.assert_close(compiled(attend)(q, k, v), attend(q, k, v), rtol=1e-4, atol=1e-5)
+
+
 class Block(torch.nn.Module):
     """A transformer block."""
 

@@ -244,6 +244,43 @@ def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code
     assert re.fullmatch(f"error: {blamed}", output.splitlines()[-1]), output
 
 
+APART = """
+import time
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=3).rank
+flag = rank.symm_zeros(1, np.int64)
+if rank.rank == 2:
+    time.sleep(60)
+if rank.rank == 1:
+    time.sleep(1)
+    wait_for[(1,)](flag)
+rank.barrier()
+"""
+
+
+@pytest.mark.parametrize(
+    "how", [launcher(3), pytest.param(oshrun(3)[1:], marks=needs_oshrun)], ids=["processes", "oshrun"]
+)
+def test_one_report_tells_who_waits_in_a_barrier_and_who_in_a_kernel(how, tmp_path):
+    process = start(how, APART, tmp_path)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1, output
+    lines = [re.sub(r"^\[0\] ", "", line) for line in output.splitlines() if "[1] " not in line]
+    told = [at for at, line in enumerate(lines) if "shoal.errors.WorldError: rank 0, in barrier" in line]
+    assert told, output
+    at = told[0]
+    waited = r".* rank 0 \(pid \d+\) waited 3 s in barrier of the world for rank 1 \(pid \d+\), rank 2 \(pid \d+\)"
+    assert re.fullmatch(waited, lines[at]), output
+    assert lines[at + 1].startswith("rank 1: kernel `wait_for` is stuck: 1 program waits"), output
+    assert "for 7 at 0x" in lines[at + 2], output
+    assert lines[at + 3].startswith("rank 2: it has not said what it waits for"), output
+
+
 @needs_oshrun
 def test_oshrun_ends_when_a_rank_is_too_late(tmp_path):
     begun = time.monotonic()

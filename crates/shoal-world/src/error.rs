@@ -177,7 +177,7 @@ fn listed(others: &[String]) -> String {
 }
 
 /// `rank 0: barrier; rank 3: broadcast from rank 1`; ranks of the same value share an entry.
-fn told<T: fmt::Display>(values: &[(usize, T)]) -> String {
+pub(crate) fn told<T: fmt::Display>(values: &[(usize, T)]) -> String {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (rank, value) in values {
         let value = value.to_string();

@@ -1,4 +1,4 @@
-//! Waits of kernels in vain: every rank tells what it was waiting for.
+//! Waits in vain: every rank tells what it was waiting for, in kernels, in barriers and elsewhere.
 //!
 //! Where all ranks are threads of one process, they find out together that nobody is left to end their waits, and tell
 //! each other. A rank that has left the world before then is what they waited for, and ends it.
@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use shoal_driver::{AwaitedValue, LaunchError};
 
-use crate::engine::{Awaited, EngineKind};
+use crate::engine::{Awaited, Engine, EngineKind};
 use crate::error::{Failure, WorldError};
 use crate::launcher;
 use crate::rank::Rank;
 
 /// How long the others have to say what they wait for. Launchers give ranks a second after the first has failed.
-const COLLECTING: Duration = Duration::from_millis(600);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+pub(crate) const COLLECTING: Duration = Duration::from_millis(600);
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 /// How to find out more of words whose last writer is not known.
 const UNRECORDED: &str = "\n  who wrote a word last is recorded for `notify` and signals, with SHOAL_DEBUG=1 also for stores \
@@ -58,7 +58,7 @@ impl Rank {
             return reports.iter().enumerate().map(report).collect();
         }
         self.access().post_wait(waits);
-        let reports = self.collect();
+        let reports = collect(self.access());
         if let Some(rank) = left() {
             let (who, why) = (self.access().name(rank), waits.lines().next().unwrap_or_default());
             self.end_world(Failure {
@@ -79,30 +79,11 @@ impl Rank {
         if ended != failure {
             return Err(self.ended_in_kernel(waits, ended));
         }
-        let reports = self.collect();
-        if let Some((rank, suspect)) = self.suspect() {
+        let reports = collect(self.access());
+        if let Some((rank, suspect)) = suspect(self.access()) {
             launcher::tell(&Failure { rank, reason: format!("{}; {suspect}", failure.reason) });
         }
         Ok(reports)
-    }
-
-    /// A rank that cannot be waiting for this one, and how that shows.
-    fn suspect(&self) -> Option<(usize, String)> {
-        let (access, name) = (self.access(), |rank| self.access().name(rank));
-        let silent = || (0..self.size()).filter(|&rank| access.wait_of(rank).is_none());
-        let left = silent().find(|&rank| access.has_left(rank));
-        let left = left.map(|rank| (rank, format!("{} has left the world", name(rank))));
-        left.or_else(|| silent().next().map(|rank| (rank, format!("{} does not answer", name(rank)))))
-    }
-
-    /// What every rank has told, after a while.
-    fn collect(&self) -> Vec<String> {
-        let until = Instant::now() + COLLECTING;
-        let is_silent = |rank: usize| self.access().wait_of(rank).is_none() && !self.access().has_left(rank);
-        while (0..self.size()).any(is_silent) && Instant::now() < until {
-            std::thread::sleep(BETWEEN_LOOKS);
-        }
-        (0..self.size()).map(|rank| self.told_by(rank)).collect()
     }
 
     fn ended_in_kernel(&self, waits: &str, failure: Failure) -> WorldError {
@@ -121,14 +102,48 @@ impl Rank {
         let wait = self.access().wait_of(self.rank()).filter(|wait| wait.starts_with("kernel "))?;
         Some(format!("rank {}: {}", self.rank(), wait.trim_end_matches(UNRECORDED)))
     }
+}
 
-    fn told_by(&self, rank: usize) -> String {
-        match self.access().wait_of(rank) {
-            Some(wait) => format!("rank {rank}: {wait}"),
-            None if self.access().has_left(rank) => format!("rank {rank}: it has left the world"),
-            None => format!("rank {rank}: it has not said what it waits for; it computes, or does not answer"),
-        }
+/// A collective in which some members did not come: the world ends, unless it has. The rank that ends it tells what all
+/// others wait for.
+pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
+    let WorldError::Failed { rank, awaited: Some(awaited), failure, .. } = error else { return error };
+    let is_first = access.failure().is_none();
+    access.post_wait(&awaited.to_string());
+    let ended = access.fail(failure.clone());
+    // Ranks on GPUs keep no record of their waits.
+    if !is_first || ended != failure || access.wait_of(rank).is_none() {
+        return WorldError::failed(rank, Some(awaited), ended);
     }
+    let mut others = collect(access);
+    others.remove(rank);
+    WorldError::Failed { rank, awaited: Some(awaited), failure, others: once(others) }
+}
+
+/// What every rank has told, after a while.
+fn collect(access: &dyn Engine) -> Vec<String> {
+    let until = Instant::now() + COLLECTING;
+    let is_silent = |rank: usize| access.wait_of(rank).is_none() && !access.has_left(rank);
+    while (0..access.size()).any(is_silent) && Instant::now() < until {
+        std::thread::sleep(BETWEEN_LOOKS);
+    }
+    (0..access.size()).map(|rank| told_by(access, rank)).collect()
+}
+
+fn told_by(access: &dyn Engine, rank: usize) -> String {
+    match access.wait_of(rank) {
+        Some(wait) => format!("rank {rank}: {wait}"),
+        None if access.has_left(rank) => format!("rank {rank}: it has left the world"),
+        None => format!("rank {rank}: it has not said what it waits for; it computes, or does not answer"),
+    }
+}
+
+/// A rank that cannot be waiting for the others, and how that shows.
+fn suspect(access: &dyn Engine) -> Option<(usize, String)> {
+    let silent = || (0..access.size()).filter(|&rank| access.wait_of(rank).is_none());
+    let left = silent().find(|&rank| access.has_left(rank));
+    let left = left.map(|rank| (rank, format!("{} has left the world", access.name(rank))));
+    left.or_else(|| silent().next().map(|rank| (rank, format!("{} does not answer", access.name(rank)))))
 }
 
 /// What programs wait for, and how to find out more.

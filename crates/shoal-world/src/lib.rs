@@ -25,6 +25,7 @@
 //! No wait is without an end. When a rank dies, fails, leaves too early or takes longer than
 //! [`WorldOptions::timeout`], all ranks that wait get an error that names it, and so does whoever waits later.
 
+mod call_log;
 mod copy;
 mod element;
 mod engine;
@@ -45,6 +46,7 @@ mod team_register;
 mod world;
 mod world_device;
 
+pub use call_log::{CallLog, SameCall};
 pub use element::Element;
 pub use engine::cuda::GpuRank;
 pub use engine::nvshmem::{Nvshmem, find_library as find_nvshmem};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::{Call, Engine, Route, TEAM_SLOTS};
 use crate::error::WorldError;
+use crate::giving_up;
 use crate::team_register::{self, TeamRegister};
 
 /// A team, seen by one of its members. Clones are the same team.
@@ -136,11 +137,7 @@ impl Team {
 
     pub(crate) fn exchange(&self, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
         let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = self.0.engine.exchange(&self.route(), call, mine);
-        if let Err(WorldError::Failed { awaited: Some(awaited), .. }) = &all {
-            self.0.engine.post_wait(&awaited.to_string());
-        }
-        all
+        self.0.engine.exchange(&self.route(), call, mine).map_err(|error| giving_up::unmet(&*self.0.engine, error))
     }
 
     fn route(&self) -> Route<'_> {
@@ -206,7 +203,8 @@ impl Team {
             return Ok(());
         }
         self.exchange(Call::FreeTeam, &[])?;
-        self.0.engine.retire_slot(&self.route())?;
+        let retired = self.0.engine.retire_slot(&self.route());
+        retired.map_err(|error| giving_up::unmet(&*self.0.engine, error))?;
         self.0.register.remove(self.0.slot);
         Ok(())
     }

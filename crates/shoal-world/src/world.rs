@@ -224,7 +224,7 @@ impl World {
         | WorldError::Panicked { rank, others, .. } = &mut error
         {
             let waits = self.ranks.iter().filter(|other| other.rank() != *rank).filter_map(Rank::waited_in_kernel);
-            *others = waits.filter(|wait| !told.contains(wait)).collect();
+            others.extend(waits.filter(|wait| !told.contains(wait)));
         }
         error
     }

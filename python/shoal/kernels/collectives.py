@@ -184,6 +184,7 @@ def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, lis
     x = comm.shared(x, "x")
     words = comm.workspace("splits", (comm.rank.num_ranks,), arrays.named_type("int64"))
     if out is None:
+        comm.native.agree("all_to_all(rows, dim)", type_name(like.dtype), [rows, dim])
         everybody = comm.rank.all_gather([int(count) for count in splits])
         out = fresh((sum(counts[comm.rank.rank] for counts in everybody), dim), like.dtype)
     checked(out, "out", like)
@@ -199,6 +200,7 @@ def all_to_all_put(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any,
     if len(like.shape) != 2:
         raise ValueError(f"`x` must have rows and columns; it has the shape {like.shape}")
     ranks, dim = comm.rank.num_ranks, like.shape[1]
+    comm.native.agree("all_to_all_put(dim)", type_name(like.dtype), [dim])
     everybody = comm.rank.all_gather([int(count) for count in splits])
     if any(len(counts) != ranks for counts in everybody):
         raise ValueError(f"`splits` says how many rows go to each of the {ranks} ranks")

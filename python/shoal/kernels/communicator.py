@@ -29,6 +29,8 @@ class Communicator:
         wanted = math.prod(shape) * dtype.itemsize
         known = self._workspaces.get(name)
         if known is None or arrays.layout(known).nbytes < wanted:
+            # Others may have room, and be about to wait in a kernel.
+            self.native.agree(f"memory for `{name}`(bytes)", type_name(dtype), [wanted])
             known = self._workspaces[name] = self.rank.symm_empty(max(wanted, 1), arrays.named_type("uint8"))
         return arrays.view(arrays.layout(known).address, tuple(shape), dtype, known)
 

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from shoal.torch._cpu_choices import choices
+from shoal.torch._flex_attention import write_out_attention
 from shoal.torch._inductor_modules import shoal_as_triton
 from shoal.torch._registration import when_imported
 
@@ -64,6 +65,7 @@ def compile_graph(
         with shoal_as_triton(), _choices_for_cpu():
             return _first_calls_with_shoal(compile_fx.compile_fx_inner(*args, **kwargs))
 
+    write_out_attention(graph)
     with shoal_as_triton():
         return compile_fx.compile_fx(graph, example_inputs, inner_compile=compile_one, config_patches=settings)
 

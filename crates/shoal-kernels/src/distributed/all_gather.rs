@@ -19,6 +19,7 @@ const BLOCK: usize = 4096;
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn all_gather_push<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>) -> Result<(), Error> {
     let n = x.len();
+    comm.agree_on::<T>("all_gather_push(n)", &[n])?;
     exactly("out", out.len(), elements(&[n, comm.size()])?)?;
     let args = args!(x, out, comm.pad(), n, BLOCK = BLOCK);
     comm.launch(Source::AllGather, "all_gather_push", comm.programs(cdiv(n, BLOCK)), Slots::Meeting, args)
@@ -30,6 +31,7 @@ pub fn all_gather_push<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn all_gather_pull<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mut [T]) -> Result<(), Error> {
     let n = x.len();
+    comm.agree_on::<T>("all_gather_pull(n)", &[n])?;
     exactly("out", out.len(), elements(&[n, comm.size()])?)?;
     let args = args!(x, out, comm.pad(), n, BLOCK = BLOCK);
     comm.launch(Source::AllGather, "all_gather_pull", comm.programs(cdiv(n, BLOCK)), Slots::Meeting, args)
@@ -41,6 +43,7 @@ pub fn all_gather_pull<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mu
 /// As [`all_gather_pull`].
 pub fn enqueue_all_gather_pull<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &Symm<T>) -> Result<(), Error> {
     let n = x.len();
+    comm.agree_on::<T>("enqueue_all_gather_pull(n)", &[n])?;
     exactly("out", out.len(), elements(&[n, comm.size()])?)?;
     let block = if comm.rank().gpu().is_some() { 2 * BLOCK } else { BLOCK };
     let mut args = args!(x, out, comm.pad(), n, BLOCK = block);
@@ -54,6 +57,7 @@ pub fn enqueue_all_gather_pull<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, 
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn all_gather_ring<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>) -> Result<(), Error> {
     let n = x.len();
+    comm.agree_on::<T>("all_gather_ring(n)", &[n])?;
     exactly("out", out.len(), elements(&[n, comm.size()])?)?;
     let args = args!(x, out, comm.pad(), n, BLOCK = BLOCK);
     comm.launch(Source::AllGather, "all_gather_ring", comm.programs(cdiv(n, BLOCK)), Slots::MeetingAndSteps, args)
@@ -66,6 +70,7 @@ pub fn all_gather_ring<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T
 /// When sizes do not fit, the ranks do not fill the mesh, the kernel does not compile, or the world fails.
 pub fn all_gather_2d<T: Number>(comm: &Communicator<'_>, columns: usize, x: &[T], out: &Symm<T>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    comm.agree_on::<T>("all_gather_2d(n, columns)", &[n, columns])?;
     exactly("out", out.len(), elements(&[n, world])?)?;
     if columns == 0 || !world.is_multiple_of(columns) {
         return Err(WorldError::Argument(format!("{world} ranks do not fill a mesh of {columns} columns")).into());

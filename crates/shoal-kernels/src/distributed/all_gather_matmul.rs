@@ -163,10 +163,12 @@ impl GatherWithProgress {
 /// # Errors
 /// When sizes do not fit, or the world fails.
 pub fn all_gather_with_progress<T: Number>(
+    comm: &Communicator<'_>,
     gather: &GatherWithProgress,
     x: &Symm<T>,
     out: &Symm<T>,
 ) -> Result<(), Error> {
+    comm.agree_on::<T>("all_gather_with_progress(n, splits)", &[x.len(), gather.splits])?;
     gather.begin(x, x.len(), out)?;
     gather.end()
 }
@@ -197,6 +199,7 @@ pub fn all_gather_matmul<T: Number>(
     let Sizes { m, n, k } = sizes;
     let Factors { x, gathered, b, c } = with;
     let world = comm.size();
+    comm.agree_on::<T>("all_gather_matmul(m, n, k, splits)", &[m, n, k, gather.splits])?;
     sizes.check(x.len(), b.len())?;
     exactly("gathered", gathered.len(), elements(&[world, m, k])?)?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
@@ -249,6 +252,7 @@ pub fn enqueue_all_gather_matmul<T: Number>(
 ) -> Result<(), Error> {
     let Sizes { m, n, k } = sizes;
     let world = comm.size();
+    comm.agree_on::<T>("enqueue_all_gather_matmul(m, n, k, splits)", &[m, n, k, gather.splits])?;
     sizes.check(x.len(), b.len())?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
     let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&["wait", "multiply"]));
@@ -301,6 +305,7 @@ pub fn all_gather_matmul_pull<T: Number>(
     c: &mut [T],
 ) -> Result<(), Error> {
     let (Sizes { m, n, k }, world) = (sizes, comm.size());
+    comm.agree_on::<T>("all_gather_matmul_pull(m, n, k)", &[m, n, k])?;
     sizes.check(x.len(), b.len())?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
     let blocks = Blocks::on(comm.library().device(), m, n, k);
@@ -325,6 +330,7 @@ pub fn all_gather_then_matmul<T: Number>(
     let Sizes { m, n, k } = sizes;
     let Factors { x, gathered, b, c } = with;
     let rows = comm.size() * m;
+    comm.agree_on::<T>("all_gather_then_matmul(m, n, k, splits)", &[m, n, k, gather.splits])?;
     sizes.check(x.len(), b.len())?;
     exactly("gathered", gathered.len(), elements(&[rows, k])?)?;
     exactly("c", c.len(), elements(&[rows, n])?)?;
@@ -388,8 +394,8 @@ impl<T: Number> RankWorkload for CopiedAllGather<T> {
         Ok(self.symm_x.write(&self.x)?)
     }
 
-    fn run(&mut self, _comm: &Communicator<'_>) -> Result<(), Error> {
-        all_gather_with_progress(&self.gather, &self.symm_x, &self.out)
+    fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {
+        all_gather_with_progress(comm, &self.gather, &self.symm_x, &self.out)
     }
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {

@@ -28,6 +28,14 @@ pub enum Bias<'a, T> {
 }
 
 impl<'a, T: Number> Bias<'a, T> {
+    /// How many numbers are added.
+    fn len(self) -> usize {
+        match self {
+            Bias::None => 0,
+            Bias::Each(bias) | Bias::Columns(bias) => bias.len(),
+        }
+    }
+
     /// The numbers, and the columns if there is one for each.
     fn arguments(self, n: usize) -> Result<(Arg<'a>, Arg<'a>), Error> {
         match self {
@@ -75,6 +83,7 @@ pub fn enqueue_one_shot_all_reduce<T: Number>(
 
 fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: Arg<'_>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    comm.agree_on::<T>("one_shot_all_reduce(n)", &[n])?;
     exactly("out", room, n)?;
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return exchange_words(comm, x, out);
@@ -97,8 +106,9 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
 /// # Errors
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn one_shot_all_reduce_little<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mut [T]) -> Result<(), Error> {
-    exactly("out", out.len(), x.len())?;
     if is_little::<T>(x.len(), comm.size()) {
+        comm.agree_on::<T>("one_shot_all_reduce_little(n)", &[x.len()])?;
+        exactly("out", out.len(), x.len())?;
         return exchange_words(comm, x, out.into());
     }
     one_shot(comm, x, out.len(), out.into())
@@ -178,6 +188,7 @@ pub fn one_shot_all_reduce_bias<T: Number>(
     out: &mut [T],
 ) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    comm.agree_on::<T>("one_shot_all_reduce_bias(n, bias)", &[n, bias.len()])?;
     exactly("out", out.len(), n)?;
     at_least("shared", shared.len(), n)?;
     let (bias, columns) = bias.arguments(n)?;
@@ -192,6 +203,7 @@ pub fn one_shot_all_reduce_bias<T: Number>(
 /// When the kernel does not compile, or the world fails.
 pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    comm.agree_on::<T>("two_shot_all_reduce_in_place(n)", &[n])?;
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return two_shot_words(comm, x);
     }
@@ -208,6 +220,7 @@ pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm
 /// When the kernel does not compile, or the world fails.
 pub fn two_shot_all_reduce_little<T: Number>(comm: &Communicator<'_>, x: &Symm<T>) -> Result<(), Error> {
     if is_little::<T>(x.len(), comm.size()) {
+        comm.agree_on::<T>("two_shot_all_reduce_little(n)", &[x.len()])?;
         return two_shot_words(comm, x);
     }
     two_shot_all_reduce_in_place(comm, x)
@@ -248,6 +261,7 @@ pub fn two_shot_all_reduce_bias<T: Number>(
     out: &mut [T],
 ) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    comm.agree_on::<T>("two_shot_all_reduce_bias(n, bias)", &[n, bias.len()])?;
     exactly("out", out.len(), n)?;
     at_least("shared", shared.len(), n)?;
     let (bias, columns) = bias.arguments(n)?;

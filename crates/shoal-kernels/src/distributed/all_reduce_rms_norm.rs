@@ -50,6 +50,8 @@ impl<T: Number> Rows<'_, T> {
 /// # Errors
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn one_shot_all_reduce_bias_rms_norm<T: Number>(comm: &Communicator<'_>, with: Rows<'_, T>) -> Result<(), Error> {
+    let sizes = [with.x.len(), with.w.len(), with.bias.map_or(0, <[T]>::len)];
+    comm.agree_on::<T>("one_shot_all_reduce_bias_rms_norm(n, columns, bias)", &sizes)?;
     let (rows, cols) = with.shape()?;
     let Rows { x, bias, w, shared, y, eps } = with;
     let (world, block) = (comm.size(), cols.next_power_of_two());
@@ -63,6 +65,8 @@ pub fn one_shot_all_reduce_bias_rms_norm<T: Number>(comm: &Communicator<'_>, wit
 /// # Errors
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn two_shot_all_reduce_bias_rms_norm<T: Number>(comm: &Communicator<'_>, with: Rows<'_, T>) -> Result<(), Error> {
+    let sizes = [with.x.len(), with.w.len(), with.bias.map_or(0, <[T]>::len)];
+    comm.agree_on::<T>("two_shot_all_reduce_bias_rms_norm(n, columns, bias)", &sizes)?;
     let (rows, cols) = with.shape()?;
     let Rows { x, bias, w, shared, y, eps } = with;
     let (world, block, part) = (comm.size(), cols.next_power_of_two(), cdiv(cols, comm.size()));

@@ -36,6 +36,7 @@ pub struct Exchange<'a, T: Number> {
 pub fn all_to_all<T: Number>(comm: &Communicator<'_>, with: Exchange<'_, T>) -> Result<Vec<usize>, Error> {
     let Exchange { x, splits, shared_splits, dim, out } = with;
     let world = comm.size();
+    comm.agree_on::<T>("all_to_all(x, dim)", &[x.len(), dim])?;
     exactly("splits", splits.len(), world)?;
     exactly("shared_splits", shared_splits.len(), world)?;
     let sent = splits.iter().try_fold(0usize, |sum, &rows| sum.checked_add(rows)).unwrap_or(usize::MAX);

@@ -19,6 +19,7 @@ const BLOCK: usize = 4096;
 /// When there is no such rank, the kernel does not compile, or the world fails.
 pub fn broadcast<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, root: usize) -> Result<(), Error> {
     let (n, world) = (x.len(), comm.size());
+    comm.agree_on::<T>("broadcast(n, root)", &[n, root])?;
     if root >= world {
         return Err(WorldError::Argument(format!("there is no rank {root} in a world of {world}")).into());
     }
@@ -32,6 +33,7 @@ pub fn broadcast<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, root: usize) -
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn ring_put<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>) -> Result<(), Error> {
     let n = x.len();
+    comm.agree_on::<T>("ring_put(n)", &[n])?;
     exactly("out", out.len(), n)?;
     let args = args!(x, out, comm.pad(), n, BLOCK = BLOCK);
     comm.launch(Source::Broadcast, "ring_put", comm.programs(cdiv(n, BLOCK)), Slots::Meeting, args)
@@ -42,6 +44,7 @@ pub fn ring_put<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>) -> R
 /// # Errors
 /// When the kernel does not compile, or the world fails.
 pub fn barriers(comm: &Communicator<'_>, programs: usize, rounds: usize) -> Result<(), Error> {
+    comm.agree_on::<u32>("barriers(programs, rounds)", &[programs, rounds])?;
     let args = args!(comm.pad(), rounds);
     comm.launch(Source::Broadcast, "barriers", comm.programs(programs), Slots::Meeting, args)
 }

@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use shoal::profile::{Track, clock_ahead, now};
-use shoal::world::{Rank, SignalPad, Symm, WorldError};
-use shoal::{Args, Error, Kernel, args};
+use shoal::world::{CallLog, Rank, SameCall, SignalPad, Symm, WorldError};
+use shoal::{Args, Error, Kernel, args, dtype_name};
 
 use super::catalog::catalog;
+use super::data::Number;
 use super::profiling::Profiling;
 use crate::library::{Library, Source, cdiv};
 
@@ -28,6 +29,8 @@ pub struct Communicator<'a> {
     signals: OnceLock<Symm<i64>>,
     rounds: AtomicI64,
     split_tables: OnceLock<Symm<i64>>,
+    /// What was called, which must be the same on all ranks.
+    calls: OnceLock<CallLog>,
 }
 
 /// Rounds that a launch of puts takes at most.
@@ -114,6 +117,7 @@ impl<'a> Communicator<'a> {
             signals: OnceLock::new(),
             rounds: AtomicI64::new(0),
             split_tables: OnceLock::new(),
+            calls: OnceLock::new(),
         })
     }
 
@@ -167,6 +171,32 @@ impl<'a> Communicator<'a> {
     /// What was recorded since [`Communicator::start_profile`]; nothing more is.
     pub fn take_profile(&mut self) -> Vec<Track> {
         self.profiling.take().map_or_else(Vec::new, Profiling::tracks)
+    }
+
+    /// Compares what this rank is about to call with what the others call: a function, written with names for its sizes
+    /// (`broadcast(n, root)`), on elements of a type. Every collective begins with it, so that ranks that pass different sizes
+    /// end with an error instead of waiting, or with wrong numbers. The first call is collective over the world. Ranks on
+    /// GPUs are not compared.
+    ///
+    /// # Errors
+    /// When another rank calls something else, which ends the world.
+    pub fn agree(&self, name: &str, element: &str, sizes: &[usize]) -> Result<(), Error> {
+        if self.size() == 1 || self.rank.gpu().is_some() {
+            return Ok(());
+        }
+        let calls = match self.calls.get() {
+            Some(calls) => calls,
+            None => {
+                let made = CallLog::new(&self.rank)?;
+                self.calls.get_or_init(|| made)
+            }
+        };
+        Ok(calls.call(&SameCall { name, element, sizes })?)
+    }
+
+    /// The same for elements of a type.
+    pub(crate) fn agree_on<T: Number>(&self, name: &str, sizes: &[usize]) -> Result<(), Error> {
+        self.agree(name, dtype_name(T::DTYPE), sizes)
     }
 
     /// Where little is exchanged. The first call is collective over the world.

@@ -52,10 +52,11 @@ pub fn gemm_one_shot_all_reduce<T: Number>(
     partial: &Symm<f32>,
     out: &mut [T],
 ) -> Result<(), Error> {
+    let Sizes { m, n, k } = sizes;
+    comm.agree_on::<T>("gemm_one_shot_all_reduce(m, n)", &[m, n])?;
     sizes.check(a.len(), b.len())?;
     exactly("partial", partial.len(), sizes.product()?)?;
     exactly("out", out.len(), sizes.product()?)?;
-    let Sizes { m, n, k } = sizes;
     let blocks = Blocks::of(m, n, k);
     let args = args!(
         a,

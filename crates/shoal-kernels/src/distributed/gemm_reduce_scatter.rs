@@ -30,6 +30,7 @@ pub fn gemm_reduce_scatter<T: Number>(
 ) -> Result<(), Error> {
     let Sizes { m, n, k } = sizes;
     let parts = Parts::new(m, comm.size());
+    comm.agree_on::<T>("gemm_reduce_scatter(m, n)", &[m, n])?;
     sizes.check(a.len(), b.len())?;
     exactly("partial", partial.len(), sizes.product()?)?;
     exactly("out", out.len(), parts.of(comm.rank().rank()).len() * n)?;
@@ -135,6 +136,7 @@ impl CopiedReduceScatter {
         out: &mut [T],
     ) -> Result<(), Error> {
         let Sizes { m, n, k } = self.sizes;
+        comm.agree_on::<T>("gemm_reduce_scatter_ce_persistent(m, n)", &[m, n])?;
         self.sizes.check(a.len(), b.len())?;
         let mine = self.parts.of(comm.rank().rank());
         exactly("out", out.len(), mine.len() * n)?;

@@ -28,6 +28,7 @@ fn launch(comm: &Communicator<'_>, name: &'static str, programs: usize, args: Ar
 /// # Errors
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn all_gather_put<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>) -> Result<(), Error> {
+    comm.agree_on::<T>("all_gather_put(n)", &[x.len()])?;
     exactly("out", out.len(), elements(&[x.len(), comm.size()])?)?;
     let (signals, round) = comm.next_rounds()?;
     let programs = comm.programs(cdiv(x.len(), SHARE));
@@ -39,6 +40,7 @@ pub fn all_gather_put<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>
 /// # Errors
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn all_gather_put_ring<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Symm<T>) -> Result<(), Error> {
+    comm.agree_on::<T>("all_gather_put_ring(n)", &[x.len()])?;
     exactly("out", out.len(), elements(&[x.len(), comm.size()])?)?;
     let (signals, round) = comm.next_rounds()?;
     let programs = comm.programs(cdiv(x.len(), SHARE));
@@ -50,6 +52,7 @@ pub fn all_gather_put_ring<T: Number>(comm: &Communicator<'_>, x: &[T], out: &Sy
 /// # Errors
 /// When there is no such rank, the kernel does not compile, or the world fails.
 pub fn broadcast_put<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, root: usize) -> Result<(), Error> {
+    comm.agree_on::<T>("broadcast_put(n, root)", &[x.len(), root])?;
     let world = comm.size();
     if root >= world {
         return Err(WorldError::Argument(format!("there is no rank {root} in a world of {world}")).into());
@@ -69,6 +72,7 @@ pub fn reduce_scatter_put<T: Number>(
     inbox: &Symm<T>,
     out: &mut [T],
 ) -> Result<(), Error> {
+    comm.agree_on::<T>("reduce_scatter_put(n)", &[x.len()])?;
     let (n, world, parts) = (x.len(), comm.size(), Parts::new(x.len(), comm.size()));
     exactly("out", out.len(), parts.of(comm.rank().rank()).len())?;
     at_least("inbox", inbox.len(), elements(&[parts.part(), world])?)?;
@@ -88,6 +92,7 @@ pub fn all_reduce_put<T: Number>(
     inbox: &Symm<T>,
     out: &Symm<T>,
 ) -> Result<(), Error> {
+    comm.agree_on::<T>("all_reduce_put(n)", &[x.len()])?;
     let (n, world, parts) = (x.len(), comm.size(), Parts::new(x.len(), comm.size()));
     exactly("out", out.len(), n)?;
     at_least("inbox", inbox.len(), elements(&[parts.part(), world])?)?;
@@ -116,6 +121,7 @@ pub struct ExchangeByPuts<'a, T: Number> {
 pub fn all_to_all_put<T: Number>(comm: &Communicator<'_>, with: ExchangeByPuts<'_, T>) -> Result<Vec<usize>, Error> {
     let ExchangeByPuts { x, splits, dim, out } = with;
     let world = comm.size();
+    comm.agree_on::<T>("all_to_all_put(dim, out)", &[dim, out.len()])?;
     exactly("splits", splits.len(), world)?;
     let sent = splits.iter().try_fold(0usize, |sum, &rows| sum.checked_add(rows)).unwrap_or(usize::MAX);
     if dim == 0 || elements(&[sent, dim])? > x.len() {

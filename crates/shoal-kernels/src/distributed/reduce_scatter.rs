@@ -18,6 +18,7 @@ const BLOCK: usize = 4096;
 /// # Errors
 /// When sizes do not fit, the kernel does not compile, or the world fails.
 pub fn reduce_scatter<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, out: &mut [T]) -> Result<(), Error> {
+    comm.agree_on::<T>("reduce_scatter(n)", &[x.len()])?;
     let parts = Parts::new(x.len(), comm.size());
     let mine = parts.of(comm.rank().rank());
     exactly("out", out.len(), mine.len())?;

@@ -151,6 +151,11 @@ impl CommunicatorObject {
         Ok(CommunicatorObject { member, communicator, gathers: Mutex::default(), copied: Mutex::default() })
     }
 
+    /// Compares a call with those of the other ranks; see `Communicator::agree`.
+    fn agree(&self, py: Python<'_>, name: &str, dtype: &str, sizes: Vec<usize>) -> PyResult<()> {
+        self.run(py, || self.communicator.agree(name, dtype, &sizes))
+    }
+
     fn one_shot_all_reduce(&self, py: Python<'_>, dtype: &str, x: Array, out: Array) -> PyResult<()> {
         let run =
             || with_type!(dtype, T => one_shot_all_reduce::<T>(&self.communicator, &self.symm(x)?, elements_mut(out)));
@@ -342,7 +347,11 @@ impl CommunicatorObject {
             let known = lock_briefly(&self.copied).remove(&product);
             let mut copied = match known {
                 Some(copied) => copied,
-                None => CopiedReduceScatter::new(self.member.rank(), sizes(product))?,
+                None => {
+                    let name = "memory for gemm_reduce_scatter_ce_persistent(m, n, k)";
+                    self.communicator.agree(name, dtype, &<[usize; 3]>::from(product))?;
+                    CopiedReduceScatter::new(self.member.rank(), sizes(product))?
+                }
             };
             let factors = (a, b);
             let done = with_type!(dtype, T => {
@@ -403,7 +412,7 @@ impl CommunicatorObject {
         self.gathering(
             py,
             splits,
-            |gather| with_type!(dtype, T => all_gather_with_progress::<T>(gather, &self.symm(x)?, &self.symm(out)?)),
+            |gather| with_type!(dtype, T => all_gather_with_progress::<T>(&self.communicator, gather, &self.symm(x)?, &self.symm(out)?)),
         )
     }
 }

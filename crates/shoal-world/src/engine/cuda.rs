@@ -305,6 +305,10 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
                     |(&rank, text): (&usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
                 WorldError::Deadlock { waits: route.members.iter().zip(&reports).map(report).collect() }
             }
+            Err(WorldError::Failed { failure, .. }) => {
+                self.host.fail(failure);
+                error
+            }
             Err(_) => error,
         }
     }

@@ -116,7 +116,8 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     }
 
     /// The collective that all others are made of: every member of the team gives bytes and receives those of all, in
-    /// the order of the team. No member returns before all have called.
+    /// the order of the team. No member returns before all have called. When some will not come, [`WorldError::Failed`]
+    /// says why; it is for the caller to [end](Engine::fail) the world, if that has not ended yet.
     fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError>;
 
     /// Makes this rank's slot ready for messages of a new team.

@@ -1,6 +1,7 @@
 //! Worlds as programs use them.
 
 mod breaking;
+mod calls;
 mod collectives;
 mod failing;
 mod heap;

@@ -15,7 +15,7 @@ use crate::worlds::small;
 
 /// How ranks reach each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Network {
+pub(crate) enum Network {
     /// By shared memory.
     Memory,
     /// By TCP alone, as between hosts.
@@ -51,7 +51,7 @@ fn role() {
 }
 
 /// Why these tests cannot run here.
-fn missing() -> Option<&'static str> {
+pub(crate) fn missing() -> Option<&'static str> {
     let found = Command::new("oshrun").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     found.is_err().then_some("Open MPI's oshrun is not installed (Debian: openmpi-bin libopenmpi-dev)")
 }
@@ -77,13 +77,13 @@ fn play_role(command: &mut Command, role: &str, network: Network) {
 }
 
 /// How a job ended, and what it printed.
-struct Ending {
-    code: Option<i32>,
-    said: String,
+pub(crate) struct Ending {
+    pub(crate) code: Option<i32>,
+    pub(crate) said: String,
 }
 
 impl Ending {
-    fn errors(&self) -> Vec<&str> {
+    pub(crate) fn errors(&self) -> Vec<&str> {
         self.said.lines().filter(|line| line.starts_with("error: ")).collect()
     }
 }
@@ -113,7 +113,7 @@ fn end(mut child: Child) -> Ending {
     }
 }
 
-fn run(ranks: usize, role: &str, network: Network) -> Ending {
+pub(crate) fn run(ranks: usize, role: &str, network: Network) -> Ending {
     let mut command = oshrun(ranks);
     play_role(&mut command, role, network);
     end(command.spawn().expect("oshrun starts"))

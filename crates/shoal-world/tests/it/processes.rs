@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 use shoal_world::launch::Job;
 use shoal_world::{Failure, Rank, World, WorldError, WorldOptions};
 
+use crate::calls::differ;
 use crate::collectives::messages;
 use crate::heap::everybody_writes_everywhere;
 use crate::streams::ring_all_gather;
@@ -73,6 +74,7 @@ pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<
             rank.barrier()?;
             if rank.rank() == 1 { Ok(()) } else { rank.barrier() }
         }
+        "different calls" => differ(rank),
         "fail" => world
             .run(|rank| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
                 if rank.rank() == 1 { Err("no luck".into()) } else { Ok(rank.barrier()?) }

@@ -90,7 +90,7 @@ impl Round<'_> {
                 return Ok(());
             }
             if let Some(failure) = trouble {
-                return Err(self.failed(self.world.fail(failure)));
+                return Err(self.failed(failure));
             }
             match begun.elapsed() < AWAKE {
                 true => std::thread::yield_now(),

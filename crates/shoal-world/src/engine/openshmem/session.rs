@@ -268,9 +268,9 @@ pub(super) enum Finished {
 }
 
 /// What the process does last. Ranks whose world has failed do not wait for each other for long: `oshrun` ends those who
-/// do not come.
+/// do not come. It is long enough for a busy machine, on which the others still have to tell of their errors.
 pub(super) fn finish() -> Finished {
-    const AFTER_A_FAILURE: Duration = Duration::from_secs(2);
+    const AFTER_A_FAILURE: Duration = Duration::from_secs(10);
     let Some(session) = SESSION.get().filter(|session| session.process == getpid()) else { return Finished::Together };
     let (world, mut has_failed) = {
         let active = session.world();

@@ -117,7 +117,7 @@ impl Round<'_> {
                 return Ok(());
             }
             if let Some(failure) = trouble {
-                return Err(self.failed(self.memory.fail(failure)));
+                return Err(self.failed(failure));
             }
             let interval = LIVENESS_INTERVAL.min(deadline.saturating_duration_since(Instant::now()));
             let interval = futex::Timespec::try_from(interval).expect("a short time");

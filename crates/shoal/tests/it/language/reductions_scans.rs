@@ -272,7 +272,7 @@ fn extremes_of_zeros_and_signalling_nans() {
     let signalling = f32::from_bits(0x7fa0_0000);
     // The first row and the first column are NaN; of what is left, zeros are the extremes.
     let number = |at: usize| match at {
-        _ if at < 16 || at % 16 == 0 => signalling,
+        _ if at < 16 || at.is_multiple_of(16) => signalling,
         _ if at == 16 * 5 + 3 => 0.0,
         _ => -0.0,
     };

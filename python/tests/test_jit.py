@@ -428,6 +428,29 @@ def test_printing_goes_to_the_standard_output_of_python(capsys):
     assert "pid (0, 0, 0) idx () id: 0" in printed and "pid (1, 0, 0) idx () id: 1" in printed
 
 
+PRINTING = """
+import shoal
+import shoal.language as sl
+
+@shoal.jit
+def kernel(N: sl.constexpr, M: sl.constexpr):
+    sl.device_print("", sl.full((N, M), 1, sl.int32))
+
+kernel[(4,)](64, 128)
+"""
+
+
+def test_long_prints_of_programs_do_not_mix(tmp_path):
+    script = tmp_path / "printing.py"
+    script.write_text(PRINTING)
+    # A pipe that takes a text in parts, and nothing that puts the parts together.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    printed = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=True)
+    lines = sorted(printed.stdout.splitlines())
+    expected = [f"pid ({p}, 0, 0) idx ({i:2}, {j:3}): 1" for p in range(4) for i in range(64) for j in range(128)]
+    assert lines == sorted(expected)
+
+
 def test_launches_from_many_threads():
     out = np.zeros((8, 1000), np.int32)
     failures = []

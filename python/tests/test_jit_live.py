@@ -107,6 +107,37 @@ def test_globals_that_change_are_noticed():
     run(kernel)
 
 
+def test_lists_that_change_in_place_are_noticed():
+    sizes = sl.constexpr([3, 4])
+
+    @shoal.jit
+    def kernel(out):
+        sl.store(out, sizes[0])
+
+    assert run(kernel)[0] == 3
+    sizes.value[0] = 9
+    with pytest.raises(RuntimeError, match="Global variable sizes has changed"):
+        run(kernel)
+
+
+def test_a_name_is_a_global_until_the_kernel_assigns_it():
+    @shoal.jit
+    def kernel(out):
+        sl.store(out, WIDTH)  # noqa: F823
+        WIDTH = 3
+        sl.store(out + 1, WIDTH)
+
+    global WIDTH
+    before = WIDTH
+    assert run(kernel)[:2].tolist() == [8, 3]
+    try:
+        # Nor is code of the old value found on disk.
+        WIDTH = sl.constexpr(16)
+        assert run(shoal.jit(kernel.fn))[:2].tolist() == [16, 3]
+    finally:
+        WIDTH = before
+
+
 def test_closures():
     def make(offset, fn):
         @shoal.jit

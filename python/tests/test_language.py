@@ -3,8 +3,10 @@
 import inspect
 import pickle
 
+import numpy as np
 import pytest
 
+import shoal
 import shoal.language as tl
 from shoal import _native
 
@@ -186,3 +188,24 @@ def test_operations_are_marked_as_such():
 def test_the_target_is_a_cpu():
     assert tl.target_info.current_target().backend == "cpu"
     assert not tl.target_info.is_cuda() and not tl.target_info.cuda_capability_geq(8) and not tl.target_info.is_hip()
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_polls_of_tiles_wait_for_each_element(interpret, monkeypatch):
+    monkeypatch.setattr(shoal.knobs.runtime, "interpret", interpret)
+
+    @shoal.jit
+    def kernel(flags, seen, late, B: tl.constexpr):
+        i = tl.arange(0, B)
+        at = i[:, None] * 2 + tl.arange(0, 2)[None, :]
+        if tl.program_id(0) == 0:
+            tl.store(seen + at, tl.atomic_poll(flags + at, at + 1))
+            # One of these never comes; the time is that of all of them.
+            tl.store(late + i, tl.atomic_poll(flags + i, tl.where(i == 1, 99, i + 1), timeout_ns=1000))
+        else:
+            tl.atomic_store(flags + at, at + 1)
+
+    flags, seen, late = np.zeros(8, np.int32), np.zeros(8, np.int32), np.full(4, 7, np.int32)
+    kernel[(2,)](flags, seen, late, 4)
+    assert seen.tolist() == [1] * 8
+    assert late.tolist() == [1, 0, 1, 1]

@@ -87,6 +87,53 @@ COMPILING = {
     "a = tl.histogram(tl.zeros([8], tl.float32), 8)": "histogram only supports 32-bit integer input, but got fp32",
     "a = tl.histogram(tl.zeros([8, 2], tl.int32), 8)": "histogram only supports 1D input",
     "a = tl.zeros([16, 16], tl.float8e5)\nb = tl.dot(a, a, max_num_imprecise_acc=32)": "(32) must be <= K (16)",
+    "a = tl.arange(0, 1 << 33)": "arange must fit in int32",
+    "a = tl.full((4,), 1, None)": "dtype must be specified when value is not a tensor",
+    "a = tl.broadcast_to(tl.arange(0, 4), (4, 4))": "Cannot broadcast, rank mismatch: [4], [4, 4]",
+    "a = tl.split(n)": "split requires a non-scalar tensor",
+    "a = tl.sum(tl.zeros((4, 4), tl.int32), axis=2)": "invalid axis 2. Expected -2 <= axis < 2",
+    "a = tl.load(x, mask=True, other=tl.zeros((4,), tl.float32))": "Other argument cannot be block type",
+    "tl.store(x + tl.arange(0, 4), tl.zeros((4, 4), tl.float32))": "Expected pointer argument to have shape [4, 4] "
+    "but got [4]",
+    "tl.store(x + tl.arange(0, 4), 1.0, mask=tl.arange(0, 4))": "Mask must have boolean scalar type",
+    "y = x.to(tl.pointer_type(tl.int32))\na = tl.atomic_load(y, sem='release')": "atomic_load only supports acquire "
+    "and relaxed semantics",
+    "tl.atomic_store(x, 1, sem='acquire')": "atomic_store only supports release and relaxed semantics",
+    "y = x.to(tl.pointer_type(tl.int32))\na = tl.atomic_poll(y, 1, sem='acq_rel')": "atomic_poll only supports acquire "
+    "and relaxed semantics",
+    "y = x.to(tl.pointer_type(tl.int32))\na = tl.atomic_poll(y, 1, timeout_ns=-1)": "timeout_ns must be non-negative",
+    "y = x.to(tl.pointer_type(tl.int32))\na = tl.atomic_poll(y, 1, timeout_ns=tl.arange(0, 4))": "atomic_poll "
+    "timeout_ns must be a scalar integer",
+    "a = tl.atomic_poll(x, 1)": "atomic_poll only supports integer elements with width {16, 32, 64}",
+    "a = tl.atomic_cas(x.to(tl.pointer_type(tl.int8)), 1, 2)": "only supports elements with width {16, 32, 64}",
+    "d = tl.make_tensor_descriptor(x, [4, 4], [4], [4, 4])": "Expected 2 strides but got 1",
+    "d = tl.make_tensor_descriptor(x, [4, 4], [4, 1], [4])": "Expected block_shape to have 2 dimensions",
+    "a = tl.make_tensor_descriptor(x, [4, 4], [4, 1], [4, 4]).load([0])": "expected 2 offsets, but got 1",
+    "tl.make_tensor_descriptor(x, [4, 4], [4, 1], [4, 4]).store([0, 0], tl.zeros((8, 4), tl.float32))": "expected "
+    "value shape [4, 4], got [8, 4]",
+    "a = tl.make_tensor_descriptor(x, [4, 4], [4, 1], [4, 4]).gather(tl.arange(0, 8), 0)": "descriptor block must "
+    "have 1 row, but got [4, 4]",
+    "a = tl.make_tensor_descriptor(x, [4, 8], [8, 1], [1, 8]).gather(tl.arange(0, 4), 0)": "descriptor gather must "
+    "have at least 8 rows, but got [4]",
+    "a = tl.gather(tl.arange(0, 4), tl.zeros((4,), tl.float32), 0)": "index must be an integer tensor",
+    "a = tl.gather(tl.zeros((4, 4), tl.int32), tl.arange(0, 4), 0)": "source and index tensors must have the same rank",
+    "a = tl.gather(tl.zeros((4, 4), tl.int32), tl.zeros((4, 8), tl.int32), 0)": "index dim 0 must match",
+    "a = tl.multiple_of(tl.zeros((4, 4), tl.int32), [1])": "Shape of input to multiple_of does not match the length",
+    "a = tl.load(x).to(tl.float16, fp_downcast_rounding='up')": "Invalid rounding mode: up.",
+    "a = -x": "wrong type argument to unary minus (*fp32)",
+    "a = ~tl.load(x)": "wrong type argument to unary invert (fp32)",
+    "a = x * 2": "invalid operands of type *fp32 and 2",
+    "a = tl.fdiv(n, n)": "fdiv requires floating-point operands after type promotion",
+    "a = tl.maximum(1.0, tl.load(x), propagate_nan=3)": "Unexpected propagate_nan 3",
+    "a = tl.dot(tl.zeros((16, 16), tl.int16), tl.zeros((16, 16), tl.int16))": "Unsupported lhs dtype int16",
+    "a = tl.dot(tl.zeros((16,), tl.float16), tl.zeros((16,), tl.float16))": "input and other must have equal ranks",
+    "y = tl.zeros((16, 16), tl.float16)\na = tl.dot(y, y, tl.zeros((32, 16), tl.float32))": "accumulator shape is "
+    "incompatible",
+    "y = tl.zeros((16, 16), tl.float32)\na = tl.dot(y, y, input_precision='zz')": "input_precision must be one of",
+    "a = n + (1 << 70)": "Nonrepresentable integer 1180591620717411303424.",
+    "a = tl.arange(0, 4).wibble": "'tensor' object has no attribute 'wibble'",
+    "for i in range(1.0):\n    a = i": "For loop bounds and step must all be ints",
+    "for i in tl.arange(0, 4):\n    a = i": "Only `range` and `static_range` iterators are currently supported",
 }
 
 

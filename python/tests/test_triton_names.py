@@ -149,6 +149,53 @@ def test_inner_names_are_found_where_the_drop_in_is_installed():
     assert not hasattr(shoal.runtime.jit, "mangle_type")
 
 
+def test_names_of_the_backend_for_nvidia(monkeypatch, tmp_path):
+    from shoal.triton import install, uninstall
+
+    install()
+    try:
+        from triton.backends.nvidia.compiler import CUDABackend, sm_arch_from_capability
+        from triton.backends.nvidia.driver import CudaDriver, libcuda_dirs, library_dirs, ty_to_cpp
+    finally:
+        uninstall()
+    assert CUDABackend is shoal.backends.backends["cuda"].compiler
+    assert CudaDriver is shoal.backends.backends["cuda"].driver
+    assert [sm_arch_from_capability(80), sm_arch_from_capability(90)] == ["sm_80", "sm_90a"]
+    assert [ty_to_cpp("i32"), ty_to_cpp("*fp32")] == ["int32_t", "CUdeviceptr"]
+    (tmp_path / "libcuda.so.1").touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert str(tmp_path) in library_dirs()
+    monkeypatch.setenv("TRITON_LIBCUDA_PATH", "/somewhere")
+    assert libcuda_dirs() == ["/somewhere"]
+
+
+def test_truth_values_by_every_name():
+    @shoal.jit
+    def kernel(a: "tl.uint1", b: "u1", c: "i1"):  # noqa: F821
+        tl.static_assert(a.dtype == tl.int1 and b.dtype == tl.int1 and c.dtype == tl.int1)
+
+    assert set(kernel.warmup(1, 1, 1, grid=(1,)).signature.values()) == {"i1"}
+
+
+def test_tests_of_the_front_end_compile():
+    from shoal.triton import install, uninstall
+
+    install()
+    try:
+        from triton._filecheck import run_parser
+
+        @shoal.jit
+        def kernel(x, N: tl.constexpr):
+            tl.static_assert(N == 4)
+            tl.store(x, N)
+
+        assert "store" in run_parser(kernel, args=(np.float32, 4)).str_nodebug()
+        with pytest.raises(shoal.CompileTimeAssertionFailure):
+            run_parser(kernel, args=(np.float32, 5))
+    finally:
+        uninstall()
+
+
 def test_parts_of_tritons_compiler_refuse_when_they_are_used():
     from shoal.triton import install, uninstall
 

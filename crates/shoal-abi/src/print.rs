@@ -221,7 +221,7 @@ impl Printed<'_> {
     /// ` prefix: `, with the operand's number when there are several.
     fn label(&self) -> String {
         let prefix = self.prefix.trim().trim_end_matches(':');
-        let mut label = if prefix.is_empty() { " ".to_owned() } else { format!(" {prefix}: ") };
+        let mut label = if prefix.is_empty() { ": ".to_owned() } else { format!(" {prefix}: ") };
         if let Some(operand) = self.flags.operand {
             label += &format!("(operand {operand}) ");
         }

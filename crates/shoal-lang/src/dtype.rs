@@ -40,7 +40,7 @@ pub(crate) fn from_language_name(name: &str) -> Option<Scalar> {
 /// The dtype with this name in a signature: `fp32`, `i32`, also `float32` and `int32`.
 #[must_use]
 pub(crate) fn from_signature_name(name: &str) -> Option<Scalar> {
-    if name == "u1" || name == "bool" { Some(Scalar::I1) } else { named(name) }
+    if matches!(name, "u1" | "uint1" | "bool") { Some(Scalar::I1) } else { named(name) }
 }
 
 /// The dtype with this name, short or not.

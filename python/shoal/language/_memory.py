@@ -170,4 +170,4 @@ def atomic_poll(
     scope: Text | None = None,
     timeout_ns: Value | None = None,
 ) -> tensor:
-    """Waits until memory holds a value, for at most `timeout_ns`; gives whether it does."""
+    """Waits until memory holds a value, for at most `timeout_ns`; gives whether it does, for each pointer of a tile."""

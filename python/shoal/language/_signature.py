@@ -13,7 +13,7 @@ _NUMBERS = [dtype(name) for name in (*dtype.SINT_TYPES, *dtype.UINT_TYPES, *dtyp
 
 # Every way to write a type of numbers.
 DTYPES: dict[str, dtype] = {name: ty for ty in _NUMBERS for name in (ty.codegen_name(), ty.name, ty.mangle())}
-DTYPES |= {"bool": int1, "i1": int1, "u1": int1}
+DTYPES |= {"bool": int1, "i1": int1, "u1": int1, "uint1": int1}
 
 _POINTERS = re.compile(r"(?:\*k?)*")
 

@@ -96,7 +96,9 @@ def name(function: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] |
         except ValueError:
             # Assigned later, or not at all: Python would not find it either.
             return None
-        return found, None, found
+        kept = _kept(found)
+        # A name of a function around it stays what it was, but its object may change.
+        return found, None if kept is found else {wanted: found}, kept
     if wanted in fn.__globals__:
         found = fn.__globals__[wanted]
         # `WIDTH: constexpr = 8` at module level says that the value may be compiled in.
@@ -136,7 +138,8 @@ def _is_constexpr(annotation: Any) -> bool:
 
 def _kept(value: Any) -> Any:
     """What a value is compared with later: itself, or how it is now if it can change."""
-    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
+    inside = value.value if isinstance(value, constexpr) else value
+    return copy.deepcopy(value) if isinstance(inside, (list, dict)) else value
 
 
 def describe(value: Any) -> tuple[Any, ...]:

@@ -94,8 +94,8 @@ class JITFunction(_native.Kernel, JITCallable, KernelInterface[T]):
         kinds = [param.kind for param in self.signature.parameters.values()]
         if inspect.Parameter.VAR_KEYWORD in kinds:
             raise TypeError(
-                f"JIT functions do not support **kwargs: kernel `{fn.__name__}` takes `**{self.arg_names[-1]}`, but "
-                "kernels take named parameters only"
+                f"JIT functions do not support **{self.arg_names[-1]} parameters: kernel `{fn.__name__}` takes named "
+                "parameters only"
             )
         variadic = kinds.index(inspect.Parameter.VAR_POSITIONAL) if inspect.Parameter.VAR_POSITIONAL in kinds else None
         self._declare(

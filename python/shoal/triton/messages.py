@@ -72,6 +72,8 @@ _RULES = (
         ValueError,
         "numel ({0}) exceeds triton maximum tensor numel (1048576)",
     ),
+    Rule(r"`arange\(.*\)` does not fit in `int32`", ValueError, "arange must fit in int32"),
+    Rule("`dtype` of `full` must be a dtype", ValueError, "dtype must be specified when value is not a tensor"),
     # Shapes.
     Rule(
         r"dimension (\d+) is (\d+) (?:on the left|in the pointers) and (\d+) (?:on the right|in the)",
@@ -85,11 +87,21 @@ _RULES = (
         "Cannot broadcast, the expanded size of the tensor ({2}) must match the existing size ({1}) at non-singleton "
         "dimension {0}",
     ),
+    Rule(
+        r"cannot broadcast shape (\[.*?\]) to (\[.*?\]): the ranks differ",
+        ValueError,
+        "Cannot broadcast, rank mismatch: {0}, {1}",
+    ),
     Rule(r"is not an order of the \d+ dimensions", ValueError, "permute dims must be a permutation of 0, 1, ..., n-1"),
     Rule(
         r"dimension (\d+) is named twice",
         ValueError,
         "expand_dims received duplicate axes, normalized axes = [{0}, {0}]",
+    ),
+    Rule(
+        r"`split` takes a last dimension of size 2, but this is `\w+`",
+        AssertionError,
+        "split requires a non-scalar tensor",
     ),
     Rule(
         r"`split` takes a last dimension of size 2, but this is `\w+\[(?:.*, )?(\d+)\]`",
@@ -104,6 +116,11 @@ _RULES = (
         r"too many indices for `\w+\[(.*?)\]`",
         ValueError,
         "too many indices for tensor of rank {0}",
+    ),
+    Rule(
+        r"there is no dimension (-?\d+)[\s\S]*?use -(\d+) to ",
+        ValueError,
+        "invalid axis {0}. Expected -{1} <= axis < {1}",
     ),
     Rule(r"there is no dimension (-?\d+)", ValueError, "invalid axis {0}"),
     Rule(r"a tile cannot be indexed by `(.*?)`", ValueError, "unsupported tensor index: {0}"),
@@ -121,10 +138,43 @@ _RULES = (
         ValueError,
         "Value argument cannot be block type if pointer argument is not a block",
     ),
-    Rule("`store` writes through a pointer that is `tl.const`", ValueError, "Cannot store to a constant pointer"),
+    Rule(
+        "the pointer is a scalar, but the `other` is",
+        ValueError,
+        "Other argument cannot be block type if pointer argument is not a block",
+    ),
+    Rule(
+        r"the pointers have shape \[(.*?)\], but value and mask need \[(.*?)\]",
+        ValueError,
+        "Expected pointer argument to have shape [{1}] but got [{0}]",
+    ),
+    Rule("a mask is made of truth values", ValueError, "Mask must have boolean scalar type"),
+    Rule(r"`\w+` writes through a pointer that is `tl.const`", ValueError, "Cannot store to a constant pointer"),
     Rule(r'unknown cache modifier for a \w+ "(.*?)"', ValueError, "Unsupported cache modifier '{0}'"),
     Rule(r'unknown eviction policy "(.*?)"', ValueError, "Unsupported eviction policy '{0}'"),
     Rule(r'unknown (?:memory order|scope) "(.*?)"', ValueError, "Memory semantic {0} not supported"),
+    Rule(
+        r"`(atomic_load|atomic_poll)` does not have the memory order",
+        ValueError,
+        "{0} only supports acquire and relaxed semantics",
+    ),
+    Rule(
+        "`atomic_store` does not have the memory order",
+        ValueError,
+        "atomic_store only supports release and relaxed semantics",
+    ),
+    Rule(
+        "`timeout_ns` of `atomic_poll` must not be negative",
+        ValueError,
+        "atomic_poll timeout_ns must be non-negative",
+    ),
+    Rule("is no time in nanoseconds", ValueError, "atomic_poll timeout_ns must be a scalar integer"),
+    Rule(
+        "`atomic_poll` does not work on",
+        ValueError,
+        "atomic_poll only supports integer elements with width {{16, 32, 64}}",
+    ),
+    Rule("`atomic_cas` does not work on", ValueError, "atomic_cas only supports elements with width {{16, 32, 64}}"),
     Rule(r"`(atomic_\w+)` does not work on `(.*?)`", ValueError, "{0} does not support {1}"),
     Rule(
         r"the last stride of a descriptor must be the constant 1, not .*`(.*?)`",
@@ -139,6 +189,52 @@ _RULES = (
     Rule(r"a stride of (\d+) elements", ValueError, "Tensor descriptor strides must be 16-byte aligned"),
     Rule(
         r"a descriptor has 1 to 5 dimensions, not (\d+)", ValueError, "Expected 1 <= ndim <= 5 but got {0} dimensions"
+    ),
+    Rule(
+        r"must be equally long[\s\S]*?they have (\d), (?!\1)(\d)",
+        ValueError,
+        "Expected {0} strides but got {1}",
+    ),
+    Rule(
+        r"must be equally long[\s\S]*?they have (\d), (\d)",
+        ValueError,
+        "Expected block_shape to have {0} dimensions but got {1}",
+    ),
+    Rule(
+        r"the descriptor has (\d) dimensions, but the offsets are (\d+)",
+        AssertionError,
+        "expected {0} offsets, but got {1}",
+    ),
+    Rule(
+        r"the block has shape (\[.*?\]), but the value is `\w+(\[.*?\])`",
+        AssertionError,
+        "expected value shape {0}, got {1}",
+    ),
+    Rule(
+        r"needs a descriptor of rows, but its block has shape (\[.*?\])",
+        AssertionError,
+        "descriptor block must have 1 row, but got {0}",
+    ),
+    Rule(
+        r"`(gather|scatter)` of `\w+` moves at least \d+ rows of \d+ elements, not (\d+)",
+        AssertionError,
+        "descriptor {0} must have at least 8 rows, but got [{1}]",
+    ),
+    Rule("the index of `gather` is made of integers", AssertionError, "index must be an integer tensor"),
+    Rule(
+        "the source and the index of `gather` are tiles of the same rank",
+        AssertionError,
+        "source and index tensors must have the same rank",
+    ),
+    Rule(
+        r"dimension \d+ of the index is [\s\S]*?the indexed one \((\d+)\)",
+        AssertionError,
+        "index dim {0} must match the corresponding source dim",
+    ),
+    Rule(
+        r"`(multiple_of|max_contiguous|max_constancy)` needs \d+ values for",
+        ValueError,
+        "Shape of input to {0} does not match the length of values",
     ),
     Rule("there is no NaN to pad", ValueError, "Padding option `nan` is not supported for integer blocks"),
     Rule(
@@ -166,6 +262,11 @@ _RULES = (
         "Cannot bitcast data-type of size {0} to data-type of size {1}",
     ),
     Rule(
+        "unknown rounding `(.*?)`",
+        ValueError,
+        "Invalid rounding mode: {0}. Supported rounding modes are 'rtne' and 'rtz'.",
+    ),
+    Rule(
         "no rounding takes place from `(.*?)` to `(.*?)`",
         ValueError,
         "fp_downcast_rounding should be set only for truncating fp conversions. Source scalar type is {0} and "
@@ -174,6 +275,15 @@ _RULES = (
     Rule(r"takes `fp32` or `fp64`, not `(\w+)", ValueError, "Expected dtype ['fp32', 'fp64'] but got {0}"),
     Rule("cannot add pointers", TypeError, "cannot add pointers together"),
     Rule("a pointer takes an integer offset, not `(.*?)`", TypeError, "invalid operands of type pointer and {0}"),
+    Rule(r"`-` does not work on `(.*?)`", ValueError, "wrong type argument to unary minus ({0})"),
+    Rule(r"`~` does not work on `(.*?)`", ValueError, "wrong type argument to unary invert ({0})"),
+    Rule(
+        r"this operation does not work on pointers: (?:the \w+ )?`(.*?)` and (?:the \w+ )?`(.*?)`",
+        TypeError,
+        "invalid operands of type {0} and {1}",
+    ),
+    Rule("`fdiv` takes floats", TypeError, "fdiv requires floating-point operands after type promotion"),
+    Rule(r"`propagate_nan` of `\w+` must be [\s\S]*?this is `(.*?)`", ValueError, "Unexpected propagate_nan {0}"),
     Rule(r"works on integers, not on (.*)", TypeError, "invalid operands of type {0}"),
     Rule(r"the number (\S+) is out of range for `(.*?)`", ValueError, "Scalar {0} is out of range for type {1}"),
     Rule(
@@ -185,6 +295,18 @@ _RULES = (
         r"the negative number \S+ meets a tensor of the unsigned type",
         ValueError,
         "Cannot perform a binary operation between an unsigned tensor and a negative scalar",
+    ),
+    Rule(r"`dot` cannot multiply `(\w+)\[.*?\]` and `\1\[.*?\]`", AssertionError, "Unsupported lhs dtype {0}"),
+    Rule(
+        "`dot` multiplies matrices: two tiles of the same rank",
+        AssertionError,
+        "input and other must have equal ranks >= 2",
+    ),
+    Rule("the accumulator has shape", AssertionError, "accumulator shape is incompatible"),
+    Rule(
+        'unknown precision "(.*?)"',
+        AssertionError,
+        "input_precision must be one of ('tf32', 'tf32x3', 'ieee', 'bf16x3', 'bf16x6'). Got {0}",
     ),
     Rule(
         r"`dot` cannot multiply `(\w+)\[.*?\]` and `(\w+)\[.*?\]`",
@@ -204,6 +326,18 @@ _RULES = (
         NameError,
         "Cannot access global variable {0} from within @jit'ed function. Triton kernels can only access global "
         "variables that are instanstiated as constexpr",
+    ),
+    Rule(r"the integer `?(\d+)`? fits no integer type", ValueError, "Nonrepresentable integer {0}."),
+    Rule(
+        r"a \w+ of type `.*?` has no attribute `(\w+)`",
+        AttributeError,
+        "'tensor' object has no attribute '{0}'",
+    ),
+    Rule("the bounds of a loop must be integers", TypeError, "For loop bounds and step must all be ints"),
+    Rule(
+        "a loop cannot run over a tile",
+        RuntimeError,
+        "Only `range` and `static_range` iterators are currently supported",
     ),
     Rule(
         r"`(\w+)` changes its type in the loop[\s\S]*?type `(.*?)`[\s\S]*?type `(.*?)`",

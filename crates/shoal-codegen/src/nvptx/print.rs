@@ -25,7 +25,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             return;
         }
         let label = text.trim_end_matches(':');
-        let label = if label.is_empty() { " ".to_owned() } else { format!(" {}: ", escaped(label)) };
+        let label = if label.is_empty() { ": ".to_owned() } else { format!(" {}: ", escaped(label)) };
         for (number, &operand) in operands.iter().enumerate() {
             let number = if operands.len() > 1 { format!("(operand {number}) ") } else { String::new() };
             self.print_operand(operand, &format!("{label}{number}"), hex);

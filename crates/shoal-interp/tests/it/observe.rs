@@ -26,7 +26,7 @@ fn scalars_floats_and_hexadecimals() {
     let scalar = "%c = const {value = 1.5} () : f32\nprint {prefix = \"value:\"} (%c)";
     assert_eq!(prints(scalar, [1, 1, 1]), ["pid (0, 0, 0) idx () value: 1.500000"]);
     let hex = "%c = const {value = -1} () : i16\nprint {prefix = \"\", hex} (%c)";
-    assert_eq!(prints(hex, [1, 1, 1]), ["pid (0, 0, 0) idx () 0xffff"]);
+    assert_eq!(prints(hex, [1, 1, 1]), ["pid (0, 0, 0) idx (): 0xffff"]);
     let several = "%c = const {value = 7} () : u8\n%b = const {value = true} () : i1\nprint {prefix = \"p\"} (%c, %b)";
     assert_eq!(
         prints(several, [1, 1, 1]),

@@ -14,7 +14,7 @@ use crate::module::{Function, FunctionKind};
 use crate::program::Program;
 use crate::spec::{ArgSpec, ConstValue, Specialization};
 use crate::syntax::ast::{Expr, ExprKind, Name, Stmt, StmtKind};
-use crate::syntax::scan::{assigned_names, children, stmt_parts, target_names};
+use crate::syntax::scan::{children, local_names, stmt_parts, target_names};
 
 pub(super) fn source_key(
     program: &Program,
@@ -118,7 +118,7 @@ impl<'p> Walk<'p> {
             // The host computed its own defaults when it defined the function.
             self.exact &= *kind == FunctionKind::Jit || param.default.as_ref().is_none_or(is_literal);
         }
-        let mut bound = assigned_names(&f.def.body);
+        let mut bound = local_names(&f.def.body);
         bound.extend(f.def.params.iter().map(|p| p.name.name.clone()));
         let scope = Scope { function: *object, place: Place::Body, bound, objects };
         f.def.body.iter().for_each(|s| self.stmt(&scope, s));

@@ -98,6 +98,28 @@ def flip(x, dim=None):
     return tl.gather(x, last - tl._axis_indices(x.shape, axis), axis)
 
 
+@shoal.jit
+def _poll_each(pointer, expected, sem: tl.constexpr, scope: tl.constexpr, timeout_ns):
+    """Whether memory at each pointer comes to hold its value, within a time that all of them share."""
+    places = tl.arange(0, pointer.numel)
+    addresses = tl.reshape(pointer.to(tl.int64), [pointer.numel])
+    values = tl.reshape(expected.to(tl.int64), [pointer.numel])
+    found = places < 0
+    if timeout_ns is not None:
+        end = tl.extra.cuda.globaltimer().to(tl.int64) + timeout_ns
+    for i in range(pointer.numel):
+        here = places == i
+        address = sum(tl.where(here, addresses, 0), 0).to(pointer.dtype)
+        value = sum(tl.where(here, values, 0), 0).to(expected.dtype)
+        if timeout_ns is None:
+            seen = tl.atomic_poll(address, value, sem, scope)
+        else:
+            left = tl.maximum(end - tl.extra.cuda.globaltimer().to(tl.int64), 0)
+            seen = tl.atomic_poll(address, value, sem, scope, left)
+        found = found | (here & seen)
+    return tl.reshape(found, pointer.shape)
+
+
 # Activations.
 
 

@@ -332,6 +332,7 @@ impl Lower<'_> {
             StmtKind::With { context, target, body } => self.with_block(context, target.as_ref(), body),
             StmtKind::Assert { test, msg } => self.assertion(test, msg.as_ref()),
             StmtKind::Return(_) => Err(Diagnostic::error(stmt.span, "`return` inside a loop")
+                .kind(Kind::Unsupported)
                 .label("a loop on the device runs to its end")
                 .help("put the condition into a `while`, or mask what must not happen")
                 .into()),

@@ -7,7 +7,7 @@ use shoal_source::Span;
 use crate::host_cache::Place;
 use crate::module::{Function, ModuleId};
 use crate::syntax::ast::Name;
-use crate::syntax::scan::assigned_names;
+use crate::syntax::scan::local_names;
 use crate::value::Value;
 
 /// Names and their values; ordered, so that the IR does not depend on chance.
@@ -45,8 +45,8 @@ pub(super) struct Frame {
     pub(super) lost: BTreeMap<Name, Lost>,
     /// Names declared by a bare `x: constexpr`.
     pub(super) declared_constexpr: BTreeSet<Name>,
-    /// Names that the function assigns somewhere: they never stand for globals, as in Python.
-    pub(super) assigned: BTreeSet<Name>,
+    /// Names that the function assigns before it reads them: they never stand for globals.
+    pub(super) locals: BTreeSet<Name>,
     pub(super) module: ModuleId,
     pub(super) mode: Mode,
     /// How many device loops are around the current statement.
@@ -63,7 +63,7 @@ impl Frame {
             scope: Scope::new(),
             lost: BTreeMap::new(),
             declared_constexpr: BTreeSet::new(),
-            assigned: BTreeSet::new(),
+            locals: BTreeSet::new(),
             module,
             mode: Mode::Kernel,
             loops: 0,
@@ -83,7 +83,7 @@ impl Frame {
 
     /// The frame of a function in one of the two modes.
     pub(super) fn of(self, f: &Function) -> Frame {
-        Frame { assigned: assigned_names(&f.def.body), ..self }
+        Frame { locals: local_names(&f.def.body), ..self }
     }
 
     pub(super) fn bind(&mut self, name: Name, value: Value, span: Span) {

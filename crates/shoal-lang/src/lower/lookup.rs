@@ -28,7 +28,7 @@ impl Lower<'_> {
                 .into());
         }
         match self.global(self.frame.module, name)? {
-            Some(_) if self.frame.assigned.contains(name) => {
+            Some(_) if self.frame.locals.contains(name) => {
                 Err(Diagnostic::error(span, format!("`{name}` has no value here"))
                     .label("used before this function assigns it")
                     .note(format!("the function assigns `{name}`, so it does not see the global of that name"))

@@ -5,6 +5,7 @@ use shoal_ir::op::{BinaryOp, RmwOp, Scope, Sem};
 use shoal_ir::types::{Elem, Ptr, Scalar, Type};
 
 use super::operand::{Operand, elem, number_type};
+use super::words::any_of;
 use super::{attribute, broadcast, cast, memory, unary};
 use crate::builtin::{Args, Builtin, BuiltinContext};
 use crate::dtype::scalar_name;
@@ -226,27 +227,33 @@ pub(crate) fn poll(
     expected: &Operand,
     timeout: Option<&Operand>,
     Ordering { sem, scope }: Ordering,
-) -> LowerResult<Tensor> {
+) -> LowerResult<Poll> {
     let element = memory::pointer(e, "atomic_poll", p)?.element();
     if !element.scalar().is_some_and(|s| s.is_int() && s.bits() >= 16) {
         return Err(refuse(e, "atomic_poll", &cast::name(element), "it waits for integers of 16, 32 or 64 bits"));
-    }
-    if !p.is_scalar() {
-        return Err(e
-            .error(format!("`atomic_poll` waits at one address, not at `{}`", p.type_name()))
-            .help("wait for one after the other in a loop")
-            .into());
     }
     if let Operand::Tensor(t) = expected {
         memory::scalar_beside_scalar(e, "expected value", p, t)?;
     }
     let expected = memory::at_element(e, expected, element)?;
-    let mut operands = vec![p.value, expected.value];
-    if let Some(timeout) = timeout {
-        operands.push(timeout_of(e, timeout)?.value);
+    let timeout = timeout.map(|timeout| timeout_of(e, timeout)).transpose()?;
+    if !p.is_scalar() {
+        let expected = memory::at_pointer_shape(e, p, &expected, None)?[1];
+        return Ok(Poll::Tile { expected: e.tensor(expected), timeout });
     }
+    let operands: Vec<_> =
+        [Some(p), Some(&expected), timeout.as_ref()].into_iter().flatten().map(|t| t.value).collect();
     let value = e.b().value_as(OpKind::AtomicPoll { sem, scope }, &operands, Type::scalar(Scalar::I1));
-    Ok(e.tensor(value))
+    Ok(Poll::Done(e.tensor(value)))
+}
+
+/// What became of a poll.
+#[derive(Debug)]
+pub(crate) enum Poll {
+    /// Whether memory holds the value.
+    Done(Tensor),
+    /// There is an address for each element, and a value: the library waits for one after the other.
+    Tile { expected: Tensor, timeout: Option<Tensor> },
 }
 
 fn timeout_of(e: &mut Emit<'_>, timeout: &Operand) -> LowerResult<Tensor> {
@@ -259,8 +266,18 @@ fn timeout_of(e: &mut Emit<'_>, timeout: &Operand) -> LowerResult<Tensor> {
 }
 
 fn ordering(e: &Emit<'_>, a: &Args, allowed: &[Sem]) -> LowerResult<Ordering> {
+    let word = a.optional_str("sem")?;
+    if let Some(sem) = word.and_then(Sem::from_name)
+        && !allowed.contains(&sem)
+    {
+        let names: Vec<String> = allowed.iter().map(|s| format!("\"{s}\"")).collect();
+        return Err(e
+            .error(format!("`{}` does not have the memory order \"{sem}\"", a.function_name()))
+            .help(format!("use {}", any_of(&names)))
+            .into());
+    }
     Ok(Ordering {
-        sem: attribute::memory_order(e, a.optional_str("sem")?, allowed)?,
+        sem: attribute::memory_order(e, word, allowed)?,
         scope: attribute::scope(e, a.optional_str("scope")?)?,
     })
 }
@@ -308,7 +325,16 @@ fn run_poll(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let expected = Operand::new(e, a.value("expected_value"))?;
     let timeout = optional(e, a, "timeout_ns")?;
     let ordering = ordering(e, a, READ_ORDERS)?;
-    poll(e, a.tensor("pointer")?, &expected, timeout.as_ref(), ordering).map(Value::from)
+    let p = a.tensor("pointer")?;
+    match poll(e, p, &expected, timeout.as_ref(), ordering)? {
+        Poll::Done(found) => Ok(found.into()),
+        Poll::Tile { expected, timeout } => {
+            let word = |name: &str| a.optional(name).cloned().unwrap_or(Value::NONE);
+            let timeout = timeout.map_or(Value::NONE, Value::from);
+            let given = vec![p.clone().into(), expected.into(), word("sem"), word("scope"), timeout];
+            l.builtin_call("_poll_each", given)
+        }
+    }
 }
 
 const RMW: &str = "pointer, val, mask=None, sem: const=None, scope: const=None";
@@ -352,7 +378,10 @@ mod tests {
         assert_eq!(type_of(&rmw(e, RmwOp::Max, &q, &one, None, PLAIN).unwrap()), "u64");
         assert_eq!(type_of(&cas(e, &q, &one, &one, PLAIN).unwrap()), "u64");
         let read = Ordering { sem: Sem::Acquire, scope: Scope::Sys };
-        assert_eq!(type_of(&poll(e, &q, &one, Some(&Number::Int(1000).into()), read).unwrap()), "i1");
+        let Poll::Done(found) = poll(e, &q, &one, Some(&Number::Int(1000).into()), read).unwrap() else {
+            panic!("a scalar")
+        };
+        assert_eq!(type_of(&found), "i1");
         assert_eq!(type_of(&load(e, &p, None, read).unwrap()), "fp16[8]");
         let write = Ordering { sem: Sem::Release, scope: Scope::Gpu };
         store(e, &p, &one, None, write).unwrap();
@@ -387,10 +416,5 @@ mod tests {
         assert_eq!(message(rmw(e, RmwOp::Add, &x, &one, None, PLAIN)), "`atomic_add` takes a pointer, not `fp32[8]`");
         assert_eq!(message(cas(e, &bytes, &one, &one, PLAIN)), "`atomic_cas` does not work on `i8`");
         assert_eq!(message(poll(e, &floats, &one, None, PLAIN)), "`atomic_poll` does not work on `fp32`");
-        let flags = s.pointer(Scalar::I32, &[8]);
-        assert_eq!(
-            message(poll(&mut s.emit, &flags, &one, None, PLAIN)),
-            "`atomic_poll` waits at one address, not at `*i32[8]`"
-        );
     }
 }

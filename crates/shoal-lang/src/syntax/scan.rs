@@ -11,6 +11,77 @@ pub(crate) fn assigned_names(stmts: &[Stmt]) -> BTreeSet<Name> {
     names
 }
 
+/// The names that the statements of a function assign before they read them, in the order of the text: they never stand
+/// for globals. Those that are read first do until then, as in Triton.
+pub(crate) fn local_names(body: &[Stmt]) -> BTreeSet<Name> {
+    let mut first = FirstUses { assigned: BTreeSet::new(), read: BTreeSet::new() };
+    body.iter().for_each(|s| first.stmt(s));
+    first.assigned
+}
+
+/// What comes first for each name: its assignment or its use.
+struct FirstUses {
+    assigned: BTreeSet<Name>,
+    read: BTreeSet<Name>,
+}
+
+impl FirstUses {
+    fn stmt(&mut self, stmt: &Stmt) {
+        let (targets, values, inner): (Vec<&Expr>, Vec<&Expr>, Vec<&Stmt>) = match &stmt.kind {
+            StmtKind::Assign { targets, value } => (targets.iter().collect(), vec![value], Vec::new()),
+            StmtKind::AugAssign { target, value, .. } => (vec![target], vec![target, value], Vec::new()),
+            StmtKind::AnnAssign { target, value, .. } => match value {
+                Some(value) => (vec![target], vec![value], Vec::new()),
+                None => return,
+            },
+            StmtKind::For { target, iter, body, orelse } => {
+                (vec![target], vec![iter], body.iter().chain(orelse).collect())
+            }
+            StmtKind::With { context, target, body } => (target.iter().collect(), vec![context], body.iter().collect()),
+            _ => {
+                let (values, inner) = stmt_parts(stmt);
+                (Vec::new(), values, inner)
+            }
+        };
+        values.into_iter().for_each(|e| self.expr(e));
+        let mut names = BTreeSet::new();
+        for target in targets {
+            children(target, &mut |part| {
+                // What is indexed was made before.
+                if matches!(target.kind, ExprKind::Subscript { .. }) {
+                    self.expr(part);
+                }
+            });
+            target_names(target, &mut names);
+        }
+        self.assign(names);
+        inner.into_iter().for_each(|s| self.stmt(s));
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Name(name) if !self.assigned.contains(name) => drop(self.read.insert(name.clone())),
+            ExprKind::Comprehension { generators, .. } => {
+                // Its variables are its own.
+                let mut own = BTreeSet::new();
+                generators.iter().for_each(|g| target_names(&g.target, &mut own));
+                let mut inside = FirstUses { assigned: &self.assigned | &own, read: BTreeSet::new() };
+                children(e, &mut |part| inside.expr(part));
+                self.read.append(&mut inside.read);
+            }
+            _ => children(e, &mut |part| self.expr(part)),
+        }
+        if let ExprKind::Walrus { target, .. } = &e.kind {
+            self.assign(BTreeSet::from([target.name.clone()]));
+        }
+    }
+
+    fn assign(&mut self, names: BTreeSet<Name>) {
+        let read = &self.read;
+        self.assigned.extend(names.into_iter().filter(|name| !read.contains(name)));
+    }
+}
+
 /// The names that an expression assigns with `:=`.
 pub(crate) fn walrus_names(e: &Expr) -> BTreeSet<Name> {
     let mut names = BTreeSet::new();

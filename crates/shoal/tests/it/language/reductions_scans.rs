@@ -268,6 +268,36 @@ fn prefixes(x: &[i32], reverse: bool, combine: fn(i32, i32) -> i32) -> Vec<i32> 
 }
 
 #[test]
+fn extremes_of_zeros_and_signalling_nans() {
+    let signalling = f32::from_bits(0x7fa0_0000);
+    // The first row and the first column are NaN; of what is left, zeros are the extremes.
+    let number = |at: usize| match at {
+        _ if at < 16 || at % 16 == 0 => signalling,
+        _ if at == 16 * 5 + 3 => 0.0,
+        _ => -0.0,
+    };
+    let x: Vec<f32> = (0..128).map(number).collect();
+    let y: Vec<f32> = x.iter().map(|v| -v).collect();
+    let body = format!(
+        "{LOAD}
+    n = tl.load(y + at)
+    tl.store(out, tl.max(m, axis=None).to(tl.int32, bitcast=True))
+    tl.store(out + 1, tl.min(n, axis=None).to(tl.int32, bitcast=True))
+    tl.store(out + 2 + tl.arange(0, 16), tl.max(m, 0).to(tl.int32, bitcast=True), mask=tl.arange(0, 16) > 0)
+    tl.store(out + 18 + tl.arange(0, 8), tl.min(n, 1).to(tl.int32, bitcast=True), mask=tl.arange(0, 8) > 0)
+"
+    );
+    let bits = |v: f32| v.to_bits() as i32;
+    let mut expected = vec![bits(0.0), bits(-0.0)];
+    expected.extend((0..16).map(|c| if c == 0 { -1 } else { bits(if c == 3 { 0.0 } else { -0.0 }) }));
+    expected.extend((0..8).map(|r| if r == 0 { -1 } else { bits(if r == 5 { -0.0 } else { 0.0 }) }));
+    case("x, y, out", &body).gives(args!(&x, &y), &expected);
+    // More than the lanes that run beside each other, all of which begin with NaN.
+    let long: Vec<f32> = (0..1024).map(|at| if at < 64 { signalling } else { -1.0 - (at % 7) as f32 }).collect();
+    case("x, out", "    tl.store(out, tl.max(tl.load(x + tl.arange(0, 1024))))").gives(args!(&long), &[-1f32]);
+}
+
+#[test]
 fn scans() {
     let x: Vec<i32> = integers(128, 6).into_iter().map(|v| (v >> 28) | 1).collect();
     let functions = "

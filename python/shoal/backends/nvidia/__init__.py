@@ -1,0 +1,1 @@
+"""NVIDIA GPUs, by the names that Triton's programs import."""

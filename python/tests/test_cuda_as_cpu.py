@@ -224,6 +224,39 @@ def test_torchs_compiler_traces_the_cpu(tmp_path):
     run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], COMPILED, tmp_path)
 
 
+OPERATORS = """
+import warnings
+import torch
+
+warnings.simplefilter("error")
+SCHEMA = "(Tensor x) -> Tensor"
+library = torch.library.Library("shoal_test", "DEF")
+for name in ("named", "made", "both", "reversed"):
+    library.define(name + SCHEMA)
+library.impl("named", lambda x: x + 1, "CUDA")
+for_cuda = torch.library.Library("shoal_test", "IMPL", "CUDA")
+for_cuda.impl("made", lambda x: x + 2)
+library.impl("both", lambda x: x + 9, "CPU")
+library.impl("both", lambda x: x + 3, dispatch_key="CUDA")
+library.impl("reversed", lambda x: x + 4, "CUDA")
+library.impl("reversed", lambda x: x + 9, "CPU")
+
+
+@torch.library.custom_op("shoal_test::custom", mutates_args=(), device_types="cuda")
+def custom(x: torch.Tensor) -> torch.Tensor:
+    return x + 5
+
+
+x, ops = torch.zeros(1, device="cuda"), torch.ops.shoal_test
+found = [f(x).item() for f in (ops.named, ops.made, ops.both, ops.reversed, custom)]
+assert found == [1.0, 2.0, 3.0, 4.0, 5.0], found
+"""
+
+
+def test_operators_registered_for_cuda(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], OPERATORS, tmp_path)
+
+
 def test_nothing_happens_unless_asked(tmp_path):
     code = "import torch, triton, shoal.torch\nassert not (torch.zeros(1).is_cuda or shoal.torch.is_cuda_as_cpu())"
     assert "played" not in run([sys.executable, "-m", "shoal.triton"], code, tmp_path)
@@ -267,6 +300,15 @@ out = torch.empty(world_size, device=device)
 dist.all_gather_into_tensor(out, torch.full((1,), float(rank), device=device), group=group)
 assert out.tolist() == list(range(world_size))
 dist.reduce_scatter_tensor(torch.empty(1, device=device), out)
+short = torch.full((world_size,), rank + 1.5, device=device).to(torch.float8_e4m3fn)
+parts = [torch.zeros_like(short) for _ in range(world_size)]
+dist.all_gather(parts, short, group=group)
+assert [part.float().tolist() for part in parts] == [[i + 1.5] * world_size for i in range(world_size)]
+mixed = torch.zeros_like(short)
+dist.all_to_all_single(mixed, short)
+assert mixed.float().tolist() == [i + 1.5 for i in range(world_size)]
+dist.broadcast(short, 0)
+assert short.float().tolist() == [1.5] * world_size
 dist.barrier(device_ids=[local_rank])
 mesh = dist.init_device_mesh("cuda", (world_size,))
 assert mesh.size() == world_size
@@ -297,6 +339,10 @@ def one_shot_all_reduce(buffers, pads, out, n, rank: tl.constexpr, ranks: tl.con
     meet(pads, pid, rank, ranks)
 
 
+large = symm_mem.empty(2 << 30, dtype=torch.uint8, device=device)
+large[-1] = 5
+assert large.numel() == 2 << 30 and int(large[-1]) == 5
+del large
 shared = symm_mem.empty((1000,), dtype=torch.bfloat16, device=device)
 handle = symm_mem.rendezvous(shared, group=dist.group.WORLD)
 shared.normal_()

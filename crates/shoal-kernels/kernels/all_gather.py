@@ -27,7 +27,7 @@ def all_gather_pull(x, out, pad, n, BLOCK: tl.constexpr):
     for step in range(world):
         peer = (rank + step) % world
         copy(tl.symm_at(x, peer), out + peer.to(tl.int64) * n, n, BLOCK)
-    meet(pad)
+    meet(pad, READ=True)
 
 
 @shoal.jit

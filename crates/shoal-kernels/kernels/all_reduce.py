@@ -35,7 +35,7 @@ def one_shot_all_reduce(x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr
         at = start + tl.arange(0, BLOCK)
         total = sum_of_ranks(x, places, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
-    meet(pad)
+    meet(pad, READ=True)
 
 
 @shoal.jit
@@ -195,7 +195,7 @@ def one_shot_all_reduce_bias(
         at = start + tl.arange(0, BLOCK)
         total = sum_of_ranks(shared, places, at, at < n, bias_at(bias, at, at < n, columns, BLOCK), WORLD)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
-    meet(pad)
+    meet(pad, READ=True)
 
 
 @shoal.jit

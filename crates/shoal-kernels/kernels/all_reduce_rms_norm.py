@@ -44,7 +44,7 @@ def one_shot_all_reduce_bias_rms_norm(
         value = sum_of_ranks(place, places, at, at < cols, bias_of(bias, at, at < cols, BLOCK), WORLD)
         value = normalised(value, w, at, at < cols, cols, eps)
         tl.store(y + start + at, value.to(y.dtype.element_ty), mask=at < cols)
-    meet(pad)
+    meet(pad, READ=True)
 
 
 @shoal.jit

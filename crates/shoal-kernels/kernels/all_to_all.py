@@ -26,4 +26,4 @@ def all_to_all(x, splits, out, received, pad, dim, room, BLOCK: tl.constexpr):
         fitting = tl.maximum(tl.minimum(rows, room - arrived), 0)
         copy(tl.symm_at(x, sender) + before * dim, out + arrived * dim, fitting * dim, BLOCK)
         arrived += rows
-    meet(pad)
+    meet(pad, READ=True)

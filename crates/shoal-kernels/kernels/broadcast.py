@@ -12,7 +12,7 @@ def broadcast(x, pad, root, n, BLOCK: tl.constexpr):
     meet(pad, FIRST=True)
     if tl.rank() != root:
         copy(tl.symm_at(x, root), x, n, BLOCK)
-    meet(pad)
+    meet(pad, READ=True)
 
 
 @shoal.jit

@@ -68,7 +68,7 @@ def gemm_one_shot_all_reduce(
         total = sum_of_blocks(partial, rows, cols, M, N, BLOCK_M, BLOCK_N, WORLD)
         at = rows[:, None].to(tl.int64) * N + cols[None, :]
         tl.store(out + at, total.to(out.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
-    meet(pad)
+    meet(pad, READ=True)
 
 
 @shoal.jit
@@ -99,7 +99,7 @@ def gemm_reduce_scatter(
         total = sum_of_blocks(partial, rows, cols, end, N, BLOCK_M, BLOCK_N, WORLD)
         at = (rows[:, None] - rank * part).to(tl.int64) * N + cols[None, :]
         tl.store(out + at, total.to(out.dtype.element_ty), mask=(rows[:, None] < end) & (cols[None, :] < N))
-    meet(pad)
+    meet(pad, READ=True)
 
 
 @shoal.jit

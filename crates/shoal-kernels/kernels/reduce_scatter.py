@@ -16,4 +16,4 @@ def reduce_scatter(x, out, pad, first, n, WORLD: tl.constexpr, BLOCK: tl.constex
         at = start + tl.arange(0, BLOCK)
         total = sum_of_ranks(mine, places, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
-    meet(pad)
+    meet(pad, READ=True)

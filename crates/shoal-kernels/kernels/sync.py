@@ -27,9 +27,10 @@ def receive(pad, slot, count):
 
 
 @shoal.jit
-def meet(pad, FIRST: tl.constexpr = False):
+def meet(pad, FIRST: tl.constexpr = False, READ: tl.constexpr = False):
     """Returns when the programs of this number have come on all ranks. What they did before is seen afterwards; with
-    `FIRST` they have done nothing yet, and that is what launches ahead of theirs did."""
+    `FIRST` they have done nothing yet, and that is what launches ahead of theirs did; with `READ` they have read, all of
+    it into what they stored, and until a later launch nobody else looks at that."""
     rank = tl.rank()
     world = tl.num_ranks()
     first = tl.program_id(0) * world
@@ -38,7 +39,10 @@ def meet(pad, FIRST: tl.constexpr = False):
         # Each thread signals another rank, so that all signals are under way at once. Who waits before its signal is taken
         # may wait for ever: two ranks that clear their slots and then look at each other's may both see them raised.
         # A launch begins when all that its stream did before is where every rank finds it: there is nothing to release.
-        order: tl.constexpr = "relaxed" if FIRST else "release"
+        # Nor is there behind reads alone: what was stored is in registers, so no thread comes to the barrier above before
+        # its loads have ended, and no later write can reach them. That is how the hardware works (each thread issues its
+        # instructions in order, a store when it has its value), not what PTX's memory model says.
+        order: tl.constexpr = "relaxed" if FIRST or READ else "release"
         peer = tid(0)
         if peer < world:
             there = tl.symm_at(pad, peer) + first + rank

@@ -38,17 +38,28 @@ impl Blocks {
         }
     }
 
-    /// The same for types that a CPU may have a matrix unit for, which is so fast that the number of times a is read counts:
-    /// wider, if b then stays in the cache and there are enough blocks for all threads.
-    fn widened(self, device: &Device, (m, n, k): (usize, usize, usize), dtype: DType) -> Result<Blocks, Error> {
-        let n_wide = 2 * self.n;
-        let fast = matches!(dtype, DType::BF16 | DType::I8 | DType::U8);
-        let cached = fast && k * n_wide * dtype.bytes() as usize <= 1 << 20;
-        let blocks = cdiv(m, self.m) * cdiv(n, n_wide);
-        let wide = device.backend() == Backend::Cpu && cached && blocks >= 4 * device.threads()?;
-        Ok(if wide { Blocks { n: n_wide, ..self } } else { self })
+    /// The same for types that a CPU may have a matrix unit for, which is so fast that it counts how often a and b are read:
+    /// wider, if b then stays in the cache; else taller, since b comes from farther away for each of them. If there are
+    /// enough blocks for all threads.
+    fn enlarged(self, device: &Device, (m, n, k): (usize, usize, usize), dtype: DType) -> Result<Blocks, Error> {
+        if device.backend() != Backend::Cpu || !matches!(dtype, DType::BF16 | DType::I8 | DType::U8) {
+            return Ok(self);
+        }
+        let (wide, tall) = (Blocks { n: 2 * self.n, ..self }, Blocks { m: 4 * self.m, ..self });
+        let larger = if k * wide.n * dtype.bytes() as usize <= CACHED {
+            wide
+        } else if m.is_multiple_of(tall.m) {
+            tall
+        } else {
+            self
+        };
+        let enough = cdiv(m, larger.m) * cdiv(n, larger.n) >= 4 * device.threads()?;
+        Ok(if enough { larger } else { self })
     }
 }
+
+/// Bytes of b that stay in the cache of a core.
+const CACHED: usize = 1 << 20;
 
 /// `c = a @ b` for dense row-major matrices. Integers of 8 bits are summed in 32.
 ///
@@ -56,7 +67,7 @@ impl Blocks {
 /// When the kernel does not compile or fails.
 pub fn matmul(library: &Library, a: &Tensor, b: &Tensor, c: &Tensor) -> Result<(), Error> {
     let (m, k, n) = (a.shape()[0], a.shape()[1], b.shape()[1]);
-    let blocks = Blocks::on(library.device(), m, n, k).widened(library.device(), (m, n, k), b.dtype())?;
+    let blocks = Blocks::on(library.device(), m, n, k).enlarged(library.device(), (m, n, k), b.dtype())?;
     let kernel = library.kernel(Source::Matmul, "matmul")?;
     kernel.launch(cdiv(m, blocks.m) * cdiv(n, blocks.n), matmul_args(a, b, c, blocks))
 }
@@ -160,5 +171,27 @@ impl Workload for Matmul {
     fn work(&self) -> Work {
         let (m, n, k) = self.sizes();
         Work::Operations(2.0 * m as f64 * n as f64 * k as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blocks, DType, Device};
+
+    #[test]
+    fn blocks_for_a_matrix_unit() {
+        let device = Device::cpu_with_threads(2).unwrap();
+        let sides = |size: (usize, usize, usize), dtype| {
+            let (m, n, k) = size;
+            let blocks = Blocks::on(&device, m, n, k).enlarged(&device, size, dtype).unwrap();
+            (blocks.m, blocks.n)
+        };
+        assert_eq!(sides((4096, 4096, 4096), DType::F32), (128, 256));
+        assert_eq!(sides((1024, 1024, 1024), DType::BF16), (128, 512));
+        assert_eq!(sides((4096, 4096, 4096), DType::BF16), (512, 256));
+        // Rows that are not there would be computed, too.
+        assert_eq!(sides((384, 65536, 4096), DType::BF16), (128, 256));
+        // Too few blocks for two threads.
+        assert_eq!(sides((512, 512, 4096), DType::BF16), (128, 256));
     }
 }

@@ -1,6 +1,7 @@
 """Ranks that are processes with their symmetric memory on GPUs: passed on as files, or NVSHMEM's."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -133,13 +134,13 @@ def launched(tmp_path, ranks: int, script: str, engine: str = "processes", **env
     path = tmp_path / "script.py"
     path.write_text(PRELUDE + script)
     command = ["shoal", "launch", "-n", str(ranks), "--engine", engine, "--device", "cuda", "--", sys.executable]
-    return run_ranks([*command, str(path)], engine, environment)
+    return run_ranks([sys.executable, "-m", *command, str(path)], engine, environment)
 
 
 def run_ranks(command: list[str], engine: str, environment: dict[str, str]):
     settings = {"SHOAL_TIMEOUT": "40", "SHOAL_WAIT_TIMEOUT": "20", "EXPECTED_ENGINE": engine}
     return subprocess.run(
-        [sys.executable, "-m", *command],
+        command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -159,10 +160,26 @@ def test_processes_reach_each_other_on_a_gpu(tmp_path, ranks):
 def test_torchrun_starts_ranks_on_a_gpu(tmp_path):
     path = tmp_path / "script.py"
     path.write_text(PRELUDE.replace("heap_bytes", 'device="cuda", heap_bytes') + MEET)
-    command = ["torch.distributed.run", "--nproc-per-node", "2", "--master-port", "29507", str(path)]
+    torchrun = [sys.executable, "-m", "torch.distributed.run"]
+    command = [*torchrun, "--nproc-per-node", "2", "--master-port", "29507", str(path)]
     done = run_ranks(command, "processes", {})
     assert done.returncode == 0, done.stdout
     assert "met 0" in done.stdout and "met 1" in done.stdout, done.stdout
+
+
+def check_ranks_of_mpirun(tmp_path, engine):
+    if shutil.which("mpirun") is None:
+        pytest.skip("Open MPI is not installed")
+    path = tmp_path / "script.py"
+    path.write_text(PRELUDE + MEET)
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, str(path)]
+    done = run_ranks(command, engine, {"SHOAL_ENGINE": engine, "SHOAL_DEVICE": "cuda"})
+    assert done.returncode == 0, done.stdout
+    assert "met 0" in done.stdout and "met 1" in done.stdout, done.stdout
+
+
+def test_mpirun_starts_ranks_on_a_gpu(tmp_path):
+    check_ranks_of_mpirun(tmp_path, "processes")
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -215,3 +232,7 @@ def test_streams_and_graphs_of_torch_through_nvshmem(tmp_path, nvshmem):
 
 def test_a_wait_in_vain_through_nvshmem(tmp_path, nvshmem):
     check_a_wait_in_vain(launched(tmp_path, 2, IN_VAIN, nvshmem, SHOAL_WAIT_TIMEOUT="2"))
+
+
+def test_mpirun_starts_ranks_through_nvshmem(tmp_path, nvshmem):
+    check_ranks_of_mpirun(tmp_path, nvshmem)

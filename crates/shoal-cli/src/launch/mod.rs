@@ -3,6 +3,7 @@
 pub(crate) mod oshrun;
 mod output;
 mod signals;
+mod tagged;
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;

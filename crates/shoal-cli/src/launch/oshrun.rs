@@ -9,6 +9,7 @@ use shoal::world::launch::Job;
 use signal_hook::consts::SIGKILL;
 
 use super::output::Output;
+use super::tagged::{Line, TaggedLines};
 use super::{GRACE, Lines, TICK, exit_code, signals};
 use crate::failure::Failure;
 
@@ -56,10 +57,14 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
     let notice = Arc::new(Mutex::new(Notice::default()));
     let width = ranks.saturating_sub(1).to_string().len();
     let heard = Arc::clone(&notice);
-    let output = Output::of_launcher(&mut job, move |line| {
-        match heard.lock().unwrap_or_else(PoisonError::into_inner).hear(&String::from_utf8_lossy(line)) {
-            Heard::Ours => Some(Vec::new()),
-            Heard::Others => relabelled(line, width),
+    let output = Output::of_launcher(&mut job, || {
+        let (heard, mut tagged) = (Arc::clone(&heard), TaggedLines::default());
+        move |part| {
+            let lines = if part.is_empty() { tagged.rest() } else { tagged.after(part) };
+            let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let others =
+                lines.into_iter().filter(|(_, line)| heard.hear(&String::from_utf8_lossy(line)) == Heard::Others);
+            others.flat_map(|line| labelled(line, width)).collect()
         }
     });
     let mut killed_at: Option<Instant> = None;
@@ -98,13 +103,12 @@ pub(crate) fn missing(why: shoal::world::WorldError) -> Failure {
     Failure::new(format!("{why}; the engine `openshmem` needs Open MPI (Debian: openmpi-bin libopenmpi-dev)"))
 }
 
-/// `[1] text` for `[1,1]<stdout>:text`, as `oshrun --tag-output` writes it.
-fn relabelled(line: &[u8], width: usize) -> Option<Vec<u8>> {
-    let text = String::from_utf8_lossy(line);
-    let (tag, rest) = text.strip_prefix("[1,")?.split_once(']')?;
-    let rank: usize = tag.parse().ok()?;
-    let said = rest.strip_prefix("<stdout>:").or_else(|| rest.strip_prefix("<stderr>:"))?;
-    Some(format!("[{rank:>width$}] {said}").into_bytes())
+/// `[1] text`; what `oshrun` says itself stays as it is.
+fn labelled((rank, line): Line, width: usize) -> Vec<u8> {
+    match rank {
+        Some(rank) => [format!("[{rank:>width$}] ").as_bytes(), &line].concat(),
+        None => line,
+    }
 }
 
 /// How the rank that failed first ended.
@@ -157,10 +161,10 @@ mod tests {
 
     #[test]
     fn lines_get_our_label() {
-        let relabelled = |line: &str| relabelled(line.as_bytes(), 2).map(|line| String::from_utf8(line).unwrap());
-        assert_eq!(relabelled("[1,3]<stdout>:[hello]\n").as_deref(), Some("[ 3] [hello]\n"));
-        assert_eq!(relabelled("[1,12]<stderr>:\n").as_deref(), Some("[12] \n"));
-        assert_eq!(relabelled("oshrun noticed"), None);
+        let labelled = |rank, line: &str| String::from_utf8(labelled((rank, line.into()), 2)).unwrap();
+        assert_eq!(labelled(Some(3), "[hello]\n"), "[ 3] [hello]\n");
+        assert_eq!(labelled(Some(12), "\n"), "[12] \n");
+        assert_eq!(labelled(None, "oshrun noticed\n"), "oshrun noticed\n");
     }
 
     #[test]

@@ -33,19 +33,19 @@ impl Output {
         Output { open }
     }
 
-    /// Of one process that starts the ranks, and labels their lines itself: `label` gives a line as it is to appear, or
-    /// `None` for one that stays as it is.
-    pub(super) fn of_launcher(
+    /// Of one process that starts the ranks, and labels their lines itself: `label` makes, for each of its outputs, what
+    /// gives a line as it is to appear; of the empty line, which is the end, what is left.
+    pub(super) fn of_launcher<L: FnMut(&[u8]) -> Vec<u8> + Send + 'static>(
         job: &mut Job,
-        label: impl Fn(&[u8]) -> Option<Vec<u8>> + Clone + Send + 'static,
+        label: impl Fn() -> L,
     ) -> Output {
         let (held, open) = channel();
         for (_, child) in job.processes() {
             if let Some(pipe) = child.stdout.take() {
-                pass_on_as(pipe, std::io::stdout, label.clone(), &held);
+                pass_on_as(pipe, std::io::stdout, label(), &held);
             }
             if let Some(pipe) = child.stderr.take() {
-                pass_on_as(pipe, std::io::stderr, label.clone(), &held);
+                pass_on_as(pipe, std::io::stderr, label(), &held);
             }
         }
         Output { open }
@@ -66,30 +66,35 @@ fn pass_on<W: Write>(
     held: &Sender<()>,
 ) {
     let prefix = prefix.to_owned();
-    pass_on_as(pipe, to, move |line| Some([prefix.as_bytes(), line].concat()), held);
+    let label = move |line: &[u8]| if line.is_empty() { Vec::new() } else { [prefix.as_bytes(), line].concat() };
+    pass_on_as(pipe, to, label, held);
 }
 
 fn pass_on_as<W: Write>(
     pipe: impl Read + Send + 'static,
     to: impl Fn() -> W + Send + 'static,
-    label: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + 'static,
+    mut label: impl FnMut(&[u8]) -> Vec<u8> + Send + 'static,
     held: &Sender<()>,
 ) {
     let held = held.clone();
     std::thread::spawn(move || {
         let mut lines = BufReader::new(pipe);
         let mut line = Vec::new();
+        let mut pass = |line: &[u8]| {
+            // In one piece, so that lines of different ranks do not mix.
+            if to().write_all(&label(line)).is_err() {
+                // Nobody reads it any more; the ranks end with the launcher.
+                std::process::exit(0);
+            }
+        };
         while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
             if line.last() != Some(&b'\n') {
                 line.push(b'\n');
             }
-            // In one piece, so that lines of different ranks do not mix.
-            if to().write_all(label(&line).as_deref().unwrap_or(&line)).is_err() {
-                // Nobody reads it any more; the ranks end with the launcher.
-                std::process::exit(0);
-            }
+            pass(&line);
             line.clear();
         }
+        pass(&[]);
         drop(held);
     });
 }

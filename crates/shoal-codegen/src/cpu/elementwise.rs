@@ -3,12 +3,12 @@
 use inkwell::FloatPredicate;
 use inkwell::values::{InstructionOpcode, VectorValue};
 use shoal_ir::class::{ElementwiseOp, OpClass};
-use shoal_ir::op::{BinaryOp, OpKind};
+use shoal_ir::op::{BinaryOp, OpKind, Rounding};
 use shoal_ir::{Elem, OpId, Region, Scalar, Value};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
-use super::{fusion, math};
+use super::{avx512, extreme, fusion, math};
 use crate::shared::llvm::V;
 use crate::shared::value_type::lane_type;
 use crate::shared::{arith, convert, lane_call};
@@ -105,7 +105,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 let stays =
                     to.bits() == from.bits() || from.is_signed_int() && self.offsets.contains(data.results()[0]);
                 (runs && stays).then(|| {
-                    let base = convert::cast(llvm, from.into(), to.into(), shoal_ir::op::Rounding::Nearest, a);
+                    let base = convert::cast(llvm, from.into(), to.into(), Rounding::Nearest, a);
                     Chunk::Affine { base, step: step_a }
                 })
             }
@@ -183,13 +183,18 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let OpClass::Elementwise(kind) = data.kind.class() else { unreachable!("{:?} is not elementwise", data.kind) };
         match kind {
             ElementwiseOp::Unary(kind) => arith::unary(llvm, kind, scalar(0), v[0]),
-            ElementwiseOp::Binary(kind) => arith::binary(llvm, kind, scalar(0), v[0], v[1]),
+            ElementwiseOp::Binary(kind) => extreme::binary(llvm, self.isa, kind, scalar(0), v[0], v[1])
+                .unwrap_or_else(|| arith::binary(llvm, kind, scalar(0), v[0], v[1])),
             ElementwiseOp::Math(function) => math::math(llvm, self.isa, function, scalar(0), v),
             ElementwiseOp::Cmp(kind) => arith::compare(llvm, kind, operand(0), v[0], v[1]),
             ElementwiseOp::Select => llvm.select(v[0], v[1], v[2]),
             ElementwiseOp::Fma => arith::fma(llvm, scalar(0), v),
             ElementwiseOp::Cast(rounding) => {
-                convert::cast(llvm, operand(0), self.elem(data.results()[0]), rounding, v[0])
+                let (from, to) = (operand(0), self.elem(data.results()[0]));
+                let cast = || convert::cast(llvm, from, to, rounding, v[0]);
+                let rounds = (from, to, rounding) == (Scalar::F32.into(), Scalar::BF16.into(), Rounding::Nearest);
+                let rounded = rounds.then(|| avx512::round_to_bf16(llvm, self.isa, v[0], cast)).flatten();
+                rounded.unwrap_or_else(cast)
             }
             ElementwiseOp::Bitcast => self.bitcast(operand(0), self.elem(data.results()[0]), v[0]),
             ElementwiseOp::PtrAdd => self.ptr_add(op, v[0], v[1]),

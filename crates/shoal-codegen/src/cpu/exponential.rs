@@ -7,8 +7,9 @@
 //! greatest error is 1 unit of the last place.
 
 use inkwell::FloatPredicate;
-use inkwell::values::{InstructionOpcode as Op, VectorValue};
+use inkwell::values::InstructionOpcode as Op;
 
+use super::avx512::Avx512;
 use super::isa::Isa;
 use crate::shared::llvm::{Llvm, V};
 
@@ -43,43 +44,6 @@ pub(super) fn exp2<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, x: V<'ctx>) -> V<'ctx> {
     let n = llvm.bin(Op::FSub, shifted, to_integer);
     let r = llvm.bin(Op::FSub, x, n);
     f.scale(f.polynomial(r, &EXP2), shifted)
-}
-
-/// The instructions of AVX-512, on vectors of its widths.
-struct Avx512<'a, 'ctx> {
-    llvm: &'a Llvm<'ctx>,
-    like: VectorValue<'ctx>,
-}
-
-impl<'a, 'ctx> Avx512<'a, 'ctx> {
-    fn of(llvm: &'a Llvm<'ctx>, isa: &Isa, like: V<'ctx>) -> Option<Self> {
-        let V::VectorValue(like) = like else { return None };
-        let fits = isa.avx512 && matches!(like.get_type().get_size(), 4 | 8 | 16);
-        fits.then_some(Avx512 { llvm, like })
-    }
-
-    /// `x` less the nearest integer; nothing of an infinite `x`.
-    fn less_nearest_integer(&self, x: V<'ctx>) -> V<'ctx> {
-        self.call("llvm.x86.avx512.mask.reduce.ps", &[x, self.llvm.const_i32(0).into()])
-    }
-
-    /// `p * 2^n`, rounded once.
-    fn scale(&self, p: V<'ctx>, n: V<'ctx>) -> V<'ctx> {
-        self.call("llvm.x86.avx512.mask.scalef.ps", &[p, n])
-    }
-
-    /// An instruction on all lanes; the widest takes a rounding mode, which is the one in force.
-    fn call(&self, name: &str, args: &[V<'ctx>]) -> V<'ctx> {
-        let llvm = self.llvm;
-        let lanes = self.like.get_type().get_size();
-        let all_lanes = llvm.int_type(lanes.max(8)).const_all_ones();
-        let mut args = args.to_vec();
-        args.extend([V::from(self.like.get_type().const_zero()), all_lanes.into()]);
-        if lanes == 16 {
-            args.push(llvm.const_i32(4).into());
-        }
-        llvm.intrinsic(&format!("{name}.{}", lanes * 32), &[], &args).expect("a value")
-    }
 }
 
 /// Arithmetic on single numbers and vectors alike.

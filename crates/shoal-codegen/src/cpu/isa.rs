@@ -17,6 +17,8 @@ pub(crate) struct Isa {
     pub(crate) avx512: bool,
     /// Sums of two products of `bf16`, at a rate that beats converting to `f32`.
     pub(crate) avx512_bf16: bool,
+    /// Conversion of `f32` to `bf16`, which makes zeros of subnormal numbers.
+    pub(crate) bf16_rounding: bool,
     /// Sums of two products of 16-bit integers.
     pub(crate) avx512_vnni: bool,
     /// Products of tiles of `bf16`.
@@ -45,6 +47,7 @@ impl Isa {
             // Intel's cores that also have FP16 run it at a quarter of the rate of multiply-adds (87 GFLOP/s where f32
             // has 171); AMD's run it at full rate and have no FP16.
             avx512_bf16: avx512 && has("avx512bf16") && !has("avx512fp16"),
+            bf16_rounding: avx512 && has("avx512bf16"),
             avx512_vnni: avx512 && has("avx512vnni"),
             amx_bf16: avx512 && has("amx-tile") && has("amx-bf16"),
             amx_int8: avx512 && has("amx-tile") && has("amx-int8"),

@@ -12,7 +12,7 @@
 //! | `chunk` | what its lanes hold: one number, even steps, a vector |
 //! | `emitter` | the value of any chunk of any tile |
 //! | `tile_loops`, `tile_queue` | loops over a tile, and what is materialised on the way |
-//! | `elementwise`, `math`, `exponential` | elementwise operations; see also `shared` |
+//! | `elementwise`, `math`, `exponential`, `extreme`, `avx512` | elementwise operations; see also `shared` |
 //! | `nontemporal`, `prefetch` | stores past the caches, and loads ahead of time |
 //! | `addressing`, `affine` | which integers become addresses, and which addresses are evenly spaced |
 //! | `alias_guard`, `injective` | loads and stores of memory that may be the same |
@@ -30,6 +30,7 @@ mod addressing;
 mod affine;
 mod alias_guard;
 mod atomic;
+mod avx512;
 mod check;
 mod chunk;
 mod comm;
@@ -38,6 +39,7 @@ pub mod dot;
 mod elementwise;
 mod emitter;
 mod exponential;
+mod extreme;
 mod finish;
 mod function;
 mod fusion;

@@ -149,7 +149,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         // A loop's operands are its bounds, its step, and what it carries.
         let first = self.func.op(around).operands()[3 + place];
         let zero = matches!(self.func.def_kind(first), Some(OpKind::Const(c)) if c.is_zero());
-        let plan = plan.starting_at_zero().filter(|_| zero).unwrap_or(plan);
+        let plan = if zero { plan.starting_at_zero() } else { plan };
         Some((*sums, place, plan))
     }
 

@@ -11,6 +11,7 @@ use shoal_ir::{Elem, OpId, Region, Shape, Value};
 
 use super::chunk::{Buffer, Chunk};
 use super::emitter::Emitter;
+use super::extreme::Combining;
 use super::index::{Dim, Index, LaneBits};
 use super::tile_loops::Width;
 use crate::shared::llvm::{V, lanes, pointer_as_int};
@@ -102,7 +103,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 .collect()
         };
         let first = read(self, llvm.const_i64(0));
-        let carried: Vec<V<'ctx>> = first.into_iter().flatten().collect();
+        let carried: Vec<V<'ctx>> = first.into_iter().flat_map(|first| self.first(region, first, &elems)).collect();
         let count = operands.len();
         let this = std::cell::RefCell::new(self);
         let sums = llvm.range_loop(step, end, step, &carried, &mut |base, carried| {
@@ -155,8 +156,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.at_root_place(&index, |e| e.lanes_at(operands, &index))
     }
 
-    /// Applies the combining region to two groups of lanes.
-    pub(super) fn combine(&mut self, region: Region, a: &[V<'ctx>], b: &[V<'ctx>], elems: &[Elem]) -> Lanes<'ctx> {
+    /// The first elements, as [`Emitter::combine`] takes what is combined so far.
+    fn first(&self, region: Region, first: Lanes<'ctx>, elems: &[Elem]) -> Lanes<'ctx> {
+        match Combining::of(self.func, region, elems) {
+            Some(extreme) => vec![extreme.first(self.llvm, self.isa, first[0])],
+            None => first,
+        }
+    }
+
+    /// Applies the combining region to two groups of lanes, the first of which are combined ones.
+    fn combine(&mut self, region: Region, a: &[V<'ctx>], b: &[V<'ctx>], elems: &[Elem]) -> Lanes<'ctx> {
+        let extreme = Combining::of(self.func, region, elems);
+        if let Some(picked) = extreme.and_then(|extreme| extreme.combine(self.llvm, self.isa, a[0], b[0])) {
+            return vec![picked];
+        }
         let lanes = lanes(a[0]).unwrap_or(1);
         if !self.is_straight_line(region) {
             return self.combine_by_lane(region, a, b, elems, lanes);
@@ -222,6 +235,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
                 e.at_root_place(&index, |e| e.lanes_at(operands, &index))
             };
             let first = at(e, llvm.const_i64(0));
+            let first = e.first(region, first, &elems);
             let this = std::cell::RefCell::new(e);
             let sums = llvm.range_loop(1, u64::from(shape[axis]), 1, &first, &mut |step, carried| {
                 let mut guard = this.borrow_mut();
@@ -287,6 +301,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             };
             let index = index_at(llvm.const_i64(0));
             let first = e.at_root_place(&index, |e| e.lanes_at(operands, &index));
+            let first = e.first(region, first, &elems);
             write(e, &index, &first);
             let this = std::cell::RefCell::new(e);
             llvm.range_loop(1, length, 1, &first, &mut |step, carried| {

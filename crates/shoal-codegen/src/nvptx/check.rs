@@ -3,6 +3,9 @@
 //! zero, stores and atomic operations nothing, and the program goes on. The host makes an error of the report.
 //!
 //! A thread reports once for an operation, not once for each element that it holds.
+//!
+//! Of an address that the program found in memory, nobody knows which memory it is about: where one lane's is impossible, the
+//! others' are not trusted either, and the program does none of them.
 
 use inkwell::IntPredicate;
 use inkwell::values::{InstructionOpcode as Op, IntValue};
@@ -12,6 +15,7 @@ use shoal_ir::OpId;
 
 use super::emitter::Emitter;
 use super::give_up::{Seen, Trouble};
+use super::lane_code;
 use crate::shared::access::Access;
 use crate::shared::llvm::{V, pointer_as_int};
 
@@ -69,7 +73,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         };
         let trouble = self.wrong_access(what, base, form, first);
         self.when(Some(speaks.into_int_value()), |e| e.report(op, &trouble));
+        if base == AccessBase::Unknown && self.is_by_all_threads(op) {
+            let fine = llvm.not(self.in_any_thread(any).into());
+            let with = |go: IntValue<'ctx>| llvm.bin(Op::And, go.into(), fine).into_int_value();
+            done = done.into_iter().map(|go| go.map(with)).collect();
+        }
         done
+    }
+
+    /// Whether all threads come to an access together, each with elements of a tile.
+    fn is_by_all_threads(&self, op: OpId) -> bool {
+        self.func.ty(self.func.op(op).operands()[0]).is_tile() && !lane_code::is_by_threads(self.func, op)
     }
 
     /// The program ends unless it may access so many bytes from an address on, which all threads see.

@@ -1,15 +1,20 @@
-//! Scans: within a thread's run, then between lanes by shuffles. The pass gives a layout in which no two warps share a
-//! run, each lane has one, and neighbouring lanes have neighbouring ones.
+//! Scans: within a thread's run, then between lanes by shuffles, then between warps through shared memory. The pass gives a
+//! layout in which that is the order of the elements, and lanes along the axis are neighbours.
 
-use std::collections::BTreeMap;
-
+use inkwell::IntPredicate;
 use inkwell::values::InstructionOpcode as Op;
-use shoal_ir::OpId;
-use shoal_layout::{InDim, Place};
+use shoal_ir::{OpId, Region};
+use shoal_layout::{InDim, LinearLayout};
 
 use super::emitter::Emitter;
-use super::place::registers;
+use super::reduce::{Group, Speaker, bits_along, rows_of};
 use crate::shared::llvm::V;
+
+/// What comes before something, if there is anything.
+struct Before<'ctx> {
+    total: Group<'ctx>,
+    exists: V<'ctx>,
+}
 
 impl<'ctx> Emitter<'_, 'ctx> {
     pub(super) fn scan(&mut self, op: OpId, axis: usize, reverse: bool) {
@@ -18,37 +23,26 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let region = data.regions()[0];
         let layout = self.layout(data.operands()[0]).clone();
         let mut lists: Vec<Vec<V<'ctx>>> = data.operands().iter().map(|&v| self.numbers(v).to_vec()).collect();
-        // Registers of one row, in the order of the scan.
-        let mut rows: BTreeMap<Vec<u32>, Vec<(u32, u32)>> = BTreeMap::new();
-        for register in 0..registers(&layout) {
-            let mut at = layout.apply(Place { register, ..Place::default() });
-            let along = std::mem::take(&mut at[axis]);
-            rows.entry(at).or_default().push((along, register));
-        }
-        let lane_bits: Vec<u32> = (0..5)
-            .filter(|&bit| layout.bases(InDim::Lane).nth(bit as usize).is_some_and(|basis| basis[axis] != 0))
-            .collect();
-        for row in rows.values_mut() {
-            row.sort_unstable();
+        let mut rows = rows_of(&layout, axis);
+        let lanes = bits_along(&layout, axis, InDim::Lane);
+        let (mut totals, mut before_lanes) = (Vec::new(), Vec::new());
+        for row in &mut rows {
             if reverse {
                 row.reverse();
             }
-            let row: Vec<usize> = row.iter().map(|&(_, register)| register as usize).collect();
-            for pair in row.windows(2) {
-                let [a, b] = [pair[0], pair[1]].map(|at| lists.iter().map(|list| list[at]).collect::<Vec<_>>());
-                let combined = self.combine_two(region, &a, &b);
-                for (list, value) in lists.iter_mut().zip(combined) {
-                    list[pair[1]] = value;
-                }
-            }
-            let last = *row.last().expect("a row has an element");
-            let total: Vec<V<'ctx>> = lists.iter().map(|list| list[last]).collect();
-            let Some((before, exists)) = self.scan_lanes(region, &total, &lane_bits, reverse) else { continue };
-            for &at in &row {
-                let own: Vec<V<'ctx>> = lists.iter().map(|list| list[at]).collect();
-                let combined = self.combine_two(region, &before, &own);
+            let total = self.scan_registers(region, row, &mut lists);
+            let (total, before) = self.scan_lanes(region, total, &lanes, reverse);
+            totals.push(total);
+            before_lanes.push(before);
+        }
+        let before_warps = self.scan_warps(op, (&layout, axis), &rows, &totals, reverse);
+        for ((row, lanes), warps) in rows.iter().zip(before_lanes).zip(before_warps) {
+            let Some(before) = self.both_before(region, warps, lanes) else { continue };
+            for &at in row {
+                let own: Group<'ctx> = lists.iter().map(|list| list[at as usize]).collect();
+                let combined = self.combine_two(region, &before.total, &own);
                 for ((list, value), own) in lists.iter_mut().zip(combined).zip(own) {
-                    list[at] = self.llvm.select(exists, value, own);
+                    list[at as usize] = self.llvm.select(before.exists, value, own);
                 }
             }
         }
@@ -57,33 +51,44 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    /// What all lanes before this one hold together, and whether there are any; `None` if a row has one lane.
+    /// Scans what this thread holds of a row; gives the last.
+    fn scan_registers(&mut self, region: Region, row: &[u32], lists: &mut [Vec<V<'ctx>>]) -> Group<'ctx> {
+        let group =
+            |lists: &[Vec<V<'ctx>>], at: u32| lists.iter().map(|list| list[at as usize]).collect::<Group<'ctx>>();
+        let mut last = group(lists, row[0]);
+        for &at in &row[1..] {
+            last = self.combine_two(region, &last, &group(lists, at));
+            for (list, &value) in lists.iter_mut().zip(&last) {
+                list[at as usize] = value;
+            }
+        }
+        last
+    }
+
+    /// What the lanes up to this one hold together, and what those before it do; nothing if a row has one lane.
     fn scan_lanes(
         &mut self,
-        region: shoal_ir::Region,
-        total: &[V<'ctx>],
-        lane_bits: &[u32],
+        region: Region,
+        total: Group<'ctx>,
+        lane_bits: &[usize],
         reverse: bool,
-    ) -> Option<(Vec<V<'ctx>>, V<'ctx>)> {
-        let (&first, last) = (lane_bits.first()?, *lane_bits.last()?);
-        debug_assert_eq!(last - first + 1, lane_bits.len() as u32, "lanes of a row are neighbours");
+    ) -> (Group<'ctx>, Option<Before<'ctx>>) {
+        let (Some(&first), Some(&last)) = (lane_bits.first(), lane_bits.last()) else { return (total, None) };
+        debug_assert_eq!(last - first + 1, lane_bits.len(), "lanes of a row are neighbours");
         let llvm = self.llvm;
         let lanes = 1i64 << lane_bits.len();
-        let shifted = llvm.bin(Op::LShr, self.lane.into(), llvm.const_i32(first.into()).into());
+        let shifted = llvm.bin(Op::LShr, self.lane.into(), llvm.const_i32(first as i64).into());
         let position = llvm.bin(Op::And, shifted, llvm.const_i32(lanes - 1).into());
         let mode = if reverse { "down" } else { "up" };
         let has = |distance: i64| {
-            let (predicate, bound) = if reverse {
-                (inkwell::IntPredicate::ULT, lanes - distance)
-            } else {
-                (inkwell::IntPredicate::UGE, distance)
-            };
+            let (predicate, bound) =
+                if reverse { (IntPredicate::ULT, lanes - distance) } else { (IntPredicate::UGE, distance) };
             llvm.icmp(predicate, position, llvm.const_i32(bound).into())
         };
-        let mut sums = total.to_vec();
+        let mut sums = total;
         for step in 0..lane_bits.len() {
-            let by: V<'ctx> = llvm.const_i32(1 << (step as u32 + first)).into();
-            let other: Vec<V<'ctx>> =
+            let by: V<'ctx> = llvm.const_i32(1 << (step + first)).into();
+            let other: Group<'ctx> =
                 sums.iter().map(|&v| self.shuffle_bits(v, |e, word| e.shuffle_word(mode, word, by))).collect();
             let combined = self.combine_two(region, &other, &sums);
             let there = has(1 << step);
@@ -91,6 +96,64 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
         let by: V<'ctx> = llvm.const_i32(1 << first).into();
         let before = sums.iter().map(|&v| self.shuffle_bits(v, |e, word| e.shuffle_word(mode, word, by))).collect();
-        Some((before, has(1)))
+        (sums, Some(Before { total: before, exists: has(1) }))
+    }
+
+    /// For each row, what the warps before this one hold together; nothing if no two warps share a row.
+    fn scan_warps(
+        &mut self,
+        op: OpId,
+        (layout, axis): (&LinearLayout, usize),
+        rows: &[Vec<u32>],
+        totals: &[Group<'ctx>],
+        reverse: bool,
+    ) -> Vec<Option<Before<'ctx>>> {
+        let llvm = self.llvm;
+        if bits_along(layout, axis, InDim::Warp).is_empty() {
+            return rows.iter().map(|_| None).collect();
+        }
+        let region = self.func.op(op).regions()[0];
+        let firsts: Vec<u32> = rows.iter().map(|row| row[0]).collect();
+        let speaker = if reverse { Speaker::First } else { Speaker::Last };
+        let told = self.tell_warps(op, (layout, axis), speaker, &firsts, totals);
+        let own: V<'ctx> = self.part_of_warp(layout, axis).into();
+        let mut found = Vec::with_capacity(told.len());
+        for mut of_warps in told {
+            let mut parts: Vec<i64> = (0..of_warps.len() as i64).collect();
+            if reverse {
+                of_warps.reverse();
+                parts.reverse();
+            }
+            let mut so_far = of_warps[0].clone();
+            let mut before = so_far.clone();
+            for (at, &part) in parts.iter().enumerate().skip(2) {
+                so_far = self.combine_two(region, &so_far, &of_warps[at - 1]);
+                let is_own = llvm.icmp(IntPredicate::EQ, own, llvm.const_i32(part).into());
+                before = so_far.iter().zip(before).map(|(&new, old)| llvm.select(is_own, new, old)).collect();
+            }
+            let exists = llvm.icmp(IntPredicate::NE, own, llvm.const_i32(parts[0]).into());
+            found.push(Some(Before { total: before, exists }));
+        }
+        found
+    }
+
+    /// What the warps before this one and then its lanes before this one hold.
+    fn both_before(
+        &mut self,
+        region: Region,
+        warps: Option<Before<'ctx>>,
+        lanes: Option<Before<'ctx>>,
+    ) -> Option<Before<'ctx>> {
+        let (warps, lanes) = match (warps, lanes) {
+            (Some(warps), Some(lanes)) => (warps, lanes),
+            (one, other) => return one.or(other),
+        };
+        let llvm = self.llvm;
+        let both = self.combine_two(region, &warps.total, &lanes.total);
+        let pick = |((both, warp), lane): ((V<'ctx>, V<'ctx>), V<'ctx>)| {
+            llvm.select(warps.exists, llvm.select(lanes.exists, both, warp), lane)
+        };
+        let total = both.into_iter().zip(warps.total).zip(lanes.total).map(pick).collect();
+        Some(Before { total, exists: llvm.bin(Op::Or, warps.exists, lanes.exists) })
     }
 }

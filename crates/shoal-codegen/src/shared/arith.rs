@@ -141,9 +141,7 @@ fn number_of_two<'ctx>(llvm: &Llvm<'ctx>, which: Extreme, ty: Scalar, a: V<'ctx>
     };
     let picked = llvm.select(llvm.fcmp(wins, a, b), a, b);
     let picked = llvm.select(llvm.fcmp(FloatPredicate::ORD, b, b), picked, a);
-    let losing = |zero: f64| zero == 0.0 && (which == Extreme::Max) == zero.is_sign_negative();
-    if constants(b).is_some_and(|numbers| !numbers.into_iter().any(losing)) {
-        // The second of two that are equal is the right one.
+    if constants(b).is_some_and(|numbers| wins_ties(which, &numbers)) {
         return picked;
     }
     let [x, y] = [a, b].map(|v| llvm.cast(Op::BitCast, v, llvm.int_type(ty.bits()).into()));
@@ -159,8 +157,14 @@ fn of_equals<'ctx>(llvm: &Llvm<'ctx>, which: Extreme, a: V<'ctx>, b: V<'ctx>) ->
     }
 }
 
+/// Whether each of these numbers is the right one of it and a number that is equal to it.
+pub(crate) fn wins_ties(which: Extreme, numbers: &[f64]) -> bool {
+    let losing = |zero: &f64| *zero == 0.0 && (which == Extreme::Max) == zero.is_sign_negative();
+    !numbers.iter().any(losing)
+}
+
 /// The numbers of a constant of floats.
-fn constants(value: V<'_>) -> Option<Vec<f64>> {
+pub(crate) fn constants(value: V<'_>) -> Option<Vec<f64>> {
     if let V::FloatValue(number) = value {
         return Some(vec![number.get_constant()?.0]);
     }

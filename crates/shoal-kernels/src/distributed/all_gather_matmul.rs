@@ -11,7 +11,7 @@ use super::all_gather::gathered;
 use super::broadcast::barriers;
 use super::communicator::{Communicator, Slots, elements, exactly};
 use super::data::{Number, normal, poison, wide};
-use super::gemm_all_reduce::Sizes;
+use super::gemm_all_reduce::{GEMM_WARPS, Sizes};
 use super::parts::Parts;
 use super::profiling::Profiling;
 use super::workload::{RankOutput, RankWorkload};
@@ -222,7 +222,8 @@ pub fn all_gather_matmul<T: Number>(
         room,
         BLOCK_M = blocks.m,
         BLOCK_N = blocks.n,
-        BLOCK_K = blocks.k
+        BLOCK_K = blocks.k,
+        num_warps = GEMM_WARPS
     );
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
     comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
@@ -264,7 +265,7 @@ pub fn enqueue_all_gather_matmul<T: Number>(
     }
     let blocks = Blocks::of(m, n, k);
     let (splits, part) = (gather.splits, Parts::new(m, gather.splits).part());
-    let mut args = args!(
+    let args = args!(
         x,
         gathered,
         b,
@@ -279,9 +280,9 @@ pub fn enqueue_all_gather_matmul<T: Number>(
         room,
         BLOCK_M = blocks.m,
         BLOCK_N = blocks.n,
-        BLOCK_K = blocks.k
+        BLOCK_K = blocks.k,
+        num_warps = GEMM_WARPS
     );
-    args.set("num_warps", 8);
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
     comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
     gather.enqueue_end()?;
@@ -309,7 +310,8 @@ pub fn all_gather_matmul_pull<T: Number>(
     sizes.check(x.len(), b.len())?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
     let blocks = Blocks::on(comm.library().device(), m, n, k);
-    let args = args!(x, b, c, m, n, k, BLOCK_M = blocks.m, BLOCK_N = blocks.n, BLOCK_K = blocks.k);
+    let args =
+        args!(x, b, c, m, n, k, BLOCK_M = blocks.m, BLOCK_N = blocks.n, BLOCK_K = blocks.k, num_warps = GEMM_WARPS);
     // Everybody's rows are there before, and needed no more afterwards.
     comm.rank().barrier()?;
     let programs = cdiv(m, blocks.m) * cdiv(n, blocks.n) * world;

@@ -88,14 +88,17 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return exchange_words(comm, x, out);
     }
-    let dense = Tiling::dense::<T>(comm, n);
-    let is_dense = dense.is_some();
-    let Tiling { programs, block, warps } = dense.unwrap_or_else(|| Tiling::of(comm, n, 1));
-    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = !is_dense);
+    let everywhere = comm.rank().gpu().and_then(|gpu| {
+        let multiprocessors = gpu.multiprocessors() as usize;
+        let has_share = comm.programs(usize::MAX) >= multiprocessors / gpu.sharers();
+        if has_share { Tiling::everywhere(gpu.sharers(), multiprocessors, n, size_of::<T>()) } else { None }
+    });
+    let Tiling { programs, block, warps, early, registers } = everywhere.unwrap_or_else(|| Tiling::of(comm, n, 1));
+    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early);
     args.set("num_warps", warps);
-    args.set("launch_pdl", !is_dense);
-    if is_dense {
-        args.set("maxnreg", Tiling::DENSE_REGISTERS);
+    args.set("launch_pdl", early);
+    if let Some(registers) = registers {
+        args.set("maxnreg", registers);
     }
     comm.launch(Source::AllReduce, "one_shot_all_reduce", programs, Slots::Meeting, args)
 }
@@ -139,24 +142,32 @@ struct Tiling {
     block: usize,
     /// Warps of a program; only GPUs have them.
     warps: usize,
+    /// Whether a launch begins before the one ahead has ended.
+    early: bool,
+    /// Registers of a thread at most.
+    registers: Option<usize>,
 }
 
 impl Tiling {
-    /// Registers of a thread, with which a multiprocessor has room for a program of every rank.
-    const DENSE_REGISTERS: usize = 64;
+    /// With so many registers for each thread, a multiprocessor has room for 32 warps.
+    const REGISTERS: usize = 64;
 
-    /// For much that many ranks of a GPU read: a program of each rank on every multiprocessor, so that what one has read is
-    /// in the first-level cache for the others. Launches do not begin early then, since they would take the place of
-    /// other ranks' programs. `None` where that does not pay.
-    fn dense<T>(comm: &Communicator<'_>, n: usize) -> Option<Tiling> {
-        let gpu = comm.rank().gpu()?;
-        let (ranks, programs) = (gpu.sharers(), gpu.multiprocessors() as usize);
-        let has_all = comm.programs(usize::MAX) >= programs / ranks;
-        // Bytes of each thread, as many as its registers hold of all ranks, and how many of all pay.
-        let (bytes, least) = if ranks < 8 { (32, 4 << 20) } else { (16, 1 << 20) };
-        let pays = (4..=32).contains(&ranks) && n * size_of::<T>() >= least;
-        let warps = 32 / ranks;
-        (has_all && pays).then(|| Tiling { programs, block: warps * 32 * bytes / size_of::<T>(), warps })
+    /// For ranks that share a GPU: a program of each rank on every multiprocessor, so that what one has read is in the
+    /// first-level cache for the others. With half of the warps there is room for the programs of the next launch, which
+    /// begins early; for much, all warps are needed, and launches that begin early would take the place of other ranks'
+    /// programs. `None` where that does not pay.
+    fn everywhere(ranks: usize, multiprocessors: usize, n: usize, size: usize) -> Option<Tiling> {
+        let of_all_ranks = ranks * n * size;
+        let early = of_all_ranks <= 16 << 20;
+        let most_warps = if early { 16 } else { 32 };
+        if of_all_ranks < 2 << 20 || !(4..=most_warps).contains(&ranks) {
+            return None;
+        }
+        let warps = 1 << (most_warps / ranks).ilog2();
+        // Bytes of each thread: for much, as many as its registers hold of all ranks.
+        let bytes = if early || ranks >= 8 { 16 } else { 32 };
+        let block = warps * 32 * bytes / size;
+        Some(Tiling { programs: multiprocessors, block, warps, early, registers: Some(Tiling::REGISTERS) })
     }
 
     /// For `n` elements of which each rank works on one `shares`-th.
@@ -167,12 +178,13 @@ impl Tiling {
                 _ => comm.programs(cdiv(n, shares * *BLOCKS.start())),
             };
             let block = if shares == 1 { *BLOCKS.end() } else { block(n, shares * programs) };
-            return Tiling { programs, block, warps: 4 };
+            return Tiling { programs, block, warps: 4, early: true, registers: None };
         }
         // 16 bytes for each thread, and all multiprocessors at work before any gets more than one tile.
         let mine = cdiv(n, shares);
         let block = cdiv(mine, comm.programs(usize::MAX)).next_power_of_two().clamp(1024, 8192);
-        Tiling { programs: comm.programs(cdiv(mine, block)), block, warps: (block / 256).clamp(4, 32) }
+        let programs = comm.programs(cdiv(mine, block));
+        Tiling { programs, block, warps: (block / 256).clamp(4, 32), early: true, registers: None }
     }
 }
 
@@ -207,7 +219,7 @@ pub fn two_shot_all_reduce_in_place<T: Number>(comm: &Communicator<'_>, x: &Symm
     if comm.rank().gpu().is_some() && is_little::<T>(n, world) {
         return two_shot_words(comm, x);
     }
-    let Tiling { programs, block, warps } = Tiling::of(comm, n, world);
+    let Tiling { programs, block, warps, .. } = Tiling::of(comm, n, world);
     let mut args = args!(x, comm.pad(), n, WORLD = world, BLOCK = block);
     args.set("num_warps", warps);
     args.set("launch_pdl", true);
@@ -360,5 +372,35 @@ impl<T: Number> RankWorkload for AllReduce<T> {
 
     fn work(&self) -> Work {
         Work::Bytes(size_of_val(self.x.as_slice()) as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_gpu_share_all_multiprocessors() {
+        let found = |ranks: usize, kib: usize| {
+            let tiling = Tiling::everywhere(ranks, 132, kib << 9, 2)?;
+            assert_eq!(tiling.programs, 132);
+            // A multiprocessor has 65,536 registers: for a program of each rank, and of the launch behind if that begins early.
+            let launches = if tiling.early { 2 } else { 1 };
+            let registers = tiling.registers.expect("a limit");
+            assert!(launches * ranks * tiling.warps * 32 * registers <= 65536, "{ranks} ranks, {kib} KiB");
+            assert!(tiling.block.is_power_of_two() && tiling.warps.is_power_of_two(), "{ranks} ranks, {kib} KiB");
+            Some((tiling.warps, tiling.block, tiling.early))
+        };
+        assert_eq!(found(4, 1024), Some((4, 1024, true)));
+        assert_eq!(found(8, 1024), Some((2, 512, true)));
+        assert_eq!(found(4, 16384), Some((8, 4096, false)));
+        assert_eq!(found(8, 16384), Some((4, 1024, false)));
+        // Tiles and programs have powers of two, also where ranks have not.
+        assert_eq!(found(5, 16384), Some((4, 2048, false)));
+        assert_eq!(found(7, 1024), Some((2, 512, true)));
+        // Too little, or too few or too many ranks.
+        for (ranks, kib) in [(4, 256), (8, 128), (3, 16384), (20, 512), (33, 16384)] {
+            assert_eq!(found(ranks, kib), None, "{ranks} ranks, {kib} KiB");
+        }
     }
 }

@@ -11,6 +11,9 @@ use crate::library::{Source, cdiv};
 use crate::matmul::{Blocks, product_tolerance, reference};
 use crate::workload::Work;
 
+/// Warps of a program that multiplies, on a GPU: the registers of fewer do not hold the sums of a block.
+pub const GEMM_WARPS: usize = 8;
+
 /// The sizes of a product: `a` is `m × k`, `b` is `k × n`; both are dense, row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
@@ -70,7 +73,8 @@ pub fn gemm_one_shot_all_reduce<T: Number>(
         WORLD = comm.size(),
         BLOCK_M = blocks.m,
         BLOCK_N = blocks.n,
-        BLOCK_K = blocks.k
+        BLOCK_K = blocks.k,
+        num_warps = GEMM_WARPS
     );
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n));
     comm.launch(Source::GemmRanks, "gemm_one_shot_all_reduce", programs, Slots::Meeting, args)

@@ -6,7 +6,7 @@ use shoal::{Arg, Error, args};
 use super::broadcast::barriers;
 use super::communicator::{Communicator, Slots, at_least, elements, exactly};
 use super::data::{Number, normal, poison, wide};
-use super::gemm_all_reduce::{Sizes, summed_products, summed_tolerance};
+use super::gemm_all_reduce::{GEMM_WARPS, Sizes, summed_products, summed_tolerance};
 use super::parts::Parts;
 use super::workload::{RankOutput, RankWorkload};
 use crate::library::{Source, cdiv};
@@ -48,7 +48,8 @@ pub fn gemm_reduce_scatter<T: Number>(
         WORLD = comm.size(),
         BLOCK_M = blocks.m,
         BLOCK_N = blocks.n,
-        BLOCK_K = blocks.k
+        BLOCK_K = blocks.k,
+        num_warps = GEMM_WARPS
     );
     let programs = comm.programs(cdiv(parts.part(), blocks.m) * cdiv(n, blocks.n));
     comm.launch(Source::GemmRanks, "gemm_reduce_scatter", programs, Slots::Meeting, args)
@@ -157,7 +158,8 @@ impl CopiedReduceScatter {
             WORLD = comm.size(),
             BLOCK_M = blocks.m,
             BLOCK_N = blocks.n,
-            BLOCK_K = blocks.k
+            BLOCK_K = blocks.k,
+            num_warps = GEMM_WARPS
         );
         if !self.is_loaded {
             comm.load(Source::GemmRanks, "gemm_announced", &args)?;
@@ -197,7 +199,7 @@ impl CopiedReduceScatter {
         let blocks = Blocks::of(self.parts.part(), n, k);
         let per_rank = cdiv(self.parts.part(), blocks.m) * cdiv(n, blocks.n);
         let part = self.parts.part();
-        let mut args = args!(
+        let args = args!(
             a,
             b,
             &self.partial,
@@ -212,9 +214,9 @@ impl CopiedReduceScatter {
             WORLD = comm.size(),
             BLOCK_M = blocks.m,
             BLOCK_N = blocks.n,
-            BLOCK_K = blocks.k
+            BLOCK_K = blocks.k,
+            num_warps = GEMM_WARPS
         );
-        args.set("num_warps", 8);
         if !self.is_loaded {
             comm.load(Source::GemmRanks, "gemm_announced", &args)?;
             self.is_loaded = true;

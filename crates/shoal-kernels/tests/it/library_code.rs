@@ -4,6 +4,7 @@
 use shoal::cuda::{assemble_with_ptxas, find_ptxas};
 use shoal::{NvptxArch, Stage, Target};
 use shoal_kernels::Source;
+use shoal_kernels::distributed::gemm_all_reduce::GEMM_WARPS;
 
 /// A kernel with a specialisation, and what its PTX must hold.
 pub(crate) struct Case {
@@ -35,7 +36,7 @@ const fn product(kernel: &'static str, signature: &'static str) -> Case {
         source: Source::GemmRanks,
         kernel,
         signature,
-        warps: 8,
+        warps: GEMM_WARPS as u32,
         has: &[],
         has_80: &["mma.sync.aligned.m16n8k16.row.col.f32.bf16"],
         has_90a: &["wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"],

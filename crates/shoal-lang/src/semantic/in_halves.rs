@@ -1,7 +1,7 @@
-//! Reductions and scans by halves of whole tiles, for combine functions that assert or print: a region that is applied to
-//! elements may only compute.
+//! Reductions and scans by halves of whole tiles, for combine functions that access memory, assert or print: a region that is
+//! applied to elements may only compute.
 
-use shoal_ir::{OpKind, Region};
+use shoal_ir::{Region, effects};
 use shoal_source::Span;
 
 use super::reduce::{combined, enter, leave};
@@ -13,11 +13,9 @@ use crate::lower_error::LowerResult;
 use crate::module::Function;
 use crate::value::{Tensor, Value};
 
-/// Whether a combine function's region asserts or prints.
+/// Whether a combine function's region does more than compute.
 pub(crate) fn are_needed(e: &Emit<'_>, region: Region) -> bool {
-    let mut ops = Vec::new();
-    e.func.walk_region(region, &mut ops);
-    ops.iter().any(|&op| matches!(e.func.op(op).kind, OpKind::Assert { .. } | OpKind::Print { .. }))
+    effects::of_region(&e.func, region).acts()
 }
 
 /// Combines along an axis, which vanishes: neighbours first.

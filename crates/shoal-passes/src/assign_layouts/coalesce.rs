@@ -23,7 +23,7 @@ fn wanted(func: &Func, infos: &AxisInfos, pointers: Value, hardware: Hardware) -
     let mut order: Vec<usize> = (0..shape.len()).rev().collect();
     let Some(info) = infos.find(pointers) else { return (order, 1) };
     order.sort_by_key(|&dim| std::cmp::Reverse(info.contiguity[dim]));
-    let bytes = ty.elem().and_then(shoal_ir::Elem::ptr).map_or(8, |ptr| u64::from(ptr.element().bytes()));
+    let bytes = pointed_bytes(func, pointers);
     let fastest = order[0];
     let aligned = info.divisibility[fastest] / bytes;
     let run = info.contiguity[fastest].min(aligned.max(1)).min(WIDEST / bytes.min(WIDEST));
@@ -41,9 +41,22 @@ pub(super) fn is_good(
     hardware: Hardware,
 ) -> bool {
     let (order, vector) = wanted(func, infos, pointers, hardware);
-    let row_major = order.first() == Some(&(layout.rank() - 1));
-    let lanes_follow = vector == 1 || layout.bases(InDim::Lane).next().is_some_and(|first| is_along(&first, order[0]));
-    row_major && layout.num_consecutive(InDim::Register) >= vector && lanes_follow
+    let fastest = order[0];
+    let row_major = fastest == layout.rank() - 1;
+    let has_runs = infos.find(pointers).is_some_and(|info| info.contiguity[fastest] > 1);
+    // Lanes that are farther apart touch more of the cache than they use.
+    let near = WIDEST / pointed_bytes(func, pointers);
+    let mut lanes = layout.bases(InDim::Lane);
+    let lanes_follow = lanes.next().is_some_and(|first| match is_along(&first, fastest) {
+        true => u64::from(first[fastest]) <= near,
+        false => vector == 1,
+    });
+    row_major && layout.num_consecutive(InDim::Register) >= vector && (lanes_follow || !has_runs)
+}
+
+/// The bytes of an element that a pointer of a tile points to.
+fn pointed_bytes(func: &Func, pointers: Value) -> u64 {
+    func.ty(pointers).elem().and_then(shoal_ir::Elem::ptr).map_or(8, |ptr| u64::from(ptr.element().bytes()))
 }
 
 fn is_along(basis: &[u32], dim: usize) -> bool {
@@ -90,25 +103,4 @@ pub(super) fn spread(shape: &[u32], order: &[usize], each: &[u32], hardware: Har
     lanes[slowest] *= lanes_left;
     warps[slowest] *= warps_left;
     LinearLayout::blocked(shape, each, &lanes, &warps, order).expect("sizes are powers of two")
-}
-
-/// The layout for a scan along `axis`: each lane holds one run of it, neighbouring lanes hold neighbouring runs, and no
-/// two warps share one.
-pub(super) fn along_axis(shape: &[u32], axis: usize, hardware: Hardware) -> LinearLayout {
-    let mut order: Vec<usize> = (0..shape.len()).rev().filter(|&dim| dim != axis).collect();
-    let (mut each, mut lanes, mut warps) = (vec![1; shape.len()], vec![1; shape.len()], vec![1; shape.len()]);
-    lanes[axis] = shape[axis].min(LANES);
-    each[axis] = shape[axis] / lanes[axis];
-    let (mut lanes_left, mut warps_left) = (LANES / lanes[axis], hardware.warps);
-    for &dim in &order {
-        lanes[dim] = shape[dim].min(lanes_left);
-        lanes_left /= lanes[dim];
-        warps[dim] = (shape[dim] / lanes[dim]).max(1).min(warps_left);
-        warps_left /= warps[dim];
-    }
-    order.insert(0, axis);
-    let last = *order.last().expect("a tile has a dimension");
-    lanes[last] *= lanes_left;
-    warps[last] *= warps_left;
-    LinearLayout::blocked(shape, &each, &lanes, &warps, &order).expect("sizes are powers of two")
 }

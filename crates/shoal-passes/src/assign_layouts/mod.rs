@@ -10,13 +10,15 @@
 //! **Why here.** For GPUs, after everything that changes what is computed, and before code is made.
 //!
 //! A few operations decide: accesses to memory want neighbouring lanes at neighbouring addresses (`coalesce`), matrix
-//! products want what the matrix instructions want (`product`). What they decide flows forward through whatever computes
+//! products want what the matrix instructions want (`product`), what is combined in order wants its elements in order
+//! (`ordered`). What they decide flows forward through whatever computes
 //! with it (`natural`). Values made of nothing but constants, indices and scalars have no layout of their own: they are
 //! computed where they are needed, in the layout that is needed there, once for each (`rewrite`). Only where two decisions
 //! meet is a `convert_layout` left.
 
 mod coalesce;
 mod natural;
+mod ordered;
 mod product;
 mod rewrite;
 

@@ -8,7 +8,8 @@ use shoal_ir::class::{AccessOp, ApplyOp, AtomicOp, DescOp, OpClass, ShapeOp, Til
 use shoal_ir::{Func, OpId, Structure, Type, Value, layouts};
 use shoal_layout::{InDim, LinearLayout};
 
-use super::coalesce::{along_axis, block_layout, coalesced, default_layout, is_good};
+use super::coalesce::{block_layout, coalesced, default_layout, is_good};
+use super::ordered::{is_pure_along, ordered_along};
 use super::{Hardware, product};
 use crate::contiguity::AxisInfos;
 
@@ -194,11 +195,12 @@ pub(super) fn applied(func: &Func, naturals: &Naturals, op: OpId, kind: ApplyOp,
     let shape = tile.map_or(&[1][..], |tile| func.ty(tile).shape());
     let natural = data.operands().iter().find_map(|operand| naturals[operand.index()].clone());
     match kind {
-        ApplyOp::Reduce { axis, in_order } => natural
+        ApplyOp::Reduce { axis, in_order: false } => natural
             .filter(|layout| is_pure_along(layout, usize::from(axis)))
-            .filter(|layout| !in_order || is_ordered_along(layout, usize::from(axis)))
             .unwrap_or_else(|| default_layout(shape, hardware)),
-        ApplyOp::Scan { axis, .. } => along_axis(shape, usize::from(axis), hardware),
+        ApplyOp::Reduce { axis, in_order: true } | ApplyOp::Scan { axis, .. } => {
+            ordered_along(natural, shape, usize::from(axis), hardware)
+        }
         ApplyOp::MapElementwise { pack } => packed(shape, natural, pack, hardware),
     }
 }
@@ -215,25 +217,4 @@ pub(super) fn packed(shape: &[u32], natural: Option<LinearLayout>, pack: u32, ha
         }
         super::coalesce::spread(shape, &order, &each, hardware)
     })
-}
-
-/// Whether every basis of a layout goes along `axis` alone or not at all.
-fn is_pure_along(layout: &LinearLayout, axis: usize) -> bool {
-    let pure = |basis: Vec<u32>| {
-        let others = basis.iter().enumerate().any(|(dim, &coordinate)| dim != axis && coordinate != 0);
-        basis[axis] == 0 || !others
-    };
-    InDim::ALL.into_iter().all(|dim| layout.bases(dim).all(pure))
-}
-
-/// Whether elements along `axis` can be combined in order: each bit of their coordinate is one of a register's, a lane's or a
-/// warp's number, those of warps stand together, and no lane's is above them.
-fn is_ordered_along(layout: &LinearLayout, axis: usize) -> bool {
-    let along = |dim: InDim| layout.bases(dim).map(move |basis| (basis[axis], dim)).filter(|&(bit, _)| bit != 0);
-    let mut bits: Vec<(u32, InDim)> = InDim::ALL.into_iter().flat_map(along).collect();
-    bits.sort_by_key(|&(bit, _)| bit);
-    let once = bits.iter().enumerate().all(|(at, &(bit, _))| bit == 1 << at);
-    let below = bits.iter().take_while(|(_, dim)| *dim != InDim::Warp).count();
-    let above = bits[below..].iter().skip_while(|(_, dim)| *dim == InDim::Warp);
-    once && above.clone().all(|(_, dim)| *dim == InDim::Register)
 }

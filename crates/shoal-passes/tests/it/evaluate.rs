@@ -35,6 +35,15 @@ enum Tiles {
     Places,
 }
 
+/// The elements of each row along an axis.
+pub(crate) fn rows(ty: &Type, axis: usize) -> Vec<Vec<usize>> {
+    let sizes: Vec<usize> = ty.shape().iter().map(|&size| size as usize).collect();
+    let (outer, inner) = (sizes[..axis].iter().product::<usize>(), sizes[axis + 1..].iter().product::<usize>());
+    let length = sizes[axis];
+    let row = |at: usize| (0..length).map(|i| at / inner * inner * length + i * inner + at % inner).collect();
+    (0..outer * inner).map(row).collect()
+}
+
 impl<'f> Evaluator<'f> {
     /// A run of `func` with these arguments; gives the evaluator and what the function returns.
     pub(crate) fn run(func: &'f Func, arguments: &[u64]) -> (Evaluator<'f>, Vec<Elements>) {
@@ -139,6 +148,9 @@ impl<'f> Evaluator<'f> {
             }
             OpKind::Dot { .. } => return vec![product(&types, &operands)],
             OpKind::Reduce { axis, .. } => return vec![self.reduce(op, &types[0], &operands[0], usize::from(*axis))],
+            OpKind::Scan { axis, reverse } => {
+                return vec![self.scan(op, &types[0], &operands[0], usize::from(*axis), *reverse)];
+            }
             OpKind::Split => {
                 let half = |first: usize| operands[0].iter().skip(first).step_by(2).copied().collect();
                 return vec![half(0), half(1)];
@@ -218,22 +230,25 @@ impl<'f> Evaluator<'f> {
         }
     }
 
-    /// Combines one tile along an axis in index order; for operations whose order does not matter.
+    /// Combines one tile along an axis in index order.
     pub(crate) fn reduce(&mut self, op: OpId, ty: &Type, operand: &Elements, axis: usize) -> Elements {
+        let scanned = self.scan(op, ty, operand, axis, false);
+        rows(ty, axis).into_iter().map(|row| scanned[*row.last().expect("a row has elements")]).collect()
+    }
+
+    /// What one tile's elements are combined to along an axis, up to each of them.
+    pub(crate) fn scan(&mut self, op: OpId, ty: &Type, operand: &Elements, axis: usize, reverse: bool) -> Elements {
         let region = self.func.op(op).regions()[0];
-        let inner: usize = ty.shape()[axis + 1..].iter().map(|&d| d as usize).product();
-        let length = ty.shape()[axis] as usize;
-        let outer = operand.len() / inner / length;
-        let mut results = Vec::new();
-        for place in 0..outer * inner {
-            let first = place / inner * inner * length + place % inner;
-            let mut sum = operand[first];
-            for i in 1..length {
-                sum = self.enter(region, [vec![sum], vec![operand[first + i * inner]]])[0][0];
+        let mut scanned = operand.clone();
+        for mut row in rows(ty, axis) {
+            if reverse {
+                row.reverse();
             }
-            results.push(sum);
+            for pair in row.windows(2) {
+                scanned[pair[1]] = self.enter(region, [vec![scanned[pair[0]]], vec![operand[pair[1]]]])[0][0];
+            }
         }
-        results
+        scanned
     }
 
     /// The addresses of a descriptor's block; `None` beyond the tensor's edges.

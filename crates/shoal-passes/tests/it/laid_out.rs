@@ -11,7 +11,7 @@ use shoal_layout::{InDim, LinearLayout, Place};
 use shoal_passes::pipeline;
 use shoal_source::Cancellation;
 
-use crate::evaluate::{Elements, Evaluator, Memory};
+use crate::evaluate::{Elements, Evaluator, Memory, rows};
 use crate::text::{self, verified};
 
 /// The elements that the places of a layout hold, row-major: all registers of a lane, all lanes of a warp, all warps.
@@ -65,6 +65,24 @@ fn within_threads(to: &Type, from: &[(&Type, &Elements)], source: impl Fn(u64) -
         from[operand].1[own.start + register]
     };
     wanted.iter().enumerate().map(number).collect()
+}
+
+/// For each element, the one that comes in its stead where threads combine a row along an axis in their own order: registers
+/// of a lane, lanes of a warp, warps.
+fn in_order_of_places(ty: &Type, axis: usize) -> Vec<usize> {
+    let mut first = HashMap::new();
+    for (place, element) in held(layout(ty)).into_iter().enumerate() {
+        first.entry(element as usize).or_insert(place);
+    }
+    let mut sources = vec![0; first.len()];
+    for row in rows(ty, axis) {
+        let mut sorted = row.clone();
+        sorted.sort_by_key(|element| first[element]);
+        for (to, from) in row.into_iter().zip(sorted) {
+            sources[to] = from;
+        }
+    }
+    sources
 }
 
 fn index_of(flat: u64, shape: &[u32]) -> Vec<u32> {
@@ -128,9 +146,25 @@ impl Evaluator<'_> {
                 .map(|half| within_threads(&to, &[(&types[0], &operands[0])], |element| (0, 2 * element + half)))
                 .to_vec(),
             OpKind::Split => gathered(&types[0], &operands[0]).into_iter().map(|half| vec![half]).collect(),
-            OpKind::Reduce { axis, .. } => {
-                let whole = gathered(&types[0], &operands[0]);
-                vec![scattered(&to, &self.reduce(op, &types[0], &whole, usize::from(*axis)))]
+            OpKind::Reduce { axis, in_order } => {
+                let (ty, axis) = (&types[0], usize::from(*axis));
+                let mut whole = gathered(ty, &operands[0]);
+                if *in_order {
+                    let sources = in_order_of_places(ty, axis);
+                    whole = sources.into_iter().map(|element| whole[element]).collect();
+                }
+                vec![scattered(&to, &self.reduce(op, ty, &whole, axis))]
+            }
+            OpKind::Scan { axis, reverse } => {
+                let (ty, axis) = (&types[0], usize::from(*axis));
+                let whole = gathered(ty, &operands[0]);
+                let sources = in_order_of_places(ty, axis);
+                let sorted = sources.iter().map(|&element| whole[element]).collect();
+                let mut scanned = whole;
+                for (element, number) in sources.into_iter().zip(self.scan(op, ty, &sorted, axis, *reverse)) {
+                    scanned[element] = number;
+                }
+                vec![scattered(&to, &scanned)]
             }
             OpKind::Dot { .. } => {
                 let whole: Vec<Elements> =

@@ -183,19 +183,32 @@ impl Generator {
         }
     }
 
-    /// The sum of a tile's elements, or their bitwise or, plus zero.
+    /// The sum of a tile's elements, their bitwise or, or the last that is not zero, plus zero; also of all elements up to
+    /// each.
     fn reduced(&mut self, b: &mut Builder<'_>) -> Value {
-        let x = self.some(b, &Type::tile(Scalar::I32, &[4, 8]));
+        let shape = self.choices.of(&[&[4, 8][..], &[32], &[8]]);
+        let x = self.some(b, &Type::tile(Scalar::I32, shape));
         let (outer, region) = (b.region(), b.func.new_region());
-        let params = [(); 2].map(|()| b.func.add_param(region, Type::scalar(Scalar::I32)));
+        let [first, second] = [(); 2].map(|()| b.func.add_param(region, Type::scalar(Scalar::I32)));
         b.move_to_end(region);
-        let op = self.choices.of(&[BinaryOp::Add, BinaryOp::Or]);
-        let sum = b.binary(op, params[0], params[1]);
         let zero = b.int(0, Scalar::I32);
-        let sum = b.binary(BinaryOp::Add, sum, zero);
-        b.yield_(&[sum]);
+        let op = self.choices.of(&[Some(BinaryOp::Add), Some(BinaryOp::Or), None]);
+        let both = match op {
+            Some(op) => b.binary(op, first, second),
+            None => {
+                let is_none = b.cmp(CmpOp::Eq, second, zero);
+                b.select(is_none, first, second)
+            }
+        };
+        let both = b.binary(BinaryOp::Add, both, zero);
+        b.yield_(&[both]);
         b.move_to_end(outer);
-        let op = b.inferred(OpKind::Reduce { axis: 0, in_order: false }, &[x], &[region]);
+        let axis = self.choices.below(shape.len()) as u8;
+        let kind = match self.choices.below(3) {
+            0 => OpKind::Scan { axis, reverse: self.choices.below(2) == 0 },
+            _ => OpKind::Reduce { axis, in_order: op.is_none() },
+        };
+        let op = b.inferred(kind, &[x], &[region]);
         b.func.op(op).result()
     }
 

@@ -18,6 +18,9 @@ NOTICE = (
 _SAID = "SHOAL_CUDA_AS_CPU_SAID"
 """Set in the environment of processes whose parent has said it."""
 
+_HEAP_BYTES = 4 << 30
+"""Symmetric memory of a rank: programs for GPUs take more than others. Only what is touched is taken."""
+
 _installed = False
 
 
@@ -38,15 +41,18 @@ def install_cuda_as_cpu() -> None:
         import torch
     except ImportError:
         raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
-    from shoal.torch.cuda_as_cpu import devices, driver, nvshmem, process_groups, queries
+    from shoal.torch.cuda_as_cpu import devices, driver, nvshmem, process_groups, queries, registrations
     from shoal.torch.symmetric_memory import install_symmetric_memory
 
     _installed = True
     devices.install()
     queries.install()
+    registrations.install()
     driver.install()
     nvshmem.install()
     _name_the_driver()
+    if "OMPI_COMM_WORLD_RANK" not in os.environ:  # Open MPI takes all of it at once
+        os.environ.setdefault("SHOAL_HEAP_BYTES", str(_HEAP_BYTES))
     if torch.distributed.is_available():
         process_groups.install()
         install_symmetric_memory()

@@ -7,8 +7,20 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
+
+# Collectives that move numbers and do not look at them.
+_MOVING = (
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "gather",
+    "scatter",
+)
 
 
 def install() -> None:
@@ -18,6 +30,8 @@ def install() -> None:
     _replace("split_group", _refusing)
     _replace("barrier", _without_devices)
     _replace("all_reduce", _averaging)
+    for name in _MOVING:
+        _replace(name, _moving_bytes)
     _replace("is_nccl_available", lambda original: lambda: True)
     dist.init_device_mesh = _mesh(dist.init_device_mesh)
     dist.device_mesh.init_device_mesh = dist.init_device_mesh
@@ -81,6 +95,24 @@ def _averaging(original: Any) -> Any:
         return done
 
     return all_reduce
+
+
+def _moving_bytes(original: Any) -> Any:
+    """NCCL moves floats of 8 bits as bytes; gloo does not know them."""
+
+    @functools.wraps(original)
+    def moved(*args: Any, **named: Any) -> Any:
+        return original(*map(_as_bytes, args), **{name: _as_bytes(value) for name, value in named.items()})
+
+    return moved
+
+
+def _as_bytes(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_as_bytes(part) for part in value]
+    if isinstance(value, torch.Tensor) and value.dtype.is_floating_point and value.element_size() == 1:
+        return value.view(torch.uint8)
+    return value
 
 
 def _mesh(original: Any) -> Any:

@@ -57,18 +57,7 @@ pub(super) struct Product<'ctx> {
 impl<'ctx> Product<'ctx> {
     /// Emits the product.
     pub(super) fn emit(self, llvm: &Llvm<'ctx>, plan: &DotPlan) {
-        let (row_bytes, col_bytes) = self.block_bytes(plan);
-        self.emit_blocks(
-            llvm,
-            plan,
-            |row, col| stepped(llvm, stepped(llvm, self.sums.base, row, row_bytes), col, col_bytes),
-            |_, _| {},
-        );
-    }
-
-    /// From one block of `c` to the next, down and to the right.
-    pub(super) fn block_bytes(&self, plan: &DotPlan) -> (u64, u64) {
-        (u64::from(plan.block.rows) * self.sums.row, u64::from(plan.block.cols()) * self.sums.col)
+        self.emit_blocks(llvm, plan, |row, col| self.sums.block(llvm, plan, row, col), |_, _| {});
     }
 
     /// Emits the product with blocks of `c` that lie at `place`, and with `visit` after each of them.

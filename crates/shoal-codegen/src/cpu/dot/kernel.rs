@@ -39,7 +39,6 @@ struct Rows<'a, 'ctx> {
 #[derive(Copy, Clone)]
 pub(super) struct Rounds<'ctx> {
     pub(super) table: PointerValue<'ctx>,
-    /// For vectors, at least one.
     pub(super) count: IntValue<'ctx>,
 }
 
@@ -68,6 +67,16 @@ impl<'ctx> Rounds<'ctx> {
     }
 }
 
+/// What the product of several rounds is made of; `b` is packed.
+#[derive(Copy, Clone)]
+pub(super) struct RoundsProduct<'ctx> {
+    pub(super) rounds: Rounds<'ctx>,
+    pub(super) b: View<'ctx>,
+    pub(super) sums: Sums<'ctx>,
+    /// Whether `c` is only written.
+    pub(super) from_zero: IntValue<'ctx>,
+}
+
 /// The operands of a kernel.
 #[derive(Copy, Clone)]
 pub(super) struct Views<'ctx> {
@@ -85,6 +94,23 @@ pub(super) struct Sums<'ctx> {
 }
 
 impl<'ctx> Sums<'ctx> {
+    /// From one block of `c` to the next, down and to the right.
+    pub(super) fn block_bytes(&self, plan: &DotPlan) -> (u64, u64) {
+        (u64::from(plan.block.rows) * self.row, u64::from(plan.block.cols()) * self.col)
+    }
+
+    /// Where the block of a row and a column of blocks is.
+    pub(super) fn block(
+        &self,
+        llvm: &Llvm<'ctx>,
+        plan: &DotPlan,
+        row: IntValue<'ctx>,
+        col: IntValue<'ctx>,
+    ) -> PointerValue<'ctx> {
+        let (row_bytes, col_bytes) = self.block_bytes(plan);
+        stepped(llvm, stepped(llvm, self.base, row, row_bytes), col, col_bytes)
+    }
+
     pub(super) fn of(problem: &Problem, base: PointerValue<'ctx>) -> Sums<'ctx> {
         let bytes = u64::from(problem.c.elem.bytes());
         Sums { base, row: problem.c.row_stride.known() * bytes, col: problem.c.col_stride.known() * bytes }
@@ -241,23 +267,28 @@ impl DotPlan {
         self.store_block(llvm, views.sums, c, &sums);
     }
 
-    /// Emits the product of several rounds of a loop, at least one; `b` is packed.
-    pub(super) fn emit_rounds<'ctx>(&self, llvm: &Llvm<'ctx>, a: Rounds<'ctx>, b: View<'ctx>, sums: Sums<'ctx>) {
-        let block = self.block;
+    /// Emits the product of several rounds of a loop, with blocks of `c` that lie at `place`, and with `visit` after each of
+    /// them that is whole.
+    pub(super) fn emit_rounds<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        product: &RoundsProduct<'ctx>,
+        place: impl Fn(IntValue<'ctx>, IntValue<'ctx>) -> PointerValue<'ctx>,
+        mut visit: impl FnMut(IntValue<'ctx>, IntValue<'ctx>),
+    ) {
+        let (block, b) = (self.block, product.b);
         let (blocks, left_over) = (self.problem.m / block.rows, self.problem.m % block.rows);
-        let c_block = u64::from(block.rows) * sums.row;
+        let first_row = |row: IntValue<'ctx>| llvm.mul64(row, llvm.const_i64(block.rows.into()));
         each(llvm, self.problem.n / block.cols(), |col| {
             let b = View { base: stepped(llvm, b.base, col, b.block), ..b };
-            let c = stepped(llvm, sums.base, col, u64::from(block.cols()) * sums.col);
             each(llvm, blocks, |row| {
-                let first = llvm.mul64(row, llvm.const_i64(block.rows.into()));
-                self.emit_block_of_rounds(llvm, a, first, b, Sums { base: stepped(llvm, c, row, c_block), ..sums });
+                self.emit_block_of_rounds(llvm, product, first_row(row), b, place(row, col));
+                visit(row, col);
             });
             if left_over > 0 {
-                let first = llvm.const_i64(i64::from(blocks * block.rows));
-                let c = further(llvm, c, u64::from(blocks) * c_block);
+                let row = llvm.const_i64(blocks.into());
                 let rest = DotPlan { block: Block { rows: left_over, ..block }, ..*self };
-                rest.emit_block_of_rounds(llvm, a, first, b, Sums { base: c, ..sums });
+                rest.emit_block_of_rounds(llvm, product, first_row(row), b, place(row, col));
             }
         });
     }
@@ -265,25 +296,36 @@ impl DotPlan {
     fn emit_block_of_rounds<'ctx>(
         &self,
         llvm: &Llvm<'ctx>,
-        a: Rounds<'ctx>,
+        product: &RoundsProduct<'ctx>,
         first: IntValue<'ctx>,
         b: View<'ctx>,
-        c: Sums<'ctx>,
+        c: PointerValue<'ctx>,
     ) {
-        let before = self.load_block(llvm, c, c.base);
-        let after = each_of_carrying(llvm, a.count, &before, |round, sums| {
-            let (base, distance) = a.entry(llvm, round);
-            let row = |i: u32| {
-                let row = llvm.add64(first, llvm.const_i64(i.into()));
-                llvm.offset(base, llvm.mul64(row, distance))
-            };
-            let rows: Vec<_> = (0..self.block.rows).map(row).collect();
-            let b = View { base: stepped(llvm, b.base, round, u64::from(self.k_units()) * b.k), ..b };
-            let k = u64::from(self.arithmetic.unit_bytes());
-            let round = DotPlan { k_block: self.k_units(), ..*self };
-            round.sum_block(llvm, Rows { rows: &rows, k }, b, sums.to_vec())
+        let (a, sums) = (product.rounds, Sums { base: c, ..product.sums });
+        let before = self.first_sums(llvm, sums, product.from_zero);
+        let some = llvm.icmp(IntPredicate::NE, a.count.into(), llvm.const_i64(0).into()).into_int_value();
+        let after = when(llvm, some, before, |before| {
+            each_of_carrying(llvm, a.count, &before, |round, sums| {
+                let (base, distance) = a.entry(llvm, round);
+                let row = |i: u32| {
+                    let row = llvm.add64(first, llvm.const_i64(i.into()));
+                    llvm.offset(base, llvm.mul64(row, distance))
+                };
+                let rows: Vec<_> = (0..self.block.rows).map(row).collect();
+                let b = View { base: stepped(llvm, b.base, round, u64::from(self.k_units()) * b.k), ..b };
+                let k = u64::from(self.arithmetic.unit_bytes());
+                let round = DotPlan { k_block: self.k_units(), ..*self };
+                round.sum_block(llvm, Rows { rows: &rows, k }, b, sums.to_vec())
+            })
         });
-        self.store_block(llvm, c, c.base, &after);
+        self.store_block(llvm, sums, c, &after);
+    }
+
+    /// What the products of a block are added to.
+    fn first_sums<'ctx>(&self, llvm: &Llvm<'ctx>, c: Sums<'ctx>, from_zero: IntValue<'ctx>) -> Vec<V<'ctx>> {
+        let zeros = DotPlan { start: Start::Zero, ..*self }.load_block(llvm, c, c.base);
+        let loads = llvm.not(from_zero.into()).into_int_value();
+        when(llvm, loads, zeros, |_| self.load_block(llvm, c, c.base))
     }
 
     /// Adds the products of `k_block` units to a block of `c`.
@@ -429,6 +471,28 @@ impl DotPlan {
         let row = move |row| (0..block.vectors).map(move |v| row * row_bytes + u64::from(v * block.lanes) * col_bytes);
         (0..u64::from(block.rows)).flat_map(row)
     }
+}
+
+/// What `body` makes of values if a condition holds, else they themselves.
+fn when<'ctx>(
+    llvm: &Llvm<'ctx>,
+    condition: IntValue<'ctx>,
+    values: Vec<V<'ctx>>,
+    body: impl FnOnce(Vec<V<'ctx>>) -> Vec<V<'ctx>>,
+) -> Vec<V<'ctx>> {
+    let (before, inside, after) = (llvm.here(), llvm.new_block("when"), llvm.new_block("after"));
+    llvm.branch(condition, inside, after);
+    llvm.builder.position_at_end(inside);
+    let made = body(values.clone());
+    let end = llvm.here();
+    llvm.jump(after);
+    llvm.builder.position_at_end(after);
+    let join = |(made, value): (V<'ctx>, V<'ctx>)| {
+        let phi = llvm.builder.build_phi(made.get_type(), "").expect("a phi");
+        phi.add_incoming(&[(&made, end), (&value, before)]);
+        phi.as_basic_value()
+    };
+    made.into_iter().zip(values).map(join).collect()
 }
 
 /// 32-bit lanes as twice as many of 16 bits.

@@ -5,7 +5,7 @@
 //! rounds, when the group is full or the loop ends. Products are added in the same order as before.
 //!
 //! Sums that begin as zeros need not be read for the first group. And where a store is all that becomes of them, the
-//! last group is left to it: it stores each block of `c` as soon as the matrix unit has summed it, while it is in L1.
+//! last group is left to it: it stores each block of `c` as soon as it is summed, while it is in L1.
 //!
 //! - `b` is packed in each round, behind the rounds before. Where programs see the same memory all along, it stays
 //!   packed from one program to the next: each round's place has a *key*, the address it was packed from, and what the
@@ -18,7 +18,7 @@ use shoal_ir::Scalar;
 
 use super::DotPointers;
 use super::amx::{self, Factor, Product};
-use super::kernel::{Placed, Rounds, Sums, View};
+use super::kernel::{Placed, Rounds, RoundsProduct, Sums, View};
 use super::pack::{Target, each_of, further, pack, stepped};
 use super::plan::{DotPlan, Roles, Stride};
 use super::unit::{Arithmetic, Run};
@@ -117,14 +117,15 @@ impl PostponedPlan {
         (most.rounds > 1 || most.groups > 1).then_some(most)
     }
 
-    /// The same for sums that begin as zeros, if it makes a difference.
-    pub(crate) fn starting_at_zero(self) -> Option<PostponedPlan> {
-        self.uses_amx().then_some(PostponedPlan { from_zero: true, ..self })
+    /// The same for sums that begin as zeros.
+    pub(crate) fn starting_at_zero(self) -> PostponedPlan {
+        PostponedPlan { from_zero: true, ..self }
     }
 
-    /// The same with the last group left to [`PostponedPlan::finish`], for sums that begin as zeros.
+    /// The same with the last group left to [`PostponedPlan::finish`], for sums that begin as zeros and whole blocks of them.
     pub(crate) fn ending_later(self) -> Option<PostponedPlan> {
-        (self.from_zero && self.freedom.reads_later).then_some(PostponedPlan { ends_later: true, ..self })
+        let whole = self.plan.problem.m.is_multiple_of(self.plan.block.rows);
+        (self.from_zero && self.freedom.reads_later && whole).then_some(PostponedPlan { ends_later: true, ..self })
     }
 
     /// Whether the loop must begin with sums in memory.
@@ -213,12 +214,7 @@ impl PostponedPlan {
         llvm.builder.position_at_end(multiply);
         let rounds = Rounds { table, count: llvm.add64(in_group, llvm.const_i64(1)) };
         let sums = Sums::of(&self.plan.problem, pointers.c);
-        if self.uses_amx() {
-            self.product(llvm, memory, rounds, round.number, sums).emit(llvm, &self.plan);
-        } else {
-            let b = self.view_b(self.packed_b(llvm, memory, round.number));
-            self.plan.emit_rounds(llvm, rounds, b, sums);
-        }
+        self.multiply(llvm, &self.product(llvm, memory, rounds, round.number, sums));
         llvm.jump(after);
         llvm.builder.position_at_end(after);
     }
@@ -249,6 +245,29 @@ impl PostponedPlan {
         View { base, block: self.b_panel_bytes(), outer: self.unit_bytes(), k }
     }
 
+    /// Emits the product of a group.
+    fn multiply<'ctx>(&self, llvm: &Llvm<'ctx>, product: &RoundsProduct<'ctx>) {
+        self.multiply_blocks(llvm, product, |row, col| product.sums.block(llvm, &self.plan, row, col), |_, _| {});
+    }
+
+    /// The same with blocks of `c` that lie at `place`, and with `visit` after each of them.
+    fn multiply_blocks<'ctx>(
+        &self,
+        llvm: &Llvm<'ctx>,
+        product: &RoundsProduct<'ctx>,
+        place: impl Fn(IntValue<'ctx>, IntValue<'ctx>) -> PointerValue<'ctx>,
+        visit: impl FnMut(IntValue<'ctx>, IntValue<'ctx>),
+    ) {
+        if self.uses_amx() {
+            let steps = self.plan.k_units() / amx::depth(&self.plan);
+            let &RoundsProduct { rounds, b, sums, from_zero } = product;
+            let product = Product { a: Factor::Rounds { rounds, steps }, b, sums, from_zero };
+            product.emit_blocks(llvm, &self.plan, place, visit);
+        } else {
+            self.plan.emit_rounds(llvm, product, place, visit);
+        }
+    }
+
     /// The product of a group that ends with the round `last`.
     fn product<'ctx>(
         &self,
@@ -257,12 +276,11 @@ impl PostponedPlan {
         rounds: Rounds<'ctx>,
         last: IntValue<'ctx>,
         sums: Sums<'ctx>,
-    ) -> Product<'ctx> {
+    ) -> RoundsProduct<'ctx> {
         let b = self.view_b(self.packed_b(llvm, memory, last));
         let first = llvm.icmp(IntPredicate::ULT, last.into(), llvm.const_i64(self.rounds.into()).into());
         let from_zero = if self.from_zero { first.into_int_value() } else { llvm.i1().const_zero() };
-        let steps = self.plan.k_units() / amx::depth(&self.plan);
-        Product { a: Factor::Rounds { rounds, steps }, b, sums, from_zero }
+        RoundsProduct { rounds, b, sums, from_zero }
     }
 
     /// The last round of a loop, or the first if there is none, and those of its group that ran.
@@ -276,14 +294,14 @@ impl PostponedPlan {
         (last, Rounds { table: further(llvm, rest.scratch, self.table_at()), count })
     }
 
-    fn last_product<'ctx>(&self, llvm: &Llvm<'ctx>, rest: Rest<'ctx>) -> Product<'ctx> {
+    fn last_product<'ctx>(&self, llvm: &Llvm<'ctx>, rest: Rest<'ctx>) -> RoundsProduct<'ctx> {
         let (last, rounds) = self.last_rounds(llvm, rest);
         self.product(llvm, rest.scratch, rounds, last, Sums::of(&self.plan.problem, rest.c))
     }
 
     /// Emits the product of the last group.
     pub(crate) fn finish<'ctx>(&self, llvm: &Llvm<'ctx>, rest: Rest<'ctx>) {
-        self.last_product(llvm, rest).emit(llvm, &self.plan);
+        self.multiply(llvm, &self.last_product(llvm, rest));
     }
 
     /// Emits the product of the last group, and has `visit` read each block of `c` after it is summed. It is gone when the
@@ -296,7 +314,7 @@ impl PostponedPlan {
     ) {
         let (plan, product) = (&self.plan, self.last_product(llvm, rest));
         // Sums of earlier groups are where they belong; without such, all blocks take the place of the first.
-        let (row_bytes, col_bytes) = product.block_bytes(plan);
+        let (row_bytes, col_bytes) = product.sums.block_bytes(plan);
         let bytes = |row: IntValue<'ctx>, col: IntValue<'ctx>| {
             let [down, right] =
                 [(row, row_bytes), (col, col_bytes)].map(|(i, n)| llvm.mul64(i, llvm.const_i64(n as i64)));
@@ -306,9 +324,9 @@ impl PostponedPlan {
             llvm.select(product.from_zero.into(), alone.into(), among.into()).into_int_value()
         };
         let zero = llvm.const_i64(0);
-        product.emit_blocks(
+        self.multiply_blocks(
             llvm,
-            plan,
+            &product,
             |row, col| llvm.offset(rest.c, select(zero, bytes(row, col))),
             |row, col| {
                 let back = llvm.builder.build_int_neg(bytes(row, col), "").expect("a number");

@@ -52,7 +52,8 @@ impl Machine<'_, '_> {
         self.write(to, value, mask)
     }
 
-    /// `mov.v4`: each element of a vector, from another vector or from one number.
+    /// `mov.v4`: each element of a vector, from another vector. Of single numbers only zero is taken: assemblers do not spread
+    /// others over the elements.
     fn copy_elements(&mut self, to: &Operand, from: &Operand, ty: Scalar, mask: Option<Value>) -> Outcome<()> {
         let Operand::Vector(places) = to else { return Err("`mov.v2` and `mov.v4` write vectors".into()) };
         let values = match from {
@@ -60,7 +61,8 @@ impl Machine<'_, '_> {
                 return Err("the vectors of a `mov` differ in length".into());
             }
             Operand::Vector(parts) => parts.iter().map(|part| self.read(part, ty)).collect::<Outcome<Vec<_>>>()?,
-            one => vec![self.read(one, ty)?; places.len()],
+            Operand::Integer(0) => vec![self.int(0, ty); places.len()],
+            _ => return Err("`mov.v2` and `mov.v4` copy vectors: write `{a, b}` for one of several numbers".into()),
         };
         places.iter().zip(values).try_for_each(|(place, value)| self.write(place, value, mask))
     }

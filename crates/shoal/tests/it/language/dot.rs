@@ -156,6 +156,11 @@ fn signs(count: usize, seed: i64) -> Vec<bf16> {
     (0..count as i64).map(|at| bf16::from_f32(((at * 7 + at / 5 * seed + at / 64) % 3 - 1) as f32)).collect()
 }
 
+/// The same numbers for units that multiply `f32`.
+fn wider(values: &[bf16]) -> Vec<f32> {
+    values.iter().map(|v| v.to_f32()).collect()
+}
+
 fn sums(a: &[bf16], b: &[bf16], k: usize) -> Vec<f64> {
     let wide = |values: &[bf16]| values.iter().map(|v| v.to_f64()).collect::<Vec<_>>();
     product(&wide(a), &wide(b), [64, 64, k])
@@ -172,7 +177,10 @@ fn sums_that_are_stored_as_they_come() {
         let (a, b) = (signs(64 * k, 3), signs(64 * k, 11));
         let value = |(at, sum): (usize, f64)| if at % 64 < 50 { (sum as f32 + bias[at % 64]) * 2.0 } else { f32::NAN };
         let expected: Vec<f32> = sums(&a, &b, k).into_iter().enumerate().map(value).collect();
-        case("x, y, z, k_size, out", &body).gives(args!(&a, &b, &bias, k as i32), &expected);
+        let kernel = case("x, y, z, k_size, out", &body);
+        kernel.gives(args!(&a, &b, &bias, k as i32), &expected);
+        let (a, b) = (wider(&a), wider(&b));
+        kernel.gives(args!(&a, &b, &bias, k as i32), &expected);
     }
 }
 
@@ -183,16 +191,23 @@ fn sums_that_are_read_twice() {
         let (a, b) = (signs(64 * k, 3), signs(64 * k, 11));
         let sums: Vec<f32> = sums(&a, &b, k).into_iter().map(|sum| sum as f32).collect();
         let expected: Vec<f32> = sums.iter().copied().chain(sums.iter().map(|sum| sum + 1.0)).collect();
-        case("x, y, k_size, out", &body).gives(args!(&a, &b, k as i32), &expected);
+        let kernel = case("x, y, k_size, out", &body);
+        kernel.gives(args!(&a, &b, k as i32), &expected);
+        let (a, b) = (wider(&a), wider(&b));
+        kernel.gives(args!(&a, &b, k as i32), &expected);
     }
 }
 
 #[test]
 fn sums_that_take_the_place_of_a_factor() {
-    let body = format!("{}    tl.store(at, acc.to(tl.bfloat16))\n", SUMS.replace("tl.load(x +", "tl.load(out +"));
+    let body =
+        format!("{}    tl.store(at, acc.to(y.dtype.element_ty))\n", SUMS.replace("tl.load(x +", "tl.load(out +"));
     let (a, b) = (signs(64 * 64, 3), signs(64 * 64, 11));
     let expected: Vec<bf16> = sums(&a, &b, 64).into_iter().map(bf16::from_f64).collect();
-    case("y, k_size, out", &body).updates(args!(&b, 64), &a, &expected);
+    let kernel = case("y, k_size, out", &body);
+    kernel.updates(args!(&b, 64), &a, &expected);
+    let b = wider(&b);
+    kernel.updates(args!(&b, 64), &wider(&a), &wider(&expected));
 }
 
 #[test]

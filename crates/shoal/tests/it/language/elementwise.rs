@@ -127,6 +127,45 @@ fn floats_that_are_no_numbers() {
 }
 
 #[test]
+fn zeros_in_order_and_signalling_nans() {
+    // A number on one side at least: which NaN comes of two is nobody's business.
+    let [signalling, quiet] = [f32::from_bits(0x7fa0_0000), f32::NAN];
+    let x: Vec<f32> = [signalling, -1.0, 0.0, -0.0, quiet, -0.0, -signalling, 3.0].repeat(4);
+    let y: Vec<f32> = [2.0, signalling, -0.0, 0.0, -0.0, -0.0, 0.0, quiet].repeat(4);
+    let less = |x: f32, y: f32| y.is_nan() || x < y || x == y && x.is_sign_negative();
+    let least = |x: f32, y: f32| if less(x, y) { x } else { y };
+    let most = |x: f32, y: f32| if less(-x, -y) { x } else { y };
+    let bits = |value: &str| format!("({value}).to(tl.int32, bitcast=True)");
+    pairs(&bits("tl.minimum(x, y)"), &x, &y, |x, y| least(x, y).to_bits() as i32);
+    pairs(&bits("tl.maximum(x, y)"), &x, &y, |x, y| most(x, y).to_bits() as i32);
+    pairs(&bits("tl.minimum(x, 0.0)"), &x, &y, |x, _: f32| least(x, 0.0).to_bits() as i32);
+    pairs(&bits("tl.maximum(x, -0.0)"), &x, &y, |x, _: f32| most(x, -0.0).to_bits() as i32);
+    pairs(&bits("tl.maximum(tl.maximum(y, x), x)"), &x, &y, |x, y| most(x, y).to_bits() as i32);
+    let narrow = |of: &[f32]| of.iter().map(|v| bf16::from_bits((v.to_bits() >> 16) as u16)).collect::<Vec<_>>();
+    let bits = |value: &str| format!("({value}).to(tl.int16, bitcast=True)");
+    let upper = |v: f32| (v.to_bits() >> 16) as i16;
+    let wide = |v: bf16| f32::from_bits(u32::from(v.to_bits()) << 16);
+    pairs(&bits("tl.minimum(x, y)"), &narrow(&x), &narrow(&y), |x, y| upper(least(wide(x), wide(y))));
+    pairs(&bits("tl.maximum(x, y)"), &narrow(&x), &narrow(&y), |x, y| upper(most(wide(x), wide(y))));
+}
+
+#[test]
+fn rounding_to_bf16() {
+    // Ties, what is carried into the exponent, infinity, NaN, and numbers below the normal ones.
+    let uppers =
+        [0x0000, 0x0001, 0x0040, 0x007f, 0x0080, 0x3f80, 0x3fff, 0x7f7f, 0x7f80, 0x7fa0, 0x8000, 0x8001, 0xff7f];
+    let lowers = [0x0000, 0x0001, 0x7fff, 0x8000, 0x8001, 0xffff];
+    let of = |upper: u32| lowers.map(|lower| f32::from_bits(upper << 16 | lower));
+    for normal in [false, true] {
+        let all: Vec<f32> = uppers.into_iter().flat_map(of).filter(|v| !normal || !v.is_subnormal()).collect();
+        let x: Vec<f32> = all.iter().copied().cycle().take(all.len().next_multiple_of(32)).collect();
+        for x in x.chunks(32) {
+            pairs("x.to(tl.bfloat16)", x, x, |x: f32, _: f32| bf16::from_f32(x));
+        }
+    }
+}
+
+#[test]
 fn types_of_results() {
     holds(
         "h = tl.zeros([2], tl.float16)

@@ -300,6 +300,7 @@ fn what_cannot_be_read_is_told() {
     refused("mov.u32 $0, 1; }", &["`}` has no `{`"]);
     refused("mov.u32 $0 $1;", &["expected `;`"]);
     refused("mov.u32 $9, 1;", &["no operand `$9`"]);
+    refused("{ .reg .v4 .b32 v; mov.v4.b32 v, 3; mov.b32 $0, v.x; }", &["`mov.v4` copy vectors", "write `{a, b}`"]);
     refused("again: bra.uni again;", &["never ends"]);
     refused("bra.uni nowhere;", &["no label `nowhere`"]);
     refused("add.s32 $0, $1;", &["add.s32"]);

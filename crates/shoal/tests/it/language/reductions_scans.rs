@@ -268,6 +268,36 @@ fn prefixes(x: &[i32], reverse: bool, combine: fn(i32, i32) -> i32) -> Vec<i32> 
 }
 
 #[test]
+fn extremes_of_zeros_and_signalling_nans() {
+    let signalling = f32::from_bits(0x7fa0_0000);
+    // The first row and the first column are NaN; of what is left, zeros are the extremes.
+    let number = |at: usize| match at {
+        _ if at < 16 || at.is_multiple_of(16) => signalling,
+        _ if at == 16 * 5 + 3 => 0.0,
+        _ => -0.0,
+    };
+    let x: Vec<f32> = (0..128).map(number).collect();
+    let y: Vec<f32> = x.iter().map(|v| -v).collect();
+    let body = format!(
+        "{LOAD}
+    n = tl.load(y + at)
+    tl.store(out, tl.max(m, axis=None).to(tl.int32, bitcast=True))
+    tl.store(out + 1, tl.min(n, axis=None).to(tl.int32, bitcast=True))
+    tl.store(out + 2 + tl.arange(0, 16), tl.max(m, 0).to(tl.int32, bitcast=True), mask=tl.arange(0, 16) > 0)
+    tl.store(out + 18 + tl.arange(0, 8), tl.min(n, 1).to(tl.int32, bitcast=True), mask=tl.arange(0, 8) > 0)
+"
+    );
+    let bits = |v: f32| v.to_bits() as i32;
+    let mut expected = vec![bits(0.0), bits(-0.0)];
+    expected.extend((0..16).map(|c| if c == 0 { -1 } else { bits(if c == 3 { 0.0 } else { -0.0 }) }));
+    expected.extend((0..8).map(|r| if r == 0 { -1 } else { bits(if r == 5 { -0.0 } else { 0.0 }) }));
+    case("x, y, out", &body).gives(args!(&x, &y), &expected);
+    // More than the lanes that run beside each other, all of which begin with NaN.
+    let long: Vec<f32> = (0..1024).map(|at| if at < 64 { signalling } else { -1.0 - (at % 7) as f32 }).collect();
+    case("x, out", "    tl.store(out, tl.max(tl.load(x + tl.arange(0, 1024))))").gives(args!(&long), &[-1f32]);
+}
+
+#[test]
 fn scans() {
     let x: Vec<i32> = integers(128, 6).into_iter().map(|v| (v >> 28) | 1).collect();
     let functions = "
@@ -317,6 +347,80 @@ def step(a0, b0, a1, b1):
         expected.push(h);
     }
     with(functions, "a, b, out", body).near::<f32>(args!(&a, &b), 1e-5, &expected);
+}
+
+/// A function that does not commute, on tiles that registers, lanes and warps share in every way.
+#[test]
+fn order_is_kept_between_threads() {
+    let functions = "
+@shoal.jit
+def after(a0, b0, a1, b1):
+    return a0 * a1, b0 * a1 + b1
+";
+    for [rows, cols, axis] in
+        [[1, 4096, 1], [8, 512, 1], [2, 2048, 1], [256, 16, 0], [64, 64, 0], [4, 8, 1], [512, 2, 0]]
+    {
+        let size = rows * cols;
+        let a: Vec<i32> = integers(size, 11).into_iter().map(|v| v | 1).collect();
+        let b = integers(size, 12);
+        let body = format!(
+            "
+    at = tl.arange(0, {rows})[:, None] * {cols} + tl.arange(0, {cols})[None, :]
+    pair = (tl.load(a + at), tl.load(b + at))
+    tl.store(out + at, tl.associative_scan(pair, {axis}, after)[1])
+    tl.store(out + {size} + at, tl.associative_scan(pair, {axis}, after, reverse=True)[1])
+    total = tl.reduce(pair, {axis}, after)[1]
+    tl.store(out + {} + tl.arange(0, {}), total)
+",
+            2 * size,
+            size / [rows, cols][axis]
+        );
+        let (length, step) = if axis == 1 { (cols, 1) } else { (rows, cols) };
+        let mut expected = vec![0i32; 2 * size + size / length];
+        for row in 0..size / length {
+            let first = if axis == 1 { row * cols } else { row };
+            let along: Vec<usize> = (0..length).map(|i| first + i * step).collect();
+            let mut scan = |order: &mut dyn Iterator<Item = usize>, base: usize| {
+                order.fold(0i32, |sum, at| {
+                    expected[base + at] = sum.wrapping_mul(a[at]).wrapping_add(b[at]);
+                    expected[base + at]
+                })
+            };
+            let total = scan(&mut along.iter().copied(), 0);
+            scan(&mut along.iter().rev().copied(), size);
+            expected[2 * size + row] = total;
+        }
+        with(functions, "a, b, out", &body).gives(args!(&a, &b), &expected);
+    }
+}
+
+#[test]
+fn combine_functions_may_read_memory() {
+    // The products of the permutations of three things: associative, and they do not commute.
+    let all = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    let product = |a: i32, b: i32| {
+        let [a, b] = [a, b].map(|at| all[at as usize]);
+        all.iter().position(|p| *p == [0, 1, 2].map(|i| b[a[i]])).unwrap() as i32
+    };
+    let table: Vec<i32> = (0..36).map(|at| product(at / 6, at % 6)).collect();
+    let x: Vec<i32> = integers(64, 3).into_iter().map(|v| v.rem_euclid(6)).collect();
+    let functions = "
+@shoal.jit
+def times(a, p, b, q):
+    return tl.load(p + a * 6 + b), p
+";
+    let body = "
+    i = tl.arange(0, 64)
+    pair = (tl.load(x + i), table + 0 * i)
+    tl.store(out + i, tl.associative_scan(pair, 0, times)[0])
+    tl.store(out + 64, tl.reduce(pair, 0, times)[0])
+";
+    let mut expected = vec![x[0]];
+    for &v in &x[1..] {
+        expected.push(product(*expected.last().unwrap(), v));
+    }
+    expected.push(expected[63]);
+    with(functions, "x, table, out", body).gives(args!(&x, &table), &expected);
 }
 
 #[test]

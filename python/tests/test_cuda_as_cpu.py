@@ -177,6 +177,7 @@ ptx = compiled.asm["ptx"]
 assert ".target sm_90a" in ptx and "ld.global" in ptx and "st.global" in ptx and ".visible .entry" in ptx
 assert "ptx" in compiled.asm and "cubin" in compiled.asm and isinstance(compiled.asm["obj"], bytes)
 assert compiled.asm["asm"] != ptx
+assert dict(compiled.asm).keys() >= {"source", "ptx", "obj"}  # without an assembler, too
 
 
 @triton.jit
@@ -309,6 +310,11 @@ dist.all_to_all_single(mixed, short)
 assert mixed.float().tolist() == [i + 1.5 for i in range(world_size)]
 dist.broadcast(short, 0)
 assert short.float().tolist() == [1.5] * world_size
+if rank == 0:
+    dist.send(short, 1)
+elif rank == 1:
+    dist.recv(mixed, 0)
+    assert mixed.float().tolist() == [1.5] * world_size
 dist.barrier(device_ids=[local_rank])
 mesh = dist.init_device_mesh("cuda", (world_size,))
 assert mesh.size() == world_size

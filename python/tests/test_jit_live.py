@@ -138,6 +138,25 @@ def test_a_name_is_a_global_until_the_kernel_assigns_it():
         WIDTH = before
 
 
+def test_a_name_that_a_loop_reads_and_assigns_is_no_global():
+    @shoal.jit
+    def counted(out, n):
+        for i in range(n):
+            sl.store(out + i, WIDTH)  # noqa: F823
+            WIDTH = i
+
+    @shoal.jit
+    def tested(out, n):
+        while WIDTH < n:  # noqa: F823
+            for i in range(2):
+                sl.store(out + i, i)
+            WIDTH = n
+
+    for kernel in (counted, tested):
+        with pytest.raises(shoal.CompilationError, match="`WIDTH` has no value here"):
+            kernel[(1,)](np.zeros(8, np.int32), 3)
+
+
 def test_closures():
     def make(offset, fn):
         @shoal.jit

@@ -154,13 +154,16 @@ def test_names_of_the_backend_for_nvidia(monkeypatch, tmp_path):
 
     install()
     try:
-        from triton.backends.nvidia.compiler import CUDABackend, sm_arch_from_capability
+        from triton.backends.nvidia.compiler import CUDABackend, get_ptxas, sm_arch_from_capability
         from triton.backends.nvidia.driver import CudaDriver, libcuda_dirs, library_dirs, ty_to_cpp
     finally:
         uninstall()
     assert CUDABackend is shoal.backends.backends["cuda"].compiler
     assert CudaDriver is shoal.backends.backends["cuda"].driver
     assert [sm_arch_from_capability(80), sm_arch_from_capability(90)] == ["sm_80", "sm_90a"]
+    monkeypatch.setattr(shoal.knobs.nvidia, "ptxas", "older")
+    monkeypatch.setattr(shoal.knobs.nvidia, "ptxas_blackwell", "newer")
+    assert [get_ptxas(90), get_ptxas(100)] == ["older", "newer"]
     assert [ty_to_cpp("i32"), ty_to_cpp("*fp32")] == ["int32_t", "CUdeviceptr"]
     (tmp_path / "libcuda.so.1").touch()
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))

@@ -34,6 +34,7 @@ def meet(pad, FIRST: tl.constexpr = False, READ: tl.constexpr = False):
     rank = tl.rank()
     world = tl.num_ranks()
     first = tl.program_id(0) * world
+    # Relaxed signals, which GPUs send, need this barrier.
     tl.debug_barrier()  # shoal: redundant because a release waits for all threads of its program
     if tl.target_info.is_cuda():
         # Each thread signals another rank, so that all signals are under way at once. Who waits before its signal is taken

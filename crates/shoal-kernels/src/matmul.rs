@@ -38,9 +38,9 @@ impl Blocks {
         }
     }
 
-    /// The same for types that a CPU may have a matrix unit for, which is so fast that it counts how often a and b are read:
-    /// wider, if b then stays in the cache; else taller, since b comes from farther away for each of them. If there are
-    /// enough blocks for all threads.
+    /// Larger blocks for types that a CPU may have a matrix unit for, which is so fast that it counts how often a and b are
+    /// read, if enough blocks are left for all threads: wider, if b then stays in the cache; else taller, since each block
+    /// reads b from farther away.
     fn enlarged(self, device: &Device, (m, n, k): (usize, usize, usize), dtype: DType) -> Result<Blocks, Error> {
         if device.backend() != Backend::Cpu || !matches!(dtype, DType::BF16 | DType::I8 | DType::U8) {
             return Ok(self);

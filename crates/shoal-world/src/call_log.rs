@@ -1,11 +1,11 @@
 //! Whether ranks call the same, with the same sizes and types.
 //!
-//! Each rank leaves a record of its call in its own symmetric memory, then looks at the records of its two neighbours. Of
-//! two neighbours at least one sees the other's record before it goes on, and if all neighbours agree, all ranks do. A
-//! rank that sees another call than its own ends the world: others may wait already for what will not come.
+//! Each rank leaves a record of its call in its own symmetric memory, then looks at the records of its two neighbours. Where
+//! loads reach them, at least one of two neighbours sees the other's record before it goes on, and if all neighbours agree,
+//! all ranks do. A rank that sees another call than its own ends the world: others may wait already for what will not come.
 //!
-//! That is a store and two loads where loads and stores reach the neighbours. What others must be asked for is looked at
-//! when a call is new to this rank, and now and then: a record also tells whether the calls before it were the same.
+//! That is a store and two loads. Neighbours that must be asked for their records are when a call is new to this rank, and now
+//! and then: a record also tells whether the calls before it were the same.
 
 use std::collections::HashSet;
 use std::sync::atomic::{Ordering, fence};
@@ -19,20 +19,23 @@ use crate::heap::Symm;
 use crate::rank::Rank;
 
 /// Words of a record: its head, a checksum, sizes, element type and name.
-const WORDS: usize = 16;
+const WORDS: usize = 17;
 const SIZES: usize = 5;
+const ELEMENT: usize = 16;
 const NAME: usize = 64;
 /// Records that a rank keeps: who is ahead by less can be compared with.
 const KEPT: u32 = 8;
 /// How often neighbours are looked at that must be asked, when calls repeat.
 const ASKED: u32 = 64;
+/// How many calls are known not to be new, at most: programs with sizes that change make ever more.
+const KNOWN: usize = 4096;
 
 /// What all ranks must call alike.
 #[derive(Debug, Clone, Copy)]
 pub struct SameCall<'a> {
     /// The function, with names for the sizes: `broadcast(n, root)`. Of longer ones 64 bytes are compared.
     pub name: &'a str,
-    /// The type of elements, such as `float32`.
+    /// The type of elements, such as `float32`, of 16 bytes at most.
     pub element: &'a str,
     /// The sizes, five at most.
     pub sizes: &'a [usize],
@@ -97,6 +100,9 @@ impl CallLog {
         self.write(&record)?;
         // Neighbours that see no record of this call leave theirs before this rank looks.
         fence(Ordering::SeqCst);
+        if made.known.len() == KNOWN {
+            made.known.clear();
+        }
         let asks = self.neighbours.iter().any(|neighbour| neighbour.is_far)
             && (made.known.insert(this) || made.count.is_multiple_of(ASKED));
         for neighbour in &self.neighbours {
@@ -188,15 +194,16 @@ impl Record {
     const CHECKSUM: usize = 1;
     const FIRST_SIZE: usize = 2;
     const ELEMENT: usize = Self::FIRST_SIZE + SIZES;
-    const FIRST_OF_NAME: usize = Self::ELEMENT + 1;
+    const FIRST_OF_NAME: usize = Self::ELEMENT + ELEMENT / 8;
 
     fn of(call: &SameCall<'_>) -> Record {
+        assert!(call.sizes.len() <= SIZES && call.element.len() <= ELEMENT, "{call:?} fits into a record");
         let mut words = [0; WORDS];
         for (word, &size) in words[Self::FIRST_SIZE..Self::ELEMENT].iter_mut().zip(call.sizes) {
-            *word = size as u64 + 1;
+            *word = (size as u64).saturating_add(1);
         }
         let bytes = bytes_of_mut(&mut words[Self::ELEMENT..]);
-        let (element, name) = bytes.split_at_mut(8);
+        let (element, name) = bytes.split_at_mut(ELEMENT);
         element.iter_mut().zip(call.element.bytes()).for_each(|(byte, letter)| *byte = letter);
         name.iter_mut().zip(call.name.bytes()).for_each(|(byte, letter)| *byte = letter);
         Record(words)
@@ -273,12 +280,14 @@ mod tests {
         assert_eq!(one, hash("sum(n)", "float32", &[100]));
         for other in [
             hash("sum(n)", "float16", &[100]),
+            hash("sum(n)", "float8_e4m3fn", &[100]),
             hash("sum(n)", "float32", &[101]),
             hash("max(n)", "float32", &[100]),
             hash("sum(n)", "float32", &[100, 0]),
         ] {
             assert_ne!(one, other);
         }
+        assert_ne!(hash("sum(n)", "float8_e4m3fn", &[]), hash("sum(n)", "float8_e4m3fnuz", &[]));
     }
 
     #[test]

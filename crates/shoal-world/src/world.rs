@@ -200,19 +200,22 @@ impl World {
         self.first_cause(results)
     }
 
-    /// All results, or the error of the rank that failed first.
+    /// All results, or the error of the rank that failed first, or else one that tells of the other ranks.
     fn first_cause<T>(&self, results: Vec<Result<T, WorldError>>) -> Result<Vec<T>, WorldError> {
         let culprit = self.ranks[0].failure().map(|failure| failure.rank);
         let mut good = Vec::new();
-        let mut bad: Option<WorldError> = None;
+        let mut bad = Vec::new();
         for (rank, result) in results.into_iter().enumerate() {
             match result {
                 Ok(value) => good.push(value),
-                Err(error) if bad.is_none() || culprit == Some(rank) => bad = Some(error),
-                Err(_) => {}
+                Err(error) => {
+                    let tells = matches!(&error, WorldError::Failed { others, .. } if !others.is_empty());
+                    bad.push((culprit != Some(rank), !tells, error));
+                }
             }
         }
-        bad.map_or(Ok(good), |error| Err(self.with_waits(error)))
+        let best = bad.into_iter().min_by_key(|&(innocent, silent, _)| (innocent, silent));
+        best.map_or(Ok(good), |(.., error)| Err(self.with_waits(error)))
     }
 
     /// The error with what kernels of the other ranks waited for, as far as it does not tell that itself: nobody else

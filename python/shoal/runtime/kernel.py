@@ -54,7 +54,8 @@ class Forms(Mapping[str, Any]):
 
     `source`, `tile` (tile IR), `tile-opt` (after all passes), `llir` (LLVM IR), `asm`, and `obj` (bytes); for an NVIDIA
     GPU `ptx` and `cubin` (bytes) instead of the last two. `ttir` and `ttgir` are other names of the tile IR. Where the
-    CPU plays a GPU, a kernel has both: what runs, and `ptx` and `cubin` for the GPU that is played.
+    CPU plays a GPU, a kernel has both: what runs, and `ptx` and `cubin` for the GPU that is played. A walk through all
+    forms passes over that `cubin`, which needs an assembler.
     """
 
     played_gpu: str | None = None
@@ -77,10 +78,11 @@ class Forms(Mapping[str, Any]):
         return form == "source" or form in self._forms
 
     def __iter__(self) -> Iterator[str]:
-        return iter(["source", *self._forms])
+        plays = self._native.target[0] != "cuda"
+        return iter(["source", *(form for form in self._forms if not (plays and form == "cubin"))])
 
     def __len__(self) -> int:
-        return 1 + len(self._forms)
+        return len(list(self))
 
     def __repr__(self) -> str:
         return f"<forms of a kernel: {', '.join(self)}>"

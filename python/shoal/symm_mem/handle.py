@@ -300,8 +300,8 @@ def _let_go(holds: list[tuple[int, int]], rank: Rank) -> None:
 
 
 def _host_address(address: Any) -> int:
-    """An address in the memory of a host, where it may be written."""
-    if not isinstance(address, int):
+    """An address in the memory of this process; whoever gives it answers for what is there."""
+    if not isinstance(address, int) or address <= 0 or address % 4:
         raise TypeError(
             f"stream_write_value32 takes a tensor, an offset and a value, or an address and a value: {address!r}"
         )

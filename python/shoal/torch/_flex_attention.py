@@ -13,15 +13,13 @@ from typing import Any
 def write_out_attention(graph: Any) -> None:
     """Replaces `flex_attention` in a graph of Dynamo's, and in the graphs that it calls."""
     import torch
+    from torch._higher_order_ops.flex_attention import flex_attention, sdpa_dense
 
-    attention = getattr(torch.ops.higher_order, "flex_attention", None)
     for part in graph.modules():
         if not isinstance(part, torch.fx.GraphModule):
             continue
-        found = part.graph.find_nodes(op="call_function", target=attention)
+        found = part.graph.find_nodes(op="call_function", target=flex_attention)
+        for node in found:
+            node.target = sdpa_dense
         if found:
-            from torch._higher_order_ops.flex_attention import sdpa_dense
-
-            for node in found:
-                node.target = sdpa_dense
             part.recompile()

@@ -59,8 +59,8 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
     let heard = Arc::clone(&notice);
     let output = Output::of_launcher(&mut job, || {
         let (heard, mut tagged) = (Arc::clone(&heard), TaggedLines::default());
-        move |part| {
-            let lines = if part.is_empty() { tagged.rest() } else { tagged.after(part) };
+        move |line: Option<&[u8]>| {
+            let lines = line.map_or_else(|| tagged.rest(), |line| tagged.after(line));
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             let others =
                 lines.into_iter().filter(|(_, line)| heard.hear(&String::from_utf8_lossy(line)) == Heard::Others);

@@ -34,8 +34,8 @@ impl Output {
     }
 
     /// Of one process that starts the ranks, and labels their lines itself: `label` makes, for each of its outputs, what
-    /// gives a line as it is to appear; of the empty line, which is the end, what is left.
-    pub(super) fn of_launcher<L: FnMut(&[u8]) -> Vec<u8> + Send + 'static>(
+    /// gives a line as it is to appear, and at the end what is left. Long lines come in pieces.
+    pub(super) fn of_launcher<L: FnMut(Option<&[u8]>) -> Vec<u8> + Send + 'static>(
         job: &mut Job,
         label: impl Fn() -> L,
     ) -> Output {
@@ -66,21 +66,26 @@ fn pass_on<W: Write>(
     held: &Sender<()>,
 ) {
     let prefix = prefix.to_owned();
-    let label = move |line: &[u8]| if line.is_empty() { Vec::new() } else { [prefix.as_bytes(), line].concat() };
+    let label = move |line: Option<&[u8]>| {
+        line.map_or_else(Vec::new, |line| {
+            let end: &[u8] = if line.ends_with(b"\n") { b"" } else { b"\n" };
+            [prefix.as_bytes(), line, end].concat()
+        })
+    };
     pass_on_as(pipe, to, label, held);
 }
 
 fn pass_on_as<W: Write>(
     pipe: impl Read + Send + 'static,
     to: impl Fn() -> W + Send + 'static,
-    mut label: impl FnMut(&[u8]) -> Vec<u8> + Send + 'static,
+    mut label: impl FnMut(Option<&[u8]>) -> Vec<u8> + Send + 'static,
     held: &Sender<()>,
 ) {
     let held = held.clone();
     std::thread::spawn(move || {
         let mut lines = BufReader::new(pipe);
         let mut line = Vec::new();
-        let mut pass = |line: &[u8]| {
+        let mut pass = |line: Option<&[u8]>| {
             // In one piece, so that lines of different ranks do not mix.
             if to().write_all(&label(line)).is_err() {
                 // Nobody reads it any more; the ranks end with the launcher.
@@ -88,13 +93,10 @@ fn pass_on_as<W: Write>(
             }
         };
         while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
-            if line.last() != Some(&b'\n') {
-                line.push(b'\n');
-            }
-            pass(&line);
+            pass(Some(&line));
             line.clear();
         }
-        pass(&[]);
+        pass(None);
         drop(held);
     });
 }

@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 pub(super) struct TaggedLines {
     /// What ranks have written since their last whole line.
     begun: BTreeMap<usize, Vec<u8>>,
+    /// Whose the rest of a long line is.
+    cut: Option<usize>,
 }
 
 /// A line, and whose it is; `None`: of `oshrun` itself.
 pub(super) type Line = (Option<usize>, Vec<u8>);
 
 impl TaggedLines {
-    /// The lines that end with a line of the output.
+    /// The lines that end with a line of the output, or with a piece of a long one.
     pub(super) fn after(&mut self, line: &[u8]) -> Vec<Line> {
         let mut lines = Vec::new();
-        let (mut of, mut rest) = (None, line);
+        let (mut of, mut rest) = (self.cut.take(), line);
         loop {
             let next = next_tag(rest);
             let piece = &rest[..next.as_ref().map_or(rest.len(), |tag| tag.begin)];
@@ -32,7 +34,10 @@ impl TaggedLines {
                 None if piece.is_empty() => {}
                 None => lines.push((None, ended(piece.to_vec()))),
             }
-            let Some(tag) = next else { return lines };
+            let Some(tag) = next else {
+                self.cut = of.filter(|_| !line.ends_with(b"\n"));
+                return lines;
+            };
             (of, rest) = (Some(tag.rank), &rest[tag.end..]);
         }
     }
@@ -85,6 +90,14 @@ mod tests {
         assert_eq!(told(lines.after(b"[1,12]<stderr>:\n")), [(Some(12), "\n".to_owned())]);
         assert_eq!(told(lines.after(b"oshrun noticed [1,x]\n")), [(None, "oshrun noticed [1,x]\n".to_owned())]);
         assert_eq!(lines.rest(), []);
+    }
+
+    #[test]
+    fn long_lines_come_in_pieces() {
+        let mut lines = TaggedLines::default();
+        assert_eq!(lines.after(b"[1,3]<stdout>:a long "), []);
+        assert_eq!(told(lines.after(b"line\n")), [(Some(3), "a long line\n".to_owned())]);
+        assert_eq!(told(lines.after(b"oshrun's\n")), [(None, "oshrun's\n".to_owned())]);
     }
 
     #[test]

@@ -211,7 +211,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let sem = if matches!(order.sem, Sem::Acquire | Sem::AcqRel) { "acquire" } else { "relaxed" };
         let bits = elem.bytes() * 8;
         let ty = self.llvm.int_type(bits.max(16)).into();
-        // In the order of words that tools and tests for other compilers look for.
+        // In the order of words that Triton-distributed's tests look for.
         let text = format!("ld.global.{sem}.{}.b{bits} $0, [$1];", order.scope);
         self.llvm.ptx(&text, &[ty], &[], &[address], Does::Act)[0]
     }
@@ -345,6 +345,7 @@ fn native(op: RmwOp, elem: Elem, arch: NvptxArch) -> Option<String> {
     let whole = number.is_int() && bits >= 32;
     let signed = if number.is_signed_int() { "s" } else { "u" };
     match op {
+        // As Triton-distributed's tests look for it.
         RmwOp::Add if number == Scalar::I32 => Some("add.s32".to_owned()),
         RmwOp::Add if whole => Some(format!("add.u{bits}")),
         RmwOp::Add => {

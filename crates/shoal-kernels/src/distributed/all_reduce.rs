@@ -91,7 +91,7 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     let everywhere = comm.rank().gpu().and_then(|gpu| {
         let multiprocessors = gpu.multiprocessors() as usize;
         let has_share = comm.programs(usize::MAX) >= multiprocessors / gpu.sharers();
-        if has_share { Tiling::everywhere(gpu.sharers(), multiprocessors, n, size_of::<T>()) } else { None }
+        has_share.then(|| Tiling::everywhere(gpu.sharers(), multiprocessors, n, size_of::<T>())).flatten()
     });
     let Tiling { programs, block, warps, early, registers } = everywhere.unwrap_or_else(|| Tiling::of(comm, n, 1));
     let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early);
@@ -155,7 +155,7 @@ impl Tiling {
     /// For ranks that share a GPU: a program of each rank on every multiprocessor, so that what one has read is in the
     /// first-level cache for the others. With half of the warps there is room for the programs of the next launch, which
     /// begins early; for much, all warps are needed, and launches that begin early would take the place of other ranks'
-    /// programs. `None` where that does not pay.
+    /// programs. `None` where that does not pay. There are `n` elements, each of `size` bytes.
     fn everywhere(ranks: usize, multiprocessors: usize, n: usize, size: usize) -> Option<Tiling> {
         let of_all_ranks = ranks * n * size;
         let early = of_all_ranks <= 16 << 20;

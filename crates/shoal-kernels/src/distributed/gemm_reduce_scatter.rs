@@ -193,6 +193,7 @@ impl CopiedReduceScatter {
         carried: Carried,
     ) -> Result<(), Error> {
         let Sizes { m, n, k } = self.sizes;
+        comm.agree_on::<T>("gemm_reduce_scatter_ce_persistent(m, n, k)", &[m, n, k])?;
         self.sizes.check(a.len(), b.len())?;
         let mine = self.parts.of(comm.rank().rank());
         at_least("out", out.len(), mine.len() * n)?;

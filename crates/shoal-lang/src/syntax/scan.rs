@@ -11,8 +11,8 @@ pub(crate) fn assigned_names(stmts: &[Stmt]) -> BTreeSet<Name> {
     names
 }
 
-/// The names that the statements of a function assign before they read them, in the order of the text: they never stand
-/// for globals. Those that are read first do until then, as in Triton.
+/// The names that never stand for globals in a function: those that its statements assign before they read them, in the
+/// order of the text, and those that the trips of a loop hand on. Others that are read first do until then, as in Triton.
 pub(crate) fn local_names(body: &[Stmt]) -> BTreeSet<Name> {
     let mut first = FirstUses { assigned: BTreeSet::new(), read: BTreeSet::new() };
     body.iter().for_each(|s| first.stmt(s));
@@ -34,9 +34,8 @@ impl FirstUses {
                 Some(value) => (vec![target], vec![value], Vec::new()),
                 None => return,
             },
-            StmtKind::For { target, iter, body, orelse } => {
-                (vec![target], vec![iter], body.iter().chain(orelse).collect())
-            }
+            StmtKind::For { target, iter, orelse, .. } => (vec![target], vec![iter], orelse.iter().collect()),
+            StmtKind::While { orelse, .. } => (Vec::new(), Vec::new(), orelse.iter().collect()),
             StmtKind::With { context, target, body } => (target.iter().collect(), vec![context], body.iter().collect()),
             _ => {
                 let (values, inner) = stmt_parts(stmt);
@@ -55,7 +54,23 @@ impl FirstUses {
             target_names(target, &mut names);
         }
         self.assign(names);
+        match &stmt.kind {
+            StmtKind::For { body, .. } => self.trips(None, body),
+            StmtKind::While { test, body, .. } => self.trips(Some(test), body),
+            _ => {}
+        }
         inner.into_iter().for_each(|s| self.stmt(s));
+    }
+
+    /// What a loop does in each trip. What it reads and assigns afterwards is that of the trip before.
+    fn trips(&mut self, test: Option<&Expr>, body: &[Stmt]) {
+        let mut inside = FirstUses { assigned: self.assigned.clone(), read: BTreeSet::new() };
+        test.into_iter().for_each(|e| inside.expr(e));
+        body.iter().for_each(|s| inside.stmt(s));
+        let handed_on = &inside.read & &assigned_names(body);
+        self.assign(inside.assigned);
+        self.read.append(&mut inside.read);
+        self.assigned.extend(handed_on);
     }
 
     fn expr(&mut self, e: &Expr) {

@@ -110,7 +110,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(held.len() as u64, found.num_elements());
-            prop_assert_eq!(found.in_size(InDim::Register) == natural.in_size(InDim::Register), true);
+            prop_assert_eq!(found.in_size(InDim::Register), natural.in_size(InDim::Register));
             prop_assert_eq!(found.slice(axis), natural.slice(axis));
         }
     }

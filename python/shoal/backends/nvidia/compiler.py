@@ -12,7 +12,7 @@ __all__ = ["CUDABackend", "CUDAOptions", "get_ptxas", "sm_arch_from_capability"]
 
 def get_ptxas(arch: int) -> Any:
     """The assembler for GPUs of this capability: its `path` and `version`."""
-    return knobs.nvidia.ptxas if arch < 90 else knobs.nvidia.ptxas_blackwell
+    return knobs.nvidia.ptxas_blackwell if arch >= 100 else knobs.nvidia.ptxas
 
 
 def sm_arch_from_capability(capability: int) -> str:

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-# Collectives that move numbers and do not look at them.
+# What moves numbers and does not look at them.
 _MOVING = (
     "all_gather",
     "all_gather_into_tensor",
@@ -19,7 +19,11 @@ _MOVING = (
     "all_to_all_single",
     "broadcast",
     "gather",
+    "irecv",
+    "isend",
+    "recv",
     "scatter",
+    "send",
 )
 
 

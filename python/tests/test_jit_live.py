@@ -143,14 +143,14 @@ def test_a_name_that_a_loop_reads_and_assigns_is_no_global():
     def counted(out, n):
         for i in range(n):
             sl.store(out + i, WIDTH)  # noqa: F823
-            WIDTH = i
+            WIDTH = i  # noqa: F841
 
     @shoal.jit
     def tested(out, n):
         while WIDTH < n:  # noqa: F823
             for i in range(2):
                 sl.store(out + i, i)
-            WIDTH = n
+            WIDTH = n  # noqa: F841
 
     for kernel in (counted, tested):
         with pytest.raises(shoal.CompilationError, match="`WIDTH` has no value here"):

@@ -10,6 +10,7 @@ import inspect
 import warnings
 from typing import Any
 
+from torch._ops import OpOverload
 from torch.library import Library
 
 # Torch's own: what the CPU has of them is there.
@@ -44,7 +45,8 @@ def _registering(impl: Any) -> Any:
     def registered(self: Any, op_name: Any, fn: Any, dispatch_key: str = "", **named: Any) -> None:
         given = dispatch_key or getattr(self, "key_as_given", self.dispatch_key)
         key = _on_cpu(given, self.ns)
-        operator = (self.ns, str(op_name).rpartition("::")[2], key)
+        name = op_name.name() if isinstance(op_name, OpOverload) else op_name
+        operator = (self.ns, name.rpartition("::")[2], key)
         if key != given:
             of_cuda.add(operator)
             with warnings.catch_warnings():

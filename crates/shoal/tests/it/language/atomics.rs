@@ -181,5 +181,4 @@ fn wrong_atomics() {
     wrong("tl.atomic_xor(p, 1)", "float32", &["fp32"]);
     wrong("tl.atomic_cas(p, 1, 2)", "int8", &["i8"]);
     wrong("tl.atomic_add(3, 1)", "int32", &["pointer"]);
-    wrong("tl.atomic_poll(p + tl.arange(0, 4), 1)", "int32", &["one address"]);
 }

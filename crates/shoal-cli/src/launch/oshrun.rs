@@ -60,7 +60,10 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
     let output = Output::of_launcher(&mut job, || {
         let (heard, mut tagged) = (Arc::clone(&heard), TaggedLines::default());
         move |line: Option<&[u8]>| {
-            let lines = line.map_or_else(|| tagged.rest(), |line| tagged.after(line));
+            let lines = match line {
+                Some(line) => tagged.after(line),
+                None => tagged.rest(),
+            };
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             let others =
                 lines.into_iter().filter(|(_, line)| heard.hear(&String::from_utf8_lossy(line)) == Heard::Others);

@@ -192,7 +192,7 @@ def test_the_target_is_a_cpu():
 
 @pytest.mark.parametrize("interpret", [False, True])
 def test_polls_of_tiles_wait_for_each_element(interpret, monkeypatch):
-    monkeypatch.setattr(shoal.knobs.runtime, "interpret", interpret)
+    monkeypatch.setenv("TRITON_INTERPRET", str(int(interpret)))
 
     @shoal.jit
     def kernel(flags, seen, late, B: tl.constexpr):

@@ -67,7 +67,7 @@ def cuda_memcheck(**target_kwargs: Any) -> Callable[[Callable[..., Any]], Callab
             case = f"{os.path.realpath(test.__globals__['__file__'])}::{kwargs['request'].node.name}"
             outcome = subprocess.run(
                 [sys.executable, "-m", "pytest", "-q", case],
-                env={**os.environ, "SHOAL_INTERPRET": "1"},
+                env={**os.environ, "SHOAL_INTERPRET": "1", "TRITON_INTERPRET": "1"},
                 capture_output=True,
                 text=True,
             )

@@ -1,5 +1,8 @@
 """What public kernels take from Triton's modules, and what its tests import."""
 
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -161,8 +164,8 @@ def test_names_of_the_backend_for_nvidia(monkeypatch, tmp_path):
     assert CUDABackend is shoal.backends.backends["cuda"].compiler
     assert CudaDriver is shoal.backends.backends["cuda"].driver
     assert [sm_arch_from_capability(80), sm_arch_from_capability(90)] == ["sm_80", "sm_90a"]
-    monkeypatch.setattr(shoal.knobs.nvidia, "ptxas", "older")
-    monkeypatch.setattr(shoal.knobs.nvidia, "ptxas_blackwell", "newer")
+    tools = types.SimpleNamespace(ptxas="older", ptxas_blackwell="newer")
+    monkeypatch.setattr(sys.modules[get_ptxas.__module__], "knobs", types.SimpleNamespace(nvidia=tools))
     assert [get_ptxas(90), get_ptxas(100)] == ["older", "newer"]
     assert [ty_to_cpp("i32"), ty_to_cpp("*fp32")] == ["int32_t", "CUdeviceptr"]
     (tmp_path / "libcuda.so.1").touch()

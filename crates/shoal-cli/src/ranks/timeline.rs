@@ -16,7 +16,7 @@ pub(crate) fn gather(rank: &Rank, tracks: &[Track]) -> Result<Profile, Failure> 
     Ok(Profile { ranks })
 }
 
-/// Writes NAME.json, NAME.svg, NAME.png and NAME.html, and says so.
+/// Writes NAME.json, NAME.svg, NAME.png and NAME.html, in a new folder if there is none, and says so.
 pub(crate) fn save(profile: &Profile, title: &str, name: &Path) -> Result<(), Failure> {
     let file = |ending: &str| {
         let mut file = name.as_os_str().to_owned();
@@ -27,6 +27,10 @@ pub(crate) fn save(profile: &Profile, title: &str, name: &Path) -> Result<(), Fa
         .overlap("copy", "multiply")
         .map(|share| format!("{:.0} % of the time of copies is hidden behind products", 100.0 * share));
     let title = hidden.as_ref().map_or_else(|| title.to_owned(), |hidden| format!("{title}: {hidden}"));
+    if let Some(folder) = name.parent() {
+        std::fs::create_dir_all(folder)
+            .map_err(|why| Failure::new(format!("cannot make {}: {why}", folder.display())))?;
+    }
     write(&file(".json"), profile.to_perfetto_json())?;
     write(&file(".svg"), profile.to_svg(&title))?;
     write(&file(".png"), profile.to_png(&title))?;

@@ -75,14 +75,14 @@ fn bench_measures_with_and_without_peers() {
 fn a_timeline_shows_all_ranks() {
     let place = Workplace::new();
     for engine in ["threads", "processes"] {
-        let args = ["run", "all_gather_matmul", "--ranks", "4", "--size", "40,33,20", "--timeline", "line"];
+        let args = ["run", "all_gather_matmul", "--ranks", "4", "--size", "40,33,20", "--timeline", "new/line"];
         let called = place.ok(&[&args[..], &["--engine", engine]].concat());
         assert!(
-            called.out.contains("timeline: line.svg and line.png (a picture), line.html (a page)"),
+            called.out.contains("timeline: new/line.svg and new/line.png (a picture), new/line.html (a page)"),
             "{}",
             called.out
         );
-        let trace: serde_json::Value = serde_json::from_str(&place.read("line.json")).expect("JSON");
+        let trace: serde_json::Value = serde_json::from_str(&place.read("new/line.json")).expect("JSON");
         let events = trace["traceEvents"].as_array().expect("events");
         for rank in 0..4 {
             let did = |task: &str| {
@@ -98,6 +98,6 @@ fn a_timeline_shows_all_ranks() {
                 "{engine}, rank {rank}: {trace}"
             );
         }
-        assert!(place.read("line.svg").contains("copy from 3"));
+        assert!(place.read("new/line.svg").contains("copy from 3"));
     }
 }

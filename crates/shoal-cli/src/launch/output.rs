@@ -1,6 +1,6 @@
 //! What ranks print, with the rank before each line.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -87,9 +87,8 @@ fn pass_on_as<W: Write>(
         let mut line = Vec::new();
         let mut pass = |line: Option<&[u8]>| {
             // In one piece, so that lines of different ranks do not mix.
-            if to().write_all(&label(line)).is_err() {
-                // Nobody reads it any more; the ranks end with the launcher.
-                std::process::exit(0);
+            if let Err(why) = to().write_all(&label(line)) {
+                give_up(&why);
             }
         };
         while lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).is_ok_and(|bytes| bytes > 0) {
@@ -99,4 +98,14 @@ fn pass_on_as<W: Write>(
         pass(None);
         drop(held);
     });
+}
+
+/// Ends the launcher, and the ranks with it: what they print does not arrive. If nobody reads it any more, it ends as
+/// programs do that write into such a pipe.
+fn give_up(why: &Error) -> ! {
+    if why.kind() == ErrorKind::BrokenPipe {
+        std::process::exit(141);
+    }
+    let _ = writeln!(std::io::stderr(), "error: cannot pass on what ranks print, and end them: {why}");
+    std::process::exit(1);
 }

@@ -122,6 +122,22 @@ fn send(signal: &str, process: u32) {
 }
 
 #[test]
+fn what_ranks_print_arrives_or_they_end() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("the device");
+    let output = Command::new(env!("CARGO_BIN_EXE_shoal"))
+        .args(["launch", "-n", "2", "--", "sh", "-c", "echo hello; sleep 20"])
+        .stdout(full)
+        .output()
+        .expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot pass on what ranks print"), "{said}");
+    let (mut launcher, out, _) = started("echo ready; while sleep 0.05; do echo more; done");
+    drop(out);
+    assert_eq!(launcher.wait().expect("it ends").code(), Some(141));
+}
+
+#[test]
 fn signals_are_passed_on() {
     let script = "trap 'echo got usr1' USR1; trap 'echo got int; exit 5' INT; echo ready; while :; do sleep 0.05; done";
     let (mut launcher, mut out, _) = started(script);

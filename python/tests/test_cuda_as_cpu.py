@@ -312,6 +312,15 @@ mesh = dist.init_device_mesh("cuda", (world_size,))
 assert mesh.size() == world_size
 
 
+@torch.compile(fullgraph=True)
+def compiled(x):
+    x = torch.ops._c10d_functional.all_reduce(x + 1, "sum", dist.group.WORLD.group_name)
+    return torch.ops._c10d_functional.wait_tensor(x)
+
+
+assert compiled(torch.ones(4, 4, device=device)).eq(2 * world_size).all()
+
+
 @triton.jit
 def meet(pads, block, rank: tl.constexpr, ranks: tl.constexpr):
     pads = pads.to(tl.pointer_type(tl.uint64))

@@ -85,6 +85,18 @@ try:
 except RuntimeError as error:
     assert "must be allocated" in str(error)
 
+# Compiled programs put what is reduced into symmetric memory themselves.
+def layers(x, v, w):
+    x = torch.ops.symm_mem.one_shot_all_reduce(x @ v, "sum", name)
+    return torch.ops.symm_mem.one_shot_all_reduce(x @ w + 1, "sum", name)
+
+
+torch.manual_seed(1)
+x, v, w = torch.randn(3, 4), torch.randn(4, 5), torch.randn(5, 6)
+expected = world_size * (world_size * (x @ v) @ w + 1)
+for _ in range(2):
+    torch.testing.assert_close(torch.compile(layers, fullgraph=True)(x, v, w), expected)
+
 workspace = symm_mem.get_symm_mem_workspace(name, min_size=1000)
 assert workspace.buffer_size >= 1000
 flags = workspace.get_buffer(rank, (8,), torch.uint32).zero_()

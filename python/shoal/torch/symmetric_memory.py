@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from shoal import symm_mem
 from shoal.symm_mem.handle import SymmetricMemory
+from shoal.torch._registration import when_imported
 
 _NVSHMEM = "_nvshmem_triton"
 
@@ -49,6 +50,7 @@ def install_symmetric_memory() -> None:
         _replace(owner, name, nvshmem_triton)
     operators.install()
     shmem_operators.install()
+    when_imported("torch._inductor.codegen.wrapper", _compiled_buffers)
 
 
 def uninstall_symmetric_memory() -> None:
@@ -77,6 +79,37 @@ def _replace(owner: Any, name: str, by: Any) -> None:
     else:
         _originals.append((owner, name, getattr(owner, name, None)))
         setattr(owner, name, by)
+
+
+def _compiled_buffers(module: ModuleType) -> None:
+    """Compiled programs allocate what operators want in symmetric memory, on devices with a number: the CPU's is 0."""
+    import torch
+
+    original = module.AllocateLine._codegen_comm_buffer
+
+    def allocate(line: Any, code: Any) -> None:
+        buffer, device = line.node, line.node.get_device()
+        if device is not None and device.type == "cpu":
+            line.node = _Numbered(buffer, torch.device("cpu", 0))
+        try:
+            original(line, code)
+        finally:
+            line.node = buffer
+
+    module.AllocateLine._codegen_comm_buffer = allocate
+
+
+class _Numbered:
+    """A buffer of a compiled program, on a device with a number."""
+
+    def __init__(self, buffer: Any, device: Any) -> None:
+        self._buffer, self._device = buffer, device
+
+    def get_device(self) -> Any:
+        return self._device
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._buffer, name)
 
 
 def _is_here(device: Any) -> bool:

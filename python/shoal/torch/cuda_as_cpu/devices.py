@@ -108,6 +108,11 @@ def install() -> None:
         taker.__init__ = _first_on_cpu(taker.__init__)  # type: ignore[misc]
     torch.set_default_device = _function_on_cpu(torch.set_default_device)
     torch.load = _loading(torch.load)
+    guards: Any = torch._C._dynamo.guards
+    if hasattr(
+        guards, "_empty_strided_cpu_pinned"
+    ):  # newer than some torch that works; compiled programs allocate by it
+        guards._empty_strided_cpu_pinned = guards._empty_strided_cpu
     torch.Generator = type("Generator", (torch.Generator,), {"__new__": _new_generator})  # type: ignore[misc]
 
 

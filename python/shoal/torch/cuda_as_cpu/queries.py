@@ -201,6 +201,7 @@ def _seed(seed: int) -> None:
     torch.default_generator.manual_seed(int(seed))
 
 
+@stream_work.in_stream
 def _sleep(cycles: int) -> None:
     time.sleep(cycles / 2e9)
 

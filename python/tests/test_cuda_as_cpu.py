@@ -167,7 +167,8 @@ assert torch.cuda.current_stream(x.device).device == here
 with torch.cuda.device_of(x):
     assert torch.cuda.FloatTensor(3).device == here and torch.cuda.memory_stats()["allocated_bytes.all.peak"] == 0
 assert torch.cuda.memory_summary() and torch.cuda.memory.max_memory_allocated() == 0
-assert torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), device="cuda").to_dense().tolist() == [[0, 1], [2, 0]]
+sparse = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), device="cuda")
+assert sparse.to_dense().tolist() == [[0, 1], [2, 0]]
 kept = io.BytesIO()
 torch.save(copy.deepcopy(x), kept)
 kept.seek(0)
@@ -294,6 +295,7 @@ COMPILED = """
 import torch
 
 def traced(x):
+    assert x.is_cuda
     return torch.softmax(x.to("cuda") * torch.full((), 2.0, device="cuda"), -1).cuda()
 
 x = torch.randn(8, 64, device="cuda")

@@ -5,7 +5,9 @@ What computes makes tensors that nothing is noted of: they count as CUDA's, wher
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -40,6 +42,31 @@ def install() -> None:
     Tensor: Any = torch.Tensor
     Tensor.device = property(_device)
     Tensor.is_cuda = property(lambda self: _memory_device(self).type == "cuda" or _is_played(self))
+    torch.compile = _compiling(torch.compile)
+
+
+def _compiling(compile: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(compile)
+    def compiled(*args: Any, **named: Any) -> Any:
+        _say_cuda_in_traces()  # not before: torch's compiler takes long to import
+        return compile(*args, **named)
+
+    return compiled
+
+
+@functools.cache
+def _say_cuda_in_traces() -> None:
+    """torch's compiler answers for the tensors that it traces: `is_cuda` says the same of those of the CPU."""
+    from torch._dynamo.variables.base import VariableTracker
+    from torch._dynamo.variables.tensor import TensorVariable
+
+    traced = TensorVariable.method_attr_is_cuda
+
+    def is_cuda(self: Any, tx: Any) -> Any:
+        on_cpu = self.device is not None and self.device.type == "cpu"
+        return VariableTracker.build(tx, True) if on_cpu else traced(self, tx)
+
+    TensorVariable.method_attr_is_cuda = is_cuda  # type: ignore[method-assign, assignment]
 
 
 def a_program_calls() -> bool:

@@ -494,6 +494,5 @@ mod tests {
         assert_eq!(memory.describe(a.0 - 4), "4 bytes before `x` (8 bytes)");
         assert_eq!(memory.describe(16), "where nothing is allocated");
         assert_eq!(memory.describe(a.0 + 100 * GAP), "where nothing is allocated");
-        assert!(memory.describe(0x7f00_0000_0000).contains("and no other"));
     }
 }

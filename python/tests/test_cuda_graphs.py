@@ -44,7 +44,7 @@ with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
     largest, where = torch.topk(y + torch.arange(100, device="cuda"), 2)
     drawn = torch.randn(4, device="cuda")
 assert not torch.cuda.is_current_stream_capturing() and y.eq(0).all()
-assert "ptx" in compiled.asm
+assert "ptx" in compiled.asm and total.is_cuda and product.device.type == "cuda"
 n = 1  # the grid is that of the capture
 graph.replay()
 assert y.eq(3).all() and total.item() == 900 and where.tolist() == [99, 98]

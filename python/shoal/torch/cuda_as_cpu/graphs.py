@@ -86,7 +86,8 @@ def _allocated(func: Any, args: Any, kwargs: Any) -> Any:
         shown = func(*args, **kwargs)
 
     def like(tensor: Any) -> Any:
-        return torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype)
+        # Not `torch.empty_strided`, which would be a program's call for a tensor of the host.
+        return torch.ops.aten.empty_strided.default(tensor.size(), tensor.stride(), dtype=tensor.dtype)
 
     return tree_map_only(torch.Tensor, like, shown)
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use inkwell::values::{InstructionOpcode as Op, IntValue};
-use shoal_ir::{Elem, OpId, Region, effects};
+use shoal_ir::{Elem, OpId, Region};
 use shoal_layout::{InDim, LinearLayout, Place};
 
 use super::emitter::{Emitter, Held};
@@ -73,28 +73,17 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    /// Combines what the lanes have whose numbers differ in these bits. All of them get it; in order, the first does.
+    /// Combines what the lanes have whose numbers differ in these bits. All of them get it; in order, the first does, and what
+    /// others compute is not used.
     fn combine_lanes(&mut self, region: Region, rows: &mut [Group<'ctx>], lane_bits: &[usize], in_order: bool) {
-        // Lanes in between would combine what does not follow each other, which nothing but the result must show.
-        let is_seen = in_order && !effects::of_region(self.func, region).is_pure();
-        let mode = if in_order && !is_seen { "down" } else { "bfly" };
-        for &bit in lane_bits {
+        let mode = if in_order { "down" } else { "bfly" };
+        for bit in lane_bits {
             let by = self.llvm.const_i32(1 << bit).into();
             for mine in &mut *rows {
                 let other = self.shuffle_group(mode, mine, by);
-                let [first, second] = if is_seen { self.in_turn(by, mine, &other) } else { [mine.clone(), other] };
-                *mine = self.combine_two(region, &first, &second);
+                *mine = self.combine_two(region, mine, &other);
             }
         }
-    }
-
-    /// What the earlier and the later of two lanes have whose numbers differ in one bit.
-    fn in_turn(&self, bit: V<'ctx>, mine: &[V<'ctx>], other: &[V<'ctx>]) -> [Group<'ctx>; 2] {
-        let llvm = self.llvm;
-        let masked = llvm.bin(Op::And, self.lane.into(), bit);
-        let is_first = llvm.icmp(inkwell::IntPredicate::EQ, masked, llvm.const_i32(0).into());
-        [(mine, other), (other, mine)]
-            .map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| llvm.select(is_first, a, b)).collect())
     }
 
     /// Gives lanes whose numbers differ in these bits what the first of them has.

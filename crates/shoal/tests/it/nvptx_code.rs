@@ -115,20 +115,6 @@ fn long_functions_are_called_as_often_as_halving_needs() {
     }
 }
 
-/// A function that accesses memory is called with what follows each other, by every lane.
-#[test]
-fn functions_with_effects_see_neighbours_only() {
-    let read = "@shoal.jit\ndef read(a, p, b, q):\n    return tl.load(p + a * 8 + b), q\n";
-    let add = "@shoal.jit\ndef read(a, p, b, q):\n    return a * 8 + b, q\n";
-    let body = "    at, _ = tl.reduce((tl.load(x + i), x + 0 * i), 0, read)\n    tl.store(out, at)";
-    for (function, mode, other) in
-        [(read, "shfl.sync.bfly", "shfl.sync.down"), (add, "shfl.sync.down", "shfl.sync.bfly")]
-    {
-        let text = ptx_with(function, "*i64, *i64, i32", body);
-        assert!(text.contains(mode) && !text.contains(other), "{text}");
-    }
-}
-
 #[test]
 fn functions_of_mathematics_are_brought_along() {
     let text = ptx(

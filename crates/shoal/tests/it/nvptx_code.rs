@@ -9,13 +9,20 @@ fn ptx(signature: &str, body: &str) -> String {
 
 /// The same, after other functions.
 fn ptx_with(functions: &str, signature: &str, body: &str) -> String {
+    ptx_by(4, functions, signature, body)
+}
+
+/// The same, for programs of so many warps.
+fn ptx_by(warps: u32, functions: &str, signature: &str, body: &str) -> String {
     let text = format!(
         "import shoal\nimport shoal.language as tl\nfrom shoal.language.extra import libdevice\n\n{functions}\n@shoal.jit\n\
          def kernel(x, out, n):\n    i = tl.arange(0, 1024)\n{body}\n"
     );
     let kernel = Module::from_source("kernel.py", &text).unwrap().kernel("kernel").unwrap();
     let specs = kernel.read_signature(signature).unwrap();
-    let code = kernel.emit(&specs, Stage::Asm, &target_named("sm_90a").unwrap()).unwrap();
+    let mut options = kernel.options().clone();
+    options.gpu.num_warps = warps;
+    let code = kernel.with(options).emit(&specs, Stage::Asm, &target_named("sm_90a").unwrap()).unwrap();
     String::from_utf8(code).unwrap()
 }
 
@@ -84,6 +91,28 @@ fn threads_pick_registers_of_their_own() {
                 tl.store(out + tl.arange(0, 8)[:, None] * 2 + tl.arange(0, 2)[None, :], tl.cumsum(both, 0))";
     let text = ptx("*i32, *i32, i32", body);
     assert!(text.contains("600") && text.contains("7000"), "{text}");
+}
+
+/// Each thread combines its own elements, then lanes do, then warps: a long function by shuffles between lanes that hold one
+/// warp's numbers each.
+#[test]
+fn long_functions_are_called_as_often_as_halving_needs() {
+    let mean = "@shoal.jit\ndef mean(m, v, b, n, w, c):\n    r = c / (b + c)\n    d = n - m\n    \
+                return m + d * r, v + w + d * d * b * r, b + c\n";
+    let body =
+        "    v = tl.load(x + i)\n    m, _, _ = tl.reduce((v, v * 0, v * 0 + 1), 0, mean)\n    tl.store(out + i, v - m)";
+    let commutes = "@shoal.jit\ndef both(a, b, c, d):\n    return tl.sqrt(a * a + c * c), b + d\n";
+    let sum = "    a, b = tl.reduce((tl.load(x + i), tl.load(out + i)), 0, both)\n    tl.store(out + i, a + b)";
+    for (function, body, instruction) in [(mean, body, "div.full.f32"), (commutes, sum, "sqrt.approx.f32")] {
+        for (warps, calls) in [(1, 31 + 5), (4, 7 + 5 + 3), (8, 3 + 5 + 3), (16, 1 + 5 + 4)] {
+            let text = ptx_by(warps, function, "*fp32:16, *fp32:16, i32", body);
+            assert_eq!(text.matches(instruction).count(), calls, "{warps} warps: {text}");
+            // Where no element moves first: warps meet once, and nobody chooses whose number comes first.
+            if warps >= 8 {
+                assert_eq!([text.matches("bar.sync").count(), text.matches("selp").count()], [1, 0], "{text}");
+            }
+        }
+    }
 }
 
 #[test]

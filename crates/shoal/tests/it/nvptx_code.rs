@@ -138,3 +138,12 @@ fn assembly_may_be_newer_than_other_code() {
     let text = ptx("*i32, *i32, i32", assembly);
     assert!(text.contains(".version 8.3"), "{text}");
 }
+
+#[test]
+fn prefetches_are_instructions_of_those_threads_that_ask() {
+    let extra = "from triton_dist.language.extra.language_extra import prefetch, tid";
+    let tile = ptx_with(extra, "*fp32:16, *fp32:16, i32", "    prefetch(x + i * 32)");
+    assert!(tile.contains("prefetch.global.L2 [") && !tile.contains("wanted"), "{tile}");
+    let lanes = ptx_with(extra, "*fp32:16, *fp32:16, i32", "    if tid(0) < 3:\n        prefetch(x + tid(0) * 32)");
+    assert!(lanes.contains("@wanted prefetch.global.L2 ["), "{lanes}");
+}

@@ -95,5 +95,5 @@ def _name_the_driver() -> None:
 
     Forms.played_gpu = "sm_{}{}a".format(*CAPABILITY)
     cpu = backends["cpu"]
-    backends["cuda"] = Backend(backends["cuda"].compiler, WideWarps)
+    backends["nvidia"] = Backend(backends["nvidia"].compiler, WideWarps)
     backends["cpu"] = Backend(cpu.compiler, SelectedOnly)

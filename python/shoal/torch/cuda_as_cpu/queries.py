@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
-from shoal.runtime import cpu_facts
+from shoal.runtime import cpu_facts, stream_work
 from shoal.runtime.device_interface import Event, Stream
+from shoal.torch.cuda_as_cpu.graphs import CUDAGraph, graph, graph_pool_handle
 from shoal.torch.cuda_as_cpu.memory_pools import MemPool, use_mem_pool
 
 # The compute capability that most kernels are written for: descriptors, eight-bit floats.
@@ -38,6 +39,10 @@ class CudaStream(Stream):
     def device(self) -> torch.device:
         """The device whose work it queues."""
         return torch.device("cuda", _current_device)
+
+    def is_capturing(self) -> bool:
+        """Whether its work goes into a graph."""
+        return stream_work.is_captured()
 
     def __enter__(self) -> CudaStream:
         _before.append(_current_stream)
@@ -72,7 +77,7 @@ def install() -> None:
     for name, value in _ANSWERS.items():
         answer = _own(value)
         setattr(cuda, name, answer)
-        for part in (cuda.memory, cuda.random, cuda.streams):
+        for part in (cuda.graphs, cuda.memory, cuda.random, cuda.streams):
             if hasattr(part, name):
                 setattr(part, name, answer)
     for name in dir(cuda):
@@ -238,19 +243,14 @@ def _refused(what: str, instead: str) -> Any:
     return refuse
 
 
-def _refused_type(name: str, instead: str) -> type:
-    """A type that annotations may name and that nobody can make one of."""
-    return type(name, (), {"__init__": _refused(f"torch.cuda.{name}", instead)})
-
-
 _ANSWERS: dict[str, Any] = {
     "Event": Event,
     "ExternalStream": CudaStream,
     "MemPool": MemPool,
     "Stream": CudaStream,
-    "CUDAGraph": _refused_type("CUDAGraph", "call the captured function instead"),
-    "graph": _refused_type("graph", "call the captured function instead"),
-    "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "call the functions as they are"),
+    "CUDAGraph": CUDAGraph,
+    "graph": graph,
+    "graph_pool_handle": graph_pool_handle,
     "cudart": _refused("torch.cuda.cudart()", "ask torch.cuda itself"),
     "_sleep": _sleep,
     "can_device_access_peer": lambda device, peer: True,
@@ -274,7 +274,7 @@ _ANSWERS: dict[str, Any] = {
     "ipc_collect": _nothing,
     "is_available": lambda: True,
     "is_bf16_supported": lambda *_, **__: True,
-    "is_current_stream_capturing": lambda: False,
+    "is_current_stream_capturing": stream_work.is_captured,
     "is_initialized": lambda: True,
     "manual_seed": _seed,
     "manual_seed_all": _seed,

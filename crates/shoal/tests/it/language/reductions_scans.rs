@@ -100,7 +100,7 @@ def last(a, b):
         expected.extend([all(&mut (0..rows * columns)), y[rows * columns - 1]]);
         expected.extend((0..rows * columns).map(|at| all(&mut (at / columns * columns..=at))));
         let constants = format!("    ROWS: tl.constexpr = {rows}\n    COLUMNS: tl.constexpr = {columns}\n{body}");
-        for warps in [4, 1] {
+        for warps in [16, 4, 1] {
             with(functions, "x, y, out", &constants)
                 .options(|options| options.gpu.num_warps = warps)
                 .gives(args!(&x, &y), &expected);

@@ -244,6 +244,25 @@ def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code
     assert re.fullmatch(f"error: {blamed}", output.splitlines()[-1]), output
 
 
+WITHOUT_MEMORY = """
+import resource, shoal
+
+rank = shoal.World.from_env(heap_bytes=1 << 20).rank
+resource.setrlimit(resource.RLIMIT_AS, (1 << 20, 1 << 20))
+try:
+    while True:  # threads that have ended leave some
+        rank.barrier()
+except shoal.WorldError as error:
+    print(error)
+"""
+
+
+def test_no_memory_for_a_thread_is_an_error_in_words(tmp_path):
+    process = start(launcher(1), WITHOUT_MEMORY, tmp_path)
+    output, _ = process.communicate(timeout=90)
+    assert "cannot start a thread that waits for other ranks: " in output, output
+
+
 APART = """
 import time
 import numpy as np, shoal, shoal.language as tl

@@ -158,6 +158,58 @@ assert torch.func.vmap(lambda row: row.to("cuda") * 2)(torch.ones(2, 3)).tolist(
 """
 
 
+PLACES = """
+import torch
+
+
+class Wrapped:
+    def __init__(self, tensor):
+        self.data_ptr, self.dtype, self.device = tensor.data_ptr, tensor.dtype, tensor.device
+
+
+x = torch.randn(3, device="cuda")
+module = torch.nn.Linear(3, 3).cuda()
+loss = module(x + 1).sum()
+loss.backward()
+pieces = torch.sparse_coo_tensor([[0], [1]], [1.0], (2, 2), device="cuda")
+nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="cuda")
+made = torch.zeros(2, device=x.device)
+for tensor in (x, x + 1, x.cpu().cuda(), loss, module.weight, module.weight.grad, made, pieces, nested):
+    assert tensor.device == torch.device("cuda:0") and tensor.is_cuda and tensor.get_device() == 0
+assert (x + 1).to(x.device).device.type == "cuda" and x.to(x.device) is x
+torch.cuda.set_device(2)
+assert x.device.index == 2 == torch.cuda.current_stream().device.index
+torch.cuda.set_device(0)
+for host in (x.cpu(), x.to("cpu")[1:], torch.zeros(3, device="cpu"), x.to(torch.zeros(3, device="cpu").device)):
+    assert host.device.type == "cpu" and not host.is_cuda
+assert x.to("meta").device.type == "meta"
+
+# torch goes by where they are.
+assert "cuda" not in repr(x)
+for optimizer in (torch.optim.AdamW(module.parameters()), torch.optim.AdamW(module.parameters(), fused=True)):
+    before = module.weight.clone()
+    optimizer.step()
+    assert (module.weight != before).all()
+assert torch._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill(x, n: tl.constexpr):
+    tl.store(x + tl.arange(0, n), 7.0)
+
+
+fill[(1,)](Wrapped(x := torch.zeros(4, device="cuda")), 4)
+assert x.tolist() == [7.0] * 4
+"""
+
+
+def test_tensors_say_cuda_to_programs_and_the_truth_to_torch(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], PLACES, tmp_path)
+
+
 FORMS = """
 import os
 import torch
@@ -216,8 +268,14 @@ import torch
 def traced(x):
     return torch.softmax(x.to("cuda") * torch.full((), 2.0, device="cuda"), -1).cuda()
 
+def careful(x):
+    if not (x.is_cuda and x.device.type == "cuda"):
+        raise ValueError("x must be on a GPU")
+    return x + torch.ones(64, device=x.device).to(x.device)
+
 x = torch.randn(8, 64, device="cuda")
-assert torch.allclose(torch.compile(traced, backend="eager", fullgraph=True)(x), traced(x))
+for function in (traced, careful):
+    assert torch.allclose(torch.compile(function, backend="eager", fullgraph=True)(x), function(x))
 """
 
 

@@ -57,6 +57,10 @@ class Stream:
         """Whether the work in it is over."""
         return True
 
+    def is_capturing(self) -> bool:
+        """Whether its work goes into a graph: there are none."""
+        return False
+
     def synchronize(self) -> None:
         """Waits for the work in it, which is over already."""
 

@@ -2,11 +2,15 @@
 
 Moving between the two makes a copy, as it does where they are two: what a kernel writes into `x.cuda()` is not seen in
 `x`. What was made for `cuda` is there already, and stays what it is.
+
+Asked by a program where they are, tensors say `cuda`, unless the program's last word for their memory was `cpu`: many
+programs take no other answer. Asked by torch, which would go to a GPU with them, they say the truth.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +29,8 @@ _OTHERS = (
     "randn_like",
     "zeros_like",
 )
+# What tensors of the CPU say where they are: one object for each device, so that it is known again.
+_played: dict[int, torch.device] = {}
 _METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros", "new_empty_strided")
 
 
@@ -43,20 +49,37 @@ def _says_cuda(device: Any) -> bool:
     return device is not None and not isinstance(device, torch.Tensor) and on_cpu(device) is not device
 
 
+def _is_inside(caller: Any) -> bool:
+    """Whether a frame is one of torch or of Shoal, and not of a program that uses them."""
+    module = caller.f_globals.get("__name__")
+    return isinstance(module, str) and module.partition(".")[0] in ("torch", "shoal")
+
+
+def _means_host(device: Any, caller: Any) -> bool:
+    """Whether a program says `cpu`; torch says so of every tensor here."""
+    return isinstance(device, (str, torch.device)) and str(device) == "cpu" and not _is_inside(caller)
+
+
 def _has_memory(tensor: Any) -> bool:
     """Whether a tensor is one of memory: none of a trace, of `vmap`, of another library's parts."""
     return (
         not torch.compiler.is_compiling()
         and type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and tensor.layout == torch.strided
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
     )
 
 
-def _made_for_cuda(tensor: Any) -> Any:
-    """Notes where a tensor's memory was asked for: all its views are there, too."""
+def _made_for(place: str, tensor: Any) -> Any:
+    """Notes where a tensor's memory was asked for, `cuda` or `cpu`: all its views are there, too."""
     if _has_memory(tensor):
-        tensor.untyped_storage().made_for_cuda = True
+        tensor.untyped_storage().made_for = place
     return tensor
+
+
+def _asked_for(tensor: Any) -> str | None:
+    """Where a tensor's memory was asked for, if anybody said."""
+    return getattr(tensor.untyped_storage(), "made_for", None) if _has_memory(tensor) else None
 
 
 def _copied_to_cuda(tensor: Any, moved: Any) -> Any:
@@ -64,15 +87,17 @@ def _copied_to_cuda(tensor: Any, moved: Any) -> Any:
 
     A leaf that gathers gradients stays itself: most were made for `cuda` by functions that note nothing.
     """
-    if moved is not tensor or not _has_memory(tensor):
+    if not _has_memory(tensor):
         return moved
-    if getattr(tensor.untyped_storage(), "made_for_cuda", False) or (tensor.is_leaf and tensor.requires_grad):
-        return tensor
-    return _made_for_cuda(tensor.clone())
+    if moved is not tensor or _asked_for(tensor) == "cuda" or (tensor.is_leaf and tensor.requires_grad):
+        return _made_for("cuda", moved)
+    return _made_for("cuda", tensor.clone())
 
 
 def _copied_to_cpu(tensor: Any, moved: Any) -> Any:
-    return tensor.clone() if moved is tensor and _has_memory(tensor) else moved
+    if not _has_memory(tensor):
+        return moved
+    return _made_for("cpu", tensor.clone() if moved is tensor else moved)
 
 
 def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -86,7 +111,11 @@ def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
         if named.get("pin_memory"):
             named["pin_memory"] = False
         made = function(*args, **named)
-        return _made_for_cuda(made) if _says_cuda(device) else made
+        if device is None or torch.compiler.is_compiling():
+            return made
+        if _says_cuda(device):
+            return _made_for("cuda", made)
+        return _made_for("cpu", made) if _means_host(device, sys._getframe(1)) else made
 
     return called
 
@@ -108,6 +137,9 @@ def install() -> None:
         taker.__init__ = _first_on_cpu(taker.__init__)  # type: ignore[misc]
     torch.set_default_device = _function_on_cpu(torch.set_default_device)
     torch.load = _loading(torch.load)
+    torch.compile = _after(_tracing, torch.compile)
+    for name in ("nested_tensor", "as_nested_tensor"):
+        setattr(torch.nested, name, with_cpu(getattr(torch.nested, name)))
     torch.Generator = type("Generator", (torch.Generator,), {"__new__": _new_generator})  # type: ignore[misc]
 
 
@@ -118,9 +150,14 @@ def _is_in(value: Any, constructors: Any) -> bool:
         return False
 
 
+def _played_device() -> torch.device:
+    number = torch.cuda.current_device()
+    return _played.setdefault(number, torch.device("cuda", number))
+
+
 def _tensors() -> None:
     Tensor: Any = torch.Tensor
-    to, cpu = Tensor.to, Tensor.cpu
+    to, cpu, true_device = Tensor.to, Tensor.cpu, Tensor.device
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
@@ -131,19 +168,56 @@ def _tensors() -> None:
         if "device" in named:
             named["device"] = on_cpu(named["device"])
         outcome = to(self, *args, **named)
+        if torch.compiler.is_compiling() or any(device is played for played in _played.values()):
+            return outcome  # where another tensor is, this one is as well
         if _says_cuda(device):
             return _copied_to_cuda(self, outcome)
-        # The device of another tensor says CPU wherever it is; only a program's own word means the host.
-        return _copied_to_cpu(self, outcome) if isinstance(device, str) and device == "cpu" else outcome
+        return _copied_to_cpu(self, outcome) if _means_host(device, sys._getframe(1)) else outcome
 
+    @functools.wraps(true_device)
+    def device(self: Any) -> Any:
+        where = true_device.__get__(self)
+        if where != _CPU or _is_inside(sys._getframe(1)) or _asked_for(self) == "cpu":
+            return where
+        return _played_device()
+
+    Tensor.device = property(device)
     Tensor.to = moved
     Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: _copied_to_cuda(self, self)
     Tensor.cpu = functools.wraps(cpu)(lambda self, *args, **named: _copied_to_cpu(self, cpu(self, *args, **named)))
-    Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda"))
+    Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda") and _asked_for(self) != "cpu")
     Tensor.pin_memory = lambda self, device=None: self
     Tensor.is_pinned = lambda self, device=None: True
     Tensor.record_stream = lambda self, stream: None
     Tensor.get_device = lambda self: torch.cuda.current_device()
+
+
+def _after(first: Callable[[], None], function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def called(*args: Any, **named: Any) -> Any:
+        first()
+        return function(*args, **named)
+
+    return called
+
+
+@functools.cache
+def _tracing() -> None:
+    """Programs that are traced ask torch's compiler where tensors are. It is loaded for those who compile only."""
+    from torch._dynamo.variables.base import VariableTracker
+    from torch._dynamo.variables.tensor import TensorVariable
+
+    def played(original: Callable[..., Any], answer: Callable[[], Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def asked(self: Any, tx: Any) -> Any:
+            is_played = self.device == _CPU and not _is_inside(tx)
+            return VariableTracker.build(tx, answer()) if is_played else original(self, tx)
+
+        return asked
+
+    Variable: Any = TensorVariable
+    Variable.method_attr_device = played(Variable.method_attr_device, _played_device)
+    Variable.method_attr_is_cuda = played(Variable.method_attr_is_cuda, lambda: True)
 
 
 def _modules() -> None:
@@ -152,13 +226,20 @@ def _modules() -> None:
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
+        if any(map(_says_cuda, (*args[:1], named.get("device")))):
+            self = on_cuda(self)
         args = tuple(on_cpu(arg) if isinstance(arg, (str, int, torch.device)) else arg for arg in args)
         if "device" in named:
             named["device"] = on_cpu(named["device"])
         return to(self, *args, **named)
 
+    def on_cuda(self: Any, device: Any = None) -> Any:
+        for tensor in (*self.parameters(), *self.buffers()):
+            _made_for("cuda", tensor)
+        return self
+
     Module.to = moved
-    Module.cuda = lambda self, device=None: self
+    Module.cuda = on_cuda
 
 
 def _first_on_cpu(init: Callable[..., Any]) -> Callable[..., Any]:

@@ -31,6 +31,13 @@ DEVICES = 4
 class CudaStream(Stream):
     """A stream that can be the current one."""
 
+    stream_id = 0
+
+    @property
+    def device(self) -> torch.device:
+        """The current device, which all streams are of."""
+        return torch.device("cuda", _current_device)
+
     def __enter__(self) -> CudaStream:
         _before.append(_current_stream)
         _set_stream(self)
@@ -73,6 +80,7 @@ def install() -> None:
     if torch.version.cuda is None:
         torch.version.cuda = "12.8"  # type: ignore[misc]
     _profile_the_cpu()
+    torch._C._cuda_getCurrentRawStream = _own(lambda device: _current_stream.cuda_stream)  # type: ignore[attr-defined]
     # A kernel's launch takes tensors of the current stream; nothing of CUDA itself may start.
     cuda._lazy_init = _nothing
 

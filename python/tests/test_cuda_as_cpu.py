@@ -183,6 +183,8 @@ torch.cuda.set_device(0)
 for host in (x.cpu(), x.to("cpu")[1:], torch.zeros(3, device="cpu"), x.to(torch.zeros(3, device="cpu").device)):
     assert host.device.type == "cpu" and not host.is_cuda
 assert x.to("meta").device.type == "meta"
+with torch._subclasses.FakeTensorMode() as mode:
+    assert (mode.from_tensor(x) + 1).device == x.device
 
 # torch goes by where they are.
 assert "cuda" not in repr(x)

@@ -155,9 +155,21 @@ def _played_device() -> torch.device:
     return _played.setdefault(number, torch.device("cuda", number))
 
 
+def _played_for_programs(true_device: Any) -> property:
+    @functools.wraps(true_device)
+    def device(self: Any) -> torch.device:
+        where = true_device.__get__(self)
+        is_true = where != _CPU or _is_inside(sys._getframe(1)) or _asked_for(self) == "cpu"
+        return where if is_true else _played_device()
+
+    return property(device)
+
+
 def _tensors() -> None:
+    from torch._subclasses.fake_tensor import FakeTensor
+
     Tensor: Any = torch.Tensor
-    to, cpu, true_device = Tensor.to, Tensor.cpu, Tensor.device
+    to, cpu = Tensor.to, Tensor.cpu
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
@@ -174,14 +186,8 @@ def _tensors() -> None:
             return _copied_to_cuda(self, outcome)
         return _copied_to_cpu(self, outcome) if _means_host(device, sys._getframe(1)) else outcome
 
-    @functools.wraps(true_device)
-    def device(self: Any) -> Any:
-        where = true_device.__get__(self)
-        if where != _CPU or _is_inside(sys._getframe(1)) or _asked_for(self) == "cpu":
-            return where
-        return _played_device()
-
-    Tensor.device = property(device)
+    for kind in (Tensor, FakeTensor):
+        kind.device = _played_for_programs(kind.device)
     Tensor.to = moved
     Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: _copied_to_cuda(self, self)
     Tensor.cpu = functools.wraps(cpu)(lambda self, *args, **named: _copied_to_cpu(self, cpu(self, *args, **named)))

@@ -3,8 +3,8 @@
 Moving between the two makes a copy, as it does where they are two: what a kernel writes into `x.cuda()` is not seen in
 `x`. What was made for `cuda` is there already, and stays what it is.
 
-Asked by a program where they are, tensors say `cuda`, unless the program's last word for their memory was `cpu`: many
-programs take no other answer. Asked by torch, which would go to a GPU with them, they say the truth.
+Asked by a program where they are, all tensors say `cuda`: many programs take no other answer, or want the same one from
+two tensors. Asked by torch, which would go to a GPU with them, they say the truth.
 """
 
 from __future__ import annotations
@@ -70,16 +70,11 @@ def _has_memory(tensor: Any) -> bool:
     )
 
 
-def _made_for(place: str, tensor: Any) -> Any:
-    """Notes where a tensor's memory was asked for, `cuda` or `cpu`: all its views are there, too."""
+def _made_for_cuda(tensor: Any) -> Any:
+    """Notes where a tensor's memory was asked for: all its views are there, too."""
     if _has_memory(tensor):
-        tensor.untyped_storage().made_for = place
+        tensor.untyped_storage().made_for_cuda = True
     return tensor
-
-
-def _asked_for(tensor: Any) -> str | None:
-    """Where a tensor's memory was asked for, if anybody said."""
-    return getattr(tensor.untyped_storage(), "made_for", None) if _has_memory(tensor) else None
 
 
 def _copied_to_cuda(tensor: Any, moved: Any) -> Any:
@@ -87,17 +82,15 @@ def _copied_to_cuda(tensor: Any, moved: Any) -> Any:
 
     A leaf that gathers gradients stays itself: most were made for `cuda` by functions that note nothing.
     """
-    if not _has_memory(tensor):
+    if moved is not tensor or not _has_memory(tensor):
         return moved
-    if moved is not tensor or _asked_for(tensor) == "cuda" or (tensor.is_leaf and tensor.requires_grad):
-        return _made_for("cuda", moved)
-    return _made_for("cuda", tensor.clone())
+    if getattr(tensor.untyped_storage(), "made_for_cuda", False) or (tensor.is_leaf and tensor.requires_grad):
+        return tensor
+    return _made_for_cuda(tensor.clone())
 
 
 def _copied_to_cpu(tensor: Any, moved: Any) -> Any:
-    if not _has_memory(tensor):
-        return moved
-    return _made_for("cpu", tensor.clone() if moved is tensor else moved)
+    return tensor.clone() if moved is tensor and _has_memory(tensor) else moved
 
 
 def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,11 +104,7 @@ def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
         if named.get("pin_memory"):
             named["pin_memory"] = False
         made = function(*args, **named)
-        if device is None or torch.compiler.is_compiling():
-            return made
-        if _says_cuda(device):
-            return _made_for("cuda", made)
-        return _made_for("cpu", made) if _means_host(device, sys._getframe(1)) else made
+        return _made_for_cuda(made) if _says_cuda(device) else made
 
     return called
 
@@ -159,8 +148,7 @@ def _played_for_programs(true_device: Any) -> property:
     @functools.wraps(true_device)
     def device(self: Any) -> torch.device:
         where = true_device.__get__(self)
-        is_true = where != _CPU or _is_inside(sys._getframe(1)) or _asked_for(self) == "cpu"
-        return where if is_true else _played_device()
+        return _played_device() if where == _CPU and not _is_inside(sys._getframe(1)) else where
 
     return property(device)
 
@@ -191,7 +179,7 @@ def _tensors() -> None:
     Tensor.to = moved
     Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: _copied_to_cuda(self, self)
     Tensor.cpu = functools.wraps(cpu)(lambda self, *args, **named: _copied_to_cpu(self, cpu(self, *args, **named)))
-    Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda") and _asked_for(self) != "cpu")
+    Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda"))
     Tensor.pin_memory = lambda self, device=None: self
     Tensor.is_pinned = lambda self, device=None: True
     Tensor.record_stream = lambda self, stream: None
@@ -232,20 +220,13 @@ def _modules() -> None:
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
-        if any(map(_says_cuda, (*args[:1], named.get("device")))):
-            self = on_cuda(self)
         args = tuple(on_cpu(arg) if isinstance(arg, (str, int, torch.device)) else arg for arg in args)
         if "device" in named:
             named["device"] = on_cpu(named["device"])
         return to(self, *args, **named)
 
-    def on_cuda(self: Any, device: Any = None) -> Any:
-        for tensor in (*self.parameters(), *self.buffers()):
-            _made_for("cuda", tensor)
-        return self
-
     Module.to = moved
-    Module.cuda = on_cuda
+    Module.cuda = lambda self, device=None: self
 
 
 def _first_on_cpu(init: Callable[..., Any]) -> Callable[..., Any]:

@@ -29,7 +29,7 @@ test: ## Build and run all tests, of Rust and of Python
 
 python: ## Build the Python package (dev profile) into target/python, an environment to try it in
 	@scripts/setup.sh build python
-	@bin=$$(scripts/python.sh) && echo "python: try it with $$bin/python3, test it with $$bin/python3 -m pytest"
+	@bin=$$(scripts/python.sh) && echo "python: try it with $$bin/python3 and $$bin/shoal, test it with $$bin/python3 -m pytest"
 
 wheel: ## Build a wheel with LLVM inside into target/wheels, install it and check it
 	@scripts/setup.sh build python

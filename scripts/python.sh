@@ -45,6 +45,9 @@ build() {
     cargo build --profile "$profile" -p shoal-python -p shoal-cli -p shoal-runtime >&2
     local target=${CARGO_TARGET_DIR:-$PWD/target}
     ln -sfn "$(realpath "$target")/${profile/dev/debug}/libshoal_python.so" python/shoal/_native.abi3.so
+    # The command, as a wheel installs it.
+    printf '#!%s/%s/bin/python3\nimport sys\nfrom shoal.__main__ import main\nsys.exit(main())\n' "$PWD" "$folder" >"$folder/bin/shoal"
+    chmod +x "$folder/bin/shoal"
 }
 
 profile=dev

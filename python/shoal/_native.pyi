@@ -269,6 +269,9 @@ def default_device_name() -> str:
 def set_default_device(name: str | None) -> str:
     """Makes another device the default one, and gives the name of the one before."""
 
+def play_cuda() -> None:
+    """Makes `cuda` a name of the CPU: whoever says that its memory is there has memory of the host."""
+
 def cuda_device_count() -> int:
     """How many NVIDIA GPUs there are; 0 without a driver."""
 

@@ -35,6 +35,12 @@ def test_it_says_its_version():
     assert (said.returncode, said.stdout.split()) == (0, ["shoal", shoal.__version__])
 
 
+def test_it_is_beside_the_python_that_has_the_package():
+    beside = Path(sys.executable).with_name("shoal")
+    done = subprocess.run([beside, "--version"], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout == command("--version").stdout != ""
+
+
 def test_wrong_words_are_an_error():
     said = command("fly")
     assert said.returncode == 2 and "unrecognized subcommand" in said.stderr

@@ -231,6 +231,37 @@ assert torch.func.vmap(lambda row: row.to("cuda") * 2)(torch.ones(2, 3)).tolist(
 """
 
 
+PLAYED = """
+import torch
+import triton
+import triton.language as tl
+
+
+class Wrapped:
+    def __init__(self, tensor):
+        self.data_ptr, self.dtype, self.device = tensor.data_ptr, tensor.dtype, tensor.device
+
+
+@triton.jit
+def fill(x, n: tl.constexpr):
+    tl.store(x + tl.arange(0, n), 7.0)
+
+
+x = torch.zeros(4, device="cuda")
+fill[(1,)](Wrapped(x), 4)
+assert x.tolist() == [7.0] * 4
+assert torch.sparse_coo_tensor([[0], [1]], [1.0], (2, 2), device="cuda").is_cuda
+assert torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="cuda").is_cuda
+with torch._subclasses.FakeTensorMode() as mode:
+    assert (mode.from_tensor(x) + 1).device == x.device
+assert torch._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
+"""
+
+
+def test_what_else_is_of_cuda(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], PLAYED, tmp_path)
+
+
 FORMS = """
 import os
 import torch
@@ -290,8 +321,14 @@ def traced(x):
     assert x.is_cuda
     return torch.softmax(x.to("cuda") * torch.full((), 2.0, device="cuda"), -1).cuda()
 
+def careful(x):
+    if not (x.is_cuda and x.device.type == "cuda"):
+        raise ValueError("x must be on a GPU")
+    return x + torch.ones(64, device=x.device).to(x.device)
+
 x = torch.randn(8, 64, device="cuda")
-assert torch.allclose(torch.compile(traced, backend="eager", fullgraph=True)(x), traced(x))
+for function in (traced, careful):
+    assert torch.allclose(torch.compile(function, backend="eager", fullgraph=True)(x), function(x))
 """
 
 

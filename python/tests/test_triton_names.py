@@ -157,13 +157,15 @@ def test_names_of_the_backend_for_nvidia(monkeypatch, tmp_path):
 
     install()
     try:
-        from triton.backends.nvidia.compiler import CUDABackend, get_ptxas, sm_arch_from_capability
+        from triton.backends.nvidia.compiler import CUDABackend, get_ptxas, min_dot_size, sm_arch_from_capability
         from triton.backends.nvidia.driver import CudaDriver, libcuda_dirs, library_dirs, ty_to_cpp
     finally:
         uninstall()
     assert CUDABackend is shoal.backends.backends["nvidia"].compiler
     assert CudaDriver is shoal.backends.backends["nvidia"].driver
     assert [sm_arch_from_capability(80), sm_arch_from_capability(90)] == ["sm_80", "sm_90a"]
+    smallest = min_dot_size(None)
+    assert [smallest(tl.float16, tl.bfloat16), smallest(tl.int8, tl.float8e5)] == [(1, 1, 16), (1, 1, 32)]
     tools = types.SimpleNamespace(ptxas="older", ptxas_blackwell="newer")
     monkeypatch.setattr(sys.modules[get_ptxas.__module__], "knobs", types.SimpleNamespace(nvidia=tools))
     assert [get_ptxas(90), get_ptxas(100)] == ["older", "newer"]

@@ -4,7 +4,7 @@
 //! launches without arrays, go to the default device: the CPU, or what `SHOAL_DEVICE` or `shoal.device` says.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -92,6 +92,18 @@ fn no_device(name: &str) -> String {
 #[pyfunction]
 pub(crate) fn default_device_name() -> PyResult<String> {
     Ok(default_device()?.text())
+}
+
+static CUDA_IS_PLAYED: AtomicBool = AtomicBool::new(false);
+
+/// Makes `cuda` a name of the CPU: whoever says that its memory is there has memory of the host.
+#[pyfunction]
+pub(crate) fn play_cuda() {
+    CUDA_IS_PLAYED.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn cuda_is_played() -> bool {
+    CUDA_IS_PLAYED.load(Ordering::Relaxed)
 }
 
 /// Makes another device the default one; `None`: the one that `SHOAL_DEVICE` names. Gives the name of the one before.

@@ -45,7 +45,7 @@ mod _native {
     use crate::compiled::Compiled;
     #[pymodule_export]
     use crate::devices::{
-        cuda_device_count, cuda_driver_version, cuda_properties, cuda_synchronize, default_device_name,
+        cuda_device_count, cuda_driver_version, cuda_properties, cuda_synchronize, default_device_name, play_cuda,
         set_default_device,
     };
     #[pymodule_export]

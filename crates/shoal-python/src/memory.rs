@@ -9,7 +9,7 @@ use shoal::{Access, DType, Location, Memory};
 
 use crate::arguments::{ExtentNeed, Held, Package};
 use crate::errors::raise;
-use crate::{dlpack, dtypes, exchange};
+use crate::{devices, dlpack, dtypes, exchange};
 
 /// A torch tensor.
 pub(crate) fn torch<'a>(tensor: &Bound<'_, PyAny>, held: &'a Held) -> PyResult<Memory<'a>> {
@@ -105,6 +105,7 @@ pub(crate) fn by_protocol<'a>(object: &Bound<'_, PyAny>, held: &'a Held) -> PyRe
         if let Ok(device) = object.getattr(intern!(py, "device"))
             && !device.is_none()
             && !device.str()?.to_str()?.starts_with("cpu")
+            && !devices::cuda_is_played()
         {
             let ordinal = cuda_ordinal(device.str()?.to_str()?).ok_or_else(|| elsewhere(&device))?;
             held.note_cuda(ordinal, Package::Other);

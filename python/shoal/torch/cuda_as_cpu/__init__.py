@@ -42,10 +42,12 @@ def install_cuda_as_cpu() -> None:
         import torch
     except ImportError:
         raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
+    from shoal import _native
     from shoal.torch.cuda_as_cpu import devices, driver, notes, nvshmem, process_groups, queries, registrations
     from shoal.torch.symmetric_memory import install_symmetric_memory
 
     _installed = True
+    _native.play_cuda()
     notes.install()
     devices.install()
     queries.install()

@@ -98,6 +98,8 @@ def install() -> None:
                 setattr(module, name, with_cpu(value))
             elif callable(value) and _is_in(value, constructors):
                 setattr(module, name, with_cpu(value, makes_new=True))
+    for name in ("nested_tensor", "as_nested_tensor"):
+        setattr(torch.nested, name, with_cpu(getattr(torch.nested, name)))
     torch.from_numpy = with_cpu(torch.from_numpy, makes_new=True)
     for name in _METHODS:
         setattr(torch.Tensor, name, with_cpu(getattr(torch.Tensor, name)))

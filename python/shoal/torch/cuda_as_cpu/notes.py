@@ -39,7 +39,10 @@ def made_for_cuda(tensor: Any) -> bool | None:
 
 def install() -> None:
     """Makes tensors say "cuda" to programs. torch and Shoal themselves see where the memory is."""
+    from torch._subclasses.fake_tensor import FakeTensor
+
     Tensor: Any = torch.Tensor
+    FakeTensor.device = _of_fakes(FakeTensor.device)  # type: ignore[method-assign, assignment]
     Tensor.device = property(_device)
     Tensor.is_cuda = property(lambda self: _memory_device(self).type == "cuda" or _is_played(self))
     torch.compile = _compiling(torch.compile)
@@ -56,30 +59,45 @@ def _compiling(compile: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _say_cuda_in_traces() -> None:
-    """torch's compiler answers for the tensors that it traces: `is_cuda` says the same of those of the CPU."""
+    """torch's compiler answers for the tensors that it traces: programs hear the same of those of the CPU."""
     from torch._dynamo.variables.base import VariableTracker
     from torch._dynamo.variables.tensor import TensorVariable
 
-    traced = TensorVariable.method_attr_is_cuda
+    def answering(traced: Callable[..., Any], answer: Callable[[], Any]) -> Callable[..., Any]:
+        def asked(self: Any, tx: Any) -> Any:
+            is_played = self.device is not None and self.device.type == "cpu" and _is_of_a_program(tx)
+            return VariableTracker.build(tx, answer()) if is_played else traced(self, tx)
 
-    def is_cuda(self: Any, tx: Any) -> Any:
-        on_cpu = self.device is not None and self.device.type == "cpu"
-        return VariableTracker.build(tx, True) if on_cpu else traced(self, tx)
+        return asked
 
-    TensorVariable.method_attr_is_cuda = is_cuda  # type: ignore[method-assign, assignment]
+    Traced: Any = TensorVariable
+    Traced.method_attr_is_cuda = answering(Traced.method_attr_is_cuda, lambda: True)
+    Traced.method_attr_device = answering(Traced.method_attr_device, _played_device)
+
+
+def _is_of_a_program(frame: Any) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] not in ("torch", "shoal")
 
 
 def a_program_calls() -> bool:
     """Whether who called the caller is neither torch nor Shoal."""
-    if torch.compiler.is_compiling():
-        return False
-    return sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] not in ("torch", "shoal")
+    return not torch.compiler.is_compiling() and _is_of_a_program(sys._getframe(2))
+
+
+def _played_device() -> torch.device:
+    return torch.device("cuda", torch.cuda.current_device())
 
 
 def _device(tensor: Any) -> torch.device:
-    if a_program_calls() and _is_played(tensor):
-        return torch.device("cuda", torch.cuda.current_device())
-    return _memory_device(tensor)
+    return _played_device() if a_program_calls() and _is_played(tensor) else _memory_device(tensor)
+
+
+def _of_fakes(memory_device: Any) -> property:
+    def device(tensor: Any) -> torch.device:
+        where: torch.device = memory_device.__get__(tensor)
+        return _played_device() if where.type == "cpu" and a_program_calls() else where
+
+    return property(device)
 
 
 def _is_played(tensor: Any) -> bool:

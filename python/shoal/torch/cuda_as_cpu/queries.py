@@ -93,6 +93,7 @@ def install() -> None:
     if torch.version.cuda is None:
         torch.version.cuda = "12.8"  # type: ignore[misc]
     _profile_the_cpu()
+    torch._C._cuda_getCurrentRawStream = _own(lambda device: _current_stream.cuda_stream)  # type: ignore[attr-defined]
     # A kernel's launch takes tensors of the current stream; nothing of CUDA itself may start.
     cuda._lazy_init = _nothing
 

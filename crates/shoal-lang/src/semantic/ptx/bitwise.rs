@@ -131,16 +131,28 @@ impl Machine<'_, '_> {
         Ok(self.binary(BinaryOp::Or, rest, part))
     }
 
-    /// Any function of three bits, by its table.
+    /// Any function of three bits, by its table: a number, or an argument that is one.
     fn logic_of_three(&mut self, i: &Instruction) -> Outcome<IrValue> {
         let mut inputs = Vec::new();
         for at in 1..=3 {
             inputs.push(self.read(self.operand(i, at)?, Scalar::U32)?);
         }
-        let &Operand::Integer(table) = self.operand(i, 4)? else { return Err("its table is a number".into()) };
+        let table = self.operand(i, 4)?;
         let mut result = self.int(0, Scalar::U32);
-        for row in (0..8u64).filter(|row| table >> row & 1 == 1) {
-            let mut term = self.int(-1, Scalar::U32);
+        for row in 0..8u64 {
+            // All ones where the table has a one.
+            let mut term = match table {
+                Operand::Integer(table) if table >> row & 1 == 0 => continue,
+                Operand::Integer(_) => self.int(-1, Scalar::U32),
+                table => {
+                    let table = self.read(table, Scalar::U32)?;
+                    let (row, one) = (self.int(row as i64, Scalar::U32), self.int(1, Scalar::U32));
+                    let shifted = self.binary(BinaryOp::Shr, table, row);
+                    let bit = self.binary(BinaryOp::And, shifted, one);
+                    let zero = self.int(0, Scalar::U32);
+                    self.binary(BinaryOp::Sub, zero, bit)
+                }
+            };
             for (place, &input) in [4u64, 2, 1].iter().zip(&inputs) {
                 let input = if row & place != 0 { input } else { self.e.b().unary(UnaryOp::Not, input) };
                 term = self.binary(BinaryOp::And, term, input);

@@ -199,14 +199,13 @@ def all_gather_matmul_pull(
     x, b, c, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
 ):  # fmt: skip
     """c = everybody's `M × K` rows @ b, with the rows read where they are: nothing is gathered. `x` is symmetric; whoever
-    launches sees to it that everybody's is there, and stays until all ranks are done. A program computes one block, those
-    of this rank's own rows first."""
+    launches sees to it that everybody's is there, and stays until all ranks are done. A program computes one block; programs
+    walk down the rows of all ranks, this one's first, before the next columns of b."""
     down = tl.cdiv(M, BLOCK_M)
-    of_rank = down * tl.cdiv(N, BLOCK_N)
-    owner = (tl.rank() + tl.program_id(0) // of_rank) % tl.num_ranks()
-    block = tl.program_id(0) % of_rank
-    rows = block % down * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = block // down * BLOCK_N + tl.arange(0, BLOCK_N)
+    place = tl.program_id(0) % (down * tl.num_ranks())
+    owner = (tl.rank() + place // down) % tl.num_ranks()
+    rows = place % down * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(0) // (down * tl.num_ranks()) * BLOCK_N + tl.arange(0, BLOCK_N)
     acc = block_product(tl.symm_at(x, owner), b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
     at = (owner.to(tl.int64) * M + rows[:, None]) * N + cols[None, :]
     tl.store(c + at, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))

@@ -207,15 +207,20 @@ fn against_triton(session: &Session, case: &Case) -> Result<Vec<Row>, Failure> {
     }
 }
 
+impl Long {
+    fn job(&self) -> Job {
+        Job {
+            file: "cold_kernels.py".into(),
+            text: include_str!("cold_kernels.py").into(),
+            kernel: self.kernel.into(),
+            signature: self.signature.into(),
+        }
+    }
+}
+
 fn within_budget(session: &Session, long: &Long) -> Result<Vec<Row>, Failure> {
-    let job = Job {
-        file: "cold_kernels.py".into(),
-        text: include_str!("cold_kernels.py").into(),
-        kernel: long.kernel.into(),
-        signature: long.signature.into(),
-    };
     let label = format!("{} cold", long.name);
-    Ok(vec![Row::times("compile", &label, Unit::Milliseconds, cold(session, &job)?, "budget", LONG_BUDGET)])
+    Ok(vec![Row::times("compile", &label, Unit::Milliseconds, cold(session, &long.job())?, "budget", LONG_BUDGET)])
 }
 
 /// The first compilation in a fresh Python process that has Triton imported: the shortest of several processes.
@@ -272,4 +277,16 @@ fn large_tile(session: &Session) -> Result<Vec<Row>, Failure> {
         "shoal, tile of 256",
         small,
     )])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONG_KERNELS, compile_once};
+
+    #[test]
+    fn long_kernels_compile() {
+        for long in LONG_KERNELS {
+            assert!(compile_once(&long.job()).is_ok(), "{}", long.name);
+        }
+    }
 }

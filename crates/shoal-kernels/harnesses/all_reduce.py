@@ -5,7 +5,7 @@ def check_one_shot_all_reduce(world, n=37, programs=2, BLOCK=16):
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
         world.fill(x, launch)
-        one_shot_all_reduce[(programs,)](x, out, pad, n, WORLD=world.size, BLOCK=BLOCK)
+        one_shot_all_reduce[(programs,)](x, out, pad, n, WORLD=world.size, BLOCK=BLOCK, turn=launch)
     world.output(out)
 
 
@@ -79,6 +79,17 @@ def check_two_shot_all_reduce_bias(world, n=75, programs=2, BLOCK=8):
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
         two_shot_all_reduce_bias[(programs,)](x, bias, shared, out, pad, n, 5, WORLD=world.size, BLOCK=BLOCK)
+    world.output(out)
+
+
+@shoal.harness
+def check_two_shot_all_reduce(world, n=75, programs=2, BLOCK=8):
+    x = world.buffer(n, "fp32", "random")
+    shared = world.symm_empty(n, "fp32")
+    out = world.empty(n, "fp32")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        two_shot_all_reduce[(programs,)](x, shared, out, pad, n, WORLD=world.size, BLOCK=BLOCK)
     world.output(out)
 
 

@@ -246,7 +246,7 @@ class Communicator:
     def all_gather_matmul(
         self,
         dtype: str,
-        splits: int,
+        splits: int | None,
         product: tuple[int, int, int],
         x: _Array,
         gathered: _Array,

@@ -147,7 +147,11 @@ def test_products(n, dtype):
         scattered = [kernels.gemm_reduce_scatter(a, b)]
         scattered += [kernels.gemm_reduce_scatter_ce_persistent(a, b) for _ in range(2)]
         same = data(0, (k, cols), dtype, 1)
-        gathered = [kernels.all_gather_matmul(a, same, splits)[1] for splits in (1, 2)]
+        gathered = []
+        for splits in (None, 1, 2):
+            rows, product = kernels.all_gather_matmul(a, same, splits)
+            assert (rows == np.concatenate([data(other, (m, k), dtype) for other in range(n)])).all()
+            gathered.append(product)
         gathered.append(kernels.all_gather_matmul_pull(a, same))
         return kernels.gemm_one_shot_all_reduce(a, b, poisoned((m, cols), dtype)), scattered, gathered
 

@@ -62,6 +62,8 @@ for dim in (0, 1):
     all_a, (c,) = torch.ops.symm_mem.fused_all_gather_matmul(a, [b], dim, name)
     assert torch.equal(all_a, torch.cat(gathered(a), dim))
     torch.testing.assert_close(c, all_a @ b)
+    none, (alone,) = torch.ops.symm_mem.fused_all_gather_matmul(a, [b], dim, name, return_A=False)
+    assert none is None and torch.equal(alone, c)
     a = torch.randn(6 * world_size, 10)
     b = torch.randn(10, 4 * world_size)
     scattered = torch.ops.symm_mem.fused_matmul_reduce_scatter(a, b, "avg", dim, name)

@@ -182,12 +182,14 @@ def check_all_gather_matmul_pull(world, M=18, N=20, K=8):
     x = world.symm((M, K), "fp32", "random")
     b = world.buffer((K, N), "fp32", "random")
     c = world.empty((world.size, M, N), "fp32")
+    gathered = world.empty((world.size, M, K), "fp32")
     for launch in range(world.launches):
         world.fill(x, launch)
         world.barrier()
-        all_gather_matmul_pull[(world.size * 2 * 2,)](x, b, c, M, N, K, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16)
+        all_gather_matmul_pull[(world.size * 2 * 2,)](x, gathered, b, c, M, N, K, BLOCK_M=16, BLOCK_N=16, BLOCK_K=16)
         world.barrier()
     world.output(c)
+    world.output(gathered)
 
 
 @shoal.harness

@@ -15,6 +15,9 @@ from sync import meet
 WAIT = tl.constexpr(0)
 MULTIPLY = tl.constexpr(1)
 
+# Elements that are copied at once.
+COPIED = tl.constexpr(2048)
+
 
 @shoal.jit
 def block_product(
@@ -196,20 +199,29 @@ def all_gather_matmul(
 
 @shoal.jit
 def all_gather_matmul_pull(
-    x, b, c, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
+    x, gathered, b, c, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr
 ):  # fmt: skip
-    """c = everybody's `M × K` rows @ b, with the rows read where they are: nothing is gathered. `x` is symmetric; whoever
-    launches sees to it that everybody's is there, and stays until all ranks are done. A program computes one block, those
-    of this rank's own rows first."""
+    """c = everybody's `M × K` rows @ b, with the rows read where they are. `x` is symmetric; whoever launches sees to it that
+    everybody's is there, and stays until all ranks are done. A program computes one block; programs walk down the rows of
+    all ranks, this one's first, before the next columns of b. With `gathered`, those of the first columns also copy their rows
+    there, which are in the cache then."""
     down = tl.cdiv(M, BLOCK_M)
-    of_rank = down * tl.cdiv(N, BLOCK_N)
-    owner = (tl.rank() + tl.program_id(0) // of_rank) % tl.num_ranks()
-    block = tl.program_id(0) % of_rank
-    rows = block % down * BLOCK_M + tl.arange(0, BLOCK_M)
-    cols = block // down * BLOCK_N + tl.arange(0, BLOCK_N)
-    acc = block_product(tl.symm_at(x, owner), b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
+    place = tl.program_id(0) % (down * tl.num_ranks())
+    owner = (tl.rank() + place // down) % tl.num_ranks()
+    rows = place % down * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(0) // (down * tl.num_ranks()) * BLOCK_N + tl.arange(0, BLOCK_N)
+    a = tl.symm_at(x, owner)
+    acc = block_product(a, b, rows, cols, M, N, K, BLOCK_M, BLOCK_N, BLOCK_K)
     at = (owner.to(tl.int64) * M + rows[:, None]) * N + cols[None, :]
     tl.store(c + at, acc.to(c.dtype.element_ty), mask=(rows[:, None] < M) & (cols[None, :] < N))
+    if gathered is not None:
+        if tl.program_id(0) < down * tl.num_ranks():
+            first = (place % down * BLOCK_M).to(tl.int64) * K
+            end = tl.minimum(first + tl.cast(BLOCK_M, tl.int64) * K, tl.cast(M, tl.int64) * K)
+            for start in range(first, end, COPIED):
+                copied = start + tl.arange(0, COPIED)
+                row = tl.load(a + copied, mask=copied < end)
+                tl.store(gathered + owner.to(tl.int64) * M * K + copied, row, mask=copied < end)
 
 
 @shoal.jit

@@ -59,10 +59,11 @@ def gemm_reduce_scatter_ce_persistent(a: Any, b: Any, out: Any = None) -> Any:
     return out
 
 
-def all_gather_matmul(a: Any, b: Any, splits: int = 1, out: Any = None) -> tuple[Any, Any]:
+def all_gather_matmul(a: Any, b: Any, splits: int | None = None, out: Any = None) -> tuple[Any, Any]:
     """All ranks' rows, and those times `b`: multiplied while they still arrive, in `splits` pieces of each rank.
 
-    The gathered rows lie in memory that the next call uses again.
+    Without `splits`, ranks on CPUs that reach each other's memory multiply rows where they are, and keep what they
+    read; others gather them in one piece. The gathered rows lie in memory that the next call uses again.
     """
     comm, like, (m, n, k) = _factors(a, b)
     ranks = comm.rank.num_ranks

@@ -190,7 +190,7 @@ def _gathered(tensor: Any, group_name: str) -> tuple[SymmetricMemory, list[Any]]
 
 
 def fused_all_gather_matmul(A: Any, Bs: list[Any], gather_dim: int, group_name: str, *, return_A: bool = True) -> Any:
-    """The products of the gathered tensor; each shard is multiplied as it is gathered, this rank's own first."""
+    """The products of the gathered tensor; each shard is multiplied where it is."""
     import torch
 
     if A.dim() < 2 or any(B.dim() != 2 for B in Bs):
@@ -202,16 +202,10 @@ def fused_all_gather_matmul(A: Any, Bs: list[Any], gather_dim: int, group_name: 
         gathered = torch.cat(shards, gather_dim)
         handle.barrier(0)
         return gathered if return_A else None, [gathered @ B for B in Bs]
-    products: list[list[Any]] = [[None] * handle.world_size for _ in Bs]
-    kept: list[Any] = [None] * handle.world_size
-    for step in range(handle.world_size):
-        rank = (handle.rank + step) % handle.world_size
-        kept[rank] = shards[rank].clone()
-        for B, product in zip(Bs, products):
-            product[rank] = kept[rank] @ B
+    products = [torch.cat([shard @ B for shard in shards], gather_dim) for B in Bs]
+    gathered = torch.cat(shards, gather_dim) if return_A else None
     handle.barrier(0)
-    gathered = torch.cat(kept, gather_dim) if return_A else None
-    return gathered, [torch.cat(product, gather_dim) for product in products]
+    return gathered, products
 
 
 def _reduced(parts: list[Any], reduce_op: str) -> Any:

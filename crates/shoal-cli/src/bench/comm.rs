@@ -52,8 +52,9 @@ pub(super) fn suite(options: &BenchOptions) -> Vec<Bench> {
         }
         // What there is to win is the time of gathering: little beside a large product, much beside a narrow one.
         for sizes in [[256, 512, 512], [1024, 64, 1024]] {
-            add("all_gather_matmul_pull", &sizes, Against::Kernel("all_gather_then_matmul"));
-            add("all_gather_matmul", &sizes, Against::Kernel("all_gather_then_matmul"));
+            for name in ["all_gather_matmul_pull", "all_gather_matmul_pull_kept", "all_gather_matmul"] {
+                add(name, &sizes, Against::Kernel("all_gather_then_matmul"));
+            }
         }
     }
     cases.into_iter().map(bench).collect()

@@ -70,6 +70,35 @@ const CASES: &[Case] = &[
     },
 ];
 
+/// A long kernel, and how it is compiled.
+struct Long {
+    name: &'static str,
+    kernel: &'static str,
+    signature: &'static str,
+}
+
+const LONG_KERNELS: &[Long] = &[
+    Long {
+        name: "attention backward f16 64×64×64",
+        kernel: "attention_backward",
+        signature: "*fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp16:16, *fp16:16, *fp16:16, i32, i32, \
+                    i32, fp32, CAUSAL=True, HEAD_DIM=64, BLOCK=64",
+    },
+    Long {
+        name: "chunked delta rule bf16 128×128×64",
+        kernel: "chunked_delta_rule",
+        signature: "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *fp32:16, *bf16:16, i32, HEAD_DIM=128, VALUE_DIM=128, CHUNK=64",
+    },
+    Long {
+        name: "pooling 3×3×3 f16",
+        kernel: "max_pool_3d",
+        signature: "*fp16:16, *fp16:16, *i32:16, i32, i32, i32, BLOCK=1024",
+    },
+];
+
+/// What a long kernel may take, in seconds.
+const LONG_BUDGET: f64 = 0.5;
+
 /// Fresh processes that a cold compilation is measured in.
 const PROCESSES: usize = 5;
 
@@ -78,6 +107,10 @@ pub(super) fn benches() -> Vec<Bench> {
         .iter()
         .map(|case| Bench { name: format!("compile {}", case.name), run: Box::new(move |s| against_triton(s, case)) })
         .collect();
+    benches.extend(LONG_KERNELS.iter().map(|long| Bench {
+        name: format!("compile {}", long.name),
+        run: Box::new(move |session| within_budget(session, long)),
+    }));
     benches.push(Bench { name: "compile large tile".into(), run: Box::new(large_tile) });
     benches
 }
@@ -174,6 +207,22 @@ fn against_triton(session: &Session, case: &Case) -> Result<Vec<Row>, Failure> {
     }
 }
 
+impl Long {
+    fn job(&self) -> Job {
+        Job {
+            file: "cold_kernels.py".into(),
+            text: include_str!("cold_kernels.py").into(),
+            kernel: self.kernel.into(),
+            signature: self.signature.into(),
+        }
+    }
+}
+
+fn within_budget(session: &Session, long: &Long) -> Result<Vec<Row>, Failure> {
+    let label = format!("{} cold", long.name);
+    Ok(vec![Row::times("compile", &label, Unit::Milliseconds, cold(session, &long.job())?, "budget", LONG_BUDGET)])
+}
+
 /// The first compilation in a fresh Python process that has Triton imported: the shortest of several processes.
 fn triton_cold(request: &Value) -> Result<f64, String> {
     let mut shortest = f64::INFINITY;
@@ -228,4 +277,16 @@ fn large_tile(session: &Session) -> Result<Vec<Row>, Failure> {
         "shoal, tile of 256",
         small,
     )])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LONG_KERNELS, compile_once};
+
+    #[test]
+    fn long_kernels_compile() {
+        for long in LONG_KERNELS {
+            assert!(compile_once(&long.job()).is_ok(), "{}", long.name);
+        }
+    }
 }

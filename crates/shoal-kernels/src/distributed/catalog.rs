@@ -330,6 +330,16 @@ static CATALOG: &[RankItem] = &[
         build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, Order::Pulled, sizes(s))),
     },
     RankItem {
+        name: "all_gather_matmul_pull_kept",
+        doc: "the same, and the rows",
+        dims: &["m", "n", "k"],
+        show: &[256, 256, 1024],
+        tests: PRODUCTS,
+        is_identical: false,
+        runs_between_hosts: false,
+        build: build!(|rank, s, T| AllGatherMatmul::<T>::new(rank, Order::PulledAndKept, sizes(s))),
+    },
+    RankItem {
         name: "all_gather_then_matmul",
         doc: "the same, one after the other",
         dims: &["m", "n", "k"],

@@ -256,9 +256,15 @@ impl<'a> Communicator<'a> {
         done
     }
 
+    /// Whether loads and stores of this rank reach the memory of all others.
+    #[must_use]
+    pub fn reaches_all(&self) -> bool {
+        self.rank.transport().is_none()
+    }
+
     /// Refuses kernels that load and store other ranks' memory where that does not reach all.
     fn check_reach(&self, source: Source, name: &str) -> Result<(), Error> {
-        if source.runs_between_hosts(name) || self.rank.transport().is_none() {
+        if source.runs_between_hosts(name) || self.reaches_all() {
             return Ok(());
         }
         let far = (0..self.size()).find(|&peer| self.rank.base(peer).is_err()).unwrap_or_default();

@@ -10,7 +10,7 @@ macro_rules! every_kernel {
             all_gather_push all_gather_pull all_gather_ring all_gather_2d all_gather_with_progress
             reduce_scatter all_to_all broadcast ring_put
             gemm_one_shot_all_reduce gemm_reduce_scatter gemm_reduce_scatter_ce_persistent all_gather_matmul
-            all_gather_matmul_pull all_gather_then_matmul
+            all_gather_matmul_pull all_gather_matmul_pull_kept all_gather_then_matmul
             all_gather_put all_gather_put_ring broadcast_put reduce_scatter_put all_reduce_put all_to_all_put
         }
     };

@@ -61,7 +61,8 @@ const GEMM_ANNOUNCED: &str = "*bf16:16, *bf16:16, *fp32:16, *fp32:16, *i32:16, *
                               i32:16, WORLD=4, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64";
 const GATHER_MATMUL: &str = "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *u32:16, i32:16, i32:16, i32:16, i32, i32:16, None, \
                              i32, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64";
-const PULL_MATMUL: &str = "*bf16:16, *bf16:16, *bf16:16, i32:16, i32:16, i32:16, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64";
+const PULL_MATMUL: &str =
+    "*bf16:16, *bf16:16, *bf16:16, *bf16:16, i32:16, i32:16, i32:16, BLOCK_M=128, BLOCK_N=128, BLOCK_K=64";
 
 static CASES: &[Case] = &[
     everywhere(

@@ -372,14 +372,23 @@ impl CommunicatorObject {
         &self,
         py: Python<'_>,
         dtype: &str,
-        splits: usize,
+        splits: Option<usize>,
         product: Product,
         x: Array,
         gathered: Array,
         b: Array,
         c: Array,
     ) -> PyResult<()> {
-        self.gathering(py, splits, |gather| {
+        if splits.is_none() && self.communicator.reaches_all() && self.communicator.rank().gpu().is_none() {
+            return self.run(py, || {
+                with_type!(dtype, T => {
+                    let (x, gathered) = (self.symm::<T>(x)?, self.symm(gathered)?);
+                    let factors = (&x, elements(b));
+                    all_gather_matmul_pull(&self.communicator, sizes(product), factors, elements_mut(c), Some(&gathered))
+                })
+            });
+        }
+        self.gathering(py, splits.unwrap_or(1), |gather| {
             with_type!(dtype, T => {
                 let (x, gathered) = (self.symm::<T>(x)?, self.symm(gathered)?);
                 let with = Factors { x: &x, gathered: &gathered, b: elements(b), c: elements_mut(c) };
@@ -400,7 +409,7 @@ impl CommunicatorObject {
         self.run(py, || {
             with_type!(dtype, T => {
                 let x = self.symm::<T>(x)?;
-                all_gather_matmul_pull(&self.communicator, sizes(product), (&x, elements(b)), elements_mut(c))
+                all_gather_matmul_pull(&self.communicator, sizes(product), (&x, elements(b)), elements_mut(c), None)
             })
         })
     }

@@ -54,6 +54,9 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
             new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank))
         }
         WorldError::Stream { source } => world(py, source),
+        WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => {
+            new(py, "WorldError", &text, |facts| facts.set_item("rank", error.odd_one()))
+        }
         _ => new(py, "WorldError", &text, |_| Ok(())),
     }
 }

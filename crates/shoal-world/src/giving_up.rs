@@ -74,16 +74,30 @@ impl Rank {
         // Before the world ends, so that whoever sees its end finds this.
         self.access().post_wait(waits);
         let why = waits.lines().next().unwrap_or_default();
-        let failure = Failure { rank: self.rank(), reason: format!("{} gave up: {why}", self.name()) };
+        let gave_up = Failure { rank: self.rank(), reason: format!("{} gave up: {why}", self.name()) };
+        let failure = self.left_alone(why).filter(|_| others_wait(self.access())).unwrap_or(gave_up);
         let ended = self.end_world(failure.clone());
         if ended != failure {
             return Err(self.ended_in_kernel(waits, ended));
         }
         let reports = collect(self.access());
-        if let Some((rank, suspect)) = suspect(self.access()) {
-            launcher::tell(&Failure { rank, reason: format!("{}; {suspect}", failure.reason) });
+        let is_silent = |rank: &usize| self.access().wait_of(*rank).is_none() && !self.access().has_left(*rank);
+        let silent = (0..self.size()).find(is_silent).map(|rank| {
+            let reason = format!("{} does not answer: {}", self.access().name(rank), failure.reason);
+            Failure { rank, reason }
+        });
+        if let Some(culprit) = silent.or_else(|| self.left_alone(why)) {
+            launcher::tell(&culprit);
         }
         Ok(reports)
+    }
+
+    /// That ranks have left while this one waited, if some have.
+    fn left_alone(&self, why: &str) -> Option<Failure> {
+        let left: Vec<usize> = (0..self.size()).filter(|&rank| self.access().has_left(rank)).collect();
+        let who: Vec<String> = left.iter().map(|&rank| self.access().name(rank)).collect();
+        let reason = format!("{} left the world while {} waited: {why}", who.join(", "), self.name());
+        left.first().map(|&rank| Failure { rank, reason })
     }
 
     fn ended_in_kernel(&self, waits: &str, failure: Failure) -> WorldError {
@@ -120,6 +134,12 @@ pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     WorldError::Failed { rank, awaited: Some(awaited), failure, others: once(others) }
 }
 
+/// Whether all other ranks that have not left say that they wait.
+fn others_wait(access: &dyn Engine) -> bool {
+    let is_other = |rank: &usize| *rank != access.rank() && !access.has_left(*rank);
+    (0..access.size()).filter(is_other).all(|rank| access.beat_of(rank).is_some())
+}
+
 /// What every rank has told, after a while.
 fn collect(access: &dyn Engine) -> Vec<String> {
     let until = Instant::now() + COLLECTING;
@@ -136,14 +156,6 @@ fn told_by(access: &dyn Engine, rank: usize) -> String {
         None if access.has_left(rank) => format!("rank {rank}: it has left the world"),
         None => format!("rank {rank}: it has not said what it waits for; it computes, or does not answer"),
     }
-}
-
-/// A rank that cannot be waiting for the others, and how that shows.
-fn suspect(access: &dyn Engine) -> Option<(usize, String)> {
-    let silent = || (0..access.size()).filter(|&rank| access.wait_of(rank).is_none());
-    let left = silent().find(|&rank| access.has_left(rank));
-    let left = left.map(|rank| (rank, format!("{} has left the world", access.name(rank))));
-    left.or_else(|| silent().next().map(|rank| (rank, format!("{} does not answer", access.name(rank)))))
 }
 
 /// What programs wait for, and how to find out more.

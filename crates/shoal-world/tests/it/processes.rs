@@ -323,7 +323,7 @@ fn a_rank_that_never_comes_is_named() {
     });
     let ending = end(job.expect("processes start"));
     assert_eq!(ending.codes, [Some(FAILED), Some(FAILED), Some(0)]);
-    let reason = "rank 0 waited 700 ms for rank 2 to join the world".to_owned();
+    let reason = "rank 2 did not join the world: rank 0 waited 700 ms".to_owned();
     assert_eq!(ending.said[0], format!("error: {reason}"));
     assert_eq!(ending.said[1], ending.said[0]);
     assert_eq!(ending.told, Some(Failure { rank: 2, reason }));
@@ -341,7 +341,7 @@ fn without_rank_0_the_others_give_up() {
     });
     let ending = end(job.expect("processes start"));
     assert_eq!(ending.codes, [Some(0), Some(FAILED)]);
-    let reason = "rank 1 waited 700 ms for rank 0 to start".to_owned();
+    let reason = "rank 0 did not start: rank 1 waited 700 ms for it".to_owned();
     assert_eq!(ending.said[1], format!("error: {reason}"));
     assert_eq!(ending.told, Some(Failure { rank: 0, reason }));
 }

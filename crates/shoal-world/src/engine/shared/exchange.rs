@@ -10,7 +10,8 @@ use rustix::thread::futex;
 use super::SharedMemory;
 use super::control::{PAYLOAD, TeamSlot};
 use crate::engine::{Awaited, Call, Route};
-use crate::error::{Failure, WorldError, spell};
+use crate::error::{Failure, WorldError, late_for};
+use crate::vigil::HostWait;
 
 /// Looks at the word before going to sleep: the others are often about to arrive.
 const SPINS_BEFORE_SLEEP: u32 = 100;
@@ -110,20 +111,27 @@ impl Round<'_> {
             std::hint::spin_loop();
         }
         let deadline = Instant::now() + self.memory.timeout;
-        loop {
+        let mut wait = HostWait::default();
+        let tell = |beat| self.memory.beat(self.me, beat);
+        let result = loop {
             // In this order: what made the round complete may be the last thing that a rank did before it left.
             let trouble = self.trouble(deadline);
             if is_complete() {
-                return Ok(());
+                break Ok(());
             }
             if let Some(failure) = trouble {
-                return Err(self.failed(failure));
+                break Err(self.failed(failure));
+            }
+            if self.memory.has_lost_a_process() {
+                wait.looked(tell);
             }
             let interval = LIVENESS_INTERVAL.min(deadline.saturating_duration_since(Instant::now()));
             let interval = futex::Timespec::try_from(interval).expect("a short time");
             // Woken, timed out, interrupted or too late to sleep: in every case the loop looks again.
             let _ = futex::wait(completed, self.memory.futex_flags(), before, Some(&interval));
-        }
+        };
+        wait.ended(tell);
+        result
     }
 
     /// Why this round will not be completed.
@@ -150,15 +158,7 @@ impl Round<'_> {
         }
         let late: Vec<String> = missing().map(|rank| self.memory.name(rank)).collect();
         let rank = missing().next()?;
-        let reason = format!(
-            "{} waited {} in {} of {} for {}",
-            self.memory.name(self.me),
-            spell(self.memory.timeout),
-            self.call,
-            self.route.team,
-            late.join(", ")
-        );
-        Some(Failure { rank, reason })
+        Some(late_for(rank, &late, self.call, self.route.team, &self.memory.name(self.me), self.memory.timeout))
     }
 
     fn has_posted(&self, rank: usize) -> bool {

@@ -183,14 +183,17 @@ impl fmt::Display for Failure {
 
 /// Members of a team that did not come, of which `rank` is the first, and who has waited for them how long.
 pub(crate) fn late_for(rank: usize, late: &[String], call: Call, team: &str, who: &str, waited: Duration) -> Failure {
-    /// Failures have little room.
+    let (late, waited) = (listed_names(late), spell(waited));
+    Failure { rank, reason: format!("{late} did not come to {call} of {team}: {who} waited {waited}") }
+}
+
+/// The first of these names, and how many more there are: failures have little room.
+pub(crate) fn listed_names(names: &[String]) -> String {
     const NAMED: usize = 8;
-    let more = match late.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let (late, waited) = (late[..late.len().min(NAMED)].join(", "), spell(waited));
-    Failure { rank, reason: format!("{late}{more} did not come to {call} of {team}: {who} waited {waited}") }
+    match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
 }
 
 /// What other ranks were waiting for, each on a line of its own.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use shoal_driver::{AwaitedValue, LaunchError};
 
 use crate::engine::{Awaited, Engine, EngineKind};
-use crate::error::{Failure, WorldError};
+use crate::error::{Failure, WorldError, listed_names};
 use crate::launcher;
 use crate::rank::Rank;
 
@@ -75,7 +75,9 @@ impl Rank {
         self.access().post_wait(waits);
         let why = waits.lines().next().unwrap_or_default();
         let gave_up = Failure { rank: self.rank(), reason: format!("{} gave up: {why}", self.name()) };
-        let failure = self.left_alone(why).filter(|_| others_wait(self.access())).unwrap_or(gave_up);
+        // Others leave because the world ends.
+        let left_alone = self.left_alone(why);
+        let failure = left_alone.clone().filter(|_| others_wait(self.access())).unwrap_or(gave_up);
         let ended = self.end_world(failure.clone());
         if ended != failure {
             return Err(self.ended_in_kernel(waits, ended));
@@ -86,7 +88,7 @@ impl Rank {
             let reason = format!("{} does not answer: {}", self.access().name(rank), failure.reason);
             Failure { rank, reason }
         });
-        if let Some(culprit) = silent.or_else(|| self.left_alone(why)) {
+        if let Some(culprit) = silent.or(left_alone) {
             launcher::tell(&culprit);
         }
         Ok(reports)
@@ -96,7 +98,7 @@ impl Rank {
     fn left_alone(&self, why: &str) -> Option<Failure> {
         let left: Vec<usize> = (0..self.size()).filter(|&rank| self.access().has_left(rank)).collect();
         let who: Vec<String> = left.iter().map(|&rank| self.access().name(rank)).collect();
-        let reason = format!("{} left the world while {} waited: {why}", who.join(", "), self.name());
+        let reason = format!("{} left the world while {} waited: {why}", listed_names(&who), self.name());
         left.first().map(|&rank| Failure { rank, reason })
     }
 

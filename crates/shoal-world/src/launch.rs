@@ -106,18 +106,20 @@ impl Job {
                 command.env(ENGINE, "processes");
             }
             command.envs(Membership::variables(rank, ranks, port, &token)).process_group(0);
-            end_with_parent(&mut command);
-            job.add(rank, &mut command)?;
+            end_with_parent(&mut command, Signal::KILL);
+            let group = job.add(rank, &mut command)?;
+            job.guard.add(group);
         }
         Ok(job)
     }
 
-    /// One process that starts the ranks itself and tells them what they are; it counts as rank 0.
+    /// One process that starts the ranks itself and tells them what they are; it counts as rank 0. It ends them when it is
+    /// asked to end, and so it is when the process that started it has ended.
     pub fn of(mut command: Command) -> Result<Job, WorldError> {
         let token = Token::random()?;
         let mut job = Job::empty(&token)?;
         command.env(TOKEN, token.reveal()).process_group(0);
-        end_with_parent(&mut command);
+        end_with_parent(&mut command, Signal::TERM);
         job.add(0, &mut command)?;
         Ok(job)
     }
@@ -134,14 +136,13 @@ impl Job {
     }
 
     /// Starts a process that is not yet.
-    fn add(&mut self, rank: usize, command: &mut Command) -> Result<(), WorldError> {
+    fn add(&mut self, rank: usize, command: &mut Command) -> Result<Pid, WorldError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command
             .spawn()
             .map_err(|source| WorldError::System { doing: format!("start `{program}` as rank {rank}"), source })?;
         let pid = Pid::from_child(&child);
         self.groups.lock().push(pid);
-        self.guard.add(pid);
         // The process is not waited for before the job has it, so its number cannot go to another.
         let handle = pidfd_open(pid, PidfdFlags::empty());
         match handle.map_err(WorldError::system(format!("watch rank {rank}"))) {
@@ -152,7 +153,7 @@ impl Job {
                 return Err(error);
             }
         }
-        Ok(())
+        Ok(pid)
     }
 
     /// The ranks that have not ended, and their processes; for taking their pipes.
@@ -289,10 +290,10 @@ impl Groups {
 }
 
 /// Ranks do not outlive who started them, however that ends.
-fn end_with_parent(command: &mut Command) {
+fn end_with_parent(command: &mut Command, signal: Signal) {
     let parent = getpid();
     let prepare = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
+        set_parent_process_death_signal(Some(signal))?;
         if getppid() != Some(parent) {
             // It has ended already.
             return Err(rustix::io::Errno::CHILD.into());

@@ -330,11 +330,28 @@ fn a_rank_that_never_comes_is_named() {
 }
 
 #[test]
+fn a_rank_that_exits_before_it_joins_is_named_at_once() {
+    for absent in 0..2 {
+        let job = Job::start(2, |rank| {
+            let mut command = if rank == absent { Command::new("true") } else { player("patient") };
+            command.stdout(Stdio::piped());
+            command
+        });
+        let ending = end(job.expect("processes start"));
+        assert_eq!((ending.codes[absent], ending.codes[1 - absent]), (Some(0), Some(FAILED)));
+        let Some(Failure { rank, reason }) = ending.told else { panic!("{:?}", ending.said) };
+        let begin = format!("rank {absent} (pid ");
+        assert!(reason.starts_with(&begin) && reason.ends_with(") exited with status 0 before it joined the world"));
+        assert_eq!((rank, &ending.said[1 - absent]), (absent, &format!("error: {reason}")));
+    }
+}
+
+#[test]
 fn without_rank_0_the_others_give_up() {
     let job = Job::start(2, |rank| match rank {
         0 => {
-            let mut command = Command::new("true");
-            command.stdout(Stdio::piped());
+            let mut command = Command::new("sleep");
+            command.arg("2").stdout(Stdio::piped());
             command
         }
         _ => player("impatient"),

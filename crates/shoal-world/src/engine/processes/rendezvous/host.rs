@@ -10,7 +10,7 @@ use rustix::process::geteuid;
 use super::message::{Hello, Word};
 use super::packet::{MAX_HANDLES, receive, send};
 use super::{Handles, Joining, wait_readable};
-use crate::error::{Failure, WorldError, spell};
+use crate::error::{Failure, WorldError, listed_names, spell};
 use crate::launch::Ended;
 use crate::launcher::{self, Inquiry};
 
@@ -204,7 +204,7 @@ impl Reception<'_> {
         let missing = (1..).zip(&self.guests).filter(|(_, guest)| guest.is_none());
         let missing: Vec<String> = missing.map(|(rank, _)| format!("rank {rank}")).collect();
         let waited = spell(self.joining.options.timeout);
-        WorldError::Setup(format!("{} did not join the world: rank 0 waited {waited}", missing.join(", ")))
+        WorldError::Setup(format!("{} did not join the world: rank 0 waited {waited}", listed_names(&missing)))
     }
 
     /// Tells the ranks that have come why the world will not be, and for a while those that come now: they would wait

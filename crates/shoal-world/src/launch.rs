@@ -98,7 +98,7 @@ impl Job {
     pub fn start(ranks: usize, mut make: impl FnMut(usize) -> Command) -> Result<Job, WorldError> {
         let token = Token::random()?;
         let port = free_port()?;
-        let mut job = Job::empty(&token)?;
+        let mut job = Job::empty(&token, "KILL")?;
         for rank in 0..ranks {
             let mut command = make(rank);
             if command.get_envs().all(|(name, _)| name != ENGINE) {
@@ -106,9 +106,8 @@ impl Job {
                 command.env(ENGINE, "processes");
             }
             command.envs(Membership::variables(rank, ranks, port, &token)).process_group(0);
-            end_with_parent(&mut command, Signal::KILL);
-            let group = job.add(rank, &mut command)?;
-            job.guard.add(group);
+            end_with_parent(&mut command);
+            job.add(rank, &mut command)?;
         }
         Ok(job)
     }
@@ -117,32 +116,32 @@ impl Job {
     /// asked to end, and so it is when the process that started it has ended.
     pub fn of(mut command: Command) -> Result<Job, WorldError> {
         let token = Token::random()?;
-        let mut job = Job::empty(&token)?;
+        let mut job = Job::empty(&token, "TERM")?;
         command.env(TOKEN, token.reveal()).process_group(0);
-        end_with_parent(&mut command, Signal::TERM);
         job.add(0, &mut command)?;
         Ok(job)
     }
 
-    fn empty(token: &Token) -> Result<Job, WorldError> {
+    fn empty(token: &Token, last_signal: &str) -> Result<Job, WorldError> {
         Ok(Job {
             running: Vec::new(),
             ended: Vec::new(),
             groups: Groups::default(),
-            guard: Guard::start()?,
+            guard: Guard::start(last_signal)?,
             listener: Listener::new(token)?,
             told: None,
         })
     }
 
     /// Starts a process that is not yet.
-    fn add(&mut self, rank: usize, command: &mut Command) -> Result<Pid, WorldError> {
+    fn add(&mut self, rank: usize, command: &mut Command) -> Result<(), WorldError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command
             .spawn()
             .map_err(|source| WorldError::System { doing: format!("start `{program}` as rank {rank}"), source })?;
         let pid = Pid::from_child(&child);
         self.groups.lock().push(pid);
+        self.guard.add(pid);
         // The process is not waited for before the job has it, so its number cannot go to another.
         let handle = pidfd_open(pid, PidfdFlags::empty());
         match handle.map_err(WorldError::system(format!("watch rank {rank}"))) {
@@ -153,7 +152,7 @@ impl Job {
                 return Err(error);
             }
         }
-        Ok(pid)
+        Ok(())
     }
 
     /// The ranks that have not ended, and their processes; for taking their pipes.
@@ -239,18 +238,19 @@ fn status_of(handle: &OwnedFd) -> Option<ExitStatus> {
     status.exit_status().map(code).or_else(|| status.terminating_signal().map(ExitStatus::from_raw))
 }
 
-/// A process that outlives the one that started the job, and then kills what ranks have started: they themselves end with
-/// their parent, their children do not.
+/// A process that outlives the one that started the job, and then ends what ranks have started: they themselves end with
+/// their parent, their children do not. (Nor does a process that starts ranks itself: the signal for the death of a parent
+/// comes once for each of its threads, and who is asked twice to end does not end others first.)
 #[derive(Debug)]
 struct Guard(Child);
 
 impl Guard {
     /// Reads numbers of groups until nobody is left to write any.
-    const SCRIPT: &str = r#"while read -r group; do all="$all -$group"; done; kill -s KILL -- $all"#;
+    const SCRIPT: &str = r#"while read -r group; do all="$all -$group"; done; kill -s "$0" -- $all"#;
 
-    fn start() -> Result<Guard, WorldError> {
+    fn start(last_signal: &str) -> Result<Guard, WorldError> {
         let mut command = Command::new("sh");
-        command.args(["-c", Guard::SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(["-c", Guard::SCRIPT, last_signal]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         // Signals of the terminal are not for it.
         let started = command.process_group(0).spawn();
         started.map(Guard).map_err(|source| WorldError::System { doing: "start `sh`".to_owned(), source })
@@ -290,10 +290,10 @@ impl Groups {
 }
 
 /// Ranks do not outlive who started them, however that ends.
-fn end_with_parent(command: &mut Command, signal: Signal) {
+fn end_with_parent(command: &mut Command) {
     let parent = getpid();
     let prepare = move || {
-        set_parent_process_death_signal(Some(signal))?;
+        set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(parent) {
             // It has ended already.
             return Err(rustix::io::Errno::CHILD.into());

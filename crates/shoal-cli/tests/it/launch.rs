@@ -165,16 +165,26 @@ fn what_ranks_have_started_ends_with_the_job() {
 
 #[test]
 fn what_ranks_have_started_ends_with_a_launcher_that_is_killed() {
-    let (mut launcher, _, said) = started("sleep 100 </dev/null >/dev/null 2>&1 & echo ready $!; sleep 100");
-    send("-KILL", launcher.id());
-    launcher.wait().expect("it ends");
-    all_end(&said);
+    for engine in ["processes", "openshmem"] {
+        if engine == "openshmem" && crate::openshmem::is_missing() {
+            return;
+        }
+        let script = "sleep 100 </dev/null >/dev/null 2>&1 & echo ready $!; sleep 100";
+        let (mut launcher, _, said) = started_by(engine, script);
+        send("-KILL", launcher.id());
+        launcher.wait().expect("it ends");
+        all_end(&said);
+    }
 }
 
 /// A launcher whose ranks have said that they are ready, and what they said.
 fn started(script: &str) -> (Child, BufReader<ChildStdout>, String) {
+    started_by("processes", script)
+}
+
+fn started_by(engine: &str, script: &str) -> (Child, BufReader<ChildStdout>, String) {
     let mut launcher = Command::new(env!("CARGO_BIN_EXE_shoal"))
-        .args(["launch", "-n", "2", "--", "sh", "-c", script])
+        .args(["launch", "--engine", engine, "-n", "2", "--", "sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

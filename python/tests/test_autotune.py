@@ -137,10 +137,21 @@ def test_no_configuration_means_the_default_one():
     assert (out[:16] == 7).all() and fill.best_config == shoal.Config({})
 
 
-@pytest.mark.parametrize("parameter", ["key", "reset_to_zero", "restore_value"])
+@pytest.mark.parametrize("parameter", ["reset_to_zero", "restore_value"])
 def test_names_that_are_none_are_refused(parameter: str):
     with pytest.raises(ValueError, match=rf"{parameter} contains names that are not kernel arguments: m\b.*x, out, n"):
         copy_kernel(**{parameter: ["m"]})
+
+
+def test_keys_that_are_no_arguments_are_left_out():
+    said = r"key contains names that are not kernel arguments: m\b.*x, out, n.*left out"
+    with pytest.warns(UserWarning, match=said) as warned:
+        tuned = copy_kernel(key=["m", "n"])
+    assert warned[0].filename == __file__
+    x, out = arrays()
+    for n in (100, 200, 100):
+        tuned[(2,)](x, out, n)
+    assert len(tuned.cache) == 2
 
 
 @pytest.mark.parametrize("configs", [blocks(64), blocks(64, 128)])

@@ -29,7 +29,6 @@ tensors = [
     torch.ones_like(torch.zeros(3), device="cuda"),
     torch.zeros(3).new_empty(4, device="cuda"),
     torch.randint(0, 5, (3,), device="cuda", generator=torch.Generator(device="cuda").manual_seed(1)),
-    torch.empty(3, pin_memory=True).pin_memory(),
     torch.nn.Linear(3, 4, device="cuda").weight,
     torch.nn.Linear(3, 4).to("cuda").weight,
     torch.nn.Linear(3, 4).cuda().weight,
@@ -40,6 +39,7 @@ torch.set_default_device("cuda")
 tensors.append(torch.zeros(3))
 torch.set_default_device("cpu")
 assert all(tensor.is_cuda for tensor in tensors)
+assert not torch.empty(3, pin_memory=True).pin_memory().is_cuda
 with torch.autocast("cuda", dtype=torch.bfloat16):
     torch.randn(3, 3, device="cuda") @ torch.randn(3, 3, device="cuda")
 
@@ -88,26 +88,99 @@ with torch.cuda.device(0), torch.cuda.nvtx.range("part"):
     torch.cuda.empty_cache()
 from triton.backends import backends
 
-assert [name for name, backend in backends.items() if backend.driver.is_active()] == ["cuda"]
+assert [name for name, backend in backends.items() if backend.driver.is_active()] == ["nvidia"]
 assert torch.accelerator.current_accelerator().type == "cuda" and torch.accelerator.is_available()
 assert torch.accelerator.current_stream() is torch.cuda.current_stream()
+from torch.utils._triton import has_triton
 
-
-def annotated(graph: torch.cuda.CUDAGraph | None) -> None: ...
-
-
-try:
-    torch.cuda.CUDAGraph()
-except RuntimeError as error:
-    assert "played by the CPU" in str(error)
-else:
-    raise AssertionError
+assert has_triton()
 """
 
 
 def test_devices_streams_and_questions(tmp_path):
     output = run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], DEVICES, tmp_path)
     assert output.count("CUDA is played by the CPU") == 1, output
+
+
+PLACES = """
+import copy
+import io
+
+import numpy as np
+import torch
+import triton
+import triton.language as tl
+
+here = torch.device("cuda", 0)
+assert triton.runtime.driver.active.get_active_torch_device() == here
+x, host = torch.randn(8, device="cuda"), torch.randn(8)
+with torch.device("cuda"):
+    inside = torch.zeros(2)
+torch.set_default_device("cuda")
+by_default = torch.zeros(2)
+assert torch.get_default_device() == here
+torch.set_default_device("cpu")
+there = [
+    *(x, x + 1, x[2:], x.view(2, 4).T, host.cuda(), host.to(x.device), inside, by_default, torch.empty_like(x)),
+    *(torch.zeros(3, device=x.device), x.new_zeros(2), x.detach().clone(), torch.nn.Parameter(x)),
+]
+for tensor in there:
+    assert tensor.device == here and tensor.device.type == "cuda" and tensor.is_cuda
+on_host = [
+    *(host, torch.from_numpy(np.zeros(2)), x.cpu(), x.to("cpu"), x.to(torch.device("cpu")), torch.zeros(2)),
+    torch.zeros(2, device=torch.device("cpu")),
+]
+for tensor in on_host:
+    assert tensor.device.type == "cpu" and not tensor.is_cuda
+
+# A leaf of the host that is copied is none of CUDA's.
+leaf = torch.ones(3, requires_grad=True)
+moved = leaf.cuda()
+assert moved.device == here and not moved.is_leaf
+moved.sum().backward()
+assert leaf.grad.tolist() == [1.0, 1.0, 1.0]
+
+model = torch.nn.Linear(8, 8)
+assert model.weight.device.type == "cpu"
+assert model.cuda().weight.device == here and model(x).device == here
+optimizer = torch.optim.Adam(model.parameters())
+model(x).sum().backward()
+optimizer.step()
+assert model.cpu().weight.device.type == "cpu" and model.to(x.device).weight.device == here
+
+# torch itself sees where the memory is, with every device that it is given.
+scaled = torch.compile(lambda a: (torch.softmax(a, -1) * torch.ones(8, device=a.device)).to(a.device), fullgraph=True)
+torch.testing.assert_close(scaled(x), torch.softmax(x, -1))
+torch.randn(3, device=x.device, generator=torch.Generator(device=x.device))
+with torch.autocast(device_type=x.device.type, dtype=torch.bfloat16), torch.cuda.device(x.device):
+    assert (x.view(2, 4) @ x.view(4, 2)).dtype == torch.bfloat16
+torch.cuda.synchronize(x.device)
+assert torch.cuda.current_stream(x.device).device == here
+with torch.cuda.device_of(x):
+    assert torch.cuda.FloatTensor(3).device == here and torch.cuda.memory_stats()["allocated_bytes.all.peak"] == 0
+assert torch.cuda.memory_summary() and torch.cuda.memory.max_memory_allocated() == 0
+sparse = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), device="cuda")
+assert sparse.to_dense().tolist() == [[0, 1], [2, 0]]
+kept = io.BytesIO()
+torch.save(copy.deepcopy(x), kept)
+kept.seek(0)
+assert torch.load(kept, map_location=x.device).tolist() == x.tolist()
+
+
+@triton.jit
+def double(x):
+    tl.store(x, tl.load(x) * 2)
+
+
+first = x[0].item()
+double[(1,)](x)
+double[(1,)](triton.reinterpret(x, tl.float32))
+assert x[0].item() == 4 * first
+"""
+
+
+def test_tensors_say_the_device_they_were_made_for(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], PLACES, tmp_path)
 
 
 COPIES = """
@@ -214,6 +287,7 @@ COMPILED = """
 import torch
 
 def traced(x):
+    assert x.is_cuda
     return torch.softmax(x.to("cuda") * torch.full((), 2.0, device="cuda"), -1).cuda()
 
 x = torch.randn(8, 64, device="cuda")

@@ -19,6 +19,7 @@ import shoal
 import shoal.language as sl
 from shoal import knobs
 from shoal.runtime.jit import JITFunction
+from shoal.runtime.preload import call_hook
 
 
 @shoal.jit
@@ -309,6 +310,16 @@ def test_compile_hooks_and_preload(monkeypatch):
     assert len(told) == 1 and len(again.device_caches[0][0]) == 1
     assert dict(json.loads(data)["signature"]) == preloaded.signature and preloaded.signature["BLOCK"] == "64"
 
+    monkeypatch.setattr(knobs.language, "default_fp_fusion", False)
+    shoal.jit(fill.fn)[(1,)](out, 1.5, 3, num_warps=8)
+    assert told[1]["compile"]["enable_fp_fusion"] is False and told[1]["compile"]["extern_libs"] == ()
+    shown = (
+        "fill[num_warps=8, num_ctas=1, num_stages=3, enable_fp_fusion=False, launch_cooperative_grid=False](out: *fp32"
+    )
+    assert told[1]["repr"].startswith(shown)
+    call_hook(lambda **named: told.append(named), kernel, [], {"extern_libs": {"b": "b.bc", "a": "a.bc"}}, False)
+    assert told[2]["compile"]["extern_libs"] == (("a", "a.bc"), ("b", "b.bc"))
+
     monkeypatch.setattr(knobs.runtime, "jit_cache_hook", lambda **named: True)
     out[:] = 0
     assert shoal.jit(fill.fn)[(1,)](out, 1.5, 3) is None
@@ -335,6 +346,7 @@ def test_compiled_kernels():
     assert compiled.n_regs > 0 and compiled.n_spills == 0
     assert compiled.src.fn is fill
     assert set(compiled.asm) >= {"source", "tile", "ttir", "llir", "asm", "obj"}
+    assert list(compiled.asm.keys()) == list(compiled.asm) and len(compiled.asm) == len(dict(compiled.asm))
     assert compiled.asm["source"] == fill.src
     assert "store" in compiled.asm["tile"] and compiled.asm["ttir"] == compiled.asm["tile"]
     assert "define" in compiled.asm["llir"] and "ret" in compiled.asm["asm"]

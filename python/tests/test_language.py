@@ -209,3 +209,31 @@ def test_polls_of_tiles_wait_for_each_element(interpret, monkeypatch):
     kernel[(2,)](flags, seen, late, 4)
     assert seen.tolist() == [1] * 8
     assert late.tolist() == [1, 0, 1, 1]
+
+
+@shoal.jit
+def gather_rows(table, out, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """Adds rows whose addresses are in a table, through pointers, a descriptor and an atomic."""
+    at = tl.arange(0, WIDTH)
+    total = tl.zeros([WIDTH], tl.float32)
+    for row in range(ROWS):
+        start = tl.load(table + row).to(tl.pointer_type(tl.float32))
+        rows = tl.make_tensor_descriptor(start, [1, WIDTH], [WIDTH, 1], [1, WIDTH])
+        total += tl.load(start + at) + tl.reshape(rows.load([0, 0]), [WIDTH])
+        tl.atomic_add(start, 100.0)
+    tl.store(out + at, total)
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_addresses_from_tables_reach_memory_of_no_argument(interpret):
+    rows = [np.arange(8, dtype=np.float32) + 8 * row for row in range(3)]
+    table, out = np.array([row.ctypes.data for row in rows]), np.zeros(8, np.float32)
+    with shoal.device("interp" if interpret else "cpu"):
+        gather_rows[(1,)](table, out, ROWS=3, WIDTH=8)
+        np.testing.assert_array_equal(out, 2 * np.arange(8) * 3 + 2 * 8 * 3)
+        assert [row[0] for row in rows] == [100, 108, 116]
+
+
+def test_the_interpreter_reaches_no_memory_that_is_not_mapped():
+    with shoal.device("interp"), pytest.raises(shoal.KernelFault, match="reads 4 bytes at 0x100, where nothing is"):
+        gather_rows[(1,)](np.array([256]), np.zeros(8, np.float32), ROWS=1, WIDTH=8)

@@ -161,8 +161,8 @@ def test_names_of_the_backend_for_nvidia(monkeypatch, tmp_path):
         from triton.backends.nvidia.driver import CudaDriver, libcuda_dirs, library_dirs, ty_to_cpp
     finally:
         uninstall()
-    assert CUDABackend is shoal.backends.backends["cuda"].compiler
-    assert CudaDriver is shoal.backends.backends["cuda"].driver
+    assert CUDABackend is shoal.backends.backends["nvidia"].compiler
+    assert CudaDriver is shoal.backends.backends["nvidia"].driver
     assert [sm_arch_from_capability(80), sm_arch_from_capability(90)] == ["sm_80", "sm_90a"]
     tools = types.SimpleNamespace(ptxas="older", ptxas_blackwell="newer")
     monkeypatch.setattr(sys.modules[get_ptxas.__module__], "knobs", types.SimpleNamespace(nvidia=tools))

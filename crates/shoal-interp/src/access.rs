@@ -125,7 +125,8 @@ impl<'p> Program<'p> {
             if mask.is_some_and(|m| m[i] == 0) {
                 continue;
             }
-            let (value, effect) = each(machine.memory, elem, address, i).map_err(|fault| {
+            let accessed = machine.memory.reaching(address, |memory| each(memory, elem, address, i));
+            let (value, effect) = accessed.map_err(|fault| {
                 let element = index_of(i, site.ty(0).shape());
                 self.fault(machine.memory, site, fault, (address, elem.bytes()), access, element)
             })?;
@@ -311,7 +312,7 @@ impl<'p> Program<'p> {
     ) -> Result<Step, Error> {
         let (address, expected) = (self.operand(site, 0).scalar(), self.operand(site, 1).scalar());
         let elem = self.pointee(site)?;
-        let found = read(machine.memory, elem, address).map_err(|fault| {
+        let found = machine.memory.reaching(address, |memory| read(memory, elem, address)).map_err(|fault| {
             self.fault(machine.memory, site, fault, (address, elem.bytes()), AccessKind::Atomic, Vec::new())
         })?;
         if found == expected || self.expired {

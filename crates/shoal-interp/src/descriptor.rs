@@ -95,7 +95,8 @@ impl<'p> Program<'p> {
         let mut follow = Follow::of(self.actor, site.op.span, AccessKind::Read, Order::Plain, ty.elem.bytes());
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
-            out[i] = read(machine.memory, Elem::Scalar(ty.elem), address).map_err(|fault| {
+            let elem = Elem::Scalar(ty.elem);
+            out[i] = machine.memory.reaching(address, |memory| read(memory, elem, address)).map_err(|fault| {
                 let element = index_of(i, &ty.block);
                 self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Read, element)
             })?;
@@ -115,7 +116,8 @@ impl<'p> Program<'p> {
         let mut follow = Follow::of(self.actor, site.op.span, AccessKind::Write, Order::Plain, ty.elem.bytes());
         for (i, address) in addresses.into_iter().enumerate() {
             let Some(address) = address else { continue };
-            write(machine.memory, Elem::Scalar(ty.elem), address, values.bits()[i]).map_err(|fault| {
+            let (elem, bits) = (Elem::Scalar(ty.elem), values.bits()[i]);
+            machine.memory.reaching(address, |memory| write(memory, elem, address, bits)).map_err(|fault| {
                 let element = index_of(i, &ty.block);
                 self.fault(machine.memory, site, fault, (address, ty.elem.bytes()), AccessKind::Write, element)
             })?;

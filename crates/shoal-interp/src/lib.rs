@@ -73,7 +73,7 @@ mod writers;
 
 pub use error::{AccessKind, Awaited, Error, HostWaiting, Place, StreamWaiting, Waiting, Writer, WriterState};
 pub use launch::{Actors, Arg, ElementOrder, Host, Idle, Options, Order, Report, Residency, run, run_for};
-pub use memory::{Address, HostRange, Memory};
+pub use memory::{Address, HostMemory, HostRange, Memory};
 pub use rank::{Heap, HostAction, RankLaunch, run_rank, run_ranks};
 pub use shoal_ir::abi::{AxisPosition, Topology};
 pub use stream::{Compare, StreamAction};

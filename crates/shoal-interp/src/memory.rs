@@ -2,12 +2,14 @@
 //!
 //! Allocations get addresses of the interpreter's own. Ranges of a host program's memory keep the addresses that they
 //! have there, so that addresses which lie in memory themselves, such as tables of buffers, point to what they point to
-//! on a device.
+//! on a device. What such a table points to outside of all ranges is found in the host's memory when it is asked for, and
+//! seen by accesses through such addresses only.
 
 mod runs;
 
 use std::cell::Cell;
 use std::fmt;
+use std::ops::Range;
 
 /// Where the first allocation starts: far from zero, so that small numbers are never addresses.
 const BASE: u64 = 0x5000_0000_0000;
@@ -51,6 +53,22 @@ pub trait HostRange: fmt::Debug {
     fn exchange(&mut self, start: usize, old: &[u8], new: &[u8]) -> bool;
 }
 
+/// The host program's memory outside of the ranges that it handed over.
+pub trait HostMemory: fmt::Debug {
+    /// The memory around an address, as far as it lies in `within`, and where it starts; `None` where there is none.
+    fn around(&self, address: u64, within: Range<u64>) -> Option<(Address, Box<dyn HostRange>)>;
+}
+
+/// How far accesses reach.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To allocations, and ranges that the host handed over.
+    #[default]
+    Ranges,
+    /// To all of the host's memory: the address was found in memory or made of a number.
+    Host,
+}
+
 #[derive(Debug)]
 enum Contents {
     Own(Vec<u8>),
@@ -73,6 +91,8 @@ struct Block {
     size: usize,
     contents: Contents,
     name: Option<String>,
+    /// It lies outside of the ranges that the host handed over.
+    found: bool,
 }
 
 impl Block {
@@ -100,6 +120,8 @@ pub struct Memory {
     version: u64,
     /// The block found last: accesses come in runs.
     recent: Cell<usize>,
+    host: Option<Box<dyn HostMemory>>,
+    reach: Reach,
 }
 
 impl Memory {
@@ -117,23 +139,56 @@ impl Memory {
     pub fn alloc_from(&mut self, contents: &[u8]) -> Address {
         let base = self.end.max(BASE);
         self.end = (base + contents.len() as u64).next_multiple_of(GAP) + GAP;
-        self.insert(base, Contents::Own(contents.to_vec()));
+        self.insert(base, Contents::Own(contents.to_vec()), false);
         Address(base)
     }
 
     /// Bytes with these contents at an address of the caller's choice, where nothing is yet.
     pub fn alloc_at(&mut self, address: Address, contents: &[u8]) {
-        self.insert(address.0, Contents::Own(contents.to_vec()));
+        self.insert(address.0, Contents::Own(contents.to_vec()), false);
     }
 
     /// A range of the host program's memory, at its own address. It must not overlap another.
     pub fn map_host(&mut self, address: Address, range: Box<dyn HostRange>) {
-        self.insert(address.0, Contents::Host(range));
+        self.insert(address.0, Contents::Host(range), false);
     }
 
-    fn insert(&mut self, base: u64, contents: Contents) {
+    /// Lets accesses through addresses that were found in memory reach the rest of the host program's memory.
+    pub fn set_host(&mut self, host: Box<dyn HostMemory>) {
+        self.host = Some(host);
+    }
+
+    /// Says how far the accesses that follow reach.
+    pub(crate) fn set_reach(&mut self, reach: Reach) {
+        self.reach = reach;
+    }
+
+    /// Makes an access, again if its address is found in the host's memory.
+    pub(crate) fn reaching<T>(
+        &mut self,
+        address: u64,
+        mut access: impl FnMut(&mut Memory) -> Result<T, AccessError>,
+    ) -> Result<T, AccessError> {
+        match access(self) {
+            Err(AccessError::OutOfBounds) if self.reach == Reach::Host && self.find(address) => access(self),
+            done => done,
+        }
+    }
+
+    /// Looks for memory of the host around an address that is in no block. Whether there is some.
+    fn find(&mut self, address: u64) -> bool {
+        let next = self.blocks.partition_point(|b| b.base <= address);
+        let start = next.checked_sub(1).map_or(0, |last| self.blocks[last].end());
+        let end = self.blocks.get(next).map_or(u64::MAX, |next| next.base);
+        let around = self.host.as_ref().filter(|_| start <= address).and_then(|h| h.around(address, start..end));
+        let Some((base, range)) = around else { return false };
+        self.insert(base.0, Contents::Host(range), true);
+        true
+    }
+
+    fn insert(&mut self, base: u64, contents: Contents, found: bool) {
         let at = self.blocks.partition_point(|b| b.base <= base);
-        let block = Block { base, size: contents.size(), contents, name: None };
+        let block = Block { base, size: contents.size(), contents, name: None, found };
         debug_assert!(at == 0 || self.blocks[at - 1].end() <= base, "ranges do not overlap");
         debug_assert!(self.blocks.get(at).is_none_or(|next| block.end() <= next.base), "ranges do not overlap");
         self.blocks.insert(at, block);
@@ -203,8 +258,9 @@ impl Memory {
     /// The block and the range in it of an access of `size` bytes.
     fn locate(&self, address: u64, size: u32) -> Result<(usize, usize), AccessError> {
         let index = self.block_at(address).ok_or(AccessError::OutOfBounds)?;
-        let start = (address - self.blocks[index].base) as usize;
-        if start + size as usize > self.blocks[index].size {
+        let block = &self.blocks[index];
+        let start = (address - block.base) as usize;
+        if start + size as usize > block.size || (block.found && self.reach == Reach::Ranges) {
             return Err(AccessError::OutOfBounds);
         }
         if !address.is_multiple_of(u64::from(size)) {
@@ -316,36 +372,18 @@ impl Memory {
 
     /// Where an address lies, in words for an error message.
     pub(crate) fn describe(&self, address: u64) -> String {
-        let Some(index) = self.blocks.partition_point(|b| b.base <= address).checked_sub(1) else {
-            return match self.blocks.first() {
-                Some(block) if block.base - address <= GAP => {
-                    format!("{} bytes before {}", block.base - address, Memory::title(block))
-                }
-                _ => Memory::unallocated(address),
-            };
-        };
-        let block = &self.blocks[index];
-        let end = block.end();
-        if address < end {
+        let (before, after) = self.blocks.split_at(self.blocks.partition_point(|b| b.base <= address));
+        let last = before.iter().rfind(|block| !block.found);
+        if let Some(block) = last.filter(|block| address < block.end()) {
             return format!("at byte {} of {}", address - block.base, Memory::title(block));
         }
-        match self.blocks.get(index + 1) {
-            Some(next) if next.base - address < address - end && next.base - address <= GAP => {
-                format!("{} bytes before {}", next.base - address, Memory::title(next))
+        let past = last.map(|block| (address - block.end(), "past the end of", block));
+        let short = after.iter().find(|block| !block.found).map(|block| (block.base - address, "before", block));
+        match past.into_iter().chain(short).min_by_key(|(distance, ..)| *distance) {
+            Some((distance, side, block)) if distance <= GAP => {
+                format!("{distance} bytes {side} {}", Memory::title(block))
             }
-            _ if address - end <= GAP => format!("{} bytes past the end of {}", address - end, Memory::title(block)),
-            _ => Memory::unallocated(address),
-        }
-    }
-
-    /// An address that is near no allocation may come from a table of addresses, which native code could follow.
-    fn unallocated(address: u64) -> String {
-        let nothing = "where nothing is allocated";
-        let of_another_space = address >> 40 != BASE >> 40 && address >= GAP;
-        if of_another_space {
-            format!("{nothing}; the interpreter sees the memory of arguments and symmetric heaps, and no other")
-        } else {
-            nothing.into()
+            _ => "where nothing is allocated".into(),
         }
     }
 
@@ -379,6 +417,63 @@ mod tests {
         assert_eq!(memory.load(b.0, 8), Ok(0));
     }
 
+    /// A host whose memory lies at 0x1000 to 0x2000.
+    #[derive(Debug)]
+    struct Page;
+
+    impl HostMemory for Page {
+        fn around(&self, address: u64, within: Range<u64>) -> Option<(Address, Box<dyn HostRange>)> {
+            let (start, end) = (within.start.max(0x1000), within.end.min(0x2000));
+            (start..end).contains(&address).then(|| {
+                let bytes: Box<dyn HostRange> = Box::new(Zeros((end - start) as usize));
+                (Address(start), bytes)
+            })
+        }
+    }
+
+    #[derive(Debug)]
+    struct Zeros(usize);
+
+    impl HostRange for Zeros {
+        fn size(&self) -> usize {
+            self.0
+        }
+
+        fn is_writable(&self) -> bool {
+            false
+        }
+
+        fn read(&self, start: usize, to: &mut [u8]) {
+            assert!(start + to.len() <= self.0);
+            to.fill(0);
+        }
+
+        fn write(&mut self, _: usize, _: &[u8]) {}
+
+        fn exchange(&mut self, _: usize, _: &[u8], _: &[u8]) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn only_addresses_from_elsewhere_reach_the_rest_of_the_host() {
+        let mut memory = Memory::new();
+        memory.alloc_at(Address(0x1800), &[1; 8]);
+        memory.name(Address(0x1800), "x");
+        memory.set_host(Box::new(Page));
+        let load = |memory: &mut Memory, address| memory.reaching(address, |memory| memory.load(address, 4));
+        assert_eq!(load(&mut memory, 0x1808), Err(AccessError::OutOfBounds));
+        memory.set_reach(Reach::Host);
+        assert_eq!([0x1000, 0x17fc, 0x1808, 0x1ffc].map(|at| load(&mut memory, at)), [Ok(0); 4]);
+        assert_eq!(load(&mut memory, 0x1800), Ok(0x0101_0101));
+        assert_eq!(memory.store(0x1808, 4, 1), Err(AccessError::ReadOnly));
+        assert_eq!([0xffc, 0x2000].map(|at| load(&mut memory, at)), [Err(AccessError::OutOfBounds); 2]);
+        memory.set_reach(Reach::Ranges);
+        assert_eq!(load(&mut memory, 0x1808), Err(AccessError::OutOfBounds));
+        assert_eq!(memory.describe(0x1808), "0 bytes past the end of `x` (8 bytes)");
+        assert_eq!(memory.describe(0x17fc), "4 bytes before `x` (8 bytes)");
+    }
+
     #[test]
     fn only_changes_count() {
         let mut memory = Memory::new();
@@ -399,6 +494,5 @@ mod tests {
         assert_eq!(memory.describe(a.0 - 4), "4 bytes before `x` (8 bytes)");
         assert_eq!(memory.describe(16), "where nothing is allocated");
         assert_eq!(memory.describe(a.0 + 100 * GAP), "where nothing is allocated");
-        assert!(memory.describe(0x7f00_0000_0000).contains("and no other"));
     }
 }

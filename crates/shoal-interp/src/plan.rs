@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 
-use cranelift_entity::{EntityRef, SecondaryMap};
-use shoal_ir::{Func, FuncKind, Module, OpId, OpKind, Region, Structure, Value, ValueDef};
+use cranelift_entity::{EntityRef, EntitySet, SecondaryMap};
+use shoal_ir::class::DescOp;
+use shoal_ir::provenance::{self, Provenance};
+use shoal_ir::{Func, FuncKind, Module, OpClass, OpId, OpKind, Region, Structure, Value, ValueDef};
 use smallvec::SmallVec;
 
 use crate::elementwise::Elementwise;
+use crate::memory::Reach;
 use crate::vector_region::VectorRegion;
 
 /// A module and what is known about its functions.
@@ -23,6 +26,8 @@ pub(crate) struct FuncPlan<'m> {
     vector_regions: HashMap<Region, VectorRegion>,
     /// For each branch that lanes take for themselves, the mask of those that do.
     lane_masks: HashMap<OpId, Value>,
+    /// Operations that access memory at addresses which come from memory or numbers.
+    at_found_addresses: EntitySet<OpId>,
 }
 
 impl<'m> Plan<'m> {
@@ -52,10 +57,14 @@ impl<'m> FuncPlan<'m> {
             last_uses: SecondaryMap::new(),
             vector_regions: HashMap::new(),
             lane_masks: lane_masks(func),
+            at_found_addresses: EntitySet::new(),
         };
         plan.last_uses = last_uses(func, &plan.lane_masks);
         for op in func.walk() {
             plan.elementwise[op] = Elementwise::of(func, op);
+            if accesses_found_addresses(func, op) {
+                plan.at_found_addresses.insert(op);
+            }
             if Structure::of_op(func, op) == Structure::Elements {
                 for &region in func.op(op).regions() {
                     plan.vector_regions
@@ -68,6 +77,11 @@ impl<'m> FuncPlan<'m> {
 
     pub(crate) fn elementwise(&self, op: OpId) -> Option<Elementwise> {
         self.elementwise[op]
+    }
+
+    /// How far the accesses of an operation reach.
+    pub(crate) fn reach(&self, op: OpId) -> Reach {
+        if self.at_found_addresses.contains(op) { Reach::Host } else { Reach::Ranges }
     }
 
     pub(crate) fn last_uses(&self, op: OpId) -> &[Value] {
@@ -88,6 +102,16 @@ impl<'m> FuncPlan<'m> {
     pub(crate) fn vector_region(&self, region: Region) -> Option<&VectorRegion> {
         self.vector_regions.get(&region)
     }
+}
+
+/// Whether an operation accesses memory through pointers or a descriptor whose addresses come from no parameter.
+fn accesses_found_addresses(func: &Func, op: OpId) -> bool {
+    let data = func.op(op);
+    let accesses = matches!(
+        data.kind.class(),
+        OpClass::Access(_) | OpClass::Atomic(..) | OpClass::Desc(DescOp::Load | DescOp::Store)
+    );
+    accesses && provenance::of(func, data.operands()[0]) == Provenance::Elsewhere
 }
 
 /// The masks of the lanes that take branches: what their conditions combine.

@@ -241,6 +241,7 @@ impl<'p> Program<'p> {
                 if self.writes_late {
                     self.settle(machine, site)?;
                 }
+                machine.memory.set_reach(plan.reach(id));
                 self.dispatch(machine, site)
             }
         }

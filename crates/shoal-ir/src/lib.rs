@@ -84,6 +84,7 @@ pub mod numeric;
 pub mod op;
 pub mod parse;
 pub mod print;
+pub mod provenance;
 pub mod shmem;
 pub mod tensor_map;
 pub mod types;

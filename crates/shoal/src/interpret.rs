@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "launch arguments are addresses and lengths of borrowed memory")]
 
 use std::io::Write;
+use std::ops::Range;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,7 +14,9 @@ use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::{
     AwaitedValue, Failure, ForeignLaunch, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting,
 };
-use shoal_interp::{Address, Arg as Value, Awaited, Heap, HostRange, Idle, Memory as Space, Options, RankLaunch};
+use shoal_interp::{
+    Address, Arg as Value, Awaited, Heap, HostMemory, HostRange, Idle, Memory as Space, Options, RankLaunch,
+};
 use shoal_ir::Const;
 use shoal_lang::{Access, Lowered};
 use shoal_source::{Diagnostic, Span};
@@ -51,7 +54,8 @@ impl HostRange for Piece {
         assert!(start + to.len() <= self.size(), "the interpreter stays inside");
         let from = with_exposed_provenance::<u8>(self.start + start);
         // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data, or a
-        // symmetric heap; the assertion holds the range. Others who write there meanwhile are ranks, which take turns
+        // symmetric heap, or memory that is mapped and that the kernel found the address of, whose host answers for
+        // that as on every device; the assertion holds the range. Others who write there meanwhile are ranks, which take turns
         // with this one, and hosts, which the kernel has to synchronise with as on every device.
         unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
     }
@@ -78,6 +82,34 @@ impl HostRange for Piece {
     }
 }
 
+/// All memory of this process that is mapped to be read.
+#[derive(Debug)]
+struct Mapped;
+
+impl HostMemory for Mapped {
+    fn around(&self, address: u64, within: Range<u64>) -> Option<(Address, Box<dyn HostRange>)> {
+        let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+        let (range, access) = maps.lines().filter_map(mapping).find(|(range, _)| range.contains(&address))?;
+        let (start, end) = (range.start.max(within.start), range.end.min(within.end));
+        let name = "memory that no argument hands over".into();
+        let piece = Piece { start: start as usize, end: end as usize, access, name };
+        Some((Address(start), Box::new(piece)))
+    }
+}
+
+/// The range of a line of `/proc/self/maps` that may be read (`7f0e-7f10 rw-p …`), and whether it may be written.
+fn mapping(line: &str) -> Option<(Range<u64>, Access)> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let access = match rest.as_bytes() {
+        [b'r', b'w', ..] => Access::ReadWrite,
+        [b'r', ..] => Access::ReadOnly,
+        _ => return None,
+    };
+    let number = |hex| u64::from_str_radix(hex, 16).ok();
+    Some((number(start)?..number(end)?, access))
+}
+
 /// Runs a kernel on the interpreter.
 pub(crate) fn launch(
     kernel: &KernelShared,
@@ -99,6 +131,7 @@ pub(crate) fn launch(
         space.map_host(address, Box::new(piece));
         space.name(address, name);
     }
+    space.set_host(Box::new(Mapped));
     let args = values(&leaves);
     let launch =
         RankLaunch { module: &lowered.module, kernel: &lowered.kernel, grid, args: &args, heap: None, room: None };

@@ -25,7 +25,7 @@ def _known() -> dict[str, Backend]:
     from shoal.runtime.cuda_driver import CUDADriver
     from shoal.runtime.driver import CPUDriver
 
-    return {"cpu": Backend(CPUBackend, CPUDriver), "cuda": Backend(CUDABackend, CUDADriver)}
+    return {"cpu": Backend(CPUBackend, CPUDriver), "nvidia": Backend(CUDABackend, CUDADriver)}
 
 
 def __getattr__(name: str) -> object:

@@ -118,15 +118,19 @@ class Autotuner(KernelInterface):
         self.__doc__ = self.base_fn.__doc__
 
     def _check_names(self) -> None:
-        # A name that is none would never change: the kernel would be tuned once, and never again.
-        for parameter in ("keys", "reset_to_zero", "restore_value"):
-            unknown = [name for name in getattr(self, parameter) if name not in self.arg_names]
-            if unknown:
-                shown = "key" if parameter == "keys" else parameter
-                raise ValueError(
-                    f"{shown} contains names that are not kernel arguments: {', '.join(unknown)}. "
-                    f"The kernel's arguments are: {', '.join(self.arg_names)}."
-                )
+        for parameter in ("key", "reset_to_zero", "restore_value"):
+            names = self.keys if parameter == "key" else getattr(self, parameter)
+            unknown = [name for name in names if name not in self.arg_names]
+            if not unknown:
+                continue
+            said = (
+                f"{parameter} contains names that are not kernel arguments: {', '.join(unknown)}. "
+                f"The kernel's arguments are: {', '.join(self.arg_names)}."
+            )
+            if parameter != "key":
+                raise ValueError(said)
+            # It would never change. Programs that were never told of it have such names.
+            warnings.warn(f"{said} They are left out.", stacklevel=5)
 
     def _bench_of_old_parameters(self) -> Callable[..., Any] | None:
         """The measurement that the parameters `warmup`, `rep` and `use_cuda_graph` ask for, if any is given."""

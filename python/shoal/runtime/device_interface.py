@@ -40,7 +40,7 @@ class Event:
 class Stream:
     """The one queue of work that a CPU has."""
 
-    cuda_stream = 0
+    cuda_stream = native_handle = stream_id = 0
     priority = 0
 
     device_index = 0
@@ -52,6 +52,10 @@ class Stream:
     def priority_range() -> tuple[int, int]:
         """The least and the greatest priority, which change nothing."""
         return (0, -1)
+
+    def is_capturing(self) -> bool:
+        """Whether its work is put into a graph, of which there are none."""
+        return False
 
     def query(self) -> bool:
         """Whether the work in it is over."""

@@ -115,7 +115,7 @@ class DriverConfig:
     @property
     def default(self) -> Any:
         """The driver that `TRITON_DEFAULT_BACKEND` names; else the GPU's, if kernels run there; else the CPU's."""
-        selected = knobs.getenv("TRITON_DEFAULT_BACKEND", "") or ("cuda" if cuda_is_current() else "cpu")
+        selected = knobs.getenv("TRITON_DEFAULT_BACKEND", "") or ("nvidia" if cuda_is_current() else "cpu")
         if self._default is None or self._selected != selected:
             self._default, self._selected = _create_driver(selected), selected
         return self._default

@@ -82,7 +82,7 @@ class Forms(Mapping[str, Any]):
         return iter(["source", *(form for form in self._forms if not (plays and form == "cubin"))])
 
     def __len__(self) -> int:
-        return len(list(self))
+        return sum(1 for _ in self)  # a list asks for the length first
 
     def __repr__(self) -> str:
         return f"<forms of a kernel: {', '.join(self)}>"

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shoal import knobs
+
 from .kernel import variant_hash
 
 if TYPE_CHECKING:
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
 
 # A type that is passed at launch: `i32`, `fp32`, `*fp32:16`, `tensordesc<...>`; anything else is a value.
 _TYPE = re.compile(r"\*|tensordesc|\(|(u1|[iu](1|8|16|32|64)|fp\w+|bf16)(:\d+)?$")
+
+
+# Options that the text of a compilation shows.
+_SHOWN = ("num_warps", "num_ctas", "num_stages", "enable_fp_fusion", "launch_cooperative_grid")
 
 
 @dataclass
@@ -37,6 +43,12 @@ def _types(kernel: JITFunction[Any], signature: Sequence[tuple[str, str]]) -> di
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if isinstance(value, (bool, int, float, str, type(None)))}
+
+
+def _pairs(libraries: Mapping[str, Any] | Sequence[Any]) -> tuple[tuple[str, str], ...]:
+    """Libraries of bitcode with their names, in order."""
+    named = libraries.items() if isinstance(libraries, Mapping) else libraries
+    return tuple(sorted((name, str(path)) for name, path in named))
 
 
 def call_hook(
@@ -66,16 +78,16 @@ def call_hook(
         "num_warps": options.get("num_warps", 4),
         "num_ctas": options.get("num_ctas", 1),
         "num_stages": options.get("num_stages", 3),
-        "enable_fp_fusion": options.get("enable_fp_fusion", True),
+        "enable_fp_fusion": knobs.language.fp_fusion_enabled(options.get("enable_fp_fusion")),
         "launch_cooperative_grid": options.get("launch_cooperative_grid", False),
-        "extern_libs": options.get("extern_libs"),
+        "extern_libs": _pairs(options.get("extern_libs") or ()),
         "configs": [divisible],
         "specialization_data": data,
         "is_warmup": warmup,
     }
     return hook(
         key=str((dict(signature), _plain(options))),
-        repr=f"{name}[num_warps={compile['num_warps']}]({shown})",
+        repr=f"{name}[{', '.join(f'{option}={compile[option]}' for option in _SHOWN)}]({shown})",
         fn=JitFunctionInfo(kernel.module, name, kernel),
         compile={**compile, "key": variant_hash(kernel, dict(signature), options)},
         is_manual_warmup=warmup,

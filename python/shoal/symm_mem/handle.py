@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal import _native
+from shoal.runtime.stream_work import do, in_stream
 from shoal.symm_mem.allocation import Allocation, get_signal_pad_size
 from shoal.symm_mem.groups import Group
 from shoal.world import arrays
@@ -115,6 +116,7 @@ class SymmetricMemory:
         start = storage_offset * dtype.itemsize
         return self._part((self.signal_pad_ptrs[rank], self.signal_pad_size), sizes, dtype, start, "signal pad")
 
+    @in_stream
     def barrier(self, channel: int = 0, timeout_ms: int = 0) -> None:
         """Waits for all ranks of the group; what they wrote before is seen after. A timeout of 0 is the world's.
 
@@ -131,6 +133,7 @@ class SymmetricMemory:
         take = [self._slot(self.rank, channel, rank) for rank in others]
         self._rank._native.meet(send, take, _seconds(timeout_ms))
 
+    @in_stream
     def put_signal(self, dst_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
         """Signals a rank, once it has taken the signal before; what was written before is seen by who takes it."""
         self._check_channel(channel, "put_signal()")
@@ -142,6 +145,7 @@ class SymmetricMemory:
             return
         self._rank._native.put_signal(self._slot(dst_rank, channel, self.rank), _seconds(timeout_ms))
 
+    @in_stream
     def wait_signal(self, src_rank: int, channel: int = 0, timeout_ms: int = 0) -> None:
         """Takes the signal of a rank, once it is there."""
         self._check_channel(channel, "wait_signal()")
@@ -154,6 +158,7 @@ class SymmetricMemory:
         self._rank._native.wait_signal(self._slot(self.rank, channel, src_rank), _seconds(timeout_ms))
 
     @staticmethod
+    @in_stream
     def stream_write_value32(tensor: Any, offset: int, val: int | None = None) -> None:
         """Writes one 32-bit word of a dense tensor, after all that was written before, for all ranks to see.
 
@@ -179,7 +184,7 @@ class SymmetricMemory:
             words[offset : offset + count] = _word(val) - (1 << 32 if val >= 1 << 31 else 0)
             return tensor
         for at in range(count):
-            _native.store_word(start + 4 * at, _word(val), 4)
+            do(_native.store_word, start + 4 * at, _word(val), 4)
         return tensor
 
     @staticmethod

@@ -217,18 +217,20 @@ def default_alloc_fn(size: int, align: int, _: Any) -> Any:
     return np.empty(size, dtype=np.int8)
 
 
-def random_int(low: int, high: int, **_: Any) -> int:
-    """A random integer below `high`."""
-    import random
+def random_int(low: int, high: int, *, warmup_value: int | None = None, **named: Any) -> int:
+    """A random integer below `high`, of torch's generators."""
+    import torch
 
-    return random.randrange(low, high)
+    if is_compile_warmup():
+        return low if warmup_value is None else warmup_value
+    return int(torch.randint(low, high, size=(), **named).item())
 
 
-def random_float(**_: Any) -> float:
-    """A random float in [0, 1)."""
-    import random
+def random_float(*, warmup_value: float = 0.5, **named: Any) -> float:
+    """A random float in [0, 1), of torch's generators."""
+    import torch
 
-    return random.random()
+    return warmup_value if is_compile_warmup() else float(torch.rand((), **named).item())
 
 
 @contextlib.contextmanager

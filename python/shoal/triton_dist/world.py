@@ -12,6 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from shoal.runtime.stream_work import in_stream
 from shoal.symm_mem.groups import acting_rank
 from shoal.triton_dist.test_data import init_seed
 from shoal.world.current import find_rank
@@ -133,6 +134,7 @@ def nvshmem_free_tensor_sync(tensor: Any) -> None:
     acting_rank().free(tensor)
 
 
+@in_stream
 def nvshmem_barrier_all_on_stream(stream: Any = None) -> None:
     """Waits for all ranks. Work on a CPU is over when its call returns, so every stream has come here."""
     acting_rank().barrier()

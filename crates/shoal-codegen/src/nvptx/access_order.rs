@@ -5,11 +5,11 @@
 //! the kernel has (`lane_code`).
 
 use shoal_ir::class::{AccessOp, AtomicOp, OpClass};
+use shoal_ir::provenance::{self, Provenance};
 use shoal_ir::{CommOp, Func, OpId, OpKind, Value, ValueDef};
 
 use super::emitter::Emitter;
 use super::lane_code;
-use crate::shared::provenance::{self, Provenance};
 
 /// An access since the last barrier.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,8 @@
 
 use shoal_abi::{AccessBase, AccessKind};
 use shoal_ir::class::{AccessOp, OpClass};
+use shoal_ir::provenance::{self, Provenance};
 use shoal_ir::{CommOp, Func, OpId};
-
-use super::provenance::{self, Provenance};
 
 /// An operation's access to memory through pointers.
 pub(crate) struct Access {

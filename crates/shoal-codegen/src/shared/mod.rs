@@ -13,7 +13,6 @@
 //! | `left_out` | passes of LLVM that no kernel gains from |
 //! | `link` | user bitcode |
 //! | `access` | what an operation that is checked accesses |
-//! | `provenance` | which argument a pointer was computed from |
 //! | `recursion` | recursion as deep as a kernel's longest chain |
 
 mod abi;
@@ -27,6 +26,5 @@ pub(crate) mod lane_call;
 pub(crate) mod left_out;
 pub(crate) mod link;
 pub(crate) mod llvm;
-pub(crate) mod provenance;
 pub(crate) mod recursion;
 pub(crate) mod value_type;

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from typing import Any
 
 NOTICE = (
     "shoal: CUDA is played by the CPU: tensors made for `cuda` are CPU tensors, `torch.cuda` answers for this machine, "
@@ -41,10 +42,11 @@ def install_cuda_as_cpu() -> None:
         import torch
     except ImportError:
         raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
-    from shoal.torch.cuda_as_cpu import devices, driver, nvshmem, process_groups, queries, registrations
+    from shoal.torch.cuda_as_cpu import devices, driver, notes, nvshmem, process_groups, queries, registrations
     from shoal.torch.symmetric_memory import install_symmetric_memory
 
     _installed = True
+    notes.install()
     devices.install()
     queries.install()
     registrations.install()
@@ -67,6 +69,8 @@ def _name_the_driver() -> None:
     They also launch as many warps as their elements fill, so a warp is as wide as CUDA's, and they look at the PTX of
     their kernels.
     """
+    import torch
+
     from shoal.backends import Backend, backends
     from shoal.backends.compiler import GPUTarget
     from shoal.runtime.driver import CPUDriver
@@ -79,6 +83,9 @@ def _name_the_driver() -> None:
         def get_current_target(self) -> GPUTarget:
             return replace(super().get_current_target(), warp_size=32)
 
+        def get_active_torch_device(self) -> Any:
+            return torch.device("cuda", torch.cuda.current_device())
+
     class SelectedOnly(WideWarps):
         """The same, used by those who name it."""
 
@@ -88,5 +95,5 @@ def _name_the_driver() -> None:
 
     Forms.played_gpu = "sm_{}{}a".format(*CAPABILITY)
     cpu = backends["cpu"]
-    backends["cuda"] = Backend(backends["cuda"].compiler, WideWarps)
+    backends["nvidia"] = Backend(backends["nvidia"].compiler, WideWarps)
     backends["cpu"] = Backend(cpu.compiler, SelectedOnly)

@@ -11,6 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils import _device
+
+from shoal.torch.cuda_as_cpu.notes import a_program_calls, has_memory, made_for_cuda, note
 
 _CPU = torch.device("cpu")
 # Functions that take a device and are no constructors in torch's own list of them.
@@ -43,40 +47,29 @@ def _says_cuda(device: Any) -> bool:
     return device is not None and not isinstance(device, torch.Tensor) and on_cpu(device) is not device
 
 
-def _has_memory(tensor: Any) -> bool:
-    """Whether a tensor is one of memory: none of a trace, of `vmap`, of another library's parts."""
-    return (
-        not torch.compiler.is_compiling()
-        and type(tensor) in (torch.Tensor, torch.nn.Parameter)
-        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    )
-
-
-def _made_for_cuda(tensor: Any) -> Any:
-    """Notes where a tensor's memory was asked for: all its views are there, too."""
-    if _has_memory(tensor):
-        tensor.untyped_storage().made_for_cuda = True
-    return tensor
-
-
 def _copied_to_cuda(tensor: Any, moved: Any) -> Any:
     """What `tensor.to("cuda")` gives, whose outcome on the CPU is `moved`.
 
-    A leaf that gathers gradients stays itself: most were made for `cuda` by functions that note nothing.
+    A leaf that gathers gradients stays itself where nothing is noted: most were made for `cuda` by functions that note
+    nothing.
     """
-    if moved is not tensor or not _has_memory(tensor):
-        return moved
-    if getattr(tensor.untyped_storage(), "made_for_cuda", False) or (tensor.is_leaf and tensor.requires_grad):
+    if moved is not tensor or not has_memory(tensor):
+        return note(moved, cuda=True)
+    noted = made_for_cuda(tensor)
+    if noted or (noted is None and tensor.is_leaf and tensor.requires_grad):
         return tensor
-    return _made_for_cuda(tensor.clone())
+    return note(tensor.clone(), cuda=True)
 
 
 def _copied_to_cpu(tensor: Any, moved: Any) -> Any:
-    return tensor.clone() if moved is tensor and _has_memory(tensor) else moved
+    return note(tensor.clone() if moved is tensor and has_memory(tensor) else moved, cuda=False)
 
 
-def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose `device` may be CUDA's."""
+def with_cpu(function: Callable[..., Any], *, makes_new: bool = False) -> Callable[..., Any]:
+    """A function whose `device` may be CUDA's.
+
+    If it makes new tensors, they are the CPU's where no device is said, none is the default, and no tensor is passed.
+    """
 
     @functools.wraps(function)
     def called(*args: Any, **named: Any) -> Any:
@@ -86,27 +79,33 @@ def with_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
         if named.get("pin_memory"):
             named["pin_memory"] = False
         made = function(*args, **named)
-        return _made_for_cuda(made) if _says_cuda(device) else made
+        if _says_cuda(device):
+            return note(made, cuda=True)
+        if device is not None:
+            return note(made, cuda=False) if a_program_calls() else made
+        follows = not makes_new or any(isinstance(arg, torch.Tensor) for arg in (*args, *named.values()))
+        return made if follows or not has_memory(made) else note(made, cuda=_cuda_is_default())
 
     return called
 
 
 def install() -> None:
     """Replaces what takes a device."""
-    from torch.utils import _device
-
     constructors = _device._device_constructors()
     for module in (torch, torch.fft):
         for name, value in list(vars(module).items()):
-            if (module is torch and name in _OTHERS) or (callable(value) and _is_in(value, constructors)):
+            if module is torch and name in _OTHERS:
                 setattr(module, name, with_cpu(value))
+            elif callable(value) and _is_in(value, constructors):
+                setattr(module, name, with_cpu(value, makes_new=True))
+    torch.from_numpy = with_cpu(torch.from_numpy, makes_new=True)
     for name in _METHODS:
         setattr(torch.Tensor, name, with_cpu(getattr(torch.Tensor, name)))
     _tensors()
     _modules()
     for taker in (_device.DeviceContext, torch.autocast):
         taker.__init__ = _first_on_cpu(taker.__init__)  # type: ignore[misc]
-    torch.set_default_device = _function_on_cpu(torch.set_default_device)
+    torch.get_default_device = _default_device(torch.get_default_device)
     torch.load = _loading(torch.load)
     torch.Generator = type("Generator", (torch.Generator,), {"__new__": _new_generator})  # type: ignore[misc]
 
@@ -133,13 +132,13 @@ def _tensors() -> None:
         outcome = to(self, *args, **named)
         if _says_cuda(device):
             return _copied_to_cuda(self, outcome)
-        # The device of another tensor says CPU wherever it is; only a program's own word means the host.
-        return _copied_to_cpu(self, outcome) if isinstance(device, str) and device == "cpu" else outcome
+        # To torch, tensors say that they are the CPU's wherever they are: only a program's own word means the host.
+        says_cpu = isinstance(device, (str, torch.device)) and torch.device(device).type == "cpu"
+        return _copied_to_cpu(self, outcome) if says_cpu and a_program_calls() else outcome
 
     Tensor.to = moved
     Tensor.cuda = lambda self, device=None, non_blocking=False, memory_format=None: _copied_to_cuda(self, self)
     Tensor.cpu = functools.wraps(cpu)(lambda self, *args, **named: _copied_to_cpu(self, cpu(self, *args, **named)))
-    Tensor.is_cuda = property(lambda self: self.device.type in ("cpu", "cuda"))
     Tensor.pin_memory = lambda self, device=None: self
     Tensor.is_pinned = lambda self, device=None: True
     Tensor.record_stream = lambda self, stream: None
@@ -152,21 +151,31 @@ def _modules() -> None:
 
     @functools.wraps(to)
     def moved(self: Any, *args: Any, **named: Any) -> Any:
+        device = args[0] if args else named.get("device")
+        if isinstance(device, (str, int, torch.device)):
+            _note_all(self, cuda=_says_cuda(device))
         args = tuple(on_cpu(arg) if isinstance(arg, (str, int, torch.device)) else arg for arg in args)
         if "device" in named:
             named["device"] = on_cpu(named["device"])
         return to(self, *args, **named)
 
     Module.to = moved
-    Module.cuda = lambda self, device=None: self
+    Module.cuda = lambda self, device=None: _note_all(self, cuda=True)
+    Module.cpu = lambda self: _note_all(self, cuda=False)
+
+
+def _note_all(module: Any, *, cuda: bool) -> Any:
+    """A module moves as it is: its parameters stay the same objects."""
+    for tensor in (*module.parameters(), *module.buffers()):
+        note(tensor, cuda=cuda)
+    return module
 
 
 def _first_on_cpu(init: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(init)
     def made(self: Any, device: Any = None, *args: Any, **named: Any) -> Any:
-        for name in ("device", "device_type"):
-            if name in named:
-                named[name] = _as_given(named[name])
+        device = named.pop("device_type", device)
+        self.says_cuda = _says_cuda(device)
         return init(self, *(() if device is None else (_as_given(device),)), *args, **named)
 
     return made
@@ -178,8 +187,19 @@ def _as_given(device: Any) -> Any:
     return str(moved) if isinstance(device, str) else moved
 
 
-def _function_on_cpu(function: Callable[..., Any]) -> Callable[..., Any]:
-    return functools.wraps(function)(lambda device: function(on_cpu(device)))
+def _cuda_is_default() -> bool:
+    """Whether tensors are made for CUDA where no device is said."""
+    stack = _get_current_function_mode_stack()
+    return any(getattr(mode, "says_cuda", False) for mode in stack if isinstance(mode, _device.DeviceContext))
+
+
+def _default_device(default: Callable[[], Any]) -> Callable[[], Any]:
+    @functools.wraps(default)
+    def asked() -> Any:
+        is_cuda = a_program_calls() and _cuda_is_default()
+        return torch.device("cuda", torch.cuda.current_device()) if is_cuda else default()
+
+    return asked
 
 
 def _loading(load: Callable[..., Any]) -> Callable[..., Any]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from shoal import _native
 from shoal.errors import WorldError
+from shoal.runtime.stream_work import do
 from shoal.torch.cuda_as_cpu.modules import made_module
 from shoal.world.current import find_rank
 
@@ -106,7 +107,7 @@ def _returning(success: Any) -> Any:
 
 def _copying(success: Any) -> Any:
     def copy(dst: Any, src: Any, count: Any, *_: Any) -> tuple[Any]:
-        ctypes.memmove(int(dst), int(src), int(count))
+        do(ctypes.memmove, int(dst), int(src), int(count))
         return (success,)
 
     return copy
@@ -114,7 +115,7 @@ def _copying(success: Any) -> Any:
 
 def _filling(success: Any) -> Any:
     def fill(dst: Any, value: Any, count: Any, *_: Any) -> tuple[Any]:
-        ctypes.memset(int(dst), int(value), int(count))
+        do(ctypes.memset, int(dst), int(value), int(count))
         return (success,)
 
     return fill
@@ -122,7 +123,7 @@ def _filling(success: Any) -> Any:
 
 def _writing(bits: int, success: Any) -> Any:
     def write(stream: Any, addr: Any, value: Any, flags: Any = 0) -> tuple[Any]:
-        _native.store_word(int(addr), int(value) & (1 << bits) - 1, bits // 8)
+        do(_native.store_word, int(addr), int(value) & (1 << bits) - 1, bits // 8)
         return (success,)
 
     return write
@@ -140,18 +141,20 @@ def _waiting(bits: int, success: Any) -> Any:
             return ~(now | value) & (1 << bits) - 1 != 0
         return (now - value) & 1 << bits - 1 == 0  # counters may wrap around
 
-    def wait(stream: Any, addr: Any, value: Any, flags: Any = 0) -> tuple[Any]:
-        there, value = word.from_address(int(addr)), int(value) & (1 << bits) - 1
-        how = int(getattr(flags, "value", flags)) & 3
+    def until(addr: int, value: int, how: int) -> None:
+        there = word.from_address(addr)
         rank = find_rank()
         deadline, pause = time.monotonic() + (rank._native.timeout if rank is not None else _TIMEOUT), _FIRST_SLEEP
         while not holds(there.value, value, how):
             if rank is not None:
                 rank.check()
             if time.monotonic() > deadline:
-                raise WorldError(f"a stream waited in vain for {value} at {int(addr):#x}, where {there.value} is")
+                raise WorldError(f"a stream waited in vain for {value} at {addr:#x}, where {there.value} is")
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_SLEEP)
+
+    def wait(stream: Any, addr: Any, value: Any, flags: Any = 0) -> tuple[Any]:
+        do(until, int(addr), int(value) & (1 << bits) - 1, int(getattr(flags, "value", flags)) & 3)
         return (success,)
 
     return wait

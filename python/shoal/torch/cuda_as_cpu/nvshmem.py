@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+from shoal.runtime.stream_work import in_stream
 from shoal.symm_mem.groups import acting_rank
 from shoal.torch.cuda_as_cpu import nvshmem_streams
 from shoal.torch.cuda_as_cpu.modules import made_module
@@ -107,11 +108,13 @@ def team_translate_pe(src_team: Any, src_pe: int, dest_team: Any) -> int:
     return -1 if place is None else place
 
 
+@in_stream
 def barrier_all(stream: Any = None) -> None:
     """Waits for all ranks."""
     acting_rank().barrier()
 
 
+@in_stream
 def barrier_all_on_stream(stream: Any = None) -> None:
     """Waits for all ranks."""
     acting_rank().barrier()
@@ -121,11 +124,13 @@ def quiet(stream: Any = None) -> None:
     """What was put is there: it always is when the call that put it returns."""
 
 
+@in_stream
 def barrier(team: Any = Teams.TEAM_WORLD, stream: Any = None) -> None:
     """Waits for a team's ranks."""
     _team(team).barrier()
 
 
+@in_stream
 def sync(team: Any = Teams.TEAM_WORLD, stream: Any = None) -> None:
     """Waits for a team's ranks."""
     _team(team).barrier()

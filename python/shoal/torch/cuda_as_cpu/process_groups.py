@@ -11,6 +11,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
+from shoal.runtime import stream_work
+
 # What moves numbers and does not look at them.
 _MOVING = (
     "all_gather",
@@ -26,6 +28,9 @@ _MOVING = (
     "send",
 )
 
+# What a stream does of a group, further to those.
+_OTHER_WORK = ("all_reduce", "barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor")
+
 
 def install() -> None:
     """Replaces what makes groups, and what gloo does otherwise than NCCL."""
@@ -36,6 +41,8 @@ def install() -> None:
     _replace("all_reduce", _averaging)
     for name in _MOVING:
         _replace(name, _moving_bytes)
+    for name in (*_MOVING, *_OTHER_WORK):
+        _replace(name, _in_stream)
     _replace("is_nccl_available", lambda original: lambda: True)
     dist.init_device_mesh = _mesh(dist.init_device_mesh)
     dist.device_mesh.init_device_mesh = dist.init_device_mesh
@@ -117,6 +124,31 @@ def _as_bytes(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype.is_floating_point and value.element_size() == 1:
         return value.view(torch.uint8)
     return value
+
+
+class _Captured:
+    """What an asynchronous call gives while a graph is captured: its replays wait for the work."""
+
+    def wait(self, timeout: Any = None) -> bool:
+        return True
+
+    def is_completed(self) -> bool:
+        return True
+
+
+def _in_stream(original: Any) -> Any:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def put(*args: Any, **named: Any) -> Any:
+        if not stream_work.is_captured():
+            return original(*args, **named)
+        named = dict(signature.bind(*args, **named).arguments)
+        asynchronous = named.pop("async_op", False)
+        stream_work.do(original, **named)
+        return _Captured() if asynchronous else None
+
+    return put
 
 
 def _mesh(original: Any) -> Any:

@@ -7,14 +7,16 @@ import functools
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
 
-from shoal.runtime import cpu_facts
+from shoal.runtime import cpu_facts, stream_work
 from shoal.runtime.device_interface import Event, Stream
+from shoal.torch.cuda_as_cpu.graphs import CUDAGraph, graph, graph_pool_handle
 from shoal.torch.cuda_as_cpu.memory_pools import MemPool, use_mem_pool
 
 # The compute capability that most kernels are written for: descriptors, eight-bit floats.
@@ -30,6 +32,17 @@ DEVICES = 4
 
 class CudaStream(Stream):
     """A stream that can be the current one."""
+
+    device_type = 1  # CUDA's in torch
+
+    @property
+    def device(self) -> torch.device:
+        """The device whose work it queues."""
+        return torch.device("cuda", _current_device)
+
+    def is_capturing(self) -> bool:
+        """Whether its work goes into a graph."""
+        return stream_work.is_captured()
 
     def __enter__(self) -> CudaStream:
         _before.append(_current_stream)
@@ -62,7 +75,14 @@ def install() -> None:
     """Replaces the questions, and what streams and events are."""
     cuda: Any = torch.cuda
     for name, value in _ANSWERS.items():
-        setattr(cuda, name, _own(value))
+        answer = _own(value)
+        setattr(cuda, name, answer)
+        for part in (cuda.graphs, cuda.memory, cuda.random, cuda.streams):
+            if hasattr(part, name):
+                setattr(part, name, answer)
+    for name in dir(cuda):
+        if name.endswith("Tensor") and hasattr(torch, name):
+            setattr(cuda, name, getattr(torch, name))  # `torch.cuda.FloatTensor`: the class is its constructor
     torch.Stream, torch.Event = AnyStream, AnyEvent  # type: ignore[misc, assignment]
     if hasattr(torch, "accelerator"):
         for name, value in _OF_ACCELERATOR.items():
@@ -147,6 +167,19 @@ class _Device:
         _set_device(self.prev_idx)
 
 
+class _DeviceOf(_Device):
+    """`torch.cuda.device_of`: the device of a tensor for a while."""
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(tensor.get_device() if tensor.is_cuda else -1)
+
+
+def _exchange_device(number: int) -> int:
+    before = _current_device
+    _set_device(number)
+    return before
+
+
 @contextlib.contextmanager
 def _stream(stream: Any) -> Iterator[None]:
     before = _current_stream
@@ -210,19 +243,14 @@ def _refused(what: str, instead: str) -> Any:
     return refuse
 
 
-def _refused_type(name: str, instead: str) -> type:
-    """A type that annotations may name and that nobody can make one of."""
-    return type(name, (), {"__init__": _refused(f"torch.cuda.{name}", instead)})
-
-
 _ANSWERS: dict[str, Any] = {
     "Event": Event,
     "ExternalStream": CudaStream,
     "MemPool": MemPool,
     "Stream": CudaStream,
-    "CUDAGraph": _refused_type("CUDAGraph", "call the captured function instead"),
-    "graph": _refused_type("graph", "call the captured function instead"),
-    "make_graphed_callables": _refused("torch.cuda.make_graphed_callables", "call the functions as they are"),
+    "CUDAGraph": CUDAGraph,
+    "graph": graph,
+    "graph_pool_handle": graph_pool_handle,
     "cudart": _refused("torch.cuda.cudart()", "ask torch.cuda itself"),
     "_sleep": _sleep,
     "can_device_access_peer": lambda device, peer: True,
@@ -232,6 +260,9 @@ _ANSWERS: dict[str, Any] = {
     "default_stream": lambda device=None: CudaStream(),
     "device": _Device,
     "device_count": _device_count,
+    "device_of": _DeviceOf,
+    "_exchange_device": _exchange_device,
+    "_maybe_exchange_device": _exchange_device,
     "empty_cache": _nothing,
     "get_arch_list": lambda: [f"sm_{CAPABILITY[0]}{CAPABILITY[1]}"],
     "get_device_capability": lambda device=None: CAPABILITY,
@@ -243,7 +274,7 @@ _ANSWERS: dict[str, Any] = {
     "ipc_collect": _nothing,
     "is_available": lambda: True,
     "is_bf16_supported": lambda *_, **__: True,
-    "is_current_stream_capturing": lambda: False,
+    "is_current_stream_capturing": stream_work.is_captured,
     "is_initialized": lambda: True,
     "manual_seed": _seed,
     "manual_seed_all": _seed,
@@ -252,6 +283,8 @@ _ANSWERS: dict[str, Any] = {
     "mem_get_info": lambda device=None: (_memory("MemAvailable"), _memory("MemTotal")),
     "memory_allocated": lambda device=None: 0,
     "memory_reserved": lambda device=None: 0,
+    "memory_stats": lambda device=None: defaultdict(int),
+    "memory_summary": lambda device=None, abbreviated=False: "CUDA is played by the CPU, whose memory is not counted.",
     "reset_max_memory_allocated": _nothing,
     "reset_peak_memory_stats": _nothing,
     "seed": _nothing,

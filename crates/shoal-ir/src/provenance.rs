@@ -1,13 +1,13 @@
-//! Which argument a pointer was computed from.
+//! Which argument a pointer or a tensor descriptor was computed from.
 
 use std::collections::HashSet;
 
-use shoal_ir::op::OpKind;
-use shoal_ir::{CommOp, Func, OpId, Structure, Value, ValueDef};
+use crate::op::OpKind;
+use crate::{CommOp, Func, OpId, Region, Structure, Value, ValueDef};
 
 /// Where addresses come from.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Provenance {
+pub enum Provenance {
     /// The parameter of the kernel with this number.
     Param(usize),
     /// One parameter or another, which is decided at run time.
@@ -16,13 +16,15 @@ pub(crate) enum Provenance {
     Elsewhere,
 }
 
-/// Where a pointer, or the pointers of a tile, come from.
-pub(crate) fn of(func: &Func, pointers: Value) -> Provenance {
+/// Where a pointer, the pointers of a tile, or the memory of a descriptor come from.
+#[must_use]
+pub fn of(func: &Func, pointers: Value) -> Provenance {
     search(Search { func, ranks: Ranks::Apart, seen: HashSet::new(), found: Vec::new() }, pointers)
 }
 
 /// The same, where a place in another rank's memory counts as the place in this one's.
-pub(crate) fn of_any_rank(func: &Func, pointers: Value) -> Provenance {
+#[must_use]
+pub fn of_any_rank(func: &Func, pointers: Value) -> Provenance {
     search(Search { func, ranks: Ranks::Alike, seen: HashSet::new(), found: Vec::new() }, pointers)
 }
 
@@ -71,7 +73,7 @@ impl Search<'_> {
     }
 
     /// What the last operation of a region hands on.
-    fn handed_on(&mut self, region: shoal_ir::Region, index: usize) {
+    fn handed_on(&mut self, region: Region, index: usize) {
         match self.func.terminator(region).and_then(|last| self.func.op(last).operands().get(index)) {
             Some(&value) => self.visit(value),
             None => self.find(None),
@@ -91,7 +93,9 @@ impl Search<'_> {
             | OpKind::Transpose { .. }
             | OpKind::Split
             | OpKind::ConvertLayout
-            | OpKind::Gather { .. } => self.visit(operands[0]),
+            | OpKind::Gather { .. }
+            | OpKind::MakeDesc
+            | OpKind::DescBase => self.visit(operands[0]),
             OpKind::Comm(CommOp::SymmAt) if self.ranks == Ranks::Alike => self.visit(operands[0]),
             OpKind::Join => operands.iter().for_each(|&v| self.visit(v)),
             OpKind::Select => operands[1..].iter().for_each(|&v| self.visit(v)),
@@ -110,7 +114,7 @@ impl Search<'_> {
         }
     }
 
-    fn region_param(&mut self, owner: OpId, region: shoal_ir::Region, index: usize) {
+    fn region_param(&mut self, owner: OpId, region: Region, index: usize) {
         let data = self.func.op(owner);
         let (operands, regions) = (data.operands(), data.regions());
         match Structure::of(&data.kind) {

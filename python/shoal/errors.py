@@ -94,16 +94,16 @@ class InterpreterFault(InterpreterError, KernelFault):
     """A program failed while the interpreter ran it: an access out of bounds, an assert, a deadlock."""
 
 
-class DeadlockError(KernelFault):
-    """Kernels of several ranks wait for each other in vain; `waits` says, for every rank, what for."""
-
-    waits: list[str] = []
-
-
 class WorldError(ShoalError, RuntimeError):
     """A world has failed, or cannot be what was asked for; `rank` is the one that failed, where there is one."""
 
     rank: int | None = None
+
+
+class DeadlockError(KernelFault, WorldError):
+    """Ranks wait for each other in vain; `waits` says, for every rank, what for, those at fault first."""
+
+    waits: list[str] = []
 
 
 class AutotunerError(ShoalError):

@@ -12,6 +12,7 @@ import pytest
 
 import shoal
 import shoal.language as tl
+from shoal import kernels
 
 SIZES = (1, 2, 3, 4)
 
@@ -288,9 +289,119 @@ def test_a_rank_that_goes_is_named_with_what_all_others_wait_for(n, how, tmp_pat
     }
     assert expected[how] in done.stderr, done.stderr
     for rank in set(range(n)) - {middle}:
-        said = f"rank {rank}: kernel `wait_for` is stuck: 1 program waits"
+        said = f"rank {rank}: in kernel `wait_for`: 1 program waits"
         assert done.stderr.count(said) == 1, done.stderr
         assert f"of the symmetric heap of rank {rank}), where 0 is" in done.stderr, done.stderr
+
+
+APART = """
+import sys, time
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+def on_rank(rank):
+    flag = rank.symm_zeros(1, np.int64)
+    if rank.rank == rank.num_ranks // 2:
+        if sys.argv[2] == "barrier":
+            rank.barrier()
+        if sys.argv[2] == "loop":
+            while True: pass
+        if sys.argv[2] == "sleep":
+            time.sleep(1000)
+    wait_for[(1,)](flag)
+
+shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20, timeout=float(sys.argv[3])).run(on_rank)
+"""
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_a_barrier_and_kernels_that_wait_for_each_other_are_a_deadlock(n, tmp_path):
+    done = run_script(APART, tmp_path, args=[str(n), "barrier", "3600"])
+    assert done.returncode == 1
+    report = done.stderr.partition("shoal.errors.DeadlockError: ranks wait in vain:\n")[2].splitlines()
+    assert report[0] == "rank 0: in kernel `wait_for`: 1 program waits", done.stderr
+    assert any(line.startswith(f"rank {n // 2}: in barrier of the world, waiting for rank 0") for line in report)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("how", ["loop", "sleep"])
+def test_a_rank_that_does_not_come_is_named_and_does_not_hold_the_program(how, n, tmp_path):
+    done = run_script(APART, tmp_path, args=[str(n), how, "1"])
+    assert done.returncode == 1
+    late = n // 2
+    said = f"rank {late} runs code of the host and waits for nothing, while rank "
+    assert said in done.stderr, done.stderr
+    assert "waited 1 s in kernel `wait_for`: 1 program waits" in done.stderr, done.stderr
+    # It tells where the loop was, or that its thread stays.
+    assert ("while True: pass" if how == "loop" else f"rank {late} does not end") in done.stderr, done.stderr
+
+
+def test_what_another_thread_does_for_a_rank_is_waited_for():
+    @shoal.jit
+    def wait_for(flag):
+        tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+    def on_rank(rank):
+        flag = rank.symm_zeros(1, np.int64)
+        acts = threading.Event()
+
+        def later():
+            with rank:
+                acts.set()
+                time.sleep(0.5)
+                flag[0] = 7
+
+        other = threading.Thread(target=later)
+        other.start()
+        acts.wait()
+        wait_for[(1,)](flag)
+        other.join()
+        return int(flag[0])
+
+    assert world(3).run(on_rank) == [7, 7, 7]
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_numbers_that_cannot_be_are_named(n):
+    def on_rank(rank):
+        x = rank.symm_zeros(4, np.float32)
+        for call in (
+            lambda: rank.broadcast(1, root=-1),
+            lambda: rank.world.broadcast(1, root=n),
+            lambda: kernels.broadcast(x, root=-1),
+        ):
+            with pytest.raises(ValueError, match=f"^`root` is (-1|{n}); it must be a number from 0 to {n - 1}$"):
+                call()
+        for call in (lambda: rank.peer(x, -1), lambda: rank.signal_pad(n), lambda: rank.world.translate(-1, rank.node)):
+            with pytest.raises(ValueError, match=f"^`rank` is (-1|{n}); it must be a number from 0 to {n - 1}$"):
+                call()
+        with pytest.raises(ValueError, match="^`stride` is -1"):
+            rank.world.strided(0, -1, 1)
+        with pytest.raises(shoal.OutOfResources, match=f"no room for {1 << 64} bytes, which an array of the shape"):
+            rank.symm_zeros(1 << 62)
+        rank.barrier()
+
+    world(n).run(on_rank)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("form", ["one_shot_all_reduce", "two_shot_all_reduce", "all_gather_push", "broadcast"])
+def test_arrays_of_other_shapes_are_told(form, n):
+    last = n - 1
+
+    def on_rank(rank):
+        x = np.ones((3, 2) if rank.rank == last else (2, 3), np.float32)
+        getattr(kernels, form)(x)
+
+    with pytest.raises(shoal.WorldError) as raised:
+        world(n).run(on_rank)
+    others = "rank 0:" if n == 2 else f"ranks {', '.join(map(str, range(last)))}:"
+    text = str(raised.value)
+    assert f"{others} {form}(shape[0] = 2, shape[1] = 3) of float32" in text, text
+    assert f"rank {last}: {form}(shape[0] = 3, shape[1] = 2) of float32" in text, text
 
 
 def test_ctrl_c_ends_waits_kernels_and_loops():

@@ -239,14 +239,12 @@ wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
         ),
         (
             "leaves a kernel",
-            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited: "
-            r"kernel `wait_for` is stuck: 1 program waits, and none has moved for \d+ms",
+            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited in kernel `wait_for`: 1 program waits.*",
             1,
         ),
         (
             "sleeps before a kernel",
-            r"rank 1 \(pid \d+\) does not answer: rank [02] \(pid \d+\) gave up: "
-            r"kernel `wait_for` is stuck: 1 program waits, .*",
+            r"rank 1 \(pid \d+\) does not answer: rank [02] \(pid \d+\) gave up in kernel `wait_for`: 1 program waits.*",
             1,
         ),
     ],
@@ -354,9 +352,9 @@ def test_one_report_tells_who_waits_in_a_barrier_and_who_in_a_kernel(how, tmp_pa
         r"rank 0 \(pid \d+\) waited 8 s"
     )
     assert re.fullmatch(waited, lines[at]), output
-    assert lines[at + 1].startswith("rank 1: kernel `wait_for` is stuck: 1 program waits"), output
-    assert "for 7 at 0x" in lines[at + 2], output
-    assert lines[at + 3].startswith("rank 2: it has not said what it waits for"), output
+    assert lines[at + 1].startswith("rank 2: it has not said what it waits for"), output
+    assert lines[at + 2].startswith("rank 1: in kernel `wait_for`: 1 program waits"), output
+    assert "for 7 at 0x" in lines[at + 3], output
 
 
 @needs_oshrun

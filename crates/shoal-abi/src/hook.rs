@@ -41,7 +41,8 @@ hooks! {
     Yield = "shoal_yield" (Context, Site) -> CResult::Void;
     /// Waits: the same, for a number in memory, so that a stuck launch can say on what. Called between two looks at it,
     /// also if the program would give up later. Takes the address, the expected bits, the
-    /// [kind](crate::print::PrintKind) of the number, and the [condition](crate::WaitCondition).
+    /// [kind](crate::print::PrintKind) of the number, and the [condition](crate::WaitCondition), with
+    /// [`OR_IN_TIME`](crate::WaitCondition::OR_IN_TIME) if the program would.
     Wait = "shoal_wait" (Context, Site, Bytes, U64, U32, U32) -> CResult::Void;
     /// The fuel is used up: gives more, and says whether the program is to end (not 0). Any program may call it, on a
     /// fiber or not.

@@ -18,6 +18,9 @@ pub enum WaitCondition {
 }
 
 impl WaitCondition {
+    /// Added to the number of a condition by programs that give up by themselves if it is not met in time.
+    pub const OR_IN_TIME: u32 = 1 << 8;
+
     /// All conditions, by number.
     pub const ALL: [Self; 6] =
         [Self::Equal, Self::NotEqual, Self::Greater, Self::LessEqual, Self::Less, Self::GreaterEqual];

@@ -134,6 +134,16 @@ fn failed_message(kernel: &str, failure: &Failure) -> String {
     }
 }
 
+impl LaunchError {
+    /// Of a launch that is stuck, what its programs wait for: `in kernel `k`: 1 program waits`, and a line for each.
+    #[must_use]
+    pub fn waits(&self) -> Option<String> {
+        let Self::Stuck { kernel, waiting, more, looping, unstarted, .. } = self else { return None };
+        let count = number_of_waits(waiting, *more);
+        Some(format!("in kernel `{kernel}`: {count}{}", listed(waiting, *more, looping, *unstarted)))
+    }
+}
+
 fn stuck_message(
     kernel: &str,
     waiting: &[Waiting],
@@ -142,11 +152,22 @@ fn stuck_message(
     unstarted: u64,
     after: Duration,
 ) -> String {
-    use fmt::Write;
-    let count = waiting.len() + more;
     let tenths = Duration::from_millis(100) * (after.as_secs_f64() * 10.0).round() as u32;
-    let wait = if count == 1 { "program waits" } else { "programs wait" };
-    let mut out = format!("kernel `{kernel}` is stuck: {count} {wait}, and none has moved for {tenths:?}");
+    let count = number_of_waits(waiting, more);
+    let listed = listed(waiting, more, looping, unstarted);
+    format!("kernel `{kernel}` is stuck: {count}, and none has moved for {tenths:?}{listed}")
+}
+
+/// `1 program waits`.
+fn number_of_waits(waiting: &[Waiting], more: usize) -> String {
+    let count = waiting.len() + more;
+    format!("{count} {}", if count == 1 { "program waits" } else { "programs wait" })
+}
+
+/// The programs, each on a line of its own.
+fn listed(waiting: &[Waiting], more: usize, looping: &[[u32; 3]], unstarted: u64) -> String {
+    use fmt::Write;
+    let mut out = String::new();
     for waiting in waiting {
         let _ = write!(out, "\n  {waiting}");
     }

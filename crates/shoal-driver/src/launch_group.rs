@@ -1,91 +1,251 @@
-//! Launches that may wait for each other, and when all of them wait in vain.
+//! Ranks of one process that may wait for each other, and when all of them wait in vain.
 //!
-//! A program may wait for what a program of another launch does: of a peer, another rank that shares memory with this
-//! one. Then a launch alone cannot tell a deadlock from a slow peer. So those who launch such kernels form a
-//! [`LaunchGroup`], which is stuck only when every member is in a launch whose programs wait, and nothing has moved in
-//! any of them for the wait timeout. A launch without a group is a group of its own.
+//! A program may wait for what a program of another launch does, or for what the host of another rank does. Then a launch
+//! alone cannot tell a deadlock from a slow peer. So ranks form a [`LaunchGroup`], which knows who may *act*: the threads of
+//! ranks, and work that streams have not done yet. Waits that last for a while, in kernels and elsewhere, are entered in its
+//! table. When everybody who may act is there, and each has looked in vain after the last of them came, nothing can change
+//! any more: the group is stuck.
+//!
+//! Waits that end soon never come here, so they cost nothing.
 
-use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::Arc;
+use core::cell::{Cell, RefCell};
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use core::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
-/// What the launches of a group know of each other.
+use crate::fork;
+use crate::lock::lock;
+
+/// How long a wait lasts before it is entered in the table.
+pub const LONG_WAIT: Duration = Duration::from_millis(20);
+/// How long those who are stuck wait for each other's reports: all look often.
+const COLLECTING: Duration = Duration::from_secs(5);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
+thread_local! {
+    /// The group and the rank that this thread acts for.
+    static ACTS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+/// What a group knows.
+#[derive(Debug)]
+struct Group {
+    table: Mutex<Table>,
+    /// How long a wait may last.
+    limit: Duration,
+    /// The process that it belongs to.
+    generation: u64,
+}
+
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
-    /// Changes whenever a program starts, ends or does real work.
-    moves: AtomicU64,
-    /// Members that launch nothing now, but may yet.
-    hosts: AtomicUsize,
-    /// All members.
-    members: AtomicUsize,
-    /// Launches that something else than this driver runs.
-    foreign: AtomicUsize,
-    /// Launches none of whose programs waits.
-    running: AtomicUsize,
-    /// The number of moves after which the group was found stuck, plus one.
-    stuck_at: AtomicU64,
+struct Table {
+    ranks: Vec<Row>,
+    waits: Vec<Entry>,
+    next_id: u64,
+    /// Changes whenever a wait is entered or ends, and when somebody has acted for the last time.
+    moves: u64,
 }
 
-impl Progress {
-    /// The progress of a launch without a group.
-    pub(crate) fn of_one_launch() -> Self {
-        Self { running: AtomicUsize::new(1), ..Self::default() }
+/// What is known of a rank.
+#[derive(Debug, Default)]
+struct Row {
+    /// Its threads and streams that may act, whether they wait or not.
+    actors: usize,
+    /// It has joined and not left.
+    is_member: bool,
+    /// One of its actors is nobody's yet: the thread that will come.
+    is_unclaimed: bool,
+    /// Its last wait has lasted too long.
+    is_late: bool,
+    /// Its launches under way.
+    launches: Arc<AtomicUsize>,
+    /// What its launches that waited in vain came to.
+    verdicts: Vec<Arc<Verdict>>,
+}
+
+/// A wait that lasts.
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    rank: usize,
+    /// The thread that waits is one that may act.
+    is_actor: bool,
+    kind: WaitKind,
+    /// The number of moves after which it was last looked in vain.
+    quiet_at: Option<u64>,
+    verdict: Option<Arc<Verdict>>,
+}
+
+/// Who waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitKind {
+    /// Programs of a launch.
+    Launch,
+    /// The host, or a stream.
+    Host,
+}
+
+/// What a rank is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// It has not joined, or has left.
+    Nothing,
+    /// All of its threads have waited for a while, or until now.
+    Waits,
+    /// It runs a kernel.
+    RunsKernel,
+    /// It runs code of the host.
+    RunsHost,
+}
+
+/// A group that is stuck: those who wait tell each other what for.
+#[derive(Debug)]
+pub struct Verdict {
+    waits: usize,
+    only_launches: bool,
+    told: Mutex<Vec<(usize, String)>>,
+}
+
+impl Verdict {
+    /// Whether there is nobody but one launch of each rank, so that all of them can end and the ranks go on.
+    #[must_use]
+    pub fn only_launches(&self) -> bool {
+        self.only_launches
     }
 
-    /// Some program started, ended, or came to wait after real work.
-    pub(crate) fn moved(&self) {
-        self.moves.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Changes when something moves.
-    pub(crate) fn moves(&self) -> u64 {
-        self.moves.load(Ordering::Relaxed)
-    }
-
-    /// A launch begins, or the last of its programs that waited goes on.
-    pub(crate) fn runs(&self) {
-        self.running.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// A launch ends, or the first of its programs waits.
-    pub(crate) fn waits_or_ends(&self) {
-        self.running.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    /// Whether nobody is left who could bring about what programs wait for.
-    pub(crate) fn all_wait(&self) -> bool {
-        self.hosts.load(Ordering::SeqCst) == 0 && self.running.load(Ordering::SeqCst) == 0
-    }
-
-    /// The group is stuck after so many moves: all its launches are to end, the first of which makes it look alive.
-    pub(crate) fn declare_stuck(&self, moves: u64) {
-        self.stuck_at.store(moves + 1, Ordering::Relaxed);
-    }
-
-    /// Whether it was found to be stuck, and nothing has moved since.
-    pub(crate) fn is_declared_stuck(&self, moves: u64) -> bool {
-        self.stuck_at.load(Ordering::Relaxed) == moves + 1
+    /// Tells what a rank waits for, and gives what all tell, in the order of ranks.
+    #[must_use]
+    pub fn tell(&self, rank: usize, text: String) -> Vec<(usize, String)> {
+        let until = Instant::now() + COLLECTING;
+        lock(&self.told).push((rank, text));
+        while lock(&self.told).len() < self.waits && Instant::now() < until {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        let mut told = lock(&self.told).clone();
+        told.sort();
+        told
     }
 }
 
-/// Ranks of one process whose launches may wait for each other.
-#[derive(Clone, Debug, Default)]
-pub struct LaunchGroup(Arc<Progress>);
+impl Group {
+    /// The table; `None` in a forked child, which is no rank and does not have the threads that hold locks.
+    fn table(&self) -> Option<MutexGuard<'_, Table>> {
+        (self.generation == fork::generation()).then(|| lock(&self.table))
+    }
+
+    fn address(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+}
+
+impl Table {
+    fn row(&mut self, rank: usize) -> &mut Row {
+        if self.ranks.len() <= rank {
+            self.ranks.resize_with(rank + 1, Row::default);
+        }
+        &mut self.ranks[rank]
+    }
+
+    /// Gives all waits a verdict if nobody is left who could end one.
+    fn judge(&mut self) {
+        let actors: usize = self.ranks.iter().map(|row| row.actors).sum();
+        let waiting = self.waits.iter().filter(|entry| entry.is_actor).count();
+        let all_wait = actors > 0 && waiting == actors;
+        if !all_wait || self.waits.iter().any(|entry| entry.quiet_at != Some(self.moves)) {
+            return;
+        }
+        let each_in_one = (0..self.ranks.len()).all(|rank| {
+            let mut waits = self.waits.iter().filter(|entry| entry.rank == rank);
+            waits.next().is_some_and(|entry| entry.kind == WaitKind::Launch) && waits.next().is_none()
+        });
+        let waits = self.waits.len();
+        let verdict = Arc::new(Verdict { waits, only_launches: each_in_one, told: Mutex::default() });
+        for entry in &mut self.waits {
+            entry.verdict = Some(Arc::clone(&verdict));
+            if entry.kind == WaitKind::Launch {
+                self.ranks[entry.rank].verdicts.push(Arc::clone(&verdict));
+            }
+        }
+    }
+}
+
+/// Ranks of one process that may wait for each other.
+#[derive(Clone, Debug)]
+pub struct LaunchGroup(Arc<Group>);
 
 impl LaunchGroup {
-    /// A group without members.
+    /// A group without members, in which no wait is longer than `limit`.
     #[must_use]
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(limit: Duration) -> Self {
+        let generation = fork::generation();
+        Self(Arc::new(Group { table: Mutex::default(), limit, generation }))
     }
 
-    /// A new member. From now on others wait for its launches without limit, until it is dropped: all members join
-    /// before one launches.
+    /// A new member, and the thread that acts for it, which may come later. All members join before one waits.
     #[must_use]
-    pub fn join(&self) -> GroupMember {
-        self.0.members.fetch_add(1, Ordering::SeqCst);
-        self.0.hosts.fetch_add(1, Ordering::SeqCst);
-        GroupMember(Arc::new(Member { group: Arc::clone(&self.0), launches: AtomicUsize::new(0) }))
+    pub fn join(&self, rank: usize) -> GroupMember {
+        let launches = Arc::<AtomicUsize>::default();
+        if let Some(mut table) = self.0.table() {
+            let row = table.row(rank);
+            row.actors += 1;
+            (row.is_member, row.is_unclaimed, row.launches) = (true, true, Arc::clone(&launches));
+        }
+        GroupMember(Arc::new(Member { group: self.clone(), rank, launches }))
+    }
+
+    /// Something that will be done for a rank, until this is dropped.
+    #[must_use]
+    pub fn actor(&self, rank: usize) -> Actor {
+        if let Some(mut table) = self.0.table() {
+            table.row(rank).actors += 1;
+        }
+        Actor { group: self.clone(), rank }
+    }
+
+    /// This thread does what is done by an [actor](Self::actor) of the rank.
+    #[must_use]
+    pub fn lend_thread(&self, rank: usize) -> Acting {
+        let before = ACTS_FOR.replace((self.0.address(), rank));
+        let part = Part { before, claim: Claim::None, group: self.clone(), rank };
+        Acting { part: Some(part), _of_thread: PhantomData }
+    }
+
+    /// This thread has waited for a while.
+    #[must_use]
+    pub fn waits(&self, rank: usize, kind: WaitKind) -> LongWait {
+        let is_actor = ACTS_FOR.get() == (self.0.address(), rank);
+        let mut id = 0;
+        if let Some(mut table) = self.0.table() {
+            id = table.next_id;
+            table.next_id += 1;
+            table.moves += 1;
+            let row = table.row(rank);
+            row.verdicts.clear();
+            row.is_late = false;
+            table.waits.push(Entry { id, rank, is_actor, kind, quiet_at: None, verdict: None });
+        }
+        LongWait { group: self.clone(), id }
+    }
+
+    /// Why a launch of a rank has ended, if all waited in vain.
+    #[must_use]
+    pub fn take_verdict(&self, rank: usize) -> Option<Arc<Verdict>> {
+        self.0.table().and_then(|mut table| table.row(rank).verdicts.pop())
+    }
+
+    /// What a rank is doing.
+    #[must_use]
+    pub fn doing(&self, rank: usize) -> Doing {
+        let Some(mut table) = self.0.table() else { return Doing::Nothing };
+        let waits = table.waits.iter().filter(|entry| entry.is_actor && entry.rank == rank).count();
+        match *table.row(rank) {
+            Row { is_member: false, .. } => Doing::Nothing,
+            Row { actors, is_late, .. } if waits == actors || is_late => Doing::Waits,
+            Row { ref launches, .. } if launches.load(Ordering::Relaxed) > 0 => Doing::RunsKernel,
+            Row { .. } => Doing::RunsHost,
+        }
     }
 }
 
@@ -95,90 +255,231 @@ pub struct GroupMember(Arc<Member>);
 
 #[derive(Debug)]
 struct Member {
-    group: Arc<Progress>,
-    launches: AtomicUsize,
+    group: LaunchGroup,
+    rank: usize,
+    launches: Arc<AtomicUsize>,
 }
 
-/// A launch of a member that something else than this driver runs. The member is in it until it is dropped.
-#[derive(Debug)]
-pub struct ForeignLaunch<'a> {
-    member: &'a GroupMember,
-    /// All of its programs wait.
-    waits: Cell<bool>,
-}
-
-impl ForeignLaunch<'_> {
-    /// None of its programs can go on.
-    pub fn waits(&self) {
-        if !self.waits.replace(true) {
-            self.member.progress().waits_or_ends();
-        }
-    }
-
-    /// A program of it has done something.
-    pub fn moved(&self) {
-        if self.waits.replace(false) {
-            self.member.progress().runs();
-        }
-        self.member.progress().moved();
-    }
-
-    /// Whether nobody but launches of this kind could bring about what its programs wait for: all members are in such
-    /// launches, or the others wait in vain too, which those who run them have found out.
-    #[must_use]
-    pub fn is_last(&self) -> bool {
-        let progress = self.member.progress();
-        let alone = progress.foreign.load(Ordering::SeqCst) == progress.members.load(Ordering::SeqCst);
-        (alone && progress.hosts.load(Ordering::SeqCst) == 0) || progress.is_declared_stuck(progress.moves())
-    }
-}
-
-impl Drop for ForeignLaunch<'_> {
+impl Drop for Member {
     fn drop(&mut self) {
-        let progress = self.member.progress();
-        self.member.leaves_launch();
-        progress.foreign.fetch_sub(1, Ordering::SeqCst);
-        if !self.waits.get() {
-            progress.waits_or_ends();
+        if let Some(mut table) = self.group.0.table() {
+            let row = table.row(self.rank);
+            row.actors -= 1;
+            (row.is_member, row.is_unclaimed) = (false, false);
+            // What it did last may have ended a wait.
+            table.moves += 1;
         }
     }
 }
 
 impl GroupMember {
+    /// This thread acts for the member, until the result is dropped: the others know whether it waits.
+    #[must_use]
+    pub fn act(&self) -> Acting {
+        let Member { group, rank, .. } = &*self.0;
+        let me = (group.0.address(), *rank);
+        if ACTS_FOR.get() == me {
+            return Acting { part: None, _of_thread: PhantomData };
+        }
+        let (group, rank) = (group.clone(), *rank);
+        let mut claim = Claim::None;
+        if let Some(mut table) = group.0.table() {
+            let row = table.row(rank);
+            claim = if row.is_unclaimed { Claim::First } else { Claim::Further };
+            match claim {
+                Claim::First => row.is_unclaimed = false,
+                Claim::Further | Claim::None => row.actors += 1,
+            }
+        }
+        let part = Part { before: ACTS_FOR.replace(me), claim, group, rank };
+        Acting { part: Some(part), _of_thread: PhantomData }
+    }
+
     /// The member enters a launch that something else than this driver runs.
     #[must_use]
     pub fn launches_elsewhere(&self) -> ForeignLaunch<'_> {
-        // In this order, nobody takes the group for one that waits in between.
-        self.progress().runs();
-        self.progress().foreign.fetch_add(1, Ordering::SeqCst);
-        self.enters_launch();
-        ForeignLaunch { member: self, waits: Cell::new(false) }
+        ForeignLaunch { _launch: self.launches(), _acting: self.act(), member: self, wait: RefCell::new(None) }
     }
 
-    pub(crate) fn progress(&self) -> &Progress {
-        &self.0.group
+    /// It is in a launch, until the result is dropped.
+    pub(crate) fn launches(&self) -> InLaunch<'_> {
+        self.0.launches.fetch_add(1, Ordering::Relaxed);
+        InLaunch(&self.0)
     }
 
-    /// It is in a launch, which is counted already.
-    pub(crate) fn enters_launch(&self) {
-        if self.0.launches.fetch_add(1, Ordering::SeqCst) == 0 {
-            self.0.group.hosts.fetch_sub(1, Ordering::SeqCst);
-        }
+    /// How long programs may wait.
+    pub(crate) fn limit(&self) -> Duration {
+        self.0.group.0.limit
     }
 
-    /// It comes back from a launch, which is still counted.
-    pub(crate) fn leaves_launch(&self) {
-        if self.0.launches.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.group.hosts.fetch_add(1, Ordering::SeqCst);
+    /// Programs of a launch have waited for a while.
+    pub(crate) fn waits_in_launch(&self) -> LongWait {
+        self.0.group.waits(self.0.rank, WaitKind::Launch)
+    }
+}
+
+/// A member is in a launch.
+#[derive(Debug)]
+pub(crate) struct InLaunch<'a>(&'a Member);
+
+impl Drop for InLaunch<'_> {
+    fn drop(&mut self) {
+        self.0.launches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Something that will be done for a rank.
+#[derive(Debug)]
+pub struct Actor {
+    group: LaunchGroup,
+    rank: usize,
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        if let Some(mut table) = self.group.0.table() {
+            table.row(self.rank).actors -= 1;
+            table.moves += 1;
         }
     }
 }
 
-impl Drop for Member {
+/// What a thread that acts for a rank takes with it.
+#[derive(Clone, Copy, Debug)]
+enum Claim {
+    None,
+    /// The member's own place, which others may have later.
+    First,
+    /// One more.
+    Further,
+}
+
+/// A time in which a thread acts for a rank.
+#[derive(Debug)]
+pub struct Acting {
+    /// Nothing, if the thread acted for it before.
+    part: Option<Part>,
+    /// It is the thread's own.
+    _of_thread: PhantomData<*const ()>,
+}
+
+#[derive(Debug)]
+struct Part {
+    /// Whom the thread acted for before.
+    before: (usize, usize),
+    claim: Claim,
+    group: LaunchGroup,
+    rank: usize,
+}
+
+impl Drop for Acting {
     fn drop(&mut self) {
-        // A launch borrows the member, so it is in none.
-        self.group.hosts.fetch_sub(1, Ordering::SeqCst);
-        self.group.members.fetch_sub(1, Ordering::SeqCst);
+        let Some(Part { before, claim, group, rank }) = self.part.take() else { return };
+        ACTS_FOR.set(before);
+        let Some(mut table) = group.0.table() else { return };
+        let row = table.row(rank);
+        match claim {
+            Claim::None => {}
+            Claim::First => row.is_unclaimed = row.is_member,
+            Claim::Further => {
+                row.actors -= 1;
+                table.moves += 1;
+            }
+        }
+    }
+}
+
+/// A wait in the table of a group, until it is dropped. Whoever waits looks again and again: asks for the
+/// [moves](Self::moves), looks, and if that was [in vain](Self::in_vain), says so.
+#[derive(Debug)]
+pub struct LongWait {
+    group: LaunchGroup,
+    id: u64,
+}
+
+impl LongWait {
+    /// Changes when anybody of the group begins or ends a wait.
+    #[must_use]
+    pub fn moves(&self) -> u64 {
+        self.group.0.table().map_or(0, |table| table.moves)
+    }
+
+    /// It has lasted too long, and ends.
+    pub(crate) fn is_too_long(&self) {
+        if let Some(mut table) = self.group.0.table()
+            && let Some(rank) = table.waits.iter().find(|entry| entry.id == self.id).map(|entry| entry.rank)
+        {
+            table.row(rank).is_late = true;
+        }
+    }
+
+    /// What is waited for was not there after so many moves. Gives the verdict if it will never be.
+    #[must_use]
+    pub fn in_vain(&self, moves: u64) -> Option<Arc<Verdict>> {
+        let mut table = self.group.0.table()?;
+        let now = table.moves;
+        let entry = table.waits.iter_mut().find(|entry| entry.id == self.id)?;
+        if entry.verdict.is_none() && moves == now {
+            entry.quiet_at = Some(now);
+            table.judge();
+        }
+        table.waits.iter().find(|entry| entry.id == self.id)?.verdict.clone()
+    }
+}
+
+impl Drop for LongWait {
+    fn drop(&mut self) {
+        if let Some(mut table) = self.group.0.table()
+            && let Some(at) = table.waits.iter().position(|entry| entry.id == self.id)
+        {
+            table.waits.swap_remove(at);
+            table.moves += 1;
+        }
+    }
+}
+
+/// A launch of a member that something else than this driver runs. The member is in it until it is dropped.
+#[derive(Debug)]
+pub struct ForeignLaunch<'a> {
+    _launch: InLaunch<'a>,
+    _acting: Acting,
+    member: &'a GroupMember,
+    wait: RefCell<Option<ForeignWait>>,
+}
+
+/// A wait of such a launch.
+#[derive(Debug)]
+struct ForeignWait {
+    wait: LongWait,
+    /// The moves of the group before programs looked last.
+    moves: u64,
+    since: Instant,
+}
+
+impl ForeignLaunch<'_> {
+    /// None of its programs can go on, as far as they have looked since this was last asked. Says whether that is in vain,
+    /// or has lasted too long.
+    #[must_use]
+    pub fn waits_in_vain(&self) -> bool {
+        let Some(waited) = self.wait.take() else {
+            let wait = self.member.waits_in_launch();
+            let (moves, since) = (wait.moves(), Instant::now());
+            self.wait.replace(Some(ForeignWait { wait, moves, since }));
+            return false;
+        };
+        let is_too_long = waited.since.elapsed() >= self.member.limit();
+        if is_too_long {
+            waited.wait.is_too_long();
+        }
+        let ended = is_too_long || waited.wait.in_vain(waited.moves).is_some();
+        let moves = waited.wait.moves();
+        self.wait.replace(Some(ForeignWait { moves, ..waited }));
+        ended
+    }
+
+    /// A program of it has done something.
+    pub fn moved(&self) {
+        self.wait.replace(None);
     }
 }
 
@@ -186,62 +487,103 @@ impl Drop for Member {
 mod tests {
     use super::*;
 
+    const LIMIT: Duration = Duration::from_secs(300);
+
+    /// A look that finds nothing.
+    fn looks(wait: &LongWait) -> bool {
+        wait.in_vain(wait.moves()).is_some()
+    }
+
     #[test]
-    fn a_group_waits_when_all_its_members_do() {
-        let group = LaunchGroup::new();
-        let (a, b) = (group.join(), group.join());
-        let progress = a.progress();
-        let launch = |member: &GroupMember| {
-            progress.runs();
-            member.enters_launch();
-        };
-        launch(&a);
-        assert!(!progress.all_wait(), "`a` runs, `b` may launch");
-        progress.waits_or_ends();
-        assert!(!progress.all_wait(), "`b` may launch");
-        launch(&b);
-        assert!(!progress.all_wait(), "`b` runs");
-        progress.waits_or_ends();
-        assert!(progress.all_wait());
-        b.leaves_launch();
-        assert!(!progress.all_wait(), "`b` may launch again");
+    fn a_group_is_stuck_when_all_who_may_act_have_looked_in_vain() {
+        let group = LaunchGroup::new(LIMIT);
+        let (a, b) = (group.join(0), group.join(1));
+        let _on_a = a.act();
+        let first = group.waits(0, WaitKind::Host);
+        assert!(!looks(&first), "`b` may act");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _on_b = b.act();
+                let seen = first.moves();
+                let second = b.waits_in_launch();
+                assert!(!looks(&second), "the other has to look again");
+                assert!(first.in_vain(seen).is_none(), "it looked before this one came");
+                assert_eq!((group.doing(0), group.doing(1)), (Doing::Waits, Doing::Waits));
+                assert!(looks(&first) && looks(&second));
+                assert!(!group.take_verdict(1).unwrap().only_launches());
+            });
+        });
+        assert_eq!(group.doing(1), Doing::RunsHost);
+    }
+
+    #[test]
+    fn work_of_streams_and_further_threads_may_act() {
+        let group = LaunchGroup::new(LIMIT);
+        let a = group.join(0);
+        let _on_a = a.act();
+        let work = group.actor(0);
+        let wait = group.waits(0, WaitKind::Host);
+        assert!(!looks(&wait), "the stream may act");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _lent = group.lend_thread(0);
+                let other = group.waits(0, WaitKind::Host);
+                assert!(!looks(&other), "the rank has to look again");
+            });
+        });
+        assert!(!looks(&wait), "it waits no more");
+        drop(work);
+        assert!(looks(&wait), "it is done");
+    }
+
+    #[test]
+    fn a_member_that_leaves_is_not_waited_for() {
+        let group = LaunchGroup::new(LIMIT);
+        let (a, b) = (group.join(0), group.join(1));
+        let _on_a = a.act();
+        let wait = a.waits_in_launch();
+        assert!(!looks(&wait));
         drop(b);
-        assert!(progress.all_wait(), "`b` has left");
+        assert!(looks(&wait));
+        assert!(!group.take_verdict(0).unwrap().only_launches(), "a rank is missing");
+        assert_eq!(group.doing(1), Doing::Nothing);
     }
 
     #[test]
-    fn launches_run_elsewhere_count_with_those_run_here() {
-        let group = LaunchGroup::new();
-        let (a, b) = (group.join(), group.join());
-        let foreign = a.launches_elsewhere();
-        foreign.waits();
-        assert!(!foreign.is_last(), "the host of `b` may act");
-        // `b` launches here.
-        b.progress().runs();
-        b.enters_launch();
-        assert!(!foreign.is_last(), "`b` runs");
-        b.progress().waits_or_ends();
-        assert!(!foreign.is_last(), "`b` may be about to go on");
-        assert!(b.progress().all_wait(), "who runs `b` sees that all wait");
-        b.progress().declare_stuck(b.progress().moves());
-        assert!(foreign.is_last(), "and has found it out");
-        foreign.moved();
-        assert!(!foreign.is_last() && !b.progress().all_wait(), "something moved");
-        b.leaves_launch();
-        let other = b.launches_elsewhere();
-        foreign.waits();
-        other.waits();
-        assert!(foreign.is_last() && other.is_last(), "both are of one kind");
+    fn a_wait_that_lasts_too_long_is_no_work() {
+        let group = LaunchGroup::new(Duration::ZERO);
+        let (a, _b) = (group.join(0), group.join(1));
+        let launch = a.launches_elsewhere();
+        assert!(!launch.waits_in_vain());
+        assert!(launch.waits_in_vain(), "it has lasted too long");
+        drop(launch);
+        assert_eq!((group.doing(0), group.doing(1)), (Doing::Waits, Doing::RunsHost), "only `b` kept it waiting");
     }
 
     #[test]
-    fn a_group_is_stuck_until_something_moves() {
-        let progress = Progress::default();
-        assert!(!progress.is_declared_stuck(progress.moves()));
-        progress.moved();
-        progress.declare_stuck(progress.moves());
-        assert!(progress.is_declared_stuck(progress.moves()));
-        progress.moved();
-        assert!(!progress.is_declared_stuck(progress.moves()));
+    fn launches_of_all_ranks_can_end_and_go_on() {
+        let group = LaunchGroup::new(LIMIT);
+        let a = group.join(0);
+        let launch = a.launches_elsewhere();
+        assert!(!launch.waits_in_vain(), "it has not looked since");
+        assert!(launch.waits_in_vain());
+        let verdict = group.take_verdict(0).unwrap();
+        assert!(verdict.only_launches());
+        assert_eq!(verdict.tell(0, "for a flag".into()), [(0, "for a flag".to_owned())]);
+        launch.moved();
+        assert!(!launch.waits_in_vain());
+        assert!(group.take_verdict(0).is_none(), "it waits again");
+    }
+
+    #[test]
+    fn a_wait_of_another_thread_does_not_count_for_the_rank() {
+        let group = LaunchGroup::new(LIMIT);
+        let a = group.join(0);
+        let stranger = group.waits(0, WaitKind::Host);
+        assert!(!looks(&stranger), "the rank itself may act");
+        let _on_a = a.act();
+        let wait = group.waits(0, WaitKind::Host);
+        assert!(!looks(&wait), "the other has to look again");
+        assert!(looks(&stranger));
     }
 }

@@ -32,7 +32,9 @@ pub use bounds::{ArgMemory, Bounds};
 pub use error::{DeviceError, Failure, LaunchError};
 pub use interrupt::{GiveUp, Interrupt, Standing};
 pub use last_writer::{Change, LastWriter};
-pub use launch_group::{ForeignLaunch, GroupMember, LaunchGroup};
+pub use launch_group::{
+    Acting, Actor, Doing, ForeignLaunch, GroupMember, LONG_WAIT, LaunchGroup, LongWait, Verdict, WaitKind,
+};
 pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
 pub use rank_view::RankView;

@@ -83,6 +83,17 @@ def check_two_shot_all_reduce_bias(world, n=75, programs=2, BLOCK=8):
 
 
 @shoal.harness
+def check_two_shot_all_reduce(world, n=75, programs=2, BLOCK=8):
+    x = world.buffer(n, "fp32", "random")
+    shared = world.symm_empty(n, "fp32")
+    out = world.empty(n, "fp32")
+    pad = world.symm(programs * world.size, "int32")
+    for launch in range(world.launches):
+        two_shot_all_reduce[(programs,)](x, shared, out, pad, n, WORLD=world.size, BLOCK=BLOCK)
+    world.output(out)
+
+
+@shoal.harness
 def check_all_reduce_sequence(world, n=37, programs=2, BLOCK=8):
     """Different kernels one after the other, on one pad and one buffer."""
     x = world.symm(n, "fp32", "random")

@@ -232,3 +232,9 @@ def two_shot_all_reduce_bias(
     reduce_own_blocks(shared, bias, n, columns, WORLD, BLOCK)
     meet(pad)
     copy_runs(shared, out, n, WORLD, BLOCK)
+
+
+@shoal.jit
+def two_shot_all_reduce(x, shared, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr):
+    """The same without a bias."""
+    two_shot_all_reduce_bias(x, None, shared, out, pad, n, None, WORLD, BLOCK)

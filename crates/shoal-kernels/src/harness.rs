@@ -41,17 +41,33 @@ pub fn module(source: Source) -> Result<Module, Error> {
     Module::from_sources(source.file(), &all, &Source::SHARED)
 }
 
-/// The file that has a kernel of this name, with its harnesses; `None` if there is no such kernel.
+/// What a harness launches to check a function of the library that has no kernel of its name.
+fn checked_by(name: &str) -> &str {
+    match name {
+        "one_shot_all_reduce_little" => "one_shot_all_reduce_words",
+        "two_shot_all_reduce_little" => "two_shot_all_reduce_words",
+        "all_gather_with_progress" | "all_gather_then_matmul" => "all_gather_matmul",
+        "gemm_reduce_scatter_ce_persistent" => "gemm_announced",
+        _ => name,
+    }
+}
+
+/// The file that has a kernel of this name, with its harnesses, and the kernel if it is one of the file's; `None` if there
+/// is no such kernel. Names of files stand for all kernels in them, names of functions for what these launch.
 #[must_use]
-pub fn find(kernel: &str) -> Option<Result<Module, Error>> {
+pub fn find(name: &str) -> Option<(Result<Module, Error>, Option<&str>)> {
+    let kernel = checked_by(name);
+    let is_file = |source: &Source| source.file().strip_suffix(".py") == Some(kernel);
     let has = |source: &Source| {
         source
             .text()
             .lines()
             .any(|line| line.strip_prefix("def ").is_some_and(|rest| rest.starts_with(&format!("{kernel}("))))
-            || source.file().strip_suffix(".py") == Some(kernel)
     };
-    Source::ALL.into_iter().find(has).map(module)
+    if let Some(source) = Source::ALL.into_iter().find(has) {
+        return Some((module(source), Some(kernel)));
+    }
+    Source::ALL.into_iter().find(is_file).map(|source| (module(source), None))
 }
 
 /// The files by which kernels can be asked for.

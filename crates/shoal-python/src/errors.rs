@@ -31,9 +31,7 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
         }
         Error::Cuda(cuda) => on_gpu(py, cuda),
         Error::World(error) => world(py, error),
-        Error::Deadlock { waits } => {
-            new(py, "DeadlockError", &error.to_string(), |facts| facts.set_item("waits", waits))
-        }
+        Error::Deadlock { waits } => deadlock(py, &error.to_string(), waits),
         Error::Memory(_) => new(py, "OutOfResources", &error.to_string(), |_| Ok(())),
         _ => new(py, "ShoalError", &error.to_string(), |_| Ok(())),
     }
@@ -53,12 +51,17 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
         WorldError::Failed { failure, .. } => {
             new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank))
         }
+        WorldError::Deadlock { waits } => deadlock(py, &text, waits),
         WorldError::Stream { source } => world(py, source),
         WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => {
             new(py, "WorldError", &text, |facts| facts.set_item("rank", error.odd_one()))
         }
         _ => new(py, "WorldError", &text, |_| Ok(())),
     }
+}
+
+fn deadlock(py: Python<'_>, text: &str, waits: &[String]) -> PyErr {
+    new(py, "DeadlockError", text, |facts| facts.set_item("waits", waits))
 }
 
 /// An exception with notes of the rank that raised it and of what the others waited for, where Python has notes.

@@ -110,9 +110,9 @@ pub enum WorldError {
     #[error(transparent)]
     Launch(Box<LaunchError>),
     /// Programs of several ranks wait for each other in vain.
-    #[error("{}", .waits.join("\n"))]
+    #[error("ranks wait in vain:\n{}", .waits.join("\n"))]
     Deadlock {
-        /// What each rank waits for, that of rank 0 first.
+        /// What each rank waits for, that of a rank at fault first.
         waits: Vec<String>,
     },
     /// A GPU failed.

@@ -33,6 +33,7 @@ mod environment;
 mod error;
 mod giving_up;
 mod heap;
+mod host_wait;
 pub mod launch;
 mod launcher;
 mod mesh;
@@ -46,6 +47,8 @@ mod team_register;
 mod vigil;
 mod world;
 mod world_device;
+
+pub use shoal_driver::Acting;
 
 pub use call_log::{CallLog, SameCall};
 pub use element::Element;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_abi::{AxisPosition, Topology};
-use shoal_driver::{GroupMember, LaunchGroup, RankView, Transport};
+use shoal_driver::{Acting, Actor, GroupMember, LaunchGroup, RankView, Transport};
 
 use crate::copy::copy;
 use crate::element::Element;
@@ -14,6 +14,7 @@ use crate::engine::cuda::GpuRank;
 use crate::engine::{Call, Engine, EngineKind};
 use crate::error::{Failure, WorldError};
 use crate::heap::{Heap, Symm};
+use crate::host_wait::HostWait;
 use crate::mesh::Mesh;
 use crate::options::WorldOptions;
 use crate::pad::SignalPad;
@@ -323,6 +324,14 @@ impl Rank {
         self.member().clone()
     }
 
+    /// This thread acts for the rank, until the result is dropped. The thread of the rank does without; others that do
+    /// something for the rank say so, so that nobody takes those who wait for it to wait in vain. `None` outside of
+    /// [`World::run`](crate::World::run), and where the other ranks are elsewhere.
+    #[must_use]
+    pub fn act(&self) -> Option<Acting> {
+        self.member().as_ref().map(GroupMember::act)
+    }
+
     /// An error if the world has failed. For code that runs long without waiting for others.
     pub fn check(&self) -> Result<(), WorldError> {
         match self.failure() {
@@ -368,7 +377,9 @@ impl Rank {
     }
 
     pub(crate) fn enter(&self) {
-        *self.member() = self.0.launches.as_ref().map(LaunchGroup::join);
+        // What is left of a thread that panicked goes first.
+        *self.member() = None;
+        *self.member() = self.group().map(|group| group.join(self.rank()));
         self.0.engine.enter();
     }
 
@@ -377,6 +388,26 @@ impl Rank {
     pub fn leave(&self) {
         self.0.engine.leave();
         *self.member() = None;
+    }
+
+    /// Who waits, where all ranks are threads of this process.
+    pub(crate) fn group(&self) -> Option<&LaunchGroup> {
+        self.0.launches.as_ref()
+    }
+
+    /// This thread is about to wait for others.
+    pub(crate) fn begin_wait(&self) -> HostWait<'_> {
+        HostWait::begin(self.group(), self.rank())
+    }
+
+    /// Work of a stream, until it is done.
+    pub(crate) fn stream_actor(&self) -> Option<Actor> {
+        self.group().map(|group| group.actor(self.rank()))
+    }
+
+    /// This thread does the work of a stream.
+    pub(crate) fn lend_thread(&self) -> Option<Acting> {
+        self.group().map(|group| group.lend_thread(self.rank()))
     }
 
     pub(crate) fn free_block(&self, offset: usize) -> Result<(), WorldError> {

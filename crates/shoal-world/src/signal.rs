@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::Awaited;
 use crate::error::{Failure, WorldError, spell};
+use crate::giving_up;
 use crate::rank::Rank;
 use crate::stream::Place;
 
@@ -63,7 +64,10 @@ impl Rank {
         let patience = patience.unwrap_or(self.options().timeout);
         let deadline = Instant::now() + patience;
         let mut pause = FIRST_SLEEP;
+        let mut wait = self.begin_wait();
+        let awaited = || Awaited::Word { condition: format!("the signal at {} {what}", slot.name) };
         loop {
+            wait.looks();
             let trouble = self.failure().or_else(|| {
                 let reason =
                     || format!("{} waited {} for the signal at {} {what}", self.name(), spell(patience), slot.name);
@@ -73,8 +77,10 @@ impl Rank {
                 return Ok(());
             }
             if let Some(failure) = trouble {
-                let awaited = Awaited::Word { condition: format!("the signal at {} {what}", slot.name) };
-                return Err(self.ended_while(awaited, self.end_world(failure)));
+                return Err(self.ended_while(awaited(), self.end_world(failure)));
+            }
+            if let Some(verdict) = wait.in_vain() {
+                return Err(giving_up::deadlocked(self.access(), &verdict, awaited().to_string()));
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);

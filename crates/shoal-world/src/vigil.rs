@@ -69,11 +69,11 @@ impl Beat {
 
 /// A wait of a rank in a collective: it beats by looking.
 #[derive(Debug, Default)]
-pub(crate) struct HostWait {
+pub(crate) struct Beating {
     beat: Option<Beat>,
 }
 
-impl HostWait {
+impl Beating {
     /// The rank has looked, and waits on.
     pub(crate) fn looked(&mut self, tell: impl FnOnce(Option<Beat>)) {
         let beat = self.beat.filter(|_| BUSY_STREAMS.load(Ordering::SeqCst) == 0).unwrap_or_else(Beat::next);
@@ -184,14 +184,14 @@ mod tests {
     #[test]
     fn a_wait_beats_until_it_ends_unless_a_stream_is_busy() {
         let mut said = Vec::new();
-        let mut wait = HostWait::default();
-        wait.looked(|beat| said.push(beat));
-        wait.looked(|beat| said.push(beat));
+        let mut beating = Beating::default();
+        beating.looked(|beat| said.push(beat));
+        beating.looked(|beat| said.push(beat));
         let busy = BusyStream::begin();
-        wait.looked(|beat| said.push(beat));
+        beating.looked(|beat| said.push(beat));
         drop(busy);
-        wait.ended(|beat| said.push(beat));
-        wait.ended(|beat| said.push(beat));
+        beating.ended(|beat| said.push(beat));
+        beating.ended(|beat| said.push(beat));
         let [Some(one), Some(two), Some(three), None] = said[..] else { panic!("{said:?}") };
         assert_eq!((one.standstill, one.beats + 1), (two.standstill, two.beats));
         assert_ne!(three.standstill, two.standstill);

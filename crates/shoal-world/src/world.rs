@@ -1,7 +1,9 @@
 //! Worlds: where they come from, and running a function on their ranks.
 
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread::ScopedJoinHandle;
+use std::time::{Duration, Instant};
 
 use shoal_driver::cuda::CudaDevice;
 use shoal_driver::{LaunchError, LaunchGroup};
@@ -17,6 +19,10 @@ use crate::world_device::WorldDevice;
 
 /// The most ranks that share a GPU: it has so many queues that do not wait for each other.
 const MOST_ON_A_GPU: usize = 32;
+
+/// How long ranks have to end after the world has failed, before that is told.
+const GRACE: Duration = Duration::from_secs(5);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 /// Ranks that reach each other's memory.
 ///
@@ -52,9 +58,9 @@ impl World {
     pub fn threads_with(n: usize, options: &WorldOptions) -> Result<World, WorldError> {
         options.check()?;
         check_number_of_ranks(n)?;
-        let engines = threads::start(options, n)?;
-        let launches = LaunchGroup::new();
-        let rank = |engine| Rank::new(Arc::new(engine), options, Some(launches.clone()));
+        let group = LaunchGroup::new(options.timeout);
+        let engines = threads::start(options, n, Some(&group))?;
+        let rank = |engine| Rank::new(Arc::new(engine), options, Some(group.clone()));
         Ok(World { ranks: engines.into_iter().map(rank).collect() })
     }
 
@@ -174,10 +180,13 @@ impl World {
         }
         let results: Vec<Result<T, WorldError>> = std::thread::scope(|scope| {
             let mut started = Vec::new();
+            let (alive, ends) = mpsc::channel::<()>();
             for rank in &self.ranks {
-                let name = format!("rank {}", rank.rank());
+                let (name, alive) = (format!("rank {}", rank.rank()), alive.clone());
                 let thread = std::thread::Builder::new().name(name).spawn_scoped(scope, move || {
+                    let acting = rank.act();
                     let result = run_one(rank, function);
+                    drop((acting, alive));
                     rank.leave();
                     result
                 });
@@ -186,6 +195,8 @@ impl World {
                 }
                 started.push(thread);
             }
+            drop(alive);
+            self.tell_who_does_not_end(&ends, &started);
             let results = self.ranks.iter().zip(started).map(|(rank, thread)| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|panic| {
                     let message = panic_message(&*panic);
@@ -198,6 +209,29 @@ impl World {
             results.collect()
         });
         self.first_cause(results)
+    }
+
+    /// Returns when all threads have ended. A world that has failed can end no sooner than its last rank, whatever that does:
+    /// whoever waits for it hears why.
+    fn tell_who_does_not_end<T>(
+        &self,
+        ends: &mpsc::Receiver<()>,
+        started: &[std::io::Result<ScopedJoinHandle<'_, T>>],
+    ) {
+        let mut failed_since = None;
+        while ends.recv_timeout(BETWEEN_LOOKS) == Err(mpsc::RecvTimeoutError::Timeout) {
+            let Some(failure) = self.ranks[0].failure() else { continue };
+            let since: &Instant = failed_since.get_or_insert_with(Instant::now);
+            if since.elapsed() < GRACE {
+                continue;
+            }
+            let runs = |thread: &&_| matches!(thread, Ok(thread) if !ScopedJoinHandle::is_finished(thread));
+            let running =
+                self.ranks.iter().zip(started).filter(|(_, thread)| runs(thread)).map(|(rank, _)| rank.name());
+            let running: Vec<String> = running.collect();
+            eprintln!("the world has failed, and waits for the end of {}: {failure}", running.join(", "));
+            return;
+        }
     }
 
     /// All results, or the error of the rank that failed first, or else one that tells of the other ranks.

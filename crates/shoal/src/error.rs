@@ -108,10 +108,9 @@ pub enum Error {
     #[error(transparent)]
     World(#[from] WorldError),
     /// Programs of several ranks wait for each other in vain.
-    #[error("{}", .waits.join("
-"))]
+    #[error("ranks wait in vain:\n{}", .waits.join("\n"))]
     Deadlock {
-        /// What each rank waits for, that of rank 0 first.
+        /// What each rank waits for, that of a rank at fault first.
         waits: Vec<String>,
     },
     /// A GPU cannot do what was asked, or failed.

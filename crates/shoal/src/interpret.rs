@@ -210,15 +210,11 @@ impl shoal_interp::Host for Host<'_, '_> {
             return Idle::Stop;
         }
         match &mut self.turn {
-            Some((turn, launch)) => {
-                if let Some(launch) = launch {
-                    launch.waits();
-                }
-                match turn.wait(|| launch.is_none_or(ForeignLaunch::is_last)) {
-                    Waited::Changed => Idle::Changed,
-                    Waited::Deadlock => Idle::Nobody,
-                }
-            }
+            Some((_, Some(launch))) if launch.waits_in_vain() => Idle::Nobody,
+            Some((turn, launch)) => match turn.wait(|| launch.is_none()) {
+                Waited::Changed => Idle::Changed,
+                Waited::Deadlock => Idle::Nobody,
+            },
             None => Idle::Nobody,
         }
     }

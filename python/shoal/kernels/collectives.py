@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.kernels.communicator import (
     apart,
+    called,
     checked,
     communicator,
     fresh,
@@ -21,7 +22,7 @@ from shoal.world import arrays
 
 def one_shot_all_reduce(x: Any, out: Any = None) -> Any:
     """The sum of all ranks' `x`, with the same bits on all; every rank reads everything. For small arrays."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("one_shot_all_reduce", x)
     x, out = comm.shared(x, "x"), result(out, like.shape, like)
     apart(out, x)
     comm.native.one_shot_all_reduce(type_name(like.dtype), given(x), given(out))
@@ -30,21 +31,21 @@ def one_shot_all_reduce(x: Any, out: Any = None) -> Any:
 
 def two_shot_all_reduce(x: Any, out: Any = None) -> Any:
     """The same; every rank sums a part and writes it to everybody. For large arrays."""
-    return two_shot_all_reduce_bias(x, None, out)
+    return _all_reduce_bias("two_shot_all_reduce", x, None, out)
 
 
 def one_shot_all_reduce_bias(x: Any, bias: Any = None, out: Any = None) -> Any:
     """The sum of all ranks' `x`, plus a bias: of the shape of `x`, or of its last dimension. The same on all ranks."""
-    return _all_reduce_bias(1, x, bias, out)
+    return _all_reduce_bias("one_shot_all_reduce_bias", x, bias, out)
 
 
 def two_shot_all_reduce_bias(x: Any, bias: Any = None, out: Any = None) -> Any:
     """The same in two shots."""
-    return _all_reduce_bias(2, x, bias, out)
+    return _all_reduce_bias("two_shot_all_reduce_bias", x, bias, out)
 
 
-def _all_reduce_bias(shots: int, x: Any, bias: Any, out: Any) -> Any:
-    comm, like = communicator(), checked(x, "x")
+def _all_reduce_bias(name: str, x: Any, bias: Any, out: Any) -> Any:
+    comm, like = called(name, x)
     of_columns = False
     if bias is not None:
         shape = checked(bias, "bias", like).shape
@@ -53,14 +54,14 @@ def _all_reduce_bias(shots: int, x: Any, bias: Any, out: Any) -> Any:
             raise ValueError(f"`bias` has the shape {shape}; it must be that of `x`, {like.shape}, or of its columns")
     shared, out = comm.workspace("shared", like.shape, like.dtype), result(out, like.shape, like)
     apart(out, x, bias)
-    dtype = type_name(like.dtype)
+    dtype, shots = type_name(like.dtype), 1 if name.startswith("one_shot") else 2
     comm.native.all_reduce_bias(dtype, shots, given(x), optional(bias), of_columns, given(shared), given(out))
     return out
 
 
 def two_shot_all_reduce_in_place(x: Any) -> Any:
     """Replaces everybody's `x`, which must be symmetric, by the sum."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("two_shot_all_reduce_in_place", x)
     if not comm.is_shared(x):
         raise ValueError("`x` must be symmetric memory of `rank.symm_empty`; use two_shot_all_reduce for others")
     comm.native.two_shot_all_reduce_in_place(type_name(like.dtype), given(x))
@@ -94,7 +95,7 @@ def all_gather_put_ring(x: Any, out: Any = None) -> Any:
 
 def all_gather_pull(x: Any, out: Any = None) -> Any:
     """The same; each rank reads from all."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("all_gather_pull", x)
     x, out = comm.shared(x, "x"), result(out, (comm.rank.num_ranks, *like.shape), like)
     apart(out, x)
     comm.native.all_gather(type_name(like.dtype), "pull", given(x), given(out))
@@ -103,7 +104,7 @@ def all_gather_pull(x: Any, out: Any = None) -> Any:
 
 def all_gather_with_progress(x: Any, out: Any = None, splits: int = 1) -> Any:
     """The same by copies of a stream, in `splits` pieces of each rank."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("all_gather_with_progress", x)
     shared = comm.shared(x, "x")
 
     def gather(into: Any) -> None:
@@ -113,7 +114,7 @@ def all_gather_with_progress(x: Any, out: Any = None, splits: int = 1) -> Any:
 
 
 def _gathered(form: str, x: Any, out: Any) -> Any:
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called(f"all_gather_{form}", x)
 
     def gather(into: Any) -> None:
         comm.native.all_gather(type_name(like.dtype), form, given(x), given(into))
@@ -135,7 +136,7 @@ def _into_shared(comm: Any, like: Any, shape: tuple[int, ...], out: Any, run: An
 
 def reduce_scatter(x: Any, out: Any = None) -> Any:
     """This rank's part of the sum of all ranks' `x`, as one row; the last ranks have less, or nothing."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("reduce_scatter", x)
     x, out = comm.shared(x, "x"), result(out, (_part(comm, like)[1],), like)
     apart(out, x)
     comm.native.reduce_scatter(type_name(like.dtype), given(x), given(out))
@@ -144,7 +145,7 @@ def reduce_scatter(x: Any, out: Any = None) -> Any:
 
 def reduce_scatter_put(x: Any, out: Any = None) -> Any:
     """The same by puts and signals alone, also between hosts."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("reduce_scatter_put", x)
     part, mine = _part(comm, like)
     inbox = comm.workspace("inbox", (comm.rank.num_ranks, part), like.dtype)
     out = result(out, (mine,), like)
@@ -155,7 +156,7 @@ def reduce_scatter_put(x: Any, out: Any = None) -> Any:
 
 def all_reduce_put(x: Any, out: Any = None) -> Any:
     """The sum of all ranks' `x`, with the same bits on all, by puts and signals alone, also between hosts."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("all_reduce_put", x)
     inbox = comm.workspace("inbox", (comm.rank.num_ranks, _part(comm, like)[0]), like.dtype)
 
     def reduce(into: Any) -> None:
@@ -227,7 +228,8 @@ def broadcast_put(x: Any, root: int = 0) -> Any:
 
 
 def _broadcast(x: Any, root: int, form: str) -> Any:
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called(form, x)
+    root = arrays.number(root, "root", comm.rank.num_ranks)
     shared = comm.shared(x, "x")
     getattr(comm.native, form)(type_name(like.dtype), given(shared), root)
     if shared is not x:
@@ -237,7 +239,7 @@ def _broadcast(x: Any, root: int, form: str) -> Any:
 
 def ring_put(x: Any, out: Any = None) -> Any:
     """The `x` of the rank before this one."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = called("ring_put", x)
 
     def put(into: Any) -> None:
         comm.native.ring_put(type_name(like.dtype), given(x), given(into))

@@ -62,6 +62,18 @@ def communicator() -> Communicator:
     return found
 
 
+def called(name: str, x: Any) -> tuple[Communicator, Layout]:
+    """The one of the rank that this thread acts as, for a function that all ranks call with `x` of the same shape."""
+    comm, like = communicator(), checked(x, "x")
+    if len(like.shape) != 1:
+        # The native part compares the number of elements.
+        first = max(len(like.shape) - 4, 0)
+        sizes = [math.prod(like.shape[:first]), *like.shape[first:]] if first else list(like.shape)
+        names = ", ".join(f"shape[{first + at}]" for at in range(len(sizes)))
+        comm.native.agree(f"{name}({names})", type_name(like.dtype), sizes)
+    return comm, like
+
+
 def checked(array: Any, name: str, like: Layout | None = None) -> Layout:
     """Where an array's elements are; they must follow each other, and be of the same type as another's."""
     found = arrays.dense(array, f"`{name}`")

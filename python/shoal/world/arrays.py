@@ -122,6 +122,14 @@ def shape_of(shape: int | Sequence[int]) -> tuple[int, ...]:
     return sizes
 
 
+def number(value: Any, name: str, end: int) -> int:
+    """A number from 0 on that is less than `end`: of a rank, a member, a place."""
+    found = int(value.__index__()) if hasattr(value, "__index__") else None
+    if found is None or not 0 <= found < end:
+        raise ValueError(f"`{name}` is {value!r}; it must be a number from 0 to {end - 1}")
+    return found
+
+
 def view(
     address: int,
     shape: Sequence[int],

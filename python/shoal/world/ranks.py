@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from shoal import errors
 from shoal.world import arrays, current
 from shoal.world.streams import Stream
 from shoal.world.teams import Mesh, Team
@@ -120,6 +121,9 @@ class Rank:
         nbytes = dtype.itemsize
         for size in shape:
             nbytes *= size
+        if nbytes >= 1 << 63:
+            text = f"the symmetric heap has no room for {nbytes} bytes, which an array of the shape {shape} takes"
+            raise errors.from_native("OutOfResources", f"{text}: {self.free_bytes} bytes are free on each rank")
         block = self._native.allocate(nbytes, _ALIGNMENT)
         self._blocks[block.offset] = block
         return arrays.view(block.address, shape, dtype, block, device=self.device)
@@ -150,7 +154,7 @@ class Rank:
         block = self._block(array)
         place = self._native.locate(found.address)
         assert place is not None  # it lies in a block
-        address = self._native.base(rank) + place[1]
+        address = self._native.base(arrays.number(rank, "rank", self.num_ranks)) + place[1]
         return arrays.view(address, found.shape, found.dtype, block, found.strides, self.device)
 
     def peers(self, array: Any) -> list[Any]:
@@ -159,7 +163,7 @@ class Rank:
 
     def signal_pad(self, rank: int | None = None) -> Any:
         """A rank's signal pad as an array of 32-bit words: zero, while no kernel runs."""
-        base = self._native.base(self.rank if rank is None else rank)
+        base = self._native.base(self.rank if rank is None else arrays.number(rank, "rank", self.num_ranks))
         shape, dtype = (self._native.pad_slots,), arrays.named_type("uint32")
         return arrays.view(base, shape, dtype, self._native, device=self.device)
 

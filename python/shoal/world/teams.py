@@ -6,6 +6,8 @@ import pickle
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from shoal.world import arrays
+
 if TYPE_CHECKING:
     from shoal import _native
 
@@ -50,7 +52,7 @@ class Team:
 
     def translate(self, rank: int, other: Team) -> int | None:
         """A member's place in another team, or `None` if it is no member there."""
-        return self._native.translate(rank, other._native)
+        return self._native.translate(arrays.number(rank, "rank", self.size), other._native)
 
     def barrier(self) -> None:
         """Waits for all members."""
@@ -58,6 +60,7 @@ class Team:
 
     def broadcast(self, value: Any = None, root: int = 0) -> Any:
         """What one member passes, for all. Any object that can be pickled; meant for small ones."""
+        root = arrays.number(root, "root", self.size)
         mine = pickle.dumps(value) if root == self.rank else b""
         return pickle.loads(self._native.broadcast(root, mine))
 
@@ -67,11 +70,15 @@ class Team:
 
     def split(self, colour: int | None, key: int = 0) -> Team | None:
         """Divides the team: members of the same colour make a team, ordered by `key`. `None` for who has no colour."""
+        if colour is not None:
+            colour = arrays.number(colour, "colour", 1 << 32)
         return _wrapped(self._native.split(colour, key))
 
     def strided(self, start: int, stride: int, size: int) -> Team | None:
         """The team of `size` members from `start` on in steps of `stride`; `None` for who is not among them."""
-        return _wrapped(self._native.strided(start, stride, size))
+        end = self.size + 1
+        places = (("start", start), ("stride", stride), ("size", size))
+        return _wrapped(self._native.strided(*(arrays.number(value, name, end) for name, value in places)))
 
     def mesh(self, axes: Mapping[str, int]) -> Mesh:
         """The members on a grid with named axes, the last of which runs fastest."""

@@ -19,8 +19,10 @@ from shoal.world.ranks import Rank
 _DEFAULT_HEAP_BYTES = 1 << 30
 _MOST_HEAP_BYTES = 1 << 62
 _PAGE = 4096
-# How long threads of ranks may take to end after Ctrl-C.
+# How long threads of ranks may take to end after Ctrl-C, or by themselves when the world has failed.
 _GRACE = 5.0
+# How often whoever runs a world looks whether it has failed.
+_LOOK = 0.25
 
 
 class World:
@@ -196,19 +198,33 @@ class World:
         driver = threading.Thread(target=drive, name="shoal world", daemon=True)
         driver.start()
         try:
-            done.wait()
+            failed = self._wait_for_end(done)
         except BaseException as interruption:
             self.ranks[0].fail(f"the program was interrupted ({_told(interruption)})")
-            for ident in list(threads.values()):
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt))
+            _raise_in(threads, KeyboardInterrupt)
             driver.join(_GRACE)
             raise
+        if failed is not None:
+            # Ranks that wait have ended; those that run Python are told, where they are.
+            _raise_in(threads, _as_class(failed))
+            if not done.wait(_GRACE):
+                running = ", ".join(f"rank {number}" for number in sorted(threads))
+                raise type(failed)(f"{failed}\n{running} does not end: its thread was left behind") from None
         driver.join()
         error = outcome.pop("error", None)
         if error is not None:
             raise error
         results: list[Any] = outcome["results"]
         return results
+
+    def _wait_for_end(self, done: threading.Event) -> WorldError | None:
+        """Waits for the end of all ranks. When the world fails and they do not end soon: why."""
+        while not done.wait(_LOOK):
+            try:
+                self.ranks[0].check()
+            except WorldError as error:
+                return None if done.wait(_GRACE) else error
+        return None
 
     def __repr__(self) -> str:
         return f"World({self.num_ranks} ranks, {self.engine})"
@@ -226,6 +242,21 @@ def _heap_bytes(given: int | None) -> int:
         raise ValueError(f"{name}={said} cannot be used: it must be a number of bytes from 1 to 2^62")
     # Arrays begin at pages of it.
     return -(-heap_bytes // _PAGE) * _PAGE
+
+
+def _raise_in(threads: dict[int, int], error: type[BaseException]) -> None:
+    for ident in list(threads.values()):
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), ctypes.py_object(error))
+
+
+def _as_class(error: WorldError) -> type[WorldError]:
+    """A class of exceptions with the text of this one: another thread can be made to raise classes only."""
+
+    def say(made: WorldError) -> None:
+        WorldError.__init__(made, str(error))
+        made.rank = error.rank
+
+    return type("WorldError", (WorldError,), {"__init__": say, "__module__": WorldError.__module__})
 
 
 def _told(error: BaseException) -> str:

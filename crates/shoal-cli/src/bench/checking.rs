@@ -25,7 +25,7 @@ pub(super) fn benches() -> Vec<Bench> {
 
 fn measure(session: &Session, kernel: &str) -> Result<Vec<Row>, Failure> {
     let missing = || Failure::new(format!("{kernel} has no harness"));
-    let module = harness::find(kernel).ok_or_else(missing)??;
+    let module = harness::find(kernel).ok_or_else(missing)?.0?;
     let fits = |name: &String| *name == format!("check_{kernel}");
     let name = module.harnesses().into_iter().map(|harness| harness.name).find(fits).ok_or_else(missing)?;
     let options = CheckOptions { ranks: RANKS, schedules: SCHEDULES, ..CheckOptions::default() };

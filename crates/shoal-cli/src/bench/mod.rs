@@ -18,6 +18,7 @@ mod row;
 mod timing;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 
 use serde_json::Value;
 
@@ -110,8 +111,12 @@ pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), 
     let session = Session { rounds: options.rounds.unwrap_or(rounds), command: command.to_vec() };
     let progress = Progress::new(chosen.len());
     let mut rows = Vec::new();
-    for bench in chosen {
+    let count = chosen.len();
+    for (at, bench) in chosen.into_iter().enumerate() {
         progress.step(bench.name.clone());
+        if !std::io::stderr().is_terminal() {
+            eprintln!("[{}/{count}] {}", at + 1, bench.name);
+        }
         rows.extend((bench.run)(&session)?);
     }
     progress.finish();

@@ -1,19 +1,21 @@
 //! Kernels of the library: the files that they are in, and their harnesses.
 
 use shoal::Module;
-use shoal::check::HarnessDecl;
 use shoal_kernels::Source;
 
+use super::request::Target;
 use crate::failure::Failure;
 
 /// The module of a library kernel with a harness, and the name to look for in it.
 pub(super) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
     match shoal_kernels::harness::find(name) {
-        // A file's name stands for all of its kernels.
-        Some(module) => {
+        Some((module, kernel)) => {
             let module = module?;
-            let launched = module.harnesses().iter().any(|harness| harness.kernels.iter().any(|kernel| kernel == name));
-            Ok((module, launched.then(|| name.to_owned())))
+            // A file's name stands for all of its kernels, also if one of them is called so that no harness launches.
+            let is_launched =
+                |kernel: &&str| module.harnesses().iter().any(|harness| harness.kernels.iter().any(|k| k == kernel));
+            let kernel = kernel.filter(is_launched).map(str::to_owned);
+            Ok((module, kernel))
         }
         None => {
             let names = shoal_kernels::harness::names().join(", ");
@@ -25,11 +27,11 @@ pub(super) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
 }
 
 /// All files of the library with all their harnesses.
-pub(super) fn all() -> Result<Vec<(Module, Vec<HarnessDecl>)>, Failure> {
+pub(super) fn all() -> Result<Vec<Target>, Failure> {
     let with_harnesses = |source: Source| {
         let module = shoal_kernels::harness::module(source)?;
         let harnesses = module.harnesses();
-        Ok((module, harnesses))
+        Ok(Target { module, harnesses, kernel: None })
     };
     Source::ALL.into_iter().map(with_harnesses).collect()
 }

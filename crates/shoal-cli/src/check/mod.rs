@@ -54,7 +54,7 @@ fn checked(command: &CheckCommand) -> Result<(), Failure> {
         mutants::report(command, &files, &interrupt)?
     } else {
         let mut report = Report::default();
-        let all = files.iter().flat_map(|(module, harnesses)| harnesses.iter().map(move |harness| (module, harness)));
+        let all = files.iter().flat_map(|file| file.harnesses.iter().map(move |harness| (&file.module, harness)));
         for (module, harness) in all {
             let outcome = outcome(command, module, harness, &interrupt)?;
             report.add(command, harness, outcome);

@@ -1,9 +1,9 @@
 //! `shoal check --mutate`.
 
 use serde_json::{Value as Json, json};
-use shoal::Module;
-use shoal::check::{HarnessDecl, Mutant, Mutants, mutate};
+use shoal::check::{Mutant, Mutants, Mutated, mutate};
 
+use super::request::Target;
 use super::watch::{Bar, Interrupt};
 use super::{Report, request};
 use crate::command_line::CheckCommand;
@@ -13,18 +13,15 @@ use crate::failure::Failure;
 const RANKS: [usize; 2] = [3, 2];
 
 /// Mutants of all harnesses together: what one of them shows is found.
-pub(super) fn report(
-    command: &CheckCommand,
-    files: &[(Module, Vec<HarnessDecl>)],
-    interrupt: &Interrupt,
-) -> Result<Report, Failure> {
+pub(super) fn report(command: &CheckCommand, files: &[Target], interrupt: &Interrupt) -> Result<Report, Failure> {
     let options = request::options(command)?;
     let ranks = if command.ranks.is_empty() { &RANKS[..] } else { &command.ranks };
     let mut mutants = Mutants::default();
-    for (module, harnesses) in files {
+    for Target { module, harnesses, kernel } in files {
         for harness in harnesses {
             let mut progress = Bar::new(0, format!("{}, mutants", harness.name), interrupt);
-            mutate(&mut mutants, module, &harness.name, (ranks, &options), &mut progress)?;
+            let mutated = Mutated { harness: &harness.name, kernel: kernel.as_deref() };
+            mutate(&mut mutants, module, mutated, (ranks, &options), &mut progress)?;
         }
     }
     if !command.json {
@@ -37,7 +34,7 @@ pub(super) fn report(
     let one =
         |m: &Mutant| json!({ "place": m.place, "change": m.change, "killed_by": m.killed_by, "reason": m.reason });
     let results: Vec<Json> = mutants.all().iter().map(one).collect();
-    let names: Vec<&str> = files.iter().flat_map(|(_, harnesses)| harnesses).map(|h| h.name.as_str()).collect();
+    let names: Vec<&str> = files.iter().flat_map(|file| &file.harnesses).map(|h| h.name.as_str()).collect();
     let clean = mutants.unexplained().count() == 0;
     Ok(Report { clean, harnesses: vec![json!({ "harness": names.join(", "), "mutants": results })] })
 }

@@ -9,8 +9,16 @@ use super::library;
 use crate::command_line::CheckCommand;
 use crate::failure::Failure;
 
+/// Harnesses of a file.
+pub(super) struct Target {
+    pub(super) module: Module,
+    pub(super) harnesses: Vec<HarnessDecl>,
+    /// The kernel that was asked for, if it was one.
+    pub(super) kernel: Option<String>,
+}
+
 /// The file or library kernel that a target names, and the harnesses in it that are meant.
-pub(super) fn target(target: &str) -> Result<(Module, Vec<HarnessDecl>), Failure> {
+pub(super) fn target(target: &str) -> Result<Target, Failure> {
     let (file, name) = match target.rsplit_once(':') {
         Some((file, name)) if !name.contains(['/', '.']) => (file, Some(name.to_owned())),
         _ => (target, None),
@@ -20,7 +28,9 @@ pub(super) fn target(target: &str) -> Result<(Module, Vec<HarnessDecl>), Failure
         false => library::find(file)?,
     };
     let harnesses = harnesses(&module, name.as_deref(), target)?;
-    Ok((module, harnesses))
+    let is_kernel = |name: &String| harnesses.iter().all(|harness| harness.kernels.contains(name));
+    let kernel = name.filter(is_kernel);
+    Ok(Target { module, harnesses, kernel })
 }
 
 /// The harnesses that a name stands for: one of that name, those that launch a kernel of that name, or all.

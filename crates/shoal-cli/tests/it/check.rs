@@ -35,6 +35,41 @@ def twice(world, n=20, programs=3):
         late[(programs,)](x, world.buffer(1, "int32"), n, BLOCK=32)
 "#;
 
+/// Two kernels that one harness launches.
+const TWO: &str = r#"
+import shoal
+import shoal.language as tl
+
+
+@shoal.jit
+def to_the_right(x, flag, n, BLOCK: tl.constexpr):
+    peer = (tl.rank() + 1) % tl.num_ranks()
+    at = tl.arange(0, BLOCK)
+    tl.store(tl.symm_at(x, peer) + at, at, mask=at < n)
+    tl.notify(flag, peer, comm_scope="intra_node")
+    token = tl.wait(flag, 1, "sys", "acquire")
+    x = tl.consume_token(x, token)
+    tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+@shoal.jit
+def to_the_left(x, flag, n, BLOCK: tl.constexpr):
+    peer = (tl.rank() + tl.num_ranks() - 1) % tl.num_ranks()
+    at = tl.arange(0, BLOCK)
+    tl.store(tl.symm_at(x, peer) + at, at, mask=at < n)
+    tl.notify(flag, peer, comm_scope="intra_node")
+    token = tl.wait(flag, 1, "sys", "acquire")
+    x = tl.consume_token(x, token)
+    tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+@shoal.harness
+def both(world):
+    x, y = world.symm(32, "fp32"), world.symm(32, "fp32")
+    to_the_right[(1,)](x, world.symm(1, "int64"), 32, BLOCK=32)
+    to_the_left[(1,)](y, world.symm(1, "int64"), 32, BLOCK=32)
+"#;
+
 fn place() -> Workplace {
     let place = Workplace::new();
     place.write("ring.py", RING);
@@ -391,6 +426,32 @@ fn kernels_of_the_library_are_checked_by_name() {
     let called = place().call(&["check", "ring_put", "--ranks", "2", "--schedules", "5"]);
     assert_eq!(called.code, Some(0), "{}", called.out);
     assert!(called.out.starts_with("check_ring_put: clean: 2 ranks"), "{}", called.out);
+    // By the name of what is run, too, whatever kernels that launches.
+    for (name, harness) in [
+        ("two_shot_all_reduce", "check_two_shot_all_reduce: clean"),
+        ("two_shot_all_reduce_little", "check_two_shot_all_reduce_words: clean"),
+        ("gemm_reduce_scatter_ce_persistent", "check_gemm_announced: clean"),
+    ] {
+        let called = place().call(&["check", name, "--ranks", "2", "--schedules", "2"]);
+        assert_eq!(called.code, Some(0), "{name}: {}", called.out);
+        assert!(called.out.contains(harness), "{name}: {}", called.out);
+    }
+}
+
+#[test]
+fn mutants_are_those_of_the_kernel_that_was_named() {
+    let place = place();
+    place.write("two.py", TWO);
+    let places = |name: &str| {
+        let called = place.call(&["check", &format!("two.py:{name}"), "--mutate", "--schedules", "20", "--ranks", "2"]);
+        assert_eq!(called.code, Some(0), "{}", called.out);
+        let lines = called.out.lines().filter_map(|line| line.strip_prefix("two.py:")?.split(':').next()?.parse().ok());
+        lines.collect::<Vec<usize>>()
+    };
+    let (right, left) = (places("to_the_right"), places("to_the_left"));
+    assert!(!right.is_empty() && right.len() == left.len(), "{right:?}, {left:?}");
+    assert!(right.iter().max() < left.iter().min(), "{right:?}, {left:?}");
+    assert_eq!(places("both").len(), right.len() + left.len());
 }
 
 /// Waits for the end of a process, but not for ever.

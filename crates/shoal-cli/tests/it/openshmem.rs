@@ -74,12 +74,16 @@ fn kernels_that_need_shared_memory_are_refused_without() {
         return;
     }
     let place = Workplace::new();
-    let start = ["run", "one_shot_all_reduce", "--ranks", "2", "--engine", "openshmem", "--size", "9"];
-    let called = place.call_with(&start, &[("UCX_TLS", "tcp,self")]);
-    assert!(!called.success, "{}", called.out);
-    let told = "one_shot_all_reduce loads and stores other ranks' memory, and rank 1 cannot be reached so from rank 0; \
-                between hosts there are all_gather_with_progress, ";
-    assert!(called.err.contains(told) && called.err.contains(", all_reduce_put, "), "{}", called.err);
+    for kernel in ["one_shot_all_reduce", "two_shot_all_reduce"] {
+        let start = ["run", kernel, "--ranks", "2", "--engine", "openshmem", "--size", "9"];
+        let called = place.call_with(&start, &[("UCX_TLS", "tcp,self")]);
+        assert!(!called.success, "{}", called.out);
+        let told = format!(
+            "{kernel} loads and stores other ranks' memory, and rank 1 cannot be reached so from rank 0; between hosts there \
+             are all_gather_with_progress, "
+        );
+        assert!(called.err.contains(&told) && called.err.contains(", all_reduce_put, "), "{}", called.err);
+    }
 }
 
 #[test]

@@ -62,6 +62,8 @@ fn bench_measures_with_and_without_peers() {
         let called = place.ok(&[&start[..], &engine[..], &["--backend", "gloo"]].concat());
         assert!(called.out.contains("gloo is left out: torch is not installed"), "{}", called.out);
         assert!(called.out.contains(&format!("4096 fp32 2 {}", engine[1])), "{}", called.out);
+        let doing = format!("[2/2] two_shot_all_reduce_in_place 4096 fp32 2 {}", engine[1]);
+        assert!(called.err.contains(&doing), "{}", called.err);
         let rows = place.read("rows.json");
         assert_eq!(rows.matches("\"bench\": \"two_shot_all_reduce_in_place\"").count(), 2, "{rows}");
         assert!(place.read("ratios.svg").ends_with("</svg>\n"));

@@ -9,6 +9,7 @@ use shoal_ir::{Elem, OpId, Shape};
 
 use super::chunk::Chunk;
 use super::emitter::Emitter;
+use super::runtime_calls::Patience;
 use super::tile_loops::Width;
 use crate::shared::arith;
 use crate::shared::llvm::V;
@@ -223,7 +224,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let equal = llvm.icmp(IntPredicate::EQ, value, expected).into_int_value();
         llvm.branch(equal, after, wait);
         llvm.builder.position_at_end(wait);
-        self.call_wait(op, "atomic_poll", pointer, elem, expected);
+        let patience = if deadline.is_some() { Patience::Limited } else { Patience::Endless };
+        self.call_wait(op, "atomic_poll", pointer, elem, expected, patience);
         let phi_values: Vec<(V<'ctx>, _)> = match deadline {
             None => {
                 llvm.jump(head);

@@ -13,6 +13,7 @@ use shoal_ir::{Elem, OpId};
 use super::atomic::load_ordering;
 use super::chunk::Chunk;
 use super::emitter::Emitter;
+use super::runtime_calls::Patience;
 use crate::shared::llvm::V;
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -115,7 +116,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let equal = llvm.icmp(IntPredicate::EQ, value, expected).into_int_value();
         llvm.branch(equal, seen, wait);
         llvm.builder.position_at_end(wait);
-        self.call_wait(op, "wait", address, elem, expected);
+        self.call_wait(op, "wait", address, elem, expected, Patience::Endless);
         llvm.jump(look);
         llvm.builder.position_at_end(seen);
     }

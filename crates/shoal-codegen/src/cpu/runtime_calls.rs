@@ -11,6 +11,13 @@ use super::tile_loops::Width;
 use crate::shared::llvm::V;
 use crate::shared::value_type::to_memory;
 
+/// How long a program of its own accord waits for a number in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    Endless,
+    Limited,
+}
+
 impl<'ctx> Emitter<'_, 'ctx> {
     /// Constant text in the object.
     fn text(&self, text: &str) -> (V<'ctx>, V<'ctx>) {
@@ -43,7 +50,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.call(llvm.hook(Hook::Yield), &[self.context.into(), site.into()]);
     }
 
-    /// Lets other programs run until memory holds `expected`, which is the bits of an element.
+    /// Lets other programs run until memory holds `expected`, which is the bits of an element, or until a time is over.
     pub(super) fn call_wait(
         &mut self,
         op: OpId,
@@ -51,12 +58,18 @@ impl<'ctx> Emitter<'_, 'ctx> {
         address: PointerValue<'ctx>,
         elem: Elem,
         expected: V<'ctx>,
+        patience: Patience,
     ) {
         let llvm = self.llvm;
         let site = self.site(op, what);
         let expected = llvm.cast(InstructionOpcode::ZExt, expected, llvm.i64().into());
         let number = |n: u32| llvm.i32().const_int(u64::from(n), false).into();
-        let (kind, condition) = (number(elem.print_kind().number()), number(WaitCondition::Equal.number()));
+        let or_in_time = match patience {
+            Patience::Endless => 0,
+            Patience::Limited => WaitCondition::OR_IN_TIME,
+        };
+        let kind = number(elem.print_kind().number());
+        let condition = number(WaitCondition::Equal.number() | or_in_time);
         llvm.call(
             llvm.hook(Hook::Wait),
             &[self.context.into(), site.into(), address.into(), expected, kind, condition],

@@ -8,7 +8,7 @@ use super::{
     context::ProgramContext,
     fiber::{Fiber, Resumed},
     job::Job,
-    launch_state::Role,
+    launch_state::{Role, Watched},
     pool::Work,
     schedule::{Cpus, Next, Pause, Ran, Range, Round, Schedule},
     wait::Wait,
@@ -39,6 +39,8 @@ const SPINS_BEFORE_YIELD: u32 = 32;
 /// A fiber that ran this long may have found what it waited for; one that computed this long has.
 const A_WHILE: Duration = Duration::from_micros(5);
 const LONG: Duration = Duration::from_micros(200);
+/// How often the launching thread looks for programs that have waited for long.
+const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 /// How long the launching thread sleeps when other threads run all that can run; it is woken when that changes.
 const IDLE: Duration = Duration::from_millis(10);
 
@@ -220,7 +222,7 @@ impl FiberLaunch<'_> {
                 self.inviting.store(false, Ordering::Relaxed);
                 match role {
                     Role::Helper => return None,
-                    Role::Owner => state = self.pause(state),
+                    Role::Owner => state = self.pause(state)?,
                 }
             }
             let backoff = match () {
@@ -308,16 +310,16 @@ impl FiberLaunch<'_> {
         }
     }
 
-    /// The owner's pause between two rounds in which nothing moved. Gives up when that has lasted too long.
-    fn pause<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        let Some(since) = state.schedule.stuck_since() else { return state };
+    /// The owner's pause between two rounds in which nothing moved. `None` in a forked child.
+    fn pause<'a>(&'a self, state: MutexGuard<'a, State>) -> Option<MutexGuard<'a, State>> {
+        let Some(since) = state.schedule.stuck_since() else { return Some(state) };
+        let (state, watched) = self.watch(state, since)?;
         let now = Instant::now();
-        self.job.state.give_up_if_stuck(now);
-        if self.job.state.is_ending() {
-            return state;
+        if self.job.state.is_ending() || watched == Watched::Moves {
+            return Some(state);
         }
         let left = self.timeout.saturating_sub(now.saturating_duration_since(since));
-        match state.schedule.pause() {
+        Some(match state.schedule.pause() {
             Pause::Yield => {
                 drop(state);
                 thread::yield_now();
@@ -326,6 +328,38 @@ impl FiberLaunch<'_> {
             // Whoever others of the group have to thank for their progress may take longer.
             Pause::Sleep(time) if left.is_zero() => self.sleep(state, time),
             Pause::Sleep(time) => self.sleep(state, time.min(left)),
+        })
+    }
+
+    /// Looks for all programs whether what they wait for has come, as long as it has not. `None` in a forked child.
+    fn watch<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        since: Instant,
+    ) -> Option<(MutexGuard<'a, State>, Watched)> {
+        // SAFETY: memory that programs watch is readable until the launch returns.
+        let look = |fiber: &Fiber| unsafe { fiber.position().1.is_in_vain() };
+        let all = |state: &State, holds: &dyn Fn(&Fiber) -> bool| {
+            state.schedule.all_suspended().is_some_and(|mut fibers| fibers.all(holds))
+        };
+        if !self.job.state.has_waited_for_long(since) || !all(&state, &|fiber| look(fiber).is_some()) {
+            return Some((state, Watched::Unknown));
+        }
+        loop {
+            let look = || all(&state, &|fiber| look(fiber) == Some(true));
+            let watched = self.job.state.watch_for(since, Instant::now(), look);
+            if watched == Watched::Moves {
+                state.schedule.wake();
+            }
+            if watched != Watched::InVain || self.job.state.is_ending() {
+                return Some((state, watched));
+            }
+            drop(self.sleep(state, BETWEEN_LOOKS));
+            self.job.state.poll_host_if_due(Instant::now());
+            if self.job.state.is_forked() {
+                return None;
+            }
+            state = lock(&self.state);
         }
     }
 

@@ -13,7 +13,7 @@ use super::{
     launch_state::{End, LaunchState},
     plain_launch,
 };
-use crate::{args::ArgBlock, error::LaunchError};
+use crate::{args::ArgBlock, error::LaunchError, launch_group::GroupMember};
 use shoal_abi::Waits;
 use std::panic::resume_unwind;
 
@@ -49,6 +49,7 @@ impl CpuDevice {
             kernel: info.name.clone(),
             what: format!("the worker threads of a forked process ({error})"),
         })?;
+        let _acting = options.member.as_ref().map(GroupMember::act);
         let timeout = options.timeout.unwrap_or(self.wait_timeout());
         let state = LaunchState::new(options, (info.waits == Waits::MayWait).then_some(timeout));
         let job = Job { threads: self.threads(), workers, kernel, grid, programs, args, state: &state };

@@ -28,8 +28,9 @@ pub struct LaunchOptions {
     /// place where it would wait counts as not moving, if another waits. A launch in which nobody waits has no limit:
     /// see `interrupt`.
     pub timeout: Option<Duration>,
-    /// On whose behalf, where programs may wait for those of other launches. Without it, the launch is a group of its
-    /// own: it is given up as stuck when none of its own programs moves.
+    /// On whose behalf, where programs may wait for others: then the launch is given up at once when nobody is left to end
+    /// its waits, and when these last longer than the group allows. Without it, it is given up when none of its own
+    /// programs moves.
     pub member: Option<GroupMember>,
     /// The world it belongs to, for kernels that reach other ranks.
     pub ranks: Option<Arc<RankView>>,

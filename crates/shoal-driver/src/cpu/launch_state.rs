@@ -6,7 +6,7 @@ use crate::{
     error::Failure,
     fork,
     interrupt::{GiveUp, HOST_POLL_INTERVAL, Interrupt, Standing},
-    launch_group::{GroupMember, Progress},
+    launch_group::{GroupMember, InLaunch, LONG_WAIT, LongWait},
     lock::lock,
     print_sink::PrintSink,
     rank_view::RankView,
@@ -43,6 +43,17 @@ pub(crate) enum End {
     Panicked(Box<dyn Any + Send>),
 }
 
+/// What came of watching for all programs of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// They have to look themselves.
+    Unknown,
+    /// One of them can go on.
+    Moves,
+    /// None can.
+    InVain,
+}
+
 /// State of one launch, which its hooks reach through their programs' contexts.
 #[derive(Debug)]
 pub(crate) struct LaunchState<'a> {
@@ -59,8 +70,9 @@ pub(crate) struct LaunchState<'a> {
     ending: AtomicBool,
     /// The member of a group on whose behalf it is, if any.
     member: Option<&'a GroupMember>,
-    /// The progress of a launch without a group.
-    own: Progress,
+    _launch: Option<InLaunch<'a>>,
+    /// Changes whenever a program starts, ends or does real work.
+    moves: AtomicU64,
     /// Programs that wait.
     waiting: AtomicUsize,
     /// How often all programs that have begun were found to wait.
@@ -78,11 +90,15 @@ struct Watch {
     next: Option<Instant>,
     /// The count of moves seen last, and when it was first seen.
     moves: Option<(u64, Instant)>,
+    /// The launch in the table of its group, while it waits for long, and the moves of the group at the last poll.
+    wait: Option<(LongWait, u64)>,
+    /// What its programs wait for is looked at for them.
+    is_looked_for: bool,
 }
 
 impl<'a> LaunchState<'a> {
     pub(crate) fn new(options: &'a LaunchOptions, patience: Option<Duration>) -> Self {
-        let state = Self {
+        Self {
             sink: &options.print,
             interrupt: options.interrupt.as_ref(),
             give_up: options.give_up.as_ref(),
@@ -93,23 +109,14 @@ impl<'a> LaunchState<'a> {
             end: Mutex::new(None),
             ending: AtomicBool::new(false),
             member: options.member.as_ref(),
-            own: Progress::of_one_launch(),
+            _launch: options.member.as_ref().map(GroupMember::launches),
+            moves: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             rounds: AtomicU64::new(0),
             turns: AtomicU64::new(0),
             watch: Mutex::new(Watch::default()),
             grid_words: Default::default(),
-        };
-        if let Some(member) = state.member {
-            // In this order, nobody takes the group for one that waits in between.
-            member.progress().runs();
-            member.enters_launch();
         }
-        state
-    }
-
-    fn progress(&self) -> &Progress {
-        self.member.map_or(&self.own, GroupMember::progress)
     }
 
     pub(crate) fn sink(&self) -> &PrintSink {
@@ -169,7 +176,7 @@ impl<'a> LaunchState<'a> {
 
     /// Some program started, ended, or came to wait after real work.
     pub(crate) fn moved(&self) {
-        self.progress().moved();
+        self.moves.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A program waits for something else than before.
@@ -180,11 +187,7 @@ impl<'a> LaunchState<'a> {
     /// So many programs wait now, after so many rounds.
     pub(crate) fn set_waiting(&self, programs: usize, rounds: u64) {
         self.rounds.store(rounds, Ordering::Relaxed);
-        match (self.waiting.swap(programs, Ordering::Relaxed), programs) {
-            (0, 1..) => self.progress().waits_or_ends(),
-            (1.., 0) => self.progress().runs(),
-            _ => {}
-        }
+        self.waiting.store(programs, Ordering::Relaxed);
     }
 
     /// Whether the launching thread has reasons to poll the host.
@@ -220,7 +223,7 @@ impl<'a> LaunchState<'a> {
         let waits = self.waiting.load(Ordering::Relaxed) > 0;
         // In this order: programs that wait tell what for.
         if let Some(give_up) = self.give_up.filter(|_| waits) {
-            let moves = self.progress().moves().wrapping_add(self.turns.load(Ordering::Relaxed));
+            let moves = self.moves.load(Ordering::Relaxed).wrapping_add(self.turns.load(Ordering::Relaxed));
             let standing = Standing { moves, rounds: self.rounds.load(Ordering::Relaxed) };
             self.ask(|| give_up.is_requested(standing), || End::Stuck(self.quiet_for(now)));
         }
@@ -245,50 +248,80 @@ impl<'a> LaunchState<'a> {
 
     /// How long nothing has moved, as far as that was looked at.
     fn quiet_for(&self, now: Instant) -> Duration {
-        let moves = lock(&self.watch).moves.filter(|&(seen, _)| seen == self.progress().moves());
-        moves.map_or(Duration::ZERO, |(_, since)| now.saturating_duration_since(since))
+        let moves = self.moves.load(Ordering::Relaxed);
+        let since = lock(&self.watch).moves.filter(|&(seen, _)| seen == moves);
+        since.map_or(Duration::ZERO, |(_, since)| now.saturating_duration_since(since))
     }
 
-    /// Ends the launch if its programs wait in vain: nothing has moved in the group for too long, and nobody is left who
-    /// could move.
-    pub(crate) fn give_up_if_stuck(&self, now: Instant) {
+    /// Ends the launch if its programs wait in vain: nothing has moved for too long, and nobody is left who could move; or
+    /// they have waited for others as long as they may.
+    fn give_up_if_stuck(&self, now: Instant) {
         let Some(patience) = self.patience else { return };
         if self.waiting.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let (progress, moves) = (self.progress(), self.progress().moves());
+        let moves = self.moves.load(Ordering::Relaxed);
         let mut watch = lock(&self.watch);
         let since = match watch.moves {
             Some((seen, since)) if seen == moves => since,
             Some(_) | None => {
-                watch.moves = Some((moves, now));
+                (watch.moves, watch.wait, watch.is_looked_for) = (Some((moves, now)), None, false);
                 now
             }
         };
         let quiet = now.saturating_duration_since(since);
-        if quiet >= patience && progress.all_wait() {
-            progress.declare_stuck(moves);
-        }
-        if progress.is_declared_stuck(moves) {
+        let is_stuck = match self.member {
+            None => quiet >= patience,
+            Some(member) if quiet >= member.limit() => {
+                let (wait, _) = watch.wait.get_or_insert_with(|| (member.waits_in_launch(), u64::MAX));
+                wait.is_too_long();
+                true
+            }
+            Some(member) if quiet >= patience && !watch.is_looked_for => {
+                // Programs have looked since the last poll.
+                let (wait, seen) = watch.wait.get_or_insert_with(|| (member.waits_in_launch(), u64::MAX));
+                let is_stuck = wait.in_vain(*seen).is_some();
+                *seen = wait.moves();
+                is_stuck
+            }
+            Some(_) => false,
+        };
+        drop(watch);
+        if is_stuck {
             self.end(End::Stuck(quiet));
         }
+    }
+
+    /// Whether it is known to others that programs have waited since then.
+    pub(crate) fn has_waited_for_long(&self, since: Instant) -> bool {
+        self.member.is_some() && since.elapsed() >= LONG_WAIT
+    }
+
+    /// All programs [have waited for long](Self::has_waited_for_long). `look` finds out whether what they wait for is not
+    /// there, for all of them. If nobody is left who could bring it, the launch ends.
+    pub(crate) fn watch_for(&self, since: Instant, now: Instant, look: impl FnOnce() -> bool) -> Watched {
+        let Some(member) = self.member else { return Watched::Unknown };
+        let mut watch = lock(&self.watch);
+        watch.is_looked_for = true;
+        let (wait, _) = watch.wait.get_or_insert_with(|| (member.waits_in_launch(), u64::MAX));
+        let moves = wait.moves();
+        if !look() {
+            (watch.wait, watch.is_looked_for) = (None, false);
+            self.moved();
+            return Watched::Moves;
+        }
+        let is_stuck = wait.in_vain(moves).is_some();
+        drop(watch);
+        if is_stuck {
+            self.end(End::Stuck(now.saturating_duration_since(since)));
+        }
+        Watched::InVain
     }
 
     /// Polls the host if it is time to.
     pub(crate) fn poll_host_if_due(&self, now: Instant) {
         if self.host_poll_is_due(now) {
             self.poll_host(now);
-        }
-    }
-}
-
-impl Drop for LaunchState<'_> {
-    fn drop(&mut self) {
-        if let Some(member) = self.member {
-            member.leaves_launch();
-            if *self.waiting.get_mut() == 0 {
-                member.progress().waits_or_ends();
-            }
         }
     }
 }

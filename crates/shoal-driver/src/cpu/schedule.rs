@@ -297,6 +297,17 @@ impl<F> Schedule<F> {
         self.queue.len()
     }
 
+    /// The suspended fibers, if no other is live and none can be started.
+    pub(crate) fn all_suspended(&self) -> Option<impl Iterator<Item = &F>> {
+        let all = self.live > 0 && self.queue.len() == self.live && !self.can_start();
+        all.then(|| self.queue.iter().map(|(fiber, _)| fiber))
+    }
+
+    /// What programs wait for has come: they are tried again without a pause.
+    pub(crate) fn wake(&mut self) {
+        (self.fruitless, self.quiet_since) = (0, None);
+    }
+
     /// Takes all suspended fibers out, to abandon them.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = F> {
         self.live -= self.queue.len();

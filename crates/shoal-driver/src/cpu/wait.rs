@@ -26,6 +26,8 @@ struct Awaited {
     expected: u64,
     kind: PrintKind,
     condition: WaitCondition,
+    /// The program gives up by itself if it is not met in time.
+    or_in_time: bool,
 }
 
 impl Wait {
@@ -39,9 +41,29 @@ impl Wait {
 
     /// A wait for a number in memory; `kind` and `condition` by their numbers.
     pub(crate) fn for_value(site: *const Site, address: *const u8, expected: u64, kind: u32, condition: u32) -> Self {
-        let value = PrintKind::from_number(kind).zip(WaitCondition::from_number(condition));
-        let value = value.map(|(kind, condition)| Awaited { address, expected, kind, condition });
+        let or_in_time = condition & WaitCondition::OR_IN_TIME != 0;
+        let condition = WaitCondition::from_number(condition & !WaitCondition::OR_IN_TIME);
+        let value = PrintKind::from_number(kind).zip(condition);
+        let value = value.map(|(kind, condition)| Awaited { address, expected, kind, condition, or_in_time });
         Self { site, value }
+    }
+
+    /// Whether the program can do nothing but look at memory again, in vain. Of other waits nobody but the program knows.
+    ///
+    /// # Safety
+    ///
+    /// The memory can still be read.
+    pub(crate) unsafe fn is_in_vain(&self) -> Option<bool> {
+        let value = self.value.filter(|value| !value.or_in_time)?;
+        // SAFETY: readable by contract.
+        let held = unsafe { value.held() }?;
+        match value.condition {
+            WaitCondition::Equal | WaitCondition::NotEqual => {}
+            // Others are of unsigned words.
+            _ if value.kind == PrintKind::U64 => {}
+            _ => return None,
+        }
+        Some(!value.condition.holds(held, value.expected))
     }
 
     /// What a report says of it, and of the memory as it is now.
@@ -58,7 +80,7 @@ impl Wait {
         let value = self.value.and_then(|value| {
             // SAFETY: readable by contract.
             let held = unsafe { value.held() }?;
-            let Awaited { address, expected, kind, condition } = value;
+            let Awaited { address, expected, kind, condition, .. } = value;
             let argument = bounds.and_then(|bounds| bounds.place(address.addr() as u64));
             let place = argument.or_else(|| ranks.and_then(|ranks| ranks.place(address.addr())));
             // SAFETY: heaps are mapped as long as the launch.

@@ -23,7 +23,7 @@ fn meet() -> LoadedKernel {
     kernel(MEET, KernelDescription { waits: Waits::MayWait, ..info(2) })
 }
 
-/// A launch that may wait for a short time only.
+/// A launch that may wait for a short time only, if it is alone.
 fn launch(
     device: &CpuDevice,
     kernel: &LoadedKernel,
@@ -31,12 +31,15 @@ fn launch(
     mine: &Buffer,
     theirs: &Buffer,
 ) -> Result<(), LaunchError> {
-    let options = LaunchOptions { timeout: Some(SHORT), member, ..options() };
+    let timeout = if member.is_some() { LIMIT } else { SHORT };
+    let options = LaunchOptions { timeout: Some(timeout), member, ..options() };
     let args = pointers(&[mine.as_ptr(), theirs.as_ptr()]);
     // SAFETY: the kernel uses the two flags, atomically.
     unsafe { device.launch(kernel, [3, 1, 1], &args, &options) }
 }
 
+/// Longer than tests take.
+const LIMIT: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(60);
 
 fn flags() -> [Buffer; 3] {
@@ -51,8 +54,8 @@ fn a_rank_waits_for_a_peer_that_launches_late() {
         let [a, b, never] = flags();
         let alone = launch(&device, &kernel, None, &a, &never);
         assert!(matches!(alone, Err(LaunchError::Stuck { .. })), "without a group nobody is waited for: {alone:?}");
-        let group = LaunchGroup::new();
-        let (first, second) = (group.join(), group.join());
+        let group = LaunchGroup::new(LIMIT);
+        let (first, second) = (group.join(0), group.join(1));
         thread::scope(|scope| {
             let early = scope.spawn(|| launch(&device, &kernel, Some(first), &a, &b));
             thread::sleep(SHORT * 5);
@@ -75,8 +78,8 @@ fn a_rank_waits_for_a_peer_that_works_for_long() {
     let (meet, work) = (meet(), kernel(work, info(2)));
     let device = CpuDevice::new(2).unwrap();
     let [a, b, _] = flags();
-    let group = LaunchGroup::new();
-    let (first, second) = (group.join(), group.join());
+    let group = LaunchGroup::new(LIMIT);
+    let (first, second) = (group.join(0), group.join(1));
     thread::scope(|scope| {
         let waits = scope.spawn(|| launch(&device, &meet, Some(first), &a, &b));
         assert_eq!(launch(&device, &work, Some(second), &b, &a), Ok(()));
@@ -89,8 +92,8 @@ fn ranks_that_all_wait_in_vain_are_all_told() {
     let kernel = meet();
     let device = CpuDevice::new(2).unwrap();
     let [a, b, never] = flags();
-    let group = LaunchGroup::new();
-    let (first, second) = (group.join(), group.join());
+    let group = LaunchGroup::new(LIMIT);
+    let (first, second) = (group.join(0), group.join(1));
     thread::scope(|scope| {
         let both = [(&a, first.clone()), (&b, second.clone())].map(|(mine, member)| {
             let (device, kernel, never) = (&device, &kernel, &never);
@@ -115,8 +118,8 @@ fn a_rank_that_has_left_is_not_waited_for() {
     let kernel = meet();
     let device = CpuDevice::new(2).unwrap();
     let [a, never, _] = flags();
-    let group = LaunchGroup::new();
-    let (stays, leaves) = (group.join(), group.join());
+    let group = LaunchGroup::new(LIMIT);
+    let (stays, leaves) = (group.join(0), group.join(1));
     thread::scope(|scope| {
         let waits = scope.spawn(|| launch(&device, &kernel, Some(stays), &a, &never));
         thread::sleep(SHORT * 2);
@@ -124,4 +127,34 @@ fn a_rank_that_has_left_is_not_waited_for() {
         let result = waits.join().unwrap();
         assert!(matches!(result, Err(LaunchError::Stuck { .. })), "{result:?}");
     });
+}
+
+#[test]
+fn nobody_waits_longer_than_the_group_allows() {
+    let kernel = meet();
+    let device = CpuDevice::new(2).unwrap();
+    let [a, never, _] = flags();
+    let group = LaunchGroup::new(SHORT);
+    let (waits, _computes) = (group.join(0), group.join(1));
+    let result = launch(&device, &kernel, Some(waits), &a, &never);
+    let Err(LaunchError::Stuck { waiting, .. }) = result else { panic!("{result:?}") };
+    assert_eq!(waiting.len(), 3);
+}
+
+#[test]
+fn a_program_that_gives_up_by_itself_is_not_stuck() {
+    let patient = r#"
+    SITE(wait, 3, "atomic_poll");
+    ENTRY(k) {
+        int32_t *never = ARG(int32_t *, 8);
+        EACH(p) {
+            uint64_t end = shoal_clock_ns() + 300000000;
+            while (shoal_clock_ns() < end) shoal_wait(ctx, &wait, never, 1, 3, 256);
+        }
+    }"#;
+    let kernel = kernel(patient, KernelDescription { waits: Waits::MayWait, ..info(2) });
+    let device = CpuDevice::new(2).unwrap();
+    let [a, never, _] = flags();
+    let member = LaunchGroup::new(LIMIT).join(0);
+    assert_eq!(launch(&device, &kernel, Some(member), &a, &never), Ok(()));
 }

@@ -258,7 +258,19 @@ pub fn two_shot_all_reduce<T: Number>(
     shared: &Symm<T>,
     out: &mut [T],
 ) -> Result<(), Error> {
-    two_shot_all_reduce_bias(comm, x, Bias::None, shared, out)
+    let (n, world) = (x.len(), comm.size());
+    comm.agree_on::<T>("two_shot_all_reduce(n)", &[n])?;
+    exactly("out", out.len(), n)?;
+    at_least("shared", shared.len(), n)?;
+    let (programs, block) = two_shot_tiling(comm, n);
+    let args = args!(x, shared, out, comm.pad(), n, WORLD = world, BLOCK = block);
+    comm.launch(Source::AllReduce, "two_shot_all_reduce", programs, Slots::Meeting, args)
+}
+
+/// Programs, and the elements that each takes at a time.
+fn two_shot_tiling(comm: &Communicator<'_>, n: usize) -> (usize, usize) {
+    let programs = comm.programs(cdiv(n, comm.size() * *BLOCKS.start()));
+    (programs, block(n, comm.size() * programs))
 }
 
 /// The sum of all ranks' `x`, plus a bias, which is the same on all ranks, by way of `shared`.
@@ -277,8 +289,7 @@ pub fn two_shot_all_reduce_bias<T: Number>(
     exactly("out", out.len(), n)?;
     at_least("shared", shared.len(), n)?;
     let (bias, columns) = bias.arguments(n)?;
-    let programs = comm.programs(cdiv(n, world * *BLOCKS.start()));
-    let block = block(n, world * programs);
+    let (programs, block) = two_shot_tiling(comm, n);
     let args = args!(x, bias, shared, out, comm.pad(), n, columns, WORLD = world, BLOCK = block);
     comm.launch(Source::AllReduce, "two_shot_all_reduce_bias", programs, Slots::Meeting, args)
 }

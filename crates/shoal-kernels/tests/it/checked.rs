@@ -4,7 +4,7 @@
 //! Each has a share that runs always, and the whole, which is for a release:
 //! `cargo nextest run -p shoal-kernels --run-ignored all -E 'test(checked::)'`, or `shoal check --library`.
 
-use shoal::check::{CheckOptions, Mutants, Values, check, mutate, speed, sweep};
+use shoal::check::{CheckOptions, Mutants, Mutated, Values, check, mutate, speed, sweep};
 use shoal_kernels::{Source, harness};
 
 /// Files whose kernels run on several ranks that meet.
@@ -113,7 +113,8 @@ fn mutants_are_found_or_explained(sources: &[Source], named: &[&str], schedules:
         let module = harness::module(source).expect("it parses");
         for harness in module.harnesses() {
             if named.is_empty() || named.contains(&harness.name.as_str()) {
-                mutate(&mut mutants, &module, &harness.name, (&[3, 2], &options), &mut ()).expect("they run");
+                let mutated = Mutated { harness: &harness.name, kernel: None };
+                mutate(&mut mutants, &module, mutated, (&[3, 2], &options), &mut ()).expect("they run");
             }
         }
     }

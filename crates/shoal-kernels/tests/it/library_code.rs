@@ -165,6 +165,12 @@ static CASES: &[Case] = &[
     ),
     everywhere(
         Source::AllReduce,
+        "two_shot_all_reduce",
+        "*bf16:16, *bf16:16, *bf16:16, *i32:16, i32:16, WORLD=4, BLOCK=1024",
+        MEETING,
+    ),
+    everywhere(
+        Source::AllReduce,
         "two_shot_all_reduce_bias",
         "*bf16:16, *bf16:16, *bf16:16, *bf16:16, *i32:16, i32:16, i32:16, WORLD=4, BLOCK=1024",
         MEETING,

@@ -69,6 +69,7 @@ fn signals_behind_reads_alone_release_nothing() {
         ("two_shot_all_reduce_in_place", 1),
         ("all_gather_push", 1),
         ("ring_put", 1),
+        ("two_shot_all_reduce", 2),
         ("two_shot_all_reduce_bias", 2),
         ("two_shot_all_reduce_bias_rms_norm", 2),
     ] {

@@ -15,7 +15,8 @@ use shoal_kernels::distributed::all_gather_matmul::{
     Factors, GatherWithProgress, all_gather_matmul, all_gather_matmul_pull, all_gather_with_progress,
 };
 use shoal_kernels::distributed::all_reduce::{
-    Bias, one_shot_all_reduce, one_shot_all_reduce_bias, two_shot_all_reduce_bias, two_shot_all_reduce_in_place,
+    Bias, one_shot_all_reduce, one_shot_all_reduce_bias, two_shot_all_reduce, two_shot_all_reduce_bias,
+    two_shot_all_reduce_in_place,
 };
 use shoal_kernels::distributed::all_reduce_rms_norm::{
     Rows, one_shot_all_reduce_bias_rms_norm, two_shot_all_reduce_bias_rms_norm,
@@ -153,7 +154,7 @@ impl CommunicatorObject {
 
     /// Compares a call with those of the other ranks; see `Communicator::agree`.
     fn agree(&self, py: Python<'_>, name: &str, dtype: &str, sizes: Vec<usize>) -> PyResult<()> {
-        self.run(py, || self.communicator.agree(name, dtype, &sizes))
+        py.detach(|| self.communicator.agree(name, dtype, &sizes)).map_err(|error| errors::raise(py, error, None))
     }
 
     fn one_shot_all_reduce(&self, py: Python<'_>, dtype: &str, x: Array, out: Array) -> PyResult<()> {
@@ -176,9 +177,12 @@ impl CommunicatorObject {
     ) -> PyResult<()> {
         self.run(py, || {
             with_type!(dtype, T => {
-                let reduce = if shots == 1 { one_shot_all_reduce_bias::<T> } else { two_shot_all_reduce_bias::<T> };
-                let (added, shared) = (bias(added, of_columns), self.symm(shared)?);
-                reduce(&self.communicator, elements(x), added, &shared, elements_mut(out))
+                let (comm, x, shared, out) = (&self.communicator, elements(x), self.symm(shared)?, elements_mut(out));
+                match (shots, added) {
+                    (1, _) => one_shot_all_reduce_bias::<T>(comm, x, bias(added, of_columns), &shared, out),
+                    (_, None) => two_shot_all_reduce::<T>(comm, x, &shared, out),
+                    (_, Some(_)) => two_shot_all_reduce_bias::<T>(comm, x, bias(added, of_columns), &shared, out),
+                }
             })
         })
     }

@@ -12,7 +12,15 @@ use shoal::world::Rank;
 use crate::lock::lock_briefly;
 
 thread_local! {
-    static OF_THREAD: RefCell<Vec<(u32, Rank)>> = const { RefCell::new(Vec::new()) };
+    static OF_THREAD: RefCell<Vec<Part>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What a thread acts as.
+struct Part {
+    process: u32,
+    rank: Rank,
+    /// The other ranks know that the thread may end their waits.
+    _acting: Option<shoal::world::Acting>,
 }
 
 static OF_PROCESS: Mutex<Option<(u32, Rank)>> = Mutex::new(None);
@@ -27,7 +35,7 @@ pub(crate) fn rank() -> Option<Rank> {
 
 #[cold]
 fn find() -> Option<Rank> {
-    let of_thread = OF_THREAD.with_borrow(|ranks| ranks.last().cloned());
+    let of_thread = OF_THREAD.with_borrow(|ranks| ranks.last().map(|part| (part.process, part.rank.clone())));
     let found = of_thread.or_else(|| lock_briefly(&OF_PROCESS).clone());
     found.filter(|(process, _)| *process == std::process::id()).map(|(_, rank)| rank)
 }
@@ -46,7 +54,8 @@ pub(crate) fn set_of_process(rank: Option<Rank>) {
 /// This thread acts as a rank from now on.
 pub(crate) fn push(rank: Rank) {
     EVER.store(true, Ordering::Relaxed);
-    OF_THREAD.with_borrow_mut(|ranks| ranks.push((std::process::id(), rank)));
+    let part = Part { process: std::process::id(), _acting: rank.act(), rank };
+    OF_THREAD.with_borrow_mut(|ranks| ranks.push(part));
 }
 
 /// This thread acts as it did before the last `push`.

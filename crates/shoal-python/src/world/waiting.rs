@@ -47,22 +47,27 @@ pub(crate) fn wait_for_others<T: Send, E: Raised>(
     let done = py.detach(|| {
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            scope.spawn(move || drop(sender.send(work())));
+            let thread = std::thread::Builder::new().spawn_scoped(scope, move || drop(sender.send(work())));
+            if let Err(source) = thread {
+                let doing = "start a thread that waits for other ranks".to_owned();
+                return Err(WorldError::System { doing, source });
+            }
             loop {
                 match receiver.recv_timeout(SIGNAL_INTERVAL) {
-                    Ok(result) => return Some(result),
+                    Ok(result) => return Ok(Some(result)),
                     Err(mpsc::RecvTimeoutError::Timeout) if signals::pending() => {
                         rank.fail("it was interrupted");
                     }
                     Err(mpsc::RecvTimeoutError::Timeout) => {}
-                    Err(mpsc::RecvTimeoutError::Disconnected) => return None,
+                    Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(None),
                 }
             }
         })
     });
     match (signals::raised(), done) {
         (Some(raised), _) => Err(raised),
-        (None, Some(result)) => result.map_err(|error| error.raised(py)),
-        (None, None) => Err(pyo3::exceptions::PyRuntimeError::new_err("waiting for other ranks ended in a panic")),
+        (None, Err(error)) => Err(error.raised(py)),
+        (None, Ok(Some(result))) => result.map_err(|error| error.raised(py)),
+        (None, Ok(None)) => Err(pyo3::exceptions::PyRuntimeError::new_err("waiting for other ranks ended in a panic")),
     }
 }

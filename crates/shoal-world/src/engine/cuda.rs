@@ -278,7 +278,7 @@ pub(crate) fn start(
     let whole = whole.ok_or_else(|| WorldError::Setup(format!("{ranks} heaps of {segment} bytes are too large")))?;
     device.keep_memory().map_err(WorldError::gpu)?;
     // The host's part has no heap.
-    let hosts = threads::start(&WorldOptions { heap_bytes: NO_HOST_HEAP, ..options.clone() }, ranks)?;
+    let hosts = threads::start(&WorldOptions { heap_bytes: NO_HOST_HEAP, ..options.clone() }, ranks, None)?;
     let memory = CudaBuffer::<u8>::apart(device, whole).map_err(|error| no_memory(error, ranks, segment))?;
     let memory = Arc::new(GpuHeaps::slices(memory, ranks, segment));
     for rank in 0..ranks {

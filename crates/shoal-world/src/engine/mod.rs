@@ -8,7 +8,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use shoal_driver::Transport;
+use shoal_driver::{Doing, Transport};
 
 use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
@@ -155,6 +155,11 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
         false
     }
 
+    /// What a rank is doing, where all are threads of this process.
+    fn doing(&self, _rank: usize) -> Option<Doing> {
+        None
+    }
+
     /// This rank takes part (again).
     fn enter(&self);
 
@@ -269,7 +274,7 @@ impl fmt::Display for Awaited {
         match self {
             Awaited::Collective { call, team } => write!(f, "in {call} of {team}"),
             Awaited::Word { condition } => write!(f, "waiting for {condition}"),
-            Awaited::Kernel { waits } => write!(f, "in a kernel: {waits}"),
+            Awaited::Kernel { waits } => write!(f, "in {waits}"),
         }
     }
 }

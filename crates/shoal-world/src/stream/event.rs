@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::SharedError;
 use crate::engine::Awaited;
 use crate::error::{Failure, WorldError, spell};
+use crate::giving_up;
 use crate::rank::Rank;
 
 /// How often a waiting rank looks whether the world has failed.
@@ -49,8 +50,10 @@ impl Event {
     pub fn wait(&self, rank: &Rank) -> Result<(), WorldError> {
         let deadline = Instant::now() + rank.options().timeout;
         let awaited = || Awaited::Word { condition: "an event of a stream".to_owned() };
+        let mut wait = rank.begin_wait();
         let mut state = self.lock();
         loop {
+            wait.looks();
             match &*state {
                 State::Happened => return Ok(()),
                 State::Failed(error) => return Err(WorldError::Stream { source: Arc::clone(error) }),
@@ -64,6 +67,10 @@ impl Event {
             }
             if let Some(failure) = rank.failure() {
                 return Err(WorldError::failed(rank.rank(), Some(awaited()), failure));
+            }
+            if let Some(verdict) = wait.in_vain() {
+                drop(state);
+                return Err(giving_up::deadlocked(rank.access(), &verdict, awaited().to_string()));
             }
             let waited = self.0.happened.wait_timeout(state, LIVENESS_INTERVAL);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

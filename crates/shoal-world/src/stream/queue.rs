@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use shoal_driver::Actor;
+
 use super::{Event, SharedError};
 use crate::error::WorldError;
 use crate::rank::Rank;
@@ -25,11 +27,14 @@ struct State {
     /// Something was taken out and is not done.
     is_busy: bool,
     is_closed: bool,
+    /// What is in it will be done.
+    actor: Option<Actor>,
 }
 
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    rank: Rank,
 }
 
 impl Shared {
@@ -52,7 +57,7 @@ impl fmt::Debug for Queue {
 
 impl Queue {
     pub(super) fn start(rank: &Rank) -> Result<Queue, WorldError> {
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), rank: rank.clone() });
         let worker = Arc::clone(&shared);
         let doing = format!("start a stream of rank {}", rank.rank());
         let thread = std::thread::Builder::new()
@@ -73,7 +78,12 @@ impl Queue {
     }
 
     fn append(&self, item: Item) {
-        self.shared.lock().items.push_back(item);
+        let mut state = self.shared.lock();
+        if state.actor.is_none() {
+            state.actor = self.shared.rank.stream_actor();
+        }
+        state.items.push_back(item);
+        drop(state);
         self.shared.changed.notify_one();
     }
 
@@ -94,6 +104,7 @@ impl Drop for Queue {
 }
 
 fn run(shared: &Shared) {
+    let _acting = shared.rank.lend_thread();
     let mut failed: Option<SharedError> = None;
     while let Some(item) = next(shared) {
         match item {
@@ -123,6 +134,7 @@ fn next(shared: &Shared) -> Option<Item> {
             state.is_busy = true;
             return Some(item);
         }
+        state.actor = None;
         if state.is_closed {
             return None;
         }

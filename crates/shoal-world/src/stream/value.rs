@@ -10,6 +10,7 @@ use shoal_abi::SignalChange;
 use super::Place;
 use crate::engine::Awaited;
 use crate::error::{Failure, WorldError, spell};
+use crate::giving_up;
 use crate::rank::Rank;
 
 /// Looks before the stream's thread goes to sleep.
@@ -152,7 +153,9 @@ impl Word {
         let timeout = rank.options().timeout;
         let deadline = Instant::now() + timeout;
         let mut pause = FIRST_SLEEP;
+        let mut wait = rank.begin_wait();
         loop {
+            wait.looks();
             let seen = self.futex().load(Ordering::Acquire);
             let trouble = rank.failure().or_else(|| {
                 let reason = || format!("{} waited {} for {}", rank.name(), spell(timeout), self.condition(compare));
@@ -164,6 +167,10 @@ impl Word {
             if let Some(failure) = trouble {
                 let awaited = Some(Awaited::Word { condition: self.condition(compare) });
                 return Err(WorldError::failed(rank.rank(), awaited, rank.end_world(failure)));
+            }
+            if let Some(verdict) = wait.in_vain() {
+                let awaited = Awaited::Word { condition: self.condition(compare) };
+                return Err(giving_up::deadlocked(rank.access(), &verdict, awaited.to_string()));
             }
             let time = futex::Timespec::try_from(pause).expect("a short time");
             // Woken, timed out or changed meanwhile: in every case the loop looks again.

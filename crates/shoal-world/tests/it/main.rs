@@ -2,6 +2,7 @@
 
 mod breaking;
 mod calls;
+mod clock;
 mod collectives;
 mod failing;
 mod heap;

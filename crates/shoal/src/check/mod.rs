@@ -46,7 +46,7 @@ mod topology;
 use std::path::Path;
 
 pub use devices::{DEVICES, DeviceModel, UnitLimits, device_named};
-pub use mutate::{Mutant, Mutants, mutate};
+pub use mutate::{Mutant, Mutants, Mutated, mutate};
 pub use occupancy::{Footprint, KernelRoom};
 pub use recording::{Contents, HostBuffer, RankHost};
 pub use report::Verdict;

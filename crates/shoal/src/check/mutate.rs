@@ -89,6 +89,15 @@ enum Change {
     Sync,
 }
 
+/// The kernels of which there are mutants.
+#[derive(Debug, Clone, Copy)]
+pub struct Mutated<'a> {
+    /// The harness that launches them.
+    pub harness: &'a str,
+    /// One of them, if not all are meant.
+    pub kernel: Option<&'a str>,
+}
+
 /// Weakens or removes each wait, order, scope, fence, signal and barrier of a harness's kernels in turn, and each call of
 /// a function that is there for these, and checks in worlds of these sizes, one after the other. Adds to `mutants`.
 ///
@@ -97,15 +106,16 @@ enum Change {
 pub fn mutate(
     mutants: &mut Mutants,
     module: &Module,
-    harness: &str,
+    mutated: Mutated<'_>,
     (ranks, options): (&[usize], &CheckOptions),
     watcher: &mut dyn Watcher,
 ) -> Result<(), Error> {
     let settings = Settings { max_steps: 2_000_000, max_findings: 1, ..options.settings() };
     for &ranks in ranks {
-        let mut recording = file_harness::record(module, harness, &CheckOptions { ranks, ..options.clone() })?;
+        let mut recording = file_harness::record(module, mutated.harness, &CheckOptions { ranks, ..options.clone() })?;
         let originals: Vec<Lowered> = recording.modules().into_iter().cloned().collect();
-        for (variant, original) in originals.iter().enumerate() {
+        let is_meant = |original: &Lowered| mutated.kernel.is_none_or(|kernel| original.kernel == kernel);
+        for (variant, original) in originals.iter().enumerate().filter(|(_, original)| is_meant(original)) {
             for (site, span) in sites(original) {
                 let sources = &recording.sources;
                 let kind = &original.module.funcs[site.func].op(site.op).kind;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal::half::f16;
-use shoal::world::{World, WorldError, WorldOptions};
-use shoal::{CompileOptions, Device, Element, Error, Kernel, LaunchOptions, Module, Stage, args, host_target};
+use shoal::world::{Compare, Place, Rank, Value, World, WorldError, WorldOptions};
+use shoal::{CompileOptions, Device, Element, Error, Kernel, Module, Stage, args, host_target};
 use shoal_interp::{Arg, Heap, Memory, Options, Order, RankLaunch, run_ranks};
 use shoal_ir::Const;
 
@@ -57,7 +57,13 @@ fn kernel(name: &str) -> Kernel {
 }
 
 fn world(ranks: usize) -> World {
-    let options = WorldOptions { heap_bytes: 1 << 20, ..WorldOptions::default() };
+    with_timeout(ranks, HOUR)
+}
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn with_timeout(ranks: usize, timeout: Duration) -> World {
+    let options = WorldOptions { heap_bytes: 1 << 20, timeout, ..WorldOptions::default() };
     World::threads_with(ranks, &options).expect("a world")
 }
 
@@ -88,9 +94,8 @@ fn ranks_write_to_their_neighbours() {
 
 #[test]
 fn a_deadlock_tells_what_every_rank_waits_for() {
-    let patience = LaunchOptions { timeout: Some(Duration::from_millis(200)), ..Default::default() };
-    a_deadlock_is_told(&kernel("forget").launching(patience.clone()));
-    a_deadlock_is_told(&kernel("forget").launching(patience).on(Device::Interpreter));
+    a_deadlock_is_told(&kernel("forget"));
+    a_deadlock_is_told(&kernel("forget").on(Device::Interpreter));
 }
 
 /// Rank 0 runs machine code, the others are interpreted.
@@ -124,8 +129,7 @@ fn ranks_that_run_and_ranks_that_are_interpreted_wait_for_each_other() {
 
 #[test]
 fn a_deadlock_of_both_kinds_of_ranks_is_found() {
-    let patience = LaunchOptions { timeout: Some(Duration::from_millis(200)), ..Default::default() };
-    let forget = kernel("forget").launching(patience);
+    let forget = kernel("forget");
     let error = world(3).run(|rank| -> Result<(), Error> {
         let flags = rank.symm_zeros::<i64>(2)?;
         on_mixed(&forget, rank.rank()).on_rank(rank)?.launch(1, args!(&flags))
@@ -135,7 +139,7 @@ fn a_deadlock_of_both_kinds_of_ranks_is_found() {
         other => panic!("{other}"),
     };
     for rank in 0..3 {
-        assert!(text.contains(&format!("rank {rank}: kernel `forget` is stuck")), "{text}");
+        assert!(text.contains(&format!("rank {rank}: in kernel `forget`: 1 program waits")), "{text}");
     }
 }
 
@@ -150,7 +154,7 @@ fn a_deadlock_is_told(forget: &Kernel) {
         other => panic!("{other}"),
     };
     for rank in 0..3 {
-        assert!(text.contains(&format!("rank {rank}: kernel `forget` is stuck")), "{text}");
+        assert!(text.contains(&format!("rank {rank}: in kernel `forget`: 1 program waits")), "{text}");
         assert!(text.contains(&format!("of the symmetric heap of rank {rank}), where {rank} is")), "{text}");
     }
     assert!(text.contains("program (0, 0, 0) waits at ranks.py:19:5"), "{text}");
@@ -160,23 +164,23 @@ fn a_deadlock_is_told(forget: &Kernel) {
 /// What the world says when the middle rank does this instead of launching, while all others wait.
 fn said_without_the_middle_one(
     ranks: usize,
+    timeout: Duration,
     device: &Device,
-    instead: impl Fn() -> Result<(), Error> + Sync,
+    instead: impl Fn(&Rank) -> Result<(), Error> + Sync,
 ) -> (usize, String) {
-    let patience = LaunchOptions { timeout: Some(Duration::from_millis(200)), ..Default::default() };
-    let forget = kernel("forget").launching(patience).on(device.clone());
+    let forget = kernel("forget").on(device.clone());
     let middle = ranks / 2;
-    let ended = world(ranks).run(|rank| -> Result<(), Error> {
+    let ended = with_timeout(ranks, timeout).run(|rank| -> Result<(), Error> {
         let flags = rank.symm_zeros::<i64>(2)?;
         flags.write(&[5, 100 + rank.rank() as i64])?;
         if rank.rank() == middle {
-            return instead();
+            return instead(rank);
         }
         forget.clone().on_rank(rank)?.launch(1, args!(&flags))
     });
     let said = ended.expect_err("nobody signals").to_string();
     for rank in (0..ranks).filter(|&rank| rank != middle) {
-        let waits = format!("rank {rank}: kernel `forget` is stuck: 1 program waits, and none has moved for ");
+        let waits = format!("rank {rank}: in kernel `forget`: 1 program waits\n");
         assert_eq!(said.matches(&waits).count(), 1, "{said}");
         let place = format!("of the symmetric heap of rank {rank}), where {} is", 100 + rank);
         assert!(said.contains(&place), "{said}");
@@ -188,7 +192,7 @@ fn said_without_the_middle_one(
 fn a_rank_that_has_returned_is_named_with_what_all_others_wait_for() {
     for device in [Device::cpu(), Device::Interpreter] {
         for ranks in [3, 7] {
-            let (middle, said) = said_without_the_middle_one(ranks, &device, || Ok(()));
+            let (middle, said) = said_without_the_middle_one(ranks, HOUR, &device, |_| Ok(()));
             assert!(said.contains(&format!("\nrank {middle}: it has left the world\n")), "{said}");
             assert_eq!(said.matches("`shoal check` tells it always").count(), 1, "{said}");
         }
@@ -198,12 +202,59 @@ fn a_rank_that_has_returned_is_named_with_what_all_others_wait_for() {
 #[test]
 fn a_rank_that_fails_is_named_with_what_all_others_wait_for() {
     for ranks in [3, 7] {
-        let (middle, said) = said_without_the_middle_one(ranks, &Device::cpu(), || {
+        let (middle, said) = said_without_the_middle_one(ranks, HOUR, &Device::cpu(), |_| {
             // The others have come to their waits by then.
             std::thread::sleep(Duration::from_millis(500));
             Err(WorldError::Argument("out of order".into()).into())
         });
-        assert!(said.starts_with(&format!("rank {middle}: out of order\nrank 0: kernel `forget` is stuck")), "{said}");
+        assert!(said.starts_with(&format!("rank {middle}: out of order\nrank 0: in kernel `forget`: ")), "{said}");
+    }
+}
+
+#[test]
+fn a_barrier_and_kernels_that_wait_for_each_other_are_a_deadlock() {
+    for device in [Device::cpu(), Device::Interpreter] {
+        for ranks in [2, 3, 7] {
+            let (middle, said) =
+                said_without_the_middle_one(ranks, HOUR, &device, |rank| rank.barrier().map_err(Error::from));
+            let barrier = format!("\nrank {middle}: in barrier of the world, waiting for rank 0");
+            assert!(said.contains(&barrier), "{said}");
+            assert!(said.contains(": ranks wait in vain:\nrank 0: in kernel `forget`: "), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_and_kernels_that_wait_for_each_other_are_a_deadlock() {
+    for ranks in [2, 3, 7] {
+        let (middle, said) = said_without_the_middle_one(ranks, HOUR, &Device::cpu(), |rank| {
+            let stream = rank.stream()?;
+            stream.wait_value(Place::segment(rank, 0, 0, 4)?, Compare::Equal, Value::U32(5))?;
+            Ok(stream.synchronize()?)
+        });
+        assert!(
+            said.contains(&format!("\nrank {middle}: waiting for an event of a stream\n  and waiting for the word"))
+        );
+        assert!(said.contains(" == 5 (it is 0)"), "{said}");
+    }
+}
+
+#[test]
+fn a_rank_that_computes_for_too_long_is_named_first() {
+    for device in [Device::cpu(), Device::Interpreter] {
+        for ranks in [2, 3, 7] {
+            let timeout = Duration::from_millis(600);
+            let (middle, said) = said_without_the_middle_one(ranks, timeout, &device, |rank| {
+                while rank.check().is_ok() {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Ok(rank.check()?)
+            });
+            let (first, _) = said.split_once('\n').expect("lines");
+            let blamed = format!("rank {middle} runs code of the host and waits for nothing, while rank ");
+            assert!(first.contains(&blamed), "{said}");
+            assert!(said.contains(" waited 600 ms in kernel `forget`: 1 program waits"), "{said}");
+        }
     }
 }
 

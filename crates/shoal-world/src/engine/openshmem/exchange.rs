@@ -11,7 +11,7 @@ use super::Shared;
 use super::board::{Mail, PAYLOAD};
 use crate::engine::{Awaited, Call, Route};
 use crate::error::{Failure, WorldError, late_for};
-use crate::vigil::HostWait;
+use crate::vigil::Beating;
 
 /// Looks before a rank leaves its core to others.
 const SPINS: u32 = 100;
@@ -85,7 +85,7 @@ impl Round<'_> {
         }
         let begun = Instant::now();
         let deadline = begun + self.world.timeout;
-        let mut wait = HostWait::default();
+        let mut beating = Beating::default();
         let mut last_beat = begun;
         let tell = |beat| self.world.beat(beat);
         let result = loop {
@@ -99,7 +99,7 @@ impl Round<'_> {
                 break Err(self.failed(failure));
             }
             if last_beat.elapsed() >= BETWEEN_BEATS && (0..self.world.size).any(|rank| self.world.has_left(rank)) {
-                wait.looked(tell);
+                beating.looked(tell);
                 last_beat = Instant::now();
             }
             match begun.elapsed() < AWAKE {
@@ -107,7 +107,7 @@ impl Round<'_> {
                 false => std::thread::sleep(SLEEP),
             }
         };
-        wait.ended(tell);
+        beating.ended(tell);
         result
     }
 

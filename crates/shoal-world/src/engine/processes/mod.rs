@@ -73,7 +73,7 @@ pub(crate) fn join_with<M>(
         }
         let files: Vec<_> = handles.iter().map(|other| other.segment.as_fd()).collect();
         let mapping = Mapping::files(layout, &files)?;
-        let memory = SharedMemory { mapping, kind: EngineKind::Processes, timeout: options.timeout };
+        let memory = SharedMemory { mapping, kind: EngineKind::Processes, timeout: options.timeout, group: None };
         let pid = getpid().as_raw_nonzero().get().unsigned_abs();
         memory.control(membership.rank).pid.store(pid, Ordering::Relaxed);
         memory.control(membership.rank).note.write(bring.note);

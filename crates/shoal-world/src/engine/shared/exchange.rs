@@ -9,9 +9,11 @@ use rustix::thread::futex;
 
 use super::SharedMemory;
 use super::control::{PAYLOAD, TeamSlot};
-use crate::engine::{Awaited, Call, Route};
+use crate::engine::{Awaited, Call, Engine, Route};
 use crate::error::{Failure, WorldError, late_for};
-use crate::vigil::HostWait;
+use crate::giving_up;
+use crate::host_wait::HostWait;
+use crate::vigil::Beating;
 
 /// Looks at the word before going to sleep: the others are often about to arrive.
 const SPINS_BEFORE_SLEEP: u32 = 100;
@@ -20,7 +22,7 @@ const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn exchange(
     memory: &SharedMemory,
-    me: usize,
+    access: &dyn Engine,
     route: &Route<'_>,
     call: Call,
     mine: &[u8],
@@ -29,7 +31,7 @@ pub(super) fn exchange(
     let mut lengths = vec![0; route.members.len()];
     let mut from = 0;
     loop {
-        let round = Round { memory, me, route, call, number: next(route.rounds) };
+        let round = Round { memory, access, me: access.rank(), route, call, number: next(route.rounds) };
         round.post(mine, from);
         round.arrive()?;
         if from == 0 {
@@ -48,8 +50,9 @@ pub(super) fn exchange(
 }
 
 /// A last round, after which nobody reads the team's mailboxes.
-pub(super) fn retire(memory: &SharedMemory, me: usize, route: &Route<'_>) -> Result<(), WorldError> {
-    let round = Round { memory, me, route, call: Call::FreeTeam, number: next(route.rounds) };
+pub(super) fn retire(memory: &SharedMemory, access: &dyn Engine, route: &Route<'_>) -> Result<(), WorldError> {
+    let number = next(route.rounds);
+    let round = Round { memory, access, me: access.rank(), route, call: Call::FreeTeam, number };
     round.post(&[], 0);
     round.arrive()
 }
@@ -61,6 +64,8 @@ fn next(rounds: &AtomicU32) -> u32 {
 /// One round of messages, seen by one rank.
 struct Round<'a> {
     memory: &'a SharedMemory,
+    /// The rank's view of the world.
+    access: &'a dyn Engine,
     me: usize,
     route: &'a Route<'a>,
     call: Call,
@@ -111,9 +116,11 @@ impl Round<'_> {
             std::hint::spin_loop();
         }
         let deadline = Instant::now() + self.memory.timeout;
-        let mut wait = HostWait::default();
+        let mut wait = HostWait::begin(self.memory.group.as_ref(), self.me);
+        let mut beating = Beating::default();
         let tell = |beat| self.memory.beat(self.me, beat);
         let result = loop {
+            wait.looks();
             // In this order: what made the round complete may be the last thing that a rank did before it left.
             let trouble = self.trouble(deadline);
             if is_complete() {
@@ -123,14 +130,17 @@ impl Round<'_> {
                 break Err(self.failed(failure));
             }
             if self.memory.has_lost_a_process() {
-                wait.looked(tell);
+                beating.looked(tell);
+            }
+            if let Some(verdict) = wait.in_vain() {
+                break Err(giving_up::deadlocked(self.access, &verdict, self.told()));
             }
             let interval = LIVENESS_INTERVAL.min(deadline.saturating_duration_since(Instant::now()));
             let interval = futex::Timespec::try_from(interval).expect("a short time");
             // Woken, timed out, interrupted or too late to sleep: in every case the loop looks again.
             let _ = futex::wait(completed, self.memory.futex_flags(), before, Some(&interval));
         };
-        wait.ended(tell);
+        beating.ended(tell);
         result
     }
 
@@ -167,8 +177,18 @@ impl Round<'_> {
     }
 
     fn failed(&self, failure: Failure) -> WorldError {
-        let awaited = Awaited::Collective { call: self.call, team: self.route.team.to_owned() };
-        WorldError::failed(self.me, Some(awaited), failure)
+        WorldError::failed(self.me, Some(self.awaited()), failure)
+    }
+
+    /// What this rank waits for, and for whom.
+    fn told(&self) -> String {
+        let missing = self.route.members.iter().filter(|&&member| !self.has_posted(member));
+        let missing: Vec<String> = missing.map(|&member| self.memory.name(member)).collect();
+        format!("{}, waiting for {}", self.awaited(), missing.join(", "))
+    }
+
+    fn awaited(&self) -> Awaited {
+        Awaited::Collective { call: self.call, team: self.route.team.to_owned() }
     }
 
     /// The lengths of all messages, if all members called the same operation.

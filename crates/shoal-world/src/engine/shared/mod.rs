@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use rustix::thread::futex;
 use shoal_abi::team::sync_words;
+use shoal_driver::{Doing, LaunchGroup};
 
 use crate::engine::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
@@ -33,6 +34,8 @@ pub(crate) struct SharedMemory {
     pub(crate) kind: EngineKind,
     /// How long a rank waits for others.
     pub(crate) timeout: Duration,
+    /// Who waits, where all ranks are threads.
+    pub(crate) group: Option<LaunchGroup>,
 }
 
 impl SharedMemory {
@@ -149,7 +152,7 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
     }
 
     fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
-        exchange::exchange(&self.memory, self.rank, route, call, mine)
+        exchange::exchange(&self.memory, self, route, call, mine)
     }
 
     fn failure(&self) -> Option<Failure> {
@@ -180,6 +183,10 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
         self.memory.has_left(rank)
     }
 
+    fn doing(&self, rank: usize) -> Option<Doing> {
+        self.memory.group.as_ref().map(|group| group.doing(rank))
+    }
+
     fn prepare_slot(&self, slot: usize) {
         self.memory.control(self.rank).teams[slot].posted.store(0, Ordering::Release);
         for word in 0..sync_words::ROW {
@@ -188,7 +195,7 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
     }
 
     fn retire_slot(&self, route: &Route<'_>) -> Result<(), WorldError> {
-        exchange::retire(&self.memory, self.rank, route)
+        exchange::retire(&self.memory, self, route)
     }
 
     fn enter(&self) {

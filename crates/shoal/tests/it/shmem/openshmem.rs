@@ -61,7 +61,7 @@ fn a_wait_in_vain_by_shared_memory_tells_who_wrote_last() {
     let said = said(&output);
     assert!(!output.status.success(), "{said}");
     for (rank, peer) in [(0, 1), (1, 0)] {
-        assert!(said.contains(&format!("rank {rank}: kernel `kernel` is stuck: 1 program waits")), "{said}");
+        assert!(said.contains(&format!("rank {rank}: in kernel `kernel`: 1 program waits")), "{said}");
         let told = 3 + peer;
         let writer = format!("where {told} is; rank {peer}, program (0, 0, 0) set it to {told} last, at kernel.py:");
         assert!(said.contains(&writer), "{writer}: {said}");
@@ -72,7 +72,7 @@ fn a_wait_in_vain_by_shared_memory_tells_who_wrote_last() {
 fn ranks_at_a_barrier_are_in_the_report_of_oshrun() {
     let Some(output) = oshrun(2, "apart", Some("tcp,self")) else { return };
     let said = said(&output);
-    assert!(said.contains("rank 0: kernel `kernel` is stuck: 1 program waits"), "{said}");
+    assert!(said.contains("rank 0: in kernel `kernel`: 1 program waits"), "{said}");
     assert!(said.contains("rank 1: in barrier of the world"), "{said}");
 }
 
@@ -82,7 +82,7 @@ fn a_wait_in_vain_between_hosts_is_reported() {
     let said = said(&output);
     assert!(!output.status.success(), "{said}");
     for rank in 0..2 {
-        assert!(said.contains(&format!("rank {rank}: kernel `kernel` is stuck: 1 program waits")), "{said}");
+        assert!(said.contains(&format!("rank {rank}: in kernel `kernel`: 1 program waits")), "{said}");
     }
     assert!(said.contains("signal_wait_until"), "{said}");
     assert!(said.contains("for 5 at ") && said.contains(", where 0 is"), "{said}");

@@ -1,0 +1,140 @@
+//! Waits of threads that nobody is left to end: they are found at once, whatever they are made of, and those that somebody
+//! will end are not taken for such.
+
+use std::thread;
+use std::time::Duration;
+
+use shoal_world::{Compare, Place, Rank, Value, World, WorldError, WorldOptions};
+
+use crate::worlds::small;
+
+/// A world that does not run into its timeout.
+fn patient(n: usize) -> World {
+    World::threads_with(n, &WorldOptions { timeout: Duration::from_secs(3600), ..small() }).expect("a world")
+}
+
+/// What the world says, less the rank whose error it is.
+fn said(n: usize, function: impl Fn(&Rank) -> Result<(), WorldError> + Sync) -> String {
+    let error = patient(n).run(function).expect_err("nobody can go on").to_string();
+    let (_, report) = error.split_once(": ").expect("a rank");
+    report.to_owned()
+}
+
+fn slot(rank: &Rank, on: usize) -> Result<Place, WorldError> {
+    Place::segment(rank, on, 0, 4)
+}
+
+#[test]
+fn a_rank_that_waits_for_a_signal_holds_up_the_others() {
+    for n in [2, 3, 7] {
+        let last = n - 1;
+        let report = said(n, |rank| {
+            if rank.rank() == last {
+                rank.wait_signal(&slot(rank, last)?, None)?;
+            }
+            rank.barrier()
+        });
+        let mut expected =
+            format!("ranks wait in vain:\nrank {last}: waiting for the signal at offset 0 of rank {last} to come");
+        for rank in 0..last {
+            expected += &format!("\nrank {rank}: in barrier of the world, waiting for rank {last}");
+        }
+        assert_eq!(report, expected);
+    }
+}
+
+#[test]
+fn barriers_of_different_teams_do_not_meet() {
+    for n in [2, 3, 7] {
+        let report = said(n, |rank| if rank.rank() == 0 { rank.barrier() } else { rank.node().barrier() });
+        assert!(
+            report.starts_with("ranks wait in vain:\nrank 0: in barrier of the world, waiting for rank 1"),
+            "{report}"
+        );
+        assert_eq!(report.matches(": in barrier of the node's team, waiting for rank 0").count(), n - 1, "{report}");
+    }
+}
+
+#[test]
+fn a_stream_that_waits_is_told_with_its_rank() {
+    for n in [2, 3, 7] {
+        let report = said(n, |rank| {
+            if rank.rank() == 0 {
+                let stream = rank.stream()?;
+                stream.wait_value(slot(rank, 0)?, Compare::Equal, Value::U32(5))?;
+                return stream.synchronize();
+            }
+            rank.barrier()
+        });
+        assert!(report.contains("waiting for an event of a stream"), "{report}");
+        assert!(report.contains("waiting for the word at offset 0 of rank 0 == 5 (it is 0)"), "{report}");
+        assert_eq!(report.matches(": in barrier of the world, waiting for rank 0").count(), n - 1, "{report}");
+    }
+}
+
+#[test]
+fn whoever_left_is_told_first() {
+    let report = said(3, |rank| match rank.rank() {
+        1 => Ok(()),
+        _ => rank.wait_signal(&slot(rank, rank.rank())?, None),
+    });
+    assert!(report.starts_with("ranks wait in vain:\nrank 1: it has left the world\nrank 0: waiting for "), "{report}");
+}
+
+/// What brings the signal, later than waits take to be noticed.
+fn later(rank: &Rank, to: usize) -> Result<(), WorldError> {
+    thread::sleep(Duration::from_millis(300));
+    rank.put_signal(&slot(rank, to)?, None)
+}
+
+#[test]
+fn who_computes_is_waited_for() {
+    for n in [2, 3, 7] {
+        let done = patient(n).run(|rank| {
+            if rank.rank() == 0 {
+                (1..n).try_for_each(|peer| later(rank, peer))?;
+            } else {
+                rank.wait_signal(&slot(rank, rank.rank())?, None)?;
+            }
+            rank.barrier()
+        });
+        done.expect("rank 0 comes");
+    }
+}
+
+#[test]
+fn what_a_stream_will_do_is_waited_for() {
+    let done = patient(3).run(|rank| {
+        let stream = rank.stream()?;
+        let (sender, to) = (rank.clone(), (rank.rank() + 1) % 3);
+        stream.call(move || later(&sender, to));
+        rank.wait_signal(&slot(rank, rank.rank())?, None)
+    });
+    done.expect("streams send the signals");
+}
+
+#[test]
+fn what_another_thread_does_for_a_rank_is_waited_for() {
+    let done = patient(3).run(|rank| {
+        let to = (rank.rank() + 1) % 3;
+        thread::scope(|scope| {
+            let acting = scope.spawn(|| {
+                let _acting = rank.act();
+                later(rank, to)
+            });
+            // From when the other thread acts on.
+            rank.barrier()?;
+            rank.wait_signal(&slot(rank, rank.rank())?, None)?;
+            acting.join().expect("no panic")
+        })
+    });
+    done.expect("threads send the signals");
+}
+
+#[test]
+fn a_world_that_was_stuck_stays_ended() {
+    let world = patient(2);
+    world.run(|rank| rank.wait_signal(&slot(rank, rank.rank())?, None)).expect_err("nobody sends one");
+    let again = world.run(Rank::barrier).expect_err("it has ended").to_string();
+    assert!(again.starts_with("rank 0: no rank could go on; rank 0: waiting for the signal"), "{again}");
+}

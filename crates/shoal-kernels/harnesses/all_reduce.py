@@ -5,7 +5,7 @@ def check_one_shot_all_reduce(world, n=37, programs=2, BLOCK=16):
     pad = world.symm(programs * world.size, "int32")
     for launch in range(world.launches):
         world.fill(x, launch)
-        one_shot_all_reduce[(programs,)](x, out, pad, n, WORLD=world.size, BLOCK=BLOCK)
+        one_shot_all_reduce[(programs,)](x, out, pad, n, WORLD=world.size, BLOCK=BLOCK, turn=launch)
     world.output(out)
 
 

@@ -10,7 +10,7 @@ import shoal.language as tl
 from sharing import copy, copy_runs, places_of, sum_of_ranks
 from shoal.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from sync import meet
-from triton_dist.language.extra.language_extra import ld, num_threads, st, tid
+from triton_dist.language.extra.language_extra import ld, num_threads, prefetch, st, tid
 
 
 @shoal.jit
@@ -24,15 +24,37 @@ def bias_at(bias, at, inside, columns, BLOCK: tl.constexpr):
 
 
 @shoal.jit
-def one_shot_all_reduce(x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr = True):
-    """Every rank reads the whole of everybody's `x`, which is symmetric. `x` may be overwritten afterwards."""
+def ask_for(x, tile, n, BLOCK: tl.constexpr):
+    """Asks for a tile of this rank's `x`, so that it is in the cache that all programs share when it is read. No other thread
+    asks for a thread's elements: lines that several warps ask for cost more than this gains."""
+    at = tile * BLOCK + tl.arange(0, num_threads()) * (BLOCK // num_threads())
+    prefetch(x + tl.minimum(at, n - 1))
+
+
+@shoal.jit(do_not_specialize=["turn"])
+def one_shot_all_reduce(
+    x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr = True, AHEAD: tl.constexpr = False,
+    turn=0,
+):  # fmt: skip
+    """Every rank reads the whole of everybody's `x`, which is symmetric. `x` may be overwritten afterwards.
+
+    `AHEAD`: each rank asks for its own elements a tile ahead, for the first before it has heard of the others. Every other
+    `turn` goes from the end to the beginning: of more than the cache holds, it holds what was touched last, by the launch
+    before or by whoever wrote `x`.
+    """
     places = places_of(x, WORLD)
+    tiles = tl.cdiv(n, BLOCK)
+    first = tl.where(turn % 2 == 0, 0, tiles - 1)
     gdc_wait()
+    if AHEAD:
+        ask_for(x, tl.abs(first - tl.minimum(tl.program_id(0), tiles - 1)), n, BLOCK)
     meet(pad, FIRST=True)
     if EARLY:
         gdc_launch_dependents()
-    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
-        at = start + tl.arange(0, BLOCK)
+    for step in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        if AHEAD:
+            ask_for(x, tl.abs(first - tl.minimum(step + tl.num_programs(0), tiles - 1)), n, BLOCK)
+        at = tl.abs(first - step) * BLOCK + tl.arange(0, BLOCK)
         total = sum_of_ranks(x, places, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
         tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
     meet(pad, READ=True)

@@ -23,6 +23,17 @@ def product(a, b, c, K, sam, sak, sbk, sbn, BM: tl.constexpr, BN: tl.constexpr, 
 
 
 @shoal.jit
+def precise(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
+    i, j, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for start in range(0, K, BK):
+        x = tl.load(a + i[:, None] * K + (start + k)[None, :])
+        y = tl.load(b + (start + k)[:, None] * BN + j[None, :])
+        acc = tl.dot(x, y, acc, input_precision=PRECISION)
+    tl.store(c + i[:, None] * BN + j[None, :], acc)
+
+
+@shoal.jit
 def two_products(a, b, d, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     i, j, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
     left = tl.zeros((BM, BN), dtype=tl.float32)
@@ -108,9 +119,38 @@ def test_orders_and_types(case):
     sums = torch.int32 if whole else torch.float64 if double else torch.float32
     c = torch.full((m, n), -77, device="cuda", dtype=sums)
     acc = tl.int32 if whole else tl.float64 if double else tl.float32
-    product[(1,)](a, b, c, size, *a.stride(), *b.stride(), m, n, bk, acc, num_warps=warps, num_stages=stages)
+    strides = (*a.stride(), *b.stride())
+    done = product[(1,)](a, b, c, size, *strides, m, n, bk, acc, num_warps=warps, num_stages=stages)
+    if torch.cuda.get_device_capability() == (9, 0):
+        assert ("wgmma.mma_async" in done.asm["ptx"]) == (m >= 64 and not double)
     expected = a.double() @ b.double()
     agree(c, expected, 0 if whole else 1e-14 if double else 2e-3 if dtype in SMALL else 1e-5)
+
+
+# What each form of `float32` products may be off by, and what multiplies.
+PRECISIONS = {
+    "ieee": (1e-6, "fma.rn.f32"),
+    "tf32": (1e-3, "tf32.tf32"),
+    "tf32x3": (1e-5, "tf32.tf32"),
+    "bf16x3": (1e-4, "tf32.tf32"),
+    "bf16x6": (1e-6, "fma.rn.f32"),
+}
+
+
+@pytest.mark.parametrize("shape", [(64, 64, 32, 4, 3), (128, 64, 32, 8, 2), (16, 16, 16, 1, 1)], ids=str)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_forms_of_float32(precision, shape):
+    (m, n, bk, warps, stages), k = shape, 512
+    a, b = torch.randn(m, k, device="cuda"), torch.randn(k, n, device="cuda")
+    c = torch.full((m, n), float("nan"), device="cuda")
+    done = precise[(1,)](a, b, c, k, m, n, bk, precision, num_warps=warps, num_stages=stages)
+    tolerance, instruction = PRECISIONS[precision]
+    assert instruction in done.asm["ptx"]
+    agree(c, a.double() @ b.double(), tolerance)
+    # The rounded form is seen to round.
+    if precision == "tf32":
+        with pytest.raises(AssertionError):
+            agree(c, a.double() @ b.double(), 1e-5)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use inkwell::values::{InstructionOpcode as Op, IntValue};
-use shoal_ir::{OpId, Region};
+use shoal_ir::{Elem, OpId, Region};
 use shoal_layout::{InDim, LinearLayout, Place};
 
 use super::emitter::{Emitter, Held};
@@ -15,6 +15,9 @@ use crate::shared::llvm::V;
 /// The bytes of the widest number.
 const WIDEST: u32 = 8;
 
+/// How many operations of a function are as good as one shuffle.
+const SHUFFLE_COSTS: usize = 2;
+
 /// For each operand of a reduction or scan, its number: they are combined together.
 pub(super) type Group<'ctx> = Vec<V<'ctx>>;
 
@@ -23,6 +26,16 @@ pub(super) type Group<'ctx> = Vec<V<'ctx>>;
 pub(super) enum Speaker {
     First,
     Last,
+}
+
+/// What warps have written for each other to read.
+pub(super) struct Told<'ctx> {
+    /// How many of them share a row.
+    parts: u32,
+    /// The type of each operand, and where its numbers begin.
+    operands: Vec<(Elem, u32)>,
+    /// Each row's place among all rows. The parts of a row follow each other.
+    starts: Vec<IntValue<'ctx>>,
 }
 
 impl<'ctx> Emitter<'_, 'ctx> {
@@ -45,15 +58,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         for row in &registers {
             rows.push(self.combine_own(region, row.iter().map(|&register| group(register)).collect()));
         }
-        for bit in bits_along(&layout, axis, InDim::Lane) {
-            for group in &mut rows {
-                *group = self.combine_lanes(region, group, bit, in_order);
-            }
-        }
+        let lanes = bits_along(&layout, axis, InDim::Lane);
+        self.combine_lanes(region, &mut rows, &lanes, in_order);
         if !bits_along(&layout, axis, InDim::Warp).is_empty() {
             let firsts: Vec<u32> = registers.iter().map(|row| row[0]).collect();
             let told = self.tell_warps(op, (&layout, axis), Speaker::First, &firsts, &rows);
-            rows = told.into_iter().map(|of_warps| self.combine_all(region, of_warps)).collect();
+            rows = self.combine_warps(region, &told, &lanes, in_order);
+        } else if in_order {
+            self.take_from_first(&mut rows, &lanes);
         }
         for (index, &result) in data.results().iter().enumerate() {
             let numbers = rows.iter().map(|row| row[index]).collect();
@@ -61,46 +73,87 @@ impl<'ctx> Emitter<'_, 'ctx> {
         }
     }
 
-    /// Combines what this lane has with what another one has; both get the same.
-    fn combine_lanes(&mut self, region: Region, mine: &[V<'ctx>], bit: usize, in_order: bool) -> Group<'ctx> {
-        let llvm = self.llvm;
-        let by: V<'ctx> = llvm.const_i32(1 << bit).into();
-        let other: Group<'ctx> =
-            mine.iter().map(|&v| self.shuffle_bits(v, |e, word| e.shuffle_word("bfly", word, by))).collect();
-        if !in_order {
-            return self.combine_two(region, mine, &other);
+    /// Combines what the lanes have whose numbers differ in these bits. All of them get it; in order, the first does, and what
+    /// others compute is not used.
+    fn combine_lanes(&mut self, region: Region, rows: &mut [Group<'ctx>], lane_bits: &[usize], in_order: bool) {
+        let mode = if in_order { "down" } else { "bfly" };
+        for bit in lane_bits {
+            let by = self.llvm.const_i32(1 << bit).into();
+            for mine in &mut *rows {
+                let other = self.shuffle_group(mode, mine, by);
+                *mine = self.combine_two(region, mine, &other);
+            }
         }
-        let masked = llvm.bin(Op::And, self.lane.into(), by);
-        let is_first = llvm.icmp(inkwell::IntPredicate::EQ, masked, llvm.const_i32(0).into());
-        let pick = |a: &[V<'ctx>], b: &[V<'ctx>]| -> Group<'ctx> {
-            a.iter().zip(b).map(|(&a, &b)| llvm.select(is_first, a, b)).collect()
-        };
-        let (first, second) = (pick(mine, &other), pick(&other, mine));
-        self.combine_two(region, &first, &second)
+    }
+
+    /// Gives lanes whose numbers differ in these bits what the first of them has.
+    fn take_from_first(&self, rows: &mut [Group<'ctx>], lane_bits: &[usize]) {
+        if lane_bits.is_empty() {
+            return;
+        }
+        let mask = lane_bits.iter().fold(0, |mask, bit| mask | 1i64 << bit);
+        let first = self.llvm.bin(Op::And, self.lane.into(), self.llvm.const_i32(!mask).into());
+        for mine in rows {
+            *mine = self.shuffle_group("idx", mine, first);
+        }
+    }
+
+    pub(super) fn shuffle_group(&self, mode: &str, group: &[V<'ctx>], by: V<'ctx>) -> Group<'ctx> {
+        group.iter().map(|&v| self.shuffle_bits(v, |e, word| e.shuffle_word(mode, word, by))).collect()
+    }
+
+    /// Combines what the warps have told: each thread all of it, or each lane along the axis a part where that is less work.
+    fn combine_warps(
+        &mut self,
+        region: Region,
+        told: &Told<'ctx>,
+        lane_bits: &[usize],
+        in_order: bool,
+    ) -> Vec<Group<'ctx>> {
+        let steps = told.parts.ilog2() as usize;
+        let operations = self.func.region(region).ops().len() - 1;
+        let saved = (told.parts as usize - 1 - steps) * operations;
+        let shuffles = (steps + usize::from(in_order)) * told.operands.len();
+        if self.is_single(region) || lane_bits.len() < steps || saved <= SHUFFLE_COSTS * shuffles {
+            let heard: Vec<_> = (0..told.starts.len()).map(|row| self.hear_all(told, row)).collect();
+            return heard.iter().map(|of_warps| self.combine_all(region, of_warps)).collect();
+        }
+        let lane_bits = &lane_bits[..steps];
+        let mut columns = vec![0; lane_bits[steps - 1] + 1];
+        for (at, &bit) in lane_bits.iter().enumerate() {
+            columns[bit] = 1 << at;
+        }
+        let part = self.thread_number(&columns, &[]).value;
+        let mut rows: Vec<Group<'ctx>> = (0..told.starts.len()).map(|row| self.hear(told, row, part)).collect();
+        self.combine_lanes(region, &mut rows, lane_bits, in_order);
+        if in_order {
+            self.take_from_first(&mut rows, lane_bits);
+        }
+        rows
     }
 
     /// Combines what this thread holds. A single operation is a chain: what an element is made of is not needed any more when
     /// the next one's turn comes, and a sum takes products along.
     fn combine_own(&mut self, region: Region, groups: Vec<Group<'ctx>>) -> Group<'ctx> {
-        if self.func.region(region).ops().len() > 2 {
-            return self.combine_all(region, groups);
+        if !self.is_single(region) {
+            return self.combine_all(region, &groups);
         }
         groups.into_iter().reduce(|a, b| self.combine_two(region, &a, &b)).expect("at least one element")
     }
 
-    /// Combines neighbours, then neighbours of those: a short chain of dependent operations.
-    fn combine_all(&mut self, region: Region, mut groups: Vec<Group<'ctx>>) -> Group<'ctx> {
-        while groups.len() > 1 {
-            let mut next = Vec::with_capacity(groups.len().div_ceil(2));
-            for pair in groups.chunks(2) {
-                next.push(match pair {
-                    [a, b] => self.combine_two(region, a, b),
-                    rest => rest[0].clone(),
-                });
-            }
-            groups = next;
+    /// Whether a function is one operation.
+    fn is_single(&self, region: Region) -> bool {
+        self.func.region(region).ops().len() <= 2
+    }
+
+    /// Combines one half, then the other, then both: a short chain of dependent operations, with few of the results waiting.
+    fn combine_all(&mut self, region: Region, groups: &[Group<'ctx>]) -> Group<'ctx> {
+        if let [only] = groups {
+            return only.clone();
         }
-        groups.pop().expect("at least one element")
+        let (first, second) = groups.split_at(groups.len() / 2);
+        let (first, second) = (self.combine_all(region, first), self.combine_all(region, second));
+        self.combine_two(region, &first, &second)
     }
 
     pub(super) fn combine_two(&mut self, region: Region, a: &[V<'ctx>], b: &[V<'ctx>]) -> Group<'ctx> {
@@ -108,8 +161,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.apply_region(region, &args)
     }
 
-    /// Each warp writes what it has of each row along an axis, and every thread reads what the warps wrote, in their order.
-    /// `registers` has one of each row.
+    /// Each warp writes what it has of each row along an axis, for all threads to hear. `registers` has one of each row.
     pub(super) fn tell_warps(
         &mut self,
         op: OpId,
@@ -117,8 +169,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         speaker: Speaker,
         registers: &[u32],
         rows: &[Group<'ctx>],
-    ) -> Vec<Vec<Group<'ctx>>> {
-        let llvm = self.llvm;
+    ) -> Told<'ctx> {
         let func = self.func;
         let data = func.op(op);
         let parts = 1u32 << bits_along(layout, axis, InDim::Warp).len();
@@ -128,36 +179,51 @@ impl<'ctx> Emitter<'_, 'ctx> {
         // The numbers of each operand begin where the widest may.
         let bytes: Vec<u32> =
             elems.iter().map(|elem| (elem.bytes() * elements * parts).next_multiple_of(WIDEST)).collect();
-        let base = self.use_scratch(bytes.iter().sum());
-        // Where each row's parts begin: `row * parts`, and this warp's part.
+        let mut at = self.use_scratch(bytes.iter().sum());
+        let mut operands = Vec::with_capacity(elems.len());
+        for (elem, bytes) in elems.into_iter().zip(bytes) {
+            operands.push((elem, at));
+            at += bytes;
+        }
         let starts: Vec<IntValue<'ctx>> = {
             let thread = self.thread_number(sliced.flat_bases(InDim::Lane), sliced.flat_bases(InDim::Warp));
             let flat = |&register: &u32| element_without(layout, register, axis);
             registers.iter().map(|register| self.with_constant(thread, flat(register))).collect()
         };
+        let told = Told { parts, operands, starts };
         let part = self.part_of_warp(layout, axis);
-        let at = |operand: usize, row: usize, part: V<'ctx>| {
-            let before: u32 = bytes[..operand].iter().sum();
-            let scaled = llvm.bin(Op::Mul, starts[row].into(), llvm.const_i32(parts.into()).into());
-            let index = llvm.bin(Op::Add, scaled, part);
-            let offset = llvm.bin(Op::Mul, index, llvm.const_i32(elems[operand].bytes().into()).into());
-            llvm.bin(Op::Add, offset, llvm.const_i32((base + before).into()).into()).into_int_value()
-        };
         let first = self.speaks(layout, axis, speaker);
         self.when(Some(first), |e| {
             for (row, numbers) in rows.iter().enumerate() {
                 for (operand, &number) in numbers.iter().enumerate() {
-                    e.store_element(elems[operand], number, at(operand, row, part.into()));
+                    e.store_element(told.operands[operand].0, number, e.told_at(&told, operand, row, part));
                 }
             }
         });
         self.block_barrier();
         self.scratch_is_read();
-        let read = |row: usize, part: u32| -> Group<'ctx> {
-            let part = llvm.const_i32(part.into()).into();
-            (0..elems.len()).map(|operand| self.load_element(elems[operand], at(operand, row, part))).collect()
-        };
-        (0..rows.len()).map(|row| (0..parts).map(|part| read(row, part)).collect()).collect()
+        told
+    }
+
+    /// What all warps have told of a row, in their order.
+    pub(super) fn hear_all(&self, told: &Told<'ctx>, row: usize) -> Vec<Group<'ctx>> {
+        (0..told.parts).map(|part| self.hear(told, row, self.llvm.const_i32(part.into()))).collect()
+    }
+
+    /// What one of the warps has told of a row.
+    fn hear(&self, told: &Told<'ctx>, row: usize, part: IntValue<'ctx>) -> Group<'ctx> {
+        let number =
+            |operand: usize| self.load_element(told.operands[operand].0, self.told_at(told, operand, row, part));
+        (0..told.operands.len()).map(number).collect()
+    }
+
+    fn told_at(&self, told: &Told<'ctx>, operand: usize, row: usize, part: IntValue<'ctx>) -> IntValue<'ctx> {
+        let llvm = self.llvm;
+        let (elem, base) = told.operands[operand];
+        let scaled = llvm.bin(Op::Mul, told.starts[row].into(), llvm.const_i32(told.parts.into()).into());
+        let index = llvm.bin(Op::Add, scaled, part.into());
+        let offset = llvm.bin(Op::Mul, index, llvm.const_i32(elem.bytes().into()).into());
+        llvm.bin(Op::Add, offset, llvm.const_i32(base.into()).into()).into_int_value()
     }
 
     /// The place of this thread's warp among those along an axis.

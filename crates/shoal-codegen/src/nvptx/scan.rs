@@ -88,14 +88,13 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let mut sums = total;
         for step in 0..lane_bits.len() {
             let by: V<'ctx> = llvm.const_i32(1 << (step + first)).into();
-            let other: Group<'ctx> =
-                sums.iter().map(|&v| self.shuffle_bits(v, |e, word| e.shuffle_word(mode, word, by))).collect();
+            let other = self.shuffle_group(mode, &sums, by);
             let combined = self.combine_two(region, &other, &sums);
             let there = has(1 << step);
             sums = combined.into_iter().zip(sums).map(|(new, old)| llvm.select(there, new, old)).collect();
         }
         let by: V<'ctx> = llvm.const_i32(1 << first).into();
-        let before = sums.iter().map(|&v| self.shuffle_bits(v, |e, word| e.shuffle_word(mode, word, by))).collect();
+        let before = self.shuffle_group(mode, &sums, by);
         (sums, Some(Before { total: before, exists: has(1) }))
     }
 
@@ -117,8 +116,9 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let speaker = if reverse { Speaker::First } else { Speaker::Last };
         let told = self.tell_warps(op, (layout, axis), speaker, &firsts, totals);
         let own: V<'ctx> = self.part_of_warp(layout, axis).into();
-        let mut found = Vec::with_capacity(told.len());
-        for mut of_warps in told {
+        let mut found = Vec::with_capacity(rows.len());
+        for row in 0..rows.len() {
+            let mut of_warps = self.hear_all(&told, row);
             let mut parts: Vec<i64> = (0..of_warps.len() as i64).collect();
             if reverse {
                 of_warps.reverse();

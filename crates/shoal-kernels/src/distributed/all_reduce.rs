@@ -93,8 +93,11 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
         let has_share = comm.programs(usize::MAX) >= multiprocessors / gpu.sharers();
         has_share.then(|| Tiling::everywhere(gpu.sharers(), multiprocessors, n, size_of::<T>())).flatten()
     });
-    let Tiling { programs, block, warps, early, registers } = everywhere.unwrap_or_else(|| Tiling::of(comm, n, 1));
-    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early);
+    let Tiling { programs, block, warps, early, ahead, registers } =
+        everywhere.unwrap_or_else(|| Tiling::of(comm, n, 1));
+    let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early, AHEAD = ahead);
+    // Both together take up to four times as long on 8 ranks.
+    args.set("turn", if ahead { 0 } else { comm.next_turn() });
     args.set("num_warps", warps);
     args.set("launch_pdl", early);
     if let Some(registers) = registers {
@@ -144,6 +147,8 @@ struct Tiling {
     warps: usize,
     /// Whether a launch begins before the one ahead has ended.
     early: bool,
+    /// Whether each rank asks for its elements before they are read.
+    ahead: bool,
     /// Registers of a thread at most.
     registers: Option<usize>,
 }
@@ -164,10 +169,12 @@ impl Tiling {
             return None;
         }
         let warps = 1 << (most_warps / ranks).ilog2();
-        // Bytes of each thread: for much, as many as its registers hold of all ranks.
-        let bytes = if early || ranks >= 8 { 16 } else { 32 };
+        // Bytes of each thread: for much, as many as its registers hold of all ranks. Those of many ranks are too few to be
+        // under way, so that elements are asked for ahead.
+        let ahead = !early && ranks >= 8;
+        let bytes = if early || ahead { 16 } else { 32 };
         let block = warps * 32 * bytes / size;
-        Some(Tiling { programs: multiprocessors, block, warps, early, registers: Some(Tiling::REGISTERS) })
+        Some(Tiling { programs: multiprocessors, block, warps, early, ahead, registers: Some(Tiling::REGISTERS) })
     }
 
     /// For `n` elements of which each rank works on one `shares`-th.
@@ -178,13 +185,13 @@ impl Tiling {
                 _ => comm.programs(cdiv(n, shares * *BLOCKS.start())),
             };
             let block = if shares == 1 { *BLOCKS.end() } else { block(n, shares * programs) };
-            return Tiling { programs, block, warps: 4, early: true, registers: None };
+            return Tiling { programs, block, warps: 4, early: true, ahead: false, registers: None };
         }
         // 16 bytes for each thread, and all multiprocessors at work before any gets more than one tile.
         let mine = cdiv(n, shares);
         let block = cdiv(mine, comm.programs(usize::MAX)).next_power_of_two().clamp(1024, 8192);
         let programs = comm.programs(cdiv(mine, block));
-        Tiling { programs, block, warps: (block / 256).clamp(4, 32), early: true, registers: None }
+        Tiling { programs, block, warps: (block / 256).clamp(4, 32), early: true, ahead: false, registers: None }
     }
 }
 
@@ -404,6 +411,8 @@ mod tests {
         };
         assert_eq!(found(4, 1024), Some((4, 1024, true)));
         assert_eq!(found(8, 1024), Some((2, 512, true)));
+        let ahead = |ranks| Tiling::everywhere(ranks, 132, 16384 << 9, 2).map(|tiling| tiling.ahead);
+        assert_eq!([4, 8].map(ahead), [Some(false), Some(true)]);
         assert_eq!(found(4, 16384), Some((8, 4096, false)));
         assert_eq!(found(8, 16384), Some((4, 1024, false)));
         // Tiles and programs have powers of two, also where ranks have not.

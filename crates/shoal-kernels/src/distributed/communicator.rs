@@ -28,6 +28,8 @@ pub struct Communicator<'a> {
     /// The words by which programs meet that put and signal, and the rounds in which they have.
     signals: OnceLock<Symm<i64>>,
     rounds: AtomicI64,
+    /// Launches that go over their elements forwards and backwards in turn.
+    turns: AtomicI64,
     split_tables: OnceLock<Symm<i64>>,
     /// What was called, which must be the same on all ranks.
     calls: OnceLock<CallLog>,
@@ -116,6 +118,7 @@ impl<'a> Communicator<'a> {
             profiling: None,
             signals: OnceLock::new(),
             rounds: AtomicI64::new(0),
+            turns: AtomicI64::new(0),
             split_tables: OnceLock::new(),
             calls: OnceLock::new(),
         })
@@ -275,6 +278,11 @@ impl<'a> Communicator<'a> {
         let words = elements(&[2, self.programs, self.size()])?;
         let signals = self.symmetric(&self.signals, words)?;
         Ok((signals, self.rounds.fetch_add(ROUNDS, Ordering::Relaxed) + 1))
+    }
+
+    /// The number of a launch that goes over its elements forwards and backwards in turn; the same on all ranks.
+    pub(crate) fn next_turn(&self) -> i64 {
+        self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Memory for everybody's splits, for each program. Allocated on the first call, which is collective over the world.

@@ -84,6 +84,26 @@ fn signals_behind_reads_alone_release_nothing() {
 }
 
 #[test]
+fn elements_are_asked_for_before_the_ranks_meet_and_a_tile_ahead() {
+    let kernel = Source::AllReduce.module().unwrap().kernel("one_shot_all_reduce").unwrap();
+    let text = |ahead: &str| {
+        let signature =
+            format!("*bf16:16, *bf16:16, *i32:16, i32:16, WORLD=8, BLOCK=1024, EARLY=False, AHEAD={ahead}, i32");
+        let specs = kernel.read_signature(&signature).unwrap();
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap()).unwrap()
+    };
+    let asked = text("True");
+    let (before, behind) = asked.split_once("atom.relaxed.sys.global.cas").unwrap();
+    assert_eq!(before.matches("prefetch.global.L2").count(), 1, "{asked}");
+    // Once by each thread, which nobody waits for.
+    let (_, trip) = behind.split_once("prefetch.global.L2").unwrap();
+    let (trip, rest) = trip.split_once("st.global.v4.b32").unwrap();
+    assert!(trip.contains("ld.global.v4.b32") && !trip.contains("bar.sync"), "{asked}");
+    assert!(!trip.contains("prefetch") && !rest.contains("prefetch"), "{asked}");
+    assert!(!text("False").contains("prefetch"));
+}
+
+#[test]
 fn numbers_of_8_bits_are_multiplied_as_they_are() {
     let source = "
 import shoal

@@ -67,8 +67,46 @@ mod tests {
 
     use super::*;
 
+    /// Registers, lanes and warps count along the axis, the slice is that of `from`, and no element is lost.
+    fn counts_along(found: &LinearLayout, axis: usize, from: &LinearLayout) -> Result<(), TestCaseError> {
+        let mut next = 1;
+        for basis in [InDim::Register, InDim::Lane, InDim::Warp].into_iter().flat_map(|dim| found.bases(dim)) {
+            if basis[axis] != 0 {
+                prop_assert_eq!(basis[axis], next);
+                next <<= 1;
+            }
+        }
+        prop_assert_eq!(next, found.shape()[axis]);
+        let mut held = std::collections::HashSet::new();
+        for warp in 0..found.in_size(InDim::Warp) {
+            for lane in 0..found.in_size(InDim::Lane) {
+                for register in 0..found.in_size(InDim::Register) {
+                    held.insert(found.apply_flat(Place { register, lane, warp, ..Place::default() }));
+                }
+            }
+        }
+        prop_assert_eq!(held.len() as u64, found.num_elements());
+        prop_assert_eq!(found.in_size(InDim::Register), from.in_size(InDim::Register));
+        prop_assert_eq!(found.slice(axis), from.slice(axis));
+        Ok(())
+    }
+
     proptest! {
-        /// Registers, lanes and warps count along the axis, the slice stays, and no element is lost.
+        /// Whatever a tile's shape is, and however many warps there are: nothing is known of it.
+        #[test]
+        fn tiles_that_nothing_is_known_of_are_ordered(
+            shape in prop::collection::vec(0u32..8, 1..6),
+            warps in 0u32..6,
+            axis in any::<prop::sample::Index>(),
+        ) {
+            let axis = axis.index(shape.len());
+            let shape: Vec<u32> = shape.iter().map(|bits| 1 << bits).collect();
+            prop_assume!(shape.iter().map(|&size| u64::from(size)).product::<u64>() <= 1 << 14);
+            let hardware = Hardware { warps: 1 << warps, arch: NvptxArch::Sm80 };
+            let found = ordered_along(None, &shape, axis, hardware);
+            counts_along(&found, axis, &default_layout(&shape, hardware))?;
+        }
+
         #[test]
         fn places_count_along_the_axis(
             shape in prop::collection::vec(0u32..6, 1..4),
@@ -93,25 +131,7 @@ mod tests {
                 LinearLayout::blocked(&shape, &spread(each, 0), &two_ways(lanes), &two_ways(warps), &dims).unwrap();
             let hardware = Hardware { warps: 1 << warps, arch: NvptxArch::Sm80 };
             let found = ordered_along(Some(natural.clone()), &shape, axis, hardware);
-            let mut next = 1;
-            for basis in [InDim::Register, InDim::Lane, InDim::Warp].into_iter().flat_map(|dim| found.bases(dim)) {
-                if basis[axis] != 0 {
-                    prop_assert_eq!(basis[axis], next);
-                    next <<= 1;
-                }
-            }
-            prop_assert_eq!(next, shape[axis]);
-            let mut held = std::collections::HashSet::new();
-            for warp in 0..found.in_size(InDim::Warp) {
-                for lane in 0..found.in_size(InDim::Lane) {
-                    for register in 0..found.in_size(InDim::Register) {
-                        held.insert(found.apply_flat(Place { register, lane, warp, ..Place::default() }));
-                    }
-                }
-            }
-            prop_assert_eq!(held.len() as u64, found.num_elements());
-            prop_assert_eq!(found.in_size(InDim::Register), natural.in_size(InDim::Register));
-            prop_assert_eq!(found.slice(axis), natural.slice(axis));
+            counts_along(&found, axis, &natural)?;
         }
     }
 }

@@ -366,11 +366,19 @@ impl Rewrite<'_> {
             return made;
         }
         let made = match self.func.ty(value).layout() {
-            Some(_) => self.converted(value, layout),
-            None => self.remade(value, layout),
+            Some(_) if !self.is_widened(value) => self.converted(value, layout),
+            Some(_) | None => self.remade(value, layout),
         };
         self.made.insert((value, layout.clone()), made);
         made
+    }
+
+    /// Whether a value is wider than what it was made of by an instruction or two: then that moves, which is half as much.
+    fn is_widened(&self, value: Value) -> bool {
+        let Some(op) = self.func.def_op(value) else { return false };
+        let bits = |value: Value| self.func.ty(value).number().map_or(0, |number| number.bits());
+        let from = || bits(self.func.op(op).operands()[0]);
+        matches!(self.func.op(op).kind, OpKind::Cast(_)) && from() >= 16 && from() < bits(value)
     }
 
     fn converted(&mut self, value: Value, layout: &LinearLayout) -> Value {
@@ -387,10 +395,10 @@ impl Rewrite<'_> {
         self.func.op(new).result()
     }
 
-    /// Makes a value without a layout of its own once more, in this one.
+    /// Makes a value once more, in this layout.
     fn remade(&mut self, value: Value, layout: &LinearLayout) -> Value {
         let ValueDef::Result(op, index) = self.func.value(value).def() else {
-            unreachable!("parameters of regions have layouts")
+            unreachable!("parameters of regions have layouts, and are converted")
         };
         let kind = self.func.op(op).kind.clone();
         let operands = self.operands(op);

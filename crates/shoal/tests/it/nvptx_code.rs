@@ -9,13 +9,20 @@ fn ptx(signature: &str, body: &str) -> String {
 
 /// The same, after other functions.
 fn ptx_with(functions: &str, signature: &str, body: &str) -> String {
+    ptx_by(4, functions, signature, body)
+}
+
+/// The same, for programs of so many warps.
+fn ptx_by(warps: u32, functions: &str, signature: &str, body: &str) -> String {
     let text = format!(
         "import shoal\nimport shoal.language as tl\nfrom shoal.language.extra import libdevice\n\n{functions}\n@shoal.jit\n\
          def kernel(x, out, n):\n    i = tl.arange(0, 1024)\n{body}\n"
     );
     let kernel = Module::from_source("kernel.py", &text).unwrap().kernel("kernel").unwrap();
     let specs = kernel.read_signature(signature).unwrap();
-    let code = kernel.emit(&specs, Stage::Asm, &target_named("sm_90a").unwrap()).unwrap();
+    let mut options = kernel.options().clone();
+    options.gpu.num_warps = warps;
+    let code = kernel.with(options).emit(&specs, Stage::Asm, &target_named("sm_90a").unwrap()).unwrap();
     String::from_utf8(code).unwrap()
 }
 
@@ -86,6 +93,28 @@ fn threads_pick_registers_of_their_own() {
     assert!(text.contains("600") && text.contains("7000"), "{text}");
 }
 
+/// Each thread combines its own elements, then lanes do, then warps: a long function by shuffles between lanes that hold one
+/// warp's numbers each.
+#[test]
+fn long_functions_are_called_as_often_as_halving_needs() {
+    let mean = "@shoal.jit\ndef mean(m, v, b, n, w, c):\n    r = c / (b + c)\n    d = n - m\n    \
+                return m + d * r, v + w + d * d * b * r, b + c\n";
+    let body =
+        "    v = tl.load(x + i)\n    m, _, _ = tl.reduce((v, v * 0, v * 0 + 1), 0, mean)\n    tl.store(out + i, v - m)";
+    let commutes = "@shoal.jit\ndef both(a, b, c, d):\n    return tl.sqrt(a * a + c * c), b + d\n";
+    let sum = "    a, b = tl.reduce((tl.load(x + i), tl.load(out + i)), 0, both)\n    tl.store(out + i, a + b)";
+    for (function, body, instruction) in [(mean, body, "div.full.f32"), (commutes, sum, "sqrt.approx.f32")] {
+        for (warps, calls) in [(1, 31 + 5), (4, 7 + 5 + 3), (8, 3 + 5 + 3), (16, 1 + 5 + 4)] {
+            let text = ptx_by(warps, function, "*fp32:16, *fp32:16, i32", body);
+            assert_eq!(text.matches(instruction).count(), calls, "{warps} warps: {text}");
+            // Where no element moves first: warps meet once, and nobody chooses whose number comes first.
+            if warps >= 8 {
+                assert_eq!([text.matches("bar.sync").count(), text.matches("selp").count()], [1, 0], "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn functions_of_mathematics_are_brought_along() {
     let text = ptx(
@@ -108,4 +137,13 @@ fn assembly_may_be_newer_than_other_code() {
     let assembly = "    y = tl.inline_asm_elementwise('brev.b32 $0, $1;', '=r,r', [i], tl.int32, True, 1)\n    tl.store(out + i, y)";
     let text = ptx("*i32, *i32, i32", assembly);
     assert!(text.contains(".version 8.3"), "{text}");
+}
+
+#[test]
+fn prefetches_are_instructions_of_those_threads_that_ask() {
+    let extra = "from triton_dist.language.extra.language_extra import prefetch, tid";
+    let tile = ptx_with(extra, "*fp32:16, *fp32:16, i32", "    prefetch(x + i * 32)");
+    assert!(tile.contains("prefetch.global.L2 [") && !tile.contains("wanted"), "{tile}");
+    let lanes = ptx_with(extra, "*fp32:16, *fp32:16, i32", "    if tid(0) < 3:\n        prefetch(x + tid(0) * 32)");
+    assert!(lanes.contains("@wanted prefetch.global.L2 ["), "{lanes}");
 }

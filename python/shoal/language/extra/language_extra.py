@@ -194,7 +194,7 @@ def arrive_inc_asm(ptr: tensor, thread_idx: Value, val: Value, scope: Text = "gp
 
 @_function
 def prefetch(ptr: tensor) -> None:
-    """A hint that memory will be read."""
+    """Asks for memory that will be read: on an NVIDIA GPU, to be in its L2 cache."""
 
 
 @_function

@@ -4,8 +4,8 @@
 //! atomic that changes memory is done by every lane.
 
 use shoal_ir::OpKind;
-use shoal_ir::op::Evict;
-use shoal_ir::op::{CmpOp, LoadAttrs, LoadMode, RmwOp, Scope, Sem, StoreCache};
+use shoal_ir::op::{CmpOp, Evict, InlineAsm, LoadAttrs, LoadMode, RmwOp, Scope, Sem, StoreCache};
+use shoal_ir::types::{Scalar, Type};
 
 use super::order::barrier;
 use crate::builtin::{Args, Builtin, BuiltinContext};
@@ -155,8 +155,28 @@ fn run_arrive_inc(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value
     Ok(Value::NONE)
 }
 
-/// A hint to the caches.
-fn run_prefetch(_: &mut dyn BuiltinContext<'_>, _: &Args) -> LowerResult<Value> {
+/// A hint to the cache that all of a GPU's multiprocessors share. CPUs see ahead by themselves.
+fn run_prefetch(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
+    let p = a.tensor("ptr")?;
+    if e.options.target.nvptx().is_none() {
+        return Ok(Value::NONE);
+    }
+    let (asm, constraints, operands, ty) = match e.active {
+        None => {
+            let ty = Type::tile(Scalar::I32, p.shape());
+            ("prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", vec![p.value], ty)
+        }
+        Some(mask) => {
+            let (p, ty) = (lanes::of_each(e, p)?, lanes::lane_type(e, Scalar::I32));
+            let wanted = e.b().cast(mask, Scalar::I32);
+            let asm =
+                "{ .reg .pred wanted; setp.ne.u32 wanted, $2, 0; @wanted prefetch.global.L2 [$1]; mov.u32 $0, 0; }";
+            (asm, "=r,l,r", vec![p.value, wanted], ty)
+        }
+    };
+    let code = InlineAsm { asm: asm.to_owned(), constraints: constraints.to_owned(), pack: 1, pure: false };
+    e.b().value_as(OpKind::InlineAsm(Box::new(code)), &operands, ty);
     Ok(Value::NONE)
 }
 

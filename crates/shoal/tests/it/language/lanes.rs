@@ -463,3 +463,16 @@ fn loops_and_branches_that_all_lanes_take_alike_work_on_tiles() {
 ";
     lanes("out", body).gives(Args::new(), &[37i32, 38, 39, 40]);
 }
+
+#[test]
+fn a_prefetch_changes_nothing() {
+    let body = "
+    t = tid(0)
+    le.prefetch(out + tl.arange(0, 64))
+    if t < 3:
+        le.prefetch(out + t * 16)
+    le.prefetch(out)
+    tl.store(out + t, t)
+";
+    lanes("out", body).gives(Args::new(), &(0..64).collect::<Vec<i32>>());
+}

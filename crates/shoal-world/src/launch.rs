@@ -250,7 +250,11 @@ impl Guard {
 
     fn start(last_signal: &str) -> Result<Guard, WorldError> {
         let mut command = Command::new("sh");
-        command.args(["-c", Guard::SCRIPT, last_signal]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(["-c", Guard::SCRIPT, last_signal])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         // Signals of the terminal are not for it.
         let started = command.process_group(0).spawn();
         started.map(Guard).map_err(|source| WorldError::System { doing: "start `sh`".to_owned(), source })

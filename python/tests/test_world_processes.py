@@ -239,12 +239,14 @@ wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
         ),
         (
             "leaves a kernel",
-            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited in kernel `wait_for`: 1 program waits.*",
+            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited "
+            r"in kernel `wait_for`: 1 program waits.*",
             1,
         ),
         (
             "sleeps before a kernel",
-            r"rank 1 \(pid \d+\) does not answer: rank [02] \(pid \d+\) gave up in kernel `wait_for`: 1 program waits.*",
+            r"rank 1 \(pid \d+\) does not answer: rank [02] \(pid \d+\) gave up "
+            r"in kernel `wait_for`: 1 program waits.*",
             1,
         ),
     ],

@@ -200,6 +200,8 @@ rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=8).rank  # also to join,
 how = os.environ["HOW"]
 flag = rank.symm_zeros(1, np.int64)
 if rank.rank == 1:
+    if "allocates" in how:
+        rank.symm_zeros(8, np.float16)
     if "sleeps" in how:
         time.sleep(60)
     if "raises" in how:
@@ -207,6 +209,8 @@ if rank.rank == 1:
     if "dies" in how:
         os._exit(0)
     sys.exit(3 if "3" in how else 0)
+if "allocates" in how:
+    rank.symm_zeros(8, np.float32)
 wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
 """
 
@@ -222,17 +226,27 @@ wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
         ("leaves with 3", r"rank 1 \(pid \d+\) left the world while .*; rank 1 exited with status 3", 3),
         ("dies", r"rank 1 \(pid \d+\) died, or exited without leaving the world", 1),
         ("raises", r"rank 1 \(pid \d+\) failed: ValueError: no luck", 1),
-        ("sleeps", r"rank [02] \(pid \d+\) waited 8 s in barrier of the world for rank 1 \(pid \d+\)", 1),
+        (
+            "allocates",
+            r"rank 1 \(pid \d+\) differs from the others: the members of the world disagree on a symmetric allocation: "
+            r"rank 1: 16 bytes, aligned to 256; ranks 0, 2: 32 bytes, aligned to 256",
+            1,
+        ),
+        (
+            "sleeps",
+            r"rank 1 \(pid \d+\) did not come to barrier of the world: rank [02] \(pid \d+\) waited 8 s",
+            1,
+        ),
         (
             "leaves a kernel",
-            r"rank [02] \(pid \d+\) gave up in kernel `wait_for`: 1 program waits; "
-            r"rank 1 \(pid \d+\) has left the world",
+            r"rank 1 \(pid \d+\) left the world while rank [02] \(pid \d+\) waited "
+            r"in kernel `wait_for`: 1 program waits.*",
             1,
         ),
         (
             "sleeps before a kernel",
-            r"rank [02] \(pid \d+\) gave up in kernel `wait_for`: 1 program waits; "
-            r"rank 1 \(pid \d+\) does not answer",
+            r"rank 1 \(pid \d+\) does not answer: rank [02] \(pid \d+\) gave up "
+            r"in kernel `wait_for`: 1 program waits.*",
             1,
         ),
     ],
@@ -261,6 +275,67 @@ def test_no_memory_for_a_thread_is_an_error_in_words(tmp_path):
     process = start(launcher(1), WITHOUT_MEMORY, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert "cannot start a thread that waits for other ranks: " in output, output
+
+
+ABSENT = """
+import os, sys
+if os.environ["RANK"] == os.environ["ABSENT"]:
+    sys.exit(0)
+import shoal
+shoal.World.from_env(heap_bytes=1 << 20)
+"""
+
+
+@pytest.mark.parametrize("absent", [0, 2])
+def test_a_rank_that_exits_before_it_joins_is_named_at_once(absent, tmp_path):
+    process = start(launcher(3), ABSENT, tmp_path, ABSENT=str(absent), SHOAL_TIMEOUT="300")
+    output, _ = process.communicate(timeout=90)
+    assert process.returncode == 1, output
+    blamed = rf"error: rank {absent} \(pid \d+\) exited with status 0 before it joined the world"
+    assert re.fullmatch(blamed, output.splitlines()[-1]), output
+
+
+BESIDE = """
+if rank.rank == 1:
+    import threading
+    threading.Thread(target=time.sleep, args=(100,)).start()
+    raise ValueError("no luck")
+rank.barrier()
+"""
+
+
+def test_what_ends_the_main_thread_is_told_although_another_goes_on(tmp_path):
+    process = start(launcher(3), PRELUDE + BESIDE, tmp_path)
+    output, _ = process.communicate(timeout=55)
+    assert process.returncode == 1, output
+    assert re.fullmatch(r"error: rank 1 \(pid \d+\) failed: ValueError: no luck", output.splitlines()[-1]), output
+
+
+EARLY = """
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def relay(flag, n: tl.constexpr):
+    if tl.rank() != 1:
+        for step in range(n):
+            tl.wait(flag, 1, "sys", "acquire", waitValue=step + 1)
+            tl.notify(flag, 2 - tl.rank(), signal=step + 1 + tl.rank() // 2, sig_op="set", comm_scope="intra_node")
+
+rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=60).rank
+flag = rank.symm_zeros(1, np.int64)
+if rank.rank == 0:
+    flag[0] = 1
+rank.barrier()
+relay[(1,)](flag, 20_000)
+if rank.rank != 1:
+    print("relayed", flush=True)
+"""
+
+
+def test_ranks_go_on_without_one_that_has_done_its_part(tmp_path):
+    process = start(launcher(3), EARLY, tmp_path)
+    output, _ = process.communicate(timeout=90)
+    assert process.returncode == 0 and output.count("relayed") == 2, output
 
 
 APART = """
@@ -293,7 +368,10 @@ def test_one_report_tells_who_waits_in_a_barrier_and_who_in_a_kernel(how, tmp_pa
     told = [at for at, line in enumerate(lines) if "shoal.errors.WorldError: rank 0, in barrier" in line]
     assert told, output
     at = told[0]
-    waited = r".* rank 0 \(pid \d+\) waited 8 s in barrier of the world for rank 1 \(pid \d+\), rank 2 \(pid \d+\)"
+    waited = (
+        r".* rank 1 \(pid \d+\), rank 2 \(pid \d+\) did not come to barrier of the world: "
+        r"rank 0 \(pid \d+\) waited 8 s"
+    )
     assert re.fullmatch(waited, lines[at]), output
     assert lines[at + 1].startswith("rank 2: it has not said what it waits for"), output
     assert lines[at + 2].startswith("rank 1: in kernel `wait_for`: 1 program waits"), output
@@ -307,5 +385,5 @@ def test_oshrun_ends_when_a_rank_is_too_late(tmp_path):
     output, _ = process.communicate(timeout=55)
     assert time.monotonic() - begun < 50, "it has waited for the rank that sleeps"
     assert process.returncode == 1, output
-    blamed = r"error: rank [02] \(pid \d+\) waited 8 s in barrier of the world for rank 1 \(pid \d+\)"
+    blamed = r"error: rank 1 \(pid \d+\) did not come to barrier of the world: rank [02] \(pid \d+\) waited 8 s"
     assert re.fullmatch(blamed, output.splitlines()[-1]), output

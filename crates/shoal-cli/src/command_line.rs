@@ -383,9 +383,9 @@ pub(crate) struct LaunchOptions {
     /// Number of hosts; only one so far
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) nnodes: usize,
-    /// What ranks are
-    #[arg(long, default_value = "processes")]
-    pub(crate) engine: Engine,
+    /// What ranks are [default: what SHOAL_ENGINE says, else processes]
+    #[arg(long)]
+    pub(crate) engine: Option<Engine>,
     /// Where their symmetric memory is, and their kernels run [default: what SHOAL_DEVICE says, else cpu]
     #[arg(long)]
     pub(crate) device: Option<BackendName>,

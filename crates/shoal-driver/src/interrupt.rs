@@ -29,6 +29,39 @@ impl Interrupt {
     }
 }
 
+/// What programs of a launch that wait have done so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Changes when a program has moved: it began, ended, computed, or waits for something else.
+    pub moves: u64,
+    /// How often all programs that have begun were found to wait.
+    pub rounds: u64,
+}
+
+/// A question to the host: do the programs of the launch wait in vain?
+///
+/// It is asked like [`Interrupt`], while programs wait. Once it says yes, the launch fails with
+/// [`LaunchError::Stuck`](crate::LaunchError::Stuck), which tells what for.
+#[derive(Clone)]
+pub struct GiveUp(Arc<dyn Fn(Standing) -> bool + Send + Sync>);
+
+impl GiveUp {
+    /// Asks by calling `f`. If it panics, the launch ends and the panic goes on in the thread that launched.
+    pub fn new(f: impl Fn(Standing) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(f))
+    }
+
+    pub(crate) fn is_requested(&self, standing: Standing) -> bool {
+        fork::outside(|| (self.0)(standing))
+    }
+}
+
+impl fmt::Debug for GiveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GiveUp(..)")
+    }
+}
+
 impl fmt::Debug for Interrupt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Interrupt(..)")

@@ -30,7 +30,7 @@ pub mod write_records;
 pub use args::{ArgBlock, ArgWriter};
 pub use bounds::{ArgMemory, Bounds};
 pub use error::{DeviceError, Failure, LaunchError};
-pub use interrupt::Interrupt;
+pub use interrupt::{GiveUp, Interrupt, Standing};
 pub use last_writer::{Change, LastWriter};
 pub use launch_group::{
     Acting, Actor, Doing, ForeignLaunch, GroupMember, LONG_WAIT, LaunchGroup, LongWait, Verdict, WaitKind,

@@ -53,6 +53,9 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
         }
         WorldError::Deadlock { waits } => deadlock(py, &text, waits),
         WorldError::Stream { source } => world(py, source),
+        WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => {
+            new(py, "WorldError", &text, |facts| facts.set_item("rank", error.odd_one()))
+        }
         _ => new(py, "WorldError", &text, |_| Ok(())),
     }
 }

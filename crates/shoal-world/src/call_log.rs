@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::element::{bytes_of, bytes_of_mut};
-use crate::error::{Failure, WorldError, told};
+use crate::error::{Failure, WorldError, odd_one, told};
 use crate::giving_up::{BETWEEN_LOOKS, COLLECTING};
 use crate::heap::Symm;
 use crate::rank::Rank;
@@ -177,13 +177,6 @@ impl CallLog {
             std::thread::sleep(BETWEEN_LOOKS);
         }
     }
-}
-
-/// A rank among the fewest that say the same; `None` if all do.
-fn odd_one(calls: &[(usize, String)]) -> Option<usize> {
-    let agreeing = |text: &str| calls.iter().filter(|(_, other)| other == text).count();
-    let odd = calls.iter().rev().min_by_key(|(_, text)| agreeing(text))?;
-    (agreeing(&odd.1) < calls.len()).then_some(odd.0)
 }
 
 /// A call as words: what number it has and a part of the hash of all calls so far, a checksum of the record, the sizes, the

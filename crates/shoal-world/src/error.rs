@@ -150,6 +150,16 @@ impl WorldError {
         WorldError::Failed { rank, awaited, failure, others: Vec::new() }
     }
 
+    /// The rank at fault where members of a team did not do the same: one of the fewest that agree.
+    #[must_use]
+    pub fn odd_one(&self) -> Option<usize> {
+        match self {
+            WorldError::OutOfStep { calls, .. } => odd_one(calls),
+            WorldError::Disagreement { values, .. } => odd_one(values),
+            _ => None,
+        }
+    }
+
     pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> WorldError {
         let doing = doing.into();
         move |source| WorldError::System { doing, source: source.into() }
@@ -171,12 +181,34 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Members of a team that did not come, of which `rank` is the first, and who has waited for them how long.
+pub(crate) fn late_for(rank: usize, late: &[String], call: Call, team: &str, who: &str, waited: Duration) -> Failure {
+    let (late, waited) = (listed_names(late), spell(waited));
+    Failure { rank, reason: format!("{late} did not come to {call} of {team}: {who} waited {waited}") }
+}
+
+/// The first of these names, and how many more there are: failures have little room.
+pub(crate) fn listed_names(names: &[String]) -> String {
+    const NAMED: usize = 8;
+    match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
+}
+
 /// What other ranks were waiting for, each on a line of its own.
 fn listed(others: &[String]) -> String {
     others.iter().map(|wait| format!("\n{wait}")).collect()
 }
 
-/// `rank 0: barrier; rank 3: broadcast from rank 1`; ranks of the same value share an entry.
+/// A rank among the fewest that say the same; `None` if all do.
+pub(crate) fn odd_one<T: PartialEq>(values: &[(usize, T)]) -> Option<usize> {
+    let agreeing = |value: &T| values.iter().filter(|(_, other)| other == value).count();
+    let odd = values.iter().rev().min_by_key(|(_, value)| agreeing(value))?;
+    (agreeing(&odd.1) < values.len()).then_some(odd.0)
+}
+
+/// `rank 3: broadcast from rank 1; ranks 0, 1: barrier`; ranks of the same value share an entry, the fewest come first.
 pub(crate) fn told<T: fmt::Display>(values: &[(usize, T)]) -> String {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (rank, value) in values {
@@ -186,6 +218,7 @@ pub(crate) fn told<T: fmt::Display>(values: &[(usize, T)]) -> String {
             None => groups.push((value, vec![*rank])),
         }
     }
+    groups.sort_by_key(|(_, ranks)| ranks.len());
     let groups: Vec<String> =
         groups.into_iter().map(|(value, ranks)| format!("{} {value}", of_ranks(&ranks))).collect();
     groups.join("; ")

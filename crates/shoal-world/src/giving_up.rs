@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use shoal_driver::{AwaitedValue, Doing, LaunchError, Verdict};
 
 use crate::engine::{Awaited, Engine, EngineKind};
-use crate::error::{Failure, WorldError, spell};
+use crate::error::{Failure, WorldError, listed_names, spell};
 use crate::launcher;
 use crate::rank::Rank;
 
@@ -83,23 +83,39 @@ impl Rank {
     fn give_up(&self, waits: &str) -> Result<Vec<String>, WorldError> {
         // Before the world ends, so that whoever sees its end finds this.
         self.access().post_wait(waits);
-        let failure = self.late(waits);
+        let why = waits.lines().next().unwrap_or_default();
+        // Others leave because the world ends.
+        let left_alone = self.left_alone(why).filter(|_| self.engine() != EngineKind::Threads);
+        let is_left = left_alone.clone().filter(|_| others_wait(self.access()));
+        let failure = is_left.unwrap_or_else(|| self.late(why));
         let ended = self.end_world(failure.clone());
         if ended != failure {
             return Err(self.ended_in_kernel(waits, ended));
         }
         let reports = collect(self.access());
+        let is_silent = |rank: &usize| self.access().wait_of(*rank).is_none() && !self.access().has_left(*rank);
+        let silent = (0..self.size()).find(is_silent).map(|rank| {
+            let reason = format!("{} does not answer: {}", self.access().name(rank), failure.reason);
+            Failure { rank, reason }
+        });
         if self.engine() != EngineKind::Threads
-            && let Some((rank, suspect)) = suspect(self.access())
+            && let Some(culprit) = silent.or(left_alone)
         {
-            launcher::tell(&Failure { rank, reason: format!("{}; {suspect}", failure.reason) });
+            launcher::tell(&culprit);
         }
         Ok(reports)
     }
 
+    /// That ranks have left while this one waited, if some have.
+    fn left_alone(&self, why: &str) -> Option<Failure> {
+        let left: Vec<usize> = (0..self.size()).filter(|&rank| self.access().has_left(rank)).collect();
+        let who: Vec<String> = left.iter().map(|&rank| self.access().name(rank)).collect();
+        let reason = format!("{} left the world while {} waited {why}", listed_names(&who), self.name());
+        left.first().map(|&rank| Failure { rank, reason })
+    }
+
     /// What ends the world when programs of this rank have waited for too long.
-    fn late(&self, waits: &str) -> Failure {
-        let why = waits.lines().next().unwrap_or_default();
+    fn late(&self, why: &str) -> Failure {
         let running = (0..self.size()).find_map(|rank| Some((rank, runs(self.access(), rank)?)));
         match running {
             Some((rank, what)) => {
@@ -149,6 +165,12 @@ pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let mut others = collect(access);
     others.retain(|report| !report.starts_with(&own));
     WorldError::Failed { rank, awaited: Some(awaited), failure, others: once(others) }
+}
+
+/// Whether all other ranks that have not left say that they wait.
+fn others_wait(access: &dyn Engine) -> bool {
+    let is_other = |rank: &usize| *rank != access.rank() && !access.has_left(*rank);
+    (0..access.size()).filter(is_other).all(|rank| access.beat_of(rank).is_some())
 }
 
 /// Nobody is left who could bring what this rank waits for.
@@ -214,14 +236,6 @@ fn runs(access: &dyn Engine, rank: usize) -> Option<&'static str> {
         Doing::RunsHost => Some("runs code of the host and waits for nothing"),
         Doing::Waits | Doing::Nothing => None,
     }
-}
-
-/// A rank that cannot be waiting for the others, and how that shows.
-fn suspect(access: &dyn Engine) -> Option<(usize, String)> {
-    let silent = || (0..access.size()).filter(|&rank| access.wait_of(rank).is_none());
-    let left = silent().find(|&rank| access.has_left(rank));
-    let left = left.map(|rank| (rank, format!("{} has left the world", access.name(rank))));
-    left.or_else(|| silent().next().map(|rank| (rank, format!("{} does not answer", access.name(rank)))))
 }
 
 /// What programs wait for, and how to find out more.

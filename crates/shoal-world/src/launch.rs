@@ -1,30 +1,37 @@
 //! Starting the processes of a world.
 
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, getppid, kill_process_group, pidfd_open, set_parent_process_death_signal,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group, pidfd_open,
+    set_parent_process_death_signal, waitid,
 };
 
 use shoal_driver::cpu::CpuDevice;
+use shoal_driver::cuda::CudaDevice;
 use shoal_driver::{DeviceError, wait_timeout};
 
-use crate::engine::openshmem::membership::ENGINE;
+use crate::engine::EngineKind;
+use crate::engine::openshmem::membership::{ENGINE, engine};
 use crate::engine::processes::membership::{Membership, TOKEN};
 use crate::engine::processes::token::Token;
+use crate::engine::shared::{Layout, Mapping};
+use crate::environment::Variables;
 use crate::error::{Failure, WorldError};
 use crate::launcher::Listener;
 use crate::options::WorldOptions;
 use crate::world_device::WorldDevice;
 
 /// Processes that are the ranks of one world. Each has its own process group, and ends when the thread that started the
-/// job does. Dropping the job kills what is left of it.
+/// job does. Dropping the job kills what is left of it, also of what ranks have started; so does the end of the process
+/// that started it, however that ends.
 ///
 /// ```
 /// use std::process::Command;
@@ -45,7 +52,10 @@ use crate::world_device::WorldDevice;
 #[derive(Debug)]
 pub struct Job {
     running: Vec<Running>,
+    /// Those that have ended are waited for last: as long as nobody has, their numbers go to no other process.
+    ended: Vec<(Child, Ended)>,
     groups: Groups,
+    guard: Guard,
     listener: Listener,
     /// The last that ranks have told.
     told: Option<Failure>,
@@ -70,12 +80,25 @@ pub struct Ended {
     pub status: ExitStatus,
 }
 
+impl Ended {
+    /// What those say that have waited for it to join.
+    pub(crate) fn never_joined(self) -> Failure {
+        let Ended { rank, pid, status } = self;
+        let how = match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exited with status {code}"),
+            (None, Some(signal)) => format!("was killed by signal {signal}"),
+            (None, None) => "ended".to_owned(),
+        };
+        Failure { rank, reason: format!("rank {rank} (pid {pid}) {how} before it joined the world") }
+    }
+}
+
 impl Job {
     /// Starts the ranks of a world of processes. `make` says what to run; the environment that makes it a rank is added.
     pub fn start(ranks: usize, mut make: impl FnMut(usize) -> Command) -> Result<Job, WorldError> {
         let token = Token::random()?;
         let port = free_port()?;
-        let mut job = Job::empty(&token)?;
+        let mut job = Job::empty(&token, "KILL")?;
         for rank in 0..ranks {
             let mut command = make(rank);
             if command.get_envs().all(|(name, _)| name != ENGINE) {
@@ -89,18 +112,25 @@ impl Job {
         Ok(job)
     }
 
-    /// One process that starts the ranks itself and tells them what they are; it counts as rank 0.
+    /// One process that starts the ranks itself and tells them what they are; it counts as rank 0. It ends them when it is
+    /// asked to end, and so it is when the process that started it has ended.
     pub fn of(mut command: Command) -> Result<Job, WorldError> {
         let token = Token::random()?;
-        let mut job = Job::empty(&token)?;
+        let mut job = Job::empty(&token, "TERM")?;
         command.env(TOKEN, token.reveal()).process_group(0);
-        end_with_parent(&mut command);
         job.add(0, &mut command)?;
         Ok(job)
     }
 
-    fn empty(token: &Token) -> Result<Job, WorldError> {
-        Ok(Job { running: Vec::new(), groups: Groups::default(), listener: Listener::new(token)?, told: None })
+    fn empty(token: &Token, last_signal: &str) -> Result<Job, WorldError> {
+        Ok(Job {
+            running: Vec::new(),
+            ended: Vec::new(),
+            groups: Groups::default(),
+            guard: Guard::start(last_signal)?,
+            listener: Listener::new(token)?,
+            told: None,
+        })
     }
 
     /// Starts a process that is not yet.
@@ -110,7 +140,8 @@ impl Job {
             .spawn()
             .map_err(|source| WorldError::System { doing: format!("start `{program}` as rank {rank}"), source })?;
         let pid = Pid::from_child(&child);
-        self.groups.lock().push((rank, pid));
+        self.groups.lock().push(pid);
+        self.guard.add(pid);
         // The process is not waited for before the job has it, so its number cannot go to another.
         let handle = pidfd_open(pid, PidfdFlags::empty());
         match handle.map_err(WorldError::system(format!("watch rank {rank}"))) {
@@ -143,11 +174,17 @@ impl Job {
 
     /// What has ended the world, if ranks of this host have told.
     pub fn told(&mut self) -> Option<&Failure> {
-        self.told = self.listener.heard().or(self.told.take());
+        self.listen();
         self.told.as_ref()
     }
 
-    /// The process groups of the ranks that have not ended, to send signals to.
+    /// Hears what ranks tell, and answers those that ask who has ended.
+    fn listen(&mut self) {
+        let ended: Vec<Ended> = self.ended.iter().map(|(_, ended)| *ended).collect();
+        self.told = self.listener.heard(&ended).or(self.told.take());
+    }
+
+    /// The process groups of the ranks, to send signals to.
     #[must_use]
     pub fn groups(&self) -> Groups {
         self.groups.clone()
@@ -158,18 +195,20 @@ impl Job {
         let deadline = limit.map(|limit| Instant::now() + limit);
         while !self.running.is_empty() {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let mut watched: Vec<PollFd<'_>> =
-                self.running.iter().map(|running| PollFd::new(&running.handle, PollFlags::IN)).collect();
+            let mut watched: Vec<PollFd<'_>> = vec![PollFd::new(&self.listener, PollFlags::IN)];
+            watched.extend(self.running.iter().map(|running| PollFd::new(&running.handle, PollFlags::IN)));
             let time = left.map(|left| Timespec::try_from(left).expect("a time in range"));
             // An interrupted poll reports nothing.
             let ready = poll(&mut watched, time.as_ref()).unwrap_or(0);
-            let at = watched.iter().position(|watched| !watched.revents().is_empty()).filter(|_| ready > 0);
-            if let Some(at) = at {
-                // Nobody else waits for our children, so the first look succeeds.
-                let mut running = self.running.swap_remove(at);
-                self.groups.lock().retain(|(rank, _)| *rank != running.rank);
-                let status = running.child.wait().ok()?;
-                return Some(Ended { rank: running.rank, pid: running.child.id(), status });
+            let is_ready: Vec<bool> = watched.iter().map(|it| ready > 0 && !it.revents().is_empty()).collect();
+            if is_ready[0] {
+                self.listen();
+            }
+            if let Some(at) = is_ready[1..].iter().position(|&ready| ready) {
+                let Running { rank, child, handle } = self.running.swap_remove(at);
+                let ended = Ended { rank, pid: child.id(), status: status_of(&handle)? };
+                self.ended.push((child, ended));
+                return Some(ended);
             }
             if left.is_some_and(|left| left.is_zero()) {
                 return None;
@@ -182,28 +221,74 @@ impl Job {
 impl Drop for Job {
     fn drop(&mut self) {
         self.groups.send(Signal::KILL.as_raw());
-        for running in &mut self.running {
-            let _ = running.child.wait();
+        self.guard.dismiss();
+        // Whoever holds the groups must not send to numbers that may be others' from now on.
+        self.groups.lock().clear();
+        let ended = self.ended.iter_mut().map(|(child, _)| child);
+        for child in self.running.iter_mut().map(|running| &mut running.child).chain(ended) {
+            let _ = child.wait();
         }
     }
 }
 
-/// The process groups of a job's ranks, as far as they have not ended. Clones are the same.
+/// How a process has ended, which is not waited for by this.
+fn status_of(handle: &OwnedFd) -> Option<ExitStatus> {
+    let status = waitid(WaitId::PidFd(handle.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).ok()??;
+    let code = |status: i32| ExitStatus::from_raw(status << 8);
+    status.exit_status().map(code).or_else(|| status.terminating_signal().map(ExitStatus::from_raw))
+}
+
+/// A process that outlives the one that started the job, and then ends what ranks have started: they themselves end with
+/// their parent, their children do not. (Nor does a process that starts ranks itself: the signal for the death of a parent
+/// comes once for each of its threads, and who is asked twice to end does not end others first.)
+#[derive(Debug)]
+struct Guard(Child);
+
+impl Guard {
+    /// Reads numbers of groups until nobody is left to write any.
+    const SCRIPT: &str = r#"while read -r group; do all="$all -$group"; done; kill -s "$0" -- $all"#;
+
+    fn start(last_signal: &str) -> Result<Guard, WorldError> {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", Guard::SCRIPT, last_signal])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // Signals of the terminal are not for it.
+        let started = command.process_group(0).spawn();
+        started.map(Guard).map_err(|source| WorldError::System { doing: "start `sh`".to_owned(), source })
+    }
+
+    fn add(&mut self, group: Pid) {
+        if let Some(pipe) = &mut self.0.stdin {
+            // If somebody has killed it, the job goes on without.
+            let _ = writeln!(pipe, "{}", group.as_raw_nonzero());
+        }
+    }
+
+    fn dismiss(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The process groups of a job's ranks, until the job is dropped. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub struct Groups(Arc<Mutex<Vec<(usize, Pid)>>>);
+pub struct Groups(Arc<Mutex<Vec<Pid>>>);
 
 impl Groups {
     /// Sends a signal to all ranks, and to the processes that they have started. It is given by its number; numbers
     /// that no signal has are ignored.
     pub fn send(&self, signal: i32) {
         let Some(signal) = Signal::from_named_raw(signal) else { return };
-        for (_, group) in self.lock().iter() {
+        for group in self.lock().iter() {
             // A group that is gone needs no signal.
             let _ = kill_process_group(*group, signal);
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(usize, Pid)>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Pid>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -223,11 +308,24 @@ fn end_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Refuses settings in the environment that every rank would refuse.
-pub fn check_environment() -> Result<(), WorldError> {
+/// The engine that `SHOAL_ENGINE` names for ranks that are processes, unless that was said by a job around this process.
+pub fn engine_from_env() -> Result<Option<EngineKind>, WorldError> {
+    let variables = Variables::of_process();
+    let named = engine(&variables)?;
+    Ok(Some(named).filter(|_| variables.text(ENGINE).is_some() && variables.text(TOKEN).is_none()))
+}
+
+/// Refuses what every one of so many ranks would refuse: settings in the environment, a device that is not there, heaps
+/// for which there are not enough addresses. Without a device, the environment chooses.
+pub fn check(ranks: usize, device: Option<WorldDevice>) -> Result<(), WorldError> {
     let unusable = |error: DeviceError| WorldError::Setup(error.to_string());
-    WorldOptions::from_env()?;
-    WorldDevice::from_env()?;
+    let options = WorldOptions::from_env()?;
+    let device = device.map_or_else(WorldDevice::from_env, Ok)?;
+    engine(&Variables::of_process())?;
+    match device {
+        WorldDevice::Cpu => drop(Mapping::reserve(Layout::new(&options)?, ranks)?),
+        WorldDevice::Cuda(ordinal) => drop(CudaDevice::new(ordinal.unwrap_or(0)).map_err(WorldError::gpu)?),
+    }
     wait_timeout().map_err(unusable)?;
     CpuDevice::host_threads().map_err(unusable)?;
     Ok(())

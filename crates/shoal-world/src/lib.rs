@@ -44,6 +44,7 @@ mod signal;
 mod stream;
 mod team;
 mod team_register;
+mod vigil;
 mod world;
 mod world_device;
 
@@ -63,5 +64,6 @@ pub use pad::SignalPad;
 pub use rank::Rank;
 pub use stream::{Compare, Event, HostBuffer, Place, Stream, TimeNote, Value, monotonic_now};
 pub use team::Team;
+pub use vigil::Vigil;
 pub use world::World;
 pub use world_device::WorldDevice;

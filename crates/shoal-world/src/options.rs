@@ -43,6 +43,10 @@ impl WorldOptions {
     pub(crate) fn read(variables: &Variables<'_>) -> Result<WorldOptions, WorldError> {
         let mut options = WorldOptions::default();
         if let Some(bytes) = variables.number("SHOAL_HEAP_BYTES")? {
+            if bytes == 0 {
+                let problem = "a heap has one byte at least".to_owned();
+                return Err(WorldError::Environment { name: "SHOAL_HEAP_BYTES", value: Some("0".to_owned()), problem });
+            }
             options.heap_bytes = bytes;
         }
         if let Some(slots) = variables.number("SHOAL_PAD_SLOTS")? {

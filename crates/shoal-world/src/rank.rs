@@ -346,6 +346,12 @@ impl Rank {
         self.end_world(Failure { rank: self.rank(), reason })
     }
 
+    /// Ends the world because another rank does not do what all others do; what that is, the reason tells.
+    pub fn blame(&self, rank: usize, reason: &str) -> Failure {
+        let reason = format!("{} differs from the others: {reason}", self.0.engine.name(rank));
+        self.end_world(Failure { rank, reason })
+    }
+
     /// A new stream.
     pub fn stream(&self) -> Result<Stream, WorldError> {
         Stream::new(self)

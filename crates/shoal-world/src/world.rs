@@ -298,7 +298,10 @@ where
         Ok(value)
     });
     let result = result.map_err(|error: Box<dyn Error + Send + Sync>| {
-        rank.fail(&error.to_string());
+        match error.downcast_ref::<WorldError>().and_then(WorldError::odd_one) {
+            Some(odd) => rank.blame(odd, &error.to_string()),
+            None => rank.fail(&error.to_string()),
+        };
         // An error of the world tells its rank itself.
         match error.downcast::<WorldError>() {
             Ok(error) => match *error {

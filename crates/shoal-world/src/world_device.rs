@@ -17,27 +17,26 @@ pub enum WorldDevice {
 }
 
 impl WorldDevice {
-    /// What `SHOAL_DEVICE` says: `cuda`, `cuda:1`, or anything else for the host's memory.
+    /// What `SHOAL_DEVICE` says; without it, the host's memory.
     pub fn from_env() -> Result<WorldDevice, WorldError> {
         WorldDevice::read(&Variables::of_process())
     }
 
     pub(crate) fn read(variables: &Variables<'_>) -> Result<WorldDevice, WorldError> {
-        let text = variables.text(DEVICE).unwrap_or_default();
+        let Some(text) = variables.text(DEVICE) else { return Ok(WorldDevice::Cpu) };
         WorldDevice::named(&text).ok_or_else(|| {
             let problem = "not a device; say `cpu`, `cuda`, or `cuda:1` for the second GPU".to_owned();
             WorldError::Environment { name: DEVICE, value: Some(text), problem }
         })
     }
 
-    /// The device of a name: `cuda`, `cuda:1`, or anything else for the host's memory. `None` for a GPU without a number.
+    /// The device of a name: `cuda`, `cuda:1`, or `cpu` and `interp` for the host's memory.
     #[must_use]
     pub fn named(name: &str) -> Option<WorldDevice> {
-        let Some(rest) = name.trim().strip_prefix("cuda") else { return Some(WorldDevice::Cpu) };
-        match rest.strip_prefix(':').map(str::parse) {
-            None if rest.is_empty() => Some(WorldDevice::Cuda(None)),
-            Some(Ok(ordinal)) => Some(WorldDevice::Cuda(Some(ordinal))),
-            None | Some(Err(_)) => None,
+        match name.trim().to_lowercase().as_str() {
+            "cpu" | "interp" | "interpreter" => Some(WorldDevice::Cpu),
+            "cuda" | "gpu" => Some(WorldDevice::Cuda(None)),
+            other => other.strip_prefix("cuda:")?.parse().ok().map(|ordinal| WorldDevice::Cuda(Some(ordinal))),
         }
     }
 }
@@ -53,7 +52,9 @@ mod tests {
         assert_eq!(read("cuda:3"), Ok(WorldDevice::Cuda(Some(3))));
         assert_eq!(read("interp"), Ok(WorldDevice::Cpu));
         assert_eq!(read(""), Ok(WorldDevice::Cpu));
-        let said = read("cuda:first").unwrap_err();
-        assert_eq!(said, "SHOAL_DEVICE=cuda:first: not a device; say `cpu`, `cuda`, or `cuda:1` for the second GPU");
+        for wrong in ["cuda:first", "foo"] {
+            let problem = "not a device; say `cpu`, `cuda`, or `cuda:1` for the second GPU";
+            assert_eq!(read(wrong).unwrap_err(), format!("SHOAL_DEVICE={wrong}: {problem}"));
+        }
     }
 }

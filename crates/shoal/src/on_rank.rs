@@ -1,12 +1,12 @@
 //! Launching as a rank of a world.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_abi::{TableUse, Waits};
 use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::cuda::CudaKernel;
-use shoal_driver::{Interrupt, LaunchError, RankView};
-use shoal_world::{EngineKind, GpuRank, Rank};
+use shoal_driver::{GiveUp, Interrupt, LaunchError, RankView};
+use shoal_world::{EngineKind, GpuRank, Rank, Vigil};
 
 use crate::cuda_launch::CudaLaunch;
 use crate::device::CudaQueue;
@@ -67,7 +67,7 @@ impl OnRank {
             member: self.rank.launch_member(),
             ranks: Some(self.view()?),
             interrupt: Some(self.interrupt(options.interrupt.clone())),
-            give_up: Some(self.interrupt(None)),
+            give_up: Some(self.give_up()),
             timeout: options.timeout.or_else(|| self.bound()),
             ..options
         });
@@ -165,6 +165,12 @@ impl OnRank {
             EngineKind::Threads | EngineKind::Cuda => None,
             _ => Some(self.rank.options().timeout),
         }
+    }
+
+    /// Programs wait in vain once the world has failed, or those are gone who could end their waits.
+    fn give_up(&self) -> GiveUp {
+        let vigil = Mutex::new(Vigil::new(&self.rank));
+        GiveUp::new(move |standing| vigil.lock().unwrap_or_else(PoisonError::into_inner).is_in_vain(standing))
     }
 
     /// Whoever launched may stop the launch, and so does a world that has failed.

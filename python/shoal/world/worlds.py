@@ -108,6 +108,7 @@ class World:
             current.set_of_process(rank)
             World._joined = world
             atexit.register(_leave, rank, os.getpid())
+            _report_exceptions(rank, os.getpid())
             return world
 
     @staticmethod
@@ -164,7 +165,7 @@ class World:
             with rank:
                 return function(rank, *args, **named)
         except BaseException as error:
-            rank.fail(_told(error))
+            _fail(rank, error)
             raise
 
     def _run_threads(self, function: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
@@ -263,13 +264,33 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
+def _fail(rank: Rank, error: BaseException) -> None:
+    """Ends the world; where ranks did not do the same, the fault is not of the one that raises."""
+    if isinstance(error, WorldError) and error.rank is not None:
+        rank._native.blame(error.rank, str(error))
+    else:
+        rank.fail(_told(error))
+
+
+def _report_exceptions(rank: Rank, process: int) -> None:
+    """The others hear of what ends the main thread at once: the process ends after all its other threads."""
+    show = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if os.getpid() == process:
+            _fail(rank, error)
+        show(kind, error, trace)
+
+    sys.excepthook = hook
+
+
 def _leave(rank: Rank, process: int) -> None:
     """The end of a process that is a rank: the others hear of it, and why, if it ends with an error."""
     if os.getpid() != process:
         return
     error = getattr(sys, "last_value", None)
     if error is not None:
-        rank.fail(_told(error))
+        _fail(rank, error)
     current.set_of_process(None)
     rank._native.release_process()
     rank._native.leave()

@@ -10,7 +10,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use shoal::world::launch::{Ended, Groups, Job, check_environment};
+use shoal::world::WorldDevice;
+use shoal::world::launch::{Ended, Groups, Job, check};
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
 use crate::command_line::{BackendName, LaunchOptions};
@@ -36,16 +37,17 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
              `oshrun --host A,B -n N program`"
         )));
     }
-    if *engine == Engine::Cuda {
+    let engine = engine.map_or_else(Engine::of_processes, Ok)?;
+    if engine == Engine::Cuda {
         return Err(Failure::new("--engine cuda: a program makes ranks that share a GPU by itself"));
     }
-    if *engine == Engine::Threads {
+    if engine == Engine::Threads {
         return Err(Failure::new("--engine threads: a program makes ranks that are threads by itself"));
     }
     if *device == Some(BackendName::Interp) {
         return Err(Failure::new("--device interp: ranks that the interpreter runs are threads of one process"));
     }
-    start(*engine, *ranks, *device, program, Lines::WithRank)
+    start(engine, *ranks, *device, program, Lines::WithRank)
 }
 
 /// How what ranks print appears.
@@ -53,7 +55,7 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
 pub(crate) enum Lines {
     /// With the rank before each line.
     WithRank,
-    /// As it is printed.
+    /// As it is printed; errors line by line.
     AsTheyAre,
 }
 
@@ -68,23 +70,30 @@ pub(crate) fn start(
     program: &[OsString],
     lines: Lines,
 ) -> Result<(), Failure> {
-    check_environment()?;
+    let memory = match device {
+        Some(BackendName::Cuda) => Some(WorldDevice::Cuda(None)),
+        Some(BackendName::Cpu | BackendName::Interp) => Some(WorldDevice::Cpu),
+        None if engine == Engine::Nvshmem => Some(WorldDevice::Cuda(None)),
+        None => None,
+    };
     if engine == Engine::Openshmem {
         if device == Some(BackendName::Cuda) {
             return Err(Failure::new(
                 "--engine openshmem has its memory on the host; on GPUs, --engine processes or nvshmem",
             ));
         }
+        check(ranks, memory)?;
         return oshrun::start(ranks, program, lines);
     }
+    check(ranks, memory)?;
     let (first, rest) = program.split_first().ok_or_else(|| Failure::new("there is no program to start"))?;
-    let pipe = || match lines {
+    let out = || match lines {
         Lines::WithRank => Stdio::piped(),
         Lines::AsTheyAre => Stdio::inherit(),
     };
     let mut job = Job::start(ranks, |_| {
         let mut command = Command::new(first);
-        command.args(rest).stdin(Stdio::null()).stdout(pipe()).stderr(pipe());
+        command.args(rest).stdin(Stdio::null()).stdout(out()).stderr(Stdio::piped());
         if let Some(device) = device {
             command.env(DEVICE, shoal::Backend::from(device).name());
         }
@@ -94,7 +103,7 @@ pub(crate) fn start(
         command
     })?;
     let forwarded = signals::forward(job.groups())?;
-    let output = Output::of(&mut job);
+    let output = Output::of(&mut job, lines);
     let outcome = supervise(&mut job, &forwarded);
     // What ranks left running holds their pipes open.
     drop(job);

@@ -13,9 +13,8 @@ use super::tagged::{Line, TaggedLines};
 use super::{GRACE, Lines, TICK, exit_code, signals};
 use crate::failure::Failure;
 
-/// Runs a rank's program, and says how it failed: `oshrun` often leaves out which rank it was.
-const TELLING: &str =
-    r#""$@"; code=$?; [ $code = 0 ] || echo "shoal: rank $OMPI_COMM_WORLD_RANK ended with $code" >&2; exit $code"#;
+/// Runs a rank's program, and says how it ended: `oshrun` often leaves out which rank it was.
+const TELLING: &str = r#""$@"; code=$?; echo "shoal: rank $OMPI_COMM_WORLD_RANK ended with $code" >&2; exit $code"#;
 
 /// `oshrun` with the program as its ranks.
 pub(crate) fn command(ranks: usize, program: &[OsString], lines: Lines) -> Command {
@@ -50,13 +49,14 @@ fn is_of_a_job(variable: &str) -> bool {
 
 /// Starts the program as ranks of `oshrun`, and waits for all of them.
 pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<(), Failure> {
-    let mut command = command(ranks, program, lines);
+    // With tags, as lines of ranks come in pieces.
+    let mut command = command(ranks, program, Lines::WithRank);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut job = Job::of(command).map_err(missing)?;
     let forwarded = signals::forward(job.groups())?;
     let notice = Arc::new(Mutex::new(Notice::default()));
     let width = ranks.saturating_sub(1).to_string().len();
-    let heard = Arc::clone(&notice);
+    let (heard, lines_of) = (Arc::clone(&notice), lines);
     let output = Output::of_launcher(&mut job, || {
         let (heard, mut tagged) = (Arc::clone(&heard), TaggedLines::default());
         move |line: Option<&[u8]>| {
@@ -67,7 +67,7 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             let others =
                 lines.into_iter().filter(|(_, line)| heard.hear(&String::from_utf8_lossy(line)) == Heard::Others);
-            others.flat_map(|line| labelled(line, width)).collect()
+            others.flat_map(|line| labelled(line, width, lines_of)).collect()
         }
     });
     let mut killed_at: Option<Instant> = None;
@@ -107,17 +107,20 @@ pub(crate) fn missing(why: shoal::world::WorldError) -> Failure {
 }
 
 /// `[1] text`; what `oshrun` says itself stays as it is.
-fn labelled((rank, line): Line, width: usize) -> Vec<u8> {
-    match rank {
+fn labelled((rank, line): Line, width: usize, lines: Lines) -> Vec<u8> {
+    match rank.filter(|_| lines == Lines::WithRank) {
         Some(rank) => [format!("[{rank:>width$}] ").as_bytes(), &line].concat(),
         None => line,
     }
 }
 
-/// How the rank that failed first ended.
+/// How ranks have ended.
 #[derive(Debug, Default)]
 struct Notice {
+    /// The first that has failed.
     ended: Option<(String, HowEnded)>,
+    /// The first that has not; where the job has failed nevertheless, it has left the others without a word.
+    first: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +143,10 @@ impl Notice {
         let Some((rank, Ok(code))) = told.map(|(rank, code)| (rank, code.parse::<i32>())) else {
             return Heard::Others;
         };
+        if code == 0 {
+            self.first.get_or_insert_with(|| format!("rank {rank} exited with status 0 without leaving the world"));
+            return Heard::Ours;
+        }
         self.ended.get_or_insert_with(|| match code {
             // As shells tell of signals.
             129.. => (format!("rank {rank} was killed by {}", signals::name(code - 128)), HowEnded::Killed),
@@ -153,7 +160,7 @@ impl Notice {
         match &self.ended {
             Some((killed, HowEnded::Killed)) => Some(killed.clone()),
             Some((exited, HowEnded::Exited)) => Some(told.unwrap_or_else(|| exited.clone())),
-            None => told,
+            None => told.or_else(|| self.first.clone()),
         }
     }
 }
@@ -164,7 +171,7 @@ mod tests {
 
     #[test]
     fn lines_get_our_label() {
-        let labelled = |rank, line: &str| String::from_utf8(labelled((rank, line.into()), 2)).unwrap();
+        let labelled = |rank, line: &str| String::from_utf8(labelled((rank, line.into()), 2, Lines::WithRank)).unwrap();
         assert_eq!(labelled(Some(3), "[hello]\n"), "[ 3] [hello]\n");
         assert_eq!(labelled(Some(12), "\n"), "[12] \n");
         assert_eq!(labelled(None, "oshrun noticed\n"), "oshrun noticed\n");
@@ -181,6 +188,11 @@ mod tests {
         assert_eq!(told(&exited), (2, Some("rank 13 exited with status 7".to_owned())));
         assert_eq!(told(&["shoal: rank 1 ended with 137\n"]), (1, Some("rank 1 was killed by SIGKILL".to_owned())));
         assert_eq!(told(&["nothing", "shoal: rank 1 ended with regret"]), (0, None));
+
+        let vanished = ["shoal: rank 2 ended with 0\n", "shoal: rank 0 ended with 0\n"];
+        assert_eq!(told(&vanished), (2, Some("rank 2 exited with status 0 without leaving the world".to_owned())));
+        let after = ["shoal: rank 2 ended with 0\n", "shoal: rank 0 ended with 3\n"];
+        assert_eq!(told(&after), (2, Some("rank 0 exited with status 3".to_owned())));
 
         let blamed = |line: &str| {
             let mut notice = Notice::default();

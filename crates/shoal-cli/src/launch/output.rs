@@ -1,10 +1,12 @@
-//! What ranks print, with the rank before each line.
+//! What ranks print, line by line, with the rank before each where that is wanted.
 
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use shoal::world::launch::Job;
+
+use super::Lines;
 
 /// Longer lines are shown in pieces, so that a rank that prints no line ends needs no memory here.
 const LONGEST_LINE: u64 = 1 << 16;
@@ -18,11 +20,14 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn of(job: &mut Job) -> Output {
+    pub(super) fn of(job: &mut Job, lines: Lines) -> Output {
         let (held, open) = channel();
         let width = job.running().saturating_sub(1).to_string().len();
         for (rank, child) in job.processes() {
-            let prefix = format!("[{rank:>width$}] ");
+            let prefix = match lines {
+                Lines::WithRank => format!("[{rank:>width$}] "),
+                Lines::AsTheyAre => String::new(),
+            };
             if let Some(pipe) = child.stdout.take() {
                 pass_on(pipe, std::io::stdout, &prefix, &held);
             }

@@ -10,8 +10,8 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use clap::ValueEnum;
-use shoal::world::launch::Job;
-use shoal::world::{Rank, World, WorldError};
+use shoal::world::launch::{Job, engine_from_env};
+use shoal::world::{EngineKind, Rank, World, WorldError};
 
 use crate::failure::Failure;
 use crate::launch::{Lines, oshrun};
@@ -32,6 +32,15 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
+    /// The engine of ranks that are processes, unless the environment names another.
+    pub(crate) fn of_processes() -> Result<Engine, Failure> {
+        Ok(match engine_from_env()? {
+            Some(EngineKind::OpenShmem) => Engine::Openshmem,
+            Some(EngineKind::Nvshmem) => Engine::Nvshmem,
+            _ => Engine::Processes,
+        })
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Engine::Threads => "threads",

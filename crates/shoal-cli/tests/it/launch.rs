@@ -33,8 +33,17 @@ fn ranks_are_told_their_device_and_engine() {
         let script = ["-n", "1", "--", "sh", "-c", "echo on ${SHOAL_DEVICE:-any} by ${SHOAL_ENGINE:-any}"];
         Workplace::new().call(&[&["launch"], options, &script].concat())
     };
-    assert_eq!(said(&["--device", "cuda"]).out, "[0] on cuda by processes\n");
-    assert_eq!(said(&["--engine", "nvshmem"]).out, "[0] on any by nvshmem\n");
+    assert_eq!(said(&["--device", "cpu"]).out, "[0] on cpu by processes\n");
+    match shoal::cuda::CudaDevice::new(0) {
+        Ok(_) => {
+            assert_eq!(said(&["--device", "cuda"]).out, "[0] on cuda by processes\n");
+            assert_eq!(said(&["--engine", "nvshmem"]).out, "[0] on any by nvshmem\n");
+        }
+        Err(why) => {
+            let why = format!("error: {why}\n");
+            assert_eq!([said(&["--device", "cuda"]).err, said(&["--engine", "nvshmem"]).err], [why.clone(), why]);
+        }
+    }
     assert!(said(&["--device", "interp"]).err.contains("ranks that the interpreter runs are threads"));
     assert!(said(&["--device", "cuda", "--engine", "openshmem"]).err.contains("has its memory on the host"));
 }
@@ -85,6 +94,9 @@ fn settings_that_no_rank_could_use_are_told_once() {
     for (name, value) in [
         ("SHOAL_TIMEOUT", "abc"),
         ("SHOAL_HEAP_BYTES", "1G"),
+        ("SHOAL_HEAP_BYTES", "0"),
+        ("SHOAL_ENGINE", "foo"),
+        ("SHOAL_DEVICE", "foo"),
         ("SHOAL_PAD_SLOTS", "-1"),
         ("SHOAL_WAIT_TIMEOUT", "soon"),
         ("SHOAL_CPU_THREADS", "0"),
@@ -99,10 +111,80 @@ fn settings_that_no_rank_could_use_are_told_once() {
     }
 }
 
+#[test]
+fn heaps_without_addresses_are_told_once() {
+    for (bytes, told) in [
+        ("4611686018427387904", "error: a heap of 4611686018427387904 bytes is too large\n"),
+        ("70368744177664", "error: cannot reserve address space for 3 heaps of "),
+    ] {
+        let mut launcher = Command::new(env!("CARGO_BIN_EXE_shoal"));
+        launcher.args(["launch", "-n", "3", "--", "echo", "started"]).env("SHOAL_HEAP_BYTES", bytes);
+        let called = launcher.output().expect("the command starts");
+        let said = String::from_utf8_lossy(&called.stderr);
+        assert!(said.starts_with(told) && said.lines().count() == 1 && called.stdout.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn the_environment_chooses_the_engine_unless_a_job_has_set_it() {
+    let said = |token: &str| {
+        let mut launcher = Command::new(env!("CARGO_BIN_EXE_shoal"));
+        launcher.args(["launch", "-n", "1", "--", "sh", "-c", "echo by $SHOAL_ENGINE"]);
+        let called = launcher.env("SHOAL_ENGINE", "openshmem").env("SHOAL_TOKEN", token).output();
+        String::from_utf8_lossy(&called.expect("the command starts").stdout).into_owned()
+    };
+    assert_eq!(said("of a job around"), "[0] by processes\n");
+    let here = said("");
+    assert!(here == "[0] by openshmem\n" || here.is_empty() && crate::openshmem::is_missing(), "{here}");
+}
+
+/// Waits until the processes are gone whose numbers end these lines.
+fn all_end(pids: &str) {
+    let until = Instant::now() + Duration::from_secs(30);
+    for pid in pids.lines().filter_map(|line| line.split_whitespace().last()) {
+        // Who has ended is gone, or a zombie that nobody has waited for.
+        while std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(Instant::now() < until, "process {pid} outlives its job");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn what_ranks_have_started_ends_with_the_job() {
+    // The child holds none of the rank's pipes, so nothing but its group shows it.
+    let child = "sleep 100 </dev/null >/dev/null 2>&1 & echo $!;";
+    let called = launch("2", &format!("{child} if [ $RANK = 1 ]; then kill -9 $$; fi"));
+    assert_eq!(called.code, Some(128 + 9), "{}", called.err);
+    assert_eq!(called.out.lines().count(), 2);
+    all_end(&called.out);
+    let called = launch("2", child);
+    assert_eq!(called.code, Some(0), "{}", called.err);
+    all_end(&called.out);
+}
+
+#[test]
+fn what_ranks_have_started_ends_with_a_launcher_that_is_killed() {
+    for engine in ["processes", "openshmem"] {
+        if engine == "openshmem" && crate::openshmem::is_missing() {
+            return;
+        }
+        let script = "sleep 100 </dev/null >/dev/null 2>&1 & echo ready $!; sleep 100";
+        let (mut launcher, _, said) = started_by(engine, script);
+        send("-KILL", launcher.id());
+        launcher.wait().expect("it ends");
+        all_end(&said);
+    }
+}
+
 /// A launcher whose ranks have said that they are ready, and what they said.
 fn started(script: &str) -> (Child, BufReader<ChildStdout>, String) {
+    started_by("processes", script)
+}
+
+fn started_by(engine: &str, script: &str) -> (Child, BufReader<ChildStdout>, String) {
     let mut launcher = Command::new(env!("CARGO_BIN_EXE_shoal"))
-        .args(["launch", "-n", "2", "--", "sh", "-c", script])
+        .args(["launch", "--engine", engine, "-n", "2", "--", "sh", "-c", script])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -160,12 +242,5 @@ fn ranks_end_with_a_launcher_that_is_killed() {
     let (mut launcher, _, said) = started("echo ready $$; exec sleep 100");
     send("-KILL", launcher.id());
     launcher.wait().expect("it ends");
-    let until = Instant::now() + Duration::from_secs(30);
-    for pid in said.lines().filter_map(|line| line.split_whitespace().last()) {
-        // Who has ended is gone, or a zombie that nobody has waited for.
-        while std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
-            assert!(Instant::now() < until, "rank with pid {pid} outlives its launcher");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
+    all_end(&said);
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use crate::shoal::Workplace;
 use crate::two_hosts::TwoHosts;
 
-fn is_missing() -> bool {
+pub(crate) fn is_missing() -> bool {
     let is_missing = Command::new("oshrun").arg("--version").output().is_err();
     if is_missing {
         println!("skipped: Open MPI's oshrun is not installed (Debian: openmpi-bin libopenmpi-dev)");

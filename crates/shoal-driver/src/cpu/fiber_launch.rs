@@ -299,7 +299,7 @@ impl FiberLaunch<'_> {
     fn after_change(&self, state: MutexGuard<'_, State>, spare: bool) {
         let wake_owner = state.owner == Owner::Sleeping;
         let invite = spare && !state.schedule.is_calm() && !state.no_memory;
-        self.job.state.set_waiting(state.schedule.queued());
+        self.job.state.set_waiting(state.schedule.queued(), state.schedule.rounds());
         let invited = self.inviting.swap(invite, Ordering::Relaxed);
         drop(state);
         if wake_owner {

@@ -62,7 +62,10 @@ pub(super) unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
         if let Some(transport) = ProgramContext::launch(ctx).ranks().and_then(RankView::transport) {
             fiber::on_thread_stack(ctx, || transport.progress());
         }
-        (*ctx).wait = wait;
+        if (*ctx).wait != wait {
+            ProgramContext::launch(ctx).turned();
+            (*ctx).wait = wait;
+        }
         (*ctx).waited = true;
         fiber::suspend(ctx, Suspend::Wait)
     };

@@ -1,7 +1,12 @@
 //! How a kernel is launched.
 
 use crate::bounds::Bounds;
-use crate::{interrupt::Interrupt, launch_group::GroupMember, print_sink::PrintSink, rank_view::RankView};
+use crate::{
+    interrupt::{GiveUp, Interrupt},
+    launch_group::GroupMember,
+    print_sink::PrintSink,
+    rank_view::RankView,
+};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -33,7 +38,7 @@ pub struct LaunchOptions {
     pub interrupt: Option<Interrupt>,
     /// Asked now and then, while programs wait, whether they wait in vain: if so, the launch fails as one that is stuck,
     /// with what they wait for.
-    pub give_up: Option<Interrupt>,
+    pub give_up: Option<GiveUp>,
     /// The memory of the arguments, for kernels that check their accesses. Without it they check nothing.
     pub bounds: Option<Arc<Bounds>>,
     /// Where `device_print` goes.

@@ -5,7 +5,7 @@ use crate::bounds::Bounds;
 use crate::{
     error::Failure,
     fork,
-    interrupt::{HOST_POLL_INTERVAL, Interrupt},
+    interrupt::{GiveUp, HOST_POLL_INTERVAL, Interrupt, Standing},
     launch_group::{GroupMember, InLaunch, LONG_WAIT, LongWait},
     lock::lock,
     print_sink::PrintSink,
@@ -59,7 +59,7 @@ pub(crate) enum Watched {
 pub(crate) struct LaunchState<'a> {
     sink: &'a PrintSink,
     interrupt: Option<&'a Interrupt>,
-    give_up: Option<&'a Interrupt>,
+    give_up: Option<&'a GiveUp>,
     bounds: Option<&'a Bounds>,
     ranks: Option<&'a RankView>,
     /// How long programs may wait in vain, for launches in which programs wait.
@@ -75,6 +75,10 @@ pub(crate) struct LaunchState<'a> {
     moves: AtomicU64,
     /// Programs that wait.
     waiting: AtomicUsize,
+    /// How often all programs that have begun were found to wait.
+    rounds: AtomicU64,
+    /// How often a program that waits began to wait for something else.
+    turns: AtomicU64,
     watch: Mutex<Watch>,
     /// Words of the programs' own; see [`shoal_abi::Hook::GridWords`].
     grid_words: [AtomicU32; 4],
@@ -108,6 +112,8 @@ impl<'a> LaunchState<'a> {
             _launch: options.member.as_ref().map(GroupMember::launches),
             moves: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
+            rounds: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
             watch: Mutex::new(Watch::default()),
             grid_words: Default::default(),
         }
@@ -173,8 +179,14 @@ impl<'a> LaunchState<'a> {
         self.moves.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// So many programs wait now.
-    pub(crate) fn set_waiting(&self, programs: usize) {
+    /// A program waits for something else than before.
+    pub(crate) fn turned(&self) {
+        self.turns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// So many programs wait now, after so many rounds.
+    pub(crate) fn set_waiting(&self, programs: usize, rounds: u64) {
+        self.rounds.store(rounds, Ordering::Relaxed);
         self.waiting.store(programs, Ordering::Relaxed);
     }
 
@@ -210,17 +222,22 @@ impl<'a> LaunchState<'a> {
         }
         let waits = self.waiting.load(Ordering::Relaxed) > 0;
         // In this order: programs that wait tell what for.
-        self.ask(self.give_up.filter(|_| waits), || End::Stuck(self.quiet_for(now)));
-        self.ask(self.interrupt, || End::Interrupted);
+        if let Some(give_up) = self.give_up.filter(|_| waits) {
+            let moves = self.moves.load(Ordering::Relaxed).wrapping_add(self.turns.load(Ordering::Relaxed));
+            let standing = Standing { moves, rounds: self.rounds.load(Ordering::Relaxed) };
+            self.ask(|| give_up.is_requested(standing), || End::Stuck(self.quiet_for(now)));
+        }
+        if let Some(interrupt) = self.interrupt {
+            self.ask(|| interrupt.is_requested(), || End::Interrupted);
+        }
         if !self.is_forked() {
             self.give_up_if_stuck(now);
         }
     }
 
     /// Ends the launch if the host says so.
-    fn ask(&self, question: Option<&Interrupt>, end: impl FnOnce() -> End) {
-        let Some(question) = question else { return };
-        match catch_unwind(AssertUnwindSafe(|| question.is_requested())) {
+    fn ask(&self, question: impl FnOnce() -> bool, end: impl FnOnce() -> End) {
+        match catch_unwind(AssertUnwindSafe(question)) {
             // Without the lock, see above.
             _ if self.is_forked() => self.ending.store(true, Ordering::Release),
             Ok(false) => {}

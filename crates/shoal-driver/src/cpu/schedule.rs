@@ -282,6 +282,11 @@ impl<F> Schedule<F> {
         self.returned.iter().map(|r| r.last - r.first).sum::<u64>() + (self.total - self.next)
     }
 
+    /// Rounds that have ended: how often all live fibers were tried.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.round
+    }
+
     /// Fibers that exist.
     pub(crate) fn live(&self) -> usize {
         self.live

@@ -14,13 +14,13 @@ use core::{
 use shoal_abi::{Site, WaitCondition, print::PrintKind};
 
 /// A program's last wait, as its hook was told.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     site: *const Site,
     value: Option<Awaited>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Awaited {
     address: *const u8,
     expected: u64,

@@ -189,6 +189,11 @@ impl RankObject {
         Ok(self.rank_here()?.fail(reason).reason)
     }
 
+    /// Ends the world because another rank does not do what all others do.
+    fn blame(&self, rank: usize, reason: &str) -> PyResult<String> {
+        Ok(self.rank_here()?.blame(rank, reason).reason)
+    }
+
     /// This rank is done.
     fn leave(&self) -> PyResult<()> {
         self.rank_here()?.leave();

@@ -12,6 +12,7 @@ use shoal_driver::{Doing, Transport};
 
 use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
+use crate::vigil::Beat;
 
 pub(crate) mod cuda;
 pub(crate) mod cuda_processes;
@@ -138,6 +139,14 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
 
     /// What a rank was waiting for when the world failed, if it has told.
     fn wait_of(&self, _rank: usize) -> Option<String> {
+        None
+    }
+
+    /// Tells all ranks that this one waits and nothing of it moves, or that it does no more.
+    fn beat(&self, _beat: Option<Beat>) {}
+
+    /// What a rank tells of its waits.
+    fn beat_of(&self, _rank: usize) -> Option<Beat> {
         None
     }
 

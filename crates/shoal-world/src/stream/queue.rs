@@ -10,6 +10,7 @@ use shoal_driver::Actor;
 use super::{Event, SharedError};
 use crate::error::WorldError;
 use crate::rank::Rank;
+use crate::vigil::BusyStream;
 
 type Work = Box<dyn FnOnce() -> Result<(), WorldError> + Send>;
 
@@ -113,6 +114,7 @@ fn run(shared: &Shared) {
                 event.happen(failed.clone());
             }
             Item::Work(work) if failed.is_none() => {
+                let _busy = BusyStream::begin();
                 failed = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)) {
                     Ok(result) => result.err().map(Arc::new),
                     Err(_) => Some(Arc::new(WorldError::Argument("a function called by a stream panicked".to_owned()))),

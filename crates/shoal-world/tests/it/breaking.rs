@@ -55,7 +55,7 @@ fn variables_of_a_job_that_has_ended_find_nobody() {
     let output = command.output().expect("it starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(FAILED), "{said}");
-    assert!(said.contains("error: rank 1 waited 700 ms for rank 0 to start"), "{said}");
+    assert!(said.contains("error: rank 0 did not start: rank 1 waited 700 ms for it"), "{said}");
 }
 
 #[test]

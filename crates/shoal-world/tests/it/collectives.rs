@@ -63,7 +63,7 @@ fn different_calls_are_told_apart_and_harm_nothing() {
             Ok::<_, WorldError>(error)
         })
         .unwrap();
-    let expected = "the members of the world are not in step: ranks 0, 2: barrier; rank 1: broadcast from member 2";
+    let expected = "the members of the world are not in step: rank 1: broadcast from member 2; ranks 0, 2: barrier";
     assert_eq!(said, [expected; 3]);
 }
 

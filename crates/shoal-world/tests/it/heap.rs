@@ -64,7 +64,7 @@ fn ranks_that_ask_for_different_sizes_are_told_so() {
         })
         .unwrap();
     let expected = "the members of the world disagree on a symmetric allocation: \
-                    ranks 0, 2: 64 bytes, aligned to 4; rank 1: 32 bytes, aligned to 4";
+                    rank 1: 32 bytes, aligned to 4; ranks 0, 2: 64 bytes, aligned to 4";
     assert_eq!(said, [expected; 3]);
 }
 

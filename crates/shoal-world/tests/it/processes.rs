@@ -323,25 +323,42 @@ fn a_rank_that_never_comes_is_named() {
     });
     let ending = end(job.expect("processes start"));
     assert_eq!(ending.codes, [Some(FAILED), Some(FAILED), Some(0)]);
-    let reason = "rank 0 waited 700 ms for rank 2 to join the world".to_owned();
+    let reason = "rank 2 did not join the world: rank 0 waited 700 ms".to_owned();
     assert_eq!(ending.said[0], format!("error: {reason}"));
     assert_eq!(ending.said[1], ending.said[0]);
     assert_eq!(ending.told, Some(Failure { rank: 2, reason }));
 }
 
 #[test]
+fn a_rank_that_exits_before_it_joins_is_named_at_once() {
+    for absent in 0..2 {
+        let job = Job::start(2, |rank| {
+            let mut command = if rank == absent { Command::new("true") } else { player("patient") };
+            command.stdout(Stdio::piped());
+            command
+        });
+        let ending = end(job.expect("processes start"));
+        assert_eq!((ending.codes[absent], ending.codes[1 - absent]), (Some(0), Some(FAILED)));
+        let Some(Failure { rank, reason }) = ending.told else { panic!("{:?}", ending.said) };
+        let begin = format!("rank {absent} (pid ");
+        assert!(reason.starts_with(&begin) && reason.ends_with(") exited with status 0 before it joined the world"));
+        assert_eq!((rank, &ending.said[1 - absent]), (absent, &format!("error: {reason}")));
+    }
+}
+
+#[test]
 fn without_rank_0_the_others_give_up() {
     let job = Job::start(2, |rank| match rank {
         0 => {
-            let mut command = Command::new("true");
-            command.stdout(Stdio::piped());
+            let mut command = Command::new("sleep");
+            command.arg("2").stdout(Stdio::piped());
             command
         }
         _ => player("impatient"),
     });
     let ending = end(job.expect("processes start"));
     assert_eq!(ending.codes, [Some(0), Some(FAILED)]);
-    let reason = "rank 1 waited 700 ms for rank 0 to start".to_owned();
+    let reason = "rank 0 did not start: rank 1 waited 700 ms for it".to_owned();
     assert_eq!(ending.said[1], format!("error: {reason}"));
     assert_eq!(ending.told, Some(Failure { rank: 0, reason }));
 }

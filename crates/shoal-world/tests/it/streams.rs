@@ -132,7 +132,7 @@ fn a_word_that_never_comes_ends_the_stream() {
         .unwrap_err()
         .to_string();
     // Whose wait is over first is not said; both name what happened.
-    assert!(error.contains("waited 200 ms "), "{error}");
+    assert!(error.contains("waited 200 ms"), "{error}");
 }
 
 #[test]

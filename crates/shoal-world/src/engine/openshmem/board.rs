@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  a word for each rank       its state
+//!  a word for each rank       whether it waits, and nothing of it moves
 //!  a record for each rank     what it says has ended the world
 //!  a record for each rank     what it was waiting for then
 //!  for each team slot         a word for each rank: the last round that it has arrived in
@@ -70,8 +71,12 @@ impl Board {
         source * WORD
     }
 
+    pub(super) fn beat_at(self, source: usize) -> usize {
+        self.state_at(self.ranks) + source * WORD
+    }
+
     fn record_at(self, source: usize) -> usize {
-        (self.ranks * WORD).next_multiple_of(RECORD) + source * RECORD
+        self.beat_at(self.ranks).next_multiple_of(RECORD) + source * RECORD
     }
 
     fn wait_at(self, source: usize) -> usize {
@@ -178,7 +183,7 @@ mod tests {
     fn parts_do_not_overlap() {
         for ranks in [1, 2, 3, 64, 100] {
             let board = Board::new(ranks);
-            assert!(board.state_at(ranks) <= board.record_at(0));
+            assert!(board.state_at(ranks) <= board.beat_at(0) && board.beat_at(ranks) <= board.record_at(0));
             assert!(board.record_at(ranks) <= board.wait_at(0));
             assert!(board.wait_at(ranks) <= board.slot_at(0));
             assert!(board.arrival_at(0, ranks) <= board.box_at(0, 0, 0));

@@ -10,13 +10,16 @@ use shoal_driver::Transport;
 use super::Shared;
 use super::board::{Mail, PAYLOAD};
 use crate::engine::{Awaited, Call, Route};
-use crate::error::{Failure, WorldError, spell};
+use crate::error::{Failure, WorldError, late_for};
+use crate::vigil::Beating;
 
 /// Looks before a rank leaves its core to others.
 const SPINS: u32 = 100;
 /// How long it only does so before it sleeps between two looks.
 const AWAKE: Duration = Duration::from_millis(2);
 const SLEEP: Duration = Duration::from_micros(100);
+/// How often it tells the others that it waits, once a rank has left.
+const BETWEEN_BEATS: Duration = Duration::from_millis(20);
 
 pub(super) fn exchange(world: &Shared, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
     // Who returns from a collective finds what the others had written before.
@@ -82,21 +85,30 @@ impl Round<'_> {
         }
         let begun = Instant::now();
         let deadline = begun + self.world.timeout;
-        loop {
+        let mut beating = Beating::default();
+        let mut last_beat = begun;
+        let tell = |beat| self.world.beat(beat);
+        let result = loop {
             self.world.port.progress();
             // In this order: what made the round complete may be the last thing that a rank did before it left.
             let trouble = self.trouble(deadline);
             if is_complete() {
-                return Ok(());
+                break Ok(());
             }
             if let Some(failure) = trouble {
-                return Err(self.failed(failure));
+                break Err(self.failed(failure));
+            }
+            if last_beat.elapsed() >= BETWEEN_BEATS && (0..self.world.size).any(|rank| self.world.has_left(rank)) {
+                beating.looked(tell);
+                last_beat = Instant::now();
             }
             match begun.elapsed() < AWAKE {
                 true => std::thread::yield_now(),
                 false => std::thread::sleep(SLEEP),
             }
-        }
+        };
+        beating.ended(tell);
+        result
     }
 
     fn has_posted(&self, member: usize) -> bool {
@@ -123,10 +135,8 @@ impl Round<'_> {
         if Instant::now() < deadline {
             return None;
         }
-        let late: Vec<&str> = missing().map(|rank| world.names[rank].as_str()).collect();
-        let rank = missing().next()?;
-        let (me, time) = (&world.names[world.rank], spell(world.timeout));
-        Some(Failure { rank, reason: format!("{me} waited {time} in {call} of {team} for {}", late.join(", ")) })
+        let late: Vec<String> = missing().map(|rank| world.names[rank].clone()).collect();
+        Some(late_for(missing().next()?, &late, call, team, &world.names[world.rank], world.timeout))
     }
 
     fn failed(&self, failure: Failure) -> WorldError {

@@ -21,7 +21,7 @@ use crate::options::WorldOptions;
 /// Bytes of a card: seven words, of which the last is written later than the others.
 const CARD: usize = 64;
 /// Changes with the layout of boards and cards.
-const PROTOCOL: u64 = 2;
+const PROTOCOL: u64 = 3;
 
 /// Meets the other ranks.
 pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Shared, WorldError> {

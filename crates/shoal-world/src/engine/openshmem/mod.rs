@@ -33,6 +33,7 @@ use crate::error::{Failure, WorldError};
 use crate::launcher;
 use crate::options::WorldOptions;
 use crate::team_register::handle_of;
+use crate::vigil::Beat;
 use board::{Board, RankState};
 use membership::Membership;
 use port::Port;
@@ -86,6 +87,13 @@ impl Shared {
 
     fn has_left(&self, rank: usize) -> bool {
         self.port.own_word(self.board.state_at(rank)).load(Ordering::Acquire) == RankState::Left.code()
+    }
+
+    fn beat(&self, beat: Option<Beat>) {
+        for peer in 0..self.size {
+            self.port.set(peer, self.board.beat_at(self.rank), Beat::encode(beat));
+        }
+        self.port.quiet();
     }
 
     /// What ended the world, if something did.
@@ -189,6 +197,14 @@ impl Engine for OpenShmemEngine {
 
     fn wait_of(&self, rank: usize) -> Option<String> {
         self.0.board.read_wait(&self.0.port, rank)
+    }
+
+    fn beat(&self, beat: Option<Beat>) {
+        self.0.beat(beat);
+    }
+
+    fn beat_of(&self, rank: usize) -> Option<Beat> {
+        Beat::decode(self.0.port.own_word(self.0.board.beat_at(rank)).load(Ordering::Acquire))
     }
 
     fn has_left(&self, rank: usize) -> bool {

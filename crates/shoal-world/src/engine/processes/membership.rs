@@ -7,6 +7,9 @@ use crate::error::WorldError;
 /// The variable with the token that `shoal launch` makes.
 pub(crate) const TOKEN: &str = "SHOAL_TOKEN";
 
+/// More processes than any host runs.
+const MOST_RANKS: usize = 4096;
+
 /// A process's place in a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Membership {
@@ -40,6 +43,9 @@ impl Membership {
         let size = needed("WORLD_SIZE")?;
         if rank >= size {
             return wrong("RANK", rank, format!("not a rank of a world of {size} (WORLD_SIZE)"));
+        }
+        if size > MOST_RANKS {
+            return wrong("WORLD_SIZE", size, format!("a world of processes has {MOST_RANKS} ranks at most"));
         }
         let several_hosts = "ranks that are processes must be on one host";
         if let Some(local) = variables.number::<usize>("LOCAL_WORLD_SIZE")?.filter(|&local| local != size) {
@@ -134,6 +140,10 @@ mod tests {
         assert_eq!(
             said(&[("WORLD_SIZE", "2")]),
             "RANK: not set; start the program with `shoal launch -n N -- program`, `torchrun` or `oshrun`"
+        );
+        assert_eq!(
+            said(&[("RANK", "0"), ("WORLD_SIZE", "4000000000")]),
+            "WORLD_SIZE=4000000000: a world of processes has 4096 ranks at most"
         );
         assert_eq!(said(&[("RANK", "two"), ("WORLD_SIZE", "2")]), "RANK=two: not a number in range");
         assert_eq!(said(&[("RANK", "2"), ("WORLD_SIZE", "2")]), "RANK=2: not a rank of a world of 2 (WORLD_SIZE)");

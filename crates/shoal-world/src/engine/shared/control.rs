@@ -15,6 +15,8 @@ pub(crate) struct Control {
     state: AtomicU32,
     /// The rank's process, as the host numbers it.
     pub(crate) pid: AtomicU32,
+    /// Whether the rank waits, and nothing of it moves; see `vigil`.
+    pub(crate) beat: AtomicU64,
     /// What the rank tells all others when it joins.
     pub(crate) note: Words<NOTE_WORDS>,
     /// What ended the world; only that of rank 0 is used.

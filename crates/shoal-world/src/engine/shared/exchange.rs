@@ -10,9 +10,10 @@ use rustix::thread::futex;
 use super::SharedMemory;
 use super::control::{PAYLOAD, TeamSlot};
 use crate::engine::{Awaited, Call, Engine, Route};
-use crate::error::{Failure, WorldError, spell};
+use crate::error::{Failure, WorldError, late_for};
 use crate::giving_up;
 use crate::host_wait::HostWait;
+use crate::vigil::Beating;
 
 /// Looks at the word before going to sleep: the others are often about to arrive.
 const SPINS_BEFORE_SLEEP: u32 = 100;
@@ -116,24 +117,31 @@ impl Round<'_> {
         }
         let deadline = Instant::now() + self.memory.timeout;
         let mut wait = HostWait::begin(self.memory.group.as_ref(), self.me);
-        loop {
+        let mut beating = Beating::default();
+        let tell = |beat| self.memory.beat(self.me, beat);
+        let result = loop {
             wait.looks();
             // In this order: what made the round complete may be the last thing that a rank did before it left.
             let trouble = self.trouble(deadline);
             if is_complete() {
-                return Ok(());
+                break Ok(());
             }
             if let Some(failure) = trouble {
-                return Err(self.failed(failure));
+                break Err(self.failed(failure));
+            }
+            if self.memory.has_lost_a_process() {
+                beating.looked(tell);
             }
             if let Some(verdict) = wait.in_vain() {
-                return Err(giving_up::deadlocked(self.access, &verdict, self.told()));
+                break Err(giving_up::deadlocked(self.access, &verdict, self.told()));
             }
             let interval = LIVENESS_INTERVAL.min(deadline.saturating_duration_since(Instant::now()));
             let interval = futex::Timespec::try_from(interval).expect("a short time");
             // Woken, timed out, interrupted or too late to sleep: in every case the loop looks again.
             let _ = futex::wait(completed, self.memory.futex_flags(), before, Some(&interval));
-        }
+        };
+        beating.ended(tell);
+        result
     }
 
     /// Why this round will not be completed.
@@ -160,15 +168,7 @@ impl Round<'_> {
         }
         let late: Vec<String> = missing().map(|rank| self.memory.name(rank)).collect();
         let rank = missing().next()?;
-        let reason = format!(
-            "{} waited {} in {} of {} for {}",
-            self.memory.name(self.me),
-            spell(self.memory.timeout),
-            self.call,
-            self.route.team,
-            late.join(", ")
-        );
-        Some(Failure { rank, reason })
+        Some(late_for(rank, &late, self.call, self.route.team, &self.memory.name(self.me), self.memory.timeout))
     }
 
     fn has_posted(&self, rank: usize) -> bool {

@@ -60,7 +60,7 @@ impl Mapping {
     }
 
     /// Address space for all segments, not accessible yet.
-    fn reserve(layout: Layout, ranks: usize) -> Result<Mapping, WorldError> {
+    pub(crate) fn reserve(layout: Layout, ranks: usize) -> Result<Mapping, WorldError> {
         let doing = format!("reserve address space for {ranks} heaps of {} bytes", layout.symmetric);
         let bytes = layout.stride().checked_mul(ranks).filter(|&bytes| isize::try_from(bytes).is_ok());
         let bytes = bytes.ok_or(rustix::io::Errno::NOMEM);

@@ -19,6 +19,7 @@ use shoal_driver::{Doing, LaunchGroup};
 use crate::engine::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
 use crate::launcher;
+use crate::vigil::Beat;
 pub(crate) use control::Control;
 use control::{State, record};
 pub(crate) use layout::Layout;
@@ -80,6 +81,15 @@ impl SharedMemory {
 
     pub(crate) fn has_left(&self, rank: usize) -> bool {
         self.control(rank).state() == State::Left
+    }
+
+    /// Whether it is known that some rank takes part no more, where that is not a thread.
+    fn has_lost_a_process(&self) -> bool {
+        self.kind == EngineKind::Processes && (0..self.size()).any(|rank| self.has_left(rank))
+    }
+
+    fn beat(&self, rank: usize, beat: Option<Beat>) {
+        self.control(rank).beat.store(Beat::encode(beat), Ordering::Release);
     }
 
     pub(crate) fn enter(&self, rank: usize) {
@@ -159,6 +169,14 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
 
     fn wait_of(&self, rank: usize) -> Option<String> {
         self.memory.control(rank).wait.read()
+    }
+
+    fn beat(&self, beat: Option<Beat>) {
+        self.memory.beat(self.rank, beat);
+    }
+
+    fn beat_of(&self, rank: usize) -> Option<Beat> {
+        Beat::decode(self.memory.control(rank).beat.load(Ordering::Acquire))
     }
 
     fn has_left(&self, rank: usize) -> bool {

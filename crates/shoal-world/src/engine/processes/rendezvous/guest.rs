@@ -11,7 +11,7 @@ use super::message::{Hello, Word};
 use super::packet::{Packet, receive, send};
 use super::{Handles, Joining, wait_readable};
 use crate::error::{Failure, WorldError, spell};
-use crate::launcher;
+use crate::launcher::{self, Inquiry};
 
 /// The longest pause between two attempts to reach rank 0.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
@@ -69,6 +69,7 @@ fn connect(joining: &Joining<'_>) -> Result<OwnedFd, WorldError> {
     let doing = "reach rank 0";
     let address = joining.address();
     let mut pause = Duration::from_millis(1);
+    let mut inquiry = Inquiry::new(joining.membership.token.as_ref());
     loop {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
@@ -87,6 +88,12 @@ fn connect(joining: &Joining<'_>) -> Result<OwnedFd, WorldError> {
             // Not there yet, or busy with others.
             Err(Errno::CONNREFUSED | Errno::NOENT | Errno::AGAIN | Errno::INTR) => {}
             Err(reason) => return Err(WorldError::system(doing)(reason)),
+        }
+        let ended = inquiry.as_mut().and_then(|inquiry| inquiry.ended().iter().find(|ended| ended.rank == 0).copied());
+        if let Some(ended) = ended {
+            let failure = ended.never_joined();
+            launcher::tell(&failure);
+            return Err(WorldError::Setup(failure.reason));
         }
         let Some(left) = joining.time_left() else { return Err(too_late(joining, "start")) };
         std::thread::sleep(pause.min(left));
@@ -118,7 +125,7 @@ fn next(joining: &Joining<'_>, socket: &OwnedFd) -> Result<Packet, WorldError> {
 
 fn too_late(joining: &Joining<'_>, what: &str) -> WorldError {
     let waited = spell(joining.options.timeout);
-    let reason = format!("rank {} waited {waited} for rank 0 to {what}", joining.membership.rank);
+    let reason = format!("rank 0 did not {what}: rank {} waited {waited} for it", joining.membership.rank);
     launcher::tell(&Failure { rank: 0, reason: reason.clone() });
     WorldError::Setup(reason)
 }

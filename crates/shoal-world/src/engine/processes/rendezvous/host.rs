@@ -10,8 +10,9 @@ use rustix::process::geteuid;
 use super::message::{Hello, Word};
 use super::packet::{MAX_HANDLES, receive, send};
 use super::{Handles, Joining, wait_readable};
-use crate::error::{Failure, WorldError, spell};
-use crate::launcher;
+use crate::error::{Failure, WorldError, listed_names, spell};
+use crate::launch::Ended;
+use crate::launcher::{self, Inquiry};
 
 /// How long a connection may stay without a greeting. Ranks greet at once.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -46,12 +47,14 @@ pub(super) fn host<M>(
     own: Handles,
     enter: impl FnOnce(&[Handles]) -> Result<M, WorldError>,
 ) -> Result<(M, Vec<Handles>), WorldError> {
-    let mut reception = Reception { joining, strangers: Vec::new(), guests: Vec::new() };
+    let inquiry = Inquiry::new(joining.membership.token.as_ref());
+    let mut reception = Reception { joining, inquiry, strangers: Vec::new(), guests: Vec::new() };
     reception.guests.resize_with(joining.membership.size - 1, || None);
     let listener = reception.listen()?;
     let result = reception.gather(&listener, own, enter);
     if let Err(error) = &result {
-        let rank = reception.guests.iter().position(Option::is_none).map_or(0, |at| at + 1);
+        let missing = reception.guests.iter().position(Option::is_none).map_or(0, |at| at + 1);
+        let rank = reception.ended().map_or(missing, |ended| ended.rank);
         launcher::tell(&Failure { rank, reason: error.to_string() });
         reception.refuse_all(&listener, &Word::Refused(error.to_string()));
     }
@@ -60,6 +63,7 @@ pub(super) fn host<M>(
 
 struct Reception<'a> {
     joining: &'a Joining<'a>,
+    inquiry: Option<Inquiry>,
     strangers: Vec<Stranger>,
     /// From rank 1 on.
     guests: Vec<Option<Guest>>,
@@ -109,6 +113,10 @@ impl Reception<'_> {
     /// Waits for something to happen, and sees to it.
     fn receive_guests(&mut self, listener: &OwnedFd) -> Result<(), WorldError> {
         let Some(left) = self.joining.time_left() else { return Err(self.too_late()) };
+        if let Some(ended) = self.ended() {
+            return Err(WorldError::Setup(ended.never_joined().reason));
+        }
+        let left = Inquiry::patience(self.inquiry.as_ref(), left);
         let now = Instant::now();
         self.strangers.retain(|stranger| stranger.until > now);
         let patience = self.strangers.first().map_or(left, |oldest| left.min(oldest.until - now));
@@ -185,11 +193,18 @@ impl Reception<'_> {
         Ok(())
     }
 
+    /// A rank that has not come and will not.
+    fn ended(&mut self) -> Option<Ended> {
+        let ended = self.inquiry.as_mut()?.ended().iter().copied();
+        let mut missing = ended.filter(|ended| ended.rank > 0 && matches!(self.guests.get(ended.rank - 1), Some(None)));
+        missing.next()
+    }
+
     fn too_late(&self) -> WorldError {
         let missing = (1..).zip(&self.guests).filter(|(_, guest)| guest.is_none());
         let missing: Vec<String> = missing.map(|(rank, _)| format!("rank {rank}")).collect();
         let waited = spell(self.joining.options.timeout);
-        WorldError::Setup(format!("rank 0 waited {waited} for {} to join the world", missing.join(", ")))
+        WorldError::Setup(format!("{} did not join the world: rank 0 waited {waited}", listed_names(&missing)))
     }
 
     /// Tells the ranks that have come why the world will not be, and for a while those that come now: they would wait

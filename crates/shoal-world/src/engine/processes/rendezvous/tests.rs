@@ -146,7 +146,7 @@ fn two_jobs_cannot_listen_at_one_place() {
         drop(intrude(&host));
         let said = attend(&host, Duration::from_secs(2)).unwrap_err().to_string();
         assert!(said.starts_with("another job with the same MASTER_ADDR and MASTER_PORT"), "{said}");
-        assert_eq!(first.join().unwrap().unwrap_err().to_string(), "rank 0 waited 2 s for rank 1 to join the world");
+        assert_eq!(first.join().unwrap().unwrap_err().to_string(), "rank 1 did not join the world: rank 0 waited 2 s");
     });
 }
 
@@ -158,7 +158,7 @@ fn a_wrong_token_finds_nobody() {
     std::thread::scope(|scope| {
         let hosting = scope.spawn(|| attend(&host, Duration::from_millis(600)));
         let said = attend(&stranger, Duration::from_millis(300)).unwrap_err().to_string();
-        assert_eq!(said, "rank 1 waited 300 ms for rank 0 to start");
+        assert_eq!(said, "rank 0 did not start: rank 1 waited 300 ms for it");
         hosting.join().unwrap().unwrap_err();
     });
 }

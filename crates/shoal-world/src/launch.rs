@@ -127,8 +127,9 @@ impl Job {
             running: Vec::new(),
             ended: Vec::new(),
             groups: Groups::default(),
-            guard: Guard::start(last_signal)?,
+            // Before the guard, which nobody would wait for.
             listener: Listener::new(token)?,
+            guard: Guard::start(last_signal)?,
             told: None,
         })
     }
@@ -245,8 +246,9 @@ fn status_of(handle: &OwnedFd) -> Option<ExitStatus> {
 struct Guard(Child);
 
 impl Guard {
-    /// Reads numbers of groups until nobody is left to write any.
-    const SCRIPT: &str = r#"while read -r group; do all="$all -$group"; done; kill -s "$0" -- $all"#;
+    /// Reads numbers of groups until nobody is left to write any. Its variable is its own: the environment may have one of
+    /// the name.
+    const SCRIPT: &str = r#"all=; while read -r group; do all="$all -$group"; done; kill -s "$0" -- $all"#;
 
     fn start(last_signal: &str) -> Result<Guard, WorldError> {
         let mut command = Command::new("sh");

@@ -346,8 +346,12 @@ impl Rank {
         self.end_world(Failure { rank: self.rank(), reason })
     }
 
-    /// Ends the world because another rank does not do what all others do; what that is, the reason tells.
+    /// Ends the world because another rank does not do what all others do; what that is, the reason tells. If the error was
+    /// one of a larger world, this rank is the one that fails.
     pub fn blame(&self, rank: usize, reason: &str) -> Failure {
+        if rank >= self.size() {
+            return self.fail(reason);
+        }
         let reason = format!("{} differs from the others: {reason}", self.0.engine.name(rank));
         self.end_world(Failure { rank, reason })
     }

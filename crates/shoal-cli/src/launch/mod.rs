@@ -76,16 +76,15 @@ pub(crate) fn start(
         None if engine == Engine::Nvshmem => Some(WorldDevice::Cuda(None)),
         None => None,
     };
-    if engine == Engine::Openshmem {
-        if device == Some(BackendName::Cuda) {
-            return Err(Failure::new(
-                "--engine openshmem has its memory on the host; on GPUs, --engine processes or nvshmem",
-            ));
-        }
-        check(ranks, memory)?;
-        return oshrun::start(ranks, program, lines);
+    if engine == Engine::Openshmem && device == Some(BackendName::Cuda) {
+        return Err(Failure::new(
+            "--engine openshmem has its memory on the host; on GPUs, --engine processes or nvshmem",
+        ));
     }
     check(ranks, memory)?;
+    if engine == Engine::Openshmem {
+        return oshrun::start(ranks, program, lines);
+    }
     let (first, rest) = program.split_first().ok_or_else(|| Failure::new("there is no program to start"))?;
     let out = || match lines {
         Lines::WithRank => Stdio::piped(),

@@ -56,18 +56,18 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
     let forwarded = signals::forward(job.groups())?;
     let notice = Arc::new(Mutex::new(Notice::default()));
     let width = ranks.saturating_sub(1).to_string().len();
-    let (heard, lines_of) = (Arc::clone(&notice), lines);
+    let heard = Arc::clone(&notice);
     let output = Output::of_launcher(&mut job, || {
         let (heard, mut tagged) = (Arc::clone(&heard), TaggedLines::default());
         move |line: Option<&[u8]>| {
-            let lines = match line {
+            let whole = match line {
                 Some(line) => tagged.after(line),
                 None => tagged.rest(),
             };
             let mut heard = heard.lock().unwrap_or_else(PoisonError::into_inner);
             let others =
-                lines.into_iter().filter(|(_, line)| heard.hear(&String::from_utf8_lossy(line)) == Heard::Others);
-            others.flat_map(|line| labelled(line, width, lines_of)).collect()
+                whole.into_iter().filter(|(_, line)| heard.hear(&String::from_utf8_lossy(line)) == Heard::Others);
+            others.flat_map(|line| labelled(line, width, lines)).collect()
         }
     });
     let mut killed_at: Option<Instant> = None;

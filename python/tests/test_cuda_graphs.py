@@ -149,7 +149,7 @@ words = symm_mem.empty(4, dtype=torch.uint32, device=device).fill_(0)
 seen = symm_mem.rendezvous(words, name)
 counted, gathered = torch.full((8,), rank + 1.0, device=device), torch.zeros(8 * size, device=device)
 A, B = torch.randn(16, 8, device=device), torch.randn(8, 4, device=device)
-copied = torch.zeros(64, device=device)
+copied, received = torch.zeros(64, device=device), torch.zeros(8, device=device)
 equal = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_EQ
 graph = torch.cuda.CUDAGraph()
 with torch.cuda.graph(graph):
@@ -157,6 +157,8 @@ with torch.cuda.graph(graph):
     torch.ops.symm_mem.multimem_all_reduce_(summed, "sum", name)
     dist.all_reduce(counted)
     dist.all_gather_into_tensor(gathered, counted, async_op=True).wait()
+    for work in [dist.isend(counted, right), dist.irecv(received, (rank - 1) % size)]:
+        work.wait()
     _, (product,) = torch.ops.symm_mem.fused_all_gather_matmul(A, [B], 0, name)
     handle.barrier()
     twice = handle.get_buffer(right, (4,), torch.float32) * 2
@@ -176,6 +178,7 @@ for times in (1, size):
     graph.replay()
     assert once.eq(total).all() and summed.eq(total * times).all() and counted.eq(total * times).all()
     assert gathered.eq(total * times).all() and twice.eq(2 * (right + 1)).all() and copied.equal(shared)
+    assert received.equal(counted)
     assert everywhere.eq(size * total * times + 1).all() and words.tolist() == [7, 5, 5, 9]
 all_of_A = torch.empty(16 * size, 8, device=device)
 dist.all_gather_into_tensor(all_of_A, A)

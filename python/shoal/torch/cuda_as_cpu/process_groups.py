@@ -30,6 +30,8 @@ _MOVING = (
 
 # What a stream does of a group, further to those.
 _OTHER_WORK = ("all_reduce", "barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor")
+# What is always asynchronous: two ranks that send to each other must not wait before they receive.
+_BETWEEN_TWO = ("irecv", "isend")
 
 
 def install() -> None:
@@ -127,9 +129,20 @@ def _as_bytes(value: Any) -> Any:
 
 
 class _Captured:
-    """What an asynchronous call gives while a graph is captured: its replays wait for the work."""
+    """What asynchronous calls give while a graph is captured: where it is waited for, replays end what they began."""
+
+    def __init__(self) -> None:
+        self._work: Any = None
+
+    def begin(self, call: Callable[..., Any], **named: Any) -> None:
+        self._work = call(**named)
+
+    def _end(self) -> None:
+        if self._work is not None:
+            self._work.wait()
 
     def wait(self, timeout: Any = None) -> bool:
+        stream_work.do(self._end)
         return True
 
     def is_completed(self) -> bool:
@@ -144,9 +157,13 @@ def _in_stream(original: Any) -> Any:
         if not stream_work.is_captured():
             return original(*args, **named)
         named = dict(signature.bind(*args, **named).arguments)
+        work = _Captured()
+        if original.__name__ in _BETWEEN_TWO:
+            stream_work.do(work.begin, original, **named)
+            return work
         asynchronous = named.pop("async_op", False)
         stream_work.do(original, **named)
-        return _Captured() if asynchronous else None
+        return work if asynchronous else None
 
     return put
 

@@ -208,8 +208,10 @@ class World:
             # Ranks that wait have ended; those that run Python are told, where they are.
             _raise_in(threads, _as_class(failed))
             if not done.wait(_GRACE):
-                running = ", ".join(f"rank {number}" for number in sorted(threads))
-                raise type(failed)(f"{failed}\n{running} does not end: its thread was left behind") from None
+                running = [f"rank {number} does not end: its thread was left behind" for number in sorted(threads)]
+                left = type(failed)("\n".join([str(failed), *running]))
+                left.rank = failed.rank
+                raise left from None
         driver.join()
         error = outcome.pop("error", None)
         if error is not None:

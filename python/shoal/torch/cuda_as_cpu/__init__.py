@@ -71,12 +71,11 @@ def _name_the_driver() -> None:
     They also launch as many warps as their elements fill, so a warp is as wide as CUDA's, and they look at the PTX of
     their kernels.
     """
-    import torch
-
     from shoal.backends import Backend, backends
     from shoal.backends.compiler import GPUTarget
     from shoal.runtime.driver import CPUDriver
     from shoal.runtime.kernel import Forms
+    from shoal.torch.cuda_as_cpu.notes import played_device
     from shoal.torch.cuda_as_cpu.queries import CAPABILITY
 
     class WideWarps(CPUDriver):
@@ -86,7 +85,7 @@ def _name_the_driver() -> None:
             return replace(super().get_current_target(), warp_size=32)
 
         def get_active_torch_device(self) -> Any:
-            return torch.device("cuda", torch.cuda.current_device())
+            return played_device()
 
     class SelectedOnly(WideWarps):
         """The same, used by those who name it."""

@@ -14,7 +14,7 @@ import torch
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils import _device
 
-from shoal.torch.cuda_as_cpu.notes import a_program_calls, has_memory, made_for_cuda, note
+from shoal.torch.cuda_as_cpu.notes import a_program_calls, has_memory, made_for_cuda, note, played_device
 
 _CPU = torch.device("cpu")
 # Functions that take a device and are no constructors in torch's own list of them.
@@ -110,9 +110,8 @@ def install() -> None:
     torch.get_default_device = _default_device(torch.get_default_device)
     torch.load = _loading(torch.load)
     guards: Any = torch._C._dynamo.guards
-    if hasattr(
-        guards, "_empty_strided_cpu_pinned"
-    ):  # newer than some torch that works; compiled programs allocate by it
+    # Compiled programs allocate by it. It is newer than some torch that works.
+    if hasattr(guards, "_empty_strided_cpu_pinned"):
         guards._empty_strided_cpu_pinned = guards._empty_strided_cpu
     torch.Generator = type("Generator", (torch.Generator,), {"__new__": _new_generator})  # type: ignore[misc]
 
@@ -203,8 +202,7 @@ def _cuda_is_default() -> bool:
 def _default_device(default: Callable[[], Any]) -> Callable[[], Any]:
     @functools.wraps(default)
     def asked() -> Any:
-        is_cuda = a_program_calls() and _cuda_is_default()
-        return torch.device("cuda", torch.cuda.current_device()) if is_cuda else default()
+        return played_device() if a_program_calls() and _cuda_is_default() else default()
 
     return asked
 

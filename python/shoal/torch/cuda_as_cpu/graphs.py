@@ -6,7 +6,6 @@ values from replays, which read what the tensors that went in hold then. So a pr
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -110,11 +109,8 @@ def _noted_launch(kernel: Any, grid: Any, args: Any, named: Any) -> Any:
 
 
 def _run(self: Any, *args: Any, grid: Any, warmup: bool = False, **named: Any) -> Any:
-    launch: Callable[..., Any] = functools.partial(_native.Kernel.run, warmup=True) if warmup else _launch
-    return launch(self, *args, grid=grid, **named)
-
-
-def _launch(self: Any, *args: Any, grid: Any, **named: Any) -> Any:
+    if warmup:
+        return _native.Kernel.run(self, *args, grid=grid, warmup=True, **named)
     return _noted_launch(self, grid, args, named)
 
 

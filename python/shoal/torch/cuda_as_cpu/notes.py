@@ -72,7 +72,7 @@ def _say_cuda_in_traces() -> None:
 
     Traced: Any = TensorVariable
     Traced.method_attr_is_cuda = answering(Traced.method_attr_is_cuda, lambda: True)
-    Traced.method_attr_device = answering(Traced.method_attr_device, _played_device)
+    Traced.method_attr_device = answering(Traced.method_attr_device, played_device)
 
 
 def _is_of_a_program(frame: Any) -> bool:
@@ -84,18 +84,19 @@ def a_program_calls() -> bool:
     return not torch.compiler.is_compiling() and _is_of_a_program(sys._getframe(2))
 
 
-def _played_device() -> torch.device:
+def played_device() -> torch.device:
+    """The device of this rank that the CPU plays."""
     return torch.device("cuda", torch.cuda.current_device())
 
 
 def _device(tensor: Any) -> torch.device:
-    return _played_device() if a_program_calls() and _is_played(tensor) else _memory_device(tensor)
+    return played_device() if a_program_calls() and _is_played(tensor) else _memory_device(tensor)
 
 
 def _of_fakes(memory_device: Any) -> property:
     def device(tensor: Any) -> torch.device:
         where: torch.device = memory_device.__get__(tensor)
-        return _played_device() if where.type == "cpu" and a_program_calls() else where
+        return played_device() if where.type == "cpu" and a_program_calls() else where
 
     return property(device)
 

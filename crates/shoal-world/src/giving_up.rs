@@ -4,9 +4,9 @@
 //! ([`LaunchGroup`](shoal_driver::LaunchGroup)), and tell each other. If all are in kernels, these end, and the ranks may go
 //! on; otherwise the world ends.
 //!
-//! Elsewhere, and when a rank is too late, the rank that gives up first tells the others by ending the world, which ends their waits, in kernels and
-//! elsewhere. Each leaves what it was waiting for where all can read it; the first one collects that, and does not wait
-//! for long for ranks that say nothing: they compute, or hang.
+//! Elsewhere, and when a rank is too late, the rank that gives up first tells the others by ending the world, which ends
+//! their waits, in kernels and elsewhere. Each leaves what it was waiting for where all can read it; the first one collects
+//! that, and does not wait for long for ranks that say nothing: they compute, or hang.
 //!
 //! Reports begin with who is at fault, as far as that shows: ranks that have left or do not wait, then those that wait for
 //! something that no rank has to bring, then those that wait for other ranks to come.
@@ -29,9 +29,9 @@ const UNRECORDED: &str = "\n  who wrote a word last is recorded for `notify` and
                           and for other ranks' atomics; `shoal check` tells it always";
 
 impl Rank {
-    /// What every rank waits for, that of rank 0 first, when a launch of this one is stuck.
+    /// What every rank waits for, that of a rank at fault first, when a launch of this one is stuck.
     ///
-    /// Unless all ranks are threads that still take part, this ends the world.
+    /// Unless all ranks share a process and all wait in launches, this ends the world.
     ///
     /// # Errors
     ///

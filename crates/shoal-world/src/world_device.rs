@@ -30,7 +30,7 @@ impl WorldDevice {
         })
     }
 
-    /// The device of a name: `cuda`, `cuda:1`, or `cpu` and `interp` for the host's memory.
+    /// The device of a name: `cuda` (`gpu`), `cuda:1`, or `cpu` and `interp` (`interpreter`) for the host's memory.
     #[must_use]
     pub fn named(name: &str) -> Option<WorldDevice> {
         match name.trim().to_lowercase().as_str() {

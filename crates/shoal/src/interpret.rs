@@ -55,8 +55,8 @@ impl HostRange for Piece {
         let from = with_exposed_provenance::<u8>(self.start + start);
         // SAFETY: the piece is memory that the launch borrows (see `Memory`), all of it initialised plain data, or a
         // symmetric heap, or memory that is mapped and that the kernel found the address of, whose host answers for
-        // that as on every device; the assertion holds the range. Others who write there meanwhile are ranks, which take turns
-        // with this one, and hosts, which the kernel has to synchronise with as on every device.
+        // that as on every device; the assertion holds the range. Others who write there meanwhile are ranks, which take
+        // turns with this one, and hosts, which the kernel has to synchronise with as on every device.
         unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) };
     }
 

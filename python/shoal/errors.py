@@ -95,9 +95,13 @@ class InterpreterFault(InterpreterError, KernelFault):
 
 
 class WorldError(ShoalError, RuntimeError):
-    """A world has failed, or cannot be what was asked for; `rank` is the one that failed, where there is one."""
+    """A world has failed, or cannot be what was asked for.
+
+    `rank` is the one that failed, where there is one; `differs`: what it did is not what the others did.
+    """
 
     rank: int | None = None
+    differs: bool = False
 
 
 class DeadlockError(KernelFault, WorldError):

@@ -53,9 +53,10 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
         }
         WorldError::Deadlock { waits } => deadlock(py, &text, waits),
         WorldError::Stream { source } => world(py, source),
-        WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => {
-            new(py, "WorldError", &text, |facts| facts.set_item("rank", error.odd_one()))
-        }
+        WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => new(py, "WorldError", &text, |facts| {
+            facts.set_item("rank", error.odd_one())?;
+            facts.set_item("differs", true)
+        }),
         _ => new(py, "WorldError", &text, |_| Ok(())),
     }
 }

@@ -268,7 +268,7 @@ def _told(error: BaseException) -> str:
 
 def _fail(rank: Rank, error: BaseException) -> None:
     """Ends the world; where ranks did not do the same, the fault is not of the one that raises."""
-    if isinstance(error, WorldError) and error.rank is not None:
+    if isinstance(error, WorldError) and error.differs and error.rank is not None:
         rank._native.blame(error.rank, str(error))
     else:
         rank.fail(_told(error))

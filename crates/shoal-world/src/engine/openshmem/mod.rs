@@ -89,8 +89,9 @@ impl Shared {
         self.port.own_word(self.board.state_at(rank)).load(Ordering::Acquire) == RankState::Left.code()
     }
 
+    /// Tells the ranks that are there; those that have left do not ask, and may be gone.
     fn beat(&self, beat: Option<Beat>) {
-        for peer in 0..self.size {
+        for peer in (0..self.size).filter(|&peer| !self.has_left(peer)) {
             self.port.set(peer, self.board.beat_at(self.rank), Beat::encode(beat));
         }
         self.port.quiet();

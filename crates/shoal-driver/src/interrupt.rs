@@ -30,7 +30,7 @@ impl Interrupt {
 }
 
 /// What programs of a launch that wait have done so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Changes when a program has moved: it began, ended, computed, or waits for something else.
     pub moves: u64,
@@ -51,7 +51,9 @@ impl GiveUp {
         Self(Arc::new(f))
     }
 
-    pub(crate) fn is_requested(&self, standing: Standing) -> bool {
+    /// Whether programs that stand so wait in vain.
+    #[must_use]
+    pub fn is_requested(&self, standing: Standing) -> bool {
         fork::outside(|| (self.0)(standing))
     }
 }

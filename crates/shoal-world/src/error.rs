@@ -35,7 +35,7 @@ pub enum WorldError {
         source: std::io::Error,
     },
     /// The world has failed: a rank died, left too early, timed out or returned an error.
-    #[error("rank {rank}{}: {failure}{}", .awaited.as_ref().map(|awaited| format!(", {awaited}")).unwrap_or_default(), listed(.others))]
+    #[error("{}{failure}{}", reporting(*rank, .awaited.as_ref(), failure), listed(.others))]
     Failed {
         /// The rank that reports it.
         rank: usize,
@@ -193,6 +193,15 @@ pub(crate) fn listed_names(names: &[String]) -> String {
     match names.len().saturating_sub(NAMED) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
+}
+
+/// Who reports a failure, and what it waited for; nothing more if that is the rank that has failed, which the failure names.
+fn reporting(rank: usize, awaited: Option<&Awaited>, failure: &Failure) -> String {
+    match awaited {
+        Some(awaited) => format!("rank {rank}, {awaited}: "),
+        None if rank == failure.rank => String::new(),
+        None => format!("rank {rank}: "),
     }
 }
 

@@ -12,7 +12,7 @@ use shoal_abi::WaitCondition;
 use shoal_abi::print::PrintKind;
 use shoal_driver::cpu::LaunchOptions;
 use shoal_driver::{
-    AwaitedValue, Failure, ForeignLaunch, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Waiting,
+    AwaitedValue, Failure, ForeignLaunch, Interrupt, LaunchError, PrintSink, RankView, SourceSite, Standing, Waiting,
 };
 use shoal_interp::{
     Address, Arg as Value, Awaited, Heap, HostMemory, HostRange, Idle, Memory as Space, Options, RankLaunch,
@@ -138,7 +138,7 @@ pub(crate) fn launch(
     let run = match view {
         Some(view) => launch_on_rank(view, options, launch, &mut space),
         None => {
-            let mut host = Host { options, turn: None };
+            let mut host = Host { options, turn: None, standing: Standing::default() };
             shoal_interp::run_ranks(&[launch], &mut space, &Options::default(), &mut host)
         }
     };
@@ -168,7 +168,7 @@ fn launch_on_rank(
     in_turns(first, |turn| {
         // From here on the launch counts among those that take turns, so nobody misses it.
         let member = options.member.as_ref().map(|member| member.launches_elsewhere());
-        let mut host = Host { options, turn: Some((turn, member.as_ref())) };
+        let mut host = Host { options, turn: Some((turn, member.as_ref())), standing: Standing::default() };
         let topologies = vec![view.topology().clone()];
         let sync_words = view.sync_words().map(|offset| offset as u64);
         let options = Options { topologies, sync_words, ..Options::default() };
@@ -181,6 +181,7 @@ struct Host<'a, 't> {
     options: &'a LaunchOptions,
     /// The turn of a rank, and its launch as one of the world's.
     turn: Option<(&'a mut Turn<'t>, Option<&'a ForeignLaunch<'a>>)>,
+    standing: Standing,
 }
 
 impl shoal_interp::Host for Host<'_, '_> {
@@ -201,11 +202,17 @@ impl shoal_interp::Host for Host<'_, '_> {
             if let Some(launch) = launch {
                 launch.moved();
             }
+            self.standing.moves += 1;
             turn.pass();
         }
     }
 
     fn idle(&mut self) -> Idle {
+        self.standing.rounds += 1;
+        // In this order: programs that wait tell what for.
+        if self.options.give_up.as_ref().is_some_and(|give_up| give_up.is_requested(self.standing)) {
+            return Idle::Nobody;
+        }
         if self.is_interrupted() {
             return Idle::Stop;
         }

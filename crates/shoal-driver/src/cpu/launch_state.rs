@@ -90,10 +90,37 @@ struct Watch {
     next: Option<Instant>,
     /// The count of moves seen last, and when it was first seen.
     moves: Option<(u64, Instant)>,
-    /// The launch in the table of its group, while it waits for long, and the moves of the group at the last poll.
-    wait: Option<(LongWait, u64)>,
+    /// The launch in the table of its group, while it waits for long.
+    wait: Option<GroupWait>,
     /// What its programs wait for is looked at for them.
     is_looked_for: bool,
+}
+
+/// A launch in the table of its group, and where both stood when that was last looked at.
+#[derive(Debug)]
+struct GroupWait {
+    wait: LongWait,
+    /// Of the group.
+    moves: u64,
+    /// Of the launch.
+    rounds: u64,
+}
+
+impl GroupWait {
+    fn new(wait: LongWait, rounds: u64) -> Self {
+        Self { moves: wait.moves(), wait, rounds }
+    }
+
+    /// Whether nobody is left who could end the wait, as far as the programs have looked after so many rounds.
+    fn is_in_vain(&mut self, rounds: u64) -> bool {
+        // A round that began before the group moved last may have missed what that brought.
+        if rounds <= self.rounds + 1 {
+            return false;
+        }
+        let is_stuck = self.wait.in_vain(self.moves).is_some();
+        (self.moves, self.rounds) = (self.wait.moves(), rounds);
+        is_stuck
+    }
 }
 
 impl<'a> LaunchState<'a> {
@@ -270,19 +297,16 @@ impl<'a> LaunchState<'a> {
             }
         };
         let quiet = now.saturating_duration_since(since);
+        let rounds = self.rounds.load(Ordering::Relaxed);
+        let entered = |member: &GroupMember| GroupWait::new(member.waits_in_launch(), rounds);
         let is_stuck = match self.member {
             None => quiet >= patience,
             Some(member) if quiet >= member.limit() => {
-                let (wait, _) = watch.wait.get_or_insert_with(|| (member.waits_in_launch(), u64::MAX));
-                wait.is_too_long();
+                watch.wait.get_or_insert_with(|| entered(member)).wait.is_too_long();
                 true
             }
             Some(member) if quiet >= patience && !watch.is_looked_for => {
-                // Programs have looked since the last poll.
-                let (wait, seen) = watch.wait.get_or_insert_with(|| (member.waits_in_launch(), u64::MAX));
-                let is_stuck = wait.in_vain(*seen).is_some();
-                *seen = wait.moves();
-                is_stuck
+                watch.wait.get_or_insert_with(|| entered(member)).is_in_vain(rounds)
             }
             Some(_) => false,
         };
@@ -303,7 +327,8 @@ impl<'a> LaunchState<'a> {
         let Some(member) = self.member else { return Watched::Unknown };
         let mut watch = lock(&self.watch);
         watch.is_looked_for = true;
-        let (wait, _) = watch.wait.get_or_insert_with(|| (member.waits_in_launch(), u64::MAX));
+        let rounds = self.rounds.load(Ordering::Relaxed);
+        let GroupWait { wait, .. } = watch.wait.get_or_insert_with(|| GroupWait::new(member.waits_in_launch(), rounds));
         let moves = wait.moves();
         if !look() {
             (watch.wait, watch.is_looked_for) = (None, false);

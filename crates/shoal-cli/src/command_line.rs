@@ -96,7 +96,7 @@ pub(crate) struct RunOptions {
     /// Launch so many times more when the results are shown, and say the best time
     #[arg(long, default_value_t = 0)]
     pub(crate) repeat: usize,
-    /// Check device_assert at run time
+    /// Check accesses and device_assert at run time, as with SHOAL_DEBUG=1
     #[arg(long)]
     pub(crate) debug: bool,
     /// Seed of random data
@@ -168,7 +168,7 @@ pub(crate) struct CompileOptions {
     /// What functions and files of so, c and rust are named after [default: the kernel's name]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// Check device_assert at run time
+    /// Check accesses and device_assert at run time, as with SHOAL_DEBUG=1
     #[arg(long)]
     pub(crate) debug: bool,
     /// Warps of a program, on a GPU

@@ -297,7 +297,7 @@ pub struct HostWaiting {
     /// The rank.
     pub rank: u32,
     /// Programs of its launches that found no room.
-    pub unstarted: usize,
+    pub unstarted: u64,
     /// It waits for the hosts of other ranks.
     pub at_barrier: bool,
     /// Its streams that wait.

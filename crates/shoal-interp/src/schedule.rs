@@ -15,7 +15,7 @@ use crate::launch::{Idle, Options, Residency};
 use crate::machine::{Machine, Step, Wait};
 use crate::pick::{Picker, Runner};
 use crate::program::Program;
-use crate::stream::{Running, Stream, StreamTask};
+use crate::stream::{Running, Stream, StreamTask, Unstarted};
 use crate::transfer::Transfer;
 use crate::turn::{Mover, Next, Turn};
 use crate::writers;
@@ -294,11 +294,13 @@ impl<'p> Scheduler<'p, '_> {
                     let (did, launch) = stream.go_on(machine, &mut self.happened);
                     moved |= did;
                     if let Some(plan) = launch {
-                        let mut unstarted: Vec<[u32; 3]> = ids(plan.grid).collect();
+                        let mut unstarted = Unstarted::Grid { grid: plan.grid, started: 0 };
                         if self.options.residency == Residency::Strict {
-                            picker.start_order(plan.number, &mut unstarted);
+                            let mut programs: Vec<[u32; 3]> = unstarted.iter().collect();
+                            picker.start_order(plan.number, &mut programs);
+                            programs.reverse();
+                            unstarted = Unstarted::Listed(programs);
                         }
-                        unstarted.reverse();
                         if !unstarted.is_empty() {
                             stream.running = Some(Running { plan, unstarted, resident: 0 });
                         }
@@ -424,8 +426,8 @@ impl<'p> Scheduler<'p, '_> {
         let mut found: Vec<Writer> = others.filter_map(|live| writers::later(&live.program, bytes)).collect();
         for running in self.queues.iter().flat_map(|queue| &queue.streams).filter_map(|stream| stream.running.as_ref())
         {
-            let next = running.unstarted.iter().rev();
-            found.extend(next.filter_map(|&id| writers::unstarted(running.plan, id, bytes)).take(MAX_UNSTARTED));
+            let next = running.unstarted.iter();
+            found.extend(next.filter_map(|id| writers::unstarted(running.plan, id, bytes)).take(MAX_UNSTARTED));
         }
         found
     }
@@ -433,11 +435,6 @@ impl<'p> Scheduler<'p, '_> {
 
 /// Programs of a launch that have not started, named in a report.
 const MAX_UNSTARTED: usize = 4;
-
-/// Every program of a grid, the first axis fastest.
-fn ids([x, y, z]: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {
-    (0..z).flat_map(move |k| (0..y).flat_map(move |j| (0..x).map(move |i| [i, j, k])))
-}
 
 /// Whether a program can go on, now that memory and time are what they are.
 fn can_run(program: &mut Program<'_>, machine: &Machine<'_>) -> bool {

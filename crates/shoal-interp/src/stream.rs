@@ -120,10 +120,55 @@ impl StreamTask<'_> {
 /// A launch under way.
 pub(crate) struct Running<'p> {
     pub(crate) plan: &'p RankPlan<'p>,
-    /// The programs that have not started, the next one last.
-    pub(crate) unstarted: Vec<[u32; 3]>,
+    pub(crate) unstarted: Unstarted,
     /// Programs that have started and not ended.
     pub(crate) resident: usize,
+}
+
+/// The programs of a launch that have not started, in the order in which they will.
+pub(crate) enum Unstarted {
+    /// In the order of the grid, the first axis fastest, of which so many have started. A grid may be too large to be listed.
+    Grid { grid: [u32; 3], started: u64 },
+    /// In another one, the next one last.
+    Listed(Vec<[u32; 3]>),
+}
+
+impl Unstarted {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Unstarted::Grid { grid, started } => {
+                grid.iter().fold(1, |programs: u64, &extent| programs.saturating_mul(extent.into())) - started
+            }
+            Unstarted::Listed(programs) => programs.len() as u64,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The next program, which starts.
+    pub(crate) fn pop(&mut self) -> Option<[u32; 3]> {
+        let next = self.iter().next()?;
+        match self {
+            Unstarted::Grid { started, .. } => *started += 1,
+            Unstarted::Listed(programs) => drop(programs.pop()),
+        }
+        Some(next)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = [u32; 3]> {
+        let (grid, listed): (_, &[[u32; 3]]) = match self {
+            Unstarted::Grid { grid, started } => (Some((*grid, *started..*started + self.len())), &[]),
+            Unstarted::Listed(programs) => (None, programs),
+        };
+        let place = |[x, y, _]: [u32; 3], number: u64| {
+            let (row, x) = (number / u64::from(x), number % u64::from(x));
+            [x as u32, (row % u64::from(y)) as u32, (row / u64::from(y)) as u32]
+        };
+        let in_grid = grid.into_iter().flat_map(move |(grid, numbers)| numbers.map(move |number| place(grid, number)));
+        in_grid.chain(listed.iter().rev().copied())
+    }
 }
 
 /// What was put into a stream.

@@ -148,7 +148,7 @@ pub(crate) fn launch(
             Err(LaunchError::Interrupted { kernel: kernel.name.clone() }.into())
         }
         Err(shoal_interp::Error::Deadlock { waiting, hosts, .. }) if view.is_some() => {
-            let unstarted = hosts.iter().map(|host| host.unstarted as u64).sum();
+            let unstarted = hosts.iter().map(|host| host.unstarted).sum();
             Err(stuck(kernel, &space, &waiting, unstarted).into())
         }
         Err(error) => Err(failed(kernel, &error)),

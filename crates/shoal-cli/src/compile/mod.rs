@@ -14,7 +14,8 @@ use ahead::Form;
 
 pub(crate) fn compile(options: &CompileOptions, runtime: &[PathBuf]) -> Result<(), Failure> {
     let (stages, forms) = what(&options.emit)?;
-    let mut wanted = shoal::CompileOptions { debug: options.debug, ..shoal::CompileOptions::default() };
+    let mut wanted = shoal::CompileOptions::default();
+    wanted.debug |= options.debug;
     let gpu = &mut wanted.gpu;
     gpu.num_warps = options.num_warps.unwrap_or(gpu.num_warps);
     gpu.num_stages = options.num_stages.unwrap_or(gpu.num_stages);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use shoal::{CompileOptions, Device, dtype_from_name};
+use shoal::{Device, dtype_from_name};
 use shoal_kernels::{Checked, Library, catalog, find};
 
 use crate::cache::warn_if_unused;
@@ -38,8 +38,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     let workload = item.workload(sizes, dtype)?;
     let backends = [Some(options.backend), options.check];
     for backend in backends.into_iter().flatten() {
-        let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
-        let library = Library::with(Device::of(backend.into())?, settings);
+        let library = Library::with(Device::of(backend.into())?, super::settings(options));
         let start = Instant::now();
         workload.run(&library)?;
         let first = start.elapsed().as_secs_f64();

@@ -37,9 +37,15 @@ pub(crate) struct Named {
     pub(crate) value: Value,
 }
 
+/// How kernels are compiled: `SHOAL_DEBUG` counts, too.
+fn settings(options: &RunOptions) -> CompileOptions {
+    let mut settings = CompileOptions::default();
+    settings.debug |= options.debug;
+    settings
+}
+
 fn run_file(options: &RunOptions) -> Result<(), Failure> {
-    let settings = CompileOptions { debug: options.debug, ..CompileOptions::default() };
-    let kernel = kernel_of(&options.target)?.with(settings);
+    let kernel = kernel_of(&options.target)?.with(settings(options));
     let values = values(options)?;
     let before = contents(&values);
     launch(options, &kernel, options.backend.into(), &values)?;

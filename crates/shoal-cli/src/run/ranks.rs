@@ -9,7 +9,7 @@ use std::time::Instant;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use shoal::profile::Profile;
 use shoal::world::Rank;
-use shoal::{CompileOptions, DType, Device, dtype_from_name};
+use shoal::{DType, Device, dtype_from_name};
 use shoal_kernels::Library;
 use shoal_kernels::distributed::{Communicator, RankItem, RankWorkload, catalog, find};
 
@@ -195,15 +195,11 @@ fn engine(options: &RunOptions, backend: BackendName) -> Engine {
 /// The library on the device that a rank has.
 fn library_of(options: &RunOptions, backend: BackendName, rank: &Rank) -> Result<Library, Failure> {
     let Some(gpu) = rank.gpu() else { return library(options, backend) };
-    Ok(Library::with(Device::cuda(gpu.device().ordinal())?, settings(options)))
+    Ok(Library::with(Device::cuda(gpu.device().ordinal())?, super::settings(options)))
 }
 
 fn library(options: &RunOptions, backend: BackendName) -> Result<Library, Failure> {
-    Ok(Library::with(Device::of(backend.into())?, settings(options)))
-}
-
-fn settings(options: &RunOptions) -> CompileOptions {
-    CompileOptions { debug: options.debug, ..CompileOptions::default() }
+    Ok(Library::with(Device::of(backend.into())?, super::settings(options)))
 }
 
 /// How a rank that is a process is started.

@@ -39,6 +39,17 @@ fn run_shows_prints_and_saves() {
 }
 
 #[test]
+fn accesses_are_checked_by_the_flag_and_by_the_variable() {
+    let place = place();
+    let outside = RUN.map(|arg| if arg == "n=5" { "n=7" } else { arg });
+    let flagged = [&outside[..], &["--debug"]].concat();
+    for (args, value) in [(&outside[..], "1"), (&flagged[..], "0")] {
+        let called = place.call_with(args, &[("SHOAL_DEBUG", value)]);
+        assert!(called.err.contains("0 bytes past the end of `x` (24 bytes)"), "{}", called.err);
+    }
+}
+
+#[test]
 fn a_second_run_finds_the_kernel_in_the_cache() {
     let place = place();
     assert!(place.ok(&RUN).err.contains("compiled in"));

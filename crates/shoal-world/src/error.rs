@@ -196,11 +196,11 @@ pub(crate) fn listed_names(names: &[String]) -> String {
     }
 }
 
-/// Who reports a failure, and what it waited for; nothing more if that is the rank that has failed, which the failure names.
+/// Who reports a failure, and what it waited for; nothing if the failure begins with that rank.
 fn reporting(rank: usize, awaited: Option<&Awaited>, failure: &Failure) -> String {
     match awaited {
         Some(awaited) => format!("rank {rank}, {awaited}: "),
-        None if rank == failure.rank => String::new(),
+        None if failure.reason.starts_with(&format!("rank {rank} ")) => String::new(),
         None => format!("rank {rank}: "),
     }
 }

@@ -148,6 +148,13 @@ impl Table {
         &mut self.ranks[rank]
     }
 
+    /// A wait ends, unless it has.
+    fn end(&mut self, id: u64) -> Option<Entry> {
+        let at = self.waits.iter().position(|entry| entry.id == id)?;
+        self.moves += 1;
+        Some(self.waits.swap_remove(at))
+    }
+
     /// Gives all waits a verdict if nobody is left who could end one.
     fn judge(&mut self) {
         let actors: usize = self.ranks.iter().map(|row| row.actors).sum();
@@ -404,6 +411,13 @@ impl LongWait {
         self.group.0.table().map_or(0, |table| table.moves)
     }
 
+    /// It ends, as far as this one knows. Says whether it has got a verdict meanwhile: then all others that wait in vain
+    /// wait for what this one tells.
+    #[must_use]
+    pub(crate) fn withdraw(self) -> bool {
+        self.group.0.table().and_then(|mut table| table.end(self.id)).is_some_and(|entry| entry.verdict.is_some())
+    }
+
     /// It has lasted too long, and ends.
     pub(crate) fn is_too_long(&self) {
         if let Some(mut table) = self.group.0.table()
@@ -429,11 +443,8 @@ impl LongWait {
 
 impl Drop for LongWait {
     fn drop(&mut self) {
-        if let Some(mut table) = self.group.0.table()
-            && let Some(at) = table.waits.iter().position(|entry| entry.id == self.id)
-        {
-            table.waits.swap_remove(at);
-            table.moves += 1;
+        if let Some(mut table) = self.group.0.table() {
+            table.end(self.id);
         }
     }
 }
@@ -534,6 +545,23 @@ mod tests {
         assert!(!looks(&wait), "it waits no more");
         drop(work);
         assert!(looks(&wait), "it is done");
+    }
+
+    #[test]
+    fn who_looks_last_judges_all() {
+        let group = LaunchGroup::new(LIMIT);
+        let (a, b) = (group.join(0), group.join(1));
+        let (_on_a, first) = (a.act(), group.waits(0, WaitKind::Host));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (_on_b, second) = (b.act(), b.waits_in_launch());
+                assert!(!looks(&second));
+                assert!(looks(&first));
+                assert!(second.withdraw(), "although it has not looked since");
+                let third = b.waits_in_launch();
+                assert!(!third.withdraw());
+            });
+        });
     }
 
     #[test]

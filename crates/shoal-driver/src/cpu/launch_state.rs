@@ -289,17 +289,18 @@ impl<'a> LaunchState<'a> {
         }
         let moves = self.moves.load(Ordering::Relaxed);
         let mut watch = lock(&self.watch);
-        let since = match watch.moves {
-            Some((seen, since)) if seen == moves => since,
+        let (since, is_judged) = match watch.moves {
+            Some((seen, since)) if seen == moves => (since, false),
             Some(_) | None => {
-                (watch.moves, watch.wait, watch.is_looked_for) = (Some((moves, now)), None, false);
-                now
+                (watch.moves, watch.is_looked_for) = (Some((moves, now)), false);
+                (now, watch.wait.take().is_some_and(|waited| waited.wait.withdraw()))
             }
         };
         let quiet = now.saturating_duration_since(since);
         let rounds = self.rounds.load(Ordering::Relaxed);
         let entered = |member: &GroupMember| GroupWait::new(member.waits_in_launch(), rounds);
         let is_stuck = match self.member {
+            _ if is_judged => true,
             None => quiet >= patience,
             Some(member) if quiet >= member.limit() => {
                 watch.wait.get_or_insert_with(|| entered(member)).wait.is_too_long();
@@ -326,19 +327,21 @@ impl<'a> LaunchState<'a> {
     pub(crate) fn watch_for(&self, since: Instant, now: Instant, look: impl FnOnce() -> bool) -> Watched {
         let Some(member) = self.member else { return Watched::Unknown };
         let mut watch = lock(&self.watch);
-        watch.is_looked_for = true;
         let rounds = self.rounds.load(Ordering::Relaxed);
-        let GroupWait { wait, .. } = watch.wait.get_or_insert_with(|| GroupWait::new(member.waits_in_launch(), rounds));
-        let moves = wait.moves();
-        if !look() {
-            (watch.wait, watch.is_looked_for) = (None, false);
-            self.moved();
-            return Watched::Moves;
-        }
-        let is_stuck = wait.in_vain(moves).is_some();
+        let waited = watch.wait.get_or_insert_with(|| GroupWait::new(member.waits_in_launch(), rounds));
+        let moves = waited.wait.moves();
+        let is_absent = look();
+        let is_stuck = match is_absent {
+            true => waited.wait.in_vain(moves).is_some(),
+            false => watch.wait.take().is_some_and(|waited| waited.wait.withdraw()),
+        };
+        watch.is_looked_for = is_absent;
         drop(watch);
         if is_stuck {
             self.end(End::Stuck(now.saturating_duration_since(since)));
+        } else if !is_absent {
+            self.moved();
+            return Watched::Moves;
         }
         Watched::InVain
     }

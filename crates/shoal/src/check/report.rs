@@ -290,7 +290,7 @@ impl Verdict {
         for host in &deadlock.hosts {
             diagnostic = diagnostic.note(host.to_string());
         }
-        let unstarted: usize = deadlock.hosts.iter().map(|host| host.unstarted).sum();
+        let unstarted: u64 = deadlock.hosts.iter().map(|host| host.unstarted).sum();
         match deadlock.resident {
             Some(room) if unstarted > 0 => diagnostic.help(format!(
                 "programs that wait for others need them resident: launch at most {} per rank, or let no program wait for \

@@ -332,6 +332,34 @@ if rank.rank != 1:
 """
 
 
+POLLING = """
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def poll_and_tell(flag, other, n):
+    if tl.rank() == 0:
+        looked = 0
+        while (looked < n) and (tl.atomic_add(other, 0) == 0):
+            looked += 1
+        tl.notify(flag, 1)
+    if tl.rank() == 1:
+        tl.wait(flag, 1, "sys", "acquire")
+
+rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=60).rank
+flag, other = rank.symm_zeros(1, np.int64), rank.symm_zeros(1, np.int64)
+rank.barrier()
+if rank.rank < 2:
+    poll_and_tell[(1,)](flag, other, 40_000)
+    print("told", flush=True)
+"""
+
+
+def test_a_loop_that_gives_up_by_itself_is_no_wait_for_one_that_has_left(tmp_path):
+    process = start(launcher(3), POLLING, tmp_path)
+    output, _ = process.communicate(timeout=90)
+    assert process.returncode == 0 and output.count("told") == 2, output
+
+
 def test_ranks_go_on_without_one_that_has_done_its_part(tmp_path):
     process = start(launcher(3), EARLY, tmp_path)
     output, _ = process.communicate(timeout=90)

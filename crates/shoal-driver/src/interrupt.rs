@@ -36,6 +36,8 @@ pub struct Standing {
     pub moves: u64,
     /// How often all programs that have begun were found to wait.
     pub rounds: u64,
+    /// Some of them look at memory in a loop, which may end by itself.
+    pub loops: bool,
 }
 
 /// A question to the host: do the programs of the launch wait in vain?

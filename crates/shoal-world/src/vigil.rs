@@ -118,7 +118,7 @@ impl Vigil {
             return false;
         }
         let before = self.last.replace(standing);
-        let is_still = before.is_some_and(|before| before.moves == standing.moves);
+        let is_still = !standing.loops && before.is_some_and(|before| before.moves == standing.moves);
         let beat = self.own.filter(|_| is_still && BUSY_STREAMS.load(Ordering::SeqCst) == 0);
         // A round that began before the last look may have found what has changed since.
         let has_beaten = before.is_some_and(|before| standing.rounds > before.rounds + 1);

@@ -342,7 +342,9 @@ impl FiberLaunch<'_> {
         let all = |state: &State, holds: &dyn Fn(&Fiber) -> bool| {
             state.schedule.all_suspended().is_some_and(|mut fibers| fibers.all(holds))
         };
-        if !self.job.state.has_waited_for_long(since) || !all(&state, &|fiber| look(fiber).is_some()) {
+        let all_wait = all(&state, &|fiber| look(fiber).is_some());
+        self.job.state.set_loops(!all_wait);
+        if !all_wait || !self.job.state.has_waited_for_long(since) {
             return Some((state, Watched::Unknown));
         }
         loop {

@@ -51,7 +51,7 @@ impl CpuDevice {
         })?;
         let _acting = options.member.as_ref().map(GroupMember::act);
         let timeout = options.timeout.unwrap_or(self.wait_timeout());
-        let state = LaunchState::new(options, (info.waits == Waits::MayWait).then_some(timeout));
+        let state = LaunchState::new(options, (info.waits == Waits::MayWait).then_some(timeout), self.wait_timeout());
         let job = Job { threads: self.threads(), workers, kernel, grid, programs, args, state: &state };
         if info.waits == Waits::MayWait || info.can_fail || options.fibers == Fibers::Always {
             fiber_launch::run(&job, timeout)?;

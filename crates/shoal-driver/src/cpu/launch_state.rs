@@ -77,6 +77,10 @@ pub(crate) struct LaunchState<'a> {
     waiting: AtomicUsize,
     /// How often all programs that have begun were found to wait.
     rounds: AtomicU64,
+    /// Not all programs are known to wait for words: some may look at memory in a loop.
+    loops: AtomicBool,
+    /// How long a loop in which nothing moves may still be one that ends by itself.
+    loop_patience: Duration,
     /// How often a program that waits began to wait for something else.
     turns: AtomicU64,
     watch: Mutex<Watch>,
@@ -124,8 +128,9 @@ impl GroupWait {
 }
 
 impl<'a> LaunchState<'a> {
-    pub(crate) fn new(options: &'a LaunchOptions, patience: Option<Duration>) -> Self {
+    pub(crate) fn new(options: &'a LaunchOptions, patience: Option<Duration>, loop_patience: Duration) -> Self {
         Self {
+            loop_patience,
             sink: &options.print,
             interrupt: options.interrupt.as_ref(),
             give_up: options.give_up.as_ref(),
@@ -140,6 +145,7 @@ impl<'a> LaunchState<'a> {
             moves: AtomicU64::new(0),
             waiting: AtomicUsize::new(0),
             rounds: AtomicU64::new(0),
+            loops: AtomicBool::new(true),
             turns: AtomicU64::new(0),
             watch: Mutex::new(Watch::default()),
             grid_words: Default::default(),
@@ -217,6 +223,11 @@ impl<'a> LaunchState<'a> {
         self.waiting.store(programs, Ordering::Relaxed);
     }
 
+    /// Whether some programs look at memory in a loop.
+    pub(crate) fn set_loops(&self, loops: bool) {
+        self.loops.store(loops, Ordering::Relaxed);
+    }
+
     /// Whether the launching thread has reasons to poll the host.
     #[inline]
     pub(crate) fn is_watched(&self) -> bool {
@@ -251,7 +262,9 @@ impl<'a> LaunchState<'a> {
         // In this order: programs that wait tell what for.
         if let Some(give_up) = self.give_up.filter(|_| waits) {
             let moves = self.moves.load(Ordering::Relaxed).wrapping_add(self.turns.load(Ordering::Relaxed));
-            let standing = Standing { moves, rounds: self.rounds.load(Ordering::Relaxed) };
+            let rounds = self.rounds.load(Ordering::Relaxed);
+            let loops = self.loops.load(Ordering::Relaxed) && self.quiet_for(now) < self.loop_patience;
+            let standing = Standing { moves, rounds, loops };
             self.ask(|| give_up.is_requested(standing), || End::Stuck(self.quiet_for(now)));
         }
         if let Some(interrupt) = self.interrupt {

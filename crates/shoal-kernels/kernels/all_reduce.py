@@ -1,8 +1,8 @@
 """Sums over all ranks, on every rank. Sums are made in fp32 and in the order of the ranks, so all have the same bits.
 
 Kernels that begin with `gdc_wait` are launched before the launch ahead of them has ended. They let the next one come when
-their programs have heard of all ranks, so that no program that is waited for lacks a place to run. Where the others' memory
-is, they ask while they wait.
+their programs have heard of all ranks, so that no program that is waited for lacks a place to run, or when they end, where
+all places are taken. Where the others' memory is, they ask while they wait.
 """
 
 import shoal
@@ -34,10 +34,11 @@ def ask_for(x, tile, n, BLOCK: tl.constexpr):
 @shoal.jit(do_not_specialize=["turn"])
 def one_shot_all_reduce(
     x, out, pad, n, WORLD: tl.constexpr, BLOCK: tl.constexpr, EARLY: tl.constexpr = True, AHEAD: tl.constexpr = False,
-    turn=0,
+    turn=0, WHOLE: tl.constexpr = False,
 ):  # fmt: skip
     """Every rank reads the whole of everybody's `x`, which is symmetric. `x` may be overwritten afterwards.
 
+    `EARLY`: the next launch may come as soon as all ranks are here. `WHOLE`: `n` is a multiple of `BLOCK`.
     `AHEAD`: each rank asks for its own elements a tile ahead, for the first before it has heard of the others. Every other
     `turn` goes from the end to the beginning: of more than the cache holds, it holds what was touched last, by the launch
     before or by whoever wrote `x`.
@@ -55,8 +56,9 @@ def one_shot_all_reduce(
         if AHEAD:
             ask_for(x, tl.abs(first - tl.minimum(step + tl.num_programs(0), tiles - 1)), n, BLOCK)
         at = tl.abs(first - step) * BLOCK + tl.arange(0, BLOCK)
-        total = sum_of_ranks(x, places, at, at < n, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
-        tl.store(out + at, total.to(out.dtype.element_ty), mask=at < n)
+        inside = None if WHOLE else at < n
+        total = sum_of_ranks(x, places, at, inside, tl.zeros((BLOCK,), dtype=tl.float32), WORLD)
+        tl.store(out + at, total.to(out.dtype.element_ty), mask=inside)
     meet(pad, READ=True)
 
 

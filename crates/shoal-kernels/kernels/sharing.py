@@ -33,12 +33,20 @@ def places_of(x, WORLD: tl.constexpr):
 
 
 @shoal.jit
+def elements_at(place, at, inside):
+    """The elements there, 0 where nothing is; with `None`, something is everywhere."""
+    if inside is None:
+        return tl.load(place + at)
+    return tl.load(place + at, mask=inside, other=0.0)
+
+
+@shoal.jit
 def sum_of_places(places, at, inside, total):
     """`total` plus the elements behind each of a few places, in fp32 and in their order."""
     # Unrolled, the sum is one loop over the tile, and all loads are under way at once.
     tiles = ()
     for place in tl.static_range(len(places)):
-        tiles += (tl.load(places[place] + at, mask=inside, other=0.0),)
+        tiles += (elements_at(places[place], at, inside),)
     for place in tl.static_range(len(places)):
         total += tiles[place].to(tl.float32)
     return total
@@ -50,5 +58,5 @@ def sum_of_ranks(x, places, at, inside, total, WORLD: tl.constexpr):
     if WORLD <= 8:
         return sum_of_places(places, at, inside, total)
     for peer in range(WORLD):
-        total += tl.load(tl.symm_at(x, peer) + at, mask=inside, other=0.0).to(tl.float32)
+        total += elements_at(tl.symm_at(x, peer), at, inside).to(tl.float32)
     return total

@@ -96,10 +96,12 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     let Tiling { programs, block, warps, early, ahead, registers } =
         everywhere.unwrap_or_else(|| Tiling::of(comm, n, 1));
     let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early, AHEAD = ahead);
-    // Both together take up to four times as long on 8 ranks.
+    // With elements asked for ahead, either takes up to four times as long on 8 ranks.
+    args.set("WHOLE", !ahead && n.is_multiple_of(block));
     args.set("turn", if ahead { 0 } else { comm.next_turn() });
     args.set("num_warps", warps);
-    args.set("launch_pdl", early);
+    // One that lets nobody come early still begins while the launch ahead of it ends.
+    args.set("launch_pdl", true);
     if let Some(registers) = registers {
         args.set("maxnreg", registers);
     }
@@ -145,7 +147,7 @@ struct Tiling {
     block: usize,
     /// Warps of a program; only GPUs have them.
     warps: usize,
-    /// Whether a launch begins before the one ahead has ended.
+    /// Whether the next launch may begin while this one works.
     early: bool,
     /// Whether each rank asks for its elements before they are read.
     ahead: bool,

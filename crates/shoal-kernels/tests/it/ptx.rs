@@ -23,6 +23,34 @@ fn programs_of_ranks_meet_without_asking_all_threads() {
         let read = |text: &str| text.lines().any(|line| line.contains("ld.global") && line.contains(at));
         assert!(read(ahead) && !read(rounds), "{at} in\n{text}");
     }
+    // How long a wait may take, and where to report, is read by those who have waited for a while or report.
+    let asked = text.lines().find_map(|line| line.trim().strip_suffix(", [barriers_param_2];")).unwrap();
+    let table = asked.split_whitespace().last().unwrap();
+    let late: Vec<&str> = text.split("$L__BB").filter(|block| block.contains(&format!("[{table}+24]"))).collect();
+    assert!(!late.is_empty() && late.iter().all(|block| block.contains("%globaltimer")), "{text}");
+    for block in text.split("$L__BB").filter(|block| block.contains(&format!("[{table}+32]"))) {
+        assert!(block.contains("%globaltimer") || block.contains("atom.relaxed.sys.global.add"), "{block} in\n{text}");
+    }
+}
+
+#[test]
+fn whole_tiles_are_read_and_stored_without_predicates() {
+    let kernel = Source::AllReduce.module().unwrap().kernel("one_shot_all_reduce").unwrap();
+    let text = |whole: &str| {
+        let signature = format!(
+            "*bf16:16, *bf16:16, *i32:16, i32:16, WORLD=4, BLOCK=4096, EARLY=False, AHEAD=False, i32, WHOLE={whole}"
+        );
+        let specs = kernel.read_signature(&signature).unwrap();
+        String::from_utf8(kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap()).unwrap()
+    };
+    let predicated = |text: &str| {
+        let wide = |line: &&str| line.contains("ld.global.v4.b32") || line.contains("st.global.v4.b32");
+        text.lines().filter(wide).filter(|line| line.trim_start().starts_with('@')).count()
+    };
+    let (whole, any) = (text("True"), text("False"));
+    assert!(whole.contains("ld.global.v4.b32") && whole.contains("st.global.v4.b32"), "{whole}");
+    assert_eq!(predicated(&whole), 0, "{whole}");
+    assert!(predicated(&any) > 0, "{any}");
 }
 
 #[test]

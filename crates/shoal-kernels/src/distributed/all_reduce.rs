@@ -96,8 +96,8 @@ fn one_shot<T: Number>(comm: &Communicator<'_>, x: &Symm<T>, room: usize, out: A
     let Tiling { programs, block, warps, early, ahead, registers } =
         everywhere.unwrap_or_else(|| Tiling::of(comm, n, 1));
     let mut args = args!(x, out, comm.pad(), n, WORLD = world, BLOCK = block, EARLY = early, AHEAD = ahead);
-    // With elements asked for ahead, either takes up to four times as long on 8 ranks.
-    args.set("WHOLE", !ahead && n.is_multiple_of(block));
+    // Without masks, little of 8 ranks takes longer; with elements asked for ahead, either takes up to four times as long.
+    args.set("WHOLE", !early && !ahead && n.is_multiple_of(block));
     args.set("turn", if ahead { 0 } else { comm.next_turn() });
     args.set("num_warps", warps);
     // One that lets nobody come early still begins while the launch ahead of it ends.

@@ -43,7 +43,16 @@ def install_cuda_as_cpu() -> None:
     except ImportError:
         raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
     from shoal import _native
-    from shoal.torch.cuda_as_cpu import devices, driver, notes, nvshmem, process_groups, queries, registrations
+    from shoal.torch.cuda_as_cpu import (
+        cuda_core,
+        devices,
+        driver,
+        notes,
+        nvshmem,
+        process_groups,
+        queries,
+        registrations,
+    )
     from shoal.torch.symmetric_memory import install_symmetric_memory
 
     _installed = True
@@ -53,6 +62,7 @@ def install_cuda_as_cpu() -> None:
     queries.install()
     registrations.install()
     driver.install()
+    cuda_core.install()
     nvshmem.install()
     _name_the_driver()
     if "OMPI_COMM_WORLD_RANK" not in os.environ:  # Open MPI takes all of it at once

@@ -102,8 +102,6 @@ def test_programs_that_look_for_the_package_find_it(installed):
 def test_what_is_not_there_says_so(installed):
     with pytest.raises(ModuleNotFoundError, match="No module named 'triton.nothing'"):
         importlib.import_module("triton.nothing")
-    with pytest.raises(ImportError, match="Proton"):
-        importlib.import_module("triton.profiler")
     gluon = importlib.import_module("triton.experimental.gluon")
     with pytest.raises(ImportError, match="Gluon is a language for the inside of GPUs"):
         gluon.jit  # noqa: B018

@@ -167,6 +167,11 @@ kept.seek(0)
 assert torch.load(kept, map_location=x.device).tolist() == x.tolist()
 
 
+# Modules that other compilers write are programs, wherever torch loads them.
+written = torch._inductor.codecache.PyCodeCache.load("def where(tensor):\\n    return tensor.device\\n")
+assert written.__name__.startswith("torch.") and written.where(x) == here and written.where(host).type == "cpu"
+
+
 @triton.jit
 def double(x):
     tl.store(x, tl.load(x) * 2)

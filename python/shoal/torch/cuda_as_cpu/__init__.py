@@ -44,6 +44,7 @@ def install_cuda_as_cpu() -> None:
         raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
     from shoal import _native
     from shoal.torch.cuda_as_cpu import (
+        cuda_core,
         devices,
         driver,
         notes,
@@ -63,6 +64,7 @@ def install_cuda_as_cpu() -> None:
     registrations.install()
     products.install()
     driver.install()
+    cuda_core.install()
     nvshmem.install()
     _name_the_driver()
     if "OMPI_COMM_WORLD_RANK" not in os.environ:  # Open MPI takes all of it at once

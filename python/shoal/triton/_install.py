@@ -21,6 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from shoal import errors
+from shoal.knobs import cache_knobs
 from shoal.language._constexpr import constexpr
 from shoal.language._dtype import dtype
 from shoal.triton import _inner_names
@@ -94,8 +95,11 @@ class _Loader(importlib.abc.Loader):
         if alias.startswith(NAME + "."):
             _inner_names.give(sys.modules[alias], alias[len(NAME) :])
         # Modules that are loaded already must not be loaded again under the second name: that would bind them in their
-        # package once more, over what the package itself may have under that name (`triton.runtime.driver`).
+        # package once more, over what the package itself may have under that name (`triton.runtime.driver`,
+        # `triton_dist.jit`).
         for name, loaded in list(sys.modules.items()):
+            if alias == "triton_dist" and name.startswith(self.real + "."):
+                sys.modules.setdefault(alias + name[len(self.real) :], loaded)
             tail = next((name[len(place) :] for place in PLACES if name.startswith(place + ".")), None)
             if tail is not None and f"{NAME}{tail}".startswith(alias + ".") and _real_name(tail) == name:
                 sys.modules.setdefault(NAME + tail, loaded)
@@ -203,6 +207,7 @@ def _install_finder() -> None:
     sys.meta_path.insert(0, finder)
     errors.other_words = with_note
     dtype.package = f"{NAME}.language"
+    cache_knobs.for_triton = True
     # Inductor writes annotations of globals by the names of their classes.
     constexpr.__module__ = f"{NAME}.language.core"
 
@@ -215,6 +220,7 @@ def uninstall() -> None:
     sys.meta_path.remove(finder)
     errors.other_words = None
     dtype.package = "shoal.language"
+    cache_knobs.for_triton = False
     constexpr.__module__ = "shoal.language._constexpr"
     _inner_names.take_back()
     for name in [name for name in sys.modules if name.partition(".")[0] in (NAME, "triton_dist")]:

@@ -461,6 +461,29 @@ def test_streams_copy_beside_the_rank():
         assert (result == (rank - 1) % 3 + 1).all()
 
 
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("who", ["one", "all"])
+def test_a_stream_that_is_dropped_while_it_waits_in_vain_is_an_error(who, n):
+    def wait(rank):
+        word = rank.symm_zeros(1, np.uint32)
+        if who == "all" or rank.rank == 0:
+            rank.stream().wait_value(word, 5)
+        if who == "one":
+            rank.barrier()
+
+    with pytest.raises(shoal.DeadlockError, match=r"(?s)rank 0: .*waiting for the word at offset \d+ of rank 0 == 5") as seen:
+        world(n).run(wait)
+    assert any("waiting for the word" in text for text in seen.value.waits)
+
+
+def test_what_a_dropped_stream_raised_is_raised():
+    def divide(rank):
+        rank.stream().call(lambda: 1 // 0)
+
+    with pytest.raises(ZeroDivisionError):
+        world(2).run(divide)
+
+
 def test_a_launch_on_a_stream_waits_for_the_rank_that_launches_later():
     def launch(rank):
         flag = rank.symm_zeros(1, np.int64)

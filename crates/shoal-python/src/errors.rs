@@ -44,7 +44,10 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
     match error {
         WorldError::Rank { rank, source, others } => match source.downcast_ref::<PyErr>() {
             Some(raised) => on_rank(py, raised.clone_ref(py), *rank, others),
-            None => new(py, "WorldError", &text, |facts| facts.set_item("rank", rank)),
+            None => match source.downcast_ref::<WorldError>() {
+                Some(error) => on_rank(py, world(py, error), *rank, others),
+                None => new(py, "WorldError", &text, |facts| facts.set_item("rank", rank)),
+            },
         },
         WorldError::Argument(_) => PyValueError::new_err(text),
         WorldError::OutOfMemory { .. } | WorldError::PadTooSmall { .. } => new(py, "OutOfResources", &text, |_| Ok(())),
@@ -52,12 +55,20 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
             new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank))
         }
         WorldError::Deadlock { waits } => deadlock(py, &text, waits),
-        WorldError::Stream { source } => world(py, source),
+        WorldError::Stream { source } => of_stream(py, source),
         WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => new(py, "WorldError", &text, |facts| {
             facts.set_item("rank", error.odd_one())?;
             facts.set_item("differs", true)
         }),
         _ => new(py, "WorldError", &text, |_| Ok(())),
+    }
+}
+
+/// What ended a stream; what a function in it raised is raised as it was.
+fn of_stream(py: Python<'_>, error: &WorldError) -> PyErr {
+    match error {
+        WorldError::Rank { source, .. } if let Some(raised) = source.downcast_ref::<PyErr>() => raised.clone_ref(py),
+        _ => world(py, error),
     }
 }
 

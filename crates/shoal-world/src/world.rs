@@ -295,7 +295,8 @@ where
     let result = function(rank).map_err(Into::into).and_then(|value| {
         // What a rank has launched on a GPU ends before the rank does.
         settle(rank)?;
-        Ok(value)
+        // What streams that it has dropped came to is its affair, too.
+        rank.take_left_error().map_or(Ok(value), |error| Err(error.into()))
     });
     let result = result.map_err(|error: Box<dyn Error + Send + Sync>| {
         match error.downcast_ref::<WorldError>().and_then(WorldError::odd_one) {

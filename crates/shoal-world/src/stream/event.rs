@@ -1,5 +1,6 @@
 //! Events: points in a stream that others wait for.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,8 @@ pub struct Event(Arc<Inner>);
 struct Inner {
     state: Mutex<State>,
     happened: Condvar,
+    /// Whether somebody has got the error that ended the stream.
+    is_heard: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone)]
@@ -31,8 +34,9 @@ enum State {
 }
 
 impl Event {
-    pub(super) fn new() -> Event {
-        Event(Arc::new(Inner { state: Mutex::new(State::Pending), happened: Condvar::new() }))
+    pub(super) fn new(is_heard: &Arc<AtomicBool>) -> Event {
+        let (state, is_heard) = (Mutex::new(State::Pending), Arc::clone(is_heard));
+        Event(Arc::new(Inner { state, happened: Condvar::new(), is_heard }))
     }
 
     pub(super) fn happen(&self, failed: Option<SharedError>) {
@@ -56,7 +60,10 @@ impl Event {
             wait.looks();
             match &*state {
                 State::Happened => return Ok(()),
-                State::Failed(error) => return Err(WorldError::Stream { source: Arc::clone(error) }),
+                State::Failed(error) => {
+                    self.0.is_heard.store(true, Ordering::Relaxed);
+                    return Err(WorldError::Stream { source: Arc::clone(error) });
+                }
                 State::Pending => {}
             }
             if Instant::now() >= deadline {

@@ -59,7 +59,7 @@ pub use engine::{Awaited, Call, EngineKind};
 pub use error::{Failure, WorldError};
 pub use heap::Symm;
 pub use mesh::Mesh;
-pub use options::WorldOptions;
+pub use options::{WorldOptions, parse_bytes};
 pub use pad::SignalPad;
 pub use rank::Rank;
 pub use stream::{Compare, Event, HostBuffer, Place, Stream, TimeNote, Value, monotonic_now};

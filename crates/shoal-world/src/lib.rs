@@ -45,6 +45,7 @@ mod stream;
 mod team;
 mod team_register;
 mod vigil;
+mod wait_report;
 mod world;
 mod world_device;
 
@@ -65,5 +66,6 @@ pub use rank::Rank;
 pub use stream::{Compare, Event, HostBuffer, Place, Stream, TimeNote, Value, monotonic_now};
 pub use team::Team;
 pub use vigil::Vigil;
+pub use wait_report::{ReportKind, WaitReport};
 pub use world::World;
 pub use world_device::WorldDevice;

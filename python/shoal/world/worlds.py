@@ -30,8 +30,8 @@ _LOOK = 0.25
 class World:
     """Ranks that reach each other's memory.
 
-    Settings that are not passed come from the environment: `SHOAL_HEAP_BYTES` (also as `512M` or `2G`), `SHOAL_PAD_SLOTS`,
-    `SHOAL_TIMEOUT`. All ranks must have the same.
+    Settings that are not passed come from the environment: `SHOAL_HEAP_BYTES` (also as `512M` or `2G`),
+    `SHOAL_PAD_SLOTS`, `SHOAL_TIMEOUT`. All ranks must have the same.
     """
 
     _joined: World | None = None
@@ -207,7 +207,8 @@ class World:
             self.ranks[0].fail(f"the program was interrupted ({_told(interruption)})")
             _raise_in(threads, KeyboardInterrupt)
             driver.join(_GRACE)
-            raise
+            # Where this thread waited is nobody's concern.
+            raise interruption.with_traceback(None) from None
         if failed is not None:
             # Ranks that wait have ended; those that run Python are told, where they are.
             _raise_in(threads, _as_class(failed))

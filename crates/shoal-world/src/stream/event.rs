@@ -9,6 +9,7 @@ use crate::engine::Awaited;
 use crate::error::{Failure, WorldError, spell};
 use crate::giving_up;
 use crate::rank::Rank;
+use crate::wait_report::Told;
 
 /// How often a waiting rank looks whether the world has failed.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -77,7 +78,7 @@ impl Event {
             }
             if let Some(verdict) = wait.in_vain() {
                 drop(state);
-                return Err(giving_up::deadlocked(rank.access(), &verdict, awaited().to_string()));
+                return Err(giving_up::deadlocked(rank.access(), &verdict, &Told::from(&awaited())));
             }
             let waited = self.0.happened.wait_timeout(state, LIVENESS_INTERVAL);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -141,6 +141,14 @@ def fetch(dest, source, count: tl.constexpr, peer: tl.constexpr):
 
 @requires_nvshmem
 @triton.jit
+def fetch_bytes(dest, source, total, count: tl.constexpr, peer: tl.constexpr):
+    nvshmem.getmem_nbi_block_extern_wrapper(dest.to(tl.int64), source.to(tl.int64), count * 4, peer)
+    nvshmem.quiet()
+    nvshmem.reduce_extern_wrapper(0, total.to(tl.int64), source.to(tl.int64), count, "sum", total.type.element_ty)
+
+
+@requires_nvshmem
+@triton.jit
 def send(dest, source, flag, one, count: tl.constexpr, peer: tl.constexpr):
     nvshmem.put(dest, source, count, peer)
     nvshmem.fence()
@@ -170,6 +178,11 @@ for op in (0, 5):
 dest.fill_(-1)
 fetch[(1,)](dest, source, SIZE, right)
 assert dest.tolist() == [100 * right + i for i in range(SIZE)]
+dest.fill_(-1)
+total = torch.zeros(SIZE, dtype=torch.int32)
+fetch_bytes[(1,)](dest, source, total, SIZE, right)
+assert dest.tolist() == [100 * right + i for i in range(SIZE)]
+assert total.tolist() == [50 * ranks * (ranks - 1) + ranks * i for i in range(SIZE)]
 flag, one = symmetric(torch.zeros(1, dtype=torch.int32)), symmetric(torch.ones(1, dtype=torch.int32))
 dist.barrier()
 dest.fill_(-1)

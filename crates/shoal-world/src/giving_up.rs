@@ -25,6 +25,8 @@ use crate::wait_report::{ReportKind, Told, WaitReport, by_fault};
 pub(crate) const COLLECTING: Duration = Duration::from_millis(600);
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
+const HAS_LEFT: &str = "it has left the world";
+
 impl Rank {
     /// The error of a launch of this rank that is stuck: [what every rank waits for](WorldError::Deadlock), or that of this
     /// rank alone, if the world had ended already.
@@ -172,7 +174,9 @@ pub(crate) fn deadlocked(access: &dyn Engine, verdict: &Verdict, waits: &Told) -
     let told = verdict.tell(access.rank(), waits.encode());
     let of = |rank: usize| {
         let told = told.iter().filter(|(of, _)| *of == rank).filter_map(|(_, text)| Told::decode(text));
-        WaitReport::of(rank, told).unwrap_or_else(|| told_by(access, rank))
+        // All wait, so one that is there and tells nothing does so elsewhere.
+        let otherwise = if access.has_left(rank) { HAS_LEFT } else { "its thread waits as another rank" };
+        WaitReport::of(rank, told).unwrap_or_else(|| WaitReport::not_waiting(rank, otherwise))
     };
     let waits = by_fault((0..access.size()).map(of).collect());
     if let Some(first) = waits.first().filter(|_| !verdict.only_launches()) {
@@ -212,7 +216,7 @@ fn told_by(access: &dyn Engine, rank: usize) -> WaitReport {
         return report;
     }
     let what = match runs(access, rank) {
-        _ if access.has_left(rank) => "it has left the world".to_owned(),
+        _ if access.has_left(rank) => HAS_LEFT.to_owned(),
         Some(what) => format!("it {what}"),
         None => "it has not said what it waits for; it computes, or does not answer".to_owned(),
     };

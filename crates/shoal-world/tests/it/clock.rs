@@ -109,6 +109,24 @@ fn what_ended_a_dropped_stream_is_an_error_of_its_rank_unless_it_was_heard() {
 }
 
 #[test]
+fn a_thread_that_waits_as_another_rank_is_told_at_once() {
+    let world = patient(2);
+    let other = world.local_ranks()[1].clone();
+    let error = world
+        .run(|rank| match rank.rank() {
+            0 => {
+                let _acting = other.act();
+                other.wait_signal(&slot(&other, 0)?, None)
+            }
+            _ => rank.barrier(),
+        })
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("rank 0: its thread waits as another rank"), "{error}");
+    assert!(error.contains("rank 1: waiting for the signal at offset 0 of rank 0"), "{error}");
+}
+
+#[test]
 fn whoever_left_is_told_first() {
     let report = said(3, |rank| match rank.rank() {
         1 => Ok(()),

@@ -243,7 +243,7 @@ impl FiberLaunch<'_> {
     /// Queues a fiber that waits.
     fn put_back(&self, fiber: Fiber, round: Round) {
         let course = fiber.course();
-        if course != Course::InVain {
+        if course == Course::Moved || fiber.position().1.may_end_by_itself() {
             self.job.state.moved();
         }
         let mut state = lock(&self.state);

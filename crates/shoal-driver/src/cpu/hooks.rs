@@ -64,7 +64,7 @@ pub(super) unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
         }
         (*ctx).course = match () {
             () if (*ctx).passed != (*ctx).shared.passed => Course::Moved,
-            () if wait.may_end_by_itself() => Course::Stepped,
+            () if wait.counts_looks() => Course::Stepped,
             () => Course::InVain,
         };
         ((*ctx).passed, (*ctx).wait) = ((*ctx).shared.passed, wait);

@@ -195,7 +195,9 @@ impl<F> Schedule<F> {
     /// A fiber was suspended.
     pub(crate) fn suspended(&mut self, fiber: F, Round(round): Round, course: Course, now: impl FnOnce() -> Instant) {
         match course {
-            Course::InVain | Course::Stepped => {}
+            Course::InVain => {}
+            // It goes on soon, but lets others go first.
+            Course::Stepped => self.fruitless = self.fruitless.min(self.calm_after),
             Course::Moved => (self.fruitless, self.quiet_since) = (0, None),
         }
         if round != self.round {
@@ -363,6 +365,23 @@ mod tests {
     #[test]
     fn a_chain_along_the_order_stays_small() {
         assert!(drive(5000, 16, |p, ended, _| p == 0 || ended[p as usize - 1]).unwrap() <= 16);
+    }
+
+    #[test]
+    fn loops_that_count_their_looks_go_on_soon() {
+        let pause_after = |course| {
+            let mut schedule = Schedule::<u64>::new(1, 1, 1, 8, Cpus::Enough);
+            let Next::Start(range) = schedule.next() else { panic!() };
+            schedule.suspended(range.first, Round::NONE, course, Instant::now);
+            for _ in 0..2 * (CALM_AFTER + YIELDS) {
+                let Next::Resume(program, round) = schedule.next() else { panic!() };
+                schedule.suspended(program, round, course, Instant::now);
+            }
+            assert!(schedule.is_calm());
+            schedule.pause()
+        };
+        assert_eq!(pause_after(Course::Stepped), Pause::Yield);
+        assert!(matches!(pause_after(Course::InVain), Pause::Sleep(_)));
     }
 
     #[test]

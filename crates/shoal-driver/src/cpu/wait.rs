@@ -48,6 +48,11 @@ impl Wait {
         Self { site, value }
     }
 
+    /// Whether it is in a loop that may end by itself after some looks.
+    pub(crate) fn counts_looks(&self) -> bool {
+        self.value.is_some_and(|value| value.or_in_time && value.address.is_null())
+    }
+
     /// Whether the program may go on although nothing changes.
     pub(crate) fn may_end_by_itself(&self) -> bool {
         self.value.is_some_and(|value| value.or_in_time)

@@ -193,7 +193,7 @@ class amd_knobs(base_knobs):
 
 
 class proton_knobs(base_knobs):
-    """The profiler of GPUs, which is not part of Shoal."""
+    """Triton's profiler: `disable` is heard, the rest is of libraries that are not part of Shoal."""
 
     disable = env_bool("TRITON_PROTON_DISABLE")
     cupti_lib_dir = env_opt_str("TRITON_CUPTI_LIB_PATH")

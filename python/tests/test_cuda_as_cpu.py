@@ -167,6 +167,11 @@ kept.seek(0)
 assert torch.load(kept, map_location=x.device).tolist() == x.tolist()
 
 
+# Modules that other compilers write are programs, wherever torch loads them.
+written = torch._inductor.codecache.PyCodeCache.load("def where(tensor):\\n    return tensor.device\\n")
+assert written.__name__.startswith("torch.") and written.where(x) == here and written.where(host).type == "cpu"
+
+
 @triton.jit
 def double(x):
     tl.store(x, tl.load(x) * 2)
@@ -255,6 +260,38 @@ assert torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="cuda")
 with torch._subclasses.FakeTensorMode() as mode:
     assert (mode.from_tensor(x) + 1).device == x.device
 assert torch._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
+
+
+# Of torch's own operators for CUDA only.
+half = torch.full((2, 3), 0.1, dtype=torch.bfloat16, device="cuda")
+wide = half.float() @ half.float().T
+made = torch.zeros(2, 2, device="cuda")
+assert torch.equal(torch.mm(half, half.T, out_dtype=torch.float32), wide)
+torch.addmm(made, half, half.T, out_dtype=torch.float32, alpha=2, out=made)
+assert torch.equal(made, 2 * wide)
+assert torch.equal(torch.bmm(half[None], half.T[None], out_dtype=torch.float32), wide[None])
+
+
+class Scaled(torch.Tensor):
+    def __new__(cls, inner, scale):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
+
+    def __init__(self, inner, scale):
+        self.inner, self.scale = inner, scale
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten.detach.default:
+            return cls(args[0].inner, args[0].scale)
+        plain = [arg.inner * arg.scale if isinstance(arg, cls) else arg for arg in args]
+        return function(*plain, **(kwargs or {}))
+
+
+weight = torch.nn.Parameter(Scaled(torch.ones(4, 4, device="cuda"), 3.0))
+assert weight.device == x.device and weight.is_cuda
+out = torch.nn.functional.linear(x, weight)
+out.sum().backward()
+assert out.tolist() == [84.0] * 4 and weight.grad.tolist() == [[7.0] * 4] * 4
 """
 
 
@@ -588,7 +625,7 @@ def test_as_a_plugin_of_pytest(tmp_path):
         "    assert (done.stdout, done.stderr) == ('True triton.language.int8\\n', '')\n"
         "def test_targets():\n"
         "    target = triton.runtime.driver.active.get_current_target()\n"
-        "    assert target.backend == 'cpu' and target.warp_size == 32\n"
+        "    assert (target.backend, target.arch, target.warp_size) == ('cuda', 90, 32)\n"
         "    for each in (target, triton.backends.compiler.GPUTarget('cuda', 90, 32)):\n"
         "        assert triton.compiler.make_backend(each).target == each\n"
     )

@@ -111,8 +111,9 @@ from torch.distributed._symmetric_memory._nvshmem_triton import requires_nvshmem
 import triton
 import triton.language as tl
 
-assert symm_mem.is_nvshmem_available()
+assert symm_mem.is_nvshmem_available() and symm_mem.get_backend("cuda") == "SHOAL"
 symm_mem.set_backend("NVSHMEM")
+assert symm_mem.get_backend(torch.device("cuda")) == "NVSHMEM"
 dist.init_process_group("nccl")
 rank, ranks = dist.get_rank(), dist.get_world_size()
 left, right = (rank - 1) % ranks, (rank + 1) % ranks
@@ -137,6 +138,14 @@ def pass_on(dest, source, signal, count: tl.constexpr, peer: tl.constexpr, op: t
 @triton.jit
 def fetch(dest, source, count: tl.constexpr, peer: tl.constexpr):
     nvshmem.get(dest, source, count, peer)
+
+
+@requires_nvshmem
+@triton.jit
+def fetch_bytes(dest, source, total, count: tl.constexpr, peer: tl.constexpr):
+    nvshmem.getmem_nbi_block_extern_wrapper(dest.to(tl.int64), source.to(tl.int64), count * 4, peer)
+    nvshmem.quiet()
+    nvshmem.reduce_extern_wrapper(0, total.to(tl.int64), source.to(tl.int64), count, "sum", total.type.element_ty)
 
 
 @requires_nvshmem
@@ -170,6 +179,11 @@ for op in (0, 5):
 dest.fill_(-1)
 fetch[(1,)](dest, source, SIZE, right)
 assert dest.tolist() == [100 * right + i for i in range(SIZE)]
+dest.fill_(-1)
+total = torch.zeros(SIZE, dtype=torch.int32)
+fetch_bytes[(1,)](dest, source, total, SIZE, right)
+assert dest.tolist() == [100 * right + i for i in range(SIZE)]
+assert total.tolist() == [50 * ranks * (ranks - 1) + ranks * i for i in range(SIZE)]
 flag, one = symmetric(torch.zeros(1, dtype=torch.int32)), symmetric(torch.ones(1, dtype=torch.int32))
 dist.barrier()
 dest.fill_(-1)
@@ -199,6 +213,9 @@ import nvshmem.core
 import torch
 import triton
 from cuda import cuda, cudart
+from cuda.core import Device
+from cuda.core.experimental import Stream, system
+from nvshmem.core.utils import get_size
 from triton_dist.language.extra import libshmem_device
 from triton_dist.utils import CUDA_CHECK, finalize_distributed, initialize_distributed, nvshmem_signal_wait
 
@@ -226,10 +243,61 @@ nvshmem.core.barrier(nvshmem.core.Teams.TEAM_WORLD)
 assert parts.tolist() == [10 + after] * 2 + [10 + before] * 2 and signals.tolist() == [5, 2]
 assert nvshmem.core.get_multicast_tensor(nvshmem.core.Teams.TEAM_NODE, x).data_ptr() == x.data_ptr()
 
+
+class OtherStream:
+    def __init__(self, stream):
+        self.stream = stream
+
+    def __cuda_stream__(self):
+        return 0, self.stream.cuda_stream
+
+
+assert system.num_devices > rank
+device = Device(rank)
+device.set_current()
+assert Device() == device and Device().device_id == torch.cuda.current_device() == rank
+assert tuple(device.compute_capability) == torch.cuda.get_device_capability()
+assert device.create_stream(OtherStream(torch.cuda.current_stream())).handle == torch.cuda.current_stream().cuda_stream
+stream = device.create_stream()
+assert get_size((3, 4), torch.bfloat16) == get_size((3, 4), "float16") == 24
+
+everybody = nvshmem.core.Teams.TEAM_WORLD
+values, sums = nvshmem.core.tensor((2 * ranks,), dtype=torch.float32), nvshmem.core.tensor((2 * ranks,))
+values.copy_(torch.arange(2 * ranks) + 100 * rank)
+own = 100 * rank + torch.arange(2 * ranks)
+nvshmem.core.reduce(everybody, sums, values, "sum", stream=stream)
+assert torch.equal(sums, sum(100.0 * r + torch.arange(2 * ranks) for r in range(ranks)))
+nvshmem.core.reduce(everybody, sums, sums, "max", stream=stream)
+part = nvshmem.core.tensor((2,))
+nvshmem.core.reducescatter(everybody, part, values, "min", stream=stream)
+assert part.tolist() == [2.0 * rank, 2.0 * rank + 1]
+nvshmem.core.alltoall(everybody, sums, values, stream=stream)
+assert sums.tolist() == [100.0 * r + 2 * rank + i for r in range(ranks) for i in range(2)]
+nvshmem.core.fcollect(everybody, sums, part, stream=stream)
+assert sums.tolist() == list(range(2 * ranks))
+nvshmem.core.broadcast(everybody, sums, values, root=1, stream=stream)
+assert torch.equal(sums, 100.0 + torch.arange(2 * ranks)) and torch.equal(values, own.float())
+for bad in (lambda: nvshmem.core.reduce(everybody, sums, values, "prod"),
+            lambda: nvshmem.core.fcollect(everybody, part, values)):
+    try:
+        bad()
+    except ValueError:
+        nvshmem.core.barrier_all()
+    else:
+        raise AssertionError("what cannot be done is refused")
+nvshmem.core.sync_all(stream=stream)
+nvshmem.core.signal_op(word, 9, nvshmem.core.SignalOp.SIGNAL_SET, remote_pe=after, stream=stream)
+nvshmem.core.signal_wait(word, 9)
+assert nvshmem.core.signal_fetch(word) == 9
+nvshmem.core.barrier_all(stream=stream)
+
 config = nvshmem.core.team_get_config(libshmem_device.NVSHMEM_TEAM_WORLD)
 rows, columns = nvshmem.core.team_split_2d(libshmem_device.NVSHMEM_TEAM_WORLD, 2, config, 0, config, 0)
 assert nvshmem.core.team_my_pe(rows) == rank % 2 and nvshmem.core.team_my_pe(columns) == rank // 2
 assert bindings.team_translate_pe(columns, rank // 2, libshmem_device.NVSHMEM_TEAM_WORLD) == rank
+nvshmem.core.fcollect(rows, sums, part, stream=stream)
+assert sums[:4].tolist() == [2.0 * r + i for r in (rank // 2 * 2, rank // 2 * 2 + 1) for i in range(2)]
+nvshmem.core.team_destroy(rows)
 evens = nvshmem.core.team_split_strided(0, 0, 2, (ranks + 1) // 2)
 assert nvshmem.core.team_n_pes(evens) == ((ranks + 1) // 2 if rank % 2 == 0 else -1)
 

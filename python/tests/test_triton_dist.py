@@ -131,6 +131,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+import triton_dist
 from triton_dist.jit import _parse_cga_cluster_size
 from triton_dist.language.extra.cuda.tma_language import mbarrier_init, tma_load_2d
 from triton_dist.language.smem_ops import SharedMemDescType, allocate_smem, smem_load, smem_store
@@ -139,7 +140,7 @@ from triton_dist.tma_utils import create_tmap_scratch
 from triton_dist.utils import get_nvshmem_home
 
 
-@triton.jit
+@triton_dist.jit
 def kernel(x, SHAPE: tl.constexpr):
     block = allocate_smem(tl.int32, SHAPE)
     smem_store(block, 5, [0])

@@ -102,14 +102,32 @@ def test_programs_that_look_for_the_package_find_it(installed):
 def test_what_is_not_there_says_so(installed):
     with pytest.raises(ModuleNotFoundError, match="No module named 'triton.nothing'"):
         importlib.import_module("triton.nothing")
-    with pytest.raises(ImportError, match="Proton"):
-        importlib.import_module("triton.profiler")
-    gluon = importlib.import_module("triton.experimental.gluon")
-    with pytest.raises(ImportError, match="Gluon is a language for the inside of GPUs"):
-        gluon.jit  # noqa: B018
-    with pytest.raises(ImportError, match=r"language\.arange"):
-        gluon.language.arange  # noqa: B018
-    assert not hasattr(gluon, "__wrapped__")
+
+
+def test_kernels_of_gluon_are_defined_and_refused_when_launched(installed):
+    triton = importlib.import_module("triton")
+    from triton.experimental import gluon
+    from triton.experimental.gluon import language as gl
+    from triton.experimental.gluon.language import extra
+    from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma
+    from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+    layout = gl.BlockedLayout([1], [32], [4], [0])
+    assert gl.constexpr is triton.language.constexpr and extra.libdevice.tanh is triton.language.extra.libdevice.tanh
+    assert layout is not None and mbarrier.MBarrierLayout() and tma.store_wait
+    assert not hasattr(gluon, "__wrapped__") and not hasattr(TensorDescriptor, "__wrapped__")
+
+    @triton.autotune(configs=[triton.Config({"BLOCK": 8}), triton.Config({"BLOCK": 16})], key=[])
+    @gluon.jit(do_not_specialize=["n"])
+    def kernel(x, n, BLOCK: gl.constexpr):
+        gl.store(x + gl.arange(0, BLOCK, layout=layout), 1.0)
+
+    assert kernel.fn.is_gluon() and kernel.fn.constexprs == [2]
+    for launch in (kernel[(1,)], kernel.fn[(1,)], kernel.fn.warmup):
+        with pytest.raises(NotImplementedError, match="`kernel` is written in Gluon"):
+            launch(None, 8)
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("triton.experimental.gluon.nothing")
     with pytest.raises(AttributeError, match="another IR"):
         importlib.import_module("triton._C.libtriton").nothing  # noqa: B018
 

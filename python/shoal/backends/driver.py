@@ -27,6 +27,10 @@ class DriverBase(ABC):
     def get_current_target(self) -> GPUTarget:
         """What code is made for."""
 
+    def compiled_target(self) -> GPUTarget:
+        """The same, also where the device plays another."""
+        return self.get_current_target()
+
     @abstractmethod
     def get_active_torch_device(self) -> Any:
         """The device as torch names it."""

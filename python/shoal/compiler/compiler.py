@@ -43,7 +43,8 @@ def compile(
     """Compiles a kernel for the types and values that a source names."""
     if not isinstance(src, ASTSource):
         IRSource(src)
-    target = target if target is not None else driver.active.get_current_target()
+    if target is None or target == driver.active.get_current_target():
+        target = driver.active.compiled_target()
     make_backend(target)
     given = {**src.parse_options(), **(options or {})}
     if target.backend == "cuda" and not _is_here(target):

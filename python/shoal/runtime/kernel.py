@@ -93,10 +93,11 @@ class LaunchMetadata:
 
     def __init__(self, kernel: CompiledKernel, grid: Sequence[int], args: Mapping[str, Any]) -> None:
         self._kernel, self._grid, self._args = kernel, tuple(grid), args
+        self.name = kernel.name
 
     def get(self) -> dict[str, Any]:
         """The facts, worked out now."""
-        facts: dict[str, Any] = {"name": self._kernel.name, "function": self._kernel.function, "stream": 0}
+        facts: dict[str, Any] = {"name": self.name, "function": self._kernel.function, "stream": 0}
         extra = self._kernel.fn.launch_metadata
         if extra is not None:
             facts.update(extra(self._grid, self._kernel.metadata, dict(self._args)))

@@ -18,7 +18,7 @@ class StoredTimings:
     """The file for one kernel, tuning key and list of configurations, on this CPU and with this compiler."""
 
     def __init__(self, kernel: JITFunction, key: tuple[Any, ...], configs: Sequence[Config]) -> None:
-        target = driver.active.get_current_target()
+        target = driver.active.compiled_target()
         facts = (_native.__version__, str(target), kernel.cache_key, str(key), *map(str, configs))
         self.key = key
         self.entry = get_cache_manager(hashlib.sha256("\n".join(facts).encode()).hexdigest())

@@ -246,8 +246,10 @@ class SymmetricMemory:
 
     @staticmethod
     def get_backend(device: Any = None) -> str:
-        """How ranks reach each other."""
-        return "SHOAL"
+        """How ranks reach each other; see `shoal.symm_mem.get_backend`."""
+        from shoal.symm_mem import module
+
+        return module.get_backend(device)
 
     @staticmethod
     def set_group_info(group_name: str, rank: int, world_size: int, store: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import warnings
 from typing import Any
@@ -120,15 +121,21 @@ def wait_signal(hdl: SymmetricMemory, peer: int) -> None:
     hdl.wait_signal(peer)
 
 
+_backend: str | None = None
+"""The name that was chosen for the way in which ranks reach each other."""
+
+
 def set_backend(name: str) -> None:
     """Chooses how ranks reach each other. There is one way here, so every name of torch's is taken for it."""
+    global _backend
     if name not in ("CUDA", "NVSHMEM", "NCCL", "SHOAL"):
         raise RuntimeError(f"SymmetricMemory does not find allocation backend {name}")
+    _backend = name
 
 
 def get_backend(device: Any = None) -> str:
-    """How ranks reach each other."""
-    return "SHOAL"
+    """How ranks reach each other, by the name that was chosen: with `set_backend`, or as `TORCH_SYMMMEM`."""
+    return _backend or os.environ.get("TORCH_SYMMMEM") or "SHOAL"
 
 
 def is_nvshmem_available() -> bool:

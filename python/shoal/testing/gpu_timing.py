@@ -12,7 +12,7 @@ def is_used() -> bool:
 
     from ..runtime.driver import driver
 
-    return "torch" in sys.modules and driver.active.get_current_target().backend == "cuda"
+    return "torch" in sys.modules and driver.active.compiled_target().backend == "cuda"
 
 
 def measure(fn: Callable[[], Any], warmup: float, rep: float, drop_gradients: Callable[[], None]) -> list[float]:

@@ -82,6 +82,13 @@ def getmem_block(dest, source, size_bytes, pe):
 
 
 @jit
+def getmem_nbi_block(dest, source, size_bytes, pe):
+    """Copies bytes from another rank; they are there after `quiet`."""
+    shmem.getmem_nbi_block(_bytes_at(dest), _bytes_at(source), size_bytes, pe)
+    return 0
+
+
+@jit
 def putmem_signal_block(dst, src, size_bytes, signal, sig_val, sig_op, pe):
     """Copies bytes to another rank, then changes a signal there."""
     to, source, word = _bytes_at(dst), _bytes_at(src), _word_at(signal)
@@ -281,3 +288,21 @@ def max_reduce(team, dest, source, nreduce):
 def min_reduce(team, dest, source, nreduce):
     """The least of everybody's 64-bit integers."""
     return reduce(team, _integers_at(dest), _integers_at(source), nreduce, "min")
+
+
+@jit
+def _reduce_bytes(team, dest, source, nreduce, operation: tl.constexpr, dtype: tl.constexpr):
+    into = dest.to(tl.int64).to(tl.pointer_type(dtype), bitcast=True)
+    return reduce(team, into, source.to(tl.int64).to(tl.pointer_type(dtype), bitcast=True), nreduce, operation)
+
+
+# What torch's own functions call, which take addresses: kernels call these, too.
+putmem_block_extern_wrapper = putmem_block
+getmem_block_extern_wrapper = getmem_block
+getmem_nbi_block_extern_wrapper = getmem_nbi_block
+putmem_signal_block_extern_wrapper = putmem_signal_block
+wait_until_extern_wrapper = wait_until
+signal_wait_until_extern_wrapper = signal_wait_until
+alltoallmem_block_extern_wrapper = alltoallmem_block
+broadcastmem_block_extern_wrapper = broadcastmem_block
+reduce_extern_wrapper = _reduce_bytes

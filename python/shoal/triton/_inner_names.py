@@ -112,7 +112,7 @@ _FOUND: dict[str, dict[str, str]] = {
 
 # What Triton's own compiler, interpreter and code generators for hosts are made of.
 _REFUSED: dict[str, str] = {
-    "_C.libtriton": "amd gluon_ir interpreter ir linear_layout llvm nvidia passes proton",
+    "_C.libtriton": "amd gluon_ir interpreter ir linear_layout llvm passes proton",
     "backends.driver": "decompose_descriptor expand_signature make_tensordesc_args wrap_handle_tensordesc_impl",
     "compiler.code_generator": "ASTFunction BoundJITMethod CodeGenerator ContainsReturnChecker ast_to_ttir "
     "enter_sub_region flatten_values_to_ir gluon_ir ir mangle_fn normalize_value unflatten_ir_values",

@@ -94,8 +94,11 @@ class _Loader(importlib.abc.Loader):
         if alias.startswith(NAME + "."):
             _inner_names.give(sys.modules[alias], alias[len(NAME) :])
         # Modules that are loaded already must not be loaded again under the second name: that would bind them in their
-        # package once more, over what the package itself may have under that name (`triton.runtime.driver`).
+        # package once more, over what the package itself may have under that name (`triton.runtime.driver`,
+        # `triton_dist.jit`).
         for name, loaded in list(sys.modules.items()):
+            if alias == "triton_dist" and name.startswith(self.real + "."):
+                sys.modules.setdefault(alias + name[len(self.real) :], loaded)
             tail = next((name[len(place) :] for place in PLACES if name.startswith(place + ".")), None)
             if tail is not None and f"{NAME}{tail}".startswith(alias + ".") and _real_name(tail) == name:
                 sys.modules.setdefault(NAME + tail, loaded)

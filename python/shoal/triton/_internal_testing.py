@@ -45,7 +45,7 @@ def is_interpreter() -> bool:
 
 def get_current_target() -> Any:
     """What kernels are compiled for; None where they are interpreted."""
-    return None if is_interpreter() else driver.active.get_current_target()
+    return None if is_interpreter() else driver.active.compiled_target()
 
 
 def get_arch() -> str:

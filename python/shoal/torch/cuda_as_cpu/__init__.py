@@ -43,7 +43,17 @@ def install_cuda_as_cpu() -> None:
     except ImportError:
         raise RuntimeError("CUDA cannot be played by the CPU without torch, whose CUDA it is") from None
     from shoal import _native
-    from shoal.torch.cuda_as_cpu import devices, driver, notes, nvshmem, process_groups, queries, registrations
+    from shoal.torch.cuda_as_cpu import (
+        cuda_core,
+        devices,
+        driver,
+        notes,
+        nvshmem,
+        process_groups,
+        products,
+        queries,
+        registrations,
+    )
     from shoal.torch.symmetric_memory import install_symmetric_memory
 
     _installed = True
@@ -52,7 +62,9 @@ def install_cuda_as_cpu() -> None:
     devices.install()
     queries.install()
     registrations.install()
+    products.install()
     driver.install()
+    cuda_core.install()
     nvshmem.install()
     _name_the_driver()
     if "OMPI_COMM_WORLD_RANK" not in os.environ:  # Open MPI takes all of it at once
@@ -68,8 +80,7 @@ def install_cuda_as_cpu() -> None:
 def _name_the_driver() -> None:
     """Programs count the drivers that are active, except for the CPU's, and want one: the CPU's goes by CUDA's name.
 
-    They also launch as many warps as their elements fill, so a warp is as wide as CUDA's, and they look at the PTX of
-    their kernels.
+    They look at its target, launch as many warps as their elements fill, and look at the PTX of their kernels.
     """
     from shoal.backends import Backend, backends
     from shoal.backends.compiler import GPUTarget
@@ -78,16 +89,19 @@ def _name_the_driver() -> None:
     from shoal.torch.cuda_as_cpu.notes import played_device
     from shoal.torch.cuda_as_cpu.queries import CAPABILITY
 
-    class WideWarps(CPUDriver):
-        """The CPU's driver, with CUDA's warps."""
+    class Played(CPUDriver):
+        """The CPU's driver, which says that it is CUDA's."""
 
         def get_current_target(self) -> GPUTarget:
+            return GPUTarget("cuda", 10 * CAPABILITY[0] + CAPABILITY[1], 32)
+
+        def compiled_target(self) -> GPUTarget:
             return replace(super().get_current_target(), warp_size=32)
 
         def get_active_torch_device(self) -> Any:
             return played_device()
 
-    class SelectedOnly(WideWarps):
+    class SelectedOnly(Played):
         """The same, used by those who name it."""
 
         @classmethod
@@ -96,5 +110,5 @@ def _name_the_driver() -> None:
 
     Forms.played_gpu = "sm_{}{}a".format(*CAPABILITY)
     cpu = backends["cpu"]
-    backends["nvidia"] = Backend(backends["nvidia"].compiler, WideWarps)
+    backends["nvidia"] = Backend(backends["nvidia"].compiler, Played)
     backends["cpu"] = Backend(cpu.compiler, SelectedOnly)

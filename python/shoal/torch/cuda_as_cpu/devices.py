@@ -103,6 +103,9 @@ def install() -> None:
     torch.from_numpy = with_cpu(torch.from_numpy, makes_new=True)
     for name in _METHODS:
         setattr(torch.Tensor, name, with_cpu(getattr(torch.Tensor, name)))
+    # Classes of tensors around others: `device=inner.device`.
+    wrapper: Any = with_cpu(torch.Tensor._make_wrapper_subclass)
+    torch.Tensor._make_wrapper_subclass = staticmethod(wrapper)  # type: ignore[method-assign]
     _tensors()
     _modules()
     for taker in (_device.DeviceContext, torch.autocast):

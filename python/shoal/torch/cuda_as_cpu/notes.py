@@ -75,8 +75,13 @@ def _say_cuda_in_traces() -> None:
     Traced.method_attr_device = answering(Traced.method_attr_device, played_device)
 
 
+_WRITTEN = "torch._inductor.runtime.compile_tasks."
+"""Where torch puts modules that compilers write, also those of others (Helion)."""
+
+
 def _is_of_a_program(frame: Any) -> bool:
-    return frame.f_globals.get("__name__", "").partition(".")[0] not in ("torch", "shoal")
+    name = frame.f_globals.get("__name__", "")
+    return name.startswith(_WRITTEN) or name.partition(".")[0] not in ("torch", "shoal")
 
 
 def a_program_calls() -> bool:

@@ -6,28 +6,59 @@ hold nothing back.
 
 from __future__ import annotations
 
-import enum
+import ctypes
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 from shoal.runtime.stream_work import in_stream
 from shoal.symm_mem.groups import acting_rank
-from shoal.torch.cuda_as_cpu import nvshmem_streams
+from shoal.torch.cuda_as_cpu import nvshmem_collectives, nvshmem_streams
 from shoal.torch.cuda_as_cpu.modules import made_module
-from shoal.world.teams import Team
+from shoal.torch.cuda_as_cpu.nvshmem_teams import (
+    Teams,
+    team_destroy,
+    team_get_config,
+    team_my_pe,
+    team_n_pes,
+    team_of,
+    team_split_2d,
+    team_split_strided,
+    team_translate_pe,
+)
 
-_teams: dict[int, Team] = {}
+
+class NvshmemError(Exception):
+    """A call of NVSHMEM failed."""
 
 
-class Teams(enum.IntEnum):
-    """The teams that are always there."""
+class NvshmemInvalid(Exception):
+    """A call of NVSHMEM makes no sense."""
 
-    TEAM_INVALID = -1
-    TEAM_WORLD = 0
-    TEAM_SHARED = 1
-    TEAM_NODE = 2
-    TEAM_SAME_MYPE_NODE = 3
+
+class NvshmemStream:
+    """A stream of torch's, which says its number by the protocol of `cuda.core`."""
+
+    def __init__(self, pt_stream: Any) -> None:
+        self.pt_stream = pt_stream
+        self.handle = pt_stream.cuda_stream
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
+class NvshmemKernelObject:
+    """A kernel that NVSHMEM would be told of: nothing has to be started for kernels here."""
+
+    @staticmethod
+    def from_triton(triton_kernel: Any) -> NvshmemKernelObject:
+        """One that was compiled."""
+        return NvshmemKernelObject()
+
+    @staticmethod
+    def from_handle(handle: Any = None) -> NvshmemKernelObject:
+        """One that a driver has loaded."""
+        return NvshmemKernelObject()
 
 
 def install() -> None:
@@ -35,36 +66,29 @@ def install() -> None:
     core = made_module("nvshmem.core")
     for function in (*_EVERYWHERE, init, get_unique_id, tensor, free_tensor, get_peer_tensor, get_multicast_tensor):
         setattr(core, function.__name__, function)
-    for function in (finalize, barrier, sync, put, get, team_get_config, team_split_strided, team_split_2d):
+    for function in (finalize, barrier, sync, sync_all, put, get, team_get_config, team_split_strided, team_split_2d):
         setattr(core, function.__name__, function)
-    for function in nvshmem_streams.OF_CORE:
+    for function in (team_destroy, bytetensor, signal_fetch, module_init, module_finalize):
         setattr(core, function.__name__, function)
-    for kind in (Teams, nvshmem_streams.SignalOp, nvshmem_streams.ComparisonType):
+    for name, function in (("put_nbi", put), ("get_nbi", get), ("flush", quiet), ("library_init", module_init)):
+        setattr(core, name, function)
+    core.library_finalize = module_finalize  # type: ignore[attr-defined]
+    for function in (*nvshmem_streams.OF_CORE, *nvshmem_collectives.OF_CORE):
+        setattr(core, function.__name__, function)
+    for kind in (Teams, nvshmem_streams.SignalOp, nvshmem_streams.ComparisonType, NvshmemInvalid, NvshmemError):
         setattr(core, kind.__name__, kind)
-    made_module("nvshmem.core.utils")._get_device = lambda: (None, None)  # type: ignore[attr-defined]
+    for kind in (NvshmemStream, NvshmemKernelObject):
+        setattr(core, kind.__name__, kind)
+    utils: Any = made_module("nvshmem.core.utils")
+    utils._get_device, utils.get_size = lambda: (None, None), get_size
+    interop: Any = made_module("nvshmem.core.interop.torch")
+    for function in (tensor, bytetensor, free_tensor, get_peer_tensor, get_multicast_tensor):
+        setattr(interop, function.__name__, function)
     bindings = made_module("nvshmem.bindings")
     functions = made_module("nvshmem.bindings.nvshmem")
     for owner in (bindings, functions):
         for function in (*_EVERYWHERE, *nvshmem_streams.OF_BINDINGS):
             setattr(owner, function.__name__, function)
-
-
-def _team(handle: Any) -> Team:
-    number = int(handle)
-    if number == Teams.TEAM_WORLD:
-        return acting_rank().world
-    if number in (Teams.TEAM_NODE, Teams.TEAM_SHARED):
-        return acting_rank().node
-    if number in _teams:
-        return _teams[number]
-    raise ValueError(f"there is no team with the handle {number}")
-
-
-def _kept(team: Team | None) -> int:
-    if team is None:
-        return int(Teams.TEAM_INVALID)
-    _teams[team.handle] = team
-    return team.handle
 
 
 def init(*_: Any, **__: Any) -> None:
@@ -92,22 +116,6 @@ def n_pes() -> int:
     return acting_rank().num_ranks
 
 
-def team_my_pe(team: Any) -> int:
-    """This rank's place in a team, or -1."""
-    return -1 if int(team) == Teams.TEAM_INVALID else _team(team).rank
-
-
-def team_n_pes(team: Any) -> int:
-    """The number of a team's members, or -1."""
-    return -1 if int(team) == Teams.TEAM_INVALID else _team(team).size
-
-
-def team_translate_pe(src_team: Any, src_pe: int, dest_team: Any) -> int:
-    """A member's place in another team, or -1."""
-    place = _team(src_team).translate(src_pe, _team(dest_team))
-    return -1 if place is None else place
-
-
 @in_stream
 def barrier_all(stream: Any = None) -> None:
     """Waits for all ranks."""
@@ -127,20 +135,60 @@ def quiet(stream: Any = None) -> None:
 @in_stream
 def barrier(team: Any = Teams.TEAM_WORLD, stream: Any = None) -> None:
     """Waits for a team's ranks."""
-    _team(team).barrier()
+    team_of(team).barrier()
 
 
 @in_stream
 def sync(team: Any = Teams.TEAM_WORLD, stream: Any = None) -> None:
     """Waits for a team's ranks."""
-    _team(team).barrier()
+    team_of(team).barrier()
 
 
-def tensor(shape: Any, dtype: Any = None, release: bool = False) -> Any:
+@in_stream
+def sync_all(stream: Any = None) -> None:
+    """Waits for all ranks."""
+    acting_rank().barrier()
+
+
+def tensor(shape: Any, dtype: Any = None, release: bool = False, morder: str = "C", except_on_del: bool = True) -> Any:
     """A symmetric tensor. Collective over all ranks."""
     import torch
 
+    if morder != "C":
+        raise NotImplementedError(
+            f"symmetric tensors lie in the order of C, not {morder!r}: ask for the transposed one"
+        )
     return acting_rank().symm_zeros(tuple(shape), torch.float32 if dtype is None else dtype)
+
+
+def bytetensor(shape: Any, dtype: Any = None, **_: Any) -> Any:
+    """A symmetric tensor of bytes. Collective over all ranks."""
+    import torch
+
+    return tensor(shape, torch.uint8)
+
+
+def get_size(shape: Any, dtype: Any) -> int:
+    """The bytes of a tensor."""
+    import math
+
+    import numpy
+
+    size = dtype.itemsize if hasattr(dtype, "itemsize") else 2 if dtype == "bfloat16" else numpy.dtype(dtype).itemsize
+    return math.prod(shape) * size
+
+
+def signal_fetch(signal_var: Any) -> int:
+    """What this rank's signal is now."""
+    return ctypes.c_uint64.from_address(nvshmem_streams._address(signal_var)).value
+
+
+def module_init(mod: Any = None) -> None:
+    """Nothing has to be started for a kernel."""
+
+
+def module_finalize(mod: Any = None) -> None:
+    """Nothing has to be ended for a kernel."""
 
 
 def free_tensor(tensor: Any) -> None:
@@ -155,46 +203,19 @@ def get_peer_tensor(tensor: Any, peer_pe: int) -> Any:
 
 def get_multicast_tensor(team: Any, tensor: Any) -> Any:
     """The tensor by whose addresses `multimem` reaches all ranks: itself. The team must be that of all ranks."""
-    if _team(team).size != acting_rank().num_ranks:
+    if team_of(team).size != acting_rank().num_ranks:
         raise RuntimeError("multicast reaches all ranks; reach those of a smaller team with get_peer_tensor")
     return tensor
 
 
-def put(dst: Any, src: Any, remote_pe: int, stream: Any = None) -> None:
+def put(dst: Any, src: Any, remote_pe: int = -1, stream: Any = None) -> None:
     """Copies to another rank's counterpart of a symmetric tensor."""
     acting_rank().peer(dst, remote_pe).copy_(src)
 
 
-def get(dst: Any, src: Any, remote_pe: int, stream: Any = None) -> None:
+def get(dst: Any, src: Any, remote_pe: int = -1, stream: Any = None) -> None:
     """Copies from another rank's counterpart of a symmetric tensor."""
     dst.copy_(acting_rank().peer(src, remote_pe))
-
-
-def team_get_config(team: Any) -> SimpleNamespace:
-    """A team's settings: there are none to change."""
-    _team(team)
-    return SimpleNamespace(num_contexts=0)
-
-
-def team_split_strided(
-    parent: Any, start: int, stride: int, size: int, config: Any = None, config_mask: int = 0, *_: Any, **__: Any
-) -> int:
-    """A team of some of a team's members; the invalid team for the others. Collective over the parent."""
-    whole = _team(parent)
-    members = [start + i * stride for i in range(size)]
-    if any(not 0 <= member < whole.size for member in members):
-        raise ValueError(f"members {members} are not all in a team of {whole.size}")
-    inside = whole.rank in members
-    return _kept(whole.split(0 if inside else None, members.index(whole.rank) if inside else 0))
-
-
-def team_split_2d(parent: Any, xrange: int, *_: Any, **__: Any) -> tuple[int, int]:
-    """The rows and columns of a team laid out in rows of `xrange`. Collective over the parent."""
-    whole = _team(parent)
-    if xrange < 1:
-        raise ValueError(f"rows have at least one member, not {xrange}")
-    row, column = divmod(whole.rank, xrange)
-    return _kept(whole.split(row, column)), _kept(whole.split(column, row))
 
 
 _EVERYWHERE: tuple[Callable[..., Any], ...] = (

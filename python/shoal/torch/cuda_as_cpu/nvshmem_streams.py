@@ -103,6 +103,11 @@ def put_signal(
     )
 
 
+def signal_op(signal_var: Any, signal_val: int, signal_op: int, remote_pe: int = -1, stream: Any = None) -> None:
+    """Changes a signal of a rank."""
+    signal_op_on_stream(_address(signal_var), signal_val, signal_op, remote_pe)
+
+
 def signal_wait(signal_var: Any, signal_val: int, signal_op: int = 0, stream: Any = None) -> None:
     """Waits until a signal compares with a number."""
     signal_wait_until_on_stream(_address(signal_var), signal_op, signal_val)
@@ -123,7 +128,7 @@ def _address(signal: Any) -> int:
     return int(signal.handle) if hasattr(signal, "handle") else int(signal.data_ptr())
 
 
-OF_CORE: tuple[Callable[..., Any], ...] = (put_signal, signal_wait, tensor_get_buffer)
+OF_CORE: tuple[Callable[..., Any], ...] = (put_signal, signal_op, signal_wait, tensor_get_buffer)
 """The functions of `nvshmem.core`."""
 
 OF_BINDINGS: tuple[Callable[..., Any], ...] = (

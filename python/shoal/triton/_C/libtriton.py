@@ -1,9 +1,10 @@
 """What host code imports from Triton's compiler. The IR of Triton's own compiler is not here: Shoal has another one."""
 
 from shoal.knobs import getenv, getenv_bool
+from shoal.triton._C import nvidia
 from shoal.triton._specialize import native_specialize_impl
 
-__all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl"]
+__all__ = ["get_cache_invalidating_env_vars", "getenv", "getenv_bool", "native_specialize_impl", "nvidia"]
 
 _CHANGE_CODE = ("TRITON_DEBUG", "TRITON_F32_DEFAULT", "TRITON_DEFAULT_FP_FUSION", "TRITON_ALLOW_NON_CONSTEXPR_GLOBALS")
 

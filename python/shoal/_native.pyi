@@ -258,6 +258,9 @@ class Communicator:
         self, dtype: str, product: tuple[int, int, int], x: _Array, b: _Array, c: _Array
     ) -> None: ...
 
+def parse_bytes(text: str) -> int | None:
+    """A number of bytes with or without a unit (`512M`), if the text is one."""
+
 def store_word(address: int, value: int, bytes: int) -> None:
     """Writes a word of 4 or 8 bytes, after all that this thread wrote before, for all threads to see."""
 

@@ -67,6 +67,9 @@ cache: cache_knobs
 class cache_knobs(base_knobs):
     """Where files are kept. The compiler's own cache is at `SHOAL_CACHE_DIR`, which it reads once."""
 
+    for_triton = False
+    """Whether the drop-in is installed: files are then where Triton's programs look for them."""
+
     home_dir = env_str("TRITON_HOME", lambda: os.path.expanduser("~/"))
     dump_dir = env_str("TRITON_DUMP_DIR", lambda: cache.get_triton_dir("dump"))
     override_dir = env_str("TRITON_OVERRIDE_DIR", lambda: cache.get_triton_dir("override"))
@@ -80,10 +83,10 @@ class cache_knobs(base_knobs):
         return redis
 
     def get_triton_dir(self, dirname: str) -> str:
-        """A directory under `home_dir`; where none was chosen, one beside the compiler's own cache."""
-        if "home_dir" in self.__dict__ or getenv("TRITON_HOME"):
-            return os.path.join(self.home_dir, ".triton", dirname)
+        """A directory under `home_dir`, if that was chosen or the drop-in is installed; else beside our own cache."""
         own = getenv("SHOAL_CACHE_DIR")
+        if "home_dir" in self.__dict__ or getenv("TRITON_HOME") or (own is None and self.for_triton):
+            return os.path.join(self.home_dir, ".triton", dirname)
         if own is None:
             own = os.path.join(getenv("XDG_CACHE_HOME", os.path.join(os.path.expanduser("~"), ".cache")), "shoal")
         return os.path.join(own, dirname)

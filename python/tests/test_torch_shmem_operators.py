@@ -6,6 +6,7 @@ from distributed import run, shoal_launch
 pytestmark = pytest.mark.torch
 
 SHUFFLES = """
+from pytest import raises as pytest_raises
 import torch
 import torch.distributed as dist
 import shoal.torch
@@ -78,6 +79,41 @@ for align in (1, 8):
 splits, found = symmetric(torch.zeros(ranks, dtype=torch.int64)), symmetric(torch.full((2, ranks), -1))
 torch.ops.symm_mem.all_to_all_vdev(inputs, out, splits, found, name)
 assert not found.any()
+
+# A copy and a signal, around the ring, in the tensors' own memory and in their pads.
+dist.barrier()
+for pad in (symmetric(torch.zeros(2, dtype=torch.int64))[1:], None):
+    message = symmetric(torch.full((5,), float(rank)))
+    handle = symm_mem.rendezvous(message, name)
+    sent = handle.get_signal_pad(rank, (4,), torch.int64)[3:] if pad is None else pad
+    dist.barrier()
+    torch.ops.symm_mem.nvshmem_put_with_signal(message, sent, 7 + rank, (rank + 1) % ranks)
+    torch.ops.symm_mem.nvshmem_wait_for_signal(sent, 7 + (rank - 1) % ranks, (rank - 1) % ranks)
+    dist.barrier()
+    assert sent.item() == 7 + (rank - 1) % ranks
+    sent.zero_()
+
+# Sums of tiles, each at a rank of its own.
+matrix = symmetric(torch.arange(48.0).reshape(6, 8) + 100 * rank)
+tile, sums = matrix[1:3, 2:5], torch.full((2, 3), -1.0)
+torch.ops.symm_mem.tile_reduce(tile, sums, 1, name)
+total = ranks * (torch.arange(48.0).reshape(6, 8) + 50 * (ranks - 1))
+assert torch.equal(sums, total[1:3, 2:5] if rank == 1 else torch.full((2, 3), -1.0))
+parts = [matrix[i : i + 1, 3:] for i in range(ranks)]
+sums = torch.zeros(1, 5)
+torch.ops.symm_mem.multi_root_tile_reduce(parts, sums, list(reversed(range(ranks))), name)
+assert torch.equal(sums, total[ranks - 1 - rank : ranks - rank, 3:])
+with pytest_raises(RuntimeError):
+    torch.ops.symm_mem.tile_reduce(torch.zeros(2, 3), sums, 0, name)
+
+symm_mem.set_backend("NCCL")
+whole = symmetric(torch.arange(12.0 * ranks).reshape(3 * ranks, 4) + 100 * rank)
+turned = torch.empty(3, 4 * ranks)
+symm_mem.all_to_all_nd(whole, turned, 0, 1, group=name)
+parts = [torch.arange(12.0 * ranks).reshape(3 * ranks, 4)[3 * rank : 3 * rank + 3] + 100 * r for r in range(ranks)]
+assert torch.equal(turned, torch.cat(parts, 1))
+symm_mem.set_backend("SHOAL")
+dist.barrier()
 
 # Products with scales of rows and columns, of numbers of 8 bits.
 shared = torch.Generator().manual_seed(7)

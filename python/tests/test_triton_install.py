@@ -104,6 +104,22 @@ def test_what_is_not_there_says_so(installed):
         importlib.import_module("triton.nothing")
 
 
+def test_files_are_where_triton_keeps_them_while_it_is_installed(monkeypatch, tmp_path):
+    monkeypatch.delenv("SHOAL_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    shoal.triton.install()
+    try:
+        knobs = importlib.import_module("triton").knobs
+        assert knobs.cache.dir == os.path.expanduser("~/.triton/cache")
+        assert knobs.cache.dump_dir == os.path.expanduser("~/.triton/dump")
+        monkeypatch.setenv("SHOAL_CACHE_DIR", str(tmp_path / "chosen"))
+        assert knobs.cache.dir == str(tmp_path / "chosen" / "cache")
+        monkeypatch.delenv("SHOAL_CACHE_DIR")
+    finally:
+        shoal.triton.uninstall()
+    assert knobs.cache.dir == str(tmp_path / "shoal" / "cache")
+
+
 def test_kernels_of_gluon_are_defined_and_refused_when_launched(installed):
     triton = importlib.import_module("triton")
     from triton.experimental import gluon

@@ -32,6 +32,13 @@ def test_a_script_is_main_with_its_own_arguments_and_folder(tmp_path):
     assert (done.returncode, done.stdout.strip()) == (0, "7 ['--flag', 'a b'] 3.9.0"), done.stderr
 
 
+def test_what_needs_torch_says_so_in_one_line(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('there is none')\n")
+    done = run("--cuda-as-cpu", "-c", "print('ran')", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2 and "ran" not in done.stdout
+    assert done.stderr == "shoal.triton: CUDA cannot be played by the CPU without torch, whose CUDA it is\n"
+
+
 def test_a_script_is_compiled_without_our_flags(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("def f(x: int): ...\nprint(f.__annotations__['x'] is int)\n")

@@ -256,44 +256,6 @@ def test_a_deadlock_is_reported_on_every_rank(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-WITHOUT_THE_MIDDLE_ONE = """
-import sys, time
-import numpy as np, shoal, shoal.language as tl
-
-@shoal.jit
-def wait_for(flag):
-    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
-
-def on_rank(rank):
-    flag = rank.symm_zeros(1, np.int64)
-    if rank.rank == rank.num_ranks // 2:
-        if "return" in sys.argv:
-            return
-        time.sleep(1)
-        raise ValueError("no signal will come")
-    wait_for[(1,)](flag)
-
-shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20).run(on_rank)
-"""
-
-
-@pytest.mark.parametrize("how", ["return", "raise"])
-@pytest.mark.parametrize("n", [3, 7])
-def test_a_rank_that_goes_is_named_with_what_all_others_wait_for(n, how, tmp_path):
-    done = run_script(WITHOUT_THE_MIDDLE_ONE, tmp_path, args=[str(n), how], SHOAL_WAIT_TIMEOUT="1")
-    assert done.returncode == 1
-    middle = n // 2
-    expected = {
-        "return": f"\nrank {middle}: it has left the world\n",
-        "raise": f"\nValueError: no signal will come\nraised on rank {middle}\n",
-    }
-    assert expected[how] in done.stderr, done.stderr
-    for rank in set(range(n)) - {middle}:
-        said = f"rank {rank}: in kernel `wait_for`: 1 program waits"
-        assert done.stderr.count(said) == 1, done.stderr
-        assert f"of the symmetric heap of rank {rank}), where 0 is" in done.stderr, done.stderr
-
-
 APART = """
 import sys, time
 import numpy as np, shoal, shoal.language as tl
@@ -305,6 +267,11 @@ def wait_for(flag):
 def on_rank(rank):
     flag = rank.symm_zeros(1, np.int64)
     if rank.rank == rank.num_ranks // 2:
+        if sys.argv[2] == "return":
+            return
+        if sys.argv[2] == "raise":
+            time.sleep(1)
+            raise ValueError("no signal will come")
         if sys.argv[2] == "barrier":
             rank.barrier()
         if sys.argv[2] == "loop":
@@ -315,6 +282,23 @@ def on_rank(rank):
 
 shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20, timeout=float(sys.argv[3])).run(on_rank)
 """
+
+
+@pytest.mark.parametrize("how", ["return", "raise"])
+@pytest.mark.parametrize("n", [3, 7])
+def test_a_rank_that_goes_is_named_with_what_all_others_wait_for(n, how, tmp_path):
+    done = run_script(APART, tmp_path, args=[str(n), how, "3600"])
+    assert done.returncode == 1
+    middle = n // 2
+    expected = {
+        "return": f"\nrank {middle}: it has left the world\n",
+        "raise": f"\nValueError: no signal will come\nraised on rank {middle}\n",
+    }
+    assert expected[how] in done.stderr, done.stderr
+    for rank in set(range(n)) - {middle}:
+        said = f"rank {rank}: in kernel `wait_for`: 1 program waits"
+        assert done.stderr.count(said) == 1, done.stderr
+        assert f"of the symmetric heap of rank {rank}), where 0 is" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("n", [2, 3, 7])
@@ -337,6 +321,87 @@ def test_a_rank_that_does_not_come_is_named_and_does_not_hold_the_program(how, n
     assert "waited 1 s in kernel `wait_for`: 1 program waits" in done.stderr, done.stderr
     # It tells where the loop was, or that its thread stays.
     assert ("while True: pass" if how == "loop" else f"rank {late} does not end") in done.stderr, done.stderr
+
+
+POLL = """
+import sys
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def poll(flags, never, n):
+    if tl.rank() == 0:
+        i = 0
+        while (i < n) and (tl.atomic_add(never, 0) == 0):
+            i += 1
+        for peer in range(1, tl.num_ranks()):
+            tl.notify(flags, peer)
+    else:
+        tl.wait(flags, 1, "sys", "acquire")
+
+def on_rank(rank):
+    flags, never = rank.symm_zeros(1, np.int64), rank.symm_zeros(1, np.int64)
+    poll[(1,)](flags, never, 20_000)
+
+shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20).run(on_rank)
+"""
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_a_loop_that_counts_its_looks_may_end_by_itself(n, tmp_path):
+    done = run_script(POLL, tmp_path, args=[str(n)], SHOAL_WAIT_TIMEOUT="0.1")
+    assert done.returncode == 0, done.stderr
+
+
+LOOKS = """
+import sys
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def look(flags, x, never, BLOCK: tl.constexpr):
+    if tl.program_id(0) == 0:
+        tl.wait(flags, 1, "sys", "acquire")
+    else:
+        # Each look takes a while, as it does on a busy machine.
+        while (tl.sum(tl.sqrt(tl.load(x + tl.arange(0, BLOCK)))) > 0) & (tl.atomic_add(never, 0) < 1):
+            pass
+
+def on_rank(rank):
+    flags, never = rank.symm_zeros(1, np.int64), rank.symm_zeros(1, np.int64)
+    look[(2,)](flags, np.ones(1 << 20, np.float32), never, BLOCK=1 << 20)
+
+shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20).run(on_rank)
+"""
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_looks_that_take_long_are_no_moves(n, tmp_path):
+    done = run_script(LOOKS, tmp_path, args=[str(n)], SHOAL_WAIT_TIMEOUT="1", SHOAL_TIMEOUT="3600")
+    assert "DeadlockError: ranks wait in vain" in done.stderr, done.stderr
+
+
+def test_worlds_that_cannot_be_are_named():
+    with pytest.raises(shoal.WorldError, match="a world of -1 ranks; it needs at least one"):
+        shoal.World.threads(-1)
+    with pytest.raises(shoal.WorldError, match=f"a world of {10**20} ranks; it has 4294967295 at most"):
+        shoal.World.threads(10**20)
+
+
+def test_a_rank_that_was_not_entered_cannot_be_left():
+    def leave(rank):
+        with rank:
+            pass
+        with pytest.raises(RuntimeError, match=f"this thread has not entered `with rank:` of rank {rank.rank}"):
+            rank.__exit__(None, None, None)
+        rank.barrier()
+        return rank.rank
+
+    assert world(2).run(leave) == [0, 1]
+
+
+def test_sizes_of_heaps_have_units(monkeypatch):
+    monkeypatch.setenv("SHOAL_HEAP_BYTES", "3M")
+    free = [shoal.World.threads(1, heap_bytes=size).ranks[0].free_bytes for size in (None, "3M", 3 << 20)]
+    assert free[0] == free[1] == free[2] >= 3 << 20
 
 
 def test_what_another_thread_does_for_a_rank_is_waited_for():
@@ -459,6 +524,31 @@ def test_streams_copy_beside_the_rank():
 
     for rank, result in enumerate(world(3).run(stream)):
         assert (result == (rank - 1) % 3 + 1).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+@pytest.mark.parametrize("who", ["one", "all"])
+def test_a_stream_that_is_dropped_while_it_waits_in_vain_is_an_error(who, n):
+    def wait(rank):
+        word = rank.symm_zeros(1, np.uint32)
+        if who == "all" or rank.rank == 0:
+            rank.stream().wait_value(word, 5)
+        if who == "one":
+            rank.barrier()
+
+    with pytest.raises(
+        shoal.DeadlockError, match=r"(?s)rank 0: .*waiting for the word at offset \d+ of rank 0 == 5"
+    ) as seen:
+        world(n).run(wait)
+    assert any("waiting for the word" in text for text in seen.value.waits)
+
+
+def test_what_a_dropped_stream_raised_is_raised():
+    def divide(rank):
+        rank.stream().call(lambda: 1 // 0)
+
+    with pytest.raises(ZeroDivisionError):
+        world(2).run(divide)
 
 
 def test_a_launch_on_a_stream_waits_for_the_rank_that_launches_later():

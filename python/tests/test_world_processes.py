@@ -211,7 +211,7 @@ if rank.rank == 1:
     sys.exit(3 if "3" in how else 0)
 if "allocates" in how:
     rank.symm_zeros(8, np.float32)
-wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
+wait_for[(1,)](flag) if "kernel" in how and (rank.rank == 2 or "barrier" not in how) else rank.barrier()
 """
 
 
@@ -249,6 +249,7 @@ wait_for[(1,)](flag) if "kernel" in how else rank.barrier()
             r"in kernel `wait_for`: 1 program waits.*",
             1,
         ),
+        ("sleeps before a kernel and a barrier", r"rank 1 \(pid \d+\) does not answer: rank .*", 1),
     ],
 )
 def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code, tmp_path):

@@ -21,6 +21,8 @@ pub struct Context {
     /// 1 until a program of this launch has run with this scratch: what is left in it is not this launch's. Generated code
     /// that keeps something there for the next program sets it to 0.
     pub fresh: u64,
+    /// How often a program of it has come to the end of a wait; counted by generated code.
+    pub passed: u64,
 }
 
 impl Context {
@@ -34,9 +36,11 @@ impl Context {
     pub const FUEL_AT: usize = offset_of!(Context, fuel);
     /// Where [`fresh`](Self::fresh) is.
     pub const FRESH_AT: usize = offset_of!(Context, fresh);
+    /// Where [`passed`](Self::passed) is.
+    pub const PASSED_AT: usize = offset_of!(Context, passed);
 
     /// The type in C.
-    pub const C_DEFINITION: &'static str = "typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; uint64_t fresh; } \
+    pub const C_DEFINITION: &'static str = "typedef struct { unsigned char *scratch; uint32_t grid[3]; uint64_t program; int64_t fuel; uint64_t fresh; uint64_t passed; } \
          Context;";
 }
 

@@ -36,13 +36,15 @@ macro_rules! hooks {
 }
 
 hooks! {
-    /// Waits: a scheduling point inside a spin loop. Lets other programs run, then returns. A program that keeps
-    /// calling waiting hooks without doing anything else is taken to wait in vain after the launch's wait timeout.
+    /// Waits: a scheduling point inside a loop that only looks at memory. Lets other programs run, then returns. A program
+    /// that keeps calling it without [passing](crate::Context::passed) a wait is taken to wait in vain after the launch's
+    /// wait timeout.
     Yield = "shoal_yield" (Context, Site) -> CResult::Void;
     /// Waits: the same, for a number in memory, so that a stuck launch can say on what. Called between two looks at it,
     /// also if the program would give up later. Takes the address, the expected bits, the
     /// [kind](crate::print::PrintKind) of the number, and the [condition](crate::WaitCondition), with
-    /// [`OR_IN_TIME`](crate::WaitCondition::OR_IN_TIME) if the program would.
+    /// [`OR_IN_TIME`](crate::WaitCondition::OR_IN_TIME) if the program would. A loop that watches memory and may end by itself
+    /// calls it so, with a null address.
     Wait = "shoal_wait" (Context, Site, Bytes, U64, U32, U32) -> CResult::Void;
     /// The fuel is used up: gives more, and says whether the program is to end (not 0). Any program may call it, on a
     /// fiber or not.

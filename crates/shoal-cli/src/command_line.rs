@@ -56,6 +56,17 @@ pub(crate) enum BackendName {
     Cuda,
 }
 
+impl BackendName {
+    /// Native code, unless the environment asks for the interpreter.
+    fn by_default() -> BackendName {
+        let asks = |value: String| ["1", "true", "on", "yes", "y"].contains(&value.to_lowercase().as_str());
+        match std::env::var("SHOAL_INTERPRET").is_ok_and(asks) {
+            true => BackendName::Interp,
+            false => BackendName::Cpu,
+        }
+    }
+}
+
 impl From<BackendName> for Backend {
     fn from(name: BackendName) -> Backend {
         match name {
@@ -78,8 +89,8 @@ pub(crate) struct RunOptions {
     /// An argument, NAME=VALUE; see --help
     #[arg(short, long = "arg", value_name = "NAME=VALUE")]
     pub(crate) args: Vec<String>,
-    /// Where it runs
-    #[arg(short, long, visible_alias = "device", default_value = "cpu")]
+    /// Where it runs; `interp` by default where SHOAL_INTERPRET=1
+    #[arg(short, long, visible_alias = "device", default_value_t = BackendName::by_default(), value_enum)]
     pub(crate) backend: BackendName,
     /// Run there too, and compare what both wrote
     #[arg(long, value_name = "BACKEND")]

@@ -32,11 +32,11 @@ impl Interrupt {
 /// What programs of a launch that wait have done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Changes when a program has moved: it began, ended, computed, or waits for something else.
+    /// Changes when a program has moved: it began, ended, passed a wait, or goes round in a loop that may end by itself.
     pub moves: u64,
     /// How often all programs that have begun were found to wait.
     pub rounds: u64,
-    /// Some of them look at memory in a loop, which may end by itself.
+    /// Some of them look at memory in a loop, and have not done so for long.
     pub loops: bool,
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Waits that end soon never come here, so they cost nothing.
 
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
@@ -25,8 +25,13 @@ const COLLECTING: Duration = Duration::from_secs(5);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 thread_local! {
-    /// The group and the rank that this thread acts for.
-    static ACTS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    /// The groups and the ranks that this thread acts for, the innermost last.
+    static ACTS_FOR: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whom this thread acts for now.
+fn acts_for() -> Option<(usize, usize)> {
+    ACTS_FOR.with_borrow(|parts| parts.last().copied())
 }
 
 /// What a group knows.
@@ -70,8 +75,8 @@ struct Row {
 struct Entry {
     id: u64,
     rank: usize,
-    /// The thread that waits is one that may act.
-    is_actor: bool,
+    /// The ranks that the thread acts for which waits; one that acts as another rank keeps its own waiting, too.
+    acts_for: Vec<usize>,
     kind: WaitKind,
     /// The number of moves after which it was last looked in vain.
     quiet_at: Option<u64>,
@@ -124,7 +129,7 @@ impl Verdict {
             std::thread::sleep(BETWEEN_LOOKS);
         }
         let mut told = lock(&self.told).clone();
-        told.sort();
+        told.sort_by_key(|&(rank, _)| rank);
         told
     }
 }
@@ -158,7 +163,7 @@ impl Table {
     /// Gives all waits a verdict if nobody is left who could end one.
     fn judge(&mut self) {
         let actors: usize = self.ranks.iter().map(|row| row.actors).sum();
-        let waiting = self.waits.iter().filter(|entry| entry.is_actor).count();
+        let waiting: usize = self.waits.iter().map(|entry| entry.acts_for.len()).sum();
         let all_wait = actors > 0 && waiting == actors;
         if !all_wait || self.waits.iter().any(|entry| entry.quiet_at != Some(self.moves)) {
             return;
@@ -214,15 +219,21 @@ impl LaunchGroup {
     /// This thread does what is done by an [actor](Self::actor) of the rank.
     #[must_use]
     pub fn lend_thread(&self, rank: usize) -> Acting {
-        let before = ACTS_FOR.replace((self.0.address(), rank));
-        let part = Part { before, claim: Claim::None, group: self.clone(), rank };
+        ACTS_FOR.with_borrow_mut(|parts| parts.push((self.0.address(), rank)));
+        let part = Part { claim: Claim::None, group: self.clone(), rank };
         Acting { part: Some(part), _of_thread: PhantomData }
     }
 
     /// This thread has waited for a while.
     #[must_use]
     pub fn waits(&self, rank: usize, kind: WaitKind) -> LongWait {
-        let is_actor = ACTS_FOR.get() == (self.0.address(), rank);
+        let mine = |&(group, _): &(usize, usize)| group == self.0.address();
+        let acts_for = ACTS_FOR.with_borrow(|parts| match parts.last() {
+            Some(&now) if now == (self.0.address(), rank) => {
+                parts.iter().filter(|part| mine(part)).map(|&(_, rank)| rank).collect()
+            }
+            _ => Vec::new(),
+        });
         let mut id = 0;
         if let Some(mut table) = self.0.table() {
             id = table.next_id;
@@ -231,7 +242,7 @@ impl LaunchGroup {
             let row = table.row(rank);
             row.verdicts.clear();
             row.is_late = false;
-            table.waits.push(Entry { id, rank, is_actor, kind, quiet_at: None, verdict: None });
+            table.waits.push(Entry { id, rank, acts_for, kind, quiet_at: None, verdict: None });
         }
         LongWait { group: self.clone(), id }
     }
@@ -246,7 +257,7 @@ impl LaunchGroup {
     #[must_use]
     pub fn doing(&self, rank: usize) -> Doing {
         let Some(mut table) = self.0.table() else { return Doing::Nothing };
-        let waits = table.waits.iter().filter(|entry| entry.is_actor && entry.rank == rank).count();
+        let waits = table.waits.iter().flat_map(|entry| &entry.acts_for).filter(|&&of| of == rank).count();
         match *table.row(rank) {
             Row { is_member: false, .. } => Doing::Nothing,
             Row { actors, is_late, .. } if waits == actors || is_late => Doing::Waits,
@@ -285,7 +296,7 @@ impl GroupMember {
     pub fn act(&self) -> Acting {
         let Member { group, rank, .. } = &*self.0;
         let me = (group.0.address(), *rank);
-        if ACTS_FOR.get() == me {
+        if acts_for() == Some(me) {
             return Acting { part: None, _of_thread: PhantomData };
         }
         let (group, rank) = (group.clone(), *rank);
@@ -298,7 +309,8 @@ impl GroupMember {
                 Claim::Further | Claim::None => row.actors += 1,
             }
         }
-        let part = Part { before: ACTS_FOR.replace(me), claim, group, rank };
+        ACTS_FOR.with_borrow_mut(|parts| parts.push(me));
+        let part = Part { claim, group, rank };
         Acting { part: Some(part), _of_thread: PhantomData }
     }
 
@@ -372,8 +384,6 @@ pub struct Acting {
 
 #[derive(Debug)]
 struct Part {
-    /// Whom the thread acted for before.
-    before: (usize, usize),
     claim: Claim,
     group: LaunchGroup,
     rank: usize,
@@ -381,8 +391,13 @@ struct Part {
 
 impl Drop for Acting {
     fn drop(&mut self) {
-        let Some(Part { before, claim, group, rank }) = self.part.take() else { return };
-        ACTS_FOR.set(before);
+        let Some(Part { claim, group, rank }) = self.part.take() else { return };
+        let me = (group.0.address(), rank);
+        ACTS_FOR.with_borrow_mut(|parts| {
+            if let Some(at) = parts.iter().rposition(|&part| part == me) {
+                parts.remove(at);
+            }
+        });
         let Some(mut table) = group.0.table() else { return };
         let row = table.row(rank);
         match claim {
@@ -601,6 +616,17 @@ mod tests {
         launch.moved();
         assert!(!launch.waits_in_vain());
         assert!(group.take_verdict(0).is_none(), "it waits again");
+    }
+
+    #[test]
+    fn a_thread_that_waits_as_another_rank_keeps_its_own_waiting() {
+        let group = LaunchGroup::new(LIMIT);
+        let (a, b) = (group.join(0), group.join(1));
+        let _on_a = a.act();
+        let _as_b = b.act();
+        let wait = b.waits_in_launch();
+        assert!(looks(&wait), "nobody is left");
+        assert_eq!((group.doing(0), group.doing(1)), (Doing::Waits, Doing::Waits));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use shoal::cuda::CudaError;
-use shoal::world::WorldError;
+use shoal::world::{WaitReport, WorldError};
 use shoal::{Error, Kind, LaunchError, MAX_WARPS, Report};
 
 use crate::signals;
@@ -31,7 +31,6 @@ fn exception(py: Python<'_>, error: &Error) -> PyErr {
         }
         Error::Cuda(cuda) => on_gpu(py, cuda),
         Error::World(error) => world(py, error),
-        Error::Deadlock { waits } => deadlock(py, &error.to_string(), waits),
         Error::Memory(_) => new(py, "OutOfResources", &error.to_string(), |_| Ok(())),
         _ => new(py, "ShoalError", &error.to_string(), |_| Ok(())),
     }
@@ -44,7 +43,10 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
     match error {
         WorldError::Rank { rank, source, others } => match source.downcast_ref::<PyErr>() {
             Some(raised) => on_rank(py, raised.clone_ref(py), *rank, others),
-            None => new(py, "WorldError", &text, |facts| facts.set_item("rank", rank)),
+            None => match source.downcast_ref::<WorldError>() {
+                Some(error) => on_rank(py, world(py, error), *rank, others),
+                None => new(py, "WorldError", &text, |facts| facts.set_item("rank", rank)),
+            },
         },
         WorldError::Argument(_) => PyValueError::new_err(text),
         WorldError::OutOfMemory { .. } | WorldError::PadTooSmall { .. } => new(py, "OutOfResources", &text, |_| Ok(())),
@@ -52,7 +54,7 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
             new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank))
         }
         WorldError::Deadlock { waits } => deadlock(py, &text, waits),
-        WorldError::Stream { source } => world(py, source),
+        WorldError::Stream { source } => of_stream(py, source),
         WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => new(py, "WorldError", &text, |facts| {
             facts.set_item("rank", error.odd_one())?;
             facts.set_item("differs", true)
@@ -61,17 +63,26 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
     }
 }
 
-fn deadlock(py: Python<'_>, text: &str, waits: &[String]) -> PyErr {
+/// What ended a stream; what a function in it raised is raised as it was.
+fn of_stream(py: Python<'_>, error: &WorldError) -> PyErr {
+    match error {
+        WorldError::Rank { source, .. } if let Some(raised) = source.downcast_ref::<PyErr>() => raised.clone_ref(py),
+        _ => world(py, error),
+    }
+}
+
+fn deadlock(py: Python<'_>, text: &str, waits: &[WaitReport]) -> PyErr {
+    let waits: Vec<String> = waits.iter().map(ToString::to_string).collect();
     new(py, "DeadlockError", text, |facts| facts.set_item("waits", waits))
 }
 
 /// An exception with notes of the rank that raised it and of what the others waited for, where Python has notes.
-fn on_rank(py: Python<'_>, raised: PyErr, rank: usize, others: &[String]) -> PyErr {
+fn on_rank(py: Python<'_>, raised: PyErr, rank: usize, others: &[WaitReport]) -> PyErr {
     let value = raised.value(py);
     if value.hasattr(intern!(py, "add_note")).unwrap_or(false) {
         let add_note = |note: &str| drop(value.call_method1(intern!(py, "add_note"), (note,)));
         add_note(&format!("raised on rank {rank}"));
-        others.iter().for_each(|wait| add_note(wait));
+        others.iter().for_each(|wait| add_note(&wait.to_string()));
     }
     raised
 }

@@ -55,7 +55,7 @@ mod _native {
     #[pymodule_export]
     use crate::world::{
         CommunicatorObject, EventObject, MeshObject, RankObject, StreamObject, SymmBlock, TeamObject, WorldObject,
-        store_word,
+        parse_bytes, store_word,
     };
 
     /// The names of all launch options.

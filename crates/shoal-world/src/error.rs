@@ -8,6 +8,7 @@ use shoal_driver::LaunchError;
 use shoal_driver::cuda::CudaError;
 
 use crate::engine::{Awaited, Call};
+use crate::wait_report::{WaitReport, spelled};
 
 /// Why something in a world did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +45,7 @@ pub enum WorldError {
         /// What happened.
         failure: Failure,
         /// What kernels of the other ranks were waiting for, where one program runs them all.
-        others: Vec<String>,
+        others: Vec<WaitReport>,
     },
     /// The members of a team called different operations.
     #[error("the members of {team} are not in step: {}", told(.calls))]
@@ -110,10 +111,10 @@ pub enum WorldError {
     #[error(transparent)]
     Launch(Box<LaunchError>),
     /// Programs of several ranks wait for each other in vain.
-    #[error("ranks wait in vain:\n{}", .waits.join("\n"))]
+    #[error("ranks wait in vain:\n{}", spelled(.waits))]
     Deadlock {
         /// What each rank waits for, that of a rank at fault first.
-        waits: Vec<String>,
+        waits: Vec<WaitReport>,
     },
     /// A GPU failed.
     #[error(transparent)]
@@ -126,7 +127,7 @@ pub enum WorldError {
         /// Its error.
         source: Box<dyn std::error::Error + Send + Sync>,
         /// What kernels of the other ranks were waiting for.
-        others: Vec<String>,
+        others: Vec<WaitReport>,
     },
     /// The function of a rank panicked.
     #[error("rank {rank} panicked: {message}{}", listed(.others))]
@@ -136,7 +137,7 @@ pub enum WorldError {
         /// The panic's message.
         message: String,
         /// What kernels of the other ranks were waiting for.
-        others: Vec<String>,
+        others: Vec<WaitReport>,
     },
 }
 
@@ -206,8 +207,8 @@ fn reporting(rank: usize, awaited: Option<&Awaited>, failure: &Failure) -> Strin
 }
 
 /// What other ranks were waiting for, each on a line of its own.
-fn listed(others: &[String]) -> String {
-    others.iter().map(|wait| format!("\n{wait}")).collect()
+fn listed(others: &[WaitReport]) -> String {
+    if others.is_empty() { String::new() } else { format!("\n{}", spelled(others)) }
 }
 
 /// A rank among the fewest that say the same; `None` if all do.

@@ -19,58 +19,54 @@ use crate::engine::{Awaited, Engine, EngineKind};
 use crate::error::{Failure, WorldError, listed_names, spell};
 use crate::launcher;
 use crate::rank::Rank;
+use crate::wait_report::{ReportKind, Told, WaitReport, by_fault};
 
 /// How long the others have to say what they wait for. Launchers give ranks a second after the first has failed.
 pub(crate) const COLLECTING: Duration = Duration::from_millis(600);
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
-/// How to find out more of words whose last writer is not known.
-const UNRECORDED: &str = "\n  who wrote a word last is recorded for `notify` and signals, with SHOAL_DEBUG=1 also for stores \
-                          and for other ranks' atomics; `shoal check` tells it always";
+const HAS_LEFT: &str = "it has left the world";
 
 impl Rank {
-    /// What every rank waits for, that of a rank at fault first, when a launch of this one is stuck.
+    /// The error of a launch of this rank that is stuck: [what every rank waits for](WorldError::Deadlock), or that of this
+    /// rank alone, if the world had ended already.
     ///
     /// Unless all ranks share a process and all wait in launches, this ends the world.
-    ///
-    /// # Errors
-    ///
-    /// The error of this rank alone, if the world had ended already.
-    pub fn wait_in_vain(&self, stuck: &LaunchError) -> Result<Vec<String>, WorldError> {
+    #[must_use]
+    pub fn wait_in_vain(&self, stuck: &LaunchError) -> WorldError {
         let waits = told(stuck);
         let verdict = self.group().and_then(|group| group.take_verdict(self.rank()));
         if let Some(failure) = self.failure() {
             if matches!(stuck, LaunchError::Stuck { waiting, .. } if waiting.is_empty()) {
-                return Err(WorldError::failed(self.rank(), None, failure));
+                return WorldError::failed(self.rank(), None, failure);
             }
-            self.access().post_wait(&waits);
-            return Err(self.ended_in_kernel(&waits, failure));
+            self.access().post_wait(&waits.encode());
+            return self.ended_in_kernel(&waits, failure);
         }
         if let Some(verdict) = verdict {
-            return Ok(told_together(self.access(), &verdict, waits));
+            return deadlocked(self.access(), &verdict, &waits);
         }
         match self.engine() {
-            EngineKind::Cuda => Ok(once(self.wait_together(&waits))),
+            EngineKind::Cuda => WorldError::Deadlock { waits: self.wait_together(&waits) },
             // Others may be anywhere: in a barrier, in another kernel, or gone.
             EngineKind::Threads | EngineKind::Processes | EngineKind::OpenShmem | EngineKind::Nvshmem => {
-                self.give_up(&waits).map(once)
+                self.give_up(&waits)
             }
         }
     }
 
     /// Kernels of all ranks of this process have ended because they waited in vain, or will.
-    fn wait_together(&self, waits: &str) -> Vec<String> {
+    fn wait_together(&self, waits: &Told) -> Vec<WaitReport> {
         let left = || (0..self.size()).find(|&rank| self.access().has_left(rank));
         if left().is_none()
-            && let Ok(reports) = self.world().all_gather(waits.as_bytes())
+            && let Ok(reports) = self.world().all_gather(waits.encode().as_bytes())
         {
-            let report = |(rank, text): (usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
-            return reports.iter().enumerate().map(report).collect();
+            return reports.iter().enumerate().filter_map(|(rank, told)| gathered(rank, told)).collect();
         }
-        self.access().post_wait(waits);
+        self.access().post_wait(&waits.encode());
         let reports = collect(self.access());
         if let Some(rank) = left() {
-            let (who, why) = (self.access().name(rank), waits.lines().next().unwrap_or_default());
+            let (who, why) = (self.access().name(rank), first_line(waits));
             self.end_world(Failure {
                 rank,
                 reason: format!("{who} left the world while {} waited: {why}", self.name()),
@@ -80,30 +76,23 @@ impl Rank {
     }
 
     /// Ends the world because programs of this rank wait in vain.
-    fn give_up(&self, waits: &str) -> Result<Vec<String>, WorldError> {
+    fn give_up(&self, waits: &Told) -> WorldError {
         // Before the world ends, so that whoever sees its end finds this.
-        self.access().post_wait(waits);
-        let why = waits.lines().next().unwrap_or_default();
+        self.access().post_wait(&waits.encode());
+        let why = first_line(waits);
         // Others leave because the world ends.
         let left_alone = self.left_alone(why).filter(|_| self.engine() != EngineKind::Threads);
         let is_left = left_alone.clone().filter(|_| others_wait(self.access()));
         let failure = is_left.unwrap_or_else(|| self.late(why));
         let ended = self.end_world(failure.clone());
         if ended != failure {
-            return Err(self.ended_in_kernel(waits, ended));
+            return self.ended_in_kernel(waits, ended);
         }
-        let reports = collect(self.access());
-        let is_silent = |rank: &usize| self.access().wait_of(*rank).is_none() && !self.access().has_left(*rank);
-        let silent = (0..self.size()).find(is_silent).map(|rank| {
-            let reason = format!("{} does not answer: {}", self.access().name(rank), failure.reason);
-            Failure { rank, reason }
-        });
-        if self.engine() != EngineKind::Threads
-            && let Some(culprit) = silent.or(left_alone)
-        {
+        let waits = collect(self.access());
+        if let Some(culprit) = silent(self.access(), &failure).or(left_alone) {
             launcher::tell(&culprit);
         }
-        Ok(reports)
+        WorldError::Deadlock { waits }
     }
 
     /// That ranks have left while this one waited, if some have.
@@ -126,27 +115,21 @@ impl Rank {
         }
     }
 
-    fn ended_in_kernel(&self, waits: &str, failure: Failure) -> WorldError {
-        let waits = waits
-            .trim_end_matches(UNRECORDED)
-            .trim_start_matches("in ")
-            .lines()
-            .map(str::trim)
-            .collect::<Vec<_>>()
-            .join("; ");
+    fn ended_in_kernel(&self, waits: &Told, failure: Failure) -> WorldError {
+        let waits = waits.what.trim_start_matches("in ").lines().map(str::trim).collect::<Vec<_>>().join("; ");
         WorldError::failed(self.rank(), Some(Awaited::Kernel { waits }), failure)
     }
 
     /// The world has ended while this rank waited.
     pub(crate) fn ended_while(&self, awaited: Awaited, failure: Failure) -> WorldError {
-        self.access().post_wait(&awaited.to_string());
+        self.access().post_wait(&Told::from(&awaited).encode());
         WorldError::failed(self.rank(), Some(awaited), failure)
     }
 
-    /// `rank 1: kernel …`, if programs of this rank waited when the world ended.
-    pub(crate) fn waited_in_kernel(&self) -> Option<String> {
-        let wait = self.access().wait_of(self.rank()).filter(|wait| wait.starts_with("in kernel "))?;
-        Some(format!("rank {}: {}", self.rank(), wait.trim_end_matches(UNRECORDED)))
+    /// What programs of this rank waited for when the world ended, if they did.
+    pub(crate) fn waited_in_kernel(&self) -> Option<WaitReport> {
+        let told = posted(self.access(), self.rank()).filter(|told| told.what.starts_with("in kernel "))?;
+        WaitReport::of(self.rank(), [Told { is_unrecorded: false, ..told }])
     }
 }
 
@@ -155,16 +138,28 @@ impl Rank {
 pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let WorldError::Failed { rank, awaited: Some(awaited), failure, .. } = error else { return error };
     let is_first = access.failure().is_none();
-    access.post_wait(&awaited.to_string());
+    access.post_wait(&Told::from(&awaited).encode());
     let ended = access.fail(failure.clone());
     // Ranks on GPUs keep no record of their waits.
     if !is_first || ended != failure || access.wait_of(rank).is_none() {
         return WorldError::failed(rank, Some(awaited), ended);
     }
-    let own = format!("rank {rank}: ");
     let mut others = collect(access);
-    others.retain(|report| !report.starts_with(&own));
-    WorldError::Failed { rank, awaited: Some(awaited), failure, others: once(others) }
+    // A rank that waits for words did not come either, but is not the one to blame.
+    if others.iter().any(|report| report.kind == ReportKind::ForWords)
+        && let Some(culprit) = silent(access, &failure)
+    {
+        launcher::tell(&culprit);
+    }
+    others.retain(|report| report.rank != rank);
+    WorldError::Failed { rank, awaited: Some(awaited), failure, others }
+}
+
+/// That a rank has not said what it waits for, where ranks are processes: the others wait for it, whatever they wait for.
+fn silent(access: &dyn Engine, failure: &Failure) -> Option<Failure> {
+    let is_silent = |rank: &usize| access.wait_of(*rank).is_none() && !access.has_left(*rank);
+    let rank = (0..access.size()).find(is_silent).filter(|_| access.kind() != EngineKind::Threads)?;
+    Some(Failure { rank, reason: format!("{} does not answer: {}", access.name(rank), failure.reason) })
 }
 
 /// Whether all other ranks that have not left say that they wait.
@@ -173,43 +168,41 @@ fn others_wait(access: &dyn Engine) -> bool {
     (0..access.size()).filter(is_other).all(|rank| access.beat_of(rank).is_some())
 }
 
-/// Nobody is left who could bring what this rank waits for.
-pub(crate) fn deadlocked(access: &dyn Engine, verdict: &Verdict, waits: String) -> WorldError {
-    WorldError::Deadlock { waits: told_together(access, verdict, waits) }
-}
-
-/// What all ranks tell that wait in vain. Unless all can end what they are in, the world ends.
-fn told_together(access: &dyn Engine, verdict: &Verdict, waits: String) -> Vec<String> {
-    let told = verdict.tell(access.rank(), waits);
+/// Nobody is left who could bring what this rank waits for: all ranks tell each other. Unless all can end what they are in,
+/// the world ends.
+pub(crate) fn deadlocked(access: &dyn Engine, verdict: &Verdict, waits: &Told) -> WorldError {
+    let told = verdict.tell(access.rank(), waits.encode());
     let of = |rank: usize| {
-        let told: Vec<&str> = told.iter().filter(|(of, _)| *of == rank).map(|(_, text)| text.as_str()).collect();
-        if told.is_empty() { told_by(access, rank) } else { format!("rank {rank}: {}", told.join("\n  and ")) }
+        let told = told.iter().filter(|(of, _)| *of == rank).filter_map(|(_, text)| Told::decode(text));
+        // All wait, so one that is there and tells nothing does so elsewhere.
+        let otherwise = if access.has_left(rank) { HAS_LEFT } else { "its thread waits as another rank" };
+        WaitReport::of(rank, told).unwrap_or_else(|| WaitReport::not_waiting(rank, otherwise))
     };
-    let reports = once(by_fault((0..access.size()).map(of).collect()));
-    if !verdict.only_launches() {
-        let first = reports.first().map(String::as_str).unwrap_or_default();
-        let rank = (0..access.size()).find(|rank| first.starts_with(&format!("rank {rank}: "))).unwrap_or_default();
-        let first = first.lines().next().unwrap_or_default();
-        access.fail(Failure { rank, reason: format!("no rank could go on; {first}") });
+    let waits = by_fault((0..access.size()).map(of).collect());
+    if let Some(first) = waits.first().filter(|_| !verdict.only_launches()) {
+        let told = first.to_string();
+        let told = told.lines().next().unwrap_or_default();
+        access.fail(Failure { rank: first.rank, reason: format!("no rank could go on; {told}") });
     }
-    reports
+    WorldError::Deadlock { waits }
 }
 
-/// The reports, those of ranks at fault first.
-fn by_fault(mut reports: Vec<String>) -> Vec<String> {
-    reports.sort_by_key(|report| {
-        let (_, text) = report.split_once(": ").unwrap_or_default();
-        match () {
-            () if text.starts_with("it ") => 0,
-            () if text.starts_with("in kernel ") || text.starts_with("waiting for ") => 1,
-            () => 2,
-        }
-    });
-    reports
+/// What a rank has told in a collective.
+pub(crate) fn gathered(rank: usize, told: &[u8]) -> Option<WaitReport> {
+    WaitReport::of(rank, Told::decode(&String::from_utf8_lossy(told)))
+}
+
+/// What a rank has left to be read.
+fn posted(access: &dyn Engine, rank: usize) -> Option<Told> {
+    access.wait_of(rank).and_then(|text| Told::decode(&text))
+}
+
+fn first_line(waits: &Told) -> &str {
+    waits.what.lines().next().unwrap_or_default()
 }
 
 /// What every rank has told, after a while.
-fn collect(access: &dyn Engine) -> Vec<String> {
+fn collect(access: &dyn Engine) -> Vec<WaitReport> {
     let until = Instant::now() + COLLECTING;
     let is_silent = |rank: usize| access.wait_of(rank).is_none() && !access.has_left(rank);
     while (0..access.size()).any(is_silent) && Instant::now() < until {
@@ -218,15 +211,16 @@ fn collect(access: &dyn Engine) -> Vec<String> {
     by_fault((0..access.size()).map(|rank| told_by(access, rank)).collect())
 }
 
-fn told_by(access: &dyn Engine, rank: usize) -> String {
-    match access.wait_of(rank) {
-        Some(wait) => format!("rank {rank}: {wait}"),
-        None if access.has_left(rank) => format!("rank {rank}: it has left the world"),
-        None => match runs(access, rank) {
-            Some(what) => format!("rank {rank}: it {what}"),
-            None => format!("rank {rank}: it has not said what it waits for; it computes, or does not answer"),
-        },
+fn told_by(access: &dyn Engine, rank: usize) -> WaitReport {
+    if let Some(report) = WaitReport::of(rank, posted(access, rank)) {
+        return report;
     }
+    let what = match runs(access, rank) {
+        _ if access.has_left(rank) => HAS_LEFT.to_owned(),
+        Some(what) => format!("it {what}"),
+        None => "it has not said what it waits for; it computes, or does not answer".to_owned(),
+    };
+    WaitReport::not_waiting(rank, what)
 }
 
 /// What a rank does that does not wait, if that is known.
@@ -238,25 +232,15 @@ fn runs(access: &dyn Engine, rank: usize) -> Option<&'static str> {
     }
 }
 
-/// What programs wait for, and how to find out more.
-fn told(stuck: &LaunchError) -> String {
-    let (LaunchError::Stuck { waiting, .. }, Some(waits)) = (stuck, stuck.waits()) else { return stuck.to_string() };
-    let is_unknown = |value: &AwaitedValue| value.place.is_some() && value.last_writer.is_none();
-    let more = waiting.iter().filter_map(|waiting| waiting.value.as_ref()).any(is_unknown);
-    format!("{waits}{}", if more { UNRECORDED } else { "" })
-}
-
-/// The reports, of which the last alone tells how to find out more.
-fn once(mut reports: Vec<String>) -> Vec<String> {
-    let mut more = "";
-    for report in &mut reports {
-        if report.contains(UNRECORDED) {
-            *report = report.replace(UNRECORDED, "");
-            more = UNRECORDED;
+/// What programs of a launch wait for.
+pub(crate) fn told(stuck: &LaunchError) -> Told {
+    let unknown = match stuck {
+        LaunchError::Stuck { waiting, .. } => {
+            let is_unknown = |value: &AwaitedValue| value.place.is_some() && value.last_writer.is_none();
+            waiting.iter().filter_map(|waiting| waiting.value.as_ref()).any(is_unknown)
         }
-    }
-    if let Some(last) = reports.last_mut() {
-        last.push_str(more);
-    }
-    reports
+        _ => false,
+    };
+    let what = stuck.waits().unwrap_or_else(|| stuck.to_string());
+    Told { kind: ReportKind::ForWords, what, is_unrecorded: unknown }
 }

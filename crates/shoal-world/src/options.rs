@@ -42,12 +42,11 @@ impl WorldOptions {
 
     pub(crate) fn read(variables: &Variables<'_>) -> Result<WorldOptions, WorldError> {
         let mut options = WorldOptions::default();
-        if let Some(bytes) = variables.number("SHOAL_HEAP_BYTES")? {
-            if bytes == 0 {
-                let problem = "a heap has one byte at least".to_owned();
-                return Err(WorldError::Environment { name: "SHOAL_HEAP_BYTES", value: Some("0".to_owned()), problem });
-            }
-            options.heap_bytes = bytes;
+        if let Some(text) = variables.text("SHOAL_HEAP_BYTES") {
+            options.heap_bytes = parse_bytes(&text).filter(|&bytes| bytes > 0).ok_or_else(|| {
+                let problem = "not a number of bytes from 1 on, such as 1073741824 or 1G".to_owned();
+                WorldError::Environment { name: "SHOAL_HEAP_BYTES", value: Some(text), problem }
+            })?;
         }
         if let Some(slots) = variables.number("SHOAL_PAD_SLOTS")? {
             options.pad_slots = slots;
@@ -92,9 +91,38 @@ impl WorldOptions {
     }
 }
 
+/// A number of bytes as people write it: `1048576`, `1024K`, `1M`; units are `K`, `M`, `G` and `T`, powers of 1024.
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let shift = match unit.trim_start() {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return None,
+    };
+    number.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let read = |value| WorldOptions::read(&Variables::of(&[("SHOAL_HEAP_BYTES", value)]));
+        for (text, bytes) in [("4096", 4096), (" 64K", 64 << 10), ("3M", 3 << 20), ("2 G", 2 << 30), ("1T", 1 << 40)] {
+            assert_eq!(read(text).unwrap().heap_bytes, bytes);
+        }
+        for wrong in ["much", "-1", "0", "0M", "1.5G", "1g", "M", "99999999999T"] {
+            let error = read(wrong).unwrap_err().to_string();
+            let said = "not a number of bytes from 1 on, such as 1073741824 or 1G";
+            assert_eq!(error, format!("SHOAL_HEAP_BYTES={wrong}: {said}"));
+        }
+    }
 
     #[test]
     fn the_environment_is_read() {

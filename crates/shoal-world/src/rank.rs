@@ -37,6 +37,8 @@ struct Inner {
     launches: Option<LaunchGroup>,
     /// Its membership while it runs.
     member: Mutex<Option<GroupMember>>,
+    /// The first error of a stream that was dropped before anybody heard of it.
+    left_error: Mutex<Option<WorldError>>,
     /// This rank's place in the mesh that kernels see.
     mesh: Mutex<Vec<AxisPosition>>,
     /// How often the mesh was set.
@@ -63,6 +65,7 @@ impl Rank {
             heap,
             launches,
             member: Mutex::new(None),
+            left_error: Mutex::new(None),
             mesh: Mutex::new(Vec::new()),
             meshes: AtomicU64::new(0),
             view: Mutex::new(None),
@@ -383,6 +386,7 @@ impl Rank {
     pub(crate) fn enter(&self) {
         // What is left of a thread that panicked goes first.
         *self.member() = None;
+        self.take_left_error();
         *self.member() = self.group().map(|group| group.join(self.rank()));
         self.0.engine.enter();
     }
@@ -402,6 +406,16 @@ impl Rank {
     /// This thread is about to wait for others.
     pub(crate) fn begin_wait(&self) -> HostWait<'_> {
         HostWait::begin(self.group(), self.rank())
+    }
+
+    /// An error that nobody is there to hear, unless there is one.
+    pub(crate) fn leave_error(&self, error: WorldError) {
+        self.left_error().get_or_insert(error);
+    }
+
+    /// The error that was left.
+    pub(crate) fn take_left_error(&self) -> Option<WorldError> {
+        self.left_error().take()
     }
 
     /// Work of a stream, until it is done.
@@ -428,6 +442,10 @@ impl Rank {
 
     fn member(&self) -> std::sync::MutexGuard<'_, Option<GroupMember>> {
         self.0.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn left_error(&self) -> std::sync::MutexGuard<'_, Option<WorldError>> {
+        self.0.left_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn heap(&self) -> std::sync::MutexGuard<'_, Heap> {

@@ -11,6 +11,7 @@ use crate::error::{Failure, WorldError, spell};
 use crate::giving_up;
 use crate::rank::Rank;
 use crate::stream::Place;
+use crate::wait_report::Told;
 
 /// Looks before a waiting rank goes to sleep.
 const SPINS_BEFORE_SLEEP: u32 = 500;
@@ -80,7 +81,7 @@ impl Rank {
                 return Err(self.ended_while(awaited(), self.end_world(failure)));
             }
             if let Some(verdict) = wait.in_vain() {
-                return Err(giving_up::deadlocked(self.access(), &verdict, awaited().to_string()));
+                return Err(giving_up::deadlocked(self.access(), &verdict, &Told::from(&awaited())));
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);

@@ -261,7 +261,7 @@ impl World {
         | WorldError::Panicked { rank, others, .. } = &mut error
         {
             let waits = self.ranks.iter().filter(|other| other.rank() != *rank).filter_map(Rank::waited_in_kernel);
-            others.extend(waits.filter(|wait| !told.contains(wait)));
+            others.extend(waits.filter(|wait| !told.contains(&wait.to_string())));
         }
         error
     }
@@ -295,7 +295,8 @@ where
     let result = function(rank).map_err(Into::into).and_then(|value| {
         // What a rank has launched on a GPU ends before the rank does.
         settle(rank)?;
-        Ok(value)
+        // What streams that it has dropped came to is its affair, too.
+        rank.take_left_error().map_or(Ok(value), |error| Err(error.into()))
     });
     let result = result.map_err(|error: Box<dyn Error + Send + Sync>| {
         match error.downcast_ref::<WorldError>().and_then(WorldError::odd_one) {
@@ -319,9 +320,7 @@ where
 fn settle(rank: &Rank) -> Result<(), WorldError> {
     let Err(error) = rank.gpu().map_or(Ok(()), GpuRank::settle) else { return Ok(()) };
     match &error {
-        WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => {
-            Err(WorldError::Deadlock { waits: rank.wait_in_vain(stuck)? })
-        }
+        WorldError::Launch(stuck) if matches!(**stuck, LaunchError::Stuck { .. }) => Err(rank.wait_in_vain(stuck)),
         _ => Err(error),
     }
 }

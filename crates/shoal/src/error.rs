@@ -107,12 +107,6 @@ pub enum Error {
     /// The world that a kernel was launched in cannot go on.
     #[error(transparent)]
     World(#[from] WorldError),
-    /// Programs of several ranks wait for each other in vain.
-    #[error("ranks wait in vain:\n{}", .waits.join("\n"))]
-    Deadlock {
-        /// What each rank waits for, that of a rank at fault first.
-        waits: Vec<String>,
-    },
     /// A GPU cannot do what was asked, or failed.
     #[error(transparent)]
     Cuda(#[from] CudaError),

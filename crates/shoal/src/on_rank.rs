@@ -72,7 +72,7 @@ impl OnRank {
             ..options
         });
         match result {
-            Err(Error::Launch(stuck @ LaunchError::Stuck { .. })) => Err(self.deadlock(&stuck)),
+            Err(Error::Launch(stuck @ LaunchError::Stuck { .. })) => Err(self.rank.wait_in_vain(&stuck).into()),
             // A peer that failed ends the launch; what it failed of is the better answer.
             Err(Error::Launch(interrupted @ LaunchError::Interrupted { .. })) => {
                 self.rank.check()?;
@@ -145,7 +145,7 @@ impl OnRank {
             gpu.stream().synchronize()?;
         }
         match gpu.table().take_report() {
-            Some(stuck @ LaunchError::Stuck { .. }) => Err(self.deadlock(&stuck)),
+            Some(stuck @ LaunchError::Stuck { .. }) => Err(self.rank.wait_in_vain(&stuck).into()),
             Some(failed) => Err(failed.into()),
             // A peer that failed ends the launch; what it failed of is the better answer.
             None => match done {
@@ -177,14 +177,6 @@ impl OnRank {
     fn interrupt(&self, host: Option<Interrupt>) -> Interrupt {
         let rank = self.rank.clone();
         Interrupt::new(move || rank.check().is_err() || host.as_ref().is_some_and(Interrupt::is_requested))
-    }
-
-    /// What all ranks wait for; what this one waits for, if something else has ended the world.
-    fn deadlock(&self, stuck: &LaunchError) -> Error {
-        match self.rank.wait_in_vain(stuck) {
-            Ok(waits) => Error::Deadlock { waits },
-            Err(ended) => ended.into(),
-        }
     }
 }
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal import symm_mem
 from shoal.symm_mem.handle import SymmetricMemory
 from shoal.torch import operators
+from shoal.torch.cuda_as_cpu import nvshmem_streams
 
 _library: Any = None
 
@@ -109,6 +111,74 @@ def nvshmem_get(tensor: Any, peer: int) -> None:
     """Copies the counterpart at a rank to a symmetric tensor."""
     _, peers = _met(tensor, None, "nvshmem_get")
     tensor.copy_(peers[peer].clone())
+
+
+def nvshmem_put_with_signal(tensor: Any, sigpad: Any, signal: int, peer: int) -> None:
+    """Copies a symmetric tensor to its counterpart at a rank, then sets a signal there."""
+    handle = operators._handle(tensor, None, "nvshmem_put_with_signal")
+    to, size = handle._members[peer], tensor.numel() * tensor.element_size()
+    set_to = nvshmem_streams.SignalOp.SIGNAL_SET
+    nvshmem_streams.putmem_signal_on_stream(
+        tensor.data_ptr(), tensor.data_ptr(), size, sigpad.data_ptr(), signal, set_to, to
+    )
+
+
+def nvshmem_wait_for_signal(sigpad: Any, signal: int, peer: int) -> None:
+    """Waits until a signal of this rank is a number."""
+    nvshmem_streams.signal_wait_until_on_stream(sigpad.data_ptr(), nvshmem_streams.ComparisonType.CMP_EQ, signal)
+
+
+def nccl_put(tensor: Any, peer: int) -> None:
+    """Copies a symmetric tensor to its counterpart at a rank."""
+    nvshmem_put(tensor, peer)
+
+
+def nccl_get(tensor: Any, peer: int) -> None:
+    """Copies the counterpart at a rank to a symmetric tensor."""
+    nvshmem_get(tensor, peer)
+
+
+def nccl_all_to_all_nd(input: Any, out: Any, scatter_dim: int, gather_dim: int, group_name: str) -> None:
+    """Everybody's equal part along a dimension for this rank, one after the other along another."""
+    import torch
+
+    handle, peers = _met(input, group_name, "nccl_all_to_all_nd")
+    if input.shape[scatter_dim] % handle.world_size:
+        raise RuntimeError(
+            f"nccl_all_to_all_nd: {input.shape[scatter_dim]} do not divide among {handle.world_size} ranks"
+        )
+    handle.barrier(0)
+    out.copy_(torch.cat([peer.chunk(handle.world_size, scatter_dim)[handle.rank] for peer in peers], gather_dim))
+    handle.barrier(0)
+
+
+def _tiles(tile: Any, group_name: str, who: str) -> tuple[SymmetricMemory, list[Any]]:
+    """A tile of a symmetric tensor at all ranks."""
+    if not symm_mem.is_symm_mem_tensor(tile):
+        raise RuntimeError(f"{who}: a tile must be one of a tensor that was allocated with symm_mem.empty().")
+    handle = symm_mem.rendezvous(tile, group_name)
+    assert handle is not None  # it is symmetric memory
+    room = 1 + sum((size - 1) * stride for size, stride in zip(tile.shape, tile.stride()))
+    everybody = (handle.get_remote_tensor(rank, (room,), tile.dtype) for rank in range(handle.world_size))
+    return handle, [memory.as_strided(tile.shape, tile.stride()) for memory in everybody]
+
+
+def tile_reduce(in_tile: Any, out_tile: Any, root: int, group_name: str, reduce_op: str = "sum") -> None:
+    """The sum of all ranks' tiles, at one rank."""
+    multi_root_tile_reduce([in_tile], out_tile, [root], group_name, reduce_op)
+
+
+def multi_root_tile_reduce(
+    in_tiles: list[Any], out_tile: Any, roots: list[int], group_name: str, reduce_op: str = "sum"
+) -> None:
+    """The sums of all ranks' tiles, each at its own rank."""
+    operators._check_op(reduce_op, "tile_reduce")
+    met = [_tiles(tile, group_name, "tile_reduce") for tile in in_tiles]
+    handle = met[0][0]
+    handle.barrier(0)
+    if handle.rank in roots:
+        out_tile.copy_(operators._total(met[roots.index(handle.rank)][1]))
+    handle.barrier(0)
 
 
 def nvshmem_broadcast(input: Any, root: int, group_name: str) -> Any:
@@ -312,6 +382,13 @@ _OPERATORS = (
     _low_contention_all_gather_ce_multicast_out,
     nvshmem_put,
     nvshmem_get,
+    nvshmem_put_with_signal,
+    nvshmem_wait_for_signal,
+    nccl_put,
+    nccl_get,
+    nccl_all_to_all_nd,
+    tile_reduce,
+    multi_root_tile_reduce,
     nvshmem_broadcast,
     nvshmem_all_to_all,
     all_to_all_vdev,

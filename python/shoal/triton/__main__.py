@@ -68,7 +68,11 @@ def main(arguments: list[str]) -> None:
     if not arguments:
         print(USAGE, file=sys.stderr)
         raise SystemExit(2)
-    _child.install_with(asked)
+    try:
+        _child.install_with(asked)
+    except RuntimeError as error:
+        print(f"shoal.triton: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
     _child.follow(asked)
     first, rest = arguments[0], arguments[1:]
     if first in ("-m", "-c"):

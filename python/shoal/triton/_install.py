@@ -21,6 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from shoal import errors
+from shoal.knobs import cache_knobs
 from shoal.language._constexpr import constexpr
 from shoal.language._dtype import dtype
 from shoal.triton import _inner_names
@@ -206,6 +207,7 @@ def _install_finder() -> None:
     sys.meta_path.insert(0, finder)
     errors.other_words = with_note
     dtype.package = f"{NAME}.language"
+    cache_knobs.for_triton = True
     # Inductor writes annotations of globals by the names of their classes.
     constexpr.__module__ = f"{NAME}.language.core"
 
@@ -218,6 +220,7 @@ def uninstall() -> None:
     sys.meta_path.remove(finder)
     errors.other_words = None
     dtype.package = "shoal.language"
+    cache_knobs.for_triton = False
     constexpr.__module__ = "shoal.language._constexpr"
     _inner_names.take_back()
     for name in [name for name in sys.modules if name.partition(".")[0] in (NAME, "triton_dist")]:

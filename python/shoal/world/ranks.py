@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
+import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 _ALIGNMENT = 256
 
 
+class _Entered(threading.local):
+    """What a thread has entered by `with rank:`, the innermost last."""
+
+    def __init__(self) -> None:
+        self.streams: list[contextlib.AbstractContextManager[Any]] = []
+
+
 class Rank:
     """One member of a world.
 
@@ -32,7 +40,7 @@ class Rank:
         self._native = native
         self._blocks: weakref.WeakValueDictionary[int, _native.SymmBlock] = weakref.WeakValueDictionary()
         self._world: Team | None = None
-        self._entered: list[contextlib.AbstractContextManager[Any]] = []
+        self._entered = _Entered()
         self.arena: _native.SymmBlock | None = None
         """Memory that this rank alone gives out, for `shoal.symm_mem`; reserved when the world is made."""
 
@@ -209,12 +217,14 @@ class Rank:
     def __enter__(self) -> Rank:
         self._native.act()
         current.push(self)
-        self._entered.append(self.in_stream())
-        self._entered[-1].__enter__()
+        self._entered.streams.append(self.in_stream())
+        self._entered.streams[-1].__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._entered.pop().__exit__(None, None, None)
+        if not self._entered.streams:
+            raise RuntimeError(f"this thread has not entered `with rank:` of rank {self.rank}, or has left it already")
+        self._entered.streams.pop().__exit__(None, None, None)
         current.pop()
         self._native.release()
 

@@ -30,7 +30,8 @@ class Event:
 class Stream:
     """A queue of a rank's work with a thread of its own.
 
-    The first operation that fails ends the stream: those after it do not run, and `synchronize` raises its error.
+    The first operation that fails ends the stream: those after it do not run, and `synchronize` raises its error. A
+    stream that is dropped is waited for; what ended it is then raised by `World.run`, unless it has been raised before.
     """
 
     def __init__(self, rank: Rank) -> None:
@@ -57,9 +58,11 @@ class Stream:
 
     def call(self, function: Callable[..., Any], *args: Any, **named: Any) -> None:
         """Calls a function in the stream's order, on its thread; kernels that it launches run as the stream's rank."""
+        # Not the stream itself, which would then be dropped on its own thread.
+        rank = self.rank
 
         def called() -> None:
-            current.push(self.rank)
+            current.push(rank)
             try:
                 function(*args, **named)
             finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextvars
 import ctypes
+import operator
 import os
 import sys
 import threading
@@ -18,6 +19,7 @@ from shoal.world.ranks import Rank
 
 _DEFAULT_HEAP_BYTES = 1 << 30
 _MOST_HEAP_BYTES = 1 << 62
+_MOST_RANKS = (1 << 32) - 1
 _PAGE = 4096
 # How long threads of ranks may take to end after Ctrl-C, or by themselves when the world has failed.
 _GRACE = 5.0
@@ -28,8 +30,8 @@ _LOOK = 0.25
 class World:
     """Ranks that reach each other's memory.
 
-    Settings that are not passed come from the environment: `SHOAL_HEAP_BYTES`, `SHOAL_PAD_SLOTS`, `SHOAL_TIMEOUT`. All
-    ranks must have the same.
+    Settings that are not passed come from the environment: `SHOAL_HEAP_BYTES` (also as `512M` or `2G`),
+    `SHOAL_PAD_SLOTS`, `SHOAL_TIMEOUT`. All ranks must have the same.
     """
 
     _joined: World | None = None
@@ -48,13 +50,13 @@ class World:
         cls,
         n: int,
         *,
-        heap_bytes: int | None = None,
+        heap_bytes: int | str | None = None,
         pad_slots: int | None = None,
         timeout: float | None = None,
     ) -> World:
         """A world of `n` ranks that are threads of this process."""
         heap_bytes = _heap_bytes(heap_bytes)
-        world = cls(_native.World.threads(n, 2 * heap_bytes, pad_slots, timeout), heap_bytes)
+        world = cls(_native.World.threads(_number_of_ranks(n), 2 * heap_bytes, pad_slots, timeout), heap_bytes)
         world._native.run(lambda number: world._reserve(world.ranks[number]))
         return world
 
@@ -64,7 +66,7 @@ class World:
         n: int,
         device: int = 0,
         *,
-        heap_bytes: int | None = None,
+        heap_bytes: int | str | None = None,
         pad_slots: int | None = None,
         timeout: float | None = None,
     ) -> World:
@@ -75,7 +77,7 @@ class World:
         streams of their own, the program is started with `CUDA_DEVICE_MAX_CONNECTIONS=32`.
         """
         heap_bytes = _heap_bytes(heap_bytes)
-        world = cls(_native.World.cuda(n, device, 2 * heap_bytes, pad_slots, timeout), heap_bytes)
+        world = cls(_native.World.cuda(_number_of_ranks(n), device, 2 * heap_bytes, pad_slots, timeout), heap_bytes)
         world._native.run(lambda number: world._reserve(world.ranks[number]))
         return world
 
@@ -83,7 +85,7 @@ class World:
     def from_env(
         cls,
         *,
-        heap_bytes: int | None = None,
+        heap_bytes: int | str | None = None,
         pad_slots: int | None = None,
         timeout: float | None = None,
         device: str | None = None,
@@ -144,6 +146,8 @@ class World:
     def run(self, function: Callable[..., Any], *args: Any, **named: Any) -> list[Any]:
         """Calls `function(rank, *args, **named)` for each rank of this process, and gives the results in their order.
 
+        Where ranks are processes (`from_env`), that is a list of one.
+
         Ranks that are threads run at the same time. When one raises, the others get a `WorldError` that names it from
         whatever they wait for, and `run` raises what that rank raised. A world that has failed stays so.
         """
@@ -203,7 +207,8 @@ class World:
             self.ranks[0].fail(f"the program was interrupted ({_told(interruption)})")
             _raise_in(threads, KeyboardInterrupt)
             driver.join(_GRACE)
-            raise
+            # Where this thread waited is nobody's concern.
+            raise interruption.with_traceback(None) from None
         if failed is not None:
             # Ranks that wait have ended; those that run Python are told, where they are.
             _raise_in(threads, _as_class(failed))
@@ -232,16 +237,23 @@ class World:
         return f"World({self.num_ranks} ranks, {self.engine})"
 
 
-def _heap_bytes(given: int | None) -> int:
+def _number_of_ranks(n: int) -> int:
+    n = operator.index(n)
+    if n < 1:
+        raise WorldError(f"a world of {n} ranks; it needs at least one")
+    if n > _MOST_RANKS:
+        raise WorldError(f"a world of {n} ranks; it has {_MOST_RANKS} at most")
+    return n
+
+
+def _heap_bytes(given: int | str | None) -> int:
     name, said = "heap_bytes", given
     if given is None:
         name, said = "SHOAL_HEAP_BYTES", os.environ.get("SHOAL_HEAP_BYTES") or _DEFAULT_HEAP_BYTES
-    try:
-        heap_bytes = int(said)
-    except ValueError:
-        heap_bytes = 0
+    heap_bytes = _native.parse_bytes(str(said)) or 0
     if not 0 < heap_bytes <= _MOST_HEAP_BYTES:
-        raise ValueError(f"{name}={said} cannot be used: it must be a number of bytes from 1 to 2^62")
+        text = f"{name}={said} cannot be used: it must be a number of bytes from 1 to 2^62, such as 1073741824 or 1G"
+        raise ValueError(text)
     # Arrays begin at pages of it.
     return -(-heap_bytes // _PAGE) * _PAGE
 

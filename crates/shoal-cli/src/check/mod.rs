@@ -55,8 +55,10 @@ fn checked(command: &CheckCommand) -> Result<(), Failure> {
     } else {
         let mut report = Report::default();
         let all = files.iter().flat_map(|file| file.harnesses.iter().map(move |harness| (&file.module, harness)));
-        for (module, harness) in all {
-            let outcome = outcome(command, module, harness, &interrupt)?;
+        let number = files.iter().map(|file| file.harnesses.len()).sum();
+        for (at, (module, harness)) in all.enumerate() {
+            let shown = shown(&harness.name, at, number);
+            let outcome = outcome(command, module, harness, &shown, &interrupt)?;
             report.add(command, harness, outcome);
             if interrupt.is_requested() {
                 break;
@@ -71,6 +73,14 @@ fn checked(command: &CheckCommand) -> Result<(), Failure> {
         (true, _) => Err(Failure::Interrupted),
         (false, true) => Ok(()),
         (false, false) => Err(Failure::Found),
+    }
+}
+
+/// How progress calls a harness.
+fn shown(name: &str, at: usize, of: usize) -> String {
+    match of {
+        1 => name.to_owned(),
+        _ => format!("harness {} of {of}: {name}", at + 1),
     }
 }
 
@@ -118,6 +128,7 @@ fn outcome(
     command: &CheckCommand,
     module: &Module,
     harness: &HarnessDecl,
+    shown: &str,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     if let Some(token) = &command.replay {
@@ -130,8 +141,8 @@ fn outcome(
         return Ok(Outcome { verdicts: vec![replay_token(module, &harness.name, &token)?], remark: None });
     }
     match &command.sweep {
-        Some(items) => swept(command, items, module, harness, interrupt),
-        None => explored(command, module, harness, interrupt),
+        Some(items) => swept(command, items, module, harness, shown, interrupt),
+        None => explored(command, module, harness, shown, interrupt),
     }
 }
 
@@ -139,13 +150,14 @@ fn explored(
     command: &CheckCommand,
     module: &Module,
     harness: &HarnessDecl,
+    shown: &str,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let ranks = if command.ranks.is_empty() { &RANKS[..] } else { &command.ranks };
     let mut verdicts = Vec::new();
     for &ranks in ranks {
         let options = CheckOptions { ranks, ..request::options(command)? };
-        let mut progress = Bar::new(options.schedules, format!("{}, {ranks} ranks", harness.name), interrupt);
+        let mut progress = Bar::new(options.schedules, format!("{shown}, {ranks} ranks"), interrupt);
         let verdict = check_watched(module, &harness.name, &options, &mut progress)?;
         let clean = verdict.is_clean();
         verdicts.push(verdict);
@@ -162,13 +174,14 @@ fn swept(
     items: &[String],
     module: &Module,
     harness: &HarnessDecl,
+    shown: &str,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let ranks = if command.ranks.is_empty() { &SWEPT_RANKS[..] } else { &command.ranks };
     let settings = items.iter().filter(|item| !item.is_empty()).map(|item| request::setting(item));
     let settings = settings.collect::<Result<Vec<_>, _>>()?;
     let options = request::options(command)?;
-    let mut progress = Bar::new(options.schedules, format!("{}, sweep", harness.name), interrupt);
+    let mut progress = Bar::new(options.schedules, format!("{shown}, sweep"), interrupt);
     let swept = sweep(module, &harness.name, ranks, &settings, &options, &mut progress)?;
     let remark = match swept.verdict.is_clean() {
         true => format!("clean in all {} worlds and sizes", swept.checked),
@@ -177,4 +190,15 @@ fn swept(
         }
     };
     Ok(Outcome { verdicts: vec![swept.verdict], remark: Some(remark) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_says_how_many_harnesses_there_are() {
+        assert_eq!(shown("ring", 0, 1), "ring");
+        assert_eq!(shown("ring", 2, 31), "harness 3 of 31: ring");
+    }
 }

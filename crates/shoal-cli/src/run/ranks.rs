@@ -44,6 +44,13 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn new(options: &'a RunOptions) -> Result<Plan<'a>, Failure> {
         let target = if options.target == ALL { catalog()[0].name } else { &options.target };
+        if target.contains(".py") {
+            let file = target.split(':').next().unwrap_or_default();
+            return Err(Failure::new(format!(
+                "--ranks is for kernels of the library. A program launches kernels of a file on ranks: \
+                 `shoal.World.threads(n).run(function)`, see docs/world.md; `shoal check {file}` checks them"
+            )));
+        }
         let item = find(target).ok_or_else(|| {
             let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
             let text =

@@ -39,6 +39,15 @@ fn run_shows_prints_and_saves() {
 }
 
 #[test]
+fn the_interpreter_is_asked_for_by_the_variable() {
+    let place = place();
+    let backend = |args: &[&str], value| place.call_with(args, &[("SHOAL_INTERPRET", value)]).err;
+    assert!(backend(&RUN, "1").contains("add on interp: "), "{}", backend(&RUN, "1"));
+    assert!(backend(&RUN, "0").contains("add on cpu: "));
+    assert!(backend(&[&RUN[..], &["--backend=cpu"]].concat(), "1").contains("add on cpu: "), "the flag wins");
+}
+
+#[test]
 fn accesses_are_checked_by_the_flag_and_by_the_variable() {
     let place = place();
     let outside = RUN.map(|arg| if arg == "n=5" { "n=7" } else { arg });

@@ -46,6 +46,9 @@ fn run_says_what_cannot_be_run() {
     assert!(
         fails(&["matmul", "--ranks", "2"]).contains("there is no kernel of several ranks `matmul`; there are one_shot")
     );
+    let of_a_file = fails(&["ring.py:ring", "--ranks", "2"]);
+    assert!(of_a_file.contains("--ranks is for kernels of the library"), "{of_a_file}");
+    assert!(of_a_file.contains("`shoal check ring.py` checks them"), "{of_a_file}");
     for ranks in ["0", "4097", "999999999", "99999999999999999999", "two"] {
         assert!(fails(&["broadcast", "--ranks", ranks]).contains("a world has from 1 to 4096 ranks"), "{ranks}");
     }

@@ -245,6 +245,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
             phi.add_incoming(&[(value, *block)]);
         }
         self.scalars.insert(data.result(), phi.as_basic_value());
+        self.count_passed();
     }
 }
 

@@ -119,6 +119,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.call_wait(op, "wait", address, elem, expected, Patience::Endless);
         llvm.jump(look);
         llvm.builder.position_at_end(seen);
+        self.count_passed();
     }
 
     fn notify(&mut self, op: OpId, signal: SignalOp, scope: CommScope) {

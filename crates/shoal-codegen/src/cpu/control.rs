@@ -9,6 +9,7 @@ use shoal_ir::{OpId, Region, Value, effects};
 use super::chunk::Buffer;
 use super::dot::Round;
 use super::emitter::Emitter;
+use super::runtime_calls::Patience;
 use super::tile_loops::moves_elements;
 use crate::shared::llvm::V;
 use crate::shared::recursion::deep;
@@ -232,7 +233,12 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let data = func.op(op);
         let slots = self.slots(data.operands(), &[]);
         let (before_region, body_region) = (data.regions()[0], data.regions()[1]);
-        let watches = effects::watches_memory(func, op);
+        let watches = effects::watches_memory(func, op).then(|| match effects::only_looks(func, op) {
+            true => Patience::Endless,
+            false => Patience::Limited,
+        });
+        let looking = usize::from(watches == Some(Patience::Endless));
+        self.looking += looking;
         let before = llvm.here();
         let (head, body, after) = (llvm.new_block("while"), llvm.new_block("body"), llvm.new_block("after_while"));
         llvm.jump(head);
@@ -251,17 +257,20 @@ impl<'ctx> Emitter<'_, 'ctx> {
         llvm.builder.position_at_end(body);
         self.leave_loop(func.region(body_region).params(), passed_tiles.clone(), &passed_scalars);
         let next = self.inside(|e| e.loop_body(body_region, &slots));
-        if watches {
-            self.call_yield(op, "a while loop that watches memory");
-        } else {
-            self.check_stop();
+        match watches {
+            Some(patience) => self.call_yield(op, patience),
+            None => self.check_stop(),
         }
+        self.looking -= looking;
         let latch = llvm.here();
         llvm.jump(head);
         for (phi, value) in phis.iter().zip(&next) {
             phi.add_incoming(&[(value, latch)]);
         }
         llvm.builder.position_at_end(after);
+        if watches.is_some() {
+            self.count_passed();
+        }
         self.leave_loop(data.results(), passed_tiles, &passed_scalars);
     }
 

@@ -77,6 +77,8 @@ pub(super) struct Emitter<'a, 'ctx> {
     pub(super) unfinished: HashMap<OpId, Unfinished<'ctx>>,
     /// Where the loop around the present place is, if it has such products.
     pub(super) round: Option<Round<'ctx>>,
+    /// How many loops around the present place only look at memory.
+    pub(super) looking: usize,
     /// Where a program goes that is to end early; made when a loop needs it.
     pub(super) leave: Option<BasicBlock<'ctx>>,
     /// Set when accesses are checked.
@@ -128,6 +130,7 @@ impl<'a, 'ctx> Emitter<'a, 'ctx> {
             postponed: HashMap::new(),
             unfinished: HashMap::new(),
             round: None,
+            looking: 0,
             leave: None,
             checks: None,
             memo: vec![HashMap::new()],

@@ -1,8 +1,8 @@
 //! What a program tells the runtime: prints, failed assertions, waits.
 
 use inkwell::values::{InstructionOpcode, PointerValue};
-use shoal_abi::print::{PrintFlags, Radix};
-use shoal_abi::{Hook, Site, WaitCondition};
+use shoal_abi::print::{PrintFlags, PrintKind, Radix};
+use shoal_abi::{Context, Hook, Site, WaitCondition};
 use shoal_ir::op::OpKind;
 use shoal_ir::{Elem, OpId, Shape};
 
@@ -43,11 +43,31 @@ impl<'ctx> Emitter<'_, 'ctx> {
         self.llvm.constant_data("site", &Site::FIELDS, &self.site_values(op, what))
     }
 
-    /// Lets other programs run.
-    pub(super) fn call_yield(&mut self, op: OpId, what: &str) {
+    /// Lets other programs run between two trips of a loop that watches memory.
+    pub(super) fn call_yield(&mut self, op: OpId, patience: Patience) {
         let llvm = self.llvm;
-        let site = self.site(op, what);
-        llvm.call(llvm.hook(Hook::Yield), &[self.context.into(), site.into()]);
+        let site = self.site(op, "a while loop that watches memory");
+        match patience {
+            Patience::Endless => llvm.call(llvm.hook(Hook::Yield), &[self.context.into(), site.into()]),
+            Patience::Limited => {
+                let (nowhere, nothing) = (llvm.ptr().const_null().into(), llvm.const_i64(0).into());
+                let kind = llvm.const_i32(i64::from(PrintKind::U64.number())).into();
+                let condition = WaitCondition::Equal.number() | WaitCondition::OR_IN_TIME;
+                let condition = llvm.const_i32(i64::from(condition)).into();
+                let wait = [self.context.into(), site.into(), nowhere, nothing, kind, condition];
+                llvm.call(llvm.hook(Hook::Wait), &wait)
+            }
+        };
+    }
+
+    /// A wait is over. In a loop that only looks at memory, that is nothing but a look.
+    pub(super) fn count_passed(&mut self) {
+        if self.looking == 0 {
+            let llvm = self.llvm;
+            let at = llvm.offset(self.context, llvm.const_i64(Context::PASSED_AT as i64));
+            let passed = llvm.bin(InstructionOpcode::Add, llvm.load(llvm.i64(), at, 8), llvm.const_i64(1).into());
+            llvm.store(passed, at, 8);
+        }
     }
 
     /// Lets other programs run until memory holds `expected`, which is the bits of an element, or until a time is over.

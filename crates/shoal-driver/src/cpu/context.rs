@@ -8,6 +8,17 @@ use super::{
 use core::{ffi::c_void, ptr};
 use shoal_abi::Context;
 
+/// What a program has done between two waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// It has looked in vain.
+    InVain,
+    /// It has looked in vain, in a loop that may end by itself.
+    Stepped,
+    /// It has passed a wait.
+    Moved,
+}
+
 /// The context of one thread's or fiber's programs. Generated code gets a pointer to it and knows its first field.
 #[repr(C)]
 #[derive(Debug)]
@@ -22,6 +33,10 @@ pub(crate) struct ProgramContext {
     pub(crate) wait: Wait,
     /// Whether the program's fiber has ever been suspended.
     pub(crate) waited: bool,
+    /// What it has done since it was last suspended.
+    pub(crate) course: Course,
+    /// How many waits it had passed when it was last suspended.
+    pub(crate) passed: u64,
     /// The thread that runs the program now.
     pub(crate) role: Role,
     /// How the fuel was filled up last.
@@ -34,11 +49,13 @@ impl ProgramContext {
     /// The context holds a plain pointer: whoever uses it keeps `launch` alive.
     pub(crate) fn new(launch: &LaunchState<'_>, grid: [u32; 3], scratch: *mut u8, role: Role) -> Self {
         Self {
-            shared: Context { scratch, grid, program: 0, fuel: Fuel::FIRST.amount(), fresh: 1 },
+            shared: Context { scratch, grid, program: 0, fuel: Fuel::FIRST.amount(), fresh: 1, passed: 0 },
             launch: ptr::from_ref(launch).cast(),
             yielder: ptr::null(),
             wait: Wait::NONE,
             waited: false,
+            course: Course::InVain,
+            passed: 0,
             role,
             refills: Fuel::FIRST,
         }
@@ -47,11 +64,13 @@ impl ProgramContext {
     /// A context that belongs to no launch yet.
     pub(crate) fn unused() -> Self {
         Self {
-            shared: Context { scratch: ptr::null_mut(), grid: [0; 3], program: 0, fuel: 0, fresh: 1 },
+            shared: Context { scratch: ptr::null_mut(), grid: [0; 3], program: 0, fuel: 0, fresh: 1, passed: 0 },
             launch: ptr::null(),
             yielder: ptr::null(),
             wait: Wait::NONE,
             waited: false,
+            course: Course::InVain,
+            passed: 0,
             role: Role::Helper,
             refills: Fuel::FIRST,
         }
@@ -81,5 +100,6 @@ mod tests {
         assert_eq!(offset_of!(ProgramContext, shared.program), Context::PROGRAM_AT);
         assert_eq!(offset_of!(ProgramContext, shared.fuel), Context::FUEL_AT);
         assert_eq!(offset_of!(ProgramContext, shared.fresh), Context::FRESH_AT);
+        assert_eq!(offset_of!(ProgramContext, shared.passed), Context::PASSED_AT);
     }
 }

@@ -5,7 +5,7 @@
 //! that needs one.
 
 use super::{
-    context::ProgramContext,
+    context::{Course, ProgramContext},
     launch_state::{LaunchState, Role},
     scratch::Scratch,
     wait::Wait,
@@ -204,6 +204,12 @@ impl Fiber {
             CoroutineResult::Yield(Suspend::Failed) => Resumed::Failed,
             CoroutineResult::Return(()) => Resumed::Finished,
         }
+    }
+
+    /// What the program of a suspended fiber has done since it was resumed.
+    pub(crate) fn course(&self) -> Course {
+        // SAFETY: the fiber is suspended, so nobody writes its context now.
+        unsafe { (*self.memory.context.0).course }
     }
 
     /// The program a suspended fiber is in and what it waits for.

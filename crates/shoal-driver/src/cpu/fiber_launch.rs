@@ -5,12 +5,12 @@
 //! for them, also when all programs only spin, and are called back when something moves.
 
 use super::{
-    context::ProgramContext,
+    context::{Course, ProgramContext},
     fiber::{Fiber, Resumed},
     job::Job,
     launch_state::{Role, Watched},
     pool::Work,
-    schedule::{Cpus, Next, Pause, Ran, Range, Round, Schedule},
+    schedule::{Cpus, Next, Pause, Range, Round, Schedule},
     wait::Wait,
 };
 use crate::{error::LaunchError, lock::lock};
@@ -36,9 +36,6 @@ const CHUNKS_PER_THREAD: u64 = 16;
 const LISTED: usize = 16;
 /// Resumptions in vain after which a thread begins to leave the CPU to others.
 const SPINS_BEFORE_YIELD: u32 = 32;
-/// A fiber that ran this long may have found what it waited for; one that computed this long has.
-const A_WHILE: Duration = Duration::from_micros(5);
-const LONG: Duration = Duration::from_micros(200);
 /// How often the launching thread looks for programs that have waited for long.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 /// How long the launching thread sleeps when other threads run all that can run; it is woken when that changes.
@@ -105,38 +102,6 @@ enum Backoff {
     Calm,
 }
 
-/// Measures how long a fiber runs.
-struct Stopwatch {
-    start: Instant,
-    /// CPU time of this thread, which unlike the wall clock does not count other threads' turns: a stuck launch on
-    /// a busy machine must not look alive. Read only when calm, because reading it is a system call.
-    cpu: Option<Duration>,
-}
-
-impl Stopwatch {
-    fn start(backoff: Backoff) -> Self {
-        Self { start: Instant::now(), cpu: (backoff == Backoff::Calm).then(thread_cpu_time) }
-    }
-
-    fn stop(self) -> Ran {
-        let wall = self.start.elapsed();
-        let worked = match self.cpu {
-            Some(before) if wall >= LONG => thread_cpu_time().saturating_sub(before),
-            Some(_) | None => wall,
-        };
-        match () {
-            () if worked >= LONG => Ran::Long,
-            () if worked >= A_WHILE => Ran::AWhile,
-            () => Ran::Briefly,
-        }
-    }
-}
-
-fn thread_cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(time).unwrap_or_default()
-}
-
 struct State {
     schedule: Schedule<Fiber>,
     owner: Owner,
@@ -181,9 +146,8 @@ impl FiberLaunch<'_> {
                 }
                 Backoff::Fresh | Backoff::Calm => vain = 0,
             }
-            let watch = Stopwatch::start(backoff);
             if role == Role::Owner {
-                self.job.state.poll_host_if_due(watch.start);
+                self.job.state.poll_host_if_due(Instant::now());
             }
             let resumed = fiber.resume(role);
             if self.job.state.is_forked() {
@@ -192,7 +156,7 @@ impl FiberLaunch<'_> {
                 return;
             }
             match resumed {
-                Resumed::Waits => self.put_back(fiber, round, watch.stop()),
+                Resumed::Waits => self.put_back(fiber, round),
                 Resumed::Finished | Resumed::Failed => {
                     let (program, _) = fiber.position();
                     fiber.recycle(&self.job.workers.fibers);
@@ -277,12 +241,13 @@ impl FiberLaunch<'_> {
     }
 
     /// Queues a fiber that waits.
-    fn put_back(&self, fiber: Fiber, round: Round, ran: Ran) {
-        if ran == Ran::Long {
+    fn put_back(&self, fiber: Fiber, round: Round) {
+        let course = fiber.course();
+        if course == Course::Moved || fiber.position().1.may_end_by_itself() {
             self.job.state.moved();
         }
         let mut state = lock(&self.state);
-        state.schedule.suspended(fiber, round, ran, Instant::now);
+        state.schedule.suspended(fiber, round, course, Instant::now);
         // One queued fiber is for this thread itself.
         let spare = state.schedule.queued() > 1;
         self.after_change(state, spare);

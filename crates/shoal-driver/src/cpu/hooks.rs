@@ -7,7 +7,7 @@
 //! suspension.
 
 use super::{
-    context::ProgramContext,
+    context::{Course, ProgramContext},
     fiber::{self, Suspend},
     launch_state::{End, Role},
     wait::Wait,
@@ -62,10 +62,12 @@ pub(super) unsafe fn suspend_for(ctx: *mut ProgramContext, wait: Wait) {
         if let Some(transport) = ProgramContext::launch(ctx).ranks().and_then(RankView::transport) {
             fiber::on_thread_stack(ctx, || transport.progress());
         }
-        if (*ctx).wait != wait {
-            ProgramContext::launch(ctx).turned();
-            (*ctx).wait = wait;
-        }
+        (*ctx).course = match () {
+            () if (*ctx).passed != (*ctx).shared.passed => Course::Moved,
+            () if wait.counts_looks() => Course::Stepped,
+            () => Course::InVain,
+        };
+        ((*ctx).passed, (*ctx).wait) = ((*ctx).shared.passed, wait);
         (*ctx).waited = true;
         fiber::suspend(ctx, Suspend::Wait)
     };

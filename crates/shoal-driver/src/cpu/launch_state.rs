@@ -71,7 +71,7 @@ pub(crate) struct LaunchState<'a> {
     /// The member of a group on whose behalf it is, if any.
     member: Option<&'a GroupMember>,
     _launch: Option<InLaunch<'a>>,
-    /// Changes whenever a program starts, ends or does real work.
+    /// Changes whenever a program starts, ends, passes a wait, or looks at memory in a loop that may end by itself.
     moves: AtomicU64,
     /// Programs that wait.
     waiting: AtomicUsize,
@@ -81,8 +81,6 @@ pub(crate) struct LaunchState<'a> {
     loops: AtomicBool,
     /// How long a loop in which nothing moves may still be one that ends by itself.
     loop_patience: Duration,
-    /// How often a program that waits began to wait for something else.
-    turns: AtomicU64,
     watch: Mutex<Watch>,
     /// Words of the programs' own; see [`shoal_abi::Hook::GridWords`].
     grid_words: [AtomicU32; 4],
@@ -146,7 +144,6 @@ impl<'a> LaunchState<'a> {
             waiting: AtomicUsize::new(0),
             rounds: AtomicU64::new(0),
             loops: AtomicBool::new(true),
-            turns: AtomicU64::new(0),
             watch: Mutex::new(Watch::default()),
             grid_words: Default::default(),
         }
@@ -207,14 +204,9 @@ impl<'a> LaunchState<'a> {
         self.generation != fork::generation()
     }
 
-    /// Some program started, ended, or came to wait after real work.
+    /// Some program started, ended, passed a wait, or goes round in a loop that may end by itself.
     pub(crate) fn moved(&self) {
         self.moves.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A program waits for something else than before.
-    pub(crate) fn turned(&self) {
-        self.turns.fetch_add(1, Ordering::Relaxed);
     }
 
     /// So many programs wait now, after so many rounds.
@@ -261,7 +253,7 @@ impl<'a> LaunchState<'a> {
         let waits = self.waiting.load(Ordering::Relaxed) > 0;
         // In this order: programs that wait tell what for.
         if let Some(give_up) = self.give_up.filter(|_| waits) {
-            let moves = self.moves.load(Ordering::Relaxed).wrapping_add(self.turns.load(Ordering::Relaxed));
+            let moves = self.moves.load(Ordering::Relaxed);
             let rounds = self.rounds.load(Ordering::Relaxed);
             let loops = self.loops.load(Ordering::Relaxed) && self.quiet_for(now) < self.loop_patience;
             let standing = Standing { moves, rounds, loops };

@@ -11,6 +11,7 @@
 //!
 //! This file is a plain state machine without threads or clocks of its own.
 
+use super::context::Course;
 use core::time::Duration;
 use std::{collections::VecDeque, time::Instant};
 
@@ -33,17 +34,6 @@ const LONGEST_SLEEP: Duration = Duration::from_micros(200);
 pub(crate) struct Range {
     pub(crate) first: u64,
     pub(crate) last: u64,
-}
-
-/// How long a fiber ran before it was suspended: the only sign of whether it found what it waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ran {
-    /// No longer than it takes to look at some memory.
-    Briefly,
-    /// Perhaps it moved: keep looking often.
-    AWhile,
-    /// It did real work, so the launch is not stuck.
-    Long,
 }
 
 /// What a thread should do next.
@@ -203,11 +193,12 @@ impl<F> Schedule<F> {
     }
 
     /// A fiber was suspended.
-    pub(crate) fn suspended(&mut self, fiber: F, Round(round): Round, ran: Ran, now: impl FnOnce() -> Instant) {
-        match ran {
-            Ran::Briefly => {}
-            Ran::AWhile => self.fruitless = 0,
-            Ran::Long => (self.fruitless, self.quiet_since) = (0, None),
+    pub(crate) fn suspended(&mut self, fiber: F, Round(round): Round, course: Course, now: impl FnOnce() -> Instant) {
+        match course {
+            Course::InVain => {}
+            // It goes on soon, but lets others go first.
+            Course::Stepped => self.fruitless = self.fruitless.min(self.calm_after),
+            Course::Moved => (self.fruitless, self.quiet_since) = (0, None),
         }
         if round != self.round {
             self.suspended_in_round += 1;
@@ -341,7 +332,7 @@ mod tests {
                 ended[program as usize] = true;
                 schedule.ended(round);
             } else {
-                schedule.suspended(program, round, Ran::Briefly, || clock);
+                schedule.suspended(program, round, Course::InVain, || clock);
             }
             if schedule.stuck_since().is_some_and(|since| clock - since > Duration::from_secs(1)) {
                 return None;
@@ -377,6 +368,23 @@ mod tests {
     }
 
     #[test]
+    fn loops_that_count_their_looks_go_on_soon() {
+        let pause_after = |course| {
+            let mut schedule = Schedule::<u64>::new(1, 1, 1, 8, Cpus::Enough);
+            let Next::Start(range) = schedule.next() else { panic!() };
+            schedule.suspended(range.first, Round::NONE, course, Instant::now);
+            for _ in 0..2 * (CALM_AFTER + YIELDS) {
+                let Next::Resume(program, round) = schedule.next() else { panic!() };
+                schedule.suspended(program, round, course, Instant::now);
+            }
+            assert!(schedule.is_calm());
+            schedule.pause()
+        };
+        assert_eq!(pause_after(Course::Stepped), Pause::Yield);
+        assert!(matches!(pause_after(Course::InVain), Pause::Sleep(_)));
+    }
+
+    #[test]
     fn a_cycle_is_stuck() {
         assert_eq!(drive(10, 64, |p, ended, _| p > 1 || ended[1 - p as usize]), None);
     }
@@ -388,7 +396,7 @@ mod tests {
         let Next::Start(second) = schedule.next() else { panic!() };
         schedule.give_back(second);
         assert_eq!(schedule.unstarted(), 1);
-        schedule.suspended(first.first, Round::NONE, Ran::Briefly, Instant::now);
+        schedule.suspended(first.first, Round::NONE, Course::InVain, Instant::now);
         let Next::Resume(_, round) = schedule.next() else { panic!("starts must be blocked") };
         schedule.ended(round);
         assert_eq!(schedule.next(), Next::Start(second));

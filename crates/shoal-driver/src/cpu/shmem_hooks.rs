@@ -325,6 +325,7 @@ unsafe fn await_word(
         // SAFETY: by contract. The program may go on on another thread after each wait.
         unsafe {
             if condition.holds(word(place).load(Ordering::Acquire), expected) {
+                (*ctx).shared.passed += 1;
                 return;
             }
             let address = ptr::with_exposed_provenance(place);

@@ -34,7 +34,7 @@ impl Wait {
     /// None yet.
     pub(crate) const NONE: Self = Self { site: ptr::null(), value: None };
 
-    /// A wait for something unknown.
+    /// A wait in a loop that only looks at memory.
     pub(crate) fn at(site: *const Site) -> Self {
         Self { site, value: None }
     }
@@ -46,6 +46,16 @@ impl Wait {
         let value = PrintKind::from_number(kind).zip(condition);
         let value = value.map(|(kind, condition)| Awaited { address, expected, kind, condition, or_in_time });
         Self { site, value }
+    }
+
+    /// Whether it is in a loop that may end by itself after some looks.
+    pub(crate) fn counts_looks(&self) -> bool {
+        self.value.is_some_and(|value| value.or_in_time && value.address.is_null())
+    }
+
+    /// Whether the program may go on although nothing changes.
+    pub(crate) fn may_end_by_itself(&self) -> bool {
+        self.value.is_some_and(|value| value.or_in_time)
     }
 
     /// Whether the program can do nothing but look at memory again, in vain. Of other waits nobody but the program knows.

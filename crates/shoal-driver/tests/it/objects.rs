@@ -38,6 +38,7 @@ fn header() -> String {
     place("Context, program", Context::PROGRAM_AT);
     place("Context, fuel", Context::FUEL_AT);
     place("Context, fresh", Context::FRESH_AT);
+    place("Context, passed", Context::PASSED_AT);
     for (name, field) in ["file", "file_len", "line", "col", "what", "what_len"].into_iter().zip(Site::FIELDS) {
         place(&format!("Site, {name}"), field.offset);
     }

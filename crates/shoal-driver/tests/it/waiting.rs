@@ -6,10 +6,7 @@ use shoal_driver::{
     Buffer, LaunchError,
     cpu::{ArgMemory, Bounds, CpuDevice, LaunchOptions},
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 fn waiting(pointers: usize) -> KernelDescription {
     KernelDescription { waits: Waits::MayWait, ..info(pointers) }
@@ -116,10 +113,8 @@ fn a_deadlock_is_reported_and_the_device_stays_usable() {
         let args = pointers(&[lock.as_ptr(), sum.as_ptr()]);
         let timeout = Duration::from_millis(300);
         let options = LaunchOptions { timeout: Some(timeout), ..options() };
-        let start = Instant::now();
         // SAFETY: the kernel uses the two buffers.
         let error = unsafe { device.launch(&kernel, [10, 2, 1], &args, &options) }.unwrap_err();
-        assert!(start.elapsed() >= timeout && start.elapsed() < Duration::from_secs(5));
         let LaunchError::Stuck { waiting, more, unstarted: 0, after, .. } = error else { panic!("{error}") };
         assert!(after >= timeout);
         assert_eq!((waiting.len(), more), (16, 4));
@@ -207,21 +202,39 @@ fn launches_may_wait_for_each_other() {
     assert_eq!((a.as_slice::<u64>()[0], b.as_slice::<u64>()[0]), (200, 200));
 }
 
-/// A program that works for long between waits is not stuck, however short the timeout.
-#[test]
-fn slow_programs_are_not_stuck() {
-    let source = r#"
+/// Two programs that take 10 ms for each of 30 turns, with a timeout of 100 ms.
+fn turns(turn: &str) -> Result<(), LaunchError> {
+    let source = format!(
+        r#"
     SITE(wait, 1, "wait");
-    ENTRY(k) {
-        EACH(p) for (int turn = 0; turn < 30; turn++) {
+    ENTRY(k) {{
+        EACH(p) for (int turn = 0; turn < 30; turn++) {{
             uint64_t end = shoal_clock_ns() + 10000000;
-            while (shoal_clock_ns() < end) {}
-            shoal_yield(ctx, &wait);
-        }
-    }"#;
-    let kernel = kernel(source, waiting(0));
+            while (shoal_clock_ns() < end) {{}}
+            {turn}
+        }}
+    }}"#
+    );
+    let kernel = kernel(&source, waiting(0));
     let device = CpuDevice::new(1).unwrap();
     let options = LaunchOptions { timeout: Some(Duration::from_millis(100)), ..options() };
     // SAFETY: the kernel touches no memory.
-    unsafe { device.launch(&kernel, [2, 1, 1], &pointers(&[]), &options) }.unwrap();
+    unsafe { device.launch(&kernel, [2, 1, 1], &pointers(&[]), &options) }
+}
+
+#[test]
+fn programs_that_pass_waits_are_not_stuck_however_slow() {
+    turns("shoal_yield(ctx, &wait); ctx->passed++;").unwrap();
+}
+
+#[test]
+fn programs_in_loops_that_may_end_by_themselves_are_not_stuck() {
+    turns("shoal_wait(ctx, &wait, 0, 0, 3, 256);").unwrap();
+}
+
+/// On a busy machine a look takes as long as other threads please.
+#[test]
+fn programs_that_only_look_are_stuck_however_long_that_takes() {
+    let error = turns("shoal_yield(ctx, &wait);").unwrap_err();
+    assert!(matches!(&error, LaunchError::Stuck { waiting, .. } if waiting.len() == 2), "{error}");
 }

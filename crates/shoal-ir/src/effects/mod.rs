@@ -4,10 +4,12 @@
 
 mod calls;
 mod comm;
+mod looks;
 mod spaces;
 mod waits;
 
 pub use calls::{CallEffects, EffectTable};
+pub use looks::only_looks;
 pub use spaces::Spaces;
 pub use waits::{may_wait, watches_memory};
 

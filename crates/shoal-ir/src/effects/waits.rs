@@ -36,7 +36,7 @@ fn rereads(func: &Func, looped: OpId) -> bool {
     let Some(condition) = func.op(looped).regions().first().and_then(|&before| func.terminator(before)) else {
         return false;
     };
-    let mut slice = Slice { func, looped, seen: EntitySet::new(), open: Vec::new() };
+    let mut slice = Slice::new(func, looped);
     slice.add_at(func.op(condition).operands(), 0);
     let invariants = slice.invariants();
     while let Some(value) = slice.open.pop() {
@@ -55,14 +55,18 @@ fn is_load(func: &Func, op: OpId) -> bool {
 }
 
 /// Values that others are computed from, inside a loop.
-struct Slice<'f> {
+pub(super) struct Slice<'f> {
     func: &'f Func,
     looped: OpId,
     seen: EntitySet<Value>,
-    open: Vec<Value>,
+    pub(super) open: Vec<Value>,
 }
 
-impl Slice<'_> {
+impl<'f> Slice<'f> {
+    pub(super) fn new(func: &'f Func, looped: OpId) -> Self {
+        Slice { func, looped, seen: EntitySet::new(), open: Vec::new() }
+    }
+
     fn add_all(&mut self, values: &[Value]) {
         for &value in values {
             if !self.seen.contains(value) && self.is_inside(value) {
@@ -72,7 +76,7 @@ impl Slice<'_> {
         }
     }
 
-    fn is_inside(&self, value: Value) -> bool {
+    pub(super) fn is_inside(&self, value: Value) -> bool {
         let regions = self.func.op(self.looped).regions();
         let home = match self.func.value(value).def() {
             ValueDef::Param(region, _) => Some(region),
@@ -83,7 +87,7 @@ impl Slice<'_> {
 
     /// What a value is computed from, through branches and around loops. The function may not be verified yet, so
     /// lists may be too short.
-    fn add_sources(&mut self, value: Value) {
+    pub(super) fn add_sources(&mut self, value: Value) {
         let func = self.func;
         let handed_over = |region: Option<&Region>| {
             let end = region.and_then(|&region| func.terminator(region));

@@ -112,9 +112,8 @@ pub(crate) fn product_high(e: &mut Emit<'_>, x: &Operand, y: &Operand) -> LowerR
     }
     let (x, y) = binary::unify(e, x, y, Rules::Plain)?;
     let ty = number_type(&x).expect("numbers");
-    let Some(unsigned) = Scalar::int(ty.bits(), false).filter(|s| WIDE_INTS.contains(s)) else {
-        return Err(wrong_type(e, "umulhi", &x, WIDE_INTS));
-    };
+    check_type(e, "umulhi", &x, WIDE_INTS)?;
+    let unsigned = Scalar::int(ty.bits(), false).expect("a wide integer");
     // The product is unsigned, whatever the type says.
     let x = super::cast::by_bits(e, &x, unsigned.into())?;
     let y = super::cast::by_bits(e, &y, unsigned.into())?;
@@ -241,6 +240,10 @@ mod tests {
             "`umulhi` takes `i32`, `i64`, `u32` or `u64`, not `fp32[8]`"
         );
         assert_eq!(type_of(&product_high(e, &i.clone().into(), &Number::Int(3).into()).unwrap()), "i32[8]");
+        assert_eq!(
+            message(product_high(e, &i.clone().into(), &Number::Float(1e300).into())),
+            "`umulhi` takes `i32`, `i64`, `u32` or `u64`, not `fp64[8]`"
+        );
         assert_eq!(
             message(fused(e, &i.clone().into(), &i.clone().into(), &i.into())),
             "`fma` takes floats, not `i32[8]`"

@@ -28,6 +28,12 @@ pub(crate) use team::{MeshObject, TeamObject};
 use crate::errors;
 use crate::world::member::Member;
 
+/// A number of bytes with or without a unit, if the text is one.
+#[pyfunction]
+pub(crate) fn parse_bytes(text: &str) -> Option<usize> {
+    shoal::world::parse_bytes(text)
+}
+
 /// A world, of which this process runs all ranks or one.
 #[pyclass(name = "World", module = "shoal._native", frozen)]
 pub(crate) struct WorldObject {

@@ -1,13 +1,10 @@
 //! Streams and events.
 
-use std::sync::{Arc, Mutex};
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use shoal::world::{Compare, Event, Stream, Value, WorldError};
 
 use crate::errors;
-use crate::lock::lock_briefly;
 use crate::world::current::Acting;
 use crate::world::member::Member;
 use crate::world::memory::place;
@@ -19,23 +16,16 @@ pub(crate) struct StreamObject {
     member: Member,
     /// Taken when it is dropped.
     stream: Option<Stream>,
-    /// What a function in the stream raised.
-    raised: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl StreamObject {
     pub(crate) fn new(py: Python<'_>, member: &Member) -> PyResult<StreamObject> {
         let stream = member.taking_part()?.stream().map_err(|error| errors::world(py, &error))?;
-        Ok(StreamObject { member: member.clone(), stream: Some(stream), raised: Arc::default() })
+        Ok(StreamObject { member: member.clone(), stream: Some(stream) })
     }
 
     fn stream(&self) -> &Stream {
         self.stream.as_ref().expect("taken only when it is dropped")
-    }
-
-    /// What a function of the stream raised, if that is what ended it.
-    fn cause(&self, py: Python<'_>, error: PyErr) -> PyErr {
-        lock_briefly(&self.raised).as_ref().map_or(error, |raised| raised.clone_ref(py))
     }
 }
 
@@ -92,18 +82,15 @@ impl StreamObject {
 
     /// Calls a function in the stream's order, on the stream's thread, as the rank.
     fn call(&self, function: Py<PyAny>) {
-        let (rank, raised) = (self.member.rank().clone(), Arc::clone(&self.raised));
+        let rank = self.member.rank().clone();
         self.stream().call(move || {
+            let number = rank.rank();
             let _acting = Acting::of_thread(rank);
             Python::attach(|py| {
                 let called = function.call0(py).map(drop);
                 // The function goes with the interpreter's lock in hand.
                 drop(function);
-                called.map_err(|error| {
-                    let text = error.to_string();
-                    lock_briefly(&raised).get_or_insert(error);
-                    WorldError::Argument(text)
-                })
+                called.map_err(|error| WorldError::Rank { rank: number, source: Box::new(error), others: Vec::new() })
             })
         });
     }
@@ -120,7 +107,7 @@ impl StreamObject {
 
     /// Waits until all that is in the stream is done.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        wait_for_others(py, &self.member, || self.stream().synchronize()).map_err(|error| self.cause(py, error))
+        wait_for_others(py, &self.member, || self.stream().synchronize())
     }
 
     /// Whether all that was put in is done.

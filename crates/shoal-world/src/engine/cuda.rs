@@ -23,6 +23,7 @@ use super::shared::{SharedEngine, SharedMemory};
 use super::threads::{self, ThreadEngine};
 use super::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
+use crate::giving_up;
 use crate::options::WorldOptions;
 use crate::team_register::handle_of;
 
@@ -299,11 +300,12 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
         if !matches!(**stuck, LaunchError::Stuck { .. }) {
             return error;
         }
-        match self.host.exchange(route, Call::AllGather, stuck.to_string().as_bytes()) {
+        match self.host.exchange(route, Call::AllGather, giving_up::told(stuck).encode().as_bytes()) {
             Ok(reports) => {
-                let report =
-                    |(&rank, text): (&usize, &Vec<u8>)| format!("rank {rank}: {}", String::from_utf8_lossy(text));
-                WorldError::Deadlock { waits: route.members.iter().zip(&reports).map(report).collect() }
+                let reports = route.members.iter().zip(&reports);
+                WorldError::Deadlock {
+                    waits: reports.filter_map(|(&rank, told)| giving_up::gathered(rank, told)).collect(),
+                }
             }
             Err(WorldError::Failed { failure, .. }) => {
                 self.host.fail(failure);

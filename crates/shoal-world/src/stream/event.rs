@@ -1,5 +1,6 @@
 //! Events: points in a stream that others wait for.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use crate::engine::Awaited;
 use crate::error::{Failure, WorldError, spell};
 use crate::giving_up;
 use crate::rank::Rank;
+use crate::wait_report::Told;
 
 /// How often a waiting rank looks whether the world has failed.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -20,6 +22,8 @@ pub struct Event(Arc<Inner>);
 struct Inner {
     state: Mutex<State>,
     happened: Condvar,
+    /// Whether somebody has got the error that ended the stream.
+    is_heard: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Clone)]
@@ -31,8 +35,9 @@ enum State {
 }
 
 impl Event {
-    pub(super) fn new() -> Event {
-        Event(Arc::new(Inner { state: Mutex::new(State::Pending), happened: Condvar::new() }))
+    pub(super) fn new(is_heard: &Arc<AtomicBool>) -> Event {
+        let (state, is_heard) = (Mutex::new(State::Pending), Arc::clone(is_heard));
+        Event(Arc::new(Inner { state, happened: Condvar::new(), is_heard }))
     }
 
     pub(super) fn happen(&self, failed: Option<SharedError>) {
@@ -56,7 +61,10 @@ impl Event {
             wait.looks();
             match &*state {
                 State::Happened => return Ok(()),
-                State::Failed(error) => return Err(WorldError::Stream { source: Arc::clone(error) }),
+                State::Failed(error) => {
+                    self.0.is_heard.store(true, Ordering::Relaxed);
+                    return Err(WorldError::Stream { source: Arc::clone(error) });
+                }
                 State::Pending => {}
             }
             if Instant::now() >= deadline {
@@ -70,7 +78,7 @@ impl Event {
             }
             if let Some(verdict) = wait.in_vain() {
                 drop(state);
-                return Err(giving_up::deadlocked(rank.access(), &verdict, awaited().to_string()));
+                return Err(giving_up::deadlocked(rank.access(), &verdict, &Told::from(&awaited())));
             }
             let waited = self.0.happened.wait_timeout(state, LIVENESS_INTERVAL);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

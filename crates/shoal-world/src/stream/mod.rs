@@ -27,7 +27,8 @@ use queue::Queue;
 /// A queue of a rank's work. What is put in runs in order, one after the other, on a thread of its own.
 ///
 /// The first operation that fails ends the stream: those after it do not run, and [`Stream::synchronize`] returns its
-/// error. Dropping a stream waits for what is in it.
+/// error. Dropping a stream waits for what is in it; an error that nobody has heard of is then one of the rank's function
+/// ([`World::run`](crate::World::run)).
 ///
 /// ```
 /// use shoal_world::{Compare, HostBuffer, Place, Value, World, WorldError};
@@ -61,8 +62,16 @@ pub struct Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Memory of the rank may go next.
+        if self.queue.is_this_thread() {
+            return;
+        }
+        // Memory of the rank may go next. The others know that this one waits.
         self.finish();
+        match self.queue.end().wait(&self.rank) {
+            // What ended the stream itself, the queue tells.
+            Ok(()) | Err(WorldError::Stream { .. }) => {}
+            Err(error) => self.rank.leave_error(error),
+        }
     }
 }
 
@@ -160,10 +169,8 @@ impl Stream {
     /// An event that happens when all that is in the stream now is done.
     #[must_use]
     pub fn record(&self) -> Event {
-        let event = Event::new();
         self.finish();
-        self.queue.push_always(event.clone());
-        event
+        self.queue.push_event()
     }
 
     /// Holds the stream until an event of this or another stream has happened. If that stream failed, so does this one.
@@ -197,9 +204,7 @@ impl Stream {
 
     /// Waits until the GPU has all that was put in, done or not.
     fn hand_over(&self) -> Result<(), WorldError> {
-        let handed = Event::new();
-        self.queue.push_always(handed.clone());
-        handed.wait(&self.rank)
+        self.queue.push_event().wait(&self.rank)
     }
 
     /// Waits until all that is in the stream is done. Returns the error that ended the stream, if one did.

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use shoal_driver::Actor;
 
@@ -35,6 +36,8 @@ struct Shared {
     state: Mutex<State>,
     changed: Condvar,
     rank: Rank,
+    /// Whether somebody has got the error that ended it.
+    is_heard: Arc<AtomicBool>,
 }
 
 impl Shared {
@@ -57,10 +60,11 @@ impl fmt::Debug for Queue {
 
 impl Queue {
     pub(super) fn start(rank: &Rank) -> Result<Queue, WorldError> {
-        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), rank: rank.clone() });
+        let (state, changed, is_heard) = (Mutex::default(), Condvar::new(), Arc::default());
+        let shared = Arc::new(Shared { state, changed, rank: rank.clone(), is_heard });
         let worker = Arc::clone(&shared);
         let doing = format!("start a stream of rank {}", rank.rank());
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name(format!("stream of {}", rank.rank()))
             .spawn(move || run(&worker))
             .map_err(|source| WorldError::System { doing, source })?;
@@ -72,9 +76,25 @@ impl Queue {
         self.append(Item::Work(Box::new(work)));
     }
 
-    /// An event, which happens in any case.
-    pub(super) fn push_always(&self, event: Event) {
-        self.append(Item::Event(event));
+    /// An event, which happens in any case. Who waits for it hears what ended the queue.
+    pub(super) fn push_event(&self) -> Event {
+        self.append_event(&self.shared.is_heard)
+    }
+
+    /// The same for whoever has nobody to tell that to.
+    pub(super) fn end(&self) -> Event {
+        self.append_event(&Arc::default())
+    }
+
+    fn append_event(&self, is_heard: &Arc<AtomicBool>) -> Event {
+        let event = Event::new(is_heard);
+        self.append(Item::Event(event.clone()));
+        event
+    }
+
+    /// Whether this is the thread that does the work, which cannot wait for itself.
+    pub(super) fn is_this_thread(&self) -> bool {
+        self.thread.as_ref().is_some_and(|work| work.thread().id() == thread::current().id())
     }
 
     fn append(&self, item: Item) {
@@ -97,6 +117,9 @@ impl Drop for Queue {
     fn drop(&mut self) {
         self.shared.lock().is_closed = true;
         self.shared.changed.notify_one();
+        if self.is_this_thread() {
+            return;
+        }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -122,6 +145,11 @@ fn run(shared: &Shared) {
             }
             Item::Work(_) => {}
         }
+    }
+    if let Some(source) = failed
+        && !shared.is_heard.load(Ordering::Relaxed)
+    {
+        shared.rank.leave_error(WorldError::Stream { source });
     }
 }
 

@@ -12,6 +12,7 @@ use crate::engine::Awaited;
 use crate::error::{Failure, WorldError, spell};
 use crate::giving_up;
 use crate::rank::Rank;
+use crate::wait_report::Told;
 
 /// Looks before the stream's thread goes to sleep.
 const SPINS_BEFORE_SLEEP: u32 = 200;
@@ -170,7 +171,7 @@ impl Word {
             }
             if let Some(verdict) = wait.in_vain() {
                 let awaited = Awaited::Word { condition: self.condition(compare) };
-                return Err(giving_up::deadlocked(rank.access(), &verdict, awaited.to_string()));
+                return Err(giving_up::deadlocked(rank.access(), &verdict, &Told::from(&awaited)));
             }
             let time = futex::Timespec::try_from(pause).expect("a short time");
             // Woken, timed out or changed meanwhile: in every case the loop looks again.

@@ -73,6 +73,60 @@ fn a_stream_that_waits_is_told_with_its_rank() {
 }
 
 #[test]
+fn a_stream_that_is_dropped_while_it_waits_is_told_with_its_rank() {
+    for n in [2, 3, 7] {
+        let waits = |rank: &Rank| {
+            let stream = rank.stream()?;
+            stream.wait_value(slot(rank, 0)?, Compare::Equal, Value::U32(5))
+        };
+        let alone = said(n, |rank| if rank.rank() == 0 { waits(rank) } else { Ok(()) });
+        assert!(alone.contains("waiting for the word at offset 0 of rank 0 == 5 (it is 0)"), "{alone}");
+        let report = said(n, |rank| {
+            if rank.rank() == 0 {
+                waits(rank)?;
+            }
+            rank.barrier()
+        });
+        assert!(report.contains("waiting for the word at offset 0 of rank 0 == 5 (it is 0)"), "{report}");
+        assert_eq!(report.matches(": in barrier of the world, waiting for rank 0").count(), n - 1, "{report}");
+    }
+}
+
+#[test]
+fn what_ended_a_dropped_stream_is_an_error_of_its_rank_unless_it_was_heard() {
+    let fails = |rank: &Rank| {
+        let stream = rank.stream()?;
+        stream.call(|| Err(WorldError::Argument("on purpose".to_owned())));
+        Ok(stream)
+    };
+    let error = World::threads(2).unwrap().run(|rank| fails(rank).map(drop)).unwrap_err();
+    assert!(error.to_string().ends_with(": on purpose"), "{error}");
+    let heard = World::threads(2).unwrap().run(|rank| {
+        assert!(fails(rank)?.synchronize().is_err());
+        Ok::<_, WorldError>(())
+    });
+    heard.expect("the rank goes on");
+}
+
+#[test]
+fn a_thread_that_waits_as_another_rank_is_told_at_once() {
+    let world = patient(2);
+    let other = world.local_ranks()[1].clone();
+    let error = world
+        .run(|rank| match rank.rank() {
+            0 => {
+                let _acting = other.act();
+                other.wait_signal(&slot(&other, 0)?, None)
+            }
+            _ => rank.barrier(),
+        })
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("rank 0: its thread waits as another rank"), "{error}");
+    assert!(error.contains("rank 1: waiting for the signal at offset 0 of rank 0"), "{error}");
+}
+
+#[test]
 fn whoever_left_is_told_first() {
     let report = said(3, |rank| match rank.rank() {
         1 => Ok(()),

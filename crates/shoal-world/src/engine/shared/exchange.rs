@@ -14,6 +14,7 @@ use crate::error::{Failure, WorldError, late_for};
 use crate::giving_up;
 use crate::host_wait::HostWait;
 use crate::vigil::Beating;
+use crate::wait_report::Told;
 
 /// Looks at the word before going to sleep: the others are often about to arrive.
 const SPINS_BEFORE_SLEEP: u32 = 100;
@@ -133,7 +134,7 @@ impl Round<'_> {
                 beating.looked(tell);
             }
             if let Some(verdict) = wait.in_vain() {
-                break Err(giving_up::deadlocked(self.access, &verdict, self.told()));
+                break Err(giving_up::deadlocked(self.access, &verdict, &self.told()));
             }
             let interval = LIVENESS_INTERVAL.min(deadline.saturating_duration_since(Instant::now()));
             let interval = futex::Timespec::try_from(interval).expect("a short time");
@@ -181,10 +182,11 @@ impl Round<'_> {
     }
 
     /// What this rank waits for, and for whom.
-    fn told(&self) -> String {
+    fn told(&self) -> Told {
         let missing = self.route.members.iter().filter(|&&member| !self.has_posted(member));
         let missing: Vec<String> = missing.map(|&member| self.memory.name(member)).collect();
-        format!("{}, waiting for {}", self.awaited(), missing.join(", "))
+        let told = Told::from(&self.awaited());
+        Told { what: format!("{}, waiting for {}", told.what, missing.join(", ")), ..told }
     }
 
     fn awaited(&self) -> Awaited {

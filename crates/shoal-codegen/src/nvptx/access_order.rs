@@ -1,5 +1,6 @@
 //! Accesses to global memory happen in the order of the program, as in the interpreter and on CPUs: threads wait for each other
-//! between two that may reach the same element by different threads, if one of them writes.
+//! between two that may reach the same element by different threads, if one of them writes. Accesses through the same
+//! pointers are each thread's own only where these are known to differ.
 //!
 //! Memory of different parameters counts as different memory. What lanes do for themselves is ordered by the barriers that
 //! the kernel has (`lane_code`).

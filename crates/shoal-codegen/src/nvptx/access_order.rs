@@ -1,12 +1,14 @@
 //! Accesses to global memory happen in the order of the program, as in the interpreter and on CPUs: threads wait for each other
-//! between two that may reach the same element by different threads, if one of them writes.
+//! between two that may reach the same element by different threads, if one of them writes. Accesses through the same
+//! pointers are each thread's own only where these are known to differ.
 //!
 //! Memory of different parameters counts as different memory. What lanes do for themselves is ordered by the barriers that
 //! the kernel has (`lane_code`).
 
 use shoal_ir::class::{AccessOp, AtomicOp, OpClass};
+use shoal_ir::op::BinaryOp;
 use shoal_ir::provenance::{self, Provenance};
-use shoal_ir::{CommOp, Func, OpId, OpKind, Value, ValueDef};
+use shoal_ir::{CommOp, Func, OpId, OpKind, Scalar, Value, ValueDef};
 
 use super::emitter::Emitter;
 use super::lane_code;
@@ -95,6 +97,45 @@ fn has_copies(func: &Func, pointers: Value) -> bool {
     copies.is_some_and(|copies| copies.lane != 0 || copies.warp != 0)
 }
 
+/// Whether the elements of a tile are known to differ from each other, so that each is one thread's, but for copies.
+fn are_different(func: &Func, mut tile: Value) -> bool {
+    while !is_run(func, tile) {
+        let ValueDef::Result(op, _) = func.value(tile).def() else { return false };
+        let data = func.op(op);
+        tile = match (&data.kind, data.operands()) {
+            (OpKind::Reshape | OpKind::Transpose { .. } | OpKind::ConvertLayout, &[of]) => of,
+            (OpKind::PtrAdd | OpKind::Binary(BinaryOp::Add | BinaryOp::Sub), &[a, b]) if is_one_number(func, a) => b,
+            (OpKind::PtrAdd | OpKind::Binary(BinaryOp::Add | BinaryOp::Sub), &[a, b]) if is_one_number(func, b) => a,
+            (OpKind::Cast(_), &[of]) if widens(func, of, tile) => of,
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// Whether a tile is neighbours in a row.
+fn is_run(func: &Func, tile: Value) -> bool {
+    let runs = &func.value(tile).facts.contiguous;
+    let mut sides = func.ty(tile).shape().iter().enumerate().filter(|&(_, &side)| side > 1);
+    let longest = sides.next();
+    let is_whole = |(axis, &side): (usize, &u32)| runs.get(axis).is_some_and(|&run| run >= u64::from(side));
+    longest.is_none_or(is_whole) && sides.next().is_none()
+}
+
+/// Whether all elements of a tile are the same number.
+fn is_one_number(func: &Func, tile: Value) -> bool {
+    match func.value(tile).def() {
+        ValueDef::Result(op, _) => matches!(func.op(op).kind, OpKind::Splat | OpKind::Const(_)),
+        ValueDef::Param(..) => false,
+    }
+}
+
+/// Whether a cast keeps different integers different.
+fn widens(func: &Func, from: Value, to: Value) -> bool {
+    let bits = |value: Value| func.ty(value).number().filter(|number| number.is_int()).map(Scalar::bits);
+    matches!((bits(from), bits(to)), (Some(from), Some(to)) if to >= from)
+}
+
 /// The accesses inside of an operation, as another trip sees them.
 fn accesses_inside(func: &Func, op: OpId) -> Vec<Access> {
     let mut ops = Vec::new();
@@ -131,7 +172,9 @@ fn may_meet(func: &Func, first: &Access, then: &Access) -> bool {
         return false;
     }
     match (first.by, then.by) {
-        (By::Holders(a), By::Holders(b)) if a == b => has_copies(func, a) && !(first.writes && then.writes),
+        (By::Holders(a), By::Holders(b)) if a == b => {
+            (has_copies(func, a) && !(first.writes && then.writes)) || !are_different(func, a)
+        }
         (By::Places(a), By::Places(b)) => func.ty(a).layout() != func.ty(b).layout(),
         (By::One, By::One) => false,
         (By::Holders(_) | By::Places(_) | By::One | By::Each | By::Any, _) => true,

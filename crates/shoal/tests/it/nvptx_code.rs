@@ -41,6 +41,10 @@ fn threads_wait_only_where_accesses_may_meet() {
         ("    tl.store(x + i, i)\n    tl.store(x + 1023 - i, i)", 1),
         ("    tl.store(x, n)\n    tl.store(out + i, tl.load(x + i))", 1),
         ("    tl.store(x, n)\n    tl.store(x + 1, n)", 0),
+        // Through the same pointers, which are different from each other, or need not be.
+        ("    p = x + tl.reshape(i, (32, 32))\n    tl.store(p, tl.load(p) + 1)", 0),
+        ("    p = x + i // 2\n    tl.store(p, tl.load(p) + 1)", 1),
+        ("    p = x + tl.load(out + i)\n    tl.store(p, 1)\n    tl.store(p, 2, mask=i < n)", 1),
         // In another trip, or in a branch.
         ("    for k in range(n):\n        tl.store(out + k + i, tl.load(x + i))", 1),
         ("    if n > 3:\n        tl.store(x + i, i)\n    tl.store(out + i, tl.load(x + 1023 - i))", 1),

@@ -626,6 +626,11 @@ def test_as_a_plugin_of_pytest(tmp_path):
         "def test_targets():\n"
         "    target = triton.runtime.driver.active.get_current_target()\n"
         "    assert (target.backend, target.arch, target.warp_size) == ('cuda', 90, 32)\n"
+        "    active = triton.runtime.driver.active\n"
+        "    assert active.get_device_capability() == (9, 0) and active.get_device_interface() is torch.cuda\n"
+        "    active.set_current_device(2)\n"
+        "    assert active.get_current_device() == 2 == torch.cuda.current_device()\n"
+        "    active.set_current_device(0)\n"
         "    for each in (target, triton.backends.compiler.GPUTarget('cuda', 90, 32)):\n"
         "        assert triton.compiler.make_backend(each).target == each\n"
     )

@@ -17,6 +17,7 @@ mod language;
 mod launches;
 mod live;
 mod nvptx_code;
+mod ptx_flow;
 mod random_kernels;
 mod random_waits;
 mod ranks;

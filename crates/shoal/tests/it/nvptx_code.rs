@@ -2,6 +2,8 @@
 
 use shoal::{Module, Stage, target_named};
 
+use crate::ptx_flow;
+
 /// The PTX of a kernel of `x` and `out` with this body.
 fn ptx(signature: &str, body: &str) -> String {
     ptx_with("", signature, body)
@@ -146,4 +148,54 @@ fn prefetches_are_instructions_of_those_threads_that_ask() {
     assert!(tile.contains("prefetch.global.L2 [") && !tile.contains("wanted"), "{tile}");
     let lanes = ptx_with(extra, "*fp32:16, *fp32:16, i32", "    if tid(0) < 3:\n        prefetch(x + tid(0) * 32)");
     assert!(lanes.contains("@wanted prefetch.global.L2 ["), "{lanes}");
+}
+
+/// What a user's own assembly asks of the GPU beside its values stays in it, in front of the accesses that follow.
+#[test]
+fn hints_of_assembly_are_kept() {
+    let assembly = |asm: &str, operands: &str| {
+        let constraints = if operands == "[]" { "=r" } else { "=r,l" };
+        let call = format!(
+            "tl.inline_asm_elementwise('{asm} mov.u32 $0, 0;', '{constraints}', {operands}, tl.int32, False, 1)"
+        );
+        ptx("*i32:16, *i32:16, i32", &format!("    {call}\n    tl.store(out + i, tl.load(x + i))"))
+    };
+    let tile = assembly("prefetch.global.L1 [$1+128]; st.global.u32 [$1], 7;", "[out + i]");
+    assert!(tile.contains("prefetch.global.L1 [") && tile.contains("+128]"), "{tile}");
+    let guarded = assembly("{ .reg .pred p; setp.ne.u64 p, $1, 0; @p discard.global.L2 [$1], 128; }", "[out + i * 32]");
+    assert!(guarded.contains("@wanted discard.global.L2 [") && guarded.contains("], 128;"), "{guarded}");
+    let waits = assembly("griddepcontrol.wait;", "[]");
+    let (_, behind) = waits.split_once("griddepcontrol.wait").expect("the wait for the launch ahead");
+    assert!(behind.contains("ld.global"), "{waits}");
+}
+
+/// A loop whose head does nothing but check an access, in a loop in which threads part.
+#[test]
+fn loops_are_entered_at_one_place() {
+    let text = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def more(x, out, h, t):
+    tl.store(out + tl.arange(0, 32), tl.histogram(tl.load(x + tl.arange(0, 128)), 32))
+    tl.store(out + 32 + tl.arange(0, 4), h)
+    return t < 1
+
+@shoal.jit
+def kernel(x, out, n):
+    for k in range(0, n, 3):
+        h = tl.histogram(tl.load(x + tl.arange(0, 16)), 4)
+        t = 0
+        while more(x, out, h, t):
+            tl.store(out + 64, tl.load(x + 3))
+            t += 1
+";
+    let kernel = Module::from_source("kernel.py", text).unwrap().kernel("kernel").unwrap();
+    let specs = kernel.read_signature("*i32:16, *i32:16, i32").unwrap();
+    let mut options = kernel.options().clone();
+    options.debug = true;
+    let code = kernel.with(options).emit(&specs, Stage::Asm, &target_named("sm_90a").unwrap()).unwrap();
+    let code = String::from_utf8(code).unwrap();
+    assert_eq!(ptx_flow::entries_of_loops(&code), Vec::<String>::new(), "{code}");
 }

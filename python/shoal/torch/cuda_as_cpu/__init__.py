@@ -82,6 +82,8 @@ def _name_the_driver() -> None:
 
     They look at its target, launch as many warps as their elements fill, and look at the PTX of their kernels.
     """
+    import torch
+
     from shoal.backends import Backend, backends
     from shoal.backends.compiler import GPUTarget
     from shoal.runtime.driver import CPUDriver
@@ -100,6 +102,18 @@ def _name_the_driver() -> None:
 
         def get_active_torch_device(self) -> Any:
             return played_device()
+
+        def get_current_device(self) -> int:
+            return played_device().index
+
+        def set_current_device(self, device: int) -> None:
+            torch.cuda.set_device(device)
+
+        def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
+            return CAPABILITY
+
+        def get_device_interface(self) -> Any:
+            return torch.cuda
 
     class SelectedOnly(Played):
         """The same, used by those who name it."""

@@ -5,7 +5,7 @@
 
 use shoal_ir::OpKind;
 use shoal_ir::op::{CmpOp, Evict, InlineAsm, LoadAttrs, LoadMode, RmwOp, Scope, Sem, StoreCache};
-use shoal_ir::types::{Scalar, Type};
+use shoal_ir::types::Scalar;
 
 use super::order::barrier;
 use crate::builtin::{Args, Builtin, BuiltinContext};
@@ -14,7 +14,7 @@ use crate::lanes;
 use crate::lower_error::LowerResult;
 use crate::semantic::atomic::{self, Ordering};
 use crate::semantic::operand::Operand;
-use crate::semantic::{attribute, binary, memory};
+use crate::semantic::{attribute, binary, memory, ptx};
 use crate::value::{Tensor, Value};
 
 const READ: &[Sem] = &[Sem::Relaxed, Sem::Acquire];
@@ -157,26 +157,9 @@ fn run_arrive_inc(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value
 
 /// A hint to the cache that all of a GPU's multiprocessors share. CPUs see ahead by themselves.
 fn run_prefetch(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
-    let e = l.emit();
-    let p = a.tensor("ptr")?;
-    if e.options.target.nvptx().is_none() {
-        return Ok(Value::NONE);
-    }
-    let (asm, constraints, operands, ty) = match e.active {
-        None => {
-            let ty = Type::tile(Scalar::I32, p.shape());
-            ("prefetch.global.L2 [$1]; mov.u32 $0, 0;", "=r,l", vec![p.value], ty)
-        }
-        Some(mask) => {
-            let (p, ty) = (lanes::of_each(e, p)?, lanes::lane_type(e, Scalar::I32));
-            let wanted = e.b().cast(mask, Scalar::I32);
-            let asm =
-                "{ .reg .pred wanted; setp.ne.u32 wanted, $2, 0; @wanted prefetch.global.L2 [$1]; mov.u32 $0, 0; }";
-            (asm, "=r,l,r", vec![p.value, wanted], ty)
-        }
-    };
-    let code = InlineAsm { asm: asm.to_owned(), constraints: constraints.to_owned(), pack: 1, pure: false };
-    e.b().value_as(OpKind::InlineAsm(Box::new(code)), &operands, ty);
+    let asm = "prefetch.global.L2 [$1]; mov.u32 $0, 0;".to_owned();
+    let code = InlineAsm { asm, constraints: "=r,l".to_owned(), pack: 1, pure: false };
+    ptx::lower(l.emit(), &code, &[a.tensor("ptr")?.clone()], &[Scalar::I32.into()])?;
     Ok(Value::NONE)
 }
 

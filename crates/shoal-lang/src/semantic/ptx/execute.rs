@@ -24,9 +24,8 @@ impl Machine<'_, '_> {
             "bar" | "barrier" => self.barrier(i),
             "vote" | "shfl" | "activemask" | "elect" | "redux" => self.warp(i),
             "createpolicy" => self.policy(i),
-            // Hints, and debugging aids that nobody watches.
-            "prefetch" | "prefetchu" | "nanosleep" | "discard" | "applypriority" | "griddepcontrol" | "pmevent"
-            | "nop" => Ok(()),
+            "prefetch" | "prefetchu" | "discard" | "applypriority" | "griddepcontrol" | "pmevent" => self.hint(i),
+            "nanosleep" | "nop" => Ok(()),
             _ => Err("this instruction has no meaning outside of NVIDIA GPUs".into()),
         }
     }

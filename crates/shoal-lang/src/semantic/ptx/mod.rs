@@ -9,6 +9,7 @@ mod arithmetic;
 mod bitwise;
 mod execute;
 mod flow;
+mod hint;
 mod lex;
 mod machine;
 mod memory;
@@ -181,7 +182,7 @@ fn acts_by_lane(e: &Emit<'_>, program: &Program) -> bool {
     };
     program.instructions.iter().any(|i| match i.name.as_str() {
         "atom" | "red" | "vote" | "shfl" | "activemask" | "elect" | "redux" => true,
-        "st" => e.active.is_some(),
+        "st" | "prefetch" | "prefetchu" | "discard" | "applypriority" => e.active.is_some(),
         "multimem" => i.has("red") || e.active.is_some(),
         _ => i.operands.iter().any(reads_thread),
     })

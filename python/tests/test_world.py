@@ -340,7 +340,7 @@ def poll(flags, never, n):
 
 def on_rank(rank):
     flags, never = rank.symm_zeros(1, np.int64), rank.symm_zeros(1, np.int64)
-    poll[(1,)](flags, never, 20_000)
+    poll[(1,)](flags, never, 500_000)
 
 shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20).run(on_rank)
 """

@@ -7,6 +7,7 @@ use core::{
     ptr,
     time::Duration,
 };
+use std::sync::{Mutex, PoisonError};
 
 use super::{
     device::{CudaDevice, bind, current_context, poll},
@@ -299,10 +300,16 @@ impl fmt::Debug for StreamRef {
     }
 }
 
+/// Independent streams that nobody has any more. The driver gives its queues to streams in turn as they are made, so one made
+/// after many others were dropped may share the queue of one that lives, and be held up behind it for ever if that waits for
+/// it. There are never more queues in use than streams at one time if those are taken first.
+static SPARE: Mutex<Vec<StreamRef>> = Mutex::new(Vec::new());
+
 /// A stream of its own, which goes when it is dropped; work in it is still done.
 #[derive(Debug)]
 pub struct Stream {
     stream: StreamRef,
+    is_independent: bool,
 }
 
 impl Stream {
@@ -311,12 +318,7 @@ impl Stream {
     /// # Errors
     /// When the driver refuses.
     pub fn new(device: CudaDevice) -> Result<Stream, CudaError> {
-        let cuda = device.bind()?;
-        let mut raw = StreamHandle::NULL;
-        // SAFETY: the pointer is to a local.
-        let status = unsafe { (cuda.stream_create)(&raw mut raw, STREAM_BLOCKING) };
-        cuda.check(status, || "making a stream".to_owned())?;
-        Ok(Stream { stream: StreamRef { device, context: device.context(), raw } })
+        Ok(Stream { stream: made(device, STREAM_BLOCKING)?, is_independent: false })
     }
 
     /// A stream that does not: it goes on while others wait.
@@ -324,18 +326,34 @@ impl Stream {
     /// # Errors
     /// When the driver refuses.
     pub fn independent(device: CudaDevice) -> Result<Stream, CudaError> {
-        let cuda = device.bind()?;
-        let mut raw = StreamHandle::NULL;
-        // SAFETY: the pointer is to a local.
-        let status = unsafe { (cuda.stream_create)(&raw mut raw, STREAM_NON_BLOCKING) };
-        cuda.check(status, || "making a stream".to_owned())?;
-        Ok(Stream { stream: StreamRef { device, context: device.context(), raw } })
+        let stream = match spare(device) {
+            Some(stream) => stream,
+            None => made(device, STREAM_NON_BLOCKING)?,
+        };
+        Ok(Stream { stream, is_independent: true })
     }
 
     /// Takes over a stream that was made elsewhere.
     pub(crate) fn owning(stream: StreamRef) -> Stream {
-        Stream { stream }
+        Stream { stream, is_independent: false }
     }
+}
+
+fn made(device: CudaDevice, flags: u32) -> Result<StreamRef, CudaError> {
+    let cuda = device.bind()?;
+    let mut raw = StreamHandle::NULL;
+    // SAFETY: the pointer is to a local.
+    let status = unsafe { (cuda.stream_create)(&raw mut raw, flags) };
+    cuda.check(status, || "making a stream".to_owned())?;
+    Ok(StreamRef { device, context: device.context(), raw })
+}
+
+/// A stream that was dropped, and has come to its end.
+fn spare(device: CudaDevice) -> Option<StreamRef> {
+    let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+    let idle = |stream: &StreamRef| stream.device == device && matches!(stream.is_done(), Ok(true));
+    let at = spare.iter().position(idle)?;
+    Some(spare.swap_remove(at))
 }
 
 impl Deref for Stream {
@@ -348,7 +366,9 @@ impl Deref for Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Ok(cuda) = self.stream.bind() {
+        if self.is_independent {
+            SPARE.lock().unwrap_or_else(PoisonError::into_inner).push(self.stream);
+        } else if let Ok(cuda) = self.stream.bind() {
             // SAFETY: it was made for this object, and is used through it alone.
             unsafe { (cuda.stream_destroy)(self.stream.raw) };
         }

@@ -162,6 +162,17 @@ fn streams_events_graphs_and_words() {
 }
 
 #[test]
+fn streams_that_are_dropped_are_taken_again() {
+    let Some(device) = gpu() else { return };
+    let stream = Stream::independent(device).unwrap();
+    let address = stream.address();
+    drop(stream);
+    let again = Stream::independent(device).unwrap();
+    assert_eq!(again.address(), address, "the driver gives its queues to new streams in turn");
+    assert_ne!(Stream::independent(device).unwrap().address(), address);
+}
+
+#[test]
 fn parts_of_a_device_run_kernels() {
     let Some(device) = gpu() else { return };
     let parts = match Partition::split(device, 4) {

@@ -93,7 +93,7 @@ fn mistakes_are_told() {
 fn settings_that_no_rank_could_use_are_told_once() {
     for (name, value) in [
         ("SHOAL_TIMEOUT", "abc"),
-        ("SHOAL_HEAP_BYTES", "1G"),
+        ("SHOAL_HEAP_BYTES", "1X"),
         ("SHOAL_HEAP_BYTES", "0"),
         ("SHOAL_ENGINE", "foo"),
         ("SHOAL_DEVICE", "foo"),

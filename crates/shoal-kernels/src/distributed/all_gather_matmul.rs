@@ -3,6 +3,8 @@
 //! A stream copies the others' rows and raises a word for every split that is there; the product begins with this rank's
 //! own rows and waits, block by block, for those that it needs.
 
+use std::sync::OnceLock;
+
 use shoal::profile::Recorder;
 use shoal::world::{Place, Rank, Stream, Symm, Value, WorldError};
 use shoal::{Error, args};
@@ -29,6 +31,8 @@ pub struct GatherWithProgress {
     /// What words are when nothing is there.
     zeros: Symm<u32>,
     splits: usize,
+    /// Set when the product of what is gathered has been loaded.
+    is_loaded: OnceLock<()>,
 }
 
 impl GatherWithProgress {
@@ -42,7 +46,7 @@ impl GatherWithProgress {
         }
         let words = elements(&[rank.size(), splits])?;
         let (progress, zeros) = (rank.symm_zeros(words)?, rank.symm_zeros(words)?);
-        Ok(GatherWithProgress { stream: rank.stream()?, progress, zeros, splits })
+        Ok(GatherWithProgress { stream: rank.stream()?, progress, zeros, splits, is_loaded: OnceLock::new() })
     }
 
     /// The words that tell what is there; of this rank alone.
@@ -259,10 +263,6 @@ pub fn enqueue_all_gather_matmul<T: Number>(
     let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&["wait", "multiply"]));
     let room = recorded.as_ref().map_or(0, |recorded| recorded.buffer.len());
     let records: Option<Symm<u64>> = recorded.as_mut().map(|recorded| recorded.resident(comm.rank())).transpose()?;
-    gather.enqueue(comm, x, m, gathered)?;
-    if start == Start::WhenGathered {
-        gather.hold_launches()?;
-    }
     let blocks = Blocks::of(m, n, k);
     let (splits, part) = (gather.splits, Parts::new(m, gather.splits).part());
     let args = args!(
@@ -283,6 +283,14 @@ pub fn enqueue_all_gather_matmul<T: Number>(
         BLOCK_K = blocks.k,
         num_warps = GEMM_WARPS
     );
+    if gather.is_loaded.get().is_none() {
+        comm.load(Source::GemmRanks, "all_gather_matmul", &args)?;
+        gather.is_loaded.get_or_init(|| ());
+    }
+    gather.enqueue(comm, x, m, gathered)?;
+    if start == Start::WhenGathered {
+        gather.hold_launches()?;
+    }
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
     comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
     gather.enqueue_end()?;

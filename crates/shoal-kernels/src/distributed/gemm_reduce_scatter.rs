@@ -1,7 +1,7 @@
 //! Of `a0 @ b0 + a1 @ b1 + …`, each rank its [part](Parts) of the rows.
 
 use shoal::world::{Compare, Place, Rank, Stream, Symm, Value};
-use shoal::{Arg, Error, args};
+use shoal::{Arg, Args, Error, args};
 
 use super::broadcast::barriers;
 use super::communicator::{Communicator, Slots, at_least, elements, exactly};
@@ -219,7 +219,9 @@ impl CopiedReduceScatter {
             num_warps = GEMM_WARPS
         );
         if !self.is_loaded {
+            // Also what is launched behind a meeting: one rank would load it while another has yet to come there.
             comm.load(Source::GemmRanks, "gemm_announced", &args)?;
+            comm.load(Source::GemmRanks, "add_parts", &self.adding(comm, out.into(), mine.len() * n))?;
             self.is_loaded = true;
         }
         // The inboxes of all are free, and so is this rank's product.
@@ -247,10 +249,16 @@ impl CopiedReduceScatter {
 
     /// Adds up what is in the inbox.
     fn add_parts(&self, comm: &Communicator<'_>, out: Arg<'_>, count: usize) -> Result<(), Error> {
+        let args = self.adding(comm, out, count);
+        comm.launch(Source::GemmRanks, "add_parts", comm.programs(cdiv(count, BLOCK)), Slots::Meeting, args)
+    }
+
+    /// What `add_parts` is launched with.
+    fn adding<'a>(&'a self, comm: &Communicator<'_>, out: Arg<'a>, count: usize) -> Args<'a> {
         let mut args = args!(&self.inbox, out, count, WORLD = comm.size(), BLOCK = BLOCK);
         // 16 bytes of each rank for each thread.
         args.set("num_warps", BLOCK / 128);
-        comm.launch(Source::GemmRanks, "add_parts", comm.programs(cdiv(count, BLOCK)), Slots::Meeting, args)
+        args
     }
 
     /// For each other rank, the next one first: waits for its rows, split by split, and copies them into its inbox, where

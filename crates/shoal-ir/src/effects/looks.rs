@@ -9,7 +9,7 @@ use super::waits::Slice;
 use crate::class::{AtomicOp, OpClass, Structure};
 use crate::func::{Func, OpId, Region, Value, ValueDef};
 use crate::op::{OpKind, RmwOp};
-use crate::types::{Elem, Scalar};
+use crate::types::{Scalar, Type};
 
 /// Whether every trip of a `while` loop does the same as the one before, unless others have changed what it reads.
 pub fn only_looks(func: &Func, looped: OpId) -> bool {
@@ -18,39 +18,8 @@ pub fn only_looks(func: &Func, looped: OpId) -> bool {
     for region in [before, body] {
         func.walk_region(region, &mut ops);
     }
-    !ops.into_iter().any(|op| changes_memory(func, op)) && !Trips { func, looped, before, body }.count()
-}
-
-/// Whether doing an operation once more may change memory.
-fn changes_memory(func: &Func, op: OpId) -> bool {
-    let data = func.op(op);
-    match data.kind.class() {
-        OpClass::Atomic(AtomicOp::Load | AtomicOp::Cas, ..) => false,
-        // One that gives up by itself looks at the clock.
-        OpClass::Atomic(AtomicOp::Poll, ..) => data.operands().len() > 2,
-        OpClass::Atomic(AtomicOp::Rmw(RmwOp::Add | RmwOp::Xor), ..) => {
-            let kind = data.operands().get(1).and_then(|&value| func.def_kind(value));
-            !matches!(kind, Some(OpKind::Const(number)) if number.as_int() == Some(0))
-        }
-        // What these write once, they write again.
-        OpClass::Atomic(AtomicOp::Rmw(RmwOp::Min | RmwOp::Max | RmwOp::And | RmwOp::Or | RmwOp::Xchg), ..) => false,
-        OpClass::Control(_) => false,
-        OpClass::Call(_) => true,
-        OpClass::Source(_)
-        | OpClass::Elementwise(_)
-        | OpClass::Shape(_)
-        | OpClass::Tile(_)
-        | OpClass::Apply(_)
-        | OpClass::Access(_)
-        | OpClass::Atomic(AtomicOp::Store, ..)
-        | OpClass::Desc(_)
-        | OpClass::Comm(_)
-        | OpClass::Effect(_)
-        | OpClass::Terminator(_) => {
-            let effects = super::of_kind(&data.kind);
-            effects.writes.any() || effects.pending
-        }
-    }
+    let trips = Trips { func, looped, before, body };
+    !ops.into_iter().any(|op| trips.change_memory(op)) && !trips.count()
 }
 
 /// The trips of a loop, and what each hands to the next.
@@ -70,6 +39,58 @@ struct Sources {
 }
 
 impl Trips<'_> {
+    /// Whether doing an operation once more may change memory.
+    fn change_memory(&self, op: OpId) -> bool {
+        let data = self.func.op(op);
+        match data.kind.class() {
+            OpClass::Atomic(AtomicOp::Load, ..) => false,
+            // One that gives up by itself looks at the clock.
+            OpClass::Atomic(AtomicOp::Poll, ..) => data.operands().len() > 2,
+            OpClass::Atomic(AtomicOp::Rmw(RmwOp::Add | RmwOp::Xor), ..) => {
+                let kind = data.operands().get(1).and_then(|&value| self.func.def_kind(value));
+                !matches!(kind, Some(OpKind::Const(number)) if number.as_int() == Some(0))
+            }
+            // What these write once, they write again.
+            OpClass::Atomic(
+                AtomicOp::Cas | AtomicOp::Rmw(RmwOp::Min | RmwOp::Max | RmwOp::And | RmwOp::Or | RmwOp::Xchg),
+                ..,
+            ) => !data.operands().iter().skip(1).all(|&value| self.repeat(value)),
+            OpClass::Control(_) => false,
+            OpClass::Call(_) => true,
+            OpClass::Source(_)
+            | OpClass::Elementwise(_)
+            | OpClass::Shape(_)
+            | OpClass::Tile(_)
+            | OpClass::Apply(_)
+            | OpClass::Access(_)
+            | OpClass::Atomic(AtomicOp::Store, ..)
+            | OpClass::Desc(_)
+            | OpClass::Comm(_)
+            | OpClass::Effect(_)
+            | OpClass::Terminator(_) => {
+                let effects = super::of_kind(&data.kind);
+                effects.writes.any() || effects.pending
+            }
+        }
+    }
+
+    /// Whether a value is the same on every trip, whatever others do.
+    fn repeat(&self, value: Value) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![value]);
+        while let Some(value) = open.pop() {
+            if !seen.insert(value) || !self.slice().is_inside(value) {
+                continue;
+            }
+            let ValueDef::Result(op, _) = self.func.value(value).def() else { return false };
+            let data = self.func.op(op);
+            if !matches!(data.kind.class(), OpClass::Source(_) | OpClass::Elementwise(_) | OpClass::Shape(_)) {
+                return false;
+            }
+            open.extend(data.operands());
+        }
+        true
+    }
+
     /// Whether the loop's condition depends on how many trips there were, or on the time.
     fn count(&self) -> bool {
         let Some(&condition) = self.handed(self.before).first() else { return true };
@@ -86,14 +107,14 @@ impl Trips<'_> {
             open.extend(&sources.carried);
             edges.insert(carried, sources.carried);
         }
-        // Truth values cannot count.
+        // One truth value cannot count.
         edges.retain(|&carried, _| !self.is_truth(carried));
         clock || edges.keys().any(|&carried| depends_on_itself(&edges, carried))
     }
 
     fn is_truth(&self, carried: usize) -> bool {
         let value = self.func.region(self.before).params().get(carried);
-        value.and_then(|&value| self.func.ty(value).elem()) == Some(Elem::Scalar(Scalar::I1))
+        value.is_some_and(|&value| *self.func.ty(value) == Type::scalar(Scalar::I1))
     }
 
     /// The operands that end a region.
@@ -235,6 +256,13 @@ mod tests {
     fn loops_that_change_memory_do_more() {
         assert!(!until("atomic_rmw {op = add, sem = acquire, scope = sys} (%p, %one)", ""));
         assert!(!until("load (%p)", "store (%p, %n)"));
+        let on = |atomic: &str| {
+            let read = format!("%m = load (%p) : i32\n %next = add (%m, %one) : i32\n %old = {atomic} : i32");
+            until("load (%p)", &read)
+        };
+        assert!(!on("atomic_cas {sem = relaxed, scope = gpu} (%p, %m, %next)"), "a ticket");
+        assert!(!on("atomic_rmw {op = xchg, sem = relaxed, scope = gpu} (%p, %next)"));
+        assert!(on("atomic_rmw {op = max, sem = relaxed, scope = gpu} (%p, %n)"));
     }
 
     #[test]
@@ -256,6 +284,33 @@ mod tests {
         assert!(!counted("%k"));
         assert!(counted("%j"), "what is handed on unchanged does not count");
         assert!(counted("%n"));
+    }
+
+    #[test]
+    fn many_truth_values_may_count() {
+        let carried = |ty: &str, reduced: &str| {
+            looks(&format!(
+                "%first = const {{value = true}} () : {ty}
+                 %r = while (%first) : {ty} do (%left: {ty}) {{
+                   %v = load (%p) : i32
+                   %a = cmp {{is = eq}} (%v, %zero) : i1
+                   {reduced}
+                   %c = and (%a, %b) : i1
+                   condition (%c, %left)
+                 }} do (%some: {ty}) {{
+                   %fewer = xor (%some, %first) : {ty}
+                   yield (%fewer)
+                 }}"
+            ))
+        };
+        assert!(carried("i1", "%b = or (%left, %left) : i1"));
+        assert!(!carried(
+            "tile<8xi1>",
+            "%b = reduce {axis = 0} (%left) : i1 do (%l: i1, %m: i1) {
+                   %lm = or (%l, %m) : i1
+                   yield (%lm)
+                 }"
+        ));
     }
 
     #[test]

@@ -77,9 +77,9 @@ pub(crate) struct LaunchState<'a> {
     waiting: AtomicUsize,
     /// How often all programs that have begun were found to wait.
     rounds: AtomicU64,
-    /// Not all programs are known to wait for words: some may look at memory in a loop.
+    /// Not all programs wait for words: some look at memory in a loop.
     loops: AtomicBool,
-    /// How long a loop in which nothing moves may still be one that ends by itself.
+    /// How long programs may only look at memory in a loop before they count as waiting.
     loop_patience: Duration,
     watch: Mutex<Watch>,
     /// Words of the programs' own; see [`shoal_abi::Hook::GridWords`].

@@ -300,12 +300,12 @@ impl fmt::Debug for StreamRef {
     }
 }
 
-/// Independent streams that nobody has any more. The driver gives its queues to streams in turn as they are made, so one made
-/// after many others were dropped may share the queue of one that lives, and be held up behind it for ever if that waits for
-/// it. There are never more queues in use than streams at one time if those are taken first.
+/// Independent streams that nobody has any more, for the next who wants one. A stream shares one of few queues
+/// (`CUDA_DEVICE_MAX_CONNECTIONS`) from when it is made on, and may be held up behind one that waits for it: a process should
+/// never have made more streams than it uses at a time.
 static SPARE: Mutex<Vec<StreamRef>> = Mutex::new(Vec::new());
 
-/// A stream of its own, which goes when it is dropped; work in it is still done.
+/// A stream of its own, which is given back when it is dropped; work in it is still done.
 #[derive(Debug)]
 pub struct Stream {
     stream: StreamRef,

@@ -59,8 +59,7 @@ pub(crate) enum BackendName {
 impl BackendName {
     /// Native code, unless the environment asks for the interpreter.
     fn by_default() -> BackendName {
-        let asks = |value: String| ["1", "true", "on", "yes", "y"].contains(&value.to_lowercase().as_str());
-        match std::env::var("SHOAL_INTERPRET").is_ok_and(asks) {
+        match shoal::switch_from_env("SHOAL_INTERPRET").unwrap_or(false) {
             true => BackendName::Interp,
             false => BackendName::Cpu,
         }

@@ -79,7 +79,7 @@ pub use error::{Error, Report};
 pub use grid::{Extent, IntoGrid};
 pub use kernel::{Kernel, Prepared};
 pub use module::Module;
-pub use options::{CompileOptions, DebugInfo, DiskCache, LaunchOptions};
+pub use options::{CompileOptions, DebugInfo, DiskCache, LaunchOptions, switch_from_env};
 pub use param::{Param, ParamKind};
 pub use rank_graph::RankGraph;
 pub use shoal_abi::{AmdgpuArch, CpuTarget, NvptxArch, Target};

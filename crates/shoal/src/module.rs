@@ -113,7 +113,7 @@ impl Module {
     /// # Errors
     /// When there is no kernel of that name, or `SHOAL_DEBUG` says something else than yes or no.
     pub fn kernel(&self, name: &str) -> Result<Kernel, Error> {
-        crate::options::debug_from_env()?;
+        crate::options::switch_from_env("SHOAL_DEBUG")?;
         Ok(Kernel::new(self.kernel_shared(name)?, Device::cpu()))
     }
 

@@ -80,7 +80,7 @@ impl Default for CompileOptions {
     fn default() -> CompileOptions {
         CompileOptions {
             // A wrong value is an error wherever a kernel is taken from a module.
-            debug: debug_from_env().unwrap_or(false),
+            debug: switch_from_env("SHOAL_DEBUG").unwrap_or(false),
             check_accesses: true,
             sanitize_overflow: false,
             dot_precision: DotPrecision::Ieee,
@@ -101,13 +101,16 @@ fn of_gpu(target: &Target) -> bool {
     }
 }
 
-/// Whether `SHOAL_DEBUG` asks for checks.
-pub(crate) fn debug_from_env() -> Result<bool, Error> {
-    let Some(value) = std::env::var_os("SHOAL_DEBUG") else { return Ok(false) };
+/// Whether a variable of the environment, such as `SHOAL_DEBUG`, switches something on.
+///
+/// # Errors
+/// When it is set to neither.
+pub fn switch_from_env(variable: &'static str) -> Result<bool, Error> {
+    let Some(value) = std::env::var_os(variable) else { return Ok(false) };
     match value.to_string_lossy().to_lowercase().as_str() {
         "1" | "true" | "on" | "yes" | "y" => Ok(true),
         "" | "0" | "false" | "off" | "no" | "n" => Ok(false),
-        other => Err(Error::Setting { variable: "SHOAL_DEBUG", value: other.to_owned(), expected: "1 or 0" }),
+        other => Err(Error::Setting { variable, value: other.to_owned(), expected: "1 or 0" }),
     }
 }
 

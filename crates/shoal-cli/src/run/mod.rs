@@ -21,6 +21,7 @@ use crate::numbers::duration;
 use data::Value;
 
 pub(crate) fn run(options: &RunOptions, command: &[OsString]) -> Result<(), Failure> {
+    shoal::switch_from_env("SHOAL_INTERPRET")?;
     if let Some(ranks) = options.ranks {
         return ranks::run(options, ranks, command);
     }

@@ -45,6 +45,7 @@ fn the_interpreter_is_asked_for_by_the_variable() {
     assert!(backend(&RUN, "1").contains("add on interp: "), "{}", backend(&RUN, "1"));
     assert!(backend(&RUN, "0").contains("add on cpu: "));
     assert!(backend(&[&RUN[..], &["--backend=cpu"]].concat(), "1").contains("add on cpu: "), "the flag wins");
+    assert!(backend(&RUN, "2").starts_with("error: SHOAL_INTERPRET=2"), "{}", backend(&RUN, "2"));
 }
 
 #[test]

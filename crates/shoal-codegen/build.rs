@@ -22,15 +22,8 @@ fn variable(name: &str) -> String {
 /// Where the source of the `libm` is that this workspace was locked to.
 fn libm_source() -> PathBuf {
     let mut cargo = Command::new(variable("CARGO"));
-    cargo.args([
-        "metadata",
-        "--format-version",
-        "1",
-        "--offline",
-        "--locked",
-        "--filter-platform",
-        &variable("TARGET"),
-    ]);
+    // Not offline: this asks about the whole workspace, and a build of one crate may not have fetched all of it.
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &variable("TARGET")]);
     let metadata: serde_json::Value =
         serde_json::from_slice(&output(&mut cargo)).expect("`cargo metadata` writes JSON");
     let packages = metadata["packages"].as_array().expect("packages");

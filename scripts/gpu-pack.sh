@@ -44,7 +44,7 @@ if [ ! -f $out/libraries.tar.xz ] || ! cmp -s <(printf '%s\n' $needed) $librarie
         printf 'const char icudt%s_dat[4096] = {0};\n' "$version" \
             | cc -shared -fPIC -Wl,-soname,"libicudata.so.$version" -o "$data" -x c -
     done
-    tar c -C $libraries/lib . | xz -T0 -2 >$out/libraries.tar.xz
+    tar c -C $libraries/lib . | xz -T0 --x86 --lzma2=preset=6 >$out/libraries.tar.xz
     printf '%s\n' $needed >$libraries/list
 fi
 

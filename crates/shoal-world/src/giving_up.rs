@@ -116,8 +116,7 @@ impl Rank {
     }
 
     fn ended_in_kernel(&self, waits: &Told, failure: Failure) -> WorldError {
-        let waits = waits.what.trim_start_matches("in ").lines().map(str::trim).collect::<Vec<_>>().join("; ");
-        WorldError::failed(self.rank(), Some(Awaited::Kernel { waits }), failure)
+        WorldError::failed(self.rank(), Some(in_kernel(waits)), failure)
     }
 
     /// The world has ended while this rank waited.
@@ -140,8 +139,7 @@ pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let is_first = access.failure().is_none();
     access.post_wait(&Told::from(&awaited).encode());
     let ended = access.fail(failure.clone());
-    // Ranks on GPUs keep no record of their waits.
-    if !is_first || ended != failure || access.wait_of(rank).is_none() {
+    if !is_first || ended != failure {
         return WorldError::failed(rank, Some(awaited), ended);
     }
     let mut others = collect(access);
@@ -230,6 +228,12 @@ fn runs(access: &dyn Engine, rank: usize) -> Option<&'static str> {
         Doing::RunsHost => Some("runs code of the host and waits for nothing"),
         Doing::Waits | Doing::Nothing => None,
     }
+}
+
+/// What programs of a launch wait for, as part of an error of this rank alone.
+pub(crate) fn in_kernel(waits: &Told) -> Awaited {
+    let waits = waits.what.trim_start_matches("in ").lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    Awaited::Kernel { waits }
 }
 
 /// What programs of a launch wait for.

@@ -91,10 +91,10 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let now = llvm.ptx("mov.u64 $0, %globaltimer;", &[llvm.i64().into()], &[], &[], Does::Act)[0];
         let fresh = llvm.icmp(IntPredicate::EQ, patience.since, llvm.const_i64(0).into());
         let since = llvm.select(fresh, now, patience.since);
-        let limit = self.table_entry(rank_table::WAIT_LIMIT_AT, 64);
+        let limit = self.seldom_asked(rank_table::WAIT_LIMIT_AT);
         let late = llvm.icmp(IntPredicate::UGT, llvm.bin(Op::Sub, now, since), limit);
         // Where one program has given up, or the host says so, nobody of this rank will get what it waits for.
-        let report = self.table_entry(rank_table::REPORT_AT, 64);
+        let report = self.seldom_asked(rank_table::REPORT_AT);
         let text = "ld.relaxed.sys.global.b64 $0, [$1];";
         let told = llvm.ptx(text, &[llvm.i64().into()], &[], &[report], Does::Act)[0];
         let others = llvm.icmp(IntPredicate::NE, told, llvm.const_i64(0).into());
@@ -108,6 +108,14 @@ impl<'ctx> Emitter<'_, 'ctx> {
         let at = llvm.builder.build_phi(llvm.i64(), "since").expect("a phi");
         at.add_incoming(&[(&patience.since, before), (&since, asked)]);
         (is_over.as_basic_value().into_int_value(), Patience { looks, since: at.as_basic_value() })
+    }
+
+    /// A number of the table that is needed when something takes long or goes wrong. It is read here and nowhere else: a plain
+    /// load would be taken out of the loop around it, and all who wait would read it before they first look.
+    fn seldom_asked(&self, at: u64) -> V<'ctx> {
+        let llvm = self.llvm;
+        let table = self.ranks.expect("a kernel that waits or reports has the table");
+        llvm.ptx(&format!("ld.global.b64 $0, [$1+{at}];"), &[llvm.i64().into()], &[], &[table.into()], Does::Act)[0]
     }
 
     /// A trip around a loop that watches memory, which all threads make: they end together if it takes too long.
@@ -206,7 +214,7 @@ impl<'ctx> Emitter<'_, 'ctx> {
     /// Writes an entry, if there is room.
     pub(super) fn report(&mut self, op: OpId, trouble: &Trouble<'ctx>) {
         let llvm = self.llvm;
-        let report = self.table_entry(rank_table::REPORT_AT, 64);
+        let report = self.seldom_asked(rank_table::REPORT_AT);
         let one: V<'ctx> = llvm.const_i32(1).into();
         let text = "atom.relaxed.sys.global.add.u32 $0, [$1], $2;";
         let at = llvm.ptx(text, &[llvm.i32().into()], &[], &[report, one], Does::Act)[0];

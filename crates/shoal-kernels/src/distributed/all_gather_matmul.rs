@@ -3,8 +3,6 @@
 //! A stream copies the others' rows and raises a word for every split that is there; the product begins with this rank's
 //! own rows and waits, block by block, for those that it needs.
 
-use std::sync::OnceLock;
-
 use shoal::profile::Recorder;
 use shoal::world::{Place, Rank, Stream, Symm, Value, WorldError};
 use shoal::{Error, args};
@@ -31,8 +29,6 @@ pub struct GatherWithProgress {
     /// What words are when nothing is there.
     zeros: Symm<u32>,
     splits: usize,
-    /// Set when the product of what is gathered has been loaded.
-    is_loaded: OnceLock<()>,
 }
 
 impl GatherWithProgress {
@@ -46,7 +42,7 @@ impl GatherWithProgress {
         }
         let words = elements(&[rank.size(), splits])?;
         let (progress, zeros) = (rank.symm_zeros(words)?, rank.symm_zeros(words)?);
-        Ok(GatherWithProgress { stream: rank.stream()?, progress, zeros, splits, is_loaded: OnceLock::new() })
+        Ok(GatherWithProgress { stream: rank.stream()?, progress, zeros, splits })
     }
 
     /// The words that tell what is there; of this rank alone.
@@ -257,7 +253,8 @@ pub fn enqueue_all_gather_matmul<T: Number>(
 ) -> Result<(), Error> {
     let Sizes { m, n, k } = sizes;
     let world = comm.size();
-    comm.agree_on::<T>("enqueue_all_gather_matmul(m, n, k, splits)", &[m, n, k, gather.splits])?;
+    let (call, numbers) = ("enqueue_all_gather_matmul(m, n, k, splits)", [m, n, k, gather.splits]);
+    comm.agree_on::<T>(call, &numbers)?;
     sizes.check(x.len(), b.len())?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
     let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&["wait", "multiply"]));
@@ -283,10 +280,7 @@ pub fn enqueue_all_gather_matmul<T: Number>(
         BLOCK_K = blocks.k,
         num_warps = GEMM_WARPS
     );
-    if gather.is_loaded.get().is_none() {
-        comm.load(Source::GemmRanks, "all_gather_matmul", &args)?;
-        gather.is_loaded.get_or_init(|| ());
-    }
+    comm.load_for::<T>(call, &numbers, &[(Source::GemmRanks, "all_gather_matmul", &args)])?;
     gather.enqueue(comm, x, m, gathered)?;
     if start == Start::WhenGathered {
         gather.hold_launches()?;

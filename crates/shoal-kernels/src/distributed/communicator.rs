@@ -1,6 +1,6 @@
 //! A rank with the library's kernels and the pads by which their programs meet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -33,6 +33,8 @@ pub struct Communicator<'a> {
     split_tables: OnceLock<Symm<i64>>,
     /// What was called, which must be the same on all ranks.
     calls: OnceLock<CallLog>,
+    /// Calls whose kernels have been loaded, by their names, elements and sizes.
+    loaded: Mutex<HashSet<(&'static str, &'static str, Vec<usize>)>>,
 }
 
 /// Rounds that a launch of puts takes at most.
@@ -121,6 +123,7 @@ impl<'a> Communicator<'a> {
             turns: AtomicI64::new(0),
             split_tables: OnceLock::new(),
             calls: OnceLock::new(),
+            loaded: Mutex::default(),
         })
     }
 
@@ -306,10 +309,22 @@ impl<'a> Communicator<'a> {
         }
     }
 
-    /// Compiles and loads a kernel for these arguments, on all ranks, before one goes on: on a GPU code is loaded when
-    /// nothing waits there, neither kernels nor streams. Collective over the world.
-    pub(crate) fn load(&self, source: Source, name: &'static str, args: &Args<'_>) -> Result<(), Error> {
-        self.kernel(source, name)?.warm_up(args)?;
+    /// Compiles and loads the kernels of a call, on all ranks, before one goes on, unless such a call was made before: on a
+    /// GPU code is loaded when nothing waits there, neither kernels nor streams, so also what is launched behind a meeting
+    /// is loaded ahead of it. Collective over the world, whose ranks [agree](Communicator::agree_on) on the call.
+    pub(crate) fn load_for<T: Number>(
+        &self,
+        call: &'static str,
+        sizes: &[usize],
+        kernels: &[(Source, &'static str, &Args<'_>)],
+    ) -> Result<(), Error> {
+        let key = (call, dtype_name(T::DTYPE), sizes.to_vec());
+        if !self.loaded.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
+            return Ok(());
+        }
+        for &(source, name, args) in kernels {
+            self.kernel(source, name)?.warm_up(args)?;
+        }
         Ok(self.rank.barrier()?)
     }
 

@@ -100,8 +100,6 @@ pub struct CopiedReduceScatter {
     ready: Symm<u32>,
     splits: Splits,
     stream: Stream,
-    /// The kernel was launched before.
-    is_loaded: bool,
 }
 
 impl CopiedReduceScatter {
@@ -122,7 +120,6 @@ impl CopiedReduceScatter {
             ready: rank.symm_zeros(words)?,
             splits,
             stream: rank.stream()?,
-            is_loaded: false,
         })
     }
 
@@ -137,7 +134,8 @@ impl CopiedReduceScatter {
         out: &mut [T],
     ) -> Result<(), Error> {
         let Sizes { m, n, k } = self.sizes;
-        comm.agree_on::<T>("gemm_reduce_scatter_ce_persistent(m, n)", &[m, n])?;
+        let (call, numbers) = ("gemm_reduce_scatter_ce_persistent(m, n, k)", [m, n, k]);
+        comm.agree_on::<T>(call, &numbers)?;
         self.sizes.check(a.len(), b.len())?;
         let mine = self.parts.of(comm.rank().rank());
         exactly("out", out.len(), mine.len() * n)?;
@@ -161,9 +159,7 @@ impl CopiedReduceScatter {
             BLOCK_K = blocks.k,
             num_warps = GEMM_WARPS
         );
-        if !self.is_loaded {
-            comm.load(Source::GemmRanks, "gemm_announced", &args)?;
-        }
+        comm.load_for::<T>(call, &numbers, &[(Source::GemmRanks, "gemm_announced", &args)])?;
         self.enqueue_copies(comm.rank())?;
         let programs = comm.programs(per_rank * comm.size());
         let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Meeting, args);
@@ -172,7 +168,6 @@ impl CopiedReduceScatter {
             comm.rank().fail(&error.to_string());
             return Err(error);
         }
-        self.is_loaded = true;
         self.stream.synchronize()?;
         comm.rank().barrier()?;
         self.add_parts(comm, out.into(), mine.len() * n)?;
@@ -193,7 +188,8 @@ impl CopiedReduceScatter {
         carried: Carried,
     ) -> Result<(), Error> {
         let Sizes { m, n, k } = self.sizes;
-        comm.agree_on::<T>("gemm_reduce_scatter_ce_persistent(m, n, k)", &[m, n, k])?;
+        let (call, numbers) = ("enqueue_gemm_reduce_scatter(m, n, k)", [m, n, k]);
+        comm.agree_on::<T>(call, &numbers)?;
         self.sizes.check(a.len(), b.len())?;
         let mine = self.parts.of(comm.rank().rank());
         at_least("out", out.len(), mine.len() * n)?;
@@ -218,12 +214,9 @@ impl CopiedReduceScatter {
             BLOCK_K = blocks.k,
             num_warps = GEMM_WARPS
         );
-        if !self.is_loaded {
-            // Also what is launched behind a meeting: one rank would load it while another has yet to come there.
-            comm.load(Source::GemmRanks, "gemm_announced", &args)?;
-            comm.load(Source::GemmRanks, "add_parts", &self.adding(comm, out.into(), mine.len() * n))?;
-            self.is_loaded = true;
-        }
+        let adding = self.adding(comm, out.into(), mine.len() * n);
+        let kernels = [(Source::GemmRanks, "gemm_announced", &args), (Source::GemmRanks, "add_parts", &adding)];
+        comm.load_for::<T>(call, &numbers, &kernels)?;
         // The inboxes of all are free, and so is this rank's product.
         barriers(comm, 1, 1)?;
         let programs = comm.programs(per_rank * comm.size());

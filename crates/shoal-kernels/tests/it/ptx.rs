@@ -23,6 +23,14 @@ fn programs_of_ranks_meet_without_asking_all_threads() {
         let read = |text: &str| text.lines().any(|line| line.contains("ld.global") && line.contains(at));
         assert!(read(ahead) && !read(rounds), "{at} in\n{text}");
     }
+    // How long a wait may take, and where to report, is read by those who have waited for a while or report.
+    let asked = text.lines().find_map(|line| line.trim().strip_suffix(", [barriers_param_2];")).unwrap();
+    let table = asked.split_whitespace().last().unwrap();
+    let late: Vec<&str> = text.split("$L__BB").filter(|block| block.contains(&format!("[{table}+24]"))).collect();
+    assert!(!late.is_empty() && late.iter().all(|block| block.contains("%globaltimer")), "{text}");
+    for block in text.split("$L__BB").filter(|block| block.contains(&format!("[{table}+32]"))) {
+        assert!(block.contains("%globaltimer") || block.contains("atom.relaxed.sys.global.add"), "{block} in\n{text}");
+    }
 }
 
 #[test]

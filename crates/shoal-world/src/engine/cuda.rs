@@ -15,7 +15,7 @@ use shoal_abi::team::sync_words;
 use shoal_driver::cuda::{
     CudaBuffer, CudaDevice, CudaError, Event, EventKind, RankTable, Stream, StreamRef, independent_queues,
 };
-use shoal_driver::{Interrupt, LaunchError, RankView, wait_timeout};
+use shoal_driver::{Doing, Interrupt, LaunchError, RankView, wait_timeout};
 
 use super::gpu_heaps::GpuHeaps;
 use super::nvshmem::Nvshmem;
@@ -26,6 +26,7 @@ use crate::error::{Failure, WorldError};
 use crate::giving_up;
 use crate::options::WorldOptions;
 use crate::team_register::handle_of;
+use crate::vigil::Beat;
 
 /// What a rank waits for the end of its kernels beyond the time that they may wait themselves.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -202,14 +203,21 @@ impl GpuRank {
         }
     }
 
-    /// Lets programs end that wait for ranks of a world that has failed.
+    /// Lets programs end that wait for ranks of a world that has failed, and tells what they waited for.
     fn give_up(&self) -> WorldError {
         self.table.stop();
         let ended = self.stream().synchronize_within(Some(PATIENCE), None);
+        let stuck = self.table.take_report().filter(|report| matches!(report, LaunchError::Stuck { .. }));
         self.table.forget();
         match (ended, self.host.failure()) {
             (Err(error), _) => WorldError::gpu(error),
-            (Ok(()), Some(failure)) => WorldError::failed(self.rank, None, failure),
+            (Ok(()), Some(failure)) => {
+                let waits = stuck.map(|stuck| giving_up::told(&stuck));
+                if let Some(waits) = &waits {
+                    self.host.control(self.rank).wait.write(&waits.encode());
+                }
+                WorldError::failed(self.rank, waits.as_ref().map(giving_up::in_kernel), failure)
+            }
             (Ok(()), None) => WorldError::gpu(CudaError::Interrupted),
         }
     }
@@ -382,6 +390,30 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
 
     fn fail(&self, failure: Failure) -> Failure {
         self.host.fail(failure)
+    }
+
+    fn post_wait(&self, wait: &str) {
+        self.host.post_wait(wait);
+    }
+
+    fn wait_of(&self, rank: usize) -> Option<String> {
+        self.host.wait_of(rank)
+    }
+
+    fn beat(&self, beat: Option<Beat>) {
+        self.host.beat(beat);
+    }
+
+    fn beat_of(&self, rank: usize) -> Option<Beat> {
+        self.host.beat_of(rank)
+    }
+
+    fn has_left(&self, rank: usize) -> bool {
+        self.host.has_left(rank)
+    }
+
+    fn doing(&self, rank: usize) -> Option<Doing> {
+        self.host.doing(rank)
     }
 
     fn enter(&self) {

@@ -135,25 +135,19 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     fn fail(&self, failure: Failure) -> Failure;
 
     /// Tells all ranks what this one waits for in vain, now that the world has failed; as much of it as there is room for.
-    fn post_wait(&self, _wait: &str) {}
+    fn post_wait(&self, wait: &str);
 
     /// What a rank was waiting for when the world failed, if it has told.
-    fn wait_of(&self, _rank: usize) -> Option<String> {
-        None
-    }
+    fn wait_of(&self, rank: usize) -> Option<String>;
 
     /// Tells all ranks that this one waits and nothing of it moves, or that it does no more.
-    fn beat(&self, _beat: Option<Beat>) {}
+    fn beat(&self, beat: Option<Beat>);
 
     /// What a rank tells of its waits.
-    fn beat_of(&self, _rank: usize) -> Option<Beat> {
-        None
-    }
+    fn beat_of(&self, rank: usize) -> Option<Beat>;
 
     /// Whether a rank takes part no more.
-    fn has_left(&self, _rank: usize) -> bool {
-        false
-    }
+    fn has_left(&self, rank: usize) -> bool;
 
     /// What a rank is doing, where all are threads of this process.
     fn doing(&self, _rank: usize) -> Option<Doing> {

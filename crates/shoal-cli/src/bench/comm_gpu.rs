@@ -18,9 +18,9 @@ use crate::failure::Failure;
 
 /// Calls of each rank in a graph, unless they take long.
 const CALLS: usize = 20;
-/// Launches of the graph that are timed together, and how often.
+/// Launches of the graph that are timed together, and how often: a host that is busy for a while holds up a few of them.
 const LAUNCHES: usize = 5;
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 51;
 /// Meetings of one launch of the barrier.
 const MEETINGS: usize = 1000;
 /// Bytes of the collectives.

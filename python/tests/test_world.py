@@ -89,6 +89,35 @@ def test_memory_goes_back_when_all_have_dropped_it_or_at_once():
     assert world(2).run(use) == [True, True]
 
 
+def test_memory_that_was_given_back_is_nobodys():
+    def use(rank):
+        old = rank.symm_zeros(64, np.int32)
+        rank.free(old)
+        new = rank.symm_zeros(64, np.int32)
+        assert new.ctypes.data == old.ctypes.data
+        rank.barrier()
+        new[:] = rank.rank + 1
+        rank.barrier()
+        found = rank.peer(new[3:5], 1 - rank.rank).tolist()
+        rank.barrier()
+        rank.free(new[1:])
+        return found
+
+    assert world(2).run(use) == [[2, 2], [1, 1]]
+
+
+def test_times_that_are_none_are_refused():
+    def wait(rank):
+        for seconds in (-1.0, float("nan")):
+            with pytest.raises(ValueError, match="a timeout of"):
+                rank._native.wait_signal(rank._native.base(rank.rank), seconds)
+        rank._native.put_signal(rank._native.base(rank.rank), 1e300)
+        rank._native.wait_signal(rank._native.base(rank.rank), float("inf"))
+        return True
+
+    assert world(1).run(wait) == [True]
+
+
 def test_small_host_data_and_teams():
     def exchange(rank):
         assert rank.broadcast({"from": rank.rank}, root=1) == {"from": 1}

@@ -146,7 +146,7 @@ def one_shot_all_reduce_words(
     gdc_wait()
     launch = tl.load(launches + program) + 1
     half = launch % 2 * (WORLD * room)
-    number = launch.to(tl.uint64)
+    number = (launch & 0xFFFFFFFF).to(tl.uint64)
     source = x.to(tl.pointer_type(tl.uint32))
     target = out.to(tl.pointer_type(tl.uint32))
     for step in tl.static_range(ROUNDS):
@@ -184,7 +184,7 @@ def two_shot_all_reduce_words(x, stage, launches, words, WORLD: tl.constexpr):
         sums += (mine + (WORLD + peer) * room,)
     gdc_wait()
     launch = tl.load(launches + program) + 1
-    number = launch.to(tl.uint64)
+    number = (launch & 0xFFFFFFFF).to(tl.uint64)
     memory = x.to(tl.pointer_type(tl.uint32))
     lane = tid(0)
     at = launch % 2 * (2 * WORLD * room) + lane

@@ -190,7 +190,7 @@ impl Record {
     const FIRST_OF_NAME: usize = Self::ELEMENT + ELEMENT / 8;
 
     fn of(call: &SameCall<'_>) -> Record {
-        assert!(call.sizes.len() <= SIZES && call.element.len() <= ELEMENT, "{call:?} fits into a record");
+        assert!(call.sizes.len() <= SIZES, "{call:?} fits into a record");
         let mut words = [0; WORDS];
         for (word, &size) in words[Self::FIRST_SIZE..Self::ELEMENT].iter_mut().zip(call.sizes) {
             *word = (size as u64).saturating_add(1);

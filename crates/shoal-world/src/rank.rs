@@ -32,7 +32,7 @@ struct Inner {
     options: WorldOptions,
     world: Team,
     node: Team,
-    heap: Mutex<Heap>,
+    heap: Heap,
     /// The launches of the ranks of this process; `None` where others run elsewhere.
     launches: Option<LaunchGroup>,
     /// Its membership while it runs.
@@ -56,7 +56,7 @@ impl fmt::Debug for Rank {
 impl Rank {
     pub(crate) fn new(engine: Arc<dyn Engine>, options: &WorldOptions, launches: Option<LaunchGroup>) -> Rank {
         let (world, node) = Team::initial(&engine);
-        let heap = Mutex::new(Heap::new(options.heap_start(), options.heap_start() + options.heap_bytes));
+        let heap = Heap::new(options.heap_start(), options.heap_start() + options.heap_bytes);
         Rank(Arc::new(Inner {
             engine,
             options: options.clone(),
@@ -130,7 +130,7 @@ impl Rank {
             let size = size_of::<T>();
             WorldError::Argument(format!("{count} elements of {size} bytes are more than there are addresses"))
         })?;
-        let offset = self.heap().allocate(&self.0.world, bytes, alignment)?;
+        let offset = self.0.heap.allocate(&self.0.world, bytes, alignment)?;
         Ok(Symm::new(self.clone(), offset, count))
     }
 
@@ -145,7 +145,7 @@ impl Rank {
     /// Bytes of the heap that are free.
     #[must_use]
     pub fn free_bytes(&self) -> usize {
-        self.heap().free_bytes()
+        self.0.heap.free_bytes()
     }
 
     /// The signal pads.
@@ -429,11 +429,11 @@ impl Rank {
     }
 
     pub(crate) fn free_block(&self, offset: usize) -> Result<(), WorldError> {
-        self.heap().free(&self.0.world, offset)
+        self.0.heap.free(&self.0.world, offset)
     }
 
     pub(crate) fn drop_block(&self, offset: usize) {
-        self.heap().drop_block(offset);
+        self.0.heap.drop_block(offset);
     }
 
     fn mesh(&self) -> std::sync::MutexGuard<'_, Vec<AxisPosition>> {
@@ -446,9 +446,5 @@ impl Rank {
 
     fn left_error(&self) -> std::sync::MutexGuard<'_, Option<WorldError>> {
         self.0.left_error.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn heap(&self) -> std::sync::MutexGuard<'_, Heap> {
-        self.0.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,13 +1,13 @@
 //! Teams: ranks in an order of their own, with collectives among them.
 
 use std::fmt;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::{Call, Engine, Route, TEAM_SLOTS};
 use crate::error::WorldError;
 use crate::giving_up;
-use crate::team_register::{self, TeamRegister};
+use crate::team_register::{self, INITIAL, TeamRegister};
 
 /// A team, seen by one of its members. Clones are the same team.
 ///
@@ -25,6 +25,8 @@ struct Inner {
     rounds: AtomicU32,
     /// Held during a collective: two of one rank at the same time would mix their messages.
     turn: Mutex<()>,
+    /// It was given back, and its slot may be another team's.
+    is_freed: AtomicBool,
 }
 
 impl fmt::Debug for Team {
@@ -62,6 +64,7 @@ impl Team {
             rank,
             rounds: AtomicU32::new(0),
             turn: Mutex::new(()),
+            is_freed: AtomicBool::new(false),
         }))
     }
 
@@ -137,6 +140,9 @@ impl Team {
 
     pub(crate) fn exchange(&self, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
         let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.0.is_freed.load(Ordering::Acquire) {
+            return Err(WorldError::Argument(format!("{} has been given back", self.name())));
+        }
         self.0.engine.exchange(&self.route(), call, mine).map_err(|error| giving_up::unmet(&*self.0.engine, error))
     }
 
@@ -199,10 +205,11 @@ impl Team {
     /// Gives the team back, on all its members: a rank can be a member of 64 at a time. Collective over this team. The
     /// world's and the node's team stay.
     pub fn free(self) -> Result<(), WorldError> {
-        if self.0.slot < 2 {
+        if self.0.slot < INITIAL {
             return Ok(());
         }
         self.exchange(Call::FreeTeam, &[])?;
+        self.0.is_freed.store(true, Ordering::Release);
         let retired = self.0.engine.retire_slot(&self.route());
         retired.map_err(|error| giving_up::unmet(&*self.0.engine, error))?;
         self.0.register.remove(self.0.slot);

@@ -124,11 +124,12 @@ impl OnRank {
         if waits {
             check_residency(code, launch.grid, gpu)?;
         }
-        if (waits || gpu.nvshmem().is_some()) && gpu.launches_first(code.id()) {
+        if (waits || gpu.nvshmem().is_some()) && !gpu.has_launched(code.id()) {
             self.prepare(code)?;
             if waits {
                 self.rank.meet_before_first_launch()?;
             }
+            gpu.note_launch(code.id());
         }
         let stream = launch.stream;
         let limit = options.timeout.unwrap_or_else(|| gpu.wait_limit());

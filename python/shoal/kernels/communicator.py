@@ -47,10 +47,7 @@ class Communicator:
         """Whether an array lies at the same place of every rank's memory."""
         address = arrays.layout(array).address
         place = self.rank._native.locate(address)
-        if place is None or place[0] != self.rank.rank:
-            return False
-        blocks = list(self.rank._blocks.items())
-        return any(offset <= place[1] < offset + max(block.nbytes, 1) for offset, block in blocks)
+        return place is not None and place[0] == self.rank.rank and self.rank._block_at(place[1]) is not None
 
 
 def communicator() -> Communicator:

@@ -142,13 +142,18 @@ class Rank:
 
     def _block(self, array: Any) -> _native.SymmBlock:
         """The block that an array is a part of."""
-        found = arrays.layout(array)
-        place = self._native.locate(found.address)
-        if place is not None:
-            for offset, block in list(self._blocks.items()):
-                if offset <= place[1] < max(offset + block.nbytes, offset + 1):
-                    return block
+        place = self._native.locate(arrays.layout(array).address)
+        block = None if place is None else self._block_at(place[1])
+        if block is not None:
+            return block
         raise ValueError(f"the array does not lie in symmetric memory that rank {self.rank} allocated")
+
+    def _block_at(self, offset: int) -> _native.SymmBlock | None:
+        """The block that this rank has at an offset of its segment and has not given back."""
+        for start, block in list(self._blocks.items()):
+            if start <= offset < start + max(block.nbytes, 1) and not block.freed:
+                return block
+        return None
 
     def is_symmetric(self, array: Any) -> bool:
         """Whether an array lies in some rank's symmetric memory."""

@@ -6,7 +6,7 @@ use super::{
     device::CudaDevice,
     error::CudaError,
     stream::StreamRef,
-    sys::{CAPTURE_THREAD_LOCAL, GraphExec, GraphHandle},
+    sys::{CAPTURE_THREAD_LOCAL, GraphExec, GraphHandle, SUCCESS},
 };
 
 /// Recorded work, ready to be launched.
@@ -30,6 +30,10 @@ impl Graph {
         let cuda = stream.bind()?;
         // SAFETY: the stream is being captured, and the pointer is to a local.
         let status = unsafe { (cuda.capture_end)(stream.raw(), &raw mut graph) };
+        if worked.is_err() && status == SUCCESS {
+            // SAFETY: it was just recorded, and nobody has it.
+            unsafe { (cuda.graph_destroy)(graph) };
+        }
         worked?;
         cuda.check(status, || "recording a graph".to_owned())?;
         let mut exec = GraphExec::NULL;

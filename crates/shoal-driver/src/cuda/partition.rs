@@ -1,7 +1,7 @@
 //! A device in parts: groups of multiprocessors, each with a stream that runs on these alone.
 //!
 //! What CUDA calls green contexts. Kernels in different parts cannot keep each other from running, so they may wait for
-//! each other: this is what ranks on one device stand on.
+//! each other. Ranks that share a device do without: theirs are checked to fit on all of it together.
 
 use core::ffi::c_uint;
 

@@ -319,13 +319,15 @@ impl<'a> Communicator<'a> {
         kernels: &[(Source, &'static str, &Args<'_>)],
     ) -> Result<(), Error> {
         let key = (call, dtype_name(T::DTYPE), sizes.to_vec());
-        if !self.loaded.lock().unwrap_or_else(PoisonError::into_inner).insert(key) {
+        if self.loaded.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
             return Ok(());
         }
         for &(source, name, args) in kernels {
             self.kernel(source, name)?.warm_up(args)?;
         }
-        Ok(self.rank.barrier()?)
+        self.rank.barrier()?;
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        Ok(())
     }
 
     fn kernel(&self, source: Source, name: &'static str) -> Result<Kernel, Error> {

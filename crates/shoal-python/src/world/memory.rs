@@ -94,7 +94,8 @@ pub(crate) fn locate(rank: &Rank, address: usize) -> Option<(usize, usize)> {
 /// Bytes at an address: of a segment, or of an array that `keep` is or keeps.
 pub(crate) fn place(py: Python<'_>, rank: &Rank, address: usize, bytes: usize, keep: Py<PyAny>) -> PyResult<Place> {
     if let Some((peer, offset)) = locate(rank, address) {
-        return Place::segment(rank, peer, offset, bytes).map_err(|error| errors::world(py, &error));
+        let place = Place::segment(rank, peer, offset, bytes).map_err(|error| errors::world(py, &error))?;
+        return Ok(place.kept_by(Arc::new(keep)));
     }
     // SAFETY: the caller took the address and the size from the object, which is kept.
     Ok(unsafe { Place::host(address, bytes, Arc::new(keep)) })

@@ -12,8 +12,6 @@ mod stream;
 mod team;
 mod waiting;
 
-use std::time::Duration;
-
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -137,9 +135,8 @@ fn options(
     let mut options = WorldOptions::from_env().map_err(|error: WorldError| errors::world(py, &error))?;
     options.heap_bytes = heap_bytes.unwrap_or(options.heap_bytes);
     options.pad_slots = pad_slots.unwrap_or(options.pad_slots);
-    if let Some(seconds) = timeout {
-        options.timeout = Duration::try_from_secs_f64(seconds)
-            .map_err(|_| PyValueError::new_err(format!("a timeout of {seconds} seconds")))?;
+    if let Some(timeout) = timeout {
+        options.timeout = rank::seconds(timeout)?;
     }
     Ok(options)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use shoal::world::{Rank, Symm};
@@ -97,14 +98,16 @@ impl RankObject {
     /// Writes bytes of a rank's segment; they are there when this returns.
     fn write(&self, py: Python<'_>, peer: usize, offset: usize, bytes: &[u8]) -> PyResult<()> {
         let rank = self.0.rank();
-        let written = Symm::<u8>::view(rank, offset, bytes.len()).and_then(|symm| symm.write_to(peer, 0, bytes));
+        // On a GPU this waits for kernels of the rank, which may wait for those of ranks that need the interpreter.
+        let written =
+            py.detach(|| Symm::<u8>::view(rank, offset, bytes.len()).and_then(|symm| symm.write_to(peer, 0, bytes)));
         written.map_err(|error| errors::world(py, &error))
     }
 
     /// Reads bytes of a rank's segment.
     fn read<'py>(&self, py: Python<'py>, peer: usize, offset: usize, count: usize) -> PyResult<Bound<'py, PyBytes>> {
         let rank = self.0.rank();
-        let read = Symm::<u8>::view(rank, offset, count).and_then(|symm| symm.read_from(peer, ..));
+        let read = py.detach(|| Symm::<u8>::view(rank, offset, count).and_then(|symm| symm.read_from(peer, ..)));
         read.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| errors::world(py, &error))
     }
 
@@ -121,8 +124,8 @@ impl RankObject {
     }
 
     /// The slots of this rank's pad that are not zero.
-    fn raised(&self) -> Vec<(usize, u32)> {
-        self.0.rank().signal_pad().raised()
+    fn raised(&self, py: Python<'_>) -> Vec<(usize, u32)> {
+        py.detach(|| self.0.rank().signal_pad().raised())
     }
 
     /// Refuses launches whose programs would signal beyond the pad.
@@ -134,14 +137,16 @@ impl RankObject {
     fn put_signal(&self, py: Python<'_>, address: usize, timeout: Option<f64>) -> PyResult<()> {
         let rank = self.rank_here()?;
         let slot = memory::place(py, rank, address, 4, py.None())?;
-        wait_for_others(py, &self.0, || rank.put_signal(&slot, timeout.map(Duration::from_secs_f64)))
+        let patience = timeout.map(seconds).transpose()?;
+        wait_for_others(py, &self.0, || rank.put_signal(&slot, patience))
     }
 
     /// Takes the signal of the slot at an address.
     fn wait_signal(&self, py: Python<'_>, address: usize, timeout: Option<f64>) -> PyResult<()> {
         let rank = self.rank_here()?;
         let slot = memory::place(py, rank, address, 4, py.None())?;
-        wait_for_others(py, &self.0, || rank.wait_signal(&slot, timeout.map(Duration::from_secs_f64)))
+        let patience = timeout.map(seconds).transpose()?;
+        wait_for_others(py, &self.0, || rank.wait_signal(&slot, patience))
     }
 
     /// Sends the signals of some slots, then takes those of others: a barrier among those who do.
@@ -151,7 +156,7 @@ impl RankObject {
             addresses.iter().map(|&at| memory::place(py, rank, at, 4, py.None())).collect::<PyResult<Vec<_>>>()
         };
         let (send, take) = (places(&send)?, places(&take)?);
-        let patience = timeout.map(Duration::from_secs_f64);
+        let patience = timeout.map(seconds).transpose()?;
         wait_for_others(py, &self.0, || {
             send.iter().try_for_each(|slot| rank.put_signal(slot, patience))?;
             take.iter().try_for_each(|slot| rank.wait_signal(slot, patience))
@@ -228,4 +233,15 @@ impl RankObject {
 /// The bytes of several ranks, as Python has them.
 pub(crate) fn to_python(py: Python<'_>, all: &[Vec<u8>]) -> Vec<Py<PyBytes>> {
     all.iter().map(|bytes| PyBytes::new(py, bytes).unbind()).collect()
+}
+
+/// A time that Python gives in seconds.
+pub(super) fn seconds(seconds: f64) -> PyResult<Duration> {
+    /// Longer than anybody waits, and short enough to be added to what a clock says.
+    const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(time) => Ok(time.min(LONGEST)),
+        Err(_) if seconds == f64::INFINITY => Ok(LONGEST),
+        Err(_) => Err(PyValueError::new_err(format!("a timeout of {seconds} seconds"))),
+    }
 }

@@ -152,7 +152,7 @@ impl GpuRank {
         self.wait_limit
     }
 
-    /// How many multiprocessors a rank may count on for programs that wait for other ranks.
+    /// The multiprocessors of the GPU, which all its ranks share.
     #[must_use]
     pub fn multiprocessors(&self) -> u32 {
         self.device().properties().multiprocessors
@@ -170,10 +170,16 @@ impl GpuRank {
         self.sharing.process
     }
 
-    /// Whether this rank has not launched this loaded code before; from now on it has. Ranks meet before the first launch of
-    /// code that waits, see [`Rank::meet_before_first_launch`](crate::Rank::meet_before_first_launch).
-    pub fn launches_first(&self, code: u64) -> bool {
-        self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(code)
+    /// Whether this rank has launched this loaded code before. Ranks meet before the first launch of code that waits, see
+    /// [`Rank::meet_before_first_launch`](crate::Rank::meet_before_first_launch).
+    #[must_use]
+    pub fn has_launched(&self, code: u64) -> bool {
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner).contains(&code)
+    }
+
+    /// From now on this rank has launched this loaded code.
+    pub fn note_launch(&self, code: u64) {
+        self.launched.lock().unwrap_or_else(PoisonError::into_inner).insert(code);
     }
 
     /// Lets the rank's stream wait for what is in another stream now, such as the current one of torch: whoever waits for

@@ -9,6 +9,7 @@ mod allocator;
 mod symm;
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(crate) use allocator::{Allocator, GRANULE};
 pub use symm::Symm;
@@ -21,20 +22,23 @@ use crate::team::Team;
 /// A rank's account of the heap. All ranks of the world have equal ones, but for what they have dropped.
 #[derive(Debug)]
 pub(crate) struct Heap {
-    allocator: Allocator,
+    /// Held while ranks meet, which may take long; destructors take only what is below.
+    turn: Mutex<()>,
+    allocator: Mutex<Allocator>,
     /// Blocks that this rank needs no more and others may still use.
-    dropped: BTreeSet<usize>,
+    dropped: Mutex<BTreeSet<usize>>,
 }
 
 impl Heap {
     /// The heap in a segment, behind its signal pad.
     pub(crate) fn new(start: usize, end: usize) -> Heap {
-        Heap { allocator: Allocator::new(start, end), dropped: BTreeSet::new() }
+        Heap { turn: Mutex::new(()), allocator: Mutex::new(Allocator::new(start, end)), dropped: Mutex::default() }
     }
 
     /// Allocates on all ranks; the offset is the same everywhere.
-    pub(crate) fn allocate(&mut self, world: &Team, bytes: usize, alignment: usize) -> Result<usize, WorldError> {
-        let request = Request { bytes, alignment, dropped: self.dropped.iter().copied().collect() };
+    pub(crate) fn allocate(&self, world: &Team, bytes: usize, alignment: usize) -> Result<usize, WorldError> {
+        let _turn = lock(&self.turn);
+        let request = Request { bytes, alignment, dropped: lock(&self.dropped).iter().copied().collect() };
         let requests = world.exchange(Call::Allocate, &request.encode())?;
         let requests: Vec<Request> = requests.iter().map(|bytes| Request::decode(bytes)).collect();
         if requests.iter().any(|other| (other.bytes, other.alignment) != (bytes, alignment)) {
@@ -46,47 +50,56 @@ impl Heap {
                 values,
             });
         }
-        self.take_back(&requests);
-        self.allocator.allocate(bytes, alignment).ok_or_else(|| WorldError::OutOfMemory {
+        let mut allocator = lock(&self.allocator);
+        self.take_back(&mut allocator, &requests);
+        allocator.allocate(bytes, alignment).ok_or_else(|| WorldError::OutOfMemory {
             requested: bytes,
             alignment,
-            free: self.allocator.free_bytes(),
-            largest: self.allocator.largest_free(),
-            heap: self.allocator.bytes(),
+            free: allocator.free_bytes(),
+            largest: allocator.largest_free(),
+            heap: allocator.bytes(),
         })
     }
 
     /// Frees what all ranks have dropped.
-    fn take_back(&mut self, requests: &[Request]) {
+    fn take_back(&self, allocator: &mut Allocator, requests: &[Request]) {
         let everywhere = |offset: &usize| requests.iter().all(|request| request.dropped.binary_search(offset).is_ok());
-        let freed: Vec<usize> = self.dropped.iter().copied().filter(everywhere).collect();
-        for offset in freed {
-            self.dropped.remove(&offset);
-            self.allocator.free(offset);
-        }
+        lock(&self.dropped).retain(|offset| {
+            let is_free = everywhere(offset);
+            if is_free {
+                allocator.free(*offset);
+            }
+            !is_free
+        });
     }
 
     /// Frees on all ranks at once.
-    pub(crate) fn free(&mut self, world: &Team, offset: usize) -> Result<(), WorldError> {
+    pub(crate) fn free(&self, world: &Team, offset: usize) -> Result<(), WorldError> {
+        let _turn = lock(&self.turn);
         let offsets = world.exchange(Call::Free, &(offset as u64).to_le_bytes())?;
         let offsets: Vec<usize> = offsets.iter().map(|bytes| word(bytes, 0)).collect();
+        let mut allocator = lock(&self.allocator);
         if offsets.iter().any(|&other| other != offset) {
-            let told = |other: usize| format!("the block of {} bytes at offset {other}", self.allocator.size_of(other));
+            let told = |other: usize| format!("the block of {} bytes at offset {other}", allocator.size_of(other));
             let values = offsets.iter().enumerate().map(|(rank, &other)| (rank, told(other))).collect();
             return Err(WorldError::Disagreement { team: world.name().to_owned(), what: "what to free", values });
         }
-        self.allocator.free(offset);
+        allocator.free(offset);
         Ok(())
     }
 
     /// Remembers that this rank needs a block no more.
-    pub(crate) fn drop_block(&mut self, offset: usize) {
-        self.dropped.insert(offset);
+    pub(crate) fn drop_block(&self, offset: usize) {
+        lock(&self.dropped).insert(offset);
     }
 
     pub(crate) fn free_bytes(&self) -> usize {
-        self.allocator.free_bytes()
+        lock(&self.allocator).free_bytes()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What ranks tell each other when they allocate.

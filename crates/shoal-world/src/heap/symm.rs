@@ -2,6 +2,8 @@
 
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::element::{Element, bytes_of, bytes_of_mut, zeroed};
 use crate::error::WorldError;
@@ -13,20 +15,39 @@ use crate::rank::Rank;
 /// old, new or a mixture, by element for elements that the hardware writes at once. Order is made with barriers, events
 /// and signals.
 ///
-/// Dropping it gives the memory back as soon as all ranks have dropped theirs; [`Symm::free`] does so now.
+/// Dropping it gives the memory back as soon as all ranks have dropped theirs, and streams are done with it;
+/// [`Symm::free`] does so now.
 #[derive(Debug)]
 pub struct Symm<T: Element> {
     rank: Rank,
     offset: usize,
     length: usize,
-    /// Taken by `free`, which leaves nothing to drop.
-    is_owned: bool,
+    /// `None` if somebody else keeps the memory.
+    block: Option<Arc<Block>>,
     elements: PhantomData<T>,
+}
+
+/// Memory of the heap, until its last user drops it.
+#[derive(Debug)]
+pub(crate) struct Block {
+    rank: Rank,
+    offset: usize,
+    /// Given back on all ranks already.
+    is_freed: AtomicBool,
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if !*self.is_freed.get_mut() {
+            self.rank.drop_block(self.offset);
+        }
+    }
 }
 
 impl<T: Element> Symm<T> {
     pub(crate) fn new(rank: Rank, offset: usize, length: usize) -> Symm<T> {
-        Symm { rank, offset, length, is_owned: true, elements: PhantomData }
+        let block = Block { rank: rank.clone(), offset, is_freed: AtomicBool::new(false) };
+        Symm { rank, offset, length, block: Some(Arc::new(block)), elements: PhantomData }
     }
 
     /// Elements at an offset of every rank's segment, in memory that somebody else has allocated and keeps: dropping
@@ -39,7 +60,7 @@ impl<T: Element> Symm<T> {
                 "{length} elements of {size} bytes do not lie at offset {offset} of a segment of {whole}"
             )));
         }
-        Ok(Symm { rank: rank.clone(), offset, length, is_owned: false, elements: PhantomData })
+        Ok(Symm { rank: rank.clone(), offset, length, block: None, elements: PhantomData })
     }
 
     /// Number of elements on each rank.
@@ -124,20 +145,17 @@ impl<T: Element> Symm<T> {
     }
 
     /// Gives the memory back on all ranks. Collective over the world.
-    pub fn free(mut self) -> Result<(), WorldError> {
-        if !self.is_owned {
+    pub fn free(self) -> Result<(), WorldError> {
+        let Some(block) = &self.block else {
             return Err(WorldError::Argument("a view of symmetric memory is freed by who allocated it".to_owned()));
-        }
-        self.is_owned = false;
+        };
+        block.is_freed.store(true, Ordering::Relaxed);
         self.rank.free_block(self.offset)
     }
-}
 
-impl<T: Element> Drop for Symm<T> {
-    fn drop(&mut self) {
-        if self.is_owned {
-            self.rank.drop_block(self.offset);
-        }
+    /// What keeps the memory, if it is this buffer's.
+    pub(crate) fn block(&self) -> Option<&Arc<Block>> {
+        self.block.as_ref()
     }
 }
 

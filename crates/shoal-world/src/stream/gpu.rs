@@ -3,7 +3,7 @@
 //! never for longer than the world's timeout.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use shoal_driver::Interrupt;
 use shoal_driver::cuda::{CudaError, Event, EventKind, Stream, StreamRef, WaitWord};
@@ -39,6 +39,11 @@ struct Wait {
 }
 
 impl Wait {
+    /// Equal for waits that end together.
+    fn key(&self) -> (u64, Compare, Value) {
+        (address_of(&self.place), self.compare, self.value)
+    }
+
     fn condition(&self) -> String {
         let sign = match self.compare {
             Compare::Equal => "==",
@@ -71,8 +76,12 @@ impl GpuStream {
     }
 
     /// Copies; both places are of the same size and keep their memory.
-    pub(super) fn copy(&self, to: &Place, from: &Place) -> Result<(), WorldError> {
+    pub(super) fn copy(&self, rank: &Rank, to: &Place, from: &Place) -> Result<(), WorldError> {
         let (Some(source), Some(target), bytes) = (from.pointer(), to.pointer(), from.bytes()) else { return Ok(()) };
+        if !(to.is_on_gpu() && from.is_on_gpu()) {
+            // The host waits for the copy, so for what is ahead of it, too, and not for ever.
+            self.finish(rank)?;
+        }
         // SAFETY: places are memory of so many bytes that they keep alive: of the GPU, or of the host. Copies from and to
         // the host's are waited for; symmetric memory lives as long as its rank, which the stream does not outlive.
         unsafe {
@@ -85,7 +94,6 @@ impl GpuStream {
                     self.stream.copy_to_host(std::slice::from_raw_parts_mut(target, bytes), source.addr() as u64)
                 }
                 (false, false) => {
-                    self.stream.synchronize().map_err(WorldError::gpu)?;
                     crate::copy::copy(source, target, bytes);
                     Ok(())
                 }
@@ -112,7 +120,7 @@ impl GpuStream {
             Compare::Equal => WaitWord::Equal,
             Compare::GreaterOrEqual => WaitWord::AtLeast,
         };
-        self.lock().push(Wait { place: at.clone(), compare, value });
+        self.remember(Wait { place: at.clone(), compare, value });
         // SAFETY: an aligned word of the place's memory. If nobody writes it, `finish` does.
         let put = unsafe {
             match value {
@@ -159,15 +167,25 @@ impl GpuStream {
         Err(WorldError::failed(rank.rank(), awaited, failure))
     }
 
-    /// Writes all words that the stream may wait for, one after the other, until it has ended.
+    /// Adds what the stream will wait for, once: streams that nobody finishes wait for the same again and again.
+    fn remember(&self, wait: Wait) {
+        let mut waits = self.lock();
+        waits.retain(|known| known.key() != wait.key());
+        waits.push(wait);
+    }
+
+    /// Writes all words that the stream may wait for, one after the other, again and again until it has ended.
     fn release(&self, rank: &Rank, waits: &[Wait]) -> Result<(), WorldError> {
         let Some(gpu) = rank.gpu() else { return Ok(()) };
         let helper = GpuStream::new(gpu)?;
-        for wait in waits {
+        let until = Instant::now() + LAST_PATIENCE;
+        for wait in waits.iter().cycle().take_while(|_| Instant::now() < until) {
             helper.write_value(&wait.place, wait.value)?;
             helper.stream.synchronize().map_err(WorldError::gpu)?;
             // Those behind it may have to be written before it goes on; a moment is enough for a stream that can.
-            let _ = self.stream.synchronize_within(Some(Duration::from_millis(1)), None);
+            if self.stream.synchronize_within(Some(Duration::from_millis(1)), None).is_ok() {
+                return Ok(());
+            }
         }
         self.stream.synchronize_within(Some(LAST_PATIENCE), None).map_err(WorldError::gpu)
     }

@@ -91,7 +91,8 @@ impl Stream {
             return Err(WorldError::Argument("a copy to a place that overlaps its source".to_owned()));
         }
         if let Some(gpu) = self.gpu.clone() {
-            self.queue.push(move || gpu.copy(&to, &from));
+            let rank = self.rank.clone();
+            self.queue.push(move || gpu.copy(&rank, &to, &from));
             return Ok(());
         }
         if to.pointer().or(from.pointer()).is_none() {

@@ -32,7 +32,7 @@ pub(crate) enum PlaceName {
 
 #[derive(Clone)]
 enum Keep {
-    Rank(Rank),
+    Rank { rank: Rank, _block: Option<Arc<dyn Send + Sync>> },
     Host { _buffer: Arc<dyn Send + Sync> },
 }
 
@@ -65,10 +65,24 @@ impl Place {
         range: impl RangeBounds<usize>,
     ) -> Result<Place, WorldError> {
         let (start, count) = buffer.range(range)?;
-        Place::segment(buffer.rank(), peer, buffer.offset() + start * size_of::<T>(), count * size_of::<T>())
+        let offset = buffer.offset() + start * size_of::<T>();
+        let place = Place::segment(buffer.rank(), peer, offset, count * size_of::<T>())?;
+        Ok(match buffer.block() {
+            Some(block) => place.kept_by(Arc::clone(block) as Arc<dyn Send + Sync>),
+            None => place,
+        })
     }
 
-    /// Bytes of any rank's segment.
+    /// The same bytes of a segment, with what keeps their block from being given to others.
+    #[must_use]
+    pub fn kept_by(mut self, block: Arc<dyn Send + Sync>) -> Place {
+        if let Keep::Rank { _block, .. } = &mut self.keep {
+            *_block = Some(block);
+        }
+        self
+    }
+
+    /// Bytes of any rank's segment, whose block somebody else keeps.
     pub fn segment(rank: &Rank, peer: usize, offset: usize, bytes: usize) -> Result<Place, WorldError> {
         let whole = rank.segment_bytes();
         if offset.checked_add(bytes).is_none_or(|end| end > whole) {
@@ -80,7 +94,7 @@ impl Place {
             (None, None) => Some(rank.base(peer)?.as_ptr().wrapping_add(offset)),
         };
         let name = PlaceName::Symmetric { rank: peer, offset };
-        Ok(Place { pointer, bytes, name, keep: Keep::Rank(rank.clone()) })
+        Ok(Place { pointer, bytes, name, keep: Keep::Rank { rank: rank.clone(), _block: None } })
     }
 
     /// Memory of this process that `keep` keeps alive.
@@ -108,7 +122,7 @@ impl Place {
     /// Whether it is a GPU's memory.
     pub(crate) fn is_on_gpu(&self) -> bool {
         match &self.keep {
-            Keep::Rank(rank) => rank.gpu().is_some(),
+            Keep::Rank { rank, .. } => rank.gpu().is_some(),
             Keep::Host { .. } => false,
         }
     }
@@ -126,10 +140,10 @@ impl Place {
     /// The way there if load and store do not reach it: the transport, the rank, the offset.
     pub(crate) fn way(&self) -> Option<(Arc<dyn Transport>, u32, usize)> {
         match (&self.keep, self.name) {
-            (Keep::Rank(of), PlaceName::Symmetric { rank, offset }) => {
+            (Keep::Rank { rank: of, .. }, PlaceName::Symmetric { rank, offset }) => {
                 of.distant(rank).map(|(transport, rank)| (transport, rank, offset))
             }
-            (Keep::Rank(_) | Keep::Host { .. }, _) => None,
+            (Keep::Rank { .. } | Keep::Host { .. }, _) => None,
         }
     }
 

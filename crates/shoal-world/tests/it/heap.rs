@@ -1,7 +1,10 @@
 //! The symmetric heap.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use half::bf16;
-use shoal_world::{Rank, Symm, WorldError};
+use shoal_world::{Compare, Place, Rank, Symm, Value, WorldError};
 
 use crate::worlds::threads;
 
@@ -161,6 +164,56 @@ fn different_blocks_cannot_be_freed_together() {
             let (freed, _kept) = if rank.rank() == 0 { (a, b) } else { (b, a) };
             let error = freed.free().unwrap_err().to_string();
             assert!(error.contains("disagree on what to free: rank 0: the block of 256 bytes at offset "), "{error}");
+            Ok::<_, WorldError>(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn memory_is_dropped_while_others_are_waited_for() {
+    let dropped = AtomicBool::new(false);
+    threads(2)
+        .run(|rank| {
+            let old = rank.symm_empty::<u8>(64)?;
+            if rank.rank() == 1 {
+                // Rank 0 allocates and waits for this one, which comes when that has dropped what it had.
+                while !dropped.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                return rank.symm_empty::<u8>(64).map(drop);
+            }
+            std::thread::scope(|scope| {
+                let allocation = scope.spawn(|| rank.symm_empty::<u8>(64).map(drop));
+                std::thread::sleep(Duration::from_millis(20));
+                let free = rank.free_bytes();
+                drop(old);
+                assert_eq!(rank.free_bytes(), free, "the other rank has it still");
+                dropped.store(true, Ordering::Release);
+                allocation.join().expect("it allocates")
+            })
+        })
+        .unwrap();
+}
+
+#[test]
+fn streams_keep_memory_that_is_dropped() {
+    threads(1)
+        .run(|rank| {
+            let word = rank.symm_zeros::<u32>(1)?;
+            let target = rank.symm_zeros::<u32>(8)?;
+            let source = rank.symm_zeros::<u32>(8)?;
+            source.fill(7);
+            let (offset, stream) = (source.offset(), rank.stream()?);
+            stream.wait_value(Place::symm(&word, 0, ..)?, Compare::Equal, Value::U32(1))?;
+            stream.copy(Place::symm(&target, 0, ..)?, Place::symm(&source, 0, ..)?)?;
+            drop(source);
+            let other = rank.symm_zeros::<u32>(8)?;
+            assert_ne!(other.offset(), offset, "the copy has yet to read it");
+            word.fill(1);
+            stream.synchronize()?;
+            assert_eq!(target.read(), [7; 8]);
+            drop(stream);
+            assert_eq!(rank.symm_zeros::<u32>(8)?.offset(), offset);
             Ok::<_, WorldError>(())
         })
         .unwrap();

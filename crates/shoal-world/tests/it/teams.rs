@@ -64,6 +64,21 @@ fn slots_of_teams_are_used_again() {
 }
 
 #[test]
+fn a_team_that_was_given_back_is_refused() {
+    threads(2)
+        .run(|rank| {
+            let team = rank.world().split(Some(0), 0)?.expect("a member");
+            let same = team.clone();
+            team.free()?;
+            let next = rank.world().split(Some(1), 0)?.expect("a member");
+            assert!(same.barrier().unwrap_err().to_string().contains("has been given back"));
+            assert!(same.free().is_err());
+            next.barrier()
+        })
+        .unwrap();
+}
+
+#[test]
 fn too_many_teams_are_refused_on_all_members() {
     threads(2)
         .run(|rank| {

@@ -148,7 +148,10 @@ class Rank:
             for offset, block in list(self._blocks.items()):
                 if offset <= place[1] < max(offset + block.nbytes, offset + 1):
                     return block
-        raise ValueError(f"the array does not lie in symmetric memory that rank {self.rank} allocated")
+        raise ValueError(
+            f"the array does not lie in symmetric memory that rank {self.rank} allocated: `symm_empty` and "
+            "`symm_zeros` give such arrays; for those of `symm_mem.empty` ask what `symm_mem.rendezvous` gives"
+        )
 
     def is_symmetric(self, array: Any) -> bool:
         """Whether an array lies in some rank's symmetric memory."""

@@ -5,6 +5,7 @@ flag, then uses the numbers. This is what every kernel of several ranks is made 
 
     python 01_notify_and_wait.py                            # four ranks, as threads
     shoal launch -n 4 -- python 01_notify_and_wait.py       # four ranks, as processes
+    shoal check 01_notify_and_wait.py                       # looks for races and deadlocks on 2, 3 and 4 ranks
 """
 
 import numpy as np
@@ -36,6 +37,16 @@ def main(rank):
     rank.barrier()
     if rank.rank == 0:
         print(f"ok: {rank.num_ranks} ranks passed their numbers on")
+
+
+@shoal.harness
+def check(world):
+    """What `shoal check` does on each rank: it reads this function, and tries many orders of events."""
+    inbox = world.symm(5, "int32")
+    flag = world.symm(1, "int64")
+    pass_on[(1,)](inbox, flag, 5, BLOCK=8)
+    left = (world.rank - 1) % world.size
+    world.expect(inbox, [left * 100 + i + 1 for i in range(5)])
 
 
 if __name__ == "__main__":

@@ -189,12 +189,14 @@ def test_what_does_not_fit_is_refused():
             kernels.two_shot_all_reduce(x[:, ::2])
         with pytest.raises(ValueError, match="`out` has the shape"):
             kernels.two_shot_all_reduce(x, np.zeros(3, np.float32))
-        with pytest.raises(TypeError, match="`out` is of float64, but `x` of float32"):
+        with pytest.raises(TypeError, match="`out` is of float64, but the first array of float32"):
             kernels.two_shot_all_reduce(x, np.zeros((4, 4)))
         with pytest.raises(ValueError, match="overlaps"):
             kernels.two_shot_all_reduce(x, x)
         with pytest.raises(ValueError, match="must be symmetric"):
             kernels.two_shot_all_reduce_in_place(x)
+        with pytest.raises(TypeError, match="`b` is of float64, but the first array of float32"):
+            kernels.all_gather_matmul(x, np.zeros((4, 4)))
         with pytest.raises(ValueError, match="no product"):
             kernels.gemm_reduce_scatter(x, np.zeros((3, 4), np.float32))
         with pytest.raises(ValueError, match="`root` is 7; it must be a number from 0 to 0"):
@@ -218,7 +220,10 @@ def test_what_does_not_fit_is_refused():
 @pytest.mark.parametrize(
     "call, told",
     [
-        (lambda one: kernels.two_shot_all_reduce(np.ones(200 if one else 100, np.float32)), "bytes = 800"),
+        (
+            lambda one: kernels.two_shot_all_reduce(np.ones(200 if one else 100, np.float32)),
+            "two_shot_all_reduce(bytes = 800)",
+        ),
         (lambda one: kernels.one_shot_all_reduce(np.ones(9, np.float16 if one else np.float32)), "of float16"),
         (
             lambda one: kernels.broadcast(np.ones(5, np.float32), 1 if one else 0),
@@ -226,7 +231,7 @@ def test_what_does_not_fit_is_refused():
         ),
         (
             lambda one: (kernels.all_gather_push if one else kernels.all_gather_ring)(np.ones(5, np.float32)),
-            "all_gather_push(n = 5) of float32",
+            "rank 1: all_gather_push(bytes = ",
         ),
         (lambda one: kernels.all_to_all_put(np.ones((0, 3 if one else 4), np.float32), [0] * 9), "dim = 3"),
     ],

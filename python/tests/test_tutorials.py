@@ -32,3 +32,15 @@ def test_tutorial(tutorial, ranks, tmp_path):
 
 def test_there_are_tutorials():
     assert len(TUTORIALS) == 6
+
+
+def test_the_first_tutorial_is_clean_and_races_when_it_is_launched_twice(tmp_path):
+    check = [sys.executable, "-m", "shoal", "check", "--ranks", "2"]
+    done = run([*check, str(TUTORIALS[0])], tmp_path)
+    assert done.returncode == 0 and "check: clean: 2 ranks" in done.stdout, done.stdout + done.stderr
+    # As docs/tutorials.md tells to change it.
+    kernel, harness = TUTORIALS[0].read_text().split("@shoal.harness")
+    twice = "    for launch in range(world.launches):\n        pass_on["
+    (tmp_path / "twice.py").write_text(kernel + "@shoal.harness" + harness.replace("    pass_on[", twice))
+    done = run([*check, "twice.py"], tmp_path)
+    assert done.returncode == 1 and "data race" in done.stdout, done.stdout + done.stderr

@@ -61,6 +61,33 @@ def test_views_have_counterparts_and_keep_the_memory():
     assert world(2).run(look) == [expected, expected]
 
 
+@shoal.jit
+def put(x, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    there = tl.symm_at(out, (tl.rank() + 1) % tl.num_ranks())
+    tl.store(there + at, tl.load(x + at, mask=at < n), mask=at < n)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_an_array_without_elements_has_its_place_on_all_ranks(n):
+    def nothing(rank):
+        out = rank.symm_zeros((0, 3), np.float32)
+        assert rank.is_symmetric(out)
+        put[(1,)](np.ones(4, np.float32), out, 0, BLOCK=4)
+        return out.shape
+
+    assert world(n).run(nothing) == [(0, 3)] * n
+
+
+def test_arrays_of_other_memory_have_no_counterparts():
+    def look(rank):
+        for array in (np.zeros(4), shoal.symm_mem.empty(4)):
+            with pytest.raises(ValueError, match="`symm_zeros` give such arrays; for those of `symm_mem.empty` ask"):
+                rank.peer(array, 0)
+
+    world(2).run(look)
+
+
 def test_types_of_elements():
     def names(rank):
         asked = (None, np.float16, "int8", tl.uint16, tl.float64, "bfloat16", np.dtype("complex64"))
@@ -549,6 +576,8 @@ def test_streams_copy_beside_the_rank():
             back.copy(np.zeros(1, np.float32), inbox)
         with pytest.raises(ValueError, match="contiguous"):
             back.copy(inbox[::2], result[::2])
+        with pytest.raises(TypeError, match="words are integers; the array's elements are of float32"):
+            back.wait_value(inbox, 1)
         return result
 
     for rank, result in enumerate(world(3).run(stream)):

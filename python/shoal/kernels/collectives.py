@@ -178,7 +178,7 @@ def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, lis
 
     Gives the rows for this rank, those from rank 0 first, and how many came from each.
     """
-    comm, like = communicator(), checked(x, "x")
+    comm, like = communicator("all_to_all"), checked(x, "x")
     if len(like.shape) != 2:
         raise ValueError(f"`x` must have rows and columns; it has the shape {like.shape}")
     rows, dim = like.shape
@@ -197,7 +197,7 @@ def all_to_all(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, lis
 
 def all_to_all_put(x: Any, splits: Sequence[int], out: Any = None) -> tuple[Any, list[int]]:
     """The same by puts and signals alone, also between hosts; ranks' `x` may differ in their number of rows."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = communicator("all_to_all_put"), checked(x, "x")
     if len(like.shape) != 2:
         raise ValueError(f"`x` must have rows and columns; it has the shape {like.shape}")
     ranks, dim = comm.rank.num_ranks, like.shape[1]

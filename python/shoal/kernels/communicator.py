@@ -22,6 +22,8 @@ class Communicator:
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
         self.native = _native.Communicator(rank._native)
+        self.function = ""
+        """The function that was called last, for errors."""
         self._workspaces: dict[str, Any] = {}
 
     def workspace(self, name: str, shape: Sequence[int], dtype: Any) -> Any:
@@ -30,7 +32,7 @@ class Communicator:
         known = self._workspaces.get(name)
         if known is None or arrays.layout(known).nbytes < wanted:
             # Others may have room, and be about to wait in a kernel.
-            self.native.agree(f"memory for `{name}`(bytes)", type_name(dtype), [wanted])
+            self.native.agree(f"{self.function}(bytes)", type_name(dtype), [wanted])
             known = self._workspaces[name] = self.rank.symm_empty(max(wanted, 1), arrays.named_type("uint8"))
         return arrays.view(arrays.layout(known).address, tuple(shape), dtype, known)
 
@@ -50,18 +52,19 @@ class Communicator:
         return place is not None and place[0] == self.rank.rank and self.rank._block_at(place[1]) is not None
 
 
-def communicator() -> Communicator:
-    """The one of the rank that this thread acts as."""
+def communicator(function: str) -> Communicator:
+    """The one of the rank that this thread acts as, for a function that all ranks call."""
     rank = acting_rank()
     found: Communicator | None = rank.__dict__.get("_communicator")
     if found is None:
         found = rank.__dict__["_communicator"] = Communicator(rank)
+    found.function = function
     return found
 
 
 def called(name: str, x: Any) -> tuple[Communicator, Layout]:
     """The one of the rank that this thread acts as, for a function that all ranks call with `x` of the same shape."""
-    comm, like = communicator(), checked(x, "x")
+    comm, like = communicator(name), checked(x, "x")
     if len(like.shape) != 1:
         # The native part compares the number of elements.
         first = max(len(like.shape) - 4, 0)
@@ -72,10 +75,10 @@ def called(name: str, x: Any) -> tuple[Communicator, Layout]:
 
 
 def checked(array: Any, name: str, like: Layout | None = None) -> Layout:
-    """Where an array's elements are; they must follow each other, and be of the same type as another's."""
+    """Where an array's elements are; they must follow each other, and be of the same type as those of the first."""
     found = arrays.dense(array, f"`{name}`")
     if like is not None and found.dtype != like.dtype:
-        raise TypeError(f"`{name}` is of {type_name(found.dtype)}, but `x` of {type_name(like.dtype)}")
+        raise TypeError(f"`{name}` is of {type_name(found.dtype)}, but the first array of {type_name(like.dtype)}")
     return found
 
 

@@ -20,7 +20,8 @@ def two_shot_all_reduce_bias_rms_norm(x: Any, bias: Any, w: Any, out: Any = None
 
 
 def _all_reduce_rms_norm(shots: int, x: Any, bias: Any, w: Any, out: Any, eps: float) -> Any:
-    comm, like = communicator(), checked(x, "x")
+    name = f"{('one', 'two')[shots - 1]}_shot_all_reduce_bias_rms_norm"
+    comm, like = communicator(name), checked(x, "x")
     if not like.shape or checked(w, "w", like).shape != like.shape[-1:]:
         raise ValueError(f"`w` has a weight for each column of `x`, whose shape is {like.shape}")
     if bias is not None and checked(bias, "bias", like).shape != like.shape[-1:]:
@@ -36,7 +37,7 @@ def _all_reduce_rms_norm(shots: int, x: Any, bias: Any, w: Any, out: Any, eps: f
 
 def gemm_one_shot_all_reduce(a: Any, b: Any, out: Any = None) -> Any:
     """`a @ b`, summed over all ranks: each has its part of the inner dimension."""
-    comm, like, (m, n, k) = _factors(a, b)
+    comm, like, (m, n, k) = _factors("gemm_one_shot_all_reduce", a, b)
     out = result(out, (m, n), like)
     _gemm(comm, like, "all_reduce", (m, n, k), a, b, out)
     return out
@@ -44,7 +45,7 @@ def gemm_one_shot_all_reduce(a: Any, b: Any, out: Any = None) -> Any:
 
 def gemm_reduce_scatter(a: Any, b: Any, out: Any = None) -> Any:
     """This rank's rows of that; the last ranks have fewer, or none."""
-    comm, like, (m, n, k) = _factors(a, b)
+    comm, like, (m, n, k) = _factors("gemm_reduce_scatter", a, b)
     out = result(out, (_rows_of(comm, m), n), like)
     _gemm(comm, like, "reduce_scatter", (m, n, k), a, b, out)
     return out
@@ -52,7 +53,7 @@ def gemm_reduce_scatter(a: Any, b: Any, out: Any = None) -> Any:
 
 def gemm_reduce_scatter_ce_persistent(a: Any, b: Any, out: Any = None) -> Any:
     """The same; a stream carries rows away while others are computed."""
-    comm, like, (m, n, k) = _factors(a, b)
+    comm, like, (m, n, k) = _factors("gemm_reduce_scatter_ce_persistent", a, b)
     out = result(out, (_rows_of(comm, m), n), like)
     apart(out, a, b)
     comm.native.gemm_reduce_scatter_copied(type_name(like.dtype), (m, n, k), given(a), given(b), given(out))
@@ -65,7 +66,7 @@ def all_gather_matmul(a: Any, b: Any, splits: int | None = None, out: Any = None
     Without `splits`, ranks on CPUs that reach each other's memory multiply rows where they are, and keep what they
     read; others gather them in one piece. The gathered rows lie in memory that the next call uses again.
     """
-    comm, like, (m, n, k) = _factors(a, b)
+    comm, like, (m, n, k) = _factors("all_gather_matmul", a, b)
     ranks = comm.rank.num_ranks
     shared, gathered = comm.shared(a, "x"), comm.workspace("gathered", (ranks * m, k), like.dtype)
     out = result(out, (ranks * m, n), like)
@@ -77,7 +78,7 @@ def all_gather_matmul(a: Any, b: Any, splits: int | None = None, out: Any = None
 
 def all_gather_matmul_pull(a: Any, b: Any, out: Any = None) -> Any:
     """All ranks' rows times `b`; rows are read where they are, and not gathered."""
-    comm, like, (m, n, k) = _factors(a, b)
+    comm, like, (m, n, k) = _factors("all_gather_matmul_pull", a, b)
     shared = comm.shared(a, "x")
     out = result(out, (comm.rank.num_ranks * m, n), like)
     apart(out, shared, b)
@@ -85,8 +86,8 @@ def all_gather_matmul_pull(a: Any, b: Any, out: Any = None) -> Any:
     return out
 
 
-def _factors(a: Any, b: Any) -> tuple[Communicator, Layout, tuple[int, int, int]]:
-    comm, like = communicator(), checked(a, "a")
+def _factors(function: str, a: Any, b: Any) -> tuple[Communicator, Layout, tuple[int, int, int]]:
+    comm, like = communicator(function), checked(a, "a")
     other = checked(b, "b", like)
     if len(like.shape) != 2 or len(other.shape) != 2 or like.shape[1] != other.shape[0]:
         raise ValueError(f"there is no product of the shapes {like.shape} and {other.shape}")

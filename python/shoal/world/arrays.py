@@ -161,10 +161,9 @@ def view(
         return flat.as_strided(shape, [stride // dtype.itemsize for stride in strides])
     numpy = _numpy()
     dtype = numpy.dtype(dtype)
-    if empty:
-        return numpy.empty(shape, dtype)
-    buffer = _buffer(address, _reach(shape, strides, dtype.itemsize), keep)
-    return numpy.ndarray(shape, dtype, buffer=buffer, strides=strides)
+    # Also an empty array has its place, which kernels may ask for on other ranks.
+    nbytes = 0 if empty else _reach(shape, strides, dtype.itemsize)
+    return numpy.ndarray(shape, dtype, buffer=_buffer(address, nbytes, keep), strides=None if empty else strides)
 
 
 def layout(array: Any) -> Layout:

@@ -146,7 +146,10 @@ class Rank:
         block = None if place is None else self._block_at(place[1])
         if block is not None:
             return block
-        raise ValueError(f"the array does not lie in symmetric memory that rank {self.rank} allocated")
+        raise ValueError(
+            f"the array does not lie in symmetric memory that rank {self.rank} allocated: `symm_empty` and "
+            "`symm_zeros` give such arrays; for those of `symm_mem.empty` ask what `symm_mem.rendezvous` gives"
+        )
 
     def _block_at(self, offset: int) -> _native.SymmBlock | None:
         """The block that this rank has at an offset of its segment and has not given back."""

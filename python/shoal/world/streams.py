@@ -95,4 +95,6 @@ def _word(array: Any, index: int) -> tuple[int, int]:
         raise IndexError(f"word {index} of an array of {count}")
     if found.itemsize not in (4, 8):
         raise TypeError(f"words have 32 or 64 bits; the array's elements have {8 * found.itemsize}")
+    if "int" not in str(found.dtype):
+        raise TypeError(f"words are integers; the array's elements are of {found.dtype}")
     return found.address + index * found.itemsize, found.itemsize

@@ -456,6 +456,11 @@ assert [part.float().tolist() for part in parts] == [[i + 1.5] * world_size for 
 mixed = torch.zeros_like(short)
 dist.all_to_all_single(mixed, short)
 assert mixed.float().tolist() == [i + 1.5 for i in range(world_size)]
+functional = torch.ops._c10d_functional
+ahead = functional.wait_tensor(functional.all_gather_into_tensor(short, world_size, dist.group.WORLD.group_name))
+assert ahead.dtype == short.dtype and torch.equal(ahead.float(), torch.cat(parts).float())
+taken = functional.wait_tensor(functional.all_to_all_single(short, [1] * world_size, [1] * world_size, "0"))
+assert taken.float().tolist() == mixed.float().tolist()
 dist.broadcast(short, 0)
 assert short.float().tolist() == [1.5] * world_size
 if rank == 0:

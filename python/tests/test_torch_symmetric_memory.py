@@ -50,6 +50,8 @@ for reduced in (
     assert all(torch.equal(reduced, other) for other in gathered(reduced))
 part = torch.ops.symm_mem.reduce_scatter_out(x[: 4 * world_size], name, False, torch.empty(4, 20, dtype=x.dtype))
 assert torch.equal(part, expected.bfloat16()[4 * rank : 4 * rank + 4])
+nothing = torch.ops.symm_mem.reduce_scatter_out(x[:0], name, False, torch.empty(0, 20, dtype=x.dtype))
+assert symm_mem.is_symm_mem_tensor(x[:0]) and nothing.shape == (0, 20)
 torch.ops.symm_mem.two_shot_all_reduce_(x, "sum", name)
 assert torch.equal(x, expected.bfloat16())
 peers = torch.ops.symm_mem.get_remote_tensors(x, name)
@@ -69,6 +71,23 @@ for dim in (0, 1):
     scattered = torch.ops.symm_mem.fused_matmul_reduce_scatter(a, b, "avg", dim, name)
     mean = torch.stack(gathered(a @ b)).mean(0).chunk(world_size, dim)[rank]
     torch.testing.assert_close(scattered, mean)
+# Gathered rows, and those of products, lie one after the other in memory, as torch lays them out.
+a = torch.randn(2, 3, 16)
+all_a, (c,) = torch.ops.symm_mem.fused_all_gather_matmul(a, [torch.randn(16, 4)], 1, name)
+assert torch.equal(all_a, torch.cat(gathered(a), 1))
+assert all_a.stride() == (16, 32, 1) and c.stride() == (4, 8, 1)
+short, b = a.to(torch.float8_e4m3fn), torch.randn(16, 16).to(torch.float8_e4m3fn).t()
+one, of_rows = torch.tensor(0.5), torch.rand(2, 3, 1)
+for scale in (one, of_rows):
+    all_short, (c, d) = torch.ops.symm_mem.fused_all_gather_scaled_matmul(
+        short, [b, b], scale, [one if scale is one else torch.ones(1, 16)] * 2, 1, name, [None] * 2, [None] * 2,
+        [None if scale is one else torch.bfloat16, torch.bfloat16], [False] * 2)
+    assert all_short.stride() == (16, 32, 1) and c.stride() == d.stride() == (16, 32, 1)
+    assert c.dtype == (short.dtype if scale is one else torch.bfloat16) and d.dtype == torch.bfloat16
+    scales = torch.cat(gathered(scale.expand(2, 3, 1).contiguous()), 1)
+    expected = all_short.float() @ b.float() * scales * (0.5 if scale is one else 1)
+    torch.testing.assert_close(d.float(), expected, rtol=1e-2, atol=1e-2)
+a = torch.randn(6 * world_size, 10)
 assert torch.equal(torch.ops.symm_mem._low_contention_all_gather(a, name), torch.cat(gathered(a)))
 torch.testing.assert_close(
     torch.ops.symm_mem._low_contention_reduce_scatter(a, "sum", name), sum(gathered(a)).chunk(world_size)[rank]

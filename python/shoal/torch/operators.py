@@ -189,21 +189,28 @@ def _gathered(tensor: Any, group_name: str) -> tuple[SymmetricMemory, list[Any]]
     return handle, [handle.get_buffer(rank, tensor.shape, tensor.dtype) for rank in range(handle.world_size)]
 
 
-def fused_all_gather_matmul(A: Any, Bs: list[Any], gather_dim: int, group_name: str, *, return_A: bool = True) -> Any:
-    """The products of the gathered tensor; each shard is multiplied where it is."""
+def _joined(parts: list[Any], dim: int) -> Any:
+    """Tensors one after the other along a dimension. As torch lays gathered rows out, it is the outermost in memory."""
     import torch
 
+    if dim == parts[0].dim() - 1:
+        return torch.cat(parts, dim)
+    return torch.cat([part.movedim(dim, 0).contiguous() for part in parts]).movedim(0, dim)
+
+
+def fused_all_gather_matmul(A: Any, Bs: list[Any], gather_dim: int, group_name: str, *, return_A: bool = True) -> Any:
+    """The products of the gathered tensor; each shard is multiplied where it is."""
     if A.dim() < 2 or any(B.dim() != 2 for B in Bs):
         raise ValueError("A_shard must be at least 2D, and all Bs must be 2D")
     if not 0 <= gather_dim < A.dim():
         raise ValueError("Invalid gather_dim")
     handle, shards = _gathered(A, group_name)
     if gather_dim == A.dim() - 1:
-        gathered = torch.cat(shards, gather_dim)
+        gathered = _joined(shards, gather_dim)
         handle.barrier(0)
         return gathered if return_A else None, [gathered @ B for B in Bs]
-    products = [torch.cat([shard @ B for shard in shards], gather_dim) for B in Bs]
-    gathered = torch.cat(shards, gather_dim) if return_A else None
+    products = [_joined([shard @ B for shard in shards], gather_dim) for B in Bs]
+    gathered = _joined(shards, gather_dim) if return_A else None
     handle.barrier(0)
     return gathered, products
 

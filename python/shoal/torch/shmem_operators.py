@@ -313,7 +313,6 @@ def fused_all_gather_scaled_matmul(
     use_fast_accum: list[bool],
 ) -> Any:
     """The scaled products of the gathered tensor. A scale of rows is this rank's part of it, or the whole."""
-    import torch
     import torch.distributed._symmetric_memory as module
 
     # In lists, types come as numbers.
@@ -321,14 +320,17 @@ def fused_all_gather_scaled_matmul(
     if len({len(Bs), len(B_scales), len(biases), len(result_scales), len(out_dtypes), len(use_fast_accum)}) > 1:
         raise ValueError("biases, scales, types and use_fast_accum are as many as Bs")
     handle, shards = operators._gathered(A, group_name)
-    gathered = torch.cat([shard.clone() for shard in shards], gather_dim)
+    gathered = operators._joined([shard.clone() for shard in shards], gather_dim)
     handle.barrier(0)
     if A_scale.numel() > 1 and A_scale.shape[gather_dim] == A.shape[gather_dim]:
         handle, shards = operators._gathered(A_scale, group_name)
-        A_scale = torch.cat([shard.clone() for shard in shards], gather_dim)
+        A_scale = operators._joined([shard.clone() for shard in shards], gather_dim)
         handle.barrier(0)
+    # Rows of products lie as those of the gathered tensor do.
+    front = 0 if gather_dim < A.dim() - 1 else gather_dim
+    rows, scale = (t.movedim(gather_dim, front) if t.dim() == A.dim() else t for t in (gathered, A_scale))
     products = [
-        _scaled_product(gathered, B, A_scale, B_scale, bias, result_scale, dtype)
+        _scaled_product(rows, B, scale, B_scale, bias, result_scale, dtype).movedim(front, gather_dim)
         for B, B_scale, bias, result_scale, dtype in zip(Bs, B_scales, biases, result_scales, out_dtypes)
     ]
     return gathered, products
@@ -358,17 +360,13 @@ def fused_scaled_matmul_reduce_scatter(
 
 
 def _scaled_product(A: Any, B: Any, A_scale: Any, B_scale: Any, bias: Any, result_scale: Any, dtype: Any) -> Any:
-    """`(A * A_scale) @ (B * B_scale)`, in 32 bits; scales are one number, or one for each row of A and column of B."""
+    """torch's scaled product of two; scales are one number, or one for each row of A and column of B."""
     import torch
 
-    rows = A_scale if A_scale.numel() == 1 else A_scale.reshape(*A.shape[:-1], 1)
+    rows = A_scale if A_scale.numel() == 1 else A_scale.reshape(-1, 1)
     columns = B_scale if B_scale.numel() == 1 else B_scale.reshape(1, B.shape[1])
-    product = (A.float() * rows.float()) @ (B.float() * columns.float())
-    if bias is not None:
-        product += bias.float()
-    if result_scale is not None:
-        product *= result_scale.float()
-    return product.to(torch.bfloat16 if dtype is None and A.dtype.itemsize == 1 else dtype or A.dtype)
+    flat = torch._scaled_mm(A.flatten(0, -2), B, rows, columns, bias, result_scale, dtype)
+    return flat.unflatten(0, A.shape[:-1])
 
 
 _OPERATORS = (

@@ -176,7 +176,9 @@ def layout(array: Any) -> Layout:
         size = array.element_size()
         strides = tuple(stride * size for stride in array.stride())
         device = array.device if array.device.type == "cuda" else None
-        return Layout(array.data_ptr(), tuple(array.shape), strides, size, array.dtype, device)
+        # Of a part without elements torch has no address; its memory's tells whose part it is.
+        address = array.data_ptr() or array.untyped_storage().data_ptr()
+        return Layout(address, tuple(array.shape), strides, size, array.dtype, device)
     numpy = _numpy()
     if not isinstance(array, numpy.ndarray):
         if not hasattr(array, "__dlpack__"):

@@ -149,7 +149,10 @@ def _waiting(bits: int, success: Any) -> Any:
             if rank is not None:
                 rank.check()
             if time.monotonic() > deadline:
-                raise WorldError(f"a stream waited in vain for {value} at {addr:#x}, where {there.value} is")
+                raise WorldError(
+                    f"a stream waited in vain for {value} at {addr:#x}, where {there.value} is; streams run at once "
+                    "here, so this program itself writes it too late if it does so behind the wait"
+                )
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_SLEEP)
 

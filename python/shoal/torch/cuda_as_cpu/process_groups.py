@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from torch._C import DispatchKey, DispatchKeySet
 from torch.distributed import distributed_c10d
 
 from shoal.runtime import stream_work
@@ -28,6 +29,9 @@ _MOVING = (
     "send",
 )
 
+# The operators among torch's functional collectives that do so.
+_MOVING_OPERATORS = ("all_gather_into_tensor", "all_gather_into_tensor_out", "all_to_all_single", "broadcast")
+
 # What a stream does of a group, further to those.
 _OTHER_WORK = ("all_reduce", "barrier", "reduce", "reduce_scatter", "reduce_scatter_tensor")
 # What is always asynchronous: two ranks that send to each other must not wait before they receive.
@@ -45,6 +49,8 @@ def install() -> None:
         _replace(name, _moving_bytes)
     for name in (*_MOVING, *_OTHER_WORK):
         _replace(name, _in_stream)
+    for name in _MOVING_OPERATORS:
+        _move_bytes_by_operator(name)
     _replace("is_nccl_available", lambda original: lambda: True)
     dist.init_device_mesh = _mesh(dist.init_device_mesh)
     dist.device_mesh.init_device_mesh = dist.init_device_mesh
@@ -126,6 +132,21 @@ def _as_bytes(value: Any) -> Any:
     if isinstance(value, torch.Tensor) and value.dtype.is_floating_point and value.element_size() == 1:
         return value.view(torch.uint8)
     return value
+
+
+_operators = torch.library.Library("_c10d_functional", "IMPL")
+
+
+def _move_bytes_by_operator(name: str) -> None:
+    overload = getattr(torch.ops._c10d_functional, name).default
+    # The operator is the same for all devices: where it is replaced for CPUs, another device has the original.
+    original = functools.partial(overload.redispatch, DispatchKeySet(DispatchKey.PrivateUse1))
+
+    def moved(tensor: Any, *args: Any, **named: Any) -> Any:
+        plain = {key: _as_bytes(value) for key, value in named.items()}
+        return original(_as_bytes(tensor), *args, **plain).view(tensor.dtype)
+
+    _operators.impl(name, moved, "CPU")
 
 
 class _Captured:

@@ -325,7 +325,7 @@ impl<'p> Program<'p> {
             return Ok(Step::Yield);
         }
         let deadline = self.wait.take().map_or_else(
-            || (site.operand_count() > 2).then(|| machine.steps.saturating_add(self.operand(site, 2).scalar())),
+            || (site.operand_count() > 2).then(|| machine.now().saturating_add(self.operand(site, 2).scalar())),
             |earlier| earlier.deadline,
         );
         let report = Waiting { at: self.place(site), awaited: Awaited::Value { address, expected, found } };

@@ -178,7 +178,7 @@ impl<'p> Program<'p> {
         let report = Waiting { at: self.place(site), awaited: Awaited::LoopExit };
         let wait = (repeats || self.idle_laps >= VAIN_LAPS).then(|| {
             let watch = log.clone().watch(machine.memory);
-            Wait { watch, deadline: None, report }
+            Wait { watch, deadline: None, looked_after: log.looked_at_clock.then_some(machine.time.jumps), report }
         });
         let lap = Lap { version, carried: values.clone(), log };
         self.enter(site.op.regions()[0], Owner::Before(id, Some(lap)), values);

@@ -102,9 +102,9 @@ impl<'p> Program<'p> {
                 print::print(self, machine, site, prefix, if hex { Radix::Hex } else { Radix::Decimal });
             }
             EffectOp::Assert { message } => return self.assert(site, message),
-            // The program's time is the number of steps that all have made.
             EffectOp::Clock => {
-                let now = Val::Scalar(machine.steps);
+                self.looked_at_clock();
+                let now = Val::Scalar(machine.now());
                 return Ok(self.finish(site, [now]));
             }
             EffectOp::GridWords => {

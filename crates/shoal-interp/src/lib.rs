@@ -65,6 +65,7 @@ mod schedule;
 mod shape;
 mod shmem;
 mod stream;
+mod time;
 mod transfer;
 mod turn;
 mod value;

@@ -9,6 +9,7 @@ use crate::error::Waiting;
 use crate::launch::{ElementOrder, HOST_POLL_INTERVAL, Host};
 use crate::memory::{Address, Memory};
 use crate::rank::Heap;
+use crate::time::Time;
 use crate::transfer::{Delivery, Transfer};
 
 /// What the programs of all ranks share.
@@ -32,6 +33,7 @@ pub(crate) struct Machine<'x> {
     pub(crate) transfers: Vec<Transfer>,
     /// Operations executed so far, by all programs.
     pub(crate) steps: u64,
+    pub(crate) time: Time,
     pub(crate) max_steps: u64,
     /// When the host is asked next whether to stop.
     pub(crate) next_look: Instant,
@@ -46,6 +48,11 @@ const GRID_WORDS_BYTES: usize = 16;
 const STEPS_PER_LOOK: u64 = 64;
 
 impl Machine<'_> {
+    /// What programs see when they look at the clock.
+    pub(crate) fn now(&self) -> u64 {
+        self.time.after(self.steps)
+    }
+
     /// Where the words of a launch are; zero when it first asks for them.
     pub(crate) fn grid_words(&mut self, rank: u32, launch: u32) -> u64 {
         let key = (rank, launch);
@@ -110,13 +117,15 @@ pub(crate) struct Wait {
     pub(crate) watch: Watch,
     /// When it goes on nevertheless.
     pub(crate) deadline: Option<u64>,
+    /// If it looks at the clock: the jumps of time before its last look. One more may end it.
+    pub(crate) looked_after: Option<u64>,
     pub(crate) report: Waiting,
 }
 
 impl Wait {
     /// Waits until a word is no longer what it was seen to be.
     pub(crate) fn on_word(seen: Seen, deadline: Option<u64>, report: Waiting) -> Wait {
-        Wait { watch: Watch::Words(SmallVec::from_buf([seen])), deadline, report }
+        Wait { watch: Watch::Words(SmallVec::from_buf([seen])), deadline, looked_after: None, report }
     }
 
     /// The first word that it waits for.
@@ -144,6 +153,8 @@ pub(crate) struct LapLog {
     overflowed: bool,
     /// It changed memory itself.
     changed: bool,
+    /// It looked at the clock.
+    pub(crate) looked_at_clock: bool,
 }
 
 /// Words remembered of one iteration: those that wait read few.
@@ -171,9 +182,10 @@ impl LapLog {
         !self.changed && !self.reads.iter().any(|word| word.has_changed(memory))
     }
 
-    /// Whether it saw just what the one before saw, and changed nothing. Only what the loop counts can end it then.
+    /// Whether it saw just what the one before saw, and changed nothing. Only what the loop counts, or time, can end it then.
     pub(crate) fn is_in_vain(&self, last: &LapLog, memory: &Memory, version: u64) -> bool {
-        let same = if self.overflowed { last.overflowed } else { !self.reads.is_empty() && self.reads == last.reads };
+        let looked = !self.reads.is_empty() || self.looked_at_clock;
+        let same = if self.overflowed { last.overflowed } else { looked && self.reads == last.reads };
         same && self.would_repeat(memory, version)
     }
 

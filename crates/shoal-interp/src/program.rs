@@ -134,6 +134,13 @@ impl<'p> Program<'p> {
         }
     }
 
+    /// Remembers that an iteration of a loop looked at the clock.
+    pub(crate) fn looked_at_clock(&mut self) {
+        for lap in &mut self.laps {
+            lap.looked_at_clock = true;
+        }
+    }
+
     /// Remembers that an iteration of a loop changed memory.
     pub(crate) fn changed_memory(&mut self) {
         for lap in &mut self.laps {

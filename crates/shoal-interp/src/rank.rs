@@ -16,6 +16,7 @@ use crate::pick::Picker;
 use crate::plan::{FuncPlan, Plan};
 use crate::schedule::{self, HostQueue, Task};
 use crate::stream::{StreamAction, StreamTask};
+use crate::time::Time;
 use crate::value::Val;
 
 /// A rank's symmetric heap. All heaps of a world have one size.
@@ -240,6 +241,7 @@ impl<'p> WorldPlan<'p> {
             elements: options.elements,
             transfers: Vec::new(),
             steps: 0,
+            time: Time::default(),
             max_steps: options.max_steps,
             next_look: Instant::now() + HOST_POLL_INTERVAL,
             grid_words: Vec::new(),

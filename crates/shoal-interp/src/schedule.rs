@@ -2,8 +2,8 @@
 //!
 //! Programs start as they find room, and run from one scheduling point to the next; one that waits is passed over until
 //! a word that it waits for has changed. When all wait, first the programs not yet started get their chance (unless
-//! residency is strict), then the wait with the nearest deadline runs out, then somebody outside is waited for; when
-//! there is none of these, the world is deadlocked.
+//! residency is strict), then the wait with the nearest deadline runs out, then time jumps ahead for those who look at the
+//! clock, then somebody outside is waited for; when there is none of these, the world is deadlocked.
 
 use std::collections::HashSet;
 
@@ -249,13 +249,12 @@ impl<'p> Scheduler<'p, '_> {
 
     /// Programs in loops that go round in vain give way after each round, so that no schedule is theirs alone. When there
     /// are no others, what they count may still end them, but not for ever.
-    fn let_others_come_first(&mut self, machine: &Machine<'_>, ready: &mut Vec<(Runner, Ready)>) -> Result<(), Error> {
-        let live = &self.live;
-        let is = |who: &Ready, what: fn(&Program<'p>) -> bool| match who {
-            Ready::Program(index) => what(&live[*index].program),
-            Ready::Transfer(_) | Ready::Stream(..) => false,
-        };
-        if ready.iter().all(|(_, who)| is(who, |program| program.spins_on.is_some())) {
+    fn let_others_come_first(
+        &mut self,
+        machine: &mut Machine<'_>,
+        ready: &mut Vec<(Runner, Ready)>,
+    ) -> Result<(), Error> {
+        if ready.iter().all(|(_, who)| self.is(who, |program| program.spins_on.is_some())) {
             let version = machine.memory.version();
             let (since, turns) = self.vain_turns;
             let turns = if since == version { turns + 1 } else { 1 };
@@ -263,14 +262,26 @@ impl<'p> Scheduler<'p, '_> {
                 return Err(self.deadlock(machine));
             }
             self.vain_turns = (version, turns);
+            let looks =
+                |program: &Program<'p>| program.spins_on.as_ref().is_some_and(|wait| wait.looked_after.is_some());
+            if ready.iter().all(|(_, who)| self.is(who, looks)) {
+                let _ = self.start_more(machine) || self.let_time_pass(machine);
+            }
         }
-        let gives_way = |who: &Ready| is(who, |program| program.gives_way);
-        if ready.iter().all(|(_, who)| gives_way(who)) {
+        if ready.iter().all(|(_, who)| self.is(who, |program| program.gives_way)) {
             self.live.iter_mut().for_each(|live| live.program.gives_way = false);
         } else {
-            ready.retain(|(_, who)| !gives_way(who));
+            ready.retain(|(_, who)| !self.is(who, |program| program.gives_way));
         }
         Ok(())
+    }
+
+    /// Whether who can make the next step is a program of which that is so.
+    fn is(&self, who: &Ready, what: impl Fn(&Program<'p>) -> bool) -> bool {
+        match who {
+            Ready::Program(index) => what(&self.live[*index].program),
+            Ready::Transfer(_) | Ready::Stream(..) => false,
+        }
     }
 
     /// Somebody makes a step. If it is nobody in such a loop, those that gave way have done so.
@@ -382,18 +393,7 @@ impl<'p> Scheduler<'p, '_> {
 
     /// When nothing can run: lets something happen that may change that.
     fn unblock(&mut self, machine: &mut Machine<'_>) -> Result<(), Error> {
-        if self.options.residency == Residency::Growing {
-            let before = self.live.len();
-            for queue in 0..self.queues.len() {
-                for stream in 0..self.queues[queue].streams.len() {
-                    self.start(machine, queue, stream);
-                }
-            }
-            if self.live.len() > before {
-                return Ok(());
-            }
-        }
-        if expire(&mut self.live) {
+        if self.start_more(machine) || self.expire(machine) || self.let_time_pass(machine) {
             return Ok(());
         }
         match (machine.host.idle(), self.live.first()) {
@@ -404,6 +404,34 @@ impl<'p> Scheduler<'p, '_> {
             (Idle::Stop, Some(live)) => Err(Error::Interrupted { at: live.program.whole_place() }),
             (Idle::Nobody, _) | (Idle::Stop, None) => Err(self.deadlock(machine)),
         }
+    }
+
+    /// Starts programs for which there was no room, if more may live than there is room for; whether it did.
+    fn start_more(&mut self, machine: &mut Machine<'_>) -> bool {
+        let before = self.live.len();
+        if self.options.residency == Residency::Growing {
+            for queue in 0..self.queues.len() {
+                for stream in 0..self.queues[queue].streams.len() {
+                    self.start(machine, queue, stream);
+                }
+            }
+        }
+        self.live.len() > before
+    }
+
+    /// Lets the wait with the nearest deadline run out; whether there was one.
+    fn expire(&mut self, machine: &mut Machine<'_>) -> bool {
+        let deadline = |live: &Live<'_>| live.program.wait.as_ref().and_then(|wait| wait.deadline);
+        let nearest = self.live.iter().filter_map(deadline).min();
+        nearest.inspect(|&nearest| machine.time.reaches(nearest, machine.steps));
+        let expires = self.live.iter_mut().find(|live| nearest.is_some() && deadline(live) == nearest);
+        expires.map(|live| live.program.expired = true).is_some()
+    }
+
+    /// Time jumps ahead, if a loop looks at the clock; whether it did.
+    fn let_time_pass(&self, machine: &mut Machine<'_>) -> bool {
+        let looks = |live: &Live<'_>| live.program.waits_for().is_some_and(|wait| wait.looked_after.is_some());
+        self.live.iter().any(looks) && machine.time.jump((machine.memory.version(), self.live.len()))
     }
 
     fn deadlock(&self, machine: &Machine<'_>) -> Error {
@@ -439,22 +467,11 @@ const MAX_UNSTARTED: usize = 4;
 /// Whether a program can go on, now that memory and time are what they are.
 fn can_run(program: &mut Program<'_>, machine: &Machine<'_>) -> bool {
     let Some(wait) = &program.wait else { return true };
-    if wait.deadline.is_some_and(|deadline| deadline <= machine.steps) {
+    if wait.deadline.is_some_and(|deadline| deadline <= machine.now()) {
         program.expired = true;
     }
-    program.expired || wait.may_be_over(machine.memory)
-}
-
-/// Lets the wait with the nearest deadline run out.
-fn expire(live: &mut [Live<'_>]) -> bool {
-    let deadline = |l: &Live<'_>| l.program.wait.as_ref().and_then(|w| w.deadline);
-    match live.iter_mut().filter(|l| deadline(l).is_some()).min_by_key(|l| deadline(l)) {
-        Some(live) => {
-            live.program.expired = true;
-            true
-        }
-        None => false,
-    }
+    let has_jumped = wait.looked_after.is_some_and(|jumps| jumps != machine.time.jumps);
+    program.expired || has_jumped || wait.may_be_over(machine.memory)
 }
 
 fn run_to_point<'p>(program: &mut Program<'p>, machine: &mut Machine<'_>) -> Result<Step, Error> {

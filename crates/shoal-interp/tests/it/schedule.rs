@@ -183,3 +183,100 @@ fn programs_that_cannot_meet_run_one_after_another() {
         },
     );
 }
+
+/// Waits until a flag is set, or a time is over that no program would ever see by its steps; tells which it was.
+const FLAG_OR_TIME: &str = "kernel @k(%flag: ptr<i32>, %result: ptr<i32>) {
+    %pid = program_id {axis = 0} () : i32
+    %zero = const {value = 0} () : i32
+    %one = const {value = 1} () : i32
+    %hour = const {value = 3600000000000} () : i64
+    %sets = cmp {is = ne} (%pid, %zero) : i1
+    if (%sets) do {
+        store (%flag, %one)
+        yield ()
+    } do {
+        %start = clock () : i64
+        LOOP
+        %now = atomic_load {sem = acquire, scope = gpu} (%flag) : i32
+        %told = add (%now, %one) : i32
+        store (%result, %told)
+        yield ()
+    }
+    return ()
+}";
+
+/// Loops that time ends: one that looks at the clock in its condition, one that carries what it saw, one in another.
+const TIMED_LOOPS: [&str; 3] = [
+    "while () do {
+        %v = atomic_load {sem = acquire, scope = gpu} (%flag) : i32
+        %a = cmp {is = eq} (%v, %zero) : i1
+        %t = clock () : i64
+        %passed = sub (%t, %start) : i64
+        %b = cmp {is = lt} (%passed, %hour) : i1
+        %c = and (%a, %b) : i1
+        condition (%c)
+    } do {
+        yield ()
+    }",
+    "%last = while (%start) : i64 do (%t: i64) {
+        %v = atomic_load {sem = acquire, scope = gpu} (%flag) : i32
+        %a = cmp {is = eq} (%v, %zero) : i1
+        %passed = sub (%t, %start) : i64
+        %b = cmp {is = lt} (%passed, %hour) : i1
+        %c = and (%a, %b) : i1
+        condition (%c, %t)
+    } do (%u: i64) {
+        %next = clock () : i64
+        yield (%next)
+    }",
+    "while () do {
+        %v = atomic_load {sem = acquire, scope = gpu} (%flag) : i32
+        %a = cmp {is = eq} (%v, %zero) : i1
+        %t = clock () : i64
+        %passed = sub (%t, %start) : i64
+        %b = cmp {is = lt} (%passed, %hour) : i1
+        %c = and (%a, %b) : i1
+        condition (%c)
+    } do {
+        %begin = clock () : i64
+        %short = const {value = 100000} () : i64
+        while () do {
+            %s = clock () : i64
+            %slept = sub (%s, %begin) : i64
+            %sleeps = cmp {is = lt} (%slept, %short) : i1
+            condition (%sleeps)
+        } do {
+            yield ()
+        }
+        yield ()
+    }",
+];
+
+#[test]
+fn loops_that_look_at_the_clock_end_when_nobody_else_can_act() {
+    for timed in TIMED_LOOPS {
+        let text = FLAG_OR_TIME.replace("LOOP", timed);
+        in_many_orders(&text, [1, 1, 1], two_words, |memory, args, result| {
+            result.unwrap();
+            assert_eq!(word(memory, &args[1]), 1, "by the clock");
+        });
+        in_many_orders(&text, [2, 1, 1], two_words, |memory, args, result| {
+            result.unwrap();
+            assert_eq!(word(memory, &args[1]), 2, "by the flag");
+        });
+    }
+}
+
+#[test]
+fn a_loop_that_time_does_not_end_is_a_deadlock() {
+    // One that carries what it saw is not known to do without it.
+    for timed in TIMED_LOOPS.iter().filter(|timed| !timed.contains("(%t: i64)")) {
+        // However late it is.
+        let text =
+            FLAG_OR_TIME.replace("LOOP", timed).replace("{is = lt} (%passed, %hour)", "{is = ge} (%passed, %passed)");
+        in_many_orders(&text, [1, 1, 1], two_words, |_, _, result| {
+            let error = result.unwrap_err();
+            assert!(matches!(error, Error::Deadlock { .. }), "{error}");
+        });
+    }
+}

@@ -241,7 +241,7 @@ pub(super) fn seconds(seconds: f64) -> PyResult<Duration> {
     const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     match Duration::try_from_secs_f64(seconds) {
         Ok(time) => Ok(time.min(LONGEST)),
-        Err(_) if seconds == f64::INFINITY => Ok(LONGEST),
+        Err(_) if seconds > 0.0 => Ok(LONGEST),
         Err(_) => Err(PyValueError::new_err(format!("a timeout of {seconds} seconds"))),
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use shoal_driver::{AwaitedValue, Doing, LaunchError, Verdict};
 
-use crate::engine::{Awaited, Engine, EngineKind};
+use crate::engine::{Awaited, Call, Engine, EngineKind};
 use crate::error::{Failure, WorldError, listed_names, spell};
 use crate::launcher;
 use crate::rank::Rank;
@@ -58,12 +58,14 @@ impl Rank {
     /// Kernels of all ranks of this process have ended because they waited in vain, or will.
     fn wait_together(&self, waits: &Told) -> Vec<WaitReport> {
         let left = || (0..self.size()).find(|&rank| self.access().has_left(rank));
-        if left().is_none()
-            && let Ok(reports) = self.world().all_gather(waits.encode().as_bytes())
-        {
-            return reports.iter().enumerate().filter_map(|(rank, told)| gathered(rank, told)).collect();
-        }
         self.access().post_wait(&waits.encode());
+        if left().is_none() {
+            match self.world().exchange(Call::GivesUp, waits.encode().as_bytes()) {
+                Ok(told) => return told.iter().enumerate().filter_map(|(rank, told)| gathered(rank, told)).collect(),
+                Err(WorldError::Deadlock { waits }) => return waits,
+                Err(_) => {}
+            }
+        }
         let reports = collect(self.access());
         if let Some(rank) = left() {
             let (who, why) = (self.access().name(rank), first_line(waits));
@@ -185,6 +187,24 @@ pub(crate) fn deadlocked(access: &dyn Engine, verdict: &Verdict, waits: &Told) -
     WorldError::Deadlock { waits }
 }
 
+/// Some members of a team wait in kernels in vain and have told so, while the others have called something: the world ends.
+pub(crate) fn given_up(access: &dyn Engine, team: &str, calls: &[(usize, Call)]) -> WorldError {
+    let of = |&(rank, call): &(usize, Call)| match call {
+        Call::GivesUp => told_by(access, rank),
+        call => {
+            let Told { kind, what, is_unrecorded } = Told::from(&Awaited::Collective { call, team: team.to_owned() });
+            WaitReport { rank, kind, what, is_unrecorded }
+        }
+    };
+    let waits = by_fault(calls.iter().map(of).collect());
+    if let Some(first) = waits.first() {
+        let told = first.to_string();
+        let told = told.lines().next().unwrap_or_default();
+        access.fail(Failure { rank: first.rank, reason: format!("no rank could go on; {told}") });
+    }
+    WorldError::Deadlock { waits }
+}
+
 /// What a rank has told in a collective.
 pub(crate) fn gathered(rank: usize, told: &[u8]) -> Option<WaitReport> {
     WaitReport::of(rank, Told::decode(&String::from_utf8_lossy(told)))
@@ -247,4 +267,31 @@ pub(crate) fn told(stuck: &LaunchError) -> Told {
     };
     let what = stuck.waits().unwrap_or_else(|| stuck.to_string());
     Told { kind: ReportKind::ForWords, what, is_unrecorded: unknown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::World;
+
+    #[test]
+    fn who_gives_up_ends_the_collectives_of_others() {
+        let world = World::threads(3).unwrap();
+        let told = world.run(|rank| {
+            let result = match rank.rank() {
+                1 => rank.barrier(),
+                _ => {
+                    let what = "in kernel `k`".to_owned();
+                    let told = Told { kind: ReportKind::ForWords, what, is_unrecorded: false }.encode();
+                    rank.access().post_wait(&told);
+                    rank.world().exchange(Call::GivesUp, told.as_bytes()).map(drop)
+                }
+            };
+            Ok::<_, WorldError>(result.expect_err("nobody can go on").to_string())
+        });
+        for told in told.unwrap() {
+            let lines = ["rank 0: in kernel `k`", "rank 2: in kernel `k`", "rank 1: in barrier of the world"];
+            assert!(told.ends_with(&lines.join("\n")), "{told}");
+        }
+    }
 }

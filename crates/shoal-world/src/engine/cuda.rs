@@ -314,13 +314,16 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
         if !matches!(**stuck, LaunchError::Stuck { .. }) {
             return error;
         }
-        match self.host.exchange(route, Call::AllGather, giving_up::told(stuck).encode().as_bytes()) {
+        let told = giving_up::told(stuck).encode();
+        self.host.post_wait(&told);
+        match self.host.exchange(route, Call::GivesUp, told.as_bytes()) {
             Ok(reports) => {
                 let reports = route.members.iter().zip(&reports);
                 WorldError::Deadlock {
                     waits: reports.filter_map(|(&rank, told)| giving_up::gathered(rank, told)).collect(),
                 }
             }
+            Err(deadlock @ WorldError::Deadlock { .. }) => deadlock,
             Err(WorldError::Failed { failure, .. }) => {
                 self.host.fail(failure);
                 error

@@ -194,6 +194,8 @@ pub enum Call {
     FreeTeam,
     /// The first launch of a kernel whose programs wait for other ranks, on a GPU.
     FirstLaunch,
+    /// None: programs of the member wait in a kernel in vain, and it tells the others.
+    GivesUp,
 }
 
 impl Call {
@@ -207,6 +209,7 @@ impl Call {
             Call::Split => 6,
             Call::FreeTeam => 7,
             Call::FirstLaunch => 8,
+            Call::GivesUp => 9,
         }
     }
 
@@ -221,6 +224,7 @@ impl Call {
             6 => Call::Split,
             7 => Call::FreeTeam,
             8 => Call::FirstLaunch,
+            9 => Call::GivesUp,
             _ => return None,
         })
     }
@@ -237,6 +241,7 @@ impl fmt::Display for Call {
             Call::Split => f.write_str("team split"),
             Call::FreeTeam => f.write_str("team free"),
             Call::FirstLaunch => f.write_str("first launch of a kernel that waits"),
+            Call::GivesUp => f.write_str("end of waits in vain"),
         }
     }
 }

@@ -199,7 +199,11 @@ impl Round<'_> {
         let codes: Vec<u64> = mailboxes.clone().map(|mailbox| mailbox.call.load(Ordering::Relaxed)).collect();
         if codes.iter().any(|&code| code != self.call.encode()) {
             let calls = self.route.members.iter().zip(codes);
-            let calls = calls.filter_map(|(&rank, code)| Some((rank, Call::decode(code)?))).collect();
+            let calls: Vec<(usize, Call)> =
+                calls.filter_map(|(&rank, code)| Some((rank, Call::decode(code)?))).collect();
+            if calls.iter().any(|&(_, call)| call == Call::GivesUp) {
+                return Err(giving_up::given_up(self.access, self.route.team, &calls));
+            }
             return Err(WorldError::OutOfStep { team: self.route.team.to_owned(), calls });
         }
         Ok(mailboxes.map(|mailbox| mailbox.length.load(Ordering::Relaxed) as usize).collect())

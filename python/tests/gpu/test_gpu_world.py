@@ -1,5 +1,7 @@
 """Ranks that share a GPU: tensors of torch, its streams, graphs, and the handle of symmetric memory."""
 
+import time
+
 import pytest
 
 import shoal
@@ -200,6 +202,38 @@ def test_waits_in_vain_are_told_and_the_gpu_goes_on(monkeypatch):
     for text in told:
         assert "wait_in_vain" in text and "test_gpu_world.py" in text and "7" in text, text
     test_kernels_reach_other_ranks(2)
+
+
+def test_a_rank_in_a_barrier_hears_of_kernels_that_wait_in_vain(monkeypatch):
+    monkeypatch.setenv("SHOAL_WAIT_TIMEOUT", "0.5")
+
+    def on_rank(rank):
+        flag = rank.symm_zeros(1, torch.int64)
+        flag.fill_(7 if rank.rank == 1 else 0)
+        torch.cuda.synchronize()
+        rank.barrier()
+        with pytest.raises((shoal.DeadlockError, shoal.WorldError)) as raised:
+            wait_in_vain[(1,)](flag)
+            rank.barrier()
+        return str(raised.value)
+
+    for text in world(2).run(on_rank):
+        assert "wait_in_vain" in text and "in barrier of the world" in text, text
+
+
+def test_reading_lets_other_ranks_launch():
+    def on_rank(rank):
+        x = symm_mem.empty(16, dtype=torch.float32)
+        handle = symm_mem.rendezvous(x)
+        handle.barrier()
+        rank.barrier()
+        if rank.rank == 1:
+            time.sleep(0.3)
+        handle.barrier()
+        # Waits for the kernel above, which waits for that of the other rank.
+        return len(rank._native.read(rank.rank, 0, 4))
+
+    assert world(2).run(on_rank) == [4, 4]
 
 
 def test_what_is_not_there_is_said():

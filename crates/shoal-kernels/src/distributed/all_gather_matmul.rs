@@ -226,7 +226,7 @@ pub fn all_gather_matmul<T: Number>(
         num_warps = GEMM_WARPS
     );
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
-    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
+    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Nothing, args)?;
     gather.end()
 }
 
@@ -286,7 +286,7 @@ pub fn enqueue_all_gather_matmul<T: Number>(
         gather.hold_launches()?;
     }
     let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
-    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Meeting, args)?;
+    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Nothing, args)?;
     gather.enqueue_end()?;
     if let (Some(recorded), Some(records)) = (&mut recorded, records) {
         // What is recorded is read when it is there.
@@ -333,7 +333,7 @@ pub fn all_gather_matmul_pull<T: Number>(
     // Everybody's rows are there before, and needed no more afterwards.
     comm.rank().barrier()?;
     let programs = cdiv(m, blocks.m) * cdiv(n, blocks.n) * world;
-    comm.launch_apart(Source::GemmRanks, "all_gather_matmul_pull", programs, args)?;
+    comm.launch(Source::GemmRanks, "all_gather_matmul_pull", programs, Slots::Nothing, args)?;
     Ok(comm.rank().barrier()?)
 }
 

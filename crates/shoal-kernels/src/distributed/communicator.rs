@@ -47,7 +47,7 @@ pub(crate) enum Slots {
     Meeting,
     /// As many again.
     MeetingAndSteps,
-    /// None.
+    /// None: its programs wait for nobody, or meet elsewhere.
     Nothing,
 }
 
@@ -239,17 +239,6 @@ impl<'a> Communicator<'a> {
             Slots::Nothing => 0,
         };
         self.pad.check(programs * regions, self.size())?;
-        self.launch_apart(source, name, programs, args)
-    }
-
-    /// Launches a kernel on this rank whose programs wait for nobody, so that there may be any number of them.
-    pub(crate) fn launch_apart(
-        &self,
-        source: Source,
-        name: &'static str,
-        programs: usize,
-        args: Args<'_>,
-    ) -> Result<(), Error> {
         self.check_reach(source, name)?;
         let kernel = self.kernel(source, name)?;
         let Some(profiling) = &self.profiling else { return kernel.launch(programs, args) };

@@ -162,7 +162,7 @@ impl CopiedReduceScatter {
         comm.load_for::<T>(call, &numbers, &[(Source::GemmRanks, "gemm_announced", &args)])?;
         self.enqueue_copies(comm.rank())?;
         let programs = comm.programs(per_rank * comm.size());
-        let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Meeting, args);
+        let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Nothing, args);
         if let Err(error) = computed {
             // The stream waits for rows that will not come.
             comm.rank().fail(&error.to_string());
@@ -224,7 +224,7 @@ impl CopiedReduceScatter {
             self.stream.wait_for_launches()?;
             self.enqueue_copies(comm.rank())?;
         }
-        let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Meeting, args);
+        let computed = comm.launch(Source::GemmRanks, "gemm_announced", programs, Slots::Nothing, args);
         if let Err(error) = computed {
             // The stream waits for rows that will not come.
             comm.rank().fail(&error.to_string());
@@ -243,7 +243,7 @@ impl CopiedReduceScatter {
     /// Adds up what is in the inbox.
     fn add_parts(&self, comm: &Communicator<'_>, out: Arg<'_>, count: usize) -> Result<(), Error> {
         let args = self.adding(comm, out, count);
-        comm.launch(Source::GemmRanks, "add_parts", comm.programs(cdiv(count, BLOCK)), Slots::Meeting, args)
+        comm.launch(Source::GemmRanks, "add_parts", comm.programs(cdiv(count, BLOCK)), Slots::Nothing, args)
     }
 
     /// What `add_parts` is launched with.

@@ -20,7 +20,7 @@ const BLOCK: usize = 4096;
 const SHARE: usize = 4096;
 
 fn launch(comm: &Communicator<'_>, name: &'static str, programs: usize, args: Args<'_>) -> Result<(), Error> {
-    comm.launch(Source::Puts, name, programs, Slots::Meeting, args)
+    comm.launch(Source::Puts, name, programs, Slots::Nothing, args)
 }
 
 /// Each rank puts its `x` into everybody's `out`.

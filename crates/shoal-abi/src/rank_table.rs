@@ -113,17 +113,19 @@ pub struct ReportedSite {
     pub col: u32,
     /// What is done there, in the kernel's words.
     pub what: String,
+    /// The kernel: launches return before it ends, so that the host may know of later ones.
+    pub kernel: String,
     /// What the kernel's author says to it, such as the message of an assertion. May have several lines.
     pub message: String,
 }
 
-/// A place in the source as generated code carries it: file, line, column and what is done there, one to a line, then the
-/// message; with zeros behind, up to a multiple of 8 bytes. Of a long file name the end is kept, of a long message the
+/// A place in the source as generated code carries it: file, line, column, what is done there and the kernel, one to a line, then
+/// the message; with zeros behind, up to a multiple of 8 bytes. Of a long file name the end is kept, of a long message the
 /// beginning.
 #[must_use]
 pub fn site_text(site: &ReportedSite) -> Vec<u8> {
-    let ReportedSite { file, line, col, what, message } = site;
-    let rest = format!("\n{line}\n{col}\n{what}\n{}", beginning(message, MESSAGE_BYTES));
+    let ReportedSite { file, line, col, what, kernel, message } = site;
+    let rest = format!("\n{line}\n{col}\n{what}\n{kernel}\n{}", beginning(message, MESSAGE_BYTES));
     let room = SITE_BYTES.saturating_sub(1 + rest.len());
     let cut = file.char_indices().map(|(at, _)| at).find(|at| file.len() - at <= room).unwrap_or(file.len());
     let mut text = beginning(&format!("{}{rest}", &file[cut..]), SITE_BYTES - 1).as_bytes().to_vec();
@@ -142,10 +144,10 @@ fn beginning(text: &str, bytes: usize) -> &str {
 pub fn read_site(bytes: &[u8]) -> Option<ReportedSite> {
     let end = bytes.iter().position(|&byte| byte == 0)?;
     let text = std::str::from_utf8(&bytes[..end]).ok()?;
-    let mut lines = text.splitn(5, '\n');
+    let mut lines = text.splitn(6, '\n');
     let (file, line, col) = (lines.next()?.to_owned(), lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
     let mut rest = || lines.next().unwrap_or_default().to_owned();
-    Some(ReportedSite { file, line, col, what: rest(), message: rest() })
+    Some(ReportedSite { file, line, col, what: rest(), kernel: rest(), message: rest() })
 }
 
 /// How a program accessed memory that it may not: what a report of [`DeviceFailure::WrongAccess`] holds as one number.
@@ -438,6 +440,7 @@ mod tests {
             line: 19,
             col: 5,
             what: "device_assert".into(),
+            kernel: "add".into(),
             message: message.into(),
         };
         for message in ["", "x is negative", "two\nlines"] {

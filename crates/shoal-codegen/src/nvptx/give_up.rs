@@ -252,8 +252,8 @@ impl<'ctx> Emitter<'_, 'ctx> {
     fn site(&self, op: OpId, trouble: &Trouble<'ctx>) -> (V<'ctx>, u64) {
         let llvm = self.llvm;
         let (file, line, col) = self.place(op);
-        let (what, message) = (trouble.what.to_owned(), trouble.message.clone());
-        let text = rank_table::site_text(&ReportedSite { file, line, col, what, message });
+        let (what, kernel, message) = (trouble.what.to_owned(), self.func.name.clone(), trouble.message.clone());
+        let text = rank_table::site_text(&ReportedSite { file, line, col, what, kernel, message });
         let bytes = text.len() as u64;
         let text = llvm.context.const_string(&text, false);
         let global = llvm.module.add_global(text.get_type(), Some(AddressSpace::from(1)), "site");

@@ -121,20 +121,26 @@ impl RankTable {
         let (count, mut entries) = (rank_table::reported(&bytes), rank_table::entries(&bytes));
         // Threads come in any order; what is told does not depend on it where all of them had room.
         entries.sort_by_key(|entry| (entry.program, entry.address));
+        // Not the one that was launched last: launches return before their kernels end.
+        let of_kernel = |entry: &Entry| entry.site.as_ref().map(|site| site.kernel.clone());
+        let kernel = entries.first().and_then(of_kernel).unwrap_or_else(|| told.kernel.clone());
         let mut waiting = Vec::new();
         for entry in &entries {
             let place = entry.site.clone();
             let site = place.map(|ReportedSite { file, line, col, what, .. }| SourceSite { file, line, col, what });
             if let Some(message) = refusal(entry, &told) {
                 let failure = Failure { program: entry.program, site, message, report: None };
-                return Some(LaunchError::Failed { kernel: told.kernel.clone(), failure: Box::new(failure) });
+                return Some(LaunchError::Failed {
+                    kernel: of_kernel(entry).unwrap_or(kernel),
+                    failure: Box::new(failure),
+                });
             }
             let value = (entry.failure == DeviceFailure::WaitedTooLong).then(|| awaited(entry, &told.view));
             waiting.push(Waiting { program: entry.program, site, value });
         }
         waiting.sort_by_key(|waiting| waiting.program);
         Some(LaunchError::Stuck {
-            kernel: told.kernel.clone(),
+            kernel,
             more: count.saturating_sub(waiting.len()),
             waiting,
             looping: Vec::new(),
@@ -217,7 +223,15 @@ fn refusal(entry: &Entry, told: &Told) -> Option<String> {
             format!("rank {number} cannot be reached by load and store from rank {me}; use put, get and signals")
         }
         DeviceFailure::AssertFailed => entry.site.as_ref().map(|site| site.message.clone()).unwrap_or_default(),
-        DeviceFailure::WrongAccess => wrong_access(entry, told.bounds.as_deref()),
+        DeviceFailure::WrongAccess => match &entry.site {
+            Some(site) if site.kernel != told.kernel => {
+                format!(
+                    "a wrong access at {:#x}; launches that came later have hidden the memory of its arguments",
+                    entry.address
+                )
+            }
+            _ => wrong_access(entry, told.bounds.as_deref()),
+        },
     })
 }
 

@@ -252,6 +252,27 @@ def volatile(x, out):
 }
 
 #[test]
+fn what_is_acquired_and_not_read_is_a_fence() {
+    let source = "
+import shoal
+import shoal.language as tl
+from triton_dist.language.extra.language_extra import ld, st, tid
+
+@shoal.jit
+def looks(x, out):
+    ld(x + tid(0), scope='gpu', semantic='acquire')
+    st(out + tid(0), ld(x + 256 + tid(0), scope='sys', semantic='acquire'))
+";
+    let kernel = shoal::Module::from_source("looks.py", source).unwrap().kernel("looks").unwrap();
+    let specs = kernel.read_signature("*i32:16, *i32:16").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let loads = |form: &str| text.lines().filter(|line| line.contains(form)).count();
+    assert_eq!((loads("ld.global.acquire.gpu"), loads("ld.global.acquire.sys")), (0, 1), "{text}");
+    assert_eq!((loads("fence.acq_rel.gpu"), loads("fence.acq_rel.sys")), (1, 0), "{text}");
+}
+
+#[test]
 fn functions_of_mathematics_need_no_library() {
     let source = "
 import shoal

@@ -12,13 +12,16 @@ use inkwell::values::InstructionOpcode as Op;
 use shoal_ir::op::MathFn;
 use shoal_ir::{Elem, Scalar};
 
-use crate::shared::arith::{call1, call2, in_compute_type};
+use crate::shared::arith::{call1, copysign, in_compute_type};
 use crate::shared::lane_call::math_call;
 use crate::shared::llvm::{Llvm, V};
 use crate::shared::value_type::register_type;
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the library's, by their names")]
 pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    if function == MathFn::Copysign {
+        return copysign(llvm, ty, operands[0], operands[1]);
+    }
     in_compute_type(llvm, ty, operands, |ty, v| {
         let one = |name| call1(llvm, name, v[0]);
         let float = register_type(llvm, Elem::Scalar(ty));
@@ -35,7 +38,6 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operan
             MathFn::Ceil => one("llvm.ceil"),
             MathFn::Trunc => one("llvm.trunc"),
             MathFn::Rint => one("llvm.roundeven"),
-            MathFn::Copysign => call2(llvm, "llvm.copysign", v[0], v[1]),
             MathFn::Fdim => {
                 let greater = llvm.fcmp(inkwell::FloatPredicate::UGT, v[0], v[1]);
                 llvm.select(greater, llvm.bin(Op::FSub, v[0], v[1]), float.const_zero())

@@ -56,14 +56,13 @@ fn exp2<'ctx>(llvm: &Llvm<'ctx>, x: V<'ctx>) -> V<'ctx> {
 /// `2^(x log2 e)`. What rounding the product lost is put back: it would cost a relative error of `|x|` units.
 fn exp<'ctx>(llvm: &Llvm<'ctx>, x: V<'ctx>) -> V<'ctx> {
     let float = |value: f64| -> V<'ctx> { llvm.f32().const_float(value).into() };
-    let high = float(f64::from(std::f32::consts::LOG2_E));
-    let low = float(std::f64::consts::LOG2_E - f64::from(std::f32::consts::LOG2_E));
     let fma = |a, b, c| llvm.intrinsic("llvm.fma", &[llvm.f32().into()], &[a, b, c]).expect("a value");
-    let product = llvm.bin(Op::FMul, x, high);
-    let lost = fma(x, low, fma(x, high, llvm.fneg(product)));
+    let product = llvm.bin(Op::FMul, x, float(f64::from(std::f32::consts::LOG2_E)));
+    let high = f64::from(std::f32::consts::LN_2);
+    let lost = fma(product, float(high - std::f64::consts::LN_2), fma(product, float(-high), x));
     let power = exp2(llvm, product);
-    // 2^lost is 1 + lost ln 2 for so small a number. Powers of 0 and infinity stay what they are.
-    let corrected = fma(power, llvm.bin(Op::FMul, lost, float(std::f64::consts::LN_2)), power);
+    // e^lost is 1 + lost for so small a number. Powers of 0 and infinity stay what they are.
+    let corrected = fma(power, lost, power);
     let size = call1(llvm, "llvm.fabs", product);
     let ordinary = llvm.fcmp(inkwell::FloatPredicate::OLT, size, float(126.0));
     llvm.select(ordinary, corrected, power)

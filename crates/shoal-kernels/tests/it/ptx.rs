@@ -273,6 +273,25 @@ def looks(x, out):
 }
 
 #[test]
+fn exponentials_are_corrected_by_multiply_adds_alone() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def exponential(x, out):
+    at = tl.arange(0, 32)
+    tl.store(out + at, tl.exp(tl.load(x + at)))
+";
+    let kernel = shoal::Module::from_source("exponential.py", source).unwrap().kernel("exponential").unwrap();
+    let specs = kernel.read_signature("*fp32:16, *fp32:16").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let count = |name: &str| text.lines().filter(|line| line.trim_start().starts_with(name)).count();
+    assert_eq!([count("mul.rn.f32"), count("fma.rn.f32"), count("ex2.approx.ftz.f32")], [1, 3, 1], "{text}");
+}
+
+#[test]
 fn functions_of_mathematics_need_no_library() {
     let source = "
 import shoal

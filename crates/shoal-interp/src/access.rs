@@ -1,5 +1,6 @@
 //! Loads, stores and atomics: element by element in row-major order, each access checked.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use shoal_ir::numeric::binary_slice;
@@ -117,7 +118,7 @@ impl<'p> Program<'p> {
         let mut follow = Follow::new(self, site, access, order, elem.bytes());
         for step in 0..addresses.len() {
             let i = match machine.elements {
-                ElementOrder::Forward => step,
+                ElementOrder::Forward | ElementOrder::Unordered => step,
                 ElementOrder::Backward => addresses.len() - 1 - step,
                 ElementOrder::From(first) => (first + step) % addresses.len(),
             };
@@ -173,12 +174,30 @@ impl<'p> Program<'p> {
         if self.store_runs(machine, site)? {
             return Ok(self.finish(site, []));
         }
+        self.refuse_to_choose(machine, site)?;
         let values = self.operand(site, 1).clone();
         let how = (AccessKind::Write, Order::Plain);
         self.at_each(machine, site, how, Some(2), |memory, elem, address, i| {
             write(memory, elem, address, values.bits()[i]).map(|()| (0, Effect::Write))
         })?;
         Ok(self.finish(site, []))
+    }
+
+    /// Where elements have no order: refuses a store of different values to one address.
+    fn refuse_to_choose(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<(), Error> {
+        if machine.elements != ElementOrder::Unordered {
+            return Ok(());
+        }
+        let (addresses, values) = (self.operand(site, 0).bits(), self.operand(site, 1).bits());
+        let mask = (site.operand_count() > 2).then(|| self.operand(site, 2).bits());
+        let mut stored = HashMap::new();
+        for (i, (&address, &value)) in addresses.iter().zip(values).enumerate() {
+            if mask.is_none_or(|mask| mask[i] != 0) && *stored.entry(address).or_insert(value) != value {
+                let what = "a store of different values to one address".into();
+                return Err(Error::Invalid { what, at: self.place(site) });
+            }
+        }
+        Ok(())
     }
 
     /// Whether somebody wants to know of each single access.
@@ -241,6 +260,7 @@ impl<'p> Program<'p> {
             self.finish(site, []);
             return Ok(Step::Yield);
         }
+        self.refuse_to_choose(machine, site)?;
         let values = self.operand(site, 1).clone();
         self.at_each(machine, site, (AccessKind::Atomic, order), Some(2), |memory, elem, address, i| {
             write(memory, elem, address, values.bits()[i]).map(|()| (0, Effect::Write))
@@ -261,6 +281,9 @@ impl<'p> Program<'p> {
         if is_write && self.write_later(machine, site, order)? {
             self.drop_dead(site);
             return Ok(Step::Yield);
+        }
+        if op == RmwOp::Xchg {
+            self.refuse_to_choose(machine, site)?;
         }
         let values = self.operand(site, 1).clone();
         let out = self.at_each(machine, site, (AccessKind::Atomic, order), Some(2), |memory, elem, address, i| {

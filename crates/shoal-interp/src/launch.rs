@@ -91,6 +91,8 @@ pub enum ElementOrder {
     Backward,
     /// From this one on, and then those before it.
     From(usize),
+    /// As it comes; a store of different values to one address is refused.
+    Unordered,
 }
 
 /// How a kernel is run.

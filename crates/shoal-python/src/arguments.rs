@@ -136,11 +136,6 @@ pub(crate) fn convert<'a>(
         // SAFETY: it is a float.
         return Ok(Arg::Float(unsafe { ffi::PyFloat_AsDouble(object.as_ptr()) }));
     }
-    if NDARRAY.is_class_of(object) {
-        held.note_host();
-        // SAFETY: it is an array, and the caller keeps it for the launch.
-        return unsafe { numpy::memory(object) }.map(Arg::Memory);
-    }
     if object.is_none() {
         return Ok(Arg::None);
     }
@@ -149,6 +144,12 @@ pub(crate) fn convert<'a>(
     }
     if let Ok(text) = object.cast_exact::<PyString>() {
         return Ok(Arg::Text(Cow::Owned(text.to_str()?.to_owned())));
+    }
+    // After what a look at the class tells: where NumPy is not imported, this asks for it each time.
+    if NDARRAY.is_class_of(object) {
+        held.note_host();
+        // SAFETY: it is an array, and the caller keeps it for the launch.
+        return unsafe { numpy::memory(object) }.map(Arg::Memory);
     }
     match takes {
         Takes::Constant => constant(object, bridge),

@@ -6,7 +6,7 @@ use shoal_ir::{Elem, Scalar};
 
 use super::exponential;
 use super::isa::Isa;
-use crate::shared::arith::{call1, call2, in_compute_type};
+use crate::shared::arith::{call1, copysign, in_compute_type};
 use crate::shared::lane_call::math_call;
 use crate::shared::llvm::{Llvm, V};
 use crate::shared::value_type::register_type;
@@ -14,6 +14,9 @@ use crate::shared::value_type::register_type;
 /// Functions that are instructions or a few of them; the others are calls for each lane.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the runtime's, by their names")]
 pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    if function == MathFn::Copysign {
+        return copysign(llvm, ty, operands[0], operands[1]);
+    }
     in_compute_type(llvm, ty, operands, |ty, v| {
         let one = |name| call1(llvm, name, v[0]);
         match function {
@@ -24,7 +27,6 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, isa: &Isa, function: MathFn, ty: Sca
             MathFn::Rint => one("llvm.roundeven"),
             MathFn::Exp if ty == Scalar::F32 => exponential::exp(llvm, isa, v[0]),
             MathFn::Exp2 if ty == Scalar::F32 => exponential::exp2(llvm, isa, v[0]),
-            MathFn::Copysign => call2(llvm, "llvm.copysign", v[0], v[1]),
             MathFn::Rsqrt => {
                 let root = one("llvm.sqrt");
                 let unit = register_type(llvm, Elem::Scalar(ty)).into_float_type().const_float(1.0);

@@ -12,13 +12,16 @@ use inkwell::values::InstructionOpcode as Op;
 use shoal_ir::op::MathFn;
 use shoal_ir::{Elem, Scalar};
 
-use crate::shared::arith::{call1, call2, in_compute_type};
+use crate::shared::arith::{call1, copysign, in_compute_type};
 use crate::shared::lane_call::math_call;
 use crate::shared::llvm::{Llvm, V};
 use crate::shared::value_type::register_type;
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other functions are the library's, by their names")]
 pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operands: &[V<'ctx>]) -> V<'ctx> {
+    if function == MathFn::Copysign {
+        return copysign(llvm, ty, operands[0], operands[1]);
+    }
     in_compute_type(llvm, ty, operands, |ty, v| {
         let one = |name| call1(llvm, name, v[0]);
         let float = register_type(llvm, Elem::Scalar(ty));
@@ -35,7 +38,6 @@ pub(super) fn math<'ctx>(llvm: &Llvm<'ctx>, function: MathFn, ty: Scalar, operan
             MathFn::Ceil => one("llvm.ceil"),
             MathFn::Trunc => one("llvm.trunc"),
             MathFn::Rint => one("llvm.roundeven"),
-            MathFn::Copysign => call2(llvm, "llvm.copysign", v[0], v[1]),
             MathFn::Fdim => {
                 let greater = llvm.fcmp(inkwell::FloatPredicate::UGT, v[0], v[1]);
                 llvm.select(greater, llvm.bin(Op::FSub, v[0], v[1]), float.const_zero())
@@ -54,14 +56,13 @@ fn exp2<'ctx>(llvm: &Llvm<'ctx>, x: V<'ctx>) -> V<'ctx> {
 /// `2^(x log2 e)`. What rounding the product lost is put back: it would cost a relative error of `|x|` units.
 fn exp<'ctx>(llvm: &Llvm<'ctx>, x: V<'ctx>) -> V<'ctx> {
     let float = |value: f64| -> V<'ctx> { llvm.f32().const_float(value).into() };
-    let high = float(f64::from(std::f32::consts::LOG2_E));
-    let low = float(std::f64::consts::LOG2_E - f64::from(std::f32::consts::LOG2_E));
     let fma = |a, b, c| llvm.intrinsic("llvm.fma", &[llvm.f32().into()], &[a, b, c]).expect("a value");
-    let product = llvm.bin(Op::FMul, x, high);
-    let lost = fma(x, low, fma(x, high, llvm.fneg(product)));
+    let product = llvm.bin(Op::FMul, x, float(f64::from(std::f32::consts::LOG2_E)));
+    let high = f64::from(std::f32::consts::LN_2);
+    let lost = fma(product, float(high - std::f64::consts::LN_2), fma(product, float(-high), x));
     let power = exp2(llvm, product);
-    // 2^lost is 1 + lost ln 2 for so small a number. Powers of 0 and infinity stay what they are.
-    let corrected = fma(power, llvm.bin(Op::FMul, lost, float(std::f64::consts::LN_2)), power);
+    // e^lost is 1 + lost for so small a number. Powers of 0 and infinity stay what they are.
+    let corrected = fma(power, lost, power);
     let size = call1(llvm, "llvm.fabs", product);
     let ordinary = llvm.fcmp(inkwell::FloatPredicate::OLT, size, float(126.0));
     llvm.select(ordinary, corrected, power)

@@ -63,6 +63,7 @@ mod shared_tile;
 mod shmem;
 mod target;
 mod tensor_copy;
+mod unread_loads;
 mod words;
 
 use inkwell::OptimizationLevel;
@@ -183,6 +184,7 @@ fn build<'ctx>(
         llvm.module
             .run_passes(effort::passes(&llvm.module), &machine, PassBuilderOptions::create())
             .map_err(|why| broken(func, &why.to_string()))?;
+        unread_loads::fence_instead(&llvm);
     }
     let machine = target::machine(arch, effort::of_code_generator(func, arch), with).map_err(one)?;
     Ok(Built { llvm, machine, resources, linked })

@@ -48,10 +48,29 @@ fn change_sign<'ctx>(llvm: &Llvm<'ctx>, op: UnaryOp, ty: Scalar, a: V<'ctx>) -> 
     let constant = |value: u64| -> V<'ctx> { llvm.splat_like(llvm.int_type(8).const_int(value, false).into(), a) };
     let magnitude = llvm.bin(Op::And, a, constant(0x7f));
     let changed = if op == UnaryOp::Abs { magnitude } else { llvm.bin(Op::Xor, a, constant(0x80)) };
+    unless_bare(llvm, ty, a, changed)
+}
+
+/// An 8-bit float with another sign; as it was, if its format has one zero and one NaN and it is one of them.
+fn unless_bare<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, changed: V<'ctx>) -> V<'ctx> {
+    let constant = |value: u64| -> V<'ctx> { llvm.splat_like(llvm.int_type(8).const_int(value, false).into(), a) };
     match ty.float_format().map(|format| format.non_finite) {
-        Some(NonFinite::SignNan) => llvm.select(llvm.icmp(IntPredicate::EQ, magnitude, constant(0)), a, changed),
+        Some(NonFinite::SignNan) => {
+            let magnitude = llvm.bin(Op::And, a, constant(0x7f));
+            llvm.select(llvm.icmp(IntPredicate::EQ, magnitude, constant(0)), a, changed)
+        }
         Some(NonFinite::Ieee | NonFinite::AllOnesNan | NonFinite::Saturating) | None => changed,
     }
+}
+
+/// The first float with the sign of the second. 8-bit floats are not computed with: through `f32` an infinity would saturate.
+pub(crate) fn copysign<'ctx>(llvm: &Llvm<'ctx>, ty: Scalar, a: V<'ctx>, b: V<'ctx>) -> V<'ctx> {
+    if !ty.is_fp8() {
+        return in_compute_type(llvm, ty, &[a, b], |_, v| call2(llvm, "llvm.copysign", v[0], v[1]));
+    }
+    let constant = |value: u64| -> V<'ctx> { llvm.splat_like(llvm.int_type(8).const_int(value, false).into(), a) };
+    let (magnitude, sign) = (llvm.bin(Op::And, a, constant(0x7f)), llvm.bin(Op::And, b, constant(0x80)));
+    unless_bare(llvm, ty, a, llvm.bin(Op::Or, magnitude, sign))
 }
 
 /// One of two 8-bit floats as it is: through `f32` an infinity would saturate. `None` for operations that compute.

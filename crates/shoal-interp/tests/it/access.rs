@@ -1,6 +1,6 @@
-use shoal_interp::{AccessKind, Address, Arg, Error, Memory};
+use shoal_interp::{AccessKind, Address, Arg, ElementOrder, Error, Memory, Options, run};
 
-use crate::support::{alloc_f32, alloc_i32, elements, int, launch, read_f32, read_i32};
+use crate::support::{alloc_f32, alloc_i32, elements, int, launch, module, read_f32, read_i32};
 
 const ADD: &str = "kernel @k(%x: ptr<f32>, %y: ptr<f32>, %n: i32) {
     %pid = program_id {axis = 0} () : i32
@@ -46,6 +46,35 @@ fn an_access_outside_names_program_element_and_neighbour() {
     assert_eq!((element.as_slice(), at.program), ([4u32].as_slice(), [2, 0, 0]));
     assert!(at.span.start < at.span.end);
     assert!(error.to_string().ends_with("0 bytes past the end of `x` (80 bytes)"), "{error}");
+}
+
+#[test]
+fn different_values_at_one_address_are_refused_where_elements_have_no_order() {
+    let store = |what: &str, value: &str, hidden: i64| {
+        let text = format!(
+            "kernel @k(%p: ptr<i32>, %n: i32) {{
+                %i = iota {{start = 0}} () : tile<8xi32>
+                %two = const {{value = 2}} () : tile<8xi32>
+                %half = div (%i, %two) : tile<8xi32>
+                %ns = splat (%n) : tile<8xi32>
+                %m = cmp {{is = ge}} (%i, %ns) : tile<8xi1>
+                %ps = splat (%p) : tile<8xptr<i32>>
+                %at = ptr_add (%ps, %half) : tile<8xptr<i32>>
+                {what} (%at, {value}, %m)
+                return ()
+            }}"
+        );
+        let mut memory = Memory::new();
+        let p = alloc_i32(&mut memory, &[0; 4]);
+        let options = Options { elements: ElementOrder::Unordered, ..Options::default() };
+        run(&module(&text), "k", [1, 1, 1], &[Arg::Pointer(p), int(hidden)], &mut memory, &options)
+    };
+    for what in ["store", "atomic_store {sem = relaxed, scope = gpu}"] {
+        store(what, "%half", 0).unwrap();
+        store(what, "%i", 7).unwrap();
+        let refused = store(what, "%i", 6).unwrap_err().to_string();
+        assert!(refused.contains("a store of different values to one address"), "{refused}");
+    }
 }
 
 #[test]

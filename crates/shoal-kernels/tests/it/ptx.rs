@@ -260,6 +260,46 @@ def volatile(x, out):
 }
 
 #[test]
+fn what_is_acquired_and_not_read_is_a_fence() {
+    let source = "
+import shoal
+import shoal.language as tl
+from triton_dist.language.extra.language_extra import ld, st, tid
+
+@shoal.jit
+def looks(x, out):
+    ld(x + tid(0), scope='gpu', semantic='acquire')
+    st(out + tid(0), ld(x + 256 + tid(0), scope='sys', semantic='acquire'))
+";
+    let kernel = shoal::Module::from_source("looks.py", source).unwrap().kernel("looks").unwrap();
+    let specs = kernel.read_signature("*i32:16, *i32:16").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let loads = |form: &str| text.lines().filter(|line| line.contains(form)).count();
+    assert_eq!((loads("ld.global.acquire.gpu"), loads("ld.global.acquire.sys")), (0, 1), "{text}");
+    assert_eq!((loads("fence.acq_rel.gpu"), loads("fence.acq_rel.sys")), (1, 0), "{text}");
+}
+
+#[test]
+fn exponentials_are_corrected_by_multiply_adds_alone() {
+    let source = "
+import shoal
+import shoal.language as tl
+
+@shoal.jit
+def exponential(x, out):
+    at = tl.arange(0, 32)
+    tl.store(out + at, tl.exp(tl.load(x + at)))
+";
+    let kernel = shoal::Module::from_source("exponential.py", source).unwrap().kernel("exponential").unwrap();
+    let specs = kernel.read_signature("*fp32:16, *fp32:16").unwrap();
+    let text = kernel.emit(&specs, Stage::Asm, &Target::Nvptx(NvptxArch::Sm90a)).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let count = |name: &str| text.lines().filter(|line| line.trim_start().starts_with(name)).count();
+    assert_eq!([count("mul.rn.f32"), count("fma.rn.f32"), count("ex2.approx.ftz.f32")], [1, 3, 1], "{text}");
+}
+
+#[test]
 fn functions_of_mathematics_need_no_library() {
     let source = "
 import shoal

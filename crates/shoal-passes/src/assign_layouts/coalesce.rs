@@ -1,6 +1,11 @@
 //! Layouts for accesses to memory: neighbouring lanes at neighbouring addresses, as wide as one instruction may be.
+//!
+//! One instruction moves neighbours only if the mask treats them alike. Where it does not, each lane takes one element at a
+//! time, and lanes lie side by side: several in a row for each lane would be as many accesses, each of which touches all
+//! the memory of the row.
 
-use shoal_ir::{Func, Value};
+use shoal_ir::class::{AccessOp, OpClass};
+use shoal_ir::{Func, OpId, Value};
 use shoal_layout::{InDim, LinearLayout};
 
 use super::{Hardware, LANES};
@@ -9,15 +14,16 @@ use crate::contiguity::AxisInfos;
 /// The bytes that one lane moves with one instruction.
 const WIDEST: u64 = 16;
 
-/// The layout for an access through these pointers.
-pub(super) fn coalesced(func: &Func, infos: &AxisInfos, pointers: Value, hardware: Hardware) -> LinearLayout {
-    let shape = func.ty(pointers).shape().to_vec();
-    let (order, vector) = wanted(func, infos, pointers, hardware);
+/// The layout for an access.
+pub(super) fn coalesced(func: &Func, infos: &AxisInfos, op: OpId, hardware: Hardware) -> LinearLayout {
+    let shape = func.ty(func.op(op).operands()[0]).shape().to_vec();
+    let (order, vector) = wanted(func, infos, op, hardware);
     blocked(&shape, &order, vector, hardware)
 }
 
-/// The dimensions of a tile of pointers, that with the longest runs first, and how many elements a lane should take.
-fn wanted(func: &Func, infos: &AxisInfos, pointers: Value, hardware: Hardware) -> (Vec<usize>, u32) {
+/// The dimensions of an access, that with the longest runs first, and how many elements a lane should take.
+fn wanted(func: &Func, infos: &AxisInfos, op: OpId, hardware: Hardware) -> (Vec<usize>, u32) {
+    let pointers = func.op(op).operands()[0];
     let ty = func.ty(pointers);
     let shape = ty.shape();
     let mut order: Vec<usize> = (0..shape.len()).rev().collect();
@@ -26,21 +32,28 @@ fn wanted(func: &Func, infos: &AxisInfos, pointers: Value, hardware: Hardware) -
     let bytes = pointed_bytes(func, pointers);
     let fastest = order[0];
     let aligned = info.divisibility[fastest] / bytes;
-    let run = info.contiguity[fastest].min(aligned.max(1)).min(WIDEST / bytes.min(WIDEST));
+    let alike = mask(func, op).and_then(|mask| infos.find(mask)).map_or(u64::MAX, |mask| mask.constancy[fastest]);
+    let run = info.contiguity[fastest].min(aligned.max(1)).min(alike).min(WIDEST / bytes.min(WIDEST));
     let elements: u64 = shape.iter().map(|&size| u64::from(size)).product();
     let each = (elements / u64::from(LANES * hardware.warps)).max(1);
     (order, run.min(each).max(1) as u32)
 }
 
-/// Whether an access through these pointers may as well be done in the layout that the tile has.
-pub(super) fn is_good(
-    func: &Func,
-    infos: &AxisInfos,
-    pointers: Value,
-    layout: &LinearLayout,
-    hardware: Hardware,
-) -> bool {
-    let (order, vector) = wanted(func, infos, pointers, hardware);
+/// The mask of a load or a store.
+fn mask(func: &Func, op: OpId) -> Option<Value> {
+    let data = func.op(op);
+    let OpClass::Access(access) = data.kind.class() else { return None };
+    let at = match access {
+        AccessOp::Load(_) => 1,
+        AccessOp::Store { .. } => 2,
+    };
+    data.operands().get(at).copied()
+}
+
+/// Whether an access may as well be done in the layout that the tile has.
+pub(super) fn is_good(func: &Func, infos: &AxisInfos, op: OpId, layout: &LinearLayout, hardware: Hardware) -> bool {
+    let (order, vector) = wanted(func, infos, op, hardware);
+    let pointers = func.op(op).operands()[0];
     let fastest = order[0];
     let row_major = fastest == layout.rank() - 1;
     let has_runs = infos.find(pointers).is_some_and(|info| info.contiguity[fastest] > 1);

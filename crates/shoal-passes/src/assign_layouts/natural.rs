@@ -178,14 +178,14 @@ pub(super) fn accessed(
         return None;
     }
     let of = |value: Value| naturals[value.index()].clone();
-    let good = |layout: &LinearLayout| is_good(func, infos, pointers, layout, hardware);
+    let good = |layout: &LinearLayout| is_good(func, infos, op, layout, hardware);
     let only_loads = matches!(
         data.kind.class(),
         OpClass::Access(AccessOp::Load(_)) | OpClass::Atomic(AtomicOp::Load | AtomicOp::Poll, ..)
     );
     let stored = data.operands().get(1).filter(|_| !only_loads).and_then(|&value| of(value));
     let found = stored.or_else(|| of(pointers)).filter(good);
-    Some(found.unwrap_or_else(|| coalesced(func, infos, pointers, hardware)))
+    Some(found.unwrap_or_else(|| coalesced(func, infos, op, hardware)))
 }
 
 /// The layout in which the operands of a reduction, a scan or an elementwise application are taken.

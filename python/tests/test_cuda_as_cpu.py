@@ -304,6 +304,7 @@ import os
 import torch
 import triton
 import triton.language as tl
+from triton.language import core
 from triton_dist.language.extra.cuda.language_extra import atomic_add, ld, st, tid
 
 
@@ -340,6 +341,23 @@ except Exception as error:
     assert "running /nowhere" in str(error), error
 else:
     raise AssertionError("an assembler that is not there")
+
+
+@core.extern
+def on_cuda(_semantic=None):
+    if _semantic.builder.options.backend_name == "cuda":
+        return tl.inline_asm_elementwise("mov.u32 $0, 12;", "=r", [], tl.int32, True, 1, _semantic=_semantic)
+    else:
+        tl.static_assert(False, "only CUDA", _semantic=_semantic)
+
+
+@triton.jit
+def ask(out):
+    tl.store(out, on_cuda())
+
+
+out = torch.zeros(1, dtype=torch.int32, device="cuda")
+assert "st.global" in ask[(1,)](out).asm["ptx"] and out.tolist() == [12]
 """
 
 

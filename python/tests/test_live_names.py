@@ -6,6 +6,8 @@ import numpy as np
 
 import shoal
 import shoal.language as tl
+from shoal.backends.compiler import GPUTarget
+from shoal.compiler import ASTSource
 from shoal.language import core
 
 LIMIT = tl.constexpr(7)
@@ -16,6 +18,26 @@ TABLE = tl.constexpr({"scale": 3, "shift": 10})
 @core.extern
 def at_least(x, _semantic=None):
     return core.maximum(x, LIMIT, _semantic=_semantic)
+
+
+@core.extern
+def by_backend(
+    x,
+    _semantic=None,
+):
+    if _semantic.builder.options.backend_name == "hip":
+        return missing(x, _semantic=_semantic)  # noqa: F821
+    elif _semantic.builder.options.backend_name == "cpu":
+        return at_least(x, _semantic=_semantic)
+    elif _semantic.builder.options.backend_name == "cuda":
+        return core.maximum(x, 9, _semantic=_semantic)
+    else:
+        core.static_assert(False, "neither", _semantic=_semantic)
+
+
+@shoal.jit
+def chosen(x):
+    tl.store(x, by_backend(tl.load(x)))
 
 
 @shoal.jit
@@ -38,6 +60,16 @@ def test_functions_written_as_those_of_triton_are_compiled() -> None:
     x = np.array([3], np.int32)
     raised[(1,)](x)
     assert x[0] == 7
+
+
+def test_functions_written_as_those_of_triton_ask_what_is_compiled_for() -> None:
+    x = np.array([3], np.int32)
+    chosen[(1,)](x)
+    assert x[0] == 7
+    signature = {"x": "*i32"}
+    for target, limit in ((GPUTarget("cuda", 90, 32), 9), (None, 7)):
+        text = shoal.compile(ASTSource(chosen, signature), target=target).asm["tile"]
+        assert f"value = {limit}" in text, text
 
 
 def test_defaults_keep_the_value_they_were_defined_with() -> None:

@@ -19,6 +19,7 @@ from shoal.runtime.default_device import device
 from shoal.runtime.driver import driver
 from shoal.runtime.kernel import CompiledKernel
 from shoal.runtime.kernel import Forms as AsmDict
+from shoal.runtime.machinery import compiling_for
 
 __all__ = [
     "ASTSource",
@@ -49,7 +50,8 @@ def compile(
     given = {**src.parse_options(), **(options or {})}
     if target.backend == "cuda" and not _is_here(target):
         arch = f"sm_{target.arch}a" if int(target.arch) >= 90 else f"sm_{target.arch}"
-        return CompiledKernel(src.fn, src.fn._compile_foreign(_signature(src), given, arch), given)
+        with compiling_for(target.backend):
+            return CompiledKernel(src.fn, src.fn._compile_foreign(_signature(src), given, arch), given)
     if target.backend == device.current().split(":")[0] or (target.backend == "cpu" and device.current() == "interp"):
         return src.fn._compile_signature(_signature(src), given)
     with device(target.backend):

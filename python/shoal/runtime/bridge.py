@@ -22,6 +22,7 @@ from shoal.language._signature import str_to_ty, written
 from shoal.language.core import constexpr, dtype, is_builtin
 
 from .callable import JITCallable
+from .machinery import SEMANTIC, STAND_IN, with_machinery
 from .source import name_in, text_of
 
 # Modules whose functions the compiler knows itself.
@@ -58,7 +59,9 @@ def source(function: Any) -> Source:
         text = text_of(_written(function))
         body, line = text.from_def
         name = name_in(body, function.__name__)
-        kind = "jit" if is_builtin(function) else "plain"
+        kind = "plain"
+        if is_builtin(function):
+            kind, body = "jit", with_machinery(body)
         return Source(name, text.file, line, body, kind, must_use=_must_use(function))
     name = name_in(function.src, function.fn.__name__)
     facts = (name, function.file_name, function.def_file_line_number, function.src)
@@ -88,6 +91,8 @@ def _written(function: Any) -> Any:
 
 def name(function: Any, wanted: str) -> tuple[Any, dict[str, Any] | None, Any] | None:
     """A free name of a function: its object, the namespace it can change in, and what to compare it with later."""
+    if wanted == STAND_IN:
+        return SEMANTIC, None, SEMANTIC
     fn = _written(getattr(function, "fn", function))
     free = fn.__code__.co_freevars
     if wanted in free:

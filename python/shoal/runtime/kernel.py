@@ -8,9 +8,11 @@ import html
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .computed_once import computed_once
+from .machinery import compiling_for
 
 if TYPE_CHECKING:
     from .. import _native
@@ -69,8 +71,10 @@ class Forms(Mapping[str, Any]):
 
     def __getitem__(self, form: str) -> Any:
         if form not in self._made:
-            of_played = form not in _FORMS and self._native.target[0] != "cuda"
-            made = self._native.emit(self._forms[form], self.played_gpu if of_played else None)
+            on_gpu = self._native.target[0] == "cuda"
+            of_played = form not in _FORMS and not on_gpu
+            with compiling_for("cuda") if on_gpu else nullcontext():
+                made = self._native.emit(self._forms[form], self.played_gpu if of_played else None)
             self._made[form] = made if form in _BINARY else made.decode()
         return self._made[form]
 

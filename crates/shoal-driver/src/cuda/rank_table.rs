@@ -330,6 +330,9 @@ mod tests {
         );
         let unaligned = Entry { seen: form.number(), ..entry(DeviceFailure::WrongAccess, 0x20004, 1) };
         assert!(refusal(&unaligned, &told).unwrap().contains("which a hint says"));
+        let elsewhere = ReportedSite { kernel: "before".into(), ..ReportedSite::default() };
+        let hidden = Entry { site: Some(elsewhere), ..entry(DeviceFailure::WrongAccess, 0x20020, 1) };
+        assert!(refusal(&hidden, &told).unwrap().contains("launches that came later"));
         let word = awaited(&entry(DeviceFailure::WaitedTooLong, 0x1010, 1), &view);
         assert_eq!(word.place.as_deref(), Some("byte 16 of the symmetric heap of rank 0"));
     }

@@ -420,6 +420,43 @@ assert found == [1.0, 2.0, 3.0, 4.0, 5.0], found
 """
 
 
+REPLACED = """
+import warnings
+import torch
+
+warnings.simplefilter("error")
+calls = []
+
+
+def absolute(x):
+    calls.append("abs")
+    assert x.is_cuda
+    return torch.where(x < 0, -x, x)
+
+
+def added(keys, x, y, alpha=1):
+    calls.append("add")
+    return torch.sub(x, y, alpha=-alpha)
+
+
+x, on_cpu = torch.tensor([-1.0, 2.0], device="cuda", requires_grad=True), torch.tensor([-3.0])
+library = torch.library.Library("aten", "IMPL")
+library.impl("abs", absolute, "CUDA")
+library.impl("add.Tensor", added, "CUDA", with_keyset=True)
+assert torch.abs(x).tolist() == [1.0, 2.0] and (x + 1).tolist() == [0.0, 3.0] and calls == ["abs", "add"], calls
+torch.abs(x).sum().backward()
+assert x.grad.tolist() == [-1.0, 1.0]
+calls.clear()
+assert torch.abs(on_cpu).item() == 3.0 and (on_cpu + on_cpu).item() == -6.0 and not calls, calls
+library._destroy()
+assert torch.abs(x).tolist() == [1.0, 2.0] and not calls, calls
+"""
+
+
+def test_operators_of_torch_replaced_for_cuda(tmp_path):
+    run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], REPLACED, tmp_path)
+
+
 def test_operators_registered_for_cuda(tmp_path):
     run([sys.executable, "-m", "shoal.triton", "--cuda-as-cpu"], OPERATORS, tmp_path)
 

@@ -196,6 +196,22 @@ def test_combine_functions_assert(device):
         asserting_sums[(1,)](x, rows, columns, total, before, after, best, 4, 8)
 
 
+def test_steps_of_loops_are_checked_in_debug_mode():
+    @shoal.jit(debug=True)
+    def kernel(out, n, step):
+        rounds = 0
+        for _ in range(0, n, step):
+            rounds += 1
+        sl.store(out, rounds)
+
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out, 10, 3)
+    assert out[0] == 4
+    for step in (0, -1):
+        with pytest.raises(shoal.KernelFault, match="the step of a loop must be positive"):
+            kernel[(1,)](out, 10, step)
+
+
 def test_overflow_is_checked_in_debug_mode():
     @shoal.jit(debug=True)
     def kernel(out, a, b):

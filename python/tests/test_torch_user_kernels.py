@@ -12,7 +12,9 @@ KERNELS = """
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra.libdevice import fast_dividef as divide
 
+integer_type = triton.constexpr_function(tl.core.get_int_dtype)
 ONE: tl.constexpr = tl.constexpr(1)
 
 
@@ -33,6 +35,14 @@ def add(x, y, o, n, BLOCK: tl.constexpr):
 def count(x, total, n, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.atomic_add(total, tl.sum((tl.load(x + at, mask=at < n, other=0.0) > 0).to(tl.int32)) * ONE)
+
+
+@triton.jit
+def half_bits(x, unused, o, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = divide(tl.load(x + at, mask=at < n), 2.0)
+    if unused is None:
+        put(o, at, value.to(integer_type(bitwidth=value.dtype.primitive_bitwidth, signed=True), bitcast=True), at < n)
 """
 
 ACCESSES = (
@@ -64,7 +74,9 @@ def program(x, y):
     add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, o, n)
     total = torch.zeros(1, dtype=torch.int32, device="cuda")
     count[(triton.cdiv(n, 64),)](o, total, n, BLOCK=64)
-    return o, total
+    bits = torch.empty_like(o, dtype=torch.int32)
+    half_bits[(triton.cdiv(n, 64),)](o, None, bits, n, BLOCK=64)
+    return o, total, bits
 
 
 if __name__ == "__main__":
@@ -84,8 +96,9 @@ if __name__ == "__main__":
             x, y = torch.randn(n, device="cuda", requires_grad=True), torch.randn(n, device="cuda")
             before = x.detach().clone(), y.clone()
             with torch.no_grad():
-                o, total = compiled(x, y)
+                o, total, bits = compiled(x, y)
             assert torch.equal(o, x + y) and total.item() == (o > 0).sum().item()
+            assert torch.equal(bits, (o / 2).view(torch.int32))
             assert torch.equal(x, before[0]) and torch.equal(y, before[1])
 """
 )

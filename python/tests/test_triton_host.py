@@ -36,6 +36,32 @@ def increment(x, n, BLOCK: tl.constexpr, BY: tl.constexpr = 1):
     tl.store(x + at, tl.load(x + at, mask=at < n) + BY, mask=at < n)
 
 
+def test_compiled_kernels_keep_what_was_compiled_in():
+    @shoal.jit
+    def kernel(out, n, skip, ADD: tl.constexpr, DTYPE: tl.constexpr):
+        if skip is None:
+            tl.store(out, tl.full((), n + ADD, DTYPE))
+
+    out = np.zeros(1, np.int32)
+    compiled = kernel[(1,)](out, 7, None, 3, tl.int32)
+    assert out[0] == 10
+    # Launchers of GPUs pass over these arguments, so host code passes anything.
+    compiled[(1, 1, 1)](out, 20, -1, 5, tl.int32)
+    assert out[0] == 23
+
+
+def test_parameters_that_a_source_calls_constexpr_are_none():
+    @shoal.jit
+    def kernel(out, skip):
+        if skip is None:
+            tl.store(out, 5.0)
+
+    compiled = shoal.compile(ASTSource(kernel, {"out": "*fp32", "skip": "constexpr"}))
+    out = np.zeros(1, np.float32)
+    compiled[(1, 1, 1)](out, -1)
+    assert out[0] == 5
+
+
 class TestKnobs:
     def test_variables_are_read_when_they_are_asked_for(self, monkeypatch):
         monkeypatch.setenv("TRITON_ALWAYS_COMPILE", "1")
@@ -212,8 +238,8 @@ class TestCompiling:
         assert [future.result().signature["BLOCK"] for future in futures] == ["8", "16", "32"]
         assert futures[0].metadata.num_warps == 4
         x = np.zeros(8, np.float32)
-        futures[0][(1, 1, 1)](x, 8, 8, 5)
-        assert (x == 5).all()
+        futures[0][(1, 1, 1)](x, 8, 8, 1)
+        assert (x == 1).all()
 
     def test_errors_of_the_background_are_raised_at_its_end(self):
         wrong = {"BLOCK": 3, "grid": (1,)}

@@ -89,6 +89,17 @@ def test_the_modules_are_shoals_own(installed):
     assert triton.knobs is shoal.knobs
 
 
+def test_the_language_says_that_it_is_tritons(installed):
+    # Inductor writes imports of what kernels name by these.
+    from triton.language.extra.libdevice import fast_dividef
+
+    functions = (shoal.language.load, shoal.language.softmax, fast_dividef)
+    assert [fn.__module__ for fn in functions] == ["triton.language"] * 2 + ["triton.language.extra.libdevice"]
+    assert shoal.language.dtype.__module__ == "triton.language.core"
+    shoal.triton.uninstall()
+    assert [fn.__module__ for fn in functions] == ["shoal.language"] * 2 + ["shoal.language.extra.libdevice"]
+
+
 def test_programs_that_look_for_the_package_find_it(installed):
     from importlib import metadata, util
 

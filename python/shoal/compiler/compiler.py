@@ -88,9 +88,10 @@ def _signature(src: ASTSource) -> str:
     parts = []
     for index, name in enumerate(src.fn.arg_names):
         if (index,) in src.constants or src.signature.get(name) == "constexpr":
-            if (index,) not in src.constants:
+            # Other parameters than those that are declared so are constexpr because they are `None`.
+            if (index,) not in src.constants and src.fn.params[index].is_constexpr:
                 raise ValueError(f"`{name}` is a constexpr, but the source has no value for it")
-            parts.append(f"{name}={_constant(name, src.constants[(index,)])}")
+            parts.append(f"{name}={_constant(name, src.constants.get((index,)))}")
         elif name in src.signature:
             parts.append(f"{name}={_typed(src, src.signature[name], (index,))}")
         else:

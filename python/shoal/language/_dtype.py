@@ -254,14 +254,12 @@ bfloat16 = dtype("bf16")
 float32 = dtype("fp32")
 float64 = dtype("fp64")
 
-_INTS = {(ty.int_bitwidth, ty.is_int_signed()): ty for ty in map(dtype, dtype.SINT_TYPES + dtype.UINT_TYPES[1:])}
-
 
 def get_int_dtype(bitwidth: int, signed: bool) -> dtype:
     """The integer type of this width."""
-    bits, with_sign = unwrap(bitwidth), bool(unwrap(signed))
-    if bits == 1 and not with_sign:
-        return int1
-    if (bits, with_sign) not in _INTS:
+    # Nothing but `dtype` is named here: torch's Inductor copies this text into programs that use it.
+    bits, with_sign = getattr(bitwidth, "value", bitwidth), bool(getattr(signed, "value", signed))
+    name = f"{'int' if with_sign or bits == 1 else 'uint'}{bits}"
+    if name not in (dtype.SINT_TYPES if with_sign else dtype.UINT_TYPES):
         raise ValueError(f"Unsupported bitwidth {bits} and signedness {with_sign}")
-    return _INTS[bits, with_sign]
+    return dtype(name)

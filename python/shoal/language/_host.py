@@ -70,8 +70,23 @@ def library(fn: F) -> F:
     return _name(outside_a_kernel, LANGUAGE, path, builtin=False)
 
 
+_package = "shoal"
+_named: list[Any] = []
+
+
+def name_package(package: str) -> None:
+    """Makes the functions of the language say that they are of the modules of a package: programs that write programs,
+    such as torch's Inductor, write imports from it.
+    """
+    global _package
+    for fn in _named:
+        fn.__module__ = package + fn.__module__.removeprefix(_package)
+    _package = package
+
+
 def _name(wrapper: Any, module: str, path: str, *, builtin: bool) -> Any:
-    wrapper.__module__ = module
+    wrapper.__module__ = _package + module.removeprefix("shoal")
+    _named.append(wrapper)
     wrapper.__shoal_path__ = path
     if builtin:
         setattr(wrapper, TRITON_BUILTIN, True)

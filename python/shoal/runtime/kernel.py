@@ -134,7 +134,7 @@ class CompiledKernel:
 
     `asm` has its forms, `metadata` what it was compiled with and for, `signature` what is compiled in of each argument.
     It can be launched again without the rest of its launch's words: `compiled[(x, y, z)](*args)`, where arguments for
-    `constexpr` parameters are passed by position like the others.
+    `constexpr` parameters are passed by position like the others. What was compiled in stays, whatever is passed.
     """
 
     def __init__(self, fn: JITFunction[Any], native: _native.Compiled, options: Mapping[str, Any]) -> None:
@@ -251,13 +251,22 @@ class CompiledKernel:
         self._must_be_here()
 
         def launch(*args: Any, stream: Any = None) -> Any:
-            # A parameter with the name of an option is both, if it is passed by name.
             names = self.fn.arg_names[: len(args)]
+            # What was compiled in is what it was: host code passes anything there (Inductor: -1 for `None`).
+            args = (*(self._values.get(name, arg) for name, arg in zip(names, args)), *args[len(names) :])
+            # A parameter with the name of an option is both, if it is passed by name.
             first = next((at for at, name in enumerate(names) if name in self._options), len(args))
             named = dict(zip(names[first:], args[first:]))
             return self.fn.run(*args[:first], grid=grid, **{**self._options, **named})
 
         return launch
+
+    @computed_once
+    def _values(self) -> dict[str, Any]:
+        """The numbers and texts that are compiled in, and `None`."""
+        values = {name: _value(self.signature[name]) for name in self.constants}
+        # What is no literal, such as a type or a function, is left as its text.
+        return {name: value for name, value in values.items() if value != self.signature[name]}
 
     def run(self, x: int, y: int, z: int, stream: Any, function: Any, *rest: Any) -> Any:
         """Launches as launchers of other devices do: after the grid come a stream, the function, four words that only

@@ -24,6 +24,7 @@ from shoal import errors
 from shoal.knobs import cache_knobs
 from shoal.language._constexpr import constexpr
 from shoal.language._dtype import dtype
+from shoal.language._host import name_package
 from shoal.triton import _inner_names
 from shoal.triton.messages import with_note
 
@@ -208,8 +209,9 @@ def _install_finder() -> None:
     errors.other_words = with_note
     dtype.package = f"{NAME}.language"
     cache_knobs.for_triton = True
-    # Inductor writes annotations of globals by the names of their classes.
-    constexpr.__module__ = f"{NAME}.language.core"
+    # Inductor writes imports of what kernels use, and annotations of globals, by these names.
+    name_package(NAME)
+    constexpr.__module__ = dtype.__module__ = f"{NAME}.language.core"
 
 
 def uninstall() -> None:
@@ -221,7 +223,9 @@ def uninstall() -> None:
     errors.other_words = None
     dtype.package = "shoal.language"
     cache_knobs.for_triton = False
+    name_package("shoal")
     constexpr.__module__ = "shoal.language._constexpr"
+    dtype.__module__ = "shoal.language._dtype"
     _inner_names.take_back()
     for name in [name for name in sys.modules if name.partition(".")[0] in (NAME, "triton_dist")]:
         del sys.modules[name]

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use shoal_ir::op::ForAttrs;
+use shoal_ir::op::{CmpOp, ForAttrs};
 use shoal_ir::types::Scalar;
 use shoal_ir::{OpKind, Type};
 use shoal_source::{Diagnostic, Kind, Span};
@@ -18,8 +18,9 @@ use super::lane_loops::LanePlan;
 use crate::builtin::describe;
 use crate::lanes;
 use crate::lower_error::{LowerError, LowerResult};
+use crate::semantic::operand::Number;
 use crate::semantic::promote::{self, Rules, Side};
-use crate::semantic::{cast, operand};
+use crate::semantic::{binary, cast, debug, operand};
 use crate::syntax::ast::{Expr, ExprKind, Name, Stmt};
 use crate::syntax::scan::{assigned_names, loop_variables, walrus_names};
 use crate::value::{Const, Range, RangeKind, Tensor, Value};
@@ -178,8 +179,17 @@ impl Lower<'_> {
             let scalar = t.ty.number().unwrap_or(Scalar::I32);
             ty = if i == 0 { scalar } else { self.common_integer(ty, scalar)? };
         }
+        if step_value.is_none() {
+            self.check_step(&step)?;
+        }
         let mut at = |t: &Tensor| cast::to_number(&mut self.emit, t, ty).map(|t| t.value);
         Ok(Bounds { from: at(&from)?, to: at(&to)?, step: at(&step)?, ty: Type::scalar(ty), reversed })
+    }
+
+    /// With debug on: a step that is known at run time only must be positive, or the loop would not mean what it says.
+    fn check_step(&mut self, step: &Tensor) -> LowerResult<()> {
+        let positive = binary::comparison(&mut self.emit, CmpOp::Gt, &step.clone().into(), &Number::Int(0).into())?;
+        debug::check(&mut self.emit, &positive, "the step of a loop must be positive", None)
     }
 
     pub(super) fn common_integer(&self, a: Scalar, b: Scalar) -> LowerResult<Scalar> {

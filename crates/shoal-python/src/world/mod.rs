@@ -124,7 +124,7 @@ impl WorldObject {
                 Python::attach(|py| function.call1(py, (rank.rank(),)))
             })
         });
-        PyList::new(py, results.map_err(|error| errors::world(py, &error))?)
+        PyList::new(py, results.map_err(|error| errors::of_ended_world(py, &error, &self.world.waits()))?)
     }
 }
 
@@ -138,8 +138,11 @@ fn options(
     options.heap_bytes = heap_bytes.unwrap_or(options.heap_bytes);
     options.pad_slots = pad_slots.unwrap_or(options.pad_slots);
     if let Some(seconds) = timeout {
-        options.timeout = Duration::try_from_secs_f64(seconds)
-            .map_err(|_| PyValueError::new_err(format!("a timeout of {seconds} seconds")))?;
+        options.timeout =
+            Duration::try_from_secs_f64(seconds).ok().filter(|timeout| !timeout.is_zero()).ok_or_else(|| {
+                let text = "cannot be used: it must be a number of seconds above 0, such as 30 or 0.5";
+                PyValueError::new_err(format!("timeout={seconds:?} {text}"))
+            })?;
     }
     Ok(options)
 }

@@ -94,6 +94,10 @@ impl Round<'_> {
 
     /// Says that this rank is here, and returns when all are.
     fn arrive(&self) -> Result<(), WorldError> {
+        // Others may have been told already, so that nobody else would ever come, or would come and be told.
+        if let Some(failure) = self.memory.failure() {
+            return Err(self.failed(failure));
+        }
         let root = self.slot(self.route.members[0]);
         // Nobody can complete this round before this rank has arrived.
         let before = root.completed.load(Ordering::Acquire);

@@ -97,17 +97,17 @@ class InterpreterFault(InterpreterError, KernelFault):
 class WorldError(ShoalError, RuntimeError):
     """A world has failed, or cannot be what was asked for.
 
-    `rank` is the one that failed, where there is one; `differs`: what it did is not what the others did.
+    `rank` is the one that failed, where there is one; `differs`: what it did is not what the others did; `waits` says
+    what ranks waited for when that happened, those at fault first.
     """
 
     rank: int | None = None
     differs: bool = False
+    waits: list[str] = []
 
 
 class DeadlockError(KernelFault, WorldError):
-    """Ranks wait for each other in vain; `waits` says, for every rank, what for, those at fault first."""
-
-    waits: list[str] = []
+    """Ranks wait for each other in vain; `waits` says, for every rank, what for."""
 
 
 class AutotunerError(ShoalError):

@@ -136,7 +136,7 @@ def test_memory_that_was_given_back_is_nobodys():
 def test_times_that_are_none_are_refused():
     def wait(rank):
         for seconds in (-1.0, float("nan")):
-            with pytest.raises(ValueError, match="a timeout of"):
+            with pytest.raises(ValueError, match="cannot be used"):
                 rank._native.wait_signal(rank._native.base(rank.rank), seconds)
         rank._native.put_signal(rank._native.base(rank.rank), 1e300)
         rank._native.wait_signal(rank._native.base(rank.rank), float("inf"))
@@ -372,7 +372,7 @@ def test_a_rank_that_does_not_come_is_named_and_does_not_hold_the_program(how, n
     done = run_script(APART, tmp_path, args=[str(n), how, "1"])
     assert done.returncode == 1
     late = n // 2
-    said = f"rank {late} runs code of the host and waits for nothing, while rank "
+    said = f"rank {late} runs code of the host, while rank "
     assert said in done.stderr, done.stderr
     assert "waited 1 s in kernel `wait_for`: 1 program waits" in done.stderr, done.stderr
     # It tells where the loop was, or that its thread stays.
@@ -433,6 +433,69 @@ shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20).run(on_rank)
 def test_looks_that_take_long_are_no_moves(n, tmp_path):
     done = run_script(LOOKS, tmp_path, args=[str(n)], SHOAL_WAIT_TIMEOUT="1", SHOAL_TIMEOUT="3600")
     assert "DeadlockError: ranks wait in vain" in done.stderr, done.stderr
+
+
+LAUNCHES_THAT_WAIT = """
+import sys
+import numpy as np, shoal, shoal.language as tl
+
+@shoal.jit
+def wait_for(flag):
+    tl.wait(flag, 1, "sys", "acquire", waitValue=7)
+
+def on_rank(rank):
+    flag = rank.symm_zeros(1, np.int64)
+    reports = []
+
+    def told(function, *args):
+        try:
+            function(*args)
+        except shoal.DeadlockError as error:
+            reports.append(error.waits)
+
+    def launch():
+        with rank:
+            wait_for[(1,)](flag)
+
+    stream = rank.stream()
+    stream.call(launch)
+    told(launch)
+    told(rank.barrier)
+    told(stream.synchronize)
+    assert len(reports) == 3 and reports[0] == reports[1] == reports[2], reports
+    return reports[0]
+
+first, *others = shoal.World.threads(int(sys.argv[1]), heap_bytes=1 << 20, timeout=3600).run(on_rank)
+assert len(first) == len(others) + 1 and all(report == first for report in others), (first, others)
+"""
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_all_waits_after_a_deadlock_tell_the_same_report(n, tmp_path):
+    done = run_script(LAUNCHES_THAT_WAIT, tmp_path, args=[str(n)])
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_an_error_tells_what_all_wait_for_when_one_has_left(n):
+    with pytest.raises(shoal.WorldError, match="rank 1 left the world while rank ") as raised:
+        world(n).run(lambda rank: rank.barrier() if rank.rank != 1 else None)
+    others = [f"rank {rank}: in barrier of the world" for rank in range(n) if rank != 1]
+    assert raised.value.waits == ["rank 1: it has left the world", *others]
+
+
+@pytest.mark.parametrize("value", ["-1", "abc", "0"])
+def test_a_wait_timeout_that_is_none_makes_no_world(value, monkeypatch):
+    monkeypatch.setenv("SHOAL_WAIT_TIMEOUT", value)
+    said = f"SHOAL_WAIT_TIMEOUT={value} cannot be used: it must be a number of seconds above 0, such as 30 or 0.5"
+    with pytest.raises(shoal.WorldError, match=said):
+        world(1)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), 1e300])
+def test_a_timeout_that_is_none_makes_no_world(timeout):
+    with pytest.raises(ValueError, match=r"timeout=\S+ cannot be used: it must be a number of seconds above 0"):
+        shoal.World.threads(1, timeout=timeout)
 
 
 def test_worlds_that_cannot_be_are_named():

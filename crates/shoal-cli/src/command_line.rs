@@ -104,7 +104,7 @@ pub(crate) struct RunOptions {
     #[arg(short, long, value_name = "NAME=FILE.npy")]
     pub(crate) save: Vec<String>,
     /// Launch so many times more when the results are shown, and say the best time
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) repeat: usize,
     /// Check accesses and device_assert at run time, as with SHOAL_DEBUG=1
     #[arg(long)]
@@ -113,13 +113,13 @@ pub(crate) struct RunOptions {
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// Library kernels: sizes, such as `512,512,512`
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true)]
     pub(crate) size: Vec<usize>,
     /// Library kernels: element type
     #[arg(long, default_value = "fp32")]
     pub(crate) dtype: String,
     /// Run a library kernel of several ranks on so many; `all` runs each of them, at all sizes that it is tested with
-    #[arg(long, value_name = "N", value_parser = number_of_ranks)]
+    #[arg(long, value_name = "N", value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: Option<usize>,
     /// What ranks are; with --device cuda, they share a GPU, or with processes the GPUs of this host
     #[arg(long, default_value = "threads")]
@@ -228,7 +228,7 @@ pub(crate) struct CheckCommand {
     #[arg(long, conflicts_with_all = ["target", "replay"])]
     pub(crate) library: bool,
     /// World sizes, comma-separated [default: 2,3,4; 1 to 9 with --sweep; 3,2 with --mutate]
-    #[arg(short = 'n', long, value_delimiter = ',', value_parser = number_of_ranks)]
+    #[arg(short = 'n', long, value_delimiter = ',', value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: Vec<usize>,
     /// Schedules to run in each world
     #[arg(long, default_value_t = 200)]
@@ -318,10 +318,10 @@ pub(crate) struct BenchOptions {
     #[arg(long, default_value = "")]
     pub(crate) filter: String,
     /// Rounds of measuring; the best of each side counts [default: 7, for several ranks 3]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) rounds: Option<usize>,
     /// Several ranks: how many, one world after another
-    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4", value_parser = number_of_ranks)]
+    #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4", value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: Vec<usize>,
     /// `comm`: where; on a GPU, ranks share it
     #[arg(long, default_value = "cpu")]
@@ -376,7 +376,7 @@ pub(crate) struct DemoOptions {
     #[arg(long)]
     pub(crate) cold: bool,
     /// Ranks of the distributed kernel at the end
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = number_of_ranks)]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: usize,
     /// Its timeline: NAME.json for Perfetto, NAME.svg, NAME.png and NAME.html
     #[arg(long, value_name = "NAME", default_value = "demo-timeline")]
@@ -388,10 +388,10 @@ pub(crate) struct DemoOptions {
 #[command(after_long_help = LAUNCH_HELP)]
 pub(crate) struct LaunchOptions {
     /// Number of ranks
-    #[arg(short = 'n', long = "ranks", value_name = "N", alias = "nproc-per-node", value_parser = number_of_ranks)]
+    #[arg(short = 'n', long = "ranks", value_name = "N", alias = "nproc-per-node", value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: usize,
     /// Number of hosts; only one so far
-    #[arg(long, default_value_t = 1, value_name = "N")]
+    #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true)]
     pub(crate) nnodes: usize,
     /// What ranks are [default: what SHOAL_ENGINE says, else processes]
     #[arg(long)]

@@ -139,7 +139,7 @@ impl LaunchError {
     #[must_use]
     pub fn waits(&self) -> Option<String> {
         let Self::Stuck { kernel, waiting, more, looping, unstarted, .. } = self else { return None };
-        let count = number_of_waits(waiting, *more);
+        let count = who_does_what(waiting, *more, looping);
         Some(format!("in kernel `{kernel}`: {count}{}", listed(waiting, *more, looping, *unstarted)))
     }
 }
@@ -153,15 +153,19 @@ fn stuck_message(
     after: Duration,
 ) -> String {
     let tenths = Duration::from_millis(100) * (after.as_secs_f64() * 10.0).round() as u32;
-    let count = number_of_waits(waiting, more);
+    let count = who_does_what(waiting, more, looping);
     let listed = listed(waiting, more, looping, unstarted);
     format!("kernel `{kernel}` is stuck: {count}, and none has moved for {tenths:?}{listed}")
 }
 
-/// `1 program waits`.
-fn number_of_waits(waiting: &[Waiting], more: usize) -> String {
-    let count = waiting.len() + more;
-    format!("{count} {}", if count == 1 { "program waits" } else { "programs wait" })
+/// `1 program waits`; if none does, how many run.
+fn who_does_what(waiting: &[Waiting], more: usize, looping: &[[u32; 3]]) -> String {
+    let (count, one, several) = match (waiting.len() + more, looping.len()) {
+        (0, 0) => return "no program has come to a wait".to_owned(),
+        (0, looping) => (looping, "program runs", "programs run"),
+        (waiting, _) => (waiting, "program waits", "programs wait"),
+    };
+    format!("{count} {}", if count == 1 { one } else { several })
 }
 
 /// The programs, each on a line of its own.
@@ -175,7 +179,7 @@ fn listed(waiting: &[Waiting], more: usize, looping: &[[u32; 3]], unstarted: u64
         let _ = write!(out, "\n  and {more} more");
     }
     for [x, y, z] in looping {
-        let _ = write!(out, "\n  program ({x}, {y}, {z}) runs on and on without waiting");
+        let _ = write!(out, "\n  program ({x}, {y}, {z}) runs on and on, and has not come to a wait");
     }
     if unstarted > 0 {
         let _ = write!(out, "\n  {unstarted} programs were not started");
@@ -217,7 +221,28 @@ mod tests {
             "kernel `k` is stuck: 5 programs wait, and none has moved for 2s\n  program (0, 0, 0) waits at \
              lock.py:7:5 (atomic_cas)\n  program (1, 0, 0) waits for -1 at 0x1000 \
              (byte 4 of `flags` (8 bytes)), where 3 is\n  and 3 more\n  program (2, 0, 0) \
-             runs on and on without waiting"
+             runs on and on, and has not come to a wait"
         );
+    }
+
+    #[test]
+    fn a_launch_in_which_no_program_waits_does_not_say_that_some_do() {
+        let said = |looping: Vec<[u32; 3]>, unstarted| {
+            let stuck = LaunchError::Stuck {
+                kernel: "k".into(),
+                waiting: Vec::new(),
+                more: 0,
+                looping,
+                unstarted,
+                after: Duration::ZERO,
+            };
+            stuck.waits().expect("it is stuck")
+        };
+        assert_eq!(
+            said(vec![[3, 0, 0]], 0),
+            "in kernel `k`: 1 program runs\n  program (3, 0, 0) runs on and on, and has not come to a wait"
+        );
+        assert!(said(vec![[3, 0, 0], [4, 0, 0]], 0).starts_with("in kernel `k`: 2 programs run\n"));
+        assert_eq!(said(Vec::new(), 8), "in kernel `k`: no program has come to a wait\n  8 programs were not started");
     }
 }

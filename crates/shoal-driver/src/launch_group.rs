@@ -99,9 +99,9 @@ pub enum Doing {
     Nothing,
     /// All of its threads have waited for a while, or until now.
     Waits,
-    /// It runs a kernel.
+    /// It runs a kernel that does not wait.
     RunsKernel,
-    /// It runs code of the host.
+    /// A thread or a stream of it does not wait, and runs no kernel; its kernels, if there are some, wait.
     RunsHost,
 }
 
@@ -258,10 +258,12 @@ impl LaunchGroup {
     pub fn doing(&self, rank: usize) -> Doing {
         let Some(mut table) = self.0.table() else { return Doing::Nothing };
         let waits = table.waits.iter().flat_map(|entry| &entry.acts_for).filter(|&&of| of == rank).count();
+        let in_launches =
+            table.waits.iter().filter(|entry| entry.rank == rank && entry.kind == WaitKind::Launch).count();
         match *table.row(rank) {
             Row { is_member: false, .. } => Doing::Nothing,
             Row { actors, is_late, .. } if waits == actors || is_late => Doing::Waits,
-            Row { ref launches, .. } if launches.load(Ordering::Relaxed) > 0 => Doing::RunsKernel,
+            Row { ref launches, .. } if launches.load(Ordering::Relaxed) > in_launches => Doing::RunsKernel,
             Row { .. } => Doing::RunsHost,
         }
     }
@@ -601,6 +603,21 @@ mod tests {
         assert!(launch.waits_in_vain(), "it has lasted too long");
         drop(launch);
         assert_eq!((group.doing(0), group.doing(1)), (Doing::Waits, Doing::RunsHost), "only `b` kept it waiting");
+    }
+
+    #[test]
+    fn a_rank_whose_kernels_all_wait_runs_no_kernel() {
+        let group = LaunchGroup::new(LIMIT);
+        let a = group.join(0);
+        let _host = a.act();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let launch = a.launches_elsewhere();
+                assert_eq!(group.doing(0), Doing::RunsKernel);
+                assert!(!launch.waits_in_vain());
+                assert_eq!(group.doing(0), Doing::RunsHost);
+            });
+        });
     }
 
     #[test]

@@ -40,5 +40,5 @@ pub use print_sink::PrintSink;
 pub use rank_view::RankView;
 pub use source_site::SourceSite;
 pub use transport::Transport;
-pub use wait_timeout::wait_timeout;
+pub use wait_timeout::{LONGEST, SECONDS, parse_seconds, wait_timeout};
 pub use waiting::{AwaitedValue, Waiting};

@@ -50,9 +50,10 @@ pub(crate) fn world(py: Python<'_>, error: &WorldError) -> PyErr {
         },
         WorldError::Argument(_) => PyValueError::new_err(text),
         WorldError::OutOfMemory { .. } | WorldError::PadTooSmall { .. } => new(py, "OutOfResources", &text, |_| Ok(())),
-        WorldError::Failed { failure, .. } => {
-            new(py, "WorldError", &text, |facts| facts.set_item("rank", failure.rank))
-        }
+        WorldError::Failed { failure, .. } => new(py, "WorldError", &text, |facts| {
+            facts.set_item("rank", failure.rank)?;
+            facts.set_item("waits", spelled(&error.waits()))
+        }),
         WorldError::Deadlock { waits } => deadlock(py, &text, waits),
         WorldError::Stream { source } => of_stream(py, source),
         WorldError::OutOfStep { .. } | WorldError::Disagreement { .. } => new(py, "WorldError", &text, |facts| {
@@ -72,8 +73,24 @@ fn of_stream(py: Python<'_>, error: &WorldError) -> PyErr {
 }
 
 fn deadlock(py: Python<'_>, text: &str, waits: &[WaitReport]) -> PyErr {
-    let waits: Vec<String> = waits.iter().map(ToString::to_string).collect();
-    new(py, "DeadlockError", text, |facts| facts.set_item("waits", waits))
+    new(py, "DeadlockError", text, |facts| facts.set_item("waits", spelled(waits)))
+}
+
+fn spelled(waits: &[WaitReport]) -> Vec<String> {
+    waits.iter().map(ToString::to_string).collect()
+}
+
+/// The exception of a world whose ranks have all ended. An error of one rank tells what all have waited for.
+#[cold]
+pub(crate) fn of_ended_world(py: Python<'_>, error: &WorldError, waits: &[WaitReport]) -> PyErr {
+    let raised = world(py, error);
+    let value = raised.value(py);
+    let told = value.getattr(intern!(py, "waits")).and_then(|told| told.len()).ok();
+    if told.is_some_and(|told| told < waits.len()) {
+        // Whoever made this exception has an attribute of the name that cannot be set.
+        let _ = value.setattr(intern!(py, "waits"), spelled(waits));
+    }
+    raised
 }
 
 /// An exception with notes of the rank that raised it and of what the others waited for, where Python has notes.

@@ -8,7 +8,7 @@ use shoal_driver::LaunchError;
 use shoal_driver::cuda::CudaError;
 
 use crate::engine::{Awaited, Call};
-use crate::wait_report::{WaitReport, spelled};
+use crate::wait_report::{Told, WaitReport, by_fault, spelled};
 
 /// Why something in a world did not happen.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +149,20 @@ impl WorldError {
     /// This rank's word of what has ended the world.
     pub(crate) fn failed(rank: usize, awaited: Option<Awaited>, failure: Failure) -> WorldError {
         WorldError::Failed { rank, awaited, failure, others: Vec::new() }
+    }
+
+    /// What ranks waited for, as far as this error tells; those at fault first.
+    #[must_use]
+    pub fn waits(&self) -> Vec<WaitReport> {
+        match self {
+            WorldError::Deadlock { waits } => waits.clone(),
+            WorldError::Failed { rank, awaited, others, .. } => {
+                let own = awaited.as_ref().and_then(|awaited| WaitReport::of(*rank, [Told::from(awaited)]));
+                by_fault(own.into_iter().chain(others.iter().cloned()).collect())
+            }
+            WorldError::Stream { source } => source.waits(),
+            _ => Vec::new(),
+        }
     }
 
     /// The rank at fault where members of a team did not do the same: one of the fewest that agree.

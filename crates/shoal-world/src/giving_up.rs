@@ -19,13 +19,11 @@ use crate::engine::{Awaited, Call, Engine, EngineKind};
 use crate::error::{Failure, WorldError, listed_names, spell};
 use crate::launcher;
 use crate::rank::Rank;
-use crate::wait_report::{ReportKind, Told, WaitReport, by_fault};
+use crate::wait_report::{Idle, ReportKind, Told, WaitReport, by_fault};
 
 /// How long the others have to say what they wait for. Launchers give ranks a second after the first has failed.
 pub(crate) const COLLECTING: Duration = Duration::from_millis(600);
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
-
-const HAS_LEFT: &str = "it has left the world";
 
 impl Rank {
     /// The error of a launch of this rank that is stuck: [what every rank waits for](WorldError::Deadlock), or that of this
@@ -38,7 +36,7 @@ impl Rank {
         let verdict = self.group().and_then(|group| group.take_verdict(self.rank()));
         if let Some(failure) = self.failure() {
             if matches!(stuck, LaunchError::Stuck { waiting, .. } if waiting.is_empty()) {
-                return WorldError::failed(self.rank(), None, failure);
+                return ended(self.access(), None, failure);
             }
             self.access().post_wait(&waits.encode());
             return self.ended_in_kernel(&waits, failure);
@@ -58,7 +56,6 @@ impl Rank {
     /// Kernels of all ranks of this process have ended because they waited in vain, or will.
     fn wait_together(&self, waits: &Told) -> Vec<WaitReport> {
         let left = || (0..self.size()).find(|&rank| self.access().has_left(rank));
-        self.access().post_wait(&waits.encode());
         if left().is_none() {
             match self.world().exchange(Call::GivesUp, waits.encode().as_bytes()) {
                 Ok(told) => return told.iter().enumerate().filter_map(|(rank, told)| gathered(rank, told)).collect(),
@@ -66,6 +63,7 @@ impl Rank {
                 Err(_) => {}
             }
         }
+        self.access().post_wait(&waits.encode());
         let reports = collect(self.access());
         if let Some(rank) = left() {
             let (who, why) = (self.access().name(rank), first_line(waits));
@@ -118,13 +116,13 @@ impl Rank {
     }
 
     fn ended_in_kernel(&self, waits: &Told, failure: Failure) -> WorldError {
-        WorldError::failed(self.rank(), Some(in_kernel(waits)), failure)
+        ended(self.access(), Some(in_kernel(waits)), failure)
     }
 
     /// The world has ended while this rank waited.
     pub(crate) fn ended_while(&self, awaited: Awaited, failure: Failure) -> WorldError {
         self.access().post_wait(&Told::from(&awaited).encode());
-        WorldError::failed(self.rank(), Some(awaited), failure)
+        ended(self.access(), Some(awaited), failure)
     }
 
     /// What programs of this rank waited for when the world ended, if they did.
@@ -134,15 +132,24 @@ impl Rank {
     }
 }
 
+/// What a rank says that waits for something, or would, in a world that has ended. If no rank could go on, all give the
+/// same report.
+pub(crate) fn ended(access: &dyn Engine, awaited: Option<Awaited>, failure: Failure) -> WorldError {
+    match access.deadlock() {
+        Some(waits) => WorldError::Deadlock { waits },
+        None => WorldError::failed(access.rank(), awaited, failure),
+    }
+}
+
 /// A collective in which some members did not come: the world ends, unless it has. The rank that ends it tells what all
 /// others wait for.
 pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let WorldError::Failed { rank, awaited: Some(awaited), failure, .. } = error else { return error };
     let is_first = access.failure().is_none();
     access.post_wait(&Told::from(&awaited).encode());
-    let ended = access.fail(failure.clone());
-    if !is_first || ended != failure {
-        return WorldError::failed(rank, Some(awaited), ended);
+    let first = access.fail(failure.clone());
+    if !is_first || first != failure {
+        return ended(access, Some(awaited), first);
     }
     let mut others = collect(access);
     // A rank that waits for words did not come either, but is not the one to blame.
@@ -175,34 +182,39 @@ pub(crate) fn deadlocked(access: &dyn Engine, verdict: &Verdict, waits: &Told) -
     let of = |rank: usize| {
         let told = told.iter().filter(|(of, _)| *of == rank).filter_map(|(_, text)| Told::decode(text));
         // All wait, so one that is there and tells nothing does so elsewhere.
-        let otherwise = if access.has_left(rank) { HAS_LEFT } else { "its thread waits as another rank" };
+        let otherwise = if access.has_left(rank) { Idle::HasLeft } else { Idle::WaitsAsAnother };
         WaitReport::of(rank, told).unwrap_or_else(|| WaitReport::not_waiting(rank, otherwise))
     };
     let waits = by_fault((0..access.size()).map(of).collect());
-    if let Some(first) = waits.first().filter(|_| !verdict.only_launches()) {
-        let told = first.to_string();
-        let told = told.lines().next().unwrap_or_default();
-        access.fail(Failure { rank: first.rank, reason: format!("no rank could go on; {told}") });
+    if !verdict.only_launches() {
+        end_in_deadlock(access, &waits);
     }
     WorldError::Deadlock { waits }
 }
 
-/// Some members of a team wait in kernels in vain and have told so, while the others have called something: the world ends.
-pub(crate) fn given_up(access: &dyn Engine, team: &str, calls: &[(usize, Call)]) -> WorldError {
-    let of = |&(rank, call): &(usize, Call)| match call {
-        Call::GivesUp => told_by(access, rank),
-        call => {
+/// Some members of a team wait in kernels in vain and tell what for, while the others have called something: the world ends.
+pub(crate) fn given_up(access: &dyn Engine, team: &str, calls: &[(usize, Call, Vec<u8>)]) -> WorldError {
+    let of = |(rank, call, told): &(usize, Call, Vec<u8>)| match call {
+        Call::GivesUp => gathered(*rank, told).unwrap_or_else(|| told_by(access, *rank)),
+        &call => {
             let Told { kind, what, is_unrecorded } = Told::from(&Awaited::Collective { call, team: team.to_owned() });
-            WaitReport { rank, kind, what, is_unrecorded }
+            WaitReport { rank: *rank, kind, what, is_unrecorded }
         }
     };
     let waits = by_fault(calls.iter().map(of).collect());
-    if let Some(first) = waits.first() {
-        let told = first.to_string();
-        let told = told.lines().next().unwrap_or_default();
-        access.fail(Failure { rank: first.rank, reason: format!("no rank could go on; {told}") });
-    }
+    end_in_deadlock(access, &waits);
     WorldError::Deadlock { waits }
+}
+
+/// Ends the world because no rank could go on.
+fn end_in_deadlock(access: &dyn Engine, waits: &[WaitReport]) {
+    let Some(first) = waits.first() else { return };
+    let told = first.to_string();
+    let told = told.lines().next().unwrap_or_default();
+    if access.failure().is_none() {
+        access.post_deadlock(waits);
+    }
+    access.fail(Failure { rank: first.rank, reason: format!("no rank could go on; {told}") });
 }
 
 /// What a rank has told in a collective.
@@ -229,23 +241,28 @@ fn collect(access: &dyn Engine) -> Vec<WaitReport> {
     by_fault((0..access.size()).map(|rank| told_by(access, rank)).collect())
 }
 
+/// What every rank has told until now; nothing if none has.
+pub(crate) fn told_by_all(access: &dyn Engine) -> Vec<WaitReport> {
+    let reports = || (0..access.size()).map(|rank| told_by(access, rank)).collect();
+    access.deadlock().unwrap_or_else(|| match (0..access.size()).any(|rank| access.wait_of(rank).is_some()) {
+        true => by_fault(reports()),
+        false => Vec::new(),
+    })
+}
+
 fn told_by(access: &dyn Engine, rank: usize) -> WaitReport {
     if let Some(report) = WaitReport::of(rank, posted(access, rank)) {
         return report;
     }
-    let what = match runs(access, rank) {
-        _ if access.has_left(rank) => HAS_LEFT.to_owned(),
-        Some(what) => format!("it {what}"),
-        None => "it has not said what it waits for; it computes, or does not answer".to_owned(),
-    };
-    WaitReport::not_waiting(rank, what)
+    let idle = if access.has_left(rank) { Idle::HasLeft } else { runs(access, rank).unwrap_or(Idle::Silent) };
+    WaitReport::not_waiting(rank, idle)
 }
 
 /// What a rank does that does not wait, if that is known.
-fn runs(access: &dyn Engine, rank: usize) -> Option<&'static str> {
+fn runs(access: &dyn Engine, rank: usize) -> Option<Idle> {
     match access.doing(rank)? {
-        Doing::RunsKernel => Some("runs a kernel and waits for nothing"),
-        Doing::RunsHost => Some("runs code of the host and waits for nothing"),
+        Doing::RunsKernel => Some(Idle::RunsKernel),
+        Doing::RunsHost => Some(Idle::RunsHost),
         Doing::Waits | Doing::Nothing => None,
     }
 }
@@ -283,7 +300,6 @@ mod tests {
                 _ => {
                     let what = "in kernel `k`".to_owned();
                     let told = Told { kind: ReportKind::ForWords, what, is_unrecorded: false }.encode();
-                    rank.access().post_wait(&told);
                     rank.world().exchange(Call::GivesUp, told.as_bytes()).map(drop)
                 }
             };

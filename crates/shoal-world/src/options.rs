@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use shoal_abi::team::sync_words;
-use shoal_driver::write_records;
+use shoal_driver::cpu::CpuDevice;
+use shoal_driver::{DeviceError, LONGEST, SECONDS, parse_seconds, wait_timeout, write_records};
 
 use crate::environment::Variables;
 use crate::error::WorldError;
@@ -35,8 +36,12 @@ impl Default for WorldOptions {
 }
 
 impl WorldOptions {
-    /// The defaults, changed by what the environment says.
+    /// The defaults, changed by what the environment says. What it says of the devices that will run the kernels of ranks
+    /// must make sense as well.
     pub fn from_env() -> Result<WorldOptions, WorldError> {
+        let unusable = |error: DeviceError| WorldError::Setup(error.to_string());
+        wait_timeout().map_err(unusable)?;
+        CpuDevice::host_threads().map_err(unusable)?;
         WorldOptions::read(&Variables::of_process())
     }
 
@@ -52,10 +57,8 @@ impl WorldOptions {
             options.pad_slots = slots;
         }
         if let Some(text) = variables.text("SHOAL_TIMEOUT") {
-            let seconds = text.trim().parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            let seconds = seconds.filter(|seconds| !seconds.is_zero());
-            options.timeout = seconds.ok_or_else(|| {
-                let problem = "not a number of seconds, such as 300 or 0.5".to_owned();
+            options.timeout = parse_seconds(&text).ok_or_else(|| {
+                let problem = format!("not {SECONDS}");
                 WorldError::Environment { name: "SHOAL_TIMEOUT", value: Some(text), problem }
             })?;
         }
@@ -65,7 +68,7 @@ impl WorldOptions {
 
     /// Refuses what no world can have.
     pub(crate) fn check(&self) -> Result<(), WorldError> {
-        if self.timeout.is_zero() || self.timeout > Duration::from_secs(u32::MAX.into()) {
+        if self.timeout.is_zero() || self.timeout > LONGEST {
             return Err(WorldError::Setup("the timeout of a world must lie between 1 ns and 136 years".to_owned()));
         }
         if self.pad_slots > 1 << 28 {
@@ -131,7 +134,7 @@ mod tests {
         assert_eq!(read("").unwrap().timeout, Duration::from_secs(300));
         for wrong in ["soon", "-1", "0", "nan", "1e300"] {
             let error = read(wrong).unwrap_err().to_string();
-            assert_eq!(error, format!("SHOAL_TIMEOUT={wrong}: not a number of seconds, such as 300 or 0.5"));
+            assert_eq!(error, format!("SHOAL_TIMEOUT={wrong}: not a number of seconds above 0, such as 30 or 0.5"));
         }
     }
 }

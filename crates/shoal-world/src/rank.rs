@@ -13,6 +13,7 @@ use crate::element::Element;
 use crate::engine::cuda::GpuRank;
 use crate::engine::{Call, Engine, EngineKind};
 use crate::error::{Failure, WorldError};
+use crate::giving_up;
 use crate::heap::{Heap, Symm};
 use crate::host_wait::HostWait;
 use crate::mesh::Mesh;
@@ -339,7 +340,7 @@ impl Rank {
     pub fn check(&self) -> Result<(), WorldError> {
         match self.failure() {
             None => Ok(()),
-            Some(failure) => Err(WorldError::failed(self.rank(), None, failure)),
+            Some(failure) => Err(giving_up::ended(self.access(), None, failure)),
         }
     }
 

@@ -34,8 +34,8 @@ pub struct WaitReport {
 
 impl WaitReport {
     /// A rank that does not wait.
-    pub(crate) fn not_waiting(rank: usize, what: impl Into<String>) -> WaitReport {
-        WaitReport { rank, kind: ReportKind::NotWaiting, what: what.into(), is_unrecorded: false }
+    pub(crate) fn not_waiting(rank: usize, idle: Idle) -> WaitReport {
+        WaitReport { rank, kind: ReportKind::NotWaiting, what: format!("it {idle}"), is_unrecorded: false }
     }
 
     /// All that a rank has told; `None` if that is nothing.
@@ -56,6 +56,32 @@ impl WaitReport {
 impl fmt::Display for WaitReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {}: {}", self.rank, self.what)
+    }
+}
+
+/// What a rank does that waits for nothing itself. It is said of the rank: `it has left the world`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Idle {
+    HasLeft,
+    /// Programs of a kernel run, or are about to.
+    RunsKernel,
+    /// A thread of it runs something else; its kernels, if there are some, may wait.
+    RunsHost,
+    /// Its thread waits for what another rank waits for.
+    WaitsAsAnother,
+    /// It does not say.
+    Silent,
+}
+
+impl fmt::Display for Idle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Idle::HasLeft => "has left the world",
+            Idle::RunsKernel => "runs a kernel",
+            Idle::RunsHost => "runs code of the host",
+            Idle::WaitsAsAnother => "waits as another rank, in the same thread",
+            Idle::Silent => "has not said what it waits for; it computes, or does not answer",
+        })
     }
 }
 
@@ -140,7 +166,7 @@ mod tests {
             report(0, ReportKind::ForRanks, "in barrier of the world"),
             report(2, ReportKind::ForWords, "in kernel `it`"),
             report(1, ReportKind::ForWords, "waiting for a word"),
-            WaitReport::not_waiting(3, "it has left the world"),
+            WaitReport::not_waiting(3, Idle::HasLeft),
         ]);
         let text = spelled(&reports);
         assert_eq!(reports.iter().map(|report| report.rank).collect::<Vec<_>>(), [3, 1, 2, 0]);

@@ -13,8 +13,10 @@ use crate::engine::processes::membership::Membership;
 use crate::engine::{Engine, EngineKind, cuda, cuda_processes, nvshmem, openshmem, processes, threads};
 use crate::environment::Variables;
 use crate::error::WorldError;
+use crate::giving_up;
 use crate::options::WorldOptions;
 use crate::rank::Rank;
+use crate::wait_report::WaitReport;
 use crate::world_device::WorldDevice;
 
 /// The most ranks that share a GPU: it has so many queues that do not wait for each other.
@@ -232,6 +234,13 @@ impl World {
             eprintln!("the world has failed, and waits for the end of {}: {failure}", running.join(", "));
             return;
         }
+    }
+
+    /// What the ranks waited for when the world failed, those at fault first; empty if it has not, or none did. All is told
+    /// once the ranks have ended.
+    #[must_use]
+    pub fn waits(&self) -> Vec<WaitReport> {
+        giving_up::told_by_all(self.ranks[0].access())
     }
 
     /// All results, or the error of the rank that failed first, or else one that tells of the other ranks.

@@ -214,9 +214,7 @@ class World:
             _raise_in(threads, _as_class(failed))
             if not done.wait(_GRACE):
                 running = [f"rank {number} does not end: its thread was left behind" for number in sorted(threads)]
-                left = type(failed)("\n".join([str(failed), *running]))
-                left.rank = failed.rank
-                raise left from None
+                raise _as_class(failed)("\n".join(running)) from None
         driver.join()
         error = outcome.pop("error", None)
         if error is not None:
@@ -264,13 +262,14 @@ def _raise_in(threads: dict[int, int], error: type[BaseException]) -> None:
 
 
 def _as_class(error: WorldError) -> type[WorldError]:
-    """A class of exceptions with the text of this one: another thread can be made to raise classes only."""
+    """A class of exceptions with what this one says: another thread can be made to raise classes only."""
+    kind = type(error)
 
-    def say(made: WorldError) -> None:
-        WorldError.__init__(made, str(error))
-        made.rank = error.rank
+    def say(made: WorldError, *more: str) -> None:
+        kind.__init__(made, "\n".join([str(error), *more]))
+        made.rank, made.waits = error.rank, error.waits
 
-    return type("WorldError", (WorldError,), {"__init__": say, "__module__": WorldError.__module__})
+    return type(kind.__name__, (kind,), {"__init__": say, "__module__": kind.__module__})
 
 
 def _told(error: BaseException) -> str:

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use shoal::world::WorldDevice;
 use shoal::world::launch::{Ended, Groups, Job, check};
-use signal_hook::consts::{SIGKILL, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGKILL, SIGTERM};
 
 use crate::command_line::{BackendName, LaunchOptions};
 use crate::failure::Failure;
@@ -124,6 +124,8 @@ impl Ending {
         match self {
             Ending::Ask(at) if now >= at => {
                 groups.send(SIGTERM);
+                // A process that was stopped would not hear of it.
+                groups.send(SIGCONT);
                 Ending::Kill(now + GRACE)
             }
             Ending::Kill(at) if now >= at => {

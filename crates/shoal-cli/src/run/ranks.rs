@@ -14,7 +14,7 @@ use shoal_kernels::Library;
 use shoal_kernels::distributed::{Communicator, RankItem, RankWorkload, catalog, find};
 
 use crate::command_line::{BackendName, RunOptions};
-use crate::failure::Failure;
+use crate::failure::{Failure, read};
 use crate::launch::{self, Lines};
 use crate::ranks::report::{self, Report};
 use crate::ranks::{Engine, as_process, on_gpu, on_threads, timeline};
@@ -46,6 +46,8 @@ impl<'a> Plan<'a> {
         let target = if options.target == ALL { catalog()[0].name } else { &options.target };
         if target.contains(".py") {
             let file = target.split(':').next().unwrap_or_default();
+            // A file that is not there is told as without ranks.
+            read(Path::new(file))?;
             return Err(Failure::new(format!(
                 "--ranks is for kernels of the library. A program launches kernels of a file on ranks: \
                  `shoal.World.threads(n).run(function)`, see docs/world.md; `shoal check {file}` checks them"

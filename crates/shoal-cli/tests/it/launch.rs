@@ -99,6 +99,8 @@ fn settings_that_no_rank_could_use_are_told_once() {
         ("SHOAL_DEVICE", "foo"),
         ("SHOAL_PAD_SLOTS", "-1"),
         ("SHOAL_WAIT_TIMEOUT", "soon"),
+        ("SHOAL_WAIT_TIMEOUT", "-1"),
+        ("SHOAL_WAIT_TIMEOUT", "0"),
         ("SHOAL_CPU_THREADS", "0"),
         ("SHOAL_DEVICE", "cuda:first"),
     ] {
@@ -161,6 +163,16 @@ fn what_ranks_have_started_ends_with_the_job() {
     let called = launch("2", child);
     assert_eq!(called.code, Some(0), "{}", called.err);
     all_end(&called.out);
+}
+
+#[test]
+fn a_rank_that_was_stopped_ends_when_it_is_asked_to() {
+    let begun = Instant::now();
+    // Rank 0 is killed after 5 seconds if it does not end by itself.
+    let called = launch("2", "test $RANK = 1 && sleep 0.2 && exit 7; kill -STOP $$; echo on");
+    assert_eq!(called.code, Some(7), "{}", called.err);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert_eq!(called.out, "", "it does not go on");
 }
 
 #[test]

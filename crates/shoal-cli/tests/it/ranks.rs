@@ -46,12 +46,19 @@ fn run_says_what_cannot_be_run() {
     assert!(
         fails(&["matmul", "--ranks", "2"]).contains("there is no kernel of several ranks `matmul`; there are one_shot")
     );
+    let absent = fails(&["ring.py:ring", "--ranks", "2"]);
+    assert!(absent.contains("cannot read ring.py: No such file"), "{absent}");
+    place.write("ring.py", "");
     let of_a_file = fails(&["ring.py:ring", "--ranks", "2"]);
     assert!(of_a_file.contains("--ranks is for kernels of the library"), "{of_a_file}");
     assert!(of_a_file.contains("`shoal check ring.py` checks them"), "{of_a_file}");
-    for ranks in ["0", "4097", "999999999", "99999999999999999999", "two"] {
+    for ranks in ["0", "-1", "4097", "999999999", "99999999999999999999", "two"] {
         assert!(fails(&["broadcast", "--ranks", ranks]).contains("a world has from 1 to 4096 ranks"), "{ranks}");
     }
+    assert!(
+        fails(&["all", "--ranks", "2", "--filter", "nothing"]).contains("no kernel of several ranks has `nothing`")
+    );
+    assert!(fails(&["broadcast", "--ranks", "2", "--size", "-4"]).contains("invalid value '-4' for '--size"));
     assert!(fails(&["broadcast", "--ranks", "2", "--dtype", "fp64"]).contains("fp32, fp16 and bf16, not for `fp64`"));
     assert!(fails(&["broadcast", "--ranks", "2", "--size", "1,2"]).contains("takes the sizes n, each at least 1"));
 }

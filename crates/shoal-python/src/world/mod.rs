@@ -122,7 +122,7 @@ impl WorldObject {
                 Python::attach(|py| function.call1(py, (rank.rank(),)))
             })
         });
-        PyList::new(py, results.map_err(|error| errors::world(py, &error))?)
+        PyList::new(py, results.map_err(|error| errors::of_ended_world(py, &error, &self.world.waits()))?)
     }
 }
 
@@ -137,6 +137,9 @@ fn options(
     options.pad_slots = pad_slots.unwrap_or(options.pad_slots);
     if let Some(timeout) = timeout {
         options.timeout = rank::seconds(timeout)?;
+        if options.timeout.is_zero() {
+            return Err(rank::no_time(timeout));
+        }
     }
     Ok(options)
 }

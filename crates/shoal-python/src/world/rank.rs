@@ -235,6 +235,12 @@ pub(crate) fn to_python(py: Python<'_>, all: &[Vec<u8>]) -> Vec<Py<PyBytes>> {
     all.iter().map(|bytes| PyBytes::new(py, bytes).unbind()).collect()
 }
 
+/// What is said of a time that cannot be waited.
+pub(super) fn no_time(seconds: f64) -> PyErr {
+    let text = "cannot be used: it must be a number of seconds above 0, such as 30 or 0.5";
+    PyValueError::new_err(format!("timeout={seconds:?} {text}"))
+}
+
 /// A time that Python gives in seconds.
 pub(super) fn seconds(seconds: f64) -> PyResult<Duration> {
     /// Longer than anybody waits, and short enough to be added to what a clock says.
@@ -242,6 +248,6 @@ pub(super) fn seconds(seconds: f64) -> PyResult<Duration> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(time) => Ok(time.min(LONGEST)),
         Err(_) if seconds > 0.0 => Ok(LONGEST),
-        Err(_) => Err(PyValueError::new_err(format!("a timeout of {seconds} seconds"))),
+        Err(_) => Err(no_time(seconds)),
     }
 }

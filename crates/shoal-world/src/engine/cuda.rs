@@ -27,6 +27,7 @@ use crate::giving_up;
 use crate::options::WorldOptions;
 use crate::team_register::handle_of;
 use crate::vigil::Beat;
+use crate::wait_report::WaitReport;
 
 /// What a rank waits for the end of its kernels beyond the time that they may wait themselves.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -315,7 +316,6 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
             return error;
         }
         let told = giving_up::told(stuck).encode();
-        self.host.post_wait(&told);
         match self.host.exchange(route, Call::GivesUp, told.as_bytes()) {
             Ok(reports) => {
                 let reports = route.members.iter().zip(&reports);
@@ -399,6 +399,14 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
 
     fn fail(&self, failure: Failure) -> Failure {
         self.host.fail(failure)
+    }
+
+    fn post_deadlock(&self, waits: &[WaitReport]) {
+        self.host.post_deadlock(waits);
+    }
+
+    fn deadlock(&self) -> Option<Vec<WaitReport>> {
+        self.host.deadlock()
     }
 
     fn post_wait(&self, wait: &str) {

@@ -13,6 +13,7 @@ use shoal_driver::{Doing, Transport};
 use crate::engine::cuda::GpuRank;
 use crate::error::{Failure, WorldError};
 use crate::vigil::Beat;
+use crate::wait_report::WaitReport;
 
 pub(crate) mod cuda;
 pub(crate) mod cuda_processes;
@@ -134,7 +135,16 @@ pub(crate) trait Engine: fmt::Debug + Send + Sync {
     /// it is the one returned.
     fn fail(&self, failure: Failure) -> Failure;
 
+    /// Says what every rank waited for when none could go on, before the world [ends](Engine::fail) by that.
+    fn post_deadlock(&self, _waits: &[WaitReport]) {}
+
+    /// What every rank waited for, if the world has ended because none could go on.
+    fn deadlock(&self) -> Option<Vec<WaitReport>> {
+        None
+    }
+
     /// Tells all ranks what this one waits for in vain, now that the world has failed; as much of it as there is room for.
+    /// What a rank tells first counts.
     fn post_wait(&self, wait: &str);
 
     /// What a rank was waiting for when the world failed, if it has told.

@@ -1,6 +1,6 @@
 //! The engine `threads`: ranks are threads of one process, their heaps one anonymous mapping.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use shoal_driver::LaunchGroup;
 
@@ -20,6 +20,6 @@ pub(crate) fn start(
 ) -> Result<Vec<ThreadEngine>, WorldError> {
     let mapping = Mapping::anonymous(Layout::new(options)?, ranks)?;
     let (kind, timeout, group) = (EngineKind::Threads, options.timeout, group.cloned());
-    let memory = Arc::new(SharedMemory { mapping, kind, timeout, group });
+    let memory = Arc::new(SharedMemory { mapping, kind, timeout, group, deadlock: OnceLock::new() });
     Ok((0..ranks).map(|rank| SharedEngine { memory: Arc::clone(&memory), rank, _keep: () }).collect())
 }

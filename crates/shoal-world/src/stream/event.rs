@@ -14,6 +14,27 @@ use crate::wait_report::Told;
 /// How often a waiting rank looks whether the world has failed.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
 
+/// What those wait for who wait for an event, in words.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose {
+    /// A point in a stream that somebody has recorded.
+    Recorded,
+    /// All that is in a stream.
+    Synchronized,
+    /// All that is in a stream, before it goes.
+    Dropped,
+}
+
+impl Purpose {
+    fn words(self) -> &'static str {
+        match self {
+            Purpose::Recorded => "an event of a stream",
+            Purpose::Synchronized => "the work of a stream",
+            Purpose::Dropped => "the work of a stream that was dropped",
+        }
+    }
+}
+
 /// A point in a stream, see [`Stream::record`](crate::Stream::record). Clones are the same event.
 #[derive(Debug, Clone)]
 pub struct Event(Arc<Inner>);
@@ -22,6 +43,7 @@ pub struct Event(Arc<Inner>);
 struct Inner {
     state: Mutex<State>,
     happened: Condvar,
+    purpose: Purpose,
     /// Whether somebody has got the error that ended the stream.
     is_heard: Arc<AtomicBool>,
 }
@@ -35,9 +57,9 @@ enum State {
 }
 
 impl Event {
-    pub(super) fn new(is_heard: &Arc<AtomicBool>) -> Event {
+    pub(super) fn new(purpose: Purpose, is_heard: &Arc<AtomicBool>) -> Event {
         let (state, is_heard) = (Mutex::new(State::Pending), Arc::clone(is_heard));
-        Event(Arc::new(Inner { state, happened: Condvar::new(), is_heard }))
+        Event(Arc::new(Inner { state, happened: Condvar::new(), purpose, is_heard }))
     }
 
     pub(super) fn happen(&self, failed: Option<SharedError>) {
@@ -54,7 +76,8 @@ impl Event {
     /// Waits until the stream has come here. Returns the error that ended the stream before, if one did.
     pub fn wait(&self, rank: &Rank) -> Result<(), WorldError> {
         let deadline = Instant::now() + rank.options().timeout;
-        let awaited = || Awaited::Word { condition: "an event of a stream".to_owned() };
+        let what = self.0.purpose.words();
+        let awaited = || Awaited::Word { condition: what.to_owned() };
         let mut wait = rank.begin_wait();
         let mut state = self.lock();
         loop {
@@ -68,13 +91,14 @@ impl Event {
                 State::Pending => {}
             }
             if Instant::now() >= deadline {
-                let name = rank.name();
-                let reason = format!("{name} waited {} for an event of a stream", spell(rank.options().timeout));
+                let reason = format!("{} waited {} for {what}", rank.name(), spell(rank.options().timeout));
                 let failure = rank.end_world(Failure { rank: rank.rank(), reason });
-                return Err(WorldError::failed(rank.rank(), Some(awaited()), failure));
+                return Err(giving_up::ended(rank.access(), Some(awaited()), failure));
             }
             if let Some(failure) = rank.failure() {
-                return Err(WorldError::failed(rank.rank(), Some(awaited()), failure));
+                // What becomes of the stream comes of that.
+                self.0.is_heard.store(true, Ordering::Relaxed);
+                return Err(giving_up::ended(rank.access(), Some(awaited()), failure));
             }
             if let Some(verdict) = wait.in_vain() {
                 drop(state);

@@ -21,6 +21,7 @@ pub use value::{Compare, Value};
 use crate::copy::copy;
 use crate::error::WorldError;
 use crate::rank::Rank;
+use event::Purpose;
 use gpu::GpuStream;
 use queue::Queue;
 
@@ -67,9 +68,12 @@ impl Drop for Stream {
         }
         // Memory of the rank may go next. The others know that this one waits.
         self.finish();
+        let has_failed = self.rank.failure().is_some();
         match self.queue.end().wait(&self.rank) {
             // What ended the stream itself, the queue tells.
             Ok(()) | Err(WorldError::Stream { .. }) => {}
+            // The world has failed before: this wait is not at fault.
+            Err(_) if has_failed => {}
             Err(error) => self.rank.leave_error(error),
         }
     }
@@ -170,8 +174,12 @@ impl Stream {
     /// An event that happens when all that is in the stream now is done.
     #[must_use]
     pub fn record(&self) -> Event {
+        self.until(Purpose::Recorded)
+    }
+
+    fn until(&self, purpose: Purpose) -> Event {
         self.finish();
-        self.queue.push_event()
+        self.queue.push_event(purpose)
     }
 
     /// Holds the stream until an event of this or another stream has happened. If that stream failed, so does this one.
@@ -205,12 +213,12 @@ impl Stream {
 
     /// Waits until the GPU has all that was put in, done or not.
     fn hand_over(&self) -> Result<(), WorldError> {
-        self.queue.push_event().wait(&self.rank)
+        self.queue.push_event(Purpose::Synchronized).wait(&self.rank)
     }
 
     /// Waits until all that is in the stream is done. Returns the error that ended the stream, if one did.
     pub fn synchronize(&self) -> Result<(), WorldError> {
-        self.record().wait(&self.rank)
+        self.until(Purpose::Synchronized).wait(&self.rank)
     }
 
     /// Whether all that was put in is done, or the stream has ended.

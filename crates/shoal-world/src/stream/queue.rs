@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use shoal_driver::Actor;
 
+use super::event::Purpose;
 use super::{Event, SharedError};
 use crate::error::WorldError;
 use crate::rank::Rank;
@@ -77,17 +78,17 @@ impl Queue {
     }
 
     /// An event, which happens in any case. Who waits for it hears what ended the queue.
-    pub(super) fn push_event(&self) -> Event {
-        self.append_event(&self.shared.is_heard)
+    pub(super) fn push_event(&self, purpose: Purpose) -> Event {
+        self.append_event(purpose, &self.shared.is_heard)
     }
 
     /// The same for whoever has nobody to tell that to.
     pub(super) fn end(&self) -> Event {
-        self.append_event(&Arc::default())
+        self.append_event(Purpose::Dropped, &Arc::default())
     }
 
-    fn append_event(&self, is_heard: &Arc<AtomicBool>) -> Event {
-        let event = Event::new(is_heard);
+    fn append_event(&self, purpose: Purpose, is_heard: &Arc<AtomicBool>) -> Event {
+        let event = Event::new(purpose, is_heard);
         self.append(Item::Event(event.clone()));
         event
     }

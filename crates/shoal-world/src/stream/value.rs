@@ -167,7 +167,7 @@ impl Word {
             }
             if let Some(failure) = trouble {
                 let awaited = Some(Awaited::Word { condition: self.condition(compare) });
-                return Err(WorldError::failed(rank.rank(), awaited, rank.end_world(failure)));
+                return Err(giving_up::ended(rank.access(), awaited, rank.end_world(failure)));
             }
             if let Some(verdict) = wait.in_vain() {
                 let awaited = Awaited::Word { condition: self.condition(compare) };

@@ -66,7 +66,7 @@ fn a_stream_that_waits_is_told_with_its_rank() {
             }
             rank.barrier()
         });
-        assert!(report.contains("waiting for an event of a stream"), "{report}");
+        assert!(report.contains("waiting for the work of a stream"), "{report}");
         assert!(report.contains("waiting for the word at offset 0 of rank 0 == 5 (it is 0)"), "{report}");
         assert_eq!(report.matches(": in barrier of the world, waiting for rank 0").count(), n - 1, "{report}");
     }
@@ -81,6 +81,7 @@ fn a_stream_that_is_dropped_while_it_waits_is_told_with_its_rank() {
         };
         let alone = said(n, |rank| if rank.rank() == 0 { waits(rank) } else { Ok(()) });
         assert!(alone.contains("waiting for the word at offset 0 of rank 0 == 5 (it is 0)"), "{alone}");
+        assert!(alone.contains("and waiting for the work of a stream that was dropped"), "{alone}");
         let report = said(n, |rank| {
             if rank.rank() == 0 {
                 waits(rank)?;
@@ -122,7 +123,7 @@ fn a_thread_that_waits_as_another_rank_is_told_at_once() {
         })
         .unwrap_err()
         .to_string();
-    assert!(error.contains("rank 0: its thread waits as another rank"), "{error}");
+    assert!(error.contains("rank 0: it waits as another rank, in the same thread"), "{error}");
     assert!(error.contains("rank 1: waiting for the signal at offset 0 of rank 0"), "{error}");
 }
 
@@ -190,5 +191,39 @@ fn a_world_that_was_stuck_stays_ended() {
     let world = patient(2);
     world.run(|rank| rank.wait_signal(&slot(rank, rank.rank())?, None)).expect_err("nobody sends one");
     let again = world.run(Rank::barrier).expect_err("it has ended").to_string();
-    assert!(again.starts_with("rank 0: no rank could go on; rank 0: waiting for the signal"), "{again}");
+    assert!(again.starts_with("ranks wait in vain:\nrank 0: waiting for the signal"), "{again}");
+}
+
+#[test]
+fn a_deadlock_is_what_every_rank_hears_from_then_on() {
+    for n in [2, 3, 7] {
+        let world = patient(n);
+        let reports = world.run(|rank| {
+            let waits = |wait: &dyn Fn() -> Result<(), WorldError>| wait().expect_err("nobody signals").waits();
+            let (beside, own) = (slot(rank, 0)?, slot(rank, 0)?);
+            let stream = rank.stream()?;
+            stream.wait_value(beside, Compare::Equal, Value::U32(5))?;
+            let first = waits(&|| rank.wait_signal(&own, None));
+            // The world has ended: the last rank to come does not pass either.
+            let then = [waits(&|| rank.barrier()), waits(&|| rank.check()), waits(&|| stream.synchronize())];
+            assert!(then.iter().all(|report| *report == first), "{then:?}\n{first:?}");
+            Ok::<_, WorldError>(first)
+        });
+        // A dropped stream tells it as well, unless it was heard.
+        for report in reports.expect("all have heard it") {
+            assert_eq!(report.len(), n);
+            assert_eq!(report, world.waits());
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_left_early_is_told_with_what_the_others_wait_for() {
+    for n in [2, 3, 7] {
+        let world = patient(n);
+        world.run(|rank| if rank.rank() == 1 { Ok(()) } else { rank.barrier() }).expect_err("one is missing");
+        let told: Vec<String> = world.waits().iter().map(ToString::to_string).collect();
+        assert_eq!(told[0], "rank 1: it has left the world");
+        assert_eq!(told[1..].iter().filter(|wait| wait.ends_with(": in barrier of the world")).count(), n - 1);
+    }
 }

@@ -28,6 +28,9 @@ pub(super) fn run(options: &RunOptions, plan: &Plan<'_>, ranks: usize, command: 
     if options.role {
         return run_as_process(options, plan);
     }
+    if plans(options, plan, ranks).next().is_none() {
+        return Err(Failure::new(format!("no kernel of several ranks has `{}` in its name", options.filter)));
+    }
     if let Some(backend) = backends(options).next()
         && let engine @ (Engine::Processes | Engine::Openshmem | Engine::Nvshmem) = engine(options, backend)
     {

@@ -11,8 +11,8 @@ mod segment;
 pub(crate) mod token;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use rustix::process::{PidfdFlags, getpid, pidfd_open};
@@ -73,7 +73,13 @@ pub(crate) fn join_with<M>(
         }
         let files: Vec<_> = handles.iter().map(|other| other.segment.as_fd()).collect();
         let mapping = Mapping::files(layout, &files)?;
-        let memory = SharedMemory { mapping, kind: EngineKind::Processes, timeout: options.timeout, group: None };
+        let memory = SharedMemory {
+            mapping,
+            kind: EngineKind::Processes,
+            timeout: options.timeout,
+            group: None,
+            deadlock: OnceLock::new(),
+        };
         let pid = getpid().as_raw_nonzero().get().unsigned_abs();
         memory.control(membership.rank).pid.store(pid, Ordering::Relaxed);
         memory.control(membership.rank).note.write(bring.note);

@@ -97,7 +97,7 @@ pub(crate) struct FailureRecord {
     reason: Words<60>,
 }
 
-/// What a rank was waiting for, told once.
+/// What a rank was waiting for, told once: several of its threads may want to.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct WaitRecord {
@@ -107,14 +107,20 @@ pub(crate) struct WaitRecord {
 }
 
 impl WaitRecord {
+    const WRITING: u32 = u32::MAX;
+
     pub(crate) fn read(&self) -> Option<String> {
-        let length = (self.length.load(Ordering::Acquire) as usize).checked_sub(1)?;
+        let length = Some(self.length.load(Ordering::Acquire)).filter(|&length| length != Self::WRITING);
+        let length = (length? as usize).checked_sub(1)?;
         let mut text = Vec::new();
         self.text.read(length, &mut text);
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
     pub(crate) fn write(&self, text: &str) {
+        if self.length.compare_exchange(0, Self::WRITING, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            return;
+        }
         let text = &text[..text.floor_char_boundary(WAIT_BYTES)];
         self.text.write(text.as_bytes());
         self.length.store(text.len() as u32 + 1, Ordering::Release);

@@ -94,6 +94,10 @@ impl Round<'_> {
 
     /// Says that this rank is here, and returns when all are.
     fn arrive(&self) -> Result<(), WorldError> {
+        // Others may have been told already, so that nobody else would ever come, or would come and be told.
+        if let Some(failure) = self.memory.failure() {
+            return Err(self.failed(failure));
+        }
         let root = self.slot(self.route.members[0]);
         // Nobody can complete this round before this rank has arrived.
         let before = root.completed.load(Ordering::Acquire);
@@ -193,6 +197,14 @@ impl Round<'_> {
         Awaited::Collective { call: self.call, team: self.route.team.to_owned() }
     }
 
+    /// As much of a member's message as its mailbox holds.
+    fn beginning(&self, member: usize) -> Vec<u8> {
+        let mailbox = &self.slot(member).mailboxes[self.parity()];
+        let (length, mut bytes) = (mailbox.length.load(Ordering::Relaxed) as usize, Vec::new());
+        mailbox.payload.read(length.min(PAYLOAD), &mut bytes);
+        bytes
+    }
+
     /// The lengths of all messages, if all members called the same operation.
     fn lengths(&self) -> Result<Vec<usize>, WorldError> {
         let mailboxes = self.route.members.iter().map(|&member| &self.slot(member).mailboxes[self.parity()]);
@@ -202,6 +214,7 @@ impl Round<'_> {
             let calls: Vec<(usize, Call)> =
                 calls.filter_map(|(&rank, code)| Some((rank, Call::decode(code)?))).collect();
             if calls.iter().any(|&(_, call)| call == Call::GivesUp) {
+                let calls: Vec<_> = calls.into_iter().map(|(rank, call)| (rank, call, self.beginning(rank))).collect();
                 return Err(giving_up::given_up(self.access, self.route.team, &calls));
             }
             return Err(WorldError::OutOfStep { team: self.route.team.to_owned(), calls });

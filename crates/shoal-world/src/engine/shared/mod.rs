@@ -8,8 +8,8 @@ mod mapping;
 mod words;
 
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::thread::futex;
@@ -20,6 +20,7 @@ use crate::engine::{Call, Engine, EngineKind, Route};
 use crate::error::{Failure, WorldError};
 use crate::launcher;
 use crate::vigil::Beat;
+use crate::wait_report::WaitReport;
 pub(crate) use control::Control;
 use control::{State, record};
 pub(crate) use layout::Layout;
@@ -36,6 +37,8 @@ pub(crate) struct SharedMemory {
     pub(crate) timeout: Duration,
     /// Who waits, where all ranks are threads.
     pub(crate) group: Option<LaunchGroup>,
+    /// What every rank waited for when none could go on, where all are threads.
+    pub(crate) deadlock: OnceLock<Vec<WaitReport>>,
 }
 
 impl SharedMemory {
@@ -161,6 +164,14 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for SharedEngine<K> {
 
     fn fail(&self, failure: Failure) -> Failure {
         self.memory.fail(failure)
+    }
+
+    fn post_deadlock(&self, waits: &[WaitReport]) {
+        self.memory.deadlock.get_or_init(|| waits.to_vec());
+    }
+
+    fn deadlock(&self) -> Option<Vec<WaitReport>> {
+        self.memory.deadlock.get().cloned()
     }
 
     fn post_wait(&self, wait: &str) {

@@ -138,8 +138,8 @@ def test_times_that_are_none_are_refused():
         for seconds in (-1.0, float("nan")):
             with pytest.raises(ValueError, match="cannot be used"):
                 rank._native.wait_signal(rank._native.base(rank.rank), seconds)
-        rank._native.put_signal(rank._native.base(rank.rank), 1e300)
-        rank._native.wait_signal(rank._native.base(rank.rank), float("inf"))
+        rank._native.put_signal(rank._native.base(rank.rank), 1e18)
+        rank._native.wait_signal(rank._native.base(rank.rank), 0.0)
         return True
 
     assert world(1).run(wait) == [True]

@@ -245,9 +245,5 @@ pub(super) fn no_time(seconds: f64) -> PyErr {
 pub(super) fn seconds(seconds: f64) -> PyResult<Duration> {
     /// Longer than anybody waits, and short enough to be added to what a clock says.
     const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(time) => Ok(time.min(LONGEST)),
-        Err(_) if seconds > 0.0 => Ok(LONGEST),
-        Err(_) => Err(no_time(seconds)),
-    }
+    Duration::try_from_secs_f64(seconds).map(|time| time.min(LONGEST)).map_err(|_| no_time(seconds))
 }

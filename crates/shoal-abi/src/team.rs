@@ -5,6 +5,13 @@
 
 use std::collections::BTreeMap;
 
+/// What to tell of a kernel that asks for other ranks where there are none.
+pub const OUTSIDE_OF_A_WORLD: &str = "this kernel asks for other ranks, but was launched outside of a world; launch it on a \
+     rank: in a function that `World.run` runs, in Rust with `Kernel::on_rank`";
+
+/// What to do about an address that is not in the symmetric heap.
+pub const HOW_TO_ALLOCATE: &str = "allocate it on all ranks together, as `symm_zeros` does";
+
 /// Handles of the teams that every rank has.
 pub mod handle {
     /// No team.
@@ -153,7 +160,7 @@ impl Topology {
     /// What to tell the user.
     pub fn axis(&self, axis: u32) -> Result<AxisPosition, String> {
         self.mesh.get(axis as usize).copied().ok_or_else(|| match self.mesh.len() {
-            0 => format!("this world has no mesh, so there is no axis {axis}; launch with one"),
+            0 => format!("this world has no mesh, so there is no axis {axis}; `set_mesh` gives a rank one"),
             axes => format!("the mesh has {axes} axes, so there is no axis {axis}"),
         })
     }

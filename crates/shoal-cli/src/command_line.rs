@@ -341,9 +341,11 @@ pub(crate) struct BenchOptions {
 }
 
 const BENCH_HELP: &str = "\
+What there is to measure:
   cpu    kernels, compilation and launches on this CPU, against NumPy, torch and Triton
   gpu    the same on an NVIDIA GPU, against torch and Triton: medians of device events
   comm   all-reduce and all-gather of several sizes against MPI and gloo; overlapped products against others
+  check  how fast `shoal check` explores
   NAME   one library kernel of several ranks: shoal bench two_shot_all_reduce --ranks 2,4 --size 16384 --size 262144
 
 Open MPI is found by `mpicc` and `mpirun`, gloo in a Python with torch (SHOAL_BENCH_PYTHON names other Pythons).";

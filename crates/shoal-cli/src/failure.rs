@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use shoal_source::similar;
+
 /// The exit status after Ctrl-C, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -49,6 +51,14 @@ impl Failure {
     /// A message.
     pub(crate) fn new(message: impl Into<String>) -> Failure {
         Failure::Message(message.into())
+    }
+}
+
+/// What to say of a name that is not known: which one it is a slip of, else all there are.
+pub(crate) fn instead_of<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    match similar(name, known.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("there are {}", known.collect::<Vec<_>>().join(", ")),
     }
 }
 

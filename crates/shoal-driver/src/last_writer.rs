@@ -23,7 +23,7 @@ pub struct LastWriter {
     pub program: [u32; 3],
     /// How, and what.
     pub change: Change,
-    /// The last characters of the file's name.
+    /// The end of the file's path, as many whole names as a record holds.
     pub file: String,
     /// The line, counted from 1; 0 when unknown.
     pub line: u32,
@@ -159,10 +159,17 @@ unsafe fn place(site: *const Site) -> (u32, [u8; NAME]) {
     if !site.file.is_null() && length > 0 {
         // SAFETY: a valid site has a valid text.
         let file = unsafe { slice::from_raw_parts(site.file, length) };
-        let tail = &file[length.saturating_sub(NAME)..];
+        let tail = end_of_path(file);
         name[..tail.len()].copy_from_slice(tail);
     }
     (site.line, name)
+}
+
+/// The end of a path that a record has room for. It begins with a whole name, unless the last one alone is too long.
+fn end_of_path(path: &[u8]) -> &[u8] {
+    let Some(cut) = path.len().checked_sub(NAME).filter(|&cut| cut > 0) else { return path };
+    let slash = path[cut - 1..].iter().position(|&byte| byte == b'/');
+    slash.map_or(&path[cut..], |at| &path[cut + at..])
 }
 
 #[cfg(test)]
@@ -191,12 +198,21 @@ mod tests {
             assert_eq!(last_writer(&view, flag), None);
             remember(&view, (0, flag), [3, 2, 1], &raw const site, Change::Add(u64::MAX));
             let told = last_writer(&view, flag).expect("it was recorded").to_string();
-            assert_eq!(told, "rank 1, program (3, 2, 1) added -1 to it last, at th/a/long/name/kernel.py:12");
+            assert_eq!(told, "rank 1, program (3, 2, 1) added -1 to it last, at a/long/name/kernel.py:12");
             remember(&view, (0, flag), [0; 3], ptr::null(), Change::Set(7));
             let told = last_writer(&view, flag).expect("it was recorded").to_string();
             assert_eq!(told, "rank 1, program (0, 0, 0) set it to 7 last");
             assert_eq!(last_writer(&view, other), None);
             assert_eq!(last_writer(&view, 16), None, "in no heap");
         }
+    }
+
+    #[test]
+    fn paths_begin_with_a_whole_name() {
+        let end = |path: &'static str| str::from_utf8(end_of_path(path.as_bytes())).expect("cut between characters");
+        assert_eq!(end("kernels/ring.py"), "kernels/ring.py");
+        assert_eq!(end("/a/folder/of-22-letters/ring.py"), "of-22-letters/ring.py");
+        assert_eq!(end("/x/which-fits-to-its/end.py"), "which-fits-to-its/end.py");
+        assert_eq!(end("/x/whose-name-is-longer-than-that.py"), "e-is-longer-than-that.py");
     }
 }

@@ -1,6 +1,7 @@
 //! Operations between ranks.
 
 use shoal_ir::abi::AxisPosition;
+use shoal_ir::abi::team::{HOW_TO_ALLOCATE, OUTSIDE_OF_A_WORLD};
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::Sem;
 use shoal_ir::{Elem, Scalar};
@@ -41,10 +42,7 @@ impl<'p> Program<'p> {
 
     pub(crate) fn heap(&self, machine: &Machine<'_>, site: Site<'p>) -> Result<Heap, Error> {
         let heap = machine.heaps.get(self.rank.number as usize).copied();
-        heap.filter(|_| self.rank.in_world).ok_or_else(|| {
-            let message = "this kernel asks for other ranks, but was launched outside of a world";
-            self.world_error(site, message.into())
-        })
+        heap.filter(|_| self.rank.in_world).ok_or_else(|| self.world_error(site, OUTSIDE_OF_A_WORLD.into()))
     }
 
     pub(crate) fn world_error(&self, site: Site<'p>, message: String) -> Error {
@@ -73,7 +71,7 @@ impl<'p> Program<'p> {
         let offset = address.wrapping_sub(heap.base.0);
         if offset >= heap.bytes {
             let near = machine.memory.describe(address);
-            let message = format!("{address:#x} is not in the symmetric heap ({near}); allocate it on all ranks");
+            let message = format!("{address:#x} is not in the symmetric heap ({near}); {HOW_TO_ALLOCATE}");
             return Err(self.world_error(site, message));
         }
         self.at_rank(machine, site, offset, rank)

@@ -68,7 +68,7 @@ pub enum WorldError {
     /// The symmetric heap has no block that large.
     #[error(
         "the symmetric heap has no room for {requested} bytes (aligned to {alignment}): {free} of {heap} bytes are free on \
-         each rank, the largest block has {largest}; make the heap larger with `WorldOptions::heap_bytes` or \
+         each rank, the largest block has {largest}; make the heap larger with `heap_bytes` or \
          SHOAL_HEAP_BYTES"
     )]
     OutOfMemory {

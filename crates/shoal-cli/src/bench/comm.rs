@@ -10,7 +10,7 @@ use super::rank_peers::Collective;
 use super::row::{Row, Unit};
 use super::{Bench, Session, rank_peers};
 use crate::command_line::{BenchOptions, MeasureRankOptions, RankPeer};
-use crate::failure::Failure;
+use crate::failure::{Failure, instead_of};
 use crate::ranks::{Engine, as_process, measure, on_threads, output_of_first};
 
 /// What is measured of a kernel.
@@ -63,8 +63,8 @@ pub(super) fn suite(options: &BenchOptions) -> Vec<Bench> {
 /// `shoal bench NAME`: one kernel of several ranks.
 pub(super) fn one(name: &str, options: &BenchOptions) -> Result<Vec<Bench>, Failure> {
     let item = find(name).ok_or_else(|| {
-        let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
-        Failure::new(format!("there is no benchmark `{name}`; there are cpu, comm, {}", known.join(", ")))
+        let known = ["cpu", "gpu", "comm", "check"].into_iter().chain(catalog().iter().map(|item| item.name));
+        Failure::new(format!("there is no benchmark `{name}`; {}", instead_of(name, known)))
     })?;
     let mut benches = Vec::new();
     let texts: Vec<Vec<usize>> = match options.sizes.is_empty() {

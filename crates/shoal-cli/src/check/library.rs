@@ -2,9 +2,10 @@
 
 use shoal::Module;
 use shoal_kernels::Source;
+use shoal_source::similar;
 
 use super::request::Target;
-use crate::failure::Failure;
+use crate::failure::{Failure, instead_of};
 
 /// The module of a library kernel with a harness, and the name to look for in it.
 pub(super) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
@@ -18,10 +19,12 @@ pub(super) fn find(name: &str) -> Result<(Module, Option<String>), Failure> {
             Ok((module, kernel))
         }
         None => {
-            let names = shoal_kernels::harness::names().join(", ");
-            Err(Failure::new(format!(
-                "`{name}` is no file and no kernel of the library with a harness: there are {names}"
-            )))
+            let files = shoal_kernels::harness::names();
+            let of_ranks = shoal_kernels::distributed::catalog().iter().map(|item| item.name);
+            let near = similar(name, of_ranks).filter(|near| shoal_kernels::harness::find(near).is_some());
+            let instead =
+                near.map_or_else(|| instead_of(name, files.iter().copied()), |near| format!("did you mean `{near}`?"));
+            Err(Failure::new(format!("`{name}` is no file and no kernel of the library with a harness; {instead}")))
         }
     }
 }

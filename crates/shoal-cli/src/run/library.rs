@@ -7,7 +7,7 @@ use shoal_kernels::{Checked, Library, catalog, find};
 
 use crate::cache::warn_if_unused;
 use crate::command_line::{BackendName, RunOptions};
-use crate::failure::Failure;
+use crate::failure::{Failure, instead_of};
 use crate::numbers::{digits, seconds};
 use crate::table::{Align, Table};
 
@@ -16,12 +16,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
         if shoal_kernels::distributed::find(&options.target).is_some() {
             return Failure::new(format!("{} is for several ranks: say how many, with --ranks", options.target));
         }
-        let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
-        Failure::new(format!(
-            "there is no file and no library kernel `{}`; the library has {}",
-            options.target,
-            known.join(", ")
-        ))
+        let of_ranks = shoal_kernels::distributed::catalog().iter().map(|item| item.name);
+        let instead = instead_of(&options.target, catalog().iter().map(|item| item.name).chain(of_ranks));
+        Failure::new(format!("there is no file and no library kernel `{}`; {instead}", options.target))
     })?;
     if !options.args.is_empty() {
         return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));

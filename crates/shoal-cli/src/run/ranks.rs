@@ -14,7 +14,7 @@ use shoal_kernels::Library;
 use shoal_kernels::distributed::{Communicator, RankItem, RankWorkload, catalog, find};
 
 use crate::command_line::{BackendName, RunOptions};
-use crate::failure::{Failure, read};
+use crate::failure::{Failure, instead_of, read};
 use crate::launch::{self, Lines};
 use crate::ranks::report::{self, Report};
 use crate::ranks::{Engine, as_process, on_gpu, on_threads, timeline};
@@ -30,6 +30,11 @@ const RECORDS: usize = 4096;
 
 /// The target that stands for every kernel.
 const ALL: &str = "all";
+
+/// The names of all kernels of several ranks.
+fn names() -> impl Iterator<Item = &'static str> + Clone {
+    catalog().iter().map(|item| item.name)
+}
 
 /// What is run.
 pub(crate) struct Plan<'a> {
@@ -54,10 +59,11 @@ impl<'a> Plan<'a> {
             )));
         }
         let item = find(target).ok_or_else(|| {
-            let known: Vec<&str> = catalog().iter().map(|item| item.name).collect();
-            let text =
-                format!("there is no kernel of several ranks `{}`; there are {}", options.target, known.join(", "));
-            Failure::new(text)
+            if shoal_kernels::find(target).is_some() {
+                return Failure::new(format!("{target} is for one rank: leave out --ranks"));
+            }
+            let instead = instead_of(target, names());
+            Failure::new(format!("there is no kernel of several ranks `{target}`; {instead}"))
         })?;
         if !options.args.is_empty() {
             return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));

@@ -301,7 +301,8 @@ fn what_cannot_be_checked_is_status_2_and_says_why() {
     );
     let cases: &[(&[&str], &str)] = &[
         (&["none.py"], "cannot read none.py"),
-        (&["nonsense"], "`nonsense` is no file and no kernel of the library with a harness: there are all_gather"),
+        (&["nonsense"], "`nonsense` is no file and no kernel of the library with a harness; there are all_gather"),
+        (&["one_shot_all_reducee"], "with a harness; did you mean `one_shot_all_reduce`?"),
         (&["ring.py:other"], "no harness is called `other` or launches it; there are `once`"),
         (&["empty.py"], "empty.py has no harness: add a function with the decorator `@shoal.harness`"),
         (&["ring.py", "--replay", "nonsense"], "`nonsense` is no token; a report prints one"),

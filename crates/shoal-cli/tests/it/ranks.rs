@@ -43,9 +43,14 @@ fn run_says_what_cannot_be_run() {
     let place = Workplace::new();
     let fails = |args: &[&str]| place.fails(&[&["run"], args].concat());
     assert!(fails(&["one_shot_all_reduce"]).contains("is for several ranks: say how many, with --ranks"));
-    assert!(
-        fails(&["matmul", "--ranks", "2"]).contains("there is no kernel of several ranks `matmul`; there are one_shot")
-    );
+    assert!(fails(&["matmul", "--ranks", "2"]).contains("matmul is for one rank: leave out --ranks"));
+    let nonsense = fails(&["nonsense", "--ranks", "2"]);
+    assert!(nonsense.contains("no kernel of several ranks `nonsense`; there are one_shot_all_reduce, "), "{nonsense}");
+    let slip = "`all_gather_matmull`; did you mean `all_gather_matmul`?";
+    assert!(fails(&["all_gather_matmull", "--ranks", "2"]).contains(slip));
+    assert!(fails(&["all_gather_matmull"]).contains(slip));
+    let none = fails(&["all", "--ranks", "2", "--filter", "nonsense"]);
+    assert!(none.contains("the name of no kernel of several ranks contains `nonsense`; there are one_"), "{none}");
     let absent = fails(&["ring.py:ring", "--ranks", "2"]);
     assert!(absent.contains("cannot read ring.py: No such file"), "{absent}");
     place.write("ring.py", "");
@@ -79,7 +84,10 @@ fn bench_measures_with_and_without_peers() {
         assert!(place.read("ratios.svg").ends_with("</svg>\n"));
     }
     let said = place.fails(&["bench", "nonsense"]);
-    assert!(said.contains("there is no benchmark `nonsense`; there are cpu, comm, one_shot_all_reduce"), "{said}");
+    assert!(
+        said.contains("there is no benchmark `nonsense`; there are cpu, gpu, comm, check, one_shot_all_reduce"),
+        "{said}"
+    );
     assert!(place.fails(&["bench", "broadcast", "--size", "x"]).contains("--size x: `x` is no size"));
 }
 

@@ -2,6 +2,7 @@
 
 use super::{context::ProgramContext, hooks::fail};
 use crate::rank_view::RankView;
+use shoal_abi::team::OUTSIDE_OF_A_WORLD;
 use shoal_abi::{AxisPosition, Reach, Site};
 
 /// This rank's number.
@@ -92,9 +93,8 @@ pub(super) unsafe fn view<'a>(ctx: *mut ProgramContext, site: *const Site) -> &'
     match unsafe { ProgramContext::launch(ctx) }.ranks() {
         Some(view) => view,
         None => {
-            let message = "this kernel asks for other ranks, but was launched outside of a world".to_owned();
             // SAFETY: by contract; the message is handed over.
-            unsafe { fail(ctx, site, message) }
+            unsafe { fail(ctx, site, OUTSIDE_OF_A_WORLD.to_owned()) }
         }
     }
 }

@@ -315,7 +315,10 @@ mod tests {
         let said = |failure, address, wanted| refusal(&entry(failure, address, wanted), &told).unwrap_or_default();
         assert_eq!(said(DeviceFailure::NoSuchRank, 0x8000, 7), "there is no rank 7; the world has 2");
         let outside = said(DeviceFailure::OutsideHeap, 0x20, 1);
-        assert_eq!(outside, "0x20 is not in the symmetric heap of rank 1; allocate it on all ranks together");
+        assert_eq!(
+            outside,
+            "0x20 is not in the symmetric heap of rank 1; allocate it on all ranks together, as `symm_zeros` does"
+        );
         assert!(said(DeviceFailure::OutsideHeap, 0x80f0, 64).starts_with("64 bytes at 0x80f0 are not in"));
         assert_eq!(said(DeviceFailure::OutsideHeap, 0x8000, (-5i64).cast_unsigned()), "-5 bytes cannot be copied");
         assert_eq!(said(DeviceFailure::NoSuchMember, 0, 5), "there is no member 5 of team 0, which has 2");

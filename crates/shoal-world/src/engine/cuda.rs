@@ -336,7 +336,7 @@ impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
 fn no_memory(error: CudaError, ranks: usize, segment: usize) -> WorldError {
     WorldError::Setup(format!(
         "{error}\n  = help: the symmetric heaps of {ranks} ranks are {segment} bytes each; make them smaller with \
-         `WorldOptions::heap_bytes` or SHOAL_HEAP_BYTES"
+         `heap_bytes` or SHOAL_HEAP_BYTES"
     ))
 }
 

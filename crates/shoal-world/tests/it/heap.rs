@@ -79,7 +79,7 @@ fn a_heap_that_is_full_names_sizes() {
             let error = rank.symm_empty::<u8>((1 << 19) + 1).unwrap_err().to_string();
             let expected = "the symmetric heap has no room for 524289 bytes (aligned to 1): 524288 of 1048576 bytes are free \
                             on each rank, the largest block has 524288; make the heap larger with \
-                            `WorldOptions::heap_bytes` or SHOAL_HEAP_BYTES";
+                            `heap_bytes` or SHOAL_HEAP_BYTES";
             assert_eq!(error, expected);
             drop(kept);
             let error = rank.symm_empty::<u64>(usize::MAX / 4).unwrap_err().to_string();

@@ -273,7 +273,8 @@ fn places_that_do_not_exist_fail_the_launch_in_words() {
     assert!(fails(true, 3).contains("there is no rank 3; the world has 1"));
     assert!(fails(true, -1).contains("there is no rank -1; the world has 1"));
     let outside = fails(false, 0);
-    assert!(outside.contains("is not in the symmetric heap of rank 0"), "{outside}");
+    let how = "is not in the symmetric heap of rank 0; allocate it on all ranks together, as `symm_zeros` does";
+    assert!(outside.contains(how), "{outside}");
 }
 
 #[test]
@@ -291,7 +292,10 @@ fn tokens_go_through_branches_and_loops() {
 fn a_kernel_of_ranks_needs_a_world() {
     let mut x = vec![0i32; 1];
     let error = kernel("astray").launch(1, args!(&mut x, 0)).expect_err("no world");
-    assert!(error.to_string().contains("launched outside of a world"), "{error}");
+    assert!(
+        error.to_string().contains("launched outside of a world; launch it on a rank: in a function that"),
+        "{error}"
+    );
 }
 
 /// Sums what a table of addresses points to, and leaves the sum at the first of them.

@@ -10,9 +10,9 @@ use shoal::world::Rank;
 use shoal_kernels::Library;
 use shoal_kernels::distributed::{Communicator, RankItem, RankOutput, catalog};
 
-use super::{Plan, backends, engine, library, library_of, program};
+use super::{Plan, backends, engine, library, library_of, names, program};
 use crate::command_line::{BackendName, RunOptions};
-use crate::failure::Failure;
+use crate::failure::{Failure, instead_of};
 use crate::launch::{self, Lines};
 use crate::numbers::seconds;
 use crate::ranks::{Engine, as_process, on_gpu, on_threads};
@@ -25,11 +25,13 @@ struct Outcome {
 }
 
 pub(super) fn run(options: &RunOptions, plan: &Plan<'_>, ranks: usize, command: &[OsString]) -> Result<(), Failure> {
+    let filter = options.filter.as_str();
+    if !names().any(|name| name.contains(filter)) {
+        let instead = instead_of(filter, names());
+        return Err(Failure::new(format!("the name of no kernel of several ranks contains `{filter}`; {instead}")));
+    }
     if options.role {
         return run_as_process(options, plan);
-    }
-    if plans(options, plan, ranks).next().is_none() {
-        return Err(Failure::new(format!("no kernel of several ranks has `{}` in its name", options.filter)));
     }
     if let Some(backend) = backends(options).next()
         && let engine @ (Engine::Processes | Engine::Openshmem | Engine::Nvshmem) = engine(options, backend)

@@ -149,7 +149,7 @@ impl Wanted {
             let set = std::env::var(name).unwrap_or_default();
             WorldError::Setup(format!(
                 "the OpenSHMEM library has no room for {bytes} bytes of symmetric memory on each rank ({name}={set}); make \
-                 that larger, or the heap smaller with `WorldOptions::heap_bytes` or SHOAL_HEAP_BYTES"
+                 that larger, or the heap smaller with `heap_bytes` or SHOAL_HEAP_BYTES"
             ))
         })
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use shoal_source::similar;
+use shoal::similar;
 
 /// The exit status after Ctrl-C, as shells have it.
 pub(crate) const INTERRUPTED: u8 = 130;

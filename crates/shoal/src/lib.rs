@@ -94,7 +94,7 @@ pub use shoal_lang::{
     HostAggregate, HostBridge, HostEnum, HostField, HostNamedTuple, HostObject, HostSource, HostValue,
 };
 pub use shoal_lang::{LanguageFunction, language_functions, language_names};
-pub use shoal_source::{Kind, Style, read_source};
+pub use shoal_source::{Kind, Style, read_source, similar};
 pub use shoal_world as world;
 pub use targets::{host_target, target_named};
 pub use tensor::{Element, Tensor};

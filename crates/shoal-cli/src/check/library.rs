@@ -1,8 +1,8 @@
 //! Kernels of the library: the files that they are in, and their harnesses.
 
 use shoal::Module;
+use shoal::similar;
 use shoal_kernels::Source;
-use shoal_source::similar;
 
 use super::request::Target;
 use crate::failure::{Failure, instead_of};

@@ -179,7 +179,7 @@ impl Lower<'_> {
             let scalar = t.ty.number().unwrap_or(Scalar::I32);
             ty = if i == 0 { scalar } else { self.common_integer(ty, scalar)? };
         }
-        if step_value.is_none() {
+        if step_value.is_none() && self.emit.options.debug {
             self.check_step(&step)?;
         }
         let mut at = |t: &Tensor| cast::to_number(&mut self.emit, t, ty).map(|t| t.value);

@@ -196,12 +196,6 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Members of a team that did not come, of which `rank` is the first, and who has waited for them how long.
-pub(crate) fn late_for(rank: usize, late: &[String], call: Call, team: &str, who: &str, waited: Duration) -> Failure {
-    let (late, waited) = (listed_names(late), spell(waited));
-    Failure { rank, reason: format!("{late} did not come to {call} of {team}: {who} waited {waited}") }
-}
-
 /// The first of these names, and how many more there are: failures have little room.
 pub(crate) fn listed_names(names: &[String]) -> String {
     const NAMED: usize = 8;

@@ -119,12 +119,6 @@ impl Rank {
         ended(self.access(), Some(in_kernel(waits)), failure)
     }
 
-    /// The world has ended while this rank waited.
-    pub(crate) fn ended_while(&self, awaited: Awaited, failure: Failure) -> WorldError {
-        self.access().post_wait(&Told::from(&awaited).encode());
-        ended(self.access(), Some(awaited), failure)
-    }
-
     /// What programs of this rank waited for when the world ended, if they did.
     pub(crate) fn waited_in_kernel(&self) -> Option<WaitReport> {
         let told = posted(self.access(), self.rank()).filter(|told| told.what.starts_with("in kernel "))?;
@@ -141,8 +135,7 @@ pub(crate) fn ended(access: &dyn Engine, awaited: Option<Awaited>, failure: Fail
     }
 }
 
-/// A collective in which some members did not come: the world ends, unless it has. The rank that ends it tells what all
-/// others wait for.
+/// What a rank waits for did not come: the world ends, unless it has. The rank that ends it tells what all others wait for.
 pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     let WorldError::Failed { rank, awaited: Some(awaited), failure, .. } = error else { return error };
     let is_first = access.failure().is_none();

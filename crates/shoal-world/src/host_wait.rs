@@ -1,12 +1,53 @@
-//! Waits of hosts and streams, as the [group](LaunchGroup) of a world of threads knows them.
+//! Waits of hosts and streams. Each is bounded; when one is given up, every rank tells what it waits for.
 //!
-//! A wait that lasts is entered in the table of the group, beside those of kernels. Whoever waits looks again and again, and
-//! hears whether nobody is left who could bring what it waits for.
+//! In a world of threads, a wait that lasts is entered in the table of the [group](LaunchGroup), beside those of kernels.
+//! Whoever waits looks again and again, and hears whether nobody is left who could bring what it waits for.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shoal_driver::{LONG_WAIT, LaunchGroup, LongWait, Verdict, WaitKind};
+
+use crate::engine::Awaited;
+use crate::error::{Failure, WorldError, spell};
+use crate::giving_up;
+use crate::rank::Rank;
+use crate::wait_report::Told;
+
+impl Rank {
+    /// Looks again and again until something is found, with a rest after each look that was in vain. Gives up after
+    /// `patience`, which ends the world, or when that has ended.
+    pub(crate) fn wait_until<T>(
+        &self,
+        patience: Duration,
+        condition: impl Fn() -> String,
+        mut look: impl FnMut() -> Option<T>,
+        mut rest: impl FnMut(),
+    ) -> Result<T, WorldError> {
+        let deadline = Instant::now() + patience;
+        let mut wait = HostWait::begin(self.group(), self.rank());
+        let awaited = || Awaited::Word { condition: condition() };
+        loop {
+            wait.looks();
+            // In this order: what is waited for may be the last thing that was done before the world ended.
+            let trouble = self.failure().or_else(|| {
+                let reason = || format!("{} waited {} for {}", self.name(), spell(patience), condition());
+                (Instant::now() >= deadline).then(|| Failure { rank: self.rank(), reason: reason() })
+            });
+            if let Some(found) = look() {
+                return Ok(found);
+            }
+            if let Some(failure) = trouble {
+                let error = WorldError::failed(self.rank(), Some(awaited()), failure);
+                return Err(giving_up::unmet(self.access(), error));
+            }
+            if let Some(verdict) = wait.in_vain() {
+                return Err(giving_up::deadlocked(self.access(), &verdict, &Told::from(&awaited())));
+            }
+            rest();
+        }
+    }
+}
 
 /// A wait of this thread, for a rank. Where ranks are processes, it knows nothing of the others.
 #[derive(Debug)]

@@ -15,7 +15,6 @@ use crate::engine::{Call, Engine, EngineKind};
 use crate::error::{Failure, WorldError};
 use crate::giving_up;
 use crate::heap::{Heap, Symm};
-use crate::host_wait::HostWait;
 use crate::mesh::Mesh;
 use crate::options::WorldOptions;
 use crate::pad::SignalPad;
@@ -402,11 +401,6 @@ impl Rank {
     /// Who waits, where all ranks are threads of this process.
     pub(crate) fn group(&self) -> Option<&LaunchGroup> {
         self.0.launches.as_ref()
-    }
-
-    /// This thread is about to wait for others.
-    pub(crate) fn begin_wait(&self) -> HostWait<'_> {
-        HostWait::begin(self.group(), self.rank())
     }
 
     /// An error that nobody is there to hear, unless there is one.

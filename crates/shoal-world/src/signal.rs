@@ -4,14 +4,11 @@
 //! rest when it is zero, so nothing has to be reset between two uses.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::engine::Awaited;
-use crate::error::{Failure, WorldError, spell};
-use crate::giving_up;
+use crate::error::WorldError;
 use crate::rank::Rank;
 use crate::stream::Place;
-use crate::wait_report::Told;
 
 /// Looks before a waiting rank goes to sleep.
 const SPINS_BEFORE_SLEEP: u32 = 500;
@@ -62,29 +59,12 @@ impl Rank {
             }
             std::hint::spin_loop();
         }
-        let patience = patience.unwrap_or(self.options().timeout);
-        let deadline = Instant::now() + patience;
         let mut pause = FIRST_SLEEP;
-        let mut wait = self.begin_wait();
-        let awaited = || Awaited::Word { condition: format!("the signal at {} {what}", slot.name) };
-        loop {
-            wait.looks();
-            let trouble = self.failure().or_else(|| {
-                let reason =
-                    || format!("{} waited {} for the signal at {} {what}", self.name(), spell(patience), slot.name);
-                (Instant::now() >= deadline).then(|| Failure { rank: self.rank(), reason: reason() })
-            });
-            if swap() {
-                return Ok(());
-            }
-            if let Some(failure) = trouble {
-                return Err(self.ended_while(awaited(), self.end_world(failure)));
-            }
-            if let Some(verdict) = wait.in_vain() {
-                return Err(giving_up::deadlocked(self.access(), &verdict, &Told::from(&awaited())));
-            }
+        let rest = || {
             std::thread::sleep(pause);
             pause = (pause * 2).min(LONGEST_SLEEP);
-        }
+        };
+        let condition = || format!("the signal at {} {what}", slot.name);
+        self.wait_until(patience.unwrap_or(self.options().timeout), condition, || swap().then_some(()), rest)
     }
 }

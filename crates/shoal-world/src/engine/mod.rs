@@ -15,6 +15,7 @@ use crate::error::{Failure, WorldError};
 use crate::vigil::Beat;
 use crate::wait_report::WaitReport;
 
+pub(crate) mod absence;
 pub(crate) mod cuda;
 pub(crate) mod cuda_processes;
 pub(crate) mod gpu_heaps;

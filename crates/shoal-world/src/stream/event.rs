@@ -2,14 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::SharedError;
-use crate::engine::Awaited;
-use crate::error::{Failure, WorldError, spell};
-use crate::giving_up;
+use crate::error::WorldError;
+use crate::giving_up::COLLECTING;
 use crate::rank::Rank;
-use crate::wait_report::Told;
 
 /// How often a waiting rank looks whether the world has failed.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
@@ -75,37 +73,30 @@ impl Event {
 
     /// Waits until the stream has come here. Returns the error that ended the stream before, if one did.
     pub fn wait(&self, rank: &Rank) -> Result<(), WorldError> {
-        let deadline = Instant::now() + rank.options().timeout;
-        let what = self.0.purpose.words();
-        let awaited = || Awaited::Word { condition: what.to_owned() };
-        let mut wait = rank.begin_wait();
-        let mut state = self.lock();
-        loop {
-            wait.looks();
-            match &*state {
-                State::Happened => return Ok(()),
-                State::Failed(error) => {
-                    self.0.is_heard.store(true, Ordering::Relaxed);
-                    return Err(WorldError::Stream { source: Arc::clone(error) });
-                }
-                State::Pending => {}
-            }
-            if Instant::now() >= deadline {
-                let reason = format!("{} waited {} for {what}", rank.name(), spell(rank.options().timeout));
-                let failure = rank.end_world(Failure { rank: rank.rank(), reason });
-                return Err(giving_up::ended(rank.access(), Some(awaited()), failure));
-            }
-            if let Some(failure) = rank.failure() {
-                // What becomes of the stream comes of that.
-                self.0.is_heard.store(true, Ordering::Relaxed);
-                return Err(giving_up::ended(rank.access(), Some(awaited()), failure));
-            }
-            if let Some(verdict) = wait.in_vain() {
-                drop(state);
-                return Err(giving_up::deadlocked(rank.access(), &verdict, &Told::from(&awaited())));
-            }
-            let waited = self.0.happened.wait_timeout(state, LIVENESS_INTERVAL);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        let rest = || drop(self.outcome_within(LIVENESS_INTERVAL));
+        // In a world that has ended, a stream that waits tells what for: that says more.
+        let look = || self.outcome_within(if rank.failure().is_some() { COLLECTING / 4 } else { Duration::ZERO });
+        let condition = || self.0.purpose.words().to_owned();
+        let result = match rank.wait_until(rank.options().timeout, condition, look, rest) {
+            Ok(outcome) => outcome,
+            // It may even be the one that has ended it, and collects what all others wait for.
+            Err(error @ WorldError::Failed { .. }) => self.outcome_within(COLLECTING * 2).unwrap_or(Err(error)),
+            Err(error) => Err(error),
+        };
+        if result.is_err() {
+            // The error of the stream, or what it comes of.
+            self.0.is_heard.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn outcome_within(&self, time: Duration) -> Option<Result<(), WorldError>> {
+        let is_pending = |state: &mut State| matches!(state, State::Pending);
+        let waited = self.0.happened.wait_timeout_while(self.lock(), time, is_pending);
+        match &*waited.unwrap_or_else(PoisonError::into_inner).0 {
+            State::Pending => None,
+            State::Happened => Some(Ok(())),
+            State::Failed(error) => Some(Err(WorldError::Stream { source: Arc::clone(error) })),
         }
     }
 

@@ -14,6 +14,7 @@ use super::value::{Compare, Value};
 use crate::engine::Awaited;
 use crate::engine::cuda::{GpuRank, check_queues};
 use crate::error::{Failure, WorldError, spell};
+use crate::giving_up;
 use crate::rank::Rank;
 
 /// How long a stream that is told to go on may take to end.
@@ -158,13 +159,13 @@ impl GpuStream {
             return Err(WorldError::gpu(error));
         }
         self.release(rank, &waits)?;
-        let awaited = waits.first().map(|wait| Awaited::Word { condition: wait.condition() });
+        let condition = waits.first().map_or("the GPU".to_owned(), Wait::condition);
         let failure = rank.failure().unwrap_or_else(|| {
-            let what = awaited.as_ref().map_or("the GPU".to_owned(), |_| waits[0].condition());
-            let reason = format!("{} waited {} for {what}", rank.name(), spell(timeout));
-            rank.end_world(Failure { rank: rank.rank(), reason })
+            let reason = format!("{} waited {} for {condition}", rank.name(), spell(timeout));
+            Failure { rank: rank.rank(), reason }
         });
-        Err(WorldError::failed(rank.rank(), awaited, failure))
+        let error = WorldError::failed(rank.rank(), Some(Awaited::Word { condition }), failure);
+        Err(giving_up::unmet(rank.access(), error))
     }
 
     /// Adds what the stream will wait for, once: streams that nobody finishes wait for the same again and again.

@@ -1,18 +1,16 @@
 //! Words that streams write and wait for.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::thread::futex;
 use shoal_abi::SignalChange;
 
 use super::Place;
-use crate::engine::Awaited;
-use crate::error::{Failure, WorldError, spell};
-use crate::giving_up;
+use crate::error::WorldError;
 use crate::rank::Rank;
-use crate::wait_report::Told;
 
 /// Looks before the stream's thread goes to sleep.
 const SPINS_BEFORE_SLEEP: u32 = 200;
@@ -151,33 +149,18 @@ impl Word {
             }
             std::hint::spin_loop();
         }
-        let timeout = rank.options().timeout;
-        let deadline = Instant::now() + timeout;
-        let mut pause = FIRST_SLEEP;
-        let mut wait = rank.begin_wait();
-        loop {
-            wait.looks();
-            let seen = self.futex().load(Ordering::Acquire);
-            let trouble = rank.failure().or_else(|| {
-                let reason = || format!("{} waited {} for {}", rank.name(), spell(timeout), self.condition(compare));
-                (Instant::now() >= deadline).then(|| Failure { rank: rank.rank(), reason: reason() })
-            });
-            if self.holds(compare) {
-                return Ok(());
-            }
-            if let Some(failure) = trouble {
-                let awaited = Some(Awaited::Word { condition: self.condition(compare) });
-                return Err(giving_up::ended(rank.access(), awaited, rank.end_world(failure)));
-            }
-            if let Some(verdict) = wait.in_vain() {
-                let awaited = Awaited::Word { condition: self.condition(compare) };
-                return Err(giving_up::deadlocked(rank.access(), &verdict, &Told::from(&awaited)));
-            }
+        let (mut pause, seen) = (FIRST_SLEEP, Cell::new(0));
+        let look = || {
+            seen.set(self.futex().load(Ordering::Acquire));
+            self.holds(compare).then_some(())
+        };
+        let rest = || {
             let time = futex::Timespec::try_from(pause).expect("a short time");
-            // Woken, timed out or changed meanwhile: in every case the loop looks again.
-            let _ = futex::wait(self.futex(), futex::Flags::empty(), seen, Some(&time));
+            // Woken, timed out or changed meanwhile: in every case somebody looks again.
+            let _ = futex::wait(self.futex(), futex::Flags::empty(), seen.get(), Some(&time));
             pause = (pause * 2).min(LONGEST_SLEEP);
-        }
+        };
+        rank.wait_until(rank.options().timeout, || self.condition(compare), look, rest)
     }
 
     fn condition(&self, compare: Compare) -> String {

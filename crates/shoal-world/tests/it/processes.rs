@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 use shoal_world::launch::Job;
-use shoal_world::{Failure, Rank, World, WorldError, WorldOptions};
+use shoal_world::{Compare, Failure, Place, Rank, Value, World, WorldError, WorldOptions};
 
 use crate::calls::differ;
 use crate::collectives::messages;
@@ -29,7 +29,7 @@ fn role() {
     match role.as_str() {
         "another heap" if rank == 1 => options.heap_bytes *= 2,
         "another pad" if rank == 2 => options.pad_slots += 1,
-        "impatient" => options.timeout = Duration::from_millis(700),
+        "impatient" | "give up a barrier" | "give up a word" => options.timeout = Duration::from_millis(700),
         "stop" => options.timeout = Duration::from_secs(2),
         _ => {}
     }
@@ -95,6 +95,8 @@ pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<
             }
             rank.barrier()
         }
+        "give up a barrier" => give_up(rank, Rank::barrier),
+        "give up a word" => give_up(rank, wait_for_a_word),
         "a word to the right" => {
             let x = rank.symm_zeros::<u64>(1)?;
             x.write_to((rank.rank() + 1) % rank.size(), 0, &[rank.rank() as u64 + 1])?;
@@ -126,6 +128,35 @@ pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<
     }
 }
 
+/// Rank 0 gives up while the others wait on their hosts and in their streams.
+fn give_up(rank: &Rank, first: impl FnOnce(&Rank) -> Result<(), WorldError>) -> Result<(), WorldError> {
+    let slot = rank.symm_zeros::<u32>(1)?;
+    let stream = rank.stream()?;
+    rank.barrier()?;
+    if rank.rank() > 0 {
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    match rank.rank() {
+        0 => first(rank),
+        1 => wait_for_a_word(rank),
+        2 => rank.wait_signal(&Place::symm(&slot, 2, ..)?, None),
+        _ => {
+            stream.call(|| {
+                std::thread::sleep(Duration::from_secs(2));
+                Ok(())
+            });
+            stream.record().wait(rank)
+        }
+    }
+}
+
+/// A stream waits for a word that nobody writes.
+fn wait_for_a_word(rank: &Rank) -> Result<(), WorldError> {
+    let stream = rank.stream()?;
+    stream.wait_value(Place::segment(rank, rank.rank(), 12, 4)?, Compare::GreaterOrEqual, Value::U32(9))?;
+    stream.synchronize()
+}
+
 pub(crate) fn everything(world: &World) -> Result<(), WorldError> {
     world
         .run(|rank: &Rank| {
@@ -150,7 +181,10 @@ pub(crate) fn player(role: &str) -> Command {
 /// How the ranks of a job ended.
 pub(crate) struct Ending {
     pub(crate) codes: Vec<Option<i32>>,
+    /// The first line of their errors.
     pub(crate) said: Vec<String>,
+    /// The lines after it.
+    pub(crate) reports: Vec<String>,
     /// What the ranks have told who started them.
     pub(crate) told: Option<Failure>,
 }
@@ -163,15 +197,16 @@ pub(crate) fn end(mut job: Job) -> Ending {
         codes[ended.rank] = ended.status.code();
     }
     assert_eq!(job.processes().count(), 0, "a rank hangs");
-    let said = pipes.iter_mut().map(|pipe| {
+    let errors = pipes.iter_mut().map(|pipe| {
         let mut text = String::new();
         if let Some(pipe) = pipe {
             pipe.read_to_string(&mut text).expect("text");
         }
-        text.lines().filter(|line| line.starts_with("error: ")).collect()
+        let mut lines = text.lines().skip_while(|line| !line.starts_with("error: "));
+        (lines.next().unwrap_or_default().to_owned(), lines.collect::<Vec<_>>().join("\n"))
     });
-    let said = said.collect();
-    Ending { codes, said, told: job.told().cloned() }
+    let (said, reports) = errors.unzip();
+    Ending { codes, said, reports, told: job.told().cloned() }
 }
 
 pub(crate) fn run(ranks: usize, role: &str) -> Ending {
@@ -292,6 +327,24 @@ fn a_rank_that_fails_tells_the_others_why() {
         for said in said_by_others(role) {
             assert!(said.contains(": rank 1 (pid "), "{said}");
             assert!(said.ends_with(&format!(") failed: {reason}")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn whoever_gives_up_tells_what_streams_and_hosts_of_others_wait_for() {
+    for (role, first) in [("give up a barrier", "in barrier of the world"), ("give up a word", ">= 9 (it is 0)")] {
+        let ending = run(4, role);
+        assert_eq!(ending.codes, [Some(FAILED); 4], "{role}: {:?}", ending.said);
+        let reports = &ending.reports[0];
+        let all = format!("{}\n{reports}", ending.said[0]);
+        assert!(ending.said[0].contains(first), "{role}: {all}");
+        for told in [
+            "rank 1: waiting for the word at offset 12 of rank 1 >= 9 (it is 0)",
+            "rank 2: waiting for the signal at ",
+            "rank 3: waiting for an event of a stream",
+        ] {
+            assert!(reports.contains(told), "{role}: {all}");
         }
     }
 }

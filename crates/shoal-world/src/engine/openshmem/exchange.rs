@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use shoal_driver::Transport;
 
-use super::Shared;
 use super::board::{Mail, PAYLOAD};
+use super::{OpenShmemEngine, Shared};
+use crate::engine::absence::{Patience, trouble};
 use crate::engine::{Awaited, Call, Route};
-use crate::error::{Failure, WorldError, late_for};
+use crate::error::{Failure, WorldError};
 use crate::vigil::Beating;
 
 /// Looks before a rank leaves its core to others.
@@ -21,14 +22,20 @@ const SLEEP: Duration = Duration::from_micros(100);
 /// How often it tells the others that it waits, once a rank has left.
 const BETWEEN_BEATS: Duration = Duration::from_millis(20);
 
-pub(super) fn exchange(world: &Shared, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
+pub(super) fn exchange(
+    access: &OpenShmemEngine,
+    route: &Route<'_>,
+    call: Call,
+    mine: &[u8],
+) -> Result<Vec<Vec<u8>>, WorldError> {
+    let world = &*access.0;
     // Who returns from a collective finds what the others had written before.
     world.port.quiet();
     let mut all: Vec<Vec<u8>> = vec![Vec::new(); route.members.len()];
     let mut lengths = vec![0; route.members.len()];
     let mut from = 0;
     loop {
-        let round = Round { world, route, call, number: next(route.rounds) };
+        let round = Round { access, world, route, call, number: next(route.rounds) };
         round.post(mine, from);
         round.await_all()?;
         if from == 0 {
@@ -52,6 +59,7 @@ fn next(rounds: &AtomicU32) -> u32 {
 /// One round of messages, seen by one rank. Two boxes for each member suffice: who arrives in round r has read all of
 /// round r - 1, so that nobody who writes in round r + 1 finds one unread.
 struct Round<'a> {
+    access: &'a OpenShmemEngine,
     world: &'a Shared,
     route: &'a Route<'a>,
     call: Call,
@@ -84,14 +92,14 @@ impl Round<'_> {
             std::hint::spin_loop();
         }
         let begun = Instant::now();
-        let deadline = begun + self.world.timeout;
+        let patience = Patience::begin(self.world.timeout);
         let mut beating = Beating::default();
         let mut last_beat = begun;
         let tell = |beat| self.world.beat(beat);
         let result = loop {
             self.world.port.progress();
             // In this order: what made the round complete may be the last thing that a rank did before it left.
-            let trouble = self.trouble(deadline);
+            let trouble = trouble(self.access, self.route, self.call, |member| self.has_posted(member), patience);
             if is_complete() {
                 break Ok(());
             }
@@ -115,28 +123,6 @@ impl Round<'_> {
         let Shared { port, board, .. } = self.world;
         let posted = port.own_word(board.arrival_at(self.route.slot, member)).load(Ordering::Acquire) as u32;
         posted.wrapping_sub(self.number) as i32 >= 0
-    }
-
-    /// Why this round will not be completed.
-    fn trouble(&self, deadline: Instant) -> Option<Failure> {
-        let world = self.world;
-        if let Some(failure) = world.failure() {
-            return Some(failure);
-        }
-        let missing = || self.route.members.iter().copied().filter(|&member| !self.has_posted(member));
-        let (call, team) = (self.call, self.route.team);
-        let left = missing().find(|&member| world.has_left(member));
-        // The rank may have posted between the two looks.
-        if let Some(rank) = left.filter(|&rank| !self.has_posted(rank)) {
-            let (who, me) = (&world.names[rank], &world.names[world.rank]);
-            let reason = format!("{who} left the world while {me} waited for it in {call} of {team}");
-            return Some(Failure { rank, reason });
-        }
-        if Instant::now() < deadline {
-            return None;
-        }
-        let late: Vec<String> = missing().map(|rank| world.names[rank].clone()).collect();
-        Some(late_for(missing().next()?, &late, call, team, &world.names[world.rank], world.timeout))
     }
 
     fn failed(&self, failure: Failure) -> WorldError {

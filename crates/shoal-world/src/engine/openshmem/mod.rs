@@ -166,7 +166,7 @@ impl Engine for OpenShmemEngine {
     }
 
     fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
-        exchange::exchange(&self.0, route, call, mine)
+        exchange::exchange(self, route, call, mine)
     }
 
     fn prepare_slot(&self, slot: usize) {
@@ -181,7 +181,7 @@ impl Engine for OpenShmemEngine {
     }
 
     fn retire_slot(&self, route: &Route<'_>) -> Result<(), WorldError> {
-        exchange::exchange(&self.0, route, Call::FreeTeam, &[]).map(drop)
+        exchange::exchange(self, route, Call::FreeTeam, &[]).map(drop)
     }
 
     fn failure(&self) -> Option<Failure> {

@@ -9,8 +9,9 @@ use rustix::thread::futex;
 
 use super::SharedMemory;
 use super::control::{PAYLOAD, TeamSlot};
+use crate::engine::absence::{Patience, trouble};
 use crate::engine::{Awaited, Call, Engine, Route};
-use crate::error::{Failure, WorldError, late_for};
+use crate::error::{Failure, WorldError};
 use crate::giving_up;
 use crate::host_wait::HostWait;
 use crate::vigil::Beating;
@@ -120,14 +121,14 @@ impl Round<'_> {
             }
             std::hint::spin_loop();
         }
-        let deadline = Instant::now() + self.memory.timeout;
+        let patience = Patience::begin(self.memory.timeout);
         let mut wait = HostWait::begin(self.memory.group.as_ref(), self.me);
         let mut beating = Beating::default();
         let tell = |beat| self.memory.beat(self.me, beat);
         let result = loop {
             wait.looks();
             // In this order: what made the round complete may be the last thing that a rank did before it left.
-            let trouble = self.trouble(deadline);
+            let trouble = trouble(self.access, self.route, self.call, |member| self.has_posted(member), patience);
             if is_complete() {
                 break Ok(());
             }
@@ -140,40 +141,13 @@ impl Round<'_> {
             if let Some(verdict) = wait.in_vain() {
                 break Err(giving_up::deadlocked(self.access, &verdict, &self.told()));
             }
-            let interval = LIVENESS_INTERVAL.min(deadline.saturating_duration_since(Instant::now()));
+            let interval = LIVENESS_INTERVAL.min(patience.deadline.saturating_duration_since(Instant::now()));
             let interval = futex::Timespec::try_from(interval).expect("a short time");
             // Woken, timed out, interrupted or too late to sleep: in every case the loop looks again.
             let _ = futex::wait(completed, self.memory.futex_flags(), before, Some(&interval));
         };
         beating.ended(tell);
         result
-    }
-
-    /// Why this round will not be completed.
-    fn trouble(&self, deadline: Instant) -> Option<Failure> {
-        if let Some(failure) = self.memory.failure() {
-            return Some(failure);
-        }
-        let missing = || self.route.members.iter().copied().filter(|&member| !self.has_posted(member));
-        if let Some(rank) = missing().find(|&member| self.memory.has_left(member)) {
-            // The rank may have posted between the two looks.
-            if !self.has_posted(rank) {
-                let team = self.route.team;
-                let reason = format!(
-                    "{} left the world while {} waited for it in {} of {team}",
-                    self.memory.name(rank),
-                    self.memory.name(self.me),
-                    self.call,
-                );
-                return Some(Failure { rank, reason });
-            }
-        }
-        if Instant::now() < deadline {
-            return None;
-        }
-        let late: Vec<String> = missing().map(|rank| self.memory.name(rank)).collect();
-        let rank = missing().next()?;
-        Some(late_for(rank, &late, self.call, self.route.team, &self.memory.name(self.me), self.memory.timeout))
     }
 
     fn has_posted(&self, rank: usize) -> bool {

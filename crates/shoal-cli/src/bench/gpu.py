@@ -23,6 +23,8 @@ except ImportError:
     triton = None
 
 KERNELS, FILTER, ROUNDS = sys.argv[1], sys.argv[2], int(sys.argv[3])
+# Cycles of the GPU, some tenths of a millisecond.
+HEAD_START = 600_000
 FLUSH = torch.empty(256 << 20, dtype=torch.int8, device="cuda")
 
 
@@ -49,6 +51,8 @@ def say(**row):
 
 def once(fn):
     FLUSH.zero_()
+    # The GPU waits while the host prepares the call, however long a busy one takes for that.
+    torch.cuda._sleep(HEAD_START)
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
     fn()
@@ -58,15 +62,17 @@ def once(fn):
 
 
 def medians(calls):
-    """Seconds of each call; they take turns."""
+    """Seconds of each call. They take turns, each as often the first: what a call follows decides how warm the GPU is."""
     for fn in calls.values():
         for _ in range(3):
             fn()
     torch.cuda.synchronize()
     times = {name: [] for name in calls}
+    turns = list(calls)
     for _ in range(ROUNDS):
-        for name, fn in calls.items():
-            times[name].append(once(fn))
+        for name in turns:
+            times[name].append(once(calls[name]))
+        turns.append(turns.pop(0))
     return {name: statistics.median(t) for name, t in times.items()}
 
 

@@ -28,12 +28,12 @@ impl Blocks {
         Blocks { m: fit(m, 128), n: fit(n, 128), k: fit(k, 64), group: 8 }
     }
 
-    /// The same on a device. Cores keep a wide block of b packed while they walk down c.
+    /// The same on a device. Cores keep a wide block of b packed while they walk down c, the farther the better.
     #[must_use]
     pub fn on(device: &Device, m: usize, n: usize, k: usize) -> Blocks {
         let blocks = Blocks::of(m, n, k);
         match device.backend() {
-            Backend::Cpu => Blocks { n: n.next_power_of_two().clamp(16, 256), ..blocks },
+            Backend::Cpu => Blocks { n: n.next_power_of_two().clamp(16, 256), group: 16, ..blocks },
             Backend::Cuda | Backend::Interpreter => blocks,
         }
     }

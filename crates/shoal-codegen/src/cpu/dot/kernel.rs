@@ -16,6 +16,11 @@ const UNROLLED: u32 = 32;
 /// LLVM tries what unrolling would gain on innermost loops of up to 10 rounds, at a cost far above all else here.
 const TRIED_ROUNDS: u32 = 10;
 
+const CACHE_LINE: u64 = 64;
+
+/// Bytes to ask for at a time: few instructions beside those of a block.
+const MOST_ASKED: u64 = 16 * CACHE_LINE;
+
 /// A matrix of units as the kernel reads it; strides in bytes.
 #[derive(Copy, Clone)]
 pub(super) struct View<'ctx> {
@@ -282,6 +287,7 @@ impl DotPlan {
         each(llvm, self.problem.n / block.cols(), |col| {
             let b = View { base: stepped(llvm, b.base, col, b.block), ..b };
             each(llvm, blocks, |row| {
+                ask_for_next_panel(llvm, b, row, blocks);
                 self.emit_block_of_rounds(llvm, product, first_row(row), b, place(row, col));
                 visit(row, col);
             });
@@ -470,6 +476,17 @@ impl DotPlan {
         let (block, row_bytes, col_bytes) = (self.block, c.row, c.col);
         let row = move |row| (0..block.vectors).map(move |v| row * row_bytes + u64::from(v * block.lanes) * col_bytes);
         (0..u64::from(block.rows)).flat_map(row)
+    }
+}
+
+/// Asks for a part of the panel that follows, while the present one meets the `row`th of so many blocks of `a`: it may have
+/// left L2 since it was packed. Nothing happens where there is none.
+fn ask_for_next_panel<'ctx>(llvm: &Llvm<'ctx>, b: View<'ctx>, row: IntValue<'ctx>, blocks: u32) {
+    let part = b.block.div_ceil(blocks.into()).next_multiple_of(CACHE_LINE).min(MOST_ASKED);
+    let next = stepped(llvm, further(llvm, b.base, b.block), row, part);
+    for line in (0..part).step_by(CACHE_LINE as usize) {
+        let (reads, in_l2, data) = (llvm.const_i32(0).into(), llvm.const_i32(2).into(), llvm.const_i32(1).into());
+        llvm.intrinsic("llvm.prefetch", &[llvm.ptr().into()], &[further(llvm, next, line).into(), reads, in_l2, data]);
     }
 }
 

@@ -270,6 +270,13 @@ assert torch.equal(torch.mm(half, half.T, out_dtype=torch.float32), wide)
 torch.addmm(made, half, half.T, out_dtype=torch.float32, alpha=2, out=made)
 assert torch.equal(made, 2 * wide)
 assert torch.equal(torch.bmm(half[None], half.T[None], out_dtype=torch.float32), wide[None])
+experts = torch.tensor([3, 0, 3, 1, 9, -1], dtype=torch.int32, device="cuda")
+if hasattr(torch.library, "get_kernel"):
+    counts = torch.histc(experts, bins=4, max=3)
+    assert counts.dtype == torch.int32 and counts.tolist() == [1, 1, 0, 2]
+    assert experts.histc(2).tolist() == experts.float().histc(2).tolist() == [5, 1]
+    assert torch.histc(experts[:0], bins=2).tolist() == [0, 0]
+assert torch.histc(experts.float(), bins=4, max=3).tolist() == [1, 1, 0, 2]
 
 
 class Scaled(torch.Tensor):

@@ -260,6 +260,10 @@ assert torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="cuda")
 with torch._subclasses.FakeTensorMode() as mode:
     assert (mode.from_tensor(x) + 1).device == x.device
 assert torch._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
+if hasattr(torch._C._dynamo.guards, "_empty_strided_cuda"):  # programs that Inductor has written allocate by it
+    with torch.cuda._DeviceGuard(0):
+        column = torch._C._dynamo.guards._empty_strided_cuda((3, 1), (1, 3), torch.float16)
+    assert column.is_cuda and column.stride() == (1, 3) and column.dtype == torch.float16
 
 
 # Of torch's own operators for CUDA only.

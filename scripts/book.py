@@ -80,20 +80,23 @@ def text_of(page: Page) -> str:
         opening = [line[4:] for line in lines if line.startswith("//!")]
         code = "\n".join(line for line in lines if not line.startswith("//!")).strip()
         language = "rust"
+        command = f"cargo run -p shoal --example {page.source.parent.name}"
     else:
         _, docstring, rest = text.split('"""', 2)
         opening, code, language = docstring.splitlines(), rest.strip(), "python"
+        command = f"target/python/bin/python3 {page.source.relative_to(ROOT)}"
     title, *words = opening
     # A title may be underlined.
     words = words[1:] if words and set(words[0].strip()) == {"="} else words
     plots = f"{page.source.stem.partition('_')[0]}-*" if page.source.parent.name == "kernels" else ""
     pictures = sorted((OUT / "plots").glob(plots)) if plots else []
     shown = "".join(f"\n![{title}](plots/{picture.name})\n" for picture in pictures)
-    place = page.source.relative_to(ROOT)
+    kept = " A folder as its argument is where it keeps its table and its plot." if "perf_report" in code else ""
     return (
         f"# {title.strip()}\n"
         + "\n".join(words)
-        + f"\n\nThe program is `{place}`.\n{shown}\n```{language}\n{code}\n```\n"
+        + f"\n\nThe program is `{page.source.relative_to(ROOT)}`; `{command}` runs it.{kept}\n"
+        + f"{shown}\n```{language}\n{code}\n```\n"
     )
 
 

@@ -46,6 +46,15 @@ def test_pages_show_their_pictures(tmp_path, monkeypatch):
     assert {"index.html", "ARCHITECTURE.html", "docs-python.html"} <= shown.keys()
 
 
+def test_tutorials_say_how_they_are_run():
+    book = script("book")
+    shown = {page.file: book.text_of(page) for page in book.pages()}
+    assert "`cargo run -p shoal --example from-rust` runs it" in shown["from-rust-main.html"]
+    assert 'name = "from-rust"' in (ROOT / "crates/shoal/Cargo.toml").read_text()
+    place = "examples/tutorials/kernels/01_vector_add.py"
+    assert f"`target/python/bin/python3 {place}` runs it. A folder" in shown["kernels-01_vector_add.html"]
+
+
 def test_the_book_needs_nothing_but_its_folder(tmp_path, monkeypatch):
     pytest.importorskip("markdown")
     book = script("book")

@@ -5,7 +5,8 @@
 
 Pages are Markdown, or the tutorials' own programs: their opening text becomes the page's, the rest is shown as code.
 With --check only the list and the links are checked, which needs nothing but Python; building needs the package
-`markdown`. Pictures that tutorials drew (target/book/plots) are shown on their pages.
+`markdown`. Pictures that tutorials drew (target/book/plots) are shown on their pages; those of the documentation are
+copied into the book.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from __future__ import annotations
 import html
 import os
 import re
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SUMMARY = ROOT / "docs" / "SUMMARY.md"
+PICTURES = ROOT / "docs" / "pictures"
 OUT = ROOT / "target" / "book"
 
 STYLE = """
@@ -49,7 +52,10 @@ class Page:
     @property
     def file(self) -> str:
         """The name of its file in the book."""
-        return "index.html" if self.source.name == "README.md" else f"{self.source.parent.name}-{self.source.stem}.html"
+        if self.source.name == "README.md":
+            return "index.html"
+        folder = "" if self.source.parent == ROOT else f"{self.source.parent.name}-"
+        return f"{folder}{self.source.stem}.html"
 
 
 def pages() -> list[Page]:
@@ -74,20 +80,23 @@ def text_of(page: Page) -> str:
         opening = [line[4:] for line in lines if line.startswith("//!")]
         code = "\n".join(line for line in lines if not line.startswith("//!")).strip()
         language = "rust"
+        command = f"cargo run -p shoal --example {page.source.parent.name}"
     else:
         _, docstring, rest = text.split('"""', 2)
         opening, code, language = docstring.splitlines(), rest.strip(), "python"
+        command = f"target/python/bin/python3 {page.source.relative_to(ROOT)}"
     title, *words = opening
     # A title may be underlined.
     words = words[1:] if words and set(words[0].strip()) == {"="} else words
-    plots = f"{page.source.stem.partition('_')[0]}-*.svg" if page.source.parent.name == "kernels" else ""
+    plots = f"{page.source.stem.partition('_')[0]}-*" if page.source.parent.name == "kernels" else ""
     pictures = sorted((OUT / "plots").glob(plots)) if plots else []
     shown = "".join(f"\n![{title}](plots/{picture.name})\n" for picture in pictures)
-    place = page.source.relative_to(ROOT)
+    kept = " A folder as its argument is where it keeps its table and its plot." if "perf_report" in code else ""
     return (
         f"# {title.strip()}\n"
         + "\n".join(words)
-        + f"\n\nThe program is `{place}`.\n{shown}\n```{language}\n{code}\n```\n"
+        + f"\n\nThe program is `{page.source.relative_to(ROOT)}`; `{command}` runs it.{kept}\n"
+        + f"{shown}\n```{language}\n{code}\n```\n"
     )
 
 
@@ -152,6 +161,8 @@ def rendered(page: Page, all_pages: list[Page]) -> str:
         place, hash_, fragment = target.partition("#")
         path = (page.source.parent / place).resolve()
         there = places.get(path) or os.path.relpath(path, OUT)
+        if path.parent == PICTURES:
+            there = f"{PICTURES.name}/{path.name}"
         return f'{match.group(1)}="{there}{hash_}{fragment}"'
 
     body = re.sub(r'(href|src)="([^"]*)"', moved, body)
@@ -177,6 +188,7 @@ def main() -> None:
     if "--check" in sys.argv:
         return
     OUT.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(PICTURES, OUT / PICTURES.name, dirs_exist_ok=True)
     for page in all_pages:
         (OUT / page.file).write_text(rendered(page, all_pages))
     print(f"book: {len(all_pages)} pages, {OUT / 'index.html'}")

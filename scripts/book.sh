@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 bin=$(scripts/python.sh)
 "$bin/python3" scripts/reference.py
 if [ "${1:-}" = --plots ]; then
+    rm -rf target/book/plots
     mkdir -p target/book/plots
     for tutorial in examples/tutorials/kernels/*.py; do
         number=$(basename "$tutorial")
@@ -15,7 +16,8 @@ if [ "${1:-}" = --plots ]; then
         made=$(mktemp -d)
         printf 'book: running %s\n' "$tutorial" >&2
         "$bin/python3" "$tutorial" "$made"
-        for plot in "$made"/*.svg; do
+        # Plots are PNG where matplotlib is installed, else SVG.
+        for plot in "$made"/*.png "$made"/*.svg; do
             [ -e "$plot" ] && cp "$plot" "target/book/plots/$number-$(basename "$plot")"
         done
         rm -r "$made"

@@ -260,6 +260,10 @@ assert torch.nested.nested_tensor([torch.ones(2), torch.ones(3)], device="cuda")
 with torch._subclasses.FakeTensorMode() as mode:
     assert (mode.from_tensor(x) + 1).device == x.device
 assert torch._C._cuda_getCurrentRawStream(0) == torch.cuda.current_stream().cuda_stream
+if hasattr(torch._C._dynamo.guards, "_empty_strided_cuda"):  # programs that Inductor has written allocate by it
+    with torch.cuda._DeviceGuard(0):
+        column = torch._C._dynamo.guards._empty_strided_cuda((3, 1), (1, 3), torch.float16)
+    assert column.is_cuda and column.stride() == (1, 3) and column.dtype == torch.float16
 
 
 # Of torch's own operators for CUDA only.
@@ -270,6 +274,13 @@ assert torch.equal(torch.mm(half, half.T, out_dtype=torch.float32), wide)
 torch.addmm(made, half, half.T, out_dtype=torch.float32, alpha=2, out=made)
 assert torch.equal(made, 2 * wide)
 assert torch.equal(torch.bmm(half[None], half.T[None], out_dtype=torch.float32), wide[None])
+experts = torch.tensor([3, 0, 3, 1, 9, -1], dtype=torch.int32, device="cuda")
+if hasattr(torch.library, "get_kernel"):
+    counts = torch.histc(experts, bins=4, max=3)
+    assert counts.dtype == torch.int32 and counts.tolist() == [1, 1, 0, 2]
+    assert experts.histc(2).tolist() == experts.float().histc(2).tolist() == [5, 1]
+    assert torch.histc(experts[:0], bins=2).tolist() == [0, 0]
+assert torch.histc(experts.float(), bins=4, max=3).tolist() == [1, 1, 0, 2]
 
 
 class Scaled(torch.Tensor):

@@ -103,6 +103,41 @@ if __name__ == "__main__":
 """
 )
 
+BEFORE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def before(x, o):
+    tl.store(o, tl.load(x - 1))
+
+
+def program(x):
+    o = torch.empty(1)
+    before[(1,)](x, o)
+    return o
+
+
+triton.knobs.runtime.debug = DEBUG
+compiled = torch.compile(program, backend="BACKEND", fullgraph=True)
+try:
+    assert compiled(torch.arange(8.0)[4:]).item() == 3.0
+    print("unchecked")
+except RuntimeError as error:
+    assert "before `x`" in str(error), error
+    print("checked")
+"""
+
+
+@pytest.mark.parametrize("backend", ["shoal", "inductor"])
+@pytest.mark.parametrize("debug", [False, True])
+def test_accesses_are_checked_if_asked_for(tmp_path, backend, debug):
+    text = BEFORE.replace("BACKEND", backend).replace("DEBUG", repr(debug))
+    output = run([sys.executable, "-m", "shoal.triton"], text, tmp_path)
+    assert output.split()[-1] == ("checked" if debug else "unchecked"), output
+
 
 def test_torch_knows_what_kernels_write(tmp_path):
     output = run([sys.executable, "-m", "shoal.triton"], ACCESSES, tmp_path)

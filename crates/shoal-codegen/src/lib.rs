@@ -22,7 +22,7 @@ pub struct Options {
     pub debug_info: bool,
     /// With a check of every access to memory, for kernels that are being debugged.
     pub checks: bool,
-    /// Bitcode files with functions that kernels call by `extern_elementwise`.
+    /// Bitcode files with functions that kernels call by `extern_elementwise`; kernels that call none are without them.
     pub extern_libs: Vec<PathBuf>,
     /// NVSHMEM's device functions as bitcode: kernels for NVIDIA GPUs reach other ranks through them. Without it, by
     /// loads and stores.

@@ -46,7 +46,8 @@ pub struct CompileOptions {
     pub dot_precision: DotPrecision,
     /// Whether kernels may use module-level names that are not `constexpr`.
     pub allow_plain_globals: bool,
-    /// Files of LLVM bitcode that `extern_elementwise` may call into. One that changes is linked again.
+    /// Files of LLVM bitcode that `extern_elementwise` may call into. One that changes is linked again. Kernels that call
+    /// no such function need none of them.
     pub extern_libs: Vec<PathBuf>,
     /// NVSHMEM's device functions as bitcode, for kernels that reach other ranks through them; without it, they do by loads
     /// and stores. [`Kernel::on_rank`](crate::Kernel::on_rank) sets it.

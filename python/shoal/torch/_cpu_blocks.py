@@ -9,10 +9,13 @@ Inductor tries a few sizes that suit GPUs. On a CPU one choice is right each tim
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
+
+from shoal import knobs
 
 # Elements of a program that computes each by itself.
 POINTWISE = 4096
@@ -41,23 +44,39 @@ def choose_for_cpu(heuristics: ModuleType) -> None:
     def cached_autotune(size_hints: Any, configs: list[Any], *args: Any, **kwargs: Any) -> Any:
         kind = kwargs.get("heuristic_type", args[1] if len(args) > 1 else None)
         meta = kwargs.get("inductor_meta") or {}
-        triton_meta = kwargs.get("triton_meta", args[0] if args else None)
-        if isinstance(triton_meta, dict):
-            triton_meta["backend_options"] = {**options(), **triton_meta.get("backend_options", {})}
         if size_hints is not None and kind in choose:
             configs = chosen(configs, choose[kind], size_hints, meta)
         return original(size_hints, configs, *args, **kwargs)
 
-    cached_autotune.for_cpu = True  # type: ignore[attr-defined]
+    heuristics.cached_autotune = cached_autotune
+    add_options(heuristics, options)
+    heuristics.cached_autotune.for_cpu = True
+
+
+def add_options(heuristics: ModuleType, options: Callable[[], Mapping[str, Any]]) -> None:
+    """Makes Inductor's module `triton_heuristics` compile kernels with these options, where it says nothing else."""
+    original = heuristics.cached_autotune
+
+    @functools.wraps(original)
+    def cached_autotune(size_hints: Any, configs: list[Any], *args: Any, **kwargs: Any) -> Any:
+        triton_meta = kwargs.get("triton_meta", args[0] if args else None)
+        if isinstance(triton_meta, dict):
+            triton_meta["backend_options"] = {**options(), **triton_meta.get("backend_options", {})}
+        return original(size_hints, configs, *args, **kwargs)
+
     heuristics.cached_autotune = cached_autotune
 
 
 def options() -> dict[str, Any]:
-    """Inductor asks for assertions (`debug`) in every kernel, not for a check of every access; and its code runs on as
-    many threads as torch had when it was compiled."""
+    """Inductor's code runs on as many threads as torch had when it was compiled."""
     import torch
 
-    return {"check_accesses": False, "num_cpu_threads": torch.get_num_threads()}
+    return {**checks(), "num_cpu_threads": torch.get_num_threads()}
+
+
+def checks() -> dict[str, bool]:
+    """Inductor asks for assertions (`debug`) in every kernel; a check of every access is what users ask for."""
+    return {"check_accesses": knobs.runtime.debug}
 
 
 def chosen(

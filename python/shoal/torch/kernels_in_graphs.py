@@ -1,8 +1,8 @@
 """Kernels that a program launches in what `torch.compile` compiles, where Triton is Shoal.
 
-Inductor has them compiled by worker processes, which have the installed Triton: here this process does it. And torch
-looks into Triton's IR for the tensors that a kernel writes: here a kernel writes what it cannot be compiled with as
-`tl.const`.
+Inductor has them compiled by worker processes, which have the installed Triton: here this process does it. It asks for
+assertions in each of them, which is not to check every access as well. And torch looks into Triton's IR for the tensors
+that a kernel writes: here a kernel writes what it cannot be compiled with as `tl.const`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ def register() -> None:
     _registered = True
     when_imported("torch._higher_order_ops.triton_kernel_wrap", _tell_accesses)
     when_imported("torch._inductor.async_compile", _compile_here)
+    when_imported("torch._inductor.runtime.triton_heuristics", _check_what_users_ask_for)
 
 
 def _compile_here(module: ModuleType) -> None:
@@ -43,6 +44,13 @@ def _compile_here(module: ModuleType) -> None:
             return theirs(self, *args, **named)
 
     module.AsyncCompile.triton = triton
+
+
+def _check_what_users_ask_for(module: ModuleType) -> None:
+    from shoal.torch._cpu_blocks import add_options, checks
+    from shoal.triton import _install
+
+    add_options(module, lambda: checks() if _install.is_installed() else {})
 
 
 def _tell_accesses(module: ModuleType) -> None:

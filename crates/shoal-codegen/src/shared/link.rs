@@ -13,12 +13,15 @@ use shoal_ir::source::{Diagnostic, Span};
 use super::llvm::Llvm;
 use crate::{Linked, Options};
 
-/// The bitcode files that a kernel's functions come from, with the place that asks for each.
+/// The bitcode files that a kernel's functions come from, with the place that asks for each. A kernel that calls none
+/// needs no file: host programs also name `libdevice`, whose functions are the language's own.
 pub(crate) fn extern_libraries(func: &Func, options: &Options) -> Vec<(PathBuf, Span)> {
-    let mut libraries: Vec<(PathBuf, Span)> =
-        options.extern_libs.iter().map(|path| (path.clone(), func.span)).collect();
+    let mut libraries: Vec<(PathBuf, Span)> = Vec::new();
     for op in func.walk() {
         let OpKind::Extern(function) = &func.op(op).kind else { continue };
+        if libraries.is_empty() {
+            libraries.extend(options.extern_libs.iter().map(|path| (path.clone(), func.span)));
+        }
         let known = libraries.iter().any(|(path, _)| path.as_os_str() == function.library.as_str());
         if !function.library.is_empty() && !known {
             libraries.push((PathBuf::from(&function.library), func.op(op).span));

@@ -66,3 +66,29 @@ fn a_changed_file_that_the_kernel_names_is_linked_again() {
 fn a_changed_file_of_the_options_is_linked_again() {
     recompiles("options", false);
 }
+
+#[test]
+fn kernels_that_call_no_function_of_a_file_need_none() {
+    let source = "
+import shoal
+import shoal.language as tl
+from shoal.language.extra import libdevice
+
+@shoal.jit
+def arcs(x, out):
+    i = tl.arange(0, 4)
+    tl.store(out + i, libdevice.asin(tl.load(x + i)))
+";
+    let module = Module::from_source("arcs.py", source).unwrap();
+    let extern_libs = vec![PathBuf::from("/nowhere/libdevice.10.bc")];
+    let options = CompileOptions { extern_libs: extern_libs.clone(), ..CompileOptions::default() };
+    let mut out = [0.0f32; 4];
+    let kernel = module.kernel("arcs").unwrap().with(options);
+    kernel.launch(1, args!(&[0.0f32, 0.5, -0.5, 1.0][..], &mut out[..])).unwrap();
+    assert!((out[3] - std::f32::consts::FRAC_PI_2).abs() < 1e-6, "{out:?}");
+
+    let module = Module::from_source("apply.py", &KERNEL.replace("LIBRARY", "''")).unwrap();
+    let options = CompileOptions { extern_libs, ..CompileOptions::default() };
+    let error = module.kernel("apply").unwrap().with(options).launch(1, args!(&[0.0f32; 4][..], &mut out[..]));
+    assert!(error.unwrap_err().to_string().contains("cannot link `/nowhere/libdevice.10.bc`"));
+}

@@ -47,6 +47,7 @@ def install_cuda_as_cpu() -> None:
         cuda_core,
         devices,
         driver,
+        histograms,
         notes,
         nvshmem,
         process_groups,
@@ -63,6 +64,7 @@ def install_cuda_as_cpu() -> None:
     queries.install()
     registrations.install()
     products.install()
+    histograms.install()
     driver.install()
     cuda_core.install()
     nvshmem.install()

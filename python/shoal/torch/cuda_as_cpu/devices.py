@@ -113,9 +113,11 @@ def install() -> None:
     torch.get_default_device = _default_device(torch.get_default_device)
     torch.load = _loading(torch.load)
     guards: Any = torch._C._dynamo.guards
-    # Compiled programs allocate by it. It is newer than some torch that works.
+    # Compiled programs allocate by these. They are newer than some torch that works.
     if hasattr(guards, "_empty_strided_cpu_pinned"):
         guards._empty_strided_cpu_pinned = guards._empty_strided_cpu
+    if hasattr(guards, "_empty_strided_cuda"):
+        guards._empty_strided_cuda = lambda *layout: note(guards._empty_strided_cpu(*layout), cuda=True)
     torch.Generator = type("Generator", (torch.Generator,), {"__new__": _new_generator})  # type: ignore[misc]
 
 

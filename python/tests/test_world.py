@@ -492,7 +492,7 @@ def test_a_wait_timeout_that_is_none_makes_no_world(value, monkeypatch):
         world(1)
 
 
-@pytest.mark.parametrize("timeout", [0, -1, float("nan"), 1e300])
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), 1e300, 2.0**32])
 def test_a_timeout_that_is_none_makes_no_world(timeout):
     with pytest.raises(ValueError, match=r"timeout=\S+ cannot be used: it must be a number of seconds above 0"):
         shoal.World.threads(1, timeout=timeout)

@@ -49,7 +49,7 @@ mod wait_report;
 mod world;
 mod world_device;
 
-pub use shoal_driver::Acting;
+pub use shoal_driver::{Acting, SECONDS, from_seconds};
 
 pub use call_log::{CallLog, SameCall};
 pub use element::Element;

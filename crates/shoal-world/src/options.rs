@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shoal_abi::team::sync_words;
 use shoal_driver::cpu::CpuDevice;
-use shoal_driver::{DeviceError, LONGEST, SECONDS, parse_seconds, wait_timeout, write_records};
+use shoal_driver::{DeviceError, SECONDS, can_last, parse_seconds, wait_timeout, write_records};
 
 use crate::environment::Variables;
 use crate::error::WorldError;
@@ -68,7 +68,7 @@ impl WorldOptions {
 
     /// Refuses what no world can have.
     pub(crate) fn check(&self) -> Result<(), WorldError> {
-        if self.timeout.is_zero() || self.timeout > LONGEST {
+        if !can_last(self.timeout) {
             return Err(WorldError::Setup("the timeout of a world must lie between 1 ns and 136 years".to_owned()));
         }
         if self.pad_slots > 1 << 28 {

@@ -152,7 +152,7 @@ impl GatherWithProgress {
     /// When the world fails.
     pub fn end(&self) -> Result<(), Error> {
         self.stream.synchronize()?;
-        self.progress.fill(0);
+        self.progress.fill(0)?;
         self.progress.rank().barrier()?;
         Ok(())
     }
@@ -291,7 +291,7 @@ pub fn enqueue_all_gather_matmul<T: Number>(
     if let (Some(recorded), Some(records)) = (&mut recorded, records) {
         // What is recorded is read when it is there.
         comm.rank().barrier()?;
-        recorded.buffer.words_mut().copy_from_slice(&records.read());
+        recorded.buffer.words_mut().copy_from_slice(&records.read()?);
     }
     Ok(())
 }
@@ -405,8 +405,8 @@ impl<T: Number> CopiedAllGather<T> {
 
 impl<T: Number> RankWorkload for CopiedAllGather<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.symm_x.fill(poison()?);
-        self.out.fill(poison()?);
+        self.symm_x.fill(poison()?)?;
+        self.out.fill(poison()?)?;
         Ok(())
     }
 
@@ -420,7 +420,7 @@ impl<T: Number> RankWorkload for CopiedAllGather<T> {
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let expected = gathered::<T>(self.symm_x.rank(), self.x.len())?;
-        Ok(vec![RankOutput { name: "out", found: wide(&self.out.read())?, expected, tolerance: Tolerance::EXACT }])
+        Ok(vec![RankOutput { name: "out", found: wide(&self.out.read()?)?, expected, tolerance: Tolerance::EXACT }])
     }
 
     fn work(&self) -> Work {
@@ -477,11 +477,11 @@ impl<T: Number> AllGatherMatmul<T> {
 
 impl<T: Number> RankWorkload for AllGatherMatmul<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.symm_x.fill(poison()?);
-        self.gathered.fill(poison()?);
+        self.symm_x.fill(poison()?)?;
+        self.gathered.fill(poison()?)?;
         self.c.fill(poison()?);
         if let Some([_, c]) = &self.resident {
-            c.fill(poison()?);
+            c.fill(poison()?)?;
         }
         Ok(())
     }
@@ -498,7 +498,7 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
         if let Some([b, there]) = resident {
             enqueue_all_gather_matmul(comm, gather, *sizes, [x, gathered, b, there], Start::AtOnce)?;
             comm.rank().barrier()?;
-            c.copy_from_slice(&there.read());
+            c.copy_from_slice(&there.read()?);
             return Ok(());
         }
         let with = Factors { x, gathered, b, c };
@@ -519,7 +519,7 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
         if self.order == Order::Pulled {
             return Ok(vec![c]);
         }
-        let found = wide(&self.gathered.read())?;
+        let found = wide(&self.gathered.read()?)?;
         Ok(vec![RankOutput { name: "gathered", found, expected: all, tolerance: Tolerance::EXACT }, c])
     }
 

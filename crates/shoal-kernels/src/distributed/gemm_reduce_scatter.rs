@@ -321,8 +321,8 @@ impl<T: Number> GemmReduceScatter<T> {
 impl<T: Number> RankWorkload for GemmReduceScatter<T> {
     fn poison(&mut self) -> Result<(), Error> {
         match &self.form {
-            Form::Fused(partial) => partial.fill(f32::NAN),
-            Form::Copied(copied) => copied.partial.fill(f32::NAN),
+            Form::Fused(partial) => partial.fill(f32::NAN)?,
+            Form::Copied(copied) => copied.partial.fill(f32::NAN)?,
         }
         self.out.fill(poison()?);
         Ok(())

@@ -124,8 +124,8 @@ impl RankObject {
     }
 
     /// The slots of this rank's pad that are not zero.
-    fn raised(&self, py: Python<'_>) -> Vec<(usize, u32)> {
-        py.detach(|| self.0.rank().signal_pad().raised())
+    fn raised(&self, py: Python<'_>) -> PyResult<Vec<(usize, u32)>> {
+        py.detach(|| self.0.rank().signal_pad().raised()).map_err(|error| errors::world(py, &error))
     }
 
     /// Refuses launches whose programs would signal beyond the pad.

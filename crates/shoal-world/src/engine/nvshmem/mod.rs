@@ -102,11 +102,7 @@ pub(crate) fn join(
     options: &WorldOptions,
     ordinal: Option<u32>,
 ) -> Result<CudaEngine<Monitor>, WorldError> {
-    static JOINED: AtomicBool = AtomicBool::new(false);
-    if JOINED.swap(true, Ordering::AcqRel) {
-        let text = "this process is or was a member of a world of NVSHMEM, and can be of one only";
-        return Err(WorldError::Setup(text.to_owned()));
-    }
+    let place = OnlyPlace::take()?;
     let device = device_of(membership.rank, ordinal)?;
     device.keep_memory().map_err(WorldError::gpu)?;
     device.make_current().map_err(WorldError::gpu)?;
@@ -117,10 +113,45 @@ pub(crate) fn join(
     note.extend(own_id(library, membership)?.to_bytes());
     let bring = Bring { segments: Segments::Nvshmem, memory: None, note: &note, host_heap: NO_HOST_HEAP };
     let (host, ()) = processes::join_with(membership, options, bring, |_| Ok(()))?;
-    let heaps = overdue::bounded(&host, options.timeout, || allocate(library, &host, device, segment, options))?;
+    place.keep();
+    let heaps = overdue::bounded(&host, options.timeout, || allocate(library, &host, device, segment, options));
     let sharing = Sharing { gpu: sharers(&host), process: 1 };
-    let gpu = GpuRank::new(&host, options, &Arc::new(heaps), sharing)?.with_nvshmem(Nvshmem(library));
+    let gpu = heaps.and_then(|heaps| GpuRank::new(&host, options, &Arc::new(heaps), sharing)).map_err(for_good)?;
+    let gpu = gpu.with_nvshmem(Nvshmem(library));
     Ok(CudaEngine { host, kind: EngineKind::Nvshmem, gpu, pad: options.pad_bytes() })
+}
+
+/// The place of this process in a world of NVSHMEM, which it has once: the library is initialised once. It is given back
+/// where joining ends before that.
+struct OnlyPlace;
+
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl OnlyPlace {
+    fn take() -> Result<OnlyPlace, WorldError> {
+        match IS_TAKEN.swap(true, Ordering::AcqRel) {
+            false => Ok(OnlyPlace),
+            true => Err(WorldError::Setup(format!("this process has joined a world of NVSHMEM before: {ONCE}"))),
+        }
+    }
+
+    /// The library is about to be initialised.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for OnlyPlace {
+    fn drop(&mut self) {
+        IS_TAKEN.store(false, Ordering::Release);
+    }
+}
+
+const ONCE: &str = "the library can be initialised once in a process";
+
+/// The error of an attempt that cannot be made again.
+fn for_good(error: WorldError) -> WorldError {
+    WorldError::Setup(format!("{error}; this process cannot join a world of NVSHMEM again: {ONCE}"))
 }
 
 /// What ranks find each other by: that of rank 0 counts.
@@ -195,4 +226,19 @@ fn allocate(
     // SAFETY: all ranks come here.
     unsafe { (library.barrier_all)() };
     Ok(heaps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_given_back_until_the_library_is_initialised() {
+        drop(OnlyPlace::take().unwrap());
+        let place = OnlyPlace::take().unwrap();
+        assert!(OnlyPlace::take().is_err(), "another thread joins");
+        place.keep();
+        let said = OnlyPlace::take().err().unwrap().to_string();
+        assert_eq!(said, format!("this process has joined a world of NVSHMEM before: {ONCE}"));
+    }
 }

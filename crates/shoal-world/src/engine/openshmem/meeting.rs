@@ -25,6 +25,7 @@ const PROTOCOL: u64 = 3;
 
 /// Meets the other ranks.
 pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Shared, WorldError> {
+    session::check_usable()?;
     let wanted = Wanted { membership: *membership, layout: Layout::new(options)?, options: options.clone() };
     let (tell, told) = channel();
     let thread = std::thread::Builder::new().name("shoal meeting".to_owned());
@@ -36,8 +37,8 @@ pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Sh
         Ok(met) => met,
         Err(_) => {
             let (Membership { rank, size }, time) = (membership, spell(options.timeout));
-            let text = format!("rank {rank} waited {time} for all of {size} ranks to join the world");
-            Err(WorldError::Setup(text))
+            let failed = format!("rank {rank} waited {time} for all of {size} ranks to join the world");
+            Err(session::spoil(&failed, "a call of the OpenSHMEM library that waits for all ranks has no end"))
         }
     }
 }
@@ -82,6 +83,7 @@ impl Wanted {
         if blocks.iter().any(Option::is_none) {
             session.start_pump()?;
         }
+        session.memory().is_taken = true;
         // SAFETY: the blocks were found by the library in memory that `block` has allocated for good.
         let port = unsafe { Port::new(session, block, blocks, board.bytes()) };
         Ok(Shared {
@@ -143,7 +145,6 @@ impl Wanted {
                 address
             }
         };
-        memory.is_taken = address != 0;
         NonNull::new(std::ptr::with_exposed_provenance_mut(address)).ok_or_else(|| {
             let [name, _] = HEAP_VARIABLES;
             let set = std::env::var(name).unwrap_or_default();

@@ -9,6 +9,9 @@ use shoal_driver::{DeviceError, SECONDS, can_last, parse_seconds, wait_timeout, 
 use crate::environment::Variables;
 use crate::error::WorldError;
 
+/// Segments begin at pages, and are whole ones.
+pub(crate) const PAGE: usize = 4096;
+
 /// Settings of a world. All its ranks must choose the same.
 ///
 /// ```
@@ -91,6 +94,16 @@ impl WorldOptions {
     /// Bytes from a segment's begin to its heap.
     pub(crate) fn heap_start(&self) -> usize {
         self.write_records() + write_records::BYTES
+    }
+
+    /// Bytes of a rank's segment, which are whole pages: what kernels of other ranks see.
+    pub(crate) fn segment_bytes(&self) -> Result<usize, WorldError> {
+        self.heap_start()
+            .checked_add(self.heap_bytes)
+            .and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
+            // Room for a control block, a guard page and pointer arithmetic.
+            .filter(|&bytes| bytes < isize::MAX as usize / 2)
+            .ok_or_else(|| WorldError::Setup(format!("a heap of {} bytes is too large", self.heap_bytes)))
     }
 }
 

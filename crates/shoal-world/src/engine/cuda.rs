@@ -79,7 +79,7 @@ impl GpuRank {
         sharing: Sharing,
     ) -> Result<GpuRank, WorldError> {
         let (rank, device) = (host.rank, memory.device());
-        let segment = segment_bytes(options)?;
+        let segment = options.segment_bytes()?;
         let wait_limit = wait_timeout().map_err(|error| WorldError::gpu(error.into()))?;
         let stream = Arc::new(Stream::independent(device).map_err(WorldError::gpu)?);
         let view = view(memory, rank, segment).with_sync_words(options.pad_bytes());
@@ -259,14 +259,6 @@ pub(crate) struct CudaEngine<K> {
     pub(crate) pad: usize,
 }
 
-/// Bytes of a rank's segment.
-pub(crate) fn segment_bytes(options: &WorldOptions) -> Result<usize, WorldError> {
-    let bytes = options.heap_start().checked_add(options.heap_bytes);
-    let bytes =
-        bytes.and_then(|bytes| bytes.checked_next_multiple_of(4096)).filter(|&bytes| bytes < isize::MAX as usize / 2);
-    bytes.ok_or_else(|| WorldError::Setup(format!("a heap of {} bytes is too large", options.heap_bytes)))
-}
-
 /// The bytes of a heap in the host's memory of ranks whose heap is a GPU's.
 pub(crate) const NO_HOST_HEAP: usize = 4096;
 
@@ -289,7 +281,7 @@ pub(crate) fn start(
     device: CudaDevice,
 ) -> Result<Vec<CudaEngine<()>>, WorldError> {
     check_queues(ranks)?;
-    let segment = segment_bytes(options)?;
+    let segment = options.segment_bytes()?;
     let whole = segment.checked_mul(ranks).filter(|&bytes| isize::try_from(bytes).is_ok());
     let whole = whole.ok_or_else(|| WorldError::Setup(format!("{ranks} heaps of {segment} bytes are too large")))?;
     device.keep_memory().map_err(WorldError::gpu)?;

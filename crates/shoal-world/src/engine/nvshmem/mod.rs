@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_driver::cuda::{CudaDevice, CudaKernel};
 
-use super::cuda::{CudaEngine, GpuRank, NO_HOST_HEAP, Sharing, segment_bytes};
+use super::cuda::{CudaEngine, GpuRank, NO_HOST_HEAP, Sharing};
 use super::cuda_processes::{UUID_BYTES, device_of, sharers};
 use super::gpu_heaps::GpuHeaps;
 use super::processes::membership::Membership;
@@ -22,7 +22,7 @@ use super::processes::monitor::Monitor;
 use super::processes::{self, Bring, ProcessEngine};
 use super::{EngineKind, Segments};
 use crate::error::WorldError;
-use crate::options::WorldOptions;
+use crate::options::{PAGE, WorldOptions};
 use library::{BY_UNIQUE_ID, ID_BYTES, InitAttributes, Library, UniqueId};
 
 /// Finds the library, and says which; for `shoal doctor`.
@@ -106,7 +106,7 @@ pub(crate) fn join(
     let device = device_of(membership.rank, ordinal)?;
     device.keep_memory().map_err(WorldError::gpu)?;
     device.make_current().map_err(WorldError::gpu)?;
-    let segment = segment_bytes(options)?;
+    let segment = options.segment_bytes()?;
     configure(segment);
     let library = Library::get()?;
     let mut note = device.uuid().map_err(WorldError::gpu)?.to_vec();
@@ -203,7 +203,7 @@ fn allocate(
         return Err(WorldError::Setup(format!("NVSHMEM calls rank {rank} of {ranks} {} of {}", told.0, told.1)));
     }
     // SAFETY: as above; all ranks ask for the same.
-    let own = unsafe { (library.align)(4096, segment) };
+    let own = unsafe { (library.align)(PAGE, segment) };
     if own.is_null() {
         return Err(WorldError::Setup(format!(
             "NVSHMEM has no {segment} bytes for a heap; make it smaller with SHOAL_HEAP_BYTES, or NVSHMEM_SYMMETRIC_SIZE larger"

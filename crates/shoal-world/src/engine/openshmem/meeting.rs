@@ -14,9 +14,9 @@ use super::board::Board;
 use super::membership::Membership;
 use super::port::Port;
 use super::session::{self, HEAP_VARIABLES, Session};
-use crate::engine::shared::layout::{Layout, PAGE};
+use crate::engine::shared::layout::Layout;
 use crate::error::{WorldError, spell};
-use crate::options::WorldOptions;
+use crate::options::{PAGE, WorldOptions};
 
 /// Bytes of a card: seven words, of which the last is written later than the others.
 const CARD: usize = 64;

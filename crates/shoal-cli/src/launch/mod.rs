@@ -190,7 +190,7 @@ fn cause(job: &mut Job, first: Ended) -> Failure {
     let mut ended = vec![first];
     let until = Instant::now() + BLAMED;
     loop {
-        let blamed = job.told().map(|told| told.rank);
+        let blamed = job.reported_failure().map(|failure| failure.rank);
         let patience = match blamed {
             Some(rank) if job.is_running(rank) => until.saturating_duration_since(Instant::now()),
             Some(_) | None => Duration::ZERO,
@@ -203,10 +203,10 @@ fn cause(job: &mut Job, first: Ended) -> Failure {
     if let Some(killed) = ended.iter().find(|ended| ended.status.signal().is_some()) {
         return failure(killed);
     }
-    let Some(told) = job.told() else { return failure(&first) };
-    let blamed = ended.iter().find(|ended| ended.rank == told.rank && !ended.status.success());
+    let Some(reported) = job.reported_failure() else { return failure(&first) };
+    let blamed = ended.iter().find(|ended| ended.rank == reported.rank && !ended.status.success());
     let code = blamed.unwrap_or(&first).status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    let mut message = told.reason.lines().next().unwrap_or_default().to_owned();
+    let mut message = reported.reason.lines().next().unwrap_or_default().to_owned();
     // Whatever ends by an error exits with 1; another status was chosen.
     if let Some(Ended { rank, .. }) = blamed.filter(|_| code != 1) {
         message += &format!("; rank {rank} exited with status {code}");

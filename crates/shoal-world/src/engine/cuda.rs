@@ -302,17 +302,17 @@ pub(crate) fn start(
 impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
     /// If this rank waits in vain, what all members wait for, if they all do; what this one does, if another does not
     /// answer.
-    fn told_by_all(&self, route: &Route<'_>, error: WorldError) -> WorldError {
+    fn with_waits_of_all(&self, route: &Route<'_>, error: WorldError) -> WorldError {
         let WorldError::Launch(stuck) = &error else { return error };
         if !matches!(**stuck, LaunchError::Stuck { .. }) {
             return error;
         }
-        let told = giving_up::told(stuck).encode();
-        match self.host.exchange(route, Call::GivesUp, told.as_bytes()) {
+        let own_waits = giving_up::told(stuck).encode();
+        match self.host.exchange(route, Call::GivesUp, own_waits.as_bytes()) {
             Ok(reports) => {
                 let reports = route.members.iter().zip(&reports);
                 WorldError::Deadlock {
-                    waits: reports.filter_map(|(&rank, told)| giving_up::gathered(rank, told)).collect(),
+                    waits: reports.filter_map(|(&rank, waits)| giving_up::gathered(rank, waits)).collect(),
                 }
             }
             Err(deadlock @ WorldError::Deadlock { .. }) => deadlock,
@@ -368,7 +368,7 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
     fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
         // Kernels that have not run yet may wait for a rank that waits here; all others have ended when hosts meet.
         if call != Call::FirstLaunch {
-            self.gpu.settle().map_err(|error| self.told_by_all(route, error))?;
+            self.gpu.settle().map_err(|error| self.with_waits_of_all(route, error))?;
         }
         self.host.exchange(route, call, mine)
     }

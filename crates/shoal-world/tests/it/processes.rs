@@ -151,8 +151,8 @@ pub(crate) fn player(role: &str) -> Command {
 pub(crate) struct Ending {
     pub(crate) codes: Vec<Option<i32>>,
     pub(crate) said: Vec<String>,
-    /// What the ranks have told who started them.
-    pub(crate) told: Option<Failure>,
+    /// What the ranks have reported to who started them.
+    pub(crate) reported: Option<Failure>,
 }
 
 /// Waits for the end of all ranks; they print less than a pipe holds.
@@ -171,7 +171,7 @@ pub(crate) fn end(mut job: Job) -> Ending {
         text.lines().filter(|line| line.starts_with("error: ")).collect()
     });
     let said = said.collect();
-    Ending { codes, said, told: job.told().cloned() }
+    Ending { codes, said, reported: job.reported_failure().cloned() }
 }
 
 pub(crate) fn run(ranks: usize, role: &str) -> Ending {
@@ -262,7 +262,7 @@ fn a_killed_rank_ends_the_others_and_leaves_nothing() {
 fn said_by_others(role: &str) -> [String; 2] {
     let ending = run(3, role);
     assert_eq!([ending.codes[0], ending.codes[2]], [Some(FAILED); 2], "{role}");
-    let told = ending.told.expect("a launcher hears why");
+    let told = ending.reported.expect("a launcher hears why");
     assert_eq!(told.rank, 1, "{role}");
     for rank in [0, 2] {
         assert!(ending.said[rank].ends_with(&told.reason), "{role}: {told}\n{}", ending.said[rank]);
@@ -326,7 +326,7 @@ fn a_rank_that_never_comes_is_named() {
     let reason = "rank 2 did not join the world: rank 0 waited 700 ms".to_owned();
     assert_eq!(ending.said[0], format!("error: {reason}"));
     assert_eq!(ending.said[1], ending.said[0]);
-    assert_eq!(ending.told, Some(Failure { rank: 2, reason }));
+    assert_eq!(ending.reported, Some(Failure { rank: 2, reason }));
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_rank_that_exits_before_it_joins_is_named_at_once() {
         });
         let ending = end(job.expect("processes start"));
         assert_eq!((ending.codes[absent], ending.codes[1 - absent]), (Some(0), Some(FAILED)));
-        let Some(Failure { rank, reason }) = ending.told else { panic!("{:?}", ending.said) };
+        let Some(Failure { rank, reason }) = ending.reported else { panic!("{:?}", ending.said) };
         let begin = format!("rank {absent} (pid ");
         assert!(reason.starts_with(&begin) && reason.ends_with(") exited with status 0 before it joined the world"));
         assert_eq!((rank, &ending.said[1 - absent]), (absent, &format!("error: {reason}")));
@@ -360,5 +360,5 @@ fn without_rank_0_the_others_give_up() {
     assert_eq!(ending.codes, [Some(0), Some(FAILED)]);
     let reason = "rank 0 did not start: rank 1 waited 700 ms for it".to_owned();
     assert_eq!(ending.said[1], format!("error: {reason}"));
-    assert_eq!(ending.told, Some(Failure { rank: 0, reason }));
+    assert_eq!(ending.reported, Some(Failure { rank: 0, reason }));
 }

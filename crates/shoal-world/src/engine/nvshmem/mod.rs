@@ -27,7 +27,7 @@ use library::{BY_UNIQUE_ID, ID_BYTES, InitAttributes, Library, UniqueId};
 
 /// Finds the library, and says which; for `shoal doctor`.
 pub fn find_library() -> Result<String, WorldError> {
-    Library::get().map(Library::told)
+    Library::get().map(Library::description)
 }
 
 /// NVSHMEM, as a rank uses it.
@@ -198,9 +198,9 @@ fn allocate(
         return Err(refused("start", status));
     }
     // SAFETY: the library is initialised.
-    let told = unsafe { ((library.my_pe)(), (library.n_pes)()) };
-    if told != (number(rank)?, number(ranks)?) {
-        return Err(WorldError::Setup(format!("NVSHMEM calls rank {rank} of {ranks} {} of {}", told.0, told.1)));
+    let numbers = unsafe { ((library.my_pe)(), (library.n_pes)()) };
+    if numbers != (number(rank)?, number(ranks)?) {
+        return Err(WorldError::Setup(format!("NVSHMEM calls rank {rank} of {ranks} {} of {}", numbers.0, numbers.1)));
     }
     // SAFETY: as above; all ranks ask for the same.
     let own = unsafe { (library.align)(PAGE, segment) };

@@ -27,13 +27,13 @@ const PROTOCOL: u64 = 3;
 pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Shared, WorldError> {
     session::check_usable()?;
     let wanted = Wanted { membership: *membership, layout: Layout::new(options)?, options: options.clone() };
-    let (tell, told) = channel();
+    let (tell, met) = channel();
     let thread = std::thread::Builder::new().name("shoal meeting".to_owned());
     // Nobody listens any more when the ranks come too late.
     let work = move || drop(tell.send(wanted.come_together()));
     let doing = || "start the thread that joins the world".to_owned();
     thread.spawn(work).map_err(|source| WorldError::System { doing: doing(), source })?;
-    match told.recv_timeout(options.timeout) {
+    match met.recv_timeout(options.timeout) {
         Ok(met) => met,
         Err(_) => {
             let (Membership { rank, size }, time) = (membership, spell(options.timeout));
@@ -114,7 +114,7 @@ impl Wanted {
         let first = cards[0];
         for (rank, card) in cards.iter().enumerate() {
             let name = named(rank, card);
-            let told = if card.protocol != first.protocol {
+            let difference = if card.protocol != first.protocol {
                 format!("{name} and rank 0 run different versions of shoal")
             } else if card.heap_bytes != first.heap_bytes {
                 format!("{name} wants a heap of {} bytes, rank 0 one of {}", card.heap_bytes, first.heap_bytes)
@@ -123,7 +123,7 @@ impl Wanted {
             } else {
                 continue;
             };
-            return Err(WorldError::Setup(told));
+            return Err(WorldError::Setup(difference));
         }
         Ok(())
     }

@@ -241,7 +241,7 @@ impl Session {
 
     /// The last collective of all ranks, waited for as long as `patience`.
     fn finalize(&'static self, patience: Duration) -> Finished {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, finalised) = std::sync::mpsc::channel();
         let work = move || {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             self.is_ended.store(true, Ordering::Relaxed);
@@ -250,7 +250,7 @@ impl Session {
             // Nobody listens who has waited long enough.
             let _ = tell.send(());
         };
-        match std::thread::Builder::new().spawn(work).map(|_| told.recv_timeout(patience)) {
+        match std::thread::Builder::new().spawn(work).map(|_| finalised.recv_timeout(patience)) {
             Ok(Ok(())) => Finished::Together,
             Ok(Err(_)) | Err(_) => Finished::Overdue,
         }

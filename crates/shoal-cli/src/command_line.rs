@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use shoal::Backend;
 
@@ -95,7 +96,7 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "BACKEND")]
     pub(crate) check: Option<BackendName>,
     /// How far results may differ with --check, relative to the larger of the value and 1
-    #[arg(long, default_value_t = 1e-5, value_parser = tolerance)]
+    #[arg(long, default_value_t = 1e-5, value_parser = tolerance, requires = "check")]
     pub(crate) tolerance: f64,
     /// Print all elements of an argument
     #[arg(short, long, value_name = "NAME")]
@@ -324,7 +325,7 @@ pub(crate) struct BenchOptions {
     #[arg(long, value_name = "N", value_delimiter = ',', default_value = "2,4", value_parser = number_of_ranks, allow_negative_numbers = true)]
     pub(crate) ranks: Vec<usize>,
     /// `comm`: where; on a GPU, ranks share it
-    #[arg(long, default_value = "cpu")]
+    #[arg(long, default_value = "cpu", value_parser = one_of(&[BackendName::Cpu, BackendName::Cuda]))]
     pub(crate) device: BackendName,
     /// Several ranks: what they are
     #[arg(long, default_value = "processes")]
@@ -395,11 +396,11 @@ pub(crate) struct LaunchOptions {
     /// Number of hosts; only one so far
     #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true)]
     pub(crate) nnodes: usize,
-    /// What ranks are [default: what SHOAL_ENGINE says, else processes]
-    #[arg(long)]
+    /// What ranks are [default: what SHOAL_ENGINE says, else processes]; threads, a program starts by itself
+    #[arg(long, value_parser = one_of(&[Engine::Processes, Engine::Openshmem, Engine::Nvshmem]))]
     pub(crate) engine: Option<Engine>,
     /// Where their symmetric memory is, and their kernels run [default: what SHOAL_DEVICE says, else cpu]
-    #[arg(long)]
+    #[arg(long, value_parser = one_of(&[BackendName::Cpu, BackendName::Cuda]))]
     pub(crate) device: Option<BackendName>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
@@ -437,6 +438,12 @@ pub(crate) enum CacheAction {
     Path,
     /// Remove all compiled kernels
     Clear,
+}
+
+/// Those of an option's values that a command takes; its help shows no others.
+fn one_of<T: ValueEnum + Clone + Send + Sync + 'static>(taken: &[T]) -> impl TypedValueParser<Value = T> + use<T> {
+    let names = taken.iter().filter_map(ValueEnum::to_possible_value);
+    PossibleValuesParser::new(names).try_map(|name| T::from_str(&name, false))
 }
 
 /// More ranks than one machine has threads or processes for: a larger number is a mistake.

@@ -13,6 +13,7 @@ mod compile;
 mod demo;
 mod doctor;
 mod failure;
+mod given;
 mod launch;
 mod numbers;
 mod opt;
@@ -25,11 +26,12 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use shoal::Style;
 
 use command_line::{Command, CommandLine};
 use failure::Failure;
+use given::Given;
 
 /// What the command must know of the program that it is part of.
 #[derive(Debug, Clone, Default)]
@@ -46,8 +48,11 @@ pub struct Surroundings {
 #[must_use]
 pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString>) -> u8 {
     let words = [OsString::from("shoal")].into_iter().chain(words);
-    let command_line = match CommandLine::try_parse_from(words) {
-        Ok(command_line) => command_line,
+    let read = CommandLine::command()
+        .try_get_matches_from(words)
+        .and_then(|matches| Ok((CommandLine::from_arg_matches(&matches)?, Given::of(&matches))));
+    let (command_line, given) = match read {
+        Ok(read) => read,
         Err(answer) => {
             // Help and the version come this way too. Where nobody reads the answer, the status must do.
             let _ = answer.print();
@@ -56,11 +61,11 @@ pub fn run(surroundings: &Surroundings, words: impl IntoIterator<Item = OsString
     };
     bench::peers::runs_in(surroundings.python.clone());
     let done = match &command_line.command {
-        Command::Run(options) => run::run(options, &surroundings.command),
+        Command::Run(options) => run::run(options, &given, &surroundings.command),
         Command::Compile(options) => compile::compile(options, &surroundings.runtime),
         Command::Check(options) => check::check(options),
         Command::Opt(options) => opt::opt(options),
-        Command::Bench(options) => bench::bench(options, &surroundings.command),
+        Command::Bench(options) => bench::bench(options, &given, &surroundings.command),
         Command::Demo(options) => demo::demo(options),
         Command::Launch(options) => launch::launch(options),
         Command::Doctor => doctor::doctor(),

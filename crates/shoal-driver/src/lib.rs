@@ -21,6 +21,7 @@ mod mapping;
 pub mod memory;
 mod print_sink;
 mod rank_view;
+mod seconds;
 mod source_site;
 mod transport;
 mod wait_timeout;
@@ -38,7 +39,8 @@ pub use launch_group::{
 pub use memory::{Buffer, Pod};
 pub use print_sink::PrintSink;
 pub use rank_view::RankView;
+pub use seconds::{SECONDS, can_last, from_seconds, parse_seconds};
 pub use source_site::SourceSite;
 pub use transport::Transport;
-pub use wait_timeout::{LONGEST, SECONDS, parse_seconds, wait_timeout};
+pub use wait_timeout::wait_timeout;
 pub use waiting::{AwaitedValue, Waiting};

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::element::{bytes_of, bytes_of_mut};
-use crate::error::{Failure, WorldError, odd_one, told};
+use crate::error::{Failure, WorldError, grouped, odd_one};
 use crate::giving_up::{BETWEEN_LOOKS, COLLECTING};
 use crate::heap::Symm;
 use crate::rank::Rank;
@@ -145,8 +145,8 @@ impl CallLog {
     /// Ends the world because ranks call different things.
     fn end_world(&self, call: u32) -> WorldError {
         let rank = self.rank();
-        let (at_fault, reason) = match self.told(call) {
-            Ok(told) => told,
+        let (at_fault, reason) = match self.first_difference(call) {
+            Ok(difference) => difference,
             Err(error) => return error,
         };
         let ended = rank.end_world(Failure { rank: at_fault, reason });
@@ -154,7 +154,7 @@ impl CallLog {
     }
 
     /// Who calls what, in the first call that is known to differ, and a rank among the fewest that agree.
-    fn told(&self, call: u32) -> Result<(usize, String), WorldError> {
+    fn first_difference(&self, call: u32) -> Result<(usize, String), WorldError> {
         let until = Instant::now() + COLLECTING;
         let world = self.rank().size();
         loop {
@@ -168,7 +168,7 @@ impl CallLog {
                 if is_complete && let Some(odd) = odd_one(&calls) {
                     let silent = (0..world).filter(|rank| calls.iter().all(|(known, _)| known != rank));
                     calls.extend(silent.map(|rank| (rank, "nothing yet".to_owned())).collect::<Vec<_>>());
-                    return Ok((odd, format!("the ranks make different calls: {}", told(&calls))));
+                    return Ok((odd, format!("the ranks make different calls: {}", grouped(&calls))));
                 }
             }
             if Instant::now() >= until {

@@ -48,7 +48,7 @@ pub enum WorldError {
         others: Vec<WaitReport>,
     },
     /// The members of a team called different operations.
-    #[error("the members of {team} are not in step: {}", told(.calls))]
+    #[error("the members of {team} are not in step: {}", grouped(.calls))]
     OutOfStep {
         /// The team.
         team: String,
@@ -56,7 +56,7 @@ pub enum WorldError {
         calls: Vec<(usize, Call)>,
     },
     /// The members of a team passed different values where all must pass the same.
-    #[error("the members of {team} disagree on {what}: {}", told(.values))]
+    #[error("the members of {team} disagree on {what}: {}", grouped(.values))]
     Disagreement {
         /// The team.
         team: String,
@@ -227,7 +227,7 @@ pub(crate) fn odd_one<T: PartialEq>(values: &[(usize, T)]) -> Option<usize> {
 }
 
 /// `rank 3: broadcast from rank 1; ranks 0, 1: barrier`; ranks of the same value share an entry, the fewest come first.
-pub(crate) fn told<T: fmt::Display>(values: &[(usize, T)]) -> String {
+pub(crate) fn grouped<T: fmt::Display>(values: &[(usize, T)]) -> String {
     let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
     for (rank, value) in values {
         let value = value.to_string();

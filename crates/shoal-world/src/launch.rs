@@ -55,8 +55,8 @@ pub struct Job {
     groups: Groups,
     guard: Guard,
     listener: Listener,
-    /// The last that ranks have told.
-    told: Option<Failure>,
+    /// The last failure that ranks have reported.
+    reported: Option<Failure>,
 }
 
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Job {
             // Before the guard, which nobody would wait for.
             listener: Listener::new(token)?,
             guard: Guard::start(last_signal)?,
-            told: None,
+            reported: None,
         })
     }
 
@@ -171,16 +171,16 @@ impl Job {
         self.running.iter().any(|running| running.rank == rank)
     }
 
-    /// What has ended the world, if ranks of this host have told.
-    pub fn told(&mut self) -> Option<&Failure> {
+    /// What has ended the world, if ranks of this host have reported it.
+    pub fn reported_failure(&mut self) -> Option<&Failure> {
         self.listen();
-        self.told.as_ref()
+        self.reported.as_ref()
     }
 
     /// Hears what ranks tell, and answers those that ask who has ended.
     fn listen(&mut self) {
         let ended: Vec<Ended> = self.ended.iter().map(|(_, ended)| *ended).collect();
-        self.told = self.listener.heard(&ended).or(self.told.take());
+        self.reported = self.listener.heard(&ended).or(self.reported.take());
     }
 
     /// The process groups of the ranks, to send signals to.

@@ -16,7 +16,7 @@
 //!     let neighbour = (rank.rank() + 1) % rank.size();
 //!     inbox.write_to(neighbour, 0, &[rank.rank() as f32, 0.5])?;
 //!     rank.barrier()?;
-//!     Ok::<_, WorldError>(inbox.read())
+//!     inbox.read()
 //! })?;
 //! assert_eq!(received, [[2.0, 0.5], [0.0, 0.5], [1.0, 0.5]]);
 //! # Ok::<(), WorldError>(())
@@ -49,7 +49,7 @@ mod wait_report;
 mod world;
 mod world_device;
 
-pub use shoal_driver::Acting;
+pub use shoal_driver::{Acting, SECONDS, from_seconds};
 
 pub use call_log::{CallLog, SameCall};
 pub use element::Element;

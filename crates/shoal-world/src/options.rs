@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use shoal_abi::team::sync_words;
 use shoal_driver::cpu::CpuDevice;
-use shoal_driver::{DeviceError, LONGEST, SECONDS, parse_seconds, wait_timeout, write_records};
+use shoal_driver::{DeviceError, SECONDS, can_last, parse_seconds, wait_timeout, write_records};
 
 use crate::environment::Variables;
 use crate::error::WorldError;
+
+/// Segments begin at pages, and are whole ones.
+pub(crate) const PAGE: usize = 4096;
 
 /// Settings of a world. All its ranks must choose the same.
 ///
@@ -68,7 +71,7 @@ impl WorldOptions {
 
     /// Refuses what no world can have.
     pub(crate) fn check(&self) -> Result<(), WorldError> {
-        if self.timeout.is_zero() || self.timeout > LONGEST {
+        if !can_last(self.timeout) {
             return Err(WorldError::Setup("the timeout of a world must lie between 1 ns and 136 years".to_owned()));
         }
         if self.pad_slots > 1 << 28 {
@@ -91,6 +94,16 @@ impl WorldOptions {
     /// Bytes from a segment's begin to its heap.
     pub(crate) fn heap_start(&self) -> usize {
         self.write_records() + write_records::BYTES
+    }
+
+    /// Bytes of a rank's segment, which are whole pages: what kernels of other ranks see.
+    pub(crate) fn segment_bytes(&self) -> Result<usize, WorldError> {
+        self.heap_start()
+            .checked_add(self.heap_bytes)
+            .and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
+            // Room for a control block, a guard page and pointer arithmetic.
+            .filter(|&bytes| bytes < isize::MAX as usize / 2)
+            .ok_or_else(|| WorldError::Setup(format!("a heap of {} bytes is too large", self.heap_bytes)))
     }
 }
 

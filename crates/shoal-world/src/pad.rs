@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::WorldError;
+use crate::heap::Symm;
 use crate::rank::Rank;
 
 /// The signal pads of a world, seen by one rank.
@@ -60,19 +61,17 @@ impl SignalPad {
         Ok(unsafe { base.cast::<AtomicU32>().add(slot).as_ref() })
     }
 
-    /// The slots of this rank's pad that are not zero, with their values: none, while no kernel runs.
-    #[must_use]
-    pub fn raised(&self) -> Vec<(usize, u32)> {
-        let mut bytes = vec![0; self.slots * 4];
-        if self.rank.gpu().is_none() {
-            let value = |slot| self.slot(self.rank.rank(), slot).map_or(0, |slot| slot.load(Ordering::Acquire));
-            return (0..self.slots).map(|slot| (slot, value(slot))).filter(|&(_, value)| value != 0).collect();
-        }
-        // A GPU that cannot be read has failed, which its rank finds out at the next barrier.
-        if self.rank.read_segment(self.rank.rank(), 0, &mut bytes).is_err() {
-            return Vec::new();
-        }
-        let value = |word: &[u8]| u32::from_le_bytes(word.try_into().unwrap_or([0; 4]));
-        bytes.chunks_exact(4).map(value).enumerate().filter(|&(_, value)| value != 0).collect()
+    /// The slots of this rank's pad that are not zero, with their values: none, while no kernel runs. An error if the pad is
+    /// a GPU's that has failed.
+    pub fn raised(&self) -> Result<Vec<(usize, u32)>, WorldError> {
+        let me = self.rank.rank();
+        let values: Vec<u32> = match self.rank.gpu() {
+            Some(_) => Symm::<u32>::view(&self.rank, 0, self.slots)?.read()?,
+            None => {
+                let value = |slot| Ok(self.slot(me, slot)?.load(Ordering::Acquire));
+                (0..self.slots).map(value).collect::<Result<_, WorldError>>()?
+            }
+        };
+        Ok(values.into_iter().enumerate().filter(|&(_, value)| value != 0).collect())
     }
 }

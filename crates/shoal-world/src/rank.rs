@@ -137,7 +137,7 @@ impl Rank {
     /// Allocates zeros on every rank's heap; they are there on all ranks when this returns. Collective over the world.
     pub fn symm_zeros<T: Element>(&self, count: usize) -> Result<Symm<T>, WorldError> {
         let buffer = self.symm_empty(count)?;
-        buffer.fill(crate::element::zeroed(1)[0]);
+        buffer.fill(crate::element::zeroed(1)[0])?;
         self.barrier()?;
         Ok(buffer)
     }

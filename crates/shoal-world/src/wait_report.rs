@@ -39,13 +39,13 @@ impl WaitReport {
     }
 
     /// All that a rank has told; `None` if that is nothing.
-    pub(crate) fn of(rank: usize, told: impl IntoIterator<Item = Told>) -> Option<WaitReport> {
-        let mut told = Vec::from_iter(told);
-        told.sort_by(|a, b| (a.kind, &a.what).cmp(&(b.kind, &b.what)));
-        let mut told = told.into_iter();
-        let Told { kind, what, is_unrecorded } = told.next()?;
+    pub(crate) fn of(rank: usize, waits: impl IntoIterator<Item = Told>) -> Option<WaitReport> {
+        let mut waits = Vec::from_iter(waits);
+        waits.sort_by(|a, b| (a.kind, &a.what).cmp(&(b.kind, &b.what)));
+        let mut waits = waits.into_iter();
+        let Told { kind, what, is_unrecorded } = waits.next()?;
         let first = WaitReport { rank, kind, what, is_unrecorded };
-        Some(told.fold(first, |report, next| WaitReport {
+        Some(waits.fold(first, |report, next| WaitReport {
             what: format!("{}\n  and {}", report.what, next.what),
             is_unrecorded: report.is_unrecorded || next.is_unrecorded,
             ..report
@@ -146,22 +146,22 @@ impl From<&Awaited> for Told {
 mod tests {
     use super::*;
 
-    fn told(kind: ReportKind, what: &str, is_unrecorded: bool) -> Told {
+    fn wait(kind: ReportKind, what: &str, is_unrecorded: bool) -> Told {
         Told { kind, what: what.to_owned(), is_unrecorded }
     }
 
     #[test]
     fn what_ranks_tell_travels_as_text() {
         for kind in [ReportKind::NotWaiting, ReportKind::ForWords, ReportKind::ForRanks] {
-            let told = told(kind, "in kernel `k`\n  ünd", kind == ReportKind::ForWords);
-            assert_eq!(Told::decode(&told.encode()), Some(told));
+            let wait = wait(kind, "in kernel `k`\n  ünd", kind == ReportKind::ForWords);
+            assert_eq!(Told::decode(&wait.encode()), Some(wait));
         }
         assert_eq!(Told::decode(""), None);
     }
 
     #[test]
     fn ranks_at_fault_come_first_whatever_they_say() {
-        let report = |rank, kind, what| WaitReport::of(rank, [told(kind, what, rank == 2)]).expect("it tells");
+        let report = |rank, kind, what| WaitReport::of(rank, [wait(kind, what, rank == 2)]).expect("it tells");
         let reports = by_fault(vec![
             report(0, ReportKind::ForRanks, "in barrier of the world"),
             report(2, ReportKind::ForWords, "in kernel `it`"),
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_rank_may_wait_in_several_places() {
-        let two = [told(ReportKind::ForWords, "here", false), told(ReportKind::ForRanks, "there", false)];
+        let two = [wait(ReportKind::ForWords, "here", false), wait(ReportKind::ForRanks, "there", false)];
         assert_eq!(WaitReport::of(4, two).expect("it tells").to_string(), "rank 4: here\n  and there");
         assert_eq!(WaitReport::of(4, []), None);
     }

@@ -264,13 +264,13 @@ impl World {
     /// The error with what kernels of the other ranks waited for, as far as it does not tell that itself: nobody else
     /// hears of their errors.
     fn with_waits(&self, mut error: WorldError) -> WorldError {
-        let told = error.to_string();
+        let text = error.to_string();
         if let WorldError::Rank { rank, others, .. }
         | WorldError::Failed { rank, others, .. }
         | WorldError::Panicked { rank, others, .. } = &mut error
         {
             let waits = self.ranks.iter().filter(|other| other.rank() != *rank).filter_map(Rank::waited_in_kernel);
-            others.extend(waits.filter(|wait| !told.contains(&wait.to_string())));
+            others.extend(waits.filter(|wait| !text.contains(&wait.to_string())));
         }
         error
     }

@@ -116,7 +116,7 @@ fn measured(world: &World, library: &Library, what: What, bytes: usize) -> Resul
         }
         rank.barrier()?;
         // Sums of sums would overflow before long.
-        member.x.fill(bf16::ZERO);
+        member.x.fill(bf16::ZERO)?;
         rank.barrier()?;
         Ok::<_, Failure>(member)
     })?;

@@ -7,9 +7,10 @@ use shoal::world::{Rank, Symm, World, WorldOptions};
 use shoal::{Device, Error};
 use shoal_kernels::Library;
 use shoal_kernels::distributed::Communicator;
-use shoal_kernels::distributed::all_gather_matmul::{GatherWithProgress, Start, enqueue_all_gather_matmul};
+use shoal_kernels::distributed::all_gather_matmul::{Start, enqueue_all_gather_matmul};
+use shoal_kernels::distributed::copied_reduce_scatter::{Carried, CopiedReduceScatter};
+use shoal_kernels::distributed::gather_with_progress::GatherWithProgress;
 use shoal_kernels::distributed::gemm_all_reduce::Sizes;
-use shoal_kernels::distributed::gemm_reduce_scatter::{Carried, CopiedReduceScatter};
 
 use super::row::{Row, Unit};
 use crate::failure::Failure;

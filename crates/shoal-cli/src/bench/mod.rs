@@ -21,9 +21,11 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 
 use serde_json::Value;
+use shoal_kernels::distributed;
 
 use crate::command_line::{BackendName, BenchOptions};
 use crate::failure::{Failure, write};
+use crate::given::Given;
 use crate::numbers::digits;
 use crate::progress::Progress;
 use peers::{Peer, Process};
@@ -75,7 +77,24 @@ impl Session {
     }
 }
 
-pub(crate) fn bench(options: &BenchOptions, command: &[OsString]) -> Result<(), Failure> {
+/// The options of what runs on one rank.
+const OF_ONE_RANK: [&str; 4] = ["json", "plot", "filter", "rounds"];
+/// The options of the suite of several ranks.
+const OF_COMM: [&str; 8] = ["json", "plot", "filter", "rounds", "ranks", "device", "engine", "backend"];
+/// The options of the same on a GPU.
+const OF_COMM_ON_A_GPU: [&str; 4] = ["json", "plot", "ranks", "device"];
+/// The options of one kernel of several ranks.
+const OF_ONE_KERNEL: [&str; 9] = ["json", "plot", "filter", "rounds", "ranks", "engine", "size", "dtype", "backend"];
+
+pub(crate) fn bench(options: &BenchOptions, given: &Given, command: &[OsString]) -> Result<(), Failure> {
+    match (options.what.as_str(), options.device) {
+        (what @ ("cpu" | "gpu" | "check"), _) => given.only(&OF_ONE_RANK, &format!("`bench {what}`"))?,
+        ("comm", BackendName::Cuda) => given.only(&OF_COMM_ON_A_GPU, "`bench comm --device cuda`")?,
+        ("comm", _) => given.only(&OF_COMM, "`bench comm`")?,
+        // What is no kernel is told below.
+        (name, _) if distributed::find(name).is_some() => given.only(&OF_ONE_KERNEL, "one kernel of several ranks")?,
+        _ => {}
+    }
     if options.what == "gpu" {
         let gpu::Measured { rows, failed } = gpu::measure(options)?;
         shown(options, &rows, "an NVIDIA GPU")?;

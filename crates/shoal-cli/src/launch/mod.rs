@@ -5,8 +5,11 @@ mod output;
 mod signals;
 mod tagged;
 
+use std::env::split_paths;
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -38,16 +41,26 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
         )));
     }
     let engine = engine.map_or_else(Engine::of_processes, Ok)?;
-    if engine == Engine::Cuda {
-        return Err(Failure::new("--engine cuda: a program makes ranks that share a GPU by itself"));
-    }
-    if engine == Engine::Threads {
-        return Err(Failure::new("--engine threads: a program makes ranks that are threads by itself"));
-    }
-    if *device == Some(BackendName::Interp) {
-        return Err(Failure::new("--device interp: ranks that the interpreter runs are threads of one process"));
+    if let Some(file) = program.first().filter(|program| is_python_file(Path::new(program))) {
+        let file = file.display();
+        return Err(Failure::new(format!(
+            "`{file}` is a Python file, not a program: `shoal launch -n {ranks} -- python3 {file}`"
+        )));
     }
     start(engine, *ranks, *device, program, Lines::WithRank)
+}
+
+/// Whether this is a file for Python that the system cannot start.
+fn is_python_file(program: &Path) -> bool {
+    let starts =
+        |path: &Path| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+    let is_found = match program.components().count() {
+        1 => {
+            std::env::var_os("PATH").is_some_and(|path| split_paths(&path).any(|folder| starts(&folder.join(program))))
+        }
+        _ => starts(program),
+    };
+    program.extension().is_some_and(|ending| ending == "py") && program.is_file() && !is_found
 }
 
 /// How what ranks print appears.
@@ -177,7 +190,7 @@ fn cause(job: &mut Job, first: Ended) -> Failure {
     let mut ended = vec![first];
     let until = Instant::now() + BLAMED;
     loop {
-        let blamed = job.told().map(|told| told.rank);
+        let blamed = job.reported_failure().map(|failure| failure.rank);
         let patience = match blamed {
             Some(rank) if job.is_running(rank) => until.saturating_duration_since(Instant::now()),
             Some(_) | None => Duration::ZERO,
@@ -190,10 +203,10 @@ fn cause(job: &mut Job, first: Ended) -> Failure {
     if let Some(killed) = ended.iter().find(|ended| ended.status.signal().is_some()) {
         return failure(killed);
     }
-    let Some(told) = job.told() else { return failure(&first) };
-    let blamed = ended.iter().find(|ended| ended.rank == told.rank && !ended.status.success());
+    let Some(reported) = job.reported_failure() else { return failure(&first) };
+    let blamed = ended.iter().find(|ended| ended.rank == reported.rank && !ended.status.success());
     let code = blamed.unwrap_or(&first).status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-    let mut message = told.reason.lines().next().unwrap_or_default().to_owned();
+    let mut message = reported.reason.lines().next().unwrap_or_default().to_owned();
     // Whatever ends by an error exits with 1; another status was chosen.
     if let Some(Ended { rank, .. }) = blamed.filter(|_| code != 1) {
         message += &format!("; rank {rank} exited with status {code}");

@@ -82,7 +82,7 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
             }
         }
     };
-    let told = job.told().cloned();
+    let reported = job.reported_failure().cloned();
     drop(job);
     output.finish();
     if ended.status.success() {
@@ -93,8 +93,8 @@ pub(super) fn start(ranks: usize, program: &[OsString], lines: Lines) -> Result<
         let message = format!("ended by {}", signals::name(signal));
         return Err(Failure::Rank { message, code: exit_code(signal) });
     }
-    let told = told.map(|told| told.reason.lines().next().unwrap_or_default().to_owned());
-    let message = notice.lock().unwrap_or_else(PoisonError::into_inner).why(told);
+    let reported = reported.map(|failure| failure.reason.lines().next().unwrap_or_default().to_owned());
+    let message = notice.lock().unwrap_or_else(PoisonError::into_inner).why(reported);
     Err(Failure::Rank {
         message: message.unwrap_or_else(|| format!("a rank failed, oshrun does not say which: {}", ended.status)),
         code,
@@ -156,11 +156,11 @@ impl Notice {
     }
 
     /// Why the job has failed, where ranks have told this of it: who was killed did not tell.
-    fn why(&self, told: Option<String>) -> Option<String> {
+    fn why(&self, reported: Option<String>) -> Option<String> {
         match &self.ended {
             Some((killed, HowEnded::Killed)) => Some(killed.clone()),
-            Some((exited, HowEnded::Exited)) => Some(told.unwrap_or_else(|| exited.clone())),
-            None => told.or_else(|| self.first.clone()),
+            Some((exited, HowEnded::Exited)) => Some(reported.unwrap_or_else(|| exited.clone())),
+            None => reported.or_else(|| self.first.clone()),
         }
     }
 }

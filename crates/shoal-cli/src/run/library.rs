@@ -8,10 +8,14 @@ use shoal_kernels::{Checked, Library, catalog, find};
 use crate::cache::warn_if_unused;
 use crate::command_line::{BackendName, RunOptions};
 use crate::failure::{Failure, instead_of};
+use crate::given::Given;
 use crate::numbers::{digits, seconds};
 use crate::table::{Align, Table};
 
-pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
+/// The options of a kernel of one rank.
+const TAKEN: [&str; 5] = ["backend", "check", "debug", "size", "dtype"];
+
+pub(crate) fn run(options: &RunOptions, given: &Given) -> Result<(), Failure> {
     let item = find(&options.target).ok_or_else(|| {
         if shoal_kernels::distributed::find(&options.target).is_some() {
             return Failure::new(format!("{} is for several ranks: say how many, with --ranks", options.target));
@@ -23,6 +27,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     if !options.args.is_empty() {
         return Err(Failure::new("library kernels make their own data: say --size and --dtype instead of --arg"));
     }
+    given.only(&TAKEN, "a library kernel of one rank")?;
     let dtype = dtype_from_name(&options.dtype).filter(|dtype| item.dtypes.contains(dtype)).ok_or_else(|| {
         let known: Vec<&str> = item.dtypes.iter().map(|&dtype| shoal::signature_name(dtype)).collect();
         Failure::new(format!("{} is for {}, not for `{}`", item.name, known.join(", "), options.dtype))

@@ -17,18 +17,24 @@ use crate::cache::warn_if_unused;
 use crate::command_line::RunOptions;
 use crate::compile::kernel_of;
 use crate::failure::{Failure, write};
+use crate::given::Given;
 use crate::numbers::duration;
 use data::Value;
 
-pub(crate) fn run(options: &RunOptions, command: &[OsString]) -> Result<(), Failure> {
+/// The options of a kernel of a file.
+const OF_FILES: [&str; 10] =
+    ["grid", "arg", "backend", "check", "tolerance", "print", "save", "repeat", "debug", "seed"];
+
+pub(crate) fn run(options: &RunOptions, given: &Given, command: &[OsString]) -> Result<(), Failure> {
     shoal::switch_from_env("SHOAL_INTERPRET")?;
     if let Some(ranks) = options.ranks {
-        return ranks::run(options, ranks, command);
+        return ranks::run(options, given, ranks, command);
     }
     if options.target.contains(".py") || Path::new(&options.target).exists() {
+        given.only(&OF_FILES, "a kernel of a file")?;
         run_file(options)
     } else {
-        library::run(options)
+        library::run(options, given)
     }
 }
 

@@ -15,6 +15,7 @@ use shoal_kernels::distributed::{Communicator, RankItem, RankWorkload, catalog, 
 
 use crate::command_line::{BackendName, RunOptions};
 use crate::failure::{Failure, instead_of, read};
+use crate::given::Given;
 use crate::launch::{self, Lines};
 use crate::ranks::report::{self, Report};
 use crate::ranks::{Engine, as_process, on_gpu, on_threads, timeline};
@@ -30,6 +31,13 @@ const RECORDS: usize = 4096;
 
 /// The target that stands for every kernel.
 const ALL: &str = "all";
+
+/// The options of one kernel.
+const OF_ONE: [&str; 10] =
+    ["ranks", "engine", "backend", "check", "repeat", "debug", "size", "dtype", "timeline", "role"];
+
+/// The options of [`ALL`].
+const OF_ALL: [&str; 9] = ["ranks", "engine", "backend", "check", "repeat", "debug", "dtype", "filter", "role"];
 
 /// The names of all kernels of several ranks.
 fn names() -> impl Iterator<Item = &'static str> + Clone {
@@ -160,11 +168,13 @@ fn recorded(rank: &Rank, comm: &mut Communicator<'_>, workload: &mut dyn RankWor
 }
 
 /// Runs it; `command` is how to start this command again.
-pub(crate) fn run(options: &RunOptions, ranks: usize, command: &[OsString]) -> Result<(), Failure> {
+pub(crate) fn run(options: &RunOptions, given: &Given, ranks: usize, command: &[OsString]) -> Result<(), Failure> {
     let plan = Plan::new(options)?;
     if options.target == ALL {
+        given.only(&OF_ALL, "every kernel of several ranks")?;
         return every::run(options, &plan, ranks, command);
     }
+    given.only(&OF_ONE, "a library kernel of several ranks")?;
     for backend in backends(options) {
         if options.role {
             as_process(|rank| plan.on_rank(&library_of(options, backend, rank)?, rank, &|_| {}))?;
@@ -219,10 +229,9 @@ fn library(options: &RunOptions, backend: BackendName) -> Result<Library, Failur
 
 /// How a rank that is a process is started.
 fn program(plan: &Plan<'_>, options: &RunOptions, backend: BackendName, command: &[OsString]) -> Vec<OsString> {
-    let sizes: Vec<String> = plan.sizes.iter().map(ToString::to_string).collect();
     let mut words: Vec<OsString> = command.to_vec();
     let (name, repeat) = if options.target == ALL { (ALL, options.repeat) } else { (plan.item.name, plan.repeat) };
-    words.extend(["run", name, "--role", "--ranks", "1", "--size", &sizes.join(",")].map(OsString::from));
+    words.extend(["run", name, "--role", "--ranks", "1"].map(OsString::from));
     words.extend(["--dtype", &options.dtype, "--repeat", &repeat.to_string()].map(OsString::from));
     words.extend(["--backend", shoal::Backend::from(backend).name()].map(OsString::from));
     if options.debug {
@@ -230,9 +239,12 @@ fn program(plan: &Plan<'_>, options: &RunOptions, backend: BackendName, command:
     }
     if options.target == ALL {
         words.extend(["--filter", &options.filter].map(OsString::from));
-    }
-    if let (ALL, Some(other)) = (name, options.check) {
-        words.extend(["--check", shoal::Backend::from(other).name()].map(OsString::from));
+        if let Some(other) = options.check {
+            words.extend(["--check", shoal::Backend::from(other).name()].map(OsString::from));
+        }
+    } else {
+        let sizes: Vec<String> = plan.sizes.iter().map(ToString::to_string).collect();
+        words.extend(["--size", &sizes.join(",")].map(OsString::from));
     }
     if let Some(name) = plan.timeline {
         words.extend(["--timeline".into(), name.into()]);

@@ -44,7 +44,8 @@ fn ranks_are_told_their_device_and_engine() {
             assert_eq!([said(&["--device", "cuda"]).err, said(&["--engine", "nvshmem"]).err], [why.clone(), why]);
         }
     }
-    assert!(said(&["--device", "interp"]).err.contains("ranks that the interpreter runs are threads"));
+    assert!(said(&["--device", "interp"]).err.contains("[possible values: cpu, cuda]"));
+    assert!(said(&["--engine", "threads"]).err.contains("[possible values: processes, openshmem, nvshmem]"));
     assert!(said(&["--device", "cuda", "--engine", "openshmem"]).err.contains("has its memory on the host"));
 }
 
@@ -87,6 +88,20 @@ fn mistakes_are_told() {
     let said = place.fails(&["launch", "-n", "2", "--", "/no/such/program"]);
     assert!(said.starts_with("error: cannot start `/no/such/program` as rank 0: No such file"), "{said}");
     assert!(place.fails(&["launch", "-n", "2"]).contains("<PROGRAM>"));
+}
+
+#[test]
+fn a_file_for_python_is_no_program() {
+    let place = Workplace::new();
+    place.write("train.py", "#!/bin/sh\necho hello\n");
+    for file in ["train.py", "./train.py"] {
+        let said = place.fails(&["launch", "-n", "2", "--", file, "--steps", "3"]);
+        let told = format!("`{file}` is a Python file, not a program: `shoal launch -n 2 -- python3 {file}`");
+        assert_eq!(said, format!("error: {told}\n"));
+    }
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(place.path().join("train.py"), executable).expect("a file of ours");
+    assert_eq!(place.ok(&["launch", "-n", "1", "--", "./train.py"]).out, "[0] hello\n");
 }
 
 #[test]

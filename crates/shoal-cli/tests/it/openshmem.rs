@@ -183,8 +183,6 @@ fn a_rank_of_oshrun_that_fails_is_named() {
         assert_eq!(called.code, Some(code), "{}", called.err);
         assert!(called.err.ends_with(told), "{}", called.err);
     }
-    let said = place.fails(&["launch", "--engine", "threads", "-n", "2", "--", "true"]);
-    assert_eq!(said, "error: --engine threads: a program makes ranks that are threads by itself\n");
 }
 
 #[test]

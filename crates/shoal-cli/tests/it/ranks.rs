@@ -66,6 +66,36 @@ fn run_says_what_cannot_be_run() {
 }
 
 #[test]
+fn options_that_mean_nothing_are_told() {
+    let place = Workplace::new();
+    place.write("add.py", "");
+    for (args, told) in [
+        (
+            &["run", "broadcast", "--ranks", "2", "--grid", "4"][..],
+            "--grid is not for a library kernel of several ranks",
+        ),
+        (
+            &["run", "broadcast", "--ranks", "2", "--filter", "b"],
+            "--filter is not for a library kernel of several ranks",
+        ),
+        (&["run", "all", "--ranks", "2", "--size", "4"], "--size is not for every kernel of several ranks"),
+        (
+            &["run", "matmul", "-g", "4"],
+            "--grid is not for a library kernel of one rank, which takes --backend, --check",
+        ),
+        (&["run", "matmul", "--engine", "threads"], "--engine is not for a library kernel of one rank"),
+        (&["run", "add.py", "--dtype", "fp32"], "--dtype is not for a kernel of a file, which takes --grid, --arg"),
+        (&["bench", "comm", "--dtype", "foo"], "--dtype is not for `bench comm`, which takes --json, --plot"),
+        (&["bench", "comm", "--device", "cuda", "--filter", "x"], "--filter is not for `bench comm --device cuda`"),
+        (&["bench", "cpu", "--ranks", "2"], "--ranks is not for `bench cpu`"),
+        (&["bench", "broadcast", "--device", "cuda"], "--device is not for one kernel of several ranks"),
+    ] {
+        let said = place.fails(args);
+        assert!(said.starts_with(&format!("error: {told}")), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn bench_measures_with_and_without_peers() {
     let place = Workplace::new();
     let (json, plot) = ("--json=rows.json", "--plot=ratios.svg");

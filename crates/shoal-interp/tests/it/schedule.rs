@@ -205,9 +205,8 @@ const FLAG_OR_TIME: &str = "kernel @k(%flag: ptr<i32>, %result: ptr<i32>) {
     return ()
 }";
 
-/// Loops that time ends: one that looks at the clock in its condition, one that carries what it saw, one in another.
-const TIMED_LOOPS: [&str; 3] = [
-    "while () do {
+/// Looks at the flag and at the clock before each trip.
+const UNTIL_TIME: &str = "while () do {
         %v = atomic_load {sem = acquire, scope = gpu} (%flag) : i32
         %a = cmp {is = eq} (%v, %zero) : i1
         %t = clock () : i64
@@ -215,7 +214,11 @@ const TIMED_LOOPS: [&str; 3] = [
         %b = cmp {is = lt} (%passed, %hour) : i1
         %c = and (%a, %b) : i1
         condition (%c)
-    } do {
+    } do {";
+
+/// Loops that time ends: one that looks at the clock in its condition, one that carries what it saw, one in another.
+const TIMED_LOOPS: [&str; 3] = [
+    "UNTIL_TIME
         yield ()
     }",
     "%last = while (%start) : i64 do (%t: i64) {
@@ -229,15 +232,7 @@ const TIMED_LOOPS: [&str; 3] = [
         %next = clock () : i64
         yield (%next)
     }",
-    "while () do {
-        %v = atomic_load {sem = acquire, scope = gpu} (%flag) : i32
-        %a = cmp {is = eq} (%v, %zero) : i1
-        %t = clock () : i64
-        %passed = sub (%t, %start) : i64
-        %b = cmp {is = lt} (%passed, %hour) : i1
-        %c = and (%a, %b) : i1
-        condition (%c)
-    } do {
+    "UNTIL_TIME
         %begin = clock () : i64
         %short = const {value = 100000} () : i64
         while () do {
@@ -252,10 +247,14 @@ const TIMED_LOOPS: [&str; 3] = [
     }",
 ];
 
+fn with_loop(timed: &str) -> String {
+    FLAG_OR_TIME.replace("LOOP", timed).replace("UNTIL_TIME", UNTIL_TIME)
+}
+
 #[test]
 fn loops_that_look_at_the_clock_end_when_nobody_else_can_act() {
     for timed in TIMED_LOOPS {
-        let text = FLAG_OR_TIME.replace("LOOP", timed);
+        let text = with_loop(timed);
         in_many_orders(&text, [1, 1, 1], two_words, |memory, args, result| {
             result.unwrap();
             assert_eq!(word(memory, &args[1]), 1, "by the clock");
@@ -272,8 +271,7 @@ fn a_loop_that_time_does_not_end_is_a_deadlock() {
     // One that carries what it saw is not known to do without it.
     for timed in TIMED_LOOPS.iter().filter(|timed| !timed.contains("(%t: i64)")) {
         // However late it is.
-        let text =
-            FLAG_OR_TIME.replace("LOOP", timed).replace("{is = lt} (%passed, %hour)", "{is = ge} (%passed, %passed)");
+        let text = with_loop(timed).replace("{is = lt} (%passed, %hour)", "{is = ge} (%passed, %passed)");
         in_many_orders(&text, [1, 1, 1], two_words, |_, _, result| {
             let error = result.unwrap_err();
             assert!(matches!(error, Error::Deadlock { .. }), "{error}");

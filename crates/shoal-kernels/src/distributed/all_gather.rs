@@ -125,8 +125,8 @@ pub(super) fn gathered<T: Number>(rank: &Rank, n: usize) -> Result<Vec<f64>, Err
 
 impl<T: Number> RankWorkload for AllGather<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.symm_x.fill(poison()?);
-        self.symm_out.fill(poison()?);
+        self.symm_x.fill(poison()?)?;
+        self.symm_out.fill(poison()?)?;
         self.out.fill(poison()?);
         Ok(())
     }
@@ -147,7 +147,7 @@ impl<T: Number> RankWorkload for AllGather<T> {
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let found = match self.form {
             Form::Pull => wide(&self.out)?,
-            Form::Push | Form::Ring | Form::TwoDimensional => wide(&self.symm_out.read())?,
+            Form::Push | Form::Ring | Form::TwoDimensional => wide(&self.symm_out.read()?)?,
         };
         let expected = gathered::<T>(self.symm_x.rank(), self.x.len())?;
         Ok(vec![RankOutput { name: "out", found, expected, tolerance: Tolerance::EXACT }])

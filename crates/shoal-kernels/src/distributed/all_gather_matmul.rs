@@ -3,14 +3,13 @@
 //! A stream copies the others' rows and raises a word for every split that is there; the product begins with this rank's
 //! own rows and waits, block by block, for those that it needs.
 
-use shoal::profile::Recorder;
-use shoal::world::{Place, Rank, Stream, Symm, Value, WorldError};
-use shoal::{Error, args};
+use shoal::world::{Rank, Symm};
+use shoal::{Arg, Args, Error, args};
 
 use super::all_gather::gathered;
-use super::broadcast::barriers;
 use super::communicator::{Communicator, Slots, elements, exactly};
 use super::data::{Number, normal, poison, wide};
+use super::gather_with_progress::{GatherWithProgress, SPLITS};
 use super::gemm_all_reduce::{GEMM_WARPS, Sizes};
 use super::parts::Parts;
 use super::profiling::Profiling;
@@ -19,159 +18,6 @@ use crate::check::Tolerance;
 use crate::library::{Source, cdiv};
 use crate::matmul::{Blocks, product_tolerance, reference};
 use crate::workload::Work;
-
-/// Copies everybody's elements on a stream, in `splits` pieces of each rank, and says which are there: when piece `s` of
-/// rank `r` is in `out`, word `r * splits + s` of `progress` becomes 1. Own elements come last.
-#[derive(Debug)]
-pub struct GatherWithProgress {
-    stream: Stream,
-    progress: Symm<u32>,
-    /// What words are when nothing is there.
-    zeros: Symm<u32>,
-    splits: usize,
-}
-
-impl GatherWithProgress {
-    /// With so many pieces of each rank. Collective over the world.
-    ///
-    /// # Errors
-    /// When there is no piece, the heap has no room, or the ranks do not ask for the same.
-    pub fn new(rank: &Rank, splits: usize) -> Result<GatherWithProgress, Error> {
-        if splits == 0 {
-            return Err(WorldError::Argument("elements are gathered in at least one piece".to_owned()).into());
-        }
-        let words = elements(&[rank.size(), splits])?;
-        let (progress, zeros) = (rank.symm_zeros(words)?, rank.symm_zeros(words)?);
-        Ok(GatherWithProgress { stream: rank.stream()?, progress, zeros, splits })
-    }
-
-    /// The words that tell what is there; of this rank alone.
-    #[must_use]
-    pub fn progress(&self) -> &Symm<u32> {
-        &self.progress
-    }
-
-    /// Begins to copy everybody's `x`, which are `rows` rows; pieces are of whole rows. Collective over the world.
-    ///
-    /// # Errors
-    /// When sizes do not fit, or the world fails.
-    pub fn begin<T: Number>(&self, x: &Symm<T>, rows: usize, out: &Symm<T>) -> Result<(), Error> {
-        self.begin_recorded(x, rows, out, None)
-    }
-
-    /// The same, with copies recorded.
-    fn begin_recorded<T: Number>(
-        &self,
-        x: &Symm<T>,
-        rows: usize,
-        out: &Symm<T>,
-        recorder: Option<&Recorder>,
-    ) -> Result<(), Error> {
-        // Everybody's elements are there, and nobody reads what the last gathering brought.
-        self.progress.rank().barrier()?;
-        self.copy_all(x, rows, out, recorder)
-    }
-
-    /// Puts the copies into the stream.
-    fn copy_all<T: Number>(
-        &self,
-        x: &Symm<T>,
-        rows: usize,
-        out: &Symm<T>,
-        recorder: Option<&Recorder>,
-    ) -> Result<(), Error> {
-        let rank = self.progress.rank();
-        let (me, world) = (rank.rank(), rank.size());
-        exactly("out", out.len(), elements(&[x.len(), world])?)?;
-        let cols = x.len().checked_div(rows).unwrap_or(0);
-        exactly("x", x.len(), rows * cols)?;
-        let pieces = Parts::new(rows, self.splits);
-        for step in 0..world {
-            let source = (me + 1 + step) % world;
-            for split in 0..self.splits {
-                let piece = pieces.of(split);
-                let (start, end) = (piece.start * cols, piece.end * cols);
-                if start < end {
-                    let base = source * x.len();
-                    let to = Place::symm(out, me, base + start..base + end)?;
-                    let from = Place::symm(x, source, start..end)?;
-                    let began = recorder.map(|recorder| (recorder, self.stream.note_time()));
-                    self.stream.copy(to, from)?;
-                    if let Some((recorder, began)) = began {
-                        recorder.record_noted(format!("copy from {source}"), began, self.stream.note_time());
-                    }
-                }
-                let word = source * self.splits + split;
-                self.stream.write_value(Place::symm(&self.progress, me, word..=word)?, Value::U32(1))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Begins as [`GatherWithProgress::begin`] does, with everything in the order of the rank's launches: no host waits.
-    /// Collective over the world.
-    ///
-    /// # Errors
-    /// When sizes do not fit, or the world fails.
-    pub fn enqueue<T: Number>(
-        &self,
-        comm: &Communicator<'_>,
-        x: &Symm<T>,
-        rows: usize,
-        out: &Symm<T>,
-    ) -> Result<(), Error> {
-        barriers(comm, 1, 1)?;
-        self.stream.wait_for_launches()?;
-        self.copy_all(x, rows, out, comm.profiling().map(Profiling::stream))
-    }
-
-    /// Ends what [`GatherWithProgress::enqueue`] began: the rank's launches from now on find all elements there and the
-    /// words lowered.
-    ///
-    /// # Errors
-    /// When the world fails.
-    pub fn enqueue_end(&self) -> Result<(), Error> {
-        let me = self.progress.rank().rank();
-        self.stream.wait_for_launches()?;
-        self.stream.copy(Place::symm(&self.progress, me, ..)?, Place::symm(&self.zeros, me, ..)?)?;
-        Ok(self.stream.hold_launches()?)
-    }
-
-    /// Lets the rank's launches from now on find all elements there.
-    ///
-    /// # Errors
-    /// When the world fails.
-    pub fn hold_launches(&self) -> Result<(), Error> {
-        Ok(self.stream.hold_launches()?)
-    }
-
-    /// Waits until all is copied on all ranks, and lowers the words. Collective over the world; everybody's `x` may be
-    /// overwritten when it returns.
-    ///
-    /// # Errors
-    /// When the world fails.
-    pub fn end(&self) -> Result<(), Error> {
-        self.stream.synchronize()?;
-        self.progress.fill(0);
-        self.progress.rank().barrier()?;
-        Ok(())
-    }
-}
-
-/// Gathers everybody's `x`, by copies of a stream.
-///
-/// # Errors
-/// When sizes do not fit, or the world fails.
-pub fn all_gather_with_progress<T: Number>(
-    comm: &Communicator<'_>,
-    gather: &GatherWithProgress,
-    x: &Symm<T>,
-    out: &Symm<T>,
-) -> Result<(), Error> {
-    comm.agree_on::<T>("all_gather_with_progress(n, splits)", &[x.len(), gather.splits])?;
-    gather.begin(x, x.len(), out)?;
-    gather.end()
-}
 
 /// What [`all_gather_matmul`] works on.
 #[derive(Debug)]
@@ -199,35 +45,56 @@ pub fn all_gather_matmul<T: Number>(
     let Sizes { m, n, k } = sizes;
     let Factors { x, gathered, b, c } = with;
     let world = comm.size();
-    comm.agree_on::<T>("all_gather_matmul(m, n, k, splits)", &[m, n, k, gather.splits])?;
+    comm.agree_on::<T>("all_gather_matmul(m, n, k, splits)", &[m, n, k, gather.splits()])?;
     sizes.check(x.len(), b.len())?;
     exactly("gathered", gathered.len(), elements(&[world, m, k])?)?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
-    let blocks = Blocks::of(m, n, k);
     gather.begin_recorded(x, m, gathered, comm.profiling().map(Profiling::stream))?;
-    let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&["wait", "multiply"]));
+    let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&RECORDED));
     let room = recorded.as_ref().map_or(0, |recorded| recorded.buffer.len());
-    let args = args!(
+    let records = recorded.as_mut().map(|recorded| recorded.buffer.words_mut());
+    let args = product(gather, sizes, [x, gathered], [b.into(), c.into(), records.into()], room);
+    comm.launch(Source::GemmRanks, "all_gather_matmul", programs(comm, sizes), Slots::Nothing, args)?;
+    gather.end()
+}
+
+/// What programs of the product record.
+const RECORDED: [&str; 2] = ["wait", "multiply"];
+
+/// What the product that waits for rows is launched with; `others` are `b`, `c`, and `room` words for what is recorded.
+fn product<'a, T: Number>(
+    gather: &'a GatherWithProgress,
+    Sizes { m, n, k }: Sizes,
+    [x, gathered]: [&'a Symm<T>; 2],
+    others: [Arg<'a>; 3],
+    room: usize,
+) -> Args<'a> {
+    let blocks = Blocks::of(m, n, k);
+    let [b, c, records] = others;
+    args!(
         x,
         gathered,
         b,
         c,
-        &gather.progress,
+        gather.progress(),
         m,
         n,
         k,
-        gather.splits,
-        Parts::new(m, gather.splits).part(),
-        recorded.as_mut().map(|recorded| recorded.buffer.words_mut()),
+        gather.splits(),
+        Parts::new(m, gather.splits()).part(),
+        records,
         room,
         BLOCK_M = blocks.m,
         BLOCK_N = blocks.n,
         BLOCK_K = blocks.k,
         num_warps = GEMM_WARPS
-    );
-    let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
-    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Nothing, args)?;
-    gather.end()
+    )
+}
+
+/// Programs of that launch.
+fn programs(comm: &Communicator<'_>, Sizes { m, n, k }: Sizes) -> usize {
+    let blocks = Blocks::of(m, n, k);
+    comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * comm.size())
 }
 
 /// When the product begins, in [`enqueue_all_gather_matmul`].
@@ -253,45 +120,25 @@ pub fn enqueue_all_gather_matmul<T: Number>(
 ) -> Result<(), Error> {
     let Sizes { m, n, k } = sizes;
     let world = comm.size();
-    let (call, numbers) = ("enqueue_all_gather_matmul(m, n, k, splits)", [m, n, k, gather.splits]);
+    let (call, numbers) = ("enqueue_all_gather_matmul(m, n, k, splits)", [m, n, k, gather.splits()]);
     comm.agree_on::<T>(call, &numbers)?;
     sizes.check(x.len(), b.len())?;
     exactly("c", c.len(), elements(&[world, m, n])?)?;
-    let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&["wait", "multiply"]));
+    let mut recorded = comm.profiling().map(|profiling| profiling.kernel(&RECORDED));
     let room = recorded.as_ref().map_or(0, |recorded| recorded.buffer.len());
     let records: Option<Symm<u64>> = recorded.as_mut().map(|recorded| recorded.resident(comm.rank())).transpose()?;
-    let blocks = Blocks::of(m, n, k);
-    let (splits, part) = (gather.splits, Parts::new(m, gather.splits).part());
-    let args = args!(
-        x,
-        gathered,
-        b,
-        c,
-        &gather.progress,
-        m,
-        n,
-        k,
-        splits,
-        part,
-        records.as_ref().map_or(shoal::Arg::None, shoal::Arg::from),
-        room,
-        BLOCK_M = blocks.m,
-        BLOCK_N = blocks.n,
-        BLOCK_K = blocks.k,
-        num_warps = GEMM_WARPS
-    );
+    let args = product(gather, sizes, [x, gathered], [b.into(), c.into(), records.as_ref().into()], room);
     comm.load_for::<T>(call, &numbers, &[(Source::GemmRanks, "all_gather_matmul", &args)])?;
     gather.enqueue(comm, x, m, gathered)?;
     if start == Start::WhenGathered {
         gather.hold_launches()?;
     }
-    let programs = comm.programs(cdiv(m, blocks.m) * cdiv(n, blocks.n) * world);
-    comm.launch(Source::GemmRanks, "all_gather_matmul", programs, Slots::Nothing, args)?;
+    comm.launch(Source::GemmRanks, "all_gather_matmul", programs(comm, sizes), Slots::Nothing, args)?;
     gather.enqueue_end()?;
     if let (Some(recorded), Some(records)) = (&mut recorded, records) {
         // What is recorded is read when it is there.
         comm.rank().barrier()?;
-        recorded.buffer.words_mut().copy_from_slice(&records.read());
+        recorded.buffer.words_mut().copy_from_slice(&records.read()?);
     }
     Ok(())
 }
@@ -350,7 +197,7 @@ pub fn all_gather_then_matmul<T: Number>(
     let Sizes { m, n, k } = sizes;
     let Factors { x, gathered, b, c } = with;
     let rows = comm.size() * m;
-    comm.agree_on::<T>("all_gather_then_matmul(m, n, k, splits)", &[m, n, k, gather.splits])?;
+    comm.agree_on::<T>("all_gather_then_matmul(m, n, k, splits)", &[m, n, k, gather.splits()])?;
     sizes.check(x.len(), b.len())?;
     exactly("gathered", gathered.len(), elements(&[rows, k])?)?;
     exactly("c", c.len(), elements(&[rows, n])?)?;
@@ -378,54 +225,6 @@ pub fn all_gather_then_matmul<T: Number>(
     // On a GPU, a rank's launches are in its own stream.
     let kernel = comm.library().kernel(Source::Matmul, "matmul")?.on_rank(comm.rank())?;
     kernel.launch(cdiv(rows, blocks.m) * cdiv(n, blocks.n), args)
-}
-
-/// Gathers random elements by copies.
-#[derive(Debug)]
-pub(crate) struct CopiedAllGather<T: Number> {
-    x: Vec<T>,
-    symm_x: Symm<T>,
-    out: Symm<T>,
-    gather: GatherWithProgress,
-}
-
-/// Pieces of each rank in workloads.
-const SPLITS: usize = 2;
-
-impl<T: Number> CopiedAllGather<T> {
-    pub(crate) fn new(rank: &Rank, n: usize) -> Result<CopiedAllGather<T>, Error> {
-        Ok(CopiedAllGather {
-            x: normal(1, rank.rank(), n)?,
-            symm_x: rank.symm_zeros(n)?,
-            out: rank.symm_zeros(elements(&[n, rank.size()])?)?,
-            gather: GatherWithProgress::new(rank, SPLITS)?,
-        })
-    }
-}
-
-impl<T: Number> RankWorkload for CopiedAllGather<T> {
-    fn poison(&mut self) -> Result<(), Error> {
-        self.symm_x.fill(poison()?);
-        self.out.fill(poison()?);
-        Ok(())
-    }
-
-    fn write_inputs(&mut self) -> Result<(), Error> {
-        Ok(self.symm_x.write(&self.x)?)
-    }
-
-    fn run(&mut self, comm: &Communicator<'_>) -> Result<(), Error> {
-        all_gather_with_progress(comm, &self.gather, &self.symm_x, &self.out)
-    }
-
-    fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
-        let expected = gathered::<T>(self.symm_x.rank(), self.x.len())?;
-        Ok(vec![RankOutput { name: "out", found: wide(&self.out.read())?, expected, tolerance: Tolerance::EXACT }])
-    }
-
-    fn work(&self) -> Work {
-        Work::Bytes((self.out.len() * size_of::<T>()) as f64)
-    }
 }
 
 /// A product of random matrices.
@@ -477,11 +276,11 @@ impl<T: Number> AllGatherMatmul<T> {
 
 impl<T: Number> RankWorkload for AllGatherMatmul<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.symm_x.fill(poison()?);
-        self.gathered.fill(poison()?);
+        self.symm_x.fill(poison()?)?;
+        self.gathered.fill(poison()?)?;
         self.c.fill(poison()?);
         if let Some([_, c]) = &self.resident {
-            c.fill(poison()?);
+            c.fill(poison()?)?;
         }
         Ok(())
     }
@@ -498,7 +297,7 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
         if let Some([b, there]) = resident {
             enqueue_all_gather_matmul(comm, gather, *sizes, [x, gathered, b, there], Start::AtOnce)?;
             comm.rank().barrier()?;
-            c.copy_from_slice(&there.read());
+            c.copy_from_slice(&there.read()?);
             return Ok(());
         }
         let with = Factors { x, gathered, b, c };
@@ -519,7 +318,7 @@ impl<T: Number> RankWorkload for AllGatherMatmul<T> {
         if self.order == Order::Pulled {
             return Ok(vec![c]);
         }
-        let found = wide(&self.gathered.read())?;
+        let found = wide(&self.gathered.read()?)?;
         Ok(vec![RankOutput { name: "gathered", found, expected: all, tolerance: Tolerance::EXACT }, c])
     }
 

@@ -347,7 +347,7 @@ impl<T: Number> AllReduce<T> {
 impl<T: Number> RankWorkload for AllReduce<T> {
     fn poison(&mut self) -> Result<(), Error> {
         self.out.fill(poison()?);
-        self.shared.fill(poison()?);
+        self.shared.fill(poison()?)?;
         Ok(())
     }
 
@@ -382,7 +382,7 @@ impl<T: Number> RankWorkload for AllReduce<T> {
             expected.iter_mut().zip(bias.iter().cycle()).for_each(|(sum, bias)| *sum += bias);
         }
         let found = match self.form {
-            Form::TwoShotInPlace | Form::TwoShotLittle => wide(&self.shared.read())?,
+            Form::TwoShotInPlace | Form::TwoShotLittle => wide(&self.shared.read()?)?,
             Form::OneShot | Form::OneShotLittle | Form::OneShotBias | Form::TwoShot | Form::TwoShotBias => {
                 wide(&self.out)?
             }

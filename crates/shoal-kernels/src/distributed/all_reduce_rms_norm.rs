@@ -112,7 +112,7 @@ impl<T: Number> AllReduceRmsNorm<T> {
 impl<T: Number> RankWorkload for AllReduceRmsNorm<T> {
     fn poison(&mut self) -> Result<(), Error> {
         self.y.fill(poison()?);
-        self.shared.fill(poison()?);
+        self.shared.fill(poison()?)?;
         Ok(())
     }
 

@@ -113,7 +113,7 @@ impl<T: Number> AllToAll<T> {
 
 impl<T: Number> RankWorkload for AllToAll<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.symm_x.fill(poison()?);
+        self.symm_x.fill(poison()?)?;
         self.out.fill(poison()?);
         Ok(())
     }

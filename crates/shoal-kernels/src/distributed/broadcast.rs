@@ -81,7 +81,7 @@ impl<T: Number> Sent<T> {
 
 impl<T: Number> RankWorkload for Sent<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.shared.fill(poison()?);
+        self.shared.fill(poison()?)?;
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl<T: Number> RankWorkload for Sent<T> {
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let expected = wide(&normal::<T>(1, self.source(), self.x.len())?)?;
-        Ok(vec![RankOutput { name: "out", found: wide(&self.shared.read())?, expected, tolerance: Tolerance::EXACT }])
+        Ok(vec![RankOutput { name: "out", found: wide(&self.shared.read()?)?, expected, tolerance: Tolerance::EXACT }])
     }
 
     fn work(&self) -> Work {

@@ -5,11 +5,12 @@ use shoal::world::{Rank, WorldError};
 use shoal::{DType, Error};
 
 use super::all_gather::{self, AllGather};
-use super::all_gather_matmul::{AllGatherMatmul, CopiedAllGather, Order};
+use super::all_gather_matmul::{AllGatherMatmul, Order};
 use super::all_reduce::{self, AllReduce};
 use super::all_reduce_rms_norm::{self, AllReduceRmsNorm};
 use super::all_to_all::AllToAll;
 use super::broadcast::{self, Sent};
+use super::gather_with_progress::CopiedAllGather;
 use super::gemm_all_reduce::{GemmAllReduce, Sizes};
 use super::gemm_reduce_scatter::GemmReduceScatter;
 use super::puts::{self, Put, PutRows};

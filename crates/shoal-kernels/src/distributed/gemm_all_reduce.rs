@@ -116,7 +116,7 @@ impl<T: Number> GemmAllReduce<T> {
 
 impl<T: Number> RankWorkload for GemmAllReduce<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.partial.fill(f32::NAN);
+        self.partial.fill(f32::NAN)?;
         self.out.fill(poison()?);
         Ok(())
     }

@@ -189,8 +189,8 @@ impl<T: Number> Put<T> {
 
 impl<T: Number> RankWorkload for Put<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.inbox.fill(poison()?);
-        self.symm_out.fill(poison()?);
+        self.inbox.fill(poison()?)?;
+        self.symm_out.fill(poison()?)?;
         self.out.fill(poison()?);
         Ok(())
     }
@@ -218,9 +218,9 @@ impl<T: Number> RankWorkload for Put<T> {
         let (world, n) = (rank.size(), self.x.len());
         let sum = || sum_of_ranks::<T>(rank, 1, n);
         let (found, expected, tolerance) = match self.form {
-            Form::AllGather | Form::AllGatherRing => (self.symm_out.read(), gathered::<T>(rank, n)?, Tolerance::EXACT),
-            Form::Broadcast => (self.symm_out.read(), wide(&normal::<T>(1, self.root(), n)?)?, Tolerance::EXACT),
-            Form::AllReduce => (self.symm_out.read(), sum()?, sum_tolerance::<T>(world)),
+            Form::AllGather | Form::AllGatherRing => (self.symm_out.read()?, gathered::<T>(rank, n)?, Tolerance::EXACT),
+            Form::Broadcast => (self.symm_out.read()?, wide(&normal::<T>(1, self.root(), n)?)?, Tolerance::EXACT),
+            Form::AllReduce => (self.symm_out.read()?, sum()?, sum_tolerance::<T>(world)),
             Form::ReduceScatter => {
                 let mine = Parts::new(n, world).of(rank.rank());
                 (self.out.clone(), sum()?[mine].to_vec(), sum_tolerance::<T>(world))
@@ -257,7 +257,7 @@ impl<T: Number> PutRows<T> {
 
 impl<T: Number> RankWorkload for PutRows<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.out.fill(poison()?);
+        self.out.fill(poison()?)?;
         Ok(())
     }
 
@@ -273,7 +273,7 @@ impl<T: Number> RankWorkload for PutRows<T> {
 
     fn outputs(&self) -> Result<Vec<RankOutput>, Error> {
         let rank = self.out.rank();
-        expected_rows::<T>(rank, (self.most, self.dim), &self.out.read())
+        expected_rows::<T>(rank, (self.most, self.dim), &self.out.read()?)
     }
 
     fn work(&self) -> Work {

@@ -48,7 +48,7 @@ impl<T: Number> ReduceScatter<T> {
 
 impl<T: Number> RankWorkload for ReduceScatter<T> {
     fn poison(&mut self) -> Result<(), Error> {
-        self.symm_x.fill(poison()?);
+        self.symm_x.fill(poison()?)?;
         self.out.fill(poison()?);
         Ok(())
     }

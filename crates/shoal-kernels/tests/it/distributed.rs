@@ -70,7 +70,7 @@ fn hold(library: &Library, rank: &Rank, item: &RankItem, sizes: &[usize], dtype:
         assert!(all.iter().all(|theirs| *theirs == all[0]), "{}: other bits than other ranks", told());
     }
     rank.barrier()?;
-    assert_eq!(comm.pad().raised(), [], "{}: a signal is left in the pad", told());
+    assert_eq!(comm.pad().raised()?, [], "{}: a signal is left in the pad", told());
     Ok(())
 }
 

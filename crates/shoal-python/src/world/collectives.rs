@@ -11,9 +11,7 @@ use shoal::half::{bf16, f16};
 use shoal::world::{Symm, WorldError};
 use shoal::{Device, Error};
 use shoal_kernels::Library;
-use shoal_kernels::distributed::all_gather_matmul::{
-    Factors, GatherWithProgress, all_gather_matmul, all_gather_matmul_pull, all_gather_with_progress,
-};
+use shoal_kernels::distributed::all_gather_matmul::{Factors, all_gather_matmul, all_gather_matmul_pull};
 use shoal_kernels::distributed::all_reduce::{
     Bias, one_shot_all_reduce, one_shot_all_reduce_bias, two_shot_all_reduce, two_shot_all_reduce_bias,
     two_shot_all_reduce_in_place,
@@ -22,8 +20,10 @@ use shoal_kernels::distributed::all_reduce_rms_norm::{
     Rows, one_shot_all_reduce_bias_rms_norm, two_shot_all_reduce_bias_rms_norm,
 };
 use shoal_kernels::distributed::all_to_all::{Exchange, all_to_all};
+use shoal_kernels::distributed::copied_reduce_scatter::CopiedReduceScatter;
+use shoal_kernels::distributed::gather_with_progress::{GatherWithProgress, all_gather_with_progress};
 use shoal_kernels::distributed::gemm_all_reduce::{Sizes, gemm_one_shot_all_reduce};
-use shoal_kernels::distributed::gemm_reduce_scatter::{CopiedReduceScatter, gemm_reduce_scatter};
+use shoal_kernels::distributed::gemm_reduce_scatter::gemm_reduce_scatter;
 use shoal_kernels::distributed::puts::{self, ExchangeByPuts};
 use shoal_kernels::distributed::reduce_scatter::reduce_scatter;
 use shoal_kernels::distributed::{Communicator, Number, all_gather, broadcast};

@@ -137,9 +137,6 @@ fn options(
     options.pad_slots = pad_slots.unwrap_or(options.pad_slots);
     if let Some(timeout) = timeout {
         options.timeout = rank::seconds(timeout)?;
-        if options.timeout.is_zero() {
-            return Err(rank::no_time(timeout));
-        }
     }
     Ok(options)
 }

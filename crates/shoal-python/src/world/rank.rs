@@ -5,7 +5,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use shoal::world::{Rank, Symm};
+use shoal::world::{Rank, SECONDS, Symm, from_seconds};
 
 use crate::errors;
 use crate::world::current;
@@ -124,8 +124,8 @@ impl RankObject {
     }
 
     /// The slots of this rank's pad that are not zero.
-    fn raised(&self, py: Python<'_>) -> Vec<(usize, u32)> {
-        py.detach(|| self.0.rank().signal_pad().raised())
+    fn raised(&self, py: Python<'_>) -> PyResult<Vec<(usize, u32)>> {
+        py.detach(|| self.0.rank().signal_pad().raised()).map_err(|error| errors::world(py, &error))
     }
 
     /// Refuses launches whose programs would signal beyond the pad.
@@ -235,15 +235,8 @@ pub(crate) fn to_python(py: Python<'_>, all: &[Vec<u8>]) -> Vec<Py<PyBytes>> {
     all.iter().map(|bytes| PyBytes::new(py, bytes).unbind()).collect()
 }
 
-/// What is said of a time that cannot be waited.
-pub(super) fn no_time(seconds: f64) -> PyErr {
-    let text = "cannot be used: it must be a number of seconds above 0, such as 30 or 0.5";
-    PyValueError::new_err(format!("timeout={seconds:?} {text}"))
-}
-
 /// A time that Python gives in seconds.
-pub(super) fn seconds(seconds: f64) -> PyResult<Duration> {
-    /// Longer than anybody waits, and short enough to be added to what a clock says.
-    const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
-    Duration::try_from_secs_f64(seconds).map(|time| time.min(LONGEST)).map_err(|_| no_time(seconds))
+pub(super) fn seconds(timeout: f64) -> PyResult<Duration> {
+    from_seconds(timeout)
+        .ok_or_else(|| PyValueError::new_err(format!("timeout={timeout:?} cannot be used: it must be {SECONDS}")))
 }

@@ -79,7 +79,7 @@ impl GpuRank {
         sharing: Sharing,
     ) -> Result<GpuRank, WorldError> {
         let (rank, device) = (host.rank, memory.device());
-        let segment = segment_bytes(options)?;
+        let segment = options.segment_bytes()?;
         let wait_limit = wait_timeout().map_err(|error| WorldError::gpu(error.into()))?;
         let stream = Arc::new(Stream::independent(device).map_err(WorldError::gpu)?);
         let view = view(memory, rank, segment).with_sync_words(options.pad_bytes());
@@ -259,14 +259,6 @@ pub(crate) struct CudaEngine<K> {
     pub(crate) pad: usize,
 }
 
-/// Bytes of a rank's segment.
-pub(crate) fn segment_bytes(options: &WorldOptions) -> Result<usize, WorldError> {
-    let bytes = options.heap_start().checked_add(options.heap_bytes);
-    let bytes =
-        bytes.and_then(|bytes| bytes.checked_next_multiple_of(4096)).filter(|&bytes| bytes < isize::MAX as usize / 2);
-    bytes.ok_or_else(|| WorldError::Setup(format!("a heap of {} bytes is too large", options.heap_bytes)))
-}
-
 /// The bytes of a heap in the host's memory of ranks whose heap is a GPU's.
 pub(crate) const NO_HOST_HEAP: usize = 4096;
 
@@ -289,7 +281,7 @@ pub(crate) fn start(
     device: CudaDevice,
 ) -> Result<Vec<CudaEngine<()>>, WorldError> {
     check_queues(ranks)?;
-    let segment = segment_bytes(options)?;
+    let segment = options.segment_bytes()?;
     let whole = segment.checked_mul(ranks).filter(|&bytes| isize::try_from(bytes).is_ok());
     let whole = whole.ok_or_else(|| WorldError::Setup(format!("{ranks} heaps of {segment} bytes are too large")))?;
     device.keep_memory().map_err(WorldError::gpu)?;
@@ -310,17 +302,17 @@ pub(crate) fn start(
 impl<K: std::fmt::Debug + Send + Sync> CudaEngine<K> {
     /// If this rank waits in vain, what all members wait for, if they all do; what this one does, if another does not
     /// answer.
-    fn told_by_all(&self, route: &Route<'_>, error: WorldError) -> WorldError {
+    fn with_waits_of_all(&self, route: &Route<'_>, error: WorldError) -> WorldError {
         let WorldError::Launch(stuck) = &error else { return error };
         if !matches!(**stuck, LaunchError::Stuck { .. }) {
             return error;
         }
-        let told = giving_up::told(stuck).encode();
-        match self.host.exchange(route, Call::GivesUp, told.as_bytes()) {
+        let own_waits = giving_up::told(stuck).encode();
+        match self.host.exchange(route, Call::GivesUp, own_waits.as_bytes()) {
             Ok(reports) => {
                 let reports = route.members.iter().zip(&reports);
                 WorldError::Deadlock {
-                    waits: reports.filter_map(|(&rank, told)| giving_up::gathered(rank, told)).collect(),
+                    waits: reports.filter_map(|(&rank, waits)| giving_up::gathered(rank, waits)).collect(),
                 }
             }
             Err(deadlock @ WorldError::Deadlock { .. }) => deadlock,
@@ -376,7 +368,7 @@ impl<K: std::fmt::Debug + Send + Sync> Engine for CudaEngine<K> {
     fn exchange(&self, route: &Route<'_>, call: Call, mine: &[u8]) -> Result<Vec<Vec<u8>>, WorldError> {
         // Kernels that have not run yet may wait for a rank that waits here; all others have ended when hosts meet.
         if call != Call::FirstLaunch {
-            self.gpu.settle().map_err(|error| self.told_by_all(route, error))?;
+            self.gpu.settle().map_err(|error| self.with_waits_of_all(route, error))?;
         }
         self.host.exchange(route, call, mine)
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use shoal_driver::cuda::{CudaDevice, CudaError, ShareablePiece, Window};
 
-use super::cuda::{CudaEngine, GpuRank, NO_HOST_HEAP, Sharing, segment_bytes};
+use super::cuda::{CudaEngine, GpuRank, NO_HOST_HEAP, Sharing};
 use super::gpu_heaps::GpuHeaps;
 use super::processes::membership::Membership;
 use super::processes::monitor::Monitor;
@@ -27,7 +27,7 @@ pub(crate) fn join(
 ) -> Result<CudaEngine<Monitor>, WorldError> {
     let device = device_of(membership.rank, ordinal)?;
     device.keep_memory().map_err(WorldError::gpu)?;
-    let segment = segment_bytes(options)?;
+    let segment = options.segment_bytes()?;
     let bytes = ShareablePiece::rounded(device, segment).map_err(WorldError::gpu)?;
     let own = ShareablePiece::new(device, bytes).map_err(|error| no_memory(&error, device, segment))?;
     let bring = Bring {

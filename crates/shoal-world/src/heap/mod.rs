@@ -42,8 +42,8 @@ impl Heap {
         let requests = world.exchange(Call::Allocate, &request.encode())?;
         let requests: Vec<Request> = requests.iter().map(|bytes| Request::decode(bytes)).collect();
         if requests.iter().any(|other| (other.bytes, other.alignment) != (bytes, alignment)) {
-            let told = |other: &Request| format!("{} bytes, aligned to {}", other.bytes, other.alignment);
-            let values = (0..).zip(&requests).map(|(rank, other)| (rank, told(other))).collect();
+            let in_words = |other: &Request| format!("{} bytes, aligned to {}", other.bytes, other.alignment);
+            let values = (0..).zip(&requests).map(|(rank, other)| (rank, in_words(other))).collect();
             return Err(WorldError::Disagreement {
                 team: world.name().to_owned(),
                 what: "a symmetric allocation",
@@ -80,8 +80,8 @@ impl Heap {
         let offsets: Vec<usize> = offsets.iter().map(|bytes| word(bytes, 0)).collect();
         let mut allocator = lock(&self.allocator);
         if offsets.iter().any(|&other| other != offset) {
-            let told = |other: usize| format!("the block of {} bytes at offset {other}", allocator.size_of(other));
-            let values = offsets.iter().enumerate().map(|(rank, &other)| (rank, told(other))).collect();
+            let in_words = |other: usize| format!("the block of {} bytes at offset {other}", allocator.size_of(other));
+            let values = offsets.iter().enumerate().map(|(rank, &other)| (rank, in_words(other))).collect();
             return Err(WorldError::Disagreement { team: world.name().to_owned(), what: "what to free", values });
         }
         allocator.free(offset);

@@ -90,7 +90,7 @@ impl<T: Element> Symm<T> {
     /// The address of this rank's part.
     #[must_use]
     pub fn address(&self) -> usize {
-        self.address_at(self.rank.rank()).expect("a rank reaches its own memory")
+        self.address_at(self.rank.rank()).expect("a rank's own memory has an address")
     }
 
     /// The address of a rank's part in this process. An error if it cannot be reached by load and store.
@@ -98,10 +98,9 @@ impl<T: Element> Symm<T> {
         Ok(self.rank.address_of(peer)? + self.offset)
     }
 
-    /// The elements of this rank.
-    #[must_use]
-    pub fn read(&self) -> Vec<T> {
-        self.read_from(self.rank.rank(), ..).expect("a rank reaches its own memory")
+    /// The elements of this rank. An error if they are a GPU's that has failed.
+    pub fn read(&self) -> Result<Vec<T>, WorldError> {
+        self.read_from(self.rank.rank(), ..)
     }
 
     /// Overwrites the elements of this rank. An error if their number is another.
@@ -128,15 +127,16 @@ impl<T: Element> Symm<T> {
         self.rank.write_segment(peer, self.offset + start * size_of::<T>(), bytes_of(elements))
     }
 
-    /// Sets all elements of this rank.
-    pub fn fill(&self, value: T) {
+    /// Sets all elements of this rank. An error if they are a GPU's that has failed.
+    pub fn fill(&self, value: T) -> Result<(), WorldError> {
         // Copies to a GPU are few and large.
         let most = if self.rank.gpu().is_some() { 1 << 22 } else { 4096 };
         let piece = vec![value; self.length.min(most)];
         for start in (0..self.length).step_by(most) {
             let piece = &piece[..piece.len().min(self.length - start)];
-            self.write_to(self.rank.rank(), start, piece).expect("a rank reaches its own memory");
+            self.write_to(self.rank.rank(), start, piece)?;
         }
+        Ok(())
     }
 
     /// First element and number of elements of a range, which must lie inside.

@@ -95,7 +95,7 @@ fn different_calls_of_processes_are_told() {
         for said in &ending.said {
             assert!(said.ends_with(&told(ranks)), "{said}");
         }
-        assert_eq!(ending.told.map(|told| told.rank), Some(1));
+        assert_eq!(ending.reported.map(|failure| failure.rank), Some(1));
     }
 }
 

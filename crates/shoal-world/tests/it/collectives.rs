@@ -72,7 +72,7 @@ fn a_world_runs_more_than_once_and_keeps_its_memory() {
     let world = threads(2);
     let buffers = world.run(|rank| rank.symm_zeros::<u32>(4)).unwrap();
     world.run(|rank| buffers[rank.rank()].write_to(1 - rank.rank(), 1, &[rank.rank() as u32 + 7])).unwrap();
-    assert_eq!([buffers[0].read(), buffers[1].read()], [[0, 8, 0, 0], [0, 7, 0, 0]]);
+    assert_eq!([buffers[0].read().unwrap(), buffers[1].read().unwrap()], [[0, 8, 0, 0], [0, 7, 0, 0]]);
 }
 
 #[test]

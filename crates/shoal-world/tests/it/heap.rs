@@ -17,7 +17,7 @@ pub(crate) fn everybody_writes_everywhere(rank: &Rank) -> Result<(), WorldError>
     }
     rank.barrier()?;
     let expected: Vec<u64> = (0..n).map(|from| (from * 1000 + rank.rank()) as u64 + 1).collect();
-    assert_eq!(inbox.read(), expected);
+    assert_eq!(inbox.read()?, expected);
     let neighbour = (rank.rank() + 1) % n;
     assert_eq!(inbox.read_from(neighbour, 0..1)?, [neighbour as u64 + 1]);
     // The same place, found by address.
@@ -47,7 +47,7 @@ fn offsets_are_equal_and_aligned() {
             let b = rank.symm_empty_aligned::<bf16>(3, 4096)?;
             let c = rank.symm_empty::<f64>(0)?;
             assert!(b.address().is_multiple_of(4096));
-            assert!(c.is_empty() && c.read().is_empty());
+            assert!(c.is_empty() && c.read()?.is_empty());
             Ok::<_, WorldError>([a.offset(), b.offset(), c.offset()])
         })
         .unwrap();
@@ -97,8 +97,8 @@ fn freed_memory_is_used_again() {
             for round in 0..50 {
                 let a = rank.symm_empty::<u8>(400_000)?;
                 let b = rank.symm_zeros::<u8>(600_000)?;
-                assert!(b.read().iter().all(|&byte| byte == 0), "round {round}");
-                b.fill(0xab);
+                assert!(b.read()?.iter().all(|&byte| byte == 0), "round {round}");
+                b.fill(0xab)?;
                 match round % 3 {
                     0 => a.free()?,
                     // Dropped in another order on each rank, and found out at the next allocation.
@@ -202,16 +202,16 @@ fn streams_keep_memory_that_is_dropped() {
             let word = rank.symm_zeros::<u32>(1)?;
             let target = rank.symm_zeros::<u32>(8)?;
             let source = rank.symm_zeros::<u32>(8)?;
-            source.fill(7);
+            source.fill(7)?;
             let (offset, stream) = (source.offset(), rank.stream()?);
             stream.wait_value(Place::symm(&word, 0, ..)?, Compare::Equal, Value::U32(1))?;
             stream.copy(Place::symm(&target, 0, ..)?, Place::symm(&source, 0, ..)?)?;
             drop(source);
             let other = rank.symm_zeros::<u32>(8)?;
             assert_ne!(other.offset(), offset, "the copy has yet to read it");
-            word.fill(1);
+            word.fill(1)?;
             stream.synchronize()?;
-            assert_eq!(target.read(), [7; 8]);
+            assert_eq!(target.read()?, [7; 8]);
             drop(stream);
             assert_eq!(rank.symm_zeros::<u32>(8)?.offset(), offset);
             Ok::<_, WorldError>(())

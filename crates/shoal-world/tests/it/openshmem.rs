@@ -45,6 +45,9 @@ fn role() {
         if let Err(error) = World::from_env_with(&options).and_then(|world| play(role, &world, &options)) {
             // The test runner has begun a line.
             println!("\nerror: {error}");
+            if role == "impatient" {
+                println!("error: {}", World::from_env_with(&options).expect_err("nobody else is there"));
+            }
             std::process::exit(FAILED);
         }
     }
@@ -166,7 +169,11 @@ fn a_rank_that_never_comes_ends_the_others() {
     }
     let ending = run(2, "impatient", Network::Memory);
     assert_eq!(ending.code, Some(FAILED), "{}", ending.said);
-    assert_eq!(ending.errors(), ["error: rank 0 waited 3 s for all of 2 ranks to join the world"], "{}", ending.said);
+    let why = "this process cannot join a world of `oshrun` again: a call of the OpenSHMEM library that waits for all ranks \
+               has no end";
+    let first = format!("error: rank 0 waited 3 s for all of 2 ranks to join the world; {why}");
+    // A second attempt does not wait for the first.
+    assert_eq!(ending.errors(), [first, format!("error: {why}")], "{}", ending.said);
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub(crate) fn play(role: &str, world: &World, options: &WorldOptions) -> Result<
             x.write_to((rank.rank() + 1) % rank.size(), 0, &[rank.rank() as u64 + 1])?;
             rank.barrier()?;
             let left = (rank.rank() + rank.size() - 1) % rank.size();
-            assert_eq!(x.read(), [left as u64 + 1]);
+            assert_eq!(x.read()?, [left as u64 + 1]);
             let all = rank.world().all_gather(&[rank.rank() as u8])?;
             assert!(all.iter().enumerate().all(|(from, byte)| *byte == [from as u8]));
             rank.barrier()
@@ -164,7 +164,7 @@ pub(crate) fn everything(world: &World) -> Result<(), WorldError> {
             everybody_writes_everywhere(rank)?;
             teams_of_a_world(rank)?;
             ring_all_gather(rank)?;
-            assert_eq!(rank.signal_pad().raised(), []);
+            assert_eq!(rank.signal_pad().raised()?, []);
             rank.barrier()
         })
         .map(drop)
@@ -184,9 +184,9 @@ pub(crate) struct Ending {
     /// The first line of their errors.
     pub(crate) said: Vec<String>,
     /// The lines after it.
-    pub(crate) reports: Vec<String>,
-    /// What the ranks have told who started them.
-    pub(crate) told: Option<Failure>,
+    pub(crate) waits: Vec<String>,
+    /// What the ranks have reported to who started them.
+    pub(crate) reported: Option<Failure>,
 }
 
 /// Waits for the end of all ranks; they print less than a pipe holds.
@@ -205,8 +205,8 @@ pub(crate) fn end(mut job: Job) -> Ending {
         let mut lines = text.lines().skip_while(|line| !line.starts_with("error: "));
         (lines.next().unwrap_or_default().to_owned(), lines.collect::<Vec<_>>().join("\n"))
     });
-    let (said, reports) = errors.unzip();
-    Ending { codes, said, reports, told: job.told().cloned() }
+    let (said, waits) = errors.unzip();
+    Ending { codes, said, waits, reported: job.reported_failure().cloned() }
 }
 
 pub(crate) fn run(ranks: usize, role: &str) -> Ending {
@@ -297,7 +297,7 @@ fn a_killed_rank_ends_the_others_and_leaves_nothing() {
 fn said_by_others(role: &str) -> [String; 2] {
     let ending = run(3, role);
     assert_eq!([ending.codes[0], ending.codes[2]], [Some(FAILED); 2], "{role}");
-    let told = ending.told.expect("a launcher hears why");
+    let told = ending.reported.expect("a launcher hears why");
     assert_eq!(told.rank, 1, "{role}");
     for rank in [0, 2] {
         assert!(ending.said[rank].ends_with(&told.reason), "{role}: {told}\n{}", ending.said[rank]);
@@ -336,15 +336,15 @@ fn whoever_gives_up_tells_what_streams_and_hosts_of_others_wait_for() {
     for (role, first) in [("give up a barrier", "in barrier of the world"), ("give up a word", ">= 9 (it is 0)")] {
         let ending = run(4, role);
         assert_eq!(ending.codes, [Some(FAILED); 4], "{role}: {:?}", ending.said);
-        let reports = &ending.reports[0];
-        let all = format!("{}\n{reports}", ending.said[0]);
+        let waits = &ending.waits[0];
+        let all = format!("{}\n{waits}", ending.said[0]);
         assert!(ending.said[0].contains(first), "{role}: {all}");
         for told in [
             "rank 1: waiting for the word at offset 12 of rank 1 >= 9 (it is 0)",
             "rank 2: waiting for the signal at ",
             "rank 3: waiting for an event of a stream",
         ] {
-            assert!(reports.contains(told), "{role}: {all}");
+            assert!(waits.contains(told), "{role}: {all}");
         }
     }
 }
@@ -379,7 +379,7 @@ fn a_rank_that_never_comes_is_named() {
     let reason = "rank 2 did not join the world: rank 0 waited 700 ms".to_owned();
     assert_eq!(ending.said[0], format!("error: {reason}"));
     assert_eq!(ending.said[1], ending.said[0]);
-    assert_eq!(ending.told, Some(Failure { rank: 2, reason }));
+    assert_eq!(ending.reported, Some(Failure { rank: 2, reason }));
 }
 
 #[test]
@@ -392,7 +392,7 @@ fn a_rank_that_exits_before_it_joins_is_named_at_once() {
         });
         let ending = end(job.expect("processes start"));
         assert_eq!((ending.codes[absent], ending.codes[1 - absent]), (Some(0), Some(FAILED)));
-        let Some(Failure { rank, reason }) = ending.told else { panic!("{:?}", ending.said) };
+        let Some(Failure { rank, reason }) = ending.reported else { panic!("{:?}", ending.said) };
         let begin = format!("rank {absent} (pid ");
         assert!(reason.starts_with(&begin) && reason.ends_with(") exited with status 0 before it joined the world"));
         assert_eq!((rank, &ending.said[1 - absent]), (absent, &format!("error: {reason}")));
@@ -413,5 +413,5 @@ fn without_rank_0_the_others_give_up() {
     assert_eq!(ending.codes, [Some(0), Some(FAILED)]);
     let reason = "rank 0 did not start: rank 1 waited 700 ms for it".to_owned();
     assert_eq!(ending.said[1], format!("error: {reason}"));
-    assert_eq!(ending.told, Some(Failure { rank: 0, reason }));
+    assert_eq!(ending.reported, Some(Failure { rank: 0, reason }));
 }

@@ -30,7 +30,7 @@ pub(crate) fn ring_all_gather(rank: &Rank) -> Result<(), WorldError> {
     stream.synchronize()?;
     rank.barrier()?;
     let expected: Vec<u32> = (0..n).flat_map(|from| vec![from as u32 + 1; CHUNK]).collect();
-    assert_eq!(gathered.read(), expected);
+    assert_eq!(gathered.read()?, expected);
     rank.barrier()
 }
 
@@ -101,7 +101,7 @@ fn words_of_both_widths_and_comparisons() {
     stream.write_value(narrow(), Value::U32(7)).unwrap();
     stream.wait_value(narrow(), Compare::GreaterOrEqual, Value::U32(6)).unwrap();
     stream.synchronize().unwrap();
-    assert_eq!(words.read(), [3, 7 << 32]);
+    assert_eq!(words.read().unwrap(), [3, 7 << 32]);
 }
 
 #[test]

@@ -220,7 +220,7 @@ fn reduces(name: &str, worlds: &[usize]) {
                 );
                 kernel.launch(4, args)?;
             }
-            assert!(pads.read().iter().all(|&slot| slot == 0), "the pads are at rest again");
+            assert!(pads.read()?.iter().all(|&slot| slot == 0), "the pads are at rest again");
             Ok(out)
         });
         for out in results.expect("no failure") {
@@ -272,7 +272,7 @@ fn lanes_signal_and_wait_with_shmem() {
             let mut out = vec![-1; ranks];
             let kernel = kernel.clone().on_rank(rank)?;
             kernel.launch(1, args!(&flags, &counts, &mut out[..], ranks as i32))?;
-            assert_eq!(counts.read(), [5]);
+            assert_eq!(counts.read()?, [5]);
             Ok(out)
         });
         for (rank, out) in results.expect("no failure").into_iter().enumerate() {

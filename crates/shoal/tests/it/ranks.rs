@@ -82,7 +82,7 @@ fn ranks_write_to_their_neighbours() {
                 let x = rank.symm_zeros::<i32>(5)?;
                 let flags = rank.symm_zeros::<i64>(1)?;
                 ring.clone().on_rank(rank)?.launch(1, args!(&x, &flags, 5, BLOCK = 8))?;
-                Ok(x.read())
+                Ok(x.read()?)
             });
             for (rank, x) in results.expect("the ring goes round").iter().enumerate() {
                 let from = ((rank + ranks - 1) % ranks) as i32;
@@ -114,11 +114,11 @@ fn ranks_that_run_and_ranks_that_are_interpreted_wait_for_each_other() {
             let trips = if rank.rank() == 0 { 300_000_000 } else { 10 };
             on_mixed(&late, rank.rank()).on_rank(rank)?.launch(1, args!(&x, &flags, trips))?;
             rank.barrier()?;
-            x.fill(0);
-            flags.fill(0);
+            x.fill(0)?;
+            flags.fill(0)?;
             rank.barrier()?;
             on_mixed(&ring, rank.rank()).on_rank(rank)?.launch(1, args!(&x, &flags, 5, BLOCK = 8))?;
-            Ok(x.read())
+            Ok(x.read()?)
         });
         for (rank, x) in results.expect("no deadlock").iter().enumerate() {
             let from = ((rank + ranks - 1) % ranks) as i32;
@@ -283,7 +283,7 @@ fn tokens_go_through_branches_and_loops() {
         let x = rank.symm_zeros::<i32>(1)?;
         let flags = rank.symm_zeros::<i64>(1)?;
         kernel("carried").on_rank(rank)?.launch(1, args!(&x, &flags, 4))?;
-        Ok(x.read())
+        Ok(x.read()?)
     });
     assert_eq!(results.expect("no failure"), [[1]]);
 }

@@ -9,6 +9,11 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+
+# Its functions have the default group as default values. Imported after that was made, as `torch._dynamo` does, they
+# would keep it beyond `destroy_process_group`: its threads would go on while Python ends, and one that drops a tensor
+# then ends the process by `std::terminate`.
+import torch.distributed.nn
 from torch._C import DispatchKey, DispatchKeySet
 from torch.distributed import distributed_c10d
 

@@ -175,7 +175,7 @@ fn on_rank(plan: &Plan<'_>, library: &Library, rank: &Rank) -> Result<Outcome, F
         outcome.bits = hasher.finish();
         rank.barrier()?;
     }
-    let raised = comm.pad().raised();
+    let raised = comm.pad().raised()?;
     if let Some((slot, value)) = raised.first() {
         outcome.wrong = Some(format!("slot {slot} of the pad of rank {} is {value}, not 0", rank.rank()));
     }

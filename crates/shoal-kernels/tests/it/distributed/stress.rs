@@ -36,7 +36,7 @@ fn back_to_back(library: &Library, rank: &Rank, item: &RankItem, launches: usize
         delay(&mut random);
     }
     rank.barrier()?;
-    assert_eq!(comm.pad().raised(), [], "{}: a signal is left in the pad of rank {}", item.name, rank.rank());
+    assert_eq!(comm.pad().raised()?, [], "{}: a signal is left in the pad of rank {}", item.name, rank.rank());
     Ok(())
 }
 

@@ -153,7 +153,7 @@ impl Library {
     }
 
     /// `NVSHMEM 3.4.5 in …`.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn description(&self) -> String {
         let (mut major, mut minor, mut patch) = (0, 0, 0);
         // SAFETY: the function writes three numbers; it may be called before the initialisation.
         unsafe { (self.version_info)(&raw mut major, &raw mut minor, &raw mut patch) };

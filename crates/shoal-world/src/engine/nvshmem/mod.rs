@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shoal_driver::cuda::{CudaDevice, CudaKernel};
 
-use super::cuda::{CudaEngine, GpuRank, NO_HOST_HEAP, Sharing, segment_bytes};
+use super::cuda::{CudaEngine, GpuRank, NO_HOST_HEAP, Sharing};
 use super::cuda_processes::{UUID_BYTES, device_of, sharers};
 use super::gpu_heaps::GpuHeaps;
 use super::processes::membership::Membership;
@@ -22,12 +22,12 @@ use super::processes::monitor::Monitor;
 use super::processes::{self, Bring, ProcessEngine};
 use super::{EngineKind, Segments};
 use crate::error::WorldError;
-use crate::options::WorldOptions;
+use crate::options::{PAGE, WorldOptions};
 use library::{BY_UNIQUE_ID, ID_BYTES, InitAttributes, Library, UniqueId};
 
 /// Finds the library, and says which; for `shoal doctor`.
 pub fn find_library() -> Result<String, WorldError> {
-    Library::get().map(Library::told)
+    Library::get().map(Library::description)
 }
 
 /// NVSHMEM, as a rank uses it.
@@ -102,25 +102,56 @@ pub(crate) fn join(
     options: &WorldOptions,
     ordinal: Option<u32>,
 ) -> Result<CudaEngine<Monitor>, WorldError> {
-    static JOINED: AtomicBool = AtomicBool::new(false);
-    if JOINED.swap(true, Ordering::AcqRel) {
-        let text = "this process is or was a member of a world of NVSHMEM, and can be of one only";
-        return Err(WorldError::Setup(text.to_owned()));
-    }
+    let place = OnlyPlace::take()?;
     let device = device_of(membership.rank, ordinal)?;
     device.keep_memory().map_err(WorldError::gpu)?;
     device.make_current().map_err(WorldError::gpu)?;
-    let segment = segment_bytes(options)?;
+    let segment = options.segment_bytes()?;
     configure(segment);
     let library = Library::get()?;
     let mut note = device.uuid().map_err(WorldError::gpu)?.to_vec();
     note.extend(own_id(library, membership)?.to_bytes());
     let bring = Bring { segments: Segments::Nvshmem, memory: None, note: &note, host_heap: NO_HOST_HEAP };
     let (host, ()) = processes::join_with(membership, options, bring, |_| Ok(()))?;
-    let heaps = overdue::bounded(&host, options.timeout, || allocate(library, &host, device, segment, options))?;
+    place.keep();
+    let heaps = overdue::bounded(&host, options.timeout, || allocate(library, &host, device, segment, options));
     let sharing = Sharing { gpu: sharers(&host), process: 1 };
-    let gpu = GpuRank::new(&host, options, &Arc::new(heaps), sharing)?.with_nvshmem(Nvshmem(library));
+    let gpu = heaps.and_then(|heaps| GpuRank::new(&host, options, &Arc::new(heaps), sharing)).map_err(for_good)?;
+    let gpu = gpu.with_nvshmem(Nvshmem(library));
     Ok(CudaEngine { host, kind: EngineKind::Nvshmem, gpu, pad: options.pad_bytes() })
+}
+
+/// The place of this process in a world of NVSHMEM, which it has once: the library is initialised once. It is given back
+/// where joining ends before that.
+struct OnlyPlace;
+
+static IS_TAKEN: AtomicBool = AtomicBool::new(false);
+
+impl OnlyPlace {
+    fn take() -> Result<OnlyPlace, WorldError> {
+        match IS_TAKEN.swap(true, Ordering::AcqRel) {
+            false => Ok(OnlyPlace),
+            true => Err(WorldError::Setup(format!("this process has joined a world of NVSHMEM before: {ONCE}"))),
+        }
+    }
+
+    /// The library is about to be initialised.
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for OnlyPlace {
+    fn drop(&mut self) {
+        IS_TAKEN.store(false, Ordering::Release);
+    }
+}
+
+const ONCE: &str = "the library can be initialised once in a process";
+
+/// The error of an attempt that cannot be made again.
+fn for_good(error: WorldError) -> WorldError {
+    WorldError::Setup(format!("{error}; this process cannot join a world of NVSHMEM again: {ONCE}"))
 }
 
 /// What ranks find each other by: that of rank 0 counts.
@@ -167,12 +198,12 @@ fn allocate(
         return Err(refused("start", status));
     }
     // SAFETY: the library is initialised.
-    let told = unsafe { ((library.my_pe)(), (library.n_pes)()) };
-    if told != (number(rank)?, number(ranks)?) {
-        return Err(WorldError::Setup(format!("NVSHMEM calls rank {rank} of {ranks} {} of {}", told.0, told.1)));
+    let numbers = unsafe { ((library.my_pe)(), (library.n_pes)()) };
+    if numbers != (number(rank)?, number(ranks)?) {
+        return Err(WorldError::Setup(format!("NVSHMEM calls rank {rank} of {ranks} {} of {}", numbers.0, numbers.1)));
     }
     // SAFETY: as above; all ranks ask for the same.
-    let own = unsafe { (library.align)(4096, segment) };
+    let own = unsafe { (library.align)(PAGE, segment) };
     if own.is_null() {
         return Err(WorldError::Setup(format!(
             "NVSHMEM has no {segment} bytes for a heap; make it smaller with SHOAL_HEAP_BYTES, or NVSHMEM_SYMMETRIC_SIZE larger"
@@ -195,4 +226,19 @@ fn allocate(
     // SAFETY: all ranks come here.
     unsafe { (library.barrier_all)() };
     Ok(heaps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_is_given_back_until_the_library_is_initialised() {
+        drop(OnlyPlace::take().unwrap());
+        let place = OnlyPlace::take().unwrap();
+        assert!(OnlyPlace::take().is_err(), "another thread joins");
+        place.keep();
+        let said = OnlyPlace::take().err().unwrap().to_string();
+        assert_eq!(said, format!("this process has joined a world of NVSHMEM before: {ONCE}"));
+    }
 }

@@ -17,11 +17,11 @@ pub(super) fn bounded<T>(
     patience: Duration,
     work: impl FnOnce() -> Result<T, WorldError>,
 ) -> Result<T, WorldError> {
-    let (tell, told) = channel::<()>();
+    let (work_goes_on, ended) = channel::<()>();
     let (memory, name) = (std::sync::Arc::clone(&host.memory), host.name(host.rank));
     let until = Instant::now() + patience;
     let watch = move || {
-        while told.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
             let why = match memory.failure() {
                 Some(failure) => failure.reason,
                 None if Instant::now() < until => continue,
@@ -35,7 +35,7 @@ pub(super) fn bounded<T>(
     let watching =
         watching.map_err(|source| WorldError::System { doing: "watch NVSHMEM's start".to_owned(), source })?;
     let done = work();
-    drop(tell);
+    drop(work_goes_on);
     // It has been told to end, and does not panic.
     let _ = watching.join();
     done

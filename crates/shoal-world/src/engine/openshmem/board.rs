@@ -16,9 +16,9 @@ use std::sync::atomic::Ordering;
 use shoal_driver::Transport;
 
 use super::port::Port;
-use crate::engine::shared::layout::PAGE;
 use crate::engine::{TEAM_SLOTS, WAIT_BYTES};
 use crate::error::Failure;
+use crate::options::PAGE;
 
 const WORD: usize = 8;
 /// A record: whether it is written, the rank that failed, the length of the reason, the reason.

@@ -14,9 +14,9 @@ use super::board::Board;
 use super::membership::Membership;
 use super::port::Port;
 use super::session::{self, HEAP_VARIABLES, Session};
-use crate::engine::shared::layout::{Layout, PAGE};
+use crate::engine::shared::layout::Layout;
 use crate::error::{WorldError, spell};
-use crate::options::WorldOptions;
+use crate::options::{PAGE, WorldOptions};
 
 /// Bytes of a card: seven words, of which the last is written later than the others.
 const CARD: usize = 64;
@@ -25,19 +25,20 @@ const PROTOCOL: u64 = 3;
 
 /// Meets the other ranks.
 pub(super) fn meet(membership: &Membership, options: &WorldOptions) -> Result<Shared, WorldError> {
+    session::check_usable()?;
     let wanted = Wanted { membership: *membership, layout: Layout::new(options)?, options: options.clone() };
-    let (tell, told) = channel();
+    let (tell, met) = channel();
     let thread = std::thread::Builder::new().name("shoal meeting".to_owned());
     // Nobody listens any more when the ranks come too late.
     let work = move || drop(tell.send(wanted.come_together()));
     let doing = || "start the thread that joins the world".to_owned();
     thread.spawn(work).map_err(|source| WorldError::System { doing: doing(), source })?;
-    match told.recv_timeout(options.timeout) {
+    match met.recv_timeout(options.timeout) {
         Ok(met) => met,
         Err(_) => {
             let (Membership { rank, size }, time) = (membership, spell(options.timeout));
-            let text = format!("rank {rank} waited {time} for all of {size} ranks to join the world");
-            Err(WorldError::Setup(text))
+            let failed = format!("rank {rank} waited {time} for all of {size} ranks to join the world");
+            Err(session::spoil(&failed, "a call of the OpenSHMEM library that waits for all ranks has no end"))
         }
     }
 }
@@ -82,6 +83,7 @@ impl Wanted {
         if blocks.iter().any(Option::is_none) {
             session.start_pump()?;
         }
+        session.memory().is_taken = true;
         // SAFETY: the blocks were found by the library in memory that `block` has allocated for good.
         let port = unsafe { Port::new(session, block, blocks, board.bytes()) };
         Ok(Shared {
@@ -112,7 +114,7 @@ impl Wanted {
         let first = cards[0];
         for (rank, card) in cards.iter().enumerate() {
             let name = named(rank, card);
-            let told = if card.protocol != first.protocol {
+            let difference = if card.protocol != first.protocol {
                 format!("{name} and rank 0 run different versions of shoal")
             } else if card.heap_bytes != first.heap_bytes {
                 format!("{name} wants a heap of {} bytes, rank 0 one of {}", card.heap_bytes, first.heap_bytes)
@@ -121,7 +123,7 @@ impl Wanted {
             } else {
                 continue;
             };
-            return Err(WorldError::Setup(told));
+            return Err(WorldError::Setup(difference));
         }
         Ok(())
     }
@@ -143,7 +145,6 @@ impl Wanted {
                 address
             }
         };
-        memory.is_taken = address != 0;
         NonNull::new(std::ptr::with_exposed_provenance_mut(address)).ok_or_else(|| {
             let [name, _] = HEAP_VARIABLES;
             let set = std::env::var(name).unwrap_or_default();

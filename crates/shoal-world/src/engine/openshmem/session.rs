@@ -24,6 +24,9 @@ pub(super) const HEAP_VARIABLES: [&str; 2] = ["SHMEM_SYMMETRIC_HEAP_SIZE", "SHME
 
 static SESSION: OnceLock<Session> = OnceLock::new();
 
+/// Why no world can be joined any more.
+static SPOILT: OnceLock<&'static str> = OnceLock::new();
+
 /// The initialised library.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -67,6 +70,22 @@ impl std::fmt::Debug for ActiveWorld {
         write!(f, "ActiveWorld({})", self.world.strong_count() > 0)
     }
 }
+
+/// Refuses to join where an earlier attempt has left the library in a state that no other can begin with.
+pub(super) fn check_usable() -> Result<(), WorldError> {
+    match SPOILT.get() {
+        None => Ok(()),
+        Some(why) => Err(WorldError::Setup(format!("{CANNOT_JOIN_AGAIN}: {why}"))),
+    }
+}
+
+/// No world can be joined any more, and this is why; gives the error of the attempt that has failed.
+pub(super) fn spoil(failed: &str, why: &'static str) -> WorldError {
+    let why = SPOILT.get_or_init(|| why);
+    WorldError::Setup(format!("{failed}; {CANNOT_JOIN_AGAIN}: {why}"))
+}
+
+const CANNOT_JOIN_AGAIN: &str = "this process cannot join a world of `oshrun` again";
 
 /// Initialises the library, with room for a block of so many bytes. Collective over all processes of the job, and as
 /// patient as the library is.
@@ -115,10 +134,11 @@ fn start(bytes: usize) -> Result<Session, WorldError> {
     // SAFETY: called once, before any other function of the library.
     let status = unsafe { (library.init_thread)(SERIALIZED, &raw mut provided) };
     if status != 0 || provided < SERIALIZED {
-        return Err(WorldError::Setup(format!(
+        let failed = format!(
             "Open MPI's OpenSHMEM library does not start (status {status}, threads {provided}): its transport UCX may be \
              missing, or its symmetric memory too large for this machine (SHMEM_SYMMETRIC_HEAP_SIZE)"
-        )));
+        );
+        return Err(spoil(&failed, "the library is initialised once in a process"));
     }
     // SAFETY: the library is initialised.
     let (rank, size) = unsafe { ((library.my_pe)(), (library.n_pes)()) };
@@ -221,7 +241,7 @@ impl Session {
 
     /// The last collective of all ranks, waited for as long as `patience`.
     fn finalize(&'static self, patience: Duration) -> Finished {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, finalised) = std::sync::mpsc::channel();
         let work = move || {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             self.is_ended.store(true, Ordering::Relaxed);
@@ -230,7 +250,7 @@ impl Session {
             // Nobody listens who has waited long enough.
             let _ = tell.send(());
         };
-        match std::thread::Builder::new().spawn(work).map(|_| told.recv_timeout(patience)) {
+        match std::thread::Builder::new().spawn(work).map(|_| finalised.recv_timeout(patience)) {
             Ok(Ok(())) => Finished::Together,
             Ok(Err(_)) | Err(_) => Finished::Overdue,
         }

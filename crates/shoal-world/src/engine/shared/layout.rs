@@ -2,11 +2,9 @@
 //! may touch.
 
 use crate::error::WorldError;
-use crate::options::WorldOptions;
+use crate::options::{PAGE, WorldOptions};
 
 use super::Control;
-
-pub(crate) const PAGE: usize = 4096;
 
 /// Sizes of the parts of every rank's segment, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +20,7 @@ pub(crate) struct Layout {
 impl Layout {
     pub(crate) fn new(options: &WorldOptions) -> Result<Layout, WorldError> {
         let control = size_of::<Control>().next_multiple_of(PAGE);
-        let symmetric = options
-            .heap_start()
-            .checked_add(options.heap_bytes)
-            .and_then(|bytes| bytes.checked_next_multiple_of(PAGE))
-            // Room for the control block, the guard page and pointer arithmetic.
-            .filter(|&bytes| bytes < isize::MAX as usize / 2)
-            .ok_or_else(|| WorldError::Setup(format!("a heap of {} bytes is too large", options.heap_bytes)))?;
-        Ok(Layout { control, symmetric, pad: options.pad_bytes() })
+        Ok(Layout { control, symmetric: options.segment_bytes()?, pad: options.pad_bytes() })
     }
 
     /// Bytes of a segment, without the guard page behind it.

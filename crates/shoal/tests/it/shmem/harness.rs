@@ -127,7 +127,7 @@ fn on_rank<E: Into<Error>>(
     rank.barrier()?;
     kernel.clone().on_rank(rank)?.launch(programs, args!(&x, &y, &flags, number))?;
     rank.barrier()?;
-    let left = Buffers { x: x.read(), y: y.read(), signals: flags.read() };
+    let left = Buffers { x: x.read()?, y: y.read()?, signals: flags.read()? };
     rank.barrier()?;
     Ok(left)
 }

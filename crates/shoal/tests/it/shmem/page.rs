@@ -18,7 +18,7 @@ fn the_example_of_the_page_goes_round() {
             outbox.write(&[rank.rank() as i32 * 100; 5])?;
             rank.barrier()?;
             ring.clone().on_rank(rank)?.launch(1, args!(&inbox, &outbox, &signals, 5, BLOCK = 8))?;
-            Ok(outbox.read())
+            Ok(outbox.read()?)
         });
         let first: Vec<i32> = results.expect("it goes round").iter().map(|outbox| outbox[4]).collect();
         assert_eq!(first, [301, 1, 101, 201]);

@@ -87,7 +87,7 @@ fn as_player(body: &str, timeout: Duration) -> Result<(), Box<dyn std::error::Er
         let flags = rank.symm_zeros::<i64>(4)?;
         rank.barrier()?;
         kernel.clone().on_rank(rank)?.launch(1, args!(&x, &y, &flags, 0))?;
-        assert_eq!(x.read()[2], rank.rank() as i32);
+        assert_eq!(x.read()?[2], rank.rank() as i32);
         Ok(rank.barrier()?)
     })?;
     Ok(())
@@ -104,7 +104,7 @@ fn as_rank() -> Result<(), Box<dyn std::error::Error>> {
         let team = rank.world().split(Some(0), 0)?.expect("all ranks");
         rank.barrier()?;
         kernel.clone().on_rank(rank)?.launch(1, args!(&x, &y, &flags, team.handle()))?;
-        assert_eq!(x.read()[2], expected(me, rank.size() as i32), "rank {me}");
+        assert_eq!(x.read()?[2], expected(me, rank.size() as i32), "rank {me}");
         Ok(rank.barrier()?)
     })?;
     Ok(())

@@ -219,9 +219,9 @@ impl Reception<'_> {
             let _ = send(&stranger.socket, &refused, &[]);
         }
         let expected = self.guests.iter().filter(|guest| guest.is_none()).count();
-        let mut told = self.strangers.len();
+        let mut refused_ranks = self.strangers.len();
         let until = Instant::now() + self.joining.time_left().unwrap_or_default().min(FAREWELL);
-        while told < expected {
+        while refused_ranks < expected {
             let left = until.saturating_duration_since(Instant::now());
             match wait_readable(&[listener], left).as_deref() {
                 Ok([true]) => {}
@@ -232,7 +232,7 @@ impl Reception<'_> {
                 && sockopt::socket_peercred(&socket).is_ok_and(|peer| peer.uid == geteuid())
             {
                 let _ = send(&socket, &refused, &[]);
-                told += 1;
+                refused_ranks += 1;
             }
         }
     }

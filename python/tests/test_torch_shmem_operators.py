@@ -147,7 +147,8 @@ from torch.distributed._symmetric_memory._nvshmem_triton import requires_nvshmem
 import triton
 import triton.language as tl
 
-assert symm_mem.is_nvshmem_available() and symm_mem.get_backend("cuda") == "SHOAL"
+assert symm_mem.is_nvshmem_available() and symm_mem.get_backend("cuda:1") == "CUDA"
+assert symm_mem.get_backend("cpu") == "SHOAL"
 symm_mem.set_backend("NVSHMEM")
 assert symm_mem.get_backend(torch.device("cuda")) == "NVSHMEM"
 dist.init_process_group("nccl")

@@ -214,3 +214,70 @@ def test_modules_beside_those_of_the_drop_in_are_found(tmp_path):
         "DEPENDENCIES = (get_nvshmem_version(), get_nvshmem_hash())\n"
     )
     run([sys.executable, "-m", "shoal.triton"], BESIDE, tmp_path)
+
+
+TUNED = """
+import time
+import torch
+import triton
+import triton.language as tl
+import triton_dist
+from triton_dist.tune import autotune, to_hashable
+from triton_dist.utils import finalize_distributed, initialize_distributed
+
+group = initialize_distributed()
+rank, ranks = group.rank(), group.size()
+calls = []
+
+
+@triton_dist.jit
+def scale(x, out, n, factor, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * factor, mask=at < n)
+
+
+@autotune(
+    config_space=[{"config": triton.Config({"BLOCK": block})} for block in (100, 4096, 64, 128)],
+    key_fn=lambda x, factor, **named: (to_hashable(x), [factor]),
+    prune_fn=lambda config, x, *args, **named: config["config"].kwargs["BLOCK"] <= x.numel(),
+)
+def scaled(x, factor, config, slow=0):
+    calls.append(config.kwargs["BLOCK"])
+    # Each rank would take another: only what is fastest for all is good for all.
+    time.sleep(0.05 if config.kwargs["BLOCK"] == (64 if rank == slow else 0) else 0.001)
+    out = torch.empty_like(x)
+    scale[(triton.cdiv(x.numel(), config.kwargs["BLOCK"]),)](x, out, x.numel(), factor, **config.all_kwargs())
+    return out
+
+
+x = torch.arange(1000.0)
+assert torch.equal(scaled(x, 2.0, autotune_pg=group, autotune_verbose=rank == 0), 2 * x)
+# 4096 elements are too many, blocks of 100 cannot be compiled, and 64 is slow on one rank.
+assert calls == [100] + [64] * 4 + [128] * 5, calls
+calls.clear()
+assert torch.equal(scaled(x, 2.0, slow=1), 2 * x) and calls == [128]
+calls.clear()
+assert torch.equal(scaled(x[:64], 2.0, autotune=False), 2 * x[:64]) and calls == [64]
+calls.clear()
+assert torch.equal(scaled(x, 3.0, config=triton.Config({"BLOCK": 64})), 3 * x) and calls == [64]
+assert to_hashable(x) == ((1000,), (1,), "torch.float32") and to_hashable({"a": [1, {}]}) == (("a", (1, ())),)
+for arguments, why in (((x[:5], 2.0), "none of the 4 configurations of scaled can be used"),):
+    try:
+        scaled(*arguments)
+    except Exception as error:
+        assert why in str(error), error
+    else:
+        raise AssertionError(why)
+try:
+    autotune(config_space=[], key_fn=None)
+except ValueError as error:
+    assert "no configuration to choose from" in str(error)
+finalize_distributed()
+print(f"done {rank}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_ranks_choose_a_configuration_together(n, tmp_path):
+    output = run(shoal_launch(n), TUNED, tmp_path, "-m", "shoal.triton")
+    assert all(f"done {rank}" in output for rank in range(n)) and "cannot run" in output

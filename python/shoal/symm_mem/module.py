@@ -134,8 +134,12 @@ def set_backend(name: str) -> None:
 
 
 def get_backend(device: Any = None) -> str:
-    """How ranks reach each other, by the name that was chosen: with `set_backend`, or as `TORCH_SYMMMEM`."""
-    return _backend or os.environ.get("TORCH_SYMMMEM") or "SHOAL"
+    """How ranks reach each other, by the name that was chosen: with `set_backend`, or as `TORCH_SYMMMEM`.
+
+    Nothing chosen, devices of CUDA have the name that they have in torch, which programs compare.
+    """
+    of_cuda = device is not None and str(device).partition(":")[0] == "cuda"
+    return _backend or os.environ.get("TORCH_SYMMMEM") or ("CUDA" if of_cuda else "SHOAL")
 
 
 def is_nvshmem_available() -> bool:

@@ -301,7 +301,23 @@ fn run_cas(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     let expected = Operand::new(e, a.value("cmp"))?;
     let value = Operand::new(e, a.value("val"))?;
     let ordering = ordering(e, a, ANY_ORDER)?;
-    cas(e, a.tensor("pointer")?, &expected, &value, ordering).map(Value::from)
+    let old = cas(e, a.tensor("pointer")?, &expected, &value, ordering)?;
+    signed_as(e, &old, &value).map(Value::from)
+}
+
+/// The old integer with the sign of the value that was to be written, as Triton gives it: a literal written to memory of
+/// `uint32` gives an `int32`.
+fn signed_as(e: &mut Emit<'_>, old: &Tensor, value: &Operand) -> LowerResult<Tensor> {
+    let written = match value {
+        Operand::Tensor(t) => number_type(t),
+        Operand::Number(number) => number.literal_type(),
+    };
+    match (number_type(old), written) {
+        (Some(from), Some(to)) if from != to && from.is_int() && to.is_int() && from.bits() == to.bits() => {
+            cast::by_bits(e, old, to.into())
+        }
+        _ => Ok(old.clone()),
+    }
 }
 
 fn run_load(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
@@ -388,6 +404,24 @@ mod tests {
         let bools = s.pointer(Scalar::I1, &[4]);
         assert_eq!(type_of(&load(&mut s.emit, &bools, None, read).unwrap()), "i1[4]");
         store(&mut s.emit, &bools, &one, None, write).unwrap();
+        s.verify();
+    }
+
+    #[test]
+    fn old_integers_have_the_sign_of_what_was_to_be_written() {
+        let mut s = Sandbox::new();
+        let words = s.param(Scalar::U32, &[8]);
+        let word = s.param(Scalar::U32, &[]);
+        let wide = s.param(Scalar::U64, &[]);
+        let float = s.param(Scalar::F32, &[]);
+        let value = s.param(Scalar::I32, &[]);
+        let one = Operand::from(Number::Int(1));
+        let e = &mut s.emit;
+        assert_eq!(type_of(&signed_as(e, &word, &one).unwrap()), "i32");
+        assert_eq!(type_of(&signed_as(e, &words, &value.into()).unwrap()), "i32[8]");
+        assert_eq!(type_of(&signed_as(e, &word, &word.clone().into()).unwrap()), "u32");
+        assert_eq!(type_of(&signed_as(e, &wide, &one).unwrap()), "u64");
+        assert_eq!(type_of(&signed_as(e, &float, &one).unwrap()), "fp32");
         s.verify();
     }
 

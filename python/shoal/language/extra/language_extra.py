@@ -126,6 +126,11 @@ def st_b32(ptr: tensor, val: Value, scope: Text = "", semantic: Text = "") -> No
 
 
 @_function
+def st_release(ptr: tensor, val: Value, scope: Text = "sys") -> None:
+    """Writes; earlier accesses stay earlier."""
+
+
+@_function
 def atomic_add(ptr: tensor, val: Value, scope: Text = "gpu", semantic: Text = "relaxed") -> tensor:
     """Adds; gives what was there before."""
 

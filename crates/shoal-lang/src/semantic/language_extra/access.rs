@@ -89,6 +89,14 @@ fn run_st(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
     Ok(Value::NONE)
 }
 
+fn run_st_release(l: &mut dyn BuiltinContext<'_>, a: &Args) -> LowerResult<Value> {
+    let e = l.emit();
+    let scope = attribute::scope(e, a.optional_str("scope")?)?;
+    let value = Operand::new(e, a.value("val"))?;
+    write(e, a.tensor("ptr")?, &value, Some(Ordering { sem: Sem::Release, scope }))?;
+    Ok(Value::NONE)
+}
+
 /// One read-modify-write of every lane; gives what each saw.
 fn rmw(e: &mut Emit<'_>, op: RmwOp, a: &Args, ordering: Ordering) -> LowerResult<Tensor> {
     let p = lanes::of_each(e, a.tensor("ptr")?)?;
@@ -180,6 +188,7 @@ pub(crate) static BUILTINS: &[Builtin] = &[
     Builtin::kernel("language_extra.ld_acquire", "ptr, scope: const='gpu'", run_ld_acquire),
     Builtin::kernel("language_extra.st", RMW, run_st),
     Builtin::kernel("language_extra.st_b32", "ptr, val, scope: const='', semantic: const=''", run_st),
+    Builtin::kernel("language_extra.st_release", "ptr, val, scope: const='sys'", run_st_release),
     Builtin::kernel("language_extra.atomic_add", RMW, run_rmw),
     Builtin::kernel("language_extra.atomic_max", RMW, run_rmw),
     Builtin::kernel("language_extra.atomic_min", RMW, run_rmw),

@@ -1,0 +1,127 @@
+"""Tuning of host functions: ranks try each configuration together, and keep what is fastest for the slowest of them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from shoal.errors import AutotunerError, CompilationError, OutOfResources
+from shoal.runtime.config import Config
+from shoal.triton._install import installed_attribute
+
+_WARM_UP, _CALLS = 1, 3
+
+
+def to_hashable(value: Any) -> Any:
+    """A value as a part of a key: of a tensor what a configuration depends on, its shape, strides and type."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        stride = value.stride() if callable(getattr(value, "stride", None)) else value.strides
+        return tuple(value.shape), tuple(stride), str(value.dtype)
+    if isinstance(value, Config):
+        return to_hashable(value.all_kwargs())
+    if isinstance(value, dict):
+        return tuple((name, to_hashable(part)) for name, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return tuple(to_hashable(part) for part in value)
+    return value
+
+
+def autotune(
+    config_space: Iterable[dict[str, Any]],
+    key_fn: Callable[..., Any],
+    prune_fn: Callable[..., bool] | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Calls a function with the arguments of `config_space` that are fastest for the key that `key_fn` gives.
+
+    `prune_fn(config, ...)` says which can be used. What is found is kept for the process. Calls take three arguments
+    more: `autotune=False` takes the first configuration that can be used, `autotune_pg` is the group whose ranks choose
+    together, and `autotune_verbose` prints the times. A call that gives an argument of the configurations itself is not
+    tuned.
+    """
+    configs = list(config_space)
+    if not configs:
+        raise ValueError("there is no configuration to choose from")
+
+    def tuned(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+        best: dict[Any, dict[str, Any]] = {}
+
+        @functools.wraps(function)
+        def call(
+            *args: Any,
+            autotune: bool | None = None,
+            autotune_pg: Any = None,
+            autotune_verbose: bool = False,
+            **named: Any,
+        ) -> Any:
+            if autotune is not None and "autotune" in signature.parameters:
+                named["autotune"] = autotune
+            given = signature.bind_partial(*args, **named).arguments
+            if any(name in given for name in configs[0]):
+                return function(*args, **named)
+            usable = [config for config in configs if prune_fn is None or prune_fn(config, *args, **named)]
+            if not usable:
+                raise AutotunerError(f"none of the {len(configs)} configurations of {function.__name__} can be used")
+            if autotune is False:
+                return function(*args, **named, **usable[0])
+            key = to_hashable(key_fn(*args, **named))
+            if key not in best:
+                runs = [functools.partial(function, *args, **named, **config) for config in usable]
+                best[key] = usable[_fastest(runs, autotune_pg, usable if autotune_verbose else None)]
+            return function(*args, **named, **best[key])
+
+        return call
+
+    return tuned
+
+
+def _fastest(runs: list[Callable[[], Any]], group: Any, shown: list[dict[str, Any]] | None) -> int:
+    """Which of the runs takes the least time on the slowest rank of a group, or here."""
+    outcomes = [_outcome(run) for run in runs]
+    times = [ours if isinstance(ours, float) else math.inf for ours in outcomes]
+    if group is not None:
+        import torch.distributed
+
+        of_ranks: list[Any] = [None] * group.size()
+        torch.distributed.all_gather_object(of_ranks, times, group=group)
+        times = [max(column) for column in zip(*of_ranks, strict=True)]
+    for config, taken in zip(shown or [], times, strict=False):
+        print(f"{taken:9.3f} ms  {config}" if taken < math.inf else f"   cannot run  {config}")
+    found = min(range(len(times)), key=times.__getitem__)
+    if times[found] == math.inf:
+        raise next(
+            (why for why in outcomes if isinstance(why, Exception)),
+            AutotunerError("each configuration failed on some rank"),
+        )
+    return found
+
+
+def _outcome(run: Callable[[], Any]) -> float | Exception:
+    """The milliseconds that a run takes, or why it cannot be compiled. Every rank runs it as often."""
+    try:
+        for _ in range(_WARM_UP):
+            run()
+        _synchronize()
+        start = time.perf_counter()
+        for _ in range(_CALLS):
+            run()
+        _synchronize()
+    except (CompilationError, OutOfResources) as error:
+        return error
+    return (time.perf_counter() - start) * 1000 / _CALLS
+
+
+def _synchronize() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def __getattr__(name: str) -> Any:
+    """What else the module has where Triton-distributed is installed."""
+    return installed_attribute("triton_dist.tune", name)

@@ -10,7 +10,13 @@ pub const OUTSIDE_OF_A_WORLD: &str = "this kernel asks for other ranks, but was 
      rank: in a function that `World.run` runs, in Rust with `Kernel::on_rank`";
 
 /// What to do about an address that is not in the symmetric heap.
-pub const HOW_TO_ALLOCATE: &str = "allocate it on all ranks together, as `symm_zeros` does";
+#[must_use]
+pub const fn how_to_allocate(address: u64) -> &'static str {
+    match address {
+        0 => "an array without elements, and `None`, have no address: allocate an element on all ranks together",
+        _ => "allocate it on all ranks together, as `symm_zeros` does",
+    }
+}
 
 /// Handles of the teams that every rank has.
 pub mod handle {

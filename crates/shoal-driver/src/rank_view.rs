@@ -3,7 +3,7 @@
 use crate::transport::Transport;
 use crate::write_records;
 use shoal_abi::Topology;
-use shoal_abi::team::{HOW_TO_ALLOCATE, sync_words};
+use shoal_abi::team::{how_to_allocate, sync_words};
 use std::sync::Arc;
 
 /// The world as one rank sees it: who there is, and where their symmetric heaps are in this process.
@@ -174,7 +174,8 @@ impl RankView {
         if offset > self.heap_bytes || self.heap_bytes - offset < bytes {
             let what = if bytes > 1 { format!("{bytes} bytes at {address:#x}") } else { format!("{address:#x}") };
             let verb = if bytes > 1 { "are" } else { "is" };
-            return Err(format!("{what} {verb} not in the symmetric heap of rank {}; {HOW_TO_ALLOCATE}", self.rank()));
+            let how = how_to_allocate(address as u64);
+            return Err(format!("{what} {verb} not in the symmetric heap of rank {}; {how}", self.rank()));
         }
         let known = u32::try_from(rank).ok().filter(|&rank| (rank as usize) < self.size());
         known

@@ -1,7 +1,7 @@
 //! Operations between ranks.
 
 use shoal_ir::abi::AxisPosition;
-use shoal_ir::abi::team::{HOW_TO_ALLOCATE, OUTSIDE_OF_A_WORLD};
+use shoal_ir::abi::team::{OUTSIDE_OF_A_WORLD, how_to_allocate};
 use shoal_ir::comm::{CommOp, CommScope, SignalOp};
 use shoal_ir::op::Sem;
 use shoal_ir::{Elem, Scalar};
@@ -71,7 +71,8 @@ impl<'p> Program<'p> {
         let offset = address.wrapping_sub(heap.base.0);
         if offset >= heap.bytes {
             let near = machine.memory.describe(address);
-            let message = format!("{address:#x} is not in the symmetric heap ({near}); {HOW_TO_ALLOCATE}");
+            let how = how_to_allocate(address);
+            let message = format!("{address:#x} is not in the symmetric heap ({near}); {how}");
             return Err(self.world_error(site, message));
         }
         self.at_rank(machine, site, offset, rank)

@@ -3,7 +3,7 @@
 //! or a barrier completes it. Meetings of teams go through words in memory, as on a device: see [`sync_words`].
 
 use shoal_ir::Elem;
-use shoal_ir::abi::team::{HOW_TO_ALLOCATE, sync_words};
+use shoal_ir::abi::team::{how_to_allocate, sync_words};
 use shoal_ir::abi::{Topology, WaitCondition};
 use shoal_ir::comm::SignalOp;
 use shoal_ir::op::{Scope, Sem};
@@ -223,8 +223,9 @@ impl<'p> Program<'p> {
         let Some(offset) = within(heap) else {
             let near = machine.memory.describe(address);
             let message = format!(
-                "{bytes} bytes at {address:#x} are not in the symmetric heap of rank {} ({near}); {HOW_TO_ALLOCATE}",
-                self.rank.number
+                "{bytes} bytes at {address:#x} are not in the symmetric heap of rank {} ({near}); {}",
+                self.rank.number,
+                how_to_allocate(address)
             );
             return Err(self.world_error(site, message));
         };

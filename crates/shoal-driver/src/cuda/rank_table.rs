@@ -319,6 +319,11 @@ mod tests {
             outside,
             "0x20 is not in the symmetric heap of rank 1; allocate it on all ranks together, as `symm_zeros` does"
         );
+        assert_eq!(
+            said(DeviceFailure::OutsideHeap, 0, 1),
+            "0x0 is not in the symmetric heap of rank 1; an array without elements, and `None`, have no address: allocate \
+             an element on all ranks together"
+        );
         assert!(said(DeviceFailure::OutsideHeap, 0x80f0, 64).starts_with("64 bytes at 0x80f0 are not in"));
         assert_eq!(said(DeviceFailure::OutsideHeap, 0x8000, (-5i64).cast_unsigned()), "-5 bytes cannot be copied");
         assert_eq!(said(DeviceFailure::NoSuchMember, 0, 5), "there is no member 5 of team 0, which has 2");

@@ -245,7 +245,7 @@ def test_an_error_tells_what_all_wait_for_when_one_has_left(n):
 @pytest.mark.parametrize("value", ["-1", "abc", "0"])
 def test_a_wait_timeout_that_is_none_makes_no_world(value, monkeypatch):
     monkeypatch.setenv("SHOAL_WAIT_TIMEOUT", value)
-    said = f"SHOAL_WAIT_TIMEOUT={value} cannot be used: it must be a number of seconds above 0, such as 30 or 0.5"
+    said = f"SHOAL_WAIT_TIMEOUT={value} cannot be used: it must be a number of seconds, above 0 and up to 136 years, such as 30 or 0.5"
     with pytest.raises(shoal.WorldError, match=said):
         world(1)
 

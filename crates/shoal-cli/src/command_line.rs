@@ -396,7 +396,7 @@ pub(crate) struct LaunchOptions {
     /// Number of hosts; only one so far
     #[arg(long, default_value_t = 1, value_name = "N", allow_negative_numbers = true)]
     pub(crate) nnodes: usize,
-    /// What ranks are [default: what SHOAL_ENGINE says, else processes]; threads, a program starts by itself
+    /// What ranks are [default: what SHOAL_ENGINE says, else processes]; a program starts threads by itself
     #[arg(long, value_parser = one_of(&[Engine::Processes, Engine::Openshmem, Engine::Nvshmem]))]
     pub(crate) engine: Option<Engine>,
     /// Where their symmetric memory is, and their kernels run [default: what SHOAL_DEVICE says, else cpu]

@@ -7,7 +7,7 @@ use clap::{ArgMatches, CommandFactory};
 use crate::command_line::CommandLine;
 use crate::failure::Failure;
 
-/// The long names of the options that were written.
+/// The long names of the options that were written, but for those that only Shoal writes itself.
 #[derive(Debug)]
 pub(crate) struct Given(Vec<String>);
 
@@ -17,7 +17,8 @@ impl Given {
         let Some((name, matches)) = matches.subcommand() else { return Given(Vec::new()) };
         let command = CommandLine::command();
         let known = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
-        let written = known.filter(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine));
+        let shown = known.filter(|arg| !arg.is_hide_set());
+        let written = shown.filter(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine));
         Given(written.filter_map(|arg| arg.get_long().map(str::to_owned)).collect())
     }
 

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 /// What they give: the words for errors.
-pub const SECONDS: &str = "a number of seconds above 0, such as 30 or 0.5";
+pub const SECONDS: &str = "a number of seconds, above 0 and up to 136 years, such as 30 or 0.5";
 
 /// The longest that something may last: 136 years. What a clock says can be moved on by so much.
 const LONGEST: Duration = Duration::from_secs(u32::MAX as u64);

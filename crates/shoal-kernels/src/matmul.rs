@@ -28,7 +28,8 @@ impl Blocks {
         Blocks { m: fit(m, 128), n: fit(n, 128), k: fit(k, 64), group: 8 }
     }
 
-    /// The same on a device. Cores keep a wide block of b packed while they walk down c, the farther the better.
+    /// The same on a device. Cores keep a wide block of b packed while they walk down c: 16 blocks, which is all of 2048 rows
+    /// and leaves enough of c for other cores.
     #[must_use]
     pub fn on(device: &Device, m: usize, n: usize, k: usize) -> Blocks {
         let blocks = Blocks::of(m, n, k);

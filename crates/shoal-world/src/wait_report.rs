@@ -13,7 +13,7 @@ const UNRECORDED: &str = "\n  who wrote a word last is recorded for `notify` and
 pub enum ReportKind {
     /// It has left, or does not wait.
     NotWaiting,
-    /// It waits for words of memory, in a kernel or elsewhere.
+    /// It waits for words of memory, in a kernel or elsewhere, or for its own stream.
     ForWords,
     /// It waits for other ranks to come.
     ForRanks,

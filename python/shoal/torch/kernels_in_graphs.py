@@ -1,8 +1,8 @@
 """Kernels that a program launches in what `torch.compile` compiles, where Triton is Shoal.
 
-Inductor has them compiled by worker processes, which have the installed Triton: here this process does it. It asks for
-assertions in each of them, which is not to check every access as well. And torch looks into Triton's IR for the tensors
-that a kernel writes: here a kernel writes what it cannot be compiled with as `tl.const`.
+Inductor has them compiled by worker processes, which have the installed Triton: here this process does it. Inductor
+asks for assertions in each of them, which is not to check every access as well. And torch looks into Triton's IR for
+the tensors that a kernel writes: here a kernel writes what it cannot be compiled with as `tl.const`.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy
+
 from shoal.errors import AutotunerError, CompilationError, OutOfResources
 from shoal.runtime.config import Config
 from shoal.triton._install import installed_attribute
@@ -18,13 +20,15 @@ _WARM_UP, _CALLS = 1, 3
 
 def to_hashable(value: Any) -> Any:
     """A value as a part of a key: of a tensor what a configuration depends on, its shape, strides and type."""
+    if isinstance(value, numpy.generic):
+        return value.item()
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         stride = value.stride() if callable(getattr(value, "stride", None)) else value.strides
         return tuple(value.shape), tuple(stride), str(value.dtype)
     if isinstance(value, Config):
         return to_hashable(value.all_kwargs())
     if isinstance(value, dict):
-        return tuple((name, to_hashable(part)) for name, part in value.items())
+        return tuple(sorted((name, to_hashable(part)) for name, part in value.items()))
     if isinstance(value, (list, tuple)):
         return tuple(to_hashable(part) for part in value)
     return value
@@ -39,8 +43,9 @@ def autotune(
 
     `prune_fn(config, ...)` says which can be used. What is found is kept for the process. Calls take three arguments
     more: `autotune=False` takes the first configuration that can be used, `autotune_pg` is the group whose ranks choose
-    together, and `autotune_verbose` prints the times. A call that gives an argument of the configurations itself is not
-    tuned.
+    together, and `autotune_verbose` prints the times. All of them must call it then, with keys that are new to all or
+    to none, and what one rank cannot compile no rank may. A call that gives an argument of the configurations itself is
+    not tuned.
     """
     configs = list(config_space)
     if not configs:
@@ -61,17 +66,21 @@ def autotune(
             if autotune is not None and "autotune" in signature.parameters:
                 named["autotune"] = autotune
             given = signature.bind_partial(*args, **named).arguments
-            if any(name in given for name in configs[0]):
+            if any(name in given or name in named for name in configs[0]):
                 return function(*args, **named)
-            usable = [config for config in configs if prune_fn is None or prune_fn(config, *args, **named)]
-            if not usable:
+            usable = [prune_fn is None or prune_fn(config, *args, **named) for config in configs]
+            if not any(usable):
                 raise AutotunerError(f"none of the {len(configs)} configurations of {function.__name__} can be used")
             if autotune is False:
-                return function(*args, **named, **usable[0])
-            key = to_hashable(key_fn(*args, **named))
+                return function(*args, **named, **configs[usable.index(True)])
+            key = autotune_pg, to_hashable(key_fn(*args, **named))
             if key not in best:
-                runs = [functools.partial(function, *args, **named, **config) for config in usable]
-                best[key] = usable[_fastest(runs, autotune_pg, usable if autotune_verbose else None)]
+                runs = [functools.partial(function, *args, **named, **config) for config in configs]
+                runs = [run if can_be_used else None for run, can_be_used in zip(runs, usable, strict=True)]
+                found, times = _fastest(runs, autotune_pg)
+                best[key] = configs[found]
+                if autotune_verbose:
+                    _print_times(configs, times)
             return function(*args, **named, **best[key])
 
         return call
@@ -79,29 +88,38 @@ def autotune(
     return tuned
 
 
-def _fastest(runs: list[Callable[[], Any]], group: Any, shown: list[dict[str, Any]] | None) -> int:
-    """Which of the runs takes the least time on the slowest rank of a group, or here."""
-    outcomes = [_outcome(run) for run in runs]
+def _fastest(runs: list[Callable[[], Any] | None], group: Any) -> tuple[int, list[float]]:
+    """Which of the runs takes the least time on the slowest rank of a group, or here; and the times of all."""
+    outcomes = [run and _outcome(run) for run in runs]
     times = [ours if isinstance(ours, float) else math.inf for ours in outcomes]
-    if group is not None:
-        import torch.distributed
-
-        of_ranks: list[Any] = [None] * group.size()
-        torch.distributed.all_gather_object(of_ranks, times, group=group)
-        times = [max(column) for column in zip(*of_ranks, strict=True)]
-    for config, taken in zip(shown or [], times, strict=False):
-        print(f"{taken:9.3f} ms  {config}" if taken < math.inf else f"   cannot run  {config}")
+    times = [max(column) for column in zip(*_gathered(times, group), strict=True)]
     found = min(range(len(times)), key=times.__getitem__)
     if times[found] == math.inf:
         raise next(
             (why for why in outcomes if isinstance(why, Exception)),
-            AutotunerError("each configuration failed on some rank"),
+            AutotunerError("each configuration failed on some rank, or cannot be used there"),
         )
-    return found
+    return found, times
+
+
+def _gathered(value: Any, group: Any) -> list[Any]:
+    """The values of all ranks of a group, or this one."""
+    if group is None:
+        return [value]
+    import torch.distributed
+
+    of_ranks: list[Any] = [None] * group.size()
+    torch.distributed.all_gather_object(of_ranks, value, group=group)
+    return of_ranks
+
+
+def _print_times(configs: list[dict[str, Any]], times: list[float]) -> None:
+    for config, taken in zip(configs, times, strict=True):
+        print(f"{taken:9.3f} ms  {config}" if taken < math.inf else f"   cannot run  {config}")
 
 
 def _outcome(run: Callable[[], Any]) -> float | Exception:
-    """The milliseconds that a run takes, or why it cannot be compiled. Every rank runs it as often."""
+    """The milliseconds that a run takes, or why it cannot be compiled."""
     try:
         for _ in range(_WARM_UP):
             run()

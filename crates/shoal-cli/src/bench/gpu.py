@@ -51,7 +51,7 @@ def say(**row):
 
 def once(fn):
     FLUSH.zero_()
-    # The GPU waits while the host prepares the call, however long a busy one takes for that.
+    # The GPU waits while the host prepares the call, long enough for a busy one.
     torch.cuda._sleep(HEAD_START)
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
@@ -62,7 +62,7 @@ def once(fn):
 
 
 def medians(calls):
-    """Seconds of each call. They take turns, each as often the first: what a call follows decides how warm the GPU is."""
+    """Seconds of each call. They take turns at being first: what a call follows decides how warm the GPU is."""
     for fn in calls.values():
         for _ in range(3):
             fn()

@@ -42,9 +42,11 @@ pub(crate) fn launch(options: &LaunchOptions) -> Result<(), Failure> {
     }
     let engine = engine.map_or_else(Engine::of_processes, Ok)?;
     if let Some(file) = program.first().filter(|program| is_python_file(Path::new(program))) {
-        let file = file.display();
+        let command: Vec<_> = program.iter().map(|part| part.to_string_lossy()).collect();
         return Err(Failure::new(format!(
-            "`{file}` is a Python file, not a program: `shoal launch -n {ranks} -- python3 {file}`"
+            "`{}` is a Python file, not a program: `shoal launch -n {ranks} -- python3 {}`",
+            file.display(),
+            command.join(" ")
         )));
     }
     start(engine, *ranks, *device, program, Lines::WithRank)

@@ -33,11 +33,10 @@ const RECORDS: usize = 4096;
 const ALL: &str = "all";
 
 /// The options of one kernel.
-const OF_ONE: [&str; 10] =
-    ["ranks", "engine", "backend", "check", "repeat", "debug", "size", "dtype", "timeline", "role"];
+const OF_ONE: [&str; 9] = ["ranks", "engine", "backend", "check", "repeat", "debug", "size", "dtype", "timeline"];
 
 /// The options of [`ALL`].
-const OF_ALL: [&str; 9] = ["ranks", "engine", "backend", "check", "repeat", "debug", "dtype", "filter", "role"];
+const OF_ALL: [&str; 8] = ["ranks", "engine", "backend", "check", "repeat", "debug", "dtype", "filter"];
 
 /// The names of all kernels of several ranks.
 fn names() -> impl Iterator<Item = &'static str> + Clone {

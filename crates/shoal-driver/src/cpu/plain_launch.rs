@@ -11,7 +11,8 @@ use core::{
 use std::time::Instant;
 
 /// Each chunk is this part of a thread's share of what is left: large ones first, so that taking them costs nothing,
-/// then smaller ones, so that threads finish together. Programs that follow each other often read the same memory.
+/// then smaller ones, so that threads finish together. Few, because programs that follow each other often read the same
+/// memory, which a core then keeps.
 const CHUNKS_PER_SHARE: u64 = 2;
 /// Launches that are expected to take no longer than this run on the calling thread alone.
 const SHORT: Duration = Duration::from_micros(4);

@@ -43,8 +43,8 @@ impl Splits {
     }
 }
 
-/// [`gemm_reduce_scatter`](super::gemm_reduce_scatter::gemm_reduce_scatter) with copies by a stream: while the blocks of one rank's rows are computed, those of the last are
-/// carried to it. Has its own memory, for products of one size.
+/// [`gemm_reduce_scatter`](super::gemm_reduce_scatter::gemm_reduce_scatter) with copies by a stream: while the blocks of one
+/// rank's rows are computed, those of the last are carried to it. Has its own memory, for products of one size.
 #[derive(Debug)]
 pub struct CopiedReduceScatter {
     sizes: Sizes,

@@ -19,7 +19,7 @@ impl Patience {
 }
 
 /// Why a collective will not be completed, if that is so: the world has ended, a member has left, or some are late.
-pub(crate) fn trouble(
+pub(crate) fn why_incomplete(
     access: &dyn Engine,
     route: &Route<'_>,
     call: Call,
@@ -29,12 +29,11 @@ pub(crate) fn trouble(
     if let Some(failure) = access.failure() {
         return Some(failure);
     }
-    let (me, team) = (|| access.name(access.rank()), route.team);
     let missing = || route.members.iter().copied().filter(|&member| !has_come(member));
     let left = missing().find(|&member| access.has_left(member));
     // It may have come between the two looks.
     if let Some(rank) = left.filter(|&rank| !has_come(rank)) {
-        let (who, me) = (access.name(rank), me());
+        let (who, me, team) = (access.name(rank), access.name(access.rank()), route.team);
         return Some(Failure {
             rank,
             reason: format!("{who} left the world while {me} waited for it in {call} of {team}"),
@@ -45,7 +44,7 @@ pub(crate) fn trouble(
     }
     let late: Vec<usize> = missing().collect();
     let names: Vec<String> = late.iter().map(|&rank| access.name(rank)).collect();
-    let (names, me, waited) = (listed_names(&names), me(), spell(patience.limit));
-    let reason = format!("{names} did not come to {call} of {team}: {me} waited {waited}");
+    let (names, me, waited) = (listed_names(&names), access.name(access.rank()), spell(patience.limit));
+    let reason = format!("{names} did not come to {call} of {}: {me} waited {waited}", route.team);
     late.first().map(|&rank| Failure { rank, reason })
 }

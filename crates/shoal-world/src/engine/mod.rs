@@ -267,9 +267,9 @@ pub enum Awaited {
         /// The team.
         team: String,
     },
-    /// A word of symmetric memory.
+    /// A word of symmetric memory, or the work of a stream.
     Word {
-        /// The condition, such as `word at offset 64 of rank 2 == 1`.
+        /// The condition, such as `the word at offset 64 of rank 2 == 1 (it is 0)`.
         condition: String,
     },
     /// What programs of a kernel wait for.

@@ -12,6 +12,10 @@ use crate::rank::Rank;
 /// How often a waiting rank looks whether the world has failed.
 const LIVENESS_INTERVAL: Duration = Duration::from_millis(20);
 
+/// How long a stream that waits takes to see that the world has ended, at most. With [`COLLECTING`] less than what launchers
+/// leave to a rank that is to blame.
+const ENDING: Duration = Duration::from_millis(150);
+
 /// What those wait for who wait for an event, in words.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose {
@@ -73,21 +77,27 @@ impl Event {
 
     /// Waits until the stream has come here. Returns the error that ended the stream before, if one did.
     pub fn wait(&self, rank: &Rank) -> Result<(), WorldError> {
+        let look = || self.outcome_within(Self::grace(rank));
         let rest = || drop(self.outcome_within(LIVENESS_INTERVAL));
-        // In a world that has ended, a stream that waits tells what for: that says more.
-        let look = || self.outcome_within(if rank.failure().is_some() { COLLECTING / 4 } else { Duration::ZERO });
         let condition = || self.0.purpose.words().to_owned();
-        let result = match rank.wait_until(rank.options().timeout, condition, look, rest) {
-            Ok(outcome) => outcome,
-            // It may even be the one that has ended it, and collects what all others wait for.
-            Err(error @ WorldError::Failed { .. }) => self.outcome_within(COLLECTING * 2).unwrap_or(Err(error)),
-            Err(error) => Err(error),
-        };
+        // A word that the stream waits for is late before the stream is.
+        let patience = rank.options().timeout + ENDING;
+        let result = rank.wait_until(patience, condition, look, rest).flatten();
         if result.is_err() {
             // The error of the stream, or what it comes of.
             self.0.is_heard.store(true, Ordering::Relaxed);
         }
         result
+    }
+
+    /// How long a stream has to end in a world that has: what it waits for says more than that it is waited for.
+    fn grace(rank: &Rank) -> Duration {
+        match rank.failure() {
+            None => Duration::ZERO,
+            // It may be the stream that has ended the world, and collects what all others wait for.
+            Some(failure) if failure.rank == rank.rank() => COLLECTING + ENDING,
+            Some(_) => ENDING,
+        }
     }
 
     fn outcome_within(&self, time: Duration) -> Option<Result<(), WorldError>> {

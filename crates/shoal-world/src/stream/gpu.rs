@@ -158,14 +158,31 @@ impl GpuStream {
         if !matches!(error, CudaError::TimedOut { .. } | CudaError::Interrupted) {
             return Err(WorldError::gpu(error));
         }
-        self.release(rank, &waits)?;
-        let condition = waits.first().map_or("the GPU".to_owned(), Wait::condition);
+        let Some(gpu) = rank.gpu() else { return Err(WorldError::gpu(error)) };
+        let helper = GpuStream::new(gpu)?;
+        let condition = waits.iter().find(|wait| !helper.sees(wait)).map_or("the GPU".to_owned(), Wait::condition);
         let failure = rank.failure().unwrap_or_else(|| {
             let reason = format!("{} waited {} for {condition}", rank.name(), spell(timeout));
             Failure { rank: rank.rank(), reason }
         });
         let error = WorldError::failed(rank.rank(), Some(Awaited::Word { condition }), failure);
-        Err(giving_up::unmet(rank.access(), error))
+        let error = giving_up::unmet(rank.access(), error);
+        // Only now: what follows in the stream runs then, and other ranks must not take it for more than it is.
+        self.release(&helper, &waits)?;
+        Err(error)
+    }
+
+    /// Whether a word has come that another stream was told to wait for.
+    fn sees(&self, wait: &Wait) -> bool {
+        let (mut word, bytes) = ([0; 8], wait.value.bytes());
+        // SAFETY: a word of the place's memory, which it keeps alive.
+        let read = unsafe { self.stream.copy_to_host(&mut word[..bytes], address_of(&wait.place)) };
+        let number = u64::from_le_bytes(word);
+        let now = match wait.value {
+            Value::U32(_) => Value::U32(number as u32),
+            Value::U64(_) => Value::U64(number),
+        };
+        read.is_ok() && wait.compare.holds(now, wait.value)
     }
 
     /// Adds what the stream will wait for, once: streams that nobody finishes wait for the same again and again.
@@ -176,9 +193,7 @@ impl GpuStream {
     }
 
     /// Writes all words that the stream may wait for, one after the other, again and again until it has ended.
-    fn release(&self, rank: &Rank, waits: &[Wait]) -> Result<(), WorldError> {
-        let Some(gpu) = rank.gpu() else { return Ok(()) };
-        let helper = GpuStream::new(gpu)?;
+    fn release(&self, helper: &GpuStream, waits: &[Wait]) -> Result<(), WorldError> {
         let until = Instant::now() + LAST_PATIENCE;
         for wait in waits.iter().cycle().take_while(|_| Instant::now() < until) {
             helper.write_value(&wait.place, wait.value)?;

@@ -28,7 +28,7 @@ pub enum Value {
 }
 
 impl Value {
-    fn bytes(self) -> usize {
+    pub(super) fn bytes(self) -> usize {
         match self {
             Value::U32(_) => 4,
             Value::U64(_) => 8,
@@ -52,6 +52,20 @@ pub enum Compare {
     Equal,
     /// It is the value or more; counters that wrap around are compared by their distance, as CUDA does.
     GreaterOrEqual,
+}
+
+impl Compare {
+    /// Whether a word that is `now` compares so with a value.
+    pub(super) fn holds(self, now: Value, value: Value) -> bool {
+        match (now, value, self) {
+            (now, value, Compare::Equal) => now == value,
+            (Value::U32(now), Value::U32(value), Compare::GreaterOrEqual) => now.wrapping_sub(value) as i32 >= 0,
+            (Value::U64(now), Value::U64(value), Compare::GreaterOrEqual) => now.wrapping_sub(value) as i64 >= 0,
+            (Value::U32(_), Value::U64(_), _) | (Value::U64(_), Value::U32(_), _) => {
+                unreachable!("a word is read with the width of its value")
+            }
+        }
+    }
 }
 
 /// A word in memory, and a value for it.
@@ -131,14 +145,7 @@ impl Word {
     }
 
     fn holds(&self, compare: Compare) -> bool {
-        match (self.load(), self.value, compare) {
-            (now, value, Compare::Equal) => now == value,
-            (Value::U32(now), Value::U32(value), Compare::GreaterOrEqual) => now.wrapping_sub(value) as i32 >= 0,
-            (Value::U64(now), Value::U64(value), Compare::GreaterOrEqual) => now.wrapping_sub(value) as i64 >= 0,
-            (Value::U32(_), Value::U64(_), _) | (Value::U64(_), Value::U32(_), _) => {
-                unreachable!("a word is read with the width of its value")
-            }
-        }
+        compare.holds(self.load(), self.value)
     }
 
     /// Sleeps until the word compares so.

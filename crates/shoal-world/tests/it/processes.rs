@@ -29,7 +29,8 @@ fn role() {
     match role.as_str() {
         "another heap" if rank == 1 => options.heap_bytes *= 2,
         "another pad" if rank == 2 => options.pad_slots += 1,
-        "impatient" | "give up a barrier" | "give up a word" => options.timeout = Duration::from_millis(700),
+        "give up a barrier" | "give up a word" => options.timeout = Duration::from_secs(2),
+        "impatient" => options.timeout = Duration::from_millis(700),
         "stop" => options.timeout = Duration::from_secs(2),
         _ => {}
     }
@@ -134,7 +135,7 @@ fn give_up(rank: &Rank, first: impl FnOnce(&Rank) -> Result<(), WorldError>) -> 
     let stream = rank.stream()?;
     rank.barrier()?;
     if rank.rank() > 0 {
-        std::thread::sleep(Duration::from_millis(200));
+        std::thread::sleep(Duration::from_millis(800));
     }
     match rank.rank() {
         0 => first(rank),
@@ -142,7 +143,7 @@ fn give_up(rank: &Rank, first: impl FnOnce(&Rank) -> Result<(), WorldError>) -> 
         2 => rank.wait_signal(&Place::symm(&slot, 2, ..)?, None),
         _ => {
             stream.call(|| {
-                std::thread::sleep(Duration::from_secs(2));
+                std::thread::sleep(Duration::from_secs(3));
                 Ok(())
             });
             stream.record().wait(rank)

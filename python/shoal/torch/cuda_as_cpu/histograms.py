@@ -10,13 +10,13 @@ _kept: list[torch.library.Library] = []
 
 
 def install() -> None:
-    """Registers them for the CPU, beside those of floats."""
+    """Registers them for the CPU, beside those of floats and the refusals of other types."""
     if not hasattr(torch.library, "get_kernel"):  # before torch 2.9 the CPU's own cannot be kept
         return
     of_floats = torch.library.get_kernel("aten::histc", "CPU")
 
     def histc(keys: Any, values: torch.Tensor, bins: int = 100, min: float = 0, max: float = 0) -> torch.Tensor:
-        if values.is_floating_point():
+        if values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
             return of_floats.call_boxed(keys, values, bins, min, max)
         return _counted(values, bins, int(min), int(max))
 

@@ -16,6 +16,7 @@ const UNROLLED: u32 = 32;
 /// LLVM tries what unrolling would gain on innermost loops of up to 10 rounds, at a cost far above all else here.
 const TRIED_ROUNDS: u32 = 10;
 
+/// What one request brings, on all CPUs with vectors that this is for.
 const CACHE_LINE: u64 = 64;
 
 /// Bytes to ask for at a time: few instructions beside those of a block.
@@ -287,7 +288,9 @@ impl DotPlan {
         each(llvm, self.problem.n / block.cols(), |col| {
             let b = View { base: stepped(llvm, b.base, col, b.block), ..b };
             each(llvm, blocks, |row| {
-                ask_for_next_panel(llvm, b, row, blocks);
+                if self.problem.n > block.cols() {
+                    ask_for_next_panel(llvm, b, row, blocks);
+                }
                 self.emit_block_of_rounds(llvm, product, first_row(row), b, place(row, col));
                 visit(row, col);
             });
@@ -480,7 +483,8 @@ impl DotPlan {
 }
 
 /// Asks for a part of the panel that follows, while the present one meets the `row`th of so many blocks of `a`: it may have
-/// left L2 since it was packed. Nothing happens where there is none.
+/// left L2 since it was packed. Behind the last panel lies that of the next group, or something else that does no harm. Of
+/// long panels the begin is asked for; the hardware foresees the rest.
 fn ask_for_next_panel<'ctx>(llvm: &Llvm<'ctx>, b: View<'ctx>, row: IntValue<'ctx>, blocks: u32) {
     let part = b.block.div_ceil(blocks.into()).next_multiple_of(CACHE_LINE).min(MOST_ASKED);
     let next = stepped(llvm, further(llvm, b.base, b.block), row, part);

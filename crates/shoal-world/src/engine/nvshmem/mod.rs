@@ -79,10 +79,13 @@ fn forget(module: usize) {
 }
 
 /// Settings that the library reads from the environment when it starts: all ranks are on this host. What the user has set
-/// stays.
+/// stays; what an earlier attempt to join has set does not.
 fn configure(segment: usize) {
-    let set = |name: &str, value: &str| {
-        if std::env::var_os(name).is_none() {
+    static SET: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut ours = SET.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut set = |name: &str, value: &str| {
+        if std::env::var_os(name).is_none() || ours.contains(name) {
+            ours.insert(name.to_owned());
             // SAFETY: Rust's accesses to the environment are under one lock. C code of this process that reads it on
             // another thread just now would be wrong already in a program that calls `setenv`, as launchers do; the
             // library itself, which is the one to read it, is not initialised yet.
@@ -149,9 +152,14 @@ impl Drop for OnlyPlace {
 
 const ONCE: &str = "the library can be initialised once in a process";
 
-/// The error of an attempt that cannot be made again.
+/// The error of an attempt that cannot be made again. What other ranks or the GPU are to blame for says so itself.
 fn for_good(error: WorldError) -> WorldError {
-    WorldError::Setup(format!("{error}; this process cannot join a world of NVSHMEM again: {ONCE}"))
+    match error {
+        WorldError::Setup(why) => {
+            WorldError::Setup(format!("{why}; this process cannot join a world of NVSHMEM again: {ONCE}"))
+        }
+        error => error,
+    }
 }
 
 /// What ranks find each other by: that of rank 0 counts.

@@ -9,7 +9,7 @@ use shoal_driver::Transport;
 
 use super::board::{Mail, PAYLOAD};
 use super::{OpenShmemEngine, Shared};
-use crate::engine::absence::{Patience, trouble};
+use crate::engine::absence::{Patience, why_incomplete};
 use crate::engine::{Awaited, Call, Route};
 use crate::error::{Failure, WorldError};
 use crate::vigil::Beating;
@@ -35,7 +35,7 @@ pub(super) fn exchange(
     let mut lengths = vec![0; route.members.len()];
     let mut from = 0;
     loop {
-        let round = Round { access, world, route, call, number: next(route.rounds) };
+        let round = Round { access, route, call, number: next(route.rounds) };
         round.post(mine, from);
         round.await_all()?;
         if from == 0 {
@@ -60,20 +60,23 @@ fn next(rounds: &AtomicU32) -> u32 {
 /// round r - 1, so that nobody who writes in round r + 1 finds one unread.
 struct Round<'a> {
     access: &'a OpenShmemEngine,
-    world: &'a Shared,
     route: &'a Route<'a>,
     call: Call,
     number: u32,
 }
 
 impl Round<'_> {
+    fn world(&self) -> &Shared {
+        &self.access.0
+    }
+
     fn mail(&self, source: usize) -> Mail {
         Mail { slot: self.route.slot, source, round: self.number }
     }
 
     /// Sends this rank's part to all members, itself included.
     fn post(&self, mine: &[u8], from: usize) {
-        let Shared { rank, port, board, .. } = self.world;
+        let Shared { rank, port, board, .. } = self.world();
         let rest = mine.get(from..).unwrap_or_default();
         let part = &rest[..rest.len().min(PAYLOAD)];
         for &member in self.route.members {
@@ -92,21 +95,22 @@ impl Round<'_> {
             std::hint::spin_loop();
         }
         let begun = Instant::now();
-        let patience = Patience::begin(self.world.timeout);
+        let patience = Patience::begin(self.world().timeout);
         let mut beating = Beating::default();
         let mut last_beat = begun;
-        let tell = |beat| self.world.beat(beat);
+        let tell = |beat| self.world().beat(beat);
         let result = loop {
-            self.world.port.progress();
+            self.world().port.progress();
             // In this order: what made the round complete may be the last thing that a rank did before it left.
-            let trouble = trouble(self.access, self.route, self.call, |member| self.has_posted(member), patience);
+            let trouble =
+                why_incomplete(self.access, self.route, self.call, |member| self.has_posted(member), patience);
             if is_complete() {
                 break Ok(());
             }
             if let Some(failure) = trouble {
                 break Err(self.failed(failure));
             }
-            if last_beat.elapsed() >= BETWEEN_BEATS && (0..self.world.size).any(|rank| self.world.has_left(rank)) {
+            if last_beat.elapsed() >= BETWEEN_BEATS && (0..self.world().size).any(|rank| self.world().has_left(rank)) {
                 beating.looked(tell);
                 last_beat = Instant::now();
             }
@@ -120,20 +124,20 @@ impl Round<'_> {
     }
 
     fn has_posted(&self, member: usize) -> bool {
-        let Shared { port, board, .. } = self.world;
+        let Shared { port, board, .. } = self.world();
         let posted = port.own_word(board.arrival_at(self.route.slot, member)).load(Ordering::Acquire) as u32;
         posted.wrapping_sub(self.number) as i32 >= 0
     }
 
     fn failed(&self, failure: Failure) -> WorldError {
         let awaited = Awaited::Collective { call: self.call, team: self.route.team.to_owned() };
-        WorldError::failed(self.world.rank, Some(awaited), failure)
+        WorldError::failed(self.world().rank, Some(awaited), failure)
     }
 
     /// The lengths of all messages, if all members called the same operation.
     fn lengths(&self) -> Result<Vec<usize>, WorldError> {
         let headers = self.route.members.iter().map(|&member| {
-            let (code, length) = self.world.board.header(&self.world.port, self.mail(member));
+            let (code, length) = self.world().board.header(&self.world().port, self.mail(member));
             (member, code, length)
         });
         let headers: Vec<(usize, u64, usize)> = headers.collect();

@@ -4,6 +4,7 @@
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
@@ -96,6 +97,7 @@ impl Wanted {
             symmetric: self.layout.symmetric,
             pad: self.layout.pad,
             timeout: self.options.timeout,
+            has_posted_wait: AtomicBool::new(false),
             failure: Mutex::new(None),
         })
     }

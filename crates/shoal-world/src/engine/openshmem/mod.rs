@@ -21,7 +21,7 @@ mod static_data;
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -58,6 +58,8 @@ pub(crate) struct Shared {
     symmetric: usize,
     pad: usize,
     timeout: Duration,
+    /// Whether this rank has said what it waits for: the first thing counts.
+    has_posted_wait: AtomicBool,
     /// What ended the world, as this rank heard of it first.
     failure: Mutex<Option<Failure>>,
 }
@@ -193,7 +195,9 @@ impl Engine for OpenShmemEngine {
     }
 
     fn post_wait(&self, wait: &str) {
-        self.0.board.write_wait(&self.0.port, self.0.rank, wait);
+        if !self.0.has_posted_wait.swap(true, Ordering::AcqRel) {
+            self.0.board.write_wait(&self.0.port, self.0.rank, wait);
+        }
     }
 
     fn wait_of(&self, rank: usize) -> Option<String> {

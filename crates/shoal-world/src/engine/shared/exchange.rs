@@ -9,7 +9,7 @@ use rustix::thread::futex;
 
 use super::SharedMemory;
 use super::control::{PAYLOAD, TeamSlot};
-use crate::engine::absence::{Patience, trouble};
+use crate::engine::absence::{Patience, why_incomplete};
 use crate::engine::{Awaited, Call, Engine, Route};
 use crate::error::{Failure, WorldError};
 use crate::giving_up;
@@ -128,7 +128,8 @@ impl Round<'_> {
         let result = loop {
             wait.looks();
             // In this order: what made the round complete may be the last thing that a rank did before it left.
-            let trouble = trouble(self.access, self.route, self.call, |member| self.has_posted(member), patience);
+            let trouble =
+                why_incomplete(self.access, self.route, self.call, |member| self.has_posted(member), patience);
             if is_complete() {
                 break Ok(());
             }

@@ -138,6 +138,7 @@ fn every_lane_does_its_own_atomics() {
     if t == 40:
         tl.atomic_add(out + 4, 100)
         le.atomic_max(out + 5, t, 'gpu', 'relaxed')
+        le.st(out + 6, 7, 'sys', 'release')
         le.st_release(out + 6, t)
     if won == 0:
         atomic_add(out + 7, 1, 'gpu', 'relaxed')

@@ -21,7 +21,9 @@ def wait_for(flag):
 def test_times_that_are_none_are_refused():
     def wait(rank):
         for seconds in (-1.0, 0.0, 1e18, float("nan")):
-            with pytest.raises(ValueError, match=r"timeout=\S+ cannot be used: it must be a number of seconds above 0"):
+            with pytest.raises(
+                ValueError, match=r"timeout=\S+ cannot be used: it must be a number of seconds, above 0"
+            ):
                 rank._native.wait_signal(rank._native.base(rank.rank), seconds)
         rank._native.put_signal(rank._native.base(rank.rank), 2.0**32 - 1)
         rank._native.wait_signal(rank._native.base(rank.rank), 0.5)
@@ -245,14 +247,15 @@ def test_an_error_tells_what_all_wait_for_when_one_has_left(n):
 @pytest.mark.parametrize("value", ["-1", "abc", "0"])
 def test_a_wait_timeout_that_is_none_makes_no_world(value, monkeypatch):
     monkeypatch.setenv("SHOAL_WAIT_TIMEOUT", value)
-    said = f"SHOAL_WAIT_TIMEOUT={value} cannot be used: it must be a number of seconds, above 0 and up to 136 years, such as 30 or 0.5"
+    rule = "a number of seconds, above 0 and up to 136 years, such as 30 or 0.5"
+    said = f"SHOAL_WAIT_TIMEOUT={value} cannot be used: it must be {rule}"
     with pytest.raises(shoal.WorldError, match=said):
         world(1)
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), 1e300, 2.0**32])
 def test_a_timeout_that_is_none_makes_no_world(timeout):
-    with pytest.raises(ValueError, match=r"timeout=\S+ cannot be used: it must be a number of seconds above 0"):
+    with pytest.raises(ValueError, match=r"timeout=\S+ cannot be used: it must be a number of seconds, above 0"):
         shoal.World.threads(1, timeout=timeout)
 
 

@@ -96,7 +96,7 @@ fn a_file_for_python_is_no_program() {
     place.write("train.py", "#!/bin/sh\necho hello\n");
     for file in ["train.py", "./train.py"] {
         let said = place.fails(&["launch", "-n", "2", "--", file, "--steps", "3"]);
-        let told = format!("`{file}` is a Python file, not a program: `shoal launch -n 2 -- python3 {file}`");
+        let told = format!("`{file}` is a Python file, not a program: `shoal launch -n 2 -- python3 {file} --steps 3`");
         assert_eq!(said, format!("error: {told}\n"));
     }
     let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);

@@ -160,6 +160,24 @@ def test_a_rank_that_ends_is_named_to_the_others(fail, heard, tmp_path):
         assert processes[rank].returncode == 5
 
 
+@pytest.mark.parametrize(
+    ("does", "heard"),
+    [
+        ("call(lambda: 1 // 0)", "ZeroDivisionError"),
+        ("wait_value(rank.symm_zeros(1, np.uint32), 5)", "waiting for the word at offset"),
+    ],
+)
+def test_what_ended_a_dropped_stream_is_an_error(does, heard, tmp_path):
+    script = f"""
+import numpy as np
+import shoal
+shoal.World.from_env(timeout=1).run(lambda rank: rank.stream().{does})
+"""
+    process = start(launcher(2), script, tmp_path)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 1 and heard in output, output
+
+
 def test_the_launcher_ends_all_when_one_fails(tmp_path):
     process = start(launcher(3), PRELUDE + "if rank.rank == 1: sys.exit(7)\ntime.sleep(100)", tmp_path)
     began = time.monotonic()

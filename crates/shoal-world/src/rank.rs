@@ -408,8 +408,10 @@ impl Rank {
         self.left_error().get_or_insert(error);
     }
 
-    /// The error that was left.
-    pub(crate) fn take_left_error(&self) -> Option<WorldError> {
+    /// What ended a stream that was dropped, if nobody has heard of it. [`World::run`](crate::World::run) returns it; whoever
+    /// runs ranks without that asks for it.
+    #[must_use]
+    pub fn take_left_error(&self) -> Option<WorldError> {
         self.left_error().take()
     }
 

@@ -167,7 +167,9 @@ class World:
         rank.check()
         try:
             with rank:
-                return function(rank, *args, **named)
+                result = function(rank, *args, **named)
+                rank._native.check_streams()
+                return result
         except BaseException as error:
             _fail(rank, error)
             raise

@@ -17,12 +17,12 @@ use crate::{error::LaunchError, lock::lock};
 use core::{
     num::NonZero,
     ptr,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     time::Duration,
 };
 use shoal_abi::{Waits, coordinates};
 use std::{
-    sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Instant,
 };
@@ -72,10 +72,18 @@ fn cpus(job: &Job<'_>) -> Cpus {
     if ranks > usable_cpus() { Cpus::Crowded } else { Cpus::Enough }
 }
 
-/// The CPUs that this process may use.
+/// The CPUs that this process may use. Threads that ask at the same time all find out: one that was asking when the process
+/// was forked is missing in the child, which would wait for it.
 fn usable_cpus() -> usize {
-    static COUNT: OnceLock<usize> = OnceLock::new();
-    *COUNT.get_or_init(|| thread::available_parallelism().map_or(1, NonZero::get))
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    match COUNT.load(Ordering::Relaxed) {
+        0 => {
+            let count = thread::available_parallelism().map_or(1, NonZero::get);
+            COUNT.store(count, Ordering::Relaxed);
+            count
+        }
+        count => count,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -189,6 +189,11 @@ impl RankObject {
         self.0.rank().check().map_err(|error| errors::world(py, &error))
     }
 
+    /// Raises what ended a stream that was dropped, if nobody has heard of it.
+    fn check_streams(&self, py: Python<'_>) -> PyResult<()> {
+        self.0.rank().take_left_error().map_or(Ok(()), |error| Err(errors::world(py, &error)))
+    }
+
     /// Ends the world with a reason that all ranks report; gives the reason that counts.
     fn fail(&self, reason: &str) -> PyResult<String> {
         Ok(self.rank_here()?.fail(reason).reason)

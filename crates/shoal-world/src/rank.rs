@@ -386,7 +386,7 @@ impl Rank {
     pub(crate) fn enter(&self) {
         // What is left of a thread that panicked goes first.
         *self.member() = None;
-        self.take_left_error();
+        drop(self.take_left_error());
         *self.member() = self.group().map(|group| group.join(self.rank()));
         self.0.engine.enter();
     }

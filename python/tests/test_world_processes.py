@@ -178,6 +178,46 @@ shoal.World.from_env(timeout=1).run(lambda rank: rank.stream().{does})
     assert process.returncode == 1 and heard in output, output
 
 
+KEPT = """
+import os, time
+import shoal
+world = shoal.World.from_env(timeout=1) if shoal.World.is_launched() else shoal.World.threads(3, timeout=1)
+def sleep_on():
+    while True:
+        time.sleep(0.01)
+def call(rank):
+    stream = rank.stream()
+    stream.call(eval(os.environ["CALLED"]))
+    if os.environ["KEPT"] == "yes":
+        kept.append(stream)
+kept = []
+world.run(call)
+print("done")
+"""
+WAYS = pytest.mark.parametrize(
+    "command", [[], ["-m", "shoal", "launch", "-n", "3", "--", sys.executable]], ids=["threads", "processes"]
+)
+
+
+@WAYS
+def test_what_is_in_a_stream_is_done_before_python_ends(command, tmp_path):
+    process = start(command, KEPT, tmp_path, KEPT="yes", CALLED='lambda: (time.sleep(0.3), print("called\\n", end=""))')
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert output.count("called") == 3 and "shoal: " not in output, output
+
+
+@WAYS
+@pytest.mark.parametrize("called", ["sleep_on", "__import__('threading').Event().wait"])
+@pytest.mark.parametrize("kept", ["yes", "no"])
+def test_a_function_of_a_stream_that_does_not_return_is_left_behind(command, called, kept, tmp_path):
+    process = start(command, KEPT, tmp_path, KEPT=kept, CALLED=called)
+    output, _ = process.communicate(timeout=60)
+    # What ends a stream that is kept is printed; `run` raises what ended one that was dropped.
+    assert process.returncode == (0 if kept == "yes" else 1), output
+    assert "waited 1 s for the work of a stream" in output and "core dumped" not in output, output
+
+
 def test_the_launcher_ends_all_when_one_fails(tmp_path):
     process = start(launcher(3), PRELUDE + "if rank.rank == 1: sys.exit(7)\ntime.sleep(100)", tmp_path)
     began = time.monotonic()
@@ -275,6 +315,35 @@ def test_the_last_line_of_the_launcher_names_the_rank_at_fault(how, blamed, code
     output, _ = process.communicate(timeout=90)
     assert process.returncode == code, output
     assert re.fullmatch(f"error: {blamed}", output.splitlines()[-1]), output
+
+
+SILENT = """
+import os, time
+import numpy as np, shoal
+
+rank = shoal.World.from_env(heap_bytes=1 << 20, timeout=2).rank
+word = rank.symm_zeros(1, np.int64)
+silent = os.environ["SILENT"].split()
+if str(rank.rank) in silent:
+    time.sleep(60)
+stream = rank.stream()
+stream.wait_value(word, 5)
+try:
+    stream.synchronize()
+except shoal.WorldError as error:
+    print(f"blames {error.rank}: {error}\\n", end="", flush=True)
+    raise
+"""
+
+
+@pytest.mark.parametrize(("silent", "n"), [([1], 2), ([0, 2], 4)])
+def test_who_gives_up_on_a_word_names_all_ranks_that_do_not_answer(silent, n, tmp_path):
+    process = start(launcher(n), SILENT, tmp_path, SILENT=" ".join(map(str, silent)))
+    output, _ = process.communicate(timeout=90)
+    who = ", ".join(rf"rank {rank} \(pid \d+\)" for rank in silent)
+    verb = "does not answer" if len(silent) == 1 else "do not answer"
+    assert re.search(rf"blames {silent[0]}: .*: {who} {verb}: rank \d .* waited 2 s for the word", output), output
+    assert re.search(rf"error: {who} {verb}: rank", output.splitlines()[-1]), output
 
 
 WITHOUT_MEMORY = """

@@ -83,7 +83,11 @@ impl Rank {
         // Others leave because the world ends.
         let left_alone = self.left_alone(why).filter(|_| self.engine() != EngineKind::Threads);
         let is_left = left_alone.clone().filter(|_| others_wait(self.access()));
-        let failure = is_left.unwrap_or_else(|| self.late(why));
+        let waited = || format!("{} waited {} {why}", self.name(), spell(self.options().timeout));
+        let failure = is_left.or_else(|| self.held_up(&waited())).unwrap_or_else(|| {
+            let reason = format!("{} gave up {why}", self.name());
+            Failure { rank: self.rank(), reason }
+        });
         let ended = self.end_world(failure.clone());
         if ended != failure {
             return self.ended_in_kernel(waits, ended);
@@ -103,16 +107,13 @@ impl Rank {
         left.first().map(|&rank| Failure { rank, reason })
     }
 
-    /// What ends the world when programs of this rank have waited for too long.
-    fn late(&self, why: &str) -> Failure {
-        let running = (0..self.size()).find_map(|rank| Some((rank, runs(self.access(), rank)?)));
-        match running {
-            Some((rank, what)) => {
-                let (who, limit) = (self.access().name(rank), spell(self.options().timeout));
-                Failure { rank, reason: format!("{who} {what}, while {} waited {limit} {why}", self.name()) }
-            }
-            None => Failure { rank: self.rank(), reason: format!("{} gave up {why}", self.name()) },
+    /// That another rank runs, as far as that is known, while this one has waited for too long, as is told.
+    pub(crate) fn held_up(&self, waited: &str) -> Option<Failure> {
+        if runs(self.access(), self.rank()).is_some() {
+            return None;
         }
+        let (rank, what) = (0..self.size()).find_map(|rank| Some((rank, runs(self.access(), rank)?)))?;
+        Some(Failure { rank, reason: format!("{} {what}, while {waited}", self.access().name(rank)) })
     }
 
     fn ended_in_kernel(&self, waits: &Told, failure: Failure) -> WorldError {
@@ -146,20 +147,23 @@ pub(crate) fn unmet(access: &dyn Engine, error: WorldError) -> WorldError {
     }
     let mut others = collect(access);
     // A rank that waits for words did not come either, but is not the one to blame.
-    if others.iter().any(|report| report.kind == ReportKind::ForWords)
-        && let Some(culprit) = silent(access, &failure)
-    {
-        launcher::tell(&culprit);
+    let is_for_words = others.iter().any(|report| report.kind == ReportKind::ForWords);
+    let culprit = silent(access, &failure).filter(|_| is_for_words);
+    if let Some(culprit) = &culprit {
+        launcher::tell(culprit);
     }
     others.retain(|report| report.rank != rank);
-    WorldError::Failed { rank, awaited: Some(awaited), failure, others }
+    WorldError::Failed { rank, awaited: Some(awaited), failure: culprit.unwrap_or(failure), others }
 }
 
-/// That a rank has not said what it waits for, where ranks are processes: the others wait for it, whatever they wait for.
+/// That ranks have not said what they wait for, where ranks are processes: the others wait for them, whatever they wait for.
 fn silent(access: &dyn Engine, failure: &Failure) -> Option<Failure> {
     let is_silent = |rank: &usize| access.wait_of(*rank).is_none() && !access.has_left(*rank);
-    let rank = (0..access.size()).find(is_silent).filter(|_| access.kind() != EngineKind::Threads)?;
-    Some(Failure { rank, reason: format!("{} does not answer: {}", access.name(rank), failure.reason) })
+    let silent: Vec<usize> = (0..access.size()).filter(is_silent).collect();
+    let first = silent.first().filter(|_| access.kind() != EngineKind::Threads)?;
+    let who: Vec<String> = silent.iter().map(|&rank| access.name(rank)).collect();
+    let answer = if silent.len() == 1 { "does not answer" } else { "do not answer" };
+    Some(Failure { rank: *first, reason: format!("{} {answer}: {}", listed_names(&who), failure.reason) })
 }
 
 /// Whether all other ranks that have not left say that they wait.

@@ -31,8 +31,10 @@ impl Rank {
             wait.looks();
             // In this order: what is waited for may be the last thing that was done before the world ended.
             let trouble = self.failure().or_else(|| {
-                let reason = || format!("{} waited {} for {}", self.name(), spell(patience), condition());
-                (Instant::now() >= deadline).then(|| Failure { rank: self.rank(), reason: reason() })
+                (Instant::now() >= deadline).then(|| {
+                    let reason = format!("{} waited {} for {}", self.name(), spell(patience), condition());
+                    self.held_up(&reason).unwrap_or(Failure { rank: self.rank(), reason })
+                })
             });
             if let Some(found) = look() {
                 return Ok(found);

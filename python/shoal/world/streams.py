@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from shoal.errors import WorldError
 from shoal.world import arrays, current
 
 if TYPE_CHECKING:
@@ -32,11 +37,14 @@ class Stream:
 
     The first operation that fails ends the stream: those after it do not run, and `synchronize` raises its error. A
     stream that is dropped is waited for; what ended it is then raised by `World.run`, unless it has been raised before.
+    Streams that are there when Python ends are waited for, too; what ends them then is printed. A function that has not
+    returned when the world's timeout is over is left behind.
     """
 
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
         self._native: _native.Stream = rank._native.stream()
+        _live.add(self)
 
     def copy(self, to: Any, source: Any) -> None:
         """Copies an array to another of the same size; either may be a part of any rank's symmetric memory."""
@@ -85,6 +93,29 @@ class Stream:
     def query(self) -> bool:
         """Whether all that was put in is done."""
         return self._native.is_idle
+
+
+_live: weakref.WeakSet[Stream] = weakref.WeakSet()
+# A forked child has none of them.
+os.register_at_fork(after_in_child=_live.clear)
+
+
+@atexit.register
+def finish() -> None:
+    """Waits for all streams, before Python ends: functions that they call cannot go on after it."""
+    for stream in [stream for stream in _live if not stream._native.is_heard]:
+        rank = stream.rank
+        try:
+            rank.check()
+        except WorldError:
+            # Whoever was to hear of that has.
+            rank = None
+        try:
+            stream.synchronize()
+        except Exception as error:
+            if rank is not None:
+                rank.fail(f"{type(error).__name__}: {error}")
+                print(f"shoal: a stream of rank {rank.rank} ended after all else: {error}", file=sys.stderr)
 
 
 def _word(array: Any, index: int) -> tuple[int, int]:

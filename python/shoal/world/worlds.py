@@ -14,7 +14,7 @@ from typing import Any
 
 from shoal import _native
 from shoal.errors import WorldError
-from shoal.world import current
+from shoal.world import current, streams
 from shoal.world.ranks import Rank
 
 _DEFAULT_HEAP_BYTES = 1 << 30
@@ -216,7 +216,7 @@ class World:
             _raise_in(threads, _as_class(failed))
             if not done.wait(_GRACE):
                 running = [f"rank {number} does not end: its thread was left behind" for number in sorted(threads)]
-                raise _as_class(failed)("\n".join(running)) from None
+                raise _as_class(failed)(*running) from None
         driver.join()
         error = outcome.pop("error", None)
         if error is not None:
@@ -306,6 +306,7 @@ def _leave(rank: Rank, process: int) -> None:
     error = getattr(sys, "last_value", None)
     if error is not None:
         _fail(rank, error)
+    streams.finish()
     current.set_of_process(None)
     rank._native.release_process()
     rank._native.leave()

@@ -7,6 +7,7 @@ mod collectives;
 pub(crate) mod current;
 mod member;
 mod memory;
+mod own_threads;
 mod rank;
 mod stream;
 mod team;
@@ -119,7 +120,7 @@ impl WorldObject {
         let results = py.detach(|| {
             self.world.run(|rank| {
                 let _acting = current::Acting::of_thread(rank.clone());
-                Python::attach(|py| function.call1(py, (rank.rank(),)))
+                Python::attach(|py| own_threads::call(function.bind(py), (rank.rank(),)))
             })
         });
         PyList::new(py, results.map_err(|error| errors::of_ended_world(py, &error, &self.world.waits()))?)

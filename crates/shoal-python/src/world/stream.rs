@@ -8,6 +8,7 @@ use crate::errors;
 use crate::world::current::Acting;
 use crate::world::member::Member;
 use crate::world::memory::place;
+use crate::world::own_threads;
 use crate::world::waiting::wait_for_others;
 
 /// A queue of a rank's work with a thread of its own.
@@ -86,12 +87,19 @@ impl StreamObject {
         self.stream().call(move || {
             let number = rank.rank();
             let _acting = Acting::of_thread(rank);
-            Python::attach(|py| {
-                let called = function.call0(py).map(drop);
+            let called = Python::try_attach(|py| {
                 // The function goes with the interpreter's lock in hand.
-                drop(function);
-                called.map_err(|error| WorldError::Rank { rank: number, source: Box::new(error), others: Vec::new() })
-            })
+                let function = function.into_bound(py);
+                own_threads::call(&function, ()).map(drop)
+            });
+            match called {
+                Some(called) => called.map_err(|error| WorldError::Rank {
+                    rank: number,
+                    source: Box::new(error),
+                    others: Vec::new(),
+                }),
+                None => Err(WorldError::Argument("a stream was to call a function after Python had ended".to_owned())),
+            }
         });
     }
 
@@ -108,6 +116,12 @@ impl StreamObject {
     /// Waits until all that is in the stream is done.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
         wait_for_others(py, &self.member, || self.stream().synchronize())
+    }
+
+    /// Whether what ended the stream was raised.
+    #[getter]
+    fn is_heard(&self) -> bool {
+        self.stream().is_heard()
     }
 
     /// Whether all that was put in is done.

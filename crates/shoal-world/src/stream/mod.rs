@@ -29,7 +29,7 @@ use queue::Queue;
 ///
 /// The first operation that fails ends the stream: those after it do not run, and [`Stream::synchronize`] returns its
 /// error. Dropping a stream waits for what is in it; an error that nobody has heard of is then one of the rank's function
-/// ([`World::run`](crate::World::run)).
+/// ([`World::run`](crate::World::run)). A function that does not end within the world's timeout is left behind, on its thread.
 ///
 /// ```
 /// use shoal_world::{Compare, HostBuffer, Place, Value, World, WorldError};
@@ -71,7 +71,7 @@ impl Drop for Stream {
         let has_failed = self.rank.failure().is_some();
         match self.queue.end().wait(&self.rank) {
             // What ended the stream itself, the queue tells.
-            Ok(()) | Err(WorldError::Stream { .. }) => {}
+            Ok(()) | Err(WorldError::Stream { .. }) => self.queue.join(),
             // The world has failed before: this wait is not at fault.
             Err(_) if has_failed => {}
             Err(error) => self.rank.leave_error(error),
@@ -219,6 +219,12 @@ impl Stream {
     /// Waits until all that is in the stream is done. Returns the error that ended the stream, if one did.
     pub fn synchronize(&self) -> Result<(), WorldError> {
         self.until(Purpose::Synchronized).wait(&self.rank)
+    }
+
+    /// Whether somebody has got the error that ended the stream.
+    #[must_use]
+    pub fn is_heard(&self) -> bool {
+        self.queue.is_heard()
     }
 
     /// Whether all that was put in is done, or the stream has ended.

@@ -47,7 +47,7 @@ impl Shared {
     }
 }
 
-/// Work in order, done by a thread. Dropping it waits for what is in it.
+/// Work in order, done by a thread, which ends when the queue is dropped and what is in it is done.
 pub(super) struct Queue {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -108,6 +108,23 @@ impl Queue {
         self.shared.changed.notify_one();
     }
 
+    /// Waits for the end of the thread, which has nothing more to do.
+    pub(super) fn join(&mut self) {
+        self.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
+    fn close(&self) {
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_one();
+    }
+
+    pub(super) fn is_heard(&self) -> bool {
+        self.shared.is_heard.load(Ordering::Relaxed)
+    }
+
     pub(super) fn is_idle(&self) -> bool {
         let state = self.shared.lock();
         state.items.is_empty() && !state.is_busy
@@ -116,14 +133,7 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
-        self.shared.changed.notify_one();
-        if self.is_this_thread() {
-            return;
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.close();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Streams, events, write and wait values.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use shoal_world::{Compare, HostBuffer, Place, Rank, Stream, Value, WorldError};
@@ -168,6 +168,23 @@ fn the_error_of_a_function_reaches_who_waits() {
     other.wait(&stream.record());
     assert_eq!(other.synchronize().unwrap_err().to_string(), "no");
     assert_eq!(failing(|| panic!("oh")).1, "a function called by a stream panicked");
+}
+
+#[test]
+fn a_function_that_does_not_return_is_left_behind() {
+    let (sender, receiver) = mpsc::channel::<()>();
+    let receiver = Mutex::new(Some(receiver));
+    let error = impatient(2).run(|rank| {
+        let Some(receiver) = receiver.lock().unwrap().take() else { return Ok(()) };
+        let stream = rank.stream()?;
+        // Until the test ends.
+        stream.call(move || receiver.recv().map_err(|_| WorldError::Argument("the test has ended".to_owned())));
+        drop(stream);
+        Ok::<_, WorldError>(())
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("for the work of a stream that was dropped"), "{error}");
+    drop(sender);
 }
 
 #[test]

@@ -1,0 +1,39 @@
+//! Calls of Python functions on threads of our own: ranks and streams.
+//!
+//! Before 3.14, CPython ends a thread (`pthread_exit`) that wants the interpreter's lock while the interpreter ends. That
+//! unwinds through whatever called the function, and aborts the process where that is Rust. Here such a thread waits for the
+//! end of the process instead, as it does from 3.14 on.
+
+use pyo3::ffi::PyObject;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+unsafe extern "C-unwind" {
+    /// As [`pyo3::ffi::PyObject_Call`], which may not unwind.
+    fn PyObject_Call(callable: *mut PyObject, args: *mut PyObject, kwargs: *mut PyObject) -> *mut PyObject;
+}
+
+/// Waits for ever when it is dropped, which only unwinding does.
+struct Unwound;
+
+impl Drop for Unwound {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// Calls a function, which may be in the middle of something when the interpreter ends.
+pub(crate) fn call<'py>(
+    function: &Bound<'py, PyAny>,
+    args: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+) -> PyResult<Py<PyAny>> {
+    let args = args.into_pyobject(function.py()).map_err(Into::into)?;
+    let unwound = Unwound;
+    // SAFETY: a function and a tuple, with the interpreter's lock in hand; no named arguments may be null.
+    let result = unsafe { PyObject_Call(function.as_ptr(), args.as_ptr(), std::ptr::null_mut()) };
+    std::mem::forget(unwound);
+    // SAFETY: the call gives a new reference, or null and an exception.
+    unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }.map(Bound::unbind)
+}

@@ -284,3 +284,71 @@ print(f"done {rank}", flush=True)
 def test_ranks_choose_a_configuration_together(n, tmp_path):
     output = run(shoal_launch(n), TUNED, tmp_path, "-m", "shoal.triton")
     assert all(f"done {rank}" in output for rank in range(n)) and "cannot run" in output
+
+
+FAILING = """
+import pytest
+import triton
+from triton_dist.tune import autotune, to_hashable
+from triton_dist.utils import finalize_distributed, initialize_distributed
+
+group = initialize_distributed()
+rank = group.rank()
+ran = []
+
+
+def work(x, block):
+    ran.append(block)
+    if rank == 1 and block == x:
+        raise ValueError("cannot do it")
+    return block
+
+
+def fails_there(*args):
+    if rank == 1:
+        raise KeyError("not here")
+    return True
+
+
+def tuned(function=work, key=lambda x: x, prune=None, blocks=(1, 2, 3)):
+    return autotune([{"block": block} for block in blocks], key, prune)(function)
+
+
+def refuses(call, there, elsewhere):
+    with pytest.raises(Exception) as raised:
+        call(2, autotune_pg=group)
+    assert (there if rank == 1 else elsewhere) in str(raised.value), raised.value
+
+
+refuses(tuned(), "cannot do it", "tuning of work failed on rank 1: ValueError: cannot do it")
+assert set(ran) == {1, 2}, "none goes on alone"
+refuses(tuned(key=fails_there), "not here", "failed on rank 1: KeyError: 'not here'")
+refuses(tuned(prune=fails_there), "not here", "failed on rank 1: KeyError: 'not here'")
+none = "none of the 3 configurations of work can be used"
+refuses(tuned(prune=lambda config, x: rank != 1), none, f"failed on rank 1: AutotunerError: Autotuner error: {none}")
+left_out = "each of the 2 configurations of work is left out by some rank"
+refuses(tuned(prune=lambda config, x: config["block"] == rank, blocks=(0, 1)), left_out, left_out)
+lengths = "need as many configurations each: 1 on rank 0, 2 on rank 1"
+refuses(tuned(blocks=range(1 + rank)), lengths, lengths)
+assert tuned(prune=lambda config, x: config["block"] != 2 - rank)(0, autotune_pg=group) == 3, "what all can use"
+
+mixed = {1: {2}, "a": 3}
+assert to_hashable(mixed) == to_hashable(dict(reversed(mixed.items()))) and hash(to_hashable(mixed))
+with pytest.raises(TypeError, match="bytearray.*, but what `key_fn` gives is looked up by its value"):
+    tuned(key=lambda x: bytearray())(1)
+with pytest.raises(TypeError, match="a process group of torch.distributed"):
+    tuned()(1, autotune_pg="tp")
+for space, why in (
+    ([triton.Config({"block": 1})], "dicts of arguments, not a Config"),
+    ([{"block": 1}, {2: 1}], "names of arguments"),
+    ([1], "not 1"),
+    ([{"block": 1}, {"blok": 2}], "has no parameter 'blok'"),
+):
+    with pytest.raises(TypeError, match=why):
+        autotune(space, lambda x: x)(work)
+finalize_distributed()
+"""
+
+
+def test_what_fails_on_one_rank_that_tunes_is_raised_by_all(tmp_path):
+    run(shoal_launch(2), FAILING, tmp_path, "-m", "shoal.triton")

@@ -186,8 +186,9 @@ def test_the_launcher_ends_all_when_one_fails(tmp_path):
     assert time.monotonic() - began < 60
 
 
-def test_a_rank_may_end_before_the_others(tmp_path):
-    script = PRELUDE + "if rank.rank == 1: sys.exit(0)\ntime.sleep(0.3)\nrank.check()\nprint('fine')"
+@pytest.mark.parametrize("exit", ["sys.exit(0)", "world.run(lambda rank: sys.exit(0))"])
+def test_a_rank_may_end_before_the_others(exit, tmp_path):
+    script = PRELUDE + f"if rank.rank == 1: {exit}\ntime.sleep(0.3)\nrank.check()\nprint('fine')"
     process = start(launcher(2), script, tmp_path)
     output, _ = process.communicate(timeout=90)
     assert process.returncode == 0 and "fine" in output, output

@@ -352,3 +352,102 @@ finalize_distributed()
 
 def test_what_fails_on_one_rank_that_tunes_is_raised_by_all(tmp_path):
     run(shoal_launch(2), FAILING, tmp_path, "-m", "shoal.triton")
+
+
+IN_CONTEXT = """
+import time
+import pytest
+import torch
+import triton
+import triton.language as tl
+import triton_dist
+import triton_dist.language as dl
+from triton_dist.autotuner import contextual_autotune
+from triton_dist.utils import (
+    NVSHMEM_SIGNAL_DTYPE, finalize_distributed, initialize_distributed, nvshmem_barrier_all_on_stream,
+    nvshmem_create_tensor,
+)
+
+group = initialize_distributed()
+rank, ranks = group.rank(), group.size()
+launched = []
+
+
+def launches(arguments):
+    launched.append(arguments["BLOCK"])
+    # The others alone would take 64: only what is fastest for all is good for all.
+    time.sleep({64: 0.05 if rank == 0 else 0.001}.get(arguments["BLOCK"], 0.02))
+
+
+def blocks(*sizes):
+    return [triton.Config({"BLOCK": size}, pre_hook=launches) for size in sizes]
+
+
+@triton.autotune(blocks(100, 64, 128), key=["n"])
+@triton_dist.jit
+def push(shard, out, signals, n, BLOCK: tl.constexpr):
+    peer = tl.program_id(0)
+    me = dl.rank()
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(dl.symm_at(out, peer) + me * n + at, tl.load(shard + at, mask=at < n), mask=at < n)
+    dl.notify(signals + me, peer, signal=1, sig_op="set", comm_scope="intra_node")
+
+
+@triton.autotune(blocks(32), key=["n"])
+@triton_dist.jit
+def pull(out, total, signals, n, BLOCK: tl.constexpr):
+    # Signals are for one launch: this kernel could not be measured by itself.
+    peer = tl.program_id(0)
+    out = dl.consume_token(out, dl.wait(signals + peer, 1, "sys", "acquire"))
+    tl.store(signals + peer, 0)
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.atomic_add(total + at, tl.load(out + peer * n + at, mask=at < n), mask=at < n)
+
+
+signals = nvshmem_create_tensor((ranks,), NVSHMEM_SIGNAL_DTYPE)
+
+
+def sum_of_shards(shard, out):
+    total = torch.zeros_like(shard)
+    push[(ranks,)](shard, out, signals, shard.numel())
+    pull[(ranks,)](out, total, signals, shard.numel())
+    nvshmem_barrier_all_on_stream()
+    return total
+
+
+tuned = contextual_autotune(is_dist=True, n_repeat=2, n_warmup=1)(sum_of_shards)
+for n, calls in ((100, 7), (100, 1), (50, 7)):
+    launched.clear()
+    shard = torch.arange(n) + 1000.0 * rank
+    out = nvshmem_create_tensor((ranks, n), torch.float32)
+    expected = ranks * torch.arange(n) + 500.0 * ranks * (ranks - 1)
+    assert torch.equal(tuned(shard, out), expected)
+    tried = [block for block in launched if block != 32]
+    # Blocks of 100 cannot be compiled, and 64 is slow on one rank.
+    assert tried == ([100] + [64] * 3 + [128] * 4 if calls == 7 else [128]), tried
+    assert launched.count(32) == calls, launched
+assert tuned.__name__ == "sum_of_shards"
+
+
+
+@contextual_autotune(is_dist=True)
+def fails_there():
+    if rank == ranks - 1:
+        raise ValueError("cannot do it")
+
+
+with pytest.raises(Exception) as raised:
+    fails_there()
+told = "cannot do it" if rank == ranks - 1 else "tuning of fails_there failed on rank 1: ValueError: cannot do it"
+assert told in str(raised.value)
+with pytest.raises(ValueError, match="n_repeat must be at least 1"):
+    contextual_autotune(n_repeat=0)
+finalize_distributed()
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_kernels_that_need_each_other_are_tuned_by_calls_of_the_whole(n, tmp_path):
+    run(shoal_launch(n), IN_CONTEXT, tmp_path, "-m", "shoal.triton")

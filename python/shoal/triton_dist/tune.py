@@ -17,6 +17,8 @@ from shoal.triton._install import installed_attribute
 from shoal.triton_dist.tuning_group import TuningGroup
 
 _WARM_UP, _CALLS = 1, 3
+# What makes a configuration unusable, not the program wrong.
+UNUSABLE = (CompilationError, OutOfResources)
 
 
 def to_hashable(value: Any) -> Any:
@@ -181,17 +183,18 @@ def _outcome(run: Callable[[], Any]) -> float | str:
     try:
         for _ in range(_WARM_UP):
             run()
-        _synchronize()
+        synchronize()
         start = time.perf_counter()
         for _ in range(_CALLS):
             run()
-        _synchronize()
-    except (CompilationError, OutOfResources) as error:
+        synchronize()
+    except UNUSABLE as error:
         return str(error)
     return (time.perf_counter() - start) * 1000 / _CALLS
 
 
-def _synchronize() -> None:
+def synchronize() -> None:
+    """Waits for what the GPU does, where there is one."""
     import torch
 
     if torch.cuda.is_available():

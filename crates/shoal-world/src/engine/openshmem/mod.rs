@@ -17,6 +17,7 @@ mod meeting;
 pub(crate) mod membership;
 mod port;
 mod session;
+mod signals;
 mod static_data;
 
 use std::fmt;

@@ -13,7 +13,7 @@ use rustix::process::{Pid, getpid};
 
 use super::library::{Library, SERIALIZED};
 use super::port::Port;
-use super::{Shared, exit, static_data};
+use super::{Shared, exit, signals, static_data};
 use crate::error::{WorldError, spell};
 
 /// How often the library gets to see what has arrived while nobody waits for it.
@@ -132,7 +132,7 @@ fn start(bytes: usize) -> Result<Session, WorldError> {
     let library = Library::load()?;
     let mut provided: c_int = 0;
     // SAFETY: called once, before any other function of the library.
-    let status = unsafe { (library.init_thread)(SERIALIZED, &raw mut provided) };
+    let status = signals::kept_during(|| unsafe { (library.init_thread)(SERIALIZED, &raw mut provided) });
     if status != 0 || provided < SERIALIZED {
         let failed = format!(
             "Open MPI's OpenSHMEM library does not start (status {status}, threads {provided}): its transport UCX may be \
